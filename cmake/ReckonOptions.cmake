@@ -1,0 +1,35 @@
+# Language level, warnings, sanitizers: the same for every target of ours.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+option(RECKON_TESTS "Build the tests" ON)
+option(RECKON_SANITIZE "Address and undefined-behaviour sanitizers" OFF)
+option(RECKON_WERROR "Warnings are errors" ON)
+
+add_library(reckon_warnings INTERFACE)
+target_compile_options(reckon_warnings INTERFACE
+  -Wall -Wextra -Wconversion -Wno-missing-field-initializers $<$<BOOL:${RECKON_WERROR}>:-Werror>)
+# Floating-point sums are part of the interface (one seed reproduces every digit on every machine):
+# no fused multiply-add that one compiler would form and another would not.
+target_compile_options(reckon_warnings INTERFACE -ffp-contract=off)
+
+if(RECKON_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+
+find_program(RECKON_CCACHE ccache)
+if(RECKON_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${RECKON_CCACHE})
+endif()
+find_program(RECKON_MOLD mold)
+if(RECKON_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()

@@ -1,0 +1,206 @@
+#pragma once
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/diagnostic.h"
+#include "sim/base/fact.h"
+#include "sim/base/quantity.h"
+#include "sim/catalog/model_graph.h"
+#include "sim/catalog/precision.h"
+
+// The facts: what hardware can do, what machines hold it, where it is, what it costs, how the operators' software
+// behaves. All of it is data (catalogs/, its README has the file formats); nothing in code knows a product's name.
+namespace reckon {
+
+/// Where a number comes from. Printed by `--explain`-like output and by the assumptions table.
+struct Source {
+  std::string id;         // "ml-engineering", short and stable
+  std::string reference;  // page, paper with equation, repository@commit path
+  std::string retrieved;  // ISO date on which it was read, or the date the source gives; "" for general knowledge
+};
+
+enum class Provider { gcp, aws, azure, selectel, on_premises };
+enum class Service { gke, gce, ai_platform, vertex, eks, aks, mks, none };
+enum class CapacityType { on_demand, spot, reserved };
+enum class AcceleratorKind { gpu, tpu };
+
+std::string_view to_text(Provider);
+std::string_view to_text(Service);
+std::string_view to_text(CapacityType);
+std::optional<Provider> provider_from_text(std::string_view);
+std::optional<Service> service_from_text(std::string_view);
+Provider provider_of(Service);
+
+struct Accelerator {
+  std::string name;                  // canonical: "P100-PCIE-16"
+  std::vector<std::string> aliases;  // cloud names: "nvidia-tesla-p100", "NVIDIA_TESLA_P100"
+  AcceleratorKind kind = AcceleratorKind::gpu;
+  std::string vendor;
+  std::string architecture;          // "Pascal": efficiencies fall back to it
+  int year = 0;
+  /// Dense peak by precision, in the order of kPrecisions; nullopt where the hardware lacks it.
+  std::array<std::optional<Fact<FlopsPerSecond>>, kPrecisions.size()> peak;
+  Fact<Bytes> memory;                // of one device
+  Fact<BytesPerSecond> memory_bandwidth;
+  /// All of a device's accelerator-to-accelerator links together, one direction; nullopt: only PCIe.
+  std::optional<Fact<BytesPerSecond>> peer_bandwidth;
+  Fact<BytesPerSecond> host_bandwidth;  // PCIe, one direction (TPU: infeed)
+  int cores_per_device = 1;             // a TPU v2 chip has 2
+  int torus_dimensions = 0;             // TPU: 2 or 3; 0: not a torus
+  int power_watts = 0;
+  std::string notes;
+
+  std::optional<Fact<FlopsPerSecond>> peak_for(Precision p) const;
+};
+
+/// A slice shape that can be bought: "v2-8" is 4 chips.
+struct TpuSlice {
+  std::string name;          // "v2-8"
+  std::string accelerator;   // "TPU-v2"
+  int chips = 0;
+  std::vector<int> torus;    // chips along each axis: {2, 2}
+  bool wraps = false;        // whole pod: the torus closes; a part of it is a mesh
+  int hosts = 1;
+};
+
+struct Machine {
+  std::string name;  // "n1-standard-16"
+  Provider provider = Provider::gcp;
+  int vcpus = 0;
+  Fact<Bytes> memory;
+  Fact<BytesPerSecond> network;       // egress of one VM, all NICs together
+  std::string accelerator;            // built in: canonical name; "" where GPUs are attached or none
+  int accelerator_count = 0;
+  /// GPUs of this machine talk through: "nvlink", "nvswitch", "pcie"; "" where attached: the accelerator's links decide.
+  std::string peer_fabric;
+  std::string notes;
+};
+
+/// Which counts of a GPU a machine may carry, by service (AI Platform and GCE differ).
+struct AttachmentRule {
+  Service service = Service::gce;
+  std::string machine;
+  std::string accelerator;
+  std::vector<int> counts;  // empty: not allowed
+};
+
+struct Location {
+  Provider provider = Provider::gcp;
+  std::string accelerator;  // canonical name or, for machine-bound offers, machine name
+  std::string region;
+  std::vector<std::string> zones;
+};
+
+/// One price a provider prints. `item` is a machine or an accelerator or a disk; GCP splits VM and GPU.
+struct Offering {
+  Provider provider = Provider::gcp;
+  std::string region;
+  std::vector<std::string> zones;  // empty: all of the region
+  std::string item;
+  enum class Covers { machine, accelerator, slice, machine_with_accelerators, storage } covers = Covers::machine;
+  int count = 1;                                // the price is for so many of item
+  std::optional<Fact<UsdPerSecond>> on_demand;  // for `count` items; storage: per GB-second
+  std::optional<Fact<UsdPerSecond>> spot;
+  std::string date;                             // ISO date of the price
+  bool suspect = false;                         // never used unless asked for; the reason is in notes
+  std::string notes;
+};
+
+struct Dataset {
+  std::string name;
+  Fact<Samples> samples;
+  Fact<Samples> validation_samples;
+  Fact<Bytes> bytes_per_sample;            // as stored and read
+  Fact<double> decode_cpu_seconds;         // vCPU seconds to decode and augment one sample; 0: none
+  SampleUnit unit = SampleUnit::image;
+};
+
+struct Storage {
+  std::string name;                        // "gcs-standard"
+  Provider provider = Provider::gcp;
+  Fact<BytesPerSecond> read_per_node;      // many streams in parallel
+  Fact<BytesPerSecond> write_per_node;
+  Fact<Seconds> latency;                   // to the first byte
+};
+
+/// Achieved fraction of peak by kind of work: fitted from measurements (docs/MODELS.md says from which).
+struct Efficiency {
+  std::string accelerator;      // canonical name, or an architecture ("Pascal")
+  Precision precision = Precision::fp32;
+  std::string stack;            // software stack, "" = any ("tf1", "ngc", "xla")
+  Fact<double> convolution;     // of peak FLOP/s, for large layers
+  Fact<double> matmul;
+  Fact<double> attention;
+  Fact<double> memory;          // of memory bandwidth
+  Fact<Flops> half_size;        // a kernel of so many FLOPs reaches half of that efficiency; 0: size does not matter
+  Fact<Seconds> launch;         // per kernel, not hidden
+  Fact<double> step_spread;     // factor on step time: value 1, low..high = 5th..95th percentile of the fit's residuals
+};
+
+/// Achieved fraction of a link by a collective's transfers, and its latency.
+struct LinkClass {
+  std::string name;                // "nvlink", "nvswitch", "pcie", "ethernet", "ici"
+  Fact<double> efficiency;         // of the printed bandwidth
+  Fact<Seconds> latency;           // per hop of a collective, software included
+};
+
+/// Numbers of the operators' software and of the providers' rules, by key: "cluster_autoscaler.scan_interval_s".
+/// The typed view is what make_plan (sim/scenario/plan.h) takes from it.
+struct OperationalDefaults {
+  std::map<std::string, Fact<double>, std::less<>> numbers;  // SI units, the unit last in the key
+  /// CHECKs that the key exists: the catalog's own test holds every key that code asks for.
+  const Fact<double>& at(std::string_view key) const;
+};
+
+class Catalog {
+ public:
+  std::vector<Source> sources;  // [0] is the user
+  std::vector<Accelerator> accelerators;
+  std::vector<TpuSlice> slices;
+  std::vector<Machine> machines;
+  std::vector<AttachmentRule> attachments;
+  std::vector<Location> locations;
+  std::vector<Offering> offerings;
+  std::vector<Dataset> datasets;
+  std::vector<Storage> storages;
+  std::vector<Efficiency> efficiencies;
+  std::vector<LinkClass> links;
+  OperationalDefaults operations;
+  std::string digest;  // XXH3-64 of every byte read, in order of file name: 16 hex digits
+
+  // All by canonical name or alias, case-insensitive, '-' and '_' alike; nullptr: unknown.
+  const Accelerator* find_accelerator(std::string_view name) const;
+  const Machine* find_machine(Provider provider, std::string_view name) const;
+  const TpuSlice* find_slice(std::string_view name) const;
+  const Dataset* find_dataset(std::string_view name) const;
+  const Storage* find_storage(std::string_view name) const;
+  const LinkClass* find_link(std::string_view name) const;
+
+  /// The row of the accelerator, else of its architecture, else nullptr; among those the stack's own before "".
+  const Efficiency* find_efficiency(const Accelerator& accelerator, Precision precision, std::string_view stack) const;
+  /// Counts that `machine` may carry of `accelerator` under `service`; empty: none.
+  std::vector<int> allowed_counts(Service service, std::string_view machine, std::string_view accelerator) const;
+  /// Every (region, zones) that offers the accelerator; empty: nowhere known.
+  std::vector<const Location*> locations_of(Provider provider, std::string_view accelerator) const;
+  /// The newest offering of the item that holds in region and zone ("" = any zone) and has a price of that
+  /// capacity type; SUSPECT rows are passed over. nullptr: no price known.
+  const Offering* find_offering(Provider provider, std::string_view region, std::string_view zone,
+                                std::string_view item, Offering::Covers covers, CapacityType capacity) const;
+};
+
+/// Reads every file of `layers` in order; an entry of a later layer replaces the fields it gives of the entry with
+/// the same key in an earlier one, and adds what is new. All errors at once, with file:line:column.
+Expected<Catalog> load_catalog(std::span<const std::filesystem::path> layers);
+
+/// Where our own catalogs are: $RECKON_CATALOGS, else <program>/../share/reckon/catalogs, else the `catalogs` of the
+/// source tree this program was built in. Empty path: nowhere.
+std::filesystem::path default_catalog_directory();
+
+}  // namespace reckon

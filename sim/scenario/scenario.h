@@ -1,0 +1,210 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "sim/base/diagnostic.h"
+#include "sim/base/quantity.h"
+#include "sim/base/unit_text.h"
+#include "sim/catalog/catalog.h"
+#include "sim/catalog/model_zoo.h"
+
+// The what-if file as plain structs: exactly what the user wrote, nothing resolved. Field names are the keys of
+// the file. `optional` and empty mean "not given". plan.h turns it into a Plan with the catalog's help.
+namespace reckon {
+
+// ---- workload ----------------------------------------------------------------------------------------------
+struct ModelByName { std::string name; };
+struct ModelFromHuggingFace { std::string config; };            // path, relative to the scenario
+struct ModelFromTransformer { TransformerDimensions dimensions; };
+struct ModelFromLayers { std::vector<std::map<std::string, std::string>> layers; };
+using ModelSpec = std::variant<ModelByName, ModelFromHuggingFace, ModelFromTransformer, ModelFromLayers>;
+
+struct Finetune { std::string method; int rank = 0; };
+
+struct DatasetByName { std::string name; };
+struct DatasetInline { double samples = 0; Bytes bytes_per_sample{}; };
+using DatasetSpec = std::variant<DatasetByName, DatasetInline>;
+
+/// Exactly one is given.
+struct TrainLength {
+  enum class Unit { epochs, samples, steps, tokens, to_accuracy } unit = Unit::epochs;
+  double amount = 0;  // to_accuracy: 0..1
+};
+
+enum class StrategyKind { single, mirrored, multi_worker_mirrored, parameter_server, tpu, sharded, model_parallel };
+enum class AllReduceKind { automatic, ring, tree, hierarchical };
+enum class Recompute { none, selective, full };
+
+struct StrategySpec {
+  StrategyKind kind = StrategyKind::single;
+  std::optional<int> workers, accelerators_per_worker, parameter_servers, backup_workers, staleness;
+  std::optional<bool> synchronous;
+  std::optional<int> zero_stage, data, tensor, pipeline, context, expert, micro_batch;
+  std::optional<Recompute> recompute;
+  AllReduceKind all_reduce = AllReduceKind::automatic;
+};
+
+struct CheckpointSpec {
+  enum class Mode { none, interval, optimal } mode = Mode::optimal;
+  Seconds interval{};       // mode interval
+  std::string storage;      // catalog name; "" = the provider's object store
+};
+
+struct ContainerSpec {
+  std::string image;
+  std::vector<std::string> command;
+  std::map<std::string, std::string> env;
+  std::map<std::string, std::string> metrics;
+  std::variant<std::monostate, std::string, Seconds> profile;  // a model's name, or a step time
+};
+
+struct WorkloadSpec {
+  std::optional<ModelSpec> model;
+  std::optional<Finetune> finetune;
+  std::optional<DatasetSpec> dataset;
+  std::optional<TrainLength> train;
+  std::optional<std::int64_t> sequence_length;
+  std::optional<Precision> precision;
+  std::string optimizer;                      // "sgd" (default for images), "adamw" (default for sequences)
+  std::optional<int> batch_per_accelerator, global_batch;
+  std::optional<double> evaluate_every_epochs;  // evaluation: {every_epochs: 4}; absent: none is run
+  std::string stack;                          // software stack whose efficiencies apply; "" = any
+  StrategySpec strategy;
+  std::optional<CheckpointSpec> checkpoint;
+  std::optional<ContainerSpec> container;
+};
+
+// ---- cluster -----------------------------------------------------------------------------------------------
+enum class Role { worker, chief, parameter_server, evaluator, inference };
+
+struct MachineByName { std::string name; };
+struct MachineInline { int vcpus = 0; Bytes memory{}; BytesPerSecond network{}; std::optional<MoneyText> price; };
+using MachineSpec = std::variant<std::monostate, MachineByName, MachineInline>;
+
+struct AcceleratorSpec { std::string type; int count = 1; };
+struct TpuSpec { std::string type, slice; };
+struct NodesSpec { int initial = 1, min = 1, max = 1; };
+
+struct PoolSpec {
+  std::string name;
+  std::optional<Role> role;
+  MachineSpec machine;
+  std::optional<AcceleratorSpec> accelerator;
+  std::optional<TpuSpec> tpu;
+  NodesSpec nodes;
+  bool autoscaling = false;
+  CapacityType pricing = CapacityType::on_demand;
+};
+
+struct ClusterSpec {
+  Provider provider = Provider::gcp;
+  std::optional<Service> service;
+  std::string region, zone;
+  std::vector<PoolSpec> pools;
+};
+
+// ---- money -------------------------------------------------------------------------------------------------
+struct ReservationSpec { std::string machine; int count = 0; std::string until; MoneyText price; };
+struct PricesSpec {
+  std::string currency = "USD";
+  std::optional<double> usd_rate;   // 1 USD in that currency
+  std::optional<double> discount;   // 0..1
+  std::map<std::string, MoneyText> rates;
+  std::vector<ReservationSpec> reserved;
+};
+
+// ---- disruptions -------------------------------------------------------------------------------------------
+struct NoReclaim {};
+struct ExponentialReclaim { Seconds mean{}; };                    // age of a node when it is taken back
+struct WeibullReclaim { double shape = 1; Seconds scale{}; };
+/// Bathtub of [Kadupitiya et al. 2020, "Modeling the temporally constrained preemptions of transient cloud VMs"]:
+/// F(t) = A (1 - exp(-t/tau1) + exp((t - b)/tau2)), nodes live at most `limit` (24 h).
+struct BathtubReclaim { double a = 0; Seconds tau1{}, tau2{}, b{}, limit{}; };
+/// Recorded, or generated from parameters that stand in the file: node k of the pool goes at the k-th list's times.
+struct TraceReclaim {
+  std::string file;
+  std::optional<Seconds> gap;  // overrides the file's own sampling interval
+  struct Generate { Seconds mean{}, duration{}; int nodes = 0; std::uint64_t seed = 0; };
+  std::optional<Generate> generate;
+};
+using ReclaimSpec = std::variant<NoReclaim, ExponentialReclaim, WeibullReclaim, BathtubReclaim, TraceReclaim>;
+
+struct MaintenanceSpec { Seconds every{}; Seconds notice{}; };
+struct FailuresSpec { Seconds mtbf_per_accelerator{}; };
+struct DisruptionsSpec {
+  std::optional<ReclaimSpec> preemption;
+  std::optional<MaintenanceSpec> maintenance;
+  std::optional<FailuresSpec> failures;
+  bool maintenance_off = false, failures_off = false;  // `maintenance: none`
+};
+
+// ---- the rest ----------------------------------------------------------------------------------------------
+struct JobSpec { std::string name; Seconds submit{}; WorkloadSpec workload; };
+struct TraceSpec { std::string file, format; };
+struct ForecastSpec { int replications = 1000; std::uint64_t seed = 1; };
+
+enum class Metric { time, cost, goodput, samples_per_second, memory, step_seconds, step_mfu, step_share, interruptions, feasible };
+enum class Statistic { none, mean, p5, p50, p95 };
+enum class Comparison { le, ge, lt, gt, eq, ne };
+enum class StepShare { communication, compute, input, bubble };
+
+/// One line of `expect:`. `value` is in SI units (seconds, USD, bytes, fraction); `feasible == false` has value 0.
+struct Expectation {
+  std::string text;
+  Metric metric = Metric::time;
+  StepShare share = StepShare::compute;  // metric step_share
+  Statistic statistic = Statistic::none;
+  Comparison comparison = Comparison::le;
+  double value = 0;
+};
+/// "p95(time) <= 48h". The error is a sentence with the allowed words.
+Parsed<Expectation> parse_expectation(std::string_view text);
+
+/// `plan:` as written; read and checked, used by `reckon plan`.
+struct PlanSpec {
+  std::map<std::string, std::vector<std::string>> vary;   // values as written; "1..64" stays one value
+  std::string deadline, budget, objective;
+  std::map<std::string, int> quota;
+};
+
+struct Scenario {
+  std::string name;
+  std::optional<std::chrono::sys_seconds> start;
+  std::optional<WorkloadSpec> workload;
+  ClusterSpec cluster;
+  std::optional<PricesSpec> prices;
+  DisruptionsSpec disruptions;
+  std::vector<JobSpec> jobs;
+  std::optional<TraceSpec> trace;
+  ForecastSpec forecast;
+  std::vector<Expectation> expect;
+  std::optional<PlanSpec> plan;
+};
+
+/// Where each value stood: path ("cluster.pools.p100.nodes.max", items by name or index) -> place.
+class Places {
+ public:
+  void set(std::string path, SourcePlace place) { places_.insert_or_assign(std::move(path), std::move(place)); }
+  /// The path's own place, else that of its nearest parent, else the whole file.
+  SourcePlace find(std::string_view path) const;
+  std::string file;
+
+ private:
+  std::map<std::string, SourcePlace, std::less<>> places_;
+};
+
+struct ScenarioFile {
+  Scenario scenario;
+  Places places;
+  std::filesystem::path directory;  // what relative paths in it are relative to
+};
+
+}  // namespace reckon
