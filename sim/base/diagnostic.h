@@ -6,8 +6,8 @@
 
 #include <tl/expected.hpp>
 
-// What is wrong with the user's input, where it stands and what to do about it. Readers collect all of
-// them and never stop at the first.
+// What is wrong with the user's input, where it stands and what to do about it. Readers collect all
+// of them and never stop at the first.
 namespace reckon {
 
 /// A place in a file; line and column count from 1, 0 means "the whole file" (or "the whole line").
@@ -24,7 +24,8 @@ struct Diagnostic {
   Severity severity = Severity::error;
   SourcePlace at;
   std::string what;  // one sentence, no full stop: "unknown key 'acceleratr' in cluster.pools[2]"
-  std::string hint;  // what to do: allowed values, an example, the numbers; may be empty, may have several lines
+  std::string hint;  // what to do: allowed values, an example, the numbers; may be empty, may have
+                     // several lines
   friend bool operator==(const Diagnostic&, const Diagnostic&) = default;
 };
 using Diagnostics = std::vector<Diagnostic>;
@@ -38,9 +39,9 @@ std::string format(const Diagnostic& diagnostic);
 std::string format(Diagnostics diagnostics);
 bool has_errors(std::span<const Diagnostic> diagnostics);
 
-/// The candidate that `word` was probably meant to be, or "" when none is near. Optimal string alignment
-/// distance (insert, delete, substitute, swap neighbours), at most a third of the longer word's length;
-/// case and the choice of '-', '_' and '.' do not count.
+/// The candidate that `word` was probably meant to be, or "" when none is near. Optimal string
+/// alignment distance (insert, delete, substitute, swap neighbours), at most a third of the longer
+/// word's length; case and the choice of '-', '_' and '.' do not count.
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
 /// "; did you mean 'x'?" or "".
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);

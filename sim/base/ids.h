@@ -13,7 +13,9 @@ enum class LinkId : std::uint32_t {};
 enum class LayerId : std::uint32_t {};
 
 template <class Id>
-  requires(sizeof(Id) == sizeof(std::uint32_t) && !std::is_integral_v<Id>)
-constexpr std::size_t index(Id id) { return static_cast<std::size_t>(id); }
+requires(sizeof(Id) == sizeof(std::uint32_t) && !std::is_integral_v<Id>) constexpr std::size_t
+    index(Id id) {
+  return static_cast<std::size_t>(id);
+}
 
 }  // namespace reckon

@@ -3,8 +3,9 @@
 
 #include "sim/base/quantity.h"
 
-// Ledgers are integers, so that parts add up to the whole exactly. A bill is nano-dollars (int64: 9.2 billion
-// USD); accelerator time is accelerator-nanoseconds (128 bits: 100,000 accelerators for a year do not fit in 64).
+// Ledgers are integers, so that parts add up to the whole exactly. A bill is nano-dollars
+// (int64: 9.2 billion USD); accelerator time is accelerator-nanoseconds (128 bits: 100,000
+// accelerators for a year do not fit in 64).
 namespace reckon {
 
 __extension__ typedef __int128 Int128;
@@ -14,7 +15,10 @@ struct NanoUsd {
   friend constexpr auto operator<=>(NanoUsd, NanoUsd) = default;
   friend constexpr NanoUsd operator+(NanoUsd a, NanoUsd b) { return {a.n + b.n}; }
   friend constexpr NanoUsd operator-(NanoUsd a, NanoUsd b) { return {a.n - b.n}; }
-  constexpr NanoUsd& operator+=(NanoUsd o) { n += o.n; return *this; }
+  constexpr NanoUsd& operator+=(NanoUsd o) {
+    n += o.n;
+    return *this;
+  }
 };
 constexpr Usd to_usd(NanoUsd m) { return Usd{double(m.n) * 1e-9}; }
 inline NanoUsd to_nano_usd(Usd m) { return {std::llrint(m.v * 1e9)}; }
@@ -35,9 +39,16 @@ constexpr NanoUsd charge(HourlyRate rate, SimDuration time) {
 struct AcceleratorTime {
   Int128 n = 0;  // accelerator-nanoseconds
   friend constexpr bool operator==(AcceleratorTime, AcceleratorTime) = default;
-  friend constexpr AcceleratorTime operator+(AcceleratorTime a, AcceleratorTime b) { return {a.n + b.n}; }
-  friend constexpr AcceleratorTime operator-(AcceleratorTime a, AcceleratorTime b) { return {a.n - b.n}; }
-  constexpr AcceleratorTime& operator+=(AcceleratorTime o) { n += o.n; return *this; }
+  friend constexpr AcceleratorTime operator+(AcceleratorTime a, AcceleratorTime b) {
+    return {a.n + b.n};
+  }
+  friend constexpr AcceleratorTime operator-(AcceleratorTime a, AcceleratorTime b) {
+    return {a.n - b.n};
+  }
+  constexpr AcceleratorTime& operator+=(AcceleratorTime o) {
+    n += o.n;
+    return *this;
+  }
 };
 constexpr AcceleratorTime accelerator_time(int accelerators, SimDuration d) {
   return {Int128{accelerators} * d.count()};

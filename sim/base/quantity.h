@@ -25,8 +25,14 @@ struct Quantity {
   friend constexpr Quantity operator*(double k, Quantity a) { return Quantity{a.v * k}; }
   friend constexpr Quantity operator/(Quantity a, double k) { return Quantity{a.v / k}; }
   friend constexpr double operator/(Quantity a, Quantity b) { return a.v / b.v; }
-  constexpr Quantity& operator+=(Quantity o) { v += o.v; return *this; }
-  constexpr Quantity& operator-=(Quantity o) { v -= o.v; return *this; }
+  constexpr Quantity& operator+=(Quantity o) {
+    v += o.v;
+    return *this;
+  }
+  constexpr Quantity& operator-=(Quantity o) {
+    v -= o.v;
+    return *this;
+  }
 };
 
 template <class Tag>
@@ -42,13 +48,21 @@ using Samples = Quantity<struct sample_tag>;  // image, sequence or record, as t
 using SamplesPerSecond = Quantity<Per<sample_tag>>;
 
 template <class T>
-constexpr Seconds operator/(Quantity<T> a, Quantity<Per<T>> rate) { return Seconds{a.v / rate.v}; }
+constexpr Seconds operator/(Quantity<T> a, Quantity<Per<T>> rate) {
+  return Seconds{a.v / rate.v};
+}
 template <class T>
-constexpr Quantity<Per<T>> operator/(Quantity<T> a, Seconds t) { return Quantity<Per<T>>{a.v / t.count()}; }
+constexpr Quantity<Per<T>> operator/(Quantity<T> a, Seconds t) {
+  return Quantity<Per<T>>{a.v / t.count()};
+}
 template <class T>
-constexpr Quantity<T> operator*(Quantity<Per<T>> rate, Seconds t) { return Quantity<T>{rate.v * t.count()}; }
+constexpr Quantity<T> operator*(Quantity<Per<T>> rate, Seconds t) {
+  return Quantity<T>{rate.v * t.count()};
+}
 template <class T>
-constexpr Quantity<T> operator*(Seconds t, Quantity<Per<T>> rate) { return rate * t; }
+constexpr Quantity<T> operator*(Seconds t, Quantity<Per<T>> rate) {
+  return rate * t;
+}
 
 inline namespace literals {
 using namespace std::chrono_literals;
@@ -58,14 +72,21 @@ constexpr Bytes operator""_MB(long double x) { return Bytes{double(x) * 1e6}; }
 constexpr Bytes operator""_GB(long double x) { return Bytes{double(x) * 1e9}; }
 constexpr Bytes operator""_MiB(long double x) { return Bytes{double(x) * 1048576.0}; }
 constexpr Bytes operator""_GiB(long double x) { return Bytes{double(x) * 1073741824.0}; }
-constexpr BytesPerSecond operator""_Gbps(long double x) { return BytesPerSecond{double(x) * 1e9 / 8}; }
+constexpr BytesPerSecond operator""_Gbps(long double x) {
+  return BytesPerSecond{double(x) * 1e9 / 8};
+}
 constexpr BytesPerSecond operator""_GBps(long double x) { return BytesPerSecond{double(x) * 1e9}; }
-constexpr FlopsPerSecond operator""_TFLOPS(long double x) { return FlopsPerSecond{double(x) * 1e12}; }
+constexpr FlopsPerSecond operator""_TFLOPS(long double x) {
+  return FlopsPerSecond{double(x) * 1e12};
+}
 constexpr Flops operator""_GFLOP(long double x) { return Flops{double(x) * 1e9}; }
-constexpr UsdPerSecond operator""_usd_per_hour(long double x) { return UsdPerSecond{double(x) / 3600}; }
+constexpr UsdPerSecond operator""_usd_per_hour(long double x) {
+  return UsdPerSecond{double(x) / 3600};
+}
 }  // namespace literals
 
-/// The simulator's clock: whole nanoseconds since the start of the scenario. Exact ordering, 292 years.
+/// The simulator's clock: whole nanoseconds since the start of the scenario. Exact ordering, 292
+/// years.
 struct SimClock {
   using duration = std::chrono::nanoseconds;
   using rep = duration::rep;

@@ -6,15 +6,16 @@
 
 #include "sim/base/quantity.h"
 
-// Counter-based random streams. A stream is a pure function of (seed, replication, purpose, entity): adding a
-// node or a purpose changes no other stream, streams can be drawn in any order on any thread, and two
-// candidates with the same seed see the same luck (common random numbers).
-// Generator: Philox4x32-10 [Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3", SC'11] from
-// Random123; key = the seed, counter = (purpose hash, entity, replication, block).
+// Counter-based random streams. A stream is a pure function of (seed, replication, purpose,
+// entity): adding a node or a purpose changes no other stream, streams can be drawn in any order on
+// any thread, and two candidates with the same seed see the same luck (common random numbers).
+// Generator: Philox4x32-10 [Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3",
+// SC'11] from Random123; key = the seed, counter = (purpose hash, entity, replication, block).
 namespace reckon {
 
 /// What a stream is for. The text is part of the contract: renaming one changes every forecast.
-/// Make them `constexpr` once (`constexpr Purpose kReclaim{"spot_reclaim"};`), hashing costs nothing then.
+/// Make them `constexpr` once (`constexpr Purpose kReclaim{"spot_reclaim"};`), hashing costs
+/// nothing then.
 struct Purpose {
   std::uint32_t hash;
   consteval explicit Purpose(std::string_view text) : hash(2166136261u) {  // FNV-1a, 32 bits
@@ -25,7 +26,8 @@ struct Purpose {
 class RandomStream {
  public:
   using result_type = std::uint32_t;
-  RandomStream(std::uint64_t seed, std::uint32_t replication, Purpose purpose, std::uint32_t entity);
+  RandomStream(std::uint64_t seed, std::uint32_t replication, Purpose purpose,
+               std::uint32_t entity);
 
   static constexpr result_type min() { return 0; }
   static constexpr result_type max() { return std::numeric_limits<result_type>::max(); }
@@ -33,7 +35,7 @@ class RandomStream {
 
   double uniform();      // in (0, 1), never 0 or 1; 53 bits
   double exponential();  // mean 1
-  double normal();       // mean 0, variance 1 (inverse CDF: one uniform each, so streams stay aligned)
+  double normal();  // mean 0, variance 1 (inverse CDF: one uniform each, so streams stay aligned)
 
  private:
   void refill();
@@ -43,8 +45,8 @@ class RandomStream {
   int used_ = 4;
 };
 
-/// Quantile of the standard normal distribution, p in (0, 1). Acklam's rational approximation with one step of
-/// Halley's method on erfc; relative error below 1e-15.
+/// Quantile of the standard normal distribution, p in (0, 1). Acklam's rational approximation with
+/// one step of Halley's method on erfc; relative error below 1e-15.
 double normal_quantile(double p);
 
 }  // namespace reckon
