@@ -1,0 +1,64 @@
+# The two commands of a fresh machine are `make demo` and `make test`. Everything here is thin: the work is CMake's,
+# the list of packages is scripts/packages.txt.
+.PHONY: help deps demo test test-long bench asan tidy format format-check lint install clean
+.DEFAULT_GOAL := help
+
+RELEASE := build/release
+JOBS ?= $(shell nproc)
+
+help:
+	@echo "make demo       install what is missing, build a release, simulate a real scenario (the main job)"
+	@echo "make test       the same for the test suite"
+	@echo "make test-long  what takes longer than continuous integration may"
+	@echo "make bench      benchmarks; ratios are taken within one run"
+	@echo "make asan       unit tests under the address and undefined-behaviour sanitizers"
+	@echo "make tidy       clang-tidy on what changed (BASE=commit; BASE=all for everything)"
+	@echo "make format     clang-format everything; format-check only looks"
+	@echo "make lint       shell, YAML, spelling and the house rules"
+	@echo "make install    into PREFIX (default /usr/local)"
+
+deps:
+	@scripts/install-deps
+
+$(RELEASE)/build.ninja:
+	cmake --preset release
+
+demo: deps $(RELEASE)/build.ninja
+	ninja -C $(RELEASE) -j$(JOBS) reckon
+	$(RELEASE)/bin/reckon simulate scenarios/gke-p100-autoscaling.yaml
+
+test: deps $(RELEASE)/build.ninja
+	ninja -C $(RELEASE) -j$(JOBS)
+	ctest --test-dir $(RELEASE) -LE long -j$(JOBS) --output-on-failure --output-junit junit.xml
+
+test-long: deps $(RELEASE)/build.ninja
+	ninja -C $(RELEASE) -j$(JOBS)
+	ctest --test-dir $(RELEASE) -L long --output-on-failure
+
+bench: deps $(RELEASE)/build.ninja
+	ninja -C $(RELEASE) -j$(JOBS)
+	scripts/bench $(RELEASE)
+
+asan: deps
+	cmake --preset asan
+	ninja -C build/asan -j$(JOBS)
+	ctest --test-dir build/asan -L unit -j$(JOBS) --output-on-failure
+
+tidy: deps
+	scripts/tidy $(BASE)
+
+format:
+	scripts/format
+
+format-check:
+	scripts/format --check
+
+lint:
+	scripts/lint
+
+install: deps $(RELEASE)/build.ninja
+	ninja -C $(RELEASE) -j$(JOBS)
+	cmake --install $(RELEASE) --prefix $(or $(PREFIX),/usr/local)
+
+clean:
+	rm -rf build
