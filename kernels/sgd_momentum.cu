@@ -1,0 +1,45 @@
+#define RECKON_WITH_CUDA_RUNTIME
+#include "kernels/sgd_momentum.h"
+
+namespace reckon {
+namespace {
+
+__device__ void update(const SgdMomentum& options, float& weight, float& velocity, float gradient) {
+  velocity = fmaf(options.momentum, velocity, fmaf(options.weight_decay, weight, gradient));
+  weight = fmaf(-options.learning_rate, velocity, weight);
+}
+
+// Four elements a thread: 16-byte loads and stores. The last n % 4 elements go to the first threads
+// of the grid.
+__global__ void sgd_momentum_kernel(SgdMomentum options, float* weights, float* velocities,
+                                    const float* gradients, std::int64_t n) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const std::int64_t quads = n / 4;
+  if (i < quads) {
+    float4 w = reinterpret_cast<float4*>(weights)[i];
+    float4 v = reinterpret_cast<float4*>(velocities)[i];
+    const float4 g = reinterpret_cast<const float4*>(gradients)[i];
+    update(options, w.x, v.x, g.x);
+    update(options, w.y, v.y, g.y);
+    update(options, w.z, v.z, g.z);
+    update(options, w.w, v.w, g.w);
+    reinterpret_cast<float4*>(weights)[i] = w;
+    reinterpret_cast<float4*>(velocities)[i] = v;
+  }
+  const std::int64_t tail = quads * 4 + i;
+  if (tail < n && i < 4) update(options, weights[tail], velocities[tail], gradients[tail]);
+}
+
+}  // namespace
+
+cudaError_t sgd_momentum(const SgdMomentum& options, float* weights, float* velocities,
+                         const float* gradients, std::int64_t n, cudaStream_t stream) {
+  if (n == 0) return cudaSuccess;
+  constexpr int kThreads = 256;
+  const std::int64_t threads = n / 4 > 4 ? n / 4 : 4;
+  const auto blocks = static_cast<unsigned>((threads + kThreads - 1) / kThreads);
+  sgd_momentum_kernel<<<blocks, kThreads, 0, stream>>>(options, weights, velocities, gradients, n);
+  return cudaGetLastError();
+}
+
+}  // namespace reckon
