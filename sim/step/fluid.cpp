@@ -103,14 +103,15 @@ void FluidRun::transfer(std::uint32_t a, double size) {
   if (size < 1) return finish(a);
   const Activity& activity = activities_[a];
   const double cap = cap_of(activity.cap);
+  const auto path = network_->path(activity.path);
   std::uint32_t& slot = flow_on_path_[index(activity.path)];
-  if (slot != kNone && flows_.is_twin(slot, now_, size, cap)) {
+  if (slot != kNone && flows_.is_twin(slot, now_, path, size, cap)) {
     const std::uint32_t first = flows_.owner(slot);
     next_[a] = next_[first];
     next_[first] = a;
     flows_.join(slot, activity.multiplicity);
   } else {
-    slot = flows_.start(now_, network_->path(activity.path), size, cap, activity.multiplicity, a);
+    slot = flows_.start(now_, path, size, cap, activity.multiplicity, a);
   }
 }
 

@@ -82,10 +82,12 @@ std::uint32_t FlowSystem::start(double now, std::span<const LinkId> path, double
   return slot;
 }
 
-bool FlowSystem::is_twin(std::uint32_t slot, double now, double size, double cap) const {
-  const Flow& flow = flows_[slot];  // no rate yet: it started in this event
-  return flow.owner != kNobody && flow.rate == 0 && flow.settled == now && flow.remaining == size &&
-         flow.cap == cap;
+bool FlowSystem::is_twin(std::uint32_t slot, double now, std::span<const LinkId> path, double size,
+                         double cap) const {
+  const Flow& flow = flows_[slot];
+  const bool fresh =
+      flow.owner != kNobody && flow.rate == 0 && flow.settled == now;  // without a rate yet
+  return fresh && flow.path == path.data() && flow.remaining == size && flow.cap == cap;
 }
 
 void FlowSystem::join(std::uint32_t slot, double multiplicity) {

@@ -38,7 +38,8 @@ class FlowSystem {
                       double multiplicity, std::uint32_t owner);
   /// Whether the flow in `slot` started at this very moment with these properties, so that another
   /// can join it.
-  bool is_twin(std::uint32_t slot, double now, double size, double cap) const;
+  bool is_twin(std::uint32_t slot, double now, std::span<const LinkId> path, double size,
+               double cap) const;
   void join(std::uint32_t slot, double multiplicity);
   /// New rates after starts and ends at `now`.
   void solve(double now);
