@@ -1,0 +1,44 @@
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/base/diagnostic.h"
+#include "sim/forecast/forecast.h"
+
+// What `reckon check` found, and how each reader wants it.
+namespace reckon {
+
+struct CheckedExpectation {
+  Expectation expectation;
+  ExpectationResult result;
+  SourcePlace at;
+};
+
+struct CheckedScenario {
+  std::string file;
+  std::optional<std::string> skipped;  // why it was not checked
+  Diagnostics errors;                  // the file itself is wrong: nothing was simulated
+  std::vector<CheckedExpectation> expectations;
+
+  bool passed() const;
+};
+
+/// "PASS p95(time) <= 48h   (41 h 12 min)" below each file, and a last line that counts.
+std::string check_text(std::span<const CheckedScenario> scenarios);
+
+/// A test suite for each file, a test case for each expectation; a wrong file is one case with an
+/// error.
+std::string check_junit(std::span<const CheckedScenario> scenarios);
+
+/// `::error file=...,line=...,col=...::message` for each failed expectation and each error, which
+/// GitHub shows at its line. Escapes:
+/// https://docs.github.com/actions/reference/workflow-commands-for-github-actions and
+/// actions/toolkit's command.ts.
+std::string check_annotations(std::span<const CheckedScenario> scenarios);
+
+/// The measured value in the unit of its metric, or why there is none.
+std::string value_text(const CheckedExpectation& expectation);
+
+}  // namespace reckon

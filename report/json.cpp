@@ -1,0 +1,129 @@
+#include "report/json.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace reckon {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json head(const char* command) { return {{"schema_version", 1}, {"command", command}}; }
+
+Json number(double v) { return std::isfinite(v) ? Json(v) : Json(nullptr); }
+Json text_or_null(const std::string& s) { return s.empty() ? Json(nullptr) : Json(s); }
+
+Json json_of(const Quantiles& q) {
+  return {{"mean", number(q.mean)},
+          {"p5", number(q.p5)},
+          {"p50", number(q.p50)},
+          {"p95", number(q.p95)}};
+}
+
+Json json_of(const StepEstimate& s) {
+  return {{"seconds", s.step.count()},
+          {"compute_seconds", s.compute.count()},
+          {"communication_seconds", s.communication.count()},
+          {"exposed_communication_seconds", s.exposed_communication.count()},
+          {"input_seconds", s.input.count()},
+          {"bubble_seconds", s.bubble.count()},
+          {"bottleneck", to_text(s.bottleneck)},
+          {"mfu", s.mfu}};
+}
+
+Json json_of(const MemoryEstimate& m) {
+  return {{"required_bytes", m.required().v},
+          {"available_bytes", m.available.v},
+          {"parts",
+           {{"parameters", m.parameters.v},
+            {"gradients", m.gradients.v},
+            {"optimizer", m.optimizer.v},
+            {"activations", m.activations.v},
+            {"workspace", m.workspace.v},
+            {"reserve", m.reserve.v}}}};
+}
+
+/// {"name of cause": value, ...} of an array that an enum indexes.
+template <class Enum, std::size_t N>
+Json by_name(const std::array<double, N>& values) {
+  Json object = Json::object();
+  for (std::size_t k = 0; k < N; ++k) object[std::string(to_text(Enum(k)))] = values[k];
+  return object;
+}
+
+Json json_of(const AssumptionEffect& a) {
+  return {{"what", a.what},
+          {"value", a.value},
+          {"source", a.source},
+          {"time_effect_seconds", number(a.time_effect_seconds)},
+          {"cost_effect_usd", a.cost_effect_usd ? number(*a.cost_effect_usd) : Json(nullptr)}};
+}
+
+/// What only a life of the cluster can tell: all null where the plan cannot exist.
+void add_life(Json& out, const Forecast& f) {
+  Json hours = Json::object();
+  for (const auto& [pool, value] : f.node_hours) hours[pool] = value;
+  const bool lived = f.feasible;
+  out["time_seconds"] = lived ? json_of(f.time_seconds) : Json(nullptr);
+  out["cost_usd"] = lived && f.cost_usd ? json_of(*f.cost_usd) : Json(nullptr);
+  out["node_hours"] = lived ? hours : Json(nullptr);
+  out["cost_breakdown_usd"] =
+      lived && f.cost_usd ? by_name<CostPart>(f.cost_breakdown_usd) : Json(nullptr);
+  out["goodput"] = lived ? Json(f.goodput.mean) : Json(nullptr);
+  out["badput"] = lived ? by_name<Badput>(f.badput) : Json(nullptr);
+  out["interruptions"] = lived ? by_name<Interruption>(f.interruptions) : Json(nullptr);
+}
+
+Json json_of(const Forecast& f) {
+  Json out = head("simulate");
+  out["scenario"] = f.scenario;
+  out["seed"] = f.seed;
+  out["replications"] = f.replications;
+  out["engine"] = f.engine;
+  out["feasible"] = f.feasible;
+  out["step"] = f.feasible ? json_of(f.step) : Json(nullptr);
+  out["samples_per_second"] = f.feasible ? Json(f.step.samples_per_second.v) : Json(nullptr);
+  out["steps"] = f.steps;
+  out["accelerators"] = f.accelerators;
+  out["memory"] = json_of(f.memory);
+  add_life(out, f);
+  out["prices_as_of"] = text_or_null(f.prices_as_of);
+  out["catalog_digest"] = text_or_null(f.catalog_digest);
+  out["calibrations"] = f.calibrations;
+  out["assumptions"] = Json::array();
+  for (const AssumptionEffect& a : f.assumptions) out["assumptions"].push_back(json_of(a));
+  out["warnings"] = f.warnings;
+  out["extrapolated"] = f.extrapolated;
+  return out;
+}
+
+Json json_of(const CheckedScenario& s) {
+  Json expectations = Json::array();
+  for (const CheckedExpectation& e : s.expectations)
+    expectations.push_back({{"text", e.result.text},
+                            {"value", e.result.value ? number(*e.result.value) : Json(nullptr)},
+                            {"passed", e.result.passed}});
+  return {{"file", s.file},
+          {"passed", s.passed()},
+          {"skipped", s.skipped ? Json(*s.skipped) : Json(nullptr)},
+          {"expectations", expectations}};
+}
+
+/// Names of files and of nodes come from users: bytes that are no UTF-8 are replaced, not thrown
+/// about.
+std::string dump(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace
+
+std::string forecast_json(const Forecast& forecast) { return dump(json_of(forecast), 2); }
+
+std::string check_json(std::span<const CheckedScenario> scenarios) {
+  Json out = head("check");
+  out["scenarios"] = Json::array();
+  for (const CheckedScenario& s : scenarios) out["scenarios"].push_back(json_of(s));
+  return dump(out, 2);
+}
+
+}  // namespace reckon

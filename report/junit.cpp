@@ -1,0 +1,110 @@
+#include <fmt/format.h>
+
+#include "report/check.h"
+
+namespace reckon {
+namespace {
+
+/// XML 1.0 text and attributes: the five entities; characters that XML cannot hold at all become
+/// '?'.
+std::string xml(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&apos;";
+        break;
+      case '\n':
+        out += "&#10;";
+        break;
+      case '\t':
+        out += "&#9;";
+        break;
+      default:
+        out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+    }
+  }
+  return out;
+}
+
+struct Tally {
+  std::size_t tests = 0, failures = 0, errors = 0, skipped = 0;
+};
+
+Tally tally(const CheckedScenario& s) {
+  Tally t;
+  for (const auto& e : s.expectations) {
+    ++t.tests;
+    t.failures += !e.result.passed;
+  }
+  if (has_errors(s.errors) || s.skipped || s.expectations.empty())
+    ++t.tests;  // the file itself is a case
+  t.errors = has_errors(s.errors);
+  t.skipped = s.skipped.has_value();
+  return t;
+}
+
+std::string attributes(const Tally& t) {
+  return fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"", t.tests,
+                     t.failures, t.errors, t.skipped);
+}
+
+std::string test_case(const std::string& file, std::string_view name, const std::string& inside) {
+  const std::string head =
+      fmt::format("    <testcase classname=\"{}\" name=\"{}\"", xml(file), xml(name));
+  return inside.empty() ? head + "/>\n" : head + ">\n      " + inside + "\n    </testcase>\n";
+}
+
+std::string suite(const CheckedScenario& s) {
+  std::string out =
+      fmt::format("  <testsuite name=\"{}\" {}>\n", xml(s.file), attributes(tally(s)));
+  if (has_errors(s.errors)) {
+    out += test_case(s.file, "scenario",
+                     fmt::format("<error message=\"{}\">{}</error>", xml(s.errors.front().what),
+                                 xml(format(s.errors))));
+  } else if (s.skipped) {
+    out += test_case(s.file, "scenario", fmt::format("<skipped message=\"{}\"/>", xml(*s.skipped)));
+  } else if (s.expectations.empty()) {
+    out += test_case(s.file, "scenario", "");
+  }
+  for (const auto& e : s.expectations) {
+    const std::string why = e.result.passed ? ""
+                                            : fmt::format("<failure message=\"{}: {}\"/>",
+                                                          xml(e.result.text), xml(value_text(e)));
+    out += test_case(s.file, e.result.text, why);
+  }
+  return out + "  </testsuite>\n";
+}
+
+}  // namespace
+
+std::string check_junit(std::span<const CheckedScenario> scenarios) {
+  Tally all;
+  std::string suites;
+  for (const CheckedScenario& s : scenarios) {
+    const Tally t = tally(s);
+    all.tests += t.tests;
+    all.failures += t.failures;
+    all.errors += t.errors;
+    all.skipped += t.skipped;
+    suites += suite(s);
+  }
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"reckon check\" "
+      "{}>\n{}</testsuites>\n",
+      attributes(all), suites);
+}
+
+}  // namespace reckon

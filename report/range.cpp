@@ -1,0 +1,60 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/table.h"
+#include "sim/base/unit_text.h"
+
+namespace reckon {
+namespace {
+
+/// Decimals that show three significant digits of `value`.
+int decimals_for(double value) {
+  const double size = std::abs(value);
+  if (!(size > 0) || size >= 100) return 0;
+  if (size >= 10) return 1;
+  return size >= 1 ? 2 : 3;
+}
+
+std::string with_thousands(double value, int decimals) {
+  if (!std::isfinite(value)) return "never";
+  std::string text = fmt::format("{:.{}f}", value, decimals);
+  const std::size_t point = std::min(text.find('.'), text.size());
+  const std::size_t first = text[0] == '-' ? 1 : 0;
+  for (std::size_t at = point; at > first + 3; at -= 3) text.insert(at - 3, ",");
+  return text;
+}
+
+std::string range(const Quantiles& q, double unit, const std::string& name) {
+  const double scale = std::isfinite(q.p50) ? q.p50 : q.p5;
+  const int decimals = decimals_for(scale / unit);
+  const auto number = [&](double v) { return with_thousands(v / unit, decimals); };
+  const std::string middle = std::isfinite(q.p50) ? number(q.p50) + " " + name : "never";
+  return fmt::format("{} ({} .. {})", middle, number(q.p5), number(q.p95));
+}
+
+}  // namespace
+
+std::string time_range(const Quantiles& seconds) {
+  const double scale = std::isfinite(seconds.p50) ? seconds.p50 : seconds.p5;
+  if (!std::isfinite(scale)) return "never";
+  if (scale < 120) return range(seconds, 1, "s");
+  if (scale < 2 * 3600) return range(seconds, 60, "min");
+  if (scale < 100 * 3600) return range(seconds, 3600, "h");
+  return range(seconds, 86400, "d");
+}
+
+std::string usd_range(const Quantiles& usd) {
+  Quantiles q = usd;
+  if (std::abs(q.p50) >= 100 || q.p50 == 0) return range(q, 1, "USD");
+  const auto number = [](double v) { return fmt::format("{:.2f}", v); };
+  return fmt::format("{} USD ({} .. {})", number(q.p50), number(q.p5), number(q.p95));
+}
+
+std::string percent_range(const Quantiles& share) {
+  const auto number = [](double v) { return fmt::format("{:.1f}", 100 * v); };
+  return fmt::format("{} % ({} .. {})", number(share.p50), number(share.p5), number(share.p95));
+}
+
+}  // namespace reckon

@@ -1,0 +1,182 @@
+#include "report/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/text.h"
+#include "sim/base/unit_text.h"
+
+namespace reckon {
+namespace {
+
+constexpr int kBarWidth = 40;
+constexpr std::size_t kAssumptionsShown = 5;
+
+std::string share_text(double part, double whole) {
+  return whole > 0 ? fmt::format("{:.1f} %", 100 * part / whole) : "";
+}
+
+std::string signed_text(double value, const std::string& magnitude) {
+  return (value < 0 ? "-" : "+") + magnitude;
+}
+
+std::string answer(const Forecast& f) {
+  Columns answer;
+  answer.row({"time", time_range(f.time_seconds)});
+  if (f.cost_usd) {
+    answer.row({"cost", usd_range(*f.cost_usd)});
+  } else {
+    answer.row({"cost", "unknown: see the warnings"});
+  }
+  answer.row({"goodput", percent_range(f.goodput)});
+  return answer.text() +
+         fmt::format("  median (5th .. 95th percentile) of {} replications, seed {}, engine {}\n",
+                     format_count(f.replications), f.seed, f.engine);
+}
+
+std::string step(const Forecast& f) {
+  const StepEstimate& s = f.step;
+  const double whole = s.step.count();
+  const auto line = [&](const char* name, Seconds t) {
+    return std::vector<std::string>{name, format_duration(t), share_text(t.count(), whole),
+                                    bar(t.count() / whole, kBarWidth)};
+  };
+  Columns parts;
+  parts.row(line("compute", s.compute));
+  if (s.update.count() > 0) parts.row(line("weight update", s.update));
+  parts.row(line("exposed communication", s.exposed_communication));
+  parts.row(line("exposed input", s.exposed_input));
+  if (s.bubble.count() > 0) parts.row(line("pipeline bubble", s.bubble));
+  Columns facts;
+  facts.row(
+      {"step", fmt::format("{}, bound by {}", format_duration(s.step), to_text(s.bottleneck))});
+  facts.row(
+      {"throughput", fmt::format("{} samples/s on {} accelerator{}, MFU {}",
+                                 format_count(std::round(s.samples_per_second.v)), f.accelerators,
+                                 f.accelerators == 1 ? "" : "s", format_percent(s.mfu))});
+  facts.row({"length", fmt::format("{} steps", format_count(double(f.steps)))});
+  facts.row(
+      {"memory", fmt::format("{} of {} on each accelerator", format_bytes(f.memory.required()),
+                             format_bytes(f.memory.available))});
+  if (s.communication.count() > 0)
+    facts.row({"communication",
+               fmt::format(
+                   "{} a step, {} of it hidden behind compute{}", format_duration(s.communication),
+                   format_duration(std::max(Seconds{0}, s.communication - s.exposed_communication)),
+                   s.all_reduce.empty() ? "" : ", " + s.all_reduce + " all-reduce")});
+  return "\nThe step\n" + facts.text() + parts.text();
+}
+
+std::string cost(const Forecast& f) {
+  Columns parts;
+  if (f.cost_usd)
+    for (std::size_t p = 0; p < kCostParts; ++p) {
+      const double usd = f.cost_breakdown_usd[p];
+      if (usd == 0) continue;
+      const double share = usd / f.cost_usd->mean;
+      parts.row({std::string(to_text(CostPart(p))), fmt::format("{:.2f} USD", usd),
+                 share_text(usd, f.cost_usd->mean), bar(share, kBarWidth)});
+    }
+  for (const auto& [pool, hours] : f.node_hours)
+    parts.row({"nodes of " + pool, fmt::format("{:.2f} node-hours", hours)});
+  const std::string prices = f.prices_as_of.empty() ? "" : ", prices as of " + f.prices_as_of;
+  return fmt::format("\nCost by part (mean{})\n", prices) + parts.text();
+}
+
+std::string time_spent(const Forecast& f) {
+  Columns causes;
+  causes.row(
+      {"goodput", fmt::format("{:.1f} %", 100 * f.goodput.mean), bar(f.goodput.mean, kBarWidth)});
+  for (std::size_t c = 0; c < kBadputCauses; ++c) {
+    if (f.badput[c] == 0) continue;
+    std::string name(to_text(Badput(c)));
+    std::replace(name.begin(), name.end(), '_', ' ');
+    causes.row({name, fmt::format("{:.1f} %", 100 * f.badput[c]), bar(f.badput[c], kBarWidth)});
+  }
+  return "\nWhere time goes (mean share of accelerator time)\n" + causes.text();
+}
+
+std::string interruptions(const Forecast& f) {
+  Columns causes;
+  for (std::size_t c = 0; c < kInterruptionCauses; ++c)
+    causes.row({std::string(to_text(Interruption(c))), fmt::format("{:.2f}", f.interruptions[c])});
+  const std::string interval =
+      f.checkpoint_interval.count() > 0
+          ? "a checkpoint every " + format_duration(f.checkpoint_interval) + " of useful work"
+          : "no checkpoints";
+  return fmt::format("\nInterruptions of the job (mean of a run; {})\n", interval) + causes.text();
+}
+
+std::string assumptions(const Forecast& f, int width) {
+  if (f.assumptions.empty()) return "";
+  const std::size_t shown = std::min(kAssumptionsShown, f.assumptions.size());
+  std::string out = fmt::format(
+      "\nWhat the answer rests on most ({} of {} assumptions; effect of going from the low to the "
+      "high end)\n",
+      shown, f.assumptions.size());
+  Columns effects;
+  for (std::size_t k = 0; k < shown; ++k) {
+    const AssumptionEffect& a = f.assumptions[k];
+    const double t = a.time_effect_seconds;
+    std::string money = "cost unknown";
+    if (a.cost_effect_usd)
+      money =
+          signed_text(*a.cost_effect_usd, fmt::format("{:.2f} USD", std::abs(*a.cost_effect_usd)));
+    effects.row({fmt::format("{}. {}", k + 1, a.what),
+                 signed_text(t, format_duration(Seconds{std::abs(t)})), money});
+  }
+  // The rows are aligned together; value and source of each follow below its row.
+  std::string rows = effects.text();
+  for (std::size_t k = 0; k < shown; ++k) {
+    const std::size_t end = rows.find('\n') + 1;
+    out += rows.substr(0, end);
+    rows.erase(0, end);
+    for (const std::string& line :
+         wrap(f.assumptions[k].value + "; " + f.assumptions[k].source, width - 5))
+      out += "     " + line + '\n';
+  }
+  return out;
+}
+
+std::string warnings(const Forecast& f, int width) {
+  if (f.warnings.empty()) return "";
+  std::string out = "\nWarnings\n";
+  for (const std::string& warning : f.warnings) {
+    const char* lead = "  - ";
+    for (const std::string& line : wrap(warning, width - 4)) {
+      out += lead + line + '\n';
+      lead = "    ";
+    }
+  }
+  return out;
+}
+
+std::string does_not_fit(const Forecast& f) {
+  const MemoryEstimate& m = f.memory;
+  Columns parts;
+  const auto line = [&](const char* name, Bytes b) { parts.row({name, format_bytes(b)}); };
+  line("parameters", m.parameters);
+  line("gradients", m.gradients);
+  line("optimizer", m.optimizer);
+  line("activations", m.activations);
+  line("workspace", m.workspace);
+  line("reserve", m.reserve);
+  line("required", m.required());
+  line("available", m.available);
+  return "  not feasible: the plan does not fit into the memory of an accelerator, so it was not "
+         "simulated\n" +
+         parts.text();
+}
+
+}  // namespace
+
+std::string forecast_table(const Forecast& f, int width) {
+  const std::string title = f.scenario + "\n";
+  if (!f.feasible) return title + does_not_fit(f) + warnings(f, width);
+  return title + answer(f) + step(f) + cost(f) + time_spent(f) + interruptions(f) +
+         assumptions(f, width) + warnings(f, width);
+}
+
+}  // namespace reckon

@@ -1,0 +1,31 @@
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+// The few things that aligned plain text is made of.
+namespace reckon {
+
+/// `text` broken at spaces into lines of at most `width` characters; a longer word stands on a line
+/// of its own.
+std::vector<std::string> wrap(std::string_view text, int width);
+
+/// '#' for every `1 / width` of the whole, at least one where there is anything at all.
+std::string bar(double share, int width);
+
+/// Rows of cells with the columns aligned: the first to the left, cells that start with a digit or
+/// a sign to the right.
+class Columns {
+ public:
+  explicit Columns(int indent = 2) : indent_(indent) {}
+  void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  bool empty() const { return rows_.empty(); }
+  /// Each row with its newline, no trailing spaces.
+  std::string text() const;
+
+ private:
+  int indent_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace reckon

@@ -1,0 +1,112 @@
+#include "sim/forecast/effects.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/base/check.h"
+#include "sim/base/parallel.h"
+#include "sim/base/unit_text.h"
+#include "sim/forecast/warnings.h"
+
+namespace reckon {
+namespace {
+
+/// Enough for the difference of two means under common random numbers, where most of the variance
+/// cancels.
+constexpr int kEffectReplications = 48;
+
+struct MeanLife {
+  double seconds = 0;
+  double usd = 0;
+};
+
+MeanLife live_with(const ForecastSetup& setup, std::uint64_t seed, int replications, Held held) {
+  Replicator replicator(setup);
+  MeanLife mean;
+  for (int k = 0; k < replications; ++k) {
+    const LifeResult life = replicator.run(seed, std::uint32_t(k), held);
+    mean.seconds += to_seconds(life.finish - SimTime{}).count() / replications;
+    mean.usd += to_usd(life.bill).v / replications;
+  }
+  return mean;
+}
+
+/// A number of the step model that changes nothing (the efficiency of a kind of layer that the
+/// model lacks) needs no life.
+bool may_matter(const ForecastSetup& setup, std::size_t i) {
+  return !setup.assumptions[i].affects_step ||
+         setup.sensitivities[i].low != setup.sensitivities[i].high;
+}
+
+std::string format_number(double value, const std::string& unit) {
+  if (unit == "s") return format_duration(Seconds{value});
+  if (unit == "fraction") return format_percent(value);
+  if (unit.empty()) return fmt::format("{:.3g}", value);
+  return fmt::format("{:.3g} {}", value, unit);
+}
+
+std::string source_text(const Plan& plan, SourceId id) {
+  const auto slot = std::size_t(id);
+  if (slot >= plan.sources.size()) return "not stated";
+  const Source& s = plan.sources[slot];
+  if (s.reference.empty()) return s.id;
+  return s.retrieved.empty() ? s.reference : fmt::format("{} ({})", s.reference, s.retrieved);
+}
+
+double relative_size(const AssumptionEffect& e, const Forecast& f) {
+  double size = f.time_seconds.p50 > 0 ? std::abs(e.time_effect_seconds) / f.time_seconds.p50 : 0;
+  if (e.cost_effect_usd && f.cost_usd && f.cost_usd->p50 > 0)
+    size = std::max(size, std::abs(*e.cost_effect_usd) / f.cost_usd->p50);
+  return size;
+}
+
+}  // namespace
+
+std::string format_assumption(const PlanAssumption& a) {
+  const std::string value = format_number(a.value, a.unit);
+  if (a.low == a.high) return value;
+  return fmt::format("{} ({} .. {})", value, format_number(a.low, a.unit),
+                     format_number(a.high, a.unit));
+}
+
+double effect_replications(const ForecastSetup& setup, int replications) {
+  double lives = 0;
+  for (std::size_t i = 0; i < setup.assumptions.size(); ++i)
+    if (may_matter(setup, i)) lives += 2.0 * std::min(replications, kEffectReplications);
+  return lives;
+}
+
+std::vector<AssumptionEffect> assumption_effects(const ForecastSetup& setup,
+                                                 const Forecast& forecast, int threads,
+                                                 const std::function<void(double)>& lived) {
+  const int replications = std::min(forecast.replications, kEffectReplications);
+  std::vector<std::size_t> candidates;
+  for (std::size_t i = 0; i < setup.assumptions.size(); ++i)
+    if (may_matter(setup, i)) candidates.push_back(i);
+
+  std::vector<MeanLife> ends(2 * candidates.size());  // low and high of each
+  parallel_for(ends.size(), threads, [&](std::size_t k) {
+    ends[k] = live_with(setup, forecast.seed, replications,
+                        Held{candidates[k / 2], k % 2 == 0 ? -1.0 : 1.0});
+    lived(replications);
+  });
+
+  std::vector<AssumptionEffect> effects;
+  for (std::size_t c = 0; c < candidates.size(); ++c) {
+    const PlanAssumption& a = setup.assumptions[candidates[c]];
+    AssumptionEffect e{a.what, format_assumption(a), source_text(setup.plan, a.source), 0,
+                       std::nullopt};
+    e.time_effect_seconds = ends[2 * c + 1].seconds - ends[2 * c].seconds;
+    if (forecast.cost_usd) e.cost_effect_usd = ends[2 * c + 1].usd - ends[2 * c].usd;
+    if (relative_size(e, forecast) > 0) effects.push_back(std::move(e));
+  }
+  std::stable_sort(effects.begin(), effects.end(),
+                   [&](const AssumptionEffect& a, const AssumptionEffect& b) {
+                     return relative_size(a, forecast) > relative_size(b, forecast);
+                   });
+  return effects;
+}
+
+}  // namespace reckon

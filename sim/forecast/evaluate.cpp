@@ -1,0 +1,111 @@
+#include <cmath>
+
+#include "sim/base/check.h"
+#include "sim/forecast/forecast.h"
+
+namespace reckon {
+namespace {
+
+double pick(const Quantiles& q, Statistic statistic) {
+  switch (statistic) {
+    case Statistic::none:
+    case Statistic::mean:
+      return q.mean;
+    case Statistic::p5:
+      return q.p5;
+    case Statistic::p50:
+      return q.p50;
+    case Statistic::p95:
+      return q.p95;
+  }
+  RECKON_CHECK(false);
+  return 0;
+}
+
+double share_of_step(const StepEstimate& step, StepShare share) {
+  if (step.step.count() <= 0) return 0;
+  switch (share) {
+    case StepShare::communication:
+      return step.exposed_communication / step.step;
+    case StepShare::compute:
+      return step.compute / step.step;
+    case StepShare::input:
+      return step.exposed_input / step.step;
+    case StepShare::bubble:
+      return step.bubble / step.step;
+  }
+  RECKON_CHECK(false);
+  return 0;
+}
+
+std::optional<double> value_of(const Expectation& e, const Forecast& f) {
+  switch (e.metric) {
+    case Metric::feasible:
+      return f.feasible ? 1.0 : 0.0;
+    case Metric::memory:
+      return f.memory.required().v;
+    case Metric::time:
+      return pick(f.time_seconds, e.statistic);
+    case Metric::cost:
+      return f.cost_usd ? std::optional(pick(*f.cost_usd, e.statistic)) : std::nullopt;
+    case Metric::goodput:
+      return pick(f.goodput, e.statistic);
+    case Metric::interruptions:
+      return pick(f.interruptions_total, e.statistic);
+    case Metric::samples_per_second:
+      return f.step.samples_per_second.v;
+    case Metric::step_seconds:
+      return f.step.step.count();
+    case Metric::step_mfu:
+      return f.step.mfu;
+    case Metric::step_share:
+      return share_of_step(f.step, e.share);
+  }
+  RECKON_CHECK(false);
+  return std::nullopt;
+}
+
+bool holds(double value, Comparison comparison, double bound) {
+  switch (comparison) {
+    case Comparison::le:
+      return value <= bound;
+    case Comparison::ge:
+      return value >= bound;
+    case Comparison::lt:
+      return value < bound;
+    case Comparison::gt:
+      return value > bound;
+    case Comparison::eq:
+      return value == bound;
+    case Comparison::ne:
+      return value != bound;
+  }
+  RECKON_CHECK(false);
+  return false;
+}
+
+}  // namespace
+
+ExpectationResult evaluate(const Expectation& expectation, const Forecast& forecast) {
+  ExpectationResult result{expectation.text, std::nullopt, false, ""};
+  const bool needs_a_life =
+      expectation.metric != Metric::feasible && expectation.metric != Metric::memory;
+  if (!forecast.feasible && needs_a_life) {
+    result.reason = "the plan does not fit in memory, so it was not simulated";
+    return result;
+  }
+  const std::optional<double> value = value_of(expectation, forecast);
+  if (!value) {
+    result.reason = "a price is unknown";
+    return result;
+  }
+  if (!std::isfinite(*value)) {
+    result.reason = "replications never finished: " + forecast.unfinished_reason;
+    return result;
+  }
+  result.value = value;
+  result.passed = holds(*value, expectation.comparison, expectation.value);
+  return result;
+}
+
+}  // namespace reckon

@@ -1,0 +1,171 @@
+#include "sim/forecast/forecast.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <mutex>
+#include <numeric>
+
+#include "sim/base/check.h"
+#include "sim/base/parallel.h"
+#include "sim/forecast/effects.h"
+#include "sim/forecast/replicate.h"
+#include "sim/forecast/warnings.h"
+
+namespace reckon {
+namespace {
+
+/// Replications of one chunk run on one thread and one copy of the plan; the chunks' borders change
+/// no result.
+constexpr std::size_t kReplicationsPerChunk = 64;
+
+class Progress {
+ public:
+  Progress(const std::function<void(double)>& report, double total)
+      : report_(report), total_(total) {}
+  void add(double work) {
+    if (!report_) return;
+    const std::lock_guard lock(mutex_);
+    done_ += work;
+    report_(std::min(1.0, done_ / total_));
+  }
+
+ private:
+  const std::function<void(double)>& report_;
+  const double total_;
+  std::mutex mutex_;
+  double done_ = 0;
+};
+
+std::vector<LifeResult> run_lives(const ForecastSetup& setup, std::uint64_t seed, int replications,
+                                  int threads, Progress& progress) {
+  const auto n = std::size_t(replications);
+  std::vector<LifeResult> lives(n);
+  parallel_for((n + kReplicationsPerChunk - 1) / kReplicationsPerChunk, threads,
+               [&](std::size_t chunk) {
+                 Replicator replicator(setup);
+                 const std::size_t begin = chunk * kReplicationsPerChunk;
+                 const std::size_t end = std::min(n, begin + kReplicationsPerChunk);
+                 for (std::size_t k = begin; k < end; ++k)
+                   lives[k] = replicator.run(seed, std::uint32_t(k));
+                 progress.add(double(end - begin));
+               });
+  return lives;
+}
+
+template <class Value>
+Quantiles quantiles_of(const std::vector<LifeResult>& lives, Value value) {
+  std::vector<double> values(lives.size());
+  std::transform(lives.begin(), lives.end(), values.begin(), value);
+  return quantiles(std::move(values));
+}
+
+template <class Value>
+double mean_of(const std::vector<LifeResult>& lives, Value value) {
+  double sum = 0;
+  for (const LifeResult& life : lives) sum += value(life);
+  return sum / double(lives.size());
+}
+
+/// A run that never finished takes for ever: quantiles that reach into such runs are infinite, not
+/// optimistic.
+double time_of(const LifeResult& life) {
+  if (!life.finished) return std::numeric_limits<double>::infinity();
+  return to_seconds(life.finish - SimTime{}).count();
+}
+
+/// Share of the job's accelerator time. A job that never got an accelerator waited all of its time.
+double badput_share(const LifeResult& life, Badput cause) {
+  if (life.total.n == 0) return cause == Badput::waiting ? 1.0 : 0.0;
+  return ratio(life.badput[std::size_t(cause)], life.total);
+}
+
+void summarize_time(const std::vector<LifeResult>& lives, Forecast& f) {
+  f.time_seconds = quantiles_of(lives, time_of);
+  f.goodput = quantiles_of(lives, [](const LifeResult& l) { return ratio(l.goodput, l.total); });
+  for (std::size_t c = 0; c < kBadputCauses; ++c)
+    f.badput[c] = mean_of(lives, [c](const LifeResult& l) { return badput_share(l, Badput(c)); });
+  for (std::size_t c = 0; c < kInterruptionCauses; ++c)
+    f.interruptions[c] =
+        mean_of(lives, [c](const LifeResult& l) { return double(l.interruptions[c]); });
+  f.interruptions_total = quantiles_of(lives, [](const LifeResult& l) {
+    return double(std::accumulate(l.interruptions.begin(), l.interruptions.end(), std::int64_t{0}));
+  });
+  for (const LifeResult& life : lives) {
+    if (life.finished) continue;
+    f.unfinished_share += 1.0 / double(lives.size());
+    if (f.unfinished_reason.empty()) f.unfinished_reason = life.failure;
+  }
+}
+
+void summarize_money(const Plan& plan, const std::vector<LifeResult>& lives, Forecast& f) {
+  for (const PlannedPool& pool : plan.pools) {
+    const auto slot = std::size_t(&pool - plan.pools.data());
+    f.node_hours.emplace_back(pool.name, mean_of(lives, [slot](const LifeResult& l) {
+                                return to_seconds(l.node_time[slot]).count() / 3600;
+                              }));
+  }
+  if (!prices_known(plan)) return;
+  f.cost_usd = quantiles_of(lives, [](const LifeResult& l) { return to_usd(l.bill).v; });
+  for (std::size_t p = 0; p < kCostParts; ++p)
+    f.cost_breakdown_usd[p] =
+        mean_of(lives, [p](const LifeResult& l) { return to_usd(l.cost[p]).v; });
+}
+
+/// All that can be said without living a life.
+Forecast describe(const Plan& plan, const NetworkModel& network, const ForecastOptions& options) {
+  const PlannedWorkload& job = plan.jobs.front();
+  Forecast f;
+  f.scenario = plan.name;
+  f.engine = network.name();
+  f.seed = options.seed.value_or(plan.seed);
+  f.replications = options.replications.value_or(plan.replications);
+  f.steps = job.steps;
+  f.accelerators = job.strategy.accelerators();
+  f.memory = estimate_memory(plan, job);
+  f.feasible = f.memory.fits();
+  f.prices_as_of = plan.prices_as_of;
+  f.catalog_digest = plan.catalog_digest;
+  f.extrapolated = is_extrapolated(plan);
+  return f;
+}
+
+}  // namespace
+
+Forecast make_forecast(const Plan& plan, const NetworkModel& network,
+                       const ForecastOptions& options) {
+  RECKON_CHECK(plan.jobs.size() == 1);
+  Forecast f = describe(plan, network, options);
+  RECKON_CHECK(f.replications > 0);
+  if (!f.feasible) {  // refused with the numbers, never simulated
+    f.warnings = plan.warnings;
+    return f;
+  }
+  const ForecastSetup setup = make_setup(plan, network);
+  f.step = setup.paced.step;
+  f.checkpoint_interval = setup.paced.pace.checkpoint_interval;
+
+  const double effect_lives =
+      options.assumption_effects ? effect_replications(setup, f.replications) : 0;
+  Progress progress(options.progress, f.replications + effect_lives);
+  {
+    const std::vector<LifeResult> lives =
+        run_lives(setup, f.seed, f.replications, options.threads, progress);
+    summarize_time(lives, f);
+    summarize_money(plan, lives, f);
+  }
+  if (options.assumption_effects)
+    f.assumptions =
+        assumption_effects(setup, f, options.threads, [&](double lives) { progress.add(lives); });
+  f.warnings = warnings_of(plan, f);
+  return f;
+}
+
+LifeResult record_replication(const Plan& plan, const NetworkModel& network, std::uint64_t seed,
+                              std::uint32_t replication) {
+  const ForecastSetup setup = make_setup(plan, network);
+  return Replicator(setup).run(seed, replication, {}, true);
+}
+
+}  // namespace reckon

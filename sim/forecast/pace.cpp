@@ -1,0 +1,87 @@
+#include "sim/forecast/pace.h"
+
+#include "sim/base/check.h"
+
+namespace reckon {
+namespace {
+
+/// Asynchronous workers go on when one is gone, so the pace depends on how many live: the wall time
+/// in which all of them together work off one global batch. Synchronous strategies have all workers
+/// or none.
+std::vector<Seconds> step_by_workers(const PlannedWorkload& job, StepCache& cache) {
+  const auto workers = std::size_t(job.strategy.workers);
+  std::vector<Seconds> by_workers(workers + 1);
+  by_workers[workers] = cache.at(job.strategy.workers).step;
+  if (job.strategy.synchronous) return by_workers;
+  const Samples batch{double(job.global_batch)};
+  for (std::size_t live = 1; live <= workers; ++live)
+    by_workers[live] = batch / cache.at(int(live)).samples_per_second;
+  return by_workers;
+}
+
+Seconds checkpoint_interval(const Plan& plan, const PlannedWorkload& job, Seconds save) {
+  switch (job.checkpoint.mode) {
+    case CheckpointSpec::Mode::none:
+      return Seconds{0};
+    case CheckpointSpec::Mode::interval:
+      return job.checkpoint.interval;
+    case CheckpointSpec::Mode::optimal:
+      break;
+  }
+  const Seconds mtti = mean_time_to_interruption(plan, job);
+  if (mtti >= Seconds::max())
+    return Seconds{0};  // nothing ever interrupts the job: a save would only cost time
+  return optimal_checkpoint_interval(save, mtti);
+}
+
+double ratio(Seconds changed, Seconds median) {
+  return median.count() > 0 ? changed.count() / median.count() : 1.0;
+}
+
+PaceFactors factors_of(const Plan& plan, const PacedJob& median, const NetworkModel& network) {
+  const PlannedWorkload& job = plan.jobs.front();
+  const StepEstimate step = estimate_step(plan, job, network);
+  PaceFactors f;
+  f.step = ratio(step.step, median.step.step);
+  f.evaluation = ratio(evaluation_time(plan, job, step) * job.evaluations, median.pace.evaluation);
+  f.save = ratio(checkpoint_save_time(plan, job), median.pace.checkpoint_save);
+  f.restore = ratio(checkpoint_restore_time(plan, job), median.pace.checkpoint_restore);
+  return f;
+}
+
+}  // namespace
+
+PacedJob make_pace(const Plan& plan, const NetworkModel& network) {
+  RECKON_CHECK(plan.jobs.size() == 1);
+  const PlannedWorkload& job = plan.jobs.front();
+  StepCache cache(plan, job, network);
+  PacedJob result;
+  result.step = cache.at(job.strategy.workers);
+  JobPace& pace = result.pace;
+  pace.steps = job.steps;
+  pace.step_by_workers = step_by_workers(job, cache);
+  pace.input_share = ratio(result.step.exposed_input, result.step.step);
+  pace.evaluation = evaluation_time(plan, job, result.step) * job.evaluations;
+  pace.checkpoint_save = checkpoint_save_time(plan, job);
+  pace.checkpoint_restore = checkpoint_restore_time(plan, job);
+  pace.checkpoint_interval = checkpoint_interval(plan, job, pace.checkpoint_save);
+  return result;
+}
+
+std::vector<Sensitivity> sensitivities(Plan& scratch,
+                                       const std::vector<PlanAssumption>& assumptions,
+                                       const PacedJob& median, const NetworkModel& network) {
+  std::vector<Sensitivity> result(assumptions.size());
+  for (std::size_t i = 0; i < assumptions.size(); ++i) {
+    const PlanAssumption& a = assumptions[i];
+    if (!a.affects_step) continue;
+    a.set(scratch, a.low);
+    result[i].low = factors_of(scratch, median, network);
+    a.set(scratch, a.high);
+    result[i].high = factors_of(scratch, median, network);
+    a.set(scratch, a.value);
+  }
+  return result;
+}
+
+}  // namespace reckon

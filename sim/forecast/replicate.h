@@ -1,0 +1,53 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sim/cluster/life.h"
+#include "sim/forecast/pace.h"
+#include "sim/scenario/plan.h"
+
+// Replications: each draws every assumption of the plan from its own random stream and lives one
+// life with them.
+namespace reckon {
+
+/// How far an assumption is from its median, in units of its range: 0 the median, -1 `low` (5th
+/// percentile), +1 `high` (95th).
+double draw_score(const PlanAssumption& assumption, std::uint64_t seed, std::uint32_t replication);
+
+/// The number at that score. Two-piece log-normal: the median and both percentiles are met exactly,
+/// also where the range is lopsided, and nothing turns negative. Where `low` or the value is 0 the
+/// pieces are linear, cut at 0.
+double value_at(const PlanAssumption& assumption, double score);
+
+/// What all replications of one forecast share; immutable while they run.
+struct ForecastSetup {
+  const Plan& plan;
+  PacedJob paced;
+  std::vector<PlanAssumption> assumptions;
+  std::vector<Sensitivity> sensitivities;  // by assumption
+};
+ForecastSetup make_setup(const Plan& plan, const NetworkModel& network);
+
+/// One assumption held at a score instead of its draw; all else keeps its draws (common random
+/// numbers).
+struct Held {
+  std::size_t assumption = 0;
+  double score = 0;
+};
+
+/// Runs replications one after the other on its own copy of the plan, whose assumed numbers it sets
+/// in place: a copy of the whole plan for each replication would cost more than the life itself.
+class Replicator {
+ public:
+  explicit Replicator(const ForecastSetup& setup);
+  LifeResult run(std::uint64_t seed, std::uint32_t replication, std::optional<Held> held = {},
+                 bool record = false);
+
+ private:
+  const ForecastSetup& setup_;
+  Plan plan_;
+  JobPace pace_;
+};
+
+}  // namespace reckon
