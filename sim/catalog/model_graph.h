@@ -10,91 +10,170 @@
 #include "sim/base/ids.h"
 #include "sim/base/quantity.h"
 
-// One description of a network, for both clocks: the simulator counts its layers, the executor runs the same
-// layers. Layers stand in topological order; shapes are those of ONE sample (no batch axis), row major:
-// images are (C, H, W), token sequences are (T) of ids and (T, D) of features.
+// One description of a network, for both clocks: the simulator counts its layers, the executor runs
+// the same layers. Layers stand in topological order; shapes are those of ONE sample (no batch
+// axis), row major: images are (C, H, W), token sequences are (T) of ids and (T, D) of features.
 namespace reckon {
 
 using Shape = std::vector<std::int64_t>;
+/// Product of the dimensions; 1 for no dimensions.
 std::int64_t elements(const Shape& shape);
+/// "(3, 224, 224)"
+std::string to_text(const Shape& shape);
 
 enum class ActivationKind { relu, gelu, silu, tanh, sigmoid };
 enum class PoolKind { max, average };
 
 // What each kind of layer needs to be run and counted. Weight shapes are given behind each.
+/// The sample as it comes; a model may have several (BERT: tokens and their segments), all of the
+/// model's input shape.
 struct InputLayer {};
-struct Linear { std::int64_t in = 0, out = 0; bool bias = true; };                        // (out, in), (out)
-struct Conv2d {                                                                           // (out, in/groups, kh, kw)
+/// (out, in), (out); along the last axis of (in) or (T, in).
+struct Linear {
+  std::int64_t in = 0, out = 0;
+  bool bias = true;
+};
+/// (out, in/groups, kernel_h, kernel_w), (out)
+struct Conv2d {
   std::int64_t in = 0, out = 0, kernel_h = 1, kernel_w = 1, stride = 1, padding = 0, groups = 1;
   bool bias = false;
 };
-struct BatchNorm { std::int64_t channels = 0; };                                          // scale, shift (C); running mean, variance are no parameters
-struct LayerNorm { std::int64_t width = 0; bool bias = true; };                           // (D), (D)
-struct RmsNorm { std::int64_t width = 0; };                                               // (D)
-struct Activation { ActivationKind kind = ActivationKind::relu; };
-struct Pool2d { PoolKind kind = PoolKind::max; std::int64_t kernel = 2, stride = 2, padding = 0; };
-struct GlobalAveragePool {};                                                              // (C,H,W) -> (C)
+/// Scale, shift (C); running mean and variance are no parameters.
+struct BatchNorm {
+  std::int64_t channels = 0;
+};
+/// (D), (D)
+struct LayerNorm {
+  std::int64_t width = 0;
+  bool bias = true;
+};
+/// (D)
+struct RmsNorm {
+  std::int64_t width = 0;
+};
+struct Activation {
+  ActivationKind kind = ActivationKind::relu;
+};
+struct Pool2d {
+  PoolKind kind = PoolKind::max;
+  std::int64_t kernel = 2, stride = 2, padding = 0;
+};
+/// (C, H, W) -> (C)
+struct GlobalAveragePool {};
 struct Flatten {};
-struct Dropout { double rate = 0; };
-struct Embedding { std::int64_t rows = 0, width = 0; };                                   // (rows, D): token -> vector
-struct PositionEmbedding { std::int64_t rows = 0, width = 0; };                           // (rows, D), added
-struct RotaryEmbedding { std::int64_t head_width = 0; };                                  // no parameters
-/// softmax(Q K^T / sqrt(head_width)) V on already projected q (T, heads*w), k and v (T, kv_heads*w).
-struct Attention { std::int64_t heads = 1, kv_heads = 1, head_width = 64; bool causal = true; };
-struct Add {};                                                                            // residual: element-wise sum of the inputs
-struct Multiply {};                                                                       // gate: element-wise product of two inputs
-struct SoftmaxCrossEntropy { std::int64_t classes = 0; };                                 // (T, classes) or (classes) -> loss
-
-using LayerOp = std::variant<InputLayer, Linear, Conv2d, BatchNorm, LayerNorm, RmsNorm, Activation, Pool2d,
-                             GlobalAveragePool, Flatten, Dropout, Embedding, PositionEmbedding, RotaryEmbedding,
-                             Attention, Add, Multiply, SoftmaxCrossEntropy>;
-
-/// The kind of work a layer is, as far as efficiency goes (rows of catalogs/efficiencies.csv).
-enum class WorkKind { convolution, matmul, attention, memory };  // memory: bound by bytes (norms, activations, adds)
-
-struct Layer {
-  LayerId id{};
-  std::string name;   // "layer1.0.conv2", "h.3.attn.qkv"
-  std::string group;  // what `explain` sums by: "layer1", "h.3"; empty: its own
-  LayerOp op;
-  std::vector<LayerId> inputs;      // earlier layers
-  Shape output;                     // of one sample
-  std::optional<LayerId> tied_to;   // shares the weights of that layer (GPT-2's output projection and embedding)
+struct Dropout {
+  double rate = 0;
+};
+/// (rows, D): token -> vector
+struct Embedding {
+  std::int64_t rows = 0, width = 0;
+};
+/// (rows, D), added to (T, D), T <= rows
+struct PositionEmbedding {
+  std::int64_t rows = 0, width = 0;
+};
+/// Rotates each head's pairs by position * theta^(-2i/head_width) [Su 2021, eq. 15]. No parameters.
+struct RotaryEmbedding {
+  std::int64_t head_width = 0;
+  double theta = 10000;
+};
+/// softmax(Q K^T / sqrt(head_width)) V. Inputs: q (T, heads*w), k and v (T, kv_heads*w), already
+/// projected; or one input that holds q, k and v side by side, (T, (heads + 2 kv_heads) * w).
+/// Dropout is that of the softmax's output.
+struct Attention {
+  std::int64_t heads = 1, kv_heads = 1, head_width = 64;
+  bool causal = true;
+  double dropout = 0;
+};
+/// (T, D) -> (count, D): the first `count` tokens, or the `count` tokens that the data has masked.
+struct SelectTokens {
+  std::int64_t count = 1;
+  bool masked = false;
+};
+/// Residual: element-wise sum of the inputs. The sum of losses is a loss.
+struct Add {};
+/// Gate: element-wise product of two inputs.
+struct Multiply {};
+/// (T, classes) or (classes) -> loss (1)
+struct SoftmaxCrossEntropy {
+  std::int64_t classes = 0;
 };
 
-/// What one layer costs for ONE sample. Backward is what autograd runs: for a layer with weights the gradient of
-/// the input and of the weights (2x forward), for the others 1x.
+using LayerOp =
+    std::variant<InputLayer, Linear, Conv2d, BatchNorm, LayerNorm, RmsNorm, Activation, Pool2d,
+                 GlobalAveragePool, Flatten, Dropout, Embedding, PositionEmbedding, RotaryEmbedding,
+                 Attention, SelectTokens, Add, Multiply, SoftmaxCrossEntropy>;
+
+/// The kind of work a layer is, as far as efficiency goes (rows of catalogs/efficiencies.csv).
+enum class WorkKind {
+  convolution,
+  matmul,
+  attention,
+  memory
+};  // memory: bound by bytes (norms, activations, adds)
+
+struct Layer {
+  LayerId id{};       // its index; make() sets it
+  std::string name;   // "layer1.0.conv2", "transformer.h.3.attn.c_attn"
+  std::string group;  // what `explain` sums by: "layer1", "transformer.h.3"; empty: its own
+  LayerOp op;
+  std::vector<LayerId> inputs;  // earlier layers
+  Shape output;                 // of one sample; make() infers it
+  std::optional<LayerId>
+      tied_to;  // shares the weight matrix of that layer (GPT-2's output projection and embedding)
+};
+
+/// What one layer costs for ONE sample. The rules are in sim/catalog/model_counts.h.
 struct LayerCount {
-  std::int64_t parameters = 0;       // 0 where tied
-  Flops forward{};                   // a multiply-add is two
+  std::int64_t parameters = 0;  // a tied matrix counts at the layer that owns it
+  /// Weights that a pass over a batch reads, once for all its samples; tied ones too. An
+  /// embedding's rows are not here: they are read a sample, in elements_in.
+  std::int64_t weights_read = 0;
+  Flops forward{};  // a multiply-add is two
   Flops backward{};
-  double elements_in = 0;            // activations read in the forward pass, elements
-  double elements_out = 0;           // activations written
-  double saved_elements = 0;         // kept for the backward pass (recompute: none)
+  Flops matrix{};  // of `forward`: convolutions and matrix products alone, as MFU counts them
+  double elements_in = 0;   // activations read in the forward pass, elements
+  double elements_out = 0;  // activations written
+  /// Kept for the backward pass (without recomputation), in elements of the compute precision. Each
+  /// tensor counts once, at the layer that made it, however many keep it.
+  double saved_elements = 0;
+  Bytes saved_fixed{};  // kept besides, of a width that the precision does not change (masks,
+                        // statistics)
   WorkKind work = WorkKind::memory;
-  bool depthwise = false;            // grouped convolution with one channel a group: bound by memory
+  bool depthwise = false;  // grouped convolution with one channel a group: bound by memory
 };
 
 enum class SampleUnit { image, sequence, record };
 
-/// A network, checked: inputs exist and precede, shapes agree, one loss at the end.
+/// A network, checked: inputs exist and precede, shapes agree, one loss, and every layer is on a
+/// way to it.
 class ModelGraph {
  public:
-  /// Checks and infers shapes. Layers' `output` may be left empty. All errors at once, each naming the layer.
-  static Expected<ModelGraph> make(std::string name, SampleUnit unit, Shape input, std::vector<Layer> layers);
+  /// Checks and infers shapes; a layer's id is its index in `layers`, its given `id` and `output`
+  /// are not read. All errors at once, each naming the layer; they have no place in a file: the
+  /// caller knows it.
+  static Expected<ModelGraph> make(std::string name, SampleUnit unit, Shape input,
+                                   std::vector<Layer> layers);
 
   const std::string& name() const { return name_; }
   SampleUnit sample_unit() const { return unit_; }
   std::span<const Layer> layers() const { return layers_; }
-  std::span<const LayerCount> counts() const { return counts_; }  // same order as layers()
+  std::span<const LayerCount> counts() const { return counts_; }     // same order as layers()
   std::int64_t sequence_length() const { return sequence_length_; }  // 1 for images and records
 
   std::int64_t parameters() const;
-  Flops forward_flops() const;   // of one sample
+  Flops forward_flops() const;  // of one sample
   Flops backward_flops() const;
-  /// MACs as the literature prints them for CNNs: convolutions and linear layers only, forward, one sample.
+  /// MACs as the literature prints them for CNNs: convolutions and linear layers only, forward, one
+  /// sample.
   double forward_macs() const;
+  /// What MFU divides by: 3 * (convolutions and matrix products, attention over the full T x T) of
+  /// one sample. For a transformer this is (6N + 12 L H Q T) T of [Chowdhery 2022, appendix B], N
+  /// without look-up tables.
+  Flops model_flops() const;
   double saved_elements() const;
+  /// All that one sample keeps for the backward pass, without recomputation.
+  Bytes saved_bytes(Bytes per_element) const;
 
  private:
   std::string name_;

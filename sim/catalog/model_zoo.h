@@ -8,39 +8,62 @@
 
 #include "sim/catalog/model_graph.h"
 
-// Networks by name and by dimension. Each builder cites the publication and the reference implementation whose
-// graph it builds, layer by layer; totals are tested against published counts.
+// Networks by name and by dimension. Each builder cites the publication and the reference
+// implementation whose graph it builds, layer by layer; totals are tested against published counts.
 namespace reckon {
 
-/// A decoder or encoder by its dimensions (`workload.model: {transformer: {...}}` uses the same names).
+/// A decoder or encoder by its dimensions (`workload.model: {transformer: {...}}` uses the same
+/// names).
 struct TransformerDimensions {
   std::int64_t layers = 0, hidden = 0, heads = 0;
-  std::int64_t kv_heads = 0;            // 0: heads
-  std::int64_t head_width = 0;          // 0: hidden / heads
-  std::int64_t feed_forward = 0;        // 0: 4 * hidden
+  std::int64_t kv_heads = 0;      // 0: heads
+  std::int64_t head_width = 0;    // 0: hidden / heads
+  std::int64_t feed_forward = 0;  // 0: 4 * hidden
   std::int64_t vocabulary = 0;
   std::int64_t sequence_length = 0;
-  std::int64_t positions = 0;           // rows of the learned position table; 0: rotary
-  std::int64_t token_types = 0;         // BERT's segment table
-  bool gated_feed_forward = false;      // SwiGLU: gate and up projections
-  bool rms_norm = false;                // else layer norm
-  bool bias = true;                     // on every projection
-  bool tied_output = true;              // output projection shares the embedding
-  bool causal = true;                   // decoder
-  bool post_norm = false;               // BERT: norm behind each residual sum
+  std::int64_t positions = 0;       // rows of the learned position table; 0: rotary
+  std::int64_t token_types = 0;     // BERT's segment table
+  bool gated_feed_forward = false;  // SwiGLU: gate and up projections
+  bool rms_norm = false;            // else layer norm
+  bool bias = true;                 // on every projection
+  bool tied_output = true;          // output projection shares the embedding
+  bool causal = true;               // decoder
+  bool post_norm = false;           // BERT: norm behind each residual sum
   ActivationKind activation = ActivationKind::gelu;
+  double dropout = 0;           // behind the embeddings and each sub-layer, and inside attention
+  double rotary_theta = 10000;  // where positions == 0
 };
+/// Blocks of attention and feed-forward, each with its residual sum. Names are Hugging Face's: of
+/// BERT where not causal, of Llama where rms_norm, else of GPT-2 (whose q, k and v are one
+/// projection, c_attn; with rotary positions they are three). The loss: causal, each token predicts
+/// the next (all T count, as Megatron and llm.c do it: the data carries T + 1 tokens); else
+/// masked-LM over ceil(0.15 T) tokens that are gathered before the head, as
+/// google-research/bert:run_pretraining.py does ("max_predictions_per_seq should be around
+/// max_seq_length * masked_lm_prob"), with BERT's transform (dense, activation, norm). token_types
+/// > 0 adds what BERT pre-trains beside it: pooler (dense, tanh of the first token) and the
+/// next-sentence classifier; the losses are summed. All of what is wrong with the dimensions comes
+/// at once.
 Expected<ModelGraph> make_transformer(std::string name, const TransformerDimensions& d);
 
 /// hidden: widths of the layers between input and output.
-Expected<ModelGraph> make_mlp(std::string name, std::int64_t inputs, std::span<const std::int64_t> hidden,
-                              std::int64_t classes);
+Expected<ModelGraph> make_mlp(std::string name, std::int64_t inputs,
+                              std::span<const std::int64_t> hidden, std::int64_t classes);
 
-/// Names of the zoo, for messages: resnet50, resnet50_v1_5, vgg16, mlp_mnist, gpt2_small, llama2_7b, bert_large, ...
+/// Names of the zoo, for messages: resnet50, resnet50_v1_5, vgg16, mlp_mnist, gpt2_small,
+/// llama2_7b, bert_large, ...
 std::vector<std::string> zoo_names();
-/// nullopt: no such name. sequence_length applies to transformers only (nullopt: the model's own).
-std::optional<ModelGraph> zoo_model(std::string_view name, std::optional<std::int64_t> sequence_length = {});
-/// The precise list of what can be a sequence model, for messages about `sequence_length` on an image model.
+/// nullopt: no such name, or a sequence length that is not in 1..zoo_longest_sequence(name).
+/// sequence_length applies to transformers only (nullopt: the model's own: 1,024 GPT-2; 4,096 Llama
+/// 2; 8,192 Llama 3; 512 BERT). resnet50, 101 and 152 are v1, the paper's; _v1_5 are torchvision's.
+/// BERT is BertForPreTraining: encoder, pooler, tied masked-LM head, next-sentence head. GPT-2 has
+/// no dropout, as it is pre-trained today (nanoGPT, llm.c).
+std::optional<ModelGraph> zoo_model(std::string_view name,
+                                    std::optional<std::int64_t> sequence_length = {});
+/// The precise list of what can be a sequence model, for messages about `sequence_length` on an
+/// image model.
 bool zoo_takes_sequence_length(std::string_view name);
+/// Longest sequence that the model can be built for: the rows of a learned position table; rotary
+/// positions have no such end (2^20 here). 0: not a sequence model, or no such name.
+std::int64_t zoo_longest_sequence(std::string_view name);
 
 }  // namespace reckon

@@ -1,0 +1,45 @@
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/catalog/model_graph.h"
+
+namespace reckon {
+
+/// Appends layers and hands out their ids, so that a builder reads like the network's forward
+/// function.
+class LayerList {
+ public:
+  explicit LayerList(std::size_t expected_layers) { layers_.reserve(expected_layers); }
+
+  /// The group of the layers that follow.
+  void set_group(std::string group) { group_ = std::move(group); }
+
+  LayerId add(std::string name, LayerOp op, std::vector<LayerId> inputs) {
+    const LayerId id{static_cast<std::uint32_t>(layers_.size())};
+    layers_.push_back({.id = id,
+                       .name = std::move(name),
+                       .group = group_,
+                       .op = op,
+                       .inputs = std::move(inputs)});
+    return id;
+  }
+  LayerId add(std::string name, LayerOp op, LayerId input) {
+    return add(std::move(name), op, std::vector<LayerId>{input});
+  }
+  /// As add(); the weight matrix is that of `owner`.
+  LayerId add_tied(std::string name, LayerOp op, LayerId input, LayerId owner) {
+    const LayerId id = add(std::move(name), op, input);
+    layers_.back().tied_to = owner;
+    return id;
+  }
+
+  std::vector<Layer> take() { return std::move(layers_); }
+
+ private:
+  std::vector<Layer> layers_;
+  std::string group_;
+};
+
+}  // namespace reckon
