@@ -51,6 +51,7 @@ struct Accelerator {
   Fact<BytesPerSecond> memory_bandwidth;
   /// All of a device's accelerator-to-accelerator links together, one direction; nullopt: only PCIe.
   std::optional<Fact<BytesPerSecond>> peer_bandwidth;
+  std::string peer_link;                // LinkClass of those links: "nvlink", "nvswitch", "ici"; "pcie" without them
   Fact<BytesPerSecond> host_bandwidth;  // PCIe, one direction (TPU: infeed)
   int cores_per_device = 1;             // a TPU v2 chip has 2
   int torus_dimensions = 0;             // TPU: 2 or 3; 0: not a torus
@@ -68,6 +69,7 @@ struct TpuSlice {
   std::vector<int> torus;    // chips along each axis: {2, 2}
   bool wraps = false;        // whole pod: the torus closes; a part of it is a mesh
   int hosts = 1;
+  std::string machine;       // of each host: "tpu-v2-host"; its vCPUs feed hosts-th part of the chips
 };
 
 struct Machine {
@@ -78,8 +80,10 @@ struct Machine {
   Fact<BytesPerSecond> network;       // egress of one VM, all NICs together
   std::string accelerator;            // built in: canonical name; "" where GPUs are attached or none
   int accelerator_count = 0;
-  /// GPUs of this machine talk through: "nvlink", "nvswitch", "pcie"; "" where attached: the accelerator's links decide.
+  /// LinkClass by which the accelerators of this machine talk: "nvlink", "nvswitch", "pcie", "ici"; "" where they are
+  /// attached: the accelerator's peer_link decides.
   std::string peer_fabric;
+  std::string network_link = "ethernet";  // LinkClass of `network`: "ethernet", "efa", "infiniband", "gpudirect-tcpx"
   std::string notes;
 };
 
@@ -93,9 +97,9 @@ struct AttachmentRule {
 
 struct Location {
   Provider provider = Provider::gcp;
-  std::string accelerator;  // canonical name or, for machine-bound offers, machine name
+  std::string item;         // an accelerator, a TPU slice or a machine, by its canonical name
   std::string region;
-  std::vector<std::string> zones;
+  std::vector<std::string> zones;  // empty: not known which of the region's
 };
 
 /// One price a provider prints. `item` is a machine or an accelerator or a disk; GCP splits VM and GPU.
@@ -106,15 +110,16 @@ struct Offering {
   std::string item;
   enum class Covers { machine, accelerator, slice, machine_with_accelerators, storage } covers = Covers::machine;
   int count = 1;                                // the price is for so many of item
-  std::optional<Fact<UsdPerSecond>> on_demand;  // for `count` items; storage: per GB-second
+  std::optional<Fact<UsdPerSecond>> on_demand;  // for `count` items; storage: per GB (1e9 bytes) and second
   std::optional<Fact<UsdPerSecond>> spot;
   std::string date;                             // ISO date of the price
-  bool suspect = false;                         // never used unless asked for; the reason is in notes
+  bool suspect = false;                         // the on-demand price is never used; the reason is in notes
   std::string notes;
 };
 
 struct Dataset {
   std::string name;
+  std::vector<std::string> aliases;
   Fact<Samples> samples;
   Fact<Samples> validation_samples;
   Fact<Bytes> bytes_per_sample;            // as stored and read
@@ -124,6 +129,7 @@ struct Dataset {
 
 struct Storage {
   std::string name;                        // "gcs-standard"
+  std::vector<std::string> aliases;        // "gcs"
   Provider provider = Provider::gcp;
   Fact<BytesPerSecond> read_per_node;      // many streams in parallel
   Fact<BytesPerSecond> write_per_node;
@@ -157,6 +163,7 @@ struct OperationalDefaults {
   std::map<std::string, Fact<double>, std::less<>> numbers;  // SI units, the unit last in the key
   /// CHECKs that the key exists: the catalog's own test holds every key that code asks for.
   const Fact<double>& at(std::string_view key) const;
+  const Fact<double>* find(std::string_view key) const;  // nullptr: no such key
 };
 
 class Catalog {
@@ -187,10 +194,12 @@ class Catalog {
   const Efficiency* find_efficiency(const Accelerator& accelerator, Precision precision, std::string_view stack) const;
   /// Counts that `machine` may carry of `accelerator` under `service`; empty: none.
   std::vector<int> allowed_counts(Service service, std::string_view machine, std::string_view accelerator) const;
-  /// Every (region, zones) that offers the accelerator; empty: nowhere known.
-  std::vector<const Location*> locations_of(Provider provider, std::string_view accelerator) const;
+  /// Every (region, zones) that offers the item: an accelerator (then also the slices made of it), a TPU slice or a
+  /// machine. Ordered by region; empty: nowhere known.
+  std::vector<const Location*> locations_of(Provider provider, std::string_view item) const;
   /// The newest offering of the item that holds in region and zone ("" = any zone) and has a price of that
-  /// capacity type; SUSPECT rows are passed over. nullptr: no price known.
+  /// capacity type; suspect on-demand prices are passed over, of equal dates the later layer's wins. Zone "" takes
+  /// offerings of any zone. Reserved has no list price. nullptr: no price known.
   const Offering* find_offering(Provider provider, std::string_view region, std::string_view zone,
                                 std::string_view item, Offering::Covers covers, CapacityType capacity) const;
 };

@@ -1,0 +1,74 @@
+#pragma once
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "sim/catalog/catalog.h"
+
+// Every key of OperationalDefaults that code asks for. A test holds the shipped catalog to this list; a key that code
+// needs is added here first and to catalogs/operations.yaml with its source.
+namespace reckon::keys {
+
+inline constexpr std::string_view kScanInterval = "cluster_autoscaler.scan_interval_s";
+inline constexpr std::string_view kScaleDownUnneededTime =
+    "cluster_autoscaler.scale_down_unneeded_time_s";
+inline constexpr std::string_view kScaleDownDelayAfterAdd =
+    "cluster_autoscaler.scale_down_delay_after_add_s";
+inline constexpr std::string_view kNodeProvisionTimeMax =
+    "cluster_autoscaler.max_node_provision_time_s";
+inline constexpr std::string_view kBackoffInitial =
+    "cluster_autoscaler.initial_node_group_backoff_s";
+inline constexpr std::string_view kBackoffMax = "cluster_autoscaler.max_node_group_backoff_s";
+inline constexpr std::string_view kBackoffReset =
+    "cluster_autoscaler.node_group_backoff_reset_timeout_s";
+inline constexpr std::string_view kUtilizationThreshold =
+    "cluster_autoscaler.scale_down_utilization_threshold_fraction";
+inline constexpr std::string_view kNodesPerScaleUpMax =
+    "cluster_autoscaler.max_nodes_per_scaleup_count";
+
+inline constexpr std::string_view kJobBackoffLimit = "kubernetes.job_backoff_limit_count";
+inline constexpr std::string_view kJobRetryBase = "kubernetes.job_retry_base_s";
+inline constexpr std::string_view kJobRetryCap = "kubernetes.job_retry_cap_s";
+
+inline constexpr std::string_view kImagePull = "job_start.image_pull_s";
+inline constexpr std::string_view kFrameworkStart = "job_start.framework_start_s";
+inline constexpr std::string_view kCompileGpu = "job_start.compile_gpu_s";
+inline constexpr std::string_view kCompileTpu = "job_start.compile_tpu_s";
+
+inline constexpr std::string_view kPreemptibleLifeMax = "spot.gcp_preemptible_life_max_s";
+inline constexpr std::string_view kReclaimMean = "spot.reclaim_mean_s";
+
+inline constexpr std::string_view kMaintenanceEvery = "maintenance.every_s";
+inline constexpr std::string_view kMaintenanceDuration = "maintenance.duration_s";
+
+inline constexpr std::string_view kMtbfPerAccelerator = "failures.mtbf_per_accelerator_s";
+inline constexpr std::string_view kRepair = "failures.repair_s";
+
+inline constexpr std::string_view kSaveOverhead = "checkpoint.save_overhead_s";
+inline constexpr std::string_view kRestoreOverhead = "checkpoint.restore_overhead_s";
+
+inline constexpr std::string_view kCpuFlopsPerVcpu = "host.cpu_flop_per_s_per_vcpu";
+inline constexpr std::string_view kCpuMemoryPerVcpu = "host.cpu_memory_bytes_per_s_per_vcpu";
+
+inline constexpr std::array kAll{
+    kScanInterval,       kScaleDownUnneededTime, kScaleDownDelayAfterAdd, kNodeProvisionTimeMax,
+    kBackoffInitial,     kBackoffMax,            kBackoffReset,           kUtilizationThreshold,
+    kNodesPerScaleUpMax, kJobBackoffLimit,       kJobRetryBase,           kJobRetryCap,
+    kImagePull,          kFrameworkStart,        kCompileGpu,             kCompileTpu,
+    kPreemptibleLifeMax, kReclaimMean,           kMaintenanceEvery,       kMaintenanceDuration,
+    kMtbfPerAccelerator, kRepair,                kSaveOverhead,           kRestoreOverhead,
+    kCpuFlopsPerVcpu,    kCpuMemoryPerVcpu};
+
+/// What a node is, as far as the time to get one goes.
+enum class NodeKind { cpu, gpu, tpu };
+
+// Keys by provider or service exist for every provider (providers that sell no TPUs have no tpu key).
+std::string provisioning(Provider provider, NodeKind kind);  // "provisioning.gcp_gpu_s"
+std::string spot_notice(Provider provider);                  // "spot.gcp_notice_s"
+std::string maintenance_notice(Provider provider);           // "maintenance.gcp_notice_s"
+std::string billing_granularity(Provider provider);          // "billing.gcp_granularity_s"
+std::string billing_minimum(Provider provider);              // "billing.gcp_minimum_s"
+std::string free_if_reclaimed_within(Provider provider);     // "spot.gcp_free_if_reclaimed_within_s"
+std::string management_fee(Service service);  // "billing.gke_management_usd_per_hour"
+
+}  // namespace reckon::keys
