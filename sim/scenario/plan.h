@@ -12,38 +12,43 @@
 #include "sim/catalog/catalog.h"
 #include "sim/scenario/scenario.h"
 
-// A Plan is a scenario with every name resolved and every default filled in from the catalog: an immutable value that
-// holds all that the simulator and the executor need, so neither looks anything up again. What-if = copy, change, run.
+// A Plan is a scenario with every name resolved and every default filled in from the catalog: an
+// immutable value that holds all that the simulator and the executor need, so neither looks
+// anything up again. What-if = copy, change, run.
 namespace reckon {
 
 struct PlannedStrategy {
   StrategyKind kind = StrategyKind::single;
   int workers = 1;                  // processes that compute
   int accelerators_per_worker = 1;  // 0: the worker computes on its CPUs
-  int parameter_servers = 0;        // server processes (0 with parameter_server: variables on the chief's host)
+  int parameter_servers =
+      0;  // server processes (0 with parameter_server: variables on the chief's host)
   bool synchronous = true;
   int backup_workers = 0;
-  int staleness = 0;                // asynchronous: steps that a worker may lead; 0 = unbounded
+  int staleness = 0;  // asynchronous: steps that a worker may lead; 0 = unbounded
   Recompute recompute = Recompute::none;
   AllReduceKind all_reduce = AllReduceKind::automatic;
 
-  int accelerators() const { return workers * (accelerators_per_worker > 0 ? accelerators_per_worker : 1); }
+  int accelerators() const {
+    return workers * (accelerators_per_worker > 0 ? accelerators_per_worker : 1);
+  }
 };
 
 enum class Optimizer { sgd_momentum, adamw };
 
 struct PlannedCheckpoint {
   CheckpointSpec::Mode mode = CheckpointSpec::Mode::optimal;
-  Seconds interval{};            // of useful work between two saves; mode optimal: set by the forecast (Young/Daly)
-  Fact<Seconds> save_overhead;   // fixed part (serialisation, barrier) of a save
+  Seconds interval{};  // of useful work between two saves; mode optimal: set by the forecast
+                       // (Young/Daly)
+  Fact<Seconds> save_overhead;  // fixed part (serialisation, barrier) of a save
   Storage storage;
 };
 
 struct PlannedWorkload {
-  std::string name;               // of the job
+  std::string name;  // of the job
   Seconds submit{};
   ModelGraph model;
-  Dataset dataset;                // resolved or inline
+  Dataset dataset;  // resolved or inline
   Precision precision = Precision::fp32;
   Optimizer optimizer = Optimizer::sgd_momentum;
   int batch_per_accelerator = 1;
@@ -55,7 +60,8 @@ struct PlannedWorkload {
   PlannedCheckpoint checkpoint;
 };
 
-/// What a node of a pool costs for an hour, by part; the sum is the price. Unknown: time is forecast, cost is null.
+/// What a node of a pool costs for an hour, by part; the sum is the price. Unknown: time is
+/// forecast, cost is null.
 struct NodePrice {
   bool known = true;
   HourlyRate machine;       // vCPU and memory
@@ -71,53 +77,61 @@ struct PlannedPool {
   Machine machine;
   std::optional<Accelerator> accelerator;
   int accelerators_per_node = 0;
-  std::optional<TpuSlice> slice;     // a node of the pool is then the whole slice, created or reclaimed as one
+  std::optional<TpuSlice>
+      slice;  // a node of the pool is then the whole slice, created or reclaimed as one
   int nodes_initial = 1, nodes_min = 1, nodes_max = 1;
   bool autoscaling = false;
   CapacityType pricing = CapacityType::on_demand;
   NodePrice price;
-  Fact<Seconds> provisioning;        // request to schedulable, drivers included: median; range = 5th..95th percentile
-  Efficiency efficiency;             // of the accelerator at the workload's precision
-  LinkClass peer_link, network_link; // between accelerators of one node; between nodes
-  Fact<double> cpu_flops_per_vcpu;   // parameter server's update and CPU training, FLOP/s
+  Fact<Seconds> provisioning;         // request to schedulable, drivers included: median; range =
+                                      // 5th..95th percentile
+  Efficiency efficiency;              // of the accelerator at the workload's precision
+  LinkClass peer_link, network_link;  // between accelerators of one node; between nodes
+  Fact<double> cpu_flops_per_vcpu;    // parameter server's update and CPU training, FLOP/s
 };
 
 /// Rules of the service the cluster runs under; numbers of catalogs/operations.yaml.
 struct AutoscalerRules {
-  Seconds scan_interval{}, scale_down_unneeded_time{}, scale_down_delay_after_add{}, max_node_provision_time{};
+  Seconds scan_interval{}, scale_down_unneeded_time{}, scale_down_delay_after_add{},
+      max_node_provision_time{};
   Seconds node_group_backoff_initial{}, node_group_backoff_max{}, node_group_backoff_reset{};
   double scale_down_utilization_threshold = 0.5;
   int max_nodes_per_scale_up = 1000;
 };
-struct RetryRules {                    // Kubernetes Job
+struct RetryRules {  // Kubernetes Job
   int backoff_limit = 6;
-  Seconds base{}, cap{};               // base * 2^k, capped
-  bool counts_disruptions = false;     // false: podFailurePolicy ignores DisruptionTarget (reclaim, maintenance)
+  Seconds base{}, cap{};  // base * 2^k, capped
+  bool counts_disruptions =
+      false;  // false: podFailurePolicy ignores DisruptionTarget (reclaim, maintenance)
 };
 struct BillingRules {
   Seconds granularity{}, minimum{};
   Seconds free_if_reclaimed_within{};  // GCE: no charge when preempted in the first minute
   HourlyRate management;               // the cluster's fee
 };
-struct JobStartRules {                 // from "nodes ready" to "first step"
+struct JobStartRules {  // from "nodes ready" to "first step"
   Fact<Seconds> image_pull, framework_start;
-  Fact<Seconds> compile;               // graph compilation of the first step (TPU: XLA)
+  Fact<Seconds> compile;  // graph compilation of the first step (TPU: XLA)
 };
 struct ReclaimRules {
-  ReclaimSpec law;                     // applies to spot pools
+  ReclaimSpec law;  // applies to spot pools
+  std::optional<Fact<Seconds>>
+      assumed_mean;  // the scenario gives no law: the exponential one's mean is ours
   Seconds notice{};
-  std::vector<std::vector<Seconds>> trace;  // law TraceReclaim: by node slot, times at which it is taken, ascending
+  std::vector<std::vector<Seconds>>
+      trace;               // law TraceReclaim: by node slot, times at which it is taken, ascending
+  Seconds trace_length{};  // of the trace; it starts again at its end
 };
 struct MaintenanceRules {
   bool on = false;
-  Fact<Seconds> every;                 // mean time between two events of one node
+  Fact<Seconds> every;  // mean time between two events of one node
   Seconds notice{};
-  Fact<Seconds> duration;              // the VM is away
+  Fact<Seconds> duration;  // the VM is away
 };
 struct FailureRules {
   bool on = false;
   Fact<Seconds> mtbf_per_accelerator;
-  Fact<Seconds> repair;                // detection, node repair and pod replacement
+  Fact<Seconds> repair;  // detection, node repair and pod replacement
 };
 
 struct Plan {
@@ -126,7 +140,7 @@ struct Plan {
   Provider provider = Provider::gcp;
   Service service = Service::gke;
   std::string region, zone;
-  std::vector<PlannedWorkload> jobs;   // exactly one today
+  std::vector<PlannedWorkload> jobs;  // exactly one today
   std::vector<PlannedPool> pools;
   AutoscalerRules autoscaler;
   RetryRules retry;
@@ -135,32 +149,35 @@ struct Plan {
   ReclaimRules reclaim;
   MaintenanceRules maintenance;
   FailureRules failures;
-  HourlyRate storage_per_gb;           // checkpoints kept; 0 where unknown
+  HourlyRate storage_per_gb;  // checkpoints kept; 0 where unknown
   int replications = 1000;
   std::uint64_t seed = 1;
   std::vector<Expectation> expect;
   std::string catalog_digest;
-  std::string prices_as_of;            // oldest price used; "" where none is known
+  std::string prices_as_of;  // oldest price used; "" where none is known
   std::vector<std::string> warnings;
-  std::vector<Source> sources;         // the catalog's, so that a Fact can be printed
+  std::vector<Source> sources;  // the catalog's, so that a Fact can be printed
 
-  const PlannedPool* pool_with(Role role) const;  // the first; nullptr: none. worker falls back to chief's
+  const PlannedPool* pool_with(
+      Role role) const;  // the first; nullptr: none. worker falls back to chief's
 };
 
-/// Resolves names, fills in defaults, applies the service's rules (valid GPU counts, where a GPU is offered, one zone
-/// for all accelerator types), prices. All errors at once, at their place in the file. What the simulator does not
-/// cover yet is refused by name.
+/// Resolves names, fills in defaults, applies the service's rules (valid GPU counts, where a GPU is
+/// offered, one zone for all accelerator types), prices. All errors at once, at their place in the
+/// file. What the simulator does not cover yet is refused by name.
 Expected<Plan> make_plan(const ScenarioFile& file, const Catalog& catalog);
 
 /// One assumed number that this plan really rests on, and how to change it.
 struct PlanAssumption {
-  std::string what;    // "provisioning of a node of pool p100"
-  std::string key;     // stable: "pools.p100.provisioning"; also the random stream's entity
-  std::string unit;    // "s", "USD/h", "fraction"
+  std::string what;  // "provisioning of a node of pool p100"
+  std::string key;   // stable: "pools.p100.provisioning"; also the random stream's entity
+  std::string unit;  // "s", "USD/h", "fraction"
   double value = 0, low = 0, high = 0;
   SourceId source{};
-  bool affects_step = false;  // the step model must be run again when it changes; else only the cluster's life
-  std::function<void(Plan&, double)> set;
+  bool affects_step =
+      false;  // the step model must be run again when it changes; else only the cluster's life
+  std::function<void(Plan&, double)>
+      set;  // as if the number were known to be so: low = high = value
 };
 std::vector<PlanAssumption> assumptions_of(const Plan& plan);
 

@@ -1,0 +1,240 @@
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "sim/scenario/plan.h"
+
+// Which assumed numbers a plan rests on. Each entry reads as one row: what it is, its stable key,
+// its unit, whether the step depends on it, and where it stands in the plan.
+namespace reckon {
+namespace {
+
+double number(double x) { return x; }
+double number(Seconds s) { return s.count(); }
+template <class Tag>
+double number(Quantity<Tag> q) {
+  return q.v;
+}
+
+constexpr bool kStep = true, kLife = false;
+
+class Table {
+ public:
+  explicit Table(const Plan& plan) : plan_(plan) {}
+
+  /// `where(plan)` is the fact, of a const Plan as of one to be changed. Facts that are not assumed
+  /// are left out.
+  template <class Where>
+  void add(std::string what, std::string key, std::string unit, bool affects_step, Where where) {
+    const auto& fact = where(plan_);
+    if (!fact.assumed) return;
+    using T = std::decay_t<decltype(fact.value)>;
+    PlanAssumption a;
+    a.what = std::move(what);
+    a.key = std::move(key);
+    a.unit = std::move(unit);
+    a.value = number(fact.value);
+    a.low = number(fact.low);
+    a.high = number(fact.high);
+    a.source = fact.source;
+    a.affects_step = affects_step;
+    a.set = [where](Plan& plan, double value) {  // as if it were known to be so
+      auto& f = where(plan);
+      f.value = f.low = f.high = T{value};
+    };
+    rows_.push_back(std::move(a));
+  }
+
+  std::vector<PlanAssumption> take() { return std::move(rows_); }
+
+ private:
+  const Plan& plan_;
+  std::vector<PlanAssumption> rows_;
+};
+
+bool has_work(const ModelGraph& model, WorkKind kind) {
+  const auto counts = model.counts();
+  return std::any_of(counts.begin(), counts.end(),
+                     [kind](const LayerCount& c) { return c.work == kind && c.forward.v > 0; });
+}
+
+void add_compute(Table& table, const Plan& plan, std::size_t i) {
+  const PlannedPool& pool = plan.pools[i];
+  const ModelGraph& model = plan.jobs.front().model;
+  const std::string of = fmt::format(" of {} in pool {}", pool.accelerator->name, pool.name);
+  const std::string key = fmt::format("pools.{}.", pool.name);
+  const std::size_t precision = std::size_t(plan.jobs.front().precision);
+  if (has_work(model, WorkKind::convolution))
+    table.add(
+        "efficiency of convolutions" + of, key + "efficiency.convolution", "fraction",
+        kStep, [i](auto& p) -> auto& { return p.pools[i].efficiency.convolution; });
+  if (has_work(model, WorkKind::matmul))
+    table.add(
+        "efficiency of matrix products" + of, key + "efficiency.matmul", "fraction",
+        kStep, [i](auto& p) -> auto& { return p.pools[i].efficiency.matmul; });
+  if (has_work(model, WorkKind::attention))
+    table.add(
+        "efficiency of attention" + of, key + "efficiency.attention", "fraction",
+        kStep, [i](auto& p) -> auto& { return p.pools[i].efficiency.attention; });
+  table.add(
+      "achieved memory bandwidth" + of, key + "efficiency.memory", "fraction",
+      kStep, [i](auto& p) -> auto& { return p.pools[i].efficiency.memory; });
+  table.add(
+      "kernel size of half efficiency" + of, key + "efficiency.half_size", "FLOP",
+      kStep, [i](auto& p) -> auto& { return p.pools[i].efficiency.half_size; });
+  table.add(
+      "launch time of a kernel" + of, key + "efficiency.launch", "s",
+      kStep, [i](auto& p) -> auto& { return p.pools[i].efficiency.launch; });
+  table.add(
+      "step time" + of + " against the model's", key + "efficiency.step_spread", "factor",
+      kLife, [i](auto& p) -> auto& { return p.pools[i].efficiency.step_spread; });
+  if (pool.accelerator->peak[precision])
+    table.add(
+        "peak" + of, key + "accelerator.peak", "FLOP/s", kStep,
+        [ i, precision ](auto& p) -> auto& { return *p.pools[i].accelerator->peak[precision]; });
+  table.add(
+      "memory bandwidth" + of, key + "accelerator.memory_bandwidth", "B/s",
+      kStep, [i](auto& p) -> auto& { return p.pools[i].accelerator->memory_bandwidth; });
+}
+
+void add_link(Table& table, const Plan& plan, std::size_t i, bool peers, bool network) {
+  const PlannedPool& pool = plan.pools[i];
+  const std::string key = fmt::format("pools.{}.", pool.name);
+  if (peers) {
+    const std::string of =
+        fmt::format(" of {} between the accelerators of pool {}", pool.peer_link.name, pool.name);
+    table.add(
+        "achieved bandwidth" + of, key + "peer_link.efficiency", "fraction",
+        kStep, [i](auto& p) -> auto& { return p.pools[i].peer_link.efficiency; });
+    table.add(
+        "latency" + of, key + "peer_link.latency", "s",
+        kStep, [i](auto& p) -> auto& { return p.pools[i].peer_link.latency; });
+    if (pool.accelerator->peer_bandwidth)
+      table.add(
+          "printed bandwidth" + of, key + "accelerator.peer_bandwidth", "B/s",
+          kStep, [i](auto& p) -> auto& { return *p.pools[i].accelerator->peer_bandwidth; });
+  }
+  if (!network) return;
+  const std::string of = fmt::format(" of the network of pool {}", pool.name);
+  table.add(
+      "achieved bandwidth" + of, key + "network_link.efficiency", "fraction",
+      kStep, [i](auto& p) -> auto& { return p.pools[i].network_link.efficiency; });
+  table.add(
+      "latency" + of, key + "network_link.latency", "s",
+      kStep, [i](auto& p) -> auto& { return p.pools[i].network_link.latency; });
+  table.add(
+      "printed bandwidth" + of, key + "machine.network", "B/s",
+      kStep, [i](auto& p) -> auto& { return p.pools[i].machine.network; });
+}
+
+void add_pool(Table& table, const Plan& plan, std::size_t i) {
+  const PlannedPool& pool = plan.pools[i];
+  const PlannedStrategy& strategy = plan.jobs.front().strategy;
+  const std::string key = fmt::format("pools.{}.", pool.name);
+  table.add(
+      "provisioning of a node of pool " + pool.name, key + "provisioning", "s",
+      kLife, [i](auto& p) -> auto& { return p.pools[i].provisioning; });
+  const bool computes = pool.role == Role::worker || pool.role == Role::chief;
+  if (computes && pool.accelerator) {
+    add_compute(table, plan, i);
+    table.add(
+        "bus bandwidth to " + pool.accelerator->name + " in pool " + pool.name,
+        key + "accelerator.host_bandwidth", "B/s",
+        kStep, [i](auto& p) -> auto& { return p.pools[i].accelerator->host_bandwidth; });
+  }
+  if (pool.role == Role::parameter_server || !pool.accelerator)
+    table.add(
+        "speed of a vCPU in pool " + pool.name, key + "cpu_flops_per_vcpu", "FLOP/s",
+        kStep, [i](auto& p) -> auto& { return p.pools[i].cpu_flops_per_vcpu; });
+  const bool peers =
+      computes && pool.accelerator && pool.accelerators_per_node > 1 && strategy.accelerators() > 1;
+  const bool nodes =
+      !pool.slice && (strategy.parameter_servers > 0 ||
+                      strategy.accelerators() > std::max(1, pool.accelerators_per_node) ||
+                      (!pool.accelerator && strategy.workers > 1));
+  add_link(table, plan, i, peers, nodes);
+}
+
+void add_input_and_storage(Table& table, const Plan& plan) {
+  const PlannedWorkload& job = plan.jobs.front();
+  const auto storage = "storage " + job.checkpoint.storage.name;
+  table.add(
+      "size of a sample of " + job.dataset.name, "dataset.bytes_per_sample", "B", kStep,
+      [](auto& p) -> auto& { return p.jobs.front().dataset.bytes_per_sample; });
+  table.add(
+      "decoding of a sample of " + job.dataset.name, "dataset.decode_cpu_seconds", "vCPU s", kStep,
+      [](auto& p) -> auto& { return p.jobs.front().dataset.decode_cpu_seconds; });
+  table.add(
+      "reading from " + storage, "storage.read_per_node", "B/s", kStep,
+      [](auto& p) -> auto& { return p.jobs.front().checkpoint.storage.read_per_node; });
+  if (job.checkpoint.mode == CheckpointSpec::Mode::none) return;
+  table.add(
+      "writing to " + storage, "storage.write_per_node", "B/s", kLife,
+      [](auto& p) -> auto& { return p.jobs.front().checkpoint.storage.write_per_node; });
+  table.add(
+      "latency of " + storage, "storage.latency", "s", kLife,
+      [](auto& p) -> auto& { return p.jobs.front().checkpoint.storage.latency; });
+  table.add(
+      "fixed part of saving a checkpoint", "checkpoint.save_overhead", "s", kLife,
+      [](auto& p) -> auto& { return p.jobs.front().checkpoint.save_overhead; });
+}
+
+void add_start(Table& table) {
+  table.add(
+      "pulling the container image", "job_start.image_pull", "s", kLife,
+      [](auto& p) -> auto& { return p.job_start.image_pull; });
+  table.add(
+      "start of the framework", "job_start.framework_start", "s", kLife,
+      [](auto& p) -> auto& { return p.job_start.framework_start; });
+  table.add(
+      "compilation before the first step", "job_start.compile", "s", kLife,
+      [](auto& p) -> auto& { return p.job_start.compile; });
+}
+
+void add_disruptions(Table& table, const Plan& plan) {
+  if (plan.maintenance.on) {
+    table.add(
+        "time between two maintenance events of a node", "maintenance.every", "s", kLife,
+        [](auto& p) -> auto& { return p.maintenance.every; });
+    table.add(
+        "duration of a maintenance event", "maintenance.duration", "s", kLife,
+        [](auto& p) -> auto& { return p.maintenance.duration; });
+  }
+  if (plan.failures.on) {
+    table.add(
+        "mean time between failures of an accelerator", "failures.mtbf_per_accelerator", "s", kLife,
+        [](auto& p) -> auto& { return p.failures.mtbf_per_accelerator; });
+    table.add(
+        "replacement of a failed node", "failures.repair", "s", kLife,
+        [](auto& p) -> auto& { return p.failures.repair; });
+  }
+}
+
+/// The default law's mean: Plan holds it twice (the law that is drawn from, the fact behind it).
+void add_reclaim(std::vector<PlanAssumption>& rows, const Plan& plan) {
+  if (!plan.reclaim.assumed_mean) return;
+  const Fact<Seconds>& mean = *plan.reclaim.assumed_mean;
+  rows.push_back(
+      {"mean time until a spot node is taken back", "reclaim.mean", "s", mean.value.count(),
+       mean.low.count(), mean.high.count(), mean.source, kLife, [](Plan& p, double value) {
+         p.reclaim.law = ExponentialReclaim{Seconds{value}};
+         p.reclaim.assumed_mean = Fact<Seconds>{Seconds{value}, p.reclaim.assumed_mean->source};
+       }});
+}
+
+}  // namespace
+
+std::vector<PlanAssumption> assumptions_of(const Plan& plan) {
+  Table table(plan);
+  if (plan.jobs.empty()) return {};
+  for (std::size_t i = 0; i < plan.pools.size(); ++i) add_pool(table, plan, i);
+  add_input_and_storage(table, plan);
+  add_start(table);
+  add_disruptions(table, plan);
+  std::vector<PlanAssumption> rows = table.take();
+  add_reclaim(rows, plan);
+  return rows;
+}
+
+}  // namespace reckon

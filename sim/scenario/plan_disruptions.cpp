@@ -1,0 +1,103 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "sim/catalog/operations_keys.h"
+#include "sim/scenario/plan_draft.h"
+
+// What takes nodes away: spot reclaims, host maintenance, failures. What the scenario does not say
+// comes from the catalog and is listed among the assumptions; `none` switches a cause off.
+namespace reckon::planning {
+namespace {
+
+constexpr const char* kPreemption = "disruptions.preemption";
+
+int spot_slots(const Plan& plan) {
+  int slots = 0;
+  for (const PlannedPool& pool : plan.pools)
+    if (pool.pricing == CapacityType::spot) slots += pool.nodes_max;
+  return slots;
+}
+
+void resolve_trace(Draft& draft, const TraceReclaim& trace, int slots) {
+  const Parsed<ReclaimTimes> times = reclaim_times(trace, draft.file.directory, slots);
+  if (!times) {
+    draft.error(kPreemption, times.error());
+    return;
+  }
+  draft.plan.reclaim.trace = times->by_slot;
+  draft.plan.reclaim.trace_length = times->length;
+}
+
+void resolve_reclaim(Draft& draft) {
+  Plan& plan = draft.plan;
+  ReclaimRules& rules = plan.reclaim;
+  const auto& given = draft.scenario().disruptions.preemption;
+  const int slots = spot_slots(plan);
+  rules.notice = Seconds{draft.catalog.operations.at(keys::spot_notice(plan.provider)).value};
+  if (given) {
+    rules.law = *given;
+    if (slots == 0 && !std::holds_alternative<NoReclaim>(*given))
+      draft.warn("disruptions.preemption has no effect: no pool has pricing: spot");
+    if (const auto* trace = std::get_if<TraceReclaim>(&*given); trace != nullptr && slots > 0)
+      resolve_trace(draft, *trace, slots);
+    return;
+  }
+  rules.law = NoReclaim{};
+  if (slots == 0) return;
+  rules.assumed_mean = seconds_fact(draft.catalog.operations.at(keys::kReclaimMean));
+  rules.law = ExponentialReclaim{rules.assumed_mean->value};
+  draft.warn(fmt::format(
+      "the scenario does not say how often spot nodes are taken back: assumed is a mean life of {} "
+      "({} .. {})",
+      format_duration(rules.assumed_mean->value), format_duration(rules.assumed_mean->low),
+      format_duration(rules.assumed_mean->high)));
+}
+
+/// CPU machines migrate live; those with accelerators are stopped. On premises the user's own
+/// schedule rules, so there is none unless it is given.
+void resolve_maintenance(Draft& draft) {
+  Plan& plan = draft.plan;
+  const DisruptionsSpec& spec = draft.scenario().disruptions;
+  const OperationalDefaults& operations = draft.catalog.operations;
+  MaintenanceRules& rules = plan.maintenance;
+  if (spec.maintenance_off) return;
+  const bool accelerated =
+      std::any_of(plan.pools.begin(), plan.pools.end(),
+                  [](const PlannedPool& p) { return p.accelerator.has_value(); });
+  rules.duration = seconds_fact(operations.at(keys::kMaintenanceDuration));
+  if (spec.maintenance) {
+    rules.on = true;
+    rules.every = Fact<Seconds>{spec.maintenance->every};
+    rules.notice = spec.maintenance->notice;
+    if (!accelerated)
+      draft.warn(
+          "disruptions.maintenance has no effect: machines without accelerators migrate live");
+    return;
+  }
+  rules.on = accelerated && plan.provider != Provider::on_premises;
+  rules.every = seconds_fact(operations.at(keys::kMaintenanceEvery));
+  rules.notice = Seconds{operations.at(keys::maintenance_notice(plan.provider)).value};
+}
+
+void resolve_failures(Draft& draft) {
+  const DisruptionsSpec& spec = draft.scenario().disruptions;
+  const OperationalDefaults& operations = draft.catalog.operations;
+  FailureRules& rules = draft.plan.failures;
+  if (spec.failures_off) return;
+  rules.on = true;
+  rules.repair = seconds_fact(operations.at(keys::kRepair));
+  rules.mtbf_per_accelerator = spec.failures
+                                   ? Fact<Seconds>{spec.failures->mtbf_per_accelerator}
+                                   : seconds_fact(operations.at(keys::kMtbfPerAccelerator));
+}
+
+}  // namespace
+
+void resolve_disruptions(Draft& draft) {
+  resolve_reclaim(draft);
+  resolve_maintenance(draft);
+  resolve_failures(draft);
+}
+
+}  // namespace reckon::planning

@@ -1,0 +1,75 @@
+#pragma once
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/scenario/plan.h"
+
+// What the parts of make_plan share while a plan is being made. Nothing outside plan*.cpp,
+// pricing.cpp and their tests includes this. Each part adds its errors and goes on; a part that
+// needs what an earlier one could not resolve says nothing, so that one mistake gives one message.
+namespace reckon::planning {
+
+struct Draft {
+  const ScenarioFile& file;
+  const Catalog& catalog;
+  Plan plan;
+  Diagnostics errors;
+  std::vector<bool> resolved;  // by pool: machine and accelerator are known and may stand together
+  bool provider_covered = true, region_known = false, roles_known = false;
+  bool workload_known = false, strategy_known = false;
+
+  const Scenario& scenario() const { return file.scenario; }
+  void error(std::string_view path, std::string what, std::string hint = "") {
+    errors.push_back({Severity::error, file.places.find(path), std::move(what), std::move(hint)});
+  }
+  /// Understood, but no model of ours covers it: refused, never ignored.
+  void not_yet(std::string_view path, std::string subject, std::string hint = "") {
+    error(path, std::move(subject) + " is not simulated yet", std::move(hint));
+  }
+  void warn(std::string text) { plan.warnings.push_back(std::move(text)); }
+
+  const PoolSpec& spec(const PlannedPool& pool) const {
+    return scenario().cluster.pools[index(pool.id)];
+  }
+  /// "cluster.pools.p100" or, below it, "cluster.pools.p100.nodes".
+  std::string path(const PlannedPool& pool, std::string_view below = "") const;
+  bool all_resolved() const;
+};
+
+std::string_view to_text(StrategyKind kind);
+std::string_view to_text(Role role);
+
+/// "a, b and c".
+std::string join(const std::vector<std::string>& words, std::string_view last = " and ");
+std::string join(const std::vector<int>& counts, std::string_view last = " or ");
+
+/// An operational number that is a time.
+Fact<Seconds> seconds_fact(const Fact<double>& number);
+
+/// Kubernetes runs the nodes: its autoscaler and its Job's retries apply.
+bool runs_kubernetes(Service service);
+
+// The parts, in the order in which make_plan calls them.
+void refuse_what_is_not_simulated(Draft& draft);            // plan_refusals.cpp
+void resolve_place(Draft& draft);                           // plan_place.cpp
+void resolve_pools(Draft& draft);                           // plan_pools.cpp
+void check_where_accelerators_are(Draft& draft);            // plan_place.cpp
+void assign_roles(Draft& draft);                            // plan_roles.cpp
+void resolve_workload(Draft& draft);                        // plan_workload.cpp
+void resolve_strategy(Draft& draft, PlannedWorkload& job);  // plan_strategy.cpp
+void resolve_batch(Draft& draft, PlannedWorkload& job);     // plan_workload.cpp
+void resolve_speeds(Draft& draft);                          // plan_speeds.cpp
+void resolve_rules(Draft& draft);                           // plan_rules.cpp
+void resolve_disruptions(Draft& draft);                     // plan_disruptions.cpp
+
+/// plan_trace.cpp: times at which each of `nodes` node slots is taken, and the length of the trace.
+struct ReclaimTimes {
+  std::vector<std::vector<Seconds>> by_slot;
+  Seconds length{};
+};
+Parsed<ReclaimTimes> reclaim_times(const TraceReclaim& trace,
+                                   const std::filesystem::path& directory, int nodes);
+
+}  // namespace reckon::planning

@@ -1,0 +1,207 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "sim/scenario/plan_draft.h"
+
+// Provider, service, region and zone, and whether the accelerators are offered there.
+namespace reckon::planning {
+namespace {
+
+using Zones = std::set<std::string>;
+
+/// Every region of the provider that the catalog knows, with the zones it knows there.
+std::map<std::string, Zones> regions_of(const Catalog& catalog, Provider provider) {
+  std::map<std::string, Zones> regions;
+  const auto add = [&](Provider p, const std::string& region,
+                       const std::vector<std::string>& zones) {
+    if (p == provider && !region.empty()) regions[region].insert(zones.begin(), zones.end());
+  };
+  for (const Location& l : catalog.locations) add(l.provider, l.region, l.zones);
+  for (const Offering& o : catalog.offerings) add(o.provider, o.region, o.zones);
+  return regions;
+}
+
+Service default_service(Provider provider) {
+  switch (provider) {
+    case Provider::gcp:
+      return Service::gke;
+    case Provider::aws:
+      return Service::eks;
+    case Provider::azure:
+      return Service::aks;
+    case Provider::selectel:
+      return Service::mks;
+    case Provider::on_premises:
+      return Service::none;
+  }
+  return Service::none;
+}
+
+void resolve_service(Draft& draft) {
+  const ClusterSpec& cluster = draft.scenario().cluster;
+  Plan& plan = draft.plan;
+  plan.provider = cluster.provider;
+  plan.service = cluster.service.value_or(default_service(cluster.provider));
+  if (cluster.provider == Provider::aws || cluster.provider == Provider::azure) {
+    draft.provider_covered = false;
+    draft.not_yet("cluster.provider", fmt::format("provider {}", to_text(cluster.provider)),
+                  "simulated are gcp, selectel and on_premises");
+    return;
+  }
+  const bool own = plan.service == Service::none ? plan.provider == Provider::on_premises
+                                                 : provider_of(plan.service) == plan.provider;
+  if (own) return;
+  std::vector<std::string> services;
+  for (const Service s :
+       {Service::gke, Service::gce, Service::ai_platform, Service::vertex, Service::mks})
+    if (provider_of(s) == plan.provider) services.emplace_back(to_text(s));
+  if (plan.provider == Provider::on_premises) services.emplace_back("none");
+  draft.error(
+      "cluster.service",
+      fmt::format("service {} is not one of {}", to_text(plan.service), to_text(plan.provider)),
+      fmt::format("services of {}: {}", to_text(plan.provider), join(services, " and ")));
+  plan.service = default_service(cluster.provider);  // so that the other rules can still be checked
+}
+
+void resolve_region(Draft& draft) {
+  const ClusterSpec& cluster = draft.scenario().cluster;
+  Plan& plan = draft.plan;
+  plan.region = cluster.region;
+  plan.zone = cluster.zone;
+  const auto regions = regions_of(draft.catalog, plan.provider);
+  if (regions.empty()) {  // on premises: the names are the user's own
+    draft.region_known = false;
+    return;
+  }
+  std::vector<std::string> names;
+  for (const auto& [name, zones] : regions) names.push_back(name);
+  const std::string list =
+      fmt::format("regions of {} in the catalog: {}", to_text(plan.provider), join(names, ", "));
+  if (cluster.region.empty()) {
+    draft.error("cluster", fmt::format("provider {} needs a region", to_text(plan.provider)), list);
+    return;
+  }
+  const auto found = regions.find(cluster.region);
+  if (found == regions.end()) {
+    draft.error(
+        "cluster.region",
+        fmt::format("unknown region '{}'{}", cluster.region, did_you_mean(cluster.region, names)),
+        list);
+    return;
+  }
+  draft.region_known = true;
+  const Zones& zones = found->second;
+  if (cluster.zone.empty() || zones.empty() || zones.contains(cluster.zone)) return;
+  const std::vector<std::string> zone_names(zones.begin(), zones.end());
+  draft.error(
+      "cluster.zone",
+      fmt::format("region {} has no zone '{}'{}", cluster.region, cluster.zone,
+                  did_you_mean(cluster.zone, zone_names)),
+      fmt::format("zones of {} in the catalog: {}", cluster.region, join(zone_names, ", ")));
+  plan.zone.clear();
+}
+
+/// "us-central1 (us-central1-c, us-central1-f) and us-east1 (us-east1-b)".
+std::string where(const std::vector<const Location*>& locations) {
+  std::vector<std::string> words;
+  for (const Location* l : locations)
+    words.push_back(l->zones.empty() ? l->region
+                                     : fmt::format("{} ({})", l->region, join(l->zones, ", ")));
+  return join(words, ", ");
+}
+
+/// Rows for a slice shape ("v2-256") come before rows for the chip: pods are in fewer zones than
+/// one board.
+std::vector<const Location*> locations_of(const Draft& draft, const PlannedPool& pool) {
+  const Provider provider = draft.plan.provider;
+  if (pool.slice) {
+    auto rows = draft.catalog.locations_of(provider, pool.slice->name);
+    if (!rows.empty()) return rows;
+  }
+  return draft.catalog.locations_of(provider, pool.accelerator->name);
+}
+
+/// Zones of the plan's region that have the pool's accelerator; an error (and nothing) where none
+/// has.
+Zones zones_with(Draft& draft, const PlannedPool& pool) {
+  const Plan& plan = draft.plan;
+  const std::string name = pool.slice ? pool.slice->name : pool.accelerator->name;
+  const std::string path = draft.path(pool, pool.slice ? "tpu" : "accelerator");
+  const auto rows = locations_of(draft, pool);
+  if (rows.empty()) {
+    draft.error(path, fmt::format("{} is not offered by {} anywhere that the catalog knows", name,
+                                  to_text(plan.provider)));
+    return {};
+  }
+  Zones zones;
+  bool in_region = false;
+  for (const Location* l : rows) {
+    if (l->region != plan.region) continue;
+    in_region = true;
+    zones.insert(l->zones.begin(), l->zones.end());
+  }
+  if (!in_region) {
+    draft.error(path, fmt::format("{} is not offered in region {}", name, plan.region),
+                fmt::format("it is offered in {}", where(rows)));
+    return {};
+  }
+  if (!plan.zone.empty() && !zones.empty() && !zones.contains(plan.zone)) {
+    draft.error(path, fmt::format("{} is not offered in zone {}", name, plan.zone),
+                fmt::format("it is offered in {}", where(rows)));
+    return {};
+  }
+  return zones;
+}
+
+/// AI Platform puts all machines of a job into one zone, so every accelerator type of it must be
+/// there.
+void check_one_zone(Draft& draft,
+                    const std::vector<std::pair<const PlannedPool*, Zones>>& offered) {
+  if (draft.plan.service != Service::ai_platform || offered.empty()) return;
+  Zones common = offered.front().second;
+  std::set<std::string> types;
+  for (const auto& [pool, zones] : offered) {
+    Zones both;
+    std::set_intersection(common.begin(), common.end(), zones.begin(), zones.end(),
+                          std::inserter(both, both.end()));
+    common = both;
+    types.insert(pool->accelerator->name);
+  }
+  if (!common.empty() || types.size() < 2) return;
+  std::vector<std::string> lines;
+  std::set<std::string> told;
+  for (const auto& [pool, zones] : offered)
+    if (told.insert(pool->accelerator->name).second)
+      lines.push_back(
+          fmt::format("{} is in {}", pool->accelerator->name,
+                      join(std::vector<std::string>(zones.begin(), zones.end()), ", ")));
+  draft.error(
+      draft.path(*offered.back().first, "accelerator"),
+      fmt::format(
+          "no zone of {} has {}; all accelerators of one AI Platform job must be in one zone",
+          draft.plan.region, join(std::vector<std::string>(types.begin(), types.end()))),
+      join(lines, "; "));
+}
+
+}  // namespace
+
+void resolve_place(Draft& draft) {
+  resolve_service(draft);
+  if (draft.provider_covered) resolve_region(draft);
+}
+
+void check_where_accelerators_are(Draft& draft) {
+  if (!draft.region_known) return;
+  std::vector<std::pair<const PlannedPool*, Zones>> offered;
+  for (const PlannedPool& pool : draft.plan.pools) {
+    if (!draft.resolved[index(pool.id)] || !pool.accelerator) continue;
+    const Zones zones = zones_with(draft, pool);
+    if (!zones.empty()) offered.emplace_back(&pool, zones);
+  }
+  check_one_zone(draft, offered);
+}
+
+}  // namespace reckon::planning

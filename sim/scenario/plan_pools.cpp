@@ -1,0 +1,269 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "sim/scenario/plan_draft.h"
+
+// Machines, accelerators and slices by name, and whether the service lets them stand together.
+namespace reckon::planning {
+namespace {
+
+/// GKE's nodes are Compute Engine VMs; Vertex has a table of its own.
+Service attachment_service(Service service) {
+  return service == Service::gke ? Service::gce : service;
+}
+
+std::vector<std::string> names_of_accelerators(const Catalog& catalog, AcceleratorKind kind) {
+  std::vector<std::string> names;
+  for (const Accelerator& a : catalog.accelerators)
+    if (a.kind == kind) names.push_back(a.name);
+  return names;
+}
+
+bool resolve_machine(Draft& draft, PlannedPool& pool, const MachineSpec& spec) {
+  const Plan& plan = draft.plan;
+  if (const auto* given = std::get_if<MachineInline>(&spec)) {
+    if (plan.service == Service::ai_platform || plan.service == Service::vertex) {
+      draft.error(draft.path(pool, "machine"),
+                  fmt::format("service {} takes its own machine types only", to_text(plan.service)),
+                  "machine: n1-standard-16");
+      return false;
+    }
+    pool.machine.name = pool.name;
+    pool.machine.provider = plan.provider;
+    pool.machine.vcpus = given->vcpus;
+    pool.machine.memory = Fact<Bytes>{given->memory};
+    pool.machine.network = Fact<BytesPerSecond>{given->network};
+    return true;
+  }
+  const auto* named = std::get_if<MachineByName>(&spec);
+  if (named == nullptr) {
+    draft.error(draft.path(pool), fmt::format("pool '{}' has no machine", pool.name),
+                "machine: n1-standard-16, or {vcpu: 64, memory: 512GiB, network: 100Gbps}");
+    return false;
+  }
+  if (const Machine* machine = draft.catalog.find_machine(plan.provider, named->name)) {
+    pool.machine = *machine;
+    return true;
+  }
+  std::vector<std::string> names;
+  for (const Machine& m : draft.catalog.machines)
+    if (m.provider == plan.provider) names.push_back(m.name);
+  draft.error(draft.path(pool, "machine"),
+              fmt::format("unknown machine '{}'{}", named->name, did_you_mean(named->name, names)),
+              names.empty()
+                  ? std::string("give it by its size: {vcpu: 64, memory: 512GiB, network: 100Gbps}")
+                  : fmt::format("machines of {} in the catalog: {}", to_text(plan.provider),
+                                join(names, ", ")));
+  return false;
+}
+
+bool resolve_accelerator(Draft& draft, PlannedPool& pool, const AcceleratorSpec& spec) {
+  const Accelerator* accelerator = draft.catalog.find_accelerator(spec.type);
+  if (accelerator == nullptr) {
+    const auto gpus = names_of_accelerators(draft.catalog, AcceleratorKind::gpu);
+    draft.error(draft.path(pool, "accelerator.type"),
+                fmt::format("unknown accelerator '{}'{}", spec.type, did_you_mean(spec.type, gpus)),
+                fmt::format("accelerators in the catalog: {}", join(gpus, ", ")));
+    return false;
+  }
+  if (accelerator->kind == AcceleratorKind::tpu) {
+    draft.error(
+        draft.path(pool, "accelerator.type"),
+        fmt::format("{} is not attached to a machine, it comes as a slice", accelerator->name),
+        fmt::format("write tpu: {{type: {}, slice: ...}} instead of machine and accelerator",
+                    accelerator->name));
+    return false;
+  }
+  pool.accelerator = *accelerator;
+  pool.accelerators_per_node = spec.count;
+  return true;
+}
+
+bool check_built_in(Draft& draft, PlannedPool& pool, const std::optional<AcceleratorSpec>& spec) {
+  const Machine& machine = pool.machine;
+  const Accelerator* own = draft.catalog.find_accelerator(machine.accelerator);
+  if (own == nullptr) {
+    draft.error(draft.path(pool, "machine"),
+                fmt::format("machine {} has {} built in, which the catalog does not know",
+                            machine.name, machine.accelerator));
+    return false;
+  }
+  const std::string has = fmt::format("{} x {}", machine.accelerator_count, own->name);
+  if (spec && pool.accelerator && pool.accelerator->name != own->name) {
+    draft.error(draft.path(pool, "accelerator.type"),
+                fmt::format("machine {} has {} built in and takes no {}", machine.name, has,
+                            pool.accelerator->name),
+                "leave accelerator out, or take a machine to which it can be attached");
+    return false;
+  }
+  if (spec && spec->count != machine.accelerator_count) {
+    draft.error(draft.path(pool, "accelerator.count"),
+                fmt::format("machine {} has {} built in, not {}", machine.name, has, spec->count),
+                "leave accelerator out, or take another size of the machine");
+    return false;
+  }
+  pool.accelerator = *own;
+  pool.accelerators_per_node = machine.accelerator_count;
+  return true;
+}
+
+/// "K80: 2, 4 or 8; T4: 1, 2 or 4": what this machine may carry.
+std::string carried_by(const Catalog& catalog, Service service, const std::string& machine) {
+  std::vector<std::string> words;
+  for (const AttachmentRule& rule : catalog.attachments) {
+    if (rule.service != service || rule.machine != machine || rule.counts.empty()) continue;
+    words.push_back(fmt::format("{} ({})", rule.accelerator, join(rule.counts)));
+  }
+  return words.empty() ? fmt::format("{} carries no GPUs", machine)
+                       : fmt::format("{} may carry {}", machine, join(words, ", "));
+}
+
+std::string machines_that_carry(const Catalog& catalog, Service service,
+                                const std::string& accelerator, int count) {
+  std::vector<std::string> words;
+  for (const AttachmentRule& rule : catalog.attachments)
+    if (rule.service == service && rule.accelerator == accelerator &&
+        std::find(rule.counts.begin(), rule.counts.end(), count) != rule.counts.end())
+      words.push_back(rule.machine);
+  return words.empty() ? ""
+                       : fmt::format("machines that may carry {} x {}: {}", count, accelerator,
+                                     join(words, ", "));
+}
+
+/// The service's attachment table. Places without one (Selectel, on premises) take any count.
+bool check_attached_count(Draft& draft, const PlannedPool& pool) {
+  if (draft.plan.provider != Provider::gcp ||
+      std::holds_alternative<MachineInline>(draft.spec(pool).machine))
+    return true;
+  const Catalog& catalog = draft.catalog;
+  const Service service = attachment_service(draft.plan.service);
+  const std::string& type = pool.accelerator->name;
+  const std::vector<int> counts = catalog.allowed_counts(service, pool.machine.name, type);
+  const int count = pool.accelerators_per_node;
+  if (std::find(counts.begin(), counts.end(), count) != counts.end()) return true;
+  const std::string others = machines_that_carry(catalog, service, type, count);
+  const std::string tail = others.empty() ? "" : "\n" + others;
+  if (counts.empty()) {
+    draft.error(draft.path(pool, "accelerator.type"),
+                fmt::format("machine {} cannot carry {} under {}", pool.machine.name, type,
+                            to_text(draft.plan.service)),
+                carried_by(catalog, service, pool.machine.name) + tail);
+    return false;
+  }
+  draft.error(
+      draft.path(pool, "accelerator.count"),
+      fmt::format("{} x {} is not a valid count on machine {} under {}", count, type,
+                  pool.machine.name, to_text(draft.plan.service)),
+      fmt::format("valid counts of {} on {}: {}", type, pool.machine.name, join(counts)) + tail);
+  return false;
+}
+
+bool resolve_slice(Draft& draft, PlannedPool& pool, const PoolSpec& spec) {
+  const Accelerator* chip = draft.catalog.find_accelerator(spec.tpu->type);
+  if (chip == nullptr || chip->kind != AcceleratorKind::tpu) {
+    const auto tpus = names_of_accelerators(draft.catalog, AcceleratorKind::tpu);
+    draft.error(
+        draft.path(pool, "tpu.type"),
+        fmt::format("unknown TPU '{}'{}", spec.tpu->type, did_you_mean(spec.tpu->type, tpus)),
+        fmt::format("TPUs in the catalog: {}", join(tpus, ", ")));
+    return false;
+  }
+  std::vector<std::string> shapes;
+  for (const TpuSlice& s : draft.catalog.slices)
+    if (s.accelerator == chip->name) shapes.push_back(s.name);
+  const TpuSlice* slice = draft.catalog.find_slice(spec.tpu->slice);
+  if (slice == nullptr || slice->accelerator != chip->name) {
+    draft.error(draft.path(pool, "tpu.slice"),
+                slice == nullptr ? fmt::format("unknown slice '{}'{}", spec.tpu->slice,
+                                               did_you_mean(spec.tpu->slice, shapes))
+                                 : fmt::format("slice {} is made of {}, not of {}", slice->name,
+                                               slice->accelerator, chip->name),
+                fmt::format("slices of {}: {}", chip->name, join(shapes, ", ")));
+    return false;
+  }
+  if (!std::holds_alternative<std::monostate>(spec.machine)) {
+    draft.error(draft.path(pool, "machine"),
+                "a TPU slice brings its own hosts and takes no machine", "leave machine out");
+    return false;
+  }
+  if (spec.accelerator) {
+    draft.error(draft.path(pool, "accelerator"),
+                "a pool holds a TPU slice or an accelerator, not both", "leave accelerator out");
+    return false;
+  }
+  pool.accelerator = *chip;
+  pool.slice = *slice;
+  pool.accelerators_per_node = slice->chips;
+  return true;
+}
+
+bool resolve_hardware(Draft& draft, PlannedPool& pool, const PoolSpec& spec) {
+  if (spec.tpu) return resolve_slice(draft, pool, spec);
+  const bool machine = resolve_machine(draft, pool, spec.machine);
+  const bool accelerator = !spec.accelerator || resolve_accelerator(draft, pool, *spec.accelerator);
+  if (!machine || !accelerator) return false;
+  if (!pool.machine.accelerator.empty()) return check_built_in(draft, pool, spec.accelerator);
+  return !pool.accelerator || check_attached_count(draft, pool);
+}
+
+void check_autoscaling(Draft& draft, const PlannedPool& pool) {
+  const std::string path = draft.path(pool, "autoscaling");
+  const Service service = draft.plan.service;
+  if (!runs_kubernetes(service)) {
+    draft.error(path, fmt::format("service {} does not autoscale node pools", to_text(service)),
+                "leave autoscaling out, or take a Kubernetes service (gke)");
+  } else if (service == Service::mks && pool.accelerator) {
+    draft.error(path, "Selectel does not autoscale node groups with GPUs", "leave autoscaling out");
+  } else if (pool.slice) {
+    draft.not_yet(path, "autoscaling of TPU slices", "leave autoscaling out");
+  }
+}
+
+void resolve_nodes(Draft& draft, PlannedPool& pool, const PoolSpec& spec) {
+  const NodesSpec& nodes = spec.nodes;
+  pool.nodes_initial = nodes.initial;
+  pool.nodes_min = nodes.min;
+  pool.nodes_max = nodes.max;
+  pool.autoscaling = spec.autoscaling;
+  if (pool.autoscaling) return check_autoscaling(draft, pool);
+  if (nodes.min != nodes.initial || nodes.max != nodes.initial)
+    draft.warn(
+        fmt::format("pool '{}': min and max have no effect without autoscaling: true", pool.name));
+  pool.nodes_min = pool.nodes_max = nodes.initial;
+}
+
+void check_capacity_type(Draft& draft, const PlannedPool& pool) {
+  if (pool.pricing != CapacityType::spot) return;
+  const Plan& plan = draft.plan;
+  const std::string path = draft.path(pool, "pricing");
+  if (plan.service == Service::ai_platform)
+    draft.error(path, "AI Platform Training has no spot machines",
+                "pricing: on_demand, or service: vertex");
+  if (plan.service == Service::vertex && pool.slice)
+    draft.error(path, "Vertex has no spot TPU slices", "pricing: on_demand");
+  if (plan.provider == Provider::selectel || plan.provider == Provider::on_premises)
+    draft.not_yet(path, fmt::format("spot capacity of {}", to_text(plan.provider)));
+}
+
+}  // namespace
+
+void resolve_pools(Draft& draft) {
+  const std::vector<PoolSpec>& specs = draft.scenario().cluster.pools;
+  if (specs.empty())
+    draft.error("cluster", "the cluster has no pools",
+                "pools: [{name: gpu, machine: ..., nodes: 1}]");
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const PoolSpec& spec = specs[i];
+    PlannedPool pool;
+    pool.id = PoolId{static_cast<std::uint32_t>(i)};
+    pool.name = spec.name;
+    pool.pricing = spec.pricing;
+    draft.resolved.push_back(resolve_hardware(draft, pool, spec));
+    resolve_nodes(draft, pool, spec);
+    check_capacity_type(draft, pool);
+    draft.plan.pools.push_back(std::move(pool));
+  }
+}
+
+}  // namespace reckon::planning

@@ -1,0 +1,75 @@
+#include <fmt/format.h>
+
+#include "sim/scenario/plan_draft.h"
+
+// What the grammar knows and no model of ours covers. A key leaves this file when its model
+// arrives.
+namespace reckon::planning {
+namespace {
+
+void refuse_in_strategy(Draft& draft, const StrategySpec& strategy) {
+  const std::string base = "workload.strategy.";
+  if (strategy.kind == StrategyKind::sharded || strategy.kind == StrategyKind::model_parallel)
+    draft.not_yet(
+        base + "kind", fmt::format("strategy {}", to_text(strategy.kind)),
+        "simulated are single, mirrored, multi_worker_mirrored, parameter_server and tpu");
+  const std::pair<const char*, const std::optional<int>*> axes[] = {
+      {"zero_stage", &strategy.zero_stage},  {"data", &strategy.data},
+      {"tensor", &strategy.tensor},          {"pipeline", &strategy.pipeline},
+      {"context", &strategy.context},        {"expert", &strategy.expert},
+      {"micro_batch", &strategy.micro_batch}};
+  for (const auto& [name, value] : axes)
+    if (*value) draft.not_yet(base + name, fmt::format("strategy.{}", name));
+}
+
+void refuse_in_workload(Draft& draft, const WorkloadSpec& workload) {
+  if (workload.finetune)
+    draft.not_yet("workload.finetune",
+                  fmt::format("finetune with method {}", workload.finetune->method),
+                  "leave finetune out to simulate full training");
+  if (workload.model && std::holds_alternative<ModelFromHuggingFace>(*workload.model))
+    draft.not_yet("workload.model", "a model from a Hugging Face config",
+                  "give its dimensions: model: {transformer: {layers: 32, hidden: 4096, ...}}");
+  if (workload.model && std::holds_alternative<ModelFromLayers>(*workload.model))
+    draft.not_yet("workload.model", "a model given by its layers");
+  if (workload.train && workload.train->unit == TrainLength::Unit::to_accuracy)
+    draft.not_yet("workload.train", "training to an accuracy",
+                  "give the length instead: train: {epochs: 90}");
+  if (workload.container) {
+    const auto& profile = workload.container->profile;
+    if (std::holds_alternative<std::monostate>(profile))
+      draft.error("workload.container",
+                  "a container without a profile can be run but not simulated",
+                  "name the model that its program trains: profile: resnet50_v1_5");
+    if (std::holds_alternative<Seconds>(profile))
+      draft.not_yet("workload.container.profile", "a profile given as a step time",
+                    "name a model of the zoo: profile: resnet50_v1_5");
+  }
+  refuse_in_strategy(draft, workload.strategy);
+}
+
+}  // namespace
+
+void refuse_what_is_not_simulated(Draft& draft) {
+  const Scenario& scenario = draft.scenario();
+  if (!scenario.jobs.empty())
+    draft.not_yet("jobs", "a list of jobs", "give one workload: instead of jobs:");
+  if (scenario.trace)
+    draft.not_yet("trace", "a trace of jobs", "give one workload: instead of trace:");
+  if (!scenario.workload && scenario.jobs.empty() && !scenario.trace)
+    draft.error("", "the scenario has no workload", "workload: {model: resnet50, ...}");
+  if (scenario.workload) refuse_in_workload(draft, *scenario.workload);
+  if (scenario.prices && !scenario.prices->reserved.empty())
+    draft.not_yet("prices.reserved", "a reservation",
+                  "give the price you pay under prices.rates: {machine: 44 USD/h}");
+  for (const PoolSpec& pool : scenario.cluster.pools) {
+    const std::string path = "cluster.pools." + pool.name;
+    if (pool.pricing == CapacityType::reserved)
+      draft.not_yet(path + ".pricing", "pricing: reserved", "simulated are on_demand and spot");
+    if (pool.role == Role::evaluator || pool.role == Role::inference)
+      draft.not_yet(path + ".role", fmt::format("a pool with role {}", to_text(*pool.role)),
+                    "simulated are worker, chief and parameter_server");
+  }
+}
+
+}  // namespace reckon::planning

@@ -1,0 +1,89 @@
+#include <limits>
+
+#include "sim/catalog/operations_keys.h"
+#include "sim/scenario/plan_draft.h"
+
+// Rules of the service: how nodes come and go, how a job is tried again, what is billed.
+namespace reckon::planning {
+namespace {
+
+Seconds seconds(const Draft& draft, std::string_view key) {
+  return Seconds{draft.catalog.operations.at(key).value};
+}
+
+keys::NodeKind kind_of(const PlannedPool& pool) {
+  if (pool.slice) return keys::NodeKind::tpu;
+  return pool.accelerator ? keys::NodeKind::gpu : keys::NodeKind::cpu;
+}
+
+AutoscalerRules autoscaler_rules(const Draft& draft) {
+  const OperationalDefaults& operations = draft.catalog.operations;
+  AutoscalerRules rules;
+  rules.scan_interval = seconds(draft, keys::kScanInterval);
+  rules.scale_down_unneeded_time = seconds(draft, keys::kScaleDownUnneededTime);
+  rules.scale_down_delay_after_add = seconds(draft, keys::kScaleDownDelayAfterAdd);
+  rules.max_node_provision_time = seconds(draft, keys::kNodeProvisionTimeMax);
+  rules.node_group_backoff_initial = seconds(draft, keys::kBackoffInitial);
+  rules.node_group_backoff_max = seconds(draft, keys::kBackoffMax);
+  rules.node_group_backoff_reset = seconds(draft, keys::kBackoffReset);
+  rules.scale_down_utilization_threshold = operations.at(keys::kUtilizationThreshold).value;
+  rules.max_nodes_per_scale_up = static_cast<int>(operations.at(keys::kNodesPerScaleUpMax).value);
+  return rules;
+}
+
+/// A Kubernetes Job has a limit and a growing delay. Elsewhere nothing counts tries: the service
+/// (AI Platform, Vertex) or whoever runs the VMs starts the program again at once.
+RetryRules retry_rules(const Draft& draft) {
+  const OperationalDefaults& operations = draft.catalog.operations;
+  RetryRules rules;
+  if (!runs_kubernetes(draft.plan.service)) {
+    rules.backoff_limit = std::numeric_limits<int>::max();
+    return rules;
+  }
+  rules.backoff_limit = static_cast<int>(operations.at(keys::kJobBackoffLimit).value);
+  rules.base = seconds(draft, keys::kJobRetryBase);
+  rules.cap = seconds(draft, keys::kJobRetryCap);
+  return rules;
+}
+
+BillingRules billing_rules(const Draft& draft) {
+  const Provider provider = draft.plan.provider;
+  BillingRules rules;
+  rules.granularity = seconds(draft, keys::billing_granularity(provider));
+  rules.minimum = seconds(draft, keys::billing_minimum(provider));
+  rules.free_if_reclaimed_within = seconds(draft, keys::free_if_reclaimed_within(provider));
+  const double fee = draft.catalog.operations.at(keys::management_fee(draft.plan.service)).value;
+  rules.management = to_hourly_rate(UsdPerSecond{fee / 3600});
+  return rules;
+}
+
+}  // namespace
+
+Fact<Seconds> seconds_fact(const Fact<double>& number) {
+  Fact<Seconds> fact{Seconds{number.value}, number.source};
+  fact.low = Seconds{number.low};
+  fact.high = Seconds{number.high};
+  fact.assumed = number.assumed;
+  return fact;
+}
+
+void resolve_rules(Draft& draft) {
+  const OperationalDefaults& operations = draft.catalog.operations;
+  Plan& plan = draft.plan;
+  plan.autoscaler = autoscaler_rules(draft);
+  plan.retry = retry_rules(draft);
+  plan.billing = billing_rules(draft);
+  bool tpu = false;
+  for (PlannedPool& pool : plan.pools) {
+    tpu = tpu || pool.slice.has_value();
+    pool.provisioning =
+        seconds_fact(operations.at(keys::provisioning(plan.provider, kind_of(pool))));
+  }
+  plan.job_start.image_pull = seconds_fact(operations.at(keys::kImagePull));
+  plan.job_start.framework_start = seconds_fact(operations.at(keys::kFrameworkStart));
+  plan.job_start.compile = seconds_fact(operations.at(tpu ? keys::kCompileTpu : keys::kCompileGpu));
+  for (PlannedWorkload& job : plan.jobs)
+    job.checkpoint.save_overhead = seconds_fact(operations.at(keys::kSaveOverhead));
+}
+
+}  // namespace reckon::planning

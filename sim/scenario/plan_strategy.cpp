@@ -1,0 +1,245 @@
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "sim/scenario/plan_draft.h"
+
+// The strategy against the pools: who computes, on how many accelerators, and whether there are so
+// many.
+namespace reckon::planning {
+namespace {
+
+constexpr std::string_view kPath = "workload.strategy.";
+
+std::string at(std::string_view key) { return std::string(kPath) + std::string(key); }
+
+/// Pools whose nodes compute: the workers', and the chief's where it has the accelerators that they
+/// have (in TensorFlow the chief, AI Platform's master, is a worker too; a chief without them only
+/// coordinates).
+std::vector<const PlannedPool*> computing_pools(const Plan& plan) {
+  std::vector<const PlannedPool*> pools;
+  const PlannedPool* worker = plan.pool_with(Role::worker);
+  for (const PlannedPool& pool : plan.pools)
+    if (pool.role == Role::worker ||
+        (pool.role == Role::chief &&
+         pool.accelerator.has_value() == worker->accelerator.has_value()))
+      pools.push_back(&pool);
+  return pools;
+}
+
+bool same_hardware(Draft& draft, const std::vector<const PlannedPool*>& pools) {
+  const PlannedPool& first = *draft.plan.pool_with(Role::worker);
+  for (const PlannedPool* pool : pools) {
+    const bool same = pool->accelerator.has_value() == first.accelerator.has_value() &&
+                      (!first.accelerator || first.accelerator->name == pool->accelerator->name);
+    if (same) continue;
+    draft.not_yet(
+        draft.path(*pool, "accelerator"),
+        fmt::format("one job on different accelerators ('{}' and '{}')", first.name, pool->name));
+    return false;
+  }
+  return true;
+}
+
+void refuse_keys_of_others(Draft& draft, const StrategySpec& spec) {
+  const auto refuse = [&](std::string_view key, bool given, bool allowed, std::string_view who) {
+    if (given && !allowed)
+      draft.error(at(key),
+                  fmt::format("{} has no meaning with strategy {}", key, to_text(spec.kind)),
+                  fmt::format("{} belongs to {}", key, who));
+  };
+  const bool servers = spec.kind == StrategyKind::parameter_server;
+  const bool synchronous = spec.synchronous.value_or(true);
+  refuse("parameter_servers", spec.parameter_servers.has_value(), servers, "parameter_server");
+  refuse("mode", spec.synchronous.has_value() && !synchronous, servers, "parameter_server");
+  refuse("backup_workers", spec.backup_workers.has_value(), servers && synchronous,
+         "parameter_server with mode: synchronous");
+  refuse("staleness", spec.staleness.has_value(), servers && !synchronous,
+         "parameter_server with mode: asynchronous");
+  const bool reduces =
+      spec.kind == StrategyKind::mirrored || spec.kind == StrategyKind::multi_worker_mirrored;
+  refuse("all_reduce", spec.all_reduce != AllReduceKind::automatic, reduces,
+         "mirrored and multi_worker_mirrored");
+}
+
+bool check_kind_of_pool(Draft& draft, const StrategySpec& spec, const PlannedPool& worker) {
+  const bool tpu = spec.kind == StrategyKind::tpu;
+  if (tpu && !worker.slice) {
+    draft.error(at("kind"),
+                fmt::format("strategy tpu needs a TPU slice, pool '{}' has none", worker.name),
+                "give the pool tpu: {type: ..., slice: ...} instead of a machine");
+    return false;
+  }
+  if (!tpu && worker.slice) {
+    draft.error(at("kind"),
+                fmt::format("strategy {} does not run on the TPU slice of pool '{}'",
+                            to_text(spec.kind), worker.name),
+                "strategy: {kind: tpu}");
+    return false;
+  }
+  if (spec.kind == StrategyKind::mirrored && !worker.accelerator) {
+    draft.error(
+        at("kind"),
+        fmt::format("strategy mirrored needs accelerators, pool '{}' has none", worker.name),
+        "give the pool an accelerator, or take strategy: {kind: single}");
+    return false;
+  }
+  return true;
+}
+
+/// Accelerators that one worker process drives when the scenario does not say.
+int default_accelerators_per_worker(StrategyKind kind, int per_node) {
+  const bool one = kind == StrategyKind::single || kind == StrategyKind::parameter_server;
+  return one ? std::min(per_node, 1) : per_node;
+}
+
+int resolve_accelerators_per_worker(Draft& draft, const StrategySpec& spec,
+                                    const std::vector<const PlannedPool*>& pools) {
+  int per_node = pools.front()->accelerators_per_node;
+  for (const PlannedPool* pool : pools) per_node = std::min(per_node, pool->accelerators_per_node);
+  const int per_worker =
+      spec.accelerators_per_worker.value_or(default_accelerators_per_worker(spec.kind, per_node));
+  if (per_worker > per_node || per_worker < 0 || (per_worker == 0 && per_node > 0)) {
+    draft.error(at("accelerators_per_worker"),
+                fmt::format("accelerators_per_worker is {}, a node has {}", per_worker, per_node),
+                per_node > 0 ? fmt::format("between 1 and {}", per_node)
+                             : "0: the worker computes on its CPUs");
+    return -1;
+  }
+  if (spec.kind == StrategyKind::single && per_worker > 1) {
+    draft.error(at("accelerators_per_worker"), "strategy single uses one accelerator",
+                "strategy: {kind: mirrored} uses all of a node");
+    return -1;
+  }
+  if (spec.kind == StrategyKind::tpu && per_worker != per_node) {
+    draft.error(at("accelerators_per_worker"),
+                fmt::format("strategy tpu uses all {} chips of the slice", per_node),
+                "leave accelerators_per_worker out");
+    return -1;
+  }
+  return per_worker;
+}
+
+int workers_on(const PlannedPool& pool, int nodes, int accelerators_per_worker) {
+  return accelerators_per_worker == 0
+             ? nodes
+             : nodes * (pool.accelerators_per_node / accelerators_per_worker);
+}
+
+/// "at most 5 nodes x 2 in p100".
+std::string capacity_text(const std::vector<const PlannedPool*>& pools) {
+  std::vector<std::string> words;
+  for (const PlannedPool* pool : pools)
+    words.push_back(pool->accelerators_per_node == 0
+                        ? fmt::format("{} nodes in '{}'", pool->nodes_max, pool->name)
+                        : fmt::format("{} nodes x {} accelerators in '{}'", pool->nodes_max,
+                                      pool->accelerators_per_node, pool->name));
+  return join(words);
+}
+
+int resolve_workers(Draft& draft, const StrategySpec& spec,
+                    const std::vector<const PlannedPool*>& pools, int per_worker) {
+  int initial = 0, most = 0;
+  for (const PlannedPool* pool : pools) {
+    initial += workers_on(*pool, pool->nodes_initial, per_worker);
+    most += workers_on(*pool, pool->nodes_max, per_worker);
+  }
+  const bool one = spec.kind == StrategyKind::single || spec.kind == StrategyKind::mirrored ||
+                   spec.kind == StrategyKind::tpu;
+  if (one && spec.workers.value_or(1) != 1) {
+    draft.error(at("workers"), fmt::format("strategy {} has one worker", to_text(spec.kind)),
+                spec.kind == StrategyKind::tpu
+                    ? "one job on several TPU slices is not simulated yet"
+                    : "strategy: {kind: multi_worker_mirrored}");
+    return 0;
+  }
+  const int workers = spec.workers.value_or(one ? 1 : initial);
+  if (workers < 1) {
+    draft.error(spec.workers ? at("workers") : "workload.strategy",
+                "the strategy has no workers: its pools start empty",
+                "say how many: strategy: {workers: 3}");
+    return 0;
+  }
+  if (workers > most) {
+    draft.error(
+        spec.workers ? at("workers") : "workload.strategy",
+        fmt::format("{} {} do not fit into the pools, which hold at most {}", workers,
+                    per_worker == 0 ? std::string("workers")
+                                    : fmt::format("workers with {} accelerator{} each", per_worker,
+                                                  per_worker == 1 ? "" : "s"),
+                    most),
+        fmt::format("there are {}; more nodes (or nodes.max with autoscaling) or fewer workers",
+                    capacity_text(pools)));
+    return 0;
+  }
+  if (workers < initial)
+    draft.warn(fmt::format(
+        "the strategy uses {} of the {} workers that the pools' first nodes could hold; "
+        "the rest is billed and idle",
+        workers, initial));
+  return workers;
+}
+
+void resolve_servers(Draft& draft, const StrategySpec& spec, PlannedStrategy& strategy) {
+  if (spec.kind != StrategyKind::parameter_server) return;
+  int initial = 0, most = 0;
+  for (const PlannedPool& pool : draft.plan.pools) {
+    if (pool.role != Role::parameter_server) continue;
+    initial += pool.nodes_initial;
+    most += pool.nodes_max;
+  }
+  strategy.parameter_servers = spec.parameter_servers.value_or(initial);
+  if (strategy.parameter_servers > most)
+    draft.error(
+        at("parameter_servers"),
+        fmt::format(
+            "{} parameter servers need as many nodes, the pools with role parameter_server hold {}",
+            strategy.parameter_servers, most),
+        most == 0
+            ? "add a pool: {name: servers, role: parameter_server, machine: n1-highmem-8, nodes: 2}"
+            : "one server process runs on a node: more nodes or fewer servers");
+  else if (strategy.parameter_servers < initial)
+    draft.warn(
+        fmt::format("{} of {} nodes for parameter servers are used; the rest is billed and idle",
+                    strategy.parameter_servers, initial));
+}
+
+void check_backup_workers(Draft& draft, const PlannedStrategy& strategy) {
+  if (strategy.backup_workers < strategy.workers) return;
+  draft.error(at("backup_workers"),
+              fmt::format("{} backup workers of {} workers leave none whose answer counts",
+                          strategy.backup_workers, strategy.workers),
+              "backup_workers are some of workers: fewer of them");
+}
+
+}  // namespace
+
+void resolve_strategy(Draft& draft, PlannedWorkload& job) {
+  const StrategySpec& spec = draft.scenario().workload->strategy;
+  if (spec.kind == StrategyKind::sharded || spec.kind == StrategyKind::model_parallel) return;
+  const std::size_t before = draft.errors.size();
+  refuse_keys_of_others(draft, spec);
+  if (!draft.roles_known) return;
+  const std::vector<const PlannedPool*> pools = computing_pools(draft.plan);
+  const PlannedPool& worker = *draft.plan.pool_with(Role::worker);
+  if (!same_hardware(draft, pools) || !check_kind_of_pool(draft, spec, worker)) return;
+  if (worker.slice && worker.nodes_max > 1)
+    draft.not_yet(draft.path(worker, "nodes"), "one job on several TPU slices", "nodes: 1");
+
+  PlannedStrategy& strategy = job.strategy;
+  strategy.kind = spec.kind;
+  strategy.synchronous = spec.synchronous.value_or(true);
+  strategy.backup_workers = spec.backup_workers.value_or(0);
+  strategy.staleness = spec.staleness.value_or(0);
+  strategy.recompute = spec.recompute.value_or(Recompute::none);
+  strategy.all_reduce = spec.all_reduce;
+  strategy.accelerators_per_worker = resolve_accelerators_per_worker(draft, spec, pools);
+  if (strategy.accelerators_per_worker < 0) return;
+  strategy.workers = resolve_workers(draft, spec, pools, strategy.accelerators_per_worker);
+  if (strategy.workers > 0) check_backup_workers(draft, strategy);
+  resolve_servers(draft, spec, strategy);
+  draft.strategy_known = draft.errors.size() == before;
+}
+
+}  // namespace reckon::planning

@@ -1,0 +1,119 @@
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include "sim/base/random.h"
+#include "sim/scenario/plan_draft.h"
+
+// Reclaim traces: recorded ones in the format of skypilot-org/spot-traces, and generated ones.
+//   {"metadata": {"gap_seconds": 300}, "data": [1, 1, 0, ...]}
+// data[k] is how many instances were up at k * gap; a fall from a to b takes the instances b+1..a.
+namespace reckon::planning {
+namespace {
+
+constexpr Purpose kGeneratedTrace{"reclaim_trace"};
+constexpr std::uintmax_t kLargestTrace = 64u << 20;
+
+struct Recorded {
+  double gap_seconds = 0;
+  std::vector<int> up;
+};
+
+Parsed<Recorded> read_recorded(const std::filesystem::path& file) {
+  std::error_code unreadable;
+  const std::uintmax_t size = std::filesystem::file_size(file, unreadable);
+  if (unreadable) return tl::unexpected(fmt::format("cannot read the trace '{}'", file.string()));
+  if (size > kLargestTrace)
+    return tl::unexpected(fmt::format("the trace '{}' is larger than 64 MiB", file.string()));
+  std::ifstream stream(file);
+  std::stringstream text;
+  text << stream.rdbuf();
+  try {  // JSON is YAML
+    const YAML::Node root = YAML::Load(text.str());
+    Recorded recorded;
+    recorded.gap_seconds = root["metadata"]["gap_seconds"].as<double>();
+    for (const YAML::Node& item : root["data"]) recorded.up.push_back(item.as<int>());
+    return recorded;
+  } catch (const YAML::Exception& e) {
+    return tl::unexpected(
+        fmt::format("'{}' is not a trace of the form {{\"metadata\": {{\"gap_seconds\": 300}}, "
+                    "\"data\": [1, 0, ...]}}: {}",
+                    file.string(), e.msg));
+  }
+}
+
+/// Node slots beyond the recorded ones replay them again, each later by an equal share of the
+/// trace's length: otherwise one recorded reclaim would take many nodes of ours at the same
+/// instant.
+ReclaimTimes spread_over_slots(const std::vector<std::vector<Seconds>>& recorded, Seconds length,
+                               int nodes) {
+  ReclaimTimes times;
+  times.length = length;
+  const std::size_t own = recorded.size();
+  const std::size_t slots = static_cast<std::size_t>(nodes);
+  const std::size_t rounds = (slots + own - 1) / own;
+  for (std::size_t slot = 0; slot < slots; ++slot) {
+    const Seconds shift = length * (double(slot / own) / double(rounds));
+    std::vector<Seconds> shifted;
+    for (const Seconds at : recorded[slot % own])
+      shifted.push_back(at + shift < length ? at + shift : at + shift - length);
+    std::sort(shifted.begin(), shifted.end());
+    times.by_slot.push_back(std::move(shifted));
+  }
+  return times;
+}
+
+Parsed<ReclaimTimes> from_file(const TraceReclaim& trace, const std::filesystem::path& directory,
+                               int nodes) {
+  const Parsed<Recorded> read = read_recorded(directory / trace.file);
+  if (!read) return tl::unexpected(read.error());
+  const double gap = trace.gap ? trace.gap->count() : read->gap_seconds;
+  const int most = read->up.empty() ? 0 : *std::max_element(read->up.begin(), read->up.end());
+  if (!(gap > 0) || most < 1 || *std::min_element(read->up.begin(), read->up.end()) < 0)
+    return tl::unexpected(
+        fmt::format("the trace '{}' has no instance that is ever up, a negative count, or no "
+                    "positive gap between its samples",
+                    trace.file));
+  std::vector<std::vector<Seconds>> taken(static_cast<std::size_t>(most));
+  for (std::size_t k = 1; k < read->up.size(); ++k)
+    for (int slot = read->up[k]; slot < read->up[k - 1]; ++slot)
+      taken[static_cast<std::size_t>(slot)].push_back(Seconds{gap * double(k)});
+  return spread_over_slots(taken, Seconds{gap * double(read->up.size())}, nodes);
+}
+
+/// A renewal process a node: exponential times between reclaims, each node with its own stream.
+ReclaimTimes generate(const TraceReclaim::Generate& g, int nodes) {
+  ReclaimTimes times;
+  times.length = g.duration;
+  std::vector<std::vector<Seconds>> taken(static_cast<std::size_t>(g.nodes));
+  for (std::size_t node = 0; node < taken.size(); ++node) {
+    RandomStream stream(g.seed, 0, kGeneratedTrace, static_cast<std::uint32_t>(node));
+    for (Seconds at = g.mean * stream.exponential(); at < g.duration;
+         at += g.mean * stream.exponential())
+      taken[node].push_back(at);
+  }
+  return spread_over_slots(taken, g.duration, nodes);
+}
+
+}  // namespace
+
+Parsed<ReclaimTimes> reclaim_times(const TraceReclaim& trace,
+                                   const std::filesystem::path& directory, int nodes) {
+  if (!trace.generate) return from_file(trace, directory, nodes);
+  const TraceReclaim::Generate& g = *trace.generate;
+  if (!(g.mean.count() > 0) || !(g.duration.count() > 0) || g.nodes < 1)
+    return tl::unexpected(
+        std::string("a generated trace needs a mean and a duration above 0 and at least one node"));
+  constexpr double kMostReclaims = 1e7;
+  if (g.duration / g.mean * double(g.nodes) > kMostReclaims)
+    return tl::unexpected(
+        fmt::format("the generated trace has {:.3g} reclaims; at most 1e7 can be held",
+                    g.duration / g.mean * double(g.nodes)));
+  return generate(g, nodes);
+}
+
+}  // namespace reckon::planning

@@ -1,0 +1,245 @@
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "sim/scenario/plan_draft.h"
+
+// Model, dataset, length, precision, optimizer, checkpoint and batch of the job.
+namespace reckon::planning {
+namespace {
+
+std::string_view samples_of(SampleUnit unit) {
+  switch (unit) {
+    case SampleUnit::image:
+      return "images";
+    case SampleUnit::sequence:
+      return "sequences";
+    case SampleUnit::record:
+      return "records";
+  }
+  return "";
+}
+
+std::optional<ModelGraph> named_model(Draft& draft, const std::string& name,
+                                      const std::string& path) {
+  const std::optional<std::int64_t> length = draft.scenario().workload->sequence_length;
+  const std::vector<std::string> names = zoo_names();
+  if (!zoo_model(name)) {
+    draft.error(path, fmt::format("unknown model '{}'{}", name, did_you_mean(name, names)),
+                fmt::format("models: {}", join(names, ", ")));
+    return std::nullopt;
+  }
+  if (length && !zoo_takes_sequence_length(name)) {
+    draft.error("workload.sequence_length", fmt::format("model {} has no sequence length", name),
+                "leave sequence_length out");
+    return zoo_model(name);
+  }
+  return zoo_model(name, length);
+}
+
+std::optional<ModelGraph> resolve_model(Draft& draft, const WorkloadSpec& workload) {
+  if (!workload.model) {
+    if (workload.container)
+      if (const auto* profile = std::get_if<std::string>(&workload.container->profile))
+        return named_model(draft, *profile, "workload.container.profile");
+    if (!workload.container)
+      draft.error("workload", "the workload has no model", "model: resnet50");
+    return std::nullopt;
+  }
+  if (const auto* named = std::get_if<ModelByName>(&*workload.model))
+    return named_model(draft, named->name, "workload.model");
+  const auto* given = std::get_if<ModelFromTransformer>(&*workload.model);
+  if (given == nullptr) return std::nullopt;  // refused by name before
+  TransformerDimensions dimensions = given->dimensions;
+  if (workload.sequence_length) dimensions.sequence_length = *workload.sequence_length;
+  Expected<ModelGraph> made = make_transformer("transformer", dimensions);
+  if (made) return std::move(*made);
+  for (const Diagnostic& d : made.error()) draft.error("workload.model", d.what, d.hint);
+  return std::nullopt;
+}
+
+std::optional<Dataset> resolve_dataset(Draft& draft, const WorkloadSpec& workload,
+                                       const ModelGraph* model) {
+  if (!workload.dataset) {
+    draft.error("workload", "the workload has no dataset",
+                "dataset: imagenet, or {samples: 1281167, bytes_per_sample: 110kB}");
+    return std::nullopt;
+  }
+  if (const auto* given = std::get_if<DatasetInline>(&*workload.dataset)) {
+    Dataset dataset;
+    dataset.name = "given";
+    dataset.samples = Fact<Samples>{Samples{given->samples}};
+    dataset.bytes_per_sample = Fact<Bytes>{given->bytes_per_sample};
+    if (model != nullptr) dataset.unit = model->sample_unit();
+    return dataset;
+  }
+  const std::string& name = std::get<DatasetByName>(*workload.dataset).name;
+  const Dataset* dataset = draft.catalog.find_dataset(name);
+  std::vector<std::string> names;
+  for (const Dataset& d : draft.catalog.datasets) names.push_back(d.name);
+  if (dataset == nullptr) {
+    draft.error(
+        "workload.dataset", fmt::format("unknown dataset '{}'{}", name, did_you_mean(name, names)),
+        fmt::format("datasets in the catalog: {}; or {{samples: 1281167, bytes_per_sample: 110kB}}",
+                    join(names, ", ")));
+    return std::nullopt;
+  }
+  if (model != nullptr && dataset->unit != model->sample_unit()) {
+    draft.error("workload.dataset", fmt::format("dataset {} holds {}, model {} reads {}",
+                                                dataset->name, samples_of(dataset->unit),
+                                                model->name(), samples_of(model->sample_unit())));
+    return std::nullopt;
+  }
+  return *dataset;
+}
+
+std::optional<Optimizer> resolve_optimizer(Draft& draft, const std::string& name, SampleUnit unit) {
+  if (name.empty())
+    return unit == SampleUnit::sequence ? Optimizer::adamw : Optimizer::sgd_momentum;
+  if (name == "sgd") return Optimizer::sgd_momentum;
+  if (name == "adamw") return Optimizer::adamw;
+  const std::vector<std::string> names{"sgd", "adamw"};
+  draft.error("workload.optimizer",
+              fmt::format("unknown optimizer '{}'{}", name, did_you_mean(name, names)),
+              "optimizers: sgd (with momentum), adamw");
+  return std::nullopt;
+}
+
+void resolve_checkpoint(Draft& draft, PlannedWorkload& job,
+                        const std::optional<CheckpointSpec>& spec) {
+  PlannedCheckpoint& checkpoint = job.checkpoint;
+  if (spec) {
+    checkpoint.mode = spec->mode;
+    checkpoint.interval = spec->interval;
+  }
+  const std::string given = spec ? spec->storage : "";
+  const Storage* storage = given.empty() ? nullptr : draft.catalog.find_storage(given);
+  std::vector<std::string> names;
+  for (const Storage& s : draft.catalog.storages) {
+    if (s.provider != draft.plan.provider) continue;
+    names.push_back(s.name);
+    if (given.empty() && storage == nullptr)
+      storage = &s;  // the first is the provider's object store
+  }
+  if (storage != nullptr && storage->provider != draft.plan.provider) storage = nullptr;
+  if (storage != nullptr) {
+    checkpoint.storage = *storage;
+    return;
+  }
+  const std::string provider{to_text(draft.plan.provider)};
+  if (!given.empty())
+    draft.error(
+        "workload.checkpoint.storage",
+        fmt::format("unknown storage '{}' of {}{}", given, provider, did_you_mean(given, names)),
+        fmt::format("storages of {} in the catalog: {}", provider, join(names, ", ")));
+  else if (checkpoint.mode != CheckpointSpec::Mode::none)
+    draft.error(spec ? "workload.checkpoint" : "workload",
+                fmt::format("the catalog has no storage of {} for checkpoints", provider),
+                "checkpoint: none, or add a storage to a catalog of your own");
+}
+
+void resolve_evaluations(Draft& draft, PlannedWorkload& job, const WorkloadSpec& workload) {
+  if (!workload.evaluate_every_epochs) return;
+  if (job.dataset.validation_samples.value.v <= 0) {
+    draft.error("workload.evaluation",
+                fmt::format("dataset {} has no validation set to evaluate on", job.dataset.name),
+                "leave evaluation out");
+    return;
+  }
+  // Every so many epochs, and once more at the end where the last one does not fall on it.
+  const double epochs = job.total_samples / job.dataset.samples.value.v;
+  job.evaluations = std::ceil(epochs / *workload.evaluate_every_epochs - 1e-9);
+}
+
+void resolve_length(Draft& draft, PlannedWorkload& job, const TrainLength& train) {
+  switch (train.unit) {
+    case TrainLength::Unit::epochs:
+      job.total_samples = train.amount * job.dataset.samples.value.v;
+      break;
+    case TrainLength::Unit::samples:
+      job.total_samples = train.amount;
+      break;
+    case TrainLength::Unit::steps:
+      job.total_samples = train.amount * double(job.global_batch);
+      break;
+    case TrainLength::Unit::tokens:
+      if (job.model.sample_unit() != SampleUnit::sequence)
+        draft.error("workload.train",
+                    fmt::format("model {} reads {}, not tokens", job.model.name(),
+                                samples_of(job.model.sample_unit())),
+                    "train: {epochs: 90}");
+      job.total_samples = train.amount / double(job.model.sequence_length());
+      break;
+    case TrainLength::Unit::to_accuracy:
+      return;  // refused by name before
+  }
+  job.steps =
+      static_cast<std::int64_t>(std::ceil(job.total_samples / double(job.global_batch) - 1e-9));
+  constexpr double kMostSteps = 1e12;
+  if (!(job.total_samples / double(job.global_batch) >= 1e-9) || double(job.steps) > kMostSteps)
+    draft.error(
+        "workload.train",
+        fmt::format("the training has {:.3g} steps", job.total_samples / double(job.global_batch)),
+        "between 1 and 1e12 optimizer steps can be simulated");
+}
+
+void resolve_global_batch(Draft& draft, PlannedWorkload& job, const WorkloadSpec& workload) {
+  const PlannedStrategy& s = job.strategy;
+  // Backup workers compute, but a step is over when the others have answered [Chen et al. 2016].
+  const std::int64_t useful =
+      std::int64_t{s.workers - s.backup_workers} * (s.accelerators() / s.workers);
+  if (workload.batch_per_accelerator) {
+    job.batch_per_accelerator = *workload.batch_per_accelerator;
+    job.global_batch = useful * job.batch_per_accelerator;
+    return;
+  }
+  if (!workload.global_batch) {
+    draft.error("workload", "the workload has no batch",
+                "batch_per_accelerator: 64, or global_batch: 1024");
+    return;
+  }
+  const std::int64_t batch = *workload.global_batch;
+  if (batch % useful != 0) {
+    const std::int64_t below = batch / useful * useful;
+    draft.error("workload.global_batch",
+                fmt::format("global_batch {} is not divisible by {} accelerators", batch, useful),
+                below > 0 ? fmt::format("{} and {} are", below, below + useful)
+                          : fmt::format("the smallest is {}", useful));
+    return;
+  }
+  job.global_batch = batch;
+  job.batch_per_accelerator = static_cast<int>(batch / useful);
+}
+
+}  // namespace
+
+void resolve_workload(Draft& draft) {
+  const WorkloadSpec& workload = *draft.scenario().workload;
+  PlannedWorkload job;
+  job.name = draft.plan.name;
+  std::optional<ModelGraph> model = resolve_model(draft, workload);
+  const std::optional<Dataset> dataset =
+      resolve_dataset(draft, workload, model ? &*model : nullptr);
+  resolve_checkpoint(draft, job, workload.checkpoint);
+  const auto optimizer = resolve_optimizer(draft, workload.optimizer,
+                                           model ? model->sample_unit() : SampleUnit::image);
+  if (!workload.train)
+    draft.error("workload", "the workload does not say how long to train", "train: {epochs: 90}");
+  if (model) job.model = std::move(*model);
+  if (dataset) job.dataset = *dataset;
+  if (optimizer) job.optimizer = *optimizer;
+  draft.workload_known = model.has_value() && dataset.has_value();
+  draft.plan.jobs.push_back(std::move(job));
+}
+
+void resolve_batch(Draft& draft, PlannedWorkload& job) {
+  if (!draft.strategy_known) return;
+  const WorkloadSpec& workload = *draft.scenario().workload;
+  const std::size_t before = draft.errors.size();
+  resolve_global_batch(draft, job, workload);
+  if (draft.errors.size() > before || !draft.workload_known || !workload.train) return;
+  resolve_length(draft, job, *workload.train);
+  resolve_evaluations(draft, job, workload);
+}
+
+}  // namespace reckon::planning
