@@ -3,45 +3,53 @@
 
 #include "sim/catalog/model_graph.h"
 
-// What each kind of layer costs: one rule a kind, all of them in model_counts.cpp. Symbols: T
-// tokens, D width, h heads, w head width, n elements of the output of one sample. A multiply-add is
-// two FLOPs.
+// What each kind of layer costs: one rule a kind, all of them in model_counts.cpp.
+// T tokens, w head width, h heads, n elements of one sample's output. A multiply-add is two FLOPs.
 //
 // FORWARD
-//   Linear               2 in out a row                            [Hoffmann 2022, appendix F]; the
-//   bias is not counted Conv2d               2 kh kw (in/groups) out H W               as
-//   torchvision's "GFLOPS" (which are MACs: half) Attention            2 T T w h (scores) + 2 T T w
-//   h (values)   [Chowdhery 2022, appendix B]; full T x T for a causal
-//                        model too, although fused kernels skip half of it: so do the published MFU
-//                        figures
-//                        + 3 T T h (softmax)                       [Hoffmann 2022, appendix F]
-//   BatchNorm, LayerNorm 5 n                                       fvcore, DeepSpeed flops profiler
-//   RmsNorm              4 n                                       square, sum, two products
-//   Activation, Dropout  n                                         DeepSpeed flops profiler
-//   Pool2d               kernel^2 n                                GlobalAveragePool: elements of
-//   the input PositionEmbedding, Add, Multiply   n for each input beyond the first (the table
-//   counts as one) RotaryEmbedding      3 n                                       x cos + rotate(x)
-//   sin SoftmaxCrossEntropy  3 elements of the input InputLayer, Flatten, Embedding, SelectTokens 0
+//   Linear                  2 in out a row; the bias is not counted  [Hoffmann 2022, app. F]
+//   Conv2d                  2 kh kw (in/groups) n; half of it is torchvision's "GFLOPS" (MACs)
+//   Attention               2 T T w h scores, 2 T T w h values       [Chowdhery 2022, app. B]
+//                           3 T T h softmax                          [Hoffmann 2022, app. F]
+//   BatchNorm, LayerNorm    5 n             fvcore jit_handles.py, DeepSpeed flops profiler
+//   RmsNorm                 4 n             square, sum, two products
+//   Activation, Dropout     n               DeepSpeed flops profiler
+//   Pool2d                  kernel^2 n
+//   GlobalAveragePool       elements of the input
+//   Add                     n for each input beyond the first
+//   Multiply                n
+//   PositionEmbedding       n
+//   RotaryEmbedding         3 n             x cos + rotate(x) sin
+//   SoftmaxCrossEntropy     3 elements of the input
+//   InputLayer, Flatten, Embedding, SelectTokens   0
+// Attention counts the full T x T for a causal model too, although fused kernels skip half of it:
+// so do the published MFU figures that forecasts are compared with.
+//
 // BACKWARD, what autograd runs
-//   Linear, Conv2d       the weights' gradient (1x forward) and the input's (1x), the latter only
-//   where some earlier
-//                        layer has parameters: the first layer of a network has 1x
-//   Attention            2x: each of the two products has two operands. Recomputing the scores
-//   inside a fused kernel
-//                        is no model FLOP [Chowdhery 2022].
-//   Embedding, SelectTokens   n additions (scatter)
-//   others               1x forward; 0 where nothing before them has parameters
-// BYTES: elements_in/out are activations that a kernel of its own would read and write. BatchNorm
-// reads twice (statistics
-//   first). Attention is one fused kernel that never writes the T x T scores [Dao 2022]. Flatten
-//   and a Dropout of rate 0 move nothing. The loss writes its log-softmax.
+//   Linear, Conv2d          the weights' gradient (1x forward) and the input's (1x); the latter
+//                           only where some earlier layer has parameters: a network's first
+//                           layer has 1x
+//   Attention               2x the products (each has two operands), 1x the softmax; a fused
+//                           kernel's second forward is no model FLOP [Chowdhery 2022]
+//   Embedding, SelectTokens n additions (scatter)
+//   others                  1x forward; 0 where nothing before them has parameters
+//
+// BYTES: elements_in and elements_out are activations that a kernel of its own reads and writes.
+//   BatchNorm reads twice (statistics first). Attention is one fused kernel that never writes the
+//   scores [Dao 2022]. Flatten and a Dropout of rate 0 move nothing. The loss writes its
+//   log-softmax.
+//
 // SAVED for the backward pass, as PyTorch's autograd keeps it (tools/autograd/derivatives.yaml):
 //   inputs of Linear, Conv2d, norms, gelu, silu, Pool2d, Multiply, Attention, Embedding;
 //   outputs of relu, tanh, sigmoid, Attention;
-//   fixed width: LayerNorm's mean and deviation (8 B a token), RmsNorm's deviation (4), the softmax
-//   statistics of Attention (4 a token and head [Dao 2022]), MaxPool indices (8), Dropout masks
-//   (1), log-softmax of the loss (4: autocast runs it in fp32). A tensor kept twice counts once.
-//   Not counted: fp32 copies that autocast makes for norms; gradients in flight.
+//   of fixed width: LayerNorm's mean and deviation (8 B a token), RmsNorm's deviation (4),
+//   Attention's softmax statistic (4 a token and head [Dao 2022]), MaxPool indices (8), Dropout
+//   masks (1), the loss's log-softmax (4: autocast runs it in fp32).
+//   A tensor kept twice counts once. Not counted: fp32 copies that autocast makes for norms, and
+//   gradients in flight.
+//
+// [Hoffmann 2022] arXiv:2203.15556, [Chowdhery 2022] PaLM arXiv:2204.02311, [Dao 2022]
+// FlashAttention arXiv:2205.14135.
 namespace reckon {
 
 /// Weights of the layer, biases included, tied or not. A double: exact below 2^53, and cannot

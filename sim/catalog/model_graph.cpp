@@ -17,11 +17,13 @@ namespace {
 // Ten thousand times the largest network of 2026; below it, counts are exact in a double.
 constexpr double kLargestCount = 1e15;
 
-/// One pass for each kind of mistake; a pass leaves out layers whose mistake is known already.
+/// One pass for each kind of mistake. What follows from a mistake that has been named is not
+/// reported again: a layer whose inputs' shapes are unknown is passed over, and unused layers are
+/// looked for only where all inputs are right.
 class Checker {
  public:
   Checker(const Shape& input, std::vector<Layer>& layers)
-      : input_(input), layers_(layers), wrong_(layers.size(), false) {}
+      : input_(input), layers_(layers), unplaced_(layers.size(), false) {}
 
   Diagnostics run() {
     if (layers_.empty()) {
@@ -39,7 +41,6 @@ class Checker {
 
  private:
   void error(std::size_t i, std::string_view what, std::string hint = {}) {
-    wrong_[i] = true;
     errors_.push_back({.what = fmt::format("layer '{}' ({}): {}", layers_[i].name,
                                            kind_name(layers_[i].op), what),
                        .hint = std::move(hint)});
@@ -53,7 +54,7 @@ class Checker {
     if (!positive || size > kLargestCount) {
       errors_.push_back({.what = fmt::format("the input of one sample is {}", to_text(input_)),
                          .hint = "images are (C, H, W), sequences (T), records (features)"});
-      wrong_.assign(layers_.size(), true);
+      unplaced_.assign(layers_.size(), true);
     }
   }
 
@@ -74,10 +75,12 @@ class Checker {
   void check_order() {
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       for (LayerId id : layers_[i].inputs) {
+        if (index(id) < i) continue;
+        unplaced_[i] = disordered_ = true;
         if (index(id) >= layers_.size()) {
           error(i, fmt::format("takes layer {}, which does not exist", index(id)),
                 fmt::format("there are {} layers, counted from 0", layers_.size()));
-        } else if (index(id) >= i) {
+        } else {
           report_later_input(i, index(id));
         }
       }
@@ -110,13 +113,10 @@ class Checker {
             "more than any machine can hold");
       return;
     }
-    if (wrong_[i]) return;
+    if (unplaced_[i]) return;
     shapes_.clear();
     for (LayerId id : layer.inputs) {
-      if (layers_[index(id)].output.empty()) {
-        wrong_[i] = true;  // unknown, because that one is wrong: it has been named
-        return;
-      }
+      if (layers_[index(id)].output.empty()) return;
       shapes_.push_back(&layers_[index(id)].output);
     }
     auto shape = infer_shape(layer.op, shapes_, input_);
@@ -176,6 +176,7 @@ class Checker {
           {.what = "the network has no loss", .hint = "end it with SoftmaxCrossEntropy"});
       return;
     }
+    if (disordered_) return;
     const std::vector<bool> used = leads_to(layers_, *last);
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       if (used[i]) continue;
@@ -193,7 +194,8 @@ class Checker {
 
   const Shape& input_;
   std::vector<Layer>& layers_;
-  std::vector<bool> wrong_;
+  std::vector<bool> unplaced_;  // some input is not an earlier layer
+  bool disordered_ = false;
   std::vector<const Shape*> shapes_;
   Diagnostics errors_;
 };

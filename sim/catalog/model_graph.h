@@ -105,12 +105,8 @@ using LayerOp =
                  Attention, SelectTokens, Add, Multiply, SoftmaxCrossEntropy>;
 
 /// The kind of work a layer is, as far as efficiency goes (rows of catalogs/efficiencies.csv).
-enum class WorkKind {
-  convolution,
-  matmul,
-  attention,
-  memory
-};  // memory: bound by bytes (norms, activations, adds)
+/// memory: bound by bytes (norms, activations, sums).
+enum class WorkKind { convolution, matmul, attention, memory };
 
 struct Layer {
   LayerId id{};       // its index; make() sets it
@@ -119,8 +115,8 @@ struct Layer {
   LayerOp op;
   std::vector<LayerId> inputs;  // earlier layers
   Shape output;                 // of one sample; make() infers it
-  std::optional<LayerId>
-      tied_to;  // shares the weight matrix of that layer (GPT-2's output projection and embedding)
+  /// Shares the weight matrix of that layer (GPT-2's output projection that of its embedding).
+  std::optional<LayerId> tied_to;
 };
 
 /// What one layer costs for ONE sample. The rules are in sim/catalog/model_counts.h.
@@ -129,16 +125,16 @@ struct LayerCount {
   /// Weights that a pass over a batch reads, once for all its samples; tied ones too. An
   /// embedding's rows are not here: they are read a sample, in elements_in.
   std::int64_t weights_read = 0;
-  Flops forward{};  // a multiply-add is two
-  Flops backward{};
-  Flops matrix{};  // of `forward`: convolutions and matrix products alone, as MFU counts them
-  double elements_in = 0;   // activations read in the forward pass, elements
+  Flops forward{};   // a multiply-add is two
+  Flops backward{};  // what autograd runs
+  Flops matrix{};    // of `forward`: convolutions and matrix products alone, as MFU counts them
+  double elements_in = 0;   // activations read in the forward pass
   double elements_out = 0;  // activations written
   /// Kept for the backward pass (without recomputation), in elements of the compute precision. Each
   /// tensor counts once, at the layer that made it, however many keep it.
   double saved_elements = 0;
-  Bytes saved_fixed{};  // kept besides, of a width that the precision does not change (masks,
-                        // statistics)
+  /// Kept besides, of a width that the precision does not change: masks, indices, statistics.
+  Bytes saved_fixed{};
   WorkKind work = WorkKind::memory;
   bool depthwise = false;  // grouped convolution with one channel a group: bound by memory
 };
@@ -167,8 +163,8 @@ class ModelGraph {
   /// MACs as the literature prints them for CNNs: convolutions and linear layers only, forward, one
   /// sample.
   double forward_macs() const;
-  /// What MFU divides by: 3 * (convolutions and matrix products, attention over the full T x T) of
-  /// one sample. For a transformer this is (6N + 12 L H Q T) T of [Chowdhery 2022, appendix B], N
+  /// What MFU counts: 3 * (convolutions and matrix products, attention over the full T x T) of one
+  /// sample. For a transformer this is (6N + 12 L H Q T) T of [Chowdhery 2022, appendix B], N
   /// without look-up tables.
   Flops model_flops() const;
   double saved_elements() const;

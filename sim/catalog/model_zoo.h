@@ -35,14 +35,16 @@ struct TransformerDimensions {
 };
 /// Blocks of attention and feed-forward, each with its residual sum. Names are Hugging Face's: of
 /// BERT where not causal, of Llama where rms_norm, else of GPT-2 (whose q, k and v are one
-/// projection, c_attn; with rotary positions they are three). The loss: causal, each token predicts
-/// the next (all T count, as Megatron and llm.c do it: the data carries T + 1 tokens); else
-/// masked-LM over ceil(0.15 T) tokens that are gathered before the head, as
-/// google-research/bert:run_pretraining.py does ("max_predictions_per_seq should be around
-/// max_seq_length * masked_lm_prob"), with BERT's transform (dense, activation, norm). token_types
-/// > 0 adds what BERT pre-trains beside it: pooler (dense, tanh of the first token) and the
-/// next-sentence classifier; the losses are summed. All of what is wrong with the dimensions comes
-/// at once.
+/// projection, c_attn; with rotary positions they are three).
+///
+/// The loss, causal: each token predicts the next. All T count, as in Megatron and llm.c: the data
+/// carries T + 1 tokens. Not causal: masked-LM over ceil(0.15 T) tokens, gathered before the head
+/// as google-research/bert:run_pretraining.py does (its README: "set max_predictions_per_seq to
+/// around max_seq_length * masked_lm_prob"), with BERT's transform (dense, activation, norm).
+/// token_types > 0 adds what BERT pre-trains beside it: the pooler (dense and tanh of the first
+/// token) and the next-sentence classifier; the two losses are summed.
+///
+/// All that is wrong with the dimensions comes at once.
 Expected<ModelGraph> make_transformer(std::string name, const TransformerDimensions& d);
 
 /// hidden: widths of the layers between input and output.
