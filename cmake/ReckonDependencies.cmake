@@ -13,6 +13,12 @@ target_include_directories(reckon_random123 SYSTEM INTERFACE ${RECKON_RANDOM123_
 add_library(reckon_boost_headers INTERFACE)
 target_link_libraries(reckon_boost_headers INTERFACE Boost::headers)
 
+find_path(RECKON_XXHASH_INCLUDE xxhash.h REQUIRED)
+find_library(RECKON_XXHASH_LIBRARY xxhash REQUIRED)
+add_library(reckon_xxhash INTERFACE)
+target_include_directories(reckon_xxhash SYSTEM INTERFACE ${RECKON_XXHASH_INCLUDE})
+target_link_libraries(reckon_xxhash INTERFACE ${RECKON_XXHASH_LIBRARY})
+
 find_package(SimGrid QUIET)
 find_path(RECKON_SIMGRID_INCLUDE simgrid/s4u.hpp)
 find_library(RECKON_SIMGRID_LIBRARY simgrid)

@@ -5,8 +5,8 @@
 
 #include "sim/catalog/catalog.h"
 
-// Every key of OperationalDefaults that code asks for. A test holds the shipped catalog to this list; a key that code
-// needs is added here first and to catalogs/operations.yaml with its source.
+// Every key of OperationalDefaults that code asks for. A test holds the shipped catalog to this
+// list; a key that code needs is added here first and to catalogs/operations.yaml with its source.
 namespace reckon::keys {
 
 inline constexpr std::string_view kScanInterval = "cluster_autoscaler.scan_interval_s";
@@ -50,25 +50,44 @@ inline constexpr std::string_view kRestoreOverhead = "checkpoint.restore_overhea
 inline constexpr std::string_view kCpuFlopsPerVcpu = "host.cpu_flop_per_s_per_vcpu";
 inline constexpr std::string_view kCpuMemoryPerVcpu = "host.cpu_memory_bytes_per_s_per_vcpu";
 
-inline constexpr std::array kAll{
-    kScanInterval,       kScaleDownUnneededTime, kScaleDownDelayAfterAdd, kNodeProvisionTimeMax,
-    kBackoffInitial,     kBackoffMax,            kBackoffReset,           kUtilizationThreshold,
-    kNodesPerScaleUpMax, kJobBackoffLimit,       kJobRetryBase,           kJobRetryCap,
-    kImagePull,          kFrameworkStart,        kCompileGpu,             kCompileTpu,
-    kPreemptibleLifeMax, kReclaimMean,           kMaintenanceEvery,       kMaintenanceDuration,
-    kMtbfPerAccelerator, kRepair,                kSaveOverhead,           kRestoreOverhead,
-    kCpuFlopsPerVcpu,    kCpuMemoryPerVcpu};
+inline constexpr std::array kAll{kScanInterval,
+                                 kScaleDownUnneededTime,
+                                 kScaleDownDelayAfterAdd,
+                                 kNodeProvisionTimeMax,
+                                 kBackoffInitial,
+                                 kBackoffMax,
+                                 kBackoffReset,
+                                 kUtilizationThreshold,
+                                 kNodesPerScaleUpMax,
+                                 kJobBackoffLimit,
+                                 kJobRetryBase,
+                                 kJobRetryCap,
+                                 kImagePull,
+                                 kFrameworkStart,
+                                 kCompileGpu,
+                                 kCompileTpu,
+                                 kPreemptibleLifeMax,
+                                 kReclaimMean,
+                                 kMaintenanceEvery,
+                                 kMaintenanceDuration,
+                                 kMtbfPerAccelerator,
+                                 kRepair,
+                                 kSaveOverhead,
+                                 kRestoreOverhead,
+                                 kCpuFlopsPerVcpu,
+                                 kCpuMemoryPerVcpu};
 
 /// What a node is, as far as the time to get one goes.
 enum class NodeKind { cpu, gpu, tpu };
 
-// Keys by provider or service exist for every provider (providers that sell no TPUs have no tpu key).
+// Keys by provider or service exist for every provider (providers that sell no TPUs have no tpu
+// key).
 std::string provisioning(Provider provider, NodeKind kind);  // "provisioning.gcp_gpu_s"
 std::string spot_notice(Provider provider);                  // "spot.gcp_notice_s"
 std::string maintenance_notice(Provider provider);           // "maintenance.gcp_notice_s"
 std::string billing_granularity(Provider provider);          // "billing.gcp_granularity_s"
 std::string billing_minimum(Provider provider);              // "billing.gcp_minimum_s"
-std::string free_if_reclaimed_within(Provider provider);     // "spot.gcp_free_if_reclaimed_within_s"
-std::string management_fee(Service service);  // "billing.gke_management_usd_per_hour"
+std::string free_if_reclaimed_within(Provider provider);  // "spot.gcp_free_if_reclaimed_within_s"
+std::string management_fee(Service service);              // "billing.gke_management_usd_per_hour"
 
 }  // namespace reckon::keys

@@ -1,0 +1,225 @@
+#include "sim/catalog/catalog.h"
+
+#include <algorithm>
+
+#include "sim/base/check.h"
+#include "sim/catalog/catalog_build.h"
+
+namespace reckon {
+namespace {
+
+using catalog_text::same_name;
+
+template <class Value>
+struct Word {
+  std::string_view text;
+  Value value;
+};
+
+constexpr Word<Provider> kProviders[] = {{"gcp", Provider::gcp},
+                                         {"aws", Provider::aws},
+                                         {"azure", Provider::azure},
+                                         {"selectel", Provider::selectel},
+                                         {"on_premises", Provider::on_premises}};
+constexpr Word<Service> kServices[] = {
+    {"gke", Service::gke},       {"gce", Service::gce},  {"ai_platform", Service::ai_platform},
+    {"vertex", Service::vertex}, {"eks", Service::eks},  {"aks", Service::aks},
+    {"mks", Service::mks},       {"none", Service::none}};
+constexpr Word<CapacityType> kCapacities[] = {{"on_demand", CapacityType::on_demand},
+                                              {"spot", CapacityType::spot},
+                                              {"reserved", CapacityType::reserved}};
+
+template <class Value, std::size_t N>
+std::string_view word_of(const Word<Value> (&words)[N], Value value) {
+  const auto found = std::ranges::find(words, value, &Word<Value>::value);
+  RECKON_CHECK(found != std::end(words));
+  return found->text;
+}
+
+template <class Value, std::size_t N>
+std::optional<Value> value_of(const Word<Value> (&words)[N], std::string_view text) {
+  const auto found =
+      std::ranges::find_if(words, [&](const auto& word) { return same_name(word.text, text); });
+  if (found == std::end(words)) return std::nullopt;
+  return found->value;
+}
+
+template <class Row>
+bool named(const Row& row, std::string_view name) {
+  if constexpr (requires { row.aliases; }) {
+    for (const std::string& alias : row.aliases) {
+      if (same_name(alias, name)) return true;
+    }
+  }
+  return same_name(row.name, name);
+}
+
+template <class Row>
+const Row* find_named(const std::vector<Row>& rows, std::string_view name) {
+  for (const Row& row : rows) {
+    if (named(row, name)) return &row;
+  }
+  return nullptr;
+}
+
+bool holds_in(const std::vector<std::string>& zones, std::string_view zone) {
+  return zone.empty() || zones.empty() || std::ranges::find(zones, zone) != zones.end();
+}
+
+}  // namespace
+
+std::string_view to_text(Provider provider) { return word_of(kProviders, provider); }
+std::string_view to_text(Service service) { return word_of(kServices, service); }
+std::string_view to_text(CapacityType capacity) { return word_of(kCapacities, capacity); }
+std::optional<Provider> provider_from_text(std::string_view text) {
+  return value_of(kProviders, text);
+}
+std::optional<Service> service_from_text(std::string_view text) {
+  return value_of(kServices, text);
+}
+
+std::vector<std::string> catalog_text::provider_names() {
+  std::vector<std::string> result;
+  for (const auto& word : kProviders) result.emplace_back(word.text);
+  return result;
+}
+
+std::vector<std::string> catalog_text::service_names() {
+  std::vector<std::string> result;
+  for (const auto& word : kServices) result.emplace_back(word.text);
+  return result;
+}
+
+Provider provider_of(Service service) {
+  switch (service) {
+    case Service::gke:
+    case Service::gce:
+    case Service::ai_platform:
+    case Service::vertex:
+      return Provider::gcp;
+    case Service::eks:
+      return Provider::aws;
+    case Service::aks:
+      return Provider::azure;
+    case Service::mks:
+      return Provider::selectel;
+    case Service::none:
+      break;
+  }
+  return Provider::on_premises;
+}
+
+std::optional<Fact<FlopsPerSecond>> Accelerator::peak_for(Precision p) const {
+  for (std::size_t i = 0; i < kPrecisions.size(); ++i) {
+    if (kPrecisions[i] == p) return peak[i];
+  }
+  return std::nullopt;
+}
+
+const Fact<double>& OperationalDefaults::at(std::string_view key) const {
+  const Fact<double>* found = find(key);
+  RECKON_CHECK(found != nullptr);
+  return *found;
+}
+
+const Fact<double>* OperationalDefaults::find(std::string_view key) const {
+  const auto found = numbers.find(key);
+  return found == numbers.end() ? nullptr : &found->second;
+}
+
+const Accelerator* Catalog::find_accelerator(std::string_view name) const {
+  return find_named(accelerators, name);
+}
+const TpuSlice* Catalog::find_slice(std::string_view name) const {
+  return find_named(slices, name);
+}
+const Dataset* Catalog::find_dataset(std::string_view name) const {
+  return find_named(datasets, name);
+}
+const Storage* Catalog::find_storage(std::string_view name) const {
+  return find_named(storages, name);
+}
+const LinkClass* Catalog::find_link(std::string_view name) const { return find_named(links, name); }
+
+const Machine* Catalog::find_machine(Provider provider, std::string_view name) const {
+  for (const Machine& machine : machines) {
+    if (machine.provider == provider && same_name(machine.name, name)) return &machine;
+  }
+  return nullptr;
+}
+
+const Efficiency* Catalog::find_efficiency(const Accelerator& accelerator, Precision precision,
+                                           std::string_view stack) const {
+  const auto row = [&](std::string_view name, std::string_view wanted) -> const Efficiency* {
+    for (const Efficiency& e : efficiencies) {
+      if (e.precision == precision && same_name(e.accelerator, name) && same_name(e.stack, wanted))
+        return &e;
+    }
+    return nullptr;
+  };
+  for (const std::string& name : {accelerator.name, accelerator.architecture}) {
+    if (const Efficiency* own = row(name, stack)) return own;
+    if (const Efficiency* any = row(name, "")) return any;
+  }
+  return nullptr;
+}
+
+std::vector<int> Catalog::allowed_counts(Service service, std::string_view machine,
+                                         std::string_view accelerator) const {
+  const Accelerator* wanted = find_accelerator(accelerator);
+  if (!wanted) return {};
+  bool machine_has_rules = false;
+  for (const AttachmentRule& rule : attachments) {
+    if (!same_name(rule.machine, machine)) continue;
+    machine_has_rules = true;
+    if (rule.service == service && rule.accelerator == wanted->name) return rule.counts;
+  }
+  if (machine_has_rules) return {};
+  for (const Machine& m : machines) {  // built in, and no service restricts it
+    if (same_name(m.name, machine) && m.accelerator == wanted->name) return {m.accelerator_count};
+  }
+  return {};
+}
+
+std::vector<const Location*> Catalog::locations_of(Provider provider, std::string_view item) const {
+  const Accelerator* accelerator = find_accelerator(item);
+  const auto matches = [&](const Location& location) {
+    if (!accelerator) return same_name(location.item, item);
+    if (location.item == accelerator->name) return true;
+    const TpuSlice* slice =
+        accelerator->kind == AcceleratorKind::tpu ? find_slice(location.item) : nullptr;
+    return slice && slice->accelerator == accelerator->name;
+  };
+  std::vector<const Location*> result;
+  for (const Location& location : locations) {
+    if (location.provider == provider && matches(location)) result.push_back(&location);
+  }
+  std::ranges::stable_sort(
+      result, {}, [](const Location* location) -> const std::string& { return location->region; });
+  return result;
+}
+
+const Offering* Catalog::find_offering(Provider provider, std::string_view region,
+                                       std::string_view zone, std::string_view item,
+                                       Offering::Covers covers, CapacityType capacity) const {
+  if (capacity == CapacityType::reserved) return nullptr;
+  std::string_view name = item;
+  if (covers == Offering::Covers::accelerator) {
+    if (const Accelerator* found = find_accelerator(item)) name = found->name;
+  } else if (covers == Offering::Covers::storage) {
+    if (const Storage* found = find_storage(item)) name = found->name;
+  }
+  const Offering* best = nullptr;
+  for (const Offering& offering : offerings) {
+    if (offering.provider != provider || offering.covers != covers || offering.region != region)
+      continue;
+    if (!same_name(offering.item, name) || !holds_in(offering.zones, zone)) continue;
+    const bool priced = capacity == CapacityType::spot
+                            ? offering.spot.has_value()
+                            : offering.on_demand.has_value() && !offering.suspect;
+    if (priced && (!best || offering.date >= best->date)) best = &offering;
+  }
+  return best;
+}
+
+}  // namespace reckon

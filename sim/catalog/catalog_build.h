@@ -1,0 +1,40 @@
+#pragma once
+#include <span>
+
+#include "sim/catalog/catalog.h"
+#include "sim/catalog/catalog_text.h"
+
+// One function for each file of a catalog: merged entries in, typed rows of the Catalog out.
+// References are checked against what is already in the catalog, so the order of build_catalog
+// (catalog_load.cpp) matters.
+namespace reckon::catalog_text {
+
+struct Builder {
+  Texts& texts;
+  Catalog& catalog;
+
+  void sources(std::span<const Entry> entries);
+
+  void links(std::span<const Entry> entries);
+  void accelerators(std::span<const Entry> entries);
+  void machines(std::span<const Entry> entries);
+  void slices(std::span<const Entry> entries);
+  void attachments(std::span<const Entry> entries);
+  void efficiencies(std::span<const Entry> entries);
+
+  void datasets(std::span<const Entry> entries);
+  void storages(std::span<const Entry> entries);
+  void operations(std::span<const Entry> entries);
+
+  void locations(std::span<const Entry> entries);
+  void prices(std::span<const Entry> entries);
+  void storage_prices(std::span<const Entry> entries);
+};
+
+// Names for messages.
+std::vector<std::string> accelerator_names(const Catalog& catalog);
+std::vector<std::string> machine_names(const Catalog& catalog, Provider provider);
+std::vector<std::string> provider_names();
+std::vector<std::string> service_names();
+
+}  // namespace reckon::catalog_text

@@ -1,0 +1,149 @@
+#include "sim/catalog/catalog_build.h"
+#include "sim/catalog/catalog_entry.h"
+
+namespace reckon::catalog_text {
+namespace {
+
+/// What may be located or priced, under its canonical name; nullopt: unknown.
+std::optional<std::string> item_name(const Catalog& catalog, Provider provider,
+                                     std::string_view name) {
+  if (const Accelerator* found = catalog.find_accelerator(name)) return found->name;
+  if (const TpuSlice* found = catalog.find_slice(name)) return found->name;
+  if (const Machine* found = catalog.find_machine(provider, name)) return found->name;
+  return std::nullopt;
+}
+
+std::vector<std::string> item_names(const Catalog& catalog, Provider provider) {
+  std::vector<std::string> result = accelerator_names(catalog);
+  for (const TpuSlice& slice : catalog.slices) result.push_back(slice.name);
+  for (std::string& machine : machine_names(catalog, provider))
+    result.push_back(std::move(machine));
+  return result;
+}
+
+std::vector<std::string> strings(std::string_view text) {
+  const std::vector<std::string_view> list = words(text);
+  return {list.begin(), list.end()};
+}
+
+constexpr const char* kCoversWords[] = {"machine", "accelerator", "slice",
+                                        "machine_with_accelerators"};
+
+std::optional<Offering::Covers> covers_from_text(std::string_view text) {
+  using Covers = Offering::Covers;
+  if (text == "machine") return Covers::machine;
+  if (text == "accelerator") return Covers::accelerator;
+  if (text == "slice") return Covers::slice;
+  if (text == "machine_with_accelerators") return Covers::machine_with_accelerators;
+  return std::nullopt;
+}
+
+/// The priced item as the catalog names it; what it must be follows from what the price covers.
+void read_item(Reader& reader, const Catalog& catalog, Offering& made) {
+  const std::string name = reader.text("item");
+  const std::string_view noun = made.covers == Offering::Covers::accelerator ? "accelerator"
+                                : made.covers == Offering::Covers::slice     ? "TPU slice"
+                                                                             : "machine";
+  const auto find = [&](std::string_view text) -> std::optional<std::string> {
+    if (made.covers == Offering::Covers::accelerator) {
+      const Accelerator* found = catalog.find_accelerator(text);
+      return found ? std::optional(found->name) : std::nullopt;
+    }
+    if (made.covers == Offering::Covers::slice) {
+      const TpuSlice* found = catalog.find_slice(text);
+      return found ? std::optional(found->name) : std::nullopt;
+    }
+    const Machine* found = catalog.find_machine(made.provider, text);
+    return found ? std::optional(found->name) : std::nullopt;
+  };
+  made.item = find(name).value_or(name);
+  if (find(name)) return;
+  reader.reference(
+      "item", noun, [](auto) { return false; }, item_names(catalog, made.provider));
+}
+
+}  // namespace
+
+void Builder::locations(std::span<const Entry> entries) {
+  const SourceTable sources(catalog.sources);
+  for (const Entry& entry : entries) {
+    Reader reader(texts, sources, entry);
+    Location made;
+    made.provider =
+        reader.word("provider", provider_from_text, provider_names()).value_or(Provider::gcp);
+    const std::string item = reader.text("item");
+    const std::optional<std::string> known = item_name(catalog, made.provider, item);
+    made.item = known.value_or(item);
+    if (!known) {
+      reader.reference(
+          "item", "accelerator, TPU slice or machine", [](auto) { return false; },
+          item_names(catalog, made.provider));
+    }
+    made.region = reader.text("region");
+    made.zones = strings(reader.text("zones"));
+    for (const std::string& zone : made.zones) {
+      if (!zone.starts_with(made.region)) {
+        reader.complain("zones", fmt::format("zone '{}' is not in region '{}'", zone, made.region));
+      }
+    }
+    catalog.locations.push_back(std::move(made));
+  }
+}
+
+void Builder::prices(std::span<const Entry> entries) {
+  const SourceTable sources(catalog.sources);
+  const auto per_hour = scaled<UsdPerSecond>(1.0 / 3600);
+  for (const Entry& entry : entries) {
+    Reader reader(texts, sources, entry);
+    Offering made;
+    made.provider =
+        reader.word("provider", provider_from_text, provider_names()).value_or(Provider::gcp);
+    made.covers =
+        reader.word("covers", covers_from_text, {std::begin(kCoversWords), std::end(kCoversWords)})
+            .value_or(Offering::Covers::machine);
+    read_item(reader, catalog, made);
+    made.region = reader.text("region");
+    if (made.region.empty()) reader.complain("region", "'region' is missing");
+    made.zones = strings(reader.text("zones"));
+    made.count = reader.integer("count", 1, 1);
+    made.on_demand =
+        reader.optional_fact<UsdPerSecond>("on_demand_usd_per_hour", per_hour, Need::not_negative);
+    made.spot =
+        reader.optional_fact<UsdPerSecond>("spot_usd_per_hour", per_hour, Need::not_negative);
+    if (!entry.find("on_demand_usd_per_hour") && !entry.find("spot_usd_per_hour")) {
+      reader.complain(entry.at, "there is no price",
+                      "on_demand_usd_per_hour, spot_usd_per_hour or both");
+    }
+    made.date = reader.iso_date("date");
+    made.suspect = reader.flag("flag", "suspect", "");
+    made.notes = reader.text("notes");
+    catalog.offerings.push_back(std::move(made));
+  }
+}
+
+void Builder::storage_prices(std::span<const Entry> entries) {
+  const SourceTable sources(catalog.sources);
+  constexpr double kMonth = 730 * 3600.0;  // as clouds bill
+  const auto per_month = scaled<UsdPerSecond>(1 / kMonth);
+  std::vector<std::string> names;
+  for (const Storage& storage : catalog.storages) names.push_back(storage.name);
+  for (const Entry& entry : entries) {
+    Reader reader(texts, sources, entry);
+    Offering made;
+    made.covers = Offering::Covers::storage;
+    made.provider =
+        reader.word("provider", provider_from_text, provider_names()).value_or(Provider::gcp);
+    made.region = reader.text("region");
+    const std::string item = reader.text("storage");
+    const Storage* storage = catalog.find_storage(item);
+    made.item = storage ? storage->name : item;
+    reader.reference(
+        "storage", "storage", [&](auto) { return storage != nullptr; }, names);
+    made.on_demand = reader.fact<UsdPerSecond>("usd_per_gb_month", per_month, Need::not_negative);
+    made.date = reader.iso_date("date");
+    made.notes = reader.text("notes");
+    catalog.offerings.push_back(std::move(made));
+  }
+}
+
+}  // namespace reckon::catalog_text

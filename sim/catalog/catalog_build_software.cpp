@@ -1,0 +1,126 @@
+#include "sim/catalog/catalog_build.h"
+#include "sim/catalog/catalog_entry.h"
+
+namespace reckon::catalog_text {
+namespace {
+
+Parsed<Samples> parse_samples(std::string_view text) {
+  return parse_count(text).map([](double v) { return Samples{v}; });
+}
+
+Parsed<double> parse_seconds_of_cpu(std::string_view text) {
+  return parse_duration(text).map([](Seconds s) { return s.count(); });
+}
+
+bool ends_with_unit(std::string_view key, std::string_view unit) {
+  return key.size() > unit.size() && key.ends_with(unit);
+}
+
+/// A number of operations.yaml: its unit is the end of its key; a text may bring the same kind of
+/// unit along.
+Parsed<double> parse_by_key(std::string_view key, std::string_view text) {
+  const Parsed<double> bare = parse_number(text);
+  if (ends_with_unit(key, "_fraction")) return parse_fraction(text);
+  if (bare) return bare;
+  if (ends_with_unit(key, "_bytes_per_s_per_vcpu")) {
+    return parse_bandwidth(text).map([](BytesPerSecond v) { return v.v; });
+  }
+  if (ends_with_unit(key, "_flop_per_s_per_vcpu")) {
+    return parse_flop_rate(text).map([](FlopsPerSecond v) { return v.v; });
+  }
+  if (ends_with_unit(key, "_s")) return parse_seconds_of_cpu(text);
+  return bare;
+}
+
+bool has_unit(std::string_view key) {
+  for (const char* unit : {"_s", "_fraction", "_count", "_usd_per_hour", "_per_vcpu"}) {
+    if (ends_with_unit(key, unit)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void Builder::sources(std::span<const Entry> entries) {
+  catalog.sources.push_back({"user", "the scenario or the user's own catalog", ""});
+  const SourceTable table(catalog.sources);
+  for (const Entry& entry : entries) {
+    Reader reader(texts, table, entry);
+    Source made;
+    made.id = entry.at.text;
+    made.reference = reader.text("reference");
+    if (made.reference.empty())
+      reader.complain("reference", "'reference' is missing",
+                      "page, paper with equation, or repository@commit path");
+    const bool general = reader.flag("general_knowledge", "true", "");
+    if (!general) made.retrieved = reader.iso_date("retrieved");
+    if (made.id == "user") reader.complain(entry.at, "'user' is the name of the scenario itself");
+    reader.finish();
+    catalog.sources.push_back(std::move(made));
+  }
+}
+
+void Builder::datasets(std::span<const Entry> entries) {
+  const SourceTable sources(catalog.sources);
+  const auto unit = [](std::string_view text) -> std::optional<SampleUnit> {
+    if (text == "image") return SampleUnit::image;
+    if (text == "sequence") return SampleUnit::sequence;
+    if (text == "record") return SampleUnit::record;
+    return std::nullopt;
+  };
+  for (const Entry& entry : entries) {
+    Reader reader(texts, sources, entry);
+    Dataset made;
+    made.name = entry.at.text;
+    made.aliases = reader.lines("aliases");
+    made.unit =
+        reader.word("unit", unit, {"image", "sequence", "record"}).value_or(SampleUnit::image);
+    made.samples = reader.fact<Samples>("samples", parse_samples);
+    made.validation_samples =
+        reader.fact<Samples>("validation_samples", parse_samples, Need::not_negative);
+    made.bytes_per_sample = reader.fact<Bytes>("bytes_per_sample", parse_bytes);
+    made.decode_cpu_seconds =
+        reader.fact<double>("decode", parse_seconds_of_cpu, Need::not_negative);
+    reader.finish();
+    catalog.datasets.push_back(std::move(made));
+  }
+}
+
+void Builder::storages(std::span<const Entry> entries) {
+  const SourceTable sources(catalog.sources);
+  for (const Entry& entry : entries) {
+    Reader reader(texts, sources, entry);
+    Storage made;
+    made.name = entry.at.text;
+    made.aliases = reader.lines("aliases");
+    made.provider =
+        reader.word("provider", provider_from_text, provider_names()).value_or(Provider::gcp);
+    made.read_per_node = reader.fact<BytesPerSecond>("read_per_node", parse_bandwidth);
+    made.write_per_node = reader.fact<BytesPerSecond>("write_per_node", parse_bandwidth);
+    made.latency = reader.fact<Seconds>("latency", parse_duration, Need::not_negative);
+    reader.finish();
+    catalog.storages.push_back(std::move(made));
+  }
+}
+
+void Builder::operations(std::span<const Entry> entries) {
+  const SourceTable sources(catalog.sources);
+  for (const Entry& group : entries) {
+    Reader reader(texts, sources, group);
+    for (const Field& field : group.fields) {
+      if (field.name == "source") continue;
+      const std::string_view key = field.name;
+      if (!has_unit(key)) {
+        reader.complain(field.cell, fmt::format("the key '{}' does not end with a unit", key),
+                        "units: _s, _fraction, _count, _usd_per_hour, _bytes_per_s_per_vcpu, "
+                        "_flop_per_s_per_vcpu");
+        continue;
+      }
+      const auto parse = [key](std::string_view text) { return parse_by_key(key, text); };
+      const Fact<double> value = reader.fact<double>(key, parse, Need::not_negative);
+      catalog.operations.numbers.insert_or_assign(fmt::format("{}.{}", group.at.text, key), value);
+    }
+  }
+}
+
+}  // namespace reckon::catalog_text

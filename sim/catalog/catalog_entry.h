@@ -1,0 +1,156 @@
+#pragma once
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sim/base/unit_text.h"
+#include "sim/catalog/catalog.h"
+#include "sim/catalog/catalog_text.h"
+
+// Entries become typed: each field that is asked for is parsed, checked and given its source;
+// fields that nobody asked for are unknown keys.
+namespace reckon::catalog_text {
+
+/// Which values make sense: a peak of 0 FLOP/s does not, a price of 0 does.
+enum class Need { positive, not_negative };
+
+/// A parser of a number whose unit is in the name of the field: `scaled<Bytes>(1073741824.0)` for
+/// memory_gib.
+template <class T>
+auto scaled(double factor) {
+  return [factor](std::string_view text) -> Parsed<T> {
+    return parse_number(text).map([&](double v) { return T(v * factor); });
+  };
+}
+
+inline double plain_value(double v) { return v; }
+inline double plain_value(Seconds v) { return v.count(); }
+template <class Tag>
+double plain_value(Quantity<Tag> v) {
+  return v.v;
+}
+
+/// The sources of all layers by id; entry 0 is the user.
+class SourceTable {
+ public:
+  explicit SourceTable(const std::vector<Source>& sources) : sources_(sources) {}
+  std::optional<SourceId> find(std::string_view id) const;
+  bool general_knowledge(SourceId id) const {
+    return id != SourceId::user && sources_[static_cast<std::size_t>(id)].retrieved.empty();
+  }
+  std::vector<std::string> ids() const;
+
+ private:
+  const std::vector<Source>& sources_;
+};
+
+class Reader {
+ public:
+  Reader(Texts& texts, const SourceTable& sources, const Entry& entry)
+      : texts_(texts), sources_(sources), entry_(entry) {}
+
+  /// "" where the field is not given.
+  std::string text(std::string_view field) { return std::string(peek(field)); }
+  std::vector<std::string> lines(std::string_view field);
+  int integer(std::string_view field, int otherwise, int least = 0);
+  int required_integer(std::string_view field, int least);
+  bool flag(std::string_view field, std::string_view yes, std::string_view no);
+  std::string iso_date(std::string_view field);
+
+  /// A field whose text is one of a few words; `from_text` gives the value or nullopt.
+  template <class F>
+  auto word(std::string_view field, F from_text, const std::vector<std::string>& allowed) {
+    const Cell* cell = required(field);
+    auto value = from_text(cell ? cell->text : std::string_view{});
+    if (cell && !value) {
+      complain(
+          *cell,
+          fmt::format("unknown {} '{}'{}", field, cell->text, did_you_mean(cell->text, allowed)),
+          fmt::format("one of: {}", fmt::join(allowed, ", ")));
+    }
+    return value;
+  }
+
+  template <class T, class F>
+  Fact<T> fact(std::string_view field, F parse, Need need = Need::positive) {
+    const Cell* cell = required(field);
+    return cell ? fact_of<T>(field, *cell, parse, need).value_or(Fact<T>{}) : Fact<T>{};
+  }
+  template <class T, class F>
+  std::optional<Fact<T>> optional_fact(std::string_view field, F parse,
+                                       Need need = Need::positive) {
+    asked_.push_back(field);
+    const Cell* cell = entry_.find(field);
+    return cell ? fact_of<T>(field, *cell, parse, need) : std::nullopt;
+  }
+
+  /// A name that must be known: `known` says whether it is, `names` are for the message.
+  template <class F>
+  void reference(std::string_view field, std::string_view noun, F known,
+                 const std::vector<std::string>& names) {
+    const Cell* cell = entry_.find(field);
+    if (!cell || known(cell->text)) return;
+    complain(*cell,
+             fmt::format("unknown {} '{}'{}", noun, cell->text, did_you_mean(cell->text, names)),
+             fmt::format("{} is not in any layer of the catalog", noun));
+  }
+
+  /// At the field, or where the entry starts. `what` is completed by the entry's name.
+  void complain(std::string_view field, std::string what, std::string hint = {});
+  void complain(const Cell& at, std::string what, std::string hint = {});
+  /// Says which fields are unknown. Call it when all others were asked for.
+  void finish();
+
+ private:
+  std::string_view peek(std::string_view field);
+  const Cell* required(std::string_view field);
+  std::optional<SourceId> source_of(const Cell& cell);
+  void wrong_number(std::string_view field, const Cell& cell, const std::string& sentence);
+
+  template <class T, class F>
+  std::optional<Fact<T>> fact_of(std::string_view field, const Cell& cell, F parse, Need need) {
+    const std::optional<SourceId> source = source_of(cell);
+    const Parsed<T> value = parse(cell.text);
+    if (!value) return wrong_number(field, cell, value.error()), std::nullopt;
+    const double v = plain_value(*value);
+    if (v < 0 || (v == 0 && need == Need::positive)) {
+      return wrong_number(field, cell,
+                          fmt::format("'{}' is {}", cell.text, v < 0 ? "negative" : "zero")),
+             std::nullopt;
+    }
+    if (!source) return std::nullopt;
+    if (cell.low.empty() != cell.high.empty()) {
+      return wrong_number(field, cell, "a range needs both low and high"), std::nullopt;
+    }
+    if (cell.low.empty()) {
+      if (sources_.general_knowledge(*source)) {
+        complain(cell, fmt::format("{} comes from general knowledge and has no range", field),
+                 "give low and high, between which you are 90 % sure to find it; or a source with "
+                 "a date");
+        return std::nullopt;
+      }
+      return Fact<T>(*value, *source);
+    }
+    const Parsed<T> low = parse(cell.low), high = parse(cell.high);
+    if (!low) return wrong_number(field, cell, low.error()), std::nullopt;
+    if (!high) return wrong_number(field, cell, high.error()), std::nullopt;
+    if (plain_value(*low) < 0 || plain_value(*low) > v || v > plain_value(*high)) {
+      return wrong_number(
+                 field, cell,
+                 fmt::format("'{}' is not between {} and {}", cell.text, cell.low, cell.high)),
+             std::nullopt;
+    }
+    return Fact<T>(*value, *low, *high, *source);
+  }
+
+  Texts& texts_;
+  const SourceTable& sources_;
+  const Entry& entry_;
+  std::vector<std::string_view> asked_;
+};
+
+}  // namespace reckon::catalog_text

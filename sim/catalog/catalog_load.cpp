@@ -1,0 +1,256 @@
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <system_error>
+
+#include "sim/base/check.h"
+#include "sim/catalog/catalog.h"
+#include "sim/catalog/catalog_build.h"
+
+namespace reckon {
+namespace {
+
+using namespace catalog_text;
+
+/// Every file that a catalog directory may have, in the order in which they are understood.
+const std::vector<FileKind>& file_kinds() {
+  static const std::vector<FileKind> kKinds{
+      {"sources.yaml", "source", {}, {}},
+      {"links.yaml", "link", {}, {}},
+      {"accelerators.yaml", "accelerator", {}, {}},
+      {"machines.csv",
+       "machine",
+       {"provider", "machine", "vcpus", "memory_gib", "network_gbps", "accelerator", "accelerators",
+        "peer_fabric", "network_link", "source", "network_source", "notes"},
+       {"provider", "machine"},
+       {},
+       {},
+       "network_gbps"},
+      {"tpu_slices.csv",
+       "TPU slice",
+       {"slice", "accelerator", "chips", "torus", "wraps", "hosts", "machine", "source", "notes"},
+       {"slice"}},
+      {"attachments.csv",
+       "attachment",
+       {"services", "machine", "accelerator", "counts", "source", "notes"},
+       {"services", "machine", "accelerator"},
+       "services",
+       "service"},
+      {"efficiencies.csv",
+       "efficiency",
+       {"accelerator", "precision", "stack", "convolution", "matmul", "attention", "memory",
+        "half_size_gflop", "launch_us", "step_spread", "source", "notes"},
+       {"accelerator", "precision", "stack"}},
+      {"datasets.yaml", "dataset", {}, {}},
+      {"storages.yaml", "storage", {}, {}},
+      {"operations.yaml", "group", {}, {}},
+      {"locations.csv",
+       "location",
+       {"provider", "items", "region", "zones", "source", "notes"},
+       {"provider", "items", "region"},
+       "items",
+       "item"},
+      {"prices.csv",
+       "price",
+       {"provider", "region", "zones", "item", "covers", "count", "on_demand_usd_per_hour",
+        "spot_usd_per_hour", "date", "flag", "source", "notes"},
+       {"provider", "region", "zones", "item", "covers", "count", "date"}},
+      {"storage_prices.csv",
+       "storage price",
+       {"provider", "region", "storage", "usd_per_gb_month", "date", "source", "notes"},
+       {"provider", "region", "storage", "date"}},
+  };
+  return kKinds;
+}
+
+/// Entries of one kind over all layers: a later layer's fields replace those of the same entry.
+class Merged {
+ public:
+  void add_layer(Texts& texts, std::vector<Entry> entries) {
+    const std::size_t old = entries_.size();
+    std::vector<bool> touched(old, false);
+    for (Entry& entry : entries) {
+      const auto [place, fresh] = places_.try_emplace(entry.key, entries_.size());
+      if (fresh) {
+        entries_.push_back(std::move(entry));
+        continue;
+      }
+      const std::size_t i = place->second;
+      if (i >= old || touched[i]) {
+        texts.error(entry.at, fmt::format("{} is there twice", entry.name),
+                    fmt::format("first in line {}", i >= old ? entries_[i].at.line : lines_[i]));
+        continue;
+      }
+      touched[i] = true;
+      lines_[i] = entry.at.line;
+      overlay(entries_[i], entry);
+    }
+    lines_.resize(entries_.size());
+  }
+  const std::vector<Entry>& entries() const { return entries_; }
+
+ private:
+  static void overlay(Entry& base, const Entry& over) {
+    for (const Field& field : over.fields) {
+      const auto same = std::ranges::find(base.fields, field.name, &Field::name);
+      if (same == base.fields.end()) {
+        base.fields.push_back(field);
+      } else {
+        same->cell = field.cell;
+      }
+    }
+  }
+
+  std::vector<Entry> entries_;
+  std::vector<int> lines_;  // where the current layer has it
+  std::map<std::string, std::size_t, std::less<>> places_;
+};
+
+class Loader {
+ public:
+  Expected<Catalog> load(std::span<const std::filesystem::path> layers) {
+    merged_.resize(file_kinds().size());
+    for (std::size_t i = 0; i < layers.size(); ++i) read_layer(layers[i], i == 0);
+    build();
+    if (has_errors(texts_.problems)) return tl::unexpected(std::move(texts_.problems));
+    catalog_.digest = fmt::format("{:016x}", XXH3_64bits_digest(hash_.get()));
+    return std::move(catalog_);
+  }
+
+ private:
+  void read_layer(const std::filesystem::path& directory, bool first) {
+    std::error_code error;
+    std::vector<std::string> names;
+    for (const auto& file : std::filesystem::directory_iterator(directory, error)) {
+      const std::string extension = file.path().extension();
+      if (extension == ".csv" || extension == ".yaml" || extension == ".yml")
+        names.push_back(file.path().filename());
+    }
+    if (error) {
+      texts_.problems.push_back(
+          {Severity::error,
+           {directory.string()},
+           fmt::format("cannot read the catalog directory: {}", error.message()),
+           ""});
+      return;
+    }
+    std::ranges::sort(names);
+    for (const std::string& name : names) read_file(directory / name, name, first);
+    if (names.empty()) {
+      texts_.problems.push_back({Severity::error,
+                                 {directory.string()},
+                                 "the directory has no catalog files",
+                                 files_hint()});
+    }
+  }
+
+  void read_file(const std::filesystem::path& path, const std::string& name, bool first) {
+    const auto& kinds = file_kinds();
+    const auto kind = std::ranges::find(kinds, name, &FileKind::file);
+    Cell whole;
+    whole.file = static_cast<int>(texts_.files.size());
+    texts_.files.push_back(path.string());
+    if (kind == kinds.end()) {
+      std::vector<std::string> known;
+      for (const FileKind& k : kinds) known.emplace_back(k.file);
+      texts_.error(whole,
+                   fmt::format("unknown catalog file '{}'{}", name, did_you_mean(name, known)),
+                   files_hint());
+      return;
+    }
+    std::ifstream stream(path, std::ios::binary);
+    std::string& bytes = texts_.strings.emplace_back(std::istreambuf_iterator<char>(stream),
+                                                     std::istreambuf_iterator<char>());
+    if (!stream) {
+      texts_.error(whole, "cannot read the file");
+      return;
+    }
+    if (bytes.find('\0') != std::string::npos) {
+      texts_.error(whole, "the file is binary, not text");
+      return;
+    }
+    XXH3_64bits_update(hash_.get(), name.data(), name.size() + 1);
+    XXH3_64bits_update(hash_.get(), bytes.data(), bytes.size());
+    // What a user's layer says without a source is the user's own word; ours always names one.
+    const std::string_view source = first ? "" : "user";
+    const bool csv = name.ends_with(".csv");
+    std::vector<Entry> entries = csv ? read_csv(texts_, *kind, whole.file, bytes, source)
+                                     : read_yaml(texts_, *kind, whole.file, bytes, source);
+    merged_[static_cast<std::size_t>(kind - kinds.begin())].add_layer(texts_, std::move(entries));
+  }
+
+  void build() {
+    using Build = void (Builder::*)(std::span<const Entry>);
+    constexpr std::pair<std::string_view, Build> kBuilders[] = {
+        {"sources.yaml", &Builder::sources},
+        {"links.yaml", &Builder::links},
+        {"accelerators.yaml", &Builder::accelerators},
+        {"machines.csv", &Builder::machines},
+        {"tpu_slices.csv", &Builder::slices},
+        {"attachments.csv", &Builder::attachments},
+        {"efficiencies.csv", &Builder::efficiencies},
+        {"datasets.yaml", &Builder::datasets},
+        {"storages.yaml", &Builder::storages},
+        {"operations.yaml", &Builder::operations},
+        {"locations.csv", &Builder::locations},
+        {"prices.csv", &Builder::prices},
+        {"storage_prices.csv", &Builder::storage_prices}};
+    Builder builder{texts_, catalog_};
+    const auto& kinds = file_kinds();
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      const auto found =
+          std::ranges::find(kBuilders, kinds[i].file, &std::pair<std::string_view, Build>::first);
+      RECKON_CHECK(found != std::end(kBuilders));
+      (builder.*found->second)(merged_[i].entries());
+    }
+  }
+
+  static std::string files_hint() {
+    std::string names;
+    for (const FileKind& kind : file_kinds())
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", kind.file);
+    return "catalog files: " + names;
+  }
+
+  struct FreeState {
+    void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
+  };
+  static XXH3_state_t* fresh_state() {
+    XXH3_state_t* state = XXH3_createState();
+    XXH3_64bits_reset(state);
+    return state;
+  }
+
+  Texts texts_;
+  Catalog catalog_;
+  std::vector<Merged> merged_;  // in the order of file_kinds()
+  std::unique_ptr<XXH3_state_t, FreeState> hash_{fresh_state()};
+};
+
+}  // namespace
+
+Expected<Catalog> load_catalog(std::span<const std::filesystem::path> layers) {
+  return Loader().load(layers);
+}
+
+std::filesystem::path default_catalog_directory() {
+  if (const char* given = std::getenv("RECKON_CATALOGS"); given && *given) return given;
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (!error) {
+    const std::filesystem::path installed =
+        program.parent_path().parent_path() / "share/reckon/catalogs";
+    if (std::filesystem::is_directory(installed, error)) return installed;
+  }
+#ifdef RECKON_SOURCE_CATALOGS
+  if (std::filesystem::is_directory(RECKON_SOURCE_CATALOGS, error)) return RECKON_SOURCE_CATALOGS;
+#endif
+  return {};
+}
+
+}  // namespace reckon

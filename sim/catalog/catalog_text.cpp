@@ -1,0 +1,60 @@
+#include "sim/catalog/catalog_text.h"
+
+namespace reckon::catalog_text {
+namespace {
+
+char plain(char c) {
+  if (c >= 'A' && c <= 'Z') return static_cast<char>(c - 'A' + 'a');
+  return c == '-' ? '_' : c;
+}
+
+bool blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+
+}  // namespace
+
+const Cell* Entry::find(std::string_view field) const {
+  for (const Field& f : fields) {
+    if (f.name == field) return &f.cell;
+  }
+  return nullptr;
+}
+
+void Texts::error(const Cell& at, std::string what, std::string hint) {
+  problems.push_back({Severity::error,
+                      {files[static_cast<std::size_t>(at.file)], at.line, at.column},
+                      std::move(what),
+                      std::move(hint)});
+}
+
+std::string normalised(std::string_view name) {
+  std::string result(name);
+  for (char& c : result) c = plain(c);
+  return result;
+}
+
+bool same_name(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (plain(a[i]) != plain(b[i])) return false;
+  }
+  return true;
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+std::vector<std::string_view> words(std::string_view text) {
+  std::vector<std::string_view> result;
+  while (!(text = trimmed(text)).empty()) {
+    std::size_t end = 0;
+    while (end < text.size() && !blank(text[end])) ++end;
+    result.push_back(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+  return result;
+}
+
+}  // namespace reckon::catalog_text

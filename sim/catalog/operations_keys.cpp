@@ -1,0 +1,30 @@
+#include "sim/catalog/operations_keys.h"
+
+#include <fmt/format.h>
+
+namespace reckon::keys {
+
+std::string provisioning(Provider provider, NodeKind kind) {
+  const char* word = kind == NodeKind::cpu ? "cpu" : kind == NodeKind::gpu ? "gpu" : "tpu";
+  return fmt::format("provisioning.{}_{}_s", to_text(provider), word);
+}
+std::string spot_notice(Provider provider) {
+  return fmt::format("spot.{}_notice_s", to_text(provider));
+}
+std::string maintenance_notice(Provider provider) {
+  return fmt::format("maintenance.{}_notice_s", to_text(provider));
+}
+std::string billing_granularity(Provider provider) {
+  return fmt::format("billing.{}_granularity_s", to_text(provider));
+}
+std::string billing_minimum(Provider provider) {
+  return fmt::format("billing.{}_minimum_s", to_text(provider));
+}
+std::string free_if_reclaimed_within(Provider provider) {
+  return fmt::format("spot.{}_free_if_reclaimed_within_s", to_text(provider));
+}
+std::string management_fee(Service service) {
+  return fmt::format("billing.{}_management_usd_per_hour", to_text(service));
+}
+
+}  // namespace reckon::keys
