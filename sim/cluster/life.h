@@ -9,10 +9,19 @@
 #include "sim/base/quantity.h"
 #include "sim/scenario/plan.h"
 
-// One life of the cluster: from the first submit to the last finish and the nodes' end, on an integer-nanosecond clock.
+// One life of the cluster: from the first submit to the last finish and the nodes' end, on an
+// integer-nanosecond clock.
 namespace reckon {
 
-enum class Badput { provisioning, waiting, initialization, data_loading, checkpoint_save, checkpoint_restore, lost_work };
+enum class Badput {
+  provisioning,
+  waiting,
+  initialization,
+  data_loading,
+  checkpoint_save,
+  checkpoint_restore,
+  lost_work
+};
 inline constexpr std::size_t kBadputCauses = 7;
 std::string_view to_text(Badput b);
 
@@ -27,14 +36,15 @@ std::string_view to_text(CostPart p);
 /// What the step model tells the life about a job: everything is a constant between two events.
 struct JobPace {
   std::int64_t steps = 0;
-  /// Seconds of wall time an optimizer step's worth of samples takes, by number of live workers (index; [0] unused).
-  /// Synchronous strategies only use the last: all workers or none.
+  /// Seconds of wall time an optimizer step's worth of samples takes, by number of live workers
+  /// (index; [0] unused). Synchronous strategies only use the last: all workers or none.
   std::vector<Seconds> step_by_workers;
-  double input_share = 0;         // of step time: exposed waiting for input (badput data_loading)
-  Seconds evaluation{};           // total of all evaluation passes, spread evenly over the run
+  double input_share = 0;  // of step time: exposed waiting for input (badput data_loading)
+  Seconds evaluation{};    // total of all evaluation passes, spread evenly over the run
   Seconds checkpoint_save{};
   Seconds checkpoint_restore{};
   Seconds checkpoint_interval{};  // useful work between two saves; 0: none are made
+  Bytes checkpoint_size{};        // kept in storage from submit to finish
 };
 
 /// A stretch of time of the one replication that was asked to be recorded.
@@ -45,32 +55,38 @@ struct Span {
   int node = -1;         // slot in the pool
   SimTime begin{}, end{};
 };
-struct Mark { std::string name; int pool = -1; int node = -1; SimTime at{}; };
+struct Mark {
+  std::string name;
+  int pool = -1;
+  int node = -1;
+  SimTime at{};
+};
 struct Timeline {
   std::vector<Span> spans;
   std::vector<Mark> marks;
 };
 
 struct LifeResult {
-  bool finished = false;             // false: given up (backoff limit, or the horizon)
-  std::string failure;               // why, when not finished
-  SimTime finish{};                  // of the last job: the forecast's time
+  bool finished = false;  // false: given up (backoff limit, or the horizon)
+  std::string failure;    // why, when not finished
+  SimTime finish{};       // of the last job: the forecast's time
   std::int64_t steps_done = 0;
   AcceleratorTime goodput;
   std::array<AcceleratorTime, kBadputCauses> badput{};
-  AcceleratorTime total;             // == goodput + sum of badput, exactly
+  AcceleratorTime total;  // == goodput + sum of badput, exactly
   std::array<NanoUsd, kCostParts> cost{};
-  NanoUsd bill;                      // == sum of cost, exactly; sum over nodes of what the provider charges
+  NanoUsd bill;  // == sum of cost, exactly; sum over nodes of what the provider charges
   std::array<std::int64_t, kInterruptionCauses> interruptions{};
   std::vector<SimDuration> node_time;  // by pool, billed
   std::uint64_t events = 0;
-  std::uint64_t digest = 0;          // XXH3-64 over (time, kind, entity) of every event: the golden tests' fingerprint
-  Timeline timeline;                 // empty unless recorded
+  std::uint64_t digest =
+      0;  // XXH3-64 over (time, kind, entity) of every event: the golden tests' fingerprint
+  Timeline timeline;  // empty unless recorded
 };
 
 /// One factor by which this replication differs from the plan's medians (drawn by the forecast).
 struct LifeFactors {
-  double step_time = 1;              // on every step
+  double step_time = 1;  // on every step
 };
 
 struct LifeOptions {
@@ -84,11 +100,13 @@ struct LifeOptions {
 /// The main loop: see life.cpp. Pure: the same arguments give the same result, digit for digit.
 LifeResult simulate_life(const Plan& plan, const JobPace& pace, const LifeOptions& options);
 
-/// Optimal time between checkpoints [Daly 2006, Eq. 37; Young 1974 to first order]: work between the ends of two saves.
-/// save: time of one save; mtti: mean time to interruption of the whole job. mtti <= 0 (never): returns 0.
+/// Optimal time between checkpoints [Daly 2006, Eq. 37; Young 1974 to first order]: work between
+/// the ends of two saves. save: time of one save; mtti: mean time to interruption of the whole job.
+/// mtti <= 0 (never): returns 0.
 Seconds optimal_checkpoint_interval(Seconds save, Seconds mtti);
 
-/// Mean time to interruption of the job, all causes that apply; infinite (Seconds::max()) where none does.
+/// Mean time to interruption of the job, all causes that apply; infinite (Seconds::max()) where
+/// none does.
 Seconds mean_time_to_interruption(const Plan& plan, const PlannedWorkload& job);
 
 }  // namespace reckon

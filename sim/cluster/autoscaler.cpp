@@ -1,0 +1,40 @@
+#include "sim/cluster/autoscaler.h"
+
+#include <algorithm>
+
+namespace reckon {
+
+AutoscalerTimes::AutoscalerTimes(const AutoscalerRules& rules)
+    : scan_interval(std::max(to_clock(rules.scan_interval), SimDuration{1})),
+      scale_down_unneeded_time(to_clock(rules.scale_down_unneeded_time)),
+      scale_down_delay_after_add(to_clock(rules.scale_down_delay_after_add)),
+      max_node_provision_time(to_clock(rules.max_node_provision_time)),
+      backoff_initial(to_clock(rules.node_group_backoff_initial)),
+      backoff_max(to_clock(rules.node_group_backoff_max)),
+      backoff_reset(to_clock(rules.node_group_backoff_reset)) {}
+
+SimTime AutoscalerTimes::scan_at_or_after(SimTime t) const {
+  const SimDuration since = t.time_since_epoch();
+  return SimTime{(since + scan_interval - SimDuration{1}) / scan_interval * scan_interval};
+}
+
+SimTime AutoscalerTimes::scale_down_at(SimTime unneeded_since, SimTime last_scale_up) const {
+  SimTime at = scan_at_or_after(unneeded_since) + scale_down_unneeded_time;
+  if (last_scale_up != SimTime::min())
+    at = std::max(at, last_scale_up + scale_down_delay_after_add);
+  return scan_at_or_after(at);
+}
+
+SimTime AutoscalerTimes::provision_timeout(SimTime requested) const {
+  return scan_at_or_after(requested + max_node_provision_time);
+}
+
+void NodeGroupBackoff::failed(SimTime now, const AutoscalerTimes& times) {
+  if (blocks(now)) return;  // nodes of one scale-up that fail together count once
+  const bool forgotten = duration_.count() == 0 || last_failure_ + times.backoff_reset < now;
+  duration_ = forgotten ? times.backoff_initial : std::min(2 * duration_, times.backoff_max);
+  last_failure_ = now;
+  until_ = now + duration_;
+}
+
+}  // namespace reckon

@@ -1,0 +1,33 @@
+#pragma once
+#include "sim/base/money.h"
+#include "sim/base/quantity.h"
+#include "sim/scenario/plan.h"
+
+// What the provider charges for one lease of one node.
+namespace reckon {
+
+/// A lease runs from the request to the deletion and is charged only if the node became ready. We
+/// know one delay, request to schedulable; most of it (boot, drivers) is time in which the provider
+/// counts the machine as running.
+struct Lease {
+  SimDuration time{};  // request to deletion
+  SimDuration away{};  // of it: the machine was stopped for host maintenance, which is not charged
+  SimDuration
+      busy{};  // of it: the node served the job while it initialised, trained, saved or restored
+  bool reclaimed = false;  // ended by the provider
+};
+
+struct LeaseCharge {
+  SimDuration billed{};
+  NanoUsd machines, accelerators;  // for the busy time
+  NanoUsd idle;                    // all the rest of the charge: provisioning, waiting, rounding up
+  NanoUsd total() const { return machines + accelerators + idle; }
+};
+
+/// Time rounded up to the provider's granularity, at least its minimum; nothing for a node that the
+/// provider took back before `free_if_reclaimed_within` had passed.
+SimDuration billed_time(const BillingRules& rules, SimDuration time, bool reclaimed);
+
+LeaseCharge charge_lease(const NodePrice& price, const BillingRules& rules, const Lease& lease);
+
+}  // namespace reckon

@@ -1,0 +1,134 @@
+#include "sim/cluster/disruptions.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/base/check.h"
+
+namespace reckon {
+
+std::uint32_t node_entity(std::string_view pool, std::uint32_t slot) {
+  RECKON_CHECK(slot < 65536);
+  std::uint32_t hash = 2166136261u;
+  for (const char c : pool) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
+  return ((hash ^ hash >> 16) << 16) | slot;
+}
+
+DelayLaw::DelayLaw(const Fact<Seconds>& fact) : median_seconds_(fact.value.count()) {
+  constexpr double kZ95 = 1.6448536269514722;  // standard normal, 95th percentile
+  if (fact.low.count() > 0 && fact.high > fact.low) {
+    sigma_ = std::log(fact.high / fact.low) / (2 * kZ95);
+  }
+}
+
+SimDuration DelayLaw::draw(RandomStream& stream) const {
+  if (sigma_ == 0) return to_clock(Seconds{median_seconds_});
+  return to_clock(Seconds{median_seconds_ * std::exp(sigma_ * stream.normal())});
+}
+
+namespace {
+template <class... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+template <class... F>
+Overloaded(F...) -> Overloaded<F...>;
+constexpr std::size_t kKnots = 1024;
+}  // namespace
+
+ReclaimLaw::ReclaimLaw(const ReclaimSpec& spec) {
+  std::visit(Overloaded{[](const NoReclaim&) {},
+                        [&](const ExponentialReclaim& e) {
+                          kind_ = Kind::exponential;
+                          scale_ = e.mean.count();
+                        },
+                        [&](const WeibullReclaim& w) {
+                          kind_ = Kind::weibull;
+                          scale_ = w.scale.count();
+                          shape_ = w.shape;
+                        },
+                        [&](const BathtubReclaim& b) {
+                          kind_ = Kind::bathtub;
+                          a_ = b.a;
+                          tau1_ = b.tau1.count();
+                          tau2_ = b.tau2.count();
+                          b_ = b.b.count();
+                          limit_ = b.limit.count();
+                        },
+                        [&](const TraceReclaim&) { kind_ = Kind::trace; }},
+             spec);
+  if (kind_ != Kind::bathtub) return;
+  knots_.resize(kKnots + 1);
+  for (std::size_t i = 0; i <= kKnots; ++i) {
+    knots_[i] = bathtub_cdf(limit_ * double(i) / double(kKnots));
+  }
+}
+
+double ReclaimLaw::bathtub_cdf(double t) const {
+  return a_ * (1 - std::exp(-t / tau1_) + std::exp((t - b_) / tau2_));
+}
+
+// F grows with t, so the table brackets the root and bisection closes in: to a microsecond.
+double ReclaimLaw::bathtub_quantile(double u) const {
+  if (u <= knots_.front()) return 0;
+  if (u >= knots_.back()) return limit_;
+  const auto above = std::upper_bound(knots_.begin(), knots_.end(), u) - knots_.begin();
+  double low = limit_ * double(above - 1) / double(kKnots);
+  double high = limit_ * double(above) / double(kKnots);
+  while (high - low > 1e-6) {
+    const double middle = 0.5 * (low + high);
+    (bathtub_cdf(middle) < u ? low : high) = middle;
+  }
+  return 0.5 * (low + high);
+}
+
+Seconds ReclaimLaw::quantile(double u) const {
+  switch (kind_) {
+    case Kind::exponential:
+      return Seconds{-scale_ * std::log1p(-u)};
+    case Kind::weibull:
+      return Seconds{scale_ * std::pow(-std::log1p(-u), 1 / shape_)};
+    case Kind::bathtub:
+      return Seconds{bathtub_quantile(u)};
+    case Kind::never:
+    case Kind::trace:
+      break;
+  }
+  RECKON_CHECK(false && "no law of age");
+  return {};
+}
+
+SimDuration ReclaimLaw::draw(RandomStream& stream) const {
+  // A year is longer than any plan's life: an age of centuries must not overflow the clock.
+  constexpr Seconds kLongest = std::chrono::hours(24 * 365 * 20);
+  return to_clock(std::min(quantile(stream.uniform()), kLongest));
+}
+
+Seconds ReclaimLaw::mean() const {
+  switch (kind_) {
+    case Kind::exponential:
+      return Seconds{scale_};
+    case Kind::weibull:
+      return Seconds{scale_ * std::tgamma(1 + 1 / shape_)};
+    case Kind::bathtub: {  // trapezoid over the table; F above 1 cannot be
+      const double step = limit_ / double(kKnots);
+      double area = 0;
+      for (std::size_t i = 0; i < kKnots; ++i) {
+        area += step * (1 - 0.5 * (std::min(knots_[i], 1.0) + std::min(knots_[i + 1], 1.0)));
+      }
+      return Seconds{area};
+    }
+    case Kind::never:
+    case Kind::trace:
+      break;
+  }
+  return Seconds::max();
+}
+
+SimTime next_in_trace(std::span<const Seconds> times, SimTime after) {
+  const auto later = [&](SimTime t, Seconds entry) { return t < SimTime{to_clock(entry)}; };
+  const auto it = std::upper_bound(times.begin(), times.end(), after, later);
+  return it == times.end() ? SimTime::max() : SimTime{to_clock(*it)};
+}
+
+}  // namespace reckon

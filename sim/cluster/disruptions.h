@@ -1,0 +1,64 @@
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/random.h"
+#include "sim/scenario/plan.h"
+
+// What happens to one node and when: every draw comes from a stream of (seed, replication, purpose,
+// node), so that neither another node nor another pool changes it.
+namespace reckon {
+
+inline constexpr Purpose kProvisioning{"node_provisioning"};
+inline constexpr Purpose kReclaim{"spot_reclaim"};
+inline constexpr Purpose kMaintenance{"host_maintenance"};
+inline constexpr Purpose kFailure{"node_failure"};
+
+/// Random streams' name of a node: 16 bits from the pool's name (FNV-1a), 16 bits of slot. A pool's
+/// place in the file plays no part. slot < 65,536.
+std::uint32_t node_entity(std::string_view pool, std::uint32_t slot);
+
+/// Delay whose median and 5th and 95th percentile are a fact's value and range: lognormal, sigma
+/// from the range, exp(sigma (z95 - z5)) = high / low with z95 = 1.6449. A range of no width:
+/// always the value.
+class DelayLaw {
+ public:
+  explicit DelayLaw(const Fact<Seconds>& fact);
+  SimDuration draw(RandomStream& stream) const;
+
+ private:
+  double median_seconds_ = 0, sigma_ = 0;
+};
+
+/// Age at which the provider takes a spot node back, by inverse transform: F(age) = u.
+///   exponential  -mean ln(1-u)                    Weibull  scale (-ln(1-u))^(1/shape)
+///   bathtub      F(t) = A (1 - exp(-t/tau1) + exp((t-b)/tau2)) [Kadupitiya et al. 2020,
+///   arXiv:1911.05160, Eq. 1],
+///                who lives to `limit` (24 h) is taken there
+class ReclaimLaw {
+ public:
+  explicit ReclaimLaw(const ReclaimSpec& spec);
+  bool from_trace() const { return kind_ == Kind::trace; }
+  bool never() const { return kind_ == Kind::never; }
+  /// Not for a trace.
+  SimDuration draw(RandomStream& stream) const;
+  Seconds quantile(double u) const;  // u in (0, 1)
+  Seconds mean() const;              // closed form, or the integral of 1 - F (bathtub)
+
+ private:
+  enum class Kind { never, exponential, weibull, bathtub, trace };
+  double bathtub_cdf(double t) const;
+  double bathtub_quantile(double u) const;
+
+  Kind kind_ = Kind::never;
+  double scale_ = 0, shape_ = 1;                            // seconds; exponential: the mean
+  double a_ = 0, tau1_ = 0, tau2_ = 0, b_ = 0, limit_ = 0;  // seconds
+  std::vector<double> knots_;  // bathtub: F at equal steps of [0, limit]
+};
+
+/// The first time of an ascending list that is later than `after`; SimTime::max(): none.
+SimTime next_in_trace(std::span<const Seconds> times, SimTime after);
+
+}  // namespace reckon

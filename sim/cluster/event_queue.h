@@ -1,0 +1,127 @@
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "sim/base/check.h"
+#include "sim/base/quantity.h"
+
+// Events of a life and the queue that orders them by (time, sequence): first come, first served
+// among equals.
+namespace reckon {
+
+enum class EventKind : std::uint32_t {
+  // of the job
+  submit,
+  initialized,  // the gang runs
+  emergency_saved,
+  backoff_over,
+  finish,
+  // of a node
+  ready,
+  provision_timeout,
+  reclaim_notice,
+  taken,  // by the provider: spot reclaim
+  maintenance_notice,
+  maintenance_begin,
+  maintenance_end,
+  failed,
+  repaired,
+  worker_joined,  // asynchronous training: a worker that came later takes part
+  unneeded,       // long enough for the autoscaler to delete the node
+  // of the cluster
+  scan,  // of the autoscaler; only those that find something to do
+  horizon,
+};
+
+/// Cancelling is lazy: an event counts only while `stamp` is still that of its entity.
+struct Event {
+  SimTime at{};
+  std::uint32_t sequence = 0;
+  EventKind kind{};
+  std::uint32_t entity = 0;
+  std::uint32_t stamp = 0;
+};
+
+/// 4-ary heap of plain entries. Taking the first leaves a hole at the root that the next push
+/// fills, so the usual "take one, schedule one" costs one walk down the heap and not two.
+class EventQueue {
+ public:
+  void clear() {
+    heap_.clear();
+    hole_ = false;
+    next_sequence_ = 0;
+  }
+  std::size_t size() const { return heap_.size() - (hole_ ? 1 : 0); }
+
+  void push(SimTime at, EventKind kind, std::uint32_t entity, std::uint32_t stamp) {
+    const Event event{at, next_sequence_++, kind, entity, stamp};
+    RECKON_CHECK(next_sequence_ != 0);
+    if (hole_) {
+      hole_ = false;
+      sink(event);
+    } else {
+      heap_.push_back(event);
+      rise(heap_.size() - 1, event);
+    }
+  }
+
+  /// The earliest event; false: there is none.
+  bool take(Event& event) {
+    if (hole_) close_hole();
+    if (heap_.empty()) return false;
+    event = heap_.front();
+    hole_ = true;
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kArity = 4;
+
+  static bool before(const Event& a, const Event& b) {
+    return a.at != b.at ? a.at < b.at : a.sequence < b.sequence;
+  }
+
+  void close_hole() {
+    hole_ = false;
+    const Event last = heap_.back();
+    heap_.pop_back();
+    if (!heap_.empty()) sink(last);
+  }
+
+  void rise(std::size_t i, const Event& event) {
+    while (i > 0) {
+      const std::size_t parent = (i - 1) / kArity;
+      if (!before(event, heap_[parent])) break;
+      heap_[i] = heap_[parent];
+      i = parent;
+    }
+    heap_[i] = event;
+  }
+
+  /// Puts `event` where the root was.
+  void sink(const Event& event) {
+    const std::size_t n = heap_.size();
+    std::size_t i = 0;
+    for (;;) {
+      const std::size_t first = kArity * i + 1;
+      if (first >= n) break;
+      const std::size_t end = first + kArity < n ? first + kArity : n;
+      std::size_t least = first;
+      for (std::size_t c = first + 1; c < end; ++c) {
+        if (before(heap_[c], heap_[least])) least = c;
+      }
+      if (!before(heap_[least], event)) break;
+      heap_[i] = heap_[least];
+      i = least;
+    }
+    heap_[i] = event;
+  }
+
+  std::vector<Event> heap_;
+  bool hole_ = false;  // heap_[0] was taken and not yet replaced
+  std::uint32_t next_sequence_ = 0;
+};
+
+}  // namespace reckon

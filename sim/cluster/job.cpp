@@ -1,0 +1,42 @@
+#include "sim/cluster/job.h"
+
+#include <algorithm>
+
+#include "sim/base/check.h"
+
+namespace reckon {
+
+SimDuration retry_delay(const RetryRules& rules, int failures) {
+  SimDuration delay = to_clock(rules.base);
+  const SimDuration cap = to_clock(rules.cap);
+  for (int k = 1; k < failures && delay < cap; ++k) delay *= 2;
+  return std::min(delay, cap);
+}
+
+Job::Job(const Plan& plan, const JobPace& pace, const LifeFactors& factors) {
+  const PlannedWorkload& planned = plan.jobs.front();
+  workers = planned.strategy.workers;
+  accelerators_per_worker = std::max(planned.strategy.accelerators_per_worker, 1);
+  synchronous = planned.strategy.synchronous;
+  cycle = {to_clock(pace.checkpoint_interval), to_clock(pace.checkpoint_save)};
+  image_pull = to_clock(plan.job_start.image_pull.value);
+  start_up =
+      to_clock(plan.job_start.framework_start.value) + to_clock(plan.job_start.compile.value);
+  restore = to_clock(pace.checkpoint_restore);
+
+  RECKON_CHECK(!pace.step_by_workers.empty());
+  const Seconds step = pace.step_by_workers.back();
+  const auto all = static_cast<std::size_t>(workers);
+  speed.assign(all + 1, 0.0);
+  speed[all] = 1;
+  for (std::size_t live = 1; !synchronous && live < all; ++live) {
+    RECKON_CHECK(live < pace.step_by_workers.size() && pace.step_by_workers[live].count() > 0);
+    speed[live] = step / pace.step_by_workers[live];
+  }
+  const Seconds training = double(pace.steps) * step * factors.step_time;
+  const Seconds work = training + pace.evaluation;
+  progress.total = to_clock(work);
+  if (work.count() > 0) input_share = pace.input_share * (training / work);
+}
+
+}  // namespace reckon

@@ -1,0 +1,83 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "sim/cluster/life.h"
+#include "sim/cluster/placement.h"
+#include "sim/cluster/progress.h"
+
+// The job as the life sees it: its phase, how far it has come, and the Kubernetes Job's rules for
+// trying again.
+namespace reckon {
+
+enum class JobPhase : std::uint8_t {
+  unsubmitted,
+  queued,        // waits for its gang
+  initializing,  // image, framework, compilation, then restore
+  running,       // trains and saves
+  evacuating,    // makes the checkpoint that a notice left time for
+  backoff,       // waits to be tried again
+  done
+};
+
+/// What an asynchronous job's workers do while it runs; all of a synchronous job's are live.
+struct WorkerShares {
+  int live = 0, joining = 0, provisioning = 0, waiting = 0;
+  friend bool operator==(const WorkerShares&, const WorkerShares&) = default;
+};
+
+/// A node under notice for which an emergency checkpoint is being made.
+struct Evacuation {
+  std::uint32_t node = 0;
+  Interruption cause{};
+};
+
+/// Delay before try k + 1 after k counted failures: base, twice that, ... at most cap [Kubernetes
+/// Job].
+SimDuration retry_delay(const RetryRules& rules, int failures);
+
+struct Job {
+  Job(const Plan& plan, const JobPace& pace, const LifeFactors& factors);
+
+  // constant
+  int workers = 1;
+  int accelerators_per_worker = 1;
+  bool synchronous = true;
+  CheckpointCycle cycle;
+  SimDuration image_pull{}, start_up{}, restore{};
+  std::vector<double> speed;  // by live workers, relative to all of them
+  double input_share = 0;     // of the work
+
+  // state
+  JobPhase phase = JobPhase::unsubmitted;
+  SimTime banked{};  // up to here the ledger knows
+  Progress progress;
+  WorkerShares shares;
+  Badput queue_cause = Badput::waiting;
+  SimTime phase_began{};
+  SimDuration init_time{};    // of the present start; what follows is the restore
+  SimDuration active_time{};  // on nodes, up to phase changes before active_since
+  SimTime active_since{};
+  bool chief_placed = false;
+  int failures = 0;         // those that count against the backoff limit
+  std::uint32_t stamp = 0;  // of its pending event
+  std::vector<std::uint32_t> cold_nodes;
+  std::vector<Evacuation> evacuated;
+
+  int accelerators_of(int some_workers) const { return some_workers * accelerators_per_worker; }
+  int accelerators() const { return accelerators_of(workers); }
+  bool submitted() const { return phase != JobPhase::unsubmitted; }
+  bool done() const { return phase == JobPhase::done; }
+  bool wants_nodes() const { return submitted() && !done(); }
+  bool active() const {
+    return phase == JobPhase::initializing || phase == JobPhase::running ||
+           phase == JobPhase::evacuating;
+  }
+  /// Time in which the job ran on its nodes, up to `now`.
+  SimDuration active_until(SimTime now) const {
+    return active() ? active_time + (now - active_since) : active_time;
+  }
+  double pace() const { return speed[static_cast<std::size_t>(shares.live)]; }
+};
+
+}  // namespace reckon

@@ -1,0 +1,55 @@
+#include "sim/cluster/ledger.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/base/check.h"
+
+namespace reckon {
+
+void TimeLedger::add_training(int accelerators, const Stretch& stretch) {
+  if (stretch.saved) work_is_safe();
+  safe_ += accelerator_time(accelerators, stretch.safe);
+  unsafe_ += accelerator_time(accelerators, stretch.unsafe);
+  add(Badput::checkpoint_save, accelerators, stretch.saving);
+}
+
+void TimeLedger::work_is_safe() {
+  safe_ += unsafe_;
+  unsafe_ = {};
+}
+
+void TimeLedger::work_is_lost() {
+  badput_[static_cast<std::size_t>(Badput::lost_work)] += unsafe_;
+  unsafe_ = {};
+}
+
+void TimeLedger::close(double input_share, AcceleratorTime total, LifeResult& result) const {
+  RECKON_CHECK(unsafe_ == AcceleratorTime{});
+  result.badput = badput_;
+  const double share = std::clamp(input_share, 0.0, 1.0);
+  const AcceleratorTime input{static_cast<Int128>(std::round(double(safe_.n) * share))};
+  result.badput[static_cast<std::size_t>(Badput::data_loading)] += input;
+  result.goodput = safe_ - input;
+  result.total = total;
+  AcceleratorTime sum = result.goodput;
+  for (const AcceleratorTime& part : result.badput) sum += part;
+  RECKON_CHECK(sum == total);
+}
+
+void CostLedger::add(const LeaseCharge& lease) {
+  parts_[static_cast<std::size_t>(CostPart::machines)] += lease.machines;
+  parts_[static_cast<std::size_t>(CostPart::accelerators)] += lease.accelerators;
+  parts_[static_cast<std::size_t>(CostPart::idle)] += lease.idle;
+  bill_ += lease.total();
+}
+
+void CostLedger::close(LifeResult& result) const {
+  NanoUsd sum;
+  for (const NanoUsd& part : parts_) sum += part;
+  RECKON_CHECK(sum == bill_);
+  result.cost = parts_;
+  result.bill = bill_;
+}
+
+}  // namespace reckon

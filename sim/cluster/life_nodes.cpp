@@ -1,0 +1,284 @@
+#include <algorithm>
+
+#include "sim/base/check.h"
+#include "sim/cluster/life_state.h"
+
+// What happens to a node, from the request to the end of its lease.
+namespace reckon {
+namespace {
+
+bool is_returning(NodeState s) {
+  return s == NodeState::drained || s == NodeState::away || s == NodeState::repairing;
+}
+
+const char* name_of(NodeState s, bool held) {
+  switch (s) {
+    case NodeState::none:
+      return "none";
+    case NodeState::provisioning:
+      return "provisioning";
+    case NodeState::ready:
+      return held ? "job" : "idle";
+    case NodeState::leaving:
+      return "leaving";
+    case NodeState::drained:
+      return "drained";
+    case NodeState::away:
+      return "maintenance";
+    case NodeState::repairing:
+      return "repair";
+  }
+  return "";
+}
+
+}  // namespace
+
+void Life::record_state(const Node& node) {
+  if (!recorder_.on() || node.state == NodeState::none) return;
+  recorder_.span(name_of(node.state, node.held), "node", int(node.pool), int(node.slot),
+                 node.state_since, now_);
+}
+
+void Life::set_state(Node& node, NodeState state) {
+  Pool& pool = cluster_.pool_of(node);
+  RECKON_CHECK(!node.held);
+  record_state(node);
+  if (node.state == NodeState::provisioning) --pool.provisioning;
+  if (is_returning(node.state)) --pool.returning;
+  if (node.state == NodeState::none) pool.empty.erase(node.slot);
+  if (node.state == NodeState::ready) pool.free.erase(node.slot);
+  node.state = state;
+  node.state_since = now_;
+  ++node.use;
+  if (state == NodeState::provisioning) ++pool.provisioning;
+  if (is_returning(state)) ++pool.returning;
+  if (state == NodeState::none) pool.empty.insert(node.slot);
+  if (state == NodeState::ready) {
+    pool.free.insert(node.slot);
+    node.free_since = now_;
+    node.deletion_planned = false;
+  }
+}
+
+void Life::request_node(Pool& pool, std::uint32_t slot, bool by_autoscaler) {
+  Node& node = cluster_.nodes[pool.first_node + slot];
+  RECKON_CHECK(node.state == NodeState::none);
+  set_state(node, NodeState::provisioning);
+  ++open_leases_;
+  ++node.lease;
+  node.requested = now_;
+  node.was_ready = false;
+  node.cold = true;
+  node.away = node.busy = SimDuration{0};
+  const SimTime ready = now_ + pool.provisioning_delay.draw(node.provisioning);
+  const SimTime timeout = autoscaler_.provision_timeout(now_);
+  const std::uint32_t index = cluster_.index_of(node);
+  if (by_autoscaler && timeout < ready) {
+    schedule(timeout, EventKind::provision_timeout, index, node.lease);
+  } else {
+    schedule(ready, EventKind::ready, index, node.lease);
+  }
+}
+
+// The age at which the provider takes the node back counts from here.
+void Life::on_ready(Node& node) {
+  Pool& pool = cluster_.pool_of(node);
+  node.was_ready = true;
+  come_up(node);
+  if (pool.provisioning == 0) pool.backoff.succeeded();
+  if (!pool.reclaimable || reclaim_.never()) return;
+  const auto& traces = plan_.reclaim.trace;
+  SimTime taken = SimTime::max();
+  if (!reclaim_.from_trace()) {
+    taken = now_ + reclaim_.draw(node.reclaim);
+  } else if (!traces.empty()) {  // a pool with more nodes than the trace goes round
+    taken = next_in_trace(traces[node.slot % traces.size()], now_);
+  }
+  if (taken > horizon_) return;
+  node.goes_at = taken;
+  schedule(std::max(now_, taken - reclaim_notice_), EventKind::reclaim_notice,
+           cluster_.index_of(node), node.lease);
+}
+
+// The autoscaler gives up on the node and, for a while, on its group. A node that never came costs
+// nothing.
+void Life::on_provision_timeout(Node& node) {
+  cluster_.pool_of(node).backoff.failed(now_, autoscaler_);
+  recorder_.mark("provision timeout", int(node.pool), int(node.slot), now_);
+  end_lease(node, false);
+}
+
+/// Memoryless: the next event of a node that has been up for any time.
+SimDuration Life::wait(SimDuration mean, RandomStream& stream) const {
+  constexpr double kLongest = 20 * 365 * 24 * 3600e9;  // ns; the clock must not overflow
+  return SimDuration{std::llrint(std::min(double(mean.count()) * stream.exponential(), kLongest))};
+}
+
+/// Ready for pods, with its next maintenance and failure drawn anew.
+void Life::come_up(Node& node) {
+  Pool& pool = cluster_.pool_of(node);
+  set_state(node, NodeState::ready);
+  ++node.up;
+  const std::uint32_t index = cluster_.index_of(node);
+  if (plan_.maintenance.on) {
+    const SimTime begin = now_ + wait(maintenance_mean_, node.maintenance);
+    // The job trains on until a save just fits before the machine goes.
+    const SimTime save = begin - job_.cycle.save;
+    const bool in_time = save >= std::max(now_, begin - maintenance_notice_);
+    if (job_.cycle.on() && in_time) {
+      schedule(save, EventKind::maintenance_notice, index, node.up);
+    } else {
+      schedule(begin, EventKind::maintenance_begin, index, node.up);
+    }
+  }
+  if (pool.failure_mean.count() > 0) {
+    schedule(now_ + wait(pool.failure_mean, node.failure), EventKind::failed, index, node.up);
+  }
+}
+
+void Life::hold(Node& node) {
+  Pool& pool = cluster_.pool_of(node);
+  record_state(node);
+  pool.free.erase(node.slot);
+  ++pool.held;
+  ++node.use;
+  node.held = true;
+  node.state_since = now_;
+  node.workers = std::min(pool.workers_to_place, pool.share.workers_per_node);
+  node.chief = pool.share.chief && !job_.chief_placed;
+  job_.chief_placed = job_.chief_placed || node.chief;
+  node.job_active_at_hold = job_.active_until(now_);
+  if (job_.active()) {
+    // Asynchronous training goes on meanwhile; the newcomer's workers start up.
+    bank();
+    node.joining = true;
+    job_.shares.joining += node.workers;
+    const SimDuration start_up = (node.cold ? job_.image_pull : SimDuration{0}) + job_.start_up;
+    schedule(now_ + start_up, EventKind::worker_joined, cluster_.index_of(node), node.use);
+  } else if (node.cold) {
+    job_.cold_nodes.push_back(cluster_.index_of(node));
+  }
+  pool.workers_to_place -= node.workers;
+}
+
+void Life::on_worker_joined(Node& node) {
+  if (!node.joining) return;  // the job was interrupted and all start together
+  bank();
+  node.joining = false;
+  node.cold = false;
+  job_.shares.joining -= node.workers;
+  job_.shares.live += node.workers;
+  set_pace();
+}
+
+/// The job leaves the node. Call bank() before.
+void Life::let_go(Node& node, NodeState next) {
+  Pool& pool = cluster_.pool_of(node);
+  node.busy += job_.active_until(now_) - node.job_active_at_hold;
+  record_state(node);
+  if (job_.active()) (node.joining ? job_.shares.joining : job_.shares.live) -= node.workers;
+  pool.workers_to_place += node.workers;
+  node.workers = 0;
+  if (node.chief) job_.chief_placed = false;
+  node.held = node.chief = node.joining = false;
+  node.state_since = now_;
+  --pool.held;
+  pool.free.insert(node.slot);
+  std::erase(job_.cold_nodes, cluster_.index_of(node));
+  set_state(node, next);
+}
+
+void Life::end_lease(Node& node, bool reclaimed) {
+  Pool& pool = cluster_.pool_of(node);
+  if (node.held) let_go(node, NodeState::ready);
+  if (node.state == NodeState::away) node.away += now_ - node.state_since;
+  if (node.was_ready) {
+    const LeaseCharge charged = charge_lease(
+        pool.plan->price, plan_.billing, {now_ - node.requested, node.away, node.busy, reclaimed});
+    cost_.add(charged);
+    pool.node_time += charged.billed;
+  }
+  set_state(node, NodeState::none);
+  ++node.lease;
+  ++node.up;
+  --open_leases_;
+}
+
+// Whatever is done in time is done before the node goes, so it is scheduled first.
+void Life::on_reclaim_notice(Node& node) {
+  recorder_.mark("reclaim notice", int(node.pool), int(node.slot), now_);
+  if (node.held) evacuate(node, Interruption::preemption, node.goes_at);
+  schedule(node.goes_at, EventKind::taken, cluster_.index_of(node), node.lease);
+}
+
+// A pool that does not scale keeps its size: its instance group makes a new node at once. In a pool
+// that does, the pods that wait make the autoscaler ask for one.
+void Life::on_taken(Node& node) {
+  Pool& pool = cluster_.pool_of(node);
+  recorder_.mark("reclaimed", int(node.pool), int(node.slot), now_);
+  if (node.held) lose_node(node, Interruption::preemption, NodeState::leaving);
+  end_lease(node, true);
+  if (!pool.autoscaled && !job_.done()) request_node(pool, node.slot, false);
+}
+
+void Life::on_maintenance_notice(Node& node) {
+  const SimTime begin = now_ + job_.cycle.save;
+  recorder_.mark("save before maintenance", int(node.pool), int(node.slot), now_);
+  if (node.held) evacuate(node, Interruption::maintenance, begin);
+  schedule(begin, EventKind::maintenance_begin, cluster_.index_of(node), node.up);
+}
+
+void Life::on_maintenance_begin(Node& node) {
+  if (node.held) lose_node(node, Interruption::maintenance, NodeState::drained);
+  set_state(node, NodeState::away);
+  ++node.up;
+  schedule(now_ + maintenance_time_, EventKind::maintenance_end, cluster_.index_of(node), node.up);
+}
+
+void Life::on_failed(Node& node) {
+  recorder_.mark("failed", int(node.pool), int(node.slot), now_);
+  if (node.held) lose_node(node, Interruption::failure, NodeState::repairing);
+  set_state(node, NodeState::repairing);
+  node.cold = true;  // repair makes the machine anew
+  ++node.up;
+  schedule(now_ + repair_time_, EventKind::repaired, cluster_.index_of(node), node.up);
+}
+
+void Life::on_back(Node& node) {
+  if (node.state == NodeState::away) node.away += now_ - node.state_since;
+  come_up(node);
+}
+
+void Life::on_unneeded(Node& node) {
+  const SimTime at = autoscaler_.scale_down_at(node.free_since, last_scale_up_);
+  Pool& pool = cluster_.pool_of(node);
+  if (at > now_) {
+    schedule(at, EventKind::unneeded, cluster_.index_of(node), node.use);
+  } else if (job_.done() || pool.size(cluster_.slots(pool)) > pool.plan->nodes_min) {
+    end_lease(node, false);
+  }
+}
+
+/// The job is over: instance groups of fixed size go, and of autoscaled ones as many as their
+/// minimum kept; the autoscaler deletes the others when they have been unneeded long enough.
+/// Requests under way are withdrawn.
+void Life::delete_nodes_of_the_job() {
+  for (Pool& pool : cluster_.pools) {
+    int keep = pool.autoscaled ? pool.plan->nodes_min : cluster_.slots(pool);
+    const auto slots = static_cast<std::uint32_t>(cluster_.slots(pool));
+    for (std::uint32_t s = 0; s < slots; ++s) {
+      Node& node = cluster_.nodes[pool.first_node + s];
+      if (node.state == NodeState::none) continue;
+      if (keep-- > 0 || node.state == NodeState::provisioning) {
+        end_lease(node, false);
+      } else if (node.held) {
+        let_go(node, NodeState::ready);
+      } else {
+        node.deletion_planned = false;
+        ++node.use;
+      }
+    }
+  }
+}
+
+}  // namespace reckon

@@ -1,0 +1,62 @@
+#include "sim/cluster/node_pool.h"
+
+#include <algorithm>
+
+namespace reckon {
+namespace {
+
+int slots_of(const Plan& plan, const PlannedPool& pool) { return node_limit(plan, pool); }
+
+Node make_node(const PlannedPool& pool, std::uint32_t p, std::uint32_t slot,
+               const LifeOptions& options) {
+  const std::uint32_t entity = node_entity(pool.name, slot);
+  const auto stream = [&](Purpose purpose) {
+    return RandomStream{options.seed, options.replication, purpose, entity};
+  };
+  return Node{.pool = p,
+              .slot = slot,
+              .provisioning = stream(kProvisioning),
+              .reclaim = stream(kReclaim),
+              .maintenance = stream(kMaintenance),
+              .failure = stream(kFailure)};
+}
+
+}  // namespace
+
+Cluster::Cluster(const Plan& plan, const Placement& placement, const LifeOptions& options) {
+  std::size_t total = 0;
+  for (const PlannedPool& pool : plan.pools)
+    total += static_cast<std::size_t>(slots_of(plan, pool));
+  nodes.reserve(total);
+  pools.reserve(plan.pools.size());
+  for (std::uint32_t p = 0; p < plan.pools.size(); ++p) {
+    const PlannedPool& planned = plan.pools[p];
+    const int slots = slots_of(plan, planned);
+    Pool pool{.plan = &planned,
+              .share = placement.pools[p],
+              .autoscaled = is_autoscaled(plan, planned),
+              .reclaimable = planned.pricing == CapacityType::spot,
+              .first_node = static_cast<std::uint32_t>(nodes.size()),
+              .provisioning_delay = DelayLaw{planned.provisioning},
+              .empty = SlotSet(static_cast<std::size_t>(slots)),
+              .free = SlotSet(static_cast<std::size_t>(slots)),
+              .workers_to_place = placement.pools[p].workers};
+    if (plan.failures.on && planned.accelerators_per_node > 0) {
+      pool.failure_mean =
+          to_clock(plan.failures.mtbf_per_accelerator.value / planned.accelerators_per_node);
+    }
+    for (std::uint32_t s = 0; s < static_cast<std::uint32_t>(slots); ++s) {
+      pool.empty.insert(s);
+      nodes.push_back(make_node(planned, p, s, options));
+    }
+    pools.push_back(std::move(pool));
+  }
+}
+
+int Cluster::slots(const Pool& pool) const {
+  const auto p = static_cast<std::size_t>(&pool - pools.data());
+  const std::size_t end = p + 1 < pools.size() ? pools[p + 1].first_node : nodes.size();
+  return static_cast<int>(end - pool.first_node);
+}
+
+}  // namespace reckon

@@ -1,0 +1,107 @@
+#pragma once
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "sim/base/random.h"
+#include "sim/cluster/autoscaler.h"
+#include "sim/cluster/disruptions.h"
+#include "sim/cluster/life.h"
+#include "sim/cluster/placement.h"
+
+// Nodes and the pools that they stand in: state and counts. What makes them change is in
+// life_nodes.cpp.
+namespace reckon {
+
+/// Slots of a pool, lowest first.
+class SlotSet {
+ public:
+  explicit SlotSet(std::size_t slots) : words_((slots + 63) / 64) {}
+  void insert(std::uint32_t s) {
+    words_[s / 64] |= bit(s);
+    ++count_;
+  }
+  void erase(std::uint32_t s) {
+    words_[s / 64] &= ~bit(s);
+    --count_;
+  }
+  int count() const { return count_; }
+  bool empty() const { return count_ == 0; }
+  std::uint32_t first() const {
+    std::size_t w = 0;
+    while (words_[w] == 0) ++w;
+    return static_cast<std::uint32_t>(w * 64 +
+                                      static_cast<std::size_t>(std::countr_zero(words_[w])));
+  }
+
+ private:
+  static std::uint64_t bit(std::uint32_t s) { return std::uint64_t{1} << (s % 64); }
+  std::vector<std::uint64_t> words_;
+  int count_ = 0;
+};
+
+enum class NodeState : std::uint8_t {
+  none,          // the slot is empty
+  provisioning,  // requested
+  ready,
+  leaving,   // the job has left it; it is about to be taken
+  drained,   // the job has left it; maintenance is about to begin, after which the node returns
+  away,      // under maintenance
+  repairing  // after a failure
+};
+
+struct Node {
+  std::uint32_t pool = 0, slot = 0;
+  NodeState state = NodeState::none;
+  bool held = false;     // by the job
+  bool chief = false;    // the job's chief is on it
+  bool joining = false;  // its workers initialise while the others train
+  bool cold = true;      // has not pulled the image yet
+  bool deletion_planned = false;
+  int workers = 0;  // of the job
+  // An event counts while it carries the stamp of what it is about.
+  std::uint32_t lease = 0;  // from request to deletion
+  std::uint32_t up = 0;     // from ready to the next maintenance or failure
+  std::uint32_t use = 0;    // from one holder to the next
+  bool was_ready = false;   // in this lease
+  SimTime requested{}, state_since{}, free_since{};
+  SimTime goes_at = SimTime::max();  // the planned reclaim or maintenance
+  SimDuration away{}, busy{};        // of this lease
+  SimDuration job_active_at_hold{};
+  RandomStream provisioning, reclaim, maintenance, failure;
+};
+
+struct Pool {
+  const PlannedPool* plan = nullptr;
+  PoolShare share;
+  bool autoscaled = false;
+  bool reclaimable = false;
+  std::uint32_t first_node = 0;  // index of slot 0
+  DelayLaw provisioning_delay;
+  SimDuration failure_mean{};  // of a node; 0: it never fails
+  SlotSet empty, free;         // free: ready, the job does not hold it
+  int provisioning = 0;
+  int returning = 0;  // drained, away or repairing
+  int held = 0;
+  int workers_to_place = 0;
+  NodeGroupBackoff backoff;
+  SimDuration node_time{};  // billed
+
+  int size(int slots) const { return slots - empty.count(); }
+  /// Pods of the job that no node, present or coming, can take.
+  int missing() const { return share.nodes - held - free.count() - provisioning - returning; }
+};
+
+/// All pools and nodes of the plan, empty, with the random streams of this replication.
+struct Cluster {
+  Cluster(const Plan& plan, const Placement& placement, const LifeOptions& options);
+  std::vector<Pool> pools;
+  std::vector<Node> nodes;
+  int slots(const Pool& pool) const;
+  Pool& pool_of(const Node& node) { return pools[node.pool]; }
+  std::uint32_t index_of(const Node& node) const {
+    return static_cast<std::uint32_t>(&node - nodes.data());
+  }
+};
+
+}  // namespace reckon

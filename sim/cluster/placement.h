@@ -1,0 +1,36 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "sim/scenario/plan.h"
+
+// Which nodes a job asks for: its gang. All of them are needed before the first step.
+namespace reckon {
+
+/// AI Platform and Vertex create nodes for the job and delete them at its end; nothing scales.
+bool has_job_based_nodes(Service service);
+/// Whether the cluster-autoscaler manages the pool.
+bool is_autoscaled(const Plan& plan, const PlannedPool& pool);
+/// Nodes that the pool can have at most.
+int node_limit(const Plan& plan, const PlannedPool& pool);
+
+struct PoolShare {
+  int nodes = 0;             // that the job needs of this pool
+  int workers = 0;           // on them
+  int workers_per_node = 0;  // at most; the last node may hold fewer
+  bool servers = false;      // the nodes hold parameter servers
+  bool chief = false;        // the chief is on the first of them that is placed
+};
+
+struct Placement {
+  std::vector<PoolShare> pools;  // by pool of the plan
+  std::string impossible;        // why the job can never be placed; "": it can
+};
+
+/// Workers go to the chief's pool first (the chief trains too), then to the pools of workers, as
+/// many on a node as its accelerators allow; a worker without accelerators takes a node, or shares
+/// one where there are too few. Parameter servers spread over their pools' nodes; without such a
+/// pool the chief's host holds the variables.
+Placement place_gang(const Plan& plan, const PlannedWorkload& job);
+
+}  // namespace reckon

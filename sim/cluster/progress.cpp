@@ -1,0 +1,66 @@
+#include "sim/cluster/progress.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/base/check.h"
+
+namespace reckon {
+namespace {
+
+// Full pace is exact in integers; only a slower (asynchronous) pace rounds, to the nearest
+// nanosecond.
+SimDuration work_in(SimDuration wall, double speed) {
+  if (speed == 1.0) return wall;
+  return SimDuration{std::llrint(double(wall.count()) * speed)};
+}
+SimDuration wall_for(SimDuration work, double speed) {
+  if (speed == 1.0) return work;
+  return SimDuration{static_cast<std::int64_t>(std::ceil(double(work.count()) / speed))};
+}
+
+}  // namespace
+
+SimDuration time_to_finish(const Progress& progress, const CheckpointCycle& cycle, double speed) {
+  RECKON_CHECK(speed > 0);
+  constexpr SimDuration kTick{1};
+  const SimDuration work = wall_for(progress.total - progress.done, speed);
+  if (!cycle.on() || work.count() == 0) return work;
+  if (progress.phase >= cycle.interval) {  // in the middle of a save
+    return cycle.length() - progress.phase + work + cycle.save * ((work - kTick) / cycle.interval);
+  }
+  const SimDuration to_save = cycle.interval - progress.phase;
+  if (work <= to_save) return work;
+  return work + cycle.save * (1 + (work - to_save - kTick) / cycle.interval);
+}
+
+Stretch advance(Progress& progress, const CheckpointCycle& cycle, SimDuration elapsed,
+                double speed) {
+  Stretch stretch;
+  if (!cycle.on()) {
+    stretch.unsafe = elapsed;
+  } else {
+    const SimDuration end = progress.phase + elapsed;
+    const auto saves = end / cycle.length();
+    const SimDuration phase = end % cycle.length();
+    const SimDuration before = std::min(progress.phase, cycle.interval);
+    const SimDuration after = std::min(phase, cycle.interval);
+    const SimDuration work = saves * cycle.interval + after - before;
+    stretch.saved = saves > 0;
+    stretch.unsafe = stretch.saved ? after : work;
+    stretch.safe = work - stretch.unsafe;
+    stretch.saving = elapsed - work;
+    progress.phase = phase;
+  }
+  if (stretch.saved) progress.saved = progress.done + work_in(stretch.safe, speed);
+  progress.done += work_in(stretch.safe + stretch.unsafe, speed);
+  progress.done = std::min(progress.done, progress.total);
+  progress.saved = std::min(progress.saved, progress.done);
+  return stretch;
+}
+
+SimDuration time_to_save(const Progress& progress, const CheckpointCycle& cycle) {
+  return progress.phase >= cycle.interval ? cycle.length() - progress.phase : cycle.save;
+}
+
+}  // namespace reckon
