@@ -34,6 +34,12 @@ std::optional<ModelGraph> named_model(Draft& draft, const std::string& name,
                 "leave sequence_length out");
     return zoo_model(name);
   }
+  if (length && (*length < 1 || *length > zoo_longest_sequence(name))) {
+    draft.error("workload.sequence_length",
+                fmt::format("model {} takes sequences of 1 to {} tokens, not {}", name,
+                            zoo_longest_sequence(name), *length));
+    return std::nullopt;
+  }
   return zoo_model(name, length);
 }
 
