@@ -100,10 +100,9 @@ std::optional<SourceId> Reader::source_of(const Cell& cell) {
   }
   const std::optional<SourceId> id = sources_.find(cell.source);
   if (!id) {
-    complain(cell,
-             fmt::format("unknown source '{}'{}", cell.source,
-                         did_you_mean(cell.source, sources_.ids())),
-             "add it to sources.yaml with its reference and the date");
+    complain(cell, fmt::format("unknown source '{}'", cell.source),
+             "add it to sources.yaml with its reference and the date",
+             did_you_mean(cell.source, sources_.ids()));
   }
   return id;
 }
@@ -117,8 +116,9 @@ void Reader::complain(std::string_view field, std::string what, std::string hint
   complain(cell ? *cell : entry_.at, std::move(what), std::move(hint));
 }
 
-void Reader::complain(const Cell& at, std::string what, std::string hint) {
-  texts_.error(at, fmt::format("{} in {}", what, entry_.name), std::move(hint));
+void Reader::complain(const Cell& at, std::string what, std::string hint,
+                      std::string_view suggestion) {
+  texts_.error(at, fmt::format("{} in {}{}", what, entry_.name, suggestion), std::move(hint));
 }
 
 void Reader::finish() {
@@ -126,9 +126,9 @@ void Reader::finish() {
   for (const Field& field : entry_.fields) {
     if (std::ranges::find(asked_, field.name) != asked_.end()) continue;
     const std::vector<std::string> known(asked_.begin(), asked_.end());
-    complain(field.cell,
-             fmt::format("unknown key '{}'{}", field.name, did_you_mean(field.name, known)),
-             fmt::format("known keys: {}", fmt::join(asked_, ", ")));
+    complain(field.cell, fmt::format("unknown key '{}'", field.name),
+             fmt::format("known keys: {}", fmt::join(asked_, ", ")),
+             did_you_mean(field.name, known));
   }
 }
 

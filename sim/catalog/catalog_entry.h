@@ -67,10 +67,9 @@ class Reader {
     const Cell* cell = required(field);
     auto value = from_text(cell ? cell->text : std::string_view{});
     if (cell && !value) {
-      complain(
-          *cell,
-          fmt::format("unknown {} '{}'{}", field, cell->text, did_you_mean(cell->text, allowed)),
-          fmt::format("one of: {}", fmt::join(allowed, ", ")));
+      complain(*cell, fmt::format("unknown {} '{}'", field, cell->text),
+               fmt::format("one of: {}", fmt::join(allowed, ", ")),
+               did_you_mean(cell->text, allowed));
     }
     return value;
   }
@@ -94,14 +93,15 @@ class Reader {
                  const std::vector<std::string>& names) {
     const Cell* cell = entry_.find(field);
     if (!cell || known(cell->text)) return;
-    complain(*cell,
-             fmt::format("unknown {} '{}'{}", noun, cell->text, did_you_mean(cell->text, names)),
-             fmt::format("{} is not in any layer of the catalog", noun));
+    complain(*cell, fmt::format("unknown {} '{}'", noun, cell->text),
+             fmt::format("no layer of the catalog has this {}", noun),
+             did_you_mean(cell->text, names));
   }
 
   /// At the field, or where the entry starts. `what` is completed by the entry's name.
   void complain(std::string_view field, std::string what, std::string hint = {});
-  void complain(const Cell& at, std::string what, std::string hint = {});
+  void complain(const Cell& at, std::string what, std::string hint = {},
+                std::string_view suggestion = {});
   /// Says which fields are unknown. Call it when all others were asked for.
   void finish();
 

@@ -71,6 +71,8 @@ const std::vector<FileKind>& file_kinds() {
 /// Entries of one kind over all layers: a later layer's fields replace those of the same entry.
 class Merged {
  public:
+  explicit Merged(const FileKind& kind) : kind_(kind) {}
+
   void add_layer(Texts& texts, std::vector<Entry> entries) {
     const std::size_t old = entries_.size();
     std::vector<bool> touched(old, false);
@@ -95,8 +97,13 @@ class Merged {
   const std::vector<Entry>& entries() const { return entries_; }
 
  private:
-  static void overlay(Entry& base, const Entry& over) {
+  /// What names the entry stays as it was: names that differ in case only are the same.
+  bool is_key(std::string_view field) const {
+    return field == kind_.singular || std::ranges::find(kind_.key, field) != kind_.key.end();
+  }
+  void overlay(Entry& base, const Entry& over) const {
     for (const Field& field : over.fields) {
+      if (is_key(field.name)) continue;
       const auto same = std::ranges::find(base.fields, field.name, &Field::name);
       if (same == base.fields.end()) {
         base.fields.push_back(field);
@@ -106,6 +113,7 @@ class Merged {
     }
   }
 
+  const FileKind& kind_;
   std::vector<Entry> entries_;
   std::vector<int> lines_;  // where the current layer has it
   std::map<std::string, std::size_t, std::less<>> places_;
@@ -114,7 +122,7 @@ class Merged {
 class Loader {
  public:
   Expected<Catalog> load(std::span<const std::filesystem::path> layers) {
-    merged_.resize(file_kinds().size());
+    for (const FileKind& kind : file_kinds()) merged_.emplace_back(kind);
     for (std::size_t i = 0; i < layers.size(); ++i) read_layer(layers[i], i == 0);
     build();
     if (has_errors(texts_.problems)) return tl::unexpected(std::move(texts_.problems));
