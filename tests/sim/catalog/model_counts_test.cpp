@@ -189,6 +189,15 @@ TEST_CASE("look-ups multiply nothing; their weights are read by the row") {
   CHECK(c.elements_out == 15);
 }
 
+TEST_CASE("selecting tokens moves the selected ones, and scatters their gradients") {
+  const LayerCount c = token_layer(5, 3, SelectTokens{2});
+  CHECK(c.forward.v == 0);
+  CHECK(c.backward.v == 6);
+  CHECK(c.elements_in == 6);
+  CHECK(c.elements_out == 6);
+  CHECK(c.parameters == 0);
+}
+
 TEST_CASE("element-wise layers cost one an element, rotation three") {
   CHECK(token_layer(5, 3, Activation{ActivationKind::gelu}).forward.v == 15);
   CHECK(token_layer(5, 3, PositionEmbedding{5, 3}).forward.v == 15);

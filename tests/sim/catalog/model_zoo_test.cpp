@@ -192,3 +192,41 @@ TEST_CASE("model FLOPs of a transformer are (6N + 12 L H Q T) T") {
   const double N = L * 12 * D * D + V * D;
   CHECK(net.model_flops().v == Approx((6 * N + 12 * L * D * T) * T).epsilon(1e-12));
 }
+
+TEST_CASE("layers carry what running them needs") {
+  // config.json of the models: rope_theta, hidden_act, attention_bias, dropout probabilities.
+  const ModelGraph llama2 = zoo("llama2_7b", 16), llama3 = zoo("llama3_8b", 16);
+  const std::string_view rotary = "model.layers.0.self_attn.q_proj.rotary";
+  CHECK(std::get<RotaryEmbedding>(layer(llama2, rotary).op).theta == 10'000);
+  CHECK(std::get<RotaryEmbedding>(layer(llama3, rotary).op).theta == 500'000);
+  CHECK(std::get<RotaryEmbedding>(layer(llama3, rotary).op).head_width == 128);
+  CHECK(std::get<Activation>(layer(llama3, "model.layers.0.mlp.act_fn").op).kind ==
+        ActivationKind::silu);
+  CHECK_FALSE(std::get<Linear>(layer(llama3, "model.layers.0.self_attn.q_proj").op).bias);
+
+  const ModelGraph bert = zoo("bert_base", 16);
+  CHECK(std::get<Attention>(layer(bert, "bert.encoder.layer.0.attention.self").op).dropout == 0.1);
+  CHECK(std::get<Dropout>(layer(bert, "bert.embeddings.dropout").op).rate == 0.1);
+  CHECK(std::get<Activation>(layer(bert, "bert.pooler.activation").op).kind ==
+        ActivationKind::tanh);
+  CHECK(std::get<SelectTokens>(layer(bert, "cls.predictions.select").op).masked);
+  CHECK_FALSE(std::get<SelectTokens>(layer(bert, "bert.pooler.select").op).masked);
+
+  CHECK(std::get<Linear>(layer(zoo("gpt2_small"), "transformer.h.0.attn.c_attn").op).bias);
+  CHECK_FALSE(std::get<Linear>(layer(zoo("gpt2_small"), "lm_head").op).bias);
+  CHECK(std::get<Conv2d>(layer(zoo("vgg16"), "features.0").op).bias);
+  CHECK(std::get<Dropout>(layer(zoo("vgg16"), "classifier.2").op).rate == 0.5);
+}
+
+TEST_CASE("post-norm stands behind each residual sum, pre-norm inside it") {
+  const auto first_input = [](const ModelGraph& net, std::string_view name) {
+    return net.layers()[index(layer(net, name).inputs[0])].name;
+  };
+  const ModelGraph bert = zoo("bert_base", 16), gpt = zoo("gpt2_small", 16);
+  CHECK(first_input(bert, "bert.encoder.layer.0.attention.output.LayerNorm") ==
+        "bert.encoder.layer.0.attention.output.dense.add");
+  CHECK(first_input(bert, "bert.encoder.layer.0.attention.self.query") ==
+        "bert.embeddings.dropout");
+  CHECK(first_input(gpt, "transformer.h.0.attn.c_attn") == "transformer.h.0.ln_1");
+  CHECK(first_input(gpt, "transformer.h.0.attn.c_proj.add") == "transformer.wpe");
+}
