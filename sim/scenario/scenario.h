@@ -16,21 +16,40 @@
 #include "sim/catalog/catalog.h"
 #include "sim/catalog/model_zoo.h"
 
-// The what-if file as plain structs: exactly what the user wrote, nothing resolved. Field names are the keys of
-// the file. `optional` and empty mean "not given". plan.h turns it into a Plan with the catalog's help.
+// The what-if file as plain structs: exactly what the user wrote, nothing resolved. Field names are
+// the keys of the file. `optional` and empty mean "not given". plan.h turns it into a Plan with the
+// catalog's help.
 namespace reckon {
 
-// ---- workload ----------------------------------------------------------------------------------------------
-struct ModelByName { std::string name; };
-struct ModelFromHuggingFace { std::string config; };            // path, relative to the scenario
-struct ModelFromTransformer { TransformerDimensions dimensions; };
-struct ModelFromLayers { std::vector<std::map<std::string, std::string>> layers; };
-using ModelSpec = std::variant<ModelByName, ModelFromHuggingFace, ModelFromTransformer, ModelFromLayers>;
+// ---- workload
+// ----------------------------------------------------------------------------------------------
+struct ModelByName {
+  std::string name;
+};
+struct ModelFromHuggingFace {
+  std::string config;
+};  // path, relative to the scenario
+struct ModelFromTransformer {
+  TransformerDimensions dimensions;
+};
+struct ModelFromLayers {
+  std::vector<std::map<std::string, std::string>> layers;
+};
+using ModelSpec =
+    std::variant<ModelByName, ModelFromHuggingFace, ModelFromTransformer, ModelFromLayers>;
 
-struct Finetune { std::string method; int rank = 0; };
+struct Finetune {
+  std::string method;
+  int rank = 0;
+};
 
-struct DatasetByName { std::string name; };
-struct DatasetInline { double samples = 0; Bytes bytes_per_sample{}; };
+struct DatasetByName {
+  std::string name;
+};
+struct DatasetInline {
+  double samples = 0;
+  Bytes bytes_per_sample{};
+};
 using DatasetSpec = std::variant<DatasetByName, DatasetInline>;
 
 /// Exactly one is given.
@@ -39,7 +58,15 @@ struct TrainLength {
   double amount = 0;  // to_accuracy: 0..1
 };
 
-enum class StrategyKind { single, mirrored, multi_worker_mirrored, parameter_server, tpu, sharded, model_parallel };
+enum class StrategyKind {
+  single,
+  mirrored,
+  multi_worker_mirrored,
+  parameter_server,
+  tpu,
+  sharded,
+  model_parallel
+};
 enum class AllReduceKind { automatic, ring, tree, hierarchical };
 enum class Recompute { none, selective, full };
 
@@ -54,8 +81,8 @@ struct StrategySpec {
 
 struct CheckpointSpec {
   enum class Mode { none, interval, optimal } mode = Mode::optimal;
-  Seconds interval{};       // mode interval
-  std::string storage;      // catalog name; "" = the provider's object store
+  Seconds interval{};   // mode interval
+  std::string storage;  // catalog name; "" = the provider's object store
 };
 
 struct ContainerSpec {
@@ -73,25 +100,41 @@ struct WorkloadSpec {
   std::optional<TrainLength> train;
   std::optional<std::int64_t> sequence_length;
   std::optional<Precision> precision;
-  std::string optimizer;                      // "sgd" (default for images), "adamw" (default for sequences)
+  std::string optimizer;  // "sgd" (default for images), "adamw" (default for sequences)
   std::optional<int> batch_per_accelerator, global_batch;
-  std::optional<double> evaluate_every_epochs;  // evaluation: {every_epochs: 4}; absent: none is run
-  std::string stack;                          // software stack whose efficiencies apply; "" = any
+  std::optional<double>
+      evaluate_every_epochs;  // evaluation: {every_epochs: 4}; absent: none is run
+  std::string stack;          // software stack whose efficiencies apply; "" = any
   StrategySpec strategy;
   std::optional<CheckpointSpec> checkpoint;
   std::optional<ContainerSpec> container;
 };
 
-// ---- cluster -----------------------------------------------------------------------------------------------
+// ---- cluster
+// -----------------------------------------------------------------------------------------------
 enum class Role { worker, chief, parameter_server, evaluator, inference };
 
-struct MachineByName { std::string name; };
-struct MachineInline { int vcpus = 0; Bytes memory{}; BytesPerSecond network{}; std::optional<MoneyText> price; };
+struct MachineByName {
+  std::string name;
+};
+struct MachineInline {
+  int vcpus = 0;
+  Bytes memory{};
+  BytesPerSecond network{};
+  std::optional<MoneyText> price;
+};
 using MachineSpec = std::variant<std::monostate, MachineByName, MachineInline>;
 
-struct AcceleratorSpec { std::string type; int count = 1; };
-struct TpuSpec { std::string type, slice; };
-struct NodesSpec { int initial = 1, min = 1, max = 1; };
+struct AcceleratorSpec {
+  std::string type;
+  int count = 1;
+};
+struct TpuSpec {
+  std::string type, slice;
+};
+struct NodesSpec {
+  int initial = 1, min = 1, max = 1;
+};
 
 struct PoolSpec {
   std::string name;
@@ -111,34 +154,61 @@ struct ClusterSpec {
   std::vector<PoolSpec> pools;
 };
 
-// ---- money -------------------------------------------------------------------------------------------------
-struct ReservationSpec { std::string machine; int count = 0; std::string until; MoneyText price; };
+// ---- money
+// -------------------------------------------------------------------------------------------------
+struct ReservationSpec {
+  std::string machine;
+  int count = 0;
+  std::string until;
+  MoneyText price;
+};
 struct PricesSpec {
   std::string currency = "USD";
-  std::optional<double> usd_rate;   // 1 USD in that currency
-  std::optional<double> discount;   // 0..1
+  std::optional<double> usd_rate;  // 1 USD in that currency
+  std::optional<double> discount;  // 0..1
   std::map<std::string, MoneyText> rates;
   std::vector<ReservationSpec> reserved;
 };
 
-// ---- disruptions -------------------------------------------------------------------------------------------
+// ---- disruptions
+// -------------------------------------------------------------------------------------------
 struct NoReclaim {};
-struct ExponentialReclaim { Seconds mean{}; };                    // age of a node when it is taken back
-struct WeibullReclaim { double shape = 1; Seconds scale{}; };
-/// Bathtub of [Kadupitiya et al. 2020, "Modeling the temporally constrained preemptions of transient cloud VMs"]:
-/// F(t) = A (1 - exp(-t/tau1) + exp((t - b)/tau2)), nodes live at most `limit` (24 h).
-struct BathtubReclaim { double a = 0; Seconds tau1{}, tau2{}, b{}, limit{}; };
-/// Recorded, or generated from parameters that stand in the file: node k of the pool goes at the k-th list's times.
+struct ExponentialReclaim {
+  Seconds mean{};
+};  // age of a node when it is taken back
+struct WeibullReclaim {
+  double shape = 1;
+  Seconds scale{};
+};
+/// Bathtub of [Kadupitiya et al. 2020, "Modeling the temporally constrained preemptions of
+/// transient cloud VMs"]: F(t) = A (1 - exp(-t/tau1) + exp((t - b)/tau2)), nodes live at most
+/// `limit` (24 h).
+struct BathtubReclaim {
+  double a = 0;
+  Seconds tau1{}, tau2{}, b{}, limit{};
+};
+/// Recorded, or generated from parameters that stand in the file: node k of the pool goes at the
+/// k-th list's times.
 struct TraceReclaim {
   std::string file;
   std::optional<Seconds> gap;  // overrides the file's own sampling interval
-  struct Generate { Seconds mean{}, duration{}; int nodes = 0; std::uint64_t seed = 0; };
+  struct Generate {
+    Seconds mean{}, duration{};
+    int nodes = 0;
+    std::uint64_t seed = 0;
+  };
   std::optional<Generate> generate;
 };
-using ReclaimSpec = std::variant<NoReclaim, ExponentialReclaim, WeibullReclaim, BathtubReclaim, TraceReclaim>;
+using ReclaimSpec =
+    std::variant<NoReclaim, ExponentialReclaim, WeibullReclaim, BathtubReclaim, TraceReclaim>;
 
-struct MaintenanceSpec { Seconds every{}; Seconds notice{}; };
-struct FailuresSpec { Seconds mtbf_per_accelerator{}; };
+struct MaintenanceSpec {
+  Seconds every{};
+  Seconds notice{};
+};
+struct FailuresSpec {
+  Seconds mtbf_per_accelerator{};
+};
 struct DisruptionsSpec {
   std::optional<ReclaimSpec> preemption;
   std::optional<MaintenanceSpec> maintenance;
@@ -146,17 +216,41 @@ struct DisruptionsSpec {
   bool maintenance_off = false, failures_off = false;  // `maintenance: none`
 };
 
-// ---- the rest ----------------------------------------------------------------------------------------------
-struct JobSpec { std::string name; Seconds submit{}; WorkloadSpec workload; };
-struct TraceSpec { std::string file, format; };
-struct ForecastSpec { int replications = 1000; std::uint64_t seed = 1; };
+// ---- the rest
+// ----------------------------------------------------------------------------------------------
+struct JobSpec {
+  std::string name;
+  Seconds submit{};
+  WorkloadSpec workload;
+};
+struct TraceSpec {
+  std::string file, format;
+};
+struct ForecastSpec {
+  int replications = 1000;
+  std::uint64_t seed = 1;
+};
 
-enum class Metric { time, cost, goodput, samples_per_second, memory, step_seconds, step_mfu, step_share, interruptions, feasible };
+enum class Metric {
+  time,
+  cost,
+  goodput,
+  samples_per_second,
+  memory,
+  step_seconds,
+  step_mfu,
+  step_share,
+  interruptions,
+  feasible
+};
 enum class Statistic { none, mean, p5, p50, p95 };
 enum class Comparison { le, ge, lt, gt, eq, ne };
 enum class StepShare { communication, compute, input, bubble };
 
-/// One line of `expect:`. `value` is in SI units (seconds, USD, bytes, fraction); `feasible == false` has value 0.
+/// One line of `expect:`. `value` is in SI units (seconds, USD, bytes, fraction, samples a second);
+/// feasible: true is 1, false is 0. Time, cost, goodput and interruptions are distributions over
+/// the replications: written without mean( ), p5( ), p50( ) or p95( ) they are the mean (p50 is
+/// never implied), and `statistic` says so. The others are one number each and have statistic none.
 struct Expectation {
   std::string text;
   Metric metric = Metric::time;
@@ -170,9 +264,19 @@ Parsed<Expectation> parse_expectation(std::string_view text);
 
 /// `plan:` as written; read and checked, used by `reckon plan`.
 struct PlanSpec {
-  std::map<std::string, std::vector<std::string>> vary;   // values as written; "1..64" stays one value
-  std::string deadline, budget, objective;
-  std::map<std::string, int> quota;
+  std::map<std::string, std::vector<std::string>>
+      vary;                                 // values as written; "1..64" stays one value
+  std::string deadline, budget, objective;  // "72h@95%", "20000 USD@90%", "cost"
+  std::map<std::string, int> quota;         // "gcp/us-central1/H100-SXM5-80" -> accelerators
+};
+
+/// `planned:` of a plan file: what it was made with. Kept, not used by the simulation.
+struct PlannedSpec {
+  int schema_version = 0;
+  std::string reckon_version, catalog_digest, prices_as_of;
+  std::vector<std::string> calibrations;
+  std::uint64_t seed = 0;
+  std::map<std::string, std::string> forecast;  // dotted path -> text, as written
 };
 
 struct Scenario {
@@ -187,12 +291,17 @@ struct Scenario {
   ForecastSpec forecast;
   std::vector<Expectation> expect;
   std::optional<PlanSpec> plan;
+  std::optional<PlannedSpec> planned;
 };
 
-/// Where each value stood: path ("cluster.pools.p100.nodes.max", items by name or index) -> place.
+/// Where each value stood: path ("cluster.pools.p100.nodes.max") -> place; items of a list by their
+/// `name`, by index
+/// ("expect.0") where they have none. A block's place is its key's, a value's its own.
 class Places {
  public:
-  void set(std::string path, SourcePlace place) { places_.insert_or_assign(std::move(path), std::move(place)); }
+  void set(std::string path, SourcePlace place) {
+    places_.insert_or_assign(std::move(path), std::move(place));
+  }
   /// The path's own place, else that of its nearest parent, else the whole file.
   SourcePlace find(std::string_view path) const;
   std::string file;

@@ -1,0 +1,187 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "sim/base/diagnostic.h"
+#include "sim/base/unit_text.h"
+#include "sim/scenario/scenario.h"
+
+namespace reckon {
+namespace {
+
+template <class E>
+struct Word {
+  std::string_view text;
+  E value;
+};
+
+constexpr std::array kMetrics{Word<Metric>{"time", Metric::time},
+                              Word<Metric>{"cost", Metric::cost},
+                              Word<Metric>{"goodput", Metric::goodput},
+                              Word<Metric>{"samples_per_second", Metric::samples_per_second},
+                              Word<Metric>{"memory", Metric::memory},
+                              Word<Metric>{"step.seconds", Metric::step_seconds},
+                              Word<Metric>{"step.mfu", Metric::step_mfu},
+                              Word<Metric>{"step.share", Metric::step_share},
+                              Word<Metric>{"interruptions", Metric::interruptions},
+                              Word<Metric>{"feasible", Metric::feasible}};
+constexpr std::array kStatistics{
+    Word<Statistic>{"mean", Statistic::mean}, Word<Statistic>{"p5", Statistic::p5},
+    Word<Statistic>{"p50", Statistic::p50}, Word<Statistic>{"p95", Statistic::p95}};
+constexpr std::array kShares{Word<StepShare>{"communication", StepShare::communication},
+                             Word<StepShare>{"compute", StepShare::compute},
+                             Word<StepShare>{"input", StepShare::input},
+                             Word<StepShare>{"bubble", StepShare::bubble}};
+// Two-character operators first: "<=" starts with "<".
+constexpr std::array kComparisons{
+    Word<Comparison>{"<=", Comparison::le}, Word<Comparison>{">=", Comparison::ge},
+    Word<Comparison>{"==", Comparison::eq}, Word<Comparison>{"!=", Comparison::ne},
+    Word<Comparison>{"<", Comparison::lt},  Word<Comparison>{">", Comparison::gt}};
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t";
+  const std::size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+}
+
+template <class E, std::size_t N>
+std::vector<std::string> texts_of(const std::array<Word<E>, N>& words) {
+  std::vector<std::string> out;
+  for (const auto& w : words) out.emplace_back(w.text);
+  return out;
+}
+
+template <class E, std::size_t N>
+std::optional<E> find(const std::array<Word<E>, N>& words, std::string_view text) {
+  const auto found = std::ranges::find(words, text, &Word<E>::text);
+  return found == words.end() ? std::nullopt : std::optional<E>(found->value);
+}
+
+template <class E, std::size_t N>
+tl::unexpected<std::string> unknown(std::string_view what, std::string_view text,
+                                    const std::array<Word<E>, N>& words) {
+  const auto texts = texts_of(words);
+  return tl::make_unexpected(fmt::format("unknown {} '{}'{} (allowed: {})", what, text,
+                                         did_you_mean(text, texts), fmt::join(texts, ", ")));
+}
+
+bool is_distribution(Metric metric) {
+  return metric == Metric::time || metric == Metric::cost || metric == Metric::goodput ||
+         metric == Metric::interruptions;
+}
+
+struct Call {
+  std::string_view function, argument;
+};
+/// "p95(time)"; nullopt: no parentheses around the end.
+std::optional<Call> call_of(std::string_view text) {
+  const std::size_t open = text.find('(');
+  if (open == std::string_view::npos || text.back() != ')') return std::nullopt;
+  return Call{trimmed(text.substr(0, open)),
+              trimmed(text.substr(open + 1, text.size() - open - 2))};
+}
+
+/// The left side into metric, share and statistic.
+Parsed<Expectation> parse_left(std::string_view left, Expectation e) {
+  if (left.empty())
+    return tl::make_unexpected("the left side is empty, write a metric such as p95(time)");
+  const auto call = call_of(left);
+  std::string_view metric = left;
+  if (call && call->function == "step.share") {
+    const auto share = find(kShares, call->argument);
+    if (!share) return unknown("share", call->argument, kShares);
+    e.metric = Metric::step_share;
+    e.share = *share;
+    return e;
+  }
+  if (call) {
+    const auto statistic = find(kStatistics, call->function);
+    if (!statistic) return unknown("statistic", call->function, kStatistics);
+    e.statistic = *statistic;
+    metric = call->argument;
+  }
+  const auto found = find(kMetrics, metric);
+  if (!found) return unknown("metric", metric, kMetrics);
+  e.metric = *found;
+  if (e.metric == Metric::step_share)
+    return tl::make_unexpected("step.share needs a part, such as step.share(communication)");
+  if (call && !is_distribution(e.metric))
+    return tl::make_unexpected(
+        fmt::format("{} is one number, write it without {}( )", metric, call->function));
+  if (!call && is_distribution(e.metric)) e.statistic = Statistic::mean;
+  return e;
+}
+
+Parsed<double> parse_cost(std::string_view text) {
+  const auto money = parse_money(text);
+  if (!money) return tl::make_unexpected(money.error());
+  if (money->currency != "USD")
+    return tl::make_unexpected(fmt::format("'{}' is not in USD, in which cost is compared", text));
+  return money->amount;
+}
+
+Parsed<double> parse_feasible(std::string_view text, Comparison comparison) {
+  if (comparison != Comparison::eq && comparison != Comparison::ne)
+    return tl::make_unexpected("feasible is compared with == or !=");
+  if (text != "true" && text != "false")
+    return tl::make_unexpected(fmt::format("feasible is true or false, not '{}'", text));
+  return text == "true" ? 1.0 : 0.0;
+}
+
+Parsed<double> parse_value(std::string_view text, const Expectation& e) {
+  switch (e.metric) {
+    case Metric::time:
+    case Metric::step_seconds:
+      return parse_duration(text).map([](Seconds s) { return s.count(); });
+    case Metric::cost:
+      return parse_cost(text);
+    case Metric::goodput:
+    case Metric::step_mfu:
+    case Metric::step_share:
+      return parse_fraction(text);
+    case Metric::memory:
+      return parse_bytes(text).map([](Bytes b) { return b.v; });
+    case Metric::samples_per_second:
+    case Metric::interruptions:
+      return parse_count(text);
+    case Metric::feasible:
+      return parse_feasible(text, e.comparison);
+  }
+  return tl::make_unexpected(std::string());
+}
+
+bool is_fraction(Metric metric) {
+  return metric == Metric::goodput || metric == Metric::step_mfu || metric == Metric::step_share;
+}
+
+}  // namespace
+
+Parsed<Expectation> parse_expectation(std::string_view text) {
+  const std::string_view body = trimmed(text);
+  const std::size_t at = body.find_first_of("<>=!");
+  if (at == std::string_view::npos)
+    return tl::make_unexpected(
+        fmt::format("no comparison (allowed: {})", fmt::join(texts_of(kComparisons), ", ")));
+  const std::string_view from = body.substr(at);
+  const auto* comparison =
+      std::ranges::find_if(kComparisons, [&](const auto& c) { return from.starts_with(c.text); });
+  if (comparison == kComparisons.end())
+    return unknown("comparison", from.substr(0, 1), kComparisons);
+  Expectation start;
+  start.text = body;
+  start.comparison = comparison->value;
+  Parsed<Expectation> e = parse_left(trimmed(body.substr(0, at)), std::move(start));
+  if (!e) return e;
+  const Parsed<double> value = parse_value(trimmed(from.substr(comparison->text.size())), *e);
+  if (!value) return tl::make_unexpected(value.error());
+  if (*value < 0) return tl::make_unexpected("the value is negative");
+  if (is_fraction(e->metric) && *value > 1)
+    return tl::make_unexpected("the value is a fraction, at most 1 or 100%");
+  e->value = *value;
+  return e;
+}
+
+}  // namespace reckon

@@ -1,0 +1,186 @@
+#include "sim/scenario/scenario_yaml.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <system_error>
+
+#include "sim/scenario/scenario_yaml_document.h"
+#include "sim/scenario/scenario_yaml_fields.h"
+
+namespace reckon {
+namespace {
+
+void read_jobs(Reader& reader, const YamlNode& node, Scenario& scenario) {
+  static const Fields<JobSpec> table{
+      required(name_field("name", &JobSpec::name, "Tells jobs apart.", "a")),
+      number_field("submit", &JobSpec::submit, duration_from_zero(),
+                   "When it is queued; default: 0h.", "2h"),
+      required(block_field<workload_fields>("workload", &JobSpec::workload, check_workload,
+                                            "What it trains.",
+                                            "{model: resnet50_v1_5, train: {epochs: 90}}")),
+  };
+  if (node.kind == YamlNode::Kind::list && node.entries.empty()) reader.error("jobs is empty");
+  std::set<std::string> names;
+  reader.each(node, [&](const YamlNode& item) {
+    JobSpec job;
+    if (!read_fields(reader, item, table, job)) return;
+    if (!job.name.empty() && !names.insert(job.name).second)
+      reader.error(item.find("name")->value.at, fmt::format("a second job is named '{}'", job.name),
+                   "names tell jobs apart in results and in --set");
+    scenario.jobs.push_back(std::move(job));
+  });
+}
+
+const Fields<TraceSpec>& trace_spec_fields() {
+  static const std::vector<std::string> formats{"openb", "philly", "gavel", "sia", "csv"};
+  static const Fields<TraceSpec> table{
+      required(text_field("file", &TraceSpec::file, "Recorded jobs, relative to this file.",
+                          "jobs.csv")),
+      required(field<TraceSpec>(
+          "format", Form{.kind = Form::Kind::word, .words = formats},
+          [](Reader& r, const YamlNode& n, TraceSpec& t) {
+            if (const auto i = r.word(n, formats)) t.format = formats[*i];
+          },
+          "Whose layout the file has.", "csv")),
+  };
+  return table;
+}
+
+const Fields<ForecastSpec>& forecast_fields() {
+  static const Fields<ForecastSpec> table{
+      number_field("replications", &ForecastSpec::replications, whole(1, 1e6),
+                   "Simulated samples; default: 1000.", "1000"),
+      number_field("seed", &ForecastSpec::seed, whole(0, 0x1p53), "Root of randomness; default: 1.",
+                   "1"),
+  };
+  return table;
+}
+
+void read_expectations(Reader& reader, const YamlNode& node, Scenario& scenario) {
+  reader.each(node, [&](const YamlNode& item) {
+    const auto text = reader.text(item);
+    if (!text) return;
+    constexpr std::size_t kLongest = 200;
+    auto expectation = text->size() > kLongest
+                           ? tl::make_unexpected(fmt::format("it has {} characters", text->size()))
+                           : parse_expectation(*text);
+    if (expectation)
+      scenario.expect.push_back(std::move(*expectation));
+    else
+      reader.error(fmt::format("expectation '{}': {}", shortened(*text), expectation.error()),
+                   "example: - p95(time) <= 48h");
+  });
+}
+
+void check_scenario(Reader& reader, const YamlNode& root, const Scenario& scenario,
+                    const Places& places) {
+  constexpr std::array<std::string_view, 3> kWork{"workload", "jobs", "trace"};
+  check_one_of(reader, root, kWork, 1);
+  const auto money_at = [&](const std::string& path, const MoneyText& money) {
+    check_currency(reader, places.find(path), path, money,
+                   scenario.prices ? &*scenario.prices : nullptr);
+  };
+  for (const PoolSpec& pool : scenario.cluster.pools)
+    if (const auto* machine = std::get_if<MachineInline>(&pool.machine);
+        machine != nullptr && machine->price)
+      money_at("cluster.pools." + pool.name + ".machine.price", *machine->price);
+}
+
+std::string stem_of(const std::string& file) { return std::filesystem::path(file).stem().string(); }
+
+tl::unexpected<Diagnostics> unreadable(const std::filesystem::path& file, std::string what,
+                                       std::string hint = "") {
+  return tl::unexpected<Diagnostics>(
+      Diagnostics{{Severity::error, {file.string(), 0, 0}, std::move(what), std::move(hint)}});
+}
+
+}  // namespace
+
+const Fields<Scenario>& scenario_fields() {
+  using S = Scenario;
+  Form jobs{Form::Kind::list}, expect{Form::Kind::list};
+  jobs.fields = &infos_of<workload_fields>;
+  static const Fields<S> table{
+      text_field("name", &S::name, "Of the scenario; default: the file's name.",
+                 "resnet50-spot-p100"),
+      field<S>(
+          "start", Form{Form::Kind::time},
+          [](Reader& r, const YamlNode& n, S& s) { s.start = r.time(n); },
+          "When it begins, in UTC; calendars need it.", "2026-12-04T18:00:00Z"),
+      block_field<workload_fields>("workload", &S::workload, check_workload,
+                                   "What is trained, and how.",
+                                   "{model: resnet50_v1_5, train: {epochs: 90}}"),
+      required(block_field<cluster_fields>("cluster", &S::cluster, check_cluster,
+                                           "What it runs on.",
+                                           "{provider: gcp, region: us-central1, pools: [...]}")),
+      block_field<prices_fields>("prices", &S::prices, check_prices,
+                                 "What you pay, over the catalog's prices.", "{discount: 30%}"),
+      block_field<disruptions_fields>("disruptions", &S::disruptions, {}, "What takes nodes away.",
+                                      "{preemption: !exponential {mean: 8h}}"),
+      field<S>("jobs", jobs, read_jobs, "Instead of workload: several jobs share the cluster.",
+               "[{name: a, submit: 0h, workload: {...}}]"),
+      block_field<trace_spec_fields>("trace", &S::trace, {}, "Instead of workload: recorded jobs.",
+                                     "{file: jobs.csv, format: csv}"),
+      block_field<forecast_fields>("forecast", &S::forecast, {}, "How often and from which seed.",
+                                   "{replications: 1000, seed: 1}"),
+      field<S>("expect", expect, read_expectations, "What `reckon check` checks.",
+               "[p95(time) <= 48h]"),
+      block_field<plan_fields>("plan", &S::plan, {}, "What `reckon plan` may vary and must keep.",
+                               "{vary: {nodes: 1..64}, objective: cost}"),
+      block_field<planned_fields>(
+          "planned", &S::planned, {}, "Of a plan file: what it was made with.",
+          "{schema_version: 1, reckon_version: 0.1.0, catalog_digest: 93ce1f0a5b7d2468}"),
+  };
+  return table;
+}
+
+Expected<ScenarioFile> parse_scenario(std::string_view text, std::string name,
+                                      std::span<const std::string> overrides) {
+  Expected<YamlNode> root = parse_yaml(text, name);
+  if (!root) return tl::unexpected<Diagnostics>(std::move(root.error()));
+  Diagnostics diagnostics;
+  ScenarioFile out;
+  out.places.file = name;
+  out.directory = std::filesystem::path(name).parent_path();
+  if (root->kind == YamlNode::Kind::null)
+    return unreadable(name, "the scenario is empty", "it needs at least a workload and a cluster");
+  apply_overrides(*root, overrides, diagnostics);
+  Reader reader(diagnostics, out.places);
+  {
+    const Reader::Scope scope(reader, "", root->at, nullptr);
+    if (read_fields(reader, *root, scenario_fields(), out.scenario))
+      check_scenario(reader, *root, out.scenario, out.places);
+  }
+  if (has_errors(diagnostics)) return tl::unexpected<Diagnostics>(std::move(diagnostics));
+  if (out.scenario.name.empty()) out.scenario.name = stem_of(name);
+  return out;
+}
+
+Expected<ScenarioFile> read_scenario(const std::filesystem::path& file,
+                                     std::span<const std::string> overrides) {
+  std::error_code error;
+  const auto status = std::filesystem::status(file, error);
+  if (!std::filesystem::exists(status)) return unreadable(file, "there is no such file");
+  if (std::filesystem::is_directory(status))
+    return unreadable(file, "this is a directory, not a scenario file");
+  const auto size =
+      std::filesystem::is_regular_file(status) ? std::filesystem::file_size(file, error) : 0;
+  if (error) return unreadable(file, "cannot be read: " + error.message());
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) return unreadable(file, "cannot be opened for reading");
+  // One byte beyond the limit tells a file that is too large; a pipe has no size to ask for.
+  std::string text(kLargestDocument + 1, '\0');
+  stream.read(text.data(), std::streamsize(text.size()));
+  text.resize(std::size_t(stream.gcount()));
+  if (stream.bad()) return unreadable(file, "cannot be read to its end");
+  if (text.size() > kLargestDocument)
+    return unreadable(
+        file, size > 0 ? fmt::format("the file has {} bytes", size) : "the input is too long",
+        fmt::format("a scenario has at most {} MiB", kLargestDocument >> 20));
+  return parse_scenario(text, file.string(), overrides);
+}
+
+}  // namespace reckon

@@ -1,0 +1,227 @@
+#include <set>
+
+#include "sim/scenario/scenario_yaml_words.h"
+
+namespace reckon {
+namespace {
+
+constexpr std::array kServices{Word<Service>{"gke", Service::gke},
+                               Word<Service>{"gce", Service::gce},
+                               Word<Service>{"ai_platform", Service::ai_platform},
+                               Word<Service>{"vertex", Service::vertex},
+                               Word<Service>{"eks", Service::eks},
+                               Word<Service>{"aks", Service::aks},
+                               Word<Service>{"mks", Service::mks}};
+constexpr std::array kRoles{Word<Role>{"worker", Role::worker}, Word<Role>{"chief", Role::chief},
+                            Word<Role>{"parameter_server", Role::parameter_server},
+                            Word<Role>{"evaluator", Role::evaluator},
+                            Word<Role>{"inference", Role::inference}};
+
+const Fields<MachineInline>& machine_fields() {
+  using M = MachineInline;
+  static const Fields<M> table{
+      required(
+          number_field("vcpu", &M::vcpus, whole(1, 1e4), "Virtual CPUs (hardware threads).", "64")),
+      required(number_field("memory", &M::memory, above_zero(Form::Kind::bytes, 1e15),
+                            "Host memory.", "512GiB")),
+      required(number_field("network", &M::network, above_zero(Form::Kind::bandwidth, 1e13),
+                            "Bandwidth to other nodes, one direction.", "100Gbps")),
+      field<M>(
+          "price", Form{Form::Kind::price},
+          [](Reader& r, const YamlNode& n, M& m) { m.price = r.price(n); }, "Of the whole machine.",
+          "4.10 USD/h"),
+  };
+  return table;
+}
+
+const Fields<AcceleratorSpec>& accelerator_fields() {
+  static const Fields<AcceleratorSpec> table{
+      required(
+          text_field("type", &AcceleratorSpec::type, "Catalog or cloud name.", "P100-PCIE-16")),
+      number_field("count", &AcceleratorSpec::count, whole(1, 1024),
+                   "Accelerators of one node; default: 1.", "2"),
+  };
+  return table;
+}
+
+const Fields<TpuSpec>& tpu_fields() {
+  static const Fields<TpuSpec> table{
+      required(text_field("type", &TpuSpec::type, "Catalog name of the chip.", "TPU-v2")),
+      required(text_field("slice", &TpuSpec::slice, "Slice as it is bought.", "v2-8")),
+  };
+  return table;
+}
+
+struct NodesKeys {
+  std::optional<int> initial, min, max;
+};
+const Fields<NodesKeys>& nodes_fields() {
+  static const Fields<NodesKeys> table{
+      number_field("initial", &NodesKeys::initial, whole(0, kMostNodes),
+                   "Nodes at the start; default: min.", "3"),
+      number_field("min", &NodesKeys::min, whole(0, kMostNodes),
+                   "The autoscaler keeps as many; default: initial.", "0"),
+      number_field("max", &NodesKeys::max, whole(1, kMostNodes),
+                   "The autoscaler makes no more; default: initial.", "5"),
+  };
+  return table;
+}
+
+void check_nodes(Reader& reader, const YamlNode& node, const NodesSpec& nodes) {
+  // Each rule names a value that was written; a value that failed its own check is not judged
+  // again.
+  if (nodes.min > nodes.max && node.has("min"))
+    reader.error(node.find("min")->value.at,
+                 fmt::format("min {} is above max {}", nodes.min, nodes.max),
+                 "example: nodes: {initial: 3, min: 0, max: 5}");
+  else if (node.has("initial") && (nodes.initial < nodes.min || nodes.initial > nodes.max))
+    reader.error(node.find("initial")->value.at,
+                 fmt::format("initial {} is outside {}..{}", nodes.initial, nodes.min, nodes.max),
+                 "initial must lie between min and max");
+}
+
+void read_nodes(Reader& reader, const YamlNode& node, PoolSpec& pool) {
+  if (node.kind != YamlNode::Kind::map) {
+    if (const auto n = reader.number(node, whole(1, kMostNodes)))
+      pool.nodes = {static_cast<int>(*n), static_cast<int>(*n), static_cast<int>(*n)};
+    return;
+  }
+  NodesKeys keys;
+  const std::size_t before = reader.errors();
+  if (!read_fields(reader, node, nodes_fields(), keys) || reader.errors() != before) return;
+  if (!keys.initial && !keys.min) {
+    reader.error(fmt::format("{} needs 'initial' or 'min'", reader.subject()));
+    return;
+  }
+  pool.nodes.initial = keys.initial.value_or(keys.min.value_or(0));
+  pool.nodes.min = keys.min.value_or(pool.nodes.initial);
+  pool.nodes.max = keys.max.value_or(std::max(pool.nodes.initial, pool.nodes.min));
+  if (pool.nodes.max < 1) {
+    reader.error(fmt::format("{} never has a node", reader.subject()));
+    return;
+  }
+  check_nodes(reader, node, pool.nodes);
+}
+
+void check_pool(Reader& reader, const YamlNode& node, const PoolSpec& pool) {
+  if (!node.has("machine") && !node.has("tpu"))
+    reader.error(fmt::format("{} needs 'machine' or 'tpu'", reader.subject()),
+                 "example: machine: n1-standard-16, or tpu: {type: TPU-v2, slice: v2-8}");
+  for (const std::string_view key : {"machine", "accelerator"})
+    if (const auto* entry = node.find(key); entry != nullptr && node.has("tpu"))
+      reader.error(entry->key_at, fmt::format("'{}' cannot stand beside 'tpu'", key),
+                   "a TPU slice comes with its hosts");
+  const auto* autoscaling = node.find("autoscaling");
+  const auto* nodes = node.find("nodes");
+  const bool range = pool.nodes.min != pool.nodes.max;
+  if (pool.autoscaling && !range &&
+      (nodes == nullptr || nodes->value.kind == YamlNode::Kind::scalar))
+    reader.error(autoscaling->value.at, "autoscaling needs a range of nodes",
+                 "example: nodes: {initial: 3, min: 0, max: 5}");
+  if (!pool.autoscaling && range && (autoscaling == nullptr || autoscaling->value.text == "false"))
+    reader.error(nodes->key_at,
+                 fmt::format("{}..{} nodes without autoscaling", pool.nodes.min, pool.nodes.max),
+                 "add autoscaling: true, or give one number of nodes");
+}
+
+void read_pools(Reader& reader, const YamlNode& node, ClusterSpec& cluster) {
+  if (node.kind == YamlNode::Kind::list && node.entries.empty())
+    reader.error("cluster.pools is empty");
+  std::set<std::string> names;
+  reader.each(node, [&](const YamlNode& item) {
+    PoolSpec pool;
+    if (!read_fields(reader, item, pool_fields(), pool)) return;
+    check_pool(reader, item, pool);
+    if (!pool.name.empty() && !names.insert(pool.name).second)
+      reader.error(item.find("name")->value.at,
+                   fmt::format("a second pool is named '{}'", pool.name),
+                   "names tell pools apart in results and in --set");
+    cluster.pools.push_back(std::move(pool));
+  });
+}
+
+}  // namespace
+
+const Fields<PoolSpec>& pool_fields() {
+  using P = PoolSpec;
+  const auto machine = [](Reader& r, const YamlNode& n, P& pool) {
+    if (n.kind == YamlNode::Kind::map) {
+      MachineInline value;
+      if (read_fields(r, n, machine_fields(), value)) pool.machine = value;
+    } else if (auto name = r.text(n)) {
+      pool.machine = MachineByName{std::move(*name)};
+    }
+  };
+  Form machine_form = choice("a catalog name, or a map");
+  machine_form.fields = &infos_of<machine_fields>;
+  Form nodes_form = choice("a number, or a map");
+  nodes_form.fields = &infos_of<nodes_fields>;
+  static const Fields<P> table{
+      required(name_field("name", &P::name, "Tells pools apart.", "p100")),
+      word_field("role", &P::role, kRoles,
+                 "What its nodes do; may be left out where only one assignment is possible.",
+                 "worker"),
+      field<P>("machine", machine_form, machine, "Catalog name, or the machine itself.",
+               "n1-standard-16"),
+      block_field<accelerator_fields>("accelerator", &P::accelerator, {}, "GPUs of one node.",
+                                      "{type: P100-PCIE-16, count: 2}"),
+      block_field<tpu_fields>("tpu", &P::tpu, {}, "A TPU slice: one node is the whole slice.",
+                              "{type: TPU-v2, slice: v2-8}"),
+      field<P>("nodes", nodes_form, read_nodes, "How many; default: 1.",
+               "{initial: 3, min: 0, max: 5}"),
+      boolean_field("autoscaling", &P::autoscaling,
+                    "The cluster autoscaler keeps the pool between min and max.", "true"),
+      word_field("pricing", &P::pricing, kCapacityWords,
+                 "What is paid, and whether the provider may take nodes back.", "spot"),
+  };
+  return table;
+}
+
+const Fields<ClusterSpec>& cluster_fields() {
+  using C = ClusterSpec;
+  Form pools{Form::Kind::list};
+  pools.fields = &infos_of<pool_fields>;
+  static const Fields<C> table{
+      required(word_field("provider", &C::provider, kProviderWords, "Whose machines.", "gcp")),
+      word_field("service", &C::service, kServices, "Whose rules apply; gcp: gke by default.",
+                 "gke"),
+      text_field("region", &C::region, "Prices and offers depend on it.", "us-central1"),
+      text_field("zone", &C::zone, "Of the region.", "us-central1-c"),
+      required(field<C>("pools", pools, read_pools, "Groups of equal nodes.",
+                        "[{name: p100, machine: n1-standard-16, accelerator: {type: P100-PCIE-16, "
+                        "count: 2}, nodes: 3}]")),
+  };
+  return table;
+}
+
+void check_cluster(Reader& reader, const YamlNode& node, const ClusterSpec& cluster) {
+  const auto owner = [](Service s) {
+    switch (s) {
+      case Service::eks:
+        return Provider::aws;
+      case Service::aks:
+        return Provider::azure;
+      case Service::mks:
+        return Provider::selectel;
+      default:
+        return Provider::gcp;
+    }
+  };
+  if (!node.has("provider")) return;
+  const bool on_premises = cluster.provider == Provider::on_premises;
+  if (cluster.service && owner(*cluster.service) != cluster.provider) {
+    std::vector<std::string_view> services;
+    for (const auto& s : kServices)
+      if (owner(s.value) == cluster.provider) services.push_back(s.text);
+    reader.error(node.find("service")->value.at,
+                 fmt::format("provider {} has no service {}", node.find("provider")->value.text,
+                             node.find("service")->value.text),
+                 services.empty() ? "leave 'service' out"
+                                  : fmt::format("its services: {}", fmt::join(services, ", ")));
+  }
+  if (!on_premises && !node.has("region"))
+    reader.error(fmt::format("{} needs 'region'", reader.subject()),
+                 "prices and offers depend on it\nexample: region: us-central1");
+}
+
+}  // namespace reckon

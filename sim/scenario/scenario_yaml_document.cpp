@@ -1,0 +1,231 @@
+#include "sim/scenario/scenario_yaml_document.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <optional>
+#include <sstream>
+
+namespace reckon {
+namespace {
+
+/// Stops yaml-cpp from inside a callback; never leaves this file.
+struct Stop {
+  Diagnostic diagnostic;
+};
+
+/// Builds the tree from yaml-cpp's events: unlike its nodes they keep duplicate keys and every
+/// place.
+class TreeBuilder : public YAML::EventHandler {
+ public:
+  explicit TreeBuilder(const std::string& file) : file_(file) {}
+  YamlNode root;
+  bool first_document = true;
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (!first_document)
+      stop(mark, "a second YAML document starts here",
+           "one scenario a file: remove the '---' line");
+  }
+  void OnDocumentEnd() override { first_document = false; }
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override {
+    YamlNode node;
+    node.text = "null";  // its name where it is a key
+    add(mark, std::move(node));
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
+    stop(mark, "YAML aliases ('*name') are not read in a scenario", "write the value out");
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
+                const std::string& value) override {
+    YamlNode node;
+    node.kind = YamlNode::Kind::scalar;
+    node.text = value;
+    node.tag = explicit_tag(tag);
+    add(mark, std::move(node));
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {
+    open(mark, tag, YamlNode::Kind::list);
+  }
+  void OnSequenceEnd() override { open_.pop_back(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {
+    open(mark, tag, YamlNode::Kind::map);
+  }
+  void OnMapEnd() override { open_.pop_back(); }
+
+ private:
+  struct Open {
+    YamlNode* node;
+    bool wants_key;
+  };
+
+  SourcePlace place(const YAML::Mark& mark) const {
+    return {file_, mark.line + 1, mark.column + 1};  // yaml-cpp counts from 0
+  }
+  [[noreturn]] void stop(const YAML::Mark& mark, std::string what, std::string hint) const {
+    throw Stop{{Severity::error, place(mark), std::move(what), std::move(hint)}};
+  }
+  static std::string explicit_tag(const std::string& tag) {
+    return tag == "?" || tag == "!" ? "" : tag;  // what yaml-cpp gives plain and quoted values
+  }
+
+  YamlNode* add(const YAML::Mark& mark, YamlNode node) {
+    if (++values_ > kMostValues)
+      stop(mark, fmt::format("more than {} values in one file", kMostValues),
+           "a scenario is a short file; read long lists through trace files");
+    node.at = place(mark);
+    if (open_.empty()) {
+      root = std::move(node);
+      return &root;
+    }
+    Open& parent = open_.back();
+    auto& entries = parent.node->entries;
+    if (parent.node->kind == YamlNode::Kind::list) {
+      entries.push_back({"", node.at, std::move(node)});
+    } else if (parent.wants_key) {
+      const bool is_word = node.kind == YamlNode::Kind::scalar || node.kind == YamlNode::Kind::null;
+      if (!is_word) stop(mark, "a key must be one word, not " + describe(node), "");
+      entries.push_back({node.text, node.at, YamlNode{}});
+      parent.wants_key = false;
+      return nullptr;
+    } else {
+      parent.wants_key = true;
+      // yaml-cpp puts an empty value at the next token: the key is where the user looks.
+      if (node.kind == YamlNode::Kind::null) node.at = entries.back().key_at;
+      entries.back().value = std::move(node);
+    }
+    return &entries.back().value;
+  }
+
+  void open(const YAML::Mark& mark, const std::string& tag, YamlNode::Kind kind) {
+    if (open_.size() >= kDeepestNesting)
+      stop(mark, fmt::format("nested more than {} levels deep", kDeepestNesting), "");
+    YamlNode node;
+    node.kind = kind;
+    node.tag = explicit_tag(tag);
+    // Entries are only appended below the innermost open node, so outer pointers stay valid.
+    open_.push_back({add(mark, std::move(node)), true});
+  }
+
+  const std::string& file_;
+  std::vector<Open> open_;
+  std::size_t values_ = 0;
+};
+
+/// Length of the UTF-8 character at the front (RFC 3629: no overlong forms, no surrogates); 0: not
+/// UTF-8.
+std::size_t utf8_length(std::string_view s) {
+  const auto byte = [&](std::size_t i) {
+    return i < s.size() ? static_cast<unsigned char>(s[i]) : 0u;
+  };
+  const auto tail = [&](std::size_t i) { return (byte(i) & 0xC0u) == 0x80u; };
+  const unsigned b = byte(0);
+  if (b < 0x80) return 1;
+  if (b >= 0xC2 && b <= 0xDF && tail(1)) return 2;
+  if (b >= 0xE0 && b <= 0xEF && tail(1) && tail(2)) {
+    const bool overlong = b == 0xE0 && byte(1) < 0xA0, surrogate = b == 0xED && byte(1) > 0x9F;
+    return overlong || surrogate ? 0 : 3;
+  }
+  if (b >= 0xF0 && b <= 0xF4 && tail(1) && tail(2) && tail(3)) {
+    const bool overlong = b == 0xF0 && byte(1) < 0x90, beyond = b == 0xF4 && byte(1) > 0x8F;
+    return overlong || beyond ? 0 : 4;
+  }
+  return 0;
+}
+
+/// The first byte that no text file has.
+std::optional<Diagnostic> not_text(std::string_view text, const std::string& file) {
+  int line = 1;
+  std::size_t line_begin = 0;
+  for (std::size_t i = 0; i < text.size();) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const std::size_t length = utf8_length(text.substr(i));
+    const SourcePlace at{file, line, int(i - line_begin) + 1};
+    if ((c < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7F)
+      return Diagnostic{Severity::error, at,
+                        fmt::format("byte 0x{:02x} is no text: is this a binary file?", c),
+                        "a scenario is a YAML text in UTF-8"};
+    if (length == 0)
+      return Diagnostic{Severity::error, at, fmt::format("byte 0x{:02x} is not UTF-8", c),
+                        "save the file in UTF-8"};
+    i += length;
+    if (c == '\n') {
+      ++line;
+      line_begin = i;
+    }
+  }
+  return std::nullopt;
+}
+
+tl::unexpected<Diagnostics> fail(Diagnostic diagnostic) {
+  return tl::unexpected<Diagnostics>(Diagnostics{std::move(diagnostic)});
+}
+
+}  // namespace
+
+const YamlNode::Entry* YamlNode::find(std::string_view key) const {
+  const auto found = std::ranges::find_if(entries, [&](const Entry& e) { return e.key == key; });
+  return found == entries.end() ? nullptr : &*found;
+}
+
+std::string shortened(std::string_view text) {
+  constexpr std::size_t kLongest = 40;
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t length = std::max<std::size_t>(1, utf8_length(text.substr(i)));
+    if (i + length > kLongest) return out + "...";
+    if (length == 1 && static_cast<unsigned char>(text[i]) < 0x20)
+      out += ' ';  // a message is one line
+    else
+      out += text.substr(i, length);
+    i += length;
+  }
+  return out;
+}
+
+std::string describe(const YamlNode& node) {
+  switch (node.kind) {
+    case YamlNode::Kind::null:
+      return "nothing";
+    case YamlNode::Kind::scalar:
+      return fmt::format("'{}'", shortened(node.text));
+    case YamlNode::Kind::list:
+      return "a list";
+    case YamlNode::Kind::map:
+      return "a map";
+  }
+  return "";
+}
+
+Expected<YamlNode> parse_yaml(std::string_view text, const std::string& file) {
+  if (text.size() > kLargestDocument)
+    return fail({Severity::error,
+                 {file, 0, 0},
+                 fmt::format("the file has {} bytes", text.size()),
+                 fmt::format("a scenario has at most {} MiB", kLargestDocument >> 20)});
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // byte order mark
+  if (auto bad = not_text(text, file)) return fail(std::move(*bad));
+  TreeBuilder builder(file);
+  try {
+    std::istringstream stream{std::string(text)};
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(builder)) {
+    }
+  } catch (const Stop& stop) {
+    return fail(stop.diagnostic);
+  } catch (const YAML::Exception& e) {
+    const bool nowhere = e.mark.is_null();
+    return fail({Severity::error,
+                 {file, nowhere ? 0 : e.mark.line + 1, nowhere ? 0 : e.mark.column + 1},
+                 "not valid YAML: " + e.msg,
+                 ""});
+  }
+  return std::move(builder.root);
+}
+
+}  // namespace reckon

@@ -1,0 +1,102 @@
+#include "sim/scenario/scenario_yaml_model.h"
+
+namespace reckon {
+namespace {
+
+constexpr std::array kActivations{Word<ActivationKind>{"relu", ActivationKind::relu},
+                                  Word<ActivationKind>{"gelu", ActivationKind::gelu},
+                                  Word<ActivationKind>{"silu", ActivationKind::silu},
+                                  Word<ActivationKind>{"tanh", ActivationKind::tanh},
+                                  Word<ActivationKind>{"sigmoid", ActivationKind::sigmoid}};
+
+// What a map below `model:` may hold; exactly one is given.
+struct ModelKeys {
+  std::string huggingface;
+  TransformerDimensions transformer;
+  std::vector<std::map<std::string, std::string>> layers;
+};
+
+const Fields<ModelKeys>& model_fields() {
+  static const Fields<ModelKeys> table{
+      text_field("huggingface", &ModelKeys::huggingface,
+                 "A Hugging Face config.json, relative to this file.", "llama/config.json"),
+      block_field<transformer_fields>(
+          "transformer", &ModelKeys::transformer, check_transformer,
+          "A transformer by its dimensions.",
+          "{layers: 12, hidden: 768, heads: 12, vocabulary: 50257, sequence_length: 1024}"),
+      field<ModelKeys>(
+          "layers", Form{Form::Kind::list},
+          [](Reader& r, const YamlNode& n, ModelKeys& keys) {
+            r.each(n, [&](const YamlNode& item) { keys.layers.push_back(r.text_map(item)); });
+            if (n.kind == YamlNode::Kind::list && n.entries.empty())
+              r.error(r.subject() + " is empty");
+          },
+          "A network layer by layer.", "[{linear: 128}, {activation: relu}, {linear: 10}]"),
+  };
+  return table;
+}
+
+}  // namespace
+
+const Fields<TransformerDimensions>& transformer_fields() {
+  using T = TransformerDimensions;
+  const Form width = whole(1, 1e7);
+  static const Fields<T> table{
+      required(number_field("layers", &T::layers, whole(1, 1e5), "Blocks.", "32")),
+      required(number_field("hidden", &T::hidden, width, "Width of the residual stream.", "4096")),
+      required(number_field("heads", &T::heads, whole(1, 1e5), "Attention heads.", "32")),
+      number_field("kv_heads", &T::kv_heads, whole(1, 1e5),
+                   "Heads of keys and values; default: heads.", "8"),
+      number_field("head_width", &T::head_width, width, "Width of a head; default: hidden / heads.",
+                   "128"),
+      number_field("feed_forward", &T::feed_forward, width, "Inner width; default: 4 * hidden.",
+                   "11008"),
+      required(number_field("vocabulary", &T::vocabulary, whole(1, 1e9), "Tokens known.", "32000")),
+      required(number_field("sequence_length", &T::sequence_length, whole(1, 1e8),
+                            "Tokens of one sample.", "4096")),
+      number_field("positions", &T::positions, whole(0, 1e8),
+                   "Rows of the position table; 0: rotary.", "1024"),
+      number_field("token_types", &T::token_types, whole(0, 1e6), "Rows of the segment table.",
+                   "2"),
+      boolean_field("gated_feed_forward", &T::gated_feed_forward,
+                    "Gate and up projection (SwiGLU).", "true"),
+      boolean_field("rms_norm", &T::rms_norm, "RMS norm instead of layer norm.", "true"),
+      boolean_field("bias", &T::bias, "Biases on every projection.", "false"),
+      boolean_field("tied_output", &T::tied_output, "The output projection shares the embedding.",
+                    "false"),
+      boolean_field("causal", &T::causal, "A decoder.", "true"),
+      boolean_field("post_norm", &T::post_norm, "Norms behind the residual sums.", "false"),
+      word_field("activation", &T::activation, kActivations, "Of the feed-forward part.", "silu"),
+  };
+  return table;
+}
+
+void check_transformer(Reader& reader, const YamlNode& node, const TransformerDimensions& d) {
+  if (d.heads > 0 && d.hidden > 0 && d.head_width == 0 && d.hidden % d.heads != 0)
+    reader.error(node.find("heads")->value.at,
+                 fmt::format("hidden {} is not a multiple of heads {}", d.hidden, d.heads),
+                 "give head_width as well");
+  if (d.heads > 0 && d.kv_heads > 0 && d.heads % d.kv_heads != 0)
+    reader.error(node.find("kv_heads")->value.at,
+                 fmt::format("heads {} is not a multiple of kv_heads {}", d.heads, d.kv_heads), "");
+}
+
+std::optional<ModelSpec> read_model(Reader& reader, const YamlNode& node) {
+  if (node.kind != YamlNode::Kind::map) {
+    auto name = reader.text(node);
+    return name ? std::optional<ModelSpec>(ModelByName{std::move(*name)}) : std::nullopt;
+  }
+  ModelKeys keys;
+  const std::size_t before = reader.errors();
+  read_fields(reader, node, model_fields(), keys);
+  constexpr std::array<std::string_view, 3> kOneOf{"huggingface", "transformer", "layers"};
+  if (reader.errors() == before || node.entries.size() > 1) check_one_of(reader, node, kOneOf, 1);
+  if (reader.errors() != before) return std::nullopt;
+  if (node.has("huggingface")) return ModelFromHuggingFace{keys.huggingface};
+  if (node.has("layers")) return ModelFromLayers{keys.layers};
+  return ModelFromTransformer{keys.transformer};
+}
+
+std::vector<const FieldInfo*> model_infos() { return infos_of<model_fields>(); }
+
+}  // namespace reckon

@@ -1,0 +1,201 @@
+#include <algorithm>
+
+#include "sim/base/unit_text.h"
+#include "sim/scenario/scenario_yaml_words.h"
+
+namespace reckon {
+namespace {
+
+constexpr std::array kObjectives{Word<std::string_view>{"cost", ""},
+                                 Word<std::string_view>{"time", ""},
+                                 Word<std::string_view>{"throughput_per_dollar", ""},
+                                 Word<std::string_view>{"cost_under_deadline", ""}};
+
+template <class E, std::size_t N>
+std::vector<std::string> texts_of(const std::array<Word<E>, N>& words) {
+  std::vector<std::string> out;
+  for (const auto& w : words) out.emplace_back(w.text);
+  return out;
+}
+
+struct Vary {
+  std::map<std::string, std::vector<std::string>> values;
+};
+
+/// "3" or "1..64".
+void check_range(Reader& reader, const YamlNode& node, double least) {
+  const std::size_t dots = node.text.find("..");
+  const auto low = parse_integer(std::string_view(node.text).substr(0, dots));
+  const auto high =
+      dots == std::string::npos ? low : parse_integer(std::string_view(node.text).substr(dots + 2));
+  if (!low || !high)
+    reader.error(fmt::format("{}: {} is no number or range such as 1..64", reader.subject(),
+                             describe(node)));
+  else if (double(*low) < least || double(*high) > kMostNodes)
+    reader.error(fmt::format("{}: {} is outside {}..{:.0e}", reader.subject(), describe(node),
+                             least, kMostNodes));
+  else if (*low > *high)
+    reader.error(fmt::format("{}: the range {} is empty", reader.subject(), describe(node)));
+}
+
+/// One value or a list of them; each is judged by `check` and kept as written.
+template <class Check>
+Field<Vary> vary_field(std::string_view key, Check check, std::string_view doc,
+                       std::string_view example) {
+  const auto read = [key, check](Reader& r, const YamlNode& n, Vary& vary) {
+    auto& values = vary.values[std::string(key)];
+    const auto one = [&](const YamlNode& item) {
+      if (!r.expect(item, YamlNode::Kind::scalar)) return;
+      check(r, item);
+      values.push_back(item.text);
+    };
+    if (n.kind == YamlNode::Kind::list) {
+      r.each(n, one);
+      if (n.entries.empty()) r.error(r.subject() + " is empty");
+    } else {
+      one(n);
+    }
+  };
+  return field<Vary>(key, choice("one value or a list"), read, doc, example);
+}
+
+const Fields<Vary>& vary_fields() {
+  const auto word = [](std::vector<std::string> words) {
+    return [words = std::move(words)](Reader& r, const YamlNode& n) { r.word(n, words); };
+  };
+  const auto text = [](Reader& r, const YamlNode& n) { r.text(n); };
+  const auto range = [](double least) {
+    return [least](Reader& r, const YamlNode& n) { check_range(r, n, least); };
+  };
+  std::vector<std::string> recompute = texts_of(kRecomputeWords);
+  recompute.emplace_back("any");
+  static const Fields<Vary> table{
+      vary_field("provider", word(texts_of(kProviderWords)), "Providers to consider.",
+                 "[gcp, aws]"),
+      vary_field("accelerator", text, "Accelerators to consider.", "[A100-SXM4-80, H100-SXM5-80]"),
+      vary_field("nodes", range(1), "Numbers of nodes.", "1..64"),
+      vary_field("pricing", word(texts_of(kCapacityWords)), "Capacity types to consider.",
+                 "[spot, on_demand]"),
+      vary_field("parameter_servers", range(0), "Numbers of parameter servers.", "0..16"),
+      vary_field("recompute", word(recompute), "Recomputation to consider.", "any"),
+      vary_field("layout", word({"any"}), "Splits over data, tensor, pipeline, context and expert.",
+                 "any"),
+  };
+  return table;
+}
+
+/// "VALUE" or "VALUE@95%": the value, if the probability is one.
+std::optional<std::string> limit_value(Reader& reader, const YamlNode& node, std::string& written) {
+  const auto text = reader.text(node);
+  if (!text) return std::nullopt;
+  const std::size_t at = text->find('@');
+  if (at != std::string::npos) {
+    const auto probability = parse_fraction(shortened(std::string_view(*text).substr(at + 1)));
+    if (!probability || *probability <= 0 || *probability >= 1) {
+      reader.error(fmt::format("{}: '{}' is no probability between 0 and 1", reader.subject(),
+                               shortened(std::string_view(*text).substr(at + 1))));
+      return std::nullopt;
+    }
+  }
+  written = *text;
+  return text->substr(0, at);
+}
+
+void read_deadline(Reader& reader, const YamlNode& node, PlanSpec& plan) {
+  const auto value = limit_value(reader, node, plan.deadline);
+  if (!value || parse_utc_time(*value)) return;
+  YamlNode duration = node;
+  duration.text = *value;
+  reader.number(duration, duration_above_zero());
+}
+
+void read_budget(Reader& reader, const YamlNode& node, PlanSpec& plan) {
+  const auto value = limit_value(reader, node, plan.budget);
+  if (!value) return;
+  const auto money = parse_money(shortened(*value));
+  if (!money)
+    reader.error(fmt::format("{}: {}", reader.subject(), money.error()));
+  else if (money->amount <= 0 || money->amount > 1e12)
+    reader.error(fmt::format("{} is {}, but must be above 0 and at most 1e12", reader.subject(),
+                             shortened(*value)));
+}
+
+void read_quota(Reader& reader, const YamlNode& node, PlanSpec& plan) {
+  reader.each_entry(node, [&](const std::string& key, const YamlNode& value) {
+    if (std::ranges::count(key, '/') != 2)
+      reader.error(
+          fmt::format("'{}' is no place of a quota", shortened(key)),
+          "write provider/region/accelerator\nexample: quota: {gcp/us-central1/H100-SXM5-80: 128}");
+    else if (const auto n = reader.number(value, whole(0, kMostNodes)))
+      plan.quota[key] = static_cast<int>(*n);
+  });
+}
+
+/// Everything below a node as "path -> text": kept, not understood.
+void flatten(Reader& reader, const YamlNode& node, const std::string& path,
+             std::map<std::string, std::string>& out) {
+  if (node.kind == YamlNode::Kind::scalar) out[path] = node.text;
+  if (node.kind == YamlNode::Kind::null) out[path] = "null";
+  for (std::size_t i = 0; i < node.entries.size(); ++i) {
+    const auto& entry = node.entries[i];
+    const std::string key = node.kind == YamlNode::Kind::list ? std::to_string(i) : entry.key;
+    if (node.kind == YamlNode::Kind::map && node.find(key) != &entry)
+      reader.report_duplicate(node, entry);
+    flatten(reader, entry.value, path.empty() ? key : path + "." + key, out);
+  }
+}
+
+}  // namespace
+
+const Fields<PlanSpec>& plan_fields() {
+  using P = PlanSpec;
+  const auto vary = [](Reader& r, const YamlNode& n, P& p) {
+    Vary value;
+    if (read_fields(r, n, vary_fields(), value)) p.vary = std::move(value.values);
+  };
+  const auto objective = [](Reader& r, const YamlNode& n, P& p) {
+    if (const auto i = r.word(n, texts_of(kObjectives))) p.objective = kObjectives[*i].text;
+  };
+  static const Fields<P> table{
+      field<P>("vary", Form{.kind = Form::Kind::block, .fields = &infos_of<vary_fields>}, vary,
+               "What the planner may change.", "{nodes: 1..64, pricing: [spot, on_demand]}"),
+      field<P>("deadline", Form{Form::Kind::text}, read_deadline,
+               "A duration or a UTC time, with its probability.", "72h@95%"),
+      field<P>("budget", Form{Form::Kind::text}, read_budget, "An amount, with its probability.",
+               "20000 USD@90%"),
+      field<P>("quota", Form{Form::Kind::map}, read_quota,
+               "Accelerators that may be used, by place.", "{gcp/us-central1/H100-SXM5-80: 128}"),
+      field<P>("objective", Form{.kind = Form::Kind::word, .words = texts_of(kObjectives)},
+               objective, "What is best.", "cost"),
+  };
+  return table;
+}
+
+const Fields<PlannedSpec>& planned_fields() {
+  using P = PlannedSpec;
+  static const Fields<P> table{
+      required(
+          number_field("schema_version", &P::schema_version, whole(1, 1), "Of this block.", "1")),
+      required(text_field("reckon_version", &P::reckon_version, "Which made the plan.", "0.1.0")),
+      required(text_field("catalog_digest", &P::catalog_digest, "Of the catalogs that were used.",
+                          "93ce1f0a5b7d2468")),
+      field<P>(
+          "prices_as_of", Form{Form::Kind::date},
+          [](Reader& r, const YamlNode& n, P& p) { p.prices_as_of = r.date(n).value_or(""); },
+          "Oldest price used.", "2026-08-20"),
+      field<P>(
+          "calibrations", Form{Form::Kind::list},
+          [](Reader& r, const YamlNode& n, P& p) { p.calibrations = r.texts(n); },
+          "Overlays that were used.", "[]"),
+      number_field("seed", &P::seed, whole(0, 0x1p53), "Root of randomness.", "1"),
+      field<P>(
+          "forecast", Form{Form::Kind::map},
+          [](Reader& r, const YamlNode& n, P& p) {
+            if (r.expect(n, YamlNode::Kind::map)) flatten(r, n, "", p.forecast);
+          },
+          "What was forecast.", "{time_seconds: {p50: 120000}}"),
+  };
+  return table;
+}
+
+}  // namespace reckon

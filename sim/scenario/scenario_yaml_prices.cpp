@@ -1,0 +1,97 @@
+#include <algorithm>
+
+#include "sim/scenario/scenario_yaml_words.h"
+
+namespace reckon {
+namespace {
+
+const Fields<ReservationSpec>& reservation_fields() {
+  using R = ReservationSpec;
+  static const Fields<R> table{
+      required(text_field("machine", &R::machine, "Catalog name.", "a3-highgpu-8g")),
+      required(number_field("count", &R::count, whole(1, kMostNodes), "Machines reserved.", "4")),
+      field<R>(
+          "until", Form{Form::Kind::date},
+          [](Reader& r, const YamlNode& n, R& t) { t.until = r.date(n).value_or(""); }, "Last day.",
+          "2027-06-30"),
+      required(field<R>(
+          "price", Form{Form::Kind::price},
+          [](Reader& r, const YamlNode& n, R& t) { t.price = r.price(n).value_or(MoneyText{}); },
+          "Of one machine.", "44 USD/h")),
+  };
+  return table;
+}
+
+void read_currency(Reader& reader, const YamlNode& node, PricesSpec& prices) {
+  const auto text = reader.text(node);
+  if (!text) return;
+  const bool code =
+      text->size() == 3 && std::ranges::all_of(*text, [](char c) { return c >= 'A' && c <= 'Z'; });
+  if (code)
+    prices.currency = *text;
+  else
+    reader.error(fmt::format("{}: '{}' is no currency code such as EUR", reader.subject(),
+                             shortened(*text)));
+}
+
+}  // namespace
+
+const Fields<PricesSpec>& prices_fields() {
+  using P = PricesSpec;
+  Form reserved{Form::Kind::list};
+  reserved.fields = &infos_of<reservation_fields>;
+  static const Fields<P> table{
+      field<P>("currency", Form{Form::Kind::text}, read_currency, "In which results are printed.",
+               "EUR"),
+      number_field("usd_rate", &P::usd_rate, above_zero(Form::Kind::number, 1e9),
+                   "What one USD is worth in it.", "0.92"),
+      number_field("discount", &P::discount, fraction(), "Off the catalog's prices.", "30%"),
+      field<P>(
+          "rates", Form{Form::Kind::map},
+          [](Reader& r, const YamlNode& n, P& p) {
+            r.each_entry(n, [&](const std::string& item, const YamlNode& value) {
+              if (const auto price = r.price(value)) p.rates[item] = *price;
+            });
+          },
+          "Your price of a machine or accelerator.", "{a3-highgpu-8g: 61.20 USD/h}"),
+      field<P>(
+          "reserved", reserved,
+          [](Reader& r, const YamlNode& n, P& p) {
+            r.each(n, [&](const YamlNode& item) {
+              ReservationSpec value;
+              if (read_fields(r, item, reservation_fields(), value)) p.reserved.push_back(value);
+            });
+          },
+          "Machines that you hold.",
+          "[{machine: a3-highgpu-8g, count: 4, until: 2027-06-30, price: 44 USD/h}]"),
+  };
+  return table;
+}
+
+void check_currency(Reader& reader, const SourcePlace& at, std::string_view path,
+                    const MoneyText& money, const PricesSpec* prices) {
+  if (money.currency.empty() || money.currency == "USD") return;
+  if (prices != nullptr && money.currency == prices->currency) return;
+  reader.error(
+      at, fmt::format("{} is in {}, whose rate is not known", path, money.currency),
+      fmt::format("write USD, or give prices: {{currency: {}, usd_rate: ...}}", money.currency));
+}
+
+void check_prices(Reader& reader, const YamlNode& node, const PricesSpec& prices) {
+  if (prices.currency != "USD" && !node.has("usd_rate"))
+    reader.error(
+        node.find("currency")->value.at,
+        fmt::format("prices in {} need 'usd_rate'", prices.currency),
+        fmt::format("what one USD is worth in {}\nexample: usd_rate: 0.92", prices.currency));
+  if (const auto* rates = node.find("rates"))
+    for (const auto& entry : rates->value.entries)
+      if (const auto found = prices.rates.find(entry.key); found != prices.rates.end())
+        check_currency(reader, entry.value.at, "the price of " + shortened(entry.key),
+                       found->second, &prices);
+  if (const auto* reserved = node.find("reserved"))
+    for (std::size_t i = 0; i < prices.reserved.size() && i < reserved->value.entries.size(); ++i)
+      if (const auto* price = reserved->value.entries[i].value.find("price"))
+        check_currency(reader, price->value.at, "the price", prices.reserved[i].price, &prices);
+}
+
+}  // namespace reckon

@@ -1,0 +1,120 @@
+#include <algorithm>
+
+#include "sim/scenario/scenario_yaml_words.h"
+
+namespace reckon {
+namespace {
+
+constexpr std::array kKinds{
+    Word<StrategyKind>{"single", StrategyKind::single},
+    Word<StrategyKind>{"mirrored", StrategyKind::mirrored},
+    Word<StrategyKind>{"multi_worker_mirrored", StrategyKind::multi_worker_mirrored},
+    Word<StrategyKind>{"parameter_server", StrategyKind::parameter_server},
+    Word<StrategyKind>{"tpu", StrategyKind::tpu},
+    Word<StrategyKind>{"sharded", StrategyKind::sharded},
+    Word<StrategyKind>{"model_parallel", StrategyKind::model_parallel}};
+constexpr std::array kModes{Word<bool>{"synchronous", true}, Word<bool>{"asynchronous", false}};
+constexpr std::array kAllReduce{Word<AllReduceKind>{"auto", AllReduceKind::automatic},
+                                Word<AllReduceKind>{"ring", AllReduceKind::ring},
+                                Word<AllReduceKind>{"tree", AllReduceKind::tree},
+                                Word<AllReduceKind>{"hierarchical", AllReduceKind::hierarchical}};
+
+/// Keys that mean something for a kind, besides kind and recompute.
+std::vector<std::string_view> keys_of(StrategyKind kind) {
+  switch (kind) {
+    case StrategyKind::single:
+    case StrategyKind::tpu:
+      return {};
+    case StrategyKind::mirrored:
+      return {"accelerators_per_worker", "all_reduce"};
+    case StrategyKind::multi_worker_mirrored:
+      return {"workers", "accelerators_per_worker", "all_reduce"};
+    case StrategyKind::parameter_server:
+      return {"workers", "accelerators_per_worker", "parameter_servers",
+              "mode",    "backup_workers",          "staleness"};
+    case StrategyKind::sharded:
+      return {"workers", "accelerators_per_worker", "zero_stage", "all_reduce"};
+    case StrategyKind::model_parallel:
+      return {"workers",    "accelerators_per_worker",
+              "data",       "tensor",
+              "pipeline",   "context",
+              "expert",     "micro_batch",
+              "zero_stage", "all_reduce"};
+  }
+  return {};
+}
+
+/// Kinds that a key belongs to, for the hint.
+std::string kinds_with(std::string_view key) {
+  std::vector<std::string_view> kinds;
+  for (const auto& k : kKinds) {
+    const auto keys = keys_of(k.value);
+    if (std::ranges::find(keys, key) != keys.end()) kinds.push_back(k.text);
+  }
+  return fmt::format("{}", fmt::join(kinds, ", "));
+}
+
+}  // namespace
+
+const Fields<StrategySpec>& strategy_fields() {
+  using S = StrategySpec;
+  static const Fields<S> table{
+      required(word_field("kind", &S::kind, kKinds, "How the work is spread over the accelerators.",
+                          "parameter_server")),
+      number_field("workers", &S::workers, whole(1, kMostNodes), "Worker processes.", "4"),
+      number_field("accelerators_per_worker", &S::accelerators_per_worker, whole(0, 1024),
+                   "Accelerators of one worker; 0: it computes on its CPUs.", "1"),
+      number_field("parameter_servers", &S::parameter_servers, whole(0, kMostNodes),
+                   "Server processes; 0: the variables stay on the chief's host.", "2"),
+      word_field("mode", &S::synchronous, kModes,
+                 "Whether workers wait for each other in every step.", "synchronous"),
+      number_field("backup_workers", &S::backup_workers, whole(0, kMostNodes),
+                   "Workers whose gradients a synchronous step does not wait for.", "1"),
+      number_field("staleness", &S::staleness, whole(0, 1e6),
+                   "Steps that an asynchronous worker may lead; 0: any number.", "4"),
+      number_field("zero_stage", &S::zero_stage, whole(1, 3),
+                   "What is sharded: 1 optimizer state, 2 and gradients, 3 and parameters.", "3"),
+      number_field("data", &S::data, whole(1, kMostNodes), "Data-parallel degree.", "8"),
+      number_field("tensor", &S::tensor, whole(1, kMostNodes), "Tensor-parallel degree.", "8"),
+      number_field("pipeline", &S::pipeline, whole(1, kMostNodes), "Pipeline stages.", "4"),
+      number_field("context", &S::context, whole(1, kMostNodes), "Context-parallel degree.", "2"),
+      number_field("expert", &S::expert, whole(1, kMostNodes), "Expert-parallel degree.", "8"),
+      number_field("micro_batch", &S::micro_batch, whole(1, kMostBatch),
+                   "Samples of one pass through the pipeline.", "1"),
+      word_field("recompute", &S::recompute, kRecomputeWords,
+                 "Activations computed again in the backward pass.", "selective"),
+      word_field("all_reduce", &S::all_reduce, kAllReduce,
+                 "Algorithm of the gradients' all-reduce.", "ring"),
+  };
+  return table;
+}
+
+void check_strategy(Reader& reader, const YamlNode& node, const StrategySpec& strategy) {
+  const auto* kind = node.find("kind");
+  if (kind == nullptr) return;
+  const auto* written = std::ranges::find(kKinds, kind->value.text, &Word<StrategyKind>::text);
+  if (written == kKinds.end()) return;  // reported already
+  const auto keys = keys_of(written->value);
+  for (const auto& field : strategy_fields()) {
+    const auto* entry = node.find(field.key);
+    if (entry == nullptr || field.key == "kind" || field.key == "recompute") continue;
+    if (std::ranges::find(keys, field.key) == keys.end())
+      reader.error(entry->key_at,
+                   fmt::format("'{}' does not belong to strategy {}", field.key, written->text),
+                   fmt::format("it belongs to {}", kinds_with(field.key)));
+  }
+  const bool synchronous = strategy.synchronous.value_or(true);
+  if (const auto* entry = node.find("staleness"); entry != nullptr && synchronous)
+    reader.error(entry->key_at, "staleness needs mode: asynchronous",
+                 "synchronous workers never lead");
+  if (const auto* entry = node.find("backup_workers"); entry != nullptr && !synchronous)
+    reader.error(entry->key_at, "backup_workers needs mode: synchronous",
+                 "asynchronous workers wait for nobody");
+  if (strategy.backup_workers && strategy.workers && *strategy.backup_workers >= *strategy.workers)
+    reader.error(node.find("backup_workers")->value.at,
+                 fmt::format("{} backup workers of {} workers leave none to wait for",
+                             *strategy.backup_workers, *strategy.workers),
+                 "backup_workers must be below workers");
+}
+
+}  // namespace reckon

@@ -1,0 +1,255 @@
+#include "sim/scenario/scenario_yaml_model.h"
+#include "sim/scenario/scenario_yaml_words.h"
+
+namespace reckon {
+namespace {
+
+using Unit = TrainLength::Unit;
+constexpr std::array<std::string_view, 5> kLengths{"epochs", "samples", "steps", "tokens",
+                                                   "to_accuracy"};
+constexpr std::array kFinetune{Word<std::string_view>{"lora", "lora"},
+                               Word<std::string_view>{"qlora", "qlora"}};
+constexpr std::array kOptimizers{Word<std::string_view>{"sgd", "sgd"},
+                                 Word<std::string_view>{"adamw", "adamw"}};
+constexpr std::array kPrecisionWords{
+    Word<Precision>{"fp32", Precision::fp32},  Word<Precision>{"tf32", Precision::tf32},
+    Word<Precision>{"fp16", Precision::fp16},  Word<Precision>{"bf16", Precision::bf16},
+    Word<Precision>{"fp8", Precision::fp8},    Word<Precision>{"mxfp8", Precision::mxfp8},
+    Word<Precision>{"nvfp4", Precision::nvfp4}};
+
+// `train:` holds the length and, with tokens, the sequence length.
+struct TrainKeys {
+  TrainLength length;
+  std::optional<std::int64_t> sequence_length;
+};
+
+Field<TrainKeys> length_field(std::string_view key, Unit unit, Form form, std::string_view doc,
+                              std::string_view example) {
+  return field<TrainKeys>(
+      key, form,
+      [unit, form](Reader& r, const YamlNode& n, TrainKeys& keys) {
+        if (const auto v = r.number(n, form)) keys.length = {unit, *v};
+      },
+      doc, example);
+}
+
+Form sequence_length_form() { return whole(1, 1e8); }
+
+const Fields<TrainKeys>& train_fields() {
+  static const Fields<TrainKeys> table{
+      length_field("epochs", Unit::epochs, above_zero(Form::Kind::number, kMostEpochs),
+                   "Passes over the dataset.", "90"),
+      length_field("samples", Unit::samples, above_zero(Form::Kind::count, 1e18),
+                   "Samples to train on.", "300M"),
+      length_field("steps", Unit::steps, whole(1, kMostSteps), "Optimizer steps.", "100000"),
+      length_field("tokens", Unit::tokens, above_zero(Form::Kind::count, 1e18),
+                   "Tokens to train on.", "300B"),
+      length_field("to_accuracy", Unit::to_accuracy, fraction(true),
+                   "Validation accuracy to reach.", "75.9%"),
+      number_field("sequence_length", &TrainKeys::sequence_length, sequence_length_form(),
+                   "Tokens of one sample; default: the model's own.", "2048"),
+  };
+  return table;
+}
+
+const Fields<DatasetInline>& dataset_fields() {
+  static const Fields<DatasetInline> table{
+      required(number_field("samples", &DatasetInline::samples, above_zero(Form::Kind::count, 1e15),
+                            "Samples of one epoch.", "1281167")),
+      required(number_field("bytes_per_sample", &DatasetInline::bytes_per_sample,
+                            above_zero(Form::Kind::bytes, 1e15), "As stored and read.", "110kB")),
+  };
+  return table;
+}
+
+const Fields<Finetune>& finetune_fields() {
+  static const Fields<Finetune> table{
+      field<Finetune>(
+          "method", Form{.kind = Form::Kind::word, .words = {"lora", "qlora"}},
+          [](Reader& r, const YamlNode& n, Finetune& f) {
+            if (const auto i = r.word(n, {"lora", "qlora"})) f.method = kFinetune[*i].text;
+          },
+          "What is trained.", "lora"),
+      required(
+          number_field("rank", &Finetune::rank, whole(1, 65536), "Rank of the adapters.", "16")),
+  };
+  return table;
+}
+
+const Fields<CheckpointSpec>& checkpoint_fields() {
+  using C = CheckpointSpec;
+  static const Fields<C> table{
+      field<C>(
+          "interval", choice("a duration, optimal, or none"),
+          [](Reader& r, const YamlNode& n, C& c) {
+            if (n.kind == YamlNode::Kind::scalar && (n.text == "optimal" || n.text == "none")) {
+              c.mode = n.text == "none" ? C::Mode::none : C::Mode::optimal;
+            } else if (const auto v = r.number(n, duration_above_zero())) {
+              c.mode = C::Mode::interval;
+              c.interval = Seconds{*v};
+            }
+          },
+          "Time of useful work between two checkpoints; optimal (default): Young/Daly's; none: "
+          "none are saved.",
+          "10min"),
+      text_field("storage", &C::storage,
+                 "Where they go: a catalog name; default: the provider's object store.",
+                 "gcs-standard"),
+  };
+  return table;
+}
+
+const Fields<ContainerSpec>& container_fields() {
+  using C = ContainerSpec;
+  const auto texts = [](Reader& r, const YamlNode& n, C& c) { c.command = r.texts(n); };
+  const auto profile = [](Reader& r, const YamlNode& n, C& c) {
+    struct Step {
+      Seconds step{};
+    };
+    static const Fields<Step> step{required(number_field("step", &Step::step, duration_above_zero(),
+                                                         "Time of one optimizer step.", "210ms"))};
+    if (n.kind == YamlNode::Kind::map) {
+      Step value;
+      if (read_fields(r, n, step, value)) c.profile = value.step;
+    } else if (auto name = r.text(n)) {
+      c.profile = std::move(*name);
+    }
+  };
+  static const Fields<C> table{
+      required(
+          text_field("image", &C::image, "Container image.", "registry.example.com/train:1.4")),
+      field<C>("command", Form{Form::Kind::list}, texts, "What it runs.", "[python, train.py]"),
+      field<C>(
+          "env", Form{Form::Kind::map},
+          [](Reader& r, const YamlNode& n, C& c) { c.env = r.text_map(n); },
+          "Environment variables.", "{NCCL_DEBUG: WARN}"),
+      field<C>(
+          "metrics", Form{Form::Kind::map},
+          [](Reader& r, const YamlNode& n, C& c) { c.metrics = r.text_map(n); },
+          "How its output is read.", "{log: 'step (?<step>\\d+)'}"),
+      field<C>("profile", choice("a model's name, or {step: duration}"), profile,
+               "What it costs to run: without one it can be run but not simulated.",
+               "resnet50_v1_5"),
+  };
+  return table;
+}
+
+struct Evaluation {
+  double every_epochs = 0;
+};
+const Fields<Evaluation>& evaluation_fields() {
+  static const Fields<Evaluation> table{required(number_field(
+      "every_epochs", &Evaluation::every_epochs, above_zero(Form::Kind::number, kMostEpochs),
+      "Epochs between two passes over the validation set.", "4"))};
+  return table;
+}
+
+Field<WorkloadSpec> train_field() {
+  Form form{Form::Kind::block};
+  form.fields = &infos_of<train_fields>;
+  return field<WorkloadSpec>(
+      "train", form,
+      [](Reader& r, const YamlNode& n, WorkloadSpec& w) {
+        TrainKeys keys;
+        const std::size_t before = r.errors();
+        if (!read_fields(r, n, train_fields(), keys)) return;
+        check_one_of(r, n, kLengths, r.errors() == before ? 1 : 0);
+        if (keys.sequence_length && w.sequence_length)
+          r.error(n.find("sequence_length")->key_at, "sequence_length is given twice",
+                  "once in workload or once in workload.train");
+        if (keys.sequence_length) w.sequence_length = keys.sequence_length;
+        w.train = keys.length;
+      },
+      "How long to train: exactly one of epochs, samples, steps, tokens, to_accuracy.",
+      "{epochs: 90}");
+}
+
+Field<WorkloadSpec> dataset_field() {
+  Form form = choice("a catalog name, or a map");
+  form.fields = &infos_of<dataset_fields>;
+  return field<WorkloadSpec>(
+      "dataset", form,
+      [](Reader& r, const YamlNode& n, WorkloadSpec& w) {
+        if (n.kind == YamlNode::Kind::map) {
+          DatasetInline value;
+          if (read_fields(r, n, dataset_fields(), value)) w.dataset = value;
+        } else if (auto name = r.text(n)) {
+          w.dataset = DatasetByName{std::move(*name)};
+        }
+      },
+      "What to train on: a catalog name or its size.", "imagenet");
+}
+
+Field<WorkloadSpec> optimizer_field() {
+  return field<WorkloadSpec>(
+      "optimizer", Form{.kind = Form::Kind::word, .words = {"sgd", "adamw"}},
+      [](Reader& r, const YamlNode& n, WorkloadSpec& w) {
+        if (const auto i = r.word(n, {"sgd", "adamw"})) w.optimizer = kOptimizers[*i].text;
+      },
+      "Decides the optimizer's state in memory; default: sgd for images, adamw for sequences.",
+      "adamw");
+}
+
+}  // namespace
+
+const Fields<WorkloadSpec>& workload_fields() {
+  using W = WorkloadSpec;
+  Form model = choice("a catalog name, or a map with one of huggingface, transformer, layers");
+  model.fields = &model_infos;
+  static const Fields<W> table{
+      field<W>(
+          "model", model, [](Reader& r, const YamlNode& n, W& w) { w.model = read_model(r, n); },
+          "The network: a catalog name or its description.", "resnet50_v1_5"),
+      block_field<finetune_fields>("finetune", &W::finetune, {}, "Absent: full training.",
+                                   "{method: lora, rank: 16}"),
+      dataset_field(),
+      number_field("sequence_length", &W::sequence_length, sequence_length_form(),
+                   "Tokens of one sample; default: the model's own.", "1024"),
+      train_field(),
+      word_field("precision", &W::precision, kPrecisionWords, "What the multiplications run in.",
+                 "bf16"),
+      optimizer_field(),
+      number_field("batch_per_accelerator", &W::batch_per_accelerator, whole(1, kMostBatch),
+                   "Samples of one accelerator in one step.", "64"),
+      number_field("global_batch", &W::global_batch, whole(1, kMostBatch),
+                   "Samples of one step, all workers.", "1024"),
+      field<W>(
+          "evaluation", Form{.kind = Form::Kind::block, .fields = &infos_of<evaluation_fields>},
+          [](Reader& r, const YamlNode& n, W& w) {
+            Evaluation value;
+            const std::size_t before = r.errors();
+            if (read_fields(r, n, evaluation_fields(), value) && r.errors() == before)
+              w.evaluate_every_epochs = value.every_epochs;
+          },
+          "Passes over the validation set; absent: none.", "{every_epochs: 4}"),
+      text_field("stack", &W::stack,
+                 "Software stack whose measured efficiencies apply; default: any.", "xla"),
+      block_field<strategy_fields>("strategy", &W::strategy, check_strategy,
+                                   "How the work is spread; default: kind single.",
+                                   "{kind: mirrored}"),
+      block_field<checkpoint_fields>("checkpoint", &W::checkpoint, {},
+                                     "When and where the state is saved.", "{interval: 10min}"),
+      block_field<container_fields>("container", &W::container, {}, "A program of your own.",
+                                    "{image: registry.example.com/train:1.4}"),
+  };
+  return table;
+}
+
+void check_workload(Reader& reader, const YamlNode& node, const WorkloadSpec& workload) {
+  constexpr std::array<std::string_view, 2> kPrograms{"model", "container"};
+  constexpr std::array<std::string_view, 2> kBatches{"batch_per_accelerator", "global_batch"};
+  check_one_of(reader, node, kPrograms, 1);
+  const bool is_model = node.has("model");
+  check_one_of(reader, node, kBatches, is_model ? 1 : 0);
+  if (is_model && !node.has("train"))
+    reader.error(fmt::format("{} needs 'train'", reader.subject()),
+                 "how long to train\nexample: train: {epochs: 90}");
+  const bool by_epochs = workload.train && workload.train->unit == Unit::epochs;
+  const auto* train = node.find("train");
+  if (by_epochs && train->value.has("epochs") && !node.has("dataset") && is_model)
+    reader.error(
+        train->value.find("epochs")->key_at, "epochs need a dataset to go over",
+        "example: dataset: imagenet, or dataset: {samples: 1281167, bytes_per_sample: 110kB}");
+}
+
+}  // namespace reckon
