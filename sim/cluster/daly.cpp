@@ -29,11 +29,9 @@ double reclaim_rate(const ReclaimRules& rules) {
   const ReclaimLaw law{rules.law};
   if (law.never()) return 0;
   if (!law.from_trace()) return 1 / law.mean().count();
-  double events = 0, time = 0;
-  for (const auto& times : rules.trace) {
-    events += double(times.size());
-    if (!times.empty()) time += times.back().count();
-  }
+  double events = 0;
+  for (const auto& times : rules.trace) events += double(times.size());
+  const double time = double(rules.trace.size()) * rules.trace_length.count();
   return time > 0 ? events / time : 0;
 }
 
@@ -52,7 +50,8 @@ Seconds mean_time_to_interruption(const Plan& plan, const PlannedWorkload& job) 
     if (!job.strategy.synchronous && !share.servers) nodes = share.chief ? 1 : 0;
     double node = 0;
     if (pool.pricing == CapacityType::spot) node += reclaim_rate(plan.reclaim);
-    if (plan.maintenance.on) node += 1 / plan.maintenance.every.value.count();
+    if (plan.maintenance.on && has_maintenance(pool))
+      node += 1 / plan.maintenance.every.value.count();
     if (plan.failures.on) {
       node += double(pool.accelerators_per_node) / plan.failures.mtbf_per_accelerator.value.count();
     }

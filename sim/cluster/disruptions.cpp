@@ -125,10 +125,19 @@ Seconds ReclaimLaw::mean() const {
   return Seconds::max();
 }
 
-SimTime next_in_trace(std::span<const Seconds> times, SimTime after) {
-  const auto later = [&](SimTime t, Seconds entry) { return t < SimTime{to_clock(entry)}; };
-  const auto it = std::upper_bound(times.begin(), times.end(), after, later);
-  return it == times.end() ? SimTime::max() : SimTime{to_clock(*it)};
+SimTime next_in_trace(std::span<const Seconds> times, Seconds length, SimTime after) {
+  if (times.empty()) return SimTime::max();
+  const SimDuration round = to_clock(length);
+  const SimDuration since = after.time_since_epoch();
+  const SimDuration base = round.count() > 0 ? since / round * round : SimDuration{0};
+  const auto later = [&](SimDuration t, Seconds entry) { return t < to_clock(entry); };
+  const auto it = std::upper_bound(times.begin(), times.end(), since - base, later);
+  if (it != times.end()) return SimTime{base + to_clock(*it)};
+  return round.count() > 0 ? SimTime{base + round + to_clock(times.front())} : SimTime::max();
+}
+
+bool has_maintenance(const PlannedPool& pool) {
+  return pool.accelerators_per_node > 0 || pool.slice.has_value();
 }
 
 }  // namespace reckon

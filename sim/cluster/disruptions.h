@@ -58,7 +58,11 @@ class ReclaimLaw {
   std::vector<double> knots_;  // bathtub: F at equal steps of [0, limit]
 };
 
-/// The first time of an ascending list that is later than `after`; SimTime::max(): none.
-SimTime next_in_trace(std::span<const Seconds> times, SimTime after);
+/// The first time later than `after` in an ascending list that starts again at its `length` (0: it
+/// ends). SimTime::max(): none.
+SimTime next_in_trace(std::span<const Seconds> times, Seconds length, SimTime after);
+
+/// Machines without accelerators migrate live; those with them are stopped for host maintenance.
+bool has_maintenance(const PlannedPool& pool);
 
 }  // namespace reckon

@@ -79,9 +79,8 @@ struct LifeResult {
   std::array<std::int64_t, kInterruptionCauses> interruptions{};
   std::vector<SimDuration> node_time;  // by pool, billed
   std::uint64_t events = 0;
-  std::uint64_t digest =
-      0;  // XXH3-64 over (time, kind, entity) of every event: the golden tests' fingerprint
-  Timeline timeline;  // empty unless recorded
+  std::uint64_t digest = 0;  // FNV-1a over (time, kind, entity) of every event: for golden tests
+  Timeline timeline;         // empty unless recorded
 };
 
 /// One factor by which this replication differs from the plan's medians (drawn by the forecast).

@@ -91,8 +91,9 @@ void Life::on_ready(Node& node) {
   SimTime taken = SimTime::max();
   if (!reclaim_.from_trace()) {
     taken = now_ + reclaim_.draw(node.reclaim);
-  } else if (!traces.empty()) {  // a pool with more nodes than the trace goes round
-    taken = next_in_trace(traces[node.slot % traces.size()], now_);
+  } else if (!traces.empty()) {  // the trace's slots are those of all spot pools, in order
+    taken = next_in_trace(traces[(pool.trace_offset + node.slot) % traces.size()],
+                          plan_.reclaim.trace_length, now_);
   }
   if (taken > horizon_) return;
   node.goes_at = taken;
@@ -120,7 +121,7 @@ void Life::come_up(Node& node) {
   set_state(node, NodeState::ready);
   ++node.up;
   const std::uint32_t index = cluster_.index_of(node);
-  if (plan_.maintenance.on) {
+  if (plan_.maintenance.on && has_maintenance(*pool.plan)) {
     const SimTime begin = now_ + wait(maintenance_mean_, node.maintenance);
     // The job trains on until a save just fits before the machine goes.
     const SimTime save = begin - job_.cycle.save;

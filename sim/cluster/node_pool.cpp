@@ -29,6 +29,7 @@ Cluster::Cluster(const Plan& plan, const Placement& placement, const LifeOptions
     total += static_cast<std::size_t>(slots_of(plan, pool));
   nodes.reserve(total);
   pools.reserve(plan.pools.size());
+  std::size_t spot_slots = 0;
   for (std::uint32_t p = 0; p < plan.pools.size(); ++p) {
     const PlannedPool& planned = plan.pools[p];
     const int slots = slots_of(plan, planned);
@@ -41,6 +42,8 @@ Cluster::Cluster(const Plan& plan, const Placement& placement, const LifeOptions
               .empty = SlotSet(static_cast<std::size_t>(slots)),
               .free = SlotSet(static_cast<std::size_t>(slots)),
               .workers_to_place = placement.pools[p].workers};
+    pool.trace_offset = spot_slots;
+    if (pool.reclaimable) spot_slots += static_cast<std::size_t>(std::max(planned.nodes_max, 0));
     if (plan.failures.on && planned.accelerators_per_node > 0) {
       pool.failure_mean =
           to_clock(plan.failures.mtbf_per_accelerator.value / planned.accelerators_per_node);

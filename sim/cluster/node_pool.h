@@ -76,6 +76,7 @@ struct Pool {
   PoolShare share;
   bool autoscaled = false;
   bool reclaimable = false;
+  std::size_t trace_offset = 0;  // of slot 0 in the plan's reclaim trace
   std::uint32_t first_node = 0;  // index of slot 0
   DelayLaw provisioning_delay;
   SimDuration failure_mean{};  // of a node; 0: it never fails

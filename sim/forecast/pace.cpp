@@ -65,6 +65,7 @@ PacedJob make_pace(const Plan& plan, const NetworkModel& network) {
   pace.checkpoint_save = checkpoint_save_time(plan, job);
   pace.checkpoint_restore = checkpoint_restore_time(plan, job);
   pace.checkpoint_interval = checkpoint_interval(plan, job, pace.checkpoint_save);
+  pace.checkpoint_size = checkpoint_bytes(job);
   return result;
 }
 
