@@ -15,6 +15,12 @@ std::vector<std::string> names_of(const Rows& rows) {
 
 constexpr double kGibibyte = 1073741824.0, kGigabit = 1e9 / 8;
 
+std::vector<std::string> precision_names() {
+  std::vector<std::string> result;
+  for (const Precision p : kPrecisions) result.emplace_back(to_text(p));
+  return result;
+}
+
 void check_alias(Reader& reader, const Catalog& catalog, const Accelerator& made) {
   std::vector<std::string> names = made.aliases;
   names.push_back(made.name);
@@ -91,7 +97,11 @@ void Builder::accelerators(std::span<const Entry> entries) {
       if (text == "tpu") return AcceleratorKind::tpu;
       return std::nullopt;
     };
-    made.kind = reader.word("kind", kind, {"gpu", "tpu"}).value_or(AcceleratorKind::gpu);
+    made.kind = reader.word("kind", kind,
+                            [] {
+                              return std::vector<std::string>{"gpu", "tpu"};
+                            })
+                    .value_or(AcceleratorKind::gpu);
     made.vendor = reader.text("vendor");
     made.architecture = reader.text("architecture");
     made.year = reader.integer("year", 0);
@@ -111,7 +121,7 @@ void Builder::accelerators(std::span<const Entry> entries) {
     if (made.peer_link.empty()) made.peer_link = "pcie";
     reader.reference(
         "peer_link", "link", [&](auto name) { return catalog.find_link(name) != nullptr; },
-        names_of(catalog.links));
+        [&] { return names_of(catalog.links); });
     made.host_bandwidth = reader.fact<BytesPerSecond>("host_bandwidth", parse_bandwidth);
     made.cores_per_device = reader.integer("cores_per_device", 1, 1);
     made.torus_dimensions = reader.integer("torus_dimensions", 0);
@@ -129,7 +139,7 @@ void Builder::machines(std::span<const Entry> entries) {
     Reader reader(texts, sources, entry);
     Machine made;
     made.provider =
-        reader.word("provider", provider_from_text, provider_names()).value_or(Provider::gcp);
+        reader.word("provider", provider_from_text, provider_names).value_or(Provider::gcp);
     made.name = reader.text("machine");
     made.vcpus = reader.required_integer("vcpus", 1);
     made.memory = reader.fact<Bytes>("memory_gib", scaled<Bytes>(kGibibyte));
@@ -138,7 +148,7 @@ void Builder::machines(std::span<const Entry> entries) {
     reader.reference(
         "accelerator", "accelerator",
         [&](auto name) { return catalog.find_accelerator(name) != nullptr; },
-        accelerator_names(catalog));
+        [&] { return accelerator_names(catalog); });
     if (const Accelerator* found = catalog.find_accelerator(accelerator))
       made.accelerator = found->name;
     made.accelerator_count = reader.integer("accelerators", 0);
@@ -152,7 +162,7 @@ void Builder::machines(std::span<const Entry> entries) {
     for (const char* field : {"peer_fabric", "network_link"}) {
       reader.reference(
           field, "link", [&](auto name) { return catalog.find_link(name) != nullptr; },
-          names_of(catalog.links));
+          [&] { return names_of(catalog.links); });
     }
     made.notes = reader.text("notes");
     catalog.machines.push_back(std::move(made));
@@ -169,7 +179,7 @@ void Builder::slices(std::span<const Entry> entries) {
     reader.reference(
         "accelerator", "accelerator",
         [&](auto name) { return catalog.find_accelerator(name) != nullptr; },
-        accelerator_names(catalog));
+        [&] { return accelerator_names(catalog); });
     if (const Accelerator* found = catalog.find_accelerator(accelerator))
       made.accelerator = found->name;
     made.chips = reader.required_integer("chips", 1);
@@ -190,7 +200,7 @@ void Builder::slices(std::span<const Entry> entries) {
     reader.reference(
         "machine", "machine",
         [&](auto name) { return catalog.find_machine(Provider::gcp, name) != nullptr; },
-        machine_names(catalog, Provider::gcp));
+        [&] { return machine_names(catalog, Provider::gcp); });
     catalog.slices.push_back(std::move(made));
   }
 }
@@ -200,19 +210,18 @@ void Builder::attachments(std::span<const Entry> entries) {
   for (const Entry& entry : entries) {
     Reader reader(texts, sources, entry);
     AttachmentRule made;
-    made.service =
-        reader.word("service", service_from_text, service_names()).value_or(Service::gce);
+    made.service = reader.word("service", service_from_text, service_names).value_or(Service::gce);
     made.machine = reader.text("machine");
     const Provider provider = provider_of(made.service);
     reader.reference(
         "machine", "machine",
         [&](auto name) { return catalog.find_machine(provider, name) != nullptr; },
-        machine_names(catalog, provider));
+        [&] { return machine_names(catalog, provider); });
     const std::string accelerator = reader.text("accelerator");
     reader.reference(
         "accelerator", "accelerator",
         [&](auto name) { return catalog.find_accelerator(name) != nullptr; },
-        accelerator_names(catalog));
+        [&] { return accelerator_names(catalog); });
     if (const Accelerator* found = catalog.find_accelerator(accelerator))
       made.accelerator = found->name;
     for (const std::string_view word : words(reader.text("counts"))) {
@@ -237,8 +246,11 @@ void Builder::efficiencies(std::span<const Entry> entries) {
              return same_name(a.architecture, name);
            });
   };
-  std::vector<std::string> names = accelerator_names(catalog);
-  for (const Accelerator& a : catalog.accelerators) names.push_back(a.architecture);
+  const auto names = [&] {
+    std::vector<std::string> result = accelerator_names(catalog);
+    for (const Accelerator& a : catalog.accelerators) result.push_back(a.architecture);
+    return result;
+  };
   for (const Entry& entry : entries) {
     Reader reader(texts, sources, entry);
     Efficiency made;
@@ -246,10 +258,8 @@ void Builder::efficiencies(std::span<const Entry> entries) {
     reader.reference("accelerator", "accelerator or architecture", known, names);
     if (const Accelerator* found = catalog.find_accelerator(made.accelerator))
       made.accelerator = found->name;
-    std::vector<std::string> precisions;
-    for (const Precision p : kPrecisions) precisions.emplace_back(to_text(p));
     made.precision =
-        reader.word("precision", precision_from_text, precisions).value_or(Precision::fp32);
+        reader.word("precision", precision_from_text, precision_names).value_or(Precision::fp32);
     made.stack = reader.text("stack");
     made.convolution = reader.fact<double>("convolution", parse_fraction);
     made.matmul = reader.fact<double>("matmul", parse_fraction);

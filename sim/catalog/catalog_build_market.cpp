@@ -59,7 +59,7 @@ void read_item(Reader& reader, const Catalog& catalog, Offering& made) {
   made.item = find(name).value_or(name);
   if (find(name)) return;
   reader.reference(
-      "item", noun, [](auto) { return false; }, item_names(catalog, made.provider));
+      "item", noun, [](auto) { return false; }, [&] { return item_names(catalog, made.provider); });
 }
 
 }  // namespace
@@ -70,14 +70,14 @@ void Builder::locations(std::span<const Entry> entries) {
     Reader reader(texts, sources, entry);
     Location made;
     made.provider =
-        reader.word("provider", provider_from_text, provider_names()).value_or(Provider::gcp);
+        reader.word("provider", provider_from_text, provider_names).value_or(Provider::gcp);
     const std::string item = reader.text("item");
     const std::optional<std::string> known = item_name(catalog, made.provider, item);
     made.item = known.value_or(item);
     if (!known) {
       reader.reference(
           "item", "accelerator, TPU slice or machine", [](auto) { return false; },
-          item_names(catalog, made.provider));
+          [&] { return item_names(catalog, made.provider); });
     }
     made.region = reader.text("region");
     made.zones = strings(reader.text("zones"));
@@ -97,9 +97,14 @@ void Builder::prices(std::span<const Entry> entries) {
     Reader reader(texts, sources, entry);
     Offering made;
     made.provider =
-        reader.word("provider", provider_from_text, provider_names()).value_or(Provider::gcp);
+        reader.word("provider", provider_from_text, provider_names).value_or(Provider::gcp);
     made.covers =
-        reader.word("covers", covers_from_text, {std::begin(kCoversWords), std::end(kCoversWords)})
+        reader
+            .word(
+                "covers", covers_from_text,
+                [] {
+                  return std::vector<std::string>{std::begin(kCoversWords), std::end(kCoversWords)};
+                })
             .value_or(Offering::Covers::machine);
     read_item(reader, catalog, made);
     made.region = reader.text("region");
@@ -125,14 +130,17 @@ void Builder::storage_prices(std::span<const Entry> entries) {
   const SourceTable sources(catalog.sources);
   constexpr double kMonth = 730 * 3600.0;  // as clouds bill
   const auto per_month = scaled<UsdPerSecond>(1 / kMonth);
-  std::vector<std::string> names;
-  for (const Storage& storage : catalog.storages) names.push_back(storage.name);
+  const auto names = [&] {
+    std::vector<std::string> result;
+    for (const Storage& storage : catalog.storages) result.push_back(storage.name);
+    return result;
+  };
   for (const Entry& entry : entries) {
     Reader reader(texts, sources, entry);
     Offering made;
     made.covers = Offering::Covers::storage;
     made.provider =
-        reader.word("provider", provider_from_text, provider_names()).value_or(Provider::gcp);
+        reader.word("provider", provider_from_text, provider_names).value_or(Provider::gcp);
     made.region = reader.text("region");
     const std::string item = reader.text("storage");
     const Storage* storage = catalog.find_storage(item);

@@ -73,8 +73,12 @@ void Builder::datasets(std::span<const Entry> entries) {
     Dataset made;
     made.name = entry.at.text;
     made.aliases = reader.lines("aliases");
-    made.unit =
-        reader.word("unit", unit, {"image", "sequence", "record"}).value_or(SampleUnit::image);
+    made.unit = reader
+                    .word("unit", unit,
+                          [] {
+                            return std::vector<std::string>{"image", "sequence", "record"};
+                          })
+                    .value_or(SampleUnit::image);
     made.samples = reader.fact<Samples>("samples", parse_samples);
     made.validation_samples =
         reader.fact<Samples>("validation_samples", parse_samples, Need::not_negative);
@@ -94,7 +98,7 @@ void Builder::storages(std::span<const Entry> entries) {
     made.name = entry.at.text;
     made.aliases = reader.lines("aliases");
     made.provider =
-        reader.word("provider", provider_from_text, provider_names()).value_or(Provider::gcp);
+        reader.word("provider", provider_from_text, provider_names).value_or(Provider::gcp);
     made.read_per_node = reader.fact<BytesPerSecond>("read_per_node", parse_bandwidth);
     made.write_per_node = reader.fact<BytesPerSecond>("write_per_node", parse_bandwidth);
     made.latency = reader.fact<Seconds>("latency", parse_duration, Need::not_negative);

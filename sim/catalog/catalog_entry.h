@@ -61,12 +61,14 @@ class Reader {
   bool flag(std::string_view field, std::string_view yes, std::string_view no);
   std::string iso_date(std::string_view field);
 
-  /// A field whose text is one of a few words; `from_text` gives the value or nullopt.
-  template <class F>
-  auto word(std::string_view field, F from_text, const std::vector<std::string>& allowed) {
+  /// A field whose text is one of a few words; `from_text` gives the value or nullopt, `words`
+  /// makes the list of them for the message.
+  template <class F, class Words>
+  auto word(std::string_view field, F from_text, Words words) {
     const Cell* cell = required(field);
     auto value = from_text(cell ? cell->text : std::string_view{});
     if (cell && !value) {
+      const std::vector<std::string> allowed = words();
       complain(*cell, fmt::format("unknown {} '{}'", field, cell->text),
                fmt::format("one of: {}", fmt::join(allowed, ", ")),
                did_you_mean(cell->text, allowed));
@@ -87,15 +89,14 @@ class Reader {
     return cell ? fact_of<T>(field, *cell, parse, need) : std::nullopt;
   }
 
-  /// A name that must be known: `known` says whether it is, `names` are for the message.
-  template <class F>
-  void reference(std::string_view field, std::string_view noun, F known,
-                 const std::vector<std::string>& names) {
+  /// A name that must be known: `known` says whether it is, `names` makes the list for the message.
+  template <class F, class Names>
+  void reference(std::string_view field, std::string_view noun, F known, Names names) {
     const Cell* cell = entry_.find(field);
     if (!cell || known(cell->text)) return;
     complain(*cell, fmt::format("unknown {} '{}'", noun, cell->text),
              fmt::format("no layer of the catalog has this {}", noun),
-             did_you_mean(cell->text, names));
+             did_you_mean(cell->text, names()));
   }
 
   /// At the field, or where the entry starts. `what` is completed by the entry's name.

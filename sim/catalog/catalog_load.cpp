@@ -17,6 +17,8 @@ namespace {
 
 using namespace catalog_text;
 
+constexpr std::uintmax_t kFileSizeMax = 64 << 20;
+
 /// Every file that a catalog directory may have, in the order in which they are understood.
 const std::vector<FileKind>& file_kinds() {
   static const std::vector<FileKind> kKinds{
@@ -171,10 +173,15 @@ class Loader {
                    files_hint());
       return;
     }
+    std::error_code failed;
+    const auto size = std::filesystem::file_size(path, failed);
+    if (!failed && size > kFileSizeMax) {
+      texts_.error(whole, fmt::format("the file has {} bytes, more than any catalog", size));
+      return;
+    }
+    std::string& bytes = texts_.strings.emplace_back(failed ? 0 : size, ' ');
     std::ifstream stream(path, std::ios::binary);
-    std::string& bytes = texts_.strings.emplace_back(std::istreambuf_iterator<char>(stream),
-                                                     std::istreambuf_iterator<char>());
-    if (!stream) {
+    if (failed || !stream.read(bytes.data(), static_cast<std::streamsize>(size))) {
       texts_.error(whole, "cannot read the file");
       return;
     }
