@@ -1,0 +1,58 @@
+#include <algorithm>
+
+#include "sim/step/step.h"
+#include "sim/step/worker_pools.h"
+
+// Saving and loading the job's state (docs/MODELS.md, "Checkpoints").
+namespace reckon {
+namespace {
+
+/// Who writes, and how many side by side: every parameter server its shard
+/// (tf.train.Saver(sharded=True), the default of a TensorFlow training session), else the first
+/// worker alone.
+struct Writers {
+  const PlannedPool* pool;
+  int count;
+};
+
+Writers writers_of(const Plan& plan, const PlannedWorkload& job) {
+  const auto* servers = pool_of(plan, Role::parameter_server);
+  if (servers && job.strategy.parameter_servers > 0)
+    return {servers, job.strategy.parameter_servers};
+  return {worker_pools(plan).front(), 1};
+}
+
+BytesPerSecond through_nic(const PlannedPool& pool, BytesPerSecond storage) {
+  const BytesPerSecond nic = pool.machine.network.value;
+  return nic.v > 0 ? std::min(nic, storage) : storage;
+}
+
+}  // namespace
+
+Bytes checkpoint_bytes(const PlannedWorkload& job) {
+  // fp32 weights and the optimizer's fp32 state; working copies in 16 bits are made again on
+  // loading.
+  const double per_parameter = job.optimizer == Optimizer::adamw ? 12 : 8;
+  return double(job.model.parameters()) * Bytes{per_parameter};
+}
+
+Seconds checkpoint_save_time(const Plan& plan, const PlannedWorkload& job) {
+  const Writers w = writers_of(plan, job);
+  const Storage& storage = job.checkpoint.storage;
+  const BytesPerSecond rate = through_nic(*w.pool, storage.write_per_node.value);
+  Seconds t = job.checkpoint.save_overhead.value + storage.latency.value;
+  if (rate.v > 0) t += checkpoint_bytes(job) / double(w.count) / rate;
+  return t;
+}
+
+Seconds checkpoint_restore_time(const Plan& plan, const PlannedWorkload& job) {
+  // Every node that holds state reads all of its part at the same time, each at its own rate.
+  const Writers w = writers_of(plan, job);
+  const Storage& storage = job.checkpoint.storage;
+  const BytesPerSecond rate = through_nic(*w.pool, storage.read_per_node.value);
+  Seconds t = storage.latency.value;
+  if (rate.v > 0) t += checkpoint_bytes(job) / double(w.count) / rate;
+  return t;
+}
+
+}  // namespace reckon

@@ -1,0 +1,280 @@
+#include "sim/step/collectives.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "sim/base/check.h"
+
+namespace reckon {
+namespace {
+
+/// Links of a fabric, every rank's and node's own.
+struct FabricLinks {
+  std::vector<LinkId> peer_out, peer_in;  // by rank
+  std::vector<LinkId> nic_out, nic_in;    // by node
+};
+
+FabricLinks add_links(Network& network, const Fabric& f) {
+  FabricLinks links;
+  for (int r = 0; r < f.ranks(); ++r) {
+    links.peer_out.push_back(network.add_link(f.peer));
+    links.peer_in.push_back(network.add_link(f.peer));
+  }
+  for (int n = 0; n < f.nodes; ++n) {
+    links.nic_out.push_back(network.add_link(f.nic));
+    links.nic_in.push_back(network.add_link(f.nic));
+  }
+  return links;
+}
+
+/// Path from rank to rank: over peer links inside a node, over both NICs between nodes.
+PathId add_route(Network& network, const FabricLinks& links, const Fabric& f, int from, int to) {
+  const auto a = std::size_t(from), b = std::size_t(to);
+  const auto node_a = std::size_t(from / f.ranks_per_node),
+             node_b = std::size_t(to / f.ranks_per_node);
+  if (node_a == node_b) return network.add_path({links.peer_out[a], links.peer_in[b]});
+  return network.add_path({links.nic_out[node_a], links.nic_in[node_b]});
+}
+
+bool same_node(const Fabric& f, int a, int b) {
+  return a / f.ranks_per_node == b / f.ranks_per_node;
+}
+
+/// Ring over `members`, each sending `chunk` to the next in each of `rounds` rounds; a rank sends
+/// on what it received in the round before. Waits for `start`; returns the last round's activities,
+/// in the order of members.
+std::vector<ActivityId> add_ring(NetworkProblem& p, const FabricLinks& links, const Fabric& f,
+                                 std::span<const int> members, Bytes chunk, int rounds,
+                                 std::span<const ActivityId> start) {
+  const std::size_t k = members.size();
+  std::vector<PathId> route(k);
+  std::vector<Seconds> delay(k);
+  for (std::size_t i = 0; i < k; ++i) {
+    const int from = members[i], to = members[(i + 1) % k];
+    route[i] = add_route(p.network, links, f, from, to);
+    delay[i] = same_node(f, from, to) ? f.peer_latency : f.nic_latency;
+  }
+  std::vector<ActivityId> last(start.begin(), start.end()), next(k);
+  for (int round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < k; ++i) {
+      const Activity send{.delay = delay[i], .size = chunk, .path = route[i]};
+      if (last.empty()) {
+        next[i] = p.graph.add(send, {});
+      } else {
+        next[i] = p.graph.add(send, {last[i], last[(i + k - 1) % k]});
+      }
+    }
+    last = next;
+  }
+  return last;
+}
+
+/// One representative hop of each kind; the round ends with the slower one.
+void add_folded_hop(NetworkProblem& p, BytesPerSecond bandwidth, Seconds latency, Bytes chunk,
+                    std::uint32_t sharing = 1) {
+  const LinkId link = p.network.add_link(bandwidth);
+  const PathId path = p.network.add_path({link});
+  p.graph.add({.delay = latency, .size = chunk, .path = path, .multiplicity = sharing}, {});
+}
+
+std::vector<int> all_ranks(const Fabric& f) {
+  std::vector<int> ranks(std::size_t(f.ranks()));
+  for (std::size_t i = 0; i < ranks.size(); ++i) ranks[i] = int(i);
+  return ranks;
+}
+
+/// Parent of a node in NCCL's binary tree over n nodes rooted at 0 (trees.cc, ncclGetBtree); -1 for
+/// the root.
+int tree_parent(int node, int n) {
+  if (node == 0) return -1;
+  const int bit = node & -node;
+  const int up = (node ^ bit) | (bit << 1);
+  return up >= n ? node ^ bit : up;
+}
+
+/// The second tree: mirrored for an even number of nodes, shifted for an odd one (ncclGetDtree), so
+/// that inner nodes of one tree are leaves of the other.
+int second_tree_parent(int node, int n) {
+  if (n % 2 == 0) {
+    const int parent = tree_parent(n - 1 - node, n);
+    return parent < 0 ? -1 : n - 1 - parent;
+  }
+  const int parent = tree_parent((node - 1 + n) % n, n);
+  return parent < 0 ? -1 : (parent + 1) % n;
+}
+
+/// Most flows of half the data that enter (or leave) one node in the reduction phase of both trees
+/// together.
+int busiest_tree_node(int n) {
+  std::vector<int> in(std::size_t(n), 0), out(std::size_t(n), 0);
+  for (int v = 0; v < n; ++v) {
+    for (const int parent : {tree_parent(v, n), second_tree_parent(v, n)}) {
+      if (parent < 0) continue;
+      ++in[std::size_t(parent)];
+      ++out[std::size_t(v)];
+    }
+  }
+  int most = 0;
+  for (std::size_t v = 0; v < in.size(); ++v) most = std::max({most, in[v], out[v]});
+  return most;
+}
+
+int ceil_log2(int n) { return n <= 1 ? 0 : std::bit_width(unsigned(n - 1)); }
+
+}  // namespace
+
+Seconds makespan(const NetworkProblem& problem, const NetworkModel& model) {
+  Seconds last{};
+  for (const Seconds t : model.run(problem.network, problem.graph)) last = std::max(last, t);
+  return last * problem.repeat;
+}
+
+Seconds makespan(const Collective& collective, const NetworkModel& model) {
+  Seconds total{};
+  for (const auto& phase : collective.phases) total += makespan(phase, model);
+  return total;
+}
+
+Collective ring_all_reduce(const Fabric& f, Bytes size, bool fold) {
+  const int n = f.ranks();
+  Collective c;
+  if (n <= 1) return c;
+  const Bytes chunk = size / double(n);
+  const int rounds = 2 * (n - 1);
+  c.steps = rounds;
+  c.sent_by_rank = chunk * double(rounds);
+  NetworkProblem& p = c.phases.emplace_back();
+  if (fold) {
+    if (f.ranks_per_node > 1) add_folded_hop(p, f.peer, f.peer_latency, chunk);
+    if (f.nodes > 1) add_folded_hop(p, f.nic, f.nic_latency, chunk);
+    p.repeat = rounds;
+  } else {
+    const FabricLinks links = add_links(p.network, f);
+    add_ring(p, links, f, all_ranks(f), chunk, rounds, {});
+  }
+  return c;
+}
+
+Collective tree_all_reduce(const Fabric& f, Bytes size, bool fold) {
+  Collective c;
+  if (f.ranks() <= 1) return c;
+  const Bytes half = size / 2.0;
+  const Seconds latency =
+      ceil_log2(f.nodes) * f.nic_latency + (f.ranks_per_node - 1) * f.peer_latency;
+  c.steps = 2 * (ceil_log2(f.nodes) + f.ranks_per_node - 1);
+  const int busiest = f.nodes > 1 ? busiest_tree_node(f.nodes) : 0;
+  c.sent_by_rank = f.nodes > 1 ? half * double(2 * busiest) : 2 * size;
+  if (fold) {
+    NetworkProblem& p = c.phases.emplace_back();
+    if (f.nodes > 1) add_folded_hop(p, f.nic, latency, half, std::uint32_t(busiest));
+    if (f.ranks_per_node > 1) add_folded_hop(p, f.peer, latency, size);
+    p.repeat = 2;
+    return c;
+  }
+  for (const bool down : {false, true}) {
+    NetworkProblem& p = c.phases.emplace_back();
+    const FabricLinks links = add_links(p.network, f);
+    const auto add_edge = [&](int child, int parent, Bytes bytes) {
+      const PathId route = down ? add_route(p.network, links, f, parent, child)
+                                : add_route(p.network, links, f, child, parent);
+      p.graph.add({.delay = latency, .size = bytes, .path = route}, {});
+    };
+    const int g = f.ranks_per_node;
+    for (int node = 0; node < f.nodes; ++node) {
+      for (int r = 1; r < g; ++r) add_edge(node * g + r, node * g + r - 1, size);
+      for (const int parent : {tree_parent(node, f.nodes), second_tree_parent(node, f.nodes)})
+        if (parent >= 0) add_edge(node * g, parent * g, half);
+    }
+  }
+  return c;
+}
+
+Collective hierarchical_all_reduce(const Fabric& f, Bytes size, bool fold) {
+  const int g = f.ranks_per_node, n = f.nodes;
+  Collective c;
+  if (f.ranks() <= 1) return c;
+  const Bytes shard = size / double(g), piece = shard / double(n);
+  c.steps = 2 * (g - 1) + 2 * (n - 1);
+  c.sent_by_rank = shard * double(2 * (g - 1)) + piece * double(2 * (n - 1));
+  if (fold) {
+    if (g > 1) {
+      add_folded_hop(c.phases.emplace_back(), f.peer, f.peer_latency, shard);
+      c.phases.back().repeat = 2 * (g - 1);  // reduce-scatter before, all-gather after
+    }
+    if (n > 1) {
+      add_folded_hop(c.phases.emplace_back(), f.nic, f.nic_latency, piece, std::uint32_t(g));
+      c.phases.back().repeat = 2 * (n - 1);
+    }
+    return c;
+  }
+  NetworkProblem& p = c.phases.emplace_back();
+  const FabricLinks links = add_links(p.network, f);
+  std::vector<ActivityId> done(std::size_t(f.ranks()));
+  const auto in_nodes = [&](bool first) {
+    for (int node = 0; g > 1 && node < n; ++node) {
+      std::vector<int> members;
+      std::vector<ActivityId> start;
+      for (int r = 0; r < g; ++r) {
+        members.push_back(node * g + r);
+        if (!first && n > 1) start.push_back(done[std::size_t(members.back())]);
+      }
+      const auto last = add_ring(p, links, f, members, shard, g - 1, start);
+      for (int r = 0; r < g; ++r) done[std::size_t(node * g + r)] = last[std::size_t(r)];
+    }
+  };
+  if (n == 1) {  // reduce-scatter and all-gather are one ring of twice the rounds
+    add_ring(p, links, f, all_ranks(f), shard, 2 * (g - 1), {});
+    return c;
+  }
+  in_nodes(true);
+  for (int r = 0; r < g; ++r) {
+    std::vector<int> members;
+    std::vector<ActivityId> start;
+    for (int node = 0; node < n; ++node) {
+      members.push_back(node * g + r);
+      if (g > 1) start.push_back(done[std::size_t(members.back())]);
+    }
+    const auto last = add_ring(p, links, f, members, piece, 2 * (n - 1), start);
+    for (int node = 0; node < n; ++node) done[std::size_t(node * g + r)] = last[std::size_t(node)];
+  }
+  in_nodes(false);
+  return c;
+}
+
+AllReduceChoice all_reduce(const Fabric& fabric, Bytes size, AllReduceKind kind,
+                           const NetworkModel& model) {
+  const auto timed = [&](AllReduceKind k) {
+    const Collective c = k == AllReduceKind::ring   ? ring_all_reduce(fabric, size)
+                         : k == AllReduceKind::tree ? tree_all_reduce(fabric, size)
+                                                    : hierarchical_all_reduce(fabric, size);
+    return AllReduceChoice{k, makespan(c, model), c.sent_by_rank};
+  };
+  if (kind != AllReduceKind::automatic) return timed(kind);
+  AllReduceChoice best = timed(AllReduceKind::ring);
+  for (const auto k : {AllReduceKind::tree, AllReduceKind::hierarchical}) {
+    const AllReduceChoice other = timed(k);
+    if (other.time < best.time) best = other;
+  }
+  return best;
+}
+
+std::string_view to_text(AllReduceKind kind) {
+  switch (kind) {
+    case AllReduceKind::automatic:
+      return "automatic";
+    case AllReduceKind::ring:
+      return "ring";
+    case AllReduceKind::tree:
+      return "tree";
+    case AllReduceKind::hierarchical:
+      return "hierarchical";
+  }
+  return "";
+}
+
+BytesPerSecond all_reduce_bus_bandwidth(Bytes size, int ranks, Seconds time) {
+  return size / time * (2.0 * (ranks - 1) / ranks);
+}
+
+}  // namespace reckon

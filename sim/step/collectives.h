@@ -1,0 +1,97 @@
+#pragma once
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "sim/scenario/plan.h"
+#include "sim/step/network.h"
+
+// All-reduce as flows over links: each algorithm builds the activity graph that a NetworkModel
+// times. Folded graphs use the symmetry of the ranks (one representative of flows that are alike,
+// one round of rounds that repeat); `fold = false` builds every rank, link and round, and takes the
+// same time (docs/MODELS.md, "Collectives"). M: bytes to reduce on every rank; n = N G ranks on N
+// nodes of G; B: bandwidth of a link, one direction; a: latency.
+namespace reckon {
+
+/// A network and what happens on it, `repeat` times in a row.
+struct NetworkProblem {
+  Network network;
+  ActivityGraph graph;
+  double repeat = 1;
+};
+/// Latest finish of any activity, times `repeat`.
+Seconds makespan(const NetworkProblem& problem, const NetworkModel& model);
+
+/// Phases one after the other.
+struct Collective {
+  std::vector<NetworkProblem> phases;
+  int steps = 0;         // hops that follow one another: what latency counts
+  Bytes sent_by_rank{};  // on the wire, by the rank that sends most
+};
+Seconds makespan(const Collective& collective, const NetworkModel& model);
+
+/// Ranks on nodes. A link's numbers are effective ones: printed bandwidth x LinkClass::efficiency.
+struct Fabric {
+  int nodes = 1;
+  int ranks_per_node = 1;
+  BytesPerSecond peer{};  // of one rank to the others of its node, each direction
+  BytesPerSecond nic{};   // of one node, shared by its ranks, each direction
+  Seconds peer_latency{}, nic_latency{};
+  int ranks() const { return nodes * ranks_per_node; }
+};
+/// The nodes that `workers` workers of the pool take; the slower of the two where the chief has a
+/// pool of its own.
+Fabric fabric_of(const Plan& plan, const PlannedStrategy& strategy, int workers);
+/// The ranks of one worker alone.
+Fabric fabric_of_worker(const PlannedPool& pool, const PlannedStrategy& strategy);
+
+/// Ring [Patarasuk and Yuan 2009, "Bandwidth optimal all-reduce algorithms", JPDC 69(2)]: 2(n-1)
+/// rounds of M/n, one ring through all ranks, so each NIC carries one flow a round: 2(n-1) (a + M /
+/// (n B)).
+Collective ring_all_reduce(const Fabric& fabric, Bytes size, bool fold = true);
+
+/// Double binary tree between nodes [Sanders, Speck, Traeff 2009, "Two-tree algorithms for full
+/// bandwidth broadcast, reduction and scan", Parallel Computing 35(12)], chains inside, as NCCL
+/// since 2.4 (trees.cc). Pipelined, in the limit of small chunks: each tree reduces, then
+/// broadcasts, half of M; an inner node receives M in the first phase: 2 (ceil(log2 N) a + (G-1)
+/// a_peer + M / B); for N = 2 M/2 a phase.
+Collective tree_all_reduce(const Fabric& fabric, Bytes size, bool fold = true);
+
+/// Reduce-scatter in each node (G-1 rounds of M/G), a ring across nodes for each of the G shards at
+/// once (the NIC shared by G flows, 2(N-1) rounds of M/(G N)), all-gather in each node.
+Collective hierarchical_all_reduce(const Fabric& fabric, Bytes size, bool fold = true);
+
+/// Chips on a torus or mesh.
+struct Torus {
+  std::vector<int> axes;  // chips along each
+  bool wraps =
+      false;  // the axes close: a ring runs both ways at once; else a ring is laid into the line
+  BytesPerSecond link{};  // one link, one direction
+  Seconds latency{};      // of a hop
+  int chips() const;
+};
+Torus torus_of(const PlannedPool& pool);
+
+/// Multi-dimensional all-reduce [Ying et al. 2018, "Image classification at supercomputer scale",
+/// Sec. 2.2, 2-D gradient summation]: as many chunks as axes, chunk j reduce-scatters along axes j,
+/// j+1, ... (mod d) and gathers back in reverse, so all axes carry data at once. A round on an axis
+/// of k chips moves 1/k of what is left of the chunk; where the axis wraps, half of it each way.
+/// Chunks share an axis' links where axes differ in length.
+Collective torus_all_reduce(const Torus& torus, Bytes size, bool fold = true);
+
+/// The algorithm asked for; `automatic`: the fastest at this size (ring before tree before
+/// hierarchical on a tie).
+struct AllReduceChoice {
+  AllReduceKind kind = AllReduceKind::ring;
+  Seconds time{};
+  Bytes sent_by_rank{};
+};
+AllReduceChoice all_reduce(const Fabric& fabric, Bytes size, AllReduceKind kind,
+                           const NetworkModel& model);
+std::string_view to_text(AllReduceKind kind);
+
+/// Bus bandwidth of an all-reduce as nccl-tests define it: algorithm bandwidth (M / t) times
+/// 2(n-1)/n [NVIDIA/nccl-tests doc/PERFORMANCE.md].
+BytesPerSecond all_reduce_bus_bandwidth(Bytes size, int ranks, Seconds time);
+
+}  // namespace reckon

@@ -1,0 +1,156 @@
+#include "sim/step/compute.h"
+
+#include <algorithm>
+
+#include "sim/base/check.h"
+#include "sim/step/assumptions.h"
+#include "sim/step/element_sizes.h"
+
+namespace reckon {
+namespace {
+
+struct Pass {
+  Flops flops{};
+  Bytes bytes{};
+  int kernels = 1;
+};
+
+double flop_efficiency(const Efficiency& e, WorkKind kind) {
+  switch (kind) {
+    case WorkKind::convolution:
+      return e.convolution.value;
+    case WorkKind::matmul:
+      return e.matmul.value;
+    case WorkKind::attention:
+      return e.attention.value;
+    case WorkKind::memory:
+      return 0;
+  }
+  return 0;
+}
+
+Seconds pass_time(const Pass& pass, const Processor& core, double efficiency, bool& by_memory) {
+  const Seconds memory = pass.bytes / (core.memory_bandwidth * core.efficiency.memory.value);
+  Seconds arithmetic{};
+  if (efficiency > 0 && pass.flops.v > 0) {
+    const Flops saturated = pass.flops + double(pass.kernels) * core.efficiency.half_size.value;
+    arithmetic = saturated / (core.peak * efficiency);
+  }
+  by_memory = memory > arithmetic;
+  return std::max(memory, arithmetic) + double(pass.kernels) * core.efficiency.launch.value;
+}
+
+/// One core's view: its share of the chip.
+Processor one_core(const Processor& p) {
+  Processor core = p;
+  core.peak = p.peak / double(p.cores);
+  core.memory_bandwidth = p.memory_bandwidth / double(p.cores);
+  core.cores = 1;
+  return core;
+}
+
+struct LayerPasses {
+  Pass forward, backward;
+};
+
+LayerPasses passes_of(const Layer& layer, const LayerCount& count, double weights,
+                      const ElementSizes& size, double batch) {
+  const Bytes in = count.elements_in * batch * size.activation;
+  const Bytes out = count.elements_out * batch * size.activation;
+  LayerPasses p;
+  p.forward.flops = count.forward * batch;
+  p.forward.bytes = in + out + weights * size.weight;
+  p.backward.flops = count.backward * batch;
+  if (weights > 0 && count.work != WorkKind::memory) {
+    // Two kernels: gradient of the input (output gradient and weights in, input gradient out),
+    // gradient of the weights (output gradient and saved input in, weight gradient out).
+    p.backward.kernels = 2;
+    p.backward.bytes = 2 * in + 2 * out + weights * (size.weight + size.gradient);
+  } else {
+    p.backward.bytes = 2 * in + out + weights * size.gradient;
+  }
+  if (std::holds_alternative<BatchNorm>(layer.op)) {
+    // Statistics over the batch need a pass of their own, in both directions.
+    p.forward.bytes += in;
+    p.backward.bytes += in + out;
+  }
+  return p;
+}
+
+double weights_of(const ModelGraph& model, std::size_t l) {
+  const Layer& layer = model.layers()[l];
+  if (layer.tied_to) return double(model.counts()[index(*layer.tied_to)].parameters);
+  // An embedding reads the rows it looks up, which its output already counts, not the table.
+  if (std::holds_alternative<Embedding>(layer.op)) return 0;
+  return double(model.counts()[l].parameters);
+}
+
+bool recomputed(const LayerCount& count, Recompute mode) {
+  return mode == Recompute::full ||
+         (mode == Recompute::selective && count.work == WorkKind::attention);
+}
+
+}  // namespace
+
+Processor processor_of(const PlannedPool& pool, Precision precision) {
+  Processor p;
+  p.efficiency = pool.efficiency;
+  if (!pool.accelerator) {
+    // A worker on CPUs: cpu_flops_per_vcpu is an achieved rate, not a peak.
+    const double vcpus = pool.machine.vcpus;
+    p.peak = FlopsPerSecond{pool.cpu_flops_per_vcpu.value * vcpus};
+    p.memory_bandwidth = step_assumptions::kHostBandwidthPerVcpu.value * vcpus;
+    p.efficiency.convolution = p.efficiency.matmul = p.efficiency.attention = p.efficiency.memory =
+        Fact<double>{1.0};
+    p.efficiency.half_size = Fact<Flops>{};
+    p.efficiency.launch = Fact<Seconds>{};
+    return p;
+  }
+  const Accelerator& a = *pool.accelerator;
+  auto peak = a.peak_for(precision);
+  if (!peak) peak = a.peak_for(Precision::fp32);
+  RECKON_CHECK(peak.has_value());
+  p.peak = peak->value;
+  p.memory_bandwidth = a.memory_bandwidth.value;
+  p.cores = std::max(1, a.cores_per_device);
+  return p;
+}
+
+ComputeTimes compute_times(const PlannedWorkload& job, const Processor& processor, double batch) {
+  const ElementSizes size = element_sizes(job);
+  const Processor core = one_core(processor);
+  const double core_batch = batch / processor.cores;
+  const auto layers = job.model.layers();
+  const auto counts = job.model.counts();
+  ComputeTimes times;
+  times.layers.reserve(layers.size());
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    const LayerCount& count = counts[l];
+    if (count.forward.v == 0 && count.elements_out == 0) continue;
+    if (std::holds_alternative<InputLayer>(layers[l].op)) continue;
+    const auto passes = passes_of(layers[l], count, weights_of(job.model, l), size, core_batch);
+    const double efficiency = count.depthwise ? 0 : flop_efficiency(core.efficiency, count.work);
+    bool forward_by_memory = false, backward_by_memory = false;
+    LayerTime t;
+    t.layer = layers[l].id;
+    t.forward = pass_time(passes.forward, core, efficiency, forward_by_memory);
+    t.backward = pass_time(passes.backward, core, efficiency, backward_by_memory);
+    t.bound_by_memory = backward_by_memory;
+    if (forward_by_memory) times.bound_by_memory += t.forward;
+    if (backward_by_memory) times.bound_by_memory += t.backward;
+    if (recomputed(count, job.strategy.recompute)) {
+      t.backward += t.forward;
+      if (forward_by_memory) times.bound_by_memory += t.forward;
+    }
+    times.forward += t.forward;
+    times.backward += t.backward;
+    times.layers.push_back(t);
+  }
+  // Every core updates its own copy of the parameters.
+  const Bytes traffic = double(job.model.parameters()) * size.update_traffic();
+  times.update = traffic / (core.memory_bandwidth * core.efficiency.memory.value) +
+                 core.efficiency.launch.value;
+  return times;
+}
+
+}  // namespace reckon

@@ -1,0 +1,38 @@
+#pragma once
+#include <vector>
+
+#include "sim/scenario/plan.h"
+#include "sim/step/step.h"
+
+// Time of the arithmetic of one step on one accelerator (docs/MODELS.md, "Compute").
+namespace reckon {
+
+/// What computes: one accelerator, or the vCPUs of a worker without one.
+struct Processor {
+  FlopsPerSecond peak{};  // dense, at the precision that the multiplications run in
+  BytesPerSecond memory_bandwidth{};
+  int cores = 1;  // independent cores, each with its share of peak, bandwidth and batch
+  Efficiency efficiency;
+};
+/// A precision that the hardware lacks runs at its fp32 rate, as tf32 does on GPUs older than
+/// Ampere.
+Processor processor_of(const PlannedPool& pool, Precision precision);
+
+struct ComputeTimes {
+  std::vector<LayerTime> layers;  // recomputation is part of the backward time
+  Seconds forward{}, backward{};
+  Seconds update{};           // the optimizer's pass over all parameters, bound by memory bandwidth
+  Seconds bound_by_memory{};  // part of forward and backward in layers that wait for memory
+  Seconds total() const { return forward + backward; }
+};
+
+/// Roofline [Williams et al. 2009, "Roofline", CACM 52(4)] for each layer and pass, for `batch`
+/// samples:
+///   t = max((F + k H) / (peak e_kind), bytes / (bandwidth e_memory)) + k launch
+/// F: FLOPs of the pass; k: kernels it takes (backward of a layer with weights: 2, else 1); H:
+/// `half_size`, so that a kernel of H FLOPs reaches half of its kind's efficiency e_kind. Bytes:
+/// activations and weights read and written once by each kernel. Layers of kind memory, and
+/// depthwise convolutions, have the second term only.
+ComputeTimes compute_times(const PlannedWorkload& job, const Processor& processor, double batch);
+
+}  // namespace reckon

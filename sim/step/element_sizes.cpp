@@ -1,0 +1,31 @@
+#include "sim/step/element_sizes.h"
+
+#include <algorithm>
+
+namespace reckon {
+
+Bytes ElementSizes::update_traffic() const {
+  const Bytes copy = master.v > 0 ? weight : Bytes{0};
+  const Bytes kept = master.v > 0 ? master : weight;
+  return gradient + 2 * kept + 2 * optimizer + copy;
+}
+
+ElementSizes element_sizes(const PlannedWorkload& job) {
+  constexpr Bytes kFp32{4};
+  ElementSizes e;
+  e.activation = bytes_per_element(job.precision);
+  e.optimizer = job.optimizer == Optimizer::adamw ? 2 * kFp32 : kFp32;
+  const bool fp32_variables = job.strategy.kind == StrategyKind::tpu ||
+                              job.strategy.kind == StrategyKind::parameter_server ||
+                              e.activation >= kFp32;
+  if (fp32_variables) {
+    e.weight = e.gradient = kFp32;
+  } else {
+    e.weight = e.activation;
+    e.gradient = std::max(e.activation, Bytes{2});
+    e.master = kFp32;
+  }
+  return e;
+}
+
+}  // namespace reckon

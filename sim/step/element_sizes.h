@@ -1,0 +1,28 @@
+#pragma once
+#include "sim/scenario/plan.h"
+
+namespace reckon {
+
+/// Bytes of one element of each thing that training keeps or moves, on one accelerator.
+///  - fp32, tf32: everything 4; the optimizer keeps 4 (momentum) or 8 (AdamW's two moments).
+///  - 16 bits and below: weights and activations in the working precision, gradients in 16 bits
+///  (the narrowest
+///    that collectives add in), an fp32 master copy of the weights beside the optimizer's fp32
+///    state [Micikevicius et al. 2018, "Mixed precision training"; Rajbhandari et al. 2020, "ZeRO",
+///    Sec. 3.1: 2 + 2 + 12 bytes a parameter for mixed-precision Adam].
+///  - TPU and parameter servers keep the variables, and move their gradients, in fp32; only
+///  activations are in 16
+///    bits [Kumar et al. 2019, "Scale MLPerf-0.6 models on Google TPU-v3 Pods", Sec. 2; TF1
+///    variables].
+struct ElementSizes {
+  Bytes activation{}, weight{}, gradient{};
+  Bytes master{};     // 0: the weights are their own master copy
+  Bytes optimizer{};  // state beside the master copy
+
+  /// Memory traffic of the optimizer's update for one parameter: gradient read, state and master
+  /// read and written, working weight written where it is a copy.
+  Bytes update_traffic() const;
+};
+ElementSizes element_sizes(const PlannedWorkload& job);
+
+}  // namespace reckon

@@ -1,0 +1,42 @@
+#include <algorithm>
+
+#include "sim/step/collectives.h"
+#include "sim/step/worker_pools.h"
+
+namespace reckon {
+
+Fabric fabric_of_worker(const PlannedPool& pool, const PlannedStrategy& strategy) {
+  Fabric f;
+  f.ranks_per_node = std::max(1, strategy.accelerators_per_worker);
+  if (pool.accelerator) {
+    const Accelerator& a = *pool.accelerator;
+    // Without links of their own, accelerators talk through the host's bus.
+    const BytesPerSecond printed =
+        a.peer_bandwidth ? a.peer_bandwidth->value : a.host_bandwidth.value;
+    f.peer = printed * pool.peer_link.efficiency.value;
+  }
+  f.peer_latency = pool.peer_link.latency.value;
+  f.nic = pool.machine.network.value * pool.network_link.efficiency.value;
+  f.nic_latency = pool.network_link.latency.value;
+  return f;
+}
+
+Fabric fabric_of(const Plan& plan, const PlannedStrategy& strategy, int workers) {
+  const auto pools = worker_pools(plan);
+  Fabric slowest = fabric_of_worker(*pools.front(), strategy);
+  const int ranks = workers * slowest.ranks_per_node;
+  int per_node = std::max(1, pools.front()->accelerators_per_node);
+  for (const auto* pool : pools) {
+    const Fabric f = fabric_of_worker(*pool, strategy);
+    slowest.peer = std::min(slowest.peer, f.peer);
+    slowest.nic = std::min(slowest.nic, f.nic);
+    slowest.peer_latency = std::max(slowest.peer_latency, f.peer_latency);
+    slowest.nic_latency = std::max(slowest.nic_latency, f.nic_latency);
+    per_node = std::min(per_node, std::max(1, pool->accelerators_per_node));
+  }
+  slowest.ranks_per_node = std::min(ranks, std::max(per_node, slowest.ranks_per_node));
+  slowest.nodes = (ranks + slowest.ranks_per_node - 1) / slowest.ranks_per_node;
+  return slowest;
+}
+
+}  // namespace reckon

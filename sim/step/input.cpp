@@ -1,0 +1,28 @@
+#include "sim/step/input.h"
+
+#include <algorithm>
+
+namespace reckon {
+
+Seconds InputTimes::slowest() const { return std::max({read, decode, copy}); }
+
+InputTimes input_times(const PlannedPool& pool, const PlannedWorkload& job, double samples) {
+  double accelerators_per_host = std::max(1, pool.accelerators_per_node);
+  if (pool.slice)
+    accelerators_per_host = double(pool.slice->chips) / std::max(1, pool.slice->hosts);
+  const double of_host = samples * accelerators_per_host;
+  InputTimes t;
+  BytesPerSecond rate = job.checkpoint.storage.read_per_node.value;
+  if (pool.machine.network.value.v > 0) rate = std::min(rate, pool.machine.network.value);
+  const Bytes stored = of_host * job.dataset.bytes_per_sample.value;
+  if (stored.v > 0 && rate.v > 0) t.read = stored / rate;
+  const double decode = of_host * job.dataset.decode_cpu_seconds.value;
+  if (decode > 0 && pool.machine.vcpus > 0) t.decode = Seconds{decode / pool.machine.vcpus};
+  if (pool.accelerator && pool.accelerator->host_bandwidth.value.v > 0) {
+    const double input = double(elements(job.model.layers().front().output));
+    t.copy = samples * input * Bytes{4} / pool.accelerator->host_bandwidth.value;
+  }
+  return t;
+}
+
+}  // namespace reckon

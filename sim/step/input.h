@@ -1,0 +1,21 @@
+#pragma once
+#include "sim/scenario/plan.h"
+
+// The input pipeline (docs/MODELS.md, "Input").
+namespace reckon {
+
+/// What each stage needs for the samples that one node consumes in a step. Stages run side by side
+/// and ahead of the training (prefetching), so the pipeline delivers a step's samples in the time
+/// of its slowest stage [Murray et al. 2021, "tf.data", VLDB 14(12)].
+struct InputTimes {
+  Seconds read{};    // from storage: bytes / min(storage's rate for a node, the NIC)
+  Seconds decode{};  // vCPU seconds / vCPUs of the node
+  Seconds
+      copy{};  // decoded samples over each accelerator's bus, as fp32 elements of the model's input
+  Seconds slowest() const;
+};
+
+/// `samples`: of one accelerator in a step. A TPU slice's chips are fed by its hosts.
+InputTimes input_times(const PlannedPool& pool, const PlannedWorkload& job, double samples);
+
+}  // namespace reckon

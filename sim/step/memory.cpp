@@ -1,0 +1,157 @@
+#include <algorithm>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "sim/base/check.h"
+#include "sim/base/unit_text.h"
+#include "sim/step/assumptions.h"
+#include "sim/step/element_sizes.h"
+#include "sim/step/step.h"
+#include "sim/step/worker_pools.h"
+
+// Memory of one accelerator (docs/MODELS.md, "Memory").
+namespace reckon {
+namespace {
+
+/// Elements kept for the backward pass, for one sample.
+///  none: everything that autograd saves.
+///  selective: attention keeps its inputs only, its scores are computed again [Korthikanti et al.
+///  2022, "Reducing
+///    activation recomputation in large transformer models", Sec. 5].
+///  full: the input of each group of layers (a transformer block), and while a group is computed
+///  again, what that
+///    one group saves [the same, Sec. 4].
+double saved_elements(const ModelGraph& model, Recompute mode) {
+  const auto layers = model.layers();
+  const auto counts = model.counts();
+  double total = 0, largest_group = 0, group = 0;
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    const LayerCount& c = counts[l];
+    const bool attention = c.work == WorkKind::attention;
+    if (mode != Recompute::full) {
+      const bool again = mode == Recompute::selective && attention;
+      total += again ? std::min(c.saved_elements, c.elements_in) : c.saved_elements;
+      continue;
+    }
+    const bool begins = l == 0 || layers[l].group.empty() || layers[l].group != layers[l - 1].group;
+    if (begins) {
+      total += std::min(c.elements_in, std::max(c.saved_elements, c.elements_out));
+      group = 0;
+    }
+    group += c.saved_elements;
+    largest_group = std::max(largest_group, group);
+  }
+  return mode == Recompute::full ? std::min(total + largest_group, model.saved_elements()) : total;
+}
+
+/// Gradients of activations that live at once: those of the input and the output of the layer in
+/// work.
+double largest_working_set(const ModelGraph& model) {
+  double largest = 0;
+  for (const auto& c : model.counts()) largest = std::max(largest, c.elements_in + c.elements_out);
+  return largest;
+}
+
+Bytes memory_of(const PlannedPool& pool) {
+  return pool.accelerator ? pool.accelerator->memory.value : pool.machine.memory.value;
+}
+
+const PlannedPool& smallest_pool(const Plan& plan) {
+  const auto pools = worker_pools(plan);
+  return **std::min_element(pools.begin(), pools.end(),
+                            [](auto* a, auto* b) { return memory_of(*a) < memory_of(*b); });
+}
+
+/// Largest batch that fits, by bisection (memory grows with the batch); 0: not even one sample.
+int largest_batch(const Plan& plan, PlannedWorkload job) {
+  int fits = 0, too_large = job.batch_per_accelerator;
+  while (too_large - fits > 1) {
+    job.batch_per_accelerator = fits + (too_large - fits) / 2;
+    (estimate_memory(plan, job).fits() ? fits : too_large) = job.batch_per_accelerator;
+  }
+  return fits;
+}
+
+std::string parts_text(const MemoryEstimate& m) {
+  return fmt::format(
+      "parameters {}, gradients {}, optimizer state {}, activations {}, workspace {}, framework {}",
+      format_bytes(m.parameters), format_bytes(m.gradients), format_bytes(m.optimizer),
+      format_bytes(m.activations), format_bytes(m.workspace), format_bytes(m.reserve));
+}
+
+std::string recompute_hint(const Plan& plan, PlannedWorkload job) {
+  for (const auto mode : {Recompute::selective, Recompute::full}) {
+    if (mode <= job.strategy.recompute) continue;
+    job.strategy.recompute = mode;
+    const auto m = estimate_memory(plan, job);
+    if (m.fits())
+      return fmt::format("\nwith recompute: {} it needs {} and fits",
+                         mode == Recompute::full ? "full" : "selective",
+                         format_bytes(m.required()));
+  }
+  return "";
+}
+
+std::string accelerator_hint(const Catalog& catalog, const PlannedPool& pool,
+                             const PlannedWorkload& job, Bytes required) {
+  std::string names;
+  int shown = 0;
+  for (const auto& a : catalog.accelerators) {
+    if (!pool.accelerator || a.kind != pool.accelerator->kind) continue;
+    if (a.memory.value < required || !a.peak_for(job.precision) || shown == 6) continue;
+    names += fmt::format("{}{} ({})", shown++ ? ", " : "", a.name, format_bytes(a.memory.value));
+  }
+  return names.empty() ? "\nno accelerator of the catalog has that much memory"
+                       : "\naccelerators with enough memory: " + names;
+}
+
+}  // namespace
+
+MemoryEstimate estimate_memory(const Plan& plan, const PlannedWorkload& job) {
+  const PlannedPool& pool = smallest_pool(plan);
+  const ElementSizes size = element_sizes(job);
+  const double parameters = double(job.model.parameters());
+  const double batch = job.batch_per_accelerator;
+  // Each core of a device holds its own copy of the state and its share of the batch.
+  const double copies = pool.accelerator ? std::max(1, pool.accelerator->cores_per_device) : 1;
+  const bool on_servers = job.strategy.kind == StrategyKind::parameter_server;
+  MemoryEstimate m;
+  m.parameters = copies * parameters * size.weight;
+  m.gradients = copies * parameters * size.gradient;
+  // With parameter servers the optimizer's state stays with the variables.
+  if (!on_servers) m.optimizer = copies * parameters * (size.master + size.optimizer);
+  m.activations = saved_elements(job.model, job.strategy.recompute) * batch * size.activation;
+  m.workspace = largest_working_set(job.model) * batch * size.activation;
+  m.reserve = step_assumptions::kFrameworkReserve.value;
+  m.available = memory_of(pool);
+  return m;
+}
+
+std::optional<Diagnostic> check_memory(const Plan& plan, const PlannedWorkload& job,
+                                       const Catalog& catalog, const Places& places) {
+  const MemoryEstimate m = estimate_memory(plan, job);
+  if (m.fits()) return std::nullopt;
+  const PlannedPool& pool = smallest_pool(plan);
+  const int batch = largest_batch(plan, job);
+  Diagnostic d;
+  const SourcePlace of_batch = places.find("workload.batch_per_accelerator");
+  const SourcePlace of_workload = places.find("workload");
+  // A batch given as global_batch has no batch_per_accelerator of its own: find() then answers with
+  // the parent.
+  d.at = batch == 0                ? places.find("workload.model")
+         : of_batch == of_workload ? places.find("workload.global_batch")
+                                   : of_batch;
+  d.what = fmt::format("{} at batch {} needs {} of memory on each {}, which has {}",
+                       job.model.name(), job.batch_per_accelerator, format_bytes(m.required()),
+                       pool.accelerator ? pool.accelerator->name : pool.machine.name,
+                       format_bytes(m.available));
+  d.hint = parts_text(m);
+  d.hint += batch > 0 ? fmt::format("\nthe largest batch_per_accelerator that fits is {}", batch)
+                      : std::string("\nnot even a batch of 1 fits");
+  d.hint += recompute_hint(plan, job);
+  d.hint += accelerator_hint(catalog, pool, job, m.required());
+  return d;
+}
+
+}  // namespace reckon

@@ -1,0 +1,254 @@
+#include "sim/step/step.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "sim/base/check.h"
+#include "sim/step/assumptions.h"
+#include "sim/step/collectives.h"
+#include "sim/step/compute.h"
+#include "sim/step/input.h"
+#include "sim/step/overlap.h"
+#include "sim/step/parameter_server.h"
+#include "sim/step/worker_pools.h"
+
+namespace reckon {
+namespace {
+
+/// What every strategy begins with.
+struct Workers {
+  int live = 1;
+  int accelerators = 1;  // of all live workers
+  int per_worker = 1;
+  double accumulation = 1;            // batches that one accelerator runs before an update
+  double samples = 0;                 // of one accelerator in one optimizer step
+  const PlannedPool* pool = nullptr;  // whose accelerator is the slowest
+  ComputeTimes batch;                 // of one batch of one accelerator
+};
+
+Workers workers_of(const Plan& plan, const PlannedWorkload& job, int live_workers) {
+  const PlannedStrategy& s = job.strategy;
+  Workers w;
+  w.live = live_workers > 0 ? std::min(live_workers, s.workers) : s.workers;
+  w.per_worker = std::max(1, s.accelerators_per_worker);
+  w.accelerators = w.live * w.per_worker;
+  const double at_once = double(job.batch_per_accelerator) * s.accelerators();
+  w.accumulation = std::max(1.0, std::floor(double(job.global_batch) / at_once));
+  w.samples = w.accumulation * job.batch_per_accelerator;
+  for (const auto* pool : worker_pools(plan)) {
+    auto times = compute_times(job, processor_of(*pool, job.precision), job.batch_per_accelerator);
+    if (w.pool && times.total() <= w.batch.total()) continue;
+    w.pool = pool;
+    w.batch = std::move(times);
+  }
+  return w;
+}
+
+bool runs_in_step(const PlannedStrategy& s) {
+  return s.kind != StrategyKind::parameter_server || s.synchronous;
+}
+
+/// Reductions of all buckets: each with the fastest algorithm for its size, or the one that the
+/// plan demands.
+void reduce_gradients(StepEstimate& e, const Plan& plan, const PlannedWorkload& job,
+                      const Workers& w, const NetworkModel& network) {
+  const PlannedStrategy& s = job.strategy;
+  const bool tpu = s.kind == StrategyKind::tpu;
+  // XLA on TPU sums all gradients after the backward pass [Kumar et al. 2019, Sec. 2.2].
+  const auto buckets = gradient_buckets(job, w.batch, !tpu);
+  const Torus torus = tpu ? torus_of(*w.pool) : Torus{};
+  const Fabric fabric = tpu                                ? Fabric{}
+                        : s.kind == StrategyKind::mirrored ? fabric_of_worker(*w.pool, s)
+                                                           : fabric_of(plan, s, w.live);
+  std::vector<Seconds> durations;
+  std::array<Bytes, 4> reduced_by{};
+  Bytes sent{};
+  for (const Bucket& bucket : buckets) {
+    if (tpu) {
+      const Collective c = torus_all_reduce(torus, bucket.size);
+      durations.push_back(makespan(c, network));
+      sent += c.sent_by_rank;
+      continue;
+    }
+    const auto choice = all_reduce(fabric, bucket.size, s.all_reduce, network);
+    durations.push_back(choice.time);
+    sent += choice.sent_by_rank;
+    reduced_by[std::size_t(choice.kind)] += bucket.size;
+  }
+  const auto result = overlap(buckets, durations, w.batch.backward);
+  e.communication = result.communication;
+  e.exposed_communication = result.exposed;
+  e.sent_per_worker = sent * double(w.per_worker);
+  const auto most = std::max_element(reduced_by.begin(), reduced_by.end());
+  if (most->v > 0 && fabric.ranks() > 1)
+    e.all_reduce = to_text(AllReduceKind(most - reduced_by.begin()));
+}
+
+/// A worker with several accelerators adds their gradients up before it pushes, and hands out what
+/// it pulled.
+void add_local_reduction(ParameterServerSetup& setup, const PlannedPool& pool,
+                         const PlannedStrategy& s, const NetworkModel& network) {
+  const Fabric inside = fabric_of_worker(pool, s);
+  if (inside.ranks_per_node <= 1) return;
+  for (auto& group : setup.groups)
+    group.backward += makespan(ring_all_reduce(inside, group.size), network);
+}
+
+ComputeTimes repeated(ComputeTimes t, double accumulation) {
+  for (auto& layer : t.layers) {
+    layer.forward *= accumulation;
+    layer.backward *= accumulation;
+  }
+  t.forward *= accumulation;
+  t.backward *= accumulation;
+  t.bound_by_memory *= accumulation;
+  return t;
+}
+
+ParameterServerSetup slowed(ParameterServerSetup setup, double factor) {
+  for (auto& group : setup.groups) {
+    group.forward *= factor;
+    group.backward *= factor;
+  }
+  return setup;
+}
+
+Bytes remote_traffic(const ParameterServerSetup& setup) {
+  int remote = 0;
+  for (const auto& c : setup.classes)
+    if (!c.local) remote += c.count;
+  return setup.variables() * double(remote);
+}
+
+/// Fills in the step's time without the input pipeline.
+void synchronous_servers(StepEstimate& e, const Plan& plan, const PlannedWorkload& job,
+                         const Workers& w, const NetworkModel& network) {
+  const PlannedStrategy& s = job.strategy;
+  const auto times = repeated(w.batch, w.accumulation);
+  auto setup = server_setup(plan, job, times, w.live, step_assumptions::kParameterServerGroups);
+  add_local_reduction(setup, *w.pool, s, network);
+  const double factor =
+      straggler_factor(w.live, s.backup_workers, step_assumptions::kStepJitter.value);
+  e.step = makespan(synchronous_step(slowed(setup, factor)), network);
+  e.update = setup.update;
+  e.exposed_communication = std::max(Seconds{}, e.step - e.compute - e.update);
+  auto silent = slowed(setup, 0);
+  silent.update = Seconds{};
+  e.communication = makespan(synchronous_step(silent), network);
+  e.sent_per_worker = setup.variables();
+  e.server_utilization = remote_traffic(setup) / double(setup.servers) / setup.server_nic / e.step;
+}
+
+/// The optimizer step of asynchronous training is the mean time in which the workers process one
+/// global batch.
+void asynchronous_servers(StepEstimate& e, const Plan& plan, const PlannedWorkload& job,
+                          const Workers& w, const NetworkModel& network) {
+  const PlannedStrategy& s = job.strategy;
+  const auto times = repeated(w.batch, w.accumulation);
+  auto setup = server_setup(plan, job, times, w.live, step_assumptions::kAsynchronousGroups);
+  add_local_reduction(setup, *w.pool, s, network);
+  const double jitter = step_assumptions::kStepJitter.value;
+  const double rate =
+      asynchronous_rate(setup, s.staleness, jitter, network);  // worker steps a second
+  const double worker_steps = double(job.global_batch) / (w.samples * w.per_worker);
+  e.step = Seconds{worker_steps / rate};
+  // Seen from one worker: its own step lasts live / rate.
+  const Seconds of_worker{w.live / rate};
+  e.update = setup.update;
+  e.exposed_communication = std::max(Seconds{}, of_worker - e.compute);
+  ParameterServerSetup alone = slowed(setup, 0);
+  alone.update = Seconds{};
+  e.communication = makespan(synchronous_step(alone), network);
+  e.sent_per_worker = setup.variables();
+  e.server_utilization =
+      remote_traffic(setup) / double(setup.servers) / setup.server_nic / of_worker;
+}
+
+Bottleneck bottleneck_of(const StepEstimate& e, const PlannedWorkload& job,
+                         const ComputeTimes& times) {
+  if (e.exposed_input.count() > 0) return Bottleneck::input;
+  if (e.exposed_communication > e.compute) {
+    const bool servers = job.strategy.kind == StrategyKind::parameter_server;
+    // A server's NIC in use most of the time is what the workers wait for.
+    return servers && e.server_utilization > 0.5 ? Bottleneck::parameter_server
+                                                 : Bottleneck::communication;
+  }
+  return times.bound_by_memory * 2 > times.total() ? Bottleneck::memory : Bottleneck::compute;
+}
+
+}  // namespace
+
+std::string_view to_text(Bottleneck b) {
+  switch (b) {
+    case Bottleneck::compute:
+      return "compute";
+    case Bottleneck::communication:
+      return "communication";
+    case Bottleneck::input:
+      return "input";
+    case Bottleneck::parameter_server:
+      return "parameter_server";
+    case Bottleneck::memory:
+      return "memory";
+  }
+  return "";
+}
+
+StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job,
+                           const NetworkModel& network, int live_workers) {
+  const PlannedStrategy& s = job.strategy;
+  // make_plan refuses these by name.
+  RECKON_CHECK(s.kind != StrategyKind::sharded && s.kind != StrategyKind::model_parallel);
+  const Workers w = workers_of(plan, job, live_workers);
+  StepEstimate e;
+  e.layers = w.batch.layers;
+  e.compute = w.batch.total() * w.accumulation;
+  if (s.kind == StrategyKind::parameter_server) {
+    s.synchronous ? synchronous_servers(e, plan, job, w, network)
+                  : asynchronous_servers(e, plan, job, w, network);
+  } else {
+    e.update = w.batch.update;
+    if (s.kind != StrategyKind::single) reduce_gradients(e, plan, job, w, network);
+    if (s.kind == StrategyKind::multi_worker_mirrored) {
+      // The collective waits for the slowest process.
+      const double factor = straggler_factor(w.live, 0, step_assumptions::kStepJitter.value);
+      e.exposed_communication += (factor - 1) * e.compute;
+    }
+    e.step = e.compute + e.exposed_communication + e.update;
+  }
+
+  // A synchronous step takes `samples` from every input pipeline; an asynchronous one its share of
+  // them.
+  for (const auto* pool : worker_pools(plan))
+    e.input = std::max(e.input, input_times(*pool, job, w.samples).slowest());
+  double used = double(w.accelerators) * w.samples;
+  if (!runs_in_step(s)) {
+    e.input *= double(job.global_batch) / used;
+    used = double(job.global_batch);
+  } else if (s.kind == StrategyKind::parameter_server && s.backup_workers > 0) {
+    // Gradients of the slowest workers are dropped [Chen et al. 2016].
+    used *= double(std::max(1, w.live - s.backup_workers)) / w.live;
+  }
+  e.exposed_input = std::max(Seconds{}, e.input - e.step);
+  e.step += e.exposed_input;
+  e.samples_per_second = Samples{used} / e.step;
+
+  const Flops per_sample = job.model.forward_flops() + job.model.backward_flops();
+  const FlopsPerSecond peak = processor_of(*w.pool, job.precision).peak;
+  e.mfu = per_sample.v * e.samples_per_second.v / (peak.v * w.accelerators);
+  e.bottleneck = bottleneck_of(e, job, w.batch);
+  return e;
+}
+
+Seconds evaluation_time(const Plan& plan, const PlannedWorkload& job, const StepEstimate& step) {
+  Seconds forward{};
+  for (const auto& layer : step.layers) forward += layer.forward;
+  const double batch = job.batch_per_accelerator;
+  for (const auto* pool : worker_pools(plan))
+    forward = std::max(forward, input_times(*pool, job, batch).slowest());
+  const double at_once = batch * job.strategy.accelerators();
+  return std::ceil(job.dataset.validation_samples.value.v / at_once) * forward;
+}
+
+}  // namespace reckon

@@ -1,0 +1,22 @@
+#include "sim/step/worker_pools.h"
+
+#include "sim/base/check.h"
+
+namespace reckon {
+
+const PlannedPool* pool_of(const Plan& plan, Role role) {
+  for (const auto& pool : plan.pools)
+    if (pool.role == role) return &pool;
+  return nullptr;
+}
+
+std::vector<const PlannedPool*> worker_pools(const Plan& plan) {
+  std::vector<const PlannedPool*> pools;
+  if (const auto* chief = pool_of(plan, Role::chief)) pools.push_back(chief);
+  for (const auto& pool : plan.pools)
+    if (pool.role == Role::worker) pools.push_back(&pool);
+  RECKON_CHECK(!pools.empty());
+  return pools;
+}
+
+}  // namespace reckon
