@@ -53,36 +53,22 @@ struct LayerPasses {
   Pass forward, backward;
 };
 
-LayerPasses passes_of(const Layer& layer, const LayerCount& count, double weights,
-                      const ElementSizes& size, double batch) {
+LayerPasses passes_of(const LayerCount& count, const ElementSizes& size, double batch) {
   const Bytes in = count.elements_in * batch * size.activation;
   const Bytes out = count.elements_out * batch * size.activation;
+  const double weights = double(count.weights_read);
   LayerPasses p;
   p.forward.flops = count.forward * batch;
   p.forward.bytes = in + out + weights * size.weight;
   p.backward.flops = count.backward * batch;
+  p.backward.bytes = 2 * in + out + weights * size.gradient;
   if (weights > 0 && count.work != WorkKind::memory) {
     // Two kernels: gradient of the input (output gradient and weights in, input gradient out),
     // gradient of the weights (output gradient and saved input in, weight gradient out).
     p.backward.kernels = 2;
-    p.backward.bytes = 2 * in + 2 * out + weights * (size.weight + size.gradient);
-  } else {
-    p.backward.bytes = 2 * in + out + weights * size.gradient;
-  }
-  if (std::holds_alternative<BatchNorm>(layer.op)) {
-    // Statistics over the batch need a pass of their own, in both directions.
-    p.forward.bytes += in;
-    p.backward.bytes += in + out;
+    p.backward.bytes += out + weights * size.weight;
   }
   return p;
-}
-
-double weights_of(const ModelGraph& model, std::size_t l) {
-  const Layer& layer = model.layers()[l];
-  if (layer.tied_to) return double(model.counts()[index(*layer.tied_to)].parameters);
-  // An embedding reads the rows it looks up, which its output already counts, not the table.
-  if (std::holds_alternative<Embedding>(layer.op)) return 0;
-  return double(model.counts()[l].parameters);
 }
 
 bool recomputed(const LayerCount& count, Recompute mode) {
@@ -126,9 +112,8 @@ ComputeTimes compute_times(const PlannedWorkload& job, const Processor& processo
   times.layers.reserve(layers.size());
   for (std::size_t l = 0; l < layers.size(); ++l) {
     const LayerCount& count = counts[l];
-    if (count.forward.v == 0 && count.elements_out == 0) continue;
-    if (std::holds_alternative<InputLayer>(layers[l].op)) continue;
-    const auto passes = passes_of(layers[l], count, weights_of(job.model, l), size, core_batch);
+    if (count.forward.v == 0 && count.elements_out == 0) continue;  // input, view
+    const auto passes = passes_of(count, size, core_batch);
     const double efficiency = count.depthwise ? 0 : flop_efficiency(core.efficiency, count.work);
     bool forward_by_memory = false, backward_by_memory = false;
     LayerTime t;

@@ -14,35 +14,40 @@
 namespace reckon {
 namespace {
 
-/// Elements kept for the backward pass, for one sample.
+/// Kept for the backward pass, for one sample.
 ///  none: everything that autograd saves.
-///  selective: attention keeps its inputs only, its scores are computed again [Korthikanti et al.
-///  2022, "Reducing
-///    activation recomputation in large transformer models", Sec. 5].
+///  selective: attention is computed again from its inputs [Korthikanti et al. 2022, "Reducing
+///  activation
+///    recomputation in large transformer models", Sec. 5]. The graph's attention is a fused one,
+///    which saves no scores in the first place, so only its statistics go.
 ///  full: the input of each group of layers (a transformer block), and while a group is computed
 ///  again, what that
 ///    one group saves [the same, Sec. 4].
-double saved_elements(const ModelGraph& model, Recompute mode) {
+Bytes saved_bytes(const ModelGraph& model, Recompute mode, Bytes element) {
+  if (mode == Recompute::none) return model.saved_bytes(element);
   const auto layers = model.layers();
   const auto counts = model.counts();
-  double total = 0, largest_group = 0, group = 0;
+  Bytes total{}, largest_group{}, group{};
   for (std::size_t l = 0; l < layers.size(); ++l) {
     const LayerCount& c = counts[l];
-    const bool attention = c.work == WorkKind::attention;
-    if (mode != Recompute::full) {
-      const bool again = mode == Recompute::selective && attention;
-      total += again ? std::min(c.saved_elements, c.elements_in) : c.saved_elements;
+    const bool again = mode == Recompute::selective && c.work == WorkKind::attention;
+    const Bytes saved = c.saved_elements * element + (again ? Bytes{} : c.saved_fixed);
+    if (mode == Recompute::selective) {
+      total += saved;
       continue;
     }
     const bool begins = l == 0 || layers[l].group.empty() || layers[l].group != layers[l - 1].group;
     if (begins) {
-      total += std::min(c.elements_in, std::max(c.saved_elements, c.elements_out));
-      group = 0;
+      // Its first input, made by an earlier layer: kept whatever the group itself saves.
+      if (!layers[l].inputs.empty())
+        total += double(elements(layers[index(layers[l].inputs[0])].output)) * element;
+      group = {};
     }
-    group += c.saved_elements;
+    group += saved;
     largest_group = std::max(largest_group, group);
   }
-  return mode == Recompute::full ? std::min(total + largest_group, model.saved_elements()) : total;
+  return mode == Recompute::full ? std::min(total + largest_group, model.saved_bytes(element))
+                                 : total;
 }
 
 /// Gradients of activations that live at once: those of the input and the output of the layer in
@@ -121,7 +126,7 @@ MemoryEstimate estimate_memory(const Plan& plan, const PlannedWorkload& job) {
   m.gradients = copies * parameters * size.gradient;
   // With parameter servers the optimizer's state stays with the variables.
   if (!on_servers) m.optimizer = copies * parameters * (size.master + size.optimizer);
-  m.activations = saved_elements(job.model, job.strategy.recompute) * batch * size.activation;
+  m.activations = batch * saved_bytes(job.model, job.strategy.recompute, size.activation);
   m.workspace = largest_working_set(job.model) * batch * size.activation;
   m.reserve = step_assumptions::kFrameworkReserve.value;
   m.available = memory_of(pool);

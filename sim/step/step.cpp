@@ -234,9 +234,8 @@ StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job,
   e.step += e.exposed_input;
   e.samples_per_second = Samples{used} / e.step;
 
-  const Flops per_sample = job.model.forward_flops() + job.model.backward_flops();
   const FlopsPerSecond peak = processor_of(*w.pool, job.precision).peak;
-  e.mfu = per_sample.v * e.samples_per_second.v / (peak.v * w.accelerators);
+  e.mfu = job.model.model_flops().v * e.samples_per_second.v / (peak.v * w.accelerators);
   e.bottleneck = bottleneck_of(e, job, w.batch);
   return e;
 }
