@@ -37,6 +37,6 @@ inline constexpr Fact<double> kStepJitter{0.03, 0.0, 0.10, SourceId::user};
 inline constexpr int kParameterServerGroups = 16;
 /// Asynchronous workers are simulated one by one, so with fewer groups: what is lost is a little of
 /// the overlap.
-inline constexpr int kAsynchronousGroups = 4;
+inline constexpr int kAsynchronousGroups = 16;
 
 }  // namespace reckon::step_assumptions

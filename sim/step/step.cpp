@@ -121,8 +121,17 @@ Bytes remote_traffic(const ParameterServerSetup& setup) {
   return setup.variables() * double(remote);
 }
 
-/// Fills in the step's time without the input pipeline.
-void synchronous_servers(StepEstimate& e, const Plan& plan, const PlannedWorkload& job,
+/// Do the workers wait for the servers' NICs rather than for their own?
+bool servers_are_busier(const ParameterServerSetup& setup) {
+  Bytes to_busiest_node{};
+  for (const auto& c : setup.classes) {
+    if (!c.local) to_busiest_node = std::max(to_busiest_node, double(c.per_node) * setup.variables());
+  }
+  return remote_traffic(setup) / double(setup.servers) > to_busiest_node;
+}
+
+/// Fills in the step's time without the input pipeline. True: the servers are what the workers wait for.
+bool synchronous_servers(StepEstimate& e, const Plan& plan, const PlannedWorkload& job,
                          const Workers& w, const NetworkModel& network) {
   const PlannedStrategy& s = job.strategy;
   const auto times = repeated(w.batch, w.accumulation);
@@ -138,6 +147,7 @@ void synchronous_servers(StepEstimate& e, const Plan& plan, const PlannedWorkloa
   e.communication = makespan(synchronous_step(silent), network);
   e.sent_per_worker = setup.variables();
   e.server_utilization = remote_traffic(setup) / double(setup.servers) / setup.server_nic / e.step;
+  return servers_are_busier(setup);
 }
 
 /// The optimizer step of asynchronous training is the mean time in which the workers process one
@@ -163,17 +173,14 @@ void asynchronous_servers(StepEstimate& e, const Plan& plan, const PlannedWorklo
   e.sent_per_worker = setup.variables();
   e.server_utilization =
       remote_traffic(setup) / double(setup.servers) / setup.server_nic / of_worker;
+  return servers_are_busier(setup);
 }
 
 Bottleneck bottleneck_of(const StepEstimate& e, const PlannedWorkload& job,
                          const ComputeTimes& times) {
   if (e.exposed_input.count() > 0) return Bottleneck::input;
-  if (e.exposed_communication > e.compute) {
-    const bool servers = job.strategy.kind == StrategyKind::parameter_server;
-    // A server's NIC in use most of the time is what the workers wait for.
-    return servers && e.server_utilization > 0.5 ? Bottleneck::parameter_server
-                                                 : Bottleneck::communication;
-  }
+  if (e.exposed_communication > e.compute)
+    return servers_busier ? Bottleneck::parameter_server : Bottleneck::communication;
   return times.bound_by_memory * 2 > times.total() ? Bottleneck::memory : Bottleneck::compute;
 }
 
@@ -204,9 +211,10 @@ StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job,
   StepEstimate e;
   e.layers = w.batch.layers;
   e.compute = w.batch.total() * w.accumulation;
+  bool servers_busier = false;
   if (s.kind == StrategyKind::parameter_server) {
-    s.synchronous ? synchronous_servers(e, plan, job, w, network)
-                  : asynchronous_servers(e, plan, job, w, network);
+    servers_busier = s.synchronous ? synchronous_servers(e, plan, job, w, network)
+                                   : asynchronous_servers(e, plan, job, w, network);
   } else {
     e.update = w.batch.update;
     if (s.kind != StrategyKind::single) reduce_gradients(e, plan, job, w, network);
@@ -236,7 +244,7 @@ StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job,
 
   const FlopsPerSecond peak = processor_of(*w.pool, job.precision).peak;
   e.mfu = job.model.model_flops().v * e.samples_per_second.v / (peak.v * w.accelerators);
-  e.bottleneck = bottleneck_of(e, job, w.batch);
+  e.bottleneck = bottleneck_of(e, servers_busier, w.batch);
   return e;
 }
 

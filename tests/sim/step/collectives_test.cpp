@@ -1,0 +1,133 @@
+#include "sim/step/collectives.h"
+
+#include <rapidcheck.h>
+#include <catch2/catch.hpp>
+
+using namespace reckon;
+
+namespace {
+
+Fabric flat(int nodes, int per_node = 1) {
+  return {.nodes = nodes,
+          .ranks_per_node = per_node,
+          .peer = 20.0_GBps,
+          .nic = 1.25_GBps,
+          .peer_latency = Seconds{5e-6},
+          .nic_latency = Seconds{40e-6}};
+}
+
+double seconds(const Collective& c) { return makespan(c, *make_fluid_network()).count(); }
+
+}  // namespace
+
+TEST_CASE("ring all-reduce takes 2(n-1) rounds of M/n and the latency of each") {
+  // M = 1.024 GB divides by 2, 8 and 1024. t = 2(n-1) (40 us + M / (n 1.25 GB/s)).
+  const Bytes size{1.024e9};
+  CHECK(seconds(ring_all_reduce(flat(1), size)) == 0);
+  for (const int n : {2, 8, 1024}) {
+    const double expected = 2.0 * (n - 1) * (40e-6 + 1.024e9 / n / 1.25e9);
+    CHECK(seconds(ring_all_reduce(flat(n), size)) == Approx(expected).epsilon(1e-12));
+    CHECK(ring_all_reduce(flat(n), size).steps == 2 * (n - 1));
+    CHECK(ring_all_reduce(flat(n), size).sent_by_rank.v == Approx(2.0 * (n - 1) / n * 1.024e9));
+  }
+}
+
+TEST_CASE("hierarchical all-reduce adds the node's phases to a ring of nodes that share the NIC") {
+  const Bytes size{1.024e9};
+  // 8 nodes of 4: in the node 2 x 3 (5 us + M/4 / 20 GB/s); between nodes 4 flows of M/32 share the
+  // NIC: 2 x 7 (40 us + M/8 / 1.25 GB/s).
+  const double inside = 6 * (5e-6 + 1.024e9 / 4 / 20e9);
+  const double between = 14 * (40e-6 + 1.024e9 / 8 / 1.25e9);
+  CHECK(seconds(hierarchical_all_reduce(flat(8, 4), size)) ==
+        Approx(inside + between).epsilon(1e-12));
+  CHECK(seconds(hierarchical_all_reduce(flat(1, 1), size)) == 0);
+  // One rank a node: nothing but the ring.
+  CHECK(seconds(hierarchical_all_reduce(flat(8), size)) ==
+        Approx(seconds(ring_all_reduce(flat(8), size))).epsilon(1e-12));
+  CHECK(seconds(hierarchical_all_reduce(flat(1024), size)) ==
+        Approx(seconds(ring_all_reduce(flat(1024), size))).epsilon(1e-12));
+}
+
+TEST_CASE(
+    "double binary tree takes two phases of M over an inner node's NIC and log2 n hops each") {
+  const Bytes size{1.024e9};
+  CHECK(seconds(tree_all_reduce(flat(1), size)) == 0);
+  // Two nodes: each is the other's only child in one tree: M/2 a phase.
+  CHECK(seconds(tree_all_reduce(flat(2), size)) ==
+        Approx(2 * (40e-6 + 0.512e9 / 1.25e9)).epsilon(1e-12));
+  CHECK(seconds(tree_all_reduce(flat(8), size)) ==
+        Approx(2 * (3 * 40e-6 + 1.024e9 / 1.25e9)).epsilon(1e-12));
+  CHECK(seconds(tree_all_reduce(flat(1024), size)) ==
+        Approx(2 * (10 * 40e-6 + 1.024e9 / 1.25e9)).epsilon(1e-12));
+}
+
+TEST_CASE("torus all-reduce uses all axes at once, and both ways of a ring where it closes") {
+  const Bytes size{4.096e9};
+  Torus square{.axes = {8, 8}, .wraps = true, .link = 10.0_GBps, .latency = Seconds{1e-6}};
+  // Two chunks of M/2. First axis 7 rounds of M/2/8, each half a way: M/32; second axis 7 of M/2/64
+  // half a way: M/256; then back: 2 x (7 (1 us + M/32/10 GB/s) + 7 (1 us + M/256/10 GB/s)).
+  const double closed = 2 * (7 * (1e-6 + 4.096e9 / 32 / 10e9) + 7 * (1e-6 + 4.096e9 / 256 / 10e9));
+  CHECK(seconds(torus_all_reduce(square, size)) == Approx(closed).epsilon(1e-12));
+  square.wraps = false;
+  const double open = 2 * (7 * (1e-6 + 4.096e9 / 16 / 10e9) + 7 * (1e-6 + 4.096e9 / 128 / 10e9));
+  CHECK(seconds(torus_all_reduce(square, size)) == Approx(open).epsilon(1e-12));
+  square.axes = {1, 1};
+  CHECK(seconds(torus_all_reduce(square, size)) == 0);
+}
+
+TEST_CASE("folded and unfolded collectives take the same time") {
+  const Bytes size{9.6e7};  // divides by all chunk counts below
+  for (const auto& [nodes, per_node] : {std::pair{1, 4}, {2, 1}, {4, 1}, {5, 2}, {8, 4}, {10, 1}}) {
+    const Fabric f = flat(nodes, per_node);
+    INFO(nodes << " nodes of " << per_node);
+    CHECK(seconds(ring_all_reduce(f, size, false)) ==
+          Approx(seconds(ring_all_reduce(f, size))).epsilon(1e-9));
+    CHECK(seconds(tree_all_reduce(f, size, false)) ==
+          Approx(seconds(tree_all_reduce(f, size))).epsilon(1e-9));
+    CHECK(seconds(hierarchical_all_reduce(f, size, false)) ==
+          Approx(seconds(hierarchical_all_reduce(f, size))).epsilon(1e-9));
+  }
+  for (const auto& axes : {std::vector{2, 2}, {4, 4}, {4, 8}, {5, 4}, {4, 4, 4}, {1, 6}}) {
+    for (const bool wraps : {false, true}) {
+      const Torus t{.axes = axes, .wraps = wraps, .link = 10.0_GBps, .latency = Seconds{1e-6}};
+      INFO(axes[0] << " x " << axes[1] << (wraps ? " torus" : " mesh"));
+      CHECK(seconds(torus_all_reduce(t, size, false)) ==
+            Approx(seconds(torus_all_reduce(t, size))).epsilon(1e-7));  // chunks are whole bytes
+    }
+  }
+}
+
+TEST_CASE("automatic takes the fastest algorithm: tree for a small message, ring for a large one") {
+  const auto network = make_fluid_network();
+  const auto small = all_reduce(flat(64), Bytes{1e4}, AllReduceKind::automatic, *network);
+  const auto large = all_reduce(flat(64), Bytes{1e9}, AllReduceKind::automatic, *network);
+  CHECK(small.kind == AllReduceKind::tree);
+  CHECK(large.kind == AllReduceKind::ring);
+  for (const auto kind : {AllReduceKind::ring, AllReduceKind::tree, AllReduceKind::hierarchical}) {
+    CHECK(small.time <= all_reduce(flat(64), Bytes{1e4}, kind, *network).time);
+    CHECK(large.time <= all_reduce(flat(64), Bytes{1e9}, kind, *network).time);
+  }
+}
+
+TEST_CASE("bus bandwidth of a ring without latency is the link's") {
+  Fabric f = flat(8);
+  f.nic_latency = Seconds{};
+  const Bytes size{8e8};
+  const Seconds t{seconds(ring_all_reduce(f, size))};
+  CHECK(all_reduce_bus_bandwidth(size, 8, t).v == Approx(1.25e9).epsilon(1e-12));
+}
+
+TEST_CASE("more bandwidth never makes a collective slower, one rank costs nothing") {
+  CHECK(rc::check([] {
+    Fabric f = flat(*rc::gen::inRange(1, 20), *rc::gen::inRange(1, 9));
+    const Bytes size{double(*rc::gen::inRange(1, 100'000'000))};
+    Fabric faster = f;
+    faster.nic = f.nic * (1 + *rc::gen::inRange(0, 100) / 10.0);
+    faster.peer = f.peer * (1 + *rc::gen::inRange(0, 100) / 10.0);
+    for (auto* algorithm : {ring_all_reduce, tree_all_reduce, hierarchical_all_reduce}) {
+      const double slow = seconds(algorithm(f, size, true));
+      RC_ASSERT(seconds(algorithm(faster, size, true)) <= slow * (1 + 1e-12));
+      RC_ASSERT((f.ranks() == 1) == (slow == 0));
+    }
+  }));
+}

@@ -1,0 +1,103 @@
+#include <rapidcheck.h>
+#include <catch2/catch.hpp>
+
+#include "sim/step/step.h"
+#include "support/plans.h"
+
+using namespace reckon;
+using namespace reckon::test;
+
+TEST_CASE("mixed-precision Adam keeps 16 bytes a parameter") {
+  // ZeRO [Rajbhandari et al. 2020, Sec. 3.1]: 2 weights + 2 gradients + 12 optimizer; GPT-2's 1.5 B
+  // need 24 GB.
+  Plan plan = make_round_plan(zoo_model("gpt2_small").value(), StrategyKind::single, 1, 1, 0,
+                              Precision::fp16);
+  plan.jobs[0].optimizer = Optimizer::adamw;
+  const auto m = estimate_memory(plan, plan.jobs[0]);
+  const double parameters = 124439808;
+  CHECK(m.parameters.v == 2 * parameters);
+  CHECK(m.gradients.v == 2 * parameters);
+  CHECK(m.optimizer.v == 12 * parameters);
+}
+
+TEST_CASE("fp32 with momentum keeps 12 bytes a parameter, all in fp32") {
+  const Plan plan = make_round_plan(zoo_model("resnet50").value(), StrategyKind::single);
+  const auto m = estimate_memory(plan, plan.jobs[0]);
+  CHECK((m.parameters + m.gradients + m.optimizer).v == 12.0 * 25557032);
+}
+
+TEST_CASE("parameter servers keep the optimizer's state, workers do not") {
+  const Plan plan =
+      make_round_plan(zoo_model("resnet50").value(), StrategyKind::parameter_server, 2, 1, 1);
+  CHECK(estimate_memory(plan, plan.jobs[0]).optimizer.v == 0);
+}
+
+TEST_CASE("every core of a device holds a copy of the state") {
+  Plan plan = make_round_plan(zoo_model("resnet50").value(), StrategyKind::single);
+  plan.pools[0].accelerator->cores_per_device = 2;
+  CHECK(estimate_memory(plan, plan.jobs[0]).parameters.v == 2 * 4.0 * 25557032);
+}
+
+TEST_CASE("memory grows with the batch and shrinks with recomputation") {
+  CHECK(rc::check([] {
+    const auto name =
+        *rc::gen::element<std::string>("resnet50", "vgg16", "gpt2_small", "bert_large");
+    Plan plan = make_round_plan(zoo_model(name).value(), StrategyKind::single);
+    PlannedWorkload& job = plan.jobs[0];
+    job.batch_per_accelerator = *rc::gen::inRange(1, 256);
+    const Bytes none = estimate_memory(plan, job).required();
+    job.strategy.recompute = Recompute::selective;
+    const Bytes selective = estimate_memory(plan, job).required();
+    job.strategy.recompute = Recompute::full;
+    const Bytes full = estimate_memory(plan, job).required();
+    RC_ASSERT(selective <= none);
+    RC_ASSERT(full <= none);
+    job.strategy.recompute = Recompute::none;
+    ++job.batch_per_accelerator;
+    RC_ASSERT(estimate_memory(plan, job).required() > none);
+  }));
+}
+
+TEST_CASE("a plan that does not fit is told by how much and what would make it fit") {
+  Plan plan = make_round_plan(zoo_model("resnet50").value(), StrategyKind::single);
+  PlannedWorkload& job = plan.jobs[0];
+  job.batch_per_accelerator = 4096;
+  Catalog catalog;
+  catalog.accelerators.push_back(round_accelerator());
+  Accelerator large = round_accelerator();
+  large.name = "Large-2000";
+  large.memory = Fact<Bytes>{2000.0_GiB};
+  catalog.accelerators.push_back(large);
+  Places places;
+  places.file = "a.yaml";
+  places.set("workload", {"a.yaml", 2, 1});
+  places.set("workload.batch_per_accelerator", {"a.yaml", 7, 3});
+  const auto error = check_memory(plan, job, catalog, places);
+  REQUIRE(error);
+  CHECK(error->at == SourcePlace{"a.yaml", 7, 3});
+  CHECK(error->what.find("resnet50 at batch 4096 needs ") == 0);
+  CHECK(error->hint.find("activations ") != std::string::npos);
+  CHECK(error->hint.find("Large-2000") != std::string::npos);
+  CHECK(error->hint.find("Round-16") == std::string::npos);
+  // The batch that it names fits, one more does not.
+  const std::string mark = "the largest batch_per_accelerator that fits is ";
+  const auto at = error->hint.find(mark);
+  REQUIRE(at != std::string::npos);
+  job.batch_per_accelerator = std::stoi(error->hint.substr(at + mark.size()));
+  CHECK_FALSE(check_memory(plan, job, catalog, places));
+  ++job.batch_per_accelerator;
+  CHECK(check_memory(plan, job, catalog, places));
+}
+
+TEST_CASE("a model that does not fit with any batch is pointed at, not the batch") {
+  Plan plan = make_round_plan(zoo_model("llama2_7b").value(), StrategyKind::single, 1, 1, 0,
+                              Precision::bf16);
+  plan.jobs[0].optimizer = Optimizer::adamw;
+  Places places;
+  places.set("workload.model", {"a.yaml", 3, 10});
+  const auto error = check_memory(plan, plan.jobs[0], Catalog{}, places);
+  REQUIRE(error);
+  CHECK(error->at.line == 3);
+  CHECK(error->hint.find("not even a batch of 1 fits") != std::string::npos);
+  CHECK(error->hint.find("no accelerator of the catalog") != std::string::npos);
+}

@@ -1,0 +1,135 @@
+#include "sim/step/parameter_server.h"
+
+#include <rapidcheck.h>
+#include <catch2/catch.hpp>
+
+using namespace reckon;
+
+namespace {
+
+constexpr BytesPerSecond kPlenty{1e15};
+
+/// W workers with a NIC each, P servers, M bytes in `groups` equal groups; no compute, no latency.
+ParameterServerSetup setup(int workers, int servers, double bytes, int groups = 1) {
+  ParameterServerSetup s;
+  s.classes = {{.count = workers, .per_node = 1, .nic = 1.25_GBps}};
+  s.servers = servers;
+  s.server_nic = 1.25_GBps;
+  s.apply_rate = kPlenty;
+  for (int g = 0; g < groups; ++g) s.groups.push_back({.size = Bytes{bytes / groups}});
+  return s;
+}
+
+double seconds(const NetworkProblem& p) { return makespan(p, *make_fluid_network()).count(); }
+
+}  // namespace
+
+TEST_CASE("a synchronous step without compute takes 2 max(W/P, 1) M / B") {
+  const double m = 1.024e9;  // divides by all P below
+  for (const auto& [w, p] : {std::pair{1, 1}, {2, 1}, {8, 2}, {2, 8}, {64, 16}, {1024, 32}}) {
+    INFO(w << " workers, " << p << " servers");
+    const double expected = 2 * std::max(double(w) / p, 1.0) * m / 1.25e9;
+    CHECK(seconds(synchronous_step(setup(w, p, m))) == Approx(expected).epsilon(1e-12));
+    CHECK(seconds(synchronous_step(setup(w, p, m, 8))) == Approx(expected).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("folded and unfolded parameter-server steps take the same time") {
+  auto s = setup(6, 4, 4.8e8, 3);
+  for (auto& g : s.groups) {
+    g.forward = Seconds{0.05};
+    g.backward = Seconds{0.1};
+  }
+  s.latency = Seconds{1e-4};
+  s.update = Seconds{0.03};
+  CHECK(seconds(synchronous_step(s, false)) == Approx(seconds(synchronous_step(s))).epsilon(1e-9));
+  // Two workers a node share its NIC; a third class sits on the servers' host.
+  s.classes = {{.count = 4, .per_node = 2, .nic = 1.25_GBps},
+               {.count = 1, .per_node = 1, .nic = 1.25_GBps},
+               {.count = 2, .per_node = 1, .nic = 10.0_GBps, .local = true}};
+  CHECK(seconds(synchronous_step(s, false)) == Approx(seconds(synchronous_step(s))).epsilon(1e-9));
+  s.apply_rate = 0.2_GBps;  // servers' CPUs are the bottleneck
+  CHECK(seconds(synchronous_step(s, false)) == Approx(seconds(synchronous_step(s))).epsilon(1e-9));
+}
+
+TEST_CASE("folding the servers does not change an asynchronous run") {
+  auto s = setup(5, 4, 4.8e8, 2);
+  for (auto& g : s.groups) g.forward = g.backward = Seconds{0.1};
+  const auto network = make_fluid_network();
+  const auto folded = asynchronous_steps(s, 4, 1, 0.05, true);
+  const auto whole = asynchronous_steps(s, 4, 1, 0.05, false);
+  CHECK(seconds(whole.problem) == Approx(seconds(folded.problem)).epsilon(1e-9));
+}
+
+TEST_CASE("overlap hides transfers, but a step is never faster than compute or transfers alone") {
+  CHECK(rc::check([] {
+    auto s = setup(*rc::gen::inRange(1, 12), *rc::gen::inRange(1, 6),
+                   1e6 * *rc::gen::inRange(1, 900), *rc::gen::inRange(1, 9));
+    double compute = 0;
+    for (auto& g : s.groups) {
+      g.forward = Seconds{*rc::gen::inRange(0, 100) / 1e3};
+      g.backward = Seconds{*rc::gen::inRange(0, 100) / 1e3};
+      compute += (g.forward + g.backward).count();
+    }
+    auto silent = s;
+    for (auto& g : silent.groups) g.forward = g.backward = Seconds{};
+    const double communication = seconds(synchronous_step(silent));
+    const double with = seconds(synchronous_step(s));
+    const double without = seconds(synchronous_step(s, true, false));
+    RC_ASSERT(with <= without * (1 + 1e-9));
+    RC_ASSERT(with >= std::max(compute, communication) * (1 - 1e-9));
+    RC_ASSERT(without <= (compute + communication) * (1 + 1e-9));
+  }));
+}
+
+TEST_CASE("more servers never make a step slower") {
+  double before = 1e300;
+  for (const int p : {1, 2, 3, 4, 8, 16, 32}) {
+    const double now = seconds(synchronous_step(setup(16, p, 9.6e8)));
+    CHECK(now <= before * (1 + 1e-9));
+    before = now;
+  }
+}
+
+TEST_CASE("an asynchronous worker alone does a step in the time of a synchronous one") {
+  auto s = setup(1, 2, 4e8, 2);
+  for (auto& g : s.groups) g.forward = g.backward = Seconds{0.1};
+  const double step = seconds(synchronous_step(s));
+  CHECK(asynchronous_rate(s, 0, 0, *make_fluid_network()) == Approx(1 / step).epsilon(1e-9));
+}
+
+TEST_CASE("asynchronous workers fill the servers' NICs and no more") {
+  // 16 workers, one server, M = 100 MB: the server's NIC passes 12.5 pushes a second, compute would
+  // allow 160.
+  auto s = setup(16, 1, 1e8);
+  s.groups[0].forward = s.groups[0].backward = Seconds{0.05};
+  const double rate = asynchronous_rate(s, 0, 0.02, *make_fluid_network());
+  CHECK(rate <= 12.5 * (1 + 1e-6));
+  // Pulls and pushes each need the whole NIC in their direction, so neither direction is always
+  // busy.
+  CHECK(rate >= 12.5 * 0.8);
+  // With 16 servers and little compute in the way, each worker moves at its own pace: 1 / (0.1 s +
+  // 2 x 80 ms) each.
+  const double wide = asynchronous_rate(setup(16, 16, 1e8), 0, 0, *make_fluid_network());
+  CHECK(wide == Approx(16 / 0.16).epsilon(0.05));
+}
+
+TEST_CASE("a staleness bound never makes asynchronous training faster") {
+  auto s = setup(8, 2, 2e8, 2);
+  for (auto& g : s.groups) g.forward = g.backward = Seconds{0.2};
+  const auto network = make_fluid_network();
+  const double free = asynchronous_rate(s, 0, 0.2, *network);
+  const double loose = asynchronous_rate(s, 4, 0.2, *network);
+  const double tight = asynchronous_rate(s, 1, 0.2, *network);
+  CHECK(loose <= free * 1.02);
+  CHECK(tight <= loose * 1.02);
+  CHECK(tight < free);
+}
+
+TEST_CASE("backup workers cut the wait for the slowest") {
+  CHECK(straggler_factor(1, 0, 0.1) == 1);
+  CHECK(straggler_factor(64, 0, 0) == 1);
+  // Mean of the largest of 100 standard normals is 2.508 (tables); Blom's formula gives 2.499.
+  CHECK(straggler_factor(100, 0, 0.1) == Approx(1.2508).epsilon(0.001));
+  CHECK(straggler_factor(100, 5, 0.1) < straggler_factor(100, 0, 0.1));
+}

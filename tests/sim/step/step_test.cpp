@@ -1,0 +1,217 @@
+#include "sim/step/step.h"
+
+#include <rapidcheck.h>
+#include <catch2/catch.hpp>
+
+#include "sim/step/assumptions.h"
+#include "sim/step/compute.h"
+#include "sim/step/input.h"
+#include "sim/step/overlap.h"
+#include "support/plans.h"
+
+using namespace reckon;
+using namespace reckon::test;
+
+namespace {
+
+StepEstimate estimate(const Plan& plan, int live = 0) {
+  return estimate_step(plan, plan.jobs[0], *make_fluid_network(), live);
+}
+
+Plan resnet(StrategyKind kind, int nodes = 1, int per_node = 1, int servers = 0,
+            Precision precision = Precision::fp32) {
+  return make_round_plan(zoo_model("resnet50").value(), kind, nodes, per_node, servers, precision);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a linear layer takes its FLOPs at the achieved rate, or its bytes at the achieved bandwidth") {
+  // 784 -> 512 with batch 4096: 2 x 784 x 512 x 4096 = 3.288 GFLOP at 5 TFLOP/s = 657.7 us; bytes
+  // (784 + 512) x 4096 x 4 + (784 x 512 + 512) x 4 = 22.84 MB at 500 GB/s = 45.7 us: the FLOPs
+  // decide.
+  Plan plan = make_round_plan(small_mlp(), StrategyKind::single);
+  plan.jobs[0].batch_per_accelerator = 4096;
+  const auto processor = processor_of(plan.pools[0], Precision::fp32);
+  auto times = compute_times(plan.jobs[0], processor, 4096);
+  CHECK(times.layers[0].forward.count() == Approx(3.28833e9 / 5e12).epsilon(1e-4));
+  CHECK_FALSE(times.layers[0].bound_by_memory);
+  // Batch 1: 0.80 MFLOP = 0.16 us; weights (401,920) and activations (1,296) x 4 bytes = 1.6129 MB
+  // = 3.226 us.
+  times = compute_times(plan.jobs[0], processor, 1);
+  CHECK(times.layers[0].forward.count() == Approx(403216 * 4 / 500e9).epsilon(1e-9));
+  CHECK(times.layers[0].bound_by_memory);
+}
+
+TEST_CASE("a kernel of half_size FLOPs reaches half of its kind's efficiency") {
+  Plan plan = make_round_plan(small_mlp(), StrategyKind::single);
+  auto processor = processor_of(plan.pools[0], Precision::fp32);
+  const double large = compute_times(plan.jobs[0], processor, 4096).layers[0].forward.count();
+  processor.efficiency.half_size = Fact<Flops>{Flops{2.0 * 784 * 512 * 4096}};
+  const double halved = compute_times(plan.jobs[0], processor, 4096).layers[0].forward.count();
+  CHECK(halved == Approx(2 * large).epsilon(1e-9));
+}
+
+TEST_CASE("recomputation costs one more forward pass") {
+  Plan plan = resnet(StrategyKind::single);
+  const auto none = estimate(plan);
+  plan.jobs[0].strategy.recompute = Recompute::full;
+  const auto full = estimate(plan);
+  double forward = 0;
+  for (const auto& l : none.layers) forward += l.forward.count();
+  CHECK(full.compute.count() == Approx(none.compute.count() + forward).epsilon(1e-9));
+}
+
+TEST_CASE("one accelerator communicates nothing under any strategy that only reduces") {
+  for (const auto kind :
+       {StrategyKind::single, StrategyKind::mirrored, StrategyKind::multi_worker_mirrored}) {
+    const auto e = estimate(resnet(kind));
+    CHECK(e.communication.count() == 0);
+    CHECK(e.exposed_communication.count() == 0);
+    CHECK(e.sent_per_worker.v == 0);
+    CHECK(e.all_reduce.empty());
+    CHECK(e.step.count() == Approx((e.compute + e.update + e.exposed_input).count()));
+  }
+}
+
+TEST_CASE("reductions behind the backward pass: exposed is what ends after it") {
+  // Ready at 1, 2, 3 s, 0.4 s each: ends 1.4, 2.4, 3.4; the backward pass ends at 3 s.
+  const std::vector<Bucket> buckets{
+      {1.0_MB, Seconds{1}}, {1.0_MB, Seconds{2}}, {1.0_MB, Seconds{3}}};
+  const std::vector<Seconds> quick(3, Seconds{0.4}), slow(3, Seconds{2});
+  CHECK(overlap(buckets, quick, Seconds{3}).exposed.count() == Approx(0.4));
+  CHECK(overlap(buckets, quick, Seconds{3}).communication.count() == Approx(1.2));
+  // 2 s each: ends 3, 5, 7.
+  CHECK(overlap(buckets, slow, Seconds{3}).exposed.count() == Approx(4));
+}
+
+TEST_CASE("gradient buckets hold all gradients, the last layers first") {
+  const Plan plan = resnet(StrategyKind::mirrored, 1, 4);
+  const auto times = compute_times(plan.jobs[0], processor_of(plan.pools[0], Precision::fp32), 32);
+  const auto buckets = gradient_buckets(plan.jobs[0], times, true);
+  double total = 0;
+  Seconds before{};
+  for (const auto& b : buckets) {
+    total += b.size.v;
+    CHECK(b.ready > before);
+    before = b.ready;
+  }
+  CHECK(total == 4.0 * 25557032);
+  // ResNet-50's fully connected layer (2,049,000 parameters) alone passes the first bucket's 1 MiB.
+  CHECK(buckets.front().size.v == 4.0 * 2049000);
+  CHECK(before.count() == Approx(times.backward.count()));
+}
+
+TEST_CASE("exposed communication lies between none of it and all of it") {
+  for (const int nodes : {2, 8, 64}) {
+    const auto e = estimate(resnet(StrategyKind::multi_worker_mirrored, nodes, 4));
+    const double alone = (e.compute + e.update).count();
+    CHECK(e.exposed_communication.count() >= 0);
+    CHECK(e.step.count() >= std::max(alone, e.communication.count()));
+    // 3 % jitter among at most 64 workers: the slowest is within 10 % of the mean.
+    CHECK(e.step.count() <= 1.1 * alone + e.communication.count());
+  }
+}
+
+TEST_CASE("more parameter servers: the step gets no slower, each carries less") {
+  double step = 1e300, load = 1e300;
+  for (const int servers : {1, 2, 4, 8, 16}) {
+    const auto e = estimate(resnet(StrategyKind::parameter_server, 16, 1, servers));
+    CHECK(e.step.count() <= step * (1 + 1e-9));
+    CHECK(e.server_utilization <= load * (1 + 1e-9));
+    CHECK(e.server_utilization <= 1 + 1e-9);
+    step = e.step.count();
+    load = e.server_utilization;
+  }
+  CHECK(estimate(resnet(StrategyKind::parameter_server, 16, 1, 1)).bottleneck ==
+        Bottleneck::parameter_server);
+}
+
+TEST_CASE("asynchronous training goes on with fewer workers, at their rate") {
+  Plan plan = resnet(StrategyKind::parameter_server, 8, 1, 8);
+  plan.jobs[0].strategy.synchronous = false;
+  const double all = estimate(plan).samples_per_second.v;
+  const double half = estimate(plan, 4).samples_per_second.v;
+  CHECK(half == Approx(all / 2).epsilon(0.1));
+  const double synchronous =
+      estimate(resnet(StrategyKind::parameter_server, 8, 1, 8)).samples_per_second.v;
+  CHECK(all > synchronous);
+}
+
+TEST_CASE("variables on a worker's own host do not cross the network") {
+  const auto e = estimate(resnet(StrategyKind::parameter_server, 1, 4, 0));
+  CHECK(e.server_utilization == 0);
+  CHECK(e.communication.count() > 0);  // over the bus
+}
+
+TEST_CASE("the step is no faster than its input pipeline") {
+  Plan plan = resnet(StrategyKind::mirrored, 1, 4);
+  auto& data = plan.jobs[0].dataset;
+  // 4 x 32 samples x 10 vCPU milliseconds / 16 vCPUs = 80 ms; read 128 x 110 kB / 100 MB/s = 140.8
+  // ms.
+  data.decode_cpu_seconds = Fact<double>{0.010};
+  data.bytes_per_sample = Fact<Bytes>{110.0_kB};
+  const auto input = input_times(plan.pools[0], plan.jobs[0], 32);
+  CHECK(input.decode.count() == Approx(0.08));
+  CHECK(input.read.count() == Approx(0.1408));
+  data.bytes_per_sample = Fact<Bytes>{1.0_MB};
+  const auto e = estimate(plan);
+  CHECK(e.step.count() == Approx(1.28));  // 128 MB at 100 MB/s
+  CHECK(e.bottleneck == Bottleneck::input);
+  CHECK(e.samples_per_second.v == Approx(100));
+}
+
+TEST_CASE("MFU is model FLOP/s over peak") {
+  const Plan plan = resnet(StrategyKind::mirrored, 1, 2);
+  const auto e = estimate(plan);
+  const double flops = plan.jobs[0].model.model_flops().v * e.samples_per_second.v;
+  CHECK(e.mfu == Approx(flops / 2e13));
+  CHECK(e.mfu < 0.5);  // the round accelerator's efficiency
+}
+
+TEST_CASE("a faster link, NIC or accelerator never makes a step slower") {
+  CHECK(rc::check([] {
+    const auto kind = *rc::gen::element(StrategyKind::mirrored, StrategyKind::multi_worker_mirrored,
+                                        StrategyKind::parameter_server);
+    const int nodes = kind == StrategyKind::mirrored ? 1 : *rc::gen::inRange(1, 9);
+    const int servers = kind == StrategyKind::parameter_server ? *rc::gen::inRange(1, 5) : 0;
+    Plan plan = make_round_plan(small_mlp(), kind, nodes, *rc::gen::inRange(1, 5), servers);
+    const double slow = estimate(plan).step.count();
+    const double factor = 1 + *rc::gen::inRange(0, 50) / 10.0;
+    for (auto& pool : plan.pools) {
+      pool.machine.network.value = pool.machine.network.value * factor;
+      if (!pool.accelerator) continue;
+      pool.accelerator->peer_bandwidth->value = pool.accelerator->peer_bandwidth->value * factor;
+      pool.accelerator->peak[0]->value = pool.accelerator->peak[0]->value * factor;
+    }
+    RC_ASSERT(estimate(plan).step.count() <= slow * (1 + 1e-9));
+  }));
+}
+
+TEST_CASE("evaluation runs forward over the validation set on all accelerators") {
+  const Plan plan = resnet(StrategyKind::mirrored, 1, 4);
+  const auto e = estimate(plan);
+  double forward = 0;
+  for (const auto& l : e.layers) forward += l.forward.count();
+  // 10,000 samples in batches of 4 x 32: 79 of them.
+  CHECK(evaluation_time(plan, plan.jobs[0], e).count() == Approx(79 * forward));
+}
+
+TEST_CASE("a checkpoint holds fp32 weights and optimizer state") {
+  Plan plan = make_round_plan(small_mlp(), StrategyKind::single);
+  CHECK(checkpoint_bytes(plan.jobs[0]).v == 8.0 * 669706);
+  plan.jobs[0].optimizer = Optimizer::adamw;
+  CHECK(checkpoint_bytes(plan.jobs[0]).v == 12.0 * 669706);
+  plan.jobs[0].checkpoint.save_overhead = Fact<Seconds>{Seconds{2}};
+  CHECK(checkpoint_save_time(plan, plan.jobs[0]).count() == Approx(2 + 12.0 * 669706 / 1e8));
+  CHECK(checkpoint_restore_time(plan, plan.jobs[0]).count() == Approx(12.0 * 669706 / 1e8));
+}
+
+TEST_CASE("the step cache answers what estimate_step answers, for every number of workers") {
+  const Plan plan = resnet(StrategyKind::multi_worker_mirrored, 8, 2);
+  const auto network = make_fluid_network();
+  StepCache cache(plan, plan.jobs[0], *network);
+  for (const int live : {8, 3, 1, 8, 3})
+    CHECK(cache.at(live).step == estimate_step(plan, plan.jobs[0], *network, live).step);
+  CHECK(&cache.at(8) == &cache.at(8));
+}
