@@ -35,8 +35,12 @@ inline constexpr Fact<double> kStepJitter{0.03, 0.0, 0.10, SourceId::user};
 /// order of the layers. TensorFlow moves each variable by itself; 16 keeps the last, unhidden group
 /// as small as a large layer.
 inline constexpr int kParameterServerGroups = 16;
-/// Asynchronous workers are simulated one by one, so with fewer groups: what is lost is a little of
-/// the overlap.
-inline constexpr int kAsynchronousGroups = 16;
+/// Asynchronous workers are simulated one by one: fewer groups for each where there are many of
+/// them. What is lost is a little of the overlap.
+constexpr int asynchronous_groups(int workers) {
+  constexpr int kAll = 256, kMost = 8, kFewest = 2;
+  const int each = kAll / (workers > 0 ? workers : 1);
+  return each < kFewest ? kFewest : each > kMost ? kMost : each;
+}
 
 }  // namespace reckon::step_assumptions

@@ -137,7 +137,14 @@ AsynchronousRun asynchronous_steps(const ParameterServerSetup& s, int steps, int
   const auto workers = add_workers(p.network, s, fold, false);
   Seconds compute{};
   for (const auto& group : s.groups) compute += group.forward + group.backward;
-  const Seconds about = compute + 2.0 * (s.variables() / s.server_nic);
+  // Starts are spread over one round of all workers: a step on its own, or, where the servers are
+  // short, the time that they need to pass everybody's gradients. Workers that start together would
+  // stay in step.
+  int remote = 0;
+  for (const auto& c : s.classes) remote += c.local ? 0 : c.count;
+  const Seconds alone = compute + 2.0 * (s.variables() / s.server_nic);
+  const Seconds busy = double(remote) / s.servers * s.variables() / s.server_nic;
+  const Seconds about = std::max(alone, busy);
   std::vector<RandomStream> streams;
   std::vector<Deps> at;
   run.step_end.resize(workers.size());
@@ -171,38 +178,22 @@ double asynchronous_rate(const ParameterServerSetup& s, int staleness, double ji
   const int workers = s.workers();
   // Enough steps for the staggered starts to settle; a large fleet averages over its workers
   // instead.
-  const int steps = std::clamp(1024 / std::max(1, workers), 8, 48);
+  const int steps = std::clamp(512 / std::max(1, workers), 8, 24);
   const AsynchronousRun run = asynchronous_steps(s, steps, staleness, jitter);
   const auto finish = model.run(run.problem.network, run.problem.graph);
-  // Steady part: from when the last worker has done a quarter of its steps to when the first has
-  // done all.
-  Seconds begin{}, end = Seconds::max();
-  for (const auto& ends : run.step_end) {
-    begin = std::max(begin, finish[std::size_t(ends[std::size_t(steps / 4 - 1)])]);
-    end = std::min(end, finish[std::size_t(ends.back())]);
-  }
-  // Workers of unequal speed may have no such window: then every worker's own mean counts.
-  double rate = 0;
-  for (const auto& ends : run.step_end) {
-    const Seconds first = finish[std::size_t(ends[std::size_t(steps / 4 - 1)])];
-    const Seconds last = finish[std::size_t(ends.back())];
-    if (end <= begin) {
-      rate += (steps - steps / 4) / (last - first).count();
-      continue;
-    }
-    // Steps within the window, with the fractions at both edges.
-    const auto position = [&](Seconds t) {
-      Seconds before{};
-      for (std::size_t k = 0; k < ends.size(); ++k) {
-        const Seconds f = finish[std::size_t(ends[k])];
-        if (f >= t) return double(k) + (f > before ? (t - before) / (f - before) : 1.0);
-        before = f;
-      }
-      return double(ends.size());
-    };
-    rate += (position(end) - position(begin)) / (end - begin).count();
-  }
-  return rate;
+  // Steady part: the middle third of all steps' ends. Its rate cannot exceed what the servers' NICs
+  // pass.
+  std::vector<Seconds> ends;
+  for (const auto& of_worker : run.step_end)
+    for (const ActivityId end : of_worker) ends.push_back(finish[std::size_t(end)]);
+  std::sort(ends.begin(), ends.end());
+  const std::size_t from = ends.size() / 3, to = ends.size() * 2 / 3;
+  const double rate = double(to - from) / (ends[to] - ends[from]).count();
+  int remote = 0;
+  for (const auto& c : s.classes) remote += c.local ? 0 : c.count;
+  if (remote == 0) return rate;
+  const double passed = double(s.servers) / (s.variables() / s.server_nic).count();
+  return std::min(rate, passed * workers / remote);
 }
 
 }  // namespace reckon

@@ -125,12 +125,14 @@ Bytes remote_traffic(const ParameterServerSetup& setup) {
 bool servers_are_busier(const ParameterServerSetup& setup) {
   Bytes to_busiest_node{};
   for (const auto& c : setup.classes) {
-    if (!c.local) to_busiest_node = std::max(to_busiest_node, double(c.per_node) * setup.variables());
+    if (!c.local)
+      to_busiest_node = std::max(to_busiest_node, double(c.per_node) * setup.variables());
   }
   return remote_traffic(setup) / double(setup.servers) > to_busiest_node;
 }
 
-/// Fills in the step's time without the input pipeline. True: the servers are what the workers wait for.
+/// Fills in the step's time without the input pipeline. True: the servers are what the workers wait
+/// for.
 bool synchronous_servers(StepEstimate& e, const Plan& plan, const PlannedWorkload& job,
                          const Workers& w, const NetworkModel& network) {
   const PlannedStrategy& s = job.strategy;
@@ -152,11 +154,12 @@ bool synchronous_servers(StepEstimate& e, const Plan& plan, const PlannedWorkloa
 
 /// The optimizer step of asynchronous training is the mean time in which the workers process one
 /// global batch.
-void asynchronous_servers(StepEstimate& e, const Plan& plan, const PlannedWorkload& job,
+bool asynchronous_servers(StepEstimate& e, const Plan& plan, const PlannedWorkload& job,
                           const Workers& w, const NetworkModel& network) {
   const PlannedStrategy& s = job.strategy;
   const auto times = repeated(w.batch, w.accumulation);
-  auto setup = server_setup(plan, job, times, w.live, step_assumptions::kAsynchronousGroups);
+  auto setup =
+      server_setup(plan, job, times, w.live, step_assumptions::asynchronous_groups(w.live));
   add_local_reduction(setup, *w.pool, s, network);
   const double jitter = step_assumptions::kStepJitter.value;
   const double rate =
@@ -176,8 +179,7 @@ void asynchronous_servers(StepEstimate& e, const Plan& plan, const PlannedWorklo
   return servers_are_busier(setup);
 }
 
-Bottleneck bottleneck_of(const StepEstimate& e, const PlannedWorkload& job,
-                         const ComputeTimes& times) {
+Bottleneck bottleneck_of(const StepEstimate& e, bool servers_busier, const ComputeTimes& times) {
   if (e.exposed_input.count() > 0) return Bottleneck::input;
   if (e.exposed_communication > e.compute)
     return servers_busier ? Bottleneck::parameter_server : Bottleneck::communication;
