@@ -98,6 +98,7 @@ class EntryReader {
     }
     for (std::size_t i = 0; i + 1 < mapping.items.size(); i += 2) {
       const Tree& value = mapping.items[i + 1];
+      if (mapping.items[i].text == "source" && !prefix.empty()) continue;
       const std::string name = prefix + mapping.items[i].text;
       if (value.kind == Tree::Kind::mapping && !is_number(value)) {
         read(entry, name + ".", value, source);
@@ -175,7 +176,11 @@ std::vector<Entry> read_yaml(Texts& texts, const FileKind& kind, int file, const
     std::istringstream stream(bytes);
     YAML::Parser parser(stream);
     if (!parser.HandleNextDocument(builder)) return entries;  // nothing but comments
-  } catch (const YAML::ParserException& problem) {
+    TreeBuilder second(problems);
+    if (parser.HandleNextDocument(second)) {
+      texts.error(place({}), fmt::format("{} has more than one document", kind.file));
+    }
+  } catch (const YAML::Exception& problem) {
     texts.error(place(problem.mark), fmt::format("not YAML: {}", problem.msg));
     return entries;
   }

@@ -1,3 +1,4 @@
+#include <rapidcheck.h>
 #include <array>
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -285,6 +286,9 @@ TEST_CASE("files and directories that are no catalog are refused") {
   CHECK_THAT(complaints_of("links.yaml", "ici: 5\n"), Contains("link 'ici' has no fields"));
   CHECK_THAT(complaints_of("links.yaml", "a: &x {latency: 1 us}\nici: *x\n"),
              Contains("no anchors and aliases"));
+  CHECK_THAT(complaints_of("links.yaml", "ici:\n  latency: 1 us\n---\nefa:\n  latency: 1 us\n"),
+             Contains("links.yaml has more than one document"));
+  CHECK_THAT(complaints_of("links.yaml", "ici: " + std::string(5000, '[')), Contains("not YAML"));
   CHECK_THAT(complaints_of("links.yaml", std::string("ici\0", 4)), Contains("the file is binary"));
   Directory nothing;
   CHECK_THAT(complaints(load_over_shipped(nothing), nothing),
@@ -292,6 +296,22 @@ TEST_CASE("files and directories that are no catalog are refused") {
   const std::array missing{kShipped, nothing.path() / "gone"};
   CHECK_THAT(complaints(load_catalog(missing), nothing),
              Contains("cannot read the catalog directory"));
+}
+
+TEST_CASE("whatever stands in a file, the loader answers with a catalog or with complaints") {
+  CHECK(rc::check([] {
+    // Bytes that matter to the readers come often.
+    const auto text = [] {
+      return *rc::gen::container<std::string>(rc::gen::oneOf(
+          rc::gen::elementOf(std::string(",\"\n\r:[]{}&*#-'| ")), rc::gen::arbitrary<char>()));
+    };
+    Directory alone;
+    alone.with("machines.csv", "provider,machine,vcpus\n" + text())
+        .with("links.yaml", "ici: " + text());
+    const std::array layers{alone.path()};
+    const auto loaded = load_catalog(layers);
+    if (!loaded) RC_ASSERT(has_errors(loaded.error()));
+  }));
 }
 
 TEST_CASE("all mistakes of all files are told at once, in order of file and line") {
