@@ -1,0 +1,107 @@
+#include "report/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "cli/command.h"
+#include "cli/load.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "report/json.h"
+#include "sim/forecast/forecast.h"
+
+namespace reckon::cli {
+namespace {
+
+constexpr std::array<std::string_view, 10> kNames{"format",       "junit", "annotations", "seed",
+                                                  "replications", "set",   "engine",      "catalog",
+                                                  "threads",      "help"};
+
+bool is_scenario(const std::filesystem::path& file) {
+  return file.extension() == ".yaml" || file.extension() == ".yml";
+}
+
+/// Files as given; of a directory every scenario below it, by name.
+std::vector<std::string> scenario_files(const std::vector<std::string>& given) {
+  std::vector<std::string> files;
+  for (const std::string& path : given) {
+    if (!std::filesystem::is_directory(path)) {
+      files.push_back(path);
+      continue;
+    }
+    std::vector<std::string> found;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(path))
+      if (entry.is_regular_file() && is_scenario(entry.path()))
+        found.push_back(entry.path().lexically_normal().string());
+    if (found.empty())
+      throw UsageError(fmt::format("no scenario (*.yaml) in directory '{}'", path));
+    std::sort(found.begin(), found.end());
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  return files;
+}
+
+CheckedScenario check_one(const std::string& file, const Options& options, const Catalog& catalog,
+                          const NetworkModel& network) {
+  CheckedScenario checked{file, std::nullopt, {}, {}};
+  const auto loaded = load_plan(file, options, catalog);
+  if (!loaded) {
+    checked.errors = loaded.error();
+    return checked;
+  }
+  ProgressLine progress;
+  ForecastOptions how;
+  how.seed = options.seed;
+  how.replications = options.replications;
+  how.threads = options.threads;
+  how.assumption_effects = false;
+  how.progress = progress.callback();
+  const Forecast forecast = make_forecast(loaded->plan, network, how);
+  const auto& expect = loaded->plan.expect;
+  for (std::size_t k = 0; k < expect.size(); ++k)
+    checked.expectations.push_back({expect[k], evaluate(expect[k], forecast),
+                                    loaded->file.places.find(fmt::format("expect.{}", k))});
+  return checked;
+}
+
+int exit_code(const std::vector<CheckedScenario>& scenarios) {
+  int code = kDone;
+  for (const CheckedScenario& s : scenarios)
+    code = std::max<int>(code, has_errors(s.errors) ? kInputIsWrong
+                               : s.passed()         ? kDone
+                                                    : kAnswerIsNo);
+  return code;
+}
+
+}  // namespace
+
+std::string check_options() { return describe_options(kNames); }
+
+int run_check(const Command& self, std::span<const std::string> arguments) {
+  const Options options = parse_options(self, kNames, arguments);
+  if (options.help) {
+    print(help_text(self));
+    return kDone;
+  }
+  const std::vector<std::string> files = scenario_files(options.files);
+  const auto catalog = load_catalogs(options);
+  if (!catalog) {
+    report(catalog.error());
+    return kInputIsWrong;
+  }
+  const auto network = make_network(options);
+  std::vector<CheckedScenario> scenarios;
+  for (const std::string& file : files) {
+    scenarios.push_back(check_one(file, options, *catalog, *network));
+    report(scenarios.back().errors);
+  }
+  if (!options.junit.empty()) write_file(options.junit, check_junit(scenarios));
+  print(options.format == OutputFormat::json ? check_json(scenarios) : check_text(scenarios));
+  if (!options.annotations.empty() && options.format == OutputFormat::table)
+    print(check_annotations(scenarios));
+  return exit_code(scenarios);
+}
+
+}  // namespace reckon::cli

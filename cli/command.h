@@ -1,0 +1,34 @@
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// A command is one thin file: options -> load -> call -> print. This is what they share.
+namespace reckon::cli {
+
+/// Exit codes of every command; of several files the highest wins.
+enum ExitCode { kDone = 0, kAnswerIsNo = 1, kInputIsWrong = 2, kEnvironmentFailed = 3 };
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;  // one line for `reckon --help`
+  std::string_view usage;    // "reckon simulate FILE [options]"
+  std::string_view details;  // behind the options: examples, exit codes
+  int (*run)(const Command& self, std::span<const std::string> arguments);
+  std::string (*options)();  // the options' help text
+};
+
+/// All commands, in the order in which `reckon --help` shows them.
+std::span<const Command> commands();
+const Command* find_command(std::string_view name);
+
+int run_simulate(const Command& self, std::span<const std::string> arguments);
+std::string simulate_options();
+int run_check(const Command& self, std::span<const std::string> arguments);
+std::string check_options();
+
+std::string help_text();
+std::string help_text(const Command& command);
+
+}  // namespace reckon::cli

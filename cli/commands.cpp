@@ -1,0 +1,71 @@
+#include <fmt/format.h>
+
+#include <array>
+
+#include "cli/command.h"
+
+namespace reckon::cli {
+namespace {
+
+constexpr std::array kCommands{
+    Command{
+        "simulate", "how long a training run takes, what it costs, how sure that is, and why",
+        "reckon simulate FILE [options]",
+        "Examples:\n"
+        "  reckon simulate scenarios/gke-p100-autoscaling.yaml\n"
+        "  reckon simulate spot.yaml --set cluster.pools.p100.nodes.max=8 --set "
+        "forecast.replications=200\n"
+        "  reckon simulate spot.yaml --format json --seed 7 > forecast.json\n"
+        "  reckon simulate spot.yaml --trace run.json      (open it at https://ui.perfetto.dev)\n"
+        "\n"
+        "Exit codes: 0 done, 2 the scenario is wrong or does not fit in memory, 3 the environment "
+        "failed\n",
+        run_simulate, simulate_options},
+    Command{"check", "whether the `expect` lines of scenarios hold; for continuous integration",
+            "reckon check FILE|DIRECTORY... [options]",
+            "Examples:\n"
+            "  reckon check scenarios/\n"
+            "  reckon check spot.yaml tpu.yaml --junit results.xml --annotations github\n"
+            "\n"
+            "Exit codes: 0 all hold, 1 an expectation failed, 2 a scenario is wrong, 3 the "
+            "environment failed;\n"
+            "of several files the highest\n",
+            run_check, check_options},
+};
+
+}  // namespace
+
+std::span<const Command> commands() { return kCommands; }
+
+const Command* find_command(std::string_view name) {
+  for (const Command& c : kCommands)
+    if (c.name == name) return &c;
+  return nullptr;
+}
+
+std::string help_text() {
+  std::string out =
+      "reckon: forecasts of machine-learning training runs on clusters\n"
+      "\n"
+      "Usage: reckon COMMAND [arguments]\n"
+      "\n"
+      "Commands:\n";
+  for (const Command& c : kCommands) out += fmt::format("  {:<10} {}\n", c.name, c.summary);
+  out += fmt::format("  {:<10} {}\n", "help", "what a command does: reckon help simulate");
+  out +=
+      "\n"
+      "Options:\n"
+      "  --help     this text\n"
+      "  --version  the version\n"
+      "\n"
+      "Example:\n"
+      "  reckon simulate scenarios/gke-p100-autoscaling.yaml\n";
+  return out;
+}
+
+std::string help_text(const Command& command) {
+  return fmt::format("Usage: {}\n\n{}\n\n{}\n{}", command.usage, command.summary, command.options(),
+                     command.details);
+}
+
+}  // namespace reckon::cli

@@ -1,0 +1,32 @@
+#pragma once
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "cli/options.h"
+#include "sim/catalog/catalog.h"
+#include "sim/scenario/plan.h"
+#include "sim/scenario/scenario.h"
+#include "sim/step/network.h"
+
+namespace reckon::cli {
+
+/// Our catalogs with the user's layers over them. Throws when ours are nowhere.
+Expected<Catalog> load_catalogs(const Options& options);
+
+struct LoadedPlan {
+  ScenarioFile file;
+  Plan plan;
+};
+/// Scenario file to plan, refused with the numbers where it does not fit in memory, unless its
+/// `expect` lines speak of `feasible`: then not fitting is an answer.
+Expected<LoadedPlan> load_plan(const std::string& file, const Options& options,
+                               const Catalog& catalog);
+
+std::unique_ptr<NetworkModel> make_network(const Options& options);
+
+/// Prints diagnostics on standard error.
+void report(const Diagnostics& diagnostics);
+
+}  // namespace reckon::cli

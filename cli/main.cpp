@@ -1,0 +1,66 @@
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "sim/base/diagnostic.h"
+
+namespace reckon::cli {
+namespace {
+
+std::vector<std::string> names_of_commands() {
+  std::vector<std::string> names{"help"};
+  for (const Command& c : commands()) names.emplace_back(c.name);
+  return names;
+}
+
+const Command& command_named(const std::string& name) {
+  if (const Command* command = find_command(name)) return *command;
+  throw UsageError(
+      fmt::format("unknown command '{}'{}", name, did_you_mean(name, names_of_commands())));
+}
+
+int help(const std::vector<std::string>& arguments) {
+  print(arguments.empty() ? help_text() : help_text(command_named(arguments.front())));
+  return kDone;
+}
+
+int dispatch(std::vector<std::string> arguments) {
+  if (arguments.empty()) throw UsageError("a command is missing");
+  const std::string name = arguments.front();
+  arguments.erase(arguments.begin());
+  if (name == "--help" || name == "-h" || name == "help") return help(arguments);
+  if (name == "--version") {
+    print("reckon " RECKON_VERSION "\n");
+    return kDone;
+  }
+  if (name.starts_with("-"))
+    throw UsageError(
+        fmt::format("unknown option '{}'{}", name,
+                    did_you_mean(name, std::vector<std::string>{"--help", "--version"})));
+  const Command& command = command_named(name);
+  return command.run(command, arguments);
+}
+
+}  // namespace
+}  // namespace reckon::cli
+
+int main(int argc, char** argv) {
+  using namespace reckon::cli;
+  std::signal(SIGPIPE, SIG_IGN);  // `reckon ... | head` ends quietly: print() sees EPIPE
+  try {
+    return dispatch({argv + 1, argv + argc});
+  } catch (const UsageError& e) {
+    std::fputs(fmt::format("reckon: {}\nTry 'reckon --help'.\n", e.what()).c_str(), stderr);
+    return kInputIsWrong;
+  } catch (const std::exception& e) {
+    std::fputs(fmt::format("reckon: error: {}\n", e.what()).c_str(), stderr);
+    return kEnvironmentFailed;
+  }
+}

@@ -1,0 +1,180 @@
+#include "cli/options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/program_options.hpp>
+
+#include "sim/base/diagnostic.h"
+#include "sim/base/unit_text.h"
+
+namespace reckon::cli {
+namespace {
+
+namespace po = boost::program_options;
+
+struct OptionRow {
+  std::string_view name;
+  std::string_view value;  // "" : a switch
+  std::string_view help;
+  bool repeatable = false;
+};
+constexpr std::array kOptions{
+    OptionRow{"format", "table|json", "what to print (table)"},
+    OptionRow{"set", "PATH=VALUE",
+              "change a value of the scenario, such as cluster.pools.p100.nodes.max=8; may be "
+              "given again",
+              true},
+    OptionRow{"seed", "N", "root of all randomness (the scenario's forecast.seed)"},
+    OptionRow{"replications", "N",
+              "how many times the run is simulated (the scenario's forecast.replications)"},
+    OptionRow{"trace", "FILE",
+              "write the events of one replication for ui.perfetto.dev or chrome://tracing"},
+    OptionRow{"engine", "fluid|simgrid",
+              "what simulates the network (fluid); simgrid is a second opinion, and slow"},
+    OptionRow{"catalog", "DIR",
+              "a catalog of your own over the one that comes with reckon; may be given again",
+              true},
+    OptionRow{"threads", "N", "threads to use; changes no digit of the result (one a core)"},
+    OptionRow{"junit", "FILE", "write the results as JUnit XML"},
+    OptionRow{"annotations", "github",
+              "print failures as annotations that GitHub shows beside the line"},
+    OptionRow{"help", "", "this text"},
+};
+
+const OptionRow& row_of(std::string_view name) {
+  return *std::find_if(kOptions.begin(), kOptions.end(),
+                       [&](const OptionRow& r) { return r.name == name; });
+}
+
+po::options_description describe(OptionNames names) {
+  po::options_description all;
+  for (const std::string_view name : names) {
+    const OptionRow& row = row_of(name);
+    auto* value = po::value<std::vector<std::string>>();
+    if (row.repeatable) value->composing();
+    if (row.value.empty())
+      all.add_options()(row.name.data(), row.help.data());
+    else
+      all.add_options()(row.name.data(), value, row.help.data());
+  }
+  all.add_options()("files", po::value<std::vector<std::string>>()->composing(), "");
+  return all;
+}
+
+void refuse_unknown(const po::parsed_options& parsed, OptionNames names) {
+  std::vector<std::string> known;
+  for (const std::string_view name : names) known.push_back("--" + std::string(name));
+  std::string problems;
+  for (const auto& option : parsed.options) {
+    if (!option.unregistered) continue;
+    const std::string given =
+        option.original_tokens.empty() ? "--" + option.string_key : option.original_tokens.front();
+    const std::string name = given.substr(0, given.find('='));
+    if (!problems.empty()) problems += '\n';
+    problems += fmt::format("unknown option '{}'{}", name, did_you_mean(name, known));
+  }
+  if (!problems.empty()) throw UsageError(problems);
+}
+
+std::int64_t integer_between(std::string_view name, const std::string& text, std::int64_t low,
+                             std::int64_t high) {
+  const auto value = parse_integer(text);
+  if (!value || *value < low || *value > high)
+    throw UsageError(
+        fmt::format("--{} takes a whole number from {} to {}, not '{}'", name, low, high, text));
+  return *value;
+}
+
+/// One of `words`, or a UsageError that lists them.
+std::string one_of(std::string_view name, const std::string& text,
+                   std::initializer_list<std::string> words) {
+  const std::vector<std::string> allowed(words);
+  if (std::find(allowed.begin(), allowed.end(), text) != allowed.end()) return text;
+  throw UsageError(fmt::format("--{} takes {}, not '{}'{}", name, fmt::join(allowed, " or "), text,
+                               did_you_mean(text, allowed)));
+}
+
+class Values {
+ public:
+  explicit Values(const po::variables_map& map) : map_(map) {}
+  std::vector<std::string> all(const char* name) const {
+    return map_.count(name) ? map_[name].as<std::vector<std::string>>()
+                            : std::vector<std::string>{};
+  }
+  std::optional<std::string> one(const char* name) const {
+    const auto values = all(name);
+    if (values.empty()) return std::nullopt;
+    if (values.size() > 1)
+      throw UsageError(fmt::format("--{} is given {} times", name, values.size()));
+    return values.front();
+  }
+
+ private:
+  const po::variables_map& map_;
+};
+
+Options interpret(const po::variables_map& map) {
+  constexpr std::int64_t kSeedMax = std::numeric_limits<std::int64_t>::max();
+  const Values values(map);
+  Options o;
+  o.help = map.count("help") > 0;
+  o.files = values.all("files");
+  o.overrides = values.all("set");
+  for (const std::string& directory : values.all("catalog")) o.catalogs.emplace_back(directory);
+  if (const auto v = values.one("format"))
+    o.format = one_of("format", *v, {"table", "json"}) == "json" ? OutputFormat::json
+                                                                 : OutputFormat::table;
+  if (const auto v = values.one("engine")) o.engine = one_of("engine", *v, {"fluid", "simgrid"});
+  if (const auto v = values.one("annotations"))
+    o.annotations = one_of("annotations", *v, {"github"});
+  if (const auto v = values.one("seed"))
+    o.seed = std::uint64_t(integer_between("seed", *v, 0, kSeedMax));
+  if (const auto v = values.one("replications"))
+    o.replications = int(integer_between("replications", *v, 1, 10'000'000));
+  if (const auto v = values.one("threads"))
+    o.threads = int(integer_between("threads", *v, 1, 1024));
+  if (const auto v = values.one("trace")) o.trace = *v;
+  if (const auto v = values.one("junit")) o.junit = *v;
+  return o;
+}
+
+}  // namespace
+
+Options parse_options(const Command& command, OptionNames names,
+                      std::span<const std::string> arguments) {
+  try {
+    const po::options_description description = describe(names);
+    po::positional_options_description positional;
+    positional.add("files", -1);
+    using namespace po::command_line_style;
+    const po::parsed_options parsed =
+        po::command_line_parser(std::vector<std::string>(arguments.begin(), arguments.end()))
+            .options(description)
+            .positional(positional)
+            .style(unix_style & ~allow_guessing)
+            .allow_unregistered()
+            .run();
+    refuse_unknown(parsed, names);
+    po::variables_map map;
+    po::store(parsed, map);
+    const Options options = interpret(map);
+    if (!options.help && options.files.empty())
+      throw UsageError(fmt::format("a scenario file is missing: {}", command.usage));
+    return options;
+  } catch (const po::error& e) {
+    throw UsageError(e.what());
+  }
+}
+
+std::string describe_options(OptionNames names) {
+  std::string out = "Options:\n";
+  for (const std::string_view name : names) {
+    const OptionRow& row = row_of(name);
+    out += fmt::format("  {:<24} {}\n", fmt::format("--{} {}", row.name, row.value), row.help);
+  }
+  return out;
+}
+
+}  // namespace reckon::cli

@@ -1,0 +1,46 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+
+// Boost.Program_options stays behind this header: it is slow to compile and its messages are not
+// ours.
+namespace reckon::cli {
+
+/// The command line is wrong: the text says what and what to do. main prints it and exits with 2.
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+enum class OutputFormat { table, json };
+
+struct Options {
+  bool help = false;
+  std::vector<std::string> files;
+  OutputFormat format = OutputFormat::table;
+  std::string engine = "fluid";
+  std::vector<std::string> overrides;  // --set path=value
+  std::vector<std::filesystem::path> catalogs;
+  std::optional<std::uint64_t> seed;
+  std::optional<int> replications;
+  int threads = 0;
+  std::string trace, junit, annotations;
+};
+
+/// Which options a command takes, by long name.
+using OptionNames = std::span<const std::string_view>;
+
+/// Reads them all or throws a UsageError that names every unknown option, with the one that was
+/// probably meant.
+Options parse_options(const Command& command, OptionNames names,
+                      std::span<const std::string> arguments);
+std::string describe_options(OptionNames names);
+
+}  // namespace reckon::cli

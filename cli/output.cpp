@@ -1,0 +1,89 @@
+#include "cli/output.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+namespace reckon::cli {
+namespace {
+
+/// False: the reader closed the pipe.
+bool write_all(int descriptor, std::string_view text, const std::string& name) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(descriptor, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EPIPE) return false;
+    if (n < 0)
+      throw std::runtime_error(fmt::format("cannot write {}: {}", name, std::strerror(errno)));
+    text.remove_prefix(std::size_t(n));
+  }
+  return true;
+}
+
+long now_ms() {
+  using namespace std::chrono;
+  return long(duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count());
+}
+
+}  // namespace
+
+void print(std::string_view text) { write_all(STDOUT_FILENO, text, "standard output"); }
+
+void write_file(const std::filesystem::path& file, std::string_view text) {
+  if (file == "-") return print(text);
+  std::error_code ignored;
+  if (std::filesystem::exists(file, ignored) && !std::filesystem::is_regular_file(file, ignored)) {
+    // A pipe or a device such as /dev/stderr cannot be renamed over.
+    const int direct = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
+    if (direct < 0)
+      throw std::runtime_error(
+          fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
+    write_all(direct, text, file.string());
+    ::close(direct);
+    return;
+  }
+  const std::string beside = fmt::format("{}.part-{}", file.string(), ::getpid());
+  const int descriptor = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor < 0)
+    throw std::runtime_error(
+        fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
+  try {
+    write_all(descriptor, text, file.string());
+    if (::close(descriptor) != 0 || std::rename(beside.c_str(), file.c_str()) != 0)
+      throw std::runtime_error(
+          fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
+  } catch (...) {
+    ::unlink(beside.c_str());
+    throw;
+  }
+}
+
+ProgressLine::ProgressLine() : terminal_(::isatty(STDERR_FILENO) == 1), begin_ms_(now_ms()) {}
+
+ProgressLine::~ProgressLine() {
+  if (shown_) std::fputs("\r\033[K", stderr);
+}
+
+std::function<void(double)> ProgressLine::callback() {
+  if (!terminal_) return {};
+  return [this](double share) { show(share); };
+}
+
+void ProgressLine::show(double share) {
+  constexpr long kQuietMs = 2000, kBetweenMs = 100;
+  const long now = now_ms();
+  if (now - begin_ms_ < kQuietMs || now - last_ms_ < kBetweenMs) return;
+  last_ms_ = now;
+  shown_ = true;
+  std::fputs(fmt::format("\rsimulating {:3.0f} %", 100 * share).c_str(), stderr);
+  std::fflush(stderr);
+}
+
+}  // namespace reckon::cli

@@ -1,0 +1,34 @@
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <string_view>
+
+namespace reckon::cli {
+
+/// Writes beside the file and renames, so that a reader never sees half of it. Throws
+/// std::runtime_error with the path and the reason when the file cannot be written. "-" is standard
+/// output.
+void write_file(const std::filesystem::path& file, std::string_view text);
+
+/// Prints on standard output. Throws when it cannot be written; a reader that has gone away (`|
+/// head`) is no error and ends the output quietly.
+void print(std::string_view text);
+
+/// Shows the share done on one line of standard error, only if that is a terminal and the run takes
+/// over two seconds. Empty (no callback to call) where standard error is no terminal.
+class ProgressLine {
+ public:
+  ProgressLine();
+  ~ProgressLine();
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+  std::function<void(double)> callback();
+
+ private:
+  void show(double share);
+  bool terminal_ = false;
+  bool shown_ = false;
+  long begin_ms_ = 0, last_ms_ = 0;
+};
+
+}  // namespace reckon::cli
