@@ -1,0 +1,93 @@
+#include "report/check.h"
+
+#include <nlohmann/json.hpp>
+
+#include "report/json.h"
+#include "support/golden.h"
+
+using namespace reckon;
+
+namespace {
+
+CheckedExpectation expectation(Metric metric, std::string text, std::optional<double> value,
+                               bool passed, std::string reason = "") {
+  Expectation e;
+  e.text = text;
+  e.metric = metric;
+  return {e, {std::move(text), value, passed, std::move(reason)}, {"scenarios/a.yaml", 12, 5}};
+}
+
+std::vector<CheckedScenario> examples() {
+  CheckedScenario good{"scenarios/a.yaml", std::nullopt, {}, {}};
+  good.expectations = {
+      expectation(Metric::time, "p95(time) <= 48h", 148'320, true),
+      expectation(Metric::cost, "mean(cost) < 100 USD", 123.456, false),
+      expectation(Metric::cost, "p95(cost) < 100 USD", std::nullopt, false, "a price is unknown")};
+  CheckedScenario wrong{"scenarios/b & c.yaml", std::nullopt, {}, {}};
+  wrong.errors = {{Severity::error,
+                   {"scenarios/b & c.yaml", 3, 7},
+                   "unknown key 'acceleratr'; did you mean 'accelerator'?",
+                   "one of: 100% <these>"}};
+  return {good,
+          wrong,
+          {"scenarios/d.yaml", std::nullopt, {}, {}},
+          {"scenarios/e.yaml", "needs a GPU", {}, {}}};
+}
+
+}  // namespace
+
+TEST_CASE("check prints each expectation with its value and counts at the end") {
+  test::check_golden("report/golden/check.txt", check_text(examples()));
+  // 148,320 s is 41 h 12 min.
+  CHECK(check_text(examples()).find("PASS p95(time) <= 48h") != std::string::npos);
+  CHECK(check_text(examples()).find("41 h 12 min") != std::string::npos);
+}
+
+TEST_CASE("JUnit XML counts failures and errors and escapes what users wrote") {
+  const std::string xml = check_junit(examples());
+  test::check_golden("report/golden/check.xml", xml);
+  CHECK(xml.find("name=\"scenarios/b &amp; c.yaml\"") != std::string::npos);
+  CHECK(xml.find("p95(time) &lt;= 48h") != std::string::npos);
+  CHECK(xml.find("&lt;these&gt;") != std::string::npos);
+  CHECK(xml.find("tests=\"6\" failures=\"2\" errors=\"1\" skipped=\"1\"") != std::string::npos);
+}
+
+TEST_CASE("control characters, which XML cannot hold, are replaced") {
+  CheckedScenario s{"a\x01\"b'\n.yaml", std::nullopt, {}, {}};
+  const std::string xml = check_junit(std::vector{s});
+  CHECK(xml.find("name=\"a?&quot;b&apos;&#10;.yaml\"") != std::string::npos);
+}
+
+TEST_CASE("GitHub annotations stand on one line each, at the place of the expectation") {
+  const std::string text = check_annotations(examples());
+  CHECK(text ==
+        "::error file=scenarios/a.yaml,line=12,col=5::mean(cost) < 100 USD: 123.46 USD\n"
+        "::error file=scenarios/a.yaml,line=12,col=5::p95(cost) < 100 USD: a price is unknown\n"
+        "::error file=scenarios/b & c.yaml,line=3,col=7::unknown key 'acceleratr'; did you mean "
+        "'accelerator'?%0Aone of: 100%25 <these>\n");
+}
+
+TEST_CASE("properties of a GitHub annotation escape colons and commas as well") {
+  CheckedScenario s{
+      "C:a,b.yaml", std::nullopt, {{Severity::error, {"C:a,b.yaml", 0, 0}, "empty: a, b", ""}}, {}};
+  CHECK(check_annotations(std::vector{s}) == "::error file=C%3Aa%2Cb.yaml::empty: a, b\n");
+}
+
+TEST_CASE("the field names of `reckon check --format json` are the interface") {
+  const auto j = nlohmann::ordered_json::parse(check_json(examples()));
+  const auto names = [](const nlohmann::ordered_json& object) {
+    std::vector<std::string> out;
+    for (const auto& item : object.items()) out.push_back(item.key());
+    return out;
+  };
+  using Names = std::vector<std::string>;
+  CHECK(names(j) == Names{"schema_version", "command", "scenarios"});
+  CHECK(names(j["scenarios"][0]) == Names{"file", "passed", "skipped", "expectations"});
+  CHECK(names(j["scenarios"][0]["expectations"][0]) == Names{"text", "value", "passed"});
+  CHECK(j["scenarios"][0]["passed"] == false);
+  CHECK(j["scenarios"][0]["expectations"][0]["value"] == 148'320.0);
+  CHECK(j["scenarios"][0]["expectations"][2]["value"].is_null());
+  CHECK(j["scenarios"][1]["passed"] == false);
+  CHECK(j["scenarios"][2]["passed"] == true);
+  CHECK(j["scenarios"][3]["skipped"] == "needs a GPU");
+}

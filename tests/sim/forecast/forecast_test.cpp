@@ -1,0 +1,194 @@
+#include "sim/forecast/forecast.h"
+
+#include <rapidcheck.h>
+
+#include <catch2/catch.hpp>
+#include <numeric>
+
+#include "sim/forecast/effects.h"
+#include "support/plans.h"
+
+using namespace reckon;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Two workers on two nodes, nothing uncertain.
+Plan certain_plan() {
+  return test::make_round_plan(test::small_mlp(), StrategyKind::multi_worker_mirrored, 2);
+}
+
+/// Spot nodes that are reclaimed every 20 minutes in the mean, and numbers that nobody knows well.
+Plan uncertain_plan() {
+  Plan plan = certain_plan();
+  PlannedPool& pool = plan.pools.front();
+  pool.pricing = CapacityType::spot;
+  pool.provisioning = Fact<Seconds>(100s, 50s, 300s, SourceId::user);
+  pool.efficiency.matmul = Fact<double>(0.5, 0.4, 0.6, SourceId::user);
+  plan.reclaim.law = ExponentialReclaim{20min};
+  plan.reclaim.notice = 30s;
+  plan.jobs.front().checkpoint.mode = CheckpointSpec::Mode::optimal;
+  plan.jobs.front().checkpoint.save_overhead = Fact<Seconds>(1s);
+  plan.jobs.front().total_samples *= 20;
+  plan.jobs.front().steps *= 20;
+  return plan;
+}
+
+Forecast forecast_of(const Plan& plan, int replications = 40, int threads = 2,
+                     std::uint64_t seed = 1) {
+  const auto network = make_fluid_network();
+  ForecastOptions options;
+  options.replications = replications;
+  options.threads = threads;
+  options.seed = seed;
+  return make_forecast(plan, *network, options);
+}
+
+void check_same(const Quantiles& a, const Quantiles& b) {
+  CHECK((a.mean == b.mean && a.p5 == b.p5 && a.p50 == b.p50 && a.p95 == b.p95));
+}
+
+void check_same(const Forecast& a, const Forecast& b) {
+  check_same(a.time_seconds, b.time_seconds);
+  REQUIRE((a.cost_usd && b.cost_usd));
+  check_same(*a.cost_usd, *b.cost_usd);
+  check_same(a.goodput, b.goodput);
+  CHECK(a.badput == b.badput);
+  CHECK(a.cost_breakdown_usd == b.cost_breakdown_usd);
+  CHECK(a.node_hours == b.node_hours);
+  CHECK(a.interruptions == b.interruptions);
+  REQUIRE(a.assumptions.size() == b.assumptions.size());
+  for (std::size_t k = 0; k < a.assumptions.size(); ++k) {
+    CHECK(a.assumptions[k].what == b.assumptions[k].what);
+    CHECK(a.assumptions[k].time_effect_seconds == b.assumptions[k].time_effect_seconds);
+    CHECK(a.assumptions[k].cost_effect_usd == b.assumptions[k].cost_effect_usd);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("where nothing is uncertain the forecast is one number: provisioning and steps") {
+  const Plan plan = certain_plan();
+  const Forecast f = forecast_of(plan, 5);
+  CHECK(f.time_seconds.p5 == f.time_seconds.p95);
+  const double training = f.step.step.count() * double(f.steps);
+  CHECK(f.time_seconds.p50 >=
+        training);  // nodes that exist from the start need no provisioning, others 100 s
+  CHECK(f.time_seconds.p50 <= training + 100 + 20);
+  CHECK(f.interruptions_total.p95 == 0);
+  CHECK(f.unfinished_share == 0);
+  CHECK(f.assumptions.empty());
+}
+
+TEST_CASE("one seed reproduces every digit on any number of threads") {
+  const Plan plan = uncertain_plan();
+  const Forecast one = forecast_of(plan, 150, 1);
+  REQUIRE(one.time_seconds.p5 < one.time_seconds.p95);
+  REQUIRE(one.interruptions_total.mean > 0);
+  REQUIRE_FALSE(one.assumptions.empty());
+  check_same(one, forecast_of(plan, 150, 2));
+  check_same(one, forecast_of(plan, 150, 5));
+}
+
+TEST_CASE("another seed is another forecast") {
+  CHECK(forecast_of(uncertain_plan(), 20, 2, 1).time_seconds.mean !=
+        forecast_of(uncertain_plan(), 20, 2, 2).time_seconds.mean);
+}
+
+TEST_CASE("the parts of a forecast add up to the whole") {
+  const Forecast f = forecast_of(uncertain_plan());
+  const double cost =
+      std::accumulate(f.cost_breakdown_usd.begin(), f.cost_breakdown_usd.end(), 0.0);
+  CHECK(cost == Approx(f.cost_usd->mean).epsilon(1e-12));
+  const double badput = std::accumulate(f.badput.begin(), f.badput.end(), 0.0);
+  CHECK(f.goodput.mean + badput == Approx(1).epsilon(1e-12));
+  const double interruptions = std::accumulate(f.interruptions.begin(), f.interruptions.end(), 0.0);
+  CHECK(interruptions == Approx(f.interruptions_total.mean).epsilon(1e-12));
+}
+
+TEST_CASE("two candidates with the same seed see the same luck") {
+  const Plan plan = uncertain_plan();
+  Plan dearer = plan;
+  for (PlannedPool& pool : dearer.pools) pool.price.machine.nano_usd_per_hour *= 3;
+  const Forecast a = forecast_of(plan);
+  const Forecast b = forecast_of(dearer);
+  check_same(a.time_seconds, b.time_seconds);  // digit for digit, although the plans differ
+  CHECK(b.cost_usd->mean > a.cost_usd->mean);
+}
+
+TEST_CASE("scaling all prices scales the cost by as much") {
+  const Plan plan = uncertain_plan();
+  const double base = forecast_of(plan, 10).cost_usd->mean;
+  CHECK(rc::check("linear in prices", [&] {
+    const int k = *rc::gen::inRange(2, 50);
+    Plan scaled = plan;
+    for (PlannedPool& pool : scaled.pools) {
+      pool.price.machine.nano_usd_per_hour *= k;
+      pool.price.accelerators.nano_usd_per_hour *= k;
+    }
+    scaled.billing.management.nano_usd_per_hour *= k;
+    scaled.storage_per_gb.nano_usd_per_hour *= k;
+    const double cost = forecast_of(scaled, 10).cost_usd->mean;
+    RC_ASSERT(std::abs(cost - k * base) <=
+              1e-6 * cost);  // each bill line is rounded to a nano-dollar
+  }));
+}
+
+TEST_CASE("an unknown price makes the cost unknown and leaves node hours known") {
+  Plan plan = uncertain_plan();
+  plan.pools.front().price.known = false;
+  const Forecast f = forecast_of(plan, 10);
+  CHECK_FALSE(f.cost_usd);
+  REQUIRE(f.node_hours.size() == 1);
+  CHECK(f.node_hours[0].second > 0);
+  for (const AssumptionEffect& a : f.assumptions) CHECK_FALSE(a.cost_effect_usd);
+}
+
+TEST_CASE("a plan that does not fit in memory is refused with the numbers and never simulated") {
+  Plan plan = certain_plan();
+  for (PlannedPool& pool : plan.pools) pool.accelerator->memory = Fact<Bytes>{1.0_MB};
+  const Forecast f = forecast_of(plan);
+  CHECK_FALSE(f.feasible);
+  CHECK(f.memory.required() > f.memory.available);
+  CHECK(f.time_seconds.mean == 0);
+  CHECK_FALSE(f.cost_usd);
+}
+
+TEST_CASE("a better efficiency makes the run shorter and cheaper, and its effect says so") {
+  const Forecast f = forecast_of(uncertain_plan());
+  REQUIRE_FALSE(f.assumptions.empty());
+  for (std::size_t k = 1; k < f.assumptions.size(); ++k) {
+    INFO(f.assumptions[k].what);
+    CHECK(f.assumptions[k].time_effect_seconds != 0);
+  }
+  bool found = false;
+  for (const AssumptionEffect& a : f.assumptions) {
+    if (a.value != "50.0 % (40.0 % .. 60.0 %)") continue;
+    found = true;
+    CHECK(a.time_effect_seconds < 0);
+    REQUIRE(a.cost_effect_usd);
+    CHECK(*a.cost_effect_usd < 0);
+  }
+  CHECK(found);
+}
+
+TEST_CASE("progress rises to one and is told by one thread at a time") {
+  const auto network = make_fluid_network();
+  ForecastOptions options;
+  options.replications = 200;
+  options.threads = 2;
+  std::vector<double> told;
+  options.progress = [&](double share) { told.push_back(share); };
+  make_forecast(uncertain_plan(), *network, options);
+  REQUIRE_FALSE(told.empty());
+  CHECK(std::is_sorted(told.begin(), told.end()));
+  CHECK(told.back() == Approx(1));
+}
+
+TEST_CASE("the recorded replication is the one of the forecast") {
+  const Plan plan = uncertain_plan();
+  const auto network = make_fluid_network();
+  const LifeResult life = record_replication(plan, *network, 1, 0);
+  CHECK_FALSE(life.timeline.spans.empty());
+  CHECK(to_seconds(life.finish - SimTime{}).count() == forecast_of(plan, 1).time_seconds.mean);
+}
