@@ -113,8 +113,8 @@ std::string assumptions(const Forecast& f, int width) {
   if (f.assumptions.empty()) return "";
   const std::size_t shown = std::min(kAssumptionsShown, f.assumptions.size());
   std::string out = fmt::format(
-      "\nWhat the answer rests on most ({} of {} assumptions; effect of going from the low to the "
-      "high end)\n",
+      "\nWhat the answer rests on most ({} of {} assumptions; effect from low to high "
+      "end)\n",
       shown, f.assumptions.size());
   Columns effects;
   for (std::size_t k = 0; k < shown; ++k) {
