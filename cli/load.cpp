@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "sim/scenario/scenario_yaml.h"
+#include "sim/step/referee.h"
 #include "sim/step/step.h"
 
 namespace reckon::cli {
@@ -41,8 +42,7 @@ Expected<LoadedPlan> load_plan(const std::string& file, const Options& options,
 }
 
 std::unique_ptr<NetworkModel> make_network(const Options& options) {
-  if (options.engine == "simgrid")
-    throw std::runtime_error("this build of reckon has no SimGrid referee");
+  if (options.engine == "simgrid") return make_referee_network(find_referee());
   return make_fluid_network();
 }
 

@@ -43,7 +43,11 @@ bool may_matter(const ForecastSetup& setup, std::size_t i) {
 std::string format_number(double value, const std::string& unit) {
   if (unit == "s") return format_duration(Seconds{value});
   if (unit == "fraction") return format_percent(value);
-  if (unit.empty()) return fmt::format("{:.3g}", value);
+  if (unit == "B") return format_bytes(Bytes{value});
+  if (unit == "B/s") return format_bandwidth(BytesPerSecond{value});
+  if (unit == "FLOP/s") return format_flop_rate(FlopsPerSecond{value});
+  if (unit == "FLOP") return fmt::format("{:.3g} GFLOP", value * 1e-9);
+  if (unit.empty() || unit == "factor") return fmt::format("{:.3g}", value);
   return fmt::format("{:.3g} {}", value, unit);
 }
 

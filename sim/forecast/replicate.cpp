@@ -35,6 +35,14 @@ void multiply(PaceFactors& product, const Sensitivity& s, double score) {
   product.restore *= factor_at(s.low.restore, s.high.restore, score);
 }
 
+/// What the fit of the efficiencies left unexplained, as drawn into the plan: of the workers, which
+/// every step waits for.
+double step_spread(const Plan& plan) {
+  const PlannedPool* workers = plan.pool_with(Role::worker);
+  const double spread = workers ? workers->efficiency.step_spread.value : 1.0;
+  return spread > 0 ? spread : 1.0;  // 0: the catalog's row has none
+}
+
 }  // namespace
 
 double draw_score(const PlanAssumption& assumption, std::uint64_t seed, std::uint32_t replication) {
@@ -83,7 +91,7 @@ LifeResult Replicator::run(std::uint64_t seed, std::uint32_t replication, std::o
   options.seed = seed;
   options.replication = replication;
   options.record = record;
-  options.factors.step_time = factors.step;
+  options.factors.step_time = factors.step * step_spread(plan_);
   return simulate_life(plan_, pace_, options);
 }
 
