@@ -70,9 +70,9 @@ double mean_of(const std::vector<LifeResult>& lives, Value value) {
 
 /// A run that never finished takes for ever: quantiles that reach into such runs are infinite, not
 /// optimistic.
-double time_of(const LifeResult& life) {
+double time_of(const LifeResult& life, SimDuration submit) {
   if (!life.finished) return std::numeric_limits<double>::infinity();
-  return to_seconds(life.finish - SimTime{}).count();
+  return to_seconds(life.finish - SimTime{} - submit).count();
 }
 
 /// Share of the job's accelerator time. A job that never got an accelerator waited all of its time.
@@ -81,8 +81,10 @@ double badput_share(const LifeResult& life, Badput cause) {
   return ratio(life.badput[std::size_t(cause)], life.total);
 }
 
-void summarize_time(const std::vector<LifeResult>& lives, Forecast& f) {
-  f.time_seconds = quantiles_of(lives, time_of);
+void summarize_time(const Plan& plan, const std::vector<LifeResult>& lives, Forecast& f) {
+  const SimDuration submit = to_clock(plan.jobs.front().submit);
+  f.time_seconds =
+      quantiles_of(lives, [submit](const LifeResult& l) { return time_of(l, submit); });
   f.goodput = quantiles_of(lives, [](const LifeResult& l) { return ratio(l.goodput, l.total); });
   for (std::size_t c = 0; c < kBadputCauses; ++c)
     f.badput[c] = mean_of(lives, [c](const LifeResult& l) { return badput_share(l, Badput(c)); });
@@ -152,7 +154,7 @@ Forecast make_forecast(const Plan& plan, const NetworkModel& network,
   {
     const std::vector<LifeResult> lives =
         run_lives(setup, f.seed, f.replications, options.threads, progress);
-    summarize_time(lives, f);
+    summarize_time(plan, lives, f);
     summarize_money(plan, lives, f);
   }
   if (options.assumption_effects)
