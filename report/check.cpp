@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "report/table.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon {
@@ -46,7 +47,7 @@ std::string value_text(const CheckedExpectation& e) {
   switch (e.expectation.metric) {
     case Metric::time:
     case Metric::step_seconds:
-      return format_duration(Seconds{value});
+      return time_value(Seconds{value});
     case Metric::cost:
       return format_usd(Usd{value});
     case Metric::memory:

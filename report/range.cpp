@@ -26,6 +26,20 @@ std::string with_thousands(double value, int decimals) {
   return text;
 }
 
+struct TimeUnit {
+  double seconds;
+  const char* name;
+};
+/// The largest unit in which the time is more than a handful: deadlines are written in hours, so
+/// days come late.
+TimeUnit time_unit(double seconds) {
+  if (seconds < 0.12) return {1e-3, "ms"};
+  if (seconds < 120) return {1, "s"};
+  if (seconds < 2 * 3600) return {60, "min"};
+  if (seconds < 100 * 3600) return {3600, "h"};
+  return {86400, "d"};
+}
+
 std::string range(const Quantiles& q, double unit, const std::string& name) {
   const double scale = std::isfinite(q.p50) ? q.p50 : q.p5;
   const int decimals = decimals_for(scale / unit);
@@ -39,10 +53,14 @@ std::string range(const Quantiles& q, double unit, const std::string& name) {
 std::string time_range(const Quantiles& seconds) {
   const double scale = std::isfinite(seconds.p50) ? seconds.p50 : seconds.p5;
   if (!std::isfinite(scale)) return "never";
-  if (scale < 120) return range(seconds, 1, "s");
-  if (scale < 2 * 3600) return range(seconds, 60, "min");
-  if (scale < 100 * 3600) return range(seconds, 3600, "h");
-  return range(seconds, 86400, "d");
+  const auto [unit, name] = time_unit(scale);
+  return range(seconds, unit, name);
+}
+
+std::string time_value(Seconds t) {
+  const auto [unit, name] = time_unit(t.count());
+  const double value = t.count() / unit;
+  return with_thousands(value, decimals_for(value)) + " " + name;
 }
 
 std::string usd_range(const Quantiles& usd) {

@@ -23,7 +23,7 @@ std::string signed_text(double value, const std::string& magnitude) {
 }
 
 std::string answer(const Forecast& f) {
-  Columns answer;
+  Columns answer(Columns::Kind::facts);
   answer.row({"time", time_range(f.time_seconds)});
   if (f.cost_usd) {
     answer.row({"cost", usd_range(*f.cost_usd)});
@@ -49,7 +49,7 @@ std::string step(const Forecast& f) {
   parts.row(line("exposed communication", s.exposed_communication));
   parts.row(line("exposed input", s.exposed_input));
   if (s.bubble.count() > 0) parts.row(line("pipeline bubble", s.bubble));
-  Columns facts;
+  Columns facts(Columns::Kind::facts);
   facts.row(
       {"step", fmt::format("{}, bound by {}", format_duration(s.step), to_text(s.bottleneck))});
   facts.row(

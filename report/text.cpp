@@ -46,11 +46,12 @@ std::string Columns::text() const {
   }
   std::string out;
   for (const auto& row : rows_) {
-    std::string line(std::size_t(indent_), ' ');
+    std::string line = "  ";
     for (std::size_t c = 0; c < row.size(); ++c) {
       if (c > 0) line += "  ";
       const std::string padding(widths[c] - row[c].size(), ' ');
-      line += c > 0 && is_number(row[c]) ? padding + row[c] : row[c] + padding;
+      line +=
+          kind_ == Kind::table && c > 0 && is_number(row[c]) ? padding + row[c] : row[c] + padding;
     }
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + '\n';

@@ -13,18 +13,19 @@ std::vector<std::string> wrap(std::string_view text, int width);
 /// '#' for every `1 / width` of the whole, at least one where there is anything at all.
 std::string bar(double share, int width);
 
-/// Rows of cells with the columns aligned: the first to the left, cells that start with a digit or
-/// a sign to the right.
+/// Rows of cells with the columns aligned. Tables put cells that start with a digit or a sign to
+/// the right; lists of facts put everything to the left.
 class Columns {
  public:
-  explicit Columns(int indent = 2) : indent_(indent) {}
+  enum class Kind { table, facts };
+  explicit Columns(Kind kind = Kind::table) : kind_(kind) {}
   void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   bool empty() const { return rows_.empty(); }
   /// Each row with its newline, no trailing spaces.
   std::string text() const;
 
  private:
-  int indent_;
+  Kind kind_;
   std::vector<std::vector<std::string>> rows_;
 };
 

@@ -19,7 +19,8 @@ std::vector<std::string> keys(const json& object) {
 
 std::vector<std::string> ordered_keys(const std::string& text) {
   std::vector<std::string> names;
-  for (const auto& item : nlohmann::ordered_json::parse(text).items()) names.push_back(item.key());
+  const auto object = nlohmann::ordered_json::parse(text);
+  for (const auto& item : object.items()) names.push_back(item.key());
   return names;
 }
 
