@@ -13,6 +13,7 @@ namespace {
 
 constexpr int kBarWidth = 40;
 constexpr std::size_t kAssumptionsShown = 5;
+constexpr double kNoise = 0.0005;  // a share that would be printed as 0.0 % is not printed
 
 std::string share_text(double part, double whole) {
   return whole > 0 ? fmt::format("{:.1f} %", 100 * part / whole) : "";
@@ -47,7 +48,7 @@ std::string step(const Forecast& f) {
   parts.row(line("compute", s.compute));
   if (s.update.count() > 0) parts.row(line("weight update", s.update));
   parts.row(line("exposed communication", s.exposed_communication));
-  parts.row(line("exposed input", s.exposed_input));
+  if (s.exposed_input.count() > 0) parts.row(line("waiting for input", s.exposed_input));
   if (s.bubble.count() > 0) parts.row(line("pipeline bubble", s.bubble));
   Columns facts(Columns::Kind::facts);
   facts.row(
@@ -66,6 +67,9 @@ std::string step(const Forecast& f) {
                    "{} a step, {} of it hidden behind compute{}", format_duration(s.communication),
                    format_duration(std::max(Seconds{0}, s.communication - s.exposed_communication)),
                    s.all_reduce.empty() ? "" : ", " + s.all_reduce + " all-reduce")});
+  facts.row({"input", fmt::format("{} a step{}", format_duration(s.input),
+                                  s.exposed_input.count() > 0 ? ": longer than the rest of the step"
+                                                              : ", hidden")});
   return "\nThe step\n" + facts.text() + parts.text();
 }
 
@@ -74,8 +78,8 @@ std::string cost(const Forecast& f) {
   if (f.cost_usd)
     for (std::size_t p = 0; p < kCostParts; ++p) {
       const double usd = f.cost_breakdown_usd[p];
-      if (usd == 0) continue;
       const double share = usd / f.cost_usd->mean;
+      if (!(share >= kNoise)) continue;
       parts.row({std::string(to_text(CostPart(p))), fmt::format("{:.2f} USD", usd),
                  share_text(usd, f.cost_usd->mean), bar(share, kBarWidth)});
     }
@@ -90,7 +94,7 @@ std::string time_spent(const Forecast& f) {
   causes.row(
       {"goodput", fmt::format("{:.1f} %", 100 * f.goodput.mean), bar(f.goodput.mean, kBarWidth)});
   for (std::size_t c = 0; c < kBadputCauses; ++c) {
-    if (f.badput[c] == 0) continue;
+    if (f.badput[c] < kNoise) continue;
     std::string name(to_text(Badput(c)));
     std::replace(name.begin(), name.end(), '_', ' ');
     causes.row({name, fmt::format("{:.1f} %", 100 * f.badput[c]), bar(f.badput[c], kBarWidth)});
