@@ -8,11 +8,6 @@
 namespace reckon::planning {
 namespace {
 
-/// GKE's nodes are Compute Engine VMs; Vertex has a table of its own.
-Service attachment_service(Service service) {
-  return service == Service::gke ? Service::gce : service;
-}
-
 std::vector<std::string> names_of_accelerators(const Catalog& catalog, AcceleratorKind kind) {
   std::vector<std::string> names;
   for (const Accelerator& a : catalog.accelerators)
@@ -137,7 +132,7 @@ bool check_attached_count(Draft& draft, const PlannedPool& pool) {
       std::holds_alternative<MachineInline>(draft.spec(pool).machine))
     return true;
   const Catalog& catalog = draft.catalog;
-  const Service service = attachment_service(draft.plan.service);
+  const Service service = draft.plan.service;
   const std::string& type = pool.accelerator->name;
   const std::vector<int> counts = catalog.allowed_counts(service, pool.machine.name, type);
   const int count = pool.accelerators_per_node;

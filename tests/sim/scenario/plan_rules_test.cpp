@@ -1,0 +1,241 @@
+#include <catch2/catch.hpp>
+
+#include "support/scenario_text.h"
+
+// Each rule of make_plan by the message that a user reads.
+using namespace reckon;
+using Catch::Matchers::Contains;
+using test::errors_of;
+
+namespace {
+
+const std::string kBase = R"(
+name: base
+workload:
+  model: resnet50
+  dataset: imagenet
+  train: {epochs: 90}
+  precision: fp32
+  batch_per_accelerator: 64
+  strategy: {kind: multi_worker_mirrored}
+cluster:
+  provider: gcp
+  service: gke
+  region: us-central1
+  zone: us-central1-c
+  pools:
+    - name: p100
+      machine: n1-standard-16
+      accelerator: {type: P100-PCIE-16, count: 2}
+      nodes: 3
+)";
+
+std::string with(const std::string& override) { return errors_of(kBase, {override}); }
+
+}  // namespace
+
+TEST_CASE("the base scenario of these tests has a plan") { CHECK(errors_of(kBase) == ""); }
+
+TEST_CASE("an error stands at its place in the file") {
+  std::string text = kBase;
+  text.replace(text.find("count: 2"), 8, "count: 3");
+  // Line 1 is empty; "accelerator: {type: P100-PCIE-16, count: 3}" is line 18, the value of count
+  // at column 48.
+  CHECK_THAT(errors_of(text),
+             Contains("s.yaml:18:48: error: 3 x P100-PCIE-16 is not a valid count"));
+}
+
+TEST_CASE("all errors of a plan come at once") {
+  const std::string errors =
+      errors_of(kBase, {"workload.model=resnet51", "workload.dataset=imagnet",
+                        "cluster.pools.p100.machine=n1-standard-17"});
+  CHECK_THAT(errors, Contains("unknown model 'resnet51'; did you mean 'resnet50'?"));
+  CHECK_THAT(errors, Contains("unknown dataset 'imagnet'; did you mean 'imagenet'?"));
+  CHECK_THAT(errors, Contains("unknown machine 'n1-standard-17'; did you mean 'n1-standard-1"));
+}
+
+TEST_CASE("unknown names are answered with the nearest one and the list") {
+  CHECK_THAT(with("cluster.pools.p100.accelerator.type=P100-PCIE-17"),
+             Contains("unknown accelerator 'P100-PCIE-17'; did you mean 'P100-PCIE-16'?") &&
+                 Contains("V100-SXM2-16"));
+  CHECK_THAT(with("cluster.region=us-centrall"),
+             Contains("unknown region 'us-centrall'; did you mean 'us-central1'?") &&
+                 Contains("europe-west4"));
+  CHECK_THAT(
+      with("cluster.zone=us-central1-q"),
+      Contains("region us-central1 has no zone 'us-central1-q'") && Contains("us-central1-f"));
+  CHECK_THAT(with("workload.checkpoint={storage: gcs-standart}"),
+             Contains("unknown storage 'gcs-standart' of gcp; did you mean 'gcs-standard'?"));
+}
+
+TEST_CASE("an invalid GPU count is answered with the valid ones and the machines that carry it") {
+  CHECK_THAT(
+      with("cluster.pools.p100.accelerator.count=3"),
+      Contains("3 x P100-PCIE-16 is not a valid count on machine n1-standard-16 under gke") &&
+          Contains("valid counts of P100-PCIE-16 on n1-standard-16: 1, 2 or 4"));
+}
+
+TEST_CASE("a machine that may not carry the GPU at all says what it may carry") {
+  // Compute Engine: no P100 on 96 vCPUs (64 vCPUs is the most with 4 of them).
+  CHECK_THAT(with("cluster.pools.p100.machine=n1-standard-96"),
+             Contains("machine n1-standard-96 cannot carry P100-PCIE-16 under gke") &&
+                 Contains("n1-standard-96 may carry") &&
+                 Contains("machines that may carry 2 x P100-PCIE-16"));
+}
+
+TEST_CASE("AI Platform's table differs from Compute Engine's") {
+  // One T4 with 32 vCPUs: Compute Engine allows up to 48 vCPUs, AI Platform's table wants two.
+  const std::vector<std::string> t4{"cluster.pools.p100.machine=n1-standard-32",
+                                    "cluster.pools.p100.accelerator={type: T4, count: 1}"};
+  CHECK(errors_of(kBase, t4) == "");
+  auto ai_platform = t4;
+  ai_platform.push_back("cluster.service=ai_platform");
+  CHECK_THAT(errors_of(kBase, ai_platform),
+             Contains("1 x T4 is not a valid count on machine n1-standard-32 under ai_platform") &&
+                 Contains("valid counts of T4 on n1-standard-32: 2 or 4"));
+}
+
+TEST_CASE("a GPU that the region or the zone lacks says where it is") {
+  CHECK_THAT(errors_of(kBase, {"cluster.region=us-east4", "cluster.zone=us-east4-a"}),
+             Contains("P100-PCIE-16 is not offered in region us-east4") &&
+                 Contains("us-central1 (us-central1-c, us-central1-f)"));
+  CHECK_THAT(with("cluster.zone=us-central1-a"),
+             Contains("P100-PCIE-16 is not offered in zone us-central1-a") &&
+                 Contains("us-central1 (us-central1-c, us-central1-f)"));
+}
+
+TEST_CASE("all accelerator types of an AI Platform job must be in one zone") {
+  // us-central1: K80 in -a and -c, P100 in -c and -f: -c has both. A100-80 is in other zones than
+  // P100.
+  const std::string pools =
+      "cluster.pools=[{name: a, role: chief, machine: n1-standard-16, accelerator: {type: "
+      "P100, count: 2}, nodes: 1}, {name: b, role: worker, machine: n1-standard-16, "
+      "accelerator: {type: P4, count: 2}, nodes: 1}]";
+  const std::string errors = errors_of(kBase, {"cluster.service=ai_platform", pools});
+  // P4 in us-central1: -a and -c, P100: -c and -f. One zone has both, so only the mix is refused.
+  CHECK_THAT(errors, !Contains("no zone of"));
+  CHECK_THAT(errors,
+             Contains("one job on different accelerators ('b' and 'a') is not simulated yet"));
+}
+
+TEST_CASE("a machine with GPUs built in takes no other ones") {
+  CHECK_THAT(
+      errors_of(kBase, {"cluster.pools.p100.machine=a2-highgpu-2g"}),
+      Contains("machine a2-highgpu-2g has 2 x A100-SXM4-40 built in and takes no P100-PCIE-16"));
+  CHECK_THAT(errors_of(kBase, {"cluster.pools.p100.machine=a2-highgpu-2g",
+                               "cluster.pools.p100.accelerator={type: A100, count: 4}"}),
+             Contains("machine a2-highgpu-2g has 2 x A100-SXM4-40 built in, not 4"));
+}
+
+TEST_CASE("a TPU slice is known by its shape, brings its host and needs its strategy") {
+  const auto slice = [](const std::string& pool, const std::string& kind = "tpu") {
+    return errors_of(kBase,
+                     {"cluster.zone=us-central1-b", "workload.precision=bf16",
+                      "workload.strategy={kind: " + kind + "}", "cluster.pools=[" + pool + "]"});
+  };
+  CHECK(slice("{name: t, tpu: {type: TPU-v2, slice: v2-8}, nodes: 1}") == "");
+  CHECK_THAT(slice("{name: t, tpu: {type: TPU-v2, slice: v2-16}, nodes: 1}"),
+             Contains("unknown slice 'v2-16'") && Contains("slices of TPU-v2: v2-8, v2-32"));
+  CHECK_THAT(slice("{name: t, tpu: {type: TPU-v3, slice: v2-8}, nodes: 1}"),
+             Contains("slice v2-8 is made of TPU-v2, not of TPU-v3"));
+  CHECK_THAT(slice("{name: t, tpu: {type: TPU-v2, slice: v2-8}, nodes: 1}", "mirrored"),
+             Contains("strategy mirrored does not run on the TPU slice of pool 't'"));
+  CHECK_THAT(slice("{name: t, tpu: {type: TPU-v2, slice: v2-256}, nodes: 1}"),
+             Contains("v2-256 is not offered in zone us-central1-b") &&
+                 Contains("us-central1 (us-central1-a)"));
+  CHECK_THAT(with("workload.strategy={kind: tpu}"),
+             Contains("strategy tpu needs a TPU slice, pool 'p100' has none"));
+}
+
+TEST_CASE("a precision that the accelerator lacks says which it has") {
+  CHECK_THAT(with("workload.precision=bf16"),
+             Contains("P100-PCIE-16 has no bf16") && Contains("it has fp32, fp16"));
+}
+
+TEST_CASE("a global batch that the accelerators cannot share says which they can") {
+  // 3 nodes x 2 = 6 accelerators; 1000 = 166 * 6 + 4.
+  std::string text = kBase;
+  text.replace(text.find("batch_per_accelerator: 64"), 25, "global_batch: 1000");
+  CHECK_THAT(errors_of(text), Contains("global_batch 1000 is not divisible by 6 accelerators") &&
+                                  Contains("996 and 1002 are"));
+}
+
+TEST_CASE("a role is needed only where more than one is possible") {
+  const std::string two =
+      "cluster.pools=[{name: a, machine: n1-standard-16, nodes: 1}, {name: b, machine: "
+      "n1-standard-16, nodes: 1}]";
+  CHECK_THAT(errors_of(kBase, {"workload.strategy={kind: parameter_server}", two}),
+             Contains("pool 'a' needs a role: more than one is possible") &&
+                 Contains("pool 'b' needs a role"));
+  CHECK_THAT(with("cluster.pools.p100.role=parameter_server"),
+             Contains("pool 'p100' holds parameter servers, which strategy multi_worker_mirrored "
+                      "does not use") &&
+                 Contains("no pool has role worker"));
+}
+
+TEST_CASE("a strategy that does not fit into the pools says what they hold") {
+  CHECK_THAT(
+      with("workload.strategy.workers=4"),
+      Contains(
+          "4 workers with 2 accelerators each do not fit into the pools, which hold at most 3") &&
+          Contains("3 nodes x 2 accelerators in 'p100'"));
+  CHECK_THAT(with("workload.strategy.accelerators_per_worker=4"),
+             Contains("accelerators_per_worker is 4, a node has 2"));
+  CHECK_THAT(
+      with("workload.strategy={kind: parameter_server, parameter_servers: 2}"),
+      Contains(
+          "2 parameter servers need as many nodes, the pools with role parameter_server hold 0") &&
+          Contains("add a pool"));
+  CHECK_THAT(with("workload.strategy={kind: mirrored, workers: 2}"),
+             Contains("strategy mirrored has one worker"));
+}
+
+TEST_CASE("keys of other strategies are refused") {
+  CHECK_THAT(with("workload.strategy.parameter_servers=2"),
+             Contains("parameter_servers has no meaning with strategy multi_worker_mirrored"));
+  CHECK_THAT(with("workload.strategy.staleness=2"),
+             Contains("staleness has no meaning with strategy"));
+}
+
+TEST_CASE("autoscaling needs a service that has it") {
+  CHECK_THAT(errors_of(kBase, {"cluster.service=gce", "cluster.pools.p100.autoscaling=true"}),
+             Contains("service gce does not autoscale node pools"));
+  const std::string selectel =
+      "cluster={provider: selectel, region: ru-7, pools: [{name: gpu, machine: {vcpu: 8, memory: "
+      "32GiB, network: "
+      "1Gbps}, accelerator: {type: T4, count: 1}, nodes: {initial: 1, min: 0, max: 4}, "
+      "autoscaling: true}]}";
+  CHECK_THAT(errors_of(kBase, {selectel}),
+             Contains("Selectel does not autoscale node groups with GPUs"));
+}
+
+TEST_CASE("AI Platform Training has no spot machines") {
+  CHECK_THAT(errors_of(kBase, {"cluster.service=ai_platform", "cluster.pools.p100.pricing=spot"}),
+             Contains("AI Platform Training has no spot machines"));
+}
+
+TEST_CASE("what is not simulated yet is refused by name") {
+  CHECK_THAT(with("workload.strategy={kind: sharded, zero_stage: 3}"),
+             Contains("strategy sharded is not simulated yet") &&
+                 Contains("strategy.zero_stage is not simulated yet"));
+  CHECK_THAT(with("workload.finetune={method: lora, rank: 16}"),
+             Contains("finetune with method lora is not simulated yet"));
+  CHECK_THAT(with("workload.train={to_accuracy: 76%}"),
+             Contains("training to an accuracy is not simulated yet"));
+  CHECK_THAT(with("workload.model={huggingface: config.json}"),
+             Contains("a model from a Hugging Face config is not simulated yet"));
+  CHECK_THAT(with("cluster.pools.p100.pricing=reserved"),
+             Contains("pricing: reserved is not simulated yet"));
+  CHECK_THAT(errors_of(kBase, {"cluster={provider: aws, region: us-east-1, pools: [{name: p, "
+                               "machine: p3.2xlarge, nodes: 1}]}"}),
+             Contains("provider aws is not simulated yet"));
+  CHECK_THAT(with("cluster.pools.p100.role=evaluator"),
+             Contains("a pool with role evaluator is not simulated yet"));
+}
+
+TEST_CASE("a dataset must hold what the model reads") {
+  CHECK_THAT(errors_of(kBase, {"workload.dataset=openwebtext"}),
+             Contains("dataset openwebtext holds sequences, model resnet50 reads images"));
+  CHECK_THAT(with("workload.sequence_length=512"),
+             Contains("model resnet50 has no sequence length"));
+}
