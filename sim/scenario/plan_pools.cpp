@@ -222,9 +222,6 @@ void resolve_nodes(Draft& draft, PlannedPool& pool, const PoolSpec& spec) {
   pool.nodes_max = nodes.max;
   pool.autoscaling = spec.autoscaling;
   if (pool.autoscaling) return check_autoscaling(draft, pool);
-  if (nodes.min != nodes.initial || nodes.max != nodes.initial)
-    draft.warn(
-        fmt::format("pool '{}': min and max have no effect without autoscaling: true", pool.name));
   pool.nodes_min = pool.nodes_max = nodes.initial;
 }
 

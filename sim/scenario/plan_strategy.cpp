@@ -42,27 +42,6 @@ bool same_hardware(Draft& draft, const std::vector<const PlannedPool*>& pools) {
   return true;
 }
 
-void refuse_keys_of_others(Draft& draft, const StrategySpec& spec) {
-  const auto refuse = [&](std::string_view key, bool given, bool allowed, std::string_view who) {
-    if (given && !allowed)
-      draft.error(at(key),
-                  fmt::format("{} has no meaning with strategy {}", key, to_text(spec.kind)),
-                  fmt::format("{} belongs to {}", key, who));
-  };
-  const bool servers = spec.kind == StrategyKind::parameter_server;
-  const bool synchronous = spec.synchronous.value_or(true);
-  refuse("parameter_servers", spec.parameter_servers.has_value(), servers, "parameter_server");
-  refuse("mode", spec.synchronous.has_value() && !synchronous, servers, "parameter_server");
-  refuse("backup_workers", spec.backup_workers.has_value(), servers && synchronous,
-         "parameter_server with mode: synchronous");
-  refuse("staleness", spec.staleness.has_value(), servers && !synchronous,
-         "parameter_server with mode: asynchronous");
-  const bool reduces =
-      spec.kind == StrategyKind::mirrored || spec.kind == StrategyKind::multi_worker_mirrored;
-  refuse("all_reduce", spec.all_reduce != AllReduceKind::automatic, reduces,
-         "mirrored and multi_worker_mirrored");
-}
-
 bool check_kind_of_pool(Draft& draft, const StrategySpec& spec, const PlannedPool& worker) {
   const bool tpu = spec.kind == StrategyKind::tpu;
   if (tpu && !worker.slice) {
@@ -219,7 +198,6 @@ void resolve_strategy(Draft& draft, PlannedWorkload& job) {
   const StrategySpec& spec = draft.scenario().workload->strategy;
   if (spec.kind == StrategyKind::sharded || spec.kind == StrategyKind::model_parallel) return;
   const std::size_t before = draft.errors.size();
-  refuse_keys_of_others(draft, spec);
   if (!draft.roles_known) return;
   const std::vector<const PlannedPool*> pools = computing_pools(draft.plan);
   const PlannedPool& worker = *draft.plan.pool_with(Role::worker);

@@ -143,10 +143,9 @@ TEST_CASE("spot nodes without a law of their own get the catalog's, as an assump
 }
 
 TEST_CASE("without autoscaling a pool keeps its first nodes") {
-  const Plan plan = plan_named("gke-p100-autoscaling", {"cluster.pools.p100.autoscaling=false"});
-  CHECK(plan.pools.at(0).nodes_min == 3);
-  CHECK(plan.pools.at(0).nodes_max == 3);
-  CHECK(warns(plan, "min and max have no effect without autoscaling"));
+  const Plan plan = plan_named("maintenance");
+  CHECK(plan.pools.at(0).nodes_min == 2);
+  CHECK(plan.pools.at(0).nodes_max == 2);
 }
 
 TEST_CASE("every shipped scenario has a plan") {
