@@ -20,7 +20,8 @@ void read_jobs(Reader& reader, const YamlNode& node, Scenario& scenario) {
                    "When it is queued; default: 0h.", "2h"),
       required(block_field<workload_fields>("workload", &JobSpec::workload, check_workload,
                                             "What it trains.",
-                                            "{model: resnet50_v1_5, train: {epochs: 90}}")),
+                                            "{model: resnet50_v1_5, dataset: imagenet, train: "
+                                            "{epochs: 90}, batch_per_accelerator: 64}")),
   };
   if (node.kind == YamlNode::Kind::list && node.entries.empty()) reader.error("jobs is empty");
   std::set<std::string> names;
@@ -112,7 +113,8 @@ const Fields<Scenario>& scenario_fields() {
           "When it begins, in UTC; calendars need it.", "2026-12-04T18:00:00Z"),
       block_field<workload_fields>("workload", &S::workload, check_workload,
                                    "What is trained, and how.",
-                                   "{model: resnet50_v1_5, train: {epochs: 90}}"),
+                                   "{model: resnet50_v1_5, dataset: imagenet, train: {epochs: 90}, "
+                                   "batch_per_accelerator: 64}"),
       required(block_field<cluster_fields>("cluster", &S::cluster, check_cluster,
                                            "What it runs on.",
                                            "{provider: gcp, region: us-central1, pools: [...]}")),

@@ -103,22 +103,24 @@ void read_nodes(Reader& reader, const YamlNode& node, PoolSpec& pool) {
   check_nodes(reader, node, pool.nodes);
 }
 
-void check_pool(Reader& reader, const YamlNode& node, const PoolSpec& pool) {
-  if (!node.has("machine") && !node.has("tpu"))
+/// Rules between the keys of a pool; `clean`: each was read without an error.
+void check_pool(Reader& reader, const YamlNode& node, const PoolSpec& pool, bool clean) {
+  if (!node.has("machine") && !node.has("tpu") && !reader.misspelt("machine") &&
+      !reader.misspelt("tpu"))
     reader.error(fmt::format("{} needs 'machine' or 'tpu'", reader.subject()),
                  "example: machine: n1-standard-16, or tpu: {type: TPU-v2, slice: v2-8}");
   for (const std::string_view key : {"machine", "accelerator"})
     if (const auto* entry = node.find(key); entry != nullptr && node.has("tpu"))
       reader.error(entry->key_at, fmt::format("'{}' cannot stand beside 'tpu'", key),
                    "a TPU slice comes with its hosts");
+  if (!clean) return;
   const auto* autoscaling = node.find("autoscaling");
   const auto* nodes = node.find("nodes");
   const bool range = pool.nodes.min != pool.nodes.max;
-  if (pool.autoscaling && !range &&
-      (nodes == nullptr || nodes->value.kind == YamlNode::Kind::scalar))
+  if (pool.autoscaling && !range)
     reader.error(autoscaling->value.at, "autoscaling needs a range of nodes",
                  "example: nodes: {initial: 3, min: 0, max: 5}");
-  if (!pool.autoscaling && range && (autoscaling == nullptr || autoscaling->value.text == "false"))
+  if (!pool.autoscaling && range)
     reader.error(nodes->key_at,
                  fmt::format("{}..{} nodes without autoscaling", pool.nodes.min, pool.nodes.max),
                  "add autoscaling: true, or give one number of nodes");
@@ -130,8 +132,9 @@ void read_pools(Reader& reader, const YamlNode& node, ClusterSpec& cluster) {
   std::set<std::string> names;
   reader.each(node, [&](const YamlNode& item) {
     PoolSpec pool;
+    const std::size_t before = reader.errors();
     if (!read_fields(reader, item, pool_fields(), pool)) return;
-    check_pool(reader, item, pool);
+    check_pool(reader, item, pool, reader.errors() == before);
     if (!pool.name.empty() && !names.insert(pool.name).second)
       reader.error(item.find("name")->value.at,
                    fmt::format("a second pool is named '{}'", pool.name),
@@ -207,19 +210,23 @@ void check_cluster(Reader& reader, const YamlNode& node, const ClusterSpec& clus
         return Provider::gcp;
     }
   };
-  if (!node.has("provider")) return;
+  const auto* provider = node.find("provider");
+  const bool known =
+      provider != nullptr && std::ranges::find(kProviderWords, provider->value.text,
+                                               &Word<Provider>::text) != kProviderWords.end();
+  if (!known) return;  // reported already
   const bool on_premises = cluster.provider == Provider::on_premises;
   if (cluster.service && owner(*cluster.service) != cluster.provider) {
     std::vector<std::string_view> services;
     for (const auto& s : kServices)
       if (owner(s.value) == cluster.provider) services.push_back(s.text);
     reader.error(node.find("service")->value.at,
-                 fmt::format("provider {} has no service {}", node.find("provider")->value.text,
+                 fmt::format("provider {} has no service {}", provider->value.text,
                              node.find("service")->value.text),
                  services.empty() ? "leave 'service' out"
                                   : fmt::format("its services: {}", fmt::join(services, ", ")));
   }
-  if (!on_premises && !node.has("region"))
+  if (!on_premises && !node.has("region") && !reader.misspelt("region"))
     reader.error(fmt::format("{} needs 'region'", reader.subject()),
                  "prices and offers depend on it\nexample: region: us-central1");
 }

@@ -21,7 +21,7 @@ struct Stop {
 /// place.
 class TreeBuilder : public YAML::EventHandler {
  public:
-  explicit TreeBuilder(const std::string& file) : file_(file) {}
+  TreeBuilder(std::string_view text, const std::string& file) : text_(text), file_(file) {}
   YamlNode root;
   bool first_document = true;
 
@@ -31,29 +31,34 @@ class TreeBuilder : public YAML::EventHandler {
            "one scenario a file: remove the '---' line");
   }
   void OnDocumentEnd() override { first_document = false; }
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override {
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    refuse_anchor(mark, anchor);
     YamlNode node;
     node.text = "null";  // its name where it is a key
     add(mark, std::move(node));
   }
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-    stop(mark, "YAML aliases ('*name') are not read in a scenario", "write the value out");
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    refuse_anchor(mark, anchor);
   }
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
+    refuse_anchor(mark, anchor);
+    if (tag == "!") check_quote(mark);
     YamlNode node;
     node.kind = YamlNode::Kind::scalar;
     node.text = value;
     node.tag = explicit_tag(tag);
     add(mark, std::move(node));
   }
-  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
+    refuse_anchor(mark, anchor);
     open(mark, tag, YamlNode::Kind::list);
   }
   void OnSequenceEnd() override { open_.pop_back(); }
-  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
+    refuse_anchor(mark, anchor);
     open(mark, tag, YamlNode::Kind::map);
   }
   void OnMapEnd() override { open_.pop_back(); }
@@ -69,6 +74,26 @@ class TreeBuilder : public YAML::EventHandler {
   }
   [[noreturn]] void stop(const YAML::Mark& mark, std::string what, std::string hint) const {
     throw Stop{{Severity::error, place(mark), std::move(what), std::move(hint)}};
+  }
+  void refuse_anchor(const YAML::Mark& mark, YAML::anchor_t anchor) const {
+    if (anchor != 0)
+      stop(mark, "YAML anchors ('&name') and aliases ('*name') are not read in a scenario",
+           "write the value out");
+  }
+  /// yaml-cpp 0.7 lets an open quote swallow the rest of a file that ends with a newline.
+  void check_quote(const YAML::Mark& mark) const {
+    std::size_t i = mark.pos < 0 ? text_.size() : std::size_t(mark.pos);
+    const char quote = i < text_.size() ? text_[i] : '\0';
+    if (quote != '"' && quote != '\'') return;
+    for (++i; i < text_.size(); ++i) {
+      if (quote == '"' && text_[i] == '\\')
+        ++i;
+      else if (text_[i] == quote && quote == '\'' && i + 1 < text_.size() && text_[i + 1] == quote)
+        ++i;
+      else if (text_[i] == quote)
+        return;
+    }
+    stop(mark, "the quote that starts here is never closed", "");
   }
   static std::string explicit_tag(const std::string& tag) {
     return tag == "?" || tag == "!" ? "" : tag;  // what yaml-cpp gives plain and quoted values
@@ -89,7 +114,8 @@ class TreeBuilder : public YAML::EventHandler {
       entries.push_back({"", node.at, std::move(node)});
     } else if (parent.wants_key) {
       const bool is_word = node.kind == YamlNode::Kind::scalar || node.kind == YamlNode::Kind::null;
-      if (!is_word) stop(mark, "a key must be one word, not " + describe(node), "");
+      if (!is_word)
+        stop(mark, "a key must be one word, not " + describe(node), "is its bracket closed?");
       entries.push_back({node.text, node.at, YamlNode{}});
       parent.wants_key = false;
       return nullptr;
@@ -112,6 +138,7 @@ class TreeBuilder : public YAML::EventHandler {
     open_.push_back({add(mark, std::move(node)), true});
   }
 
+  std::string_view text_;
   const std::string& file_;
   std::vector<Open> open_;
   std::size_t values_ = 0;
@@ -193,7 +220,7 @@ std::string describe(const YamlNode& node) {
     case YamlNode::Kind::null:
       return "nothing";
     case YamlNode::Kind::scalar:
-      return fmt::format("'{}'", shortened(node.text));
+      return node.text.empty() ? "nothing" : fmt::format("'{}'", shortened(node.text));
     case YamlNode::Kind::list:
       return "a list";
     case YamlNode::Kind::map:
@@ -210,7 +237,7 @@ Expected<YamlNode> parse_yaml(std::string_view text, const std::string& file) {
                  fmt::format("a scenario has at most {} MiB", kLargestDocument >> 20)});
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // byte order mark
   if (auto bad = not_text(text, file)) return fail(std::move(*bad));
-  TreeBuilder builder(file);
+  TreeBuilder builder(text, file);
   try {
     std::istringstream stream{std::string(text)};
     YAML::Parser parser(stream);

@@ -42,7 +42,7 @@ inline constexpr int kDeepestNesting = 32;
 inline constexpr std::size_t kMostValues = 50'000;
 
 /// One document of UTF-8 text. Errors (one at a time, as the parser cannot go on): not text, too
-/// large, not YAML, nested too deeply, aliases (refused: `*a` in lists of lists grows
+/// large, not YAML, nested too deeply, anchors and aliases (refused: `*a` in lists of lists grows
 /// exponentially), several documents.
 Expected<YamlNode> parse_yaml(std::string_view text, const std::string& file);
 

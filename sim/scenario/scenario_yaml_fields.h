@@ -126,6 +126,7 @@ bool read_fields(Reader& reader, const YamlNode& node, const Fields<T>& table, T
     if (found == table.end()) {
       std::vector<std::string> keys;
       for (const auto& f : table) keys.emplace_back(f.key);
+      reader.remember_misspelt(nearest(entry.key, keys));
       reader.error(entry.key_at,
                    fmt::format("unknown key '{}'{}{}", shortened(entry.key), in(),
                                did_you_mean(entry.key, keys)),
@@ -138,7 +139,7 @@ bool read_fields(Reader& reader, const YamlNode& node, const Fields<T>& table, T
     }
   }
   for (const auto& f : table)
-    if (f.required && !node.has(f.key))
+    if (f.required && !node.has(f.key) && !reader.misspelt(std::string(f.key)))
       reader.error(fmt::format("{} needs '{}'", reader.subject(), f.key),
                    fmt::format("{}\nexample: {}: {}", f.doc, f.key, f.example));
   return true;

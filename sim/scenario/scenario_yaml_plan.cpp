@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "sim/base/unit_text.h"
 #include "sim/scenario/scenario_yaml_words.h"
@@ -136,11 +137,12 @@ void flatten(Reader& reader, const YamlNode& node, const std::string& path,
              std::map<std::string, std::string>& out) {
   if (node.kind == YamlNode::Kind::scalar) out[path] = node.text;
   if (node.kind == YamlNode::Kind::null) out[path] = "null";
-  for (std::size_t i = 0; i < node.entries.size(); ++i) {
+  std::set<std::string_view> keys;
+  for (std::size_t i = 0; i < node.entries.size() && !reader.full(); ++i) {
     const auto& entry = node.entries[i];
-    const std::string key = node.kind == YamlNode::Kind::list ? std::to_string(i) : entry.key;
-    if (node.kind == YamlNode::Kind::map && node.find(key) != &entry)
-      reader.report_duplicate(node, entry);
+    const bool is_map = node.kind == YamlNode::Kind::map;
+    const std::string key = is_map ? entry.key : std::to_string(i);
+    if (is_map && !keys.insert(entry.key).second) reader.report_duplicate(node, entry);
     flatten(reader, entry.value, path.empty() ? key : path + "." + key, out);
   }
 }

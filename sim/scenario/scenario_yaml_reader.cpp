@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 
 #include "sim/base/unit_text.h"
 #include "sim/scenario/scenario_yaml_fields.h"
@@ -24,14 +25,21 @@ std::string limit_text(Form::Kind kind, double value) {
     case Form::Kind::bandwidth:
       return fmt::format("{}TB/s", value / 1e12);
     default:
-      return value < 1e6 ? fmt::format("{}", value) : fmt::format("{:.0e}", value);
+      return value < 1e16 ? format_count(value) : fmt::format("{:g}", value);
   }
+}
+
+/// A whole number of any size, so that the limit is what is named for one that is too large.
+Parsed<double> parse_whole(std::string_view text) {
+  const auto number = parse_number(text);
+  if (number && *number == std::floor(*number)) return number;
+  return parse_integer(text).map([](std::int64_t v) { return double(v); });
 }
 
 Parsed<double> parse_number_as(Form::Kind kind, std::string_view text) {
   switch (kind) {
     case Form::Kind::whole:
-      return parse_integer(text).map([](std::int64_t v) { return double(v); });
+      return parse_whole(text);
     case Form::Kind::count:
       return parse_count(text);
     case Form::Kind::fraction:
@@ -158,8 +166,8 @@ std::optional<std::string> Reader::name(const YamlNode& node) {
   const std::string& text = node.text;
   if (text.empty() || text.size() > kLongest || all_digits(text) ||
       !std::ranges::all_of(text, allowed)) {
-    error(fmt::format("{} '{}' is no name", field_ == nullptr ? "the name" : field_->key,
-                      shortened(text)),
+    error(fmt::format("'{}' cannot be a {}", shortened(text),
+                      field_ == nullptr ? "name" : field_->key),
           fmt::format("letters, digits, '-' and '_', at most {}, not digits only", kLongest));
     return std::nullopt;
   }
@@ -296,7 +304,8 @@ void check_one_of(Reader& reader, const YamlNode& map, std::span<const std::stri
       given.push_back(key);
       last = entry;
     }
-  if (int(given.size()) < least)
+  const bool misspelt = std::ranges::any_of(keys, [&](auto key) { return reader.misspelt(key); });
+  if (int(given.size()) < least && !misspelt)
     reader.error(fmt::format("{} needs one of {}", reader.subject(), fmt::join(keys, ", ")));
   if (given.size() > 1)
     reader.error(

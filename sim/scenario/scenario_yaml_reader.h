@@ -3,6 +3,7 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -107,6 +108,12 @@ class Reader {
   template <class Body>
   void each_entry(const YamlNode& node, Body body);
   void report_duplicate(const YamlNode& map, const YamlNode::Entry& entry);
+  /// Whether an unknown key of this block was probably meant to be `key`: then it is not missed as
+  /// well.
+  bool misspelt(std::string_view key) const {
+    return misspelt_.contains(path_ + "." + std::string(key));
+  }
+  void remember_misspelt(const std::string& key) { misspelt_.insert(path_ + "." + key); }
   std::string item_key(const YamlNode& list, std::size_t index) const;
 
  private:
@@ -116,6 +123,7 @@ class Reader {
   std::string path_;
   SourcePlace at_;
   const FieldInfo* field_ = nullptr;
+  std::set<std::string> misspelt_;
 };
 
 /// Where errors about a value point: the value itself, the key where the value is a block.
@@ -137,9 +145,10 @@ void Reader::each(const YamlNode& node, Body body) {
 template <class Body>
 void Reader::each_entry(const YamlNode& node, Body body) {
   if (!expect(node, YamlNode::Kind::map)) return;
+  std::set<std::string_view> keys;
   for (const YamlNode::Entry& entry : node.entries) {
     if (full()) return;
-    if (node.find(entry.key) != &entry) {
+    if (!keys.insert(entry.key).second) {
       report_duplicate(node, entry);
       continue;
     }

@@ -154,9 +154,6 @@ Field<WorkloadSpec> train_field() {
         const std::size_t before = r.errors();
         if (!read_fields(r, n, train_fields(), keys)) return;
         check_one_of(r, n, kLengths, r.errors() == before ? 1 : 0);
-        if (keys.sequence_length && w.sequence_length)
-          r.error(n.find("sequence_length")->key_at, "sequence_length is given twice",
-                  "once in workload or once in workload.train");
         if (keys.sequence_length) w.sequence_length = keys.sequence_length;
         w.train = keys.length;
       },
@@ -241,12 +238,17 @@ void check_workload(Reader& reader, const YamlNode& node, const WorkloadSpec& wo
   check_one_of(reader, node, kPrograms, 1);
   const bool is_model = node.has("model");
   check_one_of(reader, node, kBatches, is_model ? 1 : 0);
-  if (is_model && !node.has("train"))
+  if (is_model && !node.has("train") && !reader.misspelt("train"))
     reader.error(fmt::format("{} needs 'train'", reader.subject()),
                  "how long to train\nexample: train: {epochs: 90}");
+  if (const auto* train = node.find("train"); train != nullptr && node.has("sequence_length"))
+    if (const auto* again = train->value.find("sequence_length"))
+      reader.error(again->key_at, "sequence_length is given twice",
+                   "once in workload or once in workload.train");
   const bool by_epochs = workload.train && workload.train->unit == Unit::epochs;
   const auto* train = node.find("train");
-  if (by_epochs && train->value.has("epochs") && !node.has("dataset") && is_model)
+  if (by_epochs && train->value.has("epochs") && !node.has("dataset") &&
+      !reader.misspelt("dataset") && is_model)
     reader.error(
         train->value.find("epochs")->key_at, "epochs need a dataset to go over",
         "example: dataset: imagenet, or dataset: {samples: 1281167, bytes_per_sample: 110kB}");

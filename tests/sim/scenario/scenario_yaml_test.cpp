@@ -233,3 +233,23 @@ TEST_CASE("a mistake in an override is reported at the override") {
   CHECK(errors(kSmall, {"name="}) ==
         "--set name=: error: name has no value\n    example: name: resnet50-spot-p100\n");
 }
+
+TEST_CASE("the reader's words are the catalog's") {
+  for (const Precision p : kPrecisions)
+    CHECK(read(kSmall, {"workload.precision=" + std::string(to_text(p))})
+              .scenario.workload->precision == p);
+  for (const auto p :
+       {Provider::gcp, Provider::aws, Provider::azure, Provider::selectel, Provider::on_premises})
+    CHECK(read(kSmall, {"cluster.provider=" + std::string(to_text(p))}).scenario.cluster.provider ==
+          p);
+  for (const auto s : {Service::gke, Service::gce, Service::ai_platform, Service::vertex,
+                       Service::eks, Service::aks, Service::mks}) {
+    const std::vector<std::string> set{"cluster.service=" + std::string(to_text(s)),
+                                       "cluster.provider=" + std::string(to_text(provider_of(s)))};
+    CHECK(read(kSmall, set).scenario.cluster.service == s);
+  }
+  for (const auto c : {CapacityType::on_demand, CapacityType::spot, CapacityType::reserved})
+    CHECK(read(kSmall, {"cluster.pools.p100.pricing=" + std::string(to_text(c))})
+              .scenario.cluster.pools[0]
+              .pricing == c);
+}
