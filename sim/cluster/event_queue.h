@@ -1,5 +1,4 @@
 #pragma once
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -44,16 +43,12 @@ struct Event {
   std::uint32_t stamp = 0;
 };
 
-/// 4-ary heap of plain entries. Taking the first leaves a hole at the root that the next push
-/// fills, so the usual "take one, schedule one" costs one walk down the heap and not two.
+/// 4-ary heap of plain entries, and one place beside it for what is rescheduled all the time.
+/// Taking the first leaves a hole at the root that the next push fills, so the usual "take one,
+/// schedule one" costs one walk down the heap and not two.
 class EventQueue {
  public:
-  void clear() {
-    heap_.clear();
-    hole_ = false;
-    next_sequence_ = 0;
-  }
-  std::size_t size() const { return heap_.size() - (hole_ ? 1 : 0); }
+  std::size_t size() const { return heap_.size() - (hole_ ? 1 : 0) + (solo_pending_ ? 1 : 0); }
 
   void push(SimTime at, EventKind kind, std::uint32_t entity, std::uint32_t stamp) {
     const Event event{at, next_sequence_++, kind, entity, stamp};
@@ -67,9 +62,22 @@ class EventQueue {
     }
   }
 
+  /// The one event that is not in the heap: replaces the one before, which then never happens.
+  void push_solo(SimTime at, EventKind kind) {
+    solo_ = {at, next_sequence_++, kind, 0, 0};
+    RECKON_CHECK(next_sequence_ != 0);
+    solo_pending_ = true;
+  }
+  void cancel_solo() { solo_pending_ = false; }
+
   /// The earliest event; false: there is none.
   bool take(Event& event) {
     if (hole_) close_hole();
+    if (solo_pending_ && (heap_.empty() || before(solo_, heap_.front()))) {
+      event = solo_;
+      solo_pending_ = false;
+      return true;
+    }
     if (heap_.empty()) return false;
     event = heap_.front();
     hole_ = true;
@@ -120,6 +128,8 @@ class EventQueue {
   }
 
   std::vector<Event> heap_;
+  Event solo_;
+  bool solo_pending_ = false;
   bool hole_ = false;  // heap_[0] was taken and not yet replaced
   std::uint32_t next_sequence_ = 0;
 };

@@ -35,7 +35,9 @@ Job::Job(const Plan& plan, const JobPace& pace, const LifeFactors& factors) {
   }
   const Seconds training = double(pace.steps) * step * factors.step_time;
   const Seconds work = training + pace.evaluation;
-  progress.total = to_clock(work);
+  // A century is as good as never and leaves the clock room.
+  constexpr Seconds kCentury = std::chrono::hours(100 * 365 * 24);
+  progress.total = to_clock(std::min(work, kCentury));
   if (work.count() > 0) input_share = pace.input_share * (training / work);
 }
 

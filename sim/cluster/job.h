@@ -59,8 +59,7 @@ struct Job {
   SimDuration active_time{};  // on nodes, up to phase changes before active_since
   SimTime active_since{};
   bool chief_placed = false;
-  int failures = 0;         // those that count against the backoff limit
-  std::uint32_t stamp = 0;  // of its pending event
+  int failures = 0;  // those that count against the backoff limit
   std::vector<std::uint32_t> cold_nodes;
   std::vector<Evacuation> evacuated;
 

@@ -130,15 +130,15 @@ bool Life::next(Event& event) {
 bool Life::is_stale(const Event& event) const {
   switch (event.kind) {
     case EventKind::submit:
-    case EventKind::horizon:
-      return event.kind == EventKind::horizon && job_.done();
-    case EventKind::scan:
-      return event.at != scan_planned_;
     case EventKind::initialized:
     case EventKind::emergency_saved:
     case EventKind::backoff_over:
     case EventKind::finish:
-      return event.stamp != job_.stamp;
+      return false;
+    case EventKind::horizon:
+      return job_.done();
+    case EventKind::scan:
+      return event.at != scan_planned_;
     case EventKind::ready:
     case EventKind::provision_timeout:
     case EventKind::reclaim_notice:
@@ -160,6 +160,11 @@ bool Life::is_stale(const Event& event) const {
 // What would happen behind the horizon never does, as long as the job is not done by then.
 void Life::schedule(SimTime at, EventKind kind, std::uint32_t entity, std::uint32_t stamp) {
   if (at <= horizon_ || job_.done()) queue_.push(at, kind, entity, stamp);
+}
+
+/// What the job does next, if nothing happens before; a change of its phase takes it back.
+void Life::schedule_job(SimTime at, EventKind kind) {
+  if (at <= horizon_) queue_.push_solo(at, kind);
 }
 
 void Life::on_submit() {

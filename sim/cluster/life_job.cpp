@@ -91,7 +91,7 @@ void Life::set_phase(JobPhase phase) {
   job_.phase = phase;
   job_.phase_began = now_;
   job_.active_since = now_;
-  ++job_.stamp;
+  queue_.cancel_solo();
 }
 
 /// All of the gang is placed. The image is pulled where it is not there yet; every node waits for
@@ -100,7 +100,7 @@ void Life::start() {
   set_phase(JobPhase::initializing);
   job_.init_time = (job_.cold_nodes.empty() ? SimDuration{0} : job_.image_pull) + job_.start_up;
   const SimDuration restore = job_.progress.saved.count() > 0 ? job_.restore : SimDuration{0};
-  schedule(now_ + job_.init_time + restore, EventKind::initialized, 0, job_.stamp);
+  schedule_job(now_ + job_.init_time + restore, EventKind::initialized);
 }
 
 void Life::on_initialized() {
@@ -114,10 +114,9 @@ void Life::on_initialized() {
 /// The pace is constant from now until something changes: when will the job be done?
 void Life::set_pace() {
   if (job_.phase != JobPhase::running) return;
-  ++job_.stamp;
+  queue_.cancel_solo();
   if (job_.shares.live == 0) return;
-  schedule(now_ + time_to_finish(job_.progress, job_.cycle, job_.pace()), EventKind::finish, 0,
-           job_.stamp);
+  schedule_job(now_ + time_to_finish(job_.progress, job_.cycle, job_.pace()), EventKind::finish);
 }
 
 /// What those who do not train wait for: nodes that are coming, or something else (a scan, a quota
@@ -183,7 +182,7 @@ void Life::evacuate(Node& node, Interruption cause, SimTime deadline) {
   if (saved > deadline) return;
   set_phase(JobPhase::evacuating);
   job_.evacuated.push_back(evacuation);
-  schedule(saved, EventKind::emergency_saved, 0, job_.stamp);
+  schedule_job(saved, EventKind::emergency_saved);
 }
 
 void Life::on_emergency_saved() {
@@ -220,7 +219,7 @@ void Life::interrupt(bool work_is_safe) {
   ++job_.failures;
   const SimDuration delay = retry_delay(plan_.retry, job_.failures);
   const bool last = job_.failures > plan_.retry.backoff_limit;
-  schedule(last ? now_ : now_ + delay, EventKind::backoff_over, 0, job_.stamp);
+  schedule_job(last ? now_ : now_ + delay, EventKind::backoff_over);
 }
 
 void Life::on_backoff_over() {

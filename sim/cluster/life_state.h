@@ -53,6 +53,7 @@ class Life {
   // life.cpp
   bool is_stale(const Event& event) const;
   void schedule(SimTime at, EventKind kind, std::uint32_t entity = 0, std::uint32_t stamp = 0);
+  void schedule_job(SimTime at, EventKind kind);
   void plan_deletions(Pool& pool);
 
   // life_nodes.cpp

@@ -16,22 +16,31 @@ SimDuration work_in(SimDuration wall, double speed) {
 }
 SimDuration wall_for(SimDuration work, double speed) {
   if (speed == 1.0) return work;
-  return SimDuration{static_cast<std::int64_t>(std::ceil(double(work.count()) / speed))};
+  constexpr double kLongest = 5e18;  // ns, 158 years
+  return SimDuration{
+      static_cast<std::int64_t>(std::min(std::ceil(double(work.count()) / speed), kLongest))};
 }
 
 }  // namespace
 
 SimDuration time_to_finish(const Progress& progress, const CheckpointCycle& cycle, double speed) {
   RECKON_CHECK(speed > 0);
-  constexpr SimDuration kTick{1};
   const SimDuration work = wall_for(progress.total - progress.done, speed);
   if (!cycle.on() || work.count() == 0) return work;
-  if (progress.phase >= cycle.interval) {  // in the middle of a save
-    return cycle.length() - progress.phase + work + cycle.save * ((work - kTick) / cycle.interval);
+  SimDuration before = cycle.interval - progress.phase;  // work before the next save begins
+  SimDuration rest{};                                    // of the save being made
+  if (progress.phase >= cycle.interval) {
+    before = cycle.interval;
+    rest = cycle.length() - progress.phase;
   }
-  const SimDuration to_save = cycle.interval - progress.phase;
-  if (work <= to_save) return work;
-  return work + cycle.save * (1 + (work - to_save - kTick) / cycle.interval);
+  if (work <= before) return rest + work;
+  const std::int64_t saves = 1 + (work - before - SimDuration{1}) / cycle.interval;
+  // Saves much longer than their interval must not overflow the clock: a century is never either.
+  constexpr double kCentury = 100.0 * 365 * 24 * 3600e9;  // ns
+  if (double(saves) * double(cycle.save.count()) > kCentury) {
+    return SimDuration{static_cast<std::int64_t>(kCentury)};
+  }
+  return rest + work + saves * cycle.save;
 }
 
 Stretch advance(Progress& progress, const CheckpointCycle& cycle, SimDuration elapsed,

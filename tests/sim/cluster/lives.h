@@ -55,13 +55,13 @@ inline void checkpoints(Case& c, Seconds interval, Seconds save, Seconds restore
 }
 
 inline double finish_seconds(const LifeResult& life) {
-  return to_seconds(life.finish.time_since_epoch()).count();
+  return double(life.finish.time_since_epoch().count()) / 1e9;
 }
 /// Of the whole job: accelerator-seconds.
 inline double badput(const LifeResult& life, Badput cause) {
-  return double(life.badput[std::size_t(cause)].n) * 1e-9;
+  return double(life.badput[std::size_t(cause)].n) / 1e9;
 }
-inline double goodput(const LifeResult& life) { return double(life.goodput.n) * 1e-9; }
+inline double goodput(const LifeResult& life) { return double(life.goodput.n) / 1e9; }
 inline std::int64_t count(const LifeResult& life, Interruption cause) {
   return life.interruptions[std::size_t(cause)];
 }

@@ -1,0 +1,70 @@
+#include <catch2/catch.hpp>
+
+#include "lives.h"
+#include "sim/cluster/billing.h"
+
+using namespace reckon;
+using namespace reckon::test;
+using namespace std::chrono_literals;
+
+TEST_CASE("time is billed in whole units, and at least the minimum") {
+  BillingRules rules;
+  rules.granularity = 60s;
+  rules.minimum = 10min;
+  CHECK(billed_time(rules, 1s, false) == 10min);
+  CHECK(billed_time(rules, 10min, false) == 10min);
+  CHECK(billed_time(rules, 10min + 1ns, false) == 11min);
+}
+
+TEST_CASE("a node that is reclaimed within the first minute is free") {
+  BillingRules rules;
+  rules.granularity = 1s;
+  rules.free_if_reclaimed_within = 60s;
+  CHECK(billed_time(rules, 60s - 1ns, true) == 0s);
+  CHECK(billed_time(rules, 60s, true) == 60s);
+  CHECK(billed_time(rules, 59s, false) == 59s);
+}
+
+TEST_CASE(
+    "machine and accelerators are charged for the time that the job ran on the node, the rest is "
+    "idle") {
+  Case c = round_case(1);
+  const LifeResult life = c.run();  // 1,100 s at 1.20 + 2.40 USD/h, 1,000 s of them training
+  CHECK(life.bill == to_nano_usd(Usd{1.10}));
+  CHECK(cost(life, CostPart::machines) == Approx(1.2 * 1000 / 3600));
+  CHECK(cost(life, CostPart::accelerators) == Approx(2.4 * 1000 / 3600));
+  CHECK(cost(life, CostPart::idle) == Approx(3.6 * 100 / 3600));
+  CHECK(to_seconds(life.node_time[0]).count() == 1100);
+}
+
+TEST_CASE("a node that the job does not use is idle") {
+  Case c = round_case(1);
+  c.plan.pools[0].nodes_initial = 2;
+  CHECK(cost(c.run(), CostPart::idle) == Approx(3.6 * (100 + 1100) / 3600));
+}
+
+TEST_CASE("the cluster's fee runs from its creation to its last node's end") {
+  Case c = round_case(1);
+  c.plan.billing.management = HourlyRate{100'000'000};
+  autoscale(c, 1, 0, 1);
+  CHECK(cost(c.run(), CostPart::management) == Approx(0.1 * 1700 / 3600));
+}
+
+TEST_CASE("checkpoints are stored from submit to finish") {
+  Case c = round_case(1);
+  c.plan.storage_per_gb = HourlyRate{36'000'000};
+  c.pace.checkpoint_size = 10.0_GB;
+  CHECK(cost(c.run(), CostPart::storage) == 0);  // none are made
+  checkpoints(c, 5000s, 10s);
+  CHECK(cost(c.run(), CostPart::storage) == Approx(0.036 * 10 * 1100 / 3600));
+}
+
+TEST_CASE("a cluster's nodes wait for the job from the start, a job service's are made for it") {
+  Case c = round_case(1);
+  c.plan.jobs[0].submit = Seconds{500};
+  CHECK(to_seconds(c.run().node_time[0]).count() == 1500);
+  c.plan.service = Service::ai_platform;
+  const LifeResult life = c.run();
+  CHECK(finish_seconds(life) == 500 + 100 + 1000);
+  CHECK(to_seconds(life.node_time[0]).count() == 1100);
+}

@@ -1,0 +1,173 @@
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "lives.h"
+
+// What holds for every life, whatever the plan.
+using namespace reckon;
+using namespace reckon::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+int between(int low, int high) { return *rc::gen::inRange(low, high + 1); }
+Seconds seconds_between(int low, int high) { return Seconds{double(between(low, high))}; }
+bool one_in(int n) { return between(1, n) == 1; }
+
+ReclaimSpec any_law() {
+  switch (between(0, 4)) {
+    case 0:
+      return NoReclaim{};
+    case 1:
+      return ExponentialReclaim{seconds_between(500, 20'000)};
+    case 2:
+      return WeibullReclaim{0.5 + between(0, 20) / 10.0, seconds_between(500, 20'000)};
+    case 3:
+      return BathtubReclaim{.a = 0.45, .tau1 = 1h, .tau2 = 1h, .b = 24h, .limit = 24h};
+    default:
+      return TraceReclaim{};
+  }
+}
+
+/// Any plan: synchronous or not, spot or not, autoscaled or not, everything that can break broken
+/// at times.
+Case any_case() {
+  const int nodes = between(1, 6);
+  Case c = round_case(nodes, between(1, 4));
+  PlannedPool& pool = c.plan.pools[0];
+  pool.nodes_initial += between(0, 2);
+  pool.nodes_max = pool.nodes_initial;
+  pool.provisioning = Fact<Seconds>{seconds_between(1, 300)};
+  if (one_in(2)) {
+    pool.provisioning.low = 0.5 * pool.provisioning.value;
+    pool.provisioning.high = 3 * pool.provisioning.value;
+  }
+  if (one_in(2)) autoscale(c, between(0, nodes), 0, nodes + between(0, 2));
+  if (one_in(2)) pool.pricing = CapacityType::spot;
+  if (one_in(4)) c.plan.service = Service::ai_platform;
+  PlannedStrategy& strategy = c.plan.jobs[0].strategy;
+  strategy.synchronous = one_in(2);
+  if (one_in(2)) {
+    c.plan.pools.push_back(round_pool("servers", Role::parameter_server, between(1, 2), 0));
+    strategy.parameter_servers = between(1, 3);
+  }
+  c.plan.jobs[0].submit = seconds_between(0, 2000);
+  c.plan.job_start.image_pull = Fact<Seconds>{seconds_between(0, 100)};
+  c.plan.job_start.framework_start = Fact<Seconds>{seconds_between(0, 30)};
+
+  c.pace.steps = between(1, 50'000);
+  for (int live = 1; live <= nodes; ++live)
+    c.pace.step_by_workers[std::size_t(live)] = Seconds{double(nodes) / live};
+  c.pace.input_share = between(0, 10) / 10.0;
+  c.pace.evaluation = seconds_between(0, 100);
+  if (one_in(2))
+    checkpoints(c, seconds_between(1, 2000), seconds_between(0, 100), seconds_between(0, 50));
+  c.pace.checkpoint_size = 5.0_GB;
+  c.plan.storage_per_gb = HourlyRate{30'000};
+
+  c.plan.reclaim.law = any_law();
+  c.plan.reclaim.notice = seconds_between(0, 120);
+  c.plan.reclaim.trace = {{500s, 501s, 3000s}, {}, {700s}};
+  c.plan.reclaim.trace_length = 5000s;
+  c.plan.maintenance = {.on = one_in(2),
+                        .every = Fact<Seconds>{seconds_between(2000, 50'000)},
+                        .notice = seconds_between(0, 3600),
+                        .duration = Fact<Seconds>{seconds_between(1, 3000)}};
+  c.plan.failures = {.on = one_in(2),
+                     .mtbf_per_accelerator = Fact<Seconds>{seconds_between(10'000, 100'000)},
+                     .repair = Fact<Seconds>{seconds_between(1, 2000)}};
+  c.plan.retry.counts_disruptions = one_in(3);
+  c.plan.billing.management = HourlyRate{100'000'000};
+  c.plan.billing.free_if_reclaimed_within = 60s;
+  c.options.seed = std::uint64_t(between(1, 1'000'000));
+  c.options.horizon = 24h * 7;
+  return c;
+}
+
+Int128 sum_of_causes(const LifeResult& life) {
+  Int128 sum = life.goodput.n;
+  for (const AcceleratorTime& part : life.badput) sum += part.n;
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "goodput and badput add up to the job's accelerator time, the parts of the cost to the bill") {
+  CHECK(rc::check([] {
+    const Case c = any_case();
+    const LifeResult life = c.run();
+    const SimDuration time = life.finish.time_since_epoch() - to_clock(c.plan.jobs[0].submit);
+    const int accelerators = c.plan.jobs[0].strategy.accelerators();
+    RC_ASSERT(life.total == accelerator_time(accelerators, time));
+    RC_ASSERT(sum_of_causes(life) == life.total.n);
+    RC_ASSERT(life.goodput.n >= 0);
+    for (const AcceleratorTime& part : life.badput) RC_ASSERT(part.n >= 0);
+    std::int64_t bill = 0;
+    for (const NanoUsd& part : life.cost) {
+      RC_ASSERT(part.n >= 0);
+      bill += part.n;
+    }
+    RC_ASSERT(bill == life.bill.n);
+    RC_ASSERT(life.finished == life.failure.empty());
+  }));
+}
+
+TEST_CASE("a finished synchronous life has kept exactly the work that there was to do") {
+  CHECK(rc::check([] {
+    Case c = any_case();
+    c.plan.jobs[0].strategy.synchronous = true;
+    const LifeResult life = c.run();
+    RC_PRE(life.finished);
+    const SimDuration work =
+        to_clock(double(c.pace.steps) * c.pace.step_by_workers.back() + c.pace.evaluation);
+    const AcceleratorTime input = life.badput[std::size_t(Badput::data_loading)];
+    RC_ASSERT((life.goodput + input) ==
+              accelerator_time(c.plan.jobs[0].strategy.accelerators(), work));
+    RC_ASSERT(life.steps_done == c.pace.steps);
+  }));
+}
+
+TEST_CASE("the recorded life is the same life, and its spans leave no gap") {
+  CHECK(rc::check([] {
+    Case c = any_case();
+    const LifeResult life = c.run();
+    c.options.record = true;
+    const LifeResult recorded = c.run();
+    RC_ASSERT(recorded.digest == life.digest);
+    RC_ASSERT(recorded.finish == life.finish);
+    RC_ASSERT(recorded.bill == life.bill);
+    SimTime at{to_clock(c.plan.jobs[0].submit)};
+    // Of an asynchronous job with no worker left no span says anything.
+    const bool whole = c.plan.jobs[0].strategy.synchronous;
+    for (const Span& span : recorded.timeline.spans) {
+      if (span.pool >= 0) continue;
+      if (whole) RC_ASSERT(span.begin == at);
+      RC_ASSERT(span.begin < span.end);
+      at = span.end;
+    }
+    if (whole) RC_ASSERT(at == life.finish);
+  }));
+}
+
+TEST_CASE(
+    "all prices doubled double every part of the bill but for rounding, and change no event") {
+  CHECK(rc::check([] {
+    Case c = any_case();
+    const LifeResult life = c.run();
+    for (PlannedPool& pool : c.plan.pools) {
+      pool.price.machine.nano_usd_per_hour *= 2;
+      pool.price.accelerators.nano_usd_per_hour *= 2;
+    }
+    c.plan.billing.management.nano_usd_per_hour *= 2;
+    c.plan.storage_per_gb.nano_usd_per_hour *= 2;
+    const LifeResult dear = c.run();
+    RC_ASSERT(dear.digest == life.digest);
+    // Half a nano-dollar of rounding for each of the few charges of a lease.
+    for (std::size_t k = 0; k < kCostParts; ++k) {
+      RC_ASSERT(std::abs(dear.cost[k].n - 2 * life.cost[k].n) <= 4 * std::int64_t(life.events) + 8);
+    }
+  }));
+}
