@@ -174,7 +174,10 @@ void Life::lose_node(Node& node, Interruption cause, NodeState next) {
 void Life::evacuate(Node& node, Interruption cause, SimTime deadline) {
   const Evacuation evacuation{cluster_.index_of(node), cause};
   if (job_.phase == JobPhase::evacuating && !goes_on_without(node)) {
-    job_.evacuated.push_back(evacuation);
+    const auto same = [&](const Evacuation& e) { return e.node == evacuation.node; };
+    if (std::none_of(job_.evacuated.begin(), job_.evacuated.end(), same)) {
+      job_.evacuated.push_back(evacuation);
+    }
   }
   if (job_.phase != JobPhase::running || !job_.cycle.on() || goes_on_without(node)) return;
   bank();

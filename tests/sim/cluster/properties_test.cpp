@@ -57,7 +57,7 @@ Case any_case() {
   c.plan.job_start.image_pull = Fact<Seconds>{seconds_between(0, 100)};
   c.plan.job_start.framework_start = Fact<Seconds>{seconds_between(0, 30)};
 
-  c.pace.steps = between(1, 50'000);
+  c.pace.steps = between(1, 10'000);
   for (int live = 1; live <= nodes; ++live)
     c.pace.step_by_workers[std::size_t(live)] = Seconds{double(nodes) / live};
   c.pace.input_share = between(0, 10) / 10.0;
@@ -116,18 +116,21 @@ TEST_CASE(
 }
 
 TEST_CASE("a finished synchronous life has kept exactly the work that there was to do") {
-  CHECK(rc::check([] {
+  int finished = 0;
+  CHECK(rc::check([&finished] {
     Case c = any_case();
     c.plan.jobs[0].strategy.synchronous = true;
     const LifeResult life = c.run();
-    RC_PRE(life.finished);
+    finished += life.finished;
     const SimDuration work =
         to_clock(double(c.pace.steps) * c.pace.step_by_workers.back() + c.pace.evaluation);
-    const AcceleratorTime input = life.badput[std::size_t(Badput::data_loading)];
-    RC_ASSERT((life.goodput + input) ==
-              accelerator_time(c.plan.jobs[0].strategy.accelerators(), work));
-    RC_ASSERT(life.steps_done == c.pace.steps);
+    const AcceleratorTime all = accelerator_time(c.plan.jobs[0].strategy.accelerators(), work);
+    const AcceleratorTime kept = life.goodput + life.badput[std::size_t(Badput::data_loading)];
+    const bool right = life.finished ? kept == all : kept.n < all.n;
+    RC_ASSERT(right);
+    RC_ASSERT(life.finished == (life.steps_done == c.pace.steps));
   }));
+  CHECK(finished >= 30);
 }
 
 TEST_CASE("the recorded life is the same life, and its spans leave no gap") {
