@@ -24,12 +24,6 @@ PathId Network::add_path(std::span<const LinkId> links) {
   return PathId(path_begin_.size() - 2);
 }
 
-std::span<const LinkId> Network::path(PathId p) const {
-  RECKON_CHECK(index(p) < path_count());
-  const std::uint32_t begin = path_begin_[index(p)];
-  return std::span(path_links_).subspan(begin, path_begin_[index(p) + 1] - begin);
-}
-
 ActivityId ActivityGraph::add(const Activity& activity, std::span<const ActivityId> after) {
   RECKON_CHECK(std::isfinite(activity.delay.count()) && activity.delay.count() >= 0);
   RECKON_CHECK(std::isfinite(activity.size.v) && activity.size.v >= 0);
@@ -43,11 +37,5 @@ ActivityId ActivityGraph::add(const Activity& activity, std::span<const Activity
 }
 
 ActivityId ActivityGraph::barrier(std::span<const ActivityId> after) { return add({}, after); }
-
-std::span<const ActivityId> ActivityGraph::waits_for(ActivityId a) const {
-  RECKON_CHECK(index(a) < activities_.size());
-  const std::uint32_t begin = edge_begin_[index(a)];
-  return std::span(edges_).subspan(begin, edge_begin_[index(a) + 1] - begin);
-}
 
 }  // namespace reckon

@@ -5,27 +5,36 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/base/check.h"
 #include "sim/base/ids.h"
 #include "sim/base/quantity.h"
 
-// What the network is asked: activities (delays and transfers) with dependencies over links that flows share max-min
-// fairly. One collective, one synchronous step or a hundred asynchronous ones are all such graphs. Two engines
-// answer: `fluid` (fluid.h, ours) and `simgrid` (sim/referee, a program of its own); tests hold them to 1e-9.
+// What the network is asked: activities (delays and transfers) with dependencies over links that
+// flows share max-min fairly. One collective, one synchronous step or a hundred asynchronous ones
+// are all such graphs. Two engines answer: `fluid` (fluid.h, ours) and `simgrid` (sim/referee, a
+// program of its own); tests hold them to 1e-9.
 namespace reckon {
 
 enum class PathId : std::uint32_t {};
 enum class ActivityId : std::uint32_t {};
 
-/// Links and the paths over them. A full-duplex NIC is two links. Latency is not a link's: it is a delay of the transfer.
+/// Links and the paths over them. A full-duplex NIC is two links. Latency is not a link's: it is a
+/// delay of the transfer.
 class Network {
  public:
   LinkId add_link(BytesPerSecond capacity);
   PathId add_path(std::span<const LinkId> links);  // each link at most once
-  PathId add_path(std::initializer_list<LinkId> links) { return add_path(std::span(links.begin(), links.size())); }
+  PathId add_path(std::initializer_list<LinkId> links) {
+    return add_path(std::span(links.begin(), links.size()));
+  }
 
   std::span<const BytesPerSecond> links() const { return links_; }
   std::size_t path_count() const { return path_begin_.size() - 1; }
-  std::span<const LinkId> path(PathId p) const;
+  std::span<const LinkId> path(PathId p) const {
+    RECKON_CHECK(index(p) < path_count());
+    const std::uint32_t begin = path_begin_[index(p)];
+    return {path_links_.data() + begin, path_begin_[index(p) + 1] - begin};
+  }
 
  private:
   std::vector<BytesPerSecond> links_;
@@ -33,8 +42,9 @@ class Network {
   std::vector<std::uint32_t> path_begin_{0};
 };
 
-/// A delay, then (if size > 0) a transfer of `size` bytes over `path`, at most at `cap` (0: uncapped). `multiplicity`
-/// identical flows run side by side and each takes its own share; size and cap are of one of them.
+/// A delay, then (if size > 0) a transfer of `size` bytes over `path`, at most at `cap` (0:
+/// uncapped). `multiplicity` identical flows run side by side and each takes its own share; size
+/// and cap are of one of them.
 struct Activity {
   Seconds delay{};
   Bytes size{};
@@ -43,17 +53,23 @@ struct Activity {
   std::uint32_t multiplicity = 1;
 };
 
-/// Starts an activity when all that it waits for have finished. Acyclic by construction: an activity only waits for
-/// earlier ones.
+/// Starts an activity when all that it waits for have finished. Acyclic by construction: an
+/// activity only waits for earlier ones.
 class ActivityGraph {
  public:
   ActivityId add(const Activity& activity, std::span<const ActivityId> after = {});
-  ActivityId add(const Activity& a, std::initializer_list<ActivityId> after) { return add(a, std::span(after.begin(), after.size())); }
+  ActivityId add(const Activity& a, std::initializer_list<ActivityId> after) {
+    return add(a, std::span(after.begin(), after.size()));
+  }
   /// Finishes when all of them have: one node instead of n x m edges.
   ActivityId barrier(std::span<const ActivityId> after);
 
   std::span<const Activity> activities() const { return activities_; }
-  std::span<const ActivityId> waits_for(ActivityId a) const;
+  std::span<const ActivityId> waits_for(ActivityId a) const {
+    RECKON_CHECK(index(a) < activities_.size());
+    const std::uint32_t begin = edge_begin_[index(a)];
+    return {edges_.data() + begin, edge_begin_[index(a) + 1] - begin};
+  }
 
  private:
   std::vector<Activity> activities_;
@@ -64,12 +80,14 @@ class ActivityGraph {
 class NetworkModel {
  public:
   virtual ~NetworkModel() = default;
-  /// Finish time of every activity, the graph starting at 0. Sizes are rounded down to whole bytes by every engine.
+  /// Finish time of every activity, the graph starting at 0. Sizes are rounded down to whole bytes
+  /// by every engine.
   virtual std::vector<Seconds> run(const Network& network, const ActivityGraph& graph) const = 0;
   virtual std::string_view name() const = 0;
 };
 
-/// Our own solver. Exact max-min fairness with rate caps by progressive filling; identical flows folded.
+/// Our own solver. Exact max-min fairness with rate caps by progressive filling; identical flows
+/// folded.
 std::unique_ptr<NetworkModel> make_fluid_network();
 
 }  // namespace reckon
