@@ -16,7 +16,7 @@ constexpr int kOldPriceDays = 180;
 struct Price {
   UsdPerSecond rate{};
   std::string date;  // "" for the user's own
-  std::string source;
+  std::string source, item;
 };
 
 struct Book {
@@ -74,7 +74,7 @@ std::optional<Price> find_price(Book& book, const std::string& item, Offering::C
                                 CapacityType capacity) {
   Draft& draft = book.draft;
   if (const auto own = book.own.find(item); own != book.own.end())
-    return Price{own->second, "", std::string(kOwnPrices)};
+    return Price{own->second, "", std::string(kOwnPrices), item};
   const Plan& plan = draft.plan;
   const Offering* offering =
       draft.catalog.find_offering(plan.provider, plan.region, plan.zone, item, covers, capacity);
@@ -83,9 +83,8 @@ std::optional<Price> find_price(Book& book, const std::string& item, Offering::C
   if (!fact) return std::nullopt;
   const double discount =
       draft.scenario().prices ? draft.scenario().prices->discount.value_or(0) : 0;
-  book.dated[offering->date].insert(item);
   return Price{fact->value * ((1 - discount) / offering->count), offering->date,
-               draft.catalog.sources.at(std::size_t(fact->source)).id};
+               draft.catalog.sources.at(std::size_t(fact->source)).id, item};
 }
 
 void unknown_price(Draft& draft, PlannedPool& pool, const std::string& item) {
@@ -96,8 +95,13 @@ void unknown_price(Draft& draft, PlannedPool& pool, const std::string& item) {
       capacity, item, draft.plan.region.empty() ? "this place" : draft.plan.region));
 }
 
-void combine(PlannedPool& pool, const Price& machine, const std::optional<Price>& accelerator,
-             int count) {
+void combine(Book& book, PlannedPool& pool, const Price& machine,
+             const std::optional<Price>& accelerator, int count) {
+  const auto note = [&](const Price& used) {
+    if (!used.date.empty()) book.dated[used.date].insert(used.item);
+  };
+  note(machine);
+  if (accelerator) note(*accelerator);
   NodePrice& price = pool.price;
   price.known = true;
   price.machine = to_hourly_rate(machine.rate);
@@ -120,7 +124,16 @@ void price_inline(Book& book, PlannedPool& pool, const MachineInline& machine) {
                 "prices: {currency: EUR, usd_rate: 0.92}");
     return;
   }
-  combine(pool, Price{*rate, "", std::string(kOwnPrices)}, std::nullopt, 0);
+  combine(book, pool, Price{*rate, "", std::string(kOwnPrices), pool.name}, std::nullopt, 0);
+}
+
+/// A machine with accelerators built in has one price for all or two that add up, or both: the
+/// user's own counts before the catalog's, and of the catalog's the newer.
+bool prefer_whole(const Price& whole, const std::optional<Price>& machine,
+                  const std::optional<Price>& accelerator) {
+  if (!machine || !accelerator || whole.date.empty()) return true;
+  if (accelerator->date.empty()) return false;
+  return whole.date >= std::min(machine->date, accelerator->date);
 }
 
 void price_pool(Book& book, PlannedPool& pool) {
@@ -131,21 +144,24 @@ void price_pool(Book& book, PlannedPool& pool) {
   if (pool.slice) {
     const auto price = find_price(book, pool.slice->name, Covers::slice, pool.pricing);
     if (!price) return unknown_price(draft, pool, pool.slice->name);
-    combine(pool, Price{UsdPerSecond{}, price->date, price->source}, price, 1);
+    combine(book, pool, Price{UsdPerSecond{}, price->date, price->source, price->item}, price, 1);
     return;
   }
-  const std::string& machine = pool.machine.name;
-  const bool built_in = !pool.machine.accelerator.empty();
-  if (built_in) {
-    const auto whole = find_price(book, machine, Covers::machine_with_accelerators, pool.pricing);
-    if (whole) return combine(pool, *whole, std::nullopt, 0);
+  const std::optional<Price> vm =
+      find_price(book, pool.machine.name, Covers::machine, pool.pricing);
+  if (!pool.accelerator) {
+    if (!vm) return unknown_price(draft, pool, pool.machine.name);
+    return combine(book, pool, *vm, std::nullopt, 0);
   }
-  const auto vm = find_price(book, machine, Covers::machine, pool.pricing);
-  if (!vm) return unknown_price(draft, pool, machine);
-  if (!pool.accelerator) return combine(pool, *vm, std::nullopt, 0);
   const auto gpu = find_price(book, pool.accelerator->name, Covers::accelerator, pool.pricing);
+  const bool built_in = !pool.machine.accelerator.empty();
+  const auto whole = built_in ? find_price(book, pool.machine.name,
+                                           Covers::machine_with_accelerators, pool.pricing)
+                              : std::nullopt;
+  if (whole && prefer_whole(*whole, vm, gpu)) return combine(book, pool, *whole, std::nullopt, 0);
+  if (!vm) return unknown_price(draft, pool, pool.machine.name);
   if (!gpu) return unknown_price(draft, pool, pool.accelerator->name);
-  combine(pool, *vm, gpu, pool.accelerators_per_node);
+  combine(book, pool, *vm, gpu, pool.accelerators_per_node);
 }
 
 void price_storage(Book& book) {
@@ -153,7 +169,9 @@ void price_storage(Book& book) {
   if (plan.jobs.empty() || plan.jobs.front().checkpoint.storage.name.empty()) return;
   const auto price = find_price(book, plan.jobs.front().checkpoint.storage.name,
                                 Offering::Covers::storage, CapacityType::on_demand);
-  if (price) plan.storage_per_gb = to_hourly_rate(price->rate);
+  if (!price) return;
+  plan.storage_per_gb = to_hourly_rate(price->rate);
+  if (!price->date.empty()) book.dated[price->date].insert(price->item);
 }
 
 std::string list(const std::set<std::string>& items) {
@@ -171,16 +189,19 @@ std::string reference_date(const Draft& draft) {
 
 void warn_of_old_prices(Book& book) {
   const std::string today = reference_date(book.draft);
+  std::vector<std::string> old;
   for (const auto& [date, items] : book.dated) {
     const std::optional<int> age = days_between(date, today);
-    if (!age) {
+    if (!age)
       book.draft.warn(fmt::format("the price of {} has no date", list(items)));
-    } else if (*age > kOldPriceDays) {
-      book.draft.warn(
-          fmt::format("the price of {} is of {}, {} days older than {} {}", list(items), date, *age,
-                      book.draft.plan.start ? "the start," : "the catalog's newest price,", today));
-    }
+    else if (*age > kOldPriceDays)
+      old.push_back(fmt::format("{} of {}", list(items), date));
   }
+  if (!old.empty())
+    book.draft.warn(
+        fmt::format("prices more than {} days older than {} {}: {}", kOldPriceDays,
+                    book.draft.plan.start ? "the start," : "the catalog's newest price,", today,
+                    join(old, "; ")));
 }
 
 }  // namespace

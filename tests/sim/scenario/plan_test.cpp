@@ -43,7 +43,7 @@ TEST_CASE("a node's price on Google Cloud is the machine's and its GPUs'") {
   CHECK(price.accelerators.nano_usd_per_hour == 2'920'000'000);
   CHECK(price.as_of == "2024-01-01");
   CHECK(plan.prices_as_of == "2024-01-01");
-  CHECK(warns(plan, "the price of n1-standard-16 is of 2024-01-01"));
+  CHECK(warns(plan, "n1-standard-16 of 2024-01-01"));
 }
 
 TEST_CASE("spot nodes have spot prices") {
@@ -63,6 +63,17 @@ TEST_CASE("the user's prices come before the catalog's, a discount applies to th
   CHECK(plan.pools.at(0).price.machine.nano_usd_per_hour == 500'000'000);
   CHECK(plan.pools.at(0).price.accelerators.nano_usd_per_hour == 1'460'000'000);
   CHECK(plan.prices_as_of == "2025-07-01");
+}
+
+TEST_CASE(
+    "of one price for all and one for each part the newer is taken, the user's own before both") {
+  // a2-highgpu-8g, us-central1: whole 29.387 USD/h of 2024-01-01; machine and 8 A100 of 2025-07-01.
+  const Plan listed = plan_named("maintenance");
+  CHECK(listed.pools.at(0).price.as_of == "2025-07-01");
+  CHECK(listed.pools.at(0).price.accelerators.nano_usd_per_hour > 0);
+  const Plan own = plan_named("maintenance", {"prices={rates: {a2-highgpu-8g: 20 USD/h}}"});
+  CHECK(own.pools.at(0).price.machine.nano_usd_per_hour == 20'000'000'000);
+  CHECK(own.pools.at(0).price.accelerators.nano_usd_per_hour == 0);
 }
 
 TEST_CASE("a price that nobody knows leaves the cost open and says so") {
