@@ -67,10 +67,12 @@ TEST_CASE("the user's prices come before the catalog's, a discount applies to th
 
 TEST_CASE(
     "of one price for all and one for each part the newer is taken, the user's own before both") {
-  // a2-highgpu-8g, us-central1: whole 29.387 USD/h of 2024-01-01; machine and 8 A100 of 2025-07-01.
+  // a2-highgpu-8g, us-central1: whole 29.38708 USD/h of 2024-01-01; 5.91584 and 8 x 2.93391 of
+  // 2025-07-01.
   const Plan listed = plan_named("maintenance");
   CHECK(listed.pools.at(0).price.as_of == "2025-07-01");
-  CHECK(listed.pools.at(0).price.accelerators.nano_usd_per_hour > 0);
+  CHECK(listed.pools.at(0).price.machine.nano_usd_per_hour == 5'915'840'000);
+  CHECK(listed.pools.at(0).price.accelerators.nano_usd_per_hour == 23'471'280'000);
   const Plan own = plan_named("maintenance", {"prices={rates: {a2-highgpu-8g: 20 USD/h}}"});
   CHECK(own.pools.at(0).price.machine.nano_usd_per_hour == 20'000'000'000);
   CHECK(own.pools.at(0).price.accelerators.nano_usd_per_hour == 0);
