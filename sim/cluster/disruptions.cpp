@@ -129,7 +129,8 @@ SimTime next_in_trace(std::span<const Seconds> times, Seconds length, SimTime af
   if (times.empty()) return SimTime::max();
   const SimDuration round = to_clock(length);
   const SimDuration since = after.time_since_epoch();
-  const SimDuration base = round.count() > 0 ? since / round * round : SimDuration{0};
+  const bool again = round.count() > 0 && since >= round;
+  const SimDuration base = again ? since / round * round : SimDuration{0};
   const auto later = [&](SimDuration t, Seconds entry) { return t < to_clock(entry); };
   const auto it = std::upper_bound(times.begin(), times.end(), since - base, later);
   if (it != times.end()) return SimTime{base + to_clock(*it)};
