@@ -80,7 +80,7 @@ std::string cost(const Forecast& f) {
       const double usd = f.cost_breakdown_usd[p];
       const double share = usd / f.cost_usd->mean;
       if (!(share >= kNoise)) continue;
-      parts.row({std::string(to_text(CostPart(p))), fmt::format("{:.2f} USD", usd),
+      parts.row({std::string(to_text(CostPart(p))), format_usd(Usd{usd}),
                  share_text(usd, f.cost_usd->mean), bar(share, kBarWidth)});
     }
   for (const auto& [pool, hours] : f.node_hours)
@@ -126,8 +126,7 @@ std::string assumptions(const Forecast& f, int width) {
     const double t = a.time_effect_seconds;
     std::string money = "cost unknown";
     if (a.cost_effect_usd)
-      money =
-          signed_text(*a.cost_effect_usd, fmt::format("{:.2f} USD", std::abs(*a.cost_effect_usd)));
+      money = signed_text(*a.cost_effect_usd, format_usd(Usd{std::abs(*a.cost_effect_usd)}));
     effects.row({fmt::format("{}. {}", k + 1, a.what),
                  signed_text(t, format_duration(Seconds{std::abs(t)})), money});
   }

@@ -13,9 +13,12 @@
 namespace reckon {
 namespace {
 
-/// Enough for the difference of two means under common random numbers, where most of the variance
-/// cancels.
-constexpr int kEffectReplications = 48;
+/// Few suffice for the difference of two means under common random numbers, where most of the
+/// variance cancels; all effects together live about as many lives as the forecast itself.
+int replications_at_each_end(int replications, std::size_t assumptions) {
+  const int fair_share = replications / int(2 * std::max<std::size_t>(assumptions, 1));
+  return std::min(replications, std::clamp(fair_share, 8, 48));
+}
 
 struct MeanLife {
   double seconds = 0;
@@ -35,9 +38,14 @@ MeanLife live_with(const ForecastSetup& setup, std::uint64_t seed, int replicati
 
 /// A number of the step model that changes nothing (the efficiency of a kind of layer that the
 /// model lacks) needs no life.
-bool may_matter(const ForecastSetup& setup, std::size_t i) {
-  return !setup.assumptions[i].affects_step ||
-         setup.sensitivities[i].low != setup.sensitivities[i].high;
+std::vector<std::size_t> candidates_of(const ForecastSetup& setup) {
+  std::vector<std::size_t> candidates;
+  for (std::size_t i = 0; i < setup.assumptions.size(); ++i) {
+    const bool may_matter = !setup.assumptions[i].affects_step ||
+                            setup.sensitivities[i].low != setup.sensitivities[i].high;
+    if (may_matter) candidates.push_back(i);
+  }
+  return candidates;
 }
 
 std::string format_number(double value, const std::string& unit) {
@@ -76,19 +84,15 @@ std::string format_assumption(const PlanAssumption& a) {
 }
 
 double effect_replications(const ForecastSetup& setup, int replications) {
-  double lives = 0;
-  for (std::size_t i = 0; i < setup.assumptions.size(); ++i)
-    if (may_matter(setup, i)) lives += 2.0 * std::min(replications, kEffectReplications);
-  return lives;
+  const std::size_t candidates = candidates_of(setup).size();
+  return 2.0 * double(candidates) * replications_at_each_end(replications, candidates);
 }
 
 std::vector<AssumptionEffect> assumption_effects(const ForecastSetup& setup,
                                                  const Forecast& forecast, int threads,
                                                  const std::function<void(double)>& lived) {
-  const int replications = std::min(forecast.replications, kEffectReplications);
-  std::vector<std::size_t> candidates;
-  for (std::size_t i = 0; i < setup.assumptions.size(); ++i)
-    if (may_matter(setup, i)) candidates.push_back(i);
+  const std::vector<std::size_t> candidates = candidates_of(setup);
+  const int replications = replications_at_each_end(forecast.replications, candidates.size());
 
   std::vector<MeanLife> ends(2 * candidates.size());  // low and high of each
   parallel_for(ends.size(), threads, [&](std::size_t k) {

@@ -1,21 +1,43 @@
 #include "sim/forecast/pace.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "sim/base/check.h"
 
 namespace reckon {
 namespace {
 
+constexpr int kSolvedOneByOne = 16;
+constexpr double kSolvedStride = 1.15;
+
+/// The next larger number of live workers whose step is solved: every one of few, then strides of
+/// 15 %.
+int next_solved(int live, int workers) {
+  if (live < kSolvedOneByOne) return std::min(live + 1, workers);
+  return std::min(workers, int(std::ceil(live * kSolvedStride)));
+}
+
 /// Asynchronous workers go on when one is gone, so the pace depends on how many live: the wall time
-/// in which all of them together work off one global batch. Synchronous strategies have all workers
-/// or none.
+/// in which all of them together work off one global batch. Their common rate is concave in their
+/// number (it grows until the servers' NICs are full), so between two solved numbers it is
+/// interpolated. Synchronous strategies have all workers or none.
 std::vector<Seconds> step_by_workers(const PlannedWorkload& job, StepCache& cache) {
-  const auto workers = std::size_t(job.strategy.workers);
-  std::vector<Seconds> by_workers(workers + 1);
-  by_workers[workers] = cache.at(job.strategy.workers).step;
+  const int workers = job.strategy.workers;
+  std::vector<Seconds> by_workers(std::size_t(workers) + 1);
+  by_workers.back() = cache.at(workers).step;
   if (job.strategy.synchronous) return by_workers;
   const Samples batch{double(job.global_batch)};
-  for (std::size_t live = 1; live <= workers; ++live)
-    by_workers[live] = batch / cache.at(int(live)).samples_per_second;
+  const auto rate = [&](int live) { return cache.at(live).samples_per_second; };
+  by_workers[1] = batch / rate(1);
+  for (int solved = 1; solved < workers;) {
+    const int next = next_solved(solved, workers);
+    for (int live = solved + 1; live <= next; ++live) {
+      const double way = double(live - solved) / (next - solved);
+      by_workers[std::size_t(live)] = batch / (rate(solved) * (1 - way) + rate(next) * way);
+    }
+    solved = next;
+  }
   return by_workers;
 }
 

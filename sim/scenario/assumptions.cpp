@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -223,6 +224,41 @@ void add_reclaim(std::vector<PlanAssumption>& rows, const Plan& plan) {
        }});
 }
 
+/// "efficiency.matmul" of "pools.p100.efficiency.matmul"; "" of what belongs to no pool.
+std::string_view part_of_pool(std::string_view key) {
+  if (!key.starts_with("pools.")) return {};
+  const std::size_t dot = key.find('.', 6);
+  return dot == std::string_view::npos ? std::string_view{} : key.substr(dot + 1);
+}
+
+/// The same number of the same source for the same thing in several pools is one unknown: what is
+/// wrong about the T4 of one pool is wrong about the T4 of the other.
+bool is_same_fact(const PlanAssumption& a, const PlanAssumption& b) {
+  const auto part = part_of_pool(a.key);
+  return !part.empty() && part == part_of_pool(b.key) && a.source == b.source &&
+         a.value == b.value && a.low == b.low && a.high == b.high;
+}
+
+std::vector<PlanAssumption> one_row_a_fact(std::vector<PlanAssumption> rows) {
+  std::vector<PlanAssumption> merged;
+  for (PlanAssumption& row : rows) {
+    const auto same = std::find_if(merged.begin(), merged.end(),
+                                   [&](const PlanAssumption& m) { return is_same_fact(m, row); });
+    if (same == merged.end()) {
+      merged.push_back(std::move(row));
+      continue;
+    }
+    const auto pool = std::string_view(row.key).substr(6, row.key.find('.', 6) - 6);
+    same->what += fmt::format(" (also {})", pool);
+    same->affects_step = same->affects_step || row.affects_step;
+    same->set = [one = std::move(same->set), other = std::move(row.set)](Plan& plan, double value) {
+      one(plan, value);
+      other(plan, value);
+    };
+  }
+  return merged;
+}
+
 }  // namespace
 
 std::vector<PlanAssumption> assumptions_of(const Plan& plan) {
@@ -232,7 +268,7 @@ std::vector<PlanAssumption> assumptions_of(const Plan& plan) {
   add_input_and_storage(table, plan);
   add_start(table);
   add_disruptions(table, plan);
-  std::vector<PlanAssumption> rows = table.take();
+  std::vector<PlanAssumption> rows = one_row_a_fact(table.take());
   add_reclaim(rows, plan);
   return rows;
 }
