@@ -13,7 +13,8 @@ workload:
 cluster:
   provider: gcp
   region: us-central1
-  pools: [{name: p100, machine: n1-standard-16, accelerator: {type: P100-PCIE-16, count: 2}, nodes: 3}]
+  pools:
+    - {name: p100, machine: n1-standard-16, accelerator: {type: P100-PCIE-16, count: 2}, nodes: 3}
 )";
 
 inline constexpr std::string_view kServers =
@@ -67,7 +68,8 @@ expect:
   - p95(time) <= 48h
   - cost < 500 USD
 plan:
-  vary: {provider: [gcp, aws], accelerator: [A100-SXM4-80, H100-SXM5-80], nodes: 1..64, pricing: [spot, on_demand], parameter_servers: 0..16, recompute: any, layout: any}
+  vary: {provider: [gcp, aws], accelerator: [A100-SXM4-80, H100-SXM5-80], nodes: 1..64,
+         pricing: [spot, on_demand], parameter_servers: 0..16, recompute: any, layout: any}
   deadline: 72h@95%
   budget: 20000 USD@90%
   quota: {gcp/us-central1/H100-SXM5-80: 128}
@@ -86,16 +88,17 @@ inline constexpr std::string_view kJobs = R"(jobs:
   - name: a
     submit: 0h
     workload:
-      model: {transformer: {layers: 32, hidden: 4096, heads: 32, kv_heads: 8, head_width: 128, feed_forward: 11008,
-                            vocabulary: 32000, sequence_length: 4096, positions: 0, token_types: 0,
-                            gated_feed_forward: true, rms_norm: true, bias: false, tied_output: false, causal: true,
-                            post_norm: false, activation: silu}}
+      model: {transformer: {layers: 32, hidden: 4096, heads: 32, kv_heads: 8, head_width: 128,
+                            feed_forward: 11008, vocabulary: 32000, sequence_length: 4096, positions: 0,
+                            token_types: 0, gated_feed_forward: true, rms_norm: true, bias: false,
+                            tied_output: false, causal: true, post_norm: false, activation: silu}}
       finetune: {method: lora, rank: 16}
       train: {tokens: 10B, sequence_length: 2048}
       precision: bf16
       optimizer: adamw
       global_batch: 512
-      strategy: {kind: model_parallel, data: 2, tensor: 8, pipeline: 4, context: 1, expert: 1, micro_batch: 1, zero_stage: 1, recompute: selective, all_reduce: tree}
+      strategy: {kind: model_parallel, data: 2, tensor: 8, pipeline: 4, context: 1, expert: 1,
+                 micro_batch: 1, zero_stage: 1, recompute: selective, all_reduce: tree}
       checkpoint: {interval: optimal}
   - name: b
     submit: 2h
