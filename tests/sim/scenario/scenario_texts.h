@@ -91,7 +91,8 @@ inline constexpr std::string_view kJobs = R"(jobs:
       model: {transformer: {layers: 32, hidden: 4096, heads: 32, kv_heads: 8, head_width: 128,
                             feed_forward: 11008, vocabulary: 32000, sequence_length: 4096,
                             positions: 0, token_types: 0, gated_feed_forward: true, rms_norm: true,
-                            bias: false, tied_output: false, causal: true, post_norm: false, activation: silu}}
+                            bias: false, tied_output: false, causal: true, post_norm: false,
+                            activation: silu}}
       finetune: {method: lora, rank: 16}
       train: {tokens: 10B, sequence_length: 2048}
       precision: bf16
