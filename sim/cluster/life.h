@@ -73,11 +73,16 @@ struct LifeResult {
   std::int64_t steps_done = 0;
   AcceleratorTime goodput;
   std::array<AcceleratorTime, kBadputCauses> badput{};
-  AcceleratorTime total;  // == goodput + sum of badput, exactly
+  /// The strategy's accelerators x (finish - submit) == goodput + sum of badput, exactly.
+  /// Synchronous: all of them do the same at any time. Asynchronous: a missing worker's are
+  /// accounted by what it waits for.
+  AcceleratorTime total;
+  /// machines, accelerators: while the job ran on the node (initialising, training, saving,
+  /// restoring); idle: all the rest of a lease.
   std::array<NanoUsd, kCostParts> cost{};
-  NanoUsd bill;  // == sum of cost, exactly; sum over nodes of what the provider charges
-  std::array<std::int64_t, kInterruptionCauses> interruptions{};
-  std::vector<SimDuration> node_time;  // by pool, billed
+  NanoUsd bill;  // == sum of cost == sum over leases + fee + storage, exactly
+  std::array<std::int64_t, kInterruptionCauses> interruptions{};  // nodes lost by the running job
+  std::vector<SimDuration> node_time;                             // by pool, billed
   std::uint64_t events = 0;
   std::uint64_t digest = 0;  // FNV-1a over (time, kind, entity) of every event: for golden tests
   Timeline timeline;         // empty unless recorded
