@@ -120,4 +120,11 @@ TEST_CASE("fluid and SimGrid agree on whole steps of every strategy that communi
   Plan asynchronous = plan(parameter_server, 3, 1, 2);
   asynchronous.jobs[0].strategy.synchronous = false;
   require_agreement(asynchronous);
+  for (const bool pod : {false, true}) {  // a mesh, and a torus that closes
+    Plan slice = plan(tpu, 1, 16);
+    slice.pools[0].accelerator->torus_dimensions = 2;
+    slice.pools[0].slice =
+        TpuSlice{.name = "round-16", .chips = 16, .torus = {4, 4}, .wraps = pod, .hosts = 4};
+    require_agreement(slice);
+  }
 }
