@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "report/table.h"
 #include "sim/base/unit_text.h"
@@ -57,7 +58,7 @@ std::string value_text(const CheckedExpectation& e) {
     case Metric::step_share:
       return format_percent(value);
     case Metric::samples_per_second:
-      return fmt::format("{:.4g} samples/s", value);
+      return format_count(value >= 1000 ? std::round(value) : value) + " samples/s";
     case Metric::interruptions:
       return fmt::format("{:.4g}", value);
     case Metric::feasible:

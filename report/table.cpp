@@ -84,7 +84,7 @@ std::string cost(const Forecast& f) {
                  share_text(usd, f.cost_usd->mean), bar(share, kBarWidth)});
     }
   for (const auto& [pool, hours] : f.node_hours)
-    parts.row({"nodes of " + pool, fmt::format("{:.2f} node-hours", hours)});
+    parts.row({"nodes of " + pool, format_count(hours) + " node-hours"});
   const std::string prices = f.prices_as_of.empty() ? "" : ", prices as of " + f.prices_as_of;
   return fmt::format("\nCost by part (mean{})\n", prices) + parts.text();
 }
@@ -110,32 +110,44 @@ std::string interruptions(const Forecast& f) {
       f.checkpoint_interval.count() > 0
           ? "a checkpoint every " + format_duration(f.checkpoint_interval) + " of useful work"
           : "no checkpoints";
-  return fmt::format("\nInterruptions of the job (mean of a run; {})\n", interval) + causes.text();
+  return fmt::format("\nInterruptions (mean of a run; {})\n", interval) + causes.text();
 }
 
+struct EffectRow {
+  std::string what, time, cost;
+};
+
+EffectRow effect_row(const AssumptionEffect& a, std::size_t rank) {
+  const double t = a.time_effect_seconds;
+  EffectRow row{fmt::format("{}. {}", rank, a.what),
+                signed_text(t, format_duration(Seconds{std::abs(t)})), "cost unknown"};
+  if (a.cost_effect_usd)
+    row.cost = signed_text(*a.cost_effect_usd, format_usd(Usd{std::abs(*a.cost_effect_usd)}));
+  return row;
+}
+
+/// The effects stand to the right of the first line; the rest of a long name, value and source
+/// below it.
 std::string assumptions(const Forecast& f, int width) {
   if (f.assumptions.empty()) return "";
   const std::size_t shown = std::min(kAssumptionsShown, f.assumptions.size());
-  std::string out = fmt::format(
-      "\nWhat the answer rests on most ({} of {} assumptions; effect from low to high "
-      "end)\n",
-      shown, f.assumptions.size());
-  Columns effects;
+  std::vector<EffectRow> rows;
+  int name = 0, time = 0, cost = 0;
   for (std::size_t k = 0; k < shown; ++k) {
-    const AssumptionEffect& a = f.assumptions[k];
-    const double t = a.time_effect_seconds;
-    std::string money = "cost unknown";
-    if (a.cost_effect_usd)
-      money = signed_text(*a.cost_effect_usd, format_usd(Usd{std::abs(*a.cost_effect_usd)}));
-    effects.row({fmt::format("{}. {}", k + 1, a.what),
-                 signed_text(t, format_duration(Seconds{std::abs(t)})), money});
+    rows.push_back(effect_row(f.assumptions[k], k + 1));
+    name = std::max(name, int(rows.back().what.size()));
+    time = std::max(time, int(rows.back().time.size()));
+    cost = std::max(cost, int(rows.back().cost.size()));
   }
-  // The rows are aligned together; value and source of each follow below its row.
-  std::string rows = effects.text();
+  name = std::min(name, width - 2 - 2 - time - 2 - cost);
+  std::string out = fmt::format(
+      "\nWhat the answer rests on most ({} of {} assumptions; effect from low to high end)\n",
+      shown, f.assumptions.size());
   for (std::size_t k = 0; k < shown; ++k) {
-    const std::size_t end = rows.find('\n') + 1;
-    out += rows.substr(0, end);
-    rows.erase(0, end);
+    const auto lines = wrap(rows[k].what, name);
+    out += fmt::format("  {:<{}}  {:>{}}  {:>{}}\n", lines.front(), name, rows[k].time, time,
+                       rows[k].cost, cost);
+    for (std::size_t l = 1; l < lines.size(); ++l) out += "     " + lines[l] + '\n';
     for (const std::string& line :
          wrap(f.assumptions[k].value + "; " + f.assumptions[k].source, width - 5))
       out += "     " + line + '\n';

@@ -239,23 +239,44 @@ bool is_same_fact(const PlanAssumption& a, const PlanAssumption& b) {
          a.value == b.value && a.low == b.low && a.high == b.high;
 }
 
+std::string pool_of_key(std::string_view key) {
+  return std::string(key.substr(6, key.find('.', 6) - 6));
+}
+
+/// "... in pool master" that also holds for others: "... in pools master, workers".
+std::string for_pools(const std::string& what, const std::vector<std::string>& pools) {
+  const std::string one = "pool " + pools.front();
+  const std::size_t at = what.rfind(one);
+  if (pools.size() == 1 || at == std::string::npos) return what;
+  return what.substr(0, at) + fmt::format("pools {}", fmt::join(pools, ", ")) +
+         what.substr(at + one.size());
+}
+
+void also_set(PlanAssumption& row, PlanAssumption& other) {
+  row.affects_step = row.affects_step || other.affects_step;
+  row.set = [one = std::move(row.set), two = std::move(other.set)](Plan& plan, double value) {
+    one(plan, value);
+    two(plan, value);
+  };
+}
+
 std::vector<PlanAssumption> one_row_a_fact(std::vector<PlanAssumption> rows) {
   std::vector<PlanAssumption> merged;
+  std::vector<std::vector<std::string>> pools;  // of each merged row
   for (PlanAssumption& row : rows) {
     const auto same = std::find_if(merged.begin(), merged.end(),
                                    [&](const PlanAssumption& m) { return is_same_fact(m, row); });
+    const bool in_pool = !part_of_pool(row.key).empty();
     if (same == merged.end()) {
+      pools.push_back(in_pool ? std::vector{pool_of_key(row.key)} : std::vector<std::string>{});
       merged.push_back(std::move(row));
-      continue;
+    } else {
+      pools[std::size_t(same - merged.begin())].push_back(pool_of_key(row.key));
+      also_set(*same, row);
     }
-    const auto pool = std::string_view(row.key).substr(6, row.key.find('.', 6) - 6);
-    same->what += fmt::format(" (also {})", pool);
-    same->affects_step = same->affects_step || row.affects_step;
-    same->set = [one = std::move(same->set), other = std::move(row.set)](Plan& plan, double value) {
-      one(plan, value);
-      other(plan, value);
-    };
   }
+  for (std::size_t k = 0; k < merged.size(); ++k)
+    if (!pools[k].empty()) merged[k].what = for_pools(merged[k].what, pools[k]);
   return merged;
 }
 

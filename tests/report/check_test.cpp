@@ -91,3 +91,20 @@ TEST_CASE("the field names of `reckon check --format json` are the interface") {
   CHECK(j["scenarios"][2]["passed"] == true);
   CHECK(j["scenarios"][3]["skipped"] == "needs a GPU");
 }
+
+TEST_CASE("measured values are printed in the unit of their metric") {
+  const auto text = [](Metric metric, double value) {
+    return value_text(expectation(metric, "x", value, true));
+  };
+  CHECK(text(Metric::time, 148'320) == "41.2 h");
+  CHECK(text(Metric::step_seconds, 0.0679) == "67.9 ms");
+  CHECK(text(Metric::cost, 1234.5) == "1,234.50 USD");
+  CHECK(text(Metric::memory, 16.0 * 1073741824) == "16.0 GiB");
+  CHECK(text(Metric::goodput, 0.9512) == "95.1 %");
+  CHECK(text(Metric::step_mfu, 0.4) == "40.0 %");
+  CHECK(text(Metric::step_share, 0.25) == "25.0 %");
+  CHECK(text(Metric::samples_per_second, 72'397.4) == "72,397 samples/s");
+  CHECK(text(Metric::samples_per_second, 162.25) == "162.2 samples/s");
+  CHECK(text(Metric::interruptions, 0.445) == "0.445");
+  CHECK(text(Metric::feasible, 0) == "false");
+}

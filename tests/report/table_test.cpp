@@ -25,6 +25,22 @@ TEST_CASE("no line of a table is wider than asked for or ends in a space") {
   }
 }
 
+TEST_CASE("a long assumption is broken into lines and keeps its effect beside the first") {
+  Forecast f = test::example_forecast();
+  f.assumptions[0].what =
+      "achieved bandwidth of a very long chain of links between the accelerators of the pools "
+      "master and workers";
+  std::istringstream lines(forecast_table(f, 100));
+  bool first = false;
+  for (std::string line; std::getline(lines, line);) {
+    INFO(line);
+    CHECK(line.size() <= 100);
+    first = first || (line.find("1. achieved bandwidth") != std::string::npos &&
+                      line.ends_with("-61.25 USD"));
+  }
+  CHECK(first);
+}
+
 TEST_CASE("five assumptions are shown, the largest first, with their source") {
   const std::string table = forecast_table(test::example_forecast());
   CHECK(table.find("5 of 6 assumptions") != std::string::npos);

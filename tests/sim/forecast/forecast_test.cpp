@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "sim/forecast/effects.h"
+#include "sim/forecast/pace.h"
 #include "support/plans.h"
 
 using namespace reckon;
@@ -191,4 +192,39 @@ TEST_CASE("the recorded replication is the one of the forecast") {
   const LifeResult life = record_replication(plan, *network, 1, 0);
   CHECK_FALSE(life.timeline.spans.empty());
   CHECK(to_seconds(life.finish - SimTime{}).count() == forecast_of(plan, 1).time_seconds.mean);
+}
+
+TEST_CASE("the same unknown number of two pools is one assumption, drawn once") {
+  Plan plan = test::make_round_plan(test::small_mlp(), StrategyKind::parameter_server, 2, 1, 1);
+  REQUIRE(plan.pools.size() == 2);
+  for (PlannedPool& pool : plan.pools)
+    pool.provisioning = Fact<Seconds>(100s, 50s, 300s, SourceId::user);
+  auto assumptions = assumptions_of(plan);
+  REQUIRE(assumptions.size() == 1);
+  CHECK(assumptions[0].what == "provisioning of a node of pools workers, servers");
+  assumptions[0].set(plan, 200);
+  for (const PlannedPool& pool : plan.pools) CHECK(pool.provisioning.value == 200s);
+
+  plan.pools[0].provisioning = Fact<Seconds>(100s, 50s, 400s, SourceId::user);  // another number
+  plan.pools[1].provisioning = Fact<Seconds>(100s, 50s, 300s, SourceId::user);
+  CHECK(assumptions_of(plan).size() == 2);
+}
+
+TEST_CASE("between solved numbers of asynchronous workers the pace is interpolated within 1 %") {
+  Plan plan = test::make_round_plan(test::small_mlp(), StrategyKind::parameter_server, 40, 1, 10);
+  plan.jobs.front().strategy.synchronous = false;
+  plan.jobs.front().batch_per_accelerator = 8192;  // computing takes longer than the network does
+  plan.jobs.front().global_batch = 8192 * 40;
+  const auto network = make_fluid_network();
+  const PacedJob paced = make_pace(plan, *network);
+  const PlannedWorkload& job = plan.jobs.front();
+  REQUIRE(paced.pace.step_by_workers.size() == 41);
+  CHECK(paced.pace.step_by_workers.back() == paced.step.step);
+  for (const int live : {1, 9, 16, 17, 18, 21, 24, 33, 38, 39}) {
+    INFO(live << " live workers");
+    const StepEstimate solved = estimate_step(plan, job, *network, live);
+    const Seconds batch = Samples{double(job.global_batch)} / solved.samples_per_second;
+    CHECK(paced.pace.step_by_workers[std::size_t(live)].count() ==
+          Approx(batch.count()).epsilon(live <= 16 ? 1e-12 : 0.01));
+  }
 }
