@@ -23,12 +23,12 @@ struct Recorded {
   std::vector<int> up;
 };
 
-Parsed<Recorded> read_recorded(const std::filesystem::path& file) {
+Parsed<Recorded> read_recorded(const std::filesystem::path& file, const std::string& name) {
   std::error_code unreadable;
   const std::uintmax_t size = std::filesystem::file_size(file, unreadable);
-  if (unreadable) return tl::unexpected(fmt::format("cannot read the trace '{}'", file.string()));
+  if (unreadable) return tl::unexpected(fmt::format("cannot read the trace '{}'", name));
   if (size > kLargestTrace)
-    return tl::unexpected(fmt::format("the trace '{}' is larger than 64 MiB", file.string()));
+    return tl::unexpected(fmt::format("the trace '{}' is larger than 64 MiB", name));
   std::ifstream stream(file);
   std::stringstream text;
   text << stream.rdbuf();
@@ -42,7 +42,7 @@ Parsed<Recorded> read_recorded(const std::filesystem::path& file) {
     return tl::unexpected(
         fmt::format("'{}' is not a trace of the form {{\"metadata\": {{\"gap_seconds\": 300}}, "
                     "\"data\": [1, 0, ...]}}: {}",
-                    file.string(), e.msg));
+                    name, e.msg));
   }
 }
 
@@ -69,7 +69,7 @@ ReclaimTimes spread_over_slots(const std::vector<std::vector<Seconds>>& recorded
 
 Parsed<ReclaimTimes> from_file(const TraceReclaim& trace, const std::filesystem::path& directory,
                                int nodes) {
-  const Parsed<Recorded> read = read_recorded(directory / trace.file);
+  const Parsed<Recorded> read = read_recorded(directory / trace.file, trace.file);
   if (!read) return tl::unexpected(read.error());
   const double gap = trace.gap ? trace.gap->count() : read->gap_seconds;
   const int most = read->up.empty() ? 0 : *std::max_element(read->up.begin(), read->up.end());

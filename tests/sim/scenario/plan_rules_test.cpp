@@ -108,17 +108,33 @@ TEST_CASE("a GPU that the region or the zone lacks says where it is") {
 }
 
 TEST_CASE("all accelerator types of an AI Platform job must be in one zone") {
-  // us-central1: K80 in -a and -c, P100 in -c and -f: -c has both. A100-80 is in other zones than
-  // P100.
+  const auto job = [](const std::string& region, const std::string& second) {
+    return errors_of(kBase,
+                     {"workload.strategy={kind: parameter_server, accelerators_per_worker: 2}",
+                      "cluster={provider: gcp, service: ai_platform, region: " + region +
+                          ", pools: [{name: a, machine: n1-standard-16, accelerator: {type: P100, "
+                          "count: 2}, nodes: 1}, {name: b, "
+                          "role: parameter_server, machine: n1-standard-16, accelerator: {type: " +
+                          second + ", count: 2}, nodes: 1}]}"});
+  };
+  // us-central1: P100 in -c and -f, T4 in -a, -b, -c and -f. australia-southeast1: P100 in -b, T4
+  // in -a and -c.
+  CHECK(job("us-central1", "T4") == "");
+  CHECK_THAT(job("australia-southeast1", "T4"),
+             Contains("no zone of australia-southeast1 has P100-PCIE-16 and T4; all accelerators "
+                      "of one AI Platform "
+                      "job must be in one zone") &&
+                 Contains("P100-PCIE-16 is in australia-southeast1-b"));
+}
+
+TEST_CASE("one job on different accelerators is refused") {
   const std::string pools =
-      "cluster.pools=[{name: a, role: chief, machine: n1-standard-16, accelerator: {type: "
-      "P100, count: 2}, nodes: 1}, {name: b, role: worker, machine: n1-standard-16, "
-      "accelerator: {type: P4, count: 2}, nodes: 1}]";
-  const std::string errors = errors_of(kBase, {"cluster.service=ai_platform", pools});
-  // P4 in us-central1: -a and -c, P100: -c and -f. One zone has both, so only the mix is refused.
-  CHECK_THAT(errors, !Contains("no zone of"));
-  CHECK_THAT(errors,
-             Contains("one job on different accelerators ('b' and 'a') is not simulated yet"));
+      "cluster.pools=[{name: a, role: worker, machine: n1-standard-16, accelerator: {type: P100, "
+      "count: 2}, nodes: "
+      "1}, {name: b, role: worker, machine: n1-standard-16, accelerator: {type: V100, count: 2}, "
+      "nodes: 1}]";
+  CHECK_THAT(errors_of(kBase, {pools}),
+             Contains("one job on different accelerators ('a' and 'b') is not simulated yet"));
 }
 
 TEST_CASE("a machine with GPUs built in takes no other ones") {
