@@ -57,7 +57,8 @@ ReclaimTimes spread_over_slots(const std::vector<std::vector<Seconds>>& recorded
   const std::size_t slots = static_cast<std::size_t>(nodes);
   const std::size_t rounds = (slots + own - 1) / own;
   for (std::size_t slot = 0; slot < slots; ++slot) {
-    const Seconds shift = length * (double(slot / own) / double(rounds));
+    const std::size_t round = slot / own;
+    const Seconds shift = length * (double(round) / double(rounds));
     std::vector<Seconds> shifted;
     for (const Seconds at : recorded[slot % own])
       shifted.push_back(at + shift < length ? at + shift : at + shift - length);
