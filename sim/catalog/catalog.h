@@ -15,15 +15,17 @@
 #include "sim/catalog/model_graph.h"
 #include "sim/catalog/precision.h"
 
-// The facts: what hardware can do, what machines hold it, where it is, what it costs, how the operators' software
-// behaves. All of it is data (catalogs/, its README has the file formats); nothing in code knows a product's name.
+// The facts: what hardware can do, what machines hold it, where it is, what it costs, how the
+// operators' software behaves. All of it is data (catalogs/, its README has the file formats);
+// nothing in code knows a product's name.
 namespace reckon {
 
 /// Where a number comes from. Printed by `--explain`-like output and by the assumptions table.
 struct Source {
   std::string id;         // "ml-engineering", short and stable
   std::string reference;  // page, paper with equation, repository@commit path
-  std::string retrieved;  // ISO date on which it was read, or the date the source gives; "" for general knowledge
+  std::string retrieved;  // ISO date on which it was read, or the date the source gives; "" for
+                          // general knowledge
 };
 
 enum class Provider { gcp, aws, azure, selectel, on_premises };
@@ -43,15 +45,17 @@ struct Accelerator {
   std::vector<std::string> aliases;  // cloud names: "nvidia-tesla-p100", "NVIDIA_TESLA_P100"
   AcceleratorKind kind = AcceleratorKind::gpu;
   std::string vendor;
-  std::string architecture;          // "Pascal": efficiencies fall back to it
+  std::string architecture;  // "Pascal": efficiencies fall back to it
   int year = 0;
   /// Dense peak by precision, in the order of kPrecisions; nullopt where the hardware lacks it.
   std::array<std::optional<Fact<FlopsPerSecond>>, kPrecisions.size()> peak;
-  Fact<Bytes> memory;                // of one device
+  Fact<Bytes> memory;  // of one device
   Fact<BytesPerSecond> memory_bandwidth;
-  /// All of a device's accelerator-to-accelerator links together, one direction; nullopt: only PCIe.
+  /// All of a device's accelerator-to-accelerator links together, one direction; nullopt: only
+  /// PCIe.
   std::optional<Fact<BytesPerSecond>> peer_bandwidth;
-  std::string peer_link;                // LinkClass of those links: "nvlink", "nvswitch", "ici"; "pcie" without them
+  std::string
+      peer_link;  // LinkClass of those links: "nvlink", "nvswitch", "ici"; "pcie" without them
   Fact<BytesPerSecond> host_bandwidth;  // PCIe, one direction (TPU: infeed)
   int cores_per_device = 1;             // a TPU v2 chip has 2
   int torus_dimensions = 0;             // TPU: 2 or 3; 0: not a torus
@@ -63,13 +67,13 @@ struct Accelerator {
 
 /// A slice shape that can be bought: "v2-8" is 4 chips.
 struct TpuSlice {
-  std::string name;          // "v2-8"
-  std::string accelerator;   // "TPU-v2"
+  std::string name;         // "v2-8"
+  std::string accelerator;  // "TPU-v2"
   int chips = 0;
-  std::vector<int> torus;    // chips along each axis: {2, 2}
-  bool wraps = false;        // whole pod: the torus closes; a part of it is a mesh
+  std::vector<int> torus;  // chips along each axis: {2, 2}
+  bool wraps = false;      // whole pod: the torus closes; a part of it is a mesh
   int hosts = 1;
-  std::string machine;       // of each host: "tpu-v2-host"; its vCPUs feed hosts-th part of the chips
+  std::string machine;  // of each host: "tpu-v2-host"; its vCPUs feed hosts-th part of the chips
 };
 
 struct Machine {
@@ -77,13 +81,14 @@ struct Machine {
   Provider provider = Provider::gcp;
   int vcpus = 0;
   Fact<Bytes> memory;
-  Fact<BytesPerSecond> network;       // egress of one VM, all NICs together
-  std::string accelerator;            // built in: canonical name; "" where GPUs are attached or none
+  Fact<BytesPerSecond> network;  // egress of one VM, all NICs together
+  std::string accelerator;       // built in: canonical name; "" where GPUs are attached or none
   int accelerator_count = 0;
-  /// LinkClass by which the accelerators of this machine talk: "nvlink", "nvswitch", "pcie", "ici"; "" where they are
-  /// attached: the accelerator's peer_link decides.
+  /// LinkClass by which the accelerators of this machine talk: "nvlink", "nvswitch", "pcie", "ici";
+  /// "" where they are attached: the accelerator's peer_link decides.
   std::string peer_fabric;
-  std::string network_link = "ethernet";  // LinkClass of `network`: "ethernet", "efa", "infiniband", "gpudirect-tcpx"
+  std::string network_link =
+      "ethernet";  // LinkClass of `network`: "ethernet", "efa", "infiniband", "gpudirect-tcpx"
   std::string notes;
 };
 
@@ -97,23 +102,31 @@ struct AttachmentRule {
 
 struct Location {
   Provider provider = Provider::gcp;
-  std::string item;         // an accelerator, a TPU slice or a machine, by its canonical name
+  std::string item;  // an accelerator, a TPU slice or a machine, by its canonical name
   std::string region;
   std::vector<std::string> zones;  // empty: not known which of the region's
 };
 
-/// One price a provider prints. `item` is a machine or an accelerator or a disk; GCP splits VM and GPU.
+/// One price a provider prints. `item` is a machine or an accelerator or a disk; GCP splits VM and
+/// GPU.
 struct Offering {
   Provider provider = Provider::gcp;
   std::string region;
   std::vector<std::string> zones;  // empty: all of the region
   std::string item;
-  enum class Covers { machine, accelerator, slice, machine_with_accelerators, storage } covers = Covers::machine;
-  int count = 1;                                // the price is for so many of item
-  std::optional<Fact<UsdPerSecond>> on_demand;  // for `count` items; storage: per GB (1e9 bytes) and second
+  enum class Covers {
+    machine,
+    accelerator,
+    slice,
+    machine_with_accelerators,
+    storage
+  } covers = Covers::machine;
+  int count = 1;  // the price is for so many of item
+  std::optional<Fact<UsdPerSecond>>
+      on_demand;  // for `count` items; storage: per GB (1e9 bytes) and second
   std::optional<Fact<UsdPerSecond>> spot;
-  std::string date;                             // ISO date of the price
-  bool suspect = false;                         // the on-demand price is never used; the reason is in notes
+  std::string date;      // ISO date of the price
+  bool suspect = false;  // the on-demand price is never used; the reason is in notes
   std::string notes;
 };
 
@@ -122,43 +135,47 @@ struct Dataset {
   std::vector<std::string> aliases;
   Fact<Samples> samples;
   Fact<Samples> validation_samples;
-  Fact<Bytes> bytes_per_sample;            // as stored and read
-  Fact<double> decode_cpu_seconds;         // vCPU seconds to decode and augment one sample; 0: none
+  Fact<Bytes> bytes_per_sample;     // as stored and read
+  Fact<double> decode_cpu_seconds;  // vCPU seconds to decode and augment one sample; 0: none
   SampleUnit unit = SampleUnit::image;
 };
 
 struct Storage {
-  std::string name;                        // "gcs-standard"
-  std::vector<std::string> aliases;        // "gcs"
+  std::string name;                  // "gcs-standard"
+  std::vector<std::string> aliases;  // "gcs"
   Provider provider = Provider::gcp;
-  Fact<BytesPerSecond> read_per_node;      // many streams in parallel
+  Fact<BytesPerSecond> read_per_node;  // many streams in parallel
   Fact<BytesPerSecond> write_per_node;
-  Fact<Seconds> latency;                   // to the first byte
+  Fact<Seconds> latency;  // to the first byte
 };
 
-/// Achieved fraction of peak by kind of work: fitted from measurements (docs/MODELS.md says from which).
+/// Achieved fraction of peak by kind of work: fitted from measurements (docs/MODELS.md says from
+/// which).
 struct Efficiency {
-  std::string accelerator;      // canonical name, or an architecture ("Pascal")
+  std::string accelerator;  // canonical name, or an architecture ("Pascal")
   Precision precision = Precision::fp32;
-  std::string stack;            // software stack, "" = any ("tf1", "ngc", "xla")
-  Fact<double> convolution;     // of peak FLOP/s, for large layers
+  std::string stack;         // software stack, "" = any ("tf1", "ngc", "xla")
+  Fact<double> convolution;  // of peak FLOP/s, for large layers
   Fact<double> matmul;
   Fact<double> attention;
-  Fact<double> memory;          // of memory bandwidth
-  Fact<Flops> half_size;        // a kernel of so many FLOPs reaches half of that efficiency; 0: size does not matter
-  Fact<Seconds> launch;         // per kernel, not hidden
-  Fact<double> step_spread;     // factor on step time: value 1, low..high = 5th..95th percentile of the fit's residuals
+  Fact<double> memory;    // of memory bandwidth
+  Fact<Flops> half_size;  // a kernel of so many FLOPs reaches half of that efficiency; 0: size does
+                          // not matter
+  Fact<Seconds> launch;   // per kernel, not hidden
+  Fact<double> step_spread;  // factor on step time: value 1, low..high = 5th..95th percentile of
+                             // the fit's residuals
 };
 
 /// Achieved fraction of a link by a collective's transfers, and its latency.
 struct LinkClass {
-  std::string name;                // "nvlink", "nvswitch", "pcie", "ethernet", "ici"
-  Fact<double> efficiency;         // of the printed bandwidth
-  Fact<Seconds> latency;           // per hop of a collective, software included
+  std::string name;         // "nvlink", "nvswitch", "pcie", "ethernet", "ici"
+  Fact<double> efficiency;  // of the printed bandwidth
+  Fact<Seconds> latency;    // per hop of a collective, software included
 };
 
-/// Numbers of the operators' software and of the providers' rules, by key: "cluster_autoscaler.scan_interval_s".
-/// The typed view is what make_plan (sim/scenario/plan.h) takes from it.
+/// Numbers of the operators' software and of the providers' rules, by key:
+/// "cluster_autoscaler.scan_interval_s". The typed view is what make_plan (sim/scenario/plan.h)
+/// takes from it.
 struct OperationalDefaults {
   std::map<std::string, Fact<double>, std::less<>> numbers;  // SI units, the unit last in the key
   /// CHECKs that the key exists: the catalog's own test holds every key that code asks for.
@@ -190,26 +207,32 @@ class Catalog {
   const Storage* find_storage(std::string_view name) const;
   const LinkClass* find_link(std::string_view name) const;
 
-  /// The row of the accelerator, else of its architecture, else nullptr; among those the stack's own before "".
-  const Efficiency* find_efficiency(const Accelerator& accelerator, Precision precision, std::string_view stack) const;
+  /// The row of the accelerator, else of its architecture, else nullptr; among those the stack's
+  /// own before "".
+  const Efficiency* find_efficiency(const Accelerator& accelerator, Precision precision,
+                                    std::string_view stack) const;
   /// Counts that `machine` may carry of `accelerator` under `service`; empty: none.
-  std::vector<int> allowed_counts(Service service, std::string_view machine, std::string_view accelerator) const;
-  /// Every (region, zones) that offers the item: an accelerator (then also the slices made of it), a TPU slice or a
-  /// machine. Ordered by region; empty: nowhere known.
+  std::vector<int> allowed_counts(Service service, std::string_view machine,
+                                  std::string_view accelerator) const;
+  /// Every (region, zones) that offers the item: an accelerator (then also the slices made of it),
+  /// a TPU slice or a machine. Ordered by region; empty: nowhere known.
   std::vector<const Location*> locations_of(Provider provider, std::string_view item) const;
-  /// The newest offering of the item that holds in region and zone ("" = any zone) and has a price of that
-  /// capacity type; suspect on-demand prices are passed over, of equal dates the later layer's wins. Zone "" takes
-  /// offerings of any zone. Reserved has no list price. nullptr: no price known.
+  /// The newest offering of the item that holds in region and zone ("" = any zone) and has a price
+  /// of that capacity type; suspect on-demand prices are passed over, of equal dates the later
+  /// layer's wins. Zone "" takes offerings of any zone. Reserved has no list price. nullptr: no
+  /// price known.
   const Offering* find_offering(Provider provider, std::string_view region, std::string_view zone,
-                                std::string_view item, Offering::Covers covers, CapacityType capacity) const;
+                                std::string_view item, Offering::Covers covers,
+                                CapacityType capacity) const;
 };
 
-/// Reads every file of `layers` in order; an entry of a later layer replaces the fields it gives of the entry with
-/// the same key in an earlier one, and adds what is new. All errors at once, with file:line:column.
+/// Reads every file of `layers` in order; an entry of a later layer replaces the fields it gives of
+/// the entry with the same key in an earlier one, and adds what is new. All errors at once, with
+/// file:line:column.
 Expected<Catalog> load_catalog(std::span<const std::filesystem::path> layers);
 
-/// Where our own catalogs are: $RECKON_CATALOGS, else <program>/../share/reckon/catalogs, else the `catalogs` of the
-/// source tree this program was built in. Empty path: nowhere.
+/// Where our own catalogs are: $RECKON_CATALOGS, else <program>/../share/reckon/catalogs, else the
+/// `catalogs` of the source tree this program was built in. Empty path: nowhere.
 std::filesystem::path default_catalog_directory();
 
 }  // namespace reckon

@@ -10,16 +10,21 @@
 #include "sim/scenario/plan.h"
 #include "sim/step/step.h"
 
-// From a plan to an answer with its uncertainty: N lives of the cluster, each with its own draws, and what they say.
+// From a plan to an answer with its uncertainty: N lives of the cluster, each with its own draws,
+// and what they say.
 namespace reckon {
 
-struct Quantiles { double mean = 0, p5 = 0, p50 = 0, p95 = 0; };
-/// Linear interpolation between order statistics (type 7 of [Hyndman & Fan 1996]). values must not be empty.
+struct Quantiles {
+  double mean = 0, p5 = 0, p50 = 0, p95 = 0;
+};
+/// Linear interpolation between order statistics (type 7 of [Hyndman & Fan 1996]). values must not
+/// be empty.
 Quantiles quantiles(std::vector<double> values);
 
 struct AssumptionEffect {
-  std::string what, value, source;   // value: "3 min 30 s (3 min .. 4 min)"
-  double time_effect_seconds = 0;    // mean time at its high end minus at its low end (signed by the larger half)
+  std::string what, value, source;  // value: "3 min 30 s (3 min .. 4 min)"
+  double time_effect_seconds =
+      0;  // mean time at its high end minus at its low end (signed by the larger half)
   std::optional<double> cost_effect_usd;
 };
 
@@ -38,31 +43,39 @@ struct Forecast {
   std::array<double, kCostParts> cost_breakdown_usd{};     // means; they add up to cost_usd->mean
   Quantiles goodput;                                       // fraction of the job's accelerator time
   std::array<double, kBadputCauses> badput{};              // means; goodput.mean + all of them = 1
-  std::array<double, kInterruptionCauses> interruptions{}; // means
+  std::array<double, kInterruptionCauses> interruptions{};  // means
   Quantiles interruptions_total;
   Seconds checkpoint_interval{};
-  double unfinished_share = 0;                             // replications that never finished
+  double unfinished_share = 0;  // replications that never finished
   std::string unfinished_reason;
   std::string prices_as_of, catalog_digest;
   std::vector<std::string> calibrations;
-  std::vector<AssumptionEffect> assumptions;               // largest effect first
+  std::vector<AssumptionEffect> assumptions;  // largest effect first
   std::vector<std::string> warnings;
   bool extrapolated = false;
 };
 
 struct ForecastOptions {
-  std::optional<int> replications;       // the plan's otherwise
+  std::optional<int> replications;  // the plan's otherwise
   std::optional<std::uint64_t> seed;
-  int threads = 0;                       // 0: one a core
-  bool assumption_effects = true;        // costs two more forecasts with few replications for each assumption
+  int threads = 0;  // 0: one a core
+  bool assumption_effects =
+      true;  // costs two more forecasts with few replications for each assumption
   std::function<void(double)> progress;  // share done, called from one thread at a time
 };
 
-Forecast make_forecast(const Plan& plan, const NetworkModel& network, const ForecastOptions& options = {});
+Forecast make_forecast(const Plan& plan, const NetworkModel& network,
+                       const ForecastOptions& options = {});
 /// The recorded life of one replication, for --trace.
-LifeResult record_replication(const Plan& plan, const NetworkModel& network, std::uint64_t seed, std::uint32_t replication);
+LifeResult record_replication(const Plan& plan, const NetworkModel& network, std::uint64_t seed,
+                              std::uint32_t replication);
 
-struct ExpectationResult { std::string text; std::optional<double> value; bool passed = false; std::string reason; };
+struct ExpectationResult {
+  std::string text;
+  std::optional<double> value;
+  bool passed = false;
+  std::string reason;
+};
 /// value nullopt: it cannot be said (a cost with unknown prices), which fails.
 ExpectationResult evaluate(const Expectation& expectation, const Forecast& forecast);
 

@@ -9,21 +9,25 @@
 #include "sim/scenario/plan.h"
 #include "sim/step/network.h"
 
-// One training step at steady state: memory, compute, communication, input (docs/MODELS.md, "The step").
+// One training step at steady state: memory, compute, communication, input (docs/MODELS.md, "The
+// step").
 namespace reckon {
 
 /// Memory of one accelerator of the worker pool, by part.
 struct MemoryEstimate {
   Bytes parameters{}, gradients{}, optimizer{}, activations{}, workspace{}, reserve{};
   Bytes available{};
-  Bytes required() const { return parameters + gradients + optimizer + activations + workspace + reserve; }
+  Bytes required() const {
+    return parameters + gradients + optimizer + activations + workspace + reserve;
+  }
   bool fits() const { return required() <= available; }
 };
 MemoryEstimate estimate_memory(const Plan& plan, const PlannedWorkload& job);
-/// nullopt: it fits. Else the error with the numbers by part and what would make it fit (the largest batch that does,
-/// recomputation, an accelerator of the catalog with enough memory). `places` points at the batch or the model.
-std::optional<Diagnostic> check_memory(const Plan& plan, const PlannedWorkload& job, const Catalog& catalog,
-                                       const Places& places);
+/// nullopt: it fits. Else the error with the numbers by part and what would make it fit (the
+/// largest batch that does, recomputation, an accelerator of the catalog with enough memory).
+/// `places` points at the batch or the model.
+std::optional<Diagnostic> check_memory(const Plan& plan, const PlannedWorkload& job,
+                                       const Catalog& catalog, const Places& places);
 
 enum class Bottleneck { compute, communication, input, parameter_server, memory };
 std::string_view to_text(Bottleneck b);
@@ -35,30 +39,33 @@ struct LayerTime {
 };
 
 struct StepEstimate {
-  Seconds step{};                    // wall time of one optimizer step
-  Seconds compute{};                 // forward and backward of one accelerator
-  Seconds communication{};           // all of it, hidden or not
-  Seconds exposed_communication{};   // what is not hidden behind the backward pass
-  Seconds input{};                   // what the input pipeline needs for a step's samples
-  Seconds exposed_input{};           // step time above what compute and communication alone need
+  Seconds step{};                   // wall time of one optimizer step
+  Seconds compute{};                // forward and backward of one accelerator
+  Seconds communication{};          // all of it, hidden or not
+  Seconds exposed_communication{};  // what is not hidden behind the backward pass
+  Seconds input{};                  // what the input pipeline needs for a step's samples
+  Seconds exposed_input{};          // step time above what compute and communication alone need
   Seconds bubble{};
-  Seconds update{};                  // optimizer, on the accelerator or on the parameter servers
+  Seconds update{};  // optimizer, on the accelerator or on the parameter servers
   Bottleneck bottleneck = Bottleneck::compute;
-  double mfu = 0;                    // model FLOP/s over the peak of the same precision, dense
+  double mfu = 0;  // model FLOP/s over the peak of the same precision, dense
   SamplesPerSecond samples_per_second{};
-  Bytes sent_per_worker{};           // bytes on the wire out of one worker, a step
-  double server_utilization = 0;     // parameter servers' NICs, busiest direction
-  std::string all_reduce;            // algorithm that was taken: "ring", "tree", "hierarchical", ""
+  Bytes sent_per_worker{};        // bytes on the wire out of one worker, a step
+  double server_utilization = 0;  // parameter servers' NICs, busiest direction
+  std::string all_reduce;         // algorithm that was taken: "ring", "tree", "hierarchical", ""
   std::vector<LayerTime> layers;
 };
 
-/// `live_workers`: how many of the strategy's workers take part (asynchronous training goes on with fewer; 0 = all).
-StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job, const NetworkModel& network, int live_workers = 0);
+/// `live_workers`: how many of the strategy's workers take part (asynchronous training goes on with
+/// fewer; 0 = all).
+StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job,
+                           const NetworkModel& network, int live_workers = 0);
 
 /// Time to run the validation set once, forward only, on all accelerators.
 Seconds evaluation_time(const Plan& plan, const PlannedWorkload& job, const StepEstimate& step);
 
-/// Bytes of one checkpoint (weights and optimizer state), and the time to save or to load it through the job's storage.
+/// Bytes of one checkpoint (weights and optimizer state), and the time to save or to load it
+/// through the job's storage.
 Bytes checkpoint_bytes(const PlannedWorkload& job);
 Seconds checkpoint_save_time(const Plan& plan, const PlannedWorkload& job);
 Seconds checkpoint_restore_time(const Plan& plan, const PlannedWorkload& job);
