@@ -90,13 +90,14 @@ Life::Life(const Plan& plan, const JobPace& pace, const LifeOptions& options)
       maintenance_time_(to_clock(plan.maintenance.duration.value)),
       repair_time_(to_clock(plan.failures.repair.value)),
       submit_(to_clock(plan.jobs.front().submit)),
-      horizon_(to_clock(options.horizon)),
+      horizon_(submit_ + to_clock(options.horizon)),
       job_based_(has_job_based_nodes(plan.service)),
       cluster_(plan, placement_, options),
       job_(plan, pace, options.factors),
       recorder_(options.record) {
   RECKON_CHECK(plan.jobs.size() == 1);
-  RECKON_CHECK(submit_ < horizon_);
+  RECKON_CHECK(submit_ < horizon_ && submit_ >= SimTime{});
+  RECKON_CHECK(!plan.maintenance.on || maintenance_mean_.count() > 0);
   result_.digest = 14695981039346656037u;
 }
 

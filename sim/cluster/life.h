@@ -98,7 +98,7 @@ struct LifeOptions {
   std::uint32_t replication = 0;
   bool record = false;
   LifeFactors factors;
-  Seconds horizon = std::chrono::hours(24 * 365 * 3);  // a life is cut here
+  Seconds horizon = std::chrono::hours(24 * 365 * 3);  // from the submit; a life is cut there
 };
 
 /// The main loop: see life.cpp. Pure: the same arguments give the same result, digit for digit.

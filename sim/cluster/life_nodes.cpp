@@ -262,7 +262,7 @@ void Life::on_unneeded(Node& node) {
 
 /// The job is over: instance groups of fixed size go, and of autoscaled ones as many as their
 /// minimum kept; the autoscaler deletes the others when they have been unneeded long enough.
-/// Requests under way are withdrawn.
+/// Requests under way are withdrawn, machines that are away do not come back.
 void Life::delete_nodes_of_the_job() {
   for (Pool& pool : cluster_.pools) {
     int keep = pool.autoscaled ? pool.plan->nodes_min : cluster_.slots(pool);
@@ -270,7 +270,7 @@ void Life::delete_nodes_of_the_job() {
     for (std::uint32_t s = 0; s < slots; ++s) {
       Node& node = cluster_.nodes[pool.first_node + s];
       if (node.state == NodeState::none) continue;
-      if (keep-- > 0 || node.state == NodeState::provisioning) {
+      if (keep-- > 0 || node.state != NodeState::ready) {
         end_lease(node, false);
       } else if (node.held) {
         let_go(node, NodeState::ready);

@@ -82,7 +82,7 @@ Case any_case() {
   c.plan.billing.management = HourlyRate{100'000'000};
   c.plan.billing.free_if_reclaimed_within = 60s;
   c.options.seed = std::uint64_t(between(1, 1'000'000));
-  c.options.horizon = 24h * 7;
+  c.options.horizon = one_in(2) ? Seconds{24h * 7} : seconds_between(1, 20'000);
   return c;
 }
 
