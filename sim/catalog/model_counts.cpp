@@ -1,5 +1,7 @@
 #include "sim/catalog/model_counts.h"
 
+#include <algorithm>
+
 #include "sim/catalog/model_shapes.h"
 
 namespace reckon {
@@ -12,9 +14,10 @@ constexpr double kSoftmaxFlops = 3;
 constexpr double kNormFlops = 5;
 constexpr double kRmsNormFlops = 4;
 constexpr double kRotaryFlops = 3;
-constexpr Bytes kStatistic{4};  // fp32, whatever the layers run in
-constexpr Bytes kMask{1};       // torch.bool
-constexpr Bytes kIndex{8};      // torch.int64
+constexpr double kSquareFlops = 3;  // difference, square, sum
+constexpr Bytes kStatistic{4};      // fp32, whatever the layers run in
+constexpr Bytes kMask{1};           // torch.bool
+constexpr Bytes kIndex{8};          // torch.int64
 
 double d(std::int64_t x) { return static_cast<double>(x); }
 double size(const Shape& shape) { return d(elements(shape)); }
@@ -55,6 +58,16 @@ LayerCount count(const Conv2d& c, Inputs in, const Shape& out, bool gradient) {
   return result;
 }
 
+LayerCount count(const ExpertLinear& e, Inputs in, const Shape& out, bool gradient) {
+  return product(in.first(1), out, WorkKind::matmul, Flops{2 * d(e.in) * d(e.out) * rows(out)},
+                 gradient);
+}
+
+LayerCount count(const PairwiseDots& p, Inputs in, const Shape& out, bool gradient) {
+  const Flops all_pairs{2 * d(p.vectors) * d(p.vectors) * d(p.width)};
+  return product(in, out, WorkKind::matmul, all_pairs, gradient);
+}
+
 LayerCount count(const BatchNorm&, Inputs in, const Shape& out, bool) {
   LayerCount c = element_wise(in, out, kNormFlops);
   c.elements_in *= 2;
@@ -67,9 +80,9 @@ LayerCount count(const LayerNorm&, Inputs in, const Shape& out, bool) {
   return c;
 }
 
-LayerCount count(const RmsNorm&, Inputs in, const Shape& out, bool) {
+LayerCount count(const RmsNorm& r, Inputs in, const Shape& out, bool) {
   LayerCount c = element_wise(in, out, kRmsNormFlops);
-  c.saved_fixed = kStatistic * rows(out);
+  c.saved_fixed = kStatistic * rows(out) * d(r.heads);
   return c;
 }
 
@@ -92,7 +105,7 @@ LayerCount count(const GlobalAveragePool&, Inputs in, const Shape& out, bool) {
 LayerCount count(const Dropout& drop, Inputs in, const Shape& out, bool) {
   if (drop.rate == 0) return {};
   LayerCount c = element_wise(in, out, 1);
-  c.saved_fixed = kMask * size(out);
+  c.saved_fixed = kMask * (drop.whole_sample ? 1 : size(out));
   return c;
 }
 
@@ -106,16 +119,55 @@ LayerCount gather(const Shape& out) {
 LayerCount count(const Embedding&, Inputs, const Shape& out, bool) { return gather(out); }
 LayerCount count(const SelectTokens&, Inputs, const Shape& out, bool) { return gather(out); }
 
+LayerCount count(const SelectFeatures&, Inputs, const Shape& out, bool) { return gather(out); }
+LayerCount count(const EmbeddingBag& e, Inputs, const Shape& out, bool) {
+  LayerCount c = gather(out);
+  c.elements_in = d(e.ids) * size(out);
+  c.forward = Flops{(d(e.ids) - 1) * size(out)};
+  c.backward = Flops{c.elements_in};
+  return c;
+}
+
+/// Moves its input: as many elements as come out.
+LayerCount copy(Inputs in, const Shape& out) { return element_wise(in, out, 0); }
+LayerCount count(const ClassToken&, Inputs in, const Shape& out, bool) { return copy(in, out); }
+LayerCount count(const ImageTokens&, Inputs in, const Shape& out, bool) { return copy(in, out); }
+LayerCount count(const Concat&, Inputs in, const Shape& out, bool) { return copy(in, out); }
+
+/// The gradient of a token is the sum of its rows'.
+LayerCount count(const ExpertDispatch&, Inputs in, const Shape& out, bool) {
+  LayerCount c = gather(out);
+  c.backward = Flops{size(out) - size(*in[0])};
+  return c;
+}
+LayerCount count(const ExpertCombine& e, Inputs in, const Shape& out, bool) {
+  LayerCount c = element_wise(in, out, 2 * d(e.top_k));
+  c.forward += Flops{kSoftmaxFlops * size(*in[1])};
+  c.backward = c.forward;
+  c.saved_fixed = (kStatistic + kIndex) * d(e.top_k) * rows(out);
+  return c;
+}
+
 LayerCount count(const PositionEmbedding&, Inputs in, const Shape& out, bool) {
   return element_wise(in, out, 1);
 }
-LayerCount count(const RotaryEmbedding&, Inputs in, const Shape& out, bool) {
-  return element_wise(in, out, kRotaryFlops);
+LayerCount count(const SinusoidalPositions&, Inputs in, const Shape& out, bool) {
+  return element_wise(in, out, 1);
+}
+LayerCount count(const ScaleBy&, Inputs in, const Shape& out, bool) {
+  return element_wise(in, out, 1);
+}
+LayerCount count(const RotaryEmbedding& r, Inputs in, const Shape& out, bool) {
+  LayerCount c = element_wise(in, out, kRotaryFlops);
+  if (r.rotated > 0) c.forward = c.backward = c.forward * (d(r.rotated) / d(r.head_width));
+  return c;
 }
 
 LayerCount count(const Attention& a, Inputs in, const Shape& out, bool) {
   const double tokens = d(out[0]);
-  const double scores = tokens * tokens * d(a.heads);
+  const double others = in.size() == 3 ? d(in[1]->front()) : tokens;
+  const double scores =
+      tokens * (a.window > 0 ? std::min(d(a.window), others) : others) * d(a.heads);
   LayerCount c =
       product(in, out, WorkKind::attention, Flops{2 * 2 * scores * d(a.head_width)}, true);
   c.forward += Flops{kSoftmaxFlops * scores};
@@ -136,6 +188,12 @@ LayerCount count(const SoftmaxCrossEntropy&, Inputs in, const Shape&, bool) {
   c.saved_fixed = kStatistic * size(*in[0]);
   return c;
 }
+LayerCount count(const SigmoidCrossEntropy&, Inputs in, const Shape&, bool) {
+  return element_wise(in, *in[0], kSoftmaxFlops);
+}
+LayerCount count(const MeanSquaredError&, Inputs in, const Shape&, bool) {
+  return element_wise(in, *in[0], kSquareFlops);
+}
 
 }  // namespace
 
@@ -149,6 +207,11 @@ double weight_elements(const LayerOp& op) {
                  [](const BatchNorm& n) { return 2 * d(n.channels); },
                  [](const LayerNorm& n) { return (n.bias ? 2 : 1) * d(n.width); },
                  [](const RmsNorm& n) { return d(n.width); },
+                 [](const ClassToken& c) { return d(c.width); },
+                 [](const EmbeddingBag& e) { return d(e.rows) * d(e.width); },
+                 [](const ExpertLinear& e) {
+                   return d(e.experts) * (d(e.in) + (e.bias ? 1 : 0)) * d(e.out);
+                 },
                  [](const Embedding& e) { return d(e.rows) * d(e.width); },
                  [](const PositionEmbedding& e) { return d(e.rows) * d(e.width); },
                  [](const auto&) { return 0.0; }},
@@ -160,22 +223,27 @@ double untied_elements(const LayerOp& op) {
   return linear && linear->bias ? d(linear->out) : 0;
 }
 
-bool keeps_inputs(const LayerOp& op) {
+bool keeps_inputs(const LayerOp& op, bool frozen) {
   return std::visit(
-      overloaded{[](const Linear&) { return true; }, [](const Conv2d&) { return true; },
-                 [](const BatchNorm&) { return true; }, [](const LayerNorm&) { return true; },
-                 [](const RmsNorm&) { return true; }, [](const Pool2d&) { return true; },
-                 [](const Multiply&) { return true; }, [](const Attention&) { return true; },
-                 [](const Embedding&) { return true; },
-                 [](const Activation& a) {
-                   return a.kind == ActivationKind::gelu || a.kind == ActivationKind::silu;
-                 },
-                 [](const auto&) { return false; }},
+      overloaded{
+          [&](const Linear&) { return !frozen; }, [&](const Conv2d&) { return !frozen; },
+          [&](const Embedding&) { return !frozen; }, [&](const EmbeddingBag&) { return !frozen; },
+          [&](const ExpertLinear&) { return !frozen; }, [](const BatchNorm&) { return true; },
+          [](const LayerNorm&) { return true; }, [](const RmsNorm&) { return true; },
+          [](const Pool2d&) { return true; }, [](const Multiply&) { return true; },
+          [](const Attention&) { return true; }, [](const PairwiseDots&) { return true; },
+          [](const ExpertCombine&) { return true; },
+          [](const SigmoidCrossEntropy&) { return true; },
+          [](const MeanSquaredError&) { return true; },
+          [](const Activation& a) {
+            return a.kind == ActivationKind::gelu || a.kind == ActivationKind::silu;
+          },
+          [](const auto&) { return false; }},
       op);
 }
 
 bool keeps_output(const LayerOp& op) {
-  if (const Activation* a = std::get_if<Activation>(&op)) return !keeps_inputs(*a);
+  if (const Activation* a = std::get_if<Activation>(&op)) return !keeps_inputs(*a, false);
   return std::holds_alternative<Attention>(op);
 }
 
@@ -191,9 +259,23 @@ LayerCount count_layer(const Layer& layer, std::span<const Shape* const> inputs,
       layer.op);
   const double weights = weight_elements(layer.op);
   c.parameters = static_cast<std::int64_t>(layer.tied_to ? untied_elements(layer.op) : weights);
-  const bool looked_up = std::holds_alternative<Embedding>(layer.op);
+  const ExpertLinear* experts = std::get_if<ExpertLinear>(&layer.op);
+  c.active_parameters = experts ? c.parameters / experts->experts * experts->top_k : c.parameters;
+  c.trainable_parameters = layer.frozen ? 0 : c.parameters;
+  const bool looked_up =
+      std::holds_alternative<Embedding>(layer.op) || std::holds_alternative<EmbeddingBag>(layer.op);
   c.weights_read = looked_up ? 0 : static_cast<std::int64_t>(weights);
-  if (weights == 0 && !input_has_gradient) c.backward = Flops{0};
+
+  c.model = 3 * c.matrix;
+  if (layer.frozen && weights > 0) {
+    c.model = (input_has_gradient ? 2 : 1) * c.matrix;
+    if (c.matrix.v > 0) c.backward = c.forward;
+  }
+  const bool learns = weights > 0 && !layer.frozen;
+  if (!learns && !input_has_gradient) {
+    c.backward = Flops{0};
+    c.saved_fixed = Bytes{0};
+  }
   return c;
 }
 

@@ -9,8 +9,12 @@
 // FORWARD
 //   Linear                  2 in out a row; the bias is not counted  [Hoffmann 2022, app. F]
 //   Conv2d                  2 kh kw (in/groups) n; half of it is torchvision's "GFLOPS" (MACs)
+//   ExpertLinear            2 in out a row; there are T top_k rows
+//   PairwiseDots            2 k k width for k vectors: all pairs in one batched product, as the
+//                           reference facebookresearch/dlrm:dlrm_s_pytorch.py computes them
 //   Attention               2 T T w h scores, 2 T T w h values       [Chowdhery 2022, app. B]
 //                           3 T T h softmax                          [Hoffmann 2022, app. F]
+//                           over the encoder's S tokens T S, with a window T min(T, window)
 //   BatchNorm, LayerNorm    5 n             fvcore jit_handles.py, DeepSpeed flops profiler
 //   RmsNorm                 4 n             square, sum, two products
 //   Activation, Dropout     n               DeepSpeed flops profiler
@@ -19,9 +23,13 @@
 //   Add                     n for each input beyond the first
 //   Multiply                n
 //   PositionEmbedding       n
-//   RotaryEmbedding         3 n             x cos + rotate(x) sin
-//   SoftmaxCrossEntropy     3 elements of the input
-//   InputLayer, Flatten, Embedding, SelectTokens   0
+//   RotaryEmbedding         3 n             x cos + rotate(x) sin; of what is rotated
+//   SinusoidalPositions, ScaleBy   n
+//   EmbeddingBag            n for each id beyond the first
+//   ExpertCombine           2 top_k n, and 3 for each score
+//   SoftmaxCrossEntropy, SigmoidCrossEntropy, MeanSquaredError   3 elements of the input
+//   InputLayer, Flatten, Embedding, SelectTokens, SelectFeatures, ClassToken, ImageTokens,
+//   ExpertDispatch, Concat  0
 // Attention counts the full T x T for a causal model too, although fused kernels skip half of it:
 // so do the published MFU figures that forecasts are compared with.
 //
@@ -31,8 +39,9 @@
 //                           layer has 1x
 //   Attention               2x the products (each has two operands), 1x the softmax; a fused
 //                           kernel's second forward is no model FLOP [Chowdhery 2022]
-//   Embedding, SelectTokens n additions (scatter)
-//   others                  1x forward; 0 where nothing before them has parameters
+//   Embedding, SelectTokens n additions (scatter); EmbeddingBag: for each id
+//   others                  1x forward; 0 where nothing before them is trained
+//   A frozen layer          no gradient of its weights: 1x, where something before it is trained
 //
 // BYTES: elements_in and elements_out are activations that a kernel of its own reads and writes.
 //   BatchNorm reads twice (statistics first). Attention is one fused kernel that never writes the
@@ -40,11 +49,15 @@
 //   log-softmax.
 //
 // SAVED for the backward pass, as PyTorch's autograd keeps it (tools/autograd/derivatives.yaml):
-//   inputs of Linear, Conv2d, norms, gelu, silu, Pool2d, Multiply, Attention, Embedding;
+//   inputs of Linear, Conv2d, ExpertLinear, Embedding, EmbeddingBag, none of these where frozen;
+//   inputs of norms, gelu, silu, Pool2d, Multiply, Attention, PairwiseDots, ExpertCombine, losses
+//   but the softmax's;
 //   outputs of relu, tanh, sigmoid, Attention;
 //   of fixed width: LayerNorm's mean and deviation (8 B a token), RmsNorm's deviation (4),
 //   Attention's softmax statistic (4 a token and head [Dao 2022]), MaxPool indices (8), Dropout
-//   masks (1), the loss's log-softmax (4: autocast runs it in fp32).
+//   masks (1), the loss's log-softmax (4: autocast runs it in fp32), ExpertCombine's weight and
+//   index of each row (4 + 8).
+//   A layer before which nothing is trained, and that is not itself, keeps nothing.
 //   A tensor kept twice counts once. Not counted: fp32 copies that autocast makes for norms, and
 //   gradients in flight.
 //
@@ -59,13 +72,13 @@ double weight_elements(const LayerOp& op);
 double untied_elements(const LayerOp& op);
 
 /// Does the backward pass of the layer need what went in, or what came out?
-bool keeps_inputs(const LayerOp& op);
+bool keeps_inputs(const LayerOp& op, bool frozen);
 bool keeps_output(const LayerOp& op);
 /// Passes its input on untouched: the tensor is that of the input.
 bool is_view(const LayerOp& op);
 
 /// All but `saved_elements`, which is a matter of the whole graph. `input_has_gradient`: some layer
-/// before it has parameters.
+/// before it is trained.
 LayerCount count_layer(const Layer& layer, std::span<const Shape* const> inputs,
                        bool input_has_gradient);
 

@@ -161,13 +161,21 @@ class Checker {
     }
   }
 
+  static bool is_loss(const LayerOp& op) {
+    return std::holds_alternative<SoftmaxCrossEntropy>(op) ||
+           std::holds_alternative<SigmoidCrossEntropy>(op) ||
+           std::holds_alternative<MeanSquaredError>(op);
+  }
+
   /// The one layer that all others serve: the last loss. Others' losses must be summed into it.
   void check_loss() {
     std::vector<bool> loss(layers_.size());
     std::optional<std::size_t> last;
     for (std::size_t i = 0; i < layers_.size(); ++i) {
-      loss[i] = std::holds_alternative<SoftmaxCrossEntropy>(layers_[i].op);
-      if (std::holds_alternative<Add>(layers_[i].op) && !layers_[i].inputs.empty()) {
+      loss[i] = is_loss(layers_[i].op);
+      const bool passes_on = std::holds_alternative<Add>(layers_[i].op) ||
+                             std::holds_alternative<ScaleBy>(layers_[i].op);
+      if (passes_on && !layers_[i].inputs.empty()) {
         loss[i] = true;
         for (LayerId id : layers_[i].inputs) loss[i] = loss[i] && index(id) < i && loss[index(id)];
       }
@@ -203,7 +211,8 @@ class Checker {
 };
 
 /// Marks, for each tensor that some backward pass needs, the layer that made it.
-void count_saved(std::span<const Layer> layers, std::span<LayerCount> counts) {
+void count_saved(std::span<const Layer> layers, const std::vector<bool>& gradient,
+                 std::span<LayerCount> counts) {
   std::vector<std::size_t> maker(layers.size());  // of the tensor that the layer hands on
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const Layer& layer = layers[i];
@@ -212,8 +221,9 @@ void count_saved(std::span<const Layer> layers, std::span<LayerCount> counts) {
       counts[maker[tensor]].saved_elements =
           static_cast<double>(elements(layers[maker[tensor]].output));
     };
+    if (!gradient[i]) continue;  // it has no backward pass
     if (keeps_output(layer.op)) keep(i);
-    if (keeps_inputs(layer.op)) {
+    if (keeps_inputs(layer.op, layer.frozen)) {
       for (LayerId id : layer.inputs) keep(index(id));
     }
   }
@@ -231,9 +241,9 @@ std::vector<LayerCount> count_all(std::span<const Layer> layers) {
       input_has_gradient = input_has_gradient || gradient[index(id)];
     }
     counts[i] = count_layer(layers[i], shapes, input_has_gradient);
-    gradient[i] = input_has_gradient || weight_elements(layers[i].op) > 0;
+    gradient[i] = input_has_gradient || (weight_elements(layers[i].op) > 0 && !layers[i].frozen);
   }
-  count_saved(layers, counts);
+  count_saved(layers, gradient, counts);
   return counts;
 }
 
@@ -266,6 +276,18 @@ std::int64_t ModelGraph::parameters() const {
   return sum;
 }
 
+std::int64_t ModelGraph::active_parameters() const {
+  std::int64_t sum = 0;
+  for (const LayerCount& c : counts_) sum += c.active_parameters;
+  return sum;
+}
+
+std::int64_t ModelGraph::trainable_parameters() const {
+  std::int64_t sum = 0;
+  for (const LayerCount& c : counts_) sum += c.trainable_parameters;
+  return sum;
+}
+
 Flops ModelGraph::forward_flops() const {
   Flops sum{};
   for (const LayerCount& c : counts_) sum += c.forward;
@@ -288,8 +310,8 @@ double ModelGraph::forward_macs() const {
 
 Flops ModelGraph::model_flops() const {
   Flops sum{};
-  for (const LayerCount& c : counts_) sum += c.matrix;
-  return 3 * sum;
+  for (const LayerCount& c : counts_) sum += c.model;
+  return sum;
 }
 
 double ModelGraph::saved_elements() const {

@@ -37,6 +37,8 @@ struct Linear {
 struct Conv2d {
   std::int64_t in = 0, out = 0, kernel_h = 1, kernel_w = 1, stride = 1, padding = 0, groups = 1;
   bool bias = false;
+  std::optional<std::int64_t> padding_w = std::nullopt;  // left and right; none: as `padding`
+  std::int64_t columns_padded() const { return padding_w.value_or(padding); }
 };
 /// Scale, shift (C); running mean and variance are no parameters.
 struct BatchNorm {
@@ -47,9 +49,11 @@ struct LayerNorm {
   std::int64_t width = 0;
   bool bias = true;
 };
-/// (D)
+/// (D). heads > 1: over each head of (T, heads * D) by itself, all with the same weights (Qwen3's
+/// norms of queries and keys).
 struct RmsNorm {
   std::int64_t width = 0;
+  std::int64_t heads = 1;
 };
 struct Activation {
   ActivationKind kind = ActivationKind::relu;
@@ -61,8 +65,10 @@ struct Pool2d {
 /// (C, H, W) -> (C)
 struct GlobalAveragePool {};
 struct Flatten {};
+/// whole_sample: drops the sample's whole tensor, the others are scaled up (stochastic depth).
 struct Dropout {
   double rate = 0;
+  bool whole_sample = false;
 };
 /// (rows, D): token -> vector
 struct Embedding {
@@ -72,18 +78,63 @@ struct Embedding {
 struct PositionEmbedding {
   std::int64_t rows = 0, width = 0;
 };
-/// Rotates each head's pairs by position * theta^(-2i/head_width) [Su 2021, eq. 15]. No parameters.
+/// Rotates each head's pairs by position * theta^(-2i/rotated) [Su 2021, eq. 15]. No parameters.
 struct RotaryEmbedding {
   std::int64_t head_width = 0;
   double theta = 10000;
+  std::int64_t rotated = 0;  // the first so many features of a head; 0: all
+};
+/// Adds sin and cos of position / 10000^(2i/width) [Vaswani 2017, section 3.5]. No parameters.
+struct SinusoidalPositions {
+  std::int64_t width = 0;
+};
+/// (D), put before (T, D): (T + 1, D), ViT's class token.
+struct ClassToken {
+  std::int64_t width = 0;
+};
+/// (C, H, W) -> (H * W, C): each point of an image becomes a token.
+struct ImageTokens {};
+/// (rows, D): the sum of the vectors of `ids` ids, (ids) -> (D); DLRM's tables.
+struct EmbeddingBag {
+  std::int64_t rows = 0, width = 0, ids = 1;
+};
+/// (n) -> (count): `count` fields of a record from `first` on.
+struct SelectFeatures {
+  std::int64_t first = 0, count = 1;
+};
+/// Dot products of each pair of its n inputs (width): (n (n-1) / 2) [Naumov 2019, section 2.1.3].
+struct PairwiseDots {
+  std::int64_t vectors = 0, width = 0;
 };
 /// softmax(Q K^T / sqrt(head_width)) V. Inputs: q (T, heads*w), k and v (T, kv_heads*w), already
 /// projected; or one input that holds q, k and v side by side, (T, (heads + 2 kv_heads) * w).
-/// Dropout is that of the softmax's output.
+/// Dropout is that of the softmax's output. Not causal, k and v may have another number of tokens
+/// than q (a decoder's attention over the encoder's output).
 struct Attention {
   std::int64_t heads = 1, kv_heads = 1, head_width = 64;
   bool causal = true;
   double dropout = 0;
+  std::int64_t window = 0;  // each token sees so many before it [Jiang 2023, section 2]; 0: all
+  bool alibi = false;       // scores lowered by distance, a slope a head [Press 2022]
+};
+
+// A mixture of experts: a Linear makes the scores (T, experts); each token goes to its top_k.
+// The rows (T * top_k, D) are sorted by expert.
+/// tokens (T, D), scores (T, experts) -> rows (T * top_k, D)
+struct ExpertDispatch {
+  std::int64_t experts = 1, top_k = 1;
+};
+/// (experts, out, in), (experts, out). rows (T * top_k, in), scores (T, experts) -> (T * top_k,
+/// out): each row times the matrix of its expert.
+struct ExpertLinear {
+  std::int64_t experts = 1, top_k = 1, in = 0, out = 0;
+  bool bias = false;
+};
+/// rows (T * top_k, D), scores (T, experts) -> (T, D): the sum of a token's rows by the softmax of
+/// its scores. normalize: those of the top_k add up to one.
+struct ExpertCombine {
+  std::int64_t experts = 1, top_k = 1;
+  bool normalize = true;
 };
 /// (T, D) -> (count, D): the first `count` tokens, or the `count` tokens that the data has masked.
 struct SelectTokens {
@@ -92,17 +143,31 @@ struct SelectTokens {
 };
 /// Residual: element-wise sum of the inputs. The sum of losses is a loss.
 struct Add {};
-/// Gate: element-wise product of two inputs.
+/// Gate: element-wise product of two inputs. The second may be one number a channel, (C) for
+/// (C, H, W), or one a token, (T, 1) for (T, D).
 struct Multiply {};
+/// Side by side: channels of images, features of all others.
+struct Concat {};
+/// Times a constant. A scaled loss is a loss.
+struct ScaleBy {
+  double factor = 1;
+};
 /// (T, classes) or (classes) -> loss (1)
 struct SoftmaxCrossEntropy {
   std::int64_t classes = 0;
 };
+/// Logits, each of a yes or no of its own -> loss (1)
+struct SigmoidCrossEntropy {};
+/// Predictions -> loss (1)
+struct MeanSquaredError {};
 
 using LayerOp =
     std::variant<InputLayer, Linear, Conv2d, BatchNorm, LayerNorm, RmsNorm, Activation, Pool2d,
                  GlobalAveragePool, Flatten, Dropout, Embedding, PositionEmbedding, RotaryEmbedding,
-                 Attention, SelectTokens, Add, Multiply, SoftmaxCrossEntropy>;
+                 Attention, SelectTokens, Add, Multiply, SoftmaxCrossEntropy, SinusoidalPositions,
+                 ClassToken, ImageTokens, EmbeddingBag, SelectFeatures, PairwiseDots,
+                 ExpertDispatch, ExpertLinear, ExpertCombine, Concat, ScaleBy, SigmoidCrossEntropy,
+                 MeanSquaredError>;
 
 /// The kind of work a layer is, as far as efficiency goes (rows of catalogs/efficiencies.csv).
 /// memory: bound by bytes (norms, activations, sums).
@@ -117,17 +182,22 @@ struct Layer {
   Shape output;                 // of one sample; make() infers it
   /// Shares the weight matrix of that layer (GPT-2's output projection that of its embedding).
   std::optional<LayerId> tied_to;
+  /// Its weights are not trained: no gradient of them is made (sim/catalog/model_finetune.h).
+  bool frozen = false;
 };
 
 /// What one layer costs for ONE sample. The rules are in sim/catalog/model_counts.h.
 struct LayerCount {
-  std::int64_t parameters = 0;  // a tied matrix counts at the layer that owns it
+  std::int64_t parameters = 0;         // a tied matrix counts at the layer that owns it
+  std::int64_t active_parameters = 0;  // of them, those that one token meets: top_k of the experts
+  std::int64_t trainable_parameters = 0;  // of them, those that have a gradient: all, or none
   /// Weights that a pass over a batch reads, once for all its samples; tied ones too. An
   /// embedding's rows are not here: they are read a sample, in elements_in.
   std::int64_t weights_read = 0;
   Flops forward{};   // a multiply-add is two
   Flops backward{};  // what autograd runs
   Flops matrix{};    // of `forward`: convolutions and matrix products alone, as MFU counts them
+  Flops model{};     // what MFU counts for forward and backward: see ModelGraph::model_flops()
   double elements_in = 0;   // activations read in the forward pass
   double elements_out = 0;  // activations written
   /// Kept for the backward pass (without recomputation), in elements of the compute precision. Each
@@ -158,6 +228,10 @@ class ModelGraph {
   std::int64_t sequence_length() const { return sequence_length_; }  // 1 for images and records
 
   std::int64_t parameters() const;
+  /// Those that one token meets: all, but of a mixture of experts only top_k experts a layer.
+  std::int64_t active_parameters() const;
+  /// Those that are trained, and so have a gradient and an optimizer state.
+  std::int64_t trainable_parameters() const;
   Flops forward_flops() const;  // of one sample
   Flops backward_flops() const;
   /// MACs as the literature prints them for CNNs: convolutions and linear layers only, forward, one
@@ -165,7 +239,8 @@ class ModelGraph {
   double forward_macs() const;
   /// What MFU counts: 3 * (convolutions and matrix products, attention over the full T x T) of one
   /// sample. For a transformer this is (6N + 12 L H Q T) T of [Chowdhery 2022, appendix B], N
-  /// without look-up tables.
+  /// without look-up tables and, of experts, the active ones. A frozen matrix has no gradient of
+  /// its weights: 2 *; 1 * where nothing before it is trained either.
   Flops model_flops() const;
   double saved_elements() const;
   /// All that one sample keeps for the backward pass, without recomputation.

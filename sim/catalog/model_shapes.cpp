@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <initializer_list>
 
 namespace reckon {
 namespace {
@@ -11,61 +10,8 @@ namespace {
 using Result = tl::expected<Shape, ShapeError>;
 using Inputs = std::span<const Shape* const>;
 
-// No dimension of a real network comes near, and three products of two stay inside 64 bits.
-constexpr std::int64_t kLargestSize = std::int64_t{1} << 30;
-
 tl::unexpected<ShapeError> error(std::string what, std::string hint = {}) {
   return tl::unexpected<ShapeError>(ShapeError{std::move(what), std::move(hint)});
-}
-
-struct Size {
-  std::string_view name;
-  std::int64_t value;
-  std::int64_t least = 1;
-};
-
-std::optional<ShapeError> check_sizes(std::initializer_list<Size> sizes) {
-  for (const Size& s : sizes) {
-    if (s.value < s.least || s.value > kLargestSize) {
-      return ShapeError{fmt::format("{} is {}", s.name, s.value),
-                        fmt::format("it must lie in {}..{}", s.least, kLargestSize)};
-    }
-  }
-  return std::nullopt;
-}
-
-std::optional<ShapeError> check_rate(double rate) {
-  if (rate >= 0 && rate < 1) return std::nullopt;
-  return ShapeError{fmt::format("the dropout rate is {}", rate), "it must lie in [0, 1)"};
-}
-
-std::optional<ShapeError> check_conv(const Conv2d& c) {
-  if (auto e = check_sizes({{"in", c.in},
-                            {"out", c.out},
-                            {"kernel_h", c.kernel_h},
-                            {"kernel_w", c.kernel_w},
-                            {"stride", c.stride},
-                            {"padding", c.padding, 0},
-                            {"groups", c.groups}})) {
-    return e;
-  }
-  if (c.in % c.groups != 0 || c.out % c.groups != 0) {
-    return ShapeError{fmt::format("{} groups do not divide {} input and {} output channels",
-                                  c.groups, c.in, c.out),
-                      {}};
-  }
-  return std::nullopt;
-}
-
-std::optional<ShapeError> check_attention(const Attention& a) {
-  if (auto e =
-          check_sizes({{"heads", a.heads}, {"kv_heads", a.kv_heads}, {"head_width", a.head_width}}))
-    return e;
-  if (a.heads % a.kv_heads != 0) {
-    return ShapeError{fmt::format("{} key-value heads do not divide {} heads", a.kv_heads, a.heads),
-                      {}};
-  }
-  return check_rate(a.dropout);
 }
 
 Result same_if_last_is(const Shape& in, std::int64_t width, std::string_view what) {
@@ -73,14 +19,17 @@ Result same_if_last_is(const Shape& in, std::int64_t width, std::string_view wha
   return error(fmt::format("is built for {} {}, its input is {}", width, what, to_text(in)));
 }
 
-Result windowed(const Shape& in, std::int64_t channels, std::int64_t kernel_h,
-                std::int64_t kernel_w, std::int64_t stride, std::int64_t padding) {
-  const std::int64_t h = in[1] + 2 * padding - kernel_h, w = in[2] + 2 * padding - kernel_w;
+struct Window {
+  std::int64_t kernel_h, kernel_w, stride, padding_h, padding_w;
+};
+Result windowed(const Shape& in, std::int64_t channels, const Window& x) {
+  const std::int64_t h = in[1] + 2 * x.padding_h - x.kernel_h;
+  const std::int64_t w = in[2] + 2 * x.padding_w - x.kernel_w;
   if (h < 0 || w < 0) {
-    return error(fmt::format("a kernel of {}x{} does not fit into {} with padding {}", kernel_h,
-                             kernel_w, to_text(in), padding));
+    return error(fmt::format("a kernel of {}x{} does not fit into {} with padding {}", x.kernel_h,
+                             x.kernel_w, to_text(in), h < 0 ? x.padding_h : x.padding_w));
   }
-  return Shape{channels, h / stride + 1, w / stride + 1};
+  return Shape{channels, h / x.stride + 1, w / x.stride + 1};
 }
 
 Result image_expected(const Shape& in) {
@@ -103,7 +52,7 @@ Result shape_of(const Conv2d& c, Inputs in) {
     return error(
         fmt::format("is built for {} input channels, its input is {}", c.in, to_text(*in[0])));
   }
-  return windowed(*in[0], c.out, c.kernel_h, c.kernel_w, c.stride, c.padding);
+  return windowed(*in[0], c.out, {c.kernel_h, c.kernel_w, c.stride, c.padding, c.columns_padded()});
 }
 
 Result shape_of(const BatchNorm& n, Inputs in) {
@@ -114,7 +63,7 @@ Result shape_of(const BatchNorm& n, Inputs in) {
 
 Result shape_of(const Pool2d& p, Inputs in) {
   if (in[0]->size() != 3) return image_expected(*in[0]);
-  return windowed(*in[0], in[0]->front(), p.kernel, p.kernel, p.stride, p.padding);
+  return windowed(*in[0], in[0]->front(), {p.kernel, p.kernel, p.stride, p.padding, p.padding});
 }
 
 Result shape_of(const GlobalAveragePool&, Inputs in) {
@@ -150,8 +99,9 @@ Result shape_of(const Attention& a, Inputs in) {
   const bool fused = in.size() == 1;
   const std::array<std::string_view, 3> names{fused ? "q, k and v" : "q", "k", "v"};
   const std::array<std::int64_t, 3> widths{fused ? q + 2 * kv : q, kv, kv};
+  const std::int64_t seen = fused || a.causal ? tokens : in[1]->front();
   for (std::size_t i = 0; i < in.size(); ++i) {
-    const Shape wanted{tokens, widths[i]};
+    const Shape wanted{i == 0 ? tokens : seen, widths[i]};
     if (*in[i] != wanted) {
       return error(fmt::format("takes {} of {}, its input is {}", names[i], to_text(wanted),
                                to_text(*in[i])));
@@ -167,6 +117,111 @@ Result shape_of(const SelectTokens& s, Inputs in) {
     return error(fmt::format("selects {} tokens, its input is {}", s.count, to_text(*in[0])));
   }
   return Shape{s.count, in[0]->back()};
+}
+
+Result tokens_expected(const Shape& in) {
+  return error(fmt::format("takes tokens (T, D), its input is {}", to_text(in)));
+}
+
+Result shape_of(const SinusoidalPositions& p, Inputs in) {
+  if (in[0]->size() != 2) return tokens_expected(*in[0]);
+  return same_if_last_is(*in[0], p.width, "features");
+}
+
+Result shape_of(const ClassToken& c, Inputs in) {
+  if (in[0]->size() != 2) return tokens_expected(*in[0]);
+  Result result = same_if_last_is(*in[0], c.width, "features");
+  if (result) result->front() += 1;
+  return result;
+}
+
+Result shape_of(const ImageTokens&, Inputs in) {
+  if (in[0]->size() != 3) return image_expected(*in[0]);
+  return Shape{(*in[0])[1] * (*in[0])[2], in[0]->front()};
+}
+
+Result shape_of(const EmbeddingBag& e, Inputs in) {
+  if (*in[0] == Shape{e.ids}) return Shape{e.width};
+  return error(fmt::format("takes {} ids, its input is {}", e.ids, to_text(*in[0])));
+}
+
+Result shape_of(const SelectFeatures& s, Inputs in) {
+  if (in[0]->size() != 1)
+    return error(fmt::format("takes a record (n), its input is {}", to_text(*in[0])));
+  if (s.first + s.count > in[0]->front()) {
+    return error(fmt::format("selects the fields {}..{} of {}", s.first, s.first + s.count - 1,
+                             in[0]->front()),
+                 "fields count from 0");
+  }
+  return Shape{s.count};
+}
+
+Result shape_of(const PairwiseDots& p, Inputs in) {
+  if (static_cast<std::int64_t>(in.size()) != p.vectors)
+    return error(fmt::format("is built for {} vectors, it has {}", p.vectors, in.size()));
+  for (const Shape* shape : in) {
+    if (*shape != Shape{p.width}) {
+      return error(fmt::format("takes vectors of ({}), its input is {}", p.width, to_text(*shape)));
+    }
+  }
+  return Shape{p.vectors * (p.vectors - 1) / 2};
+}
+
+/// The scores (T, experts) behind the first input; T.
+tl::expected<std::int64_t, ShapeError> scored_tokens(std::int64_t experts, Inputs in) {
+  if (in[0]->size() == 2 && in[1]->size() == 2 && in[1]->back() == experts) return in[1]->front();
+  return error(fmt::format("takes (rows, D) and scores (T, {}), its inputs are {} and {}", experts,
+                           to_text(*in[0]), to_text(*in[1])));
+}
+
+tl::expected<std::int64_t, ShapeError> routed_tokens(std::int64_t experts, std::int64_t top_k,
+                                                     Inputs in) {
+  auto tokens = scored_tokens(experts, in);
+  if (tokens && in[0]->front() != *tokens * top_k) {
+    return error(fmt::format("takes {} rows for each of {} tokens, its input is {}", top_k, *tokens,
+                             to_text(*in[0])),
+                 "an ExpertDispatch makes them");
+  }
+  return tokens;
+}
+
+Result shape_of(const ExpertDispatch& e, Inputs in) {
+  const auto tokens = scored_tokens(e.experts, in);
+  if (!tokens) return tl::unexpected<ShapeError>(tokens.error());
+  if (in[0]->front() != *tokens)
+    return error(fmt::format("takes {} tokens, its input is {}", *tokens, to_text(*in[0])));
+  return Shape{*tokens * e.top_k, in[0]->back()};
+}
+
+Result shape_of(const ExpertLinear& e, Inputs in) {
+  const auto tokens = routed_tokens(e.experts, e.top_k, in);
+  if (!tokens) return tl::unexpected<ShapeError>(tokens.error());
+  Result result = same_if_last_is(*in[0], e.in, "input features");
+  if (result) result->back() = e.out;
+  return result;
+}
+
+Result shape_of(const ExpertCombine& e, Inputs in) {
+  const auto tokens = routed_tokens(e.experts, e.top_k, in);
+  if (!tokens) return tl::unexpected<ShapeError>(tokens.error());
+  return Shape{*tokens, in[0]->back()};
+}
+
+/// All dimensions agree but one: the first of images, the last of all others.
+Result shape_of(const Concat&, Inputs in) {
+  Result result = *in[0];
+  const std::size_t axis = in[0]->size() == 3 ? 0 : in[0]->size() - 1;
+  for (const Shape* shape : in.subspan(1)) {
+    Shape other = *shape;
+    const bool same_rank = other.size() == result->size();
+    if (same_rank) other[axis] = (*in[0])[axis];
+    if (other != *in[0]) {
+      return error(fmt::format("cannot put {} beside {}", to_text(*shape), to_text(*in[0])),
+                   "images share height and width, sequences their tokens");
+    }
+    (*result)[axis] += (*shape)[axis];
+  }
+  return result;
 }
 
 Result all_equal(Inputs in) {
@@ -187,6 +242,19 @@ Result shape_of(const SoftmaxCrossEntropy& s, Inputs in) {
   return Shape{1};
 }
 
+Result shape_of(const Multiply&, Inputs in) {
+  const Shape &a = *in[0], &b = *in[1];
+  const bool a_channel = a.size() == 3 && b == Shape{a[0]};
+  const bool a_token = a.size() == 2 && b == Shape{a[0], 1};
+  if (a_channel || a_token) return a;
+  return all_equal(in);
+}
+
+Result loss_of(Inputs in) {
+  if (in[0]->size() <= 2) return Shape{1};
+  return error(fmt::format("takes (n) or (T, n), its input is {}", to_text(*in[0])));
+}
+
 struct Arity {
   std::size_t least, most;
   std::string_view text;
@@ -194,6 +262,7 @@ struct Arity {
 
 Arity arity(const LayerOp& op) {
   constexpr std::size_t kMany = 1024;
+  const Arity routed{2, 2, "two inputs, the second the scores of the experts"};
   return std::visit(overloaded{[](const InputLayer&) {
                                  return Arity{0, 0, "no input"};
                                },
@@ -203,9 +272,18 @@ Arity arity(const LayerOp& op) {
                                [](const Add&) {
                                  return Arity{2, kMany, "two inputs or more"};
                                },
+                               [](const Concat&) {
+                                 return Arity{2, kMany, "two inputs or more"};
+                               },
+                               [](const PairwiseDots&) {
+                                 return Arity{2, kMany, "two inputs or more"};
+                               },
                                [](const Multiply&) {
                                  return Arity{2, 2, "two inputs"};
                                },
+                               [&](const ExpertDispatch&) { return routed; },
+                               [&](const ExpertLinear&) { return routed; },
+                               [&](const ExpertCombine&) { return routed; },
                                [](const auto&) {
                                  return Arity{1, 1, "one input"};
                                }},
@@ -213,80 +291,6 @@ Arity arity(const LayerOp& op) {
 }
 
 }  // namespace
-
-std::string_view kind_name(const LayerOp& op) {
-  constexpr std::array<std::string_view, std::variant_size_v<LayerOp>> kNames{
-      "InputLayer",
-      "Linear",
-      "Conv2d",
-      "BatchNorm",
-      "LayerNorm",
-      "RmsNorm",
-      "Activation",
-      "Pool2d",
-      "GlobalAveragePool",
-      "Flatten",
-      "Dropout",
-      "Embedding",
-      "PositionEmbedding",
-      "RotaryEmbedding",
-      "Attention",
-      "SelectTokens",
-      "Add",
-      "Multiply",
-      "SoftmaxCrossEntropy"};
-  return kNames[op.index()];
-}
-
-std::optional<ShapeError> check_attributes(const LayerOp& op) {
-  using Checked = std::optional<ShapeError>;
-  return std::visit(
-      overloaded{
-          [](const Linear& l) {
-            return check_sizes({{"in", l.in}, {"out", l.out}});
-          },
-          [](const Conv2d& c) { return check_conv(c); },
-          [](const BatchNorm& n) {
-            return check_sizes({{"channels", n.channels}});
-          },
-          [](const LayerNorm& n) {
-            return check_sizes({{"width", n.width}});
-          },
-          [](const RmsNorm& n) {
-            return check_sizes({{"width", n.width}});
-          },
-          [](const Pool2d& p) -> Checked {
-            if (auto e = check_sizes(
-                    {{"kernel", p.kernel}, {"stride", p.stride}, {"padding", p.padding, 0}}))
-              return e;
-            // torch.nn.MaxPool2d has the same rule: else a window could lie in the padding alone.
-            if (2 * p.padding <= p.kernel) return std::nullopt;
-            return ShapeError{
-                fmt::format("padding {} is more than half of kernel {}", p.padding, p.kernel), {}};
-          },
-          [](const Dropout& d) { return check_rate(d.rate); },
-          [](const Embedding& e) {
-            return check_sizes({{"rows", e.rows}, {"width", e.width}});
-          },
-          [](const PositionEmbedding& e) {
-            return check_sizes({{"rows", e.rows}, {"width", e.width}});
-          },
-          [](const RotaryEmbedding& r) -> Checked {
-            if (auto e = check_sizes({{"head_width", r.head_width}})) return e;
-            if (r.head_width % 2 == 0 && r.theta > 0) return std::nullopt;
-            return ShapeError{fmt::format("head_width is {} and theta {}", r.head_width, r.theta),
-                              "head_width must be even, theta positive"};
-          },
-          [](const Attention& a) { return check_attention(a); },
-          [](const SelectTokens& s) {
-            return check_sizes({{"count", s.count}});
-          },
-          [](const SoftmaxCrossEntropy& s) {
-            return check_sizes({{"classes", s.classes}});
-          },
-          [](const auto&) -> Checked { return std::nullopt; }},
-      op);
-}
 
 Result infer_shape(const LayerOp& op, Inputs inputs, const Shape& input) {
   const Arity a = arity(op);
@@ -298,12 +302,16 @@ Result infer_shape(const LayerOp& op, Inputs inputs, const Shape& input) {
       overloaded{
           [&](const InputLayer&) -> Result { return input; },
           [&](const LayerNorm& n) { return same_if_last_is(*inputs[0], n.width, "features"); },
-          [&](const RmsNorm& n) { return same_if_last_is(*inputs[0], n.width, "features"); },
+          [&](const RmsNorm& n) {
+            return same_if_last_is(*inputs[0], n.width * n.heads, "features");
+          },
           [&](const Activation&) -> Result { return *inputs[0]; },
           [&](const Dropout&) -> Result { return *inputs[0]; },
           [&](const Flatten&) -> Result { return Shape{elements(*inputs[0])}; },
           [&](const Add&) { return all_equal(inputs); },
-          [&](const Multiply&) { return all_equal(inputs); },
+          [&](const ScaleBy&) -> Result { return *inputs[0]; },
+          [&](const SigmoidCrossEntropy&) { return loss_of(inputs); },
+          [&](const MeanSquaredError&) { return loss_of(inputs); },
           [&](const auto& other) { return shape_of(other, inputs); }},
       op);
 }
