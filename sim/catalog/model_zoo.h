@@ -30,8 +30,21 @@ struct TransformerDimensions {
   bool causal = true;               // decoder
   bool post_norm = false;           // BERT: norm behind each residual sum
   ActivationKind activation = ActivationKind::gelu;
-  double dropout = 0;           // behind the embeddings and each sub-layer, and inside attention
-  double rotary_theta = 10000;  // where positions == 0
+  double dropout = 0;              // behind the embeddings and each sub-layer, and inside attention
+  double rotary_theta = 10000;     // where positions == 0
+  std::int64_t rotary_width = 0;   // features of a head that are rotated; 0: all (GPT-NeoX: 1/4)
+  bool alibi = false;              // no positions; attention scores fall with distance (MPT)
+  std::int64_t window = 0;         // sliding window of attention, in tokens; 0: none
+  bool qkv_bias = false;           // biases on q, k and v where bias is false (Qwen2)
+  bool qk_norm = false;            // RMS norms of each head's q and k (Qwen3)
+  bool parallel_residual = false;  // attention and feed-forward side by side (GPT-NeoX)
+  // A mixture of experts in place of each feed-forward part.
+  std::int64_t experts = 0;              // 0: none
+  std::int64_t experts_per_token = 0;    // top-k
+  std::int64_t expert_feed_forward = 0;  // inner width of one; 0: feed_forward
+  std::int64_t shared_feed_forward = 0;  // inner width of the expert all tokens share; 0: none
+  bool shared_expert_gate = false;       // weighed by a sigmoid of the token (Qwen2-MoE)
+  bool normalized_experts = true;        // the weights of a token's experts add up to one
 };
 /// Blocks of attention and feed-forward, each with its residual sum. Names are Hugging Face's: of
 /// BERT where not causal, of Llama where rms_norm, else of GPT-2 (whose q, k and v are one

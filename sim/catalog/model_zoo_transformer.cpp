@@ -117,6 +117,9 @@ class Builder {
   LayerId project(std::string_view name, std::int64_t in, std::int64_t out, LayerId x) {
     return net_.add(in_block(name), Linear{in, out, d_.bias}, x);
   }
+  LayerId project_input(std::string_view name, std::int64_t out, LayerId x) {
+    return net_.add(in_block(name), Linear{d_.hidden, out, d_.bias || d_.qkv_bias}, x);
+  }
 
   LayerId embeddings() {
     net_.set_group("embeddings");
@@ -138,6 +141,7 @@ class Builder {
   LayerId block(std::int64_t i, LayerId x) {
     block_ = fmt::format("{}.{}", names_.block, i);
     net_.set_group(block_);
+    if (d_.parallel_residual) return parallel_block(x);
     x = residual(names_.attention_norm, names_.attention_out, x,
                  [this](LayerId in) { return attention(in); });
     return residual(names_.feed_forward_norm, names_.down, x,
@@ -154,38 +158,98 @@ class Builder {
     return d_.post_norm ? norm(in_block(norm_name), y) : y;
   }
 
+  /// x + attention(norm(x)) + feed_forward(other norm(x)): one sum, modeling_gpt_neox.py.
+  LayerId parallel_block(LayerId x) {
+    LayerId a = attention(norm(in_block(names_.attention_norm), x));
+    a = dropout(fmt::format("{}.{}.dropout", block_, names_.attention_out), a);
+    LayerId f = feed_forward(norm(in_block(names_.feed_forward_norm), x));
+    f = dropout(fmt::format("{}.{}.dropout", block_, names_.down), f);
+    return net_.add(fmt::format("{}.{}.add", block_, names_.down), Add{}, {x, a, f});
+  }
+
   LayerId attention(LayerId x) {
     const std::int64_t q_width = d_.heads * d_.head_width, kv_width = d_.kv_heads * d_.head_width;
     std::vector<LayerId> inputs;
-    if (&names_ == &kGpt2 && d_.positions > 0) {
-      inputs = {project(names_.qkv, d_.hidden, q_width + 2 * kv_width, x)};
+    if (&names_ == &kGpt2 && !rotary()) {
+      inputs = {project_input(names_.qkv, q_width + 2 * kv_width, x)};
     } else {
-      inputs = {project(names_.q, d_.hidden, q_width, x), project(names_.k, d_.hidden, kv_width, x),
-                project(names_.v, d_.hidden, kv_width, x)};
+      inputs = {project_input(names_.q, q_width, x), project_input(names_.k, kv_width, x),
+                project_input(names_.v, kv_width, x)};
     }
-    if (d_.positions == 0) {
-      const RotaryEmbedding rotary{d_.head_width, d_.rotary_theta};
-      inputs[0] = net_.add(fmt::format("{}.{}.rotary", block_, names_.q), rotary, inputs[0]);
-      inputs[1] = net_.add(fmt::format("{}.{}.rotary", block_, names_.k), rotary, inputs[1]);
+    if (d_.qk_norm) {
+      inputs[0] =
+          net_.add(in_block("self_attn.q_norm"), RmsNorm{d_.head_width, d_.heads}, inputs[0]);
+      inputs[1] =
+          net_.add(in_block("self_attn.k_norm"), RmsNorm{d_.head_width, d_.kv_heads}, inputs[1]);
     }
-    const LayerId y =
-        net_.add(in_block(names_.attention),
-                 Attention{d_.heads, d_.kv_heads, d_.head_width, d_.causal, d_.dropout}, inputs);
-    return project(names_.attention_out, q_width, d_.hidden, y);
+    if (rotary()) {
+      const RotaryEmbedding op{d_.head_width, d_.rotary_theta, d_.rotary_width};
+      inputs[0] = net_.add(fmt::format("{}.{}.rotary", block_, names_.q), op, inputs[0]);
+      inputs[1] = net_.add(fmt::format("{}.{}.rotary", block_, names_.k), op, inputs[1]);
+    }
+    const Attention op{d_.heads,   d_.kv_heads, d_.head_width, d_.causal,
+                       d_.dropout, d_.window,   d_.alibi};
+    return project(names_.attention_out, q_width, d_.hidden,
+                   net_.add(in_block(names_.attention), op, inputs));
   }
+  bool rotary() const { return d_.positions == 0 && !d_.alibi; }
 
   LayerId feed_forward(LayerId x) {
+    if (d_.experts > 0) return mixture(x);
+    return dense_feed_forward(names_.gate, names_.up, names_.activation, names_.down,
+                              d_.feed_forward, x);
+  }
+
+  LayerId dense_feed_forward(std::string_view gate, std::string_view up,
+                             std::string_view activation, std::string_view down, std::int64_t width,
+                             LayerId x) {
     LayerId y{};
     if (d_.gated_feed_forward) {
-      y = project(names_.gate, d_.hidden, d_.feed_forward, x);
-      y = net_.add(in_block(names_.activation), Activation{d_.activation}, y);
-      const LayerId up = project(names_.up, d_.hidden, d_.feed_forward, x);
-      y = net_.add(fmt::format("{}.{}.multiply", block_, names_.up), Multiply{}, {y, up});
+      y = project(gate, d_.hidden, width, x);
+      y = net_.add(in_block(activation), Activation{d_.activation}, y);
+      const LayerId open = project(up, d_.hidden, width, x);
+      y = net_.add(fmt::format("{}.{}.multiply", block_, up), Multiply{}, {y, open});
     } else {
-      y = project(names_.up, d_.hidden, d_.feed_forward, x);
-      y = net_.add(in_block(names_.activation), Activation{d_.activation}, y);
+      y = project(up, d_.hidden, width, x);
+      y = net_.add(in_block(activation), Activation{d_.activation}, y);
     }
-    return project(names_.down, d_.feed_forward, d_.hidden, y);
+    return project(down, width, d_.hidden, y);
+  }
+
+  /// modeling_mixtral.py, modeling_qwen2_moe.py (whose names these are): a router, the experts that
+  /// it chooses, and beside them one expert that all tokens share.
+  LayerId mixture(LayerId x) {
+    const LayerId scores = net_.add(in_block("mlp.gate"), Linear{d_.hidden, d_.experts, false}, x);
+    const auto expert = [&](std::string_view name, std::int64_t in, std::int64_t out,
+                            LayerId rows) {
+      const ExpertLinear op{d_.experts, d_.experts_per_token, in, out, d_.bias};
+      return net_.add(fmt::format("{}.mlp.experts.{}", block_, name), op, {rows, scores});
+    };
+    const std::int64_t width = d_.expert_feed_forward;
+    const LayerId rows = net_.add(in_block("mlp.experts.dispatch"),
+                                  ExpertDispatch{d_.experts, d_.experts_per_token}, {x, scores});
+    LayerId y = expert(d_.gated_feed_forward ? "gate_proj" : "up_proj", d_.hidden, width, rows);
+    y = net_.add(in_block("mlp.experts.act_fn"), Activation{d_.activation}, y);
+    if (d_.gated_feed_forward) {
+      const LayerId open = expert("up_proj", d_.hidden, width, rows);
+      y = net_.add(in_block("mlp.experts.up_proj.multiply"), Multiply{}, {y, open});
+    }
+    y = expert("down_proj", width, d_.hidden, y);
+    const ExpertCombine combine{d_.experts, d_.experts_per_token, d_.normalized_experts};
+    y = net_.add(in_block("mlp.experts.combine"), combine, {y, scores});
+    if (d_.shared_feed_forward == 0) return y;
+    return net_.add(in_block("mlp.shared_expert.add"), Add{}, {y, shared_expert(x)});
+  }
+
+  LayerId shared_expert(LayerId x) {
+    LayerId y = dense_feed_forward("mlp.shared_expert.gate_proj", "mlp.shared_expert.up_proj",
+                                   "mlp.shared_expert.act_fn", "mlp.shared_expert.down_proj",
+                                   d_.shared_feed_forward, x);
+    if (!d_.shared_expert_gate) return y;
+    LayerId open = net_.add(in_block("mlp.shared_expert_gate"), Linear{d_.hidden, 1, false}, x);
+    open = net_.add(in_block("mlp.shared_expert_gate.sigmoid"), Activation{ActivationKind::sigmoid},
+                    open);
+    return net_.add(in_block("mlp.shared_expert_gate.multiply"), Multiply{}, {y, open});
   }
 
   LayerId output_projection(LayerId x, bool bias) {
@@ -246,6 +310,17 @@ Diagnostics check(const TransformerDimensions& given, const TransformerDimension
     errors.push_back(
         {.what = fmt::format("{} key-value heads do not divide {} heads", d.kv_heads, d.heads)});
   }
+  if (d.experts > 0) {
+    positive("experts", d.experts, kMost);
+    positive("experts_per_token", d.experts_per_token, d.experts);
+    positive("expert_feed_forward", d.expert_feed_forward, 4 * kMost);
+  }
+  if (d.parallel_residual && d.post_norm)
+    errors.push_back({.what = "a transformer has parallel_residual and post_norm",
+                      .hint = "both parts of a parallel block start from norms of its input"});
+  if (d.alibi && d.positions > 0)
+    errors.push_back({.what = "a transformer has alibi and a position table",
+                      .hint = "give one of alibi and positions"});
   if (d.positions > 0 && d.sequence_length > d.positions) {
     errors.push_back(
         {.what = fmt::format("a sequence of {} tokens is longer than the {} learned positions",
@@ -262,6 +337,7 @@ Expected<ModelGraph> make_transformer(std::string name, const TransformerDimensi
   if (d.kv_heads == 0) d.kv_heads = d.heads;
   if (d.head_width == 0 && d.heads > 0) d.head_width = d.hidden / d.heads;
   if (d.feed_forward == 0) d.feed_forward = 4 * d.hidden;
+  if (d.expert_feed_forward == 0) d.expert_feed_forward = d.feed_forward;
   Diagnostics errors = check(given, d);
   if (!errors.empty()) return tl::unexpected<Diagnostics>(std::move(errors));
   return ModelGraph::make(std::move(name), SampleUnit::sequence, {d.sequence_length},
