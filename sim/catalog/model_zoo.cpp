@@ -4,126 +4,122 @@
 
 #include "sim/base/check.h"
 #include "sim/catalog/model_zoo_images.h"
+#include "sim/catalog/model_zoo_records.h"
+#include "sim/catalog/model_zoo_tables.h"
+#include "sim/catalog/model_zoo_translation.h"
 
 namespace reckon {
 namespace {
 
-struct ImageEntry {
+/// Models of one size of sample.
+struct FixedModel {
   std::string_view name;
   Expected<ModelGraph> (*build)();
 };
 
 // Blocks a stage: [He 2016, table 1].
-constexpr std::array kImageModels{
-    ImageEntry{"resnet18",
+constexpr std::array kFixedModels{
+    FixedModel{"resnet18",
                [] {
                  return make_resnet("resnet18", {{2, 2, 2, 2}});
                }},
-    ImageEntry{"resnet34",
+    FixedModel{"resnet34",
                [] {
                  return make_resnet("resnet34", {{3, 4, 6, 3}});
                }},
-    ImageEntry{"resnet50",
+    FixedModel{"resnet50",
                [] {
                  return make_resnet("resnet50", {{3, 4, 6, 3}, true, false});
                }},
-    ImageEntry{"resnet50_v1_5",
+    FixedModel{"resnet50_v1_5",
                [] {
                  return make_resnet("resnet50_v1_5", {{3, 4, 6, 3}, true, true});
                }},
-    ImageEntry{"resnet101",
+    FixedModel{"resnet101",
                [] {
                  return make_resnet("resnet101", {{3, 4, 23, 3}, true, false});
                }},
-    ImageEntry{"resnet101_v1_5",
+    FixedModel{"resnet101_v1_5",
                [] {
                  return make_resnet("resnet101_v1_5", {{3, 4, 23, 3}, true, true});
                }},
-    ImageEntry{"resnet152",
+    FixedModel{"resnet152",
                [] {
                  return make_resnet("resnet152", {{3, 8, 36, 3}, true, false});
                }},
-    ImageEntry{"resnet152_v1_5",
+    FixedModel{"resnet152_v1_5",
                [] {
                  return make_resnet("resnet152_v1_5", {{3, 8, 36, 3}, true, true});
                }},
-    ImageEntry{"vgg16", [] { return make_vgg16(); }},
-    ImageEntry{"mlp_mnist", [] { return make_mnist_mlp(); }}};
+    FixedModel{"vgg16", [] { return make_vgg16(); }},
+    FixedModel{"alexnet", [] { return make_alexnet(); }},
+    FixedModel{"inception_v3", [] { return make_inception_v3(); }},
+    // Width, depth, resolution and dropout: [Tan 2019, arXiv:1905.11946] and its
+    // tensorflow/tpu:models/official/efficientnet/efficientnet_builder.py.
+    FixedModel{"efficientnet_b0",
+               [] {
+                 return make_efficientnet("efficientnet_b0", {1.0, 1.0, 224, 0.2});
+               }},
+    FixedModel{"efficientnet_b1",
+               [] {
+                 return make_efficientnet("efficientnet_b1", {1.0, 1.1, 240, 0.2});
+               }},
+    FixedModel{"efficientnet_b2",
+               [] {
+                 return make_efficientnet("efficientnet_b2", {1.1, 1.2, 260, 0.3});
+               }},
+    FixedModel{"efficientnet_b3",
+               [] {
+                 return make_efficientnet("efficientnet_b3", {1.2, 1.4, 300, 0.3});
+               }},
+    FixedModel{"efficientnet_b4",
+               [] {
+                 return make_efficientnet("efficientnet_b4", {1.4, 1.8, 380, 0.4});
+               }},
+    // [Dosovitskiy 2021, arXiv:2010.11929, table 1].
+    FixedModel{"vit_b_16",
+               [] {
+                 return make_vision_transformer("vit_b_16", {12, 768, 12, 3072, 16});
+               }},
+    FixedModel{"vit_b_32",
+               [] {
+                 return make_vision_transformer("vit_b_32", {12, 768, 12, 3072, 32});
+               }},
+    FixedModel{"vit_l_16",
+               [] {
+                 return make_vision_transformer("vit_l_16", {24, 1024, 16, 4096, 16});
+               }},
+    FixedModel{"vit_l_32",
+               [] {
+                 return make_vision_transformer("vit_l_32", {24, 1024, 16, 4096, 32});
+               }},
+    FixedModel{"vit_h_14",
+               [] {
+                 return make_vision_transformer("vit_h_14", {32, 1280, 16, 5120, 14});
+               }},
+    FixedModel{"alphago_zero_20", [] { return make_alphago_zero("alphago_zero_20", 20); }},
+    FixedModel{"alphago_zero_40", [] { return make_alphago_zero("alphago_zero_40", 40); }},
+    FixedModel{"dlrm_mlperf", [] { return make_dlrm_mlperf(); }},
+    FixedModel{"dlrm_dcnv2_mlperf", [] { return make_dlrm_dcnv2_mlperf(); }},
+    FixedModel{"mlp_boston_housing", [] { return make_boston_housing_mlp(); }},
+    FixedModel{"mlp_mnist", [] { return make_mnist_mlp(); }}};
 
-struct TransformerEntry {
-  std::string_view name;
-  TransformerDimensions dimensions;
-};
+constexpr std::int64_t kLongestSequence = std::int64_t{1} << 20;
 
-/// [Radford 2019, table 2]; huggingface.co/openai-community/gpt2*/config.json.
-constexpr TransformerDimensions gpt2(std::int64_t layers, std::int64_t hidden, std::int64_t heads) {
-  return {.layers = layers,
-          .hidden = hidden,
-          .heads = heads,
-          .vocabulary = 50257,
-          .sequence_length = 1024,
-          .positions = 1024};
-}
+/// [Vaswani 2017, table 3, "big"]; section 5.1: 37,000 tokens that both languages share. Sentences
+/// of WMT 2014 are shorter than 64 tokens, with few exceptions.
+constexpr std::string_view kTransformerBig = "transformer_big";
+constexpr TranslationShape kTransformerBigShape{.layers = 6,
+                                                .hidden = 1024,
+                                                .heads = 16,
+                                                .feed_forward = 4096,
+                                                .vocabulary = 37000,
+                                                .sequence_length = 64,
+                                                .dropout = 0.3};
 
-/// [Touvron 2023, arXiv:2307.09288]; huggingface.co/meta-llama/Llama-2-*-hf/config.json.
-constexpr TransformerDimensions llama2(std::int64_t layers, std::int64_t hidden, std::int64_t heads,
-                                       std::int64_t kv_heads, std::int64_t feed_forward) {
-  return {.layers = layers,
-          .hidden = hidden,
-          .heads = heads,
-          .kv_heads = kv_heads,
-          .feed_forward = feed_forward,
-          .vocabulary = 32000,
-          .sequence_length = 4096,
-          .gated_feed_forward = true,
-          .rms_norm = true,
-          .bias = false,
-          .tied_output = false,
-          .activation = ActivationKind::silu};
-}
-
-/// [Grattafiori 2024, arXiv:2407.21783, table 3]; pytorch/torchtitan models/llama3.
-constexpr TransformerDimensions llama3(std::int64_t layers, std::int64_t hidden, std::int64_t heads,
-                                       std::int64_t feed_forward) {
-  TransformerDimensions d = llama2(layers, hidden, heads, 8, feed_forward);
-  d.vocabulary = 128256;
-  d.sequence_length = 8192;
-  d.rotary_theta = 500000;
-  return d;
-}
-
-/// [Devlin 2019, arXiv:1810.04805, section 3];
-/// huggingface.co/google-bert/bert-*-uncased/config.json.
-constexpr TransformerDimensions bert(std::int64_t layers, std::int64_t hidden, std::int64_t heads) {
-  return {.layers = layers,
-          .hidden = hidden,
-          .heads = heads,
-          .vocabulary = 30522,
-          .sequence_length = 512,
-          .positions = 512,
-          .token_types = 2,
-          .causal = false,
-          .post_norm = true,
-          .dropout = 0.1};
-}
-
-constexpr std::array kTransformers{TransformerEntry{"gpt2_small", gpt2(12, 768, 12)},
-                                   TransformerEntry{"gpt2_medium", gpt2(24, 1024, 16)},
-                                   TransformerEntry{"gpt2_large", gpt2(36, 1280, 20)},
-                                   TransformerEntry{"gpt2_xl", gpt2(48, 1600, 25)},
-                                   TransformerEntry{"llama2_7b", llama2(32, 4096, 32, 32, 11008)},
-                                   TransformerEntry{"llama2_13b", llama2(40, 5120, 40, 40, 13824)},
-                                   TransformerEntry{"llama2_70b", llama2(80, 8192, 64, 8, 28672)},
-                                   TransformerEntry{"llama3_8b", llama3(32, 4096, 32, 14336)},
-                                   TransformerEntry{"llama3_70b", llama3(80, 8192, 64, 28672)},
-                                   TransformerEntry{"bert_base", bert(12, 768, 12)},
-                                   TransformerEntry{"bert_large", bert(24, 1024, 16)}};
-
-constexpr std::int64_t kLongestRotary = std::int64_t{1} << 20;
-
-const TransformerDimensions* find_transformer(std::string_view name) {
-  for (const TransformerEntry& entry : kTransformers) {
-    if (entry.name == name) return &entry.dimensions;
+const LanguageModel* find_language_model(std::string_view name) {
+  for (const LanguageModel& model : language_models()) {
+    if (model.name == name) return &model;
   }
   return nullptr;
 }
@@ -138,30 +134,40 @@ ModelGraph built(Expected<ModelGraph> graph) {
 
 std::vector<std::string> zoo_names() {
   std::vector<std::string> names;
-  for (const ImageEntry& entry : kImageModels) names.emplace_back(entry.name);
-  for (const TransformerEntry& entry : kTransformers) names.emplace_back(entry.name);
+  for (const FixedModel& entry : kFixedModels) names.emplace_back(entry.name);
+  for (const LanguageModel& model : language_models()) names.emplace_back(model.name);
+  names.emplace_back(kTransformerBig);
   return names;
 }
 
 std::optional<ModelGraph> zoo_model(std::string_view name,
                                     std::optional<std::int64_t> sequence_length) {
-  for (const ImageEntry& entry : kImageModels) {
+  for (const FixedModel& entry : kFixedModels) {
     if (entry.name == name) return built(entry.build());
   }
-  const TransformerDimensions* own = find_transformer(name);
+  const std::int64_t longest = zoo_longest_sequence(name);
+  if (sequence_length && (*sequence_length < 1 || *sequence_length > longest)) return std::nullopt;
+  if (name == kTransformerBig) {
+    TranslationShape shape = kTransformerBigShape;
+    shape.sequence_length = sequence_length.value_or(shape.sequence_length);
+    return built(make_translation_transformer(std::string(name), shape));
+  }
+  const LanguageModel* own = find_language_model(name);
   if (!own) return std::nullopt;
-  TransformerDimensions d = *own;
+  TransformerDimensions d = own->dimensions;
   d.sequence_length = sequence_length.value_or(d.sequence_length);
-  if (d.sequence_length < 1 || d.sequence_length > zoo_longest_sequence(name)) return std::nullopt;
+  if (own->positions_follow_sequence) d.positions = d.sequence_length;
   return built(make_transformer(std::string(name), d));
 }
 
-bool zoo_takes_sequence_length(std::string_view name) { return find_transformer(name) != nullptr; }
+bool zoo_takes_sequence_length(std::string_view name) { return zoo_longest_sequence(name) > 0; }
 
 std::int64_t zoo_longest_sequence(std::string_view name) {
-  const TransformerDimensions* d = find_transformer(name);
-  if (!d) return 0;
-  return d->positions > 0 ? d->positions : kLongestRotary;
+  if (name == kTransformerBig) return kLongestSequence;
+  const LanguageModel* own = find_language_model(name);
+  if (!own) return 0;
+  const bool table = own->dimensions.positions > 0 && !own->positions_follow_sequence;
+  return table ? own->dimensions.positions : kLongestSequence;
 }
 
 }  // namespace reckon

@@ -60,18 +60,36 @@ struct TransformerDimensions {
 /// All that is wrong with the dimensions comes at once.
 Expected<ModelGraph> make_transformer(std::string name, const TransformerDimensions& d);
 
+/// A vision transformer by its dimensions: [Dosovitskiy 2021, arXiv:2010.11929, section 3.1],
+/// layers and names of torchvision/models/vision_transformer.py. Square images of 3 channels.
+struct VisionTransformerDimensions {
+  std::int64_t layers = 0, hidden = 0, heads = 0;
+  std::int64_t feed_forward = 0;  // 0: 4 * hidden
+  std::int64_t patch = 16;        // pixels
+  std::int64_t image = 224;       // pixels
+  std::int64_t channels = 3;
+  std::int64_t classes = 1000;
+  ActivationKind activation = ActivationKind::gelu;
+  double dropout = 0;
+  bool qkv_bias = true;
+};
+/// All that is wrong with the dimensions comes at once.
+Expected<ModelGraph> make_vision_transformer(std::string name,
+                                             const VisionTransformerDimensions& d);
+
 /// hidden: widths of the layers between input and output.
 Expected<ModelGraph> make_mlp(std::string name, std::int64_t inputs,
                               std::span<const std::int64_t> hidden, std::int64_t classes);
 
-/// Names of the zoo, for messages: resnet50, resnet50_v1_5, vgg16, mlp_mnist, gpt2_small,
-/// llama2_7b, bert_large, ...
+/// Names of the zoo, for messages: resnet50, efficientnet_b2, dlrm_mlperf, gpt3_175b, mixtral_8x7b,
+/// transformer_big, ...
 std::vector<std::string> zoo_names();
 /// nullopt: no such name, or a sequence length that is not in 1..zoo_longest_sequence(name).
 /// sequence_length applies to transformers only (nullopt: the model's own: 1,024 GPT-2; 4,096 Llama
-/// 2; 8,192 Llama 3; 512 BERT). resnet50, 101 and 152 are v1, the paper's; _v1_5 are torchvision's.
-/// BERT is BertForPreTraining: encoder, pooler, tied masked-LM head, next-sentence head. GPT-2 has
-/// no dropout, as it is pre-trained today (nanoGPT, llm.c).
+/// 2; 8,192 Llama 3; 512 BERT; of others see model_zoo_tables.cpp). resnet50, 101 and 152 are v1,
+/// the paper's; _v1_5 are torchvision's. BERT is BertForPreTraining: encoder, pooler, tied
+/// masked-LM head, next-sentence head. GPT-2 has no dropout, as it is pre-trained today (nanoGPT,
+/// llm.c).
 std::optional<ModelGraph> zoo_model(std::string_view name,
                                     std::optional<std::int64_t> sequence_length = {});
 /// The precise list of what can be a sequence model, for messages about `sequence_length` on an

@@ -5,32 +5,13 @@
 #include <span>
 
 #include "sim/catalog/model_zoo.h"
-#include "sim/catalog/model_zoo_builder.h"
+#include "sim/catalog/model_zoo_convolutions.h"
 
 namespace reckon {
 namespace {
 
 constexpr std::int64_t kImageNetClasses = 1000;
 const Shape kImageNetInput{3, 224, 224};
-
-struct Features {
-  LayerId layer{};
-  std::int64_t channels = 0;
-};
-
-LayerId conv_bn(LayerList& net, const std::string& conv, const std::string& bn, const Conv2d& op,
-                LayerId input) {
-  return net.add(bn, BatchNorm{op.out}, net.add(conv, op, input));
-}
-
-Conv2d square(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride) {
-  return {.in = in,
-          .out = out,
-          .kernel_h = kernel,
-          .kernel_w = kernel,
-          .stride = stride,
-          .padding = kernel / 2};
-}
 
 /// torchvision BasicBlock: 3x3, 3x3.
 Features basic_block(LayerList& net, const std::string& name, Features in, std::int64_t width,
@@ -131,6 +112,43 @@ Expected<ModelGraph> make_vgg16() {
   x = net.add("classifier.6", Linear{4096, kImageNetClasses}, x);
   net.add("loss", SoftmaxCrossEntropy{kImageNetClasses}, x);
   return ModelGraph::make("vgg16", SampleUnit::image, kImageNetInput, net.take());
+}
+
+Expected<ModelGraph> make_alexnet() {
+  LayerList net(32);
+  net.set_group("features");
+  int position = 0;
+  LayerId x = net.add("input", InputLayer{}, std::vector<LayerId>{});
+  const auto add = [&](const LayerOp& op) {
+    x = net.add(fmt::format("features.{}", position++), op, x);
+  };
+  const auto convolution = [&](Conv2d conv) {
+    conv.bias = true;
+    add(conv);
+    add(Activation{});
+  };
+  const Pool2d pool{.kernel = 3, .stride = 2};
+  Conv2d first = square(3, 64, 11, 4);
+  first.padding = 2;
+  convolution(first);
+  add(pool);
+  convolution(square(64, 192, 5, 1));
+  add(pool);
+  convolution(square(192, 384, 3, 1));
+  convolution(square(384, 256, 3, 1));
+  convolution(square(256, 256, 3, 1));
+  add(pool);
+  net.set_group("classifier");
+  x = net.add("flatten", Flatten{}, x);
+  x = net.add("classifier.0", Dropout{0.5}, x);
+  x = net.add("classifier.1", Linear{256 * 6 * 6, 4096}, x);
+  x = net.add("classifier.2", Activation{}, x);
+  x = net.add("classifier.3", Dropout{0.5}, x);
+  x = net.add("classifier.4", Linear{4096, 4096}, x);
+  x = net.add("classifier.5", Activation{}, x);
+  x = net.add("classifier.6", Linear{4096, kImageNetClasses}, x);
+  net.add("loss", SoftmaxCrossEntropy{kImageNetClasses}, x);
+  return ModelGraph::make("alexnet", SampleUnit::image, kImageNetInput, net.take());
 }
 
 namespace {

@@ -24,6 +24,28 @@ Expected<ModelGraph> make_resnet(std::string name, const ResNetShape& shape);
 /// adaptive pooling to 7 x 7 is the identity at this input size).
 Expected<ModelGraph> make_vgg16();
 
+/// [Krizhevsky 2014, arXiv:1404.5997]; torchvision/models/alexnet.py (its adaptive pooling to 6 x 6
+/// is the identity at this input size).
+Expected<ModelGraph> make_alexnet();
+
+/// [Szegedy 2015, arXiv:1512.00567]; torchvision/models/inception.py with its auxiliary classifier,
+/// whose loss counts 0.4 (references/classification/train.py). Inputs of 3 x 299 x 299.
+Expected<ModelGraph> make_inception_v3();
+
+/// [Tan 2019, arXiv:1905.11946, table 1, scaled]; torchvision/models/efficientnet.py, stochastic
+/// depth included. The two convolutions of a squeeze-and-excitation on one point are Linear here.
+struct EfficientNetShape {
+  double width = 1, depth = 1;  // multipliers of channels and of blocks
+  std::int64_t resolution = 224;
+  double dropout = 0.2;
+};
+Expected<ModelGraph> make_efficientnet(std::string name, const EfficientNetShape& shape);
+
+/// [Silver 2017, Nature 550, 354-359, methods, "Neural network architecture"]: 17 planes of 19 x
+/// 19, 256 channels; one convolutional block and blocks - 1 residual ones (the paper's 19 or 39).
+/// Policy and value head, the sum of their losses.
+Expected<ModelGraph> make_alphago_zero(std::string name, int blocks);
+
 /// keras/examples/mnist_mlp.py without its dropout: 28 x 28 grey images, 512 and 512 hidden, 10
 /// classes.
 Expected<ModelGraph> make_mnist_mlp();

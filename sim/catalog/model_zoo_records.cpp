@@ -1,0 +1,113 @@
+#include "sim/catalog/model_zoo_records.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <numeric>
+#include <span>
+
+#include "sim/catalog/model_zoo_builder.h"
+
+namespace reckon {
+namespace {
+
+constexpr std::size_t kTables = 26;
+constexpr std::int64_t kNumbers = 13, kVector = 128;
+using Tables = std::array<std::int64_t, kTables>;
+
+/// Linear and ReLU for each width. `last_relu`: also behind the last.
+LayerId perceptron(LayerList& net, std::string_view name, LayerId x, std::int64_t in,
+                   std::span<const std::int64_t> widths, bool last_relu) {
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    x = net.add(fmt::format("{}.{}", name, i), Linear{in, widths[i]}, x);
+    in = widths[i];
+    if (last_relu || i + 1 < widths.size())
+      x = net.add(fmt::format("{}.{}.relu", name, i), Activation{}, x);
+  }
+  return x;
+}
+
+struct Vectors {
+  LayerId dense{};
+  std::vector<LayerId> all;  // the dense one first
+};
+
+/// A record is its 13 numbers, then the ids of each table.
+Vectors embed(LayerList& net, const Tables& rows, const Tables& ids) {
+  constexpr std::array<std::int64_t, 3> kBottom{512, 256, kVector};
+  net.set_group("dense");
+  const LayerId record = net.add("record", InputLayer{}, std::vector<LayerId>{});
+  const LayerId numbers = net.add("dense.numbers", SelectFeatures{0, kNumbers}, record);
+  Vectors vectors{perceptron(net, "dense_arch", numbers, kNumbers, kBottom, true), {}};
+  vectors.all.push_back(vectors.dense);
+  net.set_group("tables");
+  std::int64_t first = kNumbers;
+  for (std::size_t i = 0; i < kTables; ++i) {
+    const LayerId chosen =
+        net.add(fmt::format("tables.{}.ids", i), SelectFeatures{first, ids[i]}, record);
+    const EmbeddingBag table{rows[i], kVector, ids[i]};
+    vectors.all.push_back(net.add(fmt::format("tables.{}", i), table, chosen));
+    first += ids[i];
+  }
+  return vectors;
+}
+
+Expected<ModelGraph> finish(LayerList& net, std::string name, LayerId x, std::int64_t width,
+                            const Tables& ids) {
+  constexpr std::array<std::int64_t, 5> kTop{1024, 1024, 512, 256, 1};
+  net.set_group("over");
+  x = perceptron(net, "over_arch", x, width, kTop, false);
+  net.add("loss", SigmoidCrossEntropy{}, x);
+  const std::int64_t fields = std::accumulate(ids.begin(), ids.end(), kNumbers);
+  return ModelGraph::make(std::move(name), SampleUnit::record, {fields}, net.take());
+}
+
+}  // namespace
+
+Expected<ModelGraph> make_dlrm_mlperf() {
+  constexpr Tables kRows{45833188, 36746,    17245,    7413,     20243,  3,     7114, 1441, 62,
+                         29275261, 1572176,  345138,   10,       2209,   11267, 128,  4,    974,
+                         14,       48937457, 11316796, 40094537, 452104, 12606, 104,  35};
+  Tables ids{};
+  ids.fill(1);
+  LayerList net(128);
+  const Vectors vectors = embed(net, kRows, ids);
+  net.set_group("interaction");
+  constexpr std::int64_t kVectors = kTables + 1;
+  const LayerId dots = net.add("interaction", PairwiseDots{kVectors, kVector}, vectors.all);
+  const LayerId x = net.add("interaction.concat", Concat{}, {vectors.dense, dots});
+  return finish(net, "dlrm_mlperf", x, kVector + kVectors * (kVectors - 1) / 2, ids);
+}
+
+Expected<ModelGraph> make_dlrm_dcnv2_mlperf() {
+  constexpr Tables kRows{40000000, 39060,    17295,    7424,     20265,  3,     7122, 1543, 63,
+                         40000000, 3067956,  405282,   10,       2209,   11938, 155,  4,    976,
+                         14,       40000000, 40000000, 40000000, 590152, 12973, 108,  36};
+  constexpr Tables kIds{3, 2, 1, 2, 6, 1, 1,  1,   1,  7,  3, 8, 1,
+                        6, 9, 5, 1, 1, 1, 12, 100, 27, 10, 3, 1, 1};
+  constexpr std::int64_t kWidth = (kTables + 1) * kVector, kRank = 512;
+  LayerList net(128);
+  const Vectors vectors = embed(net, kRows, kIds);
+  net.set_group("interaction");
+  const LayerId start = net.add("interaction.concat", Concat{}, vectors.all);
+  LayerId x = start;
+  for (int i = 0; i < 3; ++i) {  // x + start * (W V x + b)
+    const std::string name = fmt::format("crossnet.{}", i);
+    LayerId y = net.add(name + ".v", Linear{kWidth, kRank, false}, x);
+    y = net.add(name + ".w", Linear{kRank, kWidth, true}, y);
+    y = net.add(name + ".multiply", Multiply{}, {start, y});
+    x = net.add(name + ".add", Add{}, {x, y});
+  }
+  return finish(net, "dlrm_dcnv2_mlperf", x, kWidth, kIds);
+}
+
+Expected<ModelGraph> make_boston_housing_mlp() {
+  constexpr std::array<std::int64_t, 3> kWidths{64, 64, 1};
+  LayerList net(8);
+  const LayerId record = net.add("record", InputLayer{}, std::vector<LayerId>{});
+  const LayerId price = perceptron(net, "dense", record, 13, kWidths, false);
+  net.add("loss", MeanSquaredError{}, price);
+  return ModelGraph::make("mlp_boston_housing", SampleUnit::record, {13}, net.take());
+}
+
+}  // namespace reckon

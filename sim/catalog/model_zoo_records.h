@@ -1,0 +1,19 @@
+#pragma once
+#include "sim/catalog/model_graph.h"
+
+// Networks for records: clicks, tables.
+namespace reckon {
+
+/// DLRM [Naumov 2019, arXiv:1906.00091] as MLPerf trained it on the Criteo 1 TB click logs:
+/// mlcommons/training:recommendation_v2/torchrec_dlrm/README.MD, "Preliminary Training Results".
+/// 13 numbers and 26 categories a record, vectors of 128, one id a category, pairwise dots.
+Expected<ModelGraph> make_dlrm_mlperf();
+/// The same with the cross network of [Wang 2021, arXiv:2008.13535, section 3.2] of rank 512, three
+/// layers, and several ids a category: the README's "MLPerf DLRM v2 benchmark".
+Expected<ModelGraph> make_dlrm_dcnv2_mlperf();
+
+/// 13 features, 64 and 64 hidden, one price: [Chollet 2017, "Deep Learning with Python", section
+/// 3.6].
+Expected<ModelGraph> make_boston_housing_mlp();
+
+}  // namespace reckon
