@@ -97,10 +97,13 @@ int run_check(const Command& self, std::span<const std::string> arguments) {
     scenarios.push_back(check_one(file, options, *catalog, *network));
     report(scenarios.back().errors);
   }
+  const bool json = options.format == OutputFormat::json;
+  print(json ? check_json(scenarios) : check_text(scenarios));
+  if (!options.annotations.empty()) {
+    const std::string annotations = check_annotations(scenarios);
+    json ? print_error(annotations) : print(annotations);  // GitHub reads both streams
+  }
   if (!options.junit.empty()) write_file(options.junit, check_junit(scenarios));
-  print(options.format == OutputFormat::json ? check_json(scenarios) : check_text(scenarios));
-  if (!options.annotations.empty() && options.format == OutputFormat::table)
-    print(check_annotations(scenarios));
   return exit_code(scenarios);
 }
 

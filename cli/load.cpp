@@ -1,8 +1,8 @@
 #include "cli/load.h"
 
 #include <algorithm>
-#include <cstdio>
 
+#include "cli/output.h"
 #include "sim/scenario/scenario_yaml.h"
 #include "sim/step/referee.h"
 #include "sim/step/step.h"
@@ -46,6 +46,6 @@ std::unique_ptr<NetworkModel> make_network(const Options& options) {
   return make_fluid_network();
 }
 
-void report(const Diagnostics& diagnostics) { std::fputs(format(diagnostics).c_str(), stderr); }
+void report(const Diagnostics& diagnostics) { print_error(format(diagnostics)); }
 
 }  // namespace reckon::cli

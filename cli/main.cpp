@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <csignal>
-#include <cstdio>
 #include <exception>
 #include <string>
 #include <vector>
@@ -57,10 +56,10 @@ int main(int argc, char** argv) {
   try {
     return dispatch({argv + 1, argv + argc});
   } catch (const UsageError& e) {
-    std::fputs(fmt::format("reckon: {}\nTry 'reckon --help'.\n", e.what()).c_str(), stderr);
+    print_error(fmt::format("reckon: {}\nTry 'reckon --help'.\n", e.what()));
     return kInputIsWrong;
   } catch (const std::exception& e) {
-    std::fputs(fmt::format("reckon: error: {}\n", e.what()).c_str(), stderr);
+    print_error(fmt::format("reckon: error: {}\n", e.what()));
     return kEnvironmentFailed;
   }
 }

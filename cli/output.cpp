@@ -36,6 +36,8 @@ long now_ms() {
 
 void print(std::string_view text) { write_all(STDOUT_FILENO, text, "standard output"); }
 
+void print_error(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
 void write_file(const std::filesystem::path& file, std::string_view text) {
   if (file == "-") return print(text);
   std::error_code ignored;

@@ -14,6 +14,9 @@ void write_file(const std::filesystem::path& file, std::string_view text);
 /// head`) is no error and ends the output quietly.
 void print(std::string_view text);
 
+/// Prints on standard error, as far as that is possible.
+void print_error(std::string_view text);
+
 /// Shows the share done on one line of standard error, only if that is a terminal and the run takes
 /// over two seconds. Empty (no callback to call) where standard error is no terminal.
 class ProgressLine {

@@ -12,7 +12,7 @@ constexpr int kJobProcess = 1;
 int process_of(int pool) { return pool < 0 ? kJobProcess : kJobProcess + 1 + pool; }
 int thread_of(int node) { return node < 0 ? 0 : node; }
 
-double microseconds(SimDuration d) { return double(d.count()) * 1e-3; }
+double microseconds(SimDuration d) { return double(d.count()) / 1000; }
 
 Json metadata(const char* name, int process, int thread, Json args) {
   return {

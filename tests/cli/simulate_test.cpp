@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/run_reckon.h"
+#include "support/skip.h"
 
 using namespace reckon::test;
 using nlohmann::json;
@@ -112,4 +113,30 @@ TEST_CASE("--trace writes a file that a trace viewer reads and nothing beside it
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(w.path("")))
     ++files;
   CHECK(files == 4);  // a.yaml, t.json, stdout.txt, stderr.txt
+}
+
+TEST_CASE("SimGrid gives the same answer as our own network") {
+  if (!std::filesystem::exists(RECKON_BINARY_DIR "/bin/reckon-referee"))
+    skip_test("reckon-referee is not built");
+  const Workspace w;
+  w.write("a.yaml", kScenario);
+  const json ours = json::parse(w.run("simulate a.yaml --format json").out);
+  const Output r = w.run("simulate a.yaml --format json --engine simgrid");
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  const json referee = json::parse(r.out);
+  CHECK(referee["engine"] == "simgrid");
+  CHECK(referee["step"]["seconds"].get<double>() ==
+        Approx(ours["step"]["seconds"].get<double>()).epsilon(1e-9));
+  CHECK(referee["time_seconds"]["p95"].get<double>() ==
+        Approx(ours["time_seconds"]["p95"].get<double>()).epsilon(1e-6));
+}
+
+TEST_CASE("a missing referee is a failure of the environment") {
+  const Workspace w;
+  w.write("a.yaml", kScenario);
+  const Output r = w.run("simulate a.yaml --engine simgrid", "RECKON_REFEREE=/nowhere/referee");
+  CHECK(r.code == 3);
+  CHECK(contains(r.err, "/nowhere/referee"));
+  CHECK(r.out.empty());
 }

@@ -3,6 +3,7 @@
 #include <rapidcheck.h>
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <numeric>
 
 #include "sim/forecast/effects.h"
@@ -227,4 +228,18 @@ TEST_CASE("between solved numbers of asynchronous workers the pace is interpolat
     CHECK(paced.pace.step_by_workers[std::size_t(live)].count() ==
           Approx(batch.count()).epsilon(live <= 16 ? 1e-12 : 0.01));
   }
+}
+
+TEST_CASE("runs that are given up make the time unknown, and the forecast says how many and why") {
+  Plan plan = uncertain_plan();
+  plan.retry.backoff_limit = 0;
+  plan.retry.counts_disruptions = true;  // the first reclaim ends the job
+  const Forecast f = forecast_of(plan, 40);
+  REQUIRE(f.unfinished_share > 0.05);
+  CHECK(std::isinf(f.time_seconds.p95));
+  CHECK_FALSE(f.unfinished_reason.empty());
+  REQUIRE_FALSE(f.warnings.empty());
+  CHECK(f.warnings.back().find("of 40 replications never finished") != std::string::npos);
+  REQUIRE(f.cost_usd);
+  CHECK(std::isfinite(f.cost_usd->p95));  // what was spent until then
 }
