@@ -35,8 +35,6 @@ double RandomStream::uniform() {
 
 double RandomStream::exponential() { return -std::log(uniform()); }
 
-double RandomStream::normal() { return normal_quantile(uniform()); }
-
 namespace {
 
 // Coefficients of P. J. Acklam, "An algorithm for computing the inverse normal cumulative
@@ -66,6 +64,8 @@ double acklam(double p) {
 }
 
 }  // namespace
+
+double RandomStream::normal() { return acklam(uniform()); }
 
 double normal_quantile(double p) {
   if (p > 0.5)
