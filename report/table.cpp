@@ -57,7 +57,8 @@ std::string step(const Forecast& f) {
       {"throughput", fmt::format("{} samples/s on {} accelerator{}, MFU {}",
                                  format_count(std::round(s.samples_per_second.v)), f.accelerators,
                                  f.accelerators == 1 ? "" : "s", format_percent(s.mfu))});
-  facts.row({"length", fmt::format("{} steps", format_count(double(f.steps)))});
+  facts.row(
+      {"length", fmt::format("{} step{}", format_count(double(f.steps)), f.steps == 1 ? "" : "s")});
   facts.row(
       {"memory", fmt::format("{} of {} on each accelerator", format_bytes(f.memory.required()),
                              format_bytes(f.memory.available))});
