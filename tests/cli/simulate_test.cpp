@@ -43,7 +43,7 @@ TEST_CASE("one seed gives the same bytes on any number of threads") {
   CHECK(w.run("simulate a.yaml --format json --replications 100 --seed 2").out != one);
 }
 
-TEST_CASE("--set changes the scenario and meets the same checks") {
+TEST_CASE("the option --set changes the scenario and meets the same checks") {
   const Workspace w;
   w.write("a.yaml", kScenario);
   const Output r = w.run(
@@ -96,7 +96,7 @@ TEST_CASE("a batch that does not fit in memory is refused with the numbers") {
   CHECK(json::parse(answer.out)["feasible"] == false);
 }
 
-TEST_CASE("--trace writes a file that a trace viewer reads and nothing beside it") {
+TEST_CASE("the option --trace writes a file that a trace viewer reads and nothing beside it") {
   const Workspace w;
   w.write("a.yaml", kScenario);
   const Output r = w.run("simulate a.yaml --trace t.json");
