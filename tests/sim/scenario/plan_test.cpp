@@ -112,7 +112,7 @@ TEST_CASE("a TPU slice is one worker on all of its chips") {
   CHECK(small.jobs.at(0).strategy.accelerators() == 4);
   CHECK(small.jobs.at(0).batch_per_accelerator == 256);  // 1,024 images on 4 chips
   CHECK(half.jobs.at(0).strategy.accelerators() == 128);
-  CHECK(half.jobs.at(0).batch_per_accelerator == 256);  // 32,768 images on 128 chips
+  CHECK(half.jobs.at(0).batch_per_accelerator == 64);  // 8,192 images on 128 chips
   CHECK(small.pools.at(0).peer_link.name == "ici");
   CHECK(small.pools.at(0).machine.vcpus > 0);  // of one host
   // v2-8 in us-central1 4.50 USD/h, v2-256 192 USD/h: the slice with its hosts
