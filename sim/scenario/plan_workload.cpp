@@ -141,7 +141,7 @@ void resolve_checkpoint(Draft& draft, PlannedWorkload& job,
   else if (checkpoint.mode != CheckpointSpec::Mode::none)
     draft.error(spec ? "workload.checkpoint" : "workload",
                 fmt::format("the catalog has no storage of {} for checkpoints", provider),
-                "checkpoint: none, or add a storage to a catalog of your own");
+                "checkpoint: {interval: none}, or add a storage to a catalog of your own");
 }
 
 void resolve_evaluations(Draft& draft, PlannedWorkload& job, const WorkloadSpec& workload) {
