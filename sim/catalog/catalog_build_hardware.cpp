@@ -224,7 +224,8 @@ void Builder::attachments(std::span<const Entry> entries) {
         [&] { return accelerator_names(catalog); });
     if (const Accelerator* found = catalog.find_accelerator(accelerator))
       made.accelerator = found->name;
-    for (const std::string_view word : words(reader.text("counts"))) {
+    const std::string counts = reader.text("counts");  // the words point into it
+    for (const std::string_view word : words(counts)) {
       const Parsed<std::int64_t> count = parse_integer(word);
       if (!count || *count < 1 || *count > 1024) {
         reader.complain("counts", fmt::format("'{}' is not a number of accelerators", word),
