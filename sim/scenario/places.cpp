@@ -1,4 +1,4 @@
-#include "sim/scenario/scenario.h"
+#include "sim/scenario/scenario_yaml.h"
 
 namespace reckon {
 
@@ -9,6 +9,12 @@ SourcePlace Places::find(std::string_view path) const {
     path = dot == std::string_view::npos ? std::string_view{} : path.substr(0, dot);
   }
   return SourcePlace{file, 0, 0};
+}
+
+std::filesystem::path directory_of(const ScenarioFile& file, std::string_view path) {
+  const SourcePlace at = file.places.find(path);
+  const bool in_a_file = at.line > 0;  // else it came with --set
+  return in_a_file ? std::filesystem::path(at.file).parent_path() : file.directory;
 }
 
 }  // namespace reckon

@@ -4,6 +4,7 @@
 
 #include "sim/catalog/operations_keys.h"
 #include "sim/scenario/plan_draft.h"
+#include "sim/scenario/scenario_yaml.h"
 
 // What takes nodes away: spot reclaims, host maintenance, failures. What the scenario does not say
 // comes from the catalog and is listed among the assumptions; `none` switches a cause off.
@@ -20,7 +21,8 @@ int spot_slots(const Plan& plan) {
 }
 
 void resolve_trace(Draft& draft, const TraceReclaim& trace, int slots) {
-  const Parsed<ReclaimTimes> times = reclaim_times(trace, draft.file.directory, slots);
+  const Parsed<ReclaimTimes> times =
+      reclaim_times(trace, directory_of(draft.file, std::string(kPreemption) + ".file"), slots);
   if (!times) {
     draft.error(kPreemption, times.error());
     return;

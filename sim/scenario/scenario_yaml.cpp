@@ -2,18 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <set>
-#include <sstream>
-#include <system_error>
 
 #include "sim/scenario/scenario_yaml_document.h"
 #include "sim/scenario/scenario_yaml_fields.h"
+#include "sim/scenario/scenario_yaml_layers.h"
 
 namespace reckon {
 namespace {
 
-void read_jobs(Reader& reader, const YamlNode& node, Scenario& scenario) {
+const Fields<JobSpec>& job_fields() {
   static const Fields<JobSpec> table{
       required(name_field("name", &JobSpec::name, "Tells jobs apart.", "a")),
       number_field("submit", &JobSpec::submit, duration_from_zero(),
@@ -23,11 +21,15 @@ void read_jobs(Reader& reader, const YamlNode& node, Scenario& scenario) {
                                             "{model: resnet50_v1_5, dataset: imagenet, train: "
                                             "{epochs: 90}, batch_per_accelerator: 64}")),
   };
+  return table;
+}
+
+void read_jobs(Reader& reader, const YamlNode& node, Scenario& scenario) {
   if (node.kind == YamlNode::Kind::list && node.entries.empty()) reader.error("jobs is empty");
   std::set<std::string> names;
   reader.each(node, [&](const YamlNode& item) {
     JobSpec job;
-    if (!read_fields(reader, item, table, job)) return;
+    if (!read_fields(reader, item, job_fields(), job)) return;
     if (!job.name.empty() && !names.insert(job.name).second)
       reader.error(item.find("name")->value.at, fmt::format("a second job is named '{}'", job.name),
                    "names tell jobs apart in results and in --set");
@@ -103,10 +105,18 @@ tl::unexpected<Diagnostics> unreadable(const std::filesystem::path& file, std::s
 const Fields<Scenario>& scenario_fields() {
   using S = Scenario;
   Form jobs{Form::Kind::list}, expect{Form::Kind::list};
-  jobs.fields = &infos_of<workload_fields>;
+  jobs.fields = &infos_of<job_fields>;
+  expect.item = Form::Kind::text;
   static const Fields<S> table{
       text_field("name", &S::name, "Of the scenario; default: the file's name.",
                  "resnet50-spot-p100"),
+      field<S>(
+          "extends", Form{Form::Kind::text},
+          // In a file it is followed before the values are read: what is left came otherwise.
+          [](Reader& r, const YamlNode&, S&) {
+            r.error("extends stands once, in a file", "give another file with --layer FILE");
+          },
+          "A scenario that this one changes, relative to this file.", "base.yaml"),
       field<S>(
           "start", Form{Form::Kind::time},
           [](Reader& r, const YamlNode& n, S& s) { s.start = r.time(n); },
@@ -139,50 +149,51 @@ const Fields<Scenario>& scenario_fields() {
   return table;
 }
 
-Expected<ScenarioFile> parse_scenario(std::string_view text, std::string name,
-                                      std::span<const std::string> overrides) {
-  Expected<YamlNode> root = parse_yaml(text, name);
-  if (!root) return tl::unexpected<Diagnostics>(std::move(root.error()));
+namespace {
+
+Expected<ScenarioFile> read_document(LayeredDocument document, const std::string& name,
+                                     std::span<const std::string> overrides) {
   Diagnostics diagnostics;
   ScenarioFile out;
   out.places.file = name;
   out.directory = std::filesystem::path(name).parent_path();
-  if (root->kind == YamlNode::Kind::null)
-    return unreadable(name, "the scenario is empty", "it needs at least a workload and a cluster");
-  apply_overrides(*root, overrides, diagnostics);
+  apply_overrides(document.root, overrides, diagnostics);
   Reader reader(diagnostics, out.places);
   {
-    const Reader::Scope scope(reader, "", root->at, nullptr);
-    if (read_fields(reader, *root, scenario_fields(), out.scenario))
-      check_scenario(reader, *root, out.scenario, out.places);
+    const Reader::Scope scope(reader, "", document.root.at, nullptr);
+    if (read_fields(reader, document.root, scenario_fields(), out.scenario))
+      check_scenario(reader, document.root, out.scenario, out.places);
   }
+  document.name_both_files(diagnostics);
   if (has_errors(diagnostics)) return tl::unexpected<Diagnostics>(std::move(diagnostics));
   if (out.scenario.name.empty()) out.scenario.name = stem_of(name);
   return out;
 }
 
+}  // namespace
+
+Expected<ScenarioFile> parse_scenario(std::string_view text, std::string name,
+                                      std::span<const std::string> overrides,
+                                      std::span<const std::filesystem::path> layers) {
+  Expected<YamlNode> root = parse_yaml(text, name);
+  if (!root) return tl::unexpected<Diagnostics>(std::move(root.error()));
+  if (root->kind == YamlNode::Kind::null)
+    return unreadable(name, "the scenario is empty", "it needs at least a workload and a cluster");
+  auto document = LayeredDocument::of(std::move(*root), name);
+  if (!document) return tl::unexpected<Diagnostics>(std::move(document.error()));
+  Diagnostics problems;
+  for (const std::filesystem::path& layer : layers)
+    for (Diagnostic& d : document->add_layer(layer)) problems.push_back(std::move(d));
+  if (!problems.empty()) return tl::unexpected<Diagnostics>(std::move(problems));
+  return read_document(std::move(*document), name, overrides);
+}
+
 Expected<ScenarioFile> read_scenario(const std::filesystem::path& file,
-                                     std::span<const std::string> overrides) {
-  std::error_code error;
-  const auto status = std::filesystem::status(file, error);
-  if (!std::filesystem::exists(status)) return unreadable(file, "there is no such file");
-  if (std::filesystem::is_directory(status))
-    return unreadable(file, "this is a directory, not a scenario file");
-  const auto size =
-      std::filesystem::is_regular_file(status) ? std::filesystem::file_size(file, error) : 0;
-  if (error) return unreadable(file, "cannot be read: " + error.message());
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) return unreadable(file, "cannot be opened for reading");
-  // One byte beyond the limit tells a file that is too large; a pipe has no size to ask for.
-  std::string text(kLargestDocument + 1, '\0');
-  stream.read(text.data(), std::streamsize(text.size()));
-  text.resize(std::size_t(stream.gcount()));
-  if (stream.bad()) return unreadable(file, "cannot be read to its end");
-  if (text.size() > kLargestDocument)
-    return unreadable(
-        file, size > 0 ? fmt::format("the file has {} bytes", size) : "the input is too long",
-        fmt::format("a scenario has at most {} MiB", kLargestDocument >> 20));
-  return parse_scenario(text, file.string(), overrides);
+                                     std::span<const std::string> overrides,
+                                     std::span<const std::filesystem::path> layers) {
+  const auto text = read_text(file);
+  if (!text) return tl::unexpected<Diagnostics>(text.error());
+  return parse_scenario(*text, file.string(), overrides, layers);
 }
 
 }  // namespace reckon

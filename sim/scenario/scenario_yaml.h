@@ -1,4 +1,5 @@
 #pragma once
+#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,11 +12,18 @@ namespace reckon {
 /// Reads one scenario file strictly: unknown and duplicate keys, wrong types and units, impossible
 /// values and combinations are all reported at once. `overrides` are `--set` texts "path=value",
 /// applied to the document before it is read, so that they meet the same checks (their place is
-/// "--set path=value").
+/// "--set path=value"). The file's `extends` is read below it and `layers` over it, in order
+/// (scenario_yaml_layers.h), before the overrides.
 Expected<ScenarioFile> read_scenario(const std::filesystem::path& file,
-                                     std::span<const std::string> overrides = {});
+                                     std::span<const std::string> overrides = {},
+                                     std::span<const std::filesystem::path> layers = {});
 /// The same from text; `name` stands for the file in messages.
 Expected<ScenarioFile> parse_scenario(std::string_view text, std::string name,
-                                      std::span<const std::string> overrides = {});
+                                      std::span<const std::string> overrides = {},
+                                      std::span<const std::filesystem::path> layers = {});
+
+/// What a relative path that stands at `path` is relative to: the directory of the file in which it
+/// stands, which may be one that this file extends.
+std::filesystem::path directory_of(const ScenarioFile& file, std::string_view path);
 
 }  // namespace reckon

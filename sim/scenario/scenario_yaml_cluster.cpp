@@ -156,8 +156,11 @@ const Fields<PoolSpec>& pool_fields() {
     }
   };
   Form machine_form = choice("a catalog name, or a map");
+  machine_form.item = Form::Kind::text;
   machine_form.fields = &infos_of<machine_fields>;
   Form nodes_form = choice("a number, or a map");
+  nodes_form.item = Form::Kind::whole;
+  nodes_form.low = 1, nodes_form.high = kMostNodes;
   nodes_form.fields = &infos_of<nodes_fields>;
   static const Fields<P> table{
       required(name_field("name", &P::name, "Tells pools apart.", "p100")),

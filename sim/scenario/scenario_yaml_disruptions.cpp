@@ -135,12 +135,20 @@ bool is_none(const YamlNode& node) {
 
 const Fields<DisruptionsSpec>& disruptions_fields() {
   using D = DisruptionsSpec;
-  Form maintenance = choice("a map, or none"), failures = maintenance;
+  Form maintenance = choice("a map, or none");
+  maintenance.words = {"none"};
+  Form failures = maintenance;
+  Form preemption = choice("!exponential, !weibull, !bathtub, !trace, or none");
+  preemption.words = {"none"};
+  preemption.tagged = {{"!exponential", &infos_of<exponential_fields>},
+                       {"!weibull", &infos_of<weibull_fields>},
+                       {"!bathtub", &infos_of<bathtub_fields>},
+                       {"!trace", &infos_of<trace_fields>}};
   maintenance.fields = &infos_of<maintenance_fields>;
   failures.fields = &infos_of<failures_fields>;
   static const Fields<D> table{
       field<D>(
-          "preemption", choice("!exponential, !weibull, !bathtub, !trace, or none"),
+          "preemption", preemption,
           [](Reader& r, const YamlNode& n, D& d) { d.preemption = read_reclaim(r, n); },
           "When the provider takes spot nodes back.", "!exponential {mean: 8h}"),
       field<D>(

@@ -25,7 +25,7 @@ const Fields<ModelKeys>& model_fields() {
           "A transformer by its dimensions.",
           "{layers: 12, hidden: 768, heads: 12, vocabulary: 50257, sequence_length: 1024}"),
       field<ModelKeys>(
-          "layers", Form{Form::Kind::list},
+          "layers", Form{.kind = Form::Kind::list, .item = Form::Kind::map},
           [](Reader& r, const YamlNode& n, ModelKeys& keys) {
             r.each(n, [&](const YamlNode& item) { keys.layers.push_back(r.text_map(item)); });
             if (n.kind == YamlNode::Kind::list && n.entries.empty())

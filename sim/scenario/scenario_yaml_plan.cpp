@@ -41,8 +41,8 @@ void check_range(Reader& reader, const YamlNode& node, double least) {
 
 /// One value or a list of them; each is judged by `check` and kept as written.
 template <class Check>
-Field<Vary> vary_field(std::string_view key, Check check, std::string_view doc,
-                       std::string_view example) {
+Field<Vary> vary_field(std::string_view key, Check check, std::vector<std::string> words,
+                       std::string_view doc, std::string_view example) {
   const auto read = [key, check](Reader& r, const YamlNode& n, Vary& vary) {
     auto& values = vary.values[std::string(key)];
     const auto one = [&](const YamlNode& item) {
@@ -57,12 +57,18 @@ Field<Vary> vary_field(std::string_view key, Check check, std::string_view doc,
       one(n);
     }
   };
-  return field<Vary>(key, choice("one value or a list"), read, doc, example);
+  Form form = choice("one value or a list");
+  form.words = std::move(words);
+  if (form.words.empty()) form.item = Form::Kind::text;
+  form.or_list = true;
+  return field<Vary>(key, form, read, doc, example);
 }
 
 const Fields<Vary>& vary_fields() {
-  const auto word = [](std::vector<std::string> words) {
-    return [words = std::move(words)](Reader& r, const YamlNode& n) { r.word(n, words); };
+  const auto words_field = [](std::string_view key, std::vector<std::string> words,
+                              std::string_view doc, std::string_view example) {
+    const auto check = [words](Reader& r, const YamlNode& n) { r.word(n, words); };
+    return vary_field(key, check, words, doc, example);
   };
   const auto text = [](Reader& r, const YamlNode& n) { r.text(n); };
   const auto range = [](double least) {
@@ -71,16 +77,16 @@ const Fields<Vary>& vary_fields() {
   std::vector<std::string> recompute = texts_of(kRecomputeWords);
   recompute.emplace_back("any");
   static const Fields<Vary> table{
-      vary_field("provider", word(texts_of(kProviderWords)), "Providers to consider.",
-                 "[gcp, aws]"),
-      vary_field("accelerator", text, "Accelerators to consider.", "[A100-SXM4-80, H100-SXM5-80]"),
-      vary_field("nodes", range(1), "Numbers of nodes.", "1..64"),
-      vary_field("pricing", word(texts_of(kCapacityWords)), "Capacity types to consider.",
-                 "[spot, on_demand]"),
-      vary_field("parameter_servers", range(0), "Numbers of parameter servers.", "0..16"),
-      vary_field("recompute", word(recompute), "Recomputation to consider.", "any"),
-      vary_field("layout", word({"any"}), "Splits over data, tensor, pipeline, context and expert.",
-                 "any"),
+      words_field("provider", texts_of(kProviderWords), "Providers to consider.", "[gcp, aws]"),
+      vary_field("accelerator", text, {}, "Accelerators to consider.",
+                 "[A100-SXM4-80, H100-SXM5-80]"),
+      vary_field("nodes", range(1), {}, "Numbers of nodes.", "1..64"),
+      words_field("pricing", texts_of(kCapacityWords), "Capacity types to consider.",
+                  "[spot, on_demand]"),
+      vary_field("parameter_servers", range(0), {}, "Numbers of parameter servers.", "0..16"),
+      words_field("recompute", recompute, "Recomputation to consider.", "any"),
+      words_field("layout", {"any"}, "Splits over data, tensor, pipeline, context and expert.",
+                  "any"),
   };
   return table;
 }
@@ -165,7 +171,7 @@ const Fields<PlanSpec>& plan_fields() {
                "A duration or a UTC time, with its probability.", "72h@95%"),
       field<P>("budget", Form{Form::Kind::text}, read_budget, "An amount, with its probability.",
                "20000 USD@90%"),
-      field<P>("quota", Form{Form::Kind::map}, read_quota,
+      field<P>("quota", Form{.kind = Form::Kind::map, .item = Form::Kind::whole}, read_quota,
                "Accelerators that may be used, by place.", "{gcp/us-central1/H100-SXM5-80: 128}"),
       field<P>("objective", Form{.kind = Form::Kind::word, .words = texts_of(kObjectives)},
                objective, "What is best.", "cost"),
@@ -186,7 +192,7 @@ const Fields<PlannedSpec>& planned_fields() {
           [](Reader& r, const YamlNode& n, P& p) { p.prices_as_of = r.date(n).value_or(""); },
           "Oldest price used.", "2026-08-20"),
       field<P>(
-          "calibrations", Form{Form::Kind::list},
+          "calibrations", Form{.kind = Form::Kind::list, .item = Form::Kind::text},
           [](Reader& r, const YamlNode& n, P& p) { p.calibrations = r.texts(n); },
           "Overlays that were used.", "[]"),
       number_field("seed", &P::seed, whole(0, 0x1p53), "Root of randomness.", "1"),

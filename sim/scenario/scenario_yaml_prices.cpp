@@ -47,7 +47,7 @@ const Fields<PricesSpec>& prices_fields() {
                    "What one USD is worth in it.", "0.92"),
       number_field("discount", &P::discount, fraction(), "Off the catalog's prices.", "30%"),
       field<P>(
-          "rates", Form{Form::Kind::map},
+          "rates", Form{.kind = Form::Kind::map, .item = Form::Kind::price},
           [](Reader& r, const YamlNode& n, P& p) {
             r.each_entry(n, [&](const std::string& item, const YamlNode& value) {
               if (const auto price = r.price(value)) p.rates[item] = *price;

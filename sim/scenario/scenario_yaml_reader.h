@@ -41,12 +41,22 @@ struct Form {
     block,
     choice
   };
+  /// A map that its tag tells apart: `!exponential {mean: 8h}`.
+  struct Tagged {
+    std::string_view tag;
+    std::vector<const FieldInfo*> (*fields)();
+  };
   Kind kind = Kind::text;
   double low = 0, high = std::numeric_limits<double>::infinity();  // of numbers, both allowed
   bool above_low = false;                                          // low itself is not allowed
-  std::vector<std::string> words{};                                // word: the allowed ones
-  std::vector<const FieldInfo*> (*fields)() = nullptr;             // block: its table
-  std::string_view note{};  // choice: the forms in a sentence
+  std::vector<std::string> words{};                                // word, choice: the allowed ones
+  std::vector<const FieldInfo*> (*fields)() = nullptr;  // block, choice: the table of the map;
+                                                        // list: of each item
+  std::string_view note{};                              // choice: the forms in a sentence
+  std::optional<Kind> item{};    // list, map: form of each value where it is no block (map: any
+                                 // depth); choice: the form that is no map
+  bool or_list = false;          // choice: one value or a list of them
+  std::vector<Tagged> tagged{};  // choice: maps with a tag
 };
 
 struct FieldInfo {

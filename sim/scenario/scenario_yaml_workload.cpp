@@ -80,7 +80,11 @@ const Fields<CheckpointSpec>& checkpoint_fields() {
   using C = CheckpointSpec;
   static const Fields<C> table{
       field<C>(
-          "interval", choice("a duration, optimal, or none"),
+          "interval",
+          Form{.kind = Form::Kind::choice,
+               .words = {"optimal", "none"},
+               .note = "a duration, optimal, or none",
+               .item = Form::Kind::duration},
           [](Reader& r, const YamlNode& n, C& c) {
             if (n.kind == YamlNode::Kind::scalar && (n.text == "optimal" || n.text == "none")) {
               c.mode = n.text == "none" ? C::Mode::none : C::Mode::optimal;
@@ -99,35 +103,43 @@ const Fields<CheckpointSpec>& checkpoint_fields() {
   return table;
 }
 
+struct StepTime {
+  Seconds step{};
+};
+const Fields<StepTime>& step_time_fields() {
+  static const Fields<StepTime> table{required(number_field(
+      "step", &StepTime::step, duration_above_zero(), "Time of one optimizer step.", "210ms"))};
+  return table;
+}
+
 const Fields<ContainerSpec>& container_fields() {
   using C = ContainerSpec;
   const auto texts = [](Reader& r, const YamlNode& n, C& c) { c.command = r.texts(n); };
   const auto profile = [](Reader& r, const YamlNode& n, C& c) {
-    struct Step {
-      Seconds step{};
-    };
-    static const Fields<Step> step{required(number_field("step", &Step::step, duration_above_zero(),
-                                                         "Time of one optimizer step.", "210ms"))};
     if (n.kind == YamlNode::Kind::map) {
-      Step value;
-      if (read_fields(r, n, step, value)) c.profile = value.step;
+      StepTime value;
+      if (read_fields(r, n, step_time_fields(), value)) c.profile = value.step;
     } else if (auto name = r.text(n)) {
       c.profile = std::move(*name);
     }
   };
+  Form profile_form = choice("a model's name, or {step: duration}");
+  profile_form.item = Form::Kind::text;
+  profile_form.fields = &infos_of<step_time_fields>;
+  const Form texts_by_key{.kind = Form::Kind::map, .item = Form::Kind::text};
   static const Fields<C> table{
       required(
           text_field("image", &C::image, "Container image.", "registry.example.com/train:1.4")),
-      field<C>("command", Form{Form::Kind::list}, texts, "What it runs.", "[python, train.py]"),
+      field<C>("command", Form{.kind = Form::Kind::list, .item = Form::Kind::text}, texts,
+               "What it runs.", "[python, train.py]"),
       field<C>(
-          "env", Form{Form::Kind::map},
-          [](Reader& r, const YamlNode& n, C& c) { c.env = r.text_map(n); },
+          "env", texts_by_key, [](Reader& r, const YamlNode& n, C& c) { c.env = r.text_map(n); },
           "Environment variables.", "{NCCL_DEBUG: WARN}"),
       field<C>(
-          "metrics", Form{Form::Kind::map},
+          "metrics", texts_by_key,
           [](Reader& r, const YamlNode& n, C& c) { c.metrics = r.text_map(n); },
           "How its output is read.", "{log: 'step (?<step>\\d+)'}"),
-      field<C>("profile", choice("a model's name, or {step: duration}"), profile,
+      field<C>("profile", profile_form, profile,
                "What it costs to run: without one it can be run but not simulated.",
                "resnet50_v1_5"),
   };
@@ -163,6 +175,7 @@ Field<WorkloadSpec> train_field() {
 
 Field<WorkloadSpec> dataset_field() {
   Form form = choice("a catalog name, or a map");
+  form.item = Form::Kind::text;
   form.fields = &infos_of<dataset_fields>;
   return field<WorkloadSpec>(
       "dataset", form,
@@ -192,6 +205,7 @@ Field<WorkloadSpec> optimizer_field() {
 const Fields<WorkloadSpec>& workload_fields() {
   using W = WorkloadSpec;
   Form model = choice("a catalog name, or a map with one of huggingface, transformer, layers");
+  model.item = Form::Kind::text;
   model.fields = &model_infos;
   static const Fields<W> table{
       field<W>(
