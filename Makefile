@@ -1,6 +1,6 @@
 # The two commands of a fresh machine are `make demo` and `make test`. Everything here is thin: the work is CMake's,
 # the list of packages is scripts/packages.txt.
-.PHONY: help deps demo test test-long bench asan tidy format format-check lint install clean
+.PHONY: help deps demo test test-long bench asan fuzz tidy format format-check lint install clean
 .DEFAULT_GOAL := help
 
 RELEASE := build/release
@@ -12,6 +12,7 @@ help:
 	@echo "make test-long  what takes longer than continuous integration may"
 	@echo "make bench      benchmarks; ratios are taken within one run"
 	@echo "make asan       unit tests under the address and undefined-behaviour sanitizers"
+	@echo "make fuzz       libFuzzer over the readers, 30 s each (SECONDS_EACH=3600 for an hour)"
 	@echo "make tidy       clang-tidy on what changed (BASE=commit; BASE=all for everything)"
 	@echo "make format     clang-format everything; format-check only looks"
 	@echo "make lint       shell, YAML, spelling and the house rules"
@@ -43,6 +44,9 @@ asan: deps
 	cmake --preset asan
 	ninja -C build/asan -j$(JOBS)
 	ctest --test-dir build/asan -L unit -j$(JOBS) --output-on-failure
+
+fuzz: deps
+	scripts/fuzz
 
 tidy: deps
 	scripts/tidy $(BASE)

@@ -29,6 +29,12 @@ if(RECKON_SANITIZE)
   add_link_options(-fsanitize=address,undefined)
 endif()
 
+option(RECKON_FUZZ "Build the libFuzzer programs (clang only)" OFF)
+if(RECKON_FUZZ)
+  add_compile_options(-O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+
 find_program(RECKON_CCACHE ccache)
 if(RECKON_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${RECKON_CCACHE})
