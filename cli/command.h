@@ -17,6 +17,7 @@ struct Command {
   std::string_view details;  // behind the options: examples, exit codes
   int (*run)(const Command& self, std::span<const std::string> arguments);
   std::string (*options)();  // the options' help text
+  bool needs_file = true;
 };
 
 /// All commands, in the order in which `reckon --help` shows them.
@@ -27,6 +28,14 @@ int run_simulate(const Command& self, std::span<const std::string> arguments);
 std::string simulate_options();
 int run_check(const Command& self, std::span<const std::string> arguments);
 std::string check_options();
+int run_init(const Command& self, std::span<const std::string> arguments);
+std::string init_options();
+int run_schema(const Command& self, std::span<const std::string> arguments);
+std::string schema_options();
+int run_doctor(const Command& self, std::span<const std::string> arguments);
+std::string doctor_options();
+int run_completion(const Command& self, std::span<const std::string> arguments);
+std::string completion_options();
 
 std::string help_text();
 std::string help_text(const Command& command);

@@ -31,6 +31,42 @@ constexpr std::array kCommands{
             "environment failed;\n"
             "of several files the highest\n",
             run_check, check_options},
+    Command{"init", "writes a commented scenario from five answers, on a terminal or as options",
+            "reckon init [options]",
+            "Examples:\n"
+            "  reckon init\n"
+            "  reckon init --model gpt2 --tokens 10B --accelerator H100-SXM5-80 --count 16 --out "
+            "gpt2.yaml\n"
+            "\n"
+            "Exit codes: 0 written, 2 an answer is wrong, missing without a terminal, or does not "
+            "fit in memory,\n"
+            "3 the environment failed\n",
+            run_init, init_options, false},
+    Command{"schema", "the grammar of scenario files as a JSON Schema, for editors",
+            "reckon schema [options]",
+            "Examples:\n"
+            "  reckon schema > scenario.schema.json\n"
+            "  (first line of a scenario, for the YAML language server:)\n"
+            "  # yaml-language-server: $schema=scenario.schema.json\n"
+            "\n"
+            "Exit codes: 0 done, 3 the environment failed\n",
+            run_schema, schema_options, false},
+    Command{"doctor", "what this installation can do, what it cannot, and why",
+            "reckon doctor [options]",
+            "Examples:\n"
+            "  reckon doctor\n"
+            "  reckon doctor --format json\n"
+            "\n"
+            "Exit codes: 0 always, unless the command line is wrong (2)\n",
+            run_doctor, doctor_options, false},
+    Command{"completion", "prints what a shell needs to complete reckon's command line",
+            "reckon completion bash|zsh",
+            "Examples:\n"
+            "  source <(reckon completion bash)\n"
+            "  reckon completion zsh > ~/.zfunc/_reckon\n"
+            "\n"
+            "Exit codes: 0 done, 2 no such shell\n",
+            run_completion, completion_options, false},
 };
 
 }  // namespace

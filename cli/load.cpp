@@ -27,7 +27,7 @@ Expected<Catalog> load_catalogs(const Options& options) {
 
 Expected<LoadedPlan> load_plan(const std::string& file, const Options& options,
                                const Catalog& catalog) {
-  auto scenario = read_scenario(file, options.overrides);
+  auto scenario = read_scenario(file, options.overrides, options.layers);
   if (!scenario) return tl::unexpected(std::move(scenario.error()));
   auto plan = make_plan(*scenario, catalog);
   if (!plan) return tl::unexpected(std::move(plan.error()));

@@ -26,6 +26,8 @@ constexpr std::array kOptions{
               "change a value of the scenario, such as cluster.pools.p100.nodes.max=8; may be "
               "given again",
               true},
+    OptionRow{"layer", "FILE", "a file whose keys are read over the scenario's; may be given again",
+              true},
     OptionRow{"seed", "N", "root of all randomness (the scenario's forecast.seed)"},
     OptionRow{"replications", "N",
               "how many times the run is simulated (the scenario's forecast.replications)"},
@@ -43,7 +45,23 @@ constexpr std::array kOptions{
     OptionRow{"help", "", "this text"},
 };
 
+// What `reckon init` asks: its answers are judged there.
+constexpr std::array kInitOptions{
+    OptionRow{"model", "NAME", "what to train: a model of the zoo such as resnet50 or gpt2"},
+    OptionRow{"tokens", "N", "how long, for models of sequences: tokens such as 10B"},
+    OptionRow{"epochs", "N", "how long, for other models: passes over the dataset (90)"},
+    OptionRow{"dataset", "NAME", "what a model that is no sequence model sees (imagenet)"},
+    OptionRow{"accelerator", "NAME", "on what: a GPU of the catalog such as H100-SXM5-80"},
+    OptionRow{"count", "N", "on how many accelerators (1)"},
+    OptionRow{"provider", "NAME", "whose machines; the first that offers it at a known price"},
+    OptionRow{"region", "NAME", "where; the first that offers it at a known price"},
+    OptionRow{"pricing", "on_demand|spot", "what is paid (on_demand)"},
+    OptionRow{"out", "FILE", "where to write the scenario; - is standard output (-)"},
+};
+
 const OptionRow& row_of(std::string_view name) {
+  for (const OptionRow& row : kInitOptions)
+    if (row.name == name) return row;
   return *std::find_if(kOptions.begin(), kOptions.end(),
                        [&](const OptionRow& r) { return r.name == name; });
 }
@@ -122,6 +140,9 @@ Options interpret(const po::variables_map& map) {
   o.help = map.count("help") > 0;
   o.files = values.all("files");
   o.overrides = values.all("set");
+  for (const std::string& file : values.all("layer")) o.layers.emplace_back(file);
+  for (const OptionRow& row : kInitOptions)
+    if (const auto v = values.one(row.name.data())) o.answers[std::string(row.name)] = *v;
   for (const std::string& directory : values.all("catalog")) o.catalogs.emplace_back(directory);
   if (const auto v = values.one("format"))
     o.format = one_of("format", *v, {"table", "json"}) == "json" ? OutputFormat::json
@@ -160,7 +181,7 @@ Options parse_options(const Command& command, OptionNames names,
     po::variables_map map;
     po::store(parsed, map);
     const Options options = interpret(map);
-    if (!options.help && options.files.empty())
+    if (!options.help && command.needs_file && options.files.empty())
       throw UsageError(fmt::format("a scenario file is missing: {}", command.usage));
     return options;
   } catch (const po::error& e) {

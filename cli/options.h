@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -27,11 +28,13 @@ struct Options {
   OutputFormat format = OutputFormat::table;
   std::string engine = "fluid";
   std::vector<std::string> overrides;  // --set path=value
+  std::vector<std::filesystem::path> layers;
   std::vector<std::filesystem::path> catalogs;
   std::optional<std::uint64_t> seed;
   std::optional<int> replications;
   int threads = 0;
   std::string trace, junit, annotations;
+  std::map<std::string, std::string> answers;  // of `init`, by option, as written
 };
 
 /// Which options a command takes, by long name.

@@ -11,8 +11,9 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 9> kNames{
-    "format", "seed", "replications", "set", "trace", "engine", "catalog", "threads", "help"};
+constexpr std::array<std::string_view, 10> kNames{"format",  "seed",  "replications", "set",
+                                                  "layer",   "trace", "engine",       "catalog",
+                                                  "threads", "help"};
 
 Forecast forecast_of(const Plan& plan, const NetworkModel& network, const Options& options) {
   ProgressLine progress;

@@ -1,0 +1,37 @@
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/diagnostic.h"
+#include "sim/catalog/catalog.h"
+
+// What `reckon init` writes: the answers to its questions, and the scenario that follows from them
+// and from the catalog.
+namespace reckon::cli {
+
+struct InitAnswers {
+  std::string model, dataset;
+  std::string length;  // "tokens: 10B", "epochs: 90"
+  std::string accelerator;
+  int count = 1;
+  std::optional<Provider> provider;
+  std::string region;
+  CapacityType pricing = CapacityType::on_demand;
+};
+
+/// The answers as written, by option name, judged one by one; all that is wrong comes at once.
+Expected<InitAnswers> judge_answers(const std::map<std::string, std::string>& written,
+                                    const Catalog& catalog);
+/// Of one answer: what is wrong with it, or nullopt.
+std::optional<Diagnostic> judge_answer(std::string_view option, const std::string& written,
+                                       const Catalog& catalog);
+
+/// A commented scenario that `reckon simulate` accepts as it is. Of the machines and places that
+/// offer the accelerators it takes the cheapest (a known price before none), of the strategies the
+/// first that is simulated and fits in memory, of the batches the largest power of two that fits.
+/// An error says why there is none.
+Expected<std::string> scenario_for(const InitAnswers& answers, const Catalog& catalog);
+
+}  // namespace reckon::cli

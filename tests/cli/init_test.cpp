@@ -1,0 +1,125 @@
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/run_reckon.h"
+#include "support/skip.h"
+
+using namespace reckon::test;
+
+namespace {
+
+/// What `reckon simulate` says of what `reckon init` wrote with these options.
+nlohmann::json simulated(const Workspace& w, const std::string& options) {
+  const Output written = w.run("init --out new.yaml " + options);
+  INFO(written.err);
+  REQUIRE(written.code == 0);
+  const Output r = w.run("simulate new.yaml --format json --replications 5");
+  INFO(read_all(w.path("new.yaml")) << r.err);
+  REQUIRE(r.code == 0);
+  std::filesystem::remove(w.path("new.yaml"));
+  return nlohmann::json::parse(r.out);
+}
+
+}  // namespace
+
+TEST_CASE("what init writes can be simulated as it is, at a known price") {
+  const Workspace w;
+  for (const char* options :
+       {"--model resnet50 --accelerator T4 --count 4",
+        "--model gpt2_small --tokens 1B --accelerator H100-SXM5-80 --count 16",
+        "--model resnet50 --epochs 1 --accelerator nvidia-tesla-p100 --pricing spot",
+        "--model resnet50 --epochs 1 --accelerator TPU-v2 --count 4"}) {
+    INFO(options);
+    const auto forecast = simulated(w, options);
+    CHECK(forecast["feasible"] == true);
+    CHECK(forecast["cost_usd"].is_object());
+  }
+}
+
+TEST_CASE("init takes the largest power of two that fits: twice the batch is refused") {
+  const Workspace w;
+  REQUIRE(w.run("init --model gpt2_medium --accelerator T4 --out a.yaml").code == 0);
+  const std::string text = read_all(w.path("a.yaml"));
+  const std::string key = "batch_per_accelerator: ";
+  const int batch = std::stoi(text.substr(text.find(key) + key.size()));
+  CHECK(batch >= 1);
+  CHECK((batch & (batch - 1)) == 0);
+  const std::string set = "simulate a.yaml --replications 1 --set workload.batch_per_accelerator=";
+  CHECK(w.run(set + std::to_string(batch)).code == 0);
+  const Output refused = w.run(set + std::to_string(2 * batch));
+  CHECK(refused.code == 2);
+  CHECK(contains(refused.err, "of memory on each"));
+}
+
+TEST_CASE("accelerators that do not fit on one node are spread over equal nodes") {
+  const Workspace w;
+  const Output r = w.run("init --model gpt2_small --accelerator H100-SXM5-80 --count 16");
+  CHECK(r.code == 0);
+  CHECK(contains(r.out, "strategy: {kind: multi_worker_mirrored, workers: 2}"));
+  CHECK(contains(r.out, "nodes: 2"));
+  CHECK(r.out.starts_with("# Question: "));
+  CHECK(contains(r.out, "# expect:"));
+}
+
+TEST_CASE("wrong answers come at once, each with the one that was meant") {
+  const Workspace w;
+  const Output r =
+      w.run("init --model resnet5 --accelerator P100-PCI-16 --count 0 --pricing sport");
+  CHECK(r.code == 2);
+  CHECK(r.out.empty());
+  CHECK(contains(r.err, "unknown model 'resnet5'; did you mean 'resnet50'?"));
+  CHECK(contains(r.err, "did you mean 'P100-PCIE-16'?"));
+  CHECK(contains(r.err, "'0' is no whole number from 1"));
+  CHECK(contains(r.err, "did you mean 'spot'?"));
+  CHECK(contains(w.run("init --model resnet50 --tokens 1B --accelerator T4").err,
+                 "model resnet50 reads no tokens"));
+}
+
+TEST_CASE("what is offered nowhere, or fits in no memory, is said with what is") {
+  const Workspace w;
+  Output r = w.run("init --model resnet50 --accelerator T4 --region us-central9");
+  CHECK(r.code == 2);
+  CHECK(contains(r.err, "unknown region 'us-central9'; did you mean 'us-central1'?"));
+  r = w.run("init --model resnet50 --accelerator TPU-v2 --count 3");
+  CHECK(r.code == 2);
+  CHECK(contains(r.err, "no machine of the catalog offers 3 x TPU-v2"));
+  CHECK(contains(r.err, "v2-8 (4)"));
+  r = w.run("init --model gpt3_175b --accelerator T4");
+  CHECK(r.code == 2);
+  CHECK(contains(r.err, "gpt3_175b at batch 1 needs"));
+}
+
+TEST_CASE("without a terminal init names the options that are missing") {
+  const Workspace w;
+  const Output r = w.run("init --count 4");
+  CHECK(r.code == 2);
+  CHECK(contains(r.err, "init needs --model --accelerator"));
+}
+
+TEST_CASE("on a terminal init asks five questions and asks again after a wrong answer") {
+  if (std::system("command -v script >/dev/null") != 0) skip_test("no `script` to make a terminal");
+  const Workspace w;
+  // Nothing behind a question takes what stands in its brackets.
+  const std::string command = "cd '" + w.path("").string() +
+                              "' && printf 'resnet5\\nresnet50\\n\\nT4\\n2\\n\\n' | "
+                              "script -qec \"'" RECKON_BINARY_DIR
+                              "/bin/reckon' init --out a.yaml\" /dev/null >screen.txt";
+  REQUIRE(std::system(command.c_str()) == 0);
+  const std::string screen = read_all(w.path("screen.txt"));
+  INFO(screen);
+  CHECK(contains(screen, "did you mean 'resnet50'?"));
+  CHECK(contains(screen, "How many epochs? [90]"));
+  const std::string text = read_all(w.path("a.yaml"));
+  CHECK(contains(text, "train: {epochs: 90}"));
+  CHECK(contains(text, "accelerator: {type: T4, count: 2}"));
+  CHECK(contains(text, "pricing: on_demand"));
+}
+
+TEST_CASE("init overwrites nothing") {
+  const Workspace w;
+  w.write("a.yaml", "mine");
+  const Output r = w.run("init --model resnet50 --accelerator T4 --out a.yaml");
+  CHECK(r.code == 2);
+  CHECK(contains(r.err, "'a.yaml' exists"));
+  CHECK(read_all(w.path("a.yaml")) == "mine");
+}
