@@ -55,10 +55,15 @@ std::vector<LifeResult> run_lives(const ForecastSetup& setup, std::uint64_t seed
 }
 
 template <class Value>
-Quantiles quantiles_of(const std::vector<LifeResult>& lives, Value value) {
+std::vector<double> values_of(const std::vector<LifeResult>& lives, Value value) {
   std::vector<double> values(lives.size());
   std::transform(lives.begin(), lives.end(), values.begin(), value);
-  return quantiles(std::move(values));
+  return values;
+}
+
+template <class Value>
+Quantiles quantiles_of(const std::vector<LifeResult>& lives, Value value) {
+  return quantiles(values_of(lives, value));
 }
 
 template <class Value>
@@ -83,8 +88,8 @@ double badput_share(const LifeResult& life, Badput cause) {
 
 void summarize_time(const Plan& plan, const std::vector<LifeResult>& lives, Forecast& f) {
   const SimDuration submit = to_clock(plan.jobs.front().submit);
-  f.time_seconds =
-      quantiles_of(lives, [submit](const LifeResult& l) { return time_of(l, submit); });
+  f.times_seconds = values_of(lives, [submit](const LifeResult& l) { return time_of(l, submit); });
+  f.time_seconds = quantiles(f.times_seconds);
   f.goodput = quantiles_of(lives, [](const LifeResult& l) { return ratio(l.goodput, l.total); });
   for (std::size_t c = 0; c < kBadputCauses; ++c)
     f.badput[c] = mean_of(lives, [c](const LifeResult& l) { return badput_share(l, Badput(c)); });
@@ -109,7 +114,8 @@ void summarize_money(const Plan& plan, const std::vector<LifeResult>& lives, For
                               }));
   }
   if (!prices_known(plan)) return;
-  f.cost_usd = quantiles_of(lives, [](const LifeResult& l) { return to_usd(l.bill).v; });
+  f.costs_usd = values_of(lives, [](const LifeResult& l) { return to_usd(l.bill).v; });
+  f.cost_usd = quantiles(f.costs_usd);
   for (std::size_t p = 0; p < kCostParts; ++p)
     f.cost_breakdown_usd[p] =
         mean_of(lives, [p](const LifeResult& l) { return to_usd(l.cost[p]).v; });

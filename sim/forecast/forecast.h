@@ -53,6 +53,8 @@ struct Forecast {
   std::vector<AssumptionEffect> assumptions;  // largest effect first
   std::vector<std::string> warnings;
   bool extrapolated = false;
+  std::vector<double> times_seconds;  // by replication; infinite: it never finished
+  std::vector<double> costs_usd;      // by replication; empty: a price is unknown
 };
 
 struct ForecastOptions {

@@ -1,0 +1,176 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+
+#include "sim/base/unit_text.h"
+#include "sim/forecast/explain.h"
+#include "sim/step/collectives.h"
+#include "sim/step/worker_pools.h"
+
+// What would help: each change is a copy of the plan with one thing changed.
+namespace reckon {
+namespace {
+
+using Apply = std::function<void(Plan&)>;
+
+bool computes(const PlannedPool& pool) {
+  return pool.role == Role::worker || pool.role == Role::chief;
+}
+
+template <class T>
+void double_it(Fact<T>& fact) {
+  fact.value = fact.value * 2.0;
+}
+
+class Changes {
+ public:
+  Changes(const Plan& plan, const NetworkModel& network) : plan_(plan), network_(network) {}
+
+  void add(std::string what, const Apply& apply) {
+    Plan changed = plan_;
+    apply(changed);
+    add(std::move(what), changed);
+  }
+  void add(std::string what, const Plan& changed) {
+    const PlannedWorkload& job = changed.jobs.front();
+    if (estimate_memory(changed, job).fits())
+      done.push_back(change_of(std::move(what), changed, estimate_step(changed, job, network_)));
+  }
+
+  std::vector<Change> done;
+
+ private:
+  const Plan& plan_;
+  const NetworkModel& network_;
+};
+
+void add_hardware(Changes& changes, const Plan& plan, const StepEstimate& now) {
+  const PlannedStrategy& s = plan.jobs.front().strategy;
+  const PlannedPool& workers = *worker_pools(plan).front();
+  const auto in_pools = [](auto change) {
+    return [change](Plan& p) {
+      for (PlannedPool& pool : p.pools)
+        if (computes(pool)) change(pool);
+    };
+  };
+  if (workers.accelerator) {
+    changes.add("twice the memory bandwidth", in_pools([](PlannedPool& pool) {
+                  if (pool.accelerator) double_it(pool.accelerator->memory_bandwidth);
+                }));
+    changes.add("twice the peak FLOP/s", in_pools([](PlannedPool& pool) {
+                  if (pool.accelerator)
+                    for (auto& peak : pool.accelerator->peak)
+                      if (peak) double_it(*peak);
+                }));
+  }
+  if (s.workers > 1)
+    changes.add(fmt::format("twice the network of every node (workers' {})",
+                            format_bandwidth(workers.machine.network.value)),
+                [](Plan& p) {
+                  for (PlannedPool& pool : p.pools) double_it(pool.machine.network);
+                });
+  if (now.communication.count() > 0 && workers.accelerators_per_node > 1)
+    changes.add("twice the links between a node's accelerators", in_pools([](PlannedPool& pool) {
+                  if (!pool.accelerator) return;
+                  auto& peer = pool.accelerator->peer_bandwidth;
+                  double_it(peer ? *peer : pool.accelerator->host_bandwidth);
+                }));
+  if (now.exposed_input.count() > 0) {
+    changes.add("twice the vCPUs of the nodes that compute",
+                in_pools([](PlannedPool& pool) { pool.machine.vcpus *= 2; }));
+    changes.add("storage twice as fast",
+                [](Plan& p) { double_it(p.jobs.front().checkpoint.storage.read_per_node); });
+  }
+}
+
+void add_batch(Changes& changes, const Plan& plan) {
+  const PlannedWorkload& job = plan.jobs.front();
+  const auto batch = [&](int to, std::int64_t global) {
+    changes.add(
+        fmt::format("batch of {} on each accelerator instead of {}", to, job.batch_per_accelerator),
+        [=](Plan& p) {
+          p.jobs.front().batch_per_accelerator = to;
+          p.jobs.front().global_batch = global;
+        });
+  };
+  const int now = job.batch_per_accelerator;
+  batch(2 * now, 2 * job.global_batch);
+  if (now % 2 == 0) batch(now / 2, job.global_batch / 2);
+  if (job.strategy.recompute != Recompute::none)
+    changes.add("no recomputation",
+                [](Plan& p) { p.jobs.front().strategy.recompute = Recompute::none; });
+}
+
+void add_workers(Changes& changes, const Plan& plan) {
+  const PlannedStrategy& s = plan.jobs.front().strategy;
+  if (s.kind == StrategyKind::tpu) return;  // a slice is what it is
+  const auto workers = [&](int to) {
+    Plan changed = with_workers(plan, to);
+    std::string how;
+    auto& strategy = changed.jobs.front().strategy;
+    if (s.kind == StrategyKind::single || s.kind == StrategyKind::mirrored) {
+      strategy.kind = StrategyKind::multi_worker_mirrored;
+      how = ", multi_worker_mirrored";
+    }
+    changes.add(fmt::format("{} worker{} instead of {}{}", to, to == 1 ? "" : "s", s.workers, how),
+                changed);
+  };
+  workers(2 * s.workers);
+  if (s.workers > 1) workers(s.workers / 2);
+}
+
+void add_servers(Changes& changes, const Plan& plan) {
+  const PlannedStrategy& s = plan.jobs.front().strategy;
+  if (s.kind != StrategyKind::parameter_server) return;
+  const auto servers = [&](int to) {
+    changes.add(fmt::format("{} parameter server{} instead of {}", to, to == 1 ? "" : "s",
+                            s.parameter_servers),
+                [to](Plan& p) { p.jobs.front().strategy.parameter_servers = to; });
+  };
+  if (pool_of(plan, Role::parameter_server) && s.parameter_servers > 0) {
+    servers(2 * s.parameter_servers);
+    if (s.parameter_servers > 1) servers(s.parameter_servers / 2);
+    changes.add("twice the network of the parameter servers alone", [](Plan& p) {
+      for (PlannedPool& pool : p.pools)
+        if (pool.role == Role::parameter_server) double_it(pool.machine.network);
+    });
+  }
+  changes.add(
+      s.synchronous ? "asynchronous instead of synchronous" : "synchronous instead of asynchronous",
+      [](Plan& p) {
+        PlannedStrategy& changed = p.jobs.front().strategy;
+        changed.synchronous = !changed.synchronous;
+        changed.backup_workers = 0;
+      });
+  changes.add("all-reduce instead of parameter servers", [](Plan& p) {
+    p.jobs.front().strategy.kind = StrategyKind::multi_worker_mirrored;
+    p.jobs.front().strategy.parameter_servers = 0;
+    p.jobs.front().strategy.backup_workers = 0;
+  });
+}
+
+void add_algorithms(Changes& changes, const StepEstimate& now) {
+  if (now.all_reduce.empty()) return;
+  for (const auto kind : {AllReduceKind::ring, AllReduceKind::tree, AllReduceKind::hierarchical}) {
+    if (to_text(kind) == now.all_reduce) continue;
+    changes.add(fmt::format("{} all-reduce instead of {}", to_text(kind), now.all_reduce),
+                [kind](Plan& p) { p.jobs.front().strategy.all_reduce = kind; });
+  }
+}
+
+}  // namespace
+
+std::vector<Change> changes_that_apply(const Plan& plan, const StepEstimate& now,
+                                       const NetworkModel& network) {
+  Changes changes(plan, network);
+  add_hardware(changes, plan, now);
+  add_batch(changes, plan);
+  add_workers(changes, plan);
+  add_servers(changes, plan);
+  add_algorithms(changes, now);
+  return std::move(changes.done);
+}
+
+}  // namespace reckon
