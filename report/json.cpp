@@ -1,24 +1,9 @@
 #include "report/json.h"
 
-#include <cmath>
-#include <nlohmann/json.hpp>
+#include "report/json_parts.h"
 
 namespace reckon {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-Json head(const char* command) { return {{"schema_version", 1}, {"command", command}}; }
-
-Json number(double v) { return std::isfinite(v) ? Json(v) : Json(nullptr); }
-Json text_or_null(const std::string& s) { return s.empty() ? Json(nullptr) : Json(s); }
-
-Json json_of(const Quantiles& q) {
-  return {{"mean", number(q.mean)},
-          {"p5", number(q.p5)},
-          {"p50", number(q.p50)},
-          {"p95", number(q.p95)}};
-}
 
 Json json_of(const StepEstimate& s) {
   return {{"seconds", s.step.count()},
@@ -109,13 +94,10 @@ Json json_of(const CheckedScenario& s) {
           {"expectations", expectations}};
 }
 
-/// Names of files and of nodes come from users: bytes that are no UTF-8 are replaced, not thrown
-/// about.
-std::string dump(const Json& json, int indent) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace) + '\n';
-}
-
 }  // namespace
+
+Json memory_object(const MemoryEstimate& memory) { return json_of(memory); }
+Json forecast_object(const Forecast& forecast) { return json_of(forecast); }
 
 std::string forecast_json(const Forecast& forecast) { return dump(json_of(forecast), 2); }
 

@@ -48,7 +48,32 @@ std::string range(const Quantiles& q, double unit, const std::string& name) {
   return fmt::format("{} ({} .. {})", middle, number(q.p5), number(q.p95));
 }
 
+double size_of(const Quantiles& q) {
+  double size = 0;
+  for (const double v : {q.p5, q.p50, q.p95})
+    if (std::isfinite(v)) size = std::max(size, std::abs(v));
+  return size;
+}
+
+/// Decimals follow the largest of the three: a difference's middle is often near zero.
+std::string signed_range(const Quantiles& q, double unit, const std::string& name) {
+  const int decimals = decimals_for(size_of(q) / unit);
+  const auto number = [&](double v) {
+    const std::string size =
+        std::isfinite(v) ? with_thousands(std::abs(v) / unit, decimals) : "infinite";
+    return (v < 0 ? "-" : "+") + size;
+  };
+  return fmt::format("{} {} ({} .. {})", number(q.p50), name, number(q.p5), number(q.p95));
+}
+
 }  // namespace
+
+std::string time_difference(const Quantiles& seconds) {
+  const auto [unit, name] = time_unit(size_of(seconds));
+  return signed_range(seconds, unit, name);
+}
+
+std::string usd_difference(const Quantiles& usd) { return signed_range(usd, 1, "USD"); }
 
 std::string time_range(const Quantiles& seconds) {
   const double scale = std::isfinite(seconds.p50) ? seconds.p50 : seconds.p5;

@@ -1,0 +1,14 @@
+#pragma once
+#include <span>
+#include <string>
+
+#include "sim/forecast/compare.h"
+
+// `reckon compare`. `names`: of the candidates, in their order.
+namespace reckon {
+
+std::string compare_table(const CandidateComparison& comparison, std::span<const std::string> names,
+                          int width = 100);
+std::string compare_json(const CandidateComparison& comparison, std::span<const std::string> names);
+
+}  // namespace reckon

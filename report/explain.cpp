@@ -1,0 +1,215 @@
+#include "report/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/json_parts.h"
+#include "report/table.h"
+#include "report/text.h"
+#include "sim/base/unit_text.h"
+
+namespace reckon {
+namespace {
+
+constexpr int kBarWidth = 30;
+constexpr std::size_t kGroupsShown = 20;
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+/// How much longer or shorter: "-12.3 %"; "0 %" where it is the same to a tenth.
+std::string against(double now, double before) {
+  const double change = 100 * (now / before - 1);
+  return std::abs(change) < 0.05 ? "0 %" : fmt::format("{:+.1f} %", change);
+}
+
+std::string phases(const Explanation& e) {
+  Columns rows;
+  for (const Phase& p : e.phases)
+    rows.row({p.name, format_duration(p.time), percent(p.share), bar(p.share, kBarWidth)});
+  return "\nWhere a step goes\n" + rows.text();
+}
+
+std::string layers(const Explanation& e) {
+  std::vector<double> times;
+  for (const LayerGroupTime& g : e.layers) times.push_back((g.forward + g.backward).count());
+  std::vector<double> sorted = times;
+  std::sort(sorted.rbegin(), sorted.rend());
+  const double least = sorted.size() > kGroupsShown ? sorted[kGroupsShown - 1] : 0;
+  Columns rows;
+  rows.row({"", "forward", "backward", "of step", "parameters", "bound by"});
+  std::size_t shown = 0, left_out = 0;
+  double share_left_out = 0;
+  for (std::size_t k = 0; k < e.layers.size(); ++k) {
+    const LayerGroupTime& g = e.layers[k];
+    if (times[k] < least || shown == kGroupsShown) {
+      ++left_out;
+      share_left_out += g.share;
+      continue;
+    }
+    ++shown;
+    const std::string name =
+        g.layers > 1 ? fmt::format("{} ({} layers)", g.name, g.layers) : g.name;
+    rows.row({name, format_duration(g.forward), format_duration(g.backward), percent(g.share),
+              format_count(double(g.parameters)), g.bound_by_memory ? "memory" : "arithmetic"});
+  }
+  std::string out = "\nCompute by layer group\n" + rows.text();
+  if (left_out > 0)
+    out += fmt::format("  and {} shorter ones, {} of the step together\n", left_out,
+                       percent(share_left_out));
+  return out;
+}
+
+std::string memory(const MemoryEstimate& m) {
+  Columns rows;
+  const auto line = [&](const char* name, Bytes b) {
+    if (b.v == 0) return;
+    const double share = b / m.available;
+    rows.row({name, format_bytes(b), percent(share), bar(share, kBarWidth)});
+  };
+  line("parameters", m.parameters);
+  line("gradients", m.gradients);
+  line("optimizer", m.optimizer);
+  line("activations", m.activations);
+  line("workspace", m.workspace);
+  line("reserve", m.reserve);
+  line("free", m.available - m.required());
+  return fmt::format("\nMemory of an accelerator ({})\n", format_bytes(m.available)) + rows.text();
+}
+
+std::string help(const Explanation& e) {
+  Columns rows;
+  rows.row({"", "step", "samples/s", "training", "", "cost", ""});
+  const auto line = [&](const Change& c, bool now) {
+    const std::string cost = c.cost ? format_usd(*c.cost) : "unknown";
+    rows.row({c.what, format_duration(c.step), format_count(std::round(c.throughput.v)),
+              time_value(c.training),
+              now ? "" : against(c.training.count(), e.now.training.count()), cost,
+              now || !c.cost ? "" : against(c.cost->v, e.now.cost->v)});
+  };
+  line(e.now, true);
+  for (const Change& c : e.what_would_help) line(c, false);
+  return "\nWhat would help (one change at a time; training alone, at today's price a node)\n" +
+         rows.text();
+}
+
+std::string crossover_table(const Crossover& c) {
+  Columns rows;
+  std::vector<std::string> header{"workers"};
+  for (const std::string& s : c.strategies) header.push_back(s);
+  rows.row(header);
+  for (const CrossoverRow& row : c.rows) {
+    std::vector<std::string> cells{fmt::format("{}", row.workers)};
+    for (std::size_t s = 0; s < row.throughput.size(); ++s)
+      cells.push_back(format_count(std::round(row.throughput[s].v)) +
+                      (s == row.best ? " *" : "  "));
+    rows.row(cells);
+  }
+  return rows.text();
+}
+
+/// Share of perfect scaling: throughput over that of so many workers that need not talk.
+std::string crossover_chart(const Crossover& c) {
+  Columns rows;
+  for (const CrossoverRow& row : c.rows)
+    for (std::size_t s = 0; s < row.throughput.size(); ++s) {
+      const double share = row.throughput[s] / (c.one_worker * row.workers);
+      rows.row({s == 0 ? fmt::format("{} workers", row.workers) : "", c.strategies[s],
+                fmt::format("{:.0f} %", 100 * share), bar(share, kBarWidth)});
+    }
+  return "\nShare of perfect scaling (one worker alone: " +
+         format_count(std::round(c.one_worker.v)) + " samples/s)\n" + rows.text();
+}
+
+std::string crossover(const Explanation& e, int width) {
+  if (!e.crossover) return "";
+  const Crossover& c = *e.crossover;
+  std::string out =
+      "\nAll-reduce or synchronous parameter servers (samples/s)\n" + crossover_table(c);
+  for (const std::string& line :
+       wrap(fmt::format("* fastest: {}. Servers are {} of their own; \"server for 4\": one for "
+                        "each 4 workers.",
+                        who_is_fastest(c), c.server_machine),
+            width - 2))
+    out += "  " + line + '\n';
+  return out + crossover_chart(c);
+}
+
+Json json_of(const Change& c) {
+  return {{"change", c.what},
+          {"step_seconds", number(c.step.count())},
+          {"samples_per_second", number(c.throughput.v)},
+          {"training_seconds", number(c.training.count())},
+          {"training_cost_usd", c.cost ? number(c.cost->v) : Json(nullptr)}};
+}
+
+Json json_of(const Crossover& c) {
+  Json rows = Json::array();
+  for (const CrossoverRow& row : c.rows) {
+    Json throughput = Json::object();
+    for (std::size_t s = 0; s < c.strategies.size(); ++s)
+      throughput[c.strategies[s]] = number(row.throughput[s].v);
+    rows.push_back({{"workers", row.workers},
+                    {"samples_per_second", std::move(throughput)},
+                    {"fastest", c.strategies[row.best]}});
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::string who_is_fastest(const Crossover& c) {
+  std::string text;
+  for (std::size_t begin = 0; begin < c.rows.size();) {
+    std::size_t end = begin;
+    while (end < c.rows.size() && c.rows[end].best == c.rows[begin].best) ++end;
+    const int from = c.rows[begin].workers, to = c.rows[end - 1].workers;
+    if (!text.empty()) text += ", ";
+    text += c.strategies[c.rows[begin].best];
+    if (end == c.rows.size())
+      text += begin == 0 ? " at every size" : fmt::format(" from {} workers", from);
+    else
+      text += from == to ? fmt::format(" with {} workers", from)
+                         : fmt::format(" with {} to {} workers", from, to);
+    begin = end;
+  }
+  return text;
+}
+
+std::string explain_table(const Explanation& e, int width) {
+  std::string out = fmt::format("{}\n  step {}, bound by {}; {} samples/s, MFU {}\n", e.scenario,
+                                format_duration(e.step.step), to_text(e.step.bottleneck),
+                                format_count(std::round(e.step.samples_per_second.v)),
+                                format_percent(e.step.mfu));
+  return out + phases(e) + layers(e) + memory(e.memory) + help(e) + crossover(e, width);
+}
+
+std::string explain_json(const Explanation& e) {
+  Json out = head("explain");
+  out["scenario"] = e.scenario;
+  out["engine"] = e.engine;
+  out["step_seconds"] = number(e.step.step.count());
+  out["phases"] = Json::array();
+  for (const Phase& p : e.phases)
+    out["phases"].push_back(
+        {{"name", p.name}, {"seconds", number(p.time.count())}, {"share", number(p.share)}});
+  out["layers"] = Json::array();
+  for (const LayerGroupTime& g : e.layers)
+    out["layers"].push_back({{"name", g.name},
+                             {"layers", g.layers},
+                             {"forward_seconds", number(g.forward.count())},
+                             {"backward_seconds", number(g.backward.count())},
+                             {"share", number(g.share)},
+                             {"parameters", g.parameters},
+                             {"bound_by", g.bound_by_memory ? "memory" : "arithmetic"}});
+  out["memory"] = memory_object(e.memory);
+  out["bottleneck"] = to_text(e.step.bottleneck);
+  out["now"] = json_of(e.now);
+  out["what_would_help"] = Json::array();
+  for (const Change& c : e.what_would_help) out["what_would_help"].push_back(json_of(c));
+  out["crossover"] = e.crossover ? json_of(*e.crossover) : Json(nullptr);
+  return dump(out, 2);
+}
+
+}  // namespace reckon

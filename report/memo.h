@@ -1,0 +1,25 @@
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "report/sweep.h"
+#include "sim/forecast/forecast.h"
+
+// `reckon simulate --memo FILE.md`: the page that an engineer gives to who decides.
+namespace reckon {
+
+/// First paragraph of the comment that opens a scenario file, on one line, without "Question:"; ""
+/// where the file does not begin with one.
+std::string question_of(std::string_view scenario_text);
+
+struct MemoInputs {
+  const Plan& plan;
+  const Forecast& forecast;
+  std::string question;
+  const Sweep* alternatives = nullptr;  // of --sweep
+};
+/// Markdown: question, answer, what was expected, alternatives, risks, assumptions with their
+/// effect in money, prices.
+std::string memo_markdown(const MemoInputs& memo);
+
+}  // namespace reckon

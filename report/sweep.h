@@ -1,0 +1,33 @@
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/forecast/forecast.h"
+
+// `reckon simulate --sweep`: one row a point.
+namespace reckon {
+
+struct SweepPoint {
+  std::vector<std::string> values;   // by path
+  std::optional<Forecast> forecast;  // nullopt: the point cannot be, `reason` says why
+  std::string reason;
+};
+
+struct Sweep {
+  std::string scenario;
+  std::vector<std::string> paths;
+  std::vector<SweepPoint> points;
+};
+
+/// Index of the point with the lowest median, the first of equals; nullopt: none has one.
+std::optional<std::size_t> fastest(const Sweep& sweep);
+std::optional<std::size_t> cheapest(const Sweep& sweep);
+
+std::string sweep_table(const Sweep& sweep, int width = 100);
+std::string sweep_json(const Sweep& sweep);
+/// RFC 4180; unknown and infinite are empty.
+std::string sweep_csv(const Sweep& sweep);
+
+}  // namespace reckon
