@@ -17,10 +17,33 @@ constexpr std::array kCommands{
         "forecast.replications=200\n"
         "  reckon simulate spot.yaml --format json --seed 7 > forecast.json\n"
         "  reckon simulate spot.yaml --trace run.json      (open it at https://ui.perfetto.dev)\n"
+        "  reckon simulate spot.yaml --sweep cluster.pools.p100.nodes=1..8 --csv sweep.csv\n"
+        "  reckon simulate spot.yaml --sweep cluster.pools.p100.pricing=spot,on_demand --memo "
+        "memo.md\n"
         "\n"
         "Exit codes: 0 done, 2 the scenario is wrong or does not fit in memory, 3 the environment "
         "failed\n",
         run_simulate, simulate_options},
+    Command{"explain", "where a training step goes, and what would make it shorter or cheaper",
+            "reckon explain FILE [options]",
+            "Examples:\n"
+            "  reckon explain scenarios/parameter-servers-k80.yaml\n"
+            "  reckon explain spot.yaml --set workload.batch_per_accelerator=128 --format json\n"
+            "\n"
+            "Exit codes: 0 done, 2 the scenario is wrong or does not fit in memory, 3 the "
+            "environment failed\n",
+            run_explain, explain_options},
+    Command{
+        "compare", "which of several plans is faster and cheaper, and how sure that is",
+        "reckon compare FILE... [options]",
+        "Examples:\n"
+        "  reckon compare spot.yaml on-demand.yaml\n"
+        "  reckon compare spot.yaml --sweep cluster.pools.p100.nodes=2,3,4\n"
+        "  reckon compare spot.yaml tpu.yaml --set workload.train.epochs=10 --format json\n"
+        "\n"
+        "Exit codes: 0 done, 2 a scenario is wrong or does not fit in memory, 3 the environment "
+        "failed\n",
+        run_compare, compare_options},
     Command{"check", "whether the `expect` lines of scenarios hold; for continuous integration",
             "reckon check FILE|DIRECTORY... [options]",
             "Examples:\n"

@@ -31,6 +31,13 @@ constexpr std::array kOptions{
     OptionRow{"seed", "N", "root of all randomness (the scenario's forecast.seed)"},
     OptionRow{"replications", "N",
               "how many times the run is simulated (the scenario's forecast.replications)"},
+    OptionRow{
+        "sweep", "PATH=VALUES",
+        "forecast every value: 8..64 doubles, 8..64..8 steps, 8,16,32 lists; given again: all "
+        "combinations",
+        true},
+    OptionRow{"csv", "FILE", "write the rows of --sweep as CSV"},
+    OptionRow{"memo", "FILE.md", "write the answer as one page for who decides"},
     OptionRow{"trace", "FILE",
               "write the events of one replication for ui.perfetto.dev or chrome://tracing"},
     OptionRow{"engine", "fluid|simgrid",
@@ -143,6 +150,7 @@ Options interpret(const po::variables_map& map) {
   for (const std::string& file : values.all("layer")) o.layers.emplace_back(file);
   for (const OptionRow& row : kInitOptions)
     if (const auto v = values.one(row.name.data())) o.answers[std::string(row.name)] = *v;
+  o.sweeps = values.all("sweep");
   for (const std::string& directory : values.all("catalog")) o.catalogs.emplace_back(directory);
   if (const auto v = values.one("format"))
     o.format = one_of("format", *v, {"table", "json"}) == "json" ? OutputFormat::json
@@ -158,6 +166,8 @@ Options interpret(const po::variables_map& map) {
     o.threads = int(integer_between("threads", *v, 1, 1024));
   if (const auto v = values.one("trace")) o.trace = *v;
   if (const auto v = values.one("junit")) o.junit = *v;
+  if (const auto v = values.one("csv")) o.csv = *v;
+  if (const auto v = values.one("memo")) o.memo = *v;
   return o;
 }
 

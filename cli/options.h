@@ -29,11 +29,12 @@ struct Options {
   std::string engine = "fluid";
   std::vector<std::string> overrides;  // --set path=value
   std::vector<std::filesystem::path> layers;
+  std::vector<std::string> sweeps;  // --sweep path=values
   std::vector<std::filesystem::path> catalogs;
   std::optional<std::uint64_t> seed;
   std::optional<int> replications;
   int threads = 0;
-  std::string trace, junit, annotations;
+  std::string trace, junit, annotations, csv, memo;
   std::map<std::string, std::string> answers;  // of `init`, by option, as written
 };
 

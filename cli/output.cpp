@@ -8,6 +8,8 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 
@@ -33,6 +35,13 @@ long now_ms() {
 }
 
 }  // namespace
+
+std::string read_text(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (!in) throw std::runtime_error(fmt::format("cannot read {}", file.string()));
+  return text;
+}
 
 void print(std::string_view text) { write_all(STDOUT_FILENO, text, "standard output"); }
 

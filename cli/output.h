@@ -1,6 +1,7 @@
 #pragma once
 #include <filesystem>
 #include <functional>
+#include <string>
 #include <string_view>
 
 namespace reckon::cli {
@@ -9,6 +10,9 @@ namespace reckon::cli {
 /// std::runtime_error with the path and the reason when the file cannot be written. "-" is standard
 /// output.
 void write_file(const std::filesystem::path& file, std::string_view text);
+
+/// All of a file. Throws std::runtime_error where it cannot be read.
+std::string read_text(const std::filesystem::path& file);
 
 /// Prints on standard output. Throws when it cannot be written; a reader that has gone away (`|
 /// head`) is no error and ends the output quietly.

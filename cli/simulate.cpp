@@ -4,16 +4,18 @@
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/sweep.h"
 #include "report/json.h"
+#include "report/memo.h"
 #include "report/table.h"
 #include "sim/forecast/forecast.h"
 
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 10> kNames{"format",  "seed",  "replications", "set",
-                                                  "layer",   "trace", "engine",       "catalog",
-                                                  "threads", "help"};
+constexpr std::array<std::string_view, 13> kNames{
+    "format", "seed",  "replications", "set",     "layer",   "sweep", "csv",
+    "memo",   "trace", "engine",       "catalog", "threads", "help"};
 
 Forecast forecast_of(const Plan& plan, const NetworkModel& network, const Options& options) {
   ProgressLine progress;
@@ -23,6 +25,49 @@ Forecast forecast_of(const Plan& plan, const NetworkModel& network, const Option
   how.threads = options.threads;
   how.progress = progress.callback();
   return make_forecast(plan, network, how);
+}
+
+void refuse_combinations(const Options& options) {
+  if (options.files.size() > 1)
+    throw UsageError("simulate takes one scenario file; for several use 'reckon check'");
+  if (!options.trace.empty() && !options.sweeps.empty())
+    throw UsageError("--trace shows one run and --sweep makes many: leave one of them out");
+  if (!options.csv.empty() && options.sweeps.empty())
+    throw UsageError("--csv writes the rows of a --sweep, which is missing");
+}
+
+/// The scenario itself, without any --sweep.
+int simulate_one(const Options& options, const Catalog& catalog, const NetworkModel& network,
+                 const Sweep* alternatives) {
+  const std::string& file = options.files.front();
+  const auto loaded = load_plan(file, options, catalog);
+  if (!loaded) {
+    report(loaded.error());
+    return kInputIsWrong;
+  }
+  const Forecast forecast = forecast_of(loaded->plan, network, options);
+  if (!options.trace.empty() && forecast.feasible)
+    write_file(options.trace, trace_json(loaded->plan, record_replication(loaded->plan, network,
+                                                                          forecast.seed, 0)));
+  if (!options.memo.empty())
+    write_file(options.memo,
+               memo_markdown({loaded->plan, forecast, question_of(read_text(file)), alternatives}));
+  if (alternatives == nullptr)
+    print(options.format == OutputFormat::json ? forecast_json(forecast)
+                                               : forecast_table(forecast));
+  return kDone;
+}
+
+int simulate_sweep(const Options& options, const Catalog& catalog, const NetworkModel& network) {
+  const auto sweep =
+      run_sweep(options.files.front(), options, sweep_axes(options), catalog, network);
+  if (!sweep) {
+    report(sweep.error());
+    return kInputIsWrong;
+  }
+  if (!options.csv.empty()) write_file(options.csv, sweep_csv(*sweep));
+  print(options.format == OutputFormat::json ? sweep_json(*sweep) : sweep_table(*sweep));
+  return options.memo.empty() ? kDone : simulate_one(options, catalog, network, &*sweep);
 }
 
 }  // namespace
@@ -35,26 +80,15 @@ int run_simulate(const Command& self, std::span<const std::string> arguments) {
     print(help_text(self));
     return kDone;
   }
-  if (options.files.size() > 1)
-    throw UsageError("simulate takes one scenario file; for several use 'reckon check'");
-
+  refuse_combinations(options);
   const auto catalog = load_catalogs(options);
   if (!catalog) {
     report(catalog.error());
     return kInputIsWrong;
   }
-  const auto loaded = load_plan(options.files.front(), options, *catalog);
-  if (!loaded) {
-    report(loaded.error());
-    return kInputIsWrong;
-  }
   const auto network = make_network(options);
-  const Forecast forecast = forecast_of(loaded->plan, *network, options);
-  if (!options.trace.empty() && forecast.feasible)
-    write_file(options.trace, trace_json(loaded->plan, record_replication(loaded->plan, *network,
-                                                                          forecast.seed, 0)));
-  print(options.format == OutputFormat::json ? forecast_json(forecast) : forecast_table(forecast));
-  return kDone;
+  return options.sweeps.empty() ? simulate_one(options, *catalog, *network, nullptr)
+                                : simulate_sweep(options, *catalog, *network);
 }
 
 }  // namespace reckon::cli

@@ -1,0 +1,106 @@
+#include "report/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "cli/command.h"
+#include "cli/load.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/sweep.h"
+
+namespace reckon::cli {
+namespace {
+
+constexpr std::array<std::string_view, 10> kNames{"format",  "sweep",        "set",    "layer",
+                                                  "seed",    "replications", "engine", "catalog",
+                                                  "threads", "help"};
+
+struct Candidate {
+  std::string name;
+  Plan plan;
+};
+
+/// Every file at every point of the sweep, named by what tells them apart.
+Expected<std::vector<Candidate>> candidates_of(const Options& options, const Catalog& catalog) {
+  const std::vector<SweepAxis> axes = sweep_axes(options);
+  std::vector<Candidate> candidates;
+  std::vector<std::string> files;
+  Diagnostics errors;
+  for (const std::string& file : options.files)
+    for (const auto& values : sweep_points(axes)) {
+      auto loaded = load_plan(file, at_point(options, axes, values), catalog);
+      if (!loaded) {
+        errors.insert(errors.end(), loaded.error().begin(), loaded.error().end());
+        continue;
+      }
+      std::string name = loaded->plan.name;
+      for (std::size_t a = 0; a < axes.size(); ++a)
+        name += fmt::format("{}{}={}", a == 0 ? "  " : ", ", axes[a].path, values[a]);
+      candidates.push_back({std::move(name), std::move(loaded->plan)});
+      files.push_back(file);
+    }
+  if (!errors.empty()) return tl::unexpected(std::move(errors));
+  const std::vector<Candidate> named = candidates;
+  for (std::size_t k = 0; k < candidates.size(); ++k)
+    if (std::count_if(named.begin(), named.end(),
+                      [&](const Candidate& c) { return c.name == named[k].name; }) > 1)
+      candidates[k].name += fmt::format("  ({})", files[k]);
+  return candidates;
+}
+
+/// One seed and one number of replications for all: what the command line says, else the first
+/// file's seed and the most replications that any file asks for.
+CandidateComparison compare_all(const std::vector<Candidate>& candidates, const Options& options,
+                                const NetworkModel& network) {
+  int most = 0;
+  for (const Candidate& c : candidates) most = std::max(most, c.plan.replications);
+  ForecastOptions how;
+  how.seed = options.seed.value_or(candidates.front().plan.seed);
+  how.replications = options.replications.value_or(most);
+  how.threads = options.threads;
+  how.assumption_effects = false;
+  ProgressLine line;
+  const auto progress = line.callback();
+  std::vector<Forecast> forecasts;
+  for (const Candidate& c : candidates) {
+    forecasts.push_back(make_forecast(c.plan, network, how));
+    if (progress) progress(double(forecasts.size()) / double(candidates.size()));
+  }
+  return compare(std::move(forecasts));
+}
+
+}  // namespace
+
+std::string compare_options() { return describe_options(kNames); }
+
+int run_compare(const Command& self, std::span<const std::string> arguments) {
+  const Options options = parse_options(self, kNames, arguments);
+  if (options.help) {
+    print(help_text(self));
+    return kDone;
+  }
+  const auto catalog = load_catalogs(options);
+  if (!catalog) {
+    report(catalog.error());
+    return kInputIsWrong;
+  }
+  const auto candidates = candidates_of(options, *catalog);
+  if (!candidates) {
+    report(candidates.error());
+    return kInputIsWrong;
+  }
+  if (candidates->size() < 2)
+    throw UsageError("compare needs two plans: two files, or one with --sweep");
+  std::vector<std::string> names;
+  for (const Candidate& c : *candidates) names.push_back(c.name);
+  const auto network = make_network(options);
+  const CandidateComparison comparison = compare_all(*candidates, options, *network);
+  print(options.format == OutputFormat::json ? compare_json(comparison, names)
+                                             : compare_table(comparison, names));
+  return kDone;
+}
+
+}  // namespace reckon::cli

@@ -1,0 +1,52 @@
+#include "report/explain.h"
+
+#include <array>
+
+#include "cli/command.h"
+#include "cli/load.h"
+#include "cli/options.h"
+#include "cli/output.h"
+
+namespace reckon::cli {
+namespace {
+
+constexpr std::array<std::string_view, 6> kNames{"format", "set",     "layer",
+                                                 "engine", "catalog", "help"};
+
+}  // namespace
+
+std::string explain_options() { return describe_options(kNames); }
+
+int run_explain(const Command& self, std::span<const std::string> arguments) {
+  const Options options = parse_options(self, kNames, arguments);
+  if (options.help) {
+    print(help_text(self));
+    return kDone;
+  }
+  if (options.files.size() > 1)
+    throw UsageError("explain takes one scenario file; for several use 'reckon compare'");
+  const auto catalog = load_catalogs(options);
+  if (!catalog) {
+    report(catalog.error());
+    return kInputIsWrong;
+  }
+  const auto loaded = load_plan(options.files.front(), options, *catalog);
+  if (!loaded) {
+    report(loaded.error());
+    return kInputIsWrong;
+  }
+  const Plan& plan = loaded->plan;
+  // Where `expect` speaks of feasible, load_plan lets through what does not fit: here there is no
+  // step to explain.
+  if (auto problem = check_memory(plan, plan.jobs.front(), *catalog, loaded->file.places)) {
+    report({std::move(*problem)});
+    return kInputIsWrong;
+  }
+  const auto network = make_network(options);
+  const Explanation explanation = explain(plan, *network);
+  print(options.format == OutputFormat::json ? explain_json(explanation)
+                                             : explain_table(explanation));
+  return kDone;
+}
+
+}  // namespace reckon::cli

@@ -1,0 +1,104 @@
+#include "cli/sweep.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "cli/output.h"
+#include "sim/base/unit_text.h"
+
+namespace reckon::cli {
+namespace {
+
+std::string reason_of(const Diagnostics& diagnostics) {
+  const auto first = std::find_if(diagnostics.begin(), diagnostics.end(), [](const Diagnostic& d) {
+    return d.severity == Severity::error;
+  });
+  return first == diagnostics.end() ? "unknown" : first->what;
+}
+
+std::string does_not_fit(const Forecast& f) {
+  return fmt::format("needs {} of the {} on an accelerator", format_bytes(f.memory.required()),
+                     format_bytes(f.memory.available));
+}
+
+ForecastOptions forecast_options(const Options& options) {
+  ForecastOptions how;
+  how.seed = options.seed;
+  how.replications = options.replications;
+  how.threads = options.threads;
+  how.assumption_effects = false;
+  return how;
+}
+
+}  // namespace
+
+std::vector<SweepAxis> sweep_axes(const Options& options) {
+  std::vector<SweepAxis> axes;
+  std::string problems;
+  const auto problem = [&](const std::string& text) {
+    problems += (problems.empty() ? "--sweep: " : "\n--sweep: ") + text;
+  };
+  double points = 1;
+  for (const std::string& text : options.sweeps) {
+    auto axis = parse_sweep(text);
+    if (!axis) {
+      problem(axis.error());
+      continue;
+    }
+    if (std::any_of(axes.begin(), axes.end(),
+                    [&](const SweepAxis& a) { return a.path == axis->path; }))
+      problem(fmt::format("{} is swept twice", axis->path));
+    points *= double(axis->values.size());
+    axes.push_back(std::move(*axis));
+  }
+  if (points > double(kMostSweepPoints))
+    problem(fmt::format("{} points; at most {} are forecast at once", format_count(points),
+                        format_count(double(kMostSweepPoints))));
+  if (!problems.empty()) throw UsageError(problems);
+  return axes;
+}
+
+Options at_point(const Options& options, const std::vector<SweepAxis>& axes,
+                 const std::vector<std::string>& values) {
+  Options point = options;
+  for (std::size_t a = 0; a < axes.size(); ++a)
+    point.overrides.push_back(axes[a].path + "=" + values[a]);
+  return point;
+}
+
+Expected<Sweep> run_sweep(const std::string& file, const Options& options,
+                          const std::vector<SweepAxis>& axes, const Catalog& catalog,
+                          const NetworkModel& network) {
+  Sweep sweep;
+  sweep.scenario = std::filesystem::path(file).stem().string();
+  for (const SweepAxis& axis : axes) sweep.paths.push_back(axis.path);
+  const auto points = sweep_points(axes);
+  std::optional<Diagnostics> first_errors;
+  bool any = false;
+  ProgressLine line;
+  const auto progress = line.callback();
+  for (const auto& values : points) {
+    SweepPoint point{values, std::nullopt, ""};
+    const auto loaded = load_plan(file, at_point(options, axes, values), catalog);
+    if (loaded) {
+      any = true;
+      sweep.scenario = loaded->plan.name;
+      point.forecast = make_forecast(loaded->plan, network, forecast_options(options));
+      if (!point.forecast->feasible) {
+        point.reason = does_not_fit(*point.forecast);
+        point.forecast.reset();
+      }
+    } else {
+      point.reason = reason_of(loaded.error());
+      if (!first_errors) first_errors = loaded.error();
+    }
+    sweep.points.push_back(std::move(point));
+    if (progress) progress(double(sweep.points.size()) / double(points.size()));
+  }
+  if (!any && first_errors) return tl::unexpected(std::move(*first_errors));
+  return sweep;
+}
+
+}  // namespace reckon::cli

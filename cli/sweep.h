@@ -1,0 +1,26 @@
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cli/load.h"
+#include "cli/options.h"
+#include "report/sweep.h"
+#include "sim/scenario/sweep.h"
+
+namespace reckon::cli {
+
+/// The axes of --sweep, or a UsageError that names every one that is wrong.
+std::vector<SweepAxis> sweep_axes(const Options& options);
+
+/// The options of one point: those given, with the point's values as `--set`.
+Options at_point(const Options& options, const std::vector<SweepAxis>& axes,
+                 const std::vector<std::string>& values);
+
+/// One forecast a point. A point that cannot be is a row with its reason; if none can be, the
+/// sweep itself is wrong: the first point's diagnostics.
+Expected<Sweep> run_sweep(const std::string& file, const Options& options,
+                          const std::vector<SweepAxis>& axes, const Catalog& catalog,
+                          const NetworkModel& network);
+
+}  // namespace reckon::cli
