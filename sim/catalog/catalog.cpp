@@ -1,6 +1,7 @@
 #include "sim/catalog/catalog.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "sim/base/check.h"
 #include "sim/catalog/catalog_build.h"
@@ -127,6 +128,11 @@ const Fact<double>* OperationalDefaults::find(std::string_view key) const {
   return found == numbers.end() ? nullptr : &found->second;
 }
 
+const ClusterNames::Name* ClusterNames::find(std::string_view key) const {
+  const auto found = names.find(key);
+  return found == names.end() ? nullptr : &found->second;
+}
+
 const Accelerator* Catalog::find_accelerator(std::string_view name) const {
   return find_named(accelerators, name);
 }
@@ -138,6 +144,21 @@ const Dataset* Catalog::find_dataset(std::string_view name) const {
 }
 const Storage* Catalog::find_storage(std::string_view name) const {
   return find_named(storages, name);
+}
+const CustomFamily* Catalog::find_custom_family(Provider provider, std::string_view name) const {
+  for (const CustomFamily& family : custom_families) {
+    if (family.provider == provider && same_name(family.name, name)) return &family;
+  }
+  return nullptr;
+}
+const ScaleTier* Catalog::find_tier(Service service, std::string_view name) const {
+  for (const ScaleTier& tier : tiers) {
+    if (tier.service == service && same_name(tier.name, name)) return &tier;
+  }
+  return nullptr;
+}
+const ClusterNames* Catalog::find_cluster_names(std::string_view name) const {
+  return find_named(cluster_names, name);
 }
 const LinkClass* Catalog::find_link(std::string_view name) const { return find_named(links, name); }
 
@@ -164,23 +185,6 @@ const Efficiency* Catalog::find_efficiency(const Accelerator& accelerator, Preci
   return nullptr;
 }
 
-std::vector<int> Catalog::allowed_counts(Service service, std::string_view machine,
-                                         std::string_view accelerator) const {
-  const Accelerator* wanted = find_accelerator(accelerator);
-  if (!wanted) return {};
-  bool machine_has_rules = false;
-  for (const AttachmentRule& rule : attachments) {
-    if (!same_name(rule.machine, machine)) continue;
-    machine_has_rules = true;
-    if (rule.service == service && rule.accelerator == wanted->name) return rule.counts;
-  }
-  if (machine_has_rules) return {};
-  for (const Machine& m : machines) {  // built in, and no service restricts it
-    if (same_name(m.name, machine) && m.accelerator == wanted->name) return {m.accelerator_count};
-  }
-  return {};
-}
-
 std::vector<const Location*> Catalog::locations_of(Provider provider, std::string_view item) const {
   const Accelerator* accelerator = find_accelerator(item);
   const auto matches = [&](const Location& location) {
@@ -201,7 +205,8 @@ std::vector<const Location*> Catalog::locations_of(Provider provider, std::strin
 
 const Offering* Catalog::find_offering(Provider provider, std::string_view region,
                                        std::string_view zone, std::string_view item,
-                                       Offering::Covers covers, CapacityType capacity) const {
+                                       Offering::Covers covers, CapacityType capacity,
+                                       bool suspect) const {
   if (capacity == CapacityType::reserved) return nullptr;
   std::string_view name = item;
   if (covers == Offering::Covers::accelerator) {
@@ -216,8 +221,10 @@ const Offering* Catalog::find_offering(Provider provider, std::string_view regio
     if (!same_name(offering.item, name) || !holds_in(offering.zones, zone)) continue;
     const bool priced = capacity == CapacityType::spot
                             ? offering.spot.has_value()
-                            : offering.on_demand.has_value() && !offering.suspect;
-    if (priced && (!best || offering.date >= best->date)) best = &offering;
+                            : offering.on_demand.has_value() && (suspect || !offering.suspect);
+    if (priced &&
+        (!best || std::tie(offering.date, offering.layer) >= std::tie(best->date, best->layer)))
+      best = &offering;
   }
   return best;
 }

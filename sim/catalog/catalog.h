@@ -100,6 +100,59 @@ struct AttachmentRule {
   std::vector<int> counts;  // empty: not allowed
 };
 
+/// The largest machine that may carry `count` of a GPU: what machines of a size of their own
+/// follow, and what takes counts away from a named machine in zones of their own (four P100 in
+/// us-east1-c).
+struct AttachmentLimit {
+  Service service = Service::gce;
+  std::string accelerator;
+  int count = 1;
+  std::vector<std::string> zones;  // empty: everywhere else
+  int vcpus = 0;
+  Fact<Bytes> memory;
+};
+
+/// Machines of a size of one's own: "custom-24-98304" is 24 vCPUs and 98,304 MiB.
+struct CustomFamily {
+  std::string name;  // "n1-custom": what its prices are listed under
+  Provider provider = Provider::gcp;
+  std::vector<std::string> prefixes;  // before "-VCPUS-MEMORY_MIB"; the first is the one we write
+  int vcpus_max = 0;                  // 1, or an even number up to this
+  Fact<Bytes> memory_per_vcpu_min, memory_per_vcpu_max;
+  Bytes memory_step{};
+  std::string
+      like;  // network as the largest machine of this family ("n1-standard-") with no more vCPUs
+};
+
+/// A cluster that a managed service offers under one name (AI Platform's scale tiers).
+struct ScaleTier {
+  struct Part {
+    std::string role;  // chief, worker, parameter_server
+    std::string machine;
+    int count = 1;
+    std::string accelerator;  // attached to each; "" none, or built in
+    int accelerator_count = 0;
+    std::string slice;  // a TPU slice beside it
+  };
+  Service service = Service::ai_platform;
+  std::string name;         // "STANDARD_1"
+  std::vector<Part> parts;  // empty: the user names machines and counts (CUSTOM)
+  SourceId source{};
+};
+
+/// What a Kubernetes service calls things: label keys, taints, resources, values. By dotted key:
+/// "labels.accelerator", "taints.gpu", "resources.gpu", "accelerators.T4" (the value of
+/// labels.accelerator for it), "api_versions.job".
+struct ClusterNames {
+  struct Name {
+    std::string text;
+    SourceId source{};
+  };
+  std::string name;  // "gke"; "kubernetes" holds what is the same everywhere
+  std::map<std::string, Name, std::less<>> names;
+  const Name* find(std::string_view key) const;  // nullptr: no such key
+};
+
 struct Location {
   Provider provider = Provider::gcp;
   std::string item;  // an accelerator, a TPU slice or a machine, by its canonical name
@@ -119,6 +172,8 @@ struct Offering {
     accelerator,
     slice,
     machine_with_accelerators,
+    vcpu,        // one vCPU of a custom family
+    memory_gib,  // one GiB of it
     storage
   } covers = Covers::machine;
   int count = 1;  // the price is for so many of item
@@ -126,7 +181,8 @@ struct Offering {
       on_demand;  // for `count` items; storage: per GB (1e9 bytes) and second
   std::optional<Fact<UsdPerSecond>> spot;
   std::string date;      // ISO date of the price
-  bool suspect = false;  // the on-demand price is never used; the reason is in notes
+  bool suspect = false;  // the on-demand price is used only if asked for; the reason is in notes
+  int layer = 0;         // grows with the layers: of two prices of one date the later layer's wins
   std::string notes;
 };
 
@@ -190,6 +246,10 @@ class Catalog {
   std::vector<TpuSlice> slices;
   std::vector<Machine> machines;
   std::vector<AttachmentRule> attachments;
+  std::vector<AttachmentLimit> limits;
+  std::vector<CustomFamily> custom_families;
+  std::vector<ScaleTier> tiers;
+  std::vector<ClusterNames> cluster_names;
   std::vector<Location> locations;
   std::vector<Offering> offerings;
   std::vector<Dataset> datasets;
@@ -211,19 +271,23 @@ class Catalog {
   /// own before "".
   const Efficiency* find_efficiency(const Accelerator& accelerator, Precision precision,
                                     std::string_view stack) const;
-  /// Counts that `machine` may carry of `accelerator` under `service`; empty: none.
+  /// Counts that `machine` may carry of `accelerator` under `service` in `zone` ("": where no
+  /// exception holds); empty: none. A machine of a custom family follows the limits.
   std::vector<int> allowed_counts(Service service, std::string_view machine,
-                                  std::string_view accelerator) const;
+                                  std::string_view accelerator, std::string_view zone = {}) const;
   /// Every (region, zones) that offers the item: an accelerator (then also the slices made of it),
   /// a TPU slice or a machine. Ordered by region; empty: nowhere known.
   std::vector<const Location*> locations_of(Provider provider, std::string_view item) const;
   /// The newest offering of the item that holds in region and zone ("" = any zone) and has a price
   /// of that capacity type; suspect on-demand prices are passed over, of equal dates the later
   /// layer's wins. Zone "" takes offerings of any zone. Reserved has no list price. nullptr: no
-  /// price known.
+  /// price known. `suspect`: take suspect prices too.
   const Offering* find_offering(Provider provider, std::string_view region, std::string_view zone,
                                 std::string_view item, Offering::Covers covers,
-                                CapacityType capacity) const;
+                                CapacityType capacity, bool suspect = false) const;
+  const CustomFamily* find_custom_family(Provider provider, std::string_view name) const;
+  const ScaleTier* find_tier(Service service, std::string_view name) const;
+  const ClusterNames* find_cluster_names(std::string_view name) const;
 };
 
 /// Reads every file of `layers` in order; an entry of a later layer replaces the fields it gives of

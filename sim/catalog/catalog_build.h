@@ -20,6 +20,10 @@ struct Builder {
   void machines(std::span<const Entry> entries);
   void slices(std::span<const Entry> entries);
   void attachments(std::span<const Entry> entries);
+  void limits(std::span<const Entry> entries);
+  void custom_families(std::span<const Entry> entries);
+  void tiers(std::span<const Entry> entries);
+  void cluster_names(std::span<const Entry> entries);
   void efficiencies(std::span<const Entry> entries);
 
   void datasets(std::span<const Entry> entries);
@@ -30,6 +34,9 @@ struct Builder {
   void prices(std::span<const Entry> entries);
   void storage_prices(std::span<const Entry> entries);
 };
+
+/// Orders every list by what names its entries, so that the order of rows in files means nothing.
+void sort_rows(Catalog& catalog);
 
 // Names for messages.
 std::vector<std::string> accelerator_names(const Catalog& catalog);

@@ -26,8 +26,8 @@ std::vector<std::string> strings(std::string_view text) {
   return {list.begin(), list.end()};
 }
 
-constexpr const char* kCoversWords[] = {"machine", "accelerator", "slice",
-                                        "machine_with_accelerators"};
+constexpr const char* kCoversWords[] = {
+    "machine", "accelerator", "slice", "machine_with_accelerators", "vcpu", "memory_gib"};
 
 std::optional<Offering::Covers> covers_from_text(std::string_view text) {
   using Covers = Offering::Covers;
@@ -35,7 +35,13 @@ std::optional<Offering::Covers> covers_from_text(std::string_view text) {
   if (text == "accelerator") return Covers::accelerator;
   if (text == "slice") return Covers::slice;
   if (text == "machine_with_accelerators") return Covers::machine_with_accelerators;
+  if (text == "vcpu") return Covers::vcpu;
+  if (text == "memory_gib") return Covers::memory_gib;
   return std::nullopt;
+}
+
+bool of_custom_family(Offering::Covers covers) {
+  return covers == Offering::Covers::vcpu || covers == Offering::Covers::memory_gib;
 }
 
 /// The priced item as the catalog names it; what it must be follows from what the price covers.
@@ -43,6 +49,7 @@ void read_item(Reader& reader, const Catalog& catalog, Offering& made) {
   const std::string name = reader.text("item");
   const std::string_view noun = made.covers == Offering::Covers::accelerator ? "accelerator"
                                 : made.covers == Offering::Covers::slice     ? "TPU slice"
+                                : of_custom_family(made.covers)              ? "custom family"
                                                                              : "machine";
   const auto find = [&](std::string_view text) -> std::optional<std::string> {
     if (made.covers == Offering::Covers::accelerator) {
@@ -51,6 +58,10 @@ void read_item(Reader& reader, const Catalog& catalog, Offering& made) {
     }
     if (made.covers == Offering::Covers::slice) {
       const TpuSlice* found = catalog.find_slice(text);
+      return found ? std::optional(found->name) : std::nullopt;
+    }
+    if (of_custom_family(made.covers)) {
+      const CustomFamily* found = catalog.find_custom_family(made.provider, text);
       return found ? std::optional(found->name) : std::nullopt;
     }
     const Machine* found = catalog.find_machine(made.provider, text);
@@ -122,6 +133,7 @@ void Builder::prices(std::span<const Entry> entries) {
     made.date = reader.iso_date("date");
     made.suspect = reader.flag("flag", "suspect", "");
     made.notes = reader.text("notes");
+    for (const Field& field : entry.fields) made.layer = std::max(made.layer, field.cell.file);
     catalog.offerings.push_back(std::move(made));
   }
 }
@@ -150,6 +162,7 @@ void Builder::storage_prices(std::span<const Entry> entries) {
     made.on_demand = reader.fact<UsdPerSecond>("usd_per_gb_month", per_month, Need::not_negative);
     made.date = reader.iso_date("date");
     made.notes = reader.text("notes");
+    for (const Field& field : entry.fields) made.layer = std::max(made.layer, field.cell.file);
     catalog.offerings.push_back(std::move(made));
   }
 }

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "sim/catalog/catalog_build.h"
 #include "sim/catalog/catalog_entry.h"
 
@@ -58,6 +60,9 @@ void Builder::sources(std::span<const Entry> entries) {
     reader.finish();
     catalog.sources.push_back(std::move(made));
   }
+  // Ids are positions; the order of entries in the file must not change them.
+  std::sort(catalog.sources.begin() + 1, catalog.sources.end(),
+            [](const Source& a, const Source& b) { return a.id < b.id; });
 }
 
 void Builder::datasets(std::span<const Entry> entries) {

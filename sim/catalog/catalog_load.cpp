@@ -43,6 +43,19 @@ const std::vector<FileKind>& file_kinds() {
        {"services", "machine", "accelerator"},
        "services",
        "service"},
+      {"attachment_limits.csv",
+       "attachment limit",
+       {"services", "accelerator", "count", "zones", "vcpus", "memory_gib", "source", "notes"},
+       {"services", "accelerator", "count", "zones"},
+       "services",
+       "service"},
+      {"custom_machines.yaml", "custom family", {}, {}},
+      {"scale_tiers.csv",
+       "part of a scale tier",
+       {"service", "tier", "role", "machine", "count", "accelerator", "accelerators", "slice",
+        "source", "notes"},
+       {"service", "tier", "role"}},
+      {"labels.yaml", "group of names", {}, {}},
       {"efficiencies.csv",
        "efficiency",
        {"accelerator", "precision", "stack", "convolution", "matmul", "attention", "memory",
@@ -208,6 +221,10 @@ class Loader {
         {"machines.csv", &Builder::machines},
         {"tpu_slices.csv", &Builder::slices},
         {"attachments.csv", &Builder::attachments},
+        {"attachment_limits.csv", &Builder::limits},
+        {"custom_machines.yaml", &Builder::custom_families},
+        {"scale_tiers.csv", &Builder::tiers},
+        {"labels.yaml", &Builder::cluster_names},
         {"efficiencies.csv", &Builder::efficiencies},
         {"datasets.yaml", &Builder::datasets},
         {"storages.yaml", &Builder::storages},
@@ -223,6 +240,7 @@ class Loader {
       RECKON_CHECK(found != std::end(kBuilders));
       (builder.*found->second)(merged_[i].entries());
     }
+    sort_rows(catalog_);
   }
 
   static std::string files_hint() {

@@ -60,6 +60,8 @@ struct FileKind {
 
 /// Lower case, '_' for '-': names that differ in these only are the same.
 std::string normalised(std::string_view name);
+/// Numbers inside names by their value: "n1-standard-8" before "n1-standard-16".
+bool natural_less(std::string_view a, std::string_view b);
 bool same_name(std::string_view a, std::string_view b);
 /// The words of a text separated by blanks.
 std::vector<std::string_view> words(std::string_view text);

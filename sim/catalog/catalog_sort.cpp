@@ -1,0 +1,62 @@
+#include <algorithm>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "sim/catalog/catalog_build.h"
+
+namespace reckon::catalog_text {
+namespace {
+
+/// The parts that name a row, joined: compared as one natural name.
+template <class Row, class Name>
+void sort_by(std::vector<Row>& rows, Name name) {
+  std::vector<std::pair<std::string, std::size_t>> order;
+  for (std::size_t i = 0; i < rows.size(); ++i) order.emplace_back(name(rows[i]), i);
+  std::ranges::sort(order, [](const auto& a, const auto& b) {
+    if (a.first != b.first) return natural_less(a.first, b.first);
+    return a.second < b.second;  // equal names are layers of one price, in their order
+  });
+  std::vector<Row> sorted;
+  sorted.reserve(rows.size());
+  for (const auto& [key, i] : order) sorted.push_back(std::move(rows[i]));
+  rows = std::move(sorted);
+}
+
+std::string all(const std::vector<std::string>& words) {
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+}  // namespace
+
+void sort_rows(Catalog& c) {
+  const auto own_name = [](const auto& row) { return row.name; };
+  sort_by(c.accelerators, own_name);
+  sort_by(c.slices, own_name);
+  sort_by(c.machines,
+          [](const Machine& m) { return fmt::format("{} {}", int(m.provider), m.name); });
+  sort_by(c.attachments, [](const AttachmentRule& r) {
+    return fmt::format("{} {} {}", int(r.service), r.machine, r.accelerator);
+  });
+  sort_by(c.limits, [](const AttachmentLimit& l) {
+    return fmt::format("{} {} {} {}", int(l.service), l.accelerator, l.count, all(l.zones));
+  });
+  sort_by(c.custom_families, own_name);
+  sort_by(c.tiers, [](const ScaleTier& t) { return fmt::format("{} {}", int(t.service), t.name); });
+  sort_by(c.cluster_names, own_name);
+  sort_by(c.locations, [](const Location& l) {
+    return fmt::format("{} {} {}", int(l.provider), l.region, l.item);
+  });
+  sort_by(c.offerings, [](const Offering& o) {
+    return fmt::format("{} {} {} {} {} {} {}", int(o.provider), int(o.covers), o.item, o.region,
+                       all(o.zones), o.count, o.date);
+  });
+  sort_by(c.datasets, own_name);
+  sort_by(c.storages, own_name);
+  sort_by(c.efficiencies, [](const Efficiency& e) {
+    return fmt::format("{} {} {}", e.accelerator, int(e.precision), e.stack);
+  });
+  sort_by(c.links, own_name);
+}
+
+}  // namespace reckon::catalog_text

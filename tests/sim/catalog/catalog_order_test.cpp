@@ -1,0 +1,144 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "sim/catalog/catalog.h"
+
+// The order of rows and entries in catalog files means nothing.
+using namespace reckon;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string read(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line + "\n");
+  return lines;
+}
+
+/// The rows behind the header of a CSV file, or the entries of a YAML file, in another order.
+std::string shuffled(const fs::path& file, std::mt19937& generator) {
+  const bool csv = file.extension() == ".csv";
+  std::vector<std::string> parts;
+  std::string head;
+  for (const std::string& line : lines_of(read(file))) {
+    const bool comment = line.starts_with("#");
+    if (csv ? head.empty() || comment : comment) {
+      if (csv || parts.empty()) head += line;
+    } else if (csv || (line[0] != ' ' && line[0] != '\n')) {
+      parts.push_back(line);
+    } else {
+      REQUIRE_FALSE(parts.empty());
+      parts.back() += line;
+    }
+  }
+  std::shuffle(parts.begin(), parts.end(), generator);
+  for (const std::string& part : parts) head += part;
+  return head;
+}
+
+template <class T>
+std::string text_of(const Fact<T>& fact) {
+  const auto plain = [](auto v) {
+    if constexpr (requires { v.v; }) {
+      return v.v;
+    } else if constexpr (requires { v.count(); }) {
+      return v.count();
+    } else {
+      return double(v);
+    }
+  };
+  return fmt::format("{:.17g}[{:.17g} {:.17g}]@{}", plain(fact.value), plain(fact.low),
+                     plain(fact.high), int(fact.source));
+}
+template <class T>
+std::string text_of(const std::optional<Fact<T>>& fact) {
+  return fact ? text_of(*fact) : "-";
+}
+
+/// Every field that a forecast reads, one line a row.
+std::vector<std::string> dump(const Catalog& c) {
+  std::vector<std::string> out;
+  for (const Source& s : c.sources) out.push_back(s.id + s.reference + s.retrieved);
+  for (const Accelerator& a : c.accelerators) {
+    std::string line = fmt::format("{} {} {} {} {} {}", a.name, fmt::join(a.aliases, ","),
+                                   a.architecture, a.peer_link, a.power_watts, a.notes);
+    for (const auto& peak : a.peak) line += " " + text_of(peak);
+    out.push_back(line + text_of(a.memory) + text_of(a.memory_bandwidth) +
+                  text_of(a.peer_bandwidth) + text_of(a.host_bandwidth));
+  }
+  for (const Machine& m : c.machines)
+    out.push_back(fmt::format("{} {} {} {} {} {} {} {}", int(m.provider), m.name, m.vcpus,
+                              text_of(m.memory), text_of(m.network), m.accelerator,
+                              m.accelerator_count, m.network_link));
+  for (const TpuSlice& s : c.slices)
+    out.push_back(fmt::format("{} {} {} {}", s.name, s.accelerator, s.chips, s.machine));
+  for (const AttachmentRule& r : c.attachments)
+    out.push_back(fmt::format("{} {} {} {}", int(r.service), r.machine, r.accelerator,
+                              fmt::join(r.counts, ",")));
+  for (const AttachmentLimit& l : c.limits)
+    out.push_back(fmt::format("{} {} {} {} {}", int(l.service), l.accelerator, l.count, l.vcpus,
+                              text_of(l.memory)));
+  for (const ScaleTier& t : c.tiers) {
+    out.push_back(fmt::format("{} {}", t.name, int(t.source)));
+    for (const auto& p : t.parts) out.push_back(p.role + p.machine + std::to_string(p.count));
+  }
+  for (const ClusterNames& n : c.cluster_names)
+    for (const auto& [key, name] : n.names)
+      out.push_back(fmt::format("{} {} {} {}", n.name, key, name.text, int(name.source)));
+  for (const Location& l : c.locations)
+    out.push_back(
+        fmt::format("{} {} {} {}", int(l.provider), l.item, l.region, fmt::join(l.zones, ",")));
+  for (const Offering& o : c.offerings)
+    out.push_back(fmt::format("{} {} {} {} {} {} {} {} {}", int(o.provider), o.item, o.region,
+                              fmt::join(o.zones, ","), int(o.covers), o.count, text_of(o.on_demand),
+                              text_of(o.spot), o.date));
+  for (const Efficiency& e : c.efficiencies)
+    out.push_back(fmt::format("{} {} {} {} {} {}", e.accelerator, int(e.precision), e.stack,
+                              text_of(e.matmul), text_of(e.convolution), text_of(e.step_spread)));
+  for (const LinkClass& l : c.links)
+    out.push_back(l.name + text_of(l.efficiency) + text_of(l.latency));
+  for (const Dataset& d : c.datasets) out.push_back(d.name + text_of(d.samples));
+  for (const Storage& s : c.storages) out.push_back(s.name + text_of(s.read_per_node));
+  for (const auto& [key, number] : c.operations.numbers) out.push_back(key + text_of(number));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("permuting the rows of every catalog file changes nothing but the digest") {
+  const fs::path shipped = RECKON_SOURCE_DIR "/catalogs";
+  const auto original = load_catalog(std::array{shipped});
+  REQUIRE(original.has_value());
+  const std::vector<std::string> wanted = dump(*original);
+  REQUIRE(wanted.size() > 1500);
+  const fs::path copy = fs::temp_directory_path() / fmt::format("reckon-order-{}", ::getpid());
+  fs::create_directories(copy);
+  for (std::uint32_t seed = 1; seed <= 8; ++seed) {
+    std::mt19937 generator(seed);
+    for (const auto& file : fs::directory_iterator(shipped)) {
+      const auto extension = file.path().extension();
+      if (extension != ".csv" && extension != ".yaml") continue;
+      std::ofstream(copy / file.path().filename(), std::ios::binary)
+          << shuffled(file.path(), generator);
+    }
+    const auto loaded = load_catalog(std::array{copy});
+    if (!loaded) FAIL(format(loaded.error()));
+    CHECK(loaded->digest != original->digest);  // the rows really stand elsewhere
+    CHECK(dump(*loaded) == wanted);
+  }
+  fs::remove_all(copy);
+}
