@@ -85,10 +85,11 @@ Parsed<double> with_unit(std::string_view text, std::span<const Unit> units,
 }
 
 constexpr std::array kDurations{
-    Unit{"ns", 1e-9},    Unit{"us", 1e-6},     Unit{"ms", 1e-3},    Unit{"s", 1},
-    Unit{"sec", 1},      Unit{"min", kMinute}, Unit{"m", kMinute},  Unit{"h", kHour},
-    Unit{"d", kDay},     Unit{"w", kWeek},     Unit{"day", kDay},   Unit{"days", kDay},
-    Unit{"hour", kHour}, Unit{"hours", kHour}, Unit{"week", kWeek}, Unit{"weeks", kWeek}};
+    Unit{"ns", 1e-9},      Unit{"us", 1e-6},         Unit{"ms", 1e-3},         Unit{"s", 1},
+    Unit{"sec", 1},        Unit{"min", kMinute},     Unit{"m", kMinute},       Unit{"h", kHour},
+    Unit{"d", kDay},       Unit{"w", kWeek},         Unit{"day", kDay},        Unit{"days", kDay},
+    Unit{"hour", kHour},   Unit{"hours", kHour},     Unit{"week", kWeek},      Unit{"weeks", kWeek},
+    Unit{"y", 365 * kDay}, Unit{"year", 365 * kDay}, Unit{"years", 365 * kDay}};
 
 constexpr std::array kByteUnits{Unit{"B", 1},        Unit{"kB", 1e3},     Unit{"KB", 1e3},
                                 Unit{"MB", 1e6},     Unit{"GB", 1e9},     Unit{"TB", 1e12},

@@ -11,14 +11,26 @@ SimDuration billed_time(const BillingRules& rules, SimDuration time, bool reclai
   return (charged + unit - SimDuration{1}) / unit * unit;
 }
 
-LeaseCharge charge_lease(const NodePrice& price, const BillingRules& rules, const Lease& lease) {
+LeaseCharge charge_lease(const NodePrice& price, const BillingRules& rules, const Lease& lease,
+                         const PlannedReservation* reserved, SimDuration reserved_for) {
   LeaseCharge charged;
   charged.billed = billed_time(rules, lease.time - lease.away, lease.reclaimed);
   const SimDuration busy = std::min(lease.busy, charged.billed);
-  charged.machines = charge(price.machine, busy);
-  charged.accelerators = charge(price.accelerators, busy);
-  const NanoUsd whole =
-      charge(price.machine, charged.billed) + charge(price.accelerators, charged.billed);
+  SimDuration term{0}, busy_in_term{0};
+  HourlyRate rate;
+  if (reserved != nullptr && charged.billed > SimDuration{0}) {
+    rate = reserved->price;
+    term = std::clamp(reserved_for, SimDuration{0}, charged.billed);
+    busy_in_term = SimDuration{
+        static_cast<std::int64_t>(Int128{busy.count()} * term.count() / charged.billed.count())};
+  }
+  const auto machines = [&](SimDuration in_term, SimDuration after) {
+    return charge(rate, in_term) + charge(price.machine, after);
+  };
+  charged.machines = machines(busy_in_term, busy - busy_in_term);
+  charged.accelerators = charge(price.accelerators, busy - busy_in_term);
+  const SimDuration after = charged.billed - term;
+  const NanoUsd whole = machines(term, after) + charge(price.accelerators, after);
   charged.idle = whole - charged.machines - charged.accelerators;
   return charged;
 }

@@ -28,6 +28,11 @@ struct LeaseCharge {
 /// provider took back before `free_if_reclaimed_within` had passed.
 SimDuration billed_time(const BillingRules& rules, SimDuration time, bool reclaimed);
 
-LeaseCharge charge_lease(const NodePrice& price, const BillingRules& rules, const Lease& lease);
+/// `reserved`: the node holds a place of a reservation (nullptr: none), whose price is that of the
+/// whole node for the first `reserved_for` of what is billed. It counts as the machine's. Busy time
+/// is taken to be spread evenly over the lease.
+LeaseCharge charge_lease(const NodePrice& price, const BillingRules& rules, const Lease& lease,
+                         const PlannedReservation* reserved = nullptr,
+                         SimDuration reserved_for = SimDuration::max());
 
 }  // namespace reckon

@@ -194,8 +194,14 @@ void Life::end_lease(Node& node, bool reclaimed) {
   if (node.held) let_go(node, NodeState::ready);
   if (node.state == NodeState::away) node.away += now_ - node.state_since;
   if (node.was_ready) {
+    const auto& reservation = pool.plan->reservation;
+    const bool in_place = reservation && int(node.slot) < reservation->nodes;
+    SimDuration term = SimDuration::max();
+    if (in_place && reservation->until)
+      term = SimTime{} + to_clock(*reservation->until) - node.requested;
     const LeaseCharge charged = charge_lease(
-        pool.plan->price, plan_.billing, {now_ - node.requested, node.away, node.busy, reclaimed});
+        pool.plan->price, plan_.billing, {now_ - node.requested, node.away, node.busy, reclaimed},
+        in_place ? &*reservation : nullptr, term);
     cost_.add(charged);
     pool.node_time += charged.billed;
   }

@@ -70,6 +70,14 @@ struct NodePrice {
   std::string source;       // "gcp catalog", "scenario prices.rates"
 };
 
+/// Nodes that are billed at a reservation's price: those of the slots below `nodes`. Slots are
+/// filled from the lowest, so that up to so many nodes at once are.
+struct PlannedReservation {
+  int nodes = 0;
+  HourlyRate price;              // of a whole node
+  std::optional<Seconds> until;  // from the start; afterwards the pool's own price; nullopt: no end
+};
+
 struct PlannedPool {
   PoolId id{};
   std::string name;
@@ -83,6 +91,7 @@ struct PlannedPool {
   bool autoscaling = false;
   CapacityType pricing = CapacityType::on_demand;
   NodePrice price;
+  std::optional<PlannedReservation> reservation;
   Fact<Seconds> provisioning;         // request to schedulable, drivers included: median; range =
                                       // 5th..95th percentile
   Efficiency efficiency;              // of the accelerator at the workload's precision

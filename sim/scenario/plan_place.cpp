@@ -186,6 +186,21 @@ void check_one_zone(Draft& draft,
       join(lines, "; "));
 }
 
+/// Where the catalog knows what a provider sells but not where (Selectel), another kind is
+/// doubtful.
+void warn_of_unlisted(Draft& draft) {
+  std::set<std::string> sold;
+  for (const Location& l : draft.catalog.locations)
+    if (l.provider == draft.plan.provider) sold.insert(l.item);
+  if (sold.empty()) return;
+  for (const PlannedPool& pool : draft.plan.pools)
+    if (draft.resolved[index(pool.id)] && pool.accelerator &&
+        !sold.contains(pool.accelerator->name))
+      draft.warn(fmt::format("the catalog does not know that {} offers {}; it knows of {}",
+                             to_text(draft.plan.provider), pool.accelerator->name,
+                             join(std::vector<std::string>(sold.begin(), sold.end()))));
+}
+
 }  // namespace
 
 void resolve_place(Draft& draft) {
@@ -194,7 +209,7 @@ void resolve_place(Draft& draft) {
 }
 
 void check_where_accelerators_are(Draft& draft) {
-  if (!draft.region_known) return;
+  if (!draft.region_known) return warn_of_unlisted(draft);
   std::vector<std::pair<const PlannedPool*, Zones>> offered;
   for (const PlannedPool& pool : draft.plan.pools) {
     if (!draft.resolved[index(pool.id)] || !pool.accelerator) continue;

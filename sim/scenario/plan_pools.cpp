@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/catalog/catalog_lookup.h"
 #include "sim/scenario/plan_draft.h"
 
 // Machines, accelerators and slices by name, and whether the service lets them stand together.
@@ -37,9 +38,15 @@ bool resolve_machine(Draft& draft, PlannedPool& pool, const MachineSpec& spec) {
                 "machine: n1-standard-16, or {vcpu: 64, memory: 512GiB, network: 100Gbps}");
     return false;
   }
-  if (const Machine* machine = draft.catalog.find_machine(plan.provider, named->name)) {
-    pool.machine = *machine;
+  const Parsed<FoundMachine> found = resolve_machine(draft.catalog, plan.provider, named->name);
+  if (found) {
+    pool.machine = found->machine;
     return true;
+  }
+  if (!found.error().empty()) {
+    draft.error(draft.path(pool, "machine"), found.error(),
+                "a custom machine is custom-VCPUS-MEMORY_MIB, such as custom-24-98304");
+    return false;
   }
   std::vector<std::string> names;
   for (const Machine& m : draft.catalog.machines)
@@ -134,7 +141,8 @@ bool check_attached_count(Draft& draft, const PlannedPool& pool) {
   const Catalog& catalog = draft.catalog;
   const Service service = draft.plan.service;
   const std::string& type = pool.accelerator->name;
-  const std::vector<int> counts = catalog.allowed_counts(service, pool.machine.name, type);
+  const std::vector<int> counts =
+      catalog.allowed_counts(service, pool.machine.name, type, draft.plan.zone);
   const int count = pool.accelerators_per_node;
   if (std::find(counts.begin(), counts.end(), count) != counts.end()) return true;
   const std::string others = machines_that_carry(catalog, service, type, count);

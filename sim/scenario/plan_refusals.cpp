@@ -59,13 +59,8 @@ void refuse_what_is_not_simulated(Draft& draft) {
   if (!scenario.workload && scenario.jobs.empty() && !scenario.trace)
     draft.error("", "the scenario has no workload", "workload: {model: resnet50, ...}");
   if (scenario.workload) refuse_in_workload(draft, *scenario.workload);
-  if (scenario.prices && !scenario.prices->reserved.empty())
-    draft.not_yet("prices.reserved", "a reservation",
-                  "give the price you pay under prices.rates: {machine: 44 USD/h}");
   for (const PoolSpec& pool : scenario.cluster.pools) {
     const std::string path = "cluster.pools." + pool.name;
-    if (pool.pricing == CapacityType::reserved)
-      draft.not_yet(path + ".pricing", "pricing: reserved", "simulated are on_demand and spot");
     if (pool.role == Role::evaluator || pool.role == Role::inference)
       draft.not_yet(path + ".role", fmt::format("a pool with role {}", to_text(*pool.role)),
                     "simulated are worker, chief and parameter_server");

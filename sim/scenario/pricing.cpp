@@ -1,5 +1,7 @@
 #include "sim/scenario/pricing.h"
 
+#include "sim/catalog/catalog_lookup.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -17,18 +19,22 @@ struct Price {
   UsdPerSecond rate{};
   std::string date;  // "" for the user's own
   std::string source, item;
+  std::string note = {};  // how it was made where no row says it
 };
 
 struct Book {
   Draft& draft;
-  std::map<std::string, UsdPerSecond> own;             // by canonical item name: prices.rates
-  std::map<std::string, std::set<std::string>> dated;  // date -> items priced by it
+  std::map<std::string, UsdPerSecond> own;                   // by canonical item name: prices.rates
+  std::map<std::string, std::set<std::string>> dated;        // date -> items priced by it
+  std::set<std::string> notes;                               // of prices that no row says
+  std::vector<std::pair<std::size_t, std::string>> unknown;  // pool, item without a price
 };
 
 constexpr std::string_view kOwnPrices = "scenario prices";
 
 std::string canonical_item(const Draft& draft, const std::string& name) {
-  if (const Machine* m = draft.catalog.find_machine(draft.plan.provider, name)) return m->name;
+  if (const auto m = resolve_machine(draft.catalog, draft.plan.provider, name))
+    return m->machine.name;
   if (const Accelerator* a = draft.catalog.find_accelerator(name)) return a->name;
   if (const TpuSlice* s = draft.catalog.find_slice(name)) return s->name;
   if (const Storage* s = draft.catalog.find_storage(name)) return s->name;
@@ -76,20 +82,28 @@ std::optional<Price> find_price(Book& book, const std::string& item, Offering::C
   if (const auto own = book.own.find(item); own != book.own.end())
     return Price{own->second, "", std::string(kOwnPrices), item};
   const Plan& plan = draft.plan;
-  const Offering* offering =
-      draft.catalog.find_offering(plan.provider, plan.region, plan.zone, item, covers, capacity);
-  if (offering == nullptr) return std::nullopt;
-  const auto& fact = capacity == CapacityType::spot ? offering->spot : offering->on_demand;
-  if (!fact) return std::nullopt;
-  const double discount =
-      draft.scenario().prices ? draft.scenario().prices->discount.value_or(0) : 0;
-  return Price{fact->value * ((1 - discount) / offering->count), offering->date,
-               draft.catalog.sources.at(std::size_t(fact->source)).id, item};
+  const auto& prices = draft.scenario().prices;
+  // What is reserved but not covered by a reservation is bought on demand.
+  if (capacity == CapacityType::reserved) capacity = CapacityType::on_demand;
+  const auto found = reckon::find_price(
+      draft.catalog,
+      PriceQuestion{plan.provider, plan.region, plan.zone, capacity, prices && prices->suspect},
+      item, covers);
+  if (!found) return std::nullopt;
+  const double discount = prices ? prices->discount.value_or(0) : 0;
+  return Price{found->rate.value * (1 - discount), found->date,
+               draft.catalog.sources.at(std::size_t(found->rate.source)).id, item, found->note};
 }
 
-void unknown_price(Draft& draft, PlannedPool& pool, const std::string& item) {
+/// Said at the end, unless a reservation covers the pool.
+void unknown_price(Book& book, PlannedPool& pool, const std::string& item) {
   pool.price = NodePrice{.known = false};
-  const std::string capacity = pool.pricing == CapacityType::spot ? "spot" : "on-demand";
+  book.unknown.emplace_back(index(pool.id), item);
+}
+
+void unknown_price_warning(Draft& draft, std::size_t pool, const std::string& item) {
+  const bool spot = draft.plan.pools[pool].pricing == CapacityType::spot;
+  const std::string capacity = spot ? "spot" : "on-demand";
   draft.warn(fmt::format(
       "no {} price of {} in {} is known: the cost cannot be said (prices.rates takes yours)",
       capacity, item, draft.plan.region.empty() ? "this place" : draft.plan.region));
@@ -99,6 +113,7 @@ void combine(Book& book, PlannedPool& pool, const Price& machine,
              const std::optional<Price>& accelerator, int count) {
   const auto note = [&](const Price& used) {
     if (!used.date.empty()) book.dated[used.date].insert(used.item);
+    if (!used.note.empty()) book.notes.insert(used.note);
   };
   note(machine);
   if (accelerator) note(*accelerator);
@@ -114,17 +129,28 @@ void combine(Book& book, PlannedPool& pool, const Price& machine,
   if (accelerator->source != machine.source) price.source += ", " + accelerator->source;
 }
 
+/// A machine of the user's own: rate = price, or purchase / amortised_over; plus power x tariff.
+/// Power is paid as if the machine always drew it; what it costs while it stands idle is no job's.
 void price_inline(Book& book, PlannedPool& pool, const MachineInline& machine) {
   Draft& draft = book.draft;
-  if (!machine.price)
-    return unknown_price(draft, pool, fmt::format("the machine of pool '{}'", pool.name));
-  const Parsed<UsdPerSecond> rate = to_usd_rate(*machine.price, draft.scenario().prices);
-  if (!rate) {
-    draft.error(draft.path(pool, "machine.price"), rate.error(),
-                "prices: {currency: EUR, usd_rate: 0.92}");
-    return;
-  }
-  combine(book, pool, Price{*rate, "", std::string(kOwnPrices), pool.name}, std::nullopt, 0);
+  if (!machine.price && !machine.purchase && !machine.tariff)
+    return unknown_price(book, pool, fmt::format("the machine of pool '{}'", pool.name));
+  UsdPerSecond rate{};
+  const auto add = [&](const char* key, const std::optional<MoneyText>& money, double factor) {
+    if (!money) return;
+    const MoneyText part{money->amount * factor, money->currency};
+    const Parsed<UsdPerSecond> usd = to_usd_rate(part, draft.scenario().prices);
+    if (usd)
+      rate = rate + *usd;
+    else
+      draft.error(draft.path(pool, fmt::format("machine.{}", key)), usd.error(),
+                  "prices: {currency: EUR, usd_rate: 0.92}");
+  };
+  add("price", machine.price, 1);
+  if (machine.amortised_over)
+    add("purchase", machine.purchase, 1 / machine.amortised_over->count());
+  add("tariff", machine.tariff, machine.power_watts);
+  combine(book, pool, Price{rate, "", std::string(kOwnPrices), pool.name}, std::nullopt, 0);
 }
 
 /// A machine with accelerators built in has one price for all or two that add up, or both: the
@@ -143,14 +169,14 @@ void price_pool(Book& book, PlannedPool& pool) {
   using Covers = Offering::Covers;
   if (pool.slice) {
     const auto price = find_price(book, pool.slice->name, Covers::slice, pool.pricing);
-    if (!price) return unknown_price(draft, pool, pool.slice->name);
+    if (!price) return unknown_price(book, pool, pool.slice->name);
     combine(book, pool, Price{UsdPerSecond{}, price->date, price->source, price->item}, price, 1);
     return;
   }
   const std::optional<Price> vm =
       find_price(book, pool.machine.name, Covers::machine, pool.pricing);
   if (!pool.accelerator) {
-    if (!vm) return unknown_price(draft, pool, pool.machine.name);
+    if (!vm) return unknown_price(book, pool, pool.machine.name);
     return combine(book, pool, *vm, std::nullopt, 0);
   }
   const auto gpu = find_price(book, pool.accelerator->name, Covers::accelerator, pool.pricing);
@@ -159,9 +185,98 @@ void price_pool(Book& book, PlannedPool& pool) {
                                            Covers::machine_with_accelerators, pool.pricing)
                               : std::nullopt;
   if (whole && prefer_whole(*whole, vm, gpu)) return combine(book, pool, *whole, std::nullopt, 0);
-  if (!vm) return unknown_price(draft, pool, pool.machine.name);
-  if (!gpu) return unknown_price(draft, pool, pool.accelerator->name);
+  if (!vm) return unknown_price(book, pool, pool.machine.name);
+  if (!gpu) return unknown_price(book, pool, pool.accelerator->name);
   combine(book, pool, *vm, gpu, pool.accelerators_per_node);
+}
+
+/// Seconds from the start to the end of the reservation's last day; nullopt with an error where the
+/// scenario has no start.
+std::optional<Seconds> term_of(Draft& draft, const std::string& path, const std::string& until) {
+  if (!draft.plan.start) {
+    draft.error(path + ".until", "a reservation that ends needs the day on which the run starts",
+                "start: 2026-12-01T08:00:00Z, or leave 'until' out");
+    return std::nullopt;
+  }
+  const std::string today =
+      fmt::format("{:%Y-%m-%d}", fmt::gmtime(draft.plan.start->time_since_epoch().count()));
+  const int days = days_between(today, until).value_or(0) + 1;  // the last day counts
+  const auto begun = draft.plan.start->time_since_epoch() % std::chrono::hours(24);
+  return Seconds(std::max(0.0, days * 86400.0 - double(begun.count())));
+}
+
+/// Deals the reserved machines out to the pools of that machine, in their order. Spot nodes are not
+/// covered.
+void reserve(Book& book, const ReservationSpec& spec, const std::string& path) {
+  Draft& draft = book.draft;
+  const Parsed<UsdPerSecond> rate = to_usd_rate(spec.price, draft.scenario().prices);
+  if (!rate)
+    return draft.error(path + ".price", rate.error(), "prices: {currency: EUR, usd_rate: 0.92}");
+  std::optional<Seconds> until;
+  if (!spec.until.empty()) {
+    until = term_of(draft, path, spec.until);
+    if (!until) return;
+  }
+  const std::string item = canonical_item(draft, spec.machine);
+  int left = spec.count;
+  bool used = false;
+  for (PlannedPool& pool : draft.plan.pools) {
+    if (!draft.resolved[index(pool.id)] || pool.pricing == CapacityType::spot) continue;
+    const std::string& name = pool.slice ? pool.slice->name : pool.machine.name;
+    if (name != (item.empty() ? spec.machine : item)) continue;
+    used = true;
+    if (pool.reservation) {
+      draft.error(path, fmt::format("pool '{}' has a reservation already", pool.name),
+                  "one reservation for each machine");
+      return;
+    }
+    const int nodes = std::min(left, pool.nodes_max);
+    left -= nodes;
+    if (nodes > 0) pool.reservation = PlannedReservation{nodes, to_hourly_rate(*rate), until};
+  }
+  if (!used)
+    draft.warn(fmt::format("the reservation of {} is not used: no pool that is not spot has it",
+                           spec.machine));
+}
+
+void apply_reservations(Book& book) {
+  Draft& draft = book.draft;
+  const auto& prices = draft.scenario().prices;
+  if (prices)
+    for (std::size_t i = 0; i < prices->reserved.size(); ++i)
+      reserve(book, prices->reserved[i], fmt::format("prices.reserved.{}", i));
+  for (PlannedPool& pool : draft.plan.pools) {
+    if (!draft.resolved[index(pool.id)]) continue;
+    if (pool.pricing == CapacityType::reserved && !pool.reservation && draft.errors.empty())
+      draft.error(draft.path(pool, "pricing"),
+                  fmt::format("no reservation covers pool '{}'", pool.name),
+                  fmt::format("prices: {{reserved: [{{machine: {}, count: {}, price: ...}}]}}",
+                              pool.machine.name, pool.nodes_max));
+    const bool covers_all =
+        pool.reservation && !pool.reservation->until && pool.reservation->nodes >= pool.nodes_max;
+    if (covers_all)
+      pool.price = NodePrice{true, pool.reservation->price, {}, "", std::string(kOwnPrices)};
+  }
+}
+
+void warn_of_unknown_prices(Book& book) {
+  for (const auto& [pool, item] : book.unknown)
+    if (!book.draft.plan.pools[pool].price.known) unknown_price_warning(book.draft, pool, item);
+}
+
+/// A cost that cannot be said cannot be expected either.
+void refuse_cost_expectations(Draft& draft) {
+  const PlannedPool* unknown = nullptr;
+  for (const PlannedPool& pool : draft.plan.pools)
+    if (draft.resolved[index(pool.id)] && !pool.price.known && !unknown) unknown = &pool;
+  if (!unknown) return;
+  const auto& expect = draft.scenario().expect;
+  for (std::size_t i = 0; i < expect.size(); ++i)
+    if (expect[i].metric == Metric::cost)
+      draft.error(fmt::format("expect.{}", i),
+                  fmt::format("'{}' cannot be said: the price of pool '{}' is not known",
+                              expect[i].text, unknown->name),
+                  "give your price under prices.rates, or leave the expectation out");
 }
 
 void price_storage(Book& book) {
@@ -239,10 +354,13 @@ std::optional<int> days_between(std::string_view from, std::string_view to) {
 }
 
 void price_pools(Draft& draft) {
-  Book book{draft, {}, {}};
+  Book book{draft, {}, {}, {}, {}};
   read_own_rates(book);
   for (PlannedPool& pool : draft.plan.pools)
     if (draft.resolved[index(pool.id)]) price_pool(book, pool);
+  apply_reservations(book);
+  warn_of_unknown_prices(book);
+  refuse_cost_expectations(draft);
   price_storage(book);
   Plan& plan = draft.plan;
   for (const PlannedPool& pool : plan.pools)
@@ -254,6 +372,7 @@ void price_pools(Draft& draft) {
   if (priced && (plan.service == Service::ai_platform || plan.service == Service::vertex))
     draft.warn(fmt::format("prices are those of Compute Engine; the catalog has none of {}'s own",
                            to_text(plan.service)));
+  for (const std::string& note : book.notes) draft.warn(note);
   warn_of_old_prices(book);
 }
 

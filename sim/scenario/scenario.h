@@ -121,7 +121,12 @@ struct MachineInline {
   int vcpus = 0;
   Bytes memory{};
   BytesPerSecond network{};
-  std::optional<MoneyText> price;
+  // What it costs: a rate, or what was paid for it over the time it is written off, with the power
+  // it draws at a tariff; or nothing, which is unknown.
+  std::optional<MoneyText> price, purchase;
+  std::optional<Seconds> amortised_over;
+  double power_watts = 0;
+  std::optional<MoneyText> tariff;  // of a joule
 };
 using MachineSpec = std::variant<std::monostate, MachineByName, MachineInline>;
 
@@ -168,6 +173,7 @@ struct PricesSpec {
   std::optional<double> discount;  // 0..1
   std::map<std::string, MoneyText> rates;
   std::vector<ReservationSpec> reserved;
+  bool suspect = false;  // use list prices that look wrong
 };
 
 // ---- disruptions

@@ -87,9 +87,12 @@ void check_scenario(Reader& reader, const YamlNode& root, const Scenario& scenar
                    scenario.prices ? &*scenario.prices : nullptr);
   };
   for (const PoolSpec& pool : scenario.cluster.pools)
-    if (const auto* machine = std::get_if<MachineInline>(&pool.machine);
-        machine != nullptr && machine->price)
-      money_at("cluster.pools." + pool.name + ".machine.price", *machine->price);
+    if (const auto* machine = std::get_if<MachineInline>(&pool.machine); machine != nullptr) {
+      const std::string path = "cluster.pools." + pool.name + ".machine.";
+      if (machine->price) money_at(path + "price", *machine->price);
+      if (machine->purchase) money_at(path + "purchase", *machine->purchase);
+      if (machine->tariff) money_at(path + "tariff", *machine->tariff);
+    }
 }
 
 std::string stem_of(const std::string& file) { return std::filesystem::path(file).stem().string(); }

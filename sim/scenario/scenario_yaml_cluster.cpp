@@ -30,6 +30,14 @@ const Fields<MachineInline>& machine_fields() {
           "price", Form{Form::Kind::price},
           [](Reader& r, const YamlNode& n, M& m) { m.price = r.price(n); }, "Of the whole machine.",
           "4.10 USD/h"),
+      field<M>("purchase", Form{Form::Kind::text}, read_purchase,
+               "Paid for the machine; needs amortised_over.", "250000 USD"),
+      number_field("amortised_over", &M::amortised_over, above_zero(Form::Kind::duration, 1e9),
+                   "Time in which the purchase is written off.", "3y"),
+      field<M>("power", Form{Form::Kind::text}, read_power,
+               "Drawn by the machine while it is on; needs tariff.", "10kW"),
+      field<M>("tariff", Form{Form::Kind::text}, read_tariff, "Price of electricity.",
+               "0.15 USD/kWh"),
   };
   return table;
 }
@@ -150,7 +158,10 @@ const Fields<PoolSpec>& pool_fields() {
   const auto machine = [](Reader& r, const YamlNode& n, P& pool) {
     if (n.kind == YamlNode::Kind::map) {
       MachineInline value;
-      if (read_fields(r, n, machine_fields(), value)) pool.machine = value;
+      const std::size_t before = r.errors();
+      if (!read_fields(r, n, machine_fields(), value)) return;
+      if (r.errors() == before) check_machine_costs(r, n, value);
+      pool.machine = value;
     } else if (auto name = r.text(n)) {
       pool.machine = MachineByName{std::move(*name)};
     }

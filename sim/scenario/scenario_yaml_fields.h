@@ -202,6 +202,11 @@ void check_strategy(Reader&, const YamlNode&, const StrategySpec&);
 void check_cluster(Reader&, const YamlNode&, const ClusterSpec&);
 void check_prices(Reader&, const YamlNode&, const PricesSpec&);
 /// Money without an exchange rate cannot be added up: reported where it stands.
+/// What an inline machine costs (scenario_yaml_prices.cpp).
+void read_purchase(Reader&, const YamlNode&, MachineInline&);
+void read_power(Reader&, const YamlNode&, MachineInline&);
+void read_tariff(Reader&, const YamlNode&, MachineInline&);
+void check_machine_costs(Reader&, const YamlNode&, const MachineInline&);
 void check_currency(Reader&, const SourcePlace& at, std::string_view path, const MoneyText&,
                     const PricesSpec*);
 

@@ -45,6 +45,8 @@ const Fields<PricesSpec>& prices_fields() {
                "EUR"),
       number_field("usd_rate", &P::usd_rate, above_zero(Form::Kind::number, 1e9),
                    "What one USD is worth in it.", "0.92"),
+      boolean_field("suspect", &P::suspect,
+                    "Use list prices that look wrong (half of other regions') too.", "true"),
       number_field("discount", &P::discount, fraction(), "Off the catalog's prices.", "30%"),
       field<P>(
           "rates", Form{.kind = Form::Kind::map, .item = Form::Kind::price},
@@ -66,6 +68,85 @@ const Fields<PricesSpec>& prices_fields() {
           "[{machine: a3-highgpu-8g, count: 4, until: 2027-06-30, price: 44 USD/h}]"),
   };
   return table;
+}
+
+namespace {
+
+/// "10kW" in watts; nullopt: not a power.
+std::optional<double> watts(std::string_view text) {
+  constexpr std::pair<std::string_view, double> kUnits[] = {{"MW", 1e6}, {"kW", 1e3}, {"W", 1.0}};
+  for (const auto& [unit, factor] : kUnits) {
+    if (!text.ends_with(unit)) continue;
+    const Parsed<double> number = parse_number(text.substr(0, text.size() - unit.size()));
+    if (!number || *number < 0 || *number > 1e9) return std::nullopt;
+    return *number * factor;
+  }
+  return std::nullopt;
+}
+
+/// "0.15 USD/kWh" for a joule.
+std::optional<MoneyText> tariff_of(std::string_view text) {
+  constexpr std::pair<std::string_view, double> kUnits[] = {{"/kWh", 3.6e6}, {"/MWh", 3.6e9}};
+  for (const auto& [unit, joules] : kUnits) {
+    if (!text.ends_with(unit)) continue;
+    const Parsed<MoneyText> money = parse_money(text.substr(0, text.size() - unit.size()));
+    if (!money || money->amount < 0) return std::nullopt;
+    return MoneyText{money->amount / joules, money->currency};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void read_purchase(Reader& reader, const YamlNode& node, MachineInline& machine) {
+  const auto text = reader.text(node);
+  if (!text) return;
+  const Parsed<MoneyText> money = parse_money(*text);
+  if (!money)
+    reader.error(fmt::format("{}: {}", reader.subject(), money.error()));
+  else if (money->amount < 0 || money->amount > 1e9)
+    reader.error(fmt::format("{} is {}, but must be between 0 and 1,000,000,000", reader.subject(),
+                             shortened(*text)));
+  else
+    machine.purchase = *money;
+}
+
+void read_power(Reader& reader, const YamlNode& node, MachineInline& machine) {
+  const auto text = reader.text(node);
+  if (!text) return;
+  if (const auto power = watts(*text))
+    machine.power_watts = *power;
+  else
+    reader.error(fmt::format("{}: '{}' is not a power such as 700W or 10kW", reader.subject(),
+                             shortened(*text)));
+}
+
+void read_tariff(Reader& reader, const YamlNode& node, MachineInline& machine) {
+  const auto text = reader.text(node);
+  if (!text) return;
+  if (const auto tariff = tariff_of(*text))
+    machine.tariff = *tariff;
+  else
+    reader.error(fmt::format("{}: '{}' is not a price of electricity such as 0.15 USD/kWh",
+                             reader.subject(), shortened(*text)));
+}
+
+void check_machine_costs(Reader& reader, const YamlNode& node, const MachineInline& machine) {
+  const auto together = [&](std::string_view one, bool has_one, std::string_view other,
+                            bool has_other, std::string_view example) {
+    if (has_one == has_other) return;
+    const std::string_view given = has_one ? one : other;
+    reader.error(node.find(given)->key_at,
+                 fmt::format("'{}' needs '{}'", given, has_one ? other : one),
+                 fmt::format("example: {}", example));
+  };
+  together("purchase", machine.purchase.has_value(), "amortised_over",
+           machine.amortised_over.has_value(), "purchase: 250000 USD, amortised_over: 3y");
+  together("power", node.has("power"), "tariff", machine.tariff.has_value(),
+           "power: 10kW, tariff: 0.15 USD/kWh");
+  if (machine.price && machine.purchase)
+    reader.error(node.find("purchase")->key_at, "'purchase' cannot stand beside 'price'",
+                 "a machine is rented at a price or bought; power comes on top of either");
 }
 
 void check_currency(Reader& reader, const SourcePlace& at, std::string_view path,

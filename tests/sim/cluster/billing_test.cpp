@@ -68,3 +68,37 @@ TEST_CASE("a cluster's nodes wait for the job from the start, a job service's ar
   CHECK(finish_seconds(life) == 500 + 100 + 1000);
   CHECK(to_seconds(life.node_time[0]).count() == 1100);
 }
+
+TEST_CASE("a reserved node is billed at the reservation's price until its end, then at its own") {
+  const NodePrice price{true, {1'200'000'000}, {2'400'000'000}, "", ""};
+  BillingRules rules;
+  rules.granularity = 1s;
+  PlannedReservation reserved;
+  reserved.nodes = 1;
+  reserved.price = {1'800'000'000};
+  const Lease lease{10h, 0s, 5h, false};
+  // All ten hours in the term: 10 x 1.80, half of it busy.
+  const LeaseCharge all = charge_lease(price, rules, lease, &reserved);
+  CHECK(all.total() == to_nano_usd(Usd{18.0}));
+  CHECK(all.machines == to_nano_usd(Usd{9.0}));
+  CHECK(all.accelerators == NanoUsd{0});
+  // Four hours in the term, six after it: 4 x 1.80 + 6 x 3.60; of the busy hours 2 and 3.
+  const LeaseCharge part = charge_lease(price, rules, lease, &reserved, 4h);
+  CHECK(part.total() == to_nano_usd(Usd{28.8}));
+  CHECK(part.machines == to_nano_usd(Usd{2 * 1.8 + 3 * 1.2}));
+  CHECK(part.accelerators == to_nano_usd(Usd{3 * 2.4}));
+  // Over before it began.
+  CHECK(charge_lease(price, rules, lease, &reserved, -1h).total() == to_nano_usd(Usd{36.0}));
+  CHECK(charge_lease(price, rules, lease).total() == to_nano_usd(Usd{36.0}));
+}
+
+TEST_CASE("as many nodes as are reserved are billed at the reservation's price") {
+  Case c = round_case(1);  // 1,100 s a node at 1.20 + 2.40 USD/h
+  c.plan.pools[0].reservation = PlannedReservation{1, {1'800'000'000}, std::nullopt};
+  CHECK(c.run().bill == to_nano_usd(Usd{0.55}));  // 1,100 s x 1.80 USD/h
+  c.plan.pools[0].reservation->nodes = 0;
+  CHECK(c.run().bill == to_nano_usd(Usd{1.10}));
+  // The term ends after 500 s: 500 s x 1.80 + 600 s x 3.60 USD/h.
+  c.plan.pools[0].reservation = PlannedReservation{1, {1'800'000'000}, Seconds{500}};
+  CHECK(c.run().bill == to_nano_usd(Usd{0.25 + 0.60}));
+}

@@ -80,7 +80,7 @@ TEST_CASE("a machine that may not carry the GPU at all says which may") {
   CHECK_THAT(with("cluster.pools.p100.machine=e2-standard-16"),
              Contains("machine e2-standard-16 cannot carry P100-PCIE-16 under gke") &&
                  Contains("e2-standard-16 carries no GPUs") &&
-                 Contains("machines that may carry 2 x P100-PCIE-16: n1-standard-1"));
+                 Contains("machines that may carry 2 x P100-PCIE-16: n1-highcpu-2, n1-highcpu-4"));
   // 96 vCPUs are more than two P100 may have: four of them are needed.
   CHECK_THAT(with("cluster.pools.p100.machine=n1-standard-96"),
              Contains("valid counts of P100-PCIE-16 on n1-standard-96: 4"));
@@ -237,7 +237,7 @@ TEST_CASE("what is not simulated yet is refused by name") {
   CHECK_THAT(with("workload.model={huggingface: config.json}"),
              Contains("a model from a Hugging Face config is not simulated yet"));
   CHECK_THAT(with("cluster.pools.p100.pricing=reserved"),
-             Contains("pricing: reserved is not simulated yet"));
+             Contains("no reservation covers pool 'p100'"));
   CHECK_THAT(errors_of(kBase, {"cluster={provider: aws, region: us-east-1, pools: [{name: p, "
                                "machine: p3.2xlarge, nodes: 1}]}"}),
              Contains("provider aws is not simulated yet"));

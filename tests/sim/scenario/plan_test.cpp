@@ -80,8 +80,8 @@ TEST_CASE(
 
 TEST_CASE("a price that nobody knows leaves the cost open and says so") {
   // The catalog has no price of n1 machines in us-east1.
-  const Plan plan =
-      plan_named("gke-p100-autoscaling", {"cluster.region=us-east1", "cluster.zone=us-east1-c"});
+  const Plan plan = plan_named("gke-p100-autoscaling",
+                               {"cluster.region=us-east1", "cluster.zone=us-east1-c", "expect=[]"});
   CHECK_FALSE(plan.pools.at(0).price.known);
   CHECK(warns(plan, "no on-demand price of n1-standard-16 in us-east1 is known"));
 }
