@@ -40,6 +40,8 @@ int run_doctor(const Command& self, std::span<const std::string> arguments);
 std::string doctor_options();
 int run_completion(const Command& self, std::span<const std::string> arguments);
 std::string completion_options();
+int run_catalog(const Command& self, std::span<const std::string> arguments);
+std::string catalog_options();
 
 std::string help_text();
 std::string help_text(const Command& command);

@@ -1,0 +1,85 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "cli/command.h"
+#include "cli/load.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "report/catalog_view.h"
+#include "sim/base/unit_text.h"
+
+namespace reckon::cli {
+namespace {
+
+constexpr std::array<std::string_view, 3> kNames{"format", "catalog", "help"};
+
+int print_tables(std::string_view command, const Options& options,
+                 std::span<const CatalogTable> tables) {
+  print(options.format == OutputFormat::json ? catalog_json(command, tables)
+                                             : catalog_text(tables));
+  return kDone;
+}
+
+int list(const Catalog& catalog, const Options& options) {
+  const std::vector<std::string> kinds = catalog_kinds();
+  if (options.files.size() < 2) {
+    CatalogTable table{"", {"kind", "entries"}, {}};
+    for (const std::string& kind : kinds)
+      table.rows.push_back(
+          {kind, static_cast<std::int64_t>(list_catalog(catalog, kind, {})->rows.size())});
+    return print_tables("catalog list", options, std::array{table});
+  }
+  const std::string& kind = options.files[1];
+  const auto table = list_catalog(catalog, kind, std::span(options.files).subspan(2));
+  if (!table)
+    throw UsageError(fmt::format("there is no kind '{}'{}\nkinds: {}", kind,
+                                 did_you_mean(kind, kinds), fmt::join(kinds, ", ")));
+  return print_tables("catalog list", options, std::array{*table});
+}
+
+int show(const Catalog& catalog, const Options& options) {
+  if (options.files.size() != 2) throw UsageError("catalog show takes one name");
+  const std::string& name = options.files[1];
+  const std::vector<CatalogTable> tables = show_catalog(catalog, name);
+  if (tables.empty())
+    throw UsageError(fmt::format("nothing in the catalog is named '{}'{}", name,
+                                 did_you_mean(name, catalog_names(catalog))));
+  return print_tables("catalog show", options, tables);
+}
+
+}  // namespace
+
+std::string catalog_options() { return describe_options(kNames); }
+
+int run_catalog(const Command& self, std::span<const std::string> arguments) {
+  if (arguments.empty()) throw UsageError(fmt::format("say what to do: {}", self.usage));
+  Options options = parse_options(self, kNames, arguments);
+  if (options.help) {
+    print(help_text(self));
+    return kDone;
+  }
+  const std::string action = options.files.front();
+  const std::array<std::string, 3> kActions{"list", "show", "check"};
+  if (std::ranges::find(kActions, action) == kActions.end())
+    throw UsageError(fmt::format("catalog does list, show and check, not '{}'{}", action,
+                                 did_you_mean(action, kActions)));
+  if (action == "check")  // the user's layers over ours
+    options.catalogs.insert(options.catalogs.end(), options.files.begin() + 1, options.files.end());
+  const auto catalog = load_catalogs(options);
+  if (!catalog) {
+    report(catalog.error());
+    return kInputIsWrong;
+  }
+  if (action == "list") return list(*catalog, options);
+  if (action == "show") return show(*catalog, options);
+  print(
+      fmt::format("{} accelerators, {} machines, {} prices, {} locations, {} sources: no problem\n"
+                  "digest {}\n",
+                  catalog->accelerators.size(), catalog->machines.size(), catalog->offerings.size(),
+                  catalog->locations.size(), catalog->sources.size(), catalog->digest));
+  return kDone;
+}
+
+}  // namespace reckon::cli
