@@ -17,8 +17,8 @@ constexpr std::array<std::string_view, 3> kNames{"format", "catalog", "help"};
 
 int print_tables(std::string_view command, const Options& options,
                  std::span<const CatalogTable> tables) {
-  print(options.format == OutputFormat::json ? catalog_json(command, tables)
-                                             : catalog_text(tables));
+  print(options.format == OutputFormat::json ? print_catalog_json(command, tables)
+                                             : print_catalog_text(tables));
   return kDone;
 }
 

@@ -35,7 +35,7 @@ std::string column_key(std::string_view column) {
 
 }  // namespace
 
-std::string catalog_text(std::span<const CatalogTable> tables) {
+std::string print_catalog_text(std::span<const CatalogTable> tables) {
   std::string out;
   for (const CatalogTable& table : tables) {
     if (table.rows.empty()) continue;
@@ -60,7 +60,7 @@ std::string catalog_text(std::span<const CatalogTable> tables) {
   return out;
 }
 
-std::string catalog_json(std::string_view command, std::span<const CatalogTable> tables) {
+std::string print_catalog_json(std::string_view command, std::span<const CatalogTable> tables) {
   nlohmann::ordered_json out;
   out["schema_version"] = 1;
   out["command"] = command;

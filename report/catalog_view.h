@@ -34,7 +34,7 @@ std::vector<CatalogTable> show_catalog(const Catalog& catalog, std::string_view 
 /// Names that `show` knows, for "did you mean".
 std::vector<std::string> catalog_names(const Catalog& catalog);
 
-std::string catalog_text(std::span<const CatalogTable> tables);
-std::string catalog_json(std::string_view command, std::span<const CatalogTable> tables);
+std::string print_catalog_text(std::span<const CatalogTable> tables);
+std::string print_catalog_json(std::string_view command, std::span<const CatalogTable> tables);
 
 }  // namespace reckon

@@ -9,7 +9,8 @@ using nlohmann::json;
 namespace {
 
 json rows_of(const std::string& text, const std::string& title) {
-  for (const json& table : json::parse(text)["tables"])
+  const json parsed = json::parse(text);
+  for (const json& table : parsed["tables"])
     if (table["title"] == title) return table["rows"];
   return json::array();
 }
