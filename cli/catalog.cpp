@@ -54,12 +54,12 @@ int show(const Catalog& catalog, const Options& options) {
 std::string catalog_options() { return describe_options(kNames); }
 
 int run_catalog(const Command& self, std::span<const std::string> arguments) {
-  if (arguments.empty()) throw UsageError(fmt::format("say what to do: {}", self.usage));
   Options options = parse_options(self, kNames, arguments);
   if (options.help) {
     print(help_text(self));
     return kDone;
   }
+  if (options.files.empty()) throw UsageError(fmt::format("say what to do: {}", self.usage));
   const std::string action = options.files.front();
   const std::array<std::string, 3> kActions{"list", "show", "check"};
   if (std::ranges::find(kActions, action) == kActions.end())

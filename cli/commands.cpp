@@ -107,7 +107,7 @@ constexpr std::array kCommands{
         "  reckon catalog check my-catalog\n"
         "\n"
         "Exit codes: 0 done, 2 a catalog is wrong or a name unknown, 3 the environment failed\n",
-        run_catalog, catalog_options},
+        run_catalog, catalog_options, false},
 };
 
 }  // namespace
