@@ -272,7 +272,9 @@ LayerCount count_layer(const Layer& layer, std::span<const Shape* const> inputs,
     if (c.matrix.v > 0) c.backward = c.forward;
   }
   const bool learns = weights > 0 && !layer.frozen;
-  if (!learns && !input_has_gradient) {
+  c.has_backward = learns || input_has_gradient;
+  c.frozen = layer.frozen;
+  if (!c.has_backward) {
     c.backward = Flops{0};
     c.saved_fixed = Bytes{0};
   }

@@ -206,7 +206,9 @@ struct LayerCount {
   /// Kept besides, of a width that the precision does not change: masks, indices, statistics.
   Bytes saved_fixed{};
   WorkKind work = WorkKind::memory;
-  bool depthwise = false;  // grouped convolution with one channel a group: bound by memory
+  bool has_backward = true;  // it, or something before it, is trained
+  bool frozen = false;       // its weights have no gradient
+  bool depthwise = false;    // grouped convolution with one channel a group: bound by memory
 };
 
 enum class SampleUnit { image, sequence, record };

@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +33,15 @@ class LayerList {
   LayerId add_tied(std::string name, LayerOp op, LayerId input, LayerId owner) {
     const LayerId id = add(std::move(name), op, input);
     layers_.back().tied_to = owner;
+    return id;
+  }
+
+  /// As add(); its weights are not trained.
+  LayerId add_frozen(std::string name, LayerOp op, std::vector<LayerId> inputs,
+                     std::optional<LayerId> tied_to) {
+    const LayerId id = add(std::move(name), op, std::move(inputs));
+    layers_.back().tied_to = tied_to;
+    layers_.back().frozen = true;
     return id;
   }
 
