@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "sim/step/element_sizes.h"
 #include "sim/step/step.h"
 #include "sim/step/worker_pools.h"
 
@@ -27,13 +28,19 @@ BytesPerSecond through_nic(const PlannedPool& pool, BytesPerSecond storage) {
   return nic.v > 0 ? std::min(nic, storage) : storage;
 }
 
+/// Frozen weights are no part of a checkpoint, but who starts again loads them too.
+Bytes frozen_bytes(const PlannedWorkload& job) {
+  const std::int64_t frozen = job.model.parameters() - job.model.trainable_parameters();
+  return double(frozen) * element_sizes(job).weight;
+}
+
 }  // namespace
 
 Bytes checkpoint_bytes(const PlannedWorkload& job) {
-  // fp32 weights and the optimizer's fp32 state; working copies in 16 bits are made again on
-  // loading.
+  // fp32 weights and the optimizer's fp32 state, of what is trained (peft saves adapters alone);
+  // working copies in 16 bits are made again on loading.
   const double per_parameter = job.optimizer == Optimizer::adamw ? 12 : 8;
-  return double(job.model.parameters()) * Bytes{per_parameter};
+  return double(job.model.trainable_parameters()) * Bytes{per_parameter};
 }
 
 Seconds checkpoint_save_time(const Plan& plan, const PlannedWorkload& job) {
@@ -51,7 +58,7 @@ Seconds checkpoint_restore_time(const Plan& plan, const PlannedWorkload& job) {
   const Storage& storage = job.checkpoint.storage;
   const BytesPerSecond rate = through_nic(*w.pool, storage.read_per_node.value);
   Seconds t = storage.latency.value;
-  if (rate.v > 0) t += checkpoint_bytes(job) / double(w.count) / rate;
+  if (rate.v > 0) t += (checkpoint_bytes(job) + frozen_bytes(job)) / double(w.count) / rate;
   return t;
 }
 

@@ -61,8 +61,15 @@ LayerPasses passes_of(const LayerCount& count, const ElementSizes& size, double 
   p.forward.flops = count.forward * batch;
   p.forward.bytes = in + out + weights * size.weight;
   p.backward.flops = count.backward * batch;
+  if (!count.has_backward) {
+    p.backward.kernels = 0;
+    return p;
+  }
   p.backward.bytes = 2 * in + out + weights * size.gradient;
-  if (weights > 0 && count.work != WorkKind::memory) {
+  if (count.frozen && weights > 0 && count.work != WorkKind::memory) {
+    // Gradient of the input alone: output gradient and weights in, input gradient out.
+    p.backward.bytes = in + out + weights * size.weight;
+  } else if (weights > 0 && count.work != WorkKind::memory) {
     // Two kernels: gradient of the input (output gradient and weights in, input gradient out),
     // gradient of the weights (output gradient and saved input in, weight gradient out).
     p.backward.kernels = 2;
@@ -132,7 +139,7 @@ ComputeTimes compute_times(const PlannedWorkload& job, const Processor& processo
     times.layers.push_back(t);
   }
   // Every core updates its own copy of the parameters.
-  const Bytes traffic = double(job.model.parameters()) * size.update_traffic();
+  const Bytes traffic = double(job.model.trainable_parameters()) * size.update_traffic();
   times.update = traffic / (core.memory_bandwidth * core.efficiency.memory.value) +
                  core.efficiency.launch.value;
   return times;

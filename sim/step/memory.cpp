@@ -117,15 +117,16 @@ MemoryEstimate estimate_memory(const Plan& plan, const PlannedWorkload& job) {
   const PlannedPool& pool = smallest_pool(plan);
   const ElementSizes size = element_sizes(job);
   const double parameters = double(job.model.parameters());
+  const double trained = double(job.model.trainable_parameters());
   const double batch = job.batch_per_accelerator;
   // Each core of a device holds its own copy of the state and its share of the batch.
   const double copies = pool.accelerator ? std::max(1, pool.accelerator->cores_per_device) : 1;
   const bool on_servers = job.strategy.kind == StrategyKind::parameter_server;
   MemoryEstimate m;
   m.parameters = copies * parameters * size.weight;
-  m.gradients = copies * parameters * size.gradient;
+  m.gradients = copies * trained * size.gradient;
   // With parameter servers the optimizer's state stays with the variables.
-  if (!on_servers) m.optimizer = copies * parameters * (size.master + size.optimizer);
+  if (!on_servers) m.optimizer = copies * trained * (size.master + size.optimizer);
   m.activations = batch * saved_bytes(job.model, job.strategy.recompute, size.activation);
   m.workspace = largest_working_set(job.model) * batch * size.activation;
   m.reserve = step_assumptions::kFrameworkReserve.value;

@@ -17,7 +17,7 @@ std::vector<Bucket> gradient_buckets(const PlannedWorkload& job, const ComputeTi
   Bytes limit = step_assumptions::kFirstBucketSize;
   for (auto t = times.layers.rbegin(); t != times.layers.rend(); ++t) {
     at += t->backward;
-    open += double(job.model.counts()[index(t->layer)].parameters) * element;
+    open += double(job.model.counts()[index(t->layer)].trainable_parameters) * element;
     if (open < limit) continue;
     buckets.push_back({open, overlap ? at : times.backward});
     open = {};

@@ -47,13 +47,13 @@ Bytes ParameterServerSetup::variables() const {
 std::vector<ServerGroup> server_groups(const PlannedWorkload& job, const ComputeTimes& times,
                                        int count) {
   constexpr Bytes kVariable{4};  // fp32 on the servers and on the wire
-  const Bytes share = double(job.model.parameters()) * kVariable / double(count);
+  const Bytes share = double(job.model.trainable_parameters()) * kVariable / double(count);
   std::vector<ServerGroup> groups;
   ServerGroup open;
   for (const LayerTime& t : times.layers) {
     open.forward += t.forward;
     open.backward += t.backward;
-    open.size += double(job.model.counts()[index(t.layer)].parameters) * kVariable;
+    open.size += double(job.model.counts()[index(t.layer)].trainable_parameters) * kVariable;
     if (open.size >= share) {
       groups.push_back(open);
       open = {};
