@@ -23,15 +23,13 @@ void refuse_in_strategy(Draft& draft, const StrategySpec& strategy) {
 }
 
 void refuse_in_workload(Draft& draft, const WorkloadSpec& workload) {
-  if (workload.finetune)
+  if (workload.finetune && workload.finetune->method == "qlora")
     draft.not_yet("workload.finetune",
                   fmt::format("finetune with method {}", workload.finetune->method),
-                  "leave finetune out to simulate full training");
+                  "simulated are lora and, without finetune, full training");
   if (workload.model && std::holds_alternative<ModelFromHuggingFace>(*workload.model))
-    draft.not_yet("workload.model", "a model from a Hugging Face config",
-                  "give its dimensions: model: {transformer: {layers: 32, hidden: 4096, ...}}");
-  if (workload.model && std::holds_alternative<ModelFromLayers>(*workload.model))
-    draft.not_yet("workload.model", "a model given by its layers");
+    draft.error("workload.model", "the Hugging Face config has not been read",
+                "give its dimensions: model: {transformer: {layers: 32, hidden: 4096, ...}}");
   if (workload.train && workload.train->unit == TrainLength::Unit::to_accuracy)
     draft.not_yet("workload.train", "training to an accuracy",
                   "give the length instead: train: {epochs: 90}");

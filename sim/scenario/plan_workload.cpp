@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/catalog/model_finetune.h"
+#include "sim/catalog/model_layers.h"
 #include "sim/scenario/plan_draft.h"
 
 // Model, dataset, length, precision, optimizer, checkpoint and batch of the job.
@@ -43,6 +45,29 @@ std::optional<ModelGraph> named_model(Draft& draft, const std::string& name,
   return zoo_model(name, length);
 }
 
+std::optional<ModelGraph> made(Draft& draft, std::string_view path, Expected<ModelGraph> model) {
+  if (model) return std::move(*model);
+  for (const Diagnostic& d : model.error()) draft.error(path, d.what, d.hint);
+  return std::nullopt;
+}
+
+std::optional<ModelGraph> model_from_layers(Draft& draft, const ModelFromLayers& given) {
+  auto model = make_layers("layers", given.layers);
+  if (model) return std::move(*model);
+  for (LayerMistake& m : model.error()) {
+    std::string path = "workload.model.layers";
+    if (m.layer) {
+      // Items of a list are found by their name, by their index where they have none.
+      const LayerText& layer = given.layers[*m.layer];
+      const auto name = layer.find("name");
+      path += "." + (name == layer.end() ? std::to_string(*m.layer) : name->second);
+      if (!m.key.empty()) path += "." + m.key;
+    }
+    draft.error(path, std::move(m.what), std::move(m.hint));
+  }
+  return std::nullopt;
+}
+
 std::optional<ModelGraph> resolve_model(Draft& draft, const WorkloadSpec& workload) {
   if (!workload.model) {
     if (workload.container)
@@ -54,14 +79,28 @@ std::optional<ModelGraph> resolve_model(Draft& draft, const WorkloadSpec& worklo
   }
   if (const auto* named = std::get_if<ModelByName>(&*workload.model))
     return named_model(draft, named->name, "workload.model");
-  const auto* given = std::get_if<ModelFromTransformer>(&*workload.model);
-  if (given == nullptr) return std::nullopt;  // refused by name before
-  TransformerDimensions dimensions = given->dimensions;
-  if (workload.sequence_length) dimensions.sequence_length = *workload.sequence_length;
-  Expected<ModelGraph> made = make_transformer("transformer", dimensions);
-  if (made) return std::move(*made);
-  for (const Diagnostic& d : made.error()) draft.error("workload.model", d.what, d.hint);
+  if (const auto* given = std::get_if<ModelFromTransformer>(&*workload.model)) {
+    TransformerDimensions dimensions = given->dimensions;
+    if (workload.sequence_length) dimensions.sequence_length = *workload.sequence_length;
+    return made(draft, "workload.model", make_transformer(given->name, dimensions));
+  }
+  if (std::holds_alternative<ModelFromHuggingFace>(*workload.model))
+    return std::nullopt;  // refused by name before
+  if (workload.sequence_length)
+    draft.error("workload.sequence_length", "the model has its own length of a sample",
+                "leave sequence_length out");
+  if (const auto* given = std::get_if<ModelFromVisionTransformer>(&*workload.model))
+    return made(draft, "workload.model", make_vision_transformer(given->name, given->dimensions));
+  if (const auto* given = std::get_if<ModelFromLayers>(&*workload.model))
+    return model_from_layers(draft, *given);
   return std::nullopt;
+}
+
+/// The part of the model that is trained.
+std::optional<ModelGraph> resolve_finetune(Draft& draft, const WorkloadSpec& workload,
+                                           ModelGraph model) {
+  if (!workload.finetune || workload.finetune->method == "qlora") return model;
+  return made(draft, "workload.finetune", with_lora(model, {.rank = workload.finetune->rank}));
 }
 
 std::optional<Dataset> resolve_dataset(Draft& draft, const WorkloadSpec& workload,
@@ -224,6 +263,7 @@ void resolve_workload(Draft& draft) {
   PlannedWorkload job;
   job.name = draft.plan.name;
   std::optional<ModelGraph> model = resolve_model(draft, workload);
+  if (model) model = resolve_finetune(draft, workload, std::move(*model));
   const std::optional<Dataset> dataset =
       resolve_dataset(draft, workload, model ? &*model : nullptr);
   resolve_checkpoint(draft, job, workload.checkpoint);

@@ -31,12 +31,19 @@ struct ModelFromHuggingFace {
 };  // path, relative to the scenario
 struct ModelFromTransformer {
   TransformerDimensions dimensions;
+  std::string name = "transformer";
+};
+/// Not written as such: what a Hugging Face config.json of a vision transformer says
+/// (exchange/huggingface.h).
+struct ModelFromVisionTransformer {
+  VisionTransformerDimensions dimensions;
+  std::string name;
 };
 struct ModelFromLayers {
   std::vector<std::map<std::string, std::string>> layers;
 };
-using ModelSpec =
-    std::variant<ModelByName, ModelFromHuggingFace, ModelFromTransformer, ModelFromLayers>;
+using ModelSpec = std::variant<ModelByName, ModelFromHuggingFace, ModelFromTransformer,
+                               ModelFromLayers, ModelFromVisionTransformer>;
 
 struct Finetune {
   std::string method;

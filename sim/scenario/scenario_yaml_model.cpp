@@ -67,6 +67,21 @@ const Fields<TransformerDimensions>& transformer_fields() {
       boolean_field("causal", &T::causal, "A decoder.", "true"),
       boolean_field("post_norm", &T::post_norm, "Norms behind the residual sums.", "false"),
       word_field("activation", &T::activation, kActivations, "Of the feed-forward part.", "silu"),
+      boolean_field("alibi", &T::alibi, "Scores lowered by distance, no positions.", "true"),
+      number_field("window", &T::window, whole(0, 1e8), "Sliding window of attention; 0: none.",
+                   "4096"),
+      boolean_field("qkv_bias", &T::qkv_bias, "Biases on queries, keys and values alone.", "true"),
+      boolean_field("qk_norm", &T::qk_norm, "RMS norms of each head's query and key.", "true"),
+      boolean_field("parallel_residual", &T::parallel_residual,
+                    "Attention and feed-forward side by side.", "true"),
+      number_field("experts", &T::experts, whole(0, 1e5),
+                   "Experts in place of each feed-forward part; 0: none.", "8"),
+      number_field("experts_per_token", &T::experts_per_token, whole(1, 1e5),
+                   "Experts that a token meets.", "2"),
+      number_field("expert_feed_forward", &T::expert_feed_forward, width,
+                   "Inner width of an expert; default: feed_forward.", "14336"),
+      number_field("shared_feed_forward", &T::shared_feed_forward, width,
+                   "Inner width of the expert that all tokens share.", "20480"),
   };
   return table;
 }

@@ -230,12 +230,12 @@ TEST_CASE("what is not simulated yet is refused by name") {
   CHECK_THAT(with("workload.strategy={kind: sharded, zero_stage: 3}"),
              Contains("strategy sharded is not simulated yet") &&
                  Contains("strategy.zero_stage is not simulated yet"));
-  CHECK_THAT(with("workload.finetune={method: lora, rank: 16}"),
-             Contains("finetune with method lora is not simulated yet"));
+  CHECK_THAT(with("workload.finetune={method: qlora, rank: 16}"),
+             Contains("finetune with method qlora is not simulated yet"));
   CHECK_THAT(with("workload.train={to_accuracy: 76%}"),
              Contains("training to an accuracy is not simulated yet"));
   CHECK_THAT(with("workload.model={huggingface: config.json}"),
-             Contains("a model from a Hugging Face config is not simulated yet"));
+             Contains("the Hugging Face config has not been read"));
   CHECK_THAT(with("cluster.pools.p100.pricing=reserved"),
              Contains("no reservation covers pool 'p100'"));
   CHECK_THAT(errors_of(kBase, {"cluster={provider: aws, region: us-east-1, pools: [{name: p, "
@@ -243,6 +243,23 @@ TEST_CASE("what is not simulated yet is refused by name") {
              Contains("provider aws is not simulated yet"));
   CHECK_THAT(with("cluster.pools.p100.role=evaluator"),
              Contains("a pool with role evaluator is not simulated yet"));
+}
+
+TEST_CASE("LoRA of a network without attention is an error at its key") {
+  CHECK_THAT(with("workload.finetune={method: lora, rank: 16}"),
+             Contains("network resnet50 has no layer that LoRA could adapt"));
+}
+
+TEST_CASE("a model given by its layers is planned, and its mistakes have a place") {
+  const std::string good =
+      "workload.model={layers: [{input: 3x224x224}, {conv2d: 8, kernel: 3, stride: 2}, "
+      "{global_average_pool: true}, {linear: 1000}, {softmax_cross_entropy: true}]}";
+  CHECK(with(good) == "");
+  const std::string bad =
+      "workload.model={layers: [{input: 3x224x224}, {conv2d: 8, kernel: big}, "
+      "{global_average_pool: true, name: pool}, {liner: 1000}, {softmax_cross_entropy: true}]}";
+  CHECK_THAT(with(bad), Contains("'big' is no size such as 3 or 1x7") &&
+                            Contains("no kind of layer among its keys; did you mean 'linear'?"));
 }
 
 TEST_CASE("a dataset must hold what the model reads") {
