@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/output.h"
+#include "exchange/model_files.h"
 #include "sim/scenario/scenario_yaml.h"
 #include "sim/step/referee.h"
 #include "sim/step/step.h"
@@ -29,6 +30,8 @@ Expected<LoadedPlan> load_plan(const std::string& file, const Options& options,
                                const Catalog& catalog) {
   auto scenario = read_scenario(file, options.overrides, options.layers);
   if (!scenario) return tl::unexpected(std::move(scenario.error()));
+  Diagnostics unread = resolve_model_files(*scenario);
+  if (!unread.empty()) return tl::unexpected(std::move(unread));
   auto plan = make_plan(*scenario, catalog);
   if (!plan) return tl::unexpected(std::move(plan.error()));
   if (!asks_whether_feasible(*plan)) {

@@ -1,0 +1,87 @@
+#include "exchange/model_files.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <system_error>
+
+#include "exchange/huggingface.h"
+
+namespace reckon {
+namespace {
+
+// A config.json with 22,000 labels has 1 MB.
+constexpr std::size_t kLargestFile = 16 << 20;
+
+/// nullopt: it cannot be read, or is too large to be a config.json.
+std::optional<std::string> read_text(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  if (error || size > kLargestFile) return std::nullopt;
+  std::ifstream in(path, std::ios::binary);
+  std::string text(static_cast<std::size_t>(size), '\0');
+  if (!in.read(text.data(), static_cast<std::streamsize>(size))) return std::nullopt;
+  return text;
+}
+
+class Resolver {
+ public:
+  explicit Resolver(ScenarioFile& file) : file_(file) {}
+
+  void resolve(WorkloadSpec& workload, const std::string& path) {
+    if (!workload.model) return;
+    const auto* given = std::get_if<ModelFromHuggingFace>(&*workload.model);
+    if (!given) return;
+    std::filesystem::path config = file_.directory / given->config;
+    std::error_code error;
+    if (std::filesystem::is_directory(config, error)) config /= "config.json";
+    const SourcePlace place = file_.places.find(path + ".model.huggingface");
+    const auto text = read_text(config);
+    if (!text) {
+      add(place, fmt::format("cannot read the model's config '{}'", config.string()),
+          "the path is relative to the scenario's folder");
+      return;
+    }
+    auto model = read_huggingface_config(*text, config.string());
+    if (!model) {
+      errors_.insert(errors_.end(), model.error().begin(), model.error().end());
+      return;
+    }
+    if (auto* d = std::get_if<TransformerDimensions>(&model->dimensions)) {
+      if (d->sequence_length == 0 && !workload.sequence_length) {
+        add(place,
+            fmt::format("the model takes sequences of up to {} tokens; how long yours are is not "
+                        "said",
+                        model->longest_sequence),
+            "workload: {sequence_length: 4096}");
+        return;
+      }
+      workload.model = ModelFromTransformer{*d, model->name};
+    } else {
+      workload.model = ModelFromVisionTransformer{
+          std::get<VisionTransformerDimensions>(model->dimensions), model->name};
+    }
+  }
+
+  Diagnostics take() { return std::move(errors_); }
+
+ private:
+  void add(SourcePlace at, std::string what, std::string hint) {
+    errors_.push_back({Severity::error, std::move(at), std::move(what), std::move(hint)});
+  }
+
+  ScenarioFile& file_;
+  Diagnostics errors_;
+};
+
+}  // namespace
+
+Diagnostics resolve_model_files(ScenarioFile& file) {
+  Resolver resolver(file);
+  if (file.scenario.workload) resolver.resolve(*file.scenario.workload, "workload");
+  for (JobSpec& job : file.scenario.jobs)
+    resolver.resolve(job.workload, "jobs." + job.name + ".workload");
+  return resolver.take();
+}
+
+}  // namespace reckon
