@@ -77,12 +77,13 @@ po::options_description describe(OptionNames names) {
   po::options_description all;
   for (const std::string_view name : names) {
     const OptionRow& row = row_of(name);
-    auto* value = po::value<std::vector<std::string>>();
-    if (row.repeatable) value->composing();
-    if (row.value.empty())
+    if (row.value.empty()) {
       all.add_options()(row.name.data(), row.help.data());
-    else
-      all.add_options()(row.name.data(), value, row.help.data());
+      continue;
+    }
+    auto* value = po::value<std::vector<std::string>>();  // add_options takes it
+    if (row.repeatable) value->composing();
+    all.add_options()(row.name.data(), value, row.help.data());
   }
   all.add_options()("files", po::value<std::vector<std::string>>()->composing(), "");
   return all;
