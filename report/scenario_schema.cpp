@@ -29,7 +29,7 @@ Json definitions() {
     return Json{{"type", "string"}, {"pattern", expression}, {"description", what}};
   };
   const std::string duration = fmt::format(
-      R"(^\s*(?:{}\s*(?:ns|us|ms|s|sec|m|min|h|hours?|d|days?|w|weeks?)\s*)+$)", kNumber);
+      R"(^\s*(?:{}\s*(?:ns|us|ms|s|sec|m|min|h|hours?|d|days?|w|weeks?|y|years?)\s*)+$)", kNumber);
   return {
       {"text",
        {{"type", {"string", "number", "boolean"}}, {"minLength", 1}, {"description", "a text"}}},

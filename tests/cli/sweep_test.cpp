@@ -64,7 +64,7 @@ TEST_CASE("wrong sweeps are refused with an example") {
   }
 }
 
-TEST_CASE("--memo writes the question, the answer and what was tried") {
+TEST_CASE("the option --memo writes the question, the answer and what was tried") {
   const Workspace w;
   w.write("a.yaml", "# Question: is one epoch enough?\n" + std::string(kScenario));
   const Output r = w.run("simulate a.yaml --memo m.md --sweep workload.train.epochs=1,2");
