@@ -156,7 +156,8 @@ Dimensions gpt_neox(ConfigJson& c) {
   if (!(share > 0 && share <= 1)) {
     c.mistake("rotary_pct", fmt::format("rotary_pct is {}", share), "it must lie in (0, 1]");
   } else if (share < 1) {
-    const double width = static_cast<double>(d.hidden / d.heads) * share;
+    const std::int64_t head_width = d.hidden / d.heads;
+    const double width = static_cast<double>(head_width) * share;
     d.rotary_width = std::max<std::int64_t>(2, static_cast<std::int64_t>(width));
   }
   d.parallel_residual = c.flag("use_parallel_residual", true);
