@@ -86,9 +86,10 @@ class TreeBuilder : public YAML::EventHandler {
     const char quote = i < text_.size() ? text_[i] : '\0';
     if (quote != '"' && quote != '\'') return;
     for (++i; i < text_.size(); ++i) {
-      if (quote == '"' && text_[i] == '\\')
-        ++i;
-      else if (text_[i] == quote && quote == '\'' && i + 1 < text_.size() && text_[i + 1] == quote)
+      const bool escaped = quote == '"' && text_[i] == '\\';
+      const bool doubled =
+          quote == '\'' && text_[i] == quote && i + 1 < text_.size() && text_[i + 1] == quote;
+      if (escaped || doubled)
         ++i;
       else if (text_[i] == quote)
         return;
