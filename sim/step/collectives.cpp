@@ -220,7 +220,7 @@ Collective hierarchical_all_reduce(const Fabric& f, Bytes size, bool fold) {
         if (!first && n > 1) start.push_back(done[std::size_t(members.back())]);
       }
       const auto last = add_ring(p, links, f, members, shard, g - 1, start);
-      for (int r = 0; r < g; ++r) done[std::size_t(node * g + r)] = last[std::size_t(r)];
+      for (std::size_t r = 0; r < last.size(); ++r) done[std::size_t(members[r])] = last[r];
     }
   };
   if (n == 1) {  // reduce-scatter and all-gather are one ring of twice the rounds
@@ -236,7 +236,7 @@ Collective hierarchical_all_reduce(const Fabric& f, Bytes size, bool fold) {
       if (g > 1) start.push_back(done[std::size_t(members.back())]);
     }
     const auto last = add_ring(p, links, f, members, piece, 2 * (n - 1), start);
-    for (int node = 0; node < n; ++node) done[std::size_t(node * g + r)] = last[std::size_t(node)];
+    for (std::size_t i = 0; i < last.size(); ++i) done[std::size_t(members[i])] = last[i];
   }
   in_nodes(false);
   return c;
