@@ -13,7 +13,8 @@ namespace {
 /// "" where the item has none.
 std::string_view name_of(const YamlNode& item) {
   const YamlNode::Entry* name = item.find("name");
-  return name != nullptr && name->value.kind == YamlNode::Kind::scalar ? name->value.text : "";
+  if (name == nullptr || name->value.kind != YamlNode::Kind::scalar) return {};
+  return name->value.text;  // no conditional operator here: it would copy the text into a temporary
 }
 
 bool has_named_items(const YamlNode& list) {
