@@ -201,6 +201,13 @@ const YamlNode::Entry* YamlNode::find(std::string_view key) const {
   return found == entries.end() ? nullptr : &*found;
 }
 
+std::string_view YamlNode::name() const {
+  const Entry* entry = find("name");
+  if (entry == nullptr || entry->value.kind != Kind::scalar) return {};
+  return entry->value
+      .text;  // no conditional operator here: it would copy the text into a temporary
+}
+
 std::string shortened(std::string_view text) {
   constexpr std::size_t kLongest = 40;
   std::string out;

@@ -24,6 +24,9 @@ struct YamlNode {
 
   const Entry* find(std::string_view key) const;  // the first of that key; nullptr: none
   bool has(std::string_view key) const { return find(key) != nullptr; }
+  /// The text of a map's key `name`, by which paths and layers find a list's item; "" where there
+  /// is none. A view of this node.
+  std::string_view name() const;
 };
 struct YamlNode::Entry {
   std::string key;

@@ -10,17 +10,10 @@
 namespace reckon {
 namespace {
 
-/// "" where the item has none.
-std::string_view name_of(const YamlNode& item) {
-  const YamlNode::Entry* name = item.find("name");
-  if (name == nullptr || name->value.kind != YamlNode::Kind::scalar) return {};
-  return name->value.text;  // no conditional operator here: it would copy the text into a temporary
-}
-
 bool has_named_items(const YamlNode& list) {
   return list.kind == YamlNode::Kind::list && !list.entries.empty() &&
          std::ranges::all_of(list.entries, [](const YamlNode::Entry& item) {
-           return item.value.kind == YamlNode::Kind::map && !name_of(item.value).empty();
+           return item.value.kind == YamlNode::Kind::map && !item.value.name().empty();
          });
 }
 
@@ -47,7 +40,7 @@ void merge_named_items(YamlNode& base, const YamlNode& over) {
   for (std::size_t i = 0; i < over.entries.size(); ++i) {
     const YamlNode::Entry& item = over.entries[i];
     const auto same_name = [&](const YamlNode::Entry& e) {
-      return name_of(e.value) == name_of(item.value);
+      return e.value.name() == item.value.name();
     };
     const auto here = over.entries.begin() + std::ptrdiff_t(i);
     const bool again =

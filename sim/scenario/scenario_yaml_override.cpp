@@ -16,11 +16,6 @@ void stand_at(YamlNode& node, const SourcePlace& at) {
   }
 }
 
-std::string name_of(const YamlNode& item) {
-  const YamlNode::Entry* name = item.find("name");
-  return name != nullptr && name->value.kind == YamlNode::Kind::scalar ? name->value.text : "";
-}
-
 /// One `--set`, walking down the document.
 class Override {
  public:
@@ -88,7 +83,7 @@ class Override {
   YamlNode* list_item(YamlNode& list, std::string_view& rest, std::string_view where) {
     std::vector<std::string> names;
     for (YamlNode::Entry& item : list.entries) {
-      const std::string name = name_of(item.value);
+      const std::string name(item.value.name());
       if (name.empty()) continue;
       names.push_back(name);
       const bool whole = rest == name;
