@@ -1,0 +1,36 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+// One collective interface for all ranks of a job: NCCL between GPUs, Gloo between processes on
+// CPUs. Every rank calls the same functions in the same order.
+namespace reckon {
+
+/// Calls return when this rank's part is done. All throw CommError (executor/comm/errors.h) when a
+/// peer is lost or the deadline passes, naming the peer where it is known.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+
+  /// Element-wise sum over all ranks, in place. For one world size the order of additions is
+  /// always the same, so results repeat bit for bit.
+  virtual void all_reduce(std::span<float> values) = 0;
+  virtual void all_reduce(std::span<double> values) = 0;
+  virtual void all_reduce(std::span<std::int64_t> values) = 0;
+  /// `mine` of rank r lands at r * mine.size() of `all`; all.size() == size() * mine.size().
+  virtual void all_gather(std::span<const float> mine, std::span<float> all) = 0;
+  /// Sum over ranks of `all`, of which rank r gets the r-th part; all.size() == size() *
+  /// mine.size().
+  virtual void reduce_scatter(std::span<const float> all, std::span<float> mine) = 0;
+  /// Rank r's r-th part of `send` lands at rank p as its r-th part of `receive`.
+  virtual void all_to_all(std::span<const float> send, std::span<float> receive) = 0;
+  virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
+  virtual void send(std::span<const std::byte> bytes, int to) = 0;
+  virtual void receive(std::span<std::byte> bytes, int from) = 0;
+  virtual void barrier() = 0;
+};
+
+}  // namespace reckon

@@ -1,0 +1,27 @@
+#pragma once
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "sim/catalog/model_graph.h"
+
+// Where each weight of a graph lies in the flat buffers of a rank.
+namespace reckon {
+
+/// One weight tensor of a layer: "layer1.0.conv1.weight", shape as in sim/catalog/model_graph.h.
+struct ParameterSlot {
+  LayerId layer{};
+  std::string name;
+  Shape shape;
+  std::size_t first = 0, count = 0;  // in the flat buffer
+  bool trained = true;
+};
+
+/// Slots in the order of the layers; a tied weight has one slot, at the layer that owns it.
+struct ParameterLayout {
+  std::vector<ParameterSlot> slots;
+  std::size_t count = 0;  // of all slots; == ModelGraph::parameters()
+};
+ParameterLayout parameter_layout(const ModelGraph& model);
+
+}  // namespace reckon
