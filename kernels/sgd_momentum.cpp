@@ -11,7 +11,8 @@ void sgd_momentum_reference(const SgdMomentum& options, std::span<float> weights
   RECKON_CHECK(weights.size() == gradients.size());
   RECKON_CHECK(weights.size() == velocities.size());
   for (std::size_t i = 0; i < weights.size(); ++i) {
-    const float gradient = std::fma(options.weight_decay, weights[i], gradients[i]);
+    const float scaled = options.gradient_scale * gradients[i];
+    const float gradient = std::fma(options.weight_decay, weights[i], scaled);
     velocities[i] = std::fma(options.momentum, velocities[i], gradient);
     weights[i] = std::fma(-options.learning_rate, velocities[i], weights[i]);
   }

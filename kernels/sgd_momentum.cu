@@ -5,7 +5,8 @@ namespace reckon {
 namespace {
 
 __device__ void update(const SgdMomentum& options, float& weight, float& velocity, float gradient) {
-  velocity = fmaf(options.momentum, velocity, fmaf(options.weight_decay, weight, gradient));
+  const float scaled = __fmul_rn(options.gradient_scale, gradient);
+  velocity = fmaf(options.momentum, velocity, fmaf(options.weight_decay, weight, scaled));
   weight = fmaf(-options.learning_rate, velocity, weight);
 }
 

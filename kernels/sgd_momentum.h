@@ -8,13 +8,14 @@ namespace reckon {
 struct SgdMomentum {
   float learning_rate = 0.1f;
   float momentum = 0.9f;
-  float weight_decay = 0;  // L2, added to the gradient
+  float weight_decay = 0;    // L2, added to the gradient
+  float gradient_scale = 1;  // the gradient is multiplied by it first: mean of ranks, clipping
 };
 
-/// velocity = momentum * velocity + (gradient + weight_decay * weight); weight -= learning_rate *
-/// velocity. The form of [Sutskever et al. 2013, Eq. 1-2] as PyTorch and TensorFlow write it
-/// (learning rate outside the velocity). All three spans have the same length. One rounding an
-/// operation: std::fma is used where the kernel uses it, so both give the same bits.
+/// velocity = momentum * velocity + (gradient_scale * gradient + weight_decay * weight); weight -=
+/// learning_rate * velocity. The form of [Sutskever et al. 2013, Eq. 1-2] as PyTorch and TensorFlow
+/// write it (learning rate outside the velocity). All three spans have the same length. One
+/// rounding an operation: std::fma is used where the kernel uses it, so both give the same bits.
 void sgd_momentum_reference(const SgdMomentum& options, std::span<float> weights,
                             std::span<float> velocities, std::span<const float> gradients);
 
