@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 
+#include "executor/comm/optimizer.h"
 #include "sim/base/quantity.h"
 
 // What a strategy does between a rank's backward pass and its next forward pass. The training loop
@@ -13,6 +14,9 @@ namespace reckon {
 /// graph's layers. A layer's parameters are the range [first, first + count) of them.
 struct ParameterView {
   std::span<float> values;
+  /// Of the mean loss over the global batch, this rank's part of it: the sum over this rank's
+  /// samples divided by the samples of *all* ranks. Exchanges add and never divide, so ranks may
+  /// have unequal batches, and accumulated micro-batches add up too.
   std::span<float> gradients;
 };
 struct ParameterRange {
@@ -23,21 +27,27 @@ struct ParameterRange {
 struct ExchangeTimes {
   Seconds communication{};                  // all of it, hidden or not
   Seconds exposed_communication{};          // after the backward pass had ended
-  Seconds push{}, pull{}, wait{}, apply{};  // parameter server: by phase; else 0
+  Seconds push{}, pull{}, wait{}, apply{};  // parameter server: by phase; else 0 but apply
   Bytes sent{};                             // by this rank, payload
 };
 
 class GradientExchange {
  public:
   virtual ~GradientExchange() = default;
-  /// Before the first step: every rank gets the same values (rank 0's, or the servers').
+  /// Before the first step: every rank gets the same values (rank 0's, or the servers'). The view
+  /// stays valid until the exchange is gone.
   virtual void start(ParameterView parameters) = 0;
-  /// The gradients of `range` are final; called in the backward pass, last layer first, from the
-  /// thread that computes. May begin to send; returns at once.
+  /// The gradients of `range` are final; called in the last (micro-)batch's backward pass, last
+  /// layer first, from the thread that computes, every parameter at most once a step; those never
+  /// named keep their value. May begin to send; returns at once. The gradients of `range` may not
+  /// be touched until finish_step returns.
   virtual void gradient_ready(ParameterRange range) = 0;
-  /// After the backward pass. On return `values` are those of the next step. `step` counts
-  /// optimizer steps from 0; `learning_rate` is this step's.
+  /// After the backward pass. On return `values` are those of the next step; gradients are
+  /// unspecified (set them to zero). `step` counts optimizer steps from 0; `learning_rate` is this
+  /// step's. Throws CommError.
   virtual ExchangeTimes finish_step(std::int64_t step, double learning_rate) = 0;
+  /// Optimizer state for checkpoints, in full, where this rank holds it (empty: servers do).
+  virtual std::vector<ParameterOptimizer::State> optimizer_state() = 0;
 };
 
 }  // namespace reckon
