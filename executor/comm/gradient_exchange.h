@@ -2,8 +2,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
-#include "executor/comm/optimizer.h"
 #include "sim/base/quantity.h"
 
 // What a strategy does between a rank's backward pass and its next forward pass. The training loop
@@ -46,8 +46,9 @@ class GradientExchange {
   /// unspecified (set them to zero). `step` counts optimizer steps from 0; `learning_rate` is this
   /// step's. Throws CommError.
   virtual ExchangeTimes finish_step(std::int64_t step, double learning_rate) = 0;
-  /// Optimizer state for checkpoints, in full, where this rank holds it (empty: servers do).
-  virtual std::vector<ParameterOptimizer::State> optimizer_state() = 0;
+  /// FlatOptimizer::state() (kernels/optimizer.h) of all parameters, for checkpoints, where this
+  /// rank holds it; empty where servers do.
+  virtual std::vector<std::span<float>> optimizer_state() = 0;
 };
 
 }  // namespace reckon
