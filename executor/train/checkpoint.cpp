@@ -1,0 +1,177 @@
+#include "executor/train/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <thread>
+#include <utility>
+
+#include "executor/train/durable_file.h"
+#include "sim/base/check.h"
+#include "sim/base/unit_text.h"
+
+namespace reckon {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+/// The part of `rank` as this start of the job wrote it; nullopt: not there yet.
+std::optional<ShardHeader> part_of(const fs::path& set, int rank, const ShardHeader& own) {
+  const fs::path file = shard_file(set, rank);
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) return std::nullopt;
+  ShardHeader header = read_shard_header(file);
+  if (header.attempt != own.attempt) return std::nullopt;  // an earlier start's; to be replaced
+  require_identity(file, header.identity, own.identity);
+  if (header.rank != rank || header.step != own.step)
+    throw CheckpointError(
+        fmt::format("{} holds rank {} at step {}", file.string(), header.rank, header.step));
+  return header;
+}
+
+/// A damaged set is kept for whoever wants to look at it, out of the way of the next save.
+void set_aside(const fs::path& set) {
+  fs::path aside = set;
+  aside += ".refused";
+  fs::remove_all(aside);
+  fs::rename(set, aside);
+  flush_directory(set.parent_path());
+}
+
+}  // namespace
+
+struct CheckpointStore::Work {
+  ShardHeader header;
+  std::vector<std::byte> copy;
+  std::vector<std::pair<std::string, std::size_t>> layout;  // name, bytes
+  SaveReport report;
+};
+
+CheckpointStore::CheckpointStore(CheckpointOptions options) : options_(std::move(options)) {
+  RECKON_CHECK(options_.keep >= 1);
+  RECKON_CHECK(options_.rank >= 0 && options_.rank < options_.identity.ranks);
+  std::error_code error;
+  fs::create_directories(options_.directory, error);
+  if (error)
+    throw FileError(
+        fmt::format("cannot create {}: {}", options_.directory.string(), error.message()));
+}
+
+CheckpointStore::~CheckpointStore() {
+  if (pending_.valid()) pending_.wait();
+}
+
+Recovery CheckpointStore::recover() {
+  RECKON_CHECK(options_.rank == 0);
+  Recovery recovery;
+  for (const CheckpointSet& set : list_sets(options_.directory)) {
+    if (!set.complete) {
+      remove_set(set.directory);
+    } else if (!recovery.step) {
+      try {
+        verify_set(set.directory, options_.identity);
+        recovery.step = set.step;
+      } catch (const ForeignCheckpoint&) {
+        throw;
+      } catch (const CheckpointError& e) {
+        recovery.refused.emplace_back(e.what());
+        set_aside(set.directory);
+      }
+    }
+  }
+  if (!recovery.step && !recovery.refused.empty())
+    throw CheckpointError(fmt::format(
+        "no checkpoint of {} can be used; start again to train from the beginning:\n  {}",
+        options_.directory.string(), fmt::join(recovery.refused, "\n  ")));
+  return recovery;
+}
+
+Counters CheckpointStore::load(std::int64_t step, std::span<const RestoreSection> targets) {
+  const fs::path file = shard_file(set_directory(options_.directory, step), options_.rank);
+  ShardHeader header = read_shard(file, targets);
+  require_identity(file, header.identity, options_.identity);
+  if (header.rank != options_.rank || header.step != step)
+    throw CheckpointError(
+        fmt::format("{} holds rank {} at step {}", file.string(), header.rank, header.step));
+  return std::move(header.counters);
+}
+
+void CheckpointStore::save(std::int64_t step, Counters counters,
+                           std::span<const StateSection> sections, bool emergency) {
+  const Clock::time_point begin = Clock::now();
+  finish();
+  const fs::path set = set_directory(options_.directory, step);
+  if (is_complete(set)) return;
+
+  Work work;
+  work.header.identity = options_.identity;
+  work.header.rank = options_.rank;
+  work.header.step = step;
+  work.header.attempt = options_.attempt;
+  work.header.counters = std::move(counters);
+  std::size_t total = 0;
+  for (const StateSection& s : sections) {
+    work.layout.emplace_back(s.name, s.bytes.size());
+    total += s.bytes.size();
+  }
+  work.copy.reserve(total);
+  for (const StateSection& s : sections)
+    work.copy.insert(work.copy.end(), s.bytes.begin(), s.bytes.end());
+  work.report = {step, emergency, begin, Clock::now() - begin, {}, {}};
+  pending_ = std::async(
+      std::launch::async, [this](Work w) { return write(std::move(w)); }, std::move(work));
+}
+
+void CheckpointStore::finish() {
+  if (pending_.valid()) reports_.push_back(pending_.get());
+}
+
+std::vector<SaveReport> CheckpointStore::take_reports() {
+  if (pending_.valid() && pending_.wait_for(Seconds{0}) == std::future_status::ready) finish();
+  return std::exchange(reports_, {});
+}
+
+SaveReport CheckpointStore::write(Work work) const {
+  const Clock::time_point begin = Clock::now();
+  const fs::path set = set_directory(options_.directory, work.header.step);
+  std::error_code error;
+  if (fs::create_directories(set, error)) flush_directory(options_.directory);
+  if (error) throw FileError(fmt::format("cannot create {}: {}", set.string(), error.message()));
+  std::vector<StateSection> sections;
+  std::size_t first = 0;
+  for (const auto& [name, bytes] : work.layout) {
+    sections.push_back({name, std::span(work.copy).subspan(first, bytes)});
+    first += bytes;
+  }
+  const ShardHeader own =
+      write_shard(shard_file(set, options_.rank), std::move(work.header), sections);
+  if (options_.rank == 0) {
+    complete_set(set, own);
+    prune_sets(options_.directory, options_.keep);
+  }
+  work.report.write = Clock::now() - begin;
+  work.report.size = Bytes{double(own.file_bytes)};
+  return work.report;
+}
+
+void CheckpointStore::complete_set(const fs::path& set, const ShardHeader& own) const {
+  constexpr std::chrono::milliseconds kBetweenLooks{2};
+  const Clock::time_point until =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(options_.deadline);
+  Manifest manifest{own.identity, own.step, own.attempt, {}};
+  for (int rank = 0; rank < own.identity.ranks; ++rank) {
+    std::optional<ShardHeader> part = rank == options_.rank ? own : part_of(set, rank, own);
+    while (!part) {
+      if (Clock::now() > until)
+        throw CheckpointError(
+            fmt::format("{} is not complete: rank {} did not write its part in {}", set.string(),
+                        rank, format_duration(options_.deadline)));
+      std::this_thread::sleep_for(kBetweenLooks);
+      part = part_of(set, rank, own);
+    }
+    manifest.shards.push_back({part->file_bytes, part->digest});
+  }
+  write_manifest(set, manifest);
+}
+
+}  // namespace reckon

@@ -1,0 +1,62 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "executor/train/checkpoint_shard.h"
+
+// A checkpoint of a whole job: a directory with one file a rank and a manifest, which rank 0 writes
+// last and which makes the set valid. Sets of one job lie side by side:
+//
+//   checkpoints/step-000000001200/rank-0.ckpt ... rank-3.ckpt manifest.json
+//
+// All ranks must see the same directory: one machine, or storage that they share.
+namespace reckon {
+
+struct CheckpointSet {
+  std::filesystem::path directory;
+  std::int64_t step = 0;  // optimizer steps that it holds
+  bool complete = false;  // it has a manifest
+};
+
+std::filesystem::path set_directory(const std::filesystem::path& root, std::int64_t step);
+std::filesystem::path shard_file(const std::filesystem::path& set, int rank);
+
+/// All sets of a directory, newest first; empty where the directory does not exist.
+std::vector<CheckpointSet> list_sets(const std::filesystem::path& root);
+
+/// What the manifest says. Throws CheckpointError or FileError.
+struct Manifest {
+  struct Shard {
+    std::uint64_t bytes = 0, header_digest = 0;
+  };
+  CheckpointIdentity identity;
+  std::int64_t step = 0, attempt = 0;
+  std::vector<Shard> shards;  // by rank
+};
+Manifest read_manifest(const std::filesystem::path& set);
+/// Durable on return; the set is valid from then on.
+void write_manifest(const std::filesystem::path& set, const Manifest& manifest);
+
+bool is_complete(const std::filesystem::path& set);
+
+/// A checkpoint of another job, model or number of ranks: whole, but not this job's.
+struct ForeignCheckpoint : CheckpointError {
+  using CheckpointError::CheckpointError;
+};
+
+/// The manifest, every shard against it, and every section against its checksum. Throws
+/// CheckpointError with what is wrong, ForeignCheckpoint where it is not `ours`, or FileError.
+void verify_set(const std::filesystem::path& set, const CheckpointIdentity& ours);
+
+/// Throws ForeignCheckpoint that says which of the three differs. `what` is the file or directory.
+void require_identity(const std::filesystem::path& what, const CheckpointIdentity& theirs,
+                      const CheckpointIdentity& ours);
+
+/// The manifest goes first, so that what a crash leaves is incomplete, not damaged.
+void remove_set(const std::filesystem::path& set);
+/// Keeps the `keep` newest complete sets and whatever is newer than the newest of them.
+void prune_sets(const std::filesystem::path& root, int keep);
+
+}  // namespace reckon

@@ -1,0 +1,253 @@
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <csignal>
+
+#include "checkpoint_support.h"
+#include "executor/train/durable_file.h"
+#include "executor/train/run_lock.h"
+
+namespace reckon {
+namespace {
+
+using namespace reckon::test;
+namespace fs = std::filesystem;
+
+TEST_CASE("what was saved is loaded bit for bit, with its counters") {
+  const Scratch scratch;
+  save_toy(scratch.path(), 7, 3);
+  CheckpointStore zero(toy_options(scratch.path(), 0, 3));
+  const Recovery recovery = zero.recover();
+  REQUIRE(recovery.step == 7);
+  CHECK(recovery.refused.empty());
+  for (int rank = 0; rank < 3; ++rank) {
+    CheckpointStore store(toy_options(scratch.path(), rank, 3));
+    ToyState loaded;
+    const Counters counters = store.load(7, loaded.targets());
+    CHECK(loaded == ToyState::at(7, rank));
+    CHECK(counters == Counters{{"sample", 224}});  // 7 * 32
+  }
+}
+
+TEST_CASE("a job that never saved starts from the beginning") {
+  const Scratch scratch;
+  CheckpointStore store(toy_options(scratch.path() / "not" / "there"));
+  const Recovery recovery = store.recover();
+  CHECK(!recovery.step);
+  CHECK(recovery.refused.empty());
+}
+
+TEST_CASE("saving copies the state: what is trained meanwhile does not change the checkpoint") {
+  const Scratch scratch;
+  CheckpointStore store(toy_options(scratch.path()));
+  ToyState state = ToyState::at(1, 0);
+  store.save(1, {}, state.sections());
+  state = ToyState::at(2, 0);
+  store.finish();
+  ToyState loaded;
+  store.load(1, loaded.targets());
+  CHECK(loaded == ToyState::at(1, 0));
+}
+
+TEST_CASE("K complete sets are kept, the newest") {
+  const Scratch scratch;
+  for (const std::int64_t step : {1, 2, 3, 4}) save_toy(scratch.path(), step);
+  const auto sets = list_sets(scratch.path());
+  REQUIRE(sets.size() == 2);
+  CHECK(sets[0].step == 4);
+  CHECK(sets[1].step == 3);
+}
+
+TEST_CASE("a set without all its parts is not valid and the one before it is used") {
+  const Scratch scratch;
+  save_toy(scratch.path(), 5, 2);
+  {
+    CheckpointOptions options = toy_options(scratch.path(), 0, 2);
+    options.deadline = Seconds{0.05};
+    CheckpointStore lonely(options);
+    lonely.save(6, {}, ToyState::at(6, 0).sections());
+    const std::string message = message_of([&] { lonely.finish(); });
+    CHECK(contains(message, "step-000000000006 is not complete: rank 1 did not write its part"));
+  }
+  CheckpointStore store(toy_options(scratch.path(), 0, 2));
+  CHECK(store.recover().step == 5);
+  CHECK(list_sets(scratch.path()).size() == 1);  // what was incomplete is gone
+}
+
+TEST_CASE("the part of an earlier start of the job does not complete a set") {
+  const Scratch scratch;
+  {
+    CheckpointStore old(toy_options(scratch.path(), 1, 2));
+    old.save(6, {}, ToyState::at(6, 1).sections());
+    old.finish();
+  }
+  CheckpointOptions options = toy_options(scratch.path(), 0, 2);
+  options.attempt = 1;
+  options.deadline = Seconds{0.05};
+  CheckpointStore store(options);
+  store.save(6, {}, ToyState::at(6, 0).sections());
+  CHECK(contains(message_of([&] { store.finish(); }), "rank 1 did not write"));
+}
+
+TEST_CASE("every flipped bit is found, wherever it is, and the set before it is used") {
+  const Scratch scratch;
+  save_toy(scratch.path(), 1);
+  save_toy(scratch.path(), 2);
+  const fs::path file = shard_file(set_directory(scratch.path(), 2), 0);
+  const std::size_t size = fs::file_size(file);
+  // Preamble, header and sections: the first 600 bytes each, then every 97th.
+  for (std::size_t byte = 0; byte < size; byte += byte < 600 ? 1 : 97) {
+    flip_bit(file, byte);
+    INFO("byte " << byte);
+    CHECK_THROWS_AS(verify_set(file.parent_path(), toy_options({}).identity), CheckpointError);
+    flip_bit(file, byte);
+  }
+  verify_set(file.parent_path(), toy_options({}).identity);  // as it was: valid again
+
+  flip_bit(file, size - 1);
+  CheckpointStore store(toy_options(scratch.path()));
+  const Recovery recovery = store.recover();
+  CHECK(recovery.step == 1);
+  REQUIRE(recovery.refused.size() == 1);
+  CHECK(contains(recovery.refused[0],
+                 "rank-0.ckpt is damaged: the checksum of section 'momenta' differs"));
+  // Set aside, so that step 2 can be saved again.
+  save_toy(scratch.path(), 2);
+  CHECK(CheckpointStore(toy_options(scratch.path())).recover().step == 2);
+}
+
+TEST_CASE("a truncated part is refused at every length") {
+  const Scratch scratch;
+  save_toy(scratch.path(), 1);
+  const fs::path file = shard_file(set_directory(scratch.path(), 1), 0);
+  const std::size_t size = fs::file_size(file);
+  for (const std::size_t length :
+       {size - 1, size / 2, std::size_t{100}, std::size_t{24}, std::size_t{7}, std::size_t{0}}) {
+    fs::resize_file(file, length);
+    INFO("length " << length);
+    CHECK(contains(message_of([&] { verify_set(file.parent_path(), toy_options({}).identity); }),
+                   "is truncated"));
+  }
+}
+
+TEST_CASE("a damaged manifest and a missing part are refused") {
+  const Scratch scratch;
+  save_toy(scratch.path(), 1, 2);
+  const fs::path set = set_directory(scratch.path(), 1);
+  const CheckpointIdentity identity = toy_options({}, 0, 2).identity;
+  const std::size_t size = fs::file_size(set / "manifest.json");
+  for (std::size_t byte = 0; byte + 1 < size; byte += 3) {
+    flip_bit(set / "manifest.json", byte);
+    INFO("byte " << byte);
+    CHECK_THROWS_AS(verify_set(set, identity), CheckpointError);
+    flip_bit(set / "manifest.json", byte);
+  }
+  fs::remove(shard_file(set, 1));
+  CHECK(contains(message_of([&] { verify_set(set, identity); }), "rank-1.ckpt is missing"));
+}
+
+TEST_CASE("where no checkpoint can be used the job does not silently start again") {
+  const Scratch scratch;
+  save_toy(scratch.path(), 1);
+  flip_bit(shard_file(set_directory(scratch.path(), 1), 0), 2000);
+  CheckpointStore store(toy_options(scratch.path()));
+  CHECK(contains(message_of([&] { store.recover(); }), "no checkpoint of"));
+  CHECK(!CheckpointStore(toy_options(scratch.path())).recover().step);  // the second time it does
+}
+
+TEST_CASE("checkpoints of another job, model or number of ranks are refused and left alone") {
+  const Scratch scratch;
+  save_toy(scratch.path(), 3, 2);
+  const auto refusal = [&](CheckpointIdentity identity) {
+    CheckpointOptions options = toy_options(scratch.path(), 0, 2);
+    options.identity = std::move(identity);
+    CheckpointStore store(options);
+    return message_of([&] { store.recover(); });
+  };
+  CHECK(contains(refusal({"other", "mlp 1500 sgd", 2}),
+                 "was written by job 'job', this is job 'other'"));
+  CHECK(contains(refusal({"job", "resnet18", 2}), "holds model 'mlp 1500 sgd', this job trains"));
+  CHECK(contains(refusal({"job", "mlp 1500 sgd", 4}), "was written by 2 ranks, this job has 4"));
+  CHECK(CheckpointStore(toy_options(scratch.path(), 0, 2)).recover().step == 3);
+}
+
+TEST_CASE("a state of another shape is refused with both shapes") {
+  const Scratch scratch;
+  save_toy(scratch.path(), 3);
+  CheckpointStore store(toy_options(scratch.path()));
+  std::vector<float> small(10);
+  const std::vector<RestoreSection> one{{"weights", std::as_writable_bytes(std::span(small))}};
+  CHECK(contains(message_of([&] { store.load(3, one); }),
+                 "holds 2 sections; this job's state has 1"));
+  ToyState state;
+  state.momenta.resize(501);
+  CHECK(contains(message_of([&] { store.load(3, state.targets()); }),
+                 "holds section 'momenta' of 2000 bytes where this job's state has 'momenta' of "
+                 "2004"));
+}
+
+TEST_CASE("a full disk surfaces at the next save, names itself, and leaves no part behind") {
+  const Scratch scratch;
+  save_toy(scratch.path(), 1);
+  // A limit on the size of files stands for the full disk: same call, another errno.
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit low{1024, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &low) == 0);
+  std::string message;
+  {
+    CheckpointStore store(toy_options(scratch.path()));
+    store.save(2, {}, ToyState::at(2, 0).sections());
+    message = message_of([&] { store.save(3, {}, ToyState::at(3, 0).sections()); });
+  }
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, old_handler);
+  CHECK(contains(message, "rank-0.ckpt: the file-size limit (ulimit -f) is reached"));
+  CHECK(fs::is_empty(set_directory(scratch.path(), 2)));
+  CHECK(CheckpointStore(toy_options(scratch.path())).recover().step == 1);
+}
+
+TEST_CASE("saves are reported with their size and the time the caller waited") {
+  const Scratch scratch;
+  CheckpointStore store(toy_options(scratch.path()));
+  store.save(1, {}, ToyState::at(1, 0).sections());
+  store.save(2, {}, ToyState::at(2, 0).sections(), true);
+  store.finish();
+  const auto reports = store.take_reports();
+  REQUIRE(reports.size() == 2);
+  CHECK(reports[0].step == 1);
+  CHECK(!reports[0].emergency);
+  CHECK(reports[1].emergency);
+  CHECK(reports[1].size.v ==
+        double(fs::file_size(shard_file(set_directory(scratch.path(), 2), 0))));
+  CHECK(reports[1].write.count() > 0);
+  CHECK(store.take_reports().empty());
+}
+
+TEST_CASE("two jobs in one directory: the second is told who is there; a crash frees the place") {
+  const Scratch scratch;
+  int ready[2];
+  REQUIRE(::pipe(ready) == 0);
+  const pid_t holder = ::fork();
+  if (holder == 0) {
+    const RunLock lock(scratch.path());
+    char byte = 1;
+    if (::write(ready[1], &byte, 1) == 1) ::pause();
+    ::_exit(0);
+  }
+  char byte = 0;
+  REQUIRE(::read(ready[0], &byte, 1) == 1);
+  const std::string message = message_of([&] { const RunLock second(scratch.path()); });
+  CHECK(contains(message, "is in use by process " + std::to_string(holder)));
+  ::kill(holder, SIGKILL);
+  ::waitpid(holder, nullptr, 0);
+  CHECK(message_of([&] { const RunLock second(scratch.path()); }).empty());
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
+}  // namespace
+}  // namespace reckon
