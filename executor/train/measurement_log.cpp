@@ -1,0 +1,109 @@
+#include "executor/train/measurement_log.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace reckon {
+namespace {
+
+constexpr std::chrono::seconds kBetweenSyncs{10};
+
+[[noreturn]] void fail(const char* what, const std::filesystem::path& file) {
+  throw FileError(fmt::format("cannot {} {}: {}", what, file.string(), std::strerror(errno)));
+}
+
+/// flock(2) for one append; other writers are processes with an open file of their own.
+class Exclusive {
+ public:
+  Exclusive(int descriptor, const std::filesystem::path& file) : descriptor_(descriptor) {
+    while (::flock(descriptor_, LOCK_EX) != 0)
+      if (errno != EINTR) fail("lock", file);
+  }
+  ~Exclusive() { ::flock(descriptor_, LOCK_UN); }
+  Exclusive(const Exclusive&) = delete;
+  Exclusive& operator=(const Exclusive&) = delete;
+
+ private:
+  int descriptor_;
+};
+
+off_t size_of(int descriptor, const std::filesystem::path& file) {
+  struct stat about {};
+  if (::fstat(descriptor, &about) != 0) fail("read", file);
+  return about.st_size;
+}
+
+/// Where the last whole line ends.
+off_t end_of_lines(int descriptor, off_t size, const std::filesystem::path& file) {
+  std::array<char, 4096> part{};
+  while (size > 0) {
+    const off_t begin = std::max<off_t>(0, size - off_t(part.size()));
+    const ssize_t n = ::pread(descriptor, part.data(), std::size_t(size - begin), begin);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) fail("read", file);
+    for (ssize_t k = n; k > 0; --k)
+      if (part[std::size_t(k - 1)] == '\n') return begin + k;
+    size = begin;
+  }
+  return 0;
+}
+
+bool needs_sync(const MeasurementRecord& record) {
+  return !std::holds_alternative<StepRecord>(record) && !std::holds_alternative<Span>(record);
+}
+
+}  // namespace
+
+MeasurementLog::MeasurementLog(std::filesystem::path file)
+    : path_(std::move(file)), synced_(std::chrono::steady_clock::now()) {
+  const bool fresh = !std::filesystem::exists(path_);
+  file_ = open_file(path_, O_RDWR | O_CREAT | O_APPEND);
+  if (fresh) flush_directory(path_.parent_path());
+  const Exclusive exclusive(file_.get(), path_);
+  cut_torn_line();
+}
+
+void MeasurementLog::cut_torn_line() {
+  const off_t size = size_of(file_.get(), path_);
+  if (size == 0) return;
+  char last = 0;
+  if (::pread(file_.get(), &last, 1, size - 1) == 1 && last == '\n') return;
+  const off_t whole = end_of_lines(file_.get(), size, path_);
+  if (::ftruncate(file_.get(), whole) != 0) fail("cut off the torn line of", path_);
+  torn_bytes_ += std::size_t(size - whole);
+}
+
+void MeasurementLog::append(const MeasurementRecord& record) {
+  const std::string line = to_line(record);
+  {
+    const Exclusive exclusive(file_.get(), path_);
+    cut_torn_line();
+    const off_t before = size_of(file_.get(), path_);
+    try {
+      write_all(file_.get(), std::as_bytes(std::span(line)), path_);
+    } catch (...) {
+      if (::ftruncate(file_.get(), before) != 0) fail("take back a line of", path_);
+      throw;
+    }
+  }
+  if (needs_sync(record) || std::chrono::steady_clock::now() - synced_ > kBetweenSyncs) sync();
+}
+
+void MeasurementLog::sync() {
+  if (::fdatasync(file_.get()) != 0) fail("flush", path_);
+  synced_ = std::chrono::steady_clock::now();
+}
+
+Expected<Measurements> read_measurement_log(const std::filesystem::path& file) {
+  return parse_measurements(file.string(), read_file_text(file));
+}
+
+}  // namespace reckon

@@ -1,0 +1,39 @@
+#pragma once
+#include <chrono>
+#include <filesystem>
+
+#include "executor/train/durable_file.h"
+#include "sim/calibration/measurements.h"
+
+namespace reckon {
+
+/// The file of a run's Measurements, to which any number of processes append.
+///
+/// A record is accepted when append() returns: one whole line then stands in the file, written by
+/// one write(2) to its end, and outlives kill -9 of this process and of all others. Power loss it
+/// outlives after the next sync(), which append() calls itself behind records that are neither
+/// steps nor spans, and every 10 s. What a killed writer left of a line is cut off by the next
+/// append() of anyone.
+class MeasurementLog {
+ public:
+  /// Makes the file where it is missing. Throws FileError.
+  explicit MeasurementLog(std::filesystem::path file);
+  /// Throws FileError, for instance on a full disk; the file then ends where it ended before.
+  void append(const MeasurementRecord& record);
+  void sync();
+  /// Bytes of torn lines that this process cut off.
+  std::size_t torn_bytes() const { return torn_bytes_; }
+
+ private:
+  void cut_torn_line();
+
+  std::filesystem::path path_;
+  FileHandle file_;
+  std::size_t torn_bytes_ = 0;
+  std::chrono::steady_clock::time_point synced_;
+};
+
+/// Reads the file of a run. Throws FileError where it cannot be read.
+Expected<Measurements> read_measurement_log(const std::filesystem::path& file);
+
+}  // namespace reckon

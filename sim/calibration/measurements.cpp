@@ -1,0 +1,227 @@
+#include "sim/calibration/measurements.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "sim/base/check.h"
+#include "sim/calibration/measurement_fields.h"
+
+namespace reckon {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<std::string_view, std::variant_size_v<MeasurementRecord>> kRecords{
+    "run", "step", "span", "mark", "interruption", "checkpoint", "provisioning", "end"};
+
+// ---- values to JSON and back; read() is false where the value is of the wrong kind
+
+Json write(const std::string& v) { return v; }
+Json write(bool v) { return v; }
+Json write(int v) { return v; }
+Json write(std::int64_t v) { return v; }
+Json write(std::uint64_t v) { return v; }
+Json write(double v) { return std::isfinite(v) ? Json(v) : Json(nullptr); }
+Json write(Seconds v) { return write(v.count()); }
+Json write(Bytes v) { return write(v.v); }
+Json write(SimTime v) { return write(to_seconds(v - SimTime{}).count()); }
+Json write(Interruption v) { return std::string(to_text(v)); }
+Json write(CheckpointAction v) { return std::string(to_text(v)); }
+template <class T>
+Json write(const std::optional<T>& v) {
+  return v ? write(*v) : Json(nullptr);
+}
+
+bool read(const Json& json, std::string& v) {
+  if (!json.is_string()) return false;
+  v = json.get<std::string>();
+  return true;
+}
+bool read(const Json& json, bool& v) {
+  if (!json.is_boolean()) return false;
+  v = json.get<bool>();
+  return true;
+}
+template <class T>
+bool read_integer(const Json& json, T& v) {
+  if (!json.is_number_integer()) return false;
+  if (json.is_number_unsigned()) {
+    const auto n = json.get<std::uint64_t>();
+    v = static_cast<T>(n);
+    return std::cmp_less_equal(n, std::numeric_limits<T>::max());
+  }
+  const auto n = json.get<std::int64_t>();
+  v = static_cast<T>(n);
+  return std::in_range<T>(n);
+}
+bool read(const Json& json, int& v) { return read_integer(json, v); }
+bool read(const Json& json, std::int64_t& v) { return read_integer(json, v); }
+bool read(const Json& json, std::uint64_t& v) { return read_integer(json, v); }
+bool read(const Json& json, double& v) {
+  if (!json.is_number()) return false;
+  v = json.get<double>();
+  return std::isfinite(v);
+}
+bool read(const Json& json, Seconds& v) {
+  double n = 0;
+  const bool good = read(json, n);
+  v = Seconds{n};
+  return good;
+}
+bool read(const Json& json, Bytes& v) { return read(json, v.v) && v.v >= 0; }
+bool read(const Json& json, SimTime& v) {
+  double n = 0;
+  constexpr double kCentury = 100 * 365.25 * 86400;  // more the clock does not hold
+  if (!read(json, n) || std::abs(n) > kCentury) return false;
+  v = SimTime{to_clock(Seconds{n})};
+  return true;
+}
+/// One of the words of an enum with `count` values.
+template <class Enum>
+bool read_word(const Json& json, Enum& v, std::size_t count) {
+  for (std::size_t k = 0; json.is_string() && k < count; ++k) {
+    if (json.get_ref<const std::string&>() != to_text(Enum(k))) continue;
+    v = Enum(k);
+    return true;
+  }
+  return false;
+}
+bool read(const Json& json, Interruption& v) { return read_word(json, v, kInterruptionCauses); }
+bool read(const Json& json, CheckpointAction& v) { return read_word(json, v, 2); }
+template <class T>
+bool read(const Json& json, std::optional<T>& v) {
+  v.reset();
+  return json.is_null() || read(json, v.emplace());
+}
+
+// ---- one line
+
+class LineReader {
+ public:
+  LineReader(std::string_view file, Measurements& into, Diagnostics& problems)
+      : file_(file), into_(into), problems_(problems) {}
+
+  void line(int number, std::string_view text) {
+    line_ = number;
+    const Json json = Json::parse(text, nullptr, false);
+    if (!json.is_object() || !json.contains("record") || !json["record"].is_string())
+      return problem("the line is no record", R"(a record looks like {"record":"step",...})");
+    const auto& name = json["record"].get_ref<const std::string&>();
+    const auto* found = std::find(kRecords.begin(), kRecords.end(), name);
+    if (found == kRecords.end()) {
+      const std::vector<std::string> known(kRecords.begin(), kRecords.end());
+      return problem(fmt::format("unknown record '{}'{}", name, did_you_mean(name, known)),
+                     fmt::format("records: {}", fmt::join(known, ", ")));
+    }
+    switch (found - kRecords.begin()) {
+      case 0:
+        return run(json);
+      case 1:
+        return keep(json, into_.steps);
+      case 2:
+        return keep(json, into_.timeline.spans);
+      case 3:
+        return keep(json, into_.timeline.marks);
+      case 4:
+        return keep(json, into_.interruptions);
+      case 5:
+        return keep(json, into_.checkpoints);
+      case 6:
+        return keep(json, into_.provisioning);
+      default:
+        return keep(json, into_.ends);
+    }
+  }
+
+ private:
+  void run(const Json& json) {
+    const auto version = json.find("schema_version");
+    if (version != json.end() && version->is_number() && *version != kMeasurementsVersion)
+      return problem(fmt::format("schema_version is {}", version->dump()),
+                     fmt::format("this reckon reads {}", kMeasurementsVersion));
+    keep(json, into_.runs);
+  }
+
+  template <class Record>
+  void keep(const Json& json, std::vector<Record>& records) {
+    const std::size_t before = problems_.size();
+    Record record;
+    std::vector<std::string> known{"record"};
+    for_each_field(record, [&](const char* key, auto& value) {
+      known.emplace_back(key);
+      const auto found = json.find(key);
+      if (found == json.end())
+        problem(fmt::format("key '{}' is missing", key), "");
+      else if (!read(*found, value))
+        problem(fmt::format("'{}' cannot be {}", key, found->dump()), "");
+    });
+    for (const auto& item : json.items())
+      if (std::find(known.begin(), known.end(), item.key()) == known.end())
+        problem(fmt::format("unknown key '{}'{}", item.key(), did_you_mean(item.key(), known)), "");
+    if (problems_.size() == before) records.push_back(std::move(record));
+  }
+
+  void problem(std::string what, std::string hint) {
+    problems_.push_back(
+        {Severity::error, {std::string(file_), line_, 0}, std::move(what), std::move(hint)});
+  }
+
+  std::string_view file_;
+  Measurements& into_;
+  Diagnostics& problems_;
+  int line_ = 0;
+};
+
+}  // namespace
+
+std::string_view to_text(CheckpointAction a) {
+  return a == CheckpointAction::save ? "save" : "restore";
+}
+
+std::string to_line(const MeasurementRecord& record) {
+  Json json = {{"record", std::string(kRecords[record.index()])}};
+  std::visit(
+      [&](const auto& r) {
+        for_each_field(r, [&](const char* key, const auto& value) { json[key] = write(value); });
+      },
+      record);
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+std::vector<StepRecord> Measurements::useful_steps(int rank) const {
+  std::map<std::int64_t, const StepRecord*> last;
+  for (const StepRecord& s : steps) {
+    if (s.rank != rank) continue;
+    const StepRecord*& kept = last[s.step];
+    if (kept == nullptr || kept->attempt <= s.attempt) kept = &s;
+  }
+  std::vector<StepRecord> useful;
+  useful.reserve(last.size());
+  for (const auto& [step, record] : last) useful.push_back(*record);
+  return useful;
+}
+
+Expected<Measurements> parse_measurements(std::string_view file, std::string_view text) {
+  Measurements measurements;
+  Diagnostics problems;
+  LineReader reader(file, measurements, problems);
+  for (int number = 1; !text.empty(); ++number) {
+    const std::size_t end = text.find('\n');
+    if (end == std::string_view::npos) {
+      ++measurements.torn_lines;
+      break;
+    }
+    const std::string_view line = text.substr(0, end);
+    if (line.find_first_not_of(" \t\r") != std::string_view::npos) reader.line(number, line);
+    text.remove_prefix(end + 1);
+  }
+  if (!problems.empty()) return tl::unexpected(std::move(problems));
+  return measurements;
+}
+
+}  // namespace reckon
