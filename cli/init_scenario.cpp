@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <tuple>
 
 #include "sim/base/money.h"
 #include "sim/base/unit_text.h"
@@ -41,7 +42,7 @@ std::vector<const Machine*> machines_for(const Catalog& catalog, Provider provid
                                          const Accelerator& accelerator, int per_node) {
   std::vector<const Machine*> built_in, attached;
   for (const Machine& m : catalog.machines) {
-    if (m.provider != provider) continue;
+    if (m.provider != provider || !m.services.empty()) continue;  // some services' own types
     if (!m.accelerator.empty()) {
       if (m.accelerator == accelerator.name && m.accelerator_count == per_node)
         built_in.push_back(&m);
@@ -230,6 +231,18 @@ struct Best {
   Draft draft;
   Plan plan;
 };
+/// A known price before an unknown one, then the lower one; prices that agree to the cent an hour
+/// are the same, and the faster network decides.
+bool is_better(const Plan& a, const Plan& b) {
+  const auto rank = [](const Plan& plan) {
+    constexpr std::int64_t kCent = 10'000'000;  // nano-dollars
+    const bool known = price_is_known(plan);
+    const std::int64_t cents = known ? (price_of_nodes(plan) + kCent / 2) / kCent : 0;
+    return std::tuple(!known, cents, -plan.pools.front().machine.network.value.v);
+  };
+  return rank(a) < rank(b);
+}
+
 /// The cheapest of the offers that the strategy can be planned on.
 Expected<Best> cheapest(const InitAnswers& answers, const std::vector<Offer>& offers,
                         std::size_t strategy, const std::string& precision,
@@ -245,10 +258,7 @@ Expected<Best> cheapest(const InitAnswers& answers, const std::vector<Offer>& of
       if (first_problem.empty()) first_problem = made.error();
       continue;
     }
-    const bool known = price_is_known(made->plan);
-    const bool better = !best || (known && !price_is_known(best->plan)) ||
-                        (known && price_of_nodes(made->plan) < price_of_nodes(best->plan));
-    if (better) best = Best{draft, std::move(made->plan)};
+    if (!best || is_better(made->plan, best->plan)) best = Best{draft, std::move(made->plan)};
   }
   if (best) return std::move(*best);
   return tl::unexpected(std::move(first_problem));

@@ -151,6 +151,15 @@ const CustomFamily* Catalog::find_custom_family(Provider provider, std::string_v
   }
   return nullptr;
 }
+bool Machine::offered_under(Service service) const {
+  return services.empty() || std::ranges::find(services, service) != services.end();
+}
+
+const PublishedModel* Catalog::find_published(std::string_view model) const {
+  const auto found = std::ranges::find(published_models, model, &PublishedModel::model);
+  return found == published_models.end() ? nullptr : &*found;
+}
+
 const ScaleTier* Catalog::find_tier(Service service, std::string_view name) const {
   for (const ScaleTier& tier : tiers) {
     if (tier.service == service && same_name(tier.name, name)) return &tier;

@@ -89,7 +89,11 @@ struct Machine {
   std::string peer_fabric;
   std::string network_link =
       "ethernet";  // LinkClass of `network`: "ethernet", "efa", "infiniband", "gpudirect-tcpx"
+  /// Services that have the type; empty: all of the provider's (AI Platform has types of its own).
+  std::vector<Service> services;
   std::string notes;
+
+  bool offered_under(Service service) const;
 };
 
 /// Which counts of a GPU a machine may carry, by service (AI Platform and GCE differ).
@@ -151,6 +155,14 @@ struct ClusterNames {
   std::string name;  // "gke"; "kubernetes" holds what is the same everywhere
   std::map<std::string, Name, std::less<>> names;
   const Name* find(std::string_view key) const;  // nullptr: no such key
+};
+
+/// What a model's authors print of its size, or what the files of its weights hold.
+struct PublishedModel {
+  std::string model;  // a name of the zoo
+  std::optional<Fact<double>> parameters, active_parameters;
+  std::optional<Fact<double>> forward_macs;  // of one sample, convolutions and linear layers
+  std::string notes;
 };
 
 struct Location {
@@ -256,6 +268,7 @@ class Catalog {
   std::vector<Storage> storages;
   std::vector<Efficiency> efficiencies;
   std::vector<LinkClass> links;
+  std::vector<PublishedModel> published_models;
   OperationalDefaults operations;
   std::string digest;  // XXH3-64 of every byte read, in order of file name: 16 hex digits
 
@@ -288,6 +301,7 @@ class Catalog {
   const CustomFamily* find_custom_family(Provider provider, std::string_view name) const;
   const ScaleTier* find_tier(Service service, std::string_view name) const;
   const ClusterNames* find_cluster_names(std::string_view name) const;
+  const PublishedModel* find_published(std::string_view model) const;
 };
 
 /// Reads every file of `layers` in order; an entry of a later layer replaces the fields it gives of

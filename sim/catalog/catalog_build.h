@@ -26,6 +26,7 @@ struct Builder {
   void cluster_names(std::span<const Entry> entries);
   void efficiencies(std::span<const Entry> entries);
 
+  void published_models(std::span<const Entry> entries);
   void datasets(std::span<const Entry> entries);
   void storages(std::span<const Entry> entries);
   void operations(std::span<const Entry> entries);

@@ -164,6 +164,14 @@ void Builder::machines(std::span<const Entry> entries) {
           field, "link", [&](auto name) { return catalog.find_link(name) != nullptr; },
           [&] { return names_of(catalog.links); });
     }
+    const std::string services = reader.text("services");
+    for (const std::string_view word : words(services)) {
+      if (const auto service = service_from_text(word))
+        made.services.push_back(*service);
+      else
+        reader.complain("services", fmt::format("unknown service '{}'", word),
+                        fmt::format("one of: {}", fmt::join(service_names(), ", ")));
+    }
     made.notes = reader.text("notes");
     catalog.machines.push_back(std::move(made));
   }

@@ -2,6 +2,7 @@
 
 #include "sim/catalog/catalog_build.h"
 #include "sim/catalog/catalog_entry.h"
+#include "sim/catalog/model_zoo.h"
 
 namespace reckon::catalog_text {
 namespace {
@@ -63,6 +64,26 @@ void Builder::sources(std::span<const Entry> entries) {
   // Ids are positions; the order of entries in the file must not change them.
   std::sort(catalog.sources.begin() + 1, catalog.sources.end(),
             [](const Source& a, const Source& b) { return a.id < b.id; });
+}
+
+void Builder::published_models(std::span<const Entry> entries) {
+  const SourceTable sources(catalog.sources);
+  const std::vector<std::string> names = zoo_names();
+  const auto count = [](std::string_view text) { return parse_number(text); };
+  for (const Entry& entry : entries) {
+    Reader reader(texts, sources, entry);
+    PublishedModel made;
+    made.model = reader.text("model");
+    reader.reference(
+        "model", "model of the zoo",
+        [&](std::string_view name) { return std::ranges::find(names, name) != names.end(); },
+        [&] { return names; });
+    made.parameters = reader.optional_fact<double>("parameters", count);
+    made.active_parameters = reader.optional_fact<double>("active_parameters", count);
+    made.forward_macs = reader.optional_fact<double>("forward_gmacs", scaled<double>(1e9));
+    made.notes = reader.text("notes");
+    catalog.published_models.push_back(std::move(made));
+  }
 }
 
 void Builder::datasets(std::span<const Entry> entries) {

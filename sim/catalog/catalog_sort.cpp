@@ -56,6 +56,7 @@ void sort_rows(Catalog& c) {
   sort_by(c.efficiencies, [](const Efficiency& e) {
     return fmt::format("{} {} {}", e.accelerator, int(e.precision), e.stack);
   });
+  sort_by(c.published_models, [](const PublishedModel& m) { return m.model; });
   sort_by(c.links, own_name);
 }
 

@@ -5,9 +5,12 @@
 
 namespace reckon {
 
-Expected<Plan> make_plan(const ScenarioFile& file, const Catalog& catalog) {
+Expected<Plan> make_plan(const ScenarioFile& given, const Catalog& catalog) {
+  Diagnostics problems;
+  const ScenarioFile file = planning::with_pools_of_tier(given, catalog, problems);
   const Scenario& scenario = file.scenario;
   planning::Draft draft{.file = file, .catalog = catalog};
+  draft.errors = std::move(problems);
   Plan& plan = draft.plan;
   plan.name = scenario.name;
   plan.start = scenario.start;

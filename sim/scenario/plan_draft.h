@@ -51,6 +51,13 @@ Fact<Seconds> seconds_fact(const Fact<double>& number);
 /// Kubernetes runs the nodes: its autoscaler and its Job's retries apply.
 bool runs_kubernetes(Service service);
 
+/// plan_tier.cpp: the file with the pools that its scale tier stands for, at the tier's place; as
+/// it is where it names none. Errors where there is no such tier, or pools beside one.
+ScenarioFile with_pools_of_tier(const ScenarioFile& file, const Catalog& catalog,
+                                Diagnostics& errors);
+/// The service whose rules apply where the scenario names none.
+Service service_of(const ClusterSpec& cluster);
+
 // The parts, in the order in which make_plan calls them.
 void refuse_what_is_not_simulated(Draft& draft);            // plan_refusals.cpp
 void resolve_place(Draft& draft);                           // plan_place.cpp

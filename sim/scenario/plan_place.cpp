@@ -44,7 +44,7 @@ void resolve_service(Draft& draft) {
   const ClusterSpec& cluster = draft.scenario().cluster;
   Plan& plan = draft.plan;
   plan.provider = cluster.provider;
-  plan.service = cluster.service.value_or(default_service(cluster.provider));
+  plan.service = service_of(cluster);
   if (cluster.provider == Provider::aws || cluster.provider == Provider::azure) {
     draft.provider_covered = false;
     draft.not_yet("cluster.provider", fmt::format("provider {}", to_text(cluster.provider)),
@@ -202,6 +202,10 @@ void warn_of_unlisted(Draft& draft) {
 }
 
 }  // namespace
+
+Service service_of(const ClusterSpec& cluster) {
+  return cluster.service.value_or(default_service(cluster.provider));
+}
 
 void resolve_place(Draft& draft) {
   resolve_service(draft);

@@ -39,6 +39,15 @@ bool resolve_machine(Draft& draft, PlannedPool& pool, const MachineSpec& spec) {
     return false;
   }
   const Parsed<FoundMachine> found = resolve_machine(draft.catalog, plan.provider, named->name);
+  if (found && !found->machine.offered_under(plan.service)) {
+    std::vector<std::string> services;
+    for (const Service s : found->machine.services) services.emplace_back(to_text(s));
+    draft.error(draft.path(pool, "machine"),
+                fmt::format("machine {} is a type of {}, which {} does not have",
+                            found->machine.name, join(services), to_text(plan.service)),
+                found->machine.notes);
+    return false;
+  }
   if (found) {
     pool.machine = found->machine;
     return true;
@@ -50,7 +59,7 @@ bool resolve_machine(Draft& draft, PlannedPool& pool, const MachineSpec& spec) {
   }
   std::vector<std::string> names;
   for (const Machine& m : draft.catalog.machines)
-    if (m.provider == plan.provider) names.push_back(m.name);
+    if (m.provider == plan.provider && m.offered_under(plan.service)) names.push_back(m.name);
   draft.error(draft.path(pool, "machine"),
               fmt::format("unknown machine '{}'{}", named->name, did_you_mean(named->name, names)),
               names.empty()
@@ -250,7 +259,7 @@ void check_capacity_type(Draft& draft, const PlannedPool& pool) {
 
 void resolve_pools(Draft& draft) {
   const std::vector<PoolSpec>& specs = draft.scenario().cluster.pools;
-  if (specs.empty())
+  if (specs.empty() && draft.scenario().cluster.scale_tier.empty())
     draft.error("cluster", "the cluster has no pools",
                 "pools: [{name: gpu, machine: ..., nodes: 1}]");
   for (std::size_t i = 0; i < specs.size(); ++i) {

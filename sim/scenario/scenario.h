@@ -163,7 +163,8 @@ struct ClusterSpec {
   Provider provider = Provider::gcp;
   std::optional<Service> service;
   std::string region, zone;
-  std::vector<PoolSpec> pools;
+  std::string scale_tier;       // AI Platform's; the catalog says what pools it is
+  std::vector<PoolSpec> pools;  // empty beside a scale_tier, unless that leaves them to the user
 };
 
 // ---- money

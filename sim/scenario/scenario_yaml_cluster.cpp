@@ -204,14 +204,21 @@ const Fields<ClusterSpec>& cluster_fields() {
                  "gke"),
       text_field("region", &C::region, "Prices and offers depend on it.", "us-central1"),
       text_field("zone", &C::zone, "Of the region.", "us-central1-c"),
-      required(field<C>("pools", pools, read_pools, "Groups of equal nodes.",
-                        "[{name: p100, machine: n1-standard-16, accelerator: {type: P100-PCIE-16, "
-                        "count: 2}, nodes: 3}]")),
+      text_field("scale_tier", &C::scale_tier,
+                 "AI Platform's ready-made pools; CUSTOM: those of 'pools'.", "BASIC_GPU"),
+      field<C>("pools", pools, read_pools, "Groups of equal nodes; or give a scale_tier.",
+               "[{name: p100, machine: n1-standard-16, accelerator: {type: P100-PCIE-16, "
+               "count: 2}, nodes: 3}]"),
   };
   return table;
 }
 
 void check_cluster(Reader& reader, const YamlNode& node, const ClusterSpec& cluster) {
+  if (!node.has("pools") && !node.has("scale_tier") && !reader.misspelt("pools") &&
+      !reader.misspelt("scale_tier"))
+    reader.error(fmt::format("{} needs 'pools'", reader.subject()),
+                 "example: pools: [{name: p100, machine: n1-standard-16, accelerator: {type: "
+                 "P100-PCIE-16, count: 2}, nodes: 3}]");
   const auto owner = [](Service s) {
     switch (s) {
       case Service::eks:

@@ -36,6 +36,13 @@ TEST_CASE("what init writes can be simulated as it is, at a known price") {
   }
 }
 
+TEST_CASE("of machines at one price init takes the one with the faster network") {
+  // a3-edgegpu-8g costs 0.00002 USD/h less than a3-highgpu-8g and has 600 Gbit/s, not 1,000.
+  const Workspace w;
+  const Output r = w.run("init --model resnet50 --accelerator H100-SXM5-80 --count 8");
+  CHECK(contains(r.out, "machine: a3-highgpu-8g"));
+}
+
 TEST_CASE("init takes the largest power of two that fits: twice the batch is refused") {
   const Workspace w;
   REQUIRE(w.run("init --model gpt2_medium --accelerator T4 --out a.yaml").code == 0);

@@ -177,6 +177,17 @@ TEST_CASE("scale tiers are the clusters that the documentation lists") {
   CHECK(shipped().find_tier(Service::gke, "CUSTOM") == nullptr);
 }
 
+TEST_CASE("AI Platform's legacy types are its own, all others are everywhere") {
+  const Machine* legacy = shipped().find_machine(Provider::gcp, "complex_model_m_gpu");
+  REQUIRE(legacy);
+  CHECK(legacy->offered_under(Service::ai_platform));
+  CHECK_FALSE(legacy->offered_under(Service::gke));
+  const Machine* plain = shipped().find_machine(Provider::gcp, "n1-standard-16");
+  REQUIRE(plain);
+  CHECK(plain->offered_under(Service::ai_platform));
+  CHECK(plain->offered_under(Service::gke));
+}
+
 TEST_CASE("names of labels, taints and resources are there by service") {
   const ClusterNames* gke = shipped().find_cluster_names("gke");
   REQUIRE(gke);

@@ -75,50 +75,10 @@ TEST_CASE("vision transformers have torchvision's parameters and multiply-adds")
   }
 }
 
-TEST_CASE("GPT-3 has the sizes of its paper") {
-  // [Brown 2020, table 2.1], "n_params", rounded there; the table's 13B row is 5,140 wide.
-  const std::pair<const char*, double> rows[] = {
-      {"gpt3_125m", 125e6}, {"gpt3_350m", 356e6}, {"gpt3_760m", 760e6}, {"gpt3_1_3b", 1.3e9},
-      {"gpt3_2_7b", 2.7e9}, {"gpt3_6_7b", 6.7e9}, {"gpt3_13b", 13.0e9}, {"gpt3_175b", 174.6e9}};
-  for (const auto& [name, published] : rows) {
-    CAPTURE(name);
-    CHECK(double(zoo(name).parameters()) == Approx(published).epsilon(0.02));
-  }
+TEST_CASE("GPT-3 has the FLOPs of its paper") {
   // [Brown 2020, table D.1]: 6 FLOPs a parameter and token, 3.14e23 for 300 billion tokens, without
   // attention's own products.
   CHECK(zoo("gpt3_175b").model_flops().v / 2048 * 300e9 == Approx(3.14e23).epsilon(0.04));
-}
-
-TEST_CASE("language models have the parameters of their published weights") {
-  // Elements of the safetensors files on huggingface.co; a tied output matrix once.
-  const std::pair<const char*, std::int64_t> rows[] = {
-      {"gpt_neox_20b", 20'554'567'680},    // EleutherAI/gpt-neox-20b
-      {"llama3_1_8b", 8'030'261'248},      // meta-llama/Llama-3.1-8B
-      {"llama3_1_70b", 70'553'706'496},    // meta-llama/Llama-3.1-70B
-      {"llama3_1_405b", 405'853'388'800},  // meta-llama/Llama-3.1-405B
-      {"llama3_2_1b", 1'235'814'400},      // meta-llama/Llama-3.2-1B
-      {"llama3_2_3b", 3'212'749'824},      // meta-llama/Llama-3.2-3B
-      {"mistral_7b", 7'241'732'096},       // mistralai/Mistral-7B-v0.1
-      {"mixtral_8x7b", 46'702'792'704},    // mistralai/Mixtral-8x7B-v0.1
-      {"mixtral_8x22b", 140'620'634'112},  // mistral-community/Mixtral-8x22B-v0.1
-      {"mpt_7b_alibi", 6'649'286'656},     // mosaicml/mpt-7b
-      {"qwen2_0_5b", 494'032'768},         // Qwen/Qwen2-0.5B, and below
-      {"qwen2_1_5b", 1'543'714'304},      {"qwen2_7b", 7'615'616'512},
-      {"qwen2_72b", 72'706'203'648},      {"qwen2_5_0_5b", 494'032'768},
-      {"qwen2_5_1_5b", 1'543'714'304},    {"qwen2_5_3b", 3'085'938'688},
-      {"qwen2_5_7b", 7'615'616'512},      {"qwen2_5_14b", 14'770'033'664},
-      {"qwen2_5_32b", 32'763'876'352},    {"qwen2_5_72b", 72'706'203'648},
-      {"qwen3_0_6b", 596'049'920},        {"qwen3_1_7b", 1'720'574'976},
-      {"qwen3_4b", 4'022'468'096},        {"qwen3_8b", 8'190'735'360},
-      {"qwen3_14b", 14'768'307'200},      {"qwen3_32b", 32'762'123'264},
-      {"qwen3_30b_a3b", 30'532'122'624},  {"qwen3_235b_a22b", 235'093'634'560}};
-  for (const auto& [name, published] : rows) {
-    CAPTURE(name);
-    CHECK(zoo(name).parameters() == published);
-  }
-  // mosaicml/llm-foundry scripts/train/benchmarking/README.md.
-  CHECK(zoo("mpt_7b").parameters() == 6'658'859'008);
-  CHECK(zoo("mpt_30b").parameters() == 29'975'214'080);
 }
 
 TEST_CASE("a mixture of experts meets a token with few of its parameters") {
