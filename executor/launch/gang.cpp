@@ -1,0 +1,246 @@
+#include "executor/launch/gang.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <tuple>
+
+#include "executor/comm/errors.h"
+#include "executor/train/stop_signal.h"
+#include "sim/base/unit_text.h"
+
+namespace reckon {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Whole lines out of the pieces that a pipe delivers.
+class Lines {
+ public:
+  /// Everything that is there; false: the other end is closed.
+  bool read_from(int descriptor, const std::function<void(std::string_view)>& on_line) {
+    std::array<char, 65536> part{};
+    for (;;) {
+      const ssize_t n = ::read(descriptor, part.data(), part.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return errno == EAGAIN;
+      if (n == 0) {
+        if (!rest_.empty()) on_line(std::exchange(rest_, {}));
+        return false;
+      }
+      rest_.append(part.data(), std::size_t(n));
+      std::size_t begin = 0;
+      for (std::size_t end = 0; (end = rest_.find('\n', begin)) != std::string::npos;
+           begin = end + 1)
+        on_line(std::string_view(rest_).substr(begin, end - begin));
+      rest_.erase(0, begin);
+    }
+  }
+
+ private:
+  std::string rest_;
+};
+
+struct Watched {
+  std::unique_ptr<ChildProcess> process;
+  Lines output_lines, progress_lines;
+  bool output_open = true, progress_open = true;
+  std::optional<ProgressReport> last;
+  Clock::time_point heard;
+  std::optional<ProcessEnd> end;
+};
+
+class Gang {
+ public:
+  Gang(const GangOptions& options, const GangEvents& events) : options_(options), events_(events) {
+    for (const ProcessSpec& spec : options_.members) {
+      Watched member;
+      member.process = std::make_unique<ChildProcess>(spec);
+      member.heard = Clock::now();
+      members_.push_back(std::move(member));
+    }
+  }
+
+  GangEnd run(const std::function<StopRequest()>& stop) {
+    while (!all_ended()) {
+      wait();
+      read_pipes();
+      collect_ends();
+      obey(stop ? stop() : StopRequest::none);
+      look_for_silence();
+      if (kill_at_ && Clock::now() >= *kill_at_) signal_all(SIGKILL);
+      if (events_.tick) events_.tick();
+    }
+    read_pipes();
+    return result();
+  }
+
+ private:
+  bool all_ended() const {
+    return std::all_of(members_.begin(), members_.end(),
+                       [](const Watched& m) { return m.end.has_value(); });
+  }
+
+  /// Until something happens, at most a tenth of a second.
+  void wait() {
+    constexpr int kTickMilliseconds = 100;
+    std::vector<pollfd> polled;
+    for (const Watched& m : members_) {
+      if (m.output_open) polled.push_back({m.process->output(), POLLIN, 0});
+      if (m.progress_open) polled.push_back({m.process->progress(), POLLIN, 0});
+      if (!m.end && m.process->handle() >= 0) polled.push_back({m.process->handle(), POLLIN, 0});
+    }
+    ::poll(polled.data(), polled.size(), kTickMilliseconds);
+  }
+
+  void read_pipes() {
+    for (std::size_t k = 0; k < members_.size(); ++k) {
+      Watched& m = members_[k];
+      if (m.output_open)
+        m.output_open = m.output_lines.read_from(m.process->output(), [&](std::string_view line) {
+          if (events_.output) events_.output(int(k), line);
+        });
+      if (m.progress_open)
+        m.progress_open =
+            m.progress_lines.read_from(m.process->progress(), [&](std::string_view line) {
+              const auto report = parse_progress(line);
+              if (!report) return;
+              m.last = report;
+              m.heard = Clock::now();
+              if (events_.progress) events_.progress(int(k), *report);
+            });
+    }
+  }
+
+  void collect_ends() {
+    for (std::size_t k = 0; k < members_.size(); ++k) {
+      Watched& m = members_[k];
+      if (m.end) continue;
+      m.end = m.process->poll_end();
+      if (m.end && !m.end->good()) on_failure(int(k));
+    }
+  }
+
+  /// The first that fails is to blame, unless it only lost another that is found dead as well.
+  void on_failure(int member) {
+    const ProcessEnd& end = *members_[std::size_t(member)].end;
+    const bool victim = end.code == kExitLostPeer || killed_by_us_;
+    if (!culprit_ || (culprit_is_victim_ && !victim)) {
+      culprit_ = member;
+      culprit_is_victim_ = victim;
+    }
+    const bool stopping = end.code == kExitStoppedOnRequest;
+    kill_within(stopping ? options_.notice : options_.grace);
+  }
+
+  void obey(StopRequest request) {
+    if (request != StopRequest::none && !asked_) {
+      asked_ = true;
+      signal_all(SIGTERM);
+      kill_within(options_.notice);
+    }
+    if (request == StopRequest::at_once) kill_within(Seconds{0});
+  }
+
+  void kill_within(Seconds time) {
+    const Clock::time_point at = Clock::now() + std::chrono::duration_cast<Clock::duration>(time);
+    if (!kill_at_ || at < *kill_at_) kill_at_ = at;
+  }
+
+  void signal_all(int number) {
+    killed_by_us_ = killed_by_us_ || number == SIGKILL;
+    for (Watched& m : members_)
+      if (!m.end) m.process->signal(number);
+  }
+
+  bool silent(const Watched& m, Clock::time_point now) const {
+    if (m.end) return false;
+    const Seconds limit = m.last ? options_.progress_deadline : options_.start_deadline;
+    return limit.count() > 0 && now - m.heard > limit;
+  }
+
+  /// In lockstep all wait for the one that hangs: it is the one that came least far, and of several
+  /// such one that is stopped.
+  void look_for_silence() {
+    if (culprit_ || asked_) return;
+    const Clock::time_point now = Clock::now();
+    const auto distance = [](const Watched& m) {
+      const bool stopped = state_of_process(m.process->id()) == 'T';
+      return m.last ? std::tuple(m.last->step, int(m.last->phase), stopped ? 0 : 1)
+                    : std::tuple(std::int64_t{-1}, 0, stopped ? 0 : 1);
+    };
+    int found = -1;
+    for (std::size_t k = 0; k < members_.size(); ++k) {
+      if (!silent(members_[k], now)) continue;
+      if (found < 0 || distance(members_[k]) < distance(members_[std::size_t(found)]))
+        found = int(k);
+    }
+    if (found < 0) return;
+    culprit_ = found;
+    hung_ = true;
+    members_[std::size_t(found)].process->signal(SIGKILL);
+    kill_within(options_.grace);
+  }
+
+  std::string reason() const {
+    if (!culprit_) return "";
+    const Watched& m = members_[std::size_t(*culprit_)];
+    const std::string& name = options_.members[std::size_t(*culprit_)].name;
+    if (asked_ && m.end->signal == SIGKILL && killed_by_us_)
+      return fmt::format("{} did not stop within {}", name, format_duration(options_.notice));
+    if (!hung_) return name + ' ' + to_text(*m.end);
+    if (!m.last)
+      return fmt::format("{} did not say anything within {}", name,
+                         format_duration(options_.start_deadline));
+    return fmt::format("{} hung in step {} ({}): no progress for {}", name, m.last->step,
+                       to_text(m.last->phase), format_duration(options_.progress_deadline));
+  }
+
+  GangEnd result() const {
+    GangEnd r;
+    for (const Watched& m : members_) r.ends.push_back(*m.end);
+    r.asked = asked_;
+    r.hung = hung_;
+    const bool stopped_well =
+        asked_ && std::all_of(r.ends.begin(), r.ends.end(), [](const auto& e) {
+          return e.good() || e.code == kExitStoppedOnRequest;
+        });
+    if (stopped_well) {
+      const bool finished =
+          std::all_of(r.ends.begin(), r.ends.end(), [](const auto& e) { return e.good(); });
+      r.code = finished ? 0 : kExitStoppedOnRequest;
+      r.reason = finished ? "" : "stopped on request";
+      return r;
+    }
+    r.culprit = culprit_;
+    r.reason = reason();
+    if (culprit_) {
+      const ProcessEnd& end = r.ends[std::size_t(*culprit_)];
+      r.code = end.signal != 0 ? 128 + end.signal : end.code;
+    }
+    return r;
+  }
+
+  const GangOptions& options_;
+  const GangEvents& events_;
+  std::vector<Watched> members_;
+  std::optional<int> culprit_;
+  std::optional<Clock::time_point> kill_at_;
+  bool culprit_is_victim_ = false, hung_ = false, asked_ = false, killed_by_us_ = false;
+};
+
+}  // namespace
+
+GangEnd run_gang(const GangOptions& options, const GangEvents& events,
+                 const std::function<StopRequest()>& stop) {
+  return Gang(options, events).run(stop);
+}
+
+}  // namespace reckon

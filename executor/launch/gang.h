@@ -1,0 +1,54 @@
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "executor/launch/process.h"
+#include "executor/train/progress.h"
+#include "sim/base/quantity.h"
+
+// All processes of one job, started together, watched until the last has ended. Nothing is started
+// again here: see supervise.h.
+namespace reckon {
+
+struct GangOptions {
+  std::vector<ProcessSpec> members;  // workers by rank, then parameter servers
+  /// Without a word of progress for so long a member hangs; 0: never. Only members that have
+  /// reported progress at all are held to it; before that, `start_deadline`.
+  Seconds progress_deadline{0}, start_deadline{0};
+  /// From a request to stop until SIGKILL: what an emergency checkpoint may take.
+  Seconds notice{30};
+  /// From a member's failure until the others are killed: what they need to notice it and to end
+  /// what they are writing.
+  Seconds grace{5};
+};
+
+/// What the watcher wants to know while the gang runs; each may be empty.
+struct GangEvents {
+  std::function<void(int member, std::string_view line)> output;  // without its newline
+  std::function<void(int member, const ProgressReport&)> progress;
+  std::function<void()> tick;  // ten times a second
+};
+
+/// A request to the whole gang from outside, looked at whenever something happens and at ticks.
+enum class StopRequest { none, graceful, at_once };
+
+struct GangEnd {
+  std::vector<ProcessEnd> ends;  // by member
+  std::optional<int> culprit;    // whose end or silence ended the others; none: all ended well, or
+                                 // were asked to stop
+  bool hung = false;             // the culprit was killed because it was silent
+  bool asked = false;            // a StopRequest came
+  std::string reason;            // "rank 2 was killed by signal 9 (Killed)"
+  /// The code that says what to do next: that of the culprit, 128 + its signal, 75 where all
+  /// stopped on request, 0 where all ended well.
+  int code = 0;
+};
+
+/// Starts all, or none where one cannot be started (throws std::runtime_error).
+GangEnd run_gang(const GangOptions& options, const GangEvents& events,
+                 const std::function<StopRequest()>& stop);
+
+}  // namespace reckon

@@ -1,0 +1,82 @@
+#include "executor/launch/supervise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "executor/train/stop_signal.h"
+#include "sim/cluster/job.h"
+
+namespace reckon {
+namespace {
+
+constexpr int kRunFailed = 1, kInputIsWrong = 2, kEnvironmentFailed = 3, kNoSuchProgram = 127;
+
+/// Waits out a back-off; false: a request to stop came.
+bool wait_out(Seconds delay, const std::function<StopRequest()>& stop,
+              const std::function<void()>& tick) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point until = Clock::now() + std::chrono::duration_cast<Clock::duration>(delay);
+  for (;;) {
+    if (stop && stop() != StopRequest::none) return false;
+    if (tick) tick();
+    const auto left = until - Clock::now();
+    if (left <= Clock::duration::zero()) return true;
+    std::this_thread::sleep_for(std::min<Clock::duration>(left, std::chrono::milliseconds(50)));
+  }
+}
+
+SupervisedEnd hopeless(const GangEnd& end, int attempts) {
+  const int code =
+      end.code == kRunFailed || end.code == kInputIsWrong ? end.code : kEnvironmentFailed;
+  return {Verdict::hopeless, code, end.reason, attempts};
+}
+
+}  // namespace
+
+Verdict verdict_on(const GangEnd& end) {
+  if (end.code == 0) return Verdict::finished;
+  if (end.asked) return end.code == kExitStoppedOnRequest ? Verdict::stopped : Verdict::hopeless;
+  if (end.hung) return Verdict::retry;
+  const bool for_good =
+      end.code == kRunFailed || end.code == kInputIsWrong || end.code == kNoSuchProgram;
+  return for_good ? Verdict::hopeless : Verdict::retry;
+}
+
+Interruption cause_of(const GangEnd& end) {
+  return end.code == kExitStoppedOnRequest ? Interruption::preemption : Interruption::failure;
+}
+
+SupervisedEnd supervise(const SuperviseOptions& options, const SuperviseEvents& events,
+                        const std::function<StopRequest()>& stop) {
+  int failures = 0, attempts = 0;
+  for (std::int64_t attempt = options.first_attempt;; ++attempt) {
+    if (events.starting) events.starting(attempt);
+    const GangEnd end = run_gang(options.gang(attempt), events.gang, stop);
+    ++attempts;
+    switch (verdict_on(end)) {
+      case Verdict::finished:
+        return {Verdict::finished, 0, "", attempts};
+      case Verdict::stopped:
+        return {Verdict::stopped, kExitStoppedOnRequest, end.reason, attempts};
+      case Verdict::hopeless:
+        return hopeless(end, attempts);
+      case Verdict::retry:
+        break;
+    }
+    if (cause_of(end) == Interruption::failure || options.retry.counts_disruptions) ++failures;
+    if (failures > options.retry.backoff_limit)
+      return {Verdict::hopeless, kRunFailed,
+              fmt::format("{}, and failed more often than the limit of {}", end.reason,
+                          options.retry.backoff_limit),
+              attempts};
+    const Seconds delay = to_seconds(retry_delay(options.retry, std::max(failures, 1)));
+    if (events.interrupted) events.interrupted(attempt, end, delay);
+    if (!wait_out(delay, stop, events.gang.tick))
+      return {Verdict::stopped, kExitStoppedOnRequest, "stopped on request", attempts};
+  }
+}
+
+}  // namespace reckon

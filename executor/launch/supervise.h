@@ -1,0 +1,53 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "executor/launch/gang.h"
+#include "sim/cluster/life.h"
+#include "sim/scenario/plan.h"
+
+// A job that outlives its processes: whenever the gang breaks, all of it is started again and goes
+// on from its last complete checkpoint, by the rules of a Kubernetes Job, as simulated.
+namespace reckon {
+
+/// What is to be done with a gang that has ended.
+enum class Verdict {
+  finished,
+  stopped,  // on request: to be resumed by whoever asked
+  retry,    // a process was lost: 75, 76, a signal, silence, the environment (3)
+  hopeless  // 1: the run's answer is no; 2: it cannot run as configured; 127: no such program
+};
+Verdict verdict_on(const GangEnd& end);
+/// 75 that nobody here asked for: its machine is to be taken away. All else is a failure.
+Interruption cause_of(const GangEnd& end);
+
+struct SupervisedEnd {
+  Verdict verdict = Verdict::finished;
+  int exit_code = 0;   // of the command: design's 0, 1, 2, 3, 75
+  std::string reason;  // why it is over, where it did not finish
+  int attempts = 0;    // starts
+};
+
+struct SuperviseOptions {
+  RetryRules retry;
+  /// The gang of the k-th start, k from `first_attempt`: addresses and ports are its own.
+  std::function<GangOptions(std::int64_t attempt)> gang;
+  std::int64_t first_attempt = 0;
+};
+
+struct SuperviseEvents {
+  GangEvents gang;
+  std::function<void(std::int64_t attempt)> starting;
+  /// It will be tried again after `delay`.
+  std::function<void(std::int64_t attempt, const GangEnd&, Seconds delay)> interrupted;
+};
+
+/// Runs until the job is finished, stopped, hopeless, or has failed more often than the rules
+/// allow: every failure counts, preemptions only where the rules count disruptions. Throws what
+/// run_gang() throws at the first start.
+SupervisedEnd supervise(const SuperviseOptions& options, const SuperviseEvents& events,
+                        const std::function<StopRequest()>& stop);
+
+}  // namespace reckon

@@ -1,0 +1,44 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sim/base/quantity.h"
+
+// What a process of a job tells whoever watches it: where it is, line by line on a pipe. A watcher
+// that hears nothing for too long knows who hangs and in what.
+namespace reckon {
+
+/// In the order in which a step goes through them.
+enum class ProgressPhase { starting, restoring, computing, exchanging, saving, done };
+std::string_view to_text(ProgressPhase p);
+
+struct ProgressReport {
+  std::int64_t step = 0;  // the one in work; phase done: the one that is done
+  ProgressPhase phase = ProgressPhase::starting;
+  // Phase done only:
+  Seconds seconds{};  // the step's wall time
+  std::int64_t samples = 0;
+  std::optional<double> loss;
+};
+
+/// "17 done 0.0121 256 2.31\n", "17 exchanging\n". No number of a loss: "-".
+std::string to_line(const ProgressReport& report);
+/// nullopt: the line is none of ours.
+std::optional<ProgressReport> parse_progress(std::string_view line);
+
+/// The worker's end: the descriptor that the environment names, or nothing. A watcher that is slow
+/// or gone changes nothing: what does not fit into the pipe is left out.
+class ProgressPipe {
+ public:
+  static constexpr const char* kVariable = "RECKON_PROGRESS_FD";
+  ProgressPipe();  // reads the environment
+  void report(const ProgressReport& report);
+  bool watched() const { return descriptor_ >= 0; }
+
+ private:
+  int descriptor_ = -1;
+};
+
+}  // namespace reckon

@@ -1,0 +1,21 @@
+#pragma once
+
+namespace reckon {
+
+/// SIGTERM and SIGINT ask this process to stop: to make a checkpoint at the end of the step and to
+/// exit with kExitStoppedOnRequest. Also ignores SIGPIPE and SIGXFSZ, so that what they tell
+/// arrives as errors of the calls. For main(), before threads start.
+void watch_stop_signals();
+/// Whether one has come since. From any thread.
+bool stop_requested();
+/// As if one had come; for tests, and for limits such as a number of steps.
+void request_stop();
+
+/// Ends this process when its parent is killed, so that nobody trains unwatched in a directory that
+/// looks free. `parent`: who that must be; ends at once where it is gone already.
+void end_with_parent(int parent);
+
+/// Exit code of a worker that stopped on request behind a checkpoint (EX_TEMPFAIL of sysexits.h).
+inline constexpr int kExitStoppedOnRequest = 75;
+
+}  // namespace reckon

@@ -1,0 +1,252 @@
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "executor/launch/supervise.h"
+
+namespace reckon {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A member that is a small program of the shell; $PROGRESS writes to its watcher.
+ProcessSpec shell(const std::string& name, const std::string& script) {
+  return {name, {"sh", "-c", "say() { echo \"$*\" >&$RECKON_PROGRESS_FD; }\n" + script}, {}, {}};
+}
+
+GangOptions gang_of(std::vector<std::string> scripts) {
+  GangOptions options;
+  for (std::size_t k = 0; k < scripts.size(); ++k)
+    options.members.push_back(shell("rank " + std::to_string(k), scripts[k]));
+  options.grace = 5s;
+  options.notice = 5s;
+  return options;
+}
+
+GangEnd run(const GangOptions& options) { return run_gang(options, {}, {}); }
+
+Seconds elapsed_of(const std::function<void()>& f) {
+  const auto begin = std::chrono::steady_clock::now();
+  f();
+  return std::chrono::steady_clock::now() - begin;
+}
+
+TEST_CASE("a gang of which all end well ends well, with what each of them said") {
+  std::map<int, std::string> said;
+  std::map<int, std::vector<ProgressReport>> progress;
+  GangEvents events;
+  events.output = [&](int member, std::string_view line) {
+    said[member] += std::string(line) + '|';
+  };
+  events.progress = [&](int member, const ProgressReport& r) { progress[member].push_back(r); };
+  const GangEnd end = run_gang(gang_of({"echo one; echo two >&2; say 3 done 0.5 32 1.25",
+                                        "printf 'no newline'; say 4 computing; say nonsense"}),
+                               events, {});
+  CHECK(end.code == 0);
+  CHECK(!end.culprit);
+  CHECK(said[0] == "one|two|");
+  CHECK(said[1] == "no newline|");
+  REQUIRE(progress[0].size() == 1);
+  CHECK(progress[0][0].step == 3);
+  CHECK(progress[0][0].seconds == 0.5s);
+  CHECK(progress[0][0].samples == 32);
+  CHECK(progress[0][0].loss == 1.25);
+  REQUIRE(progress[1].size() == 1);
+  CHECK(progress[1][0].phase == ProgressPhase::computing);
+}
+
+TEST_CASE("the environment and inherited descriptors reach a member, our other files do not") {
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);  // without close-on-exec: must still be named to be of use
+  GangOptions options = gang_of({"echo \"hello $GREETED\" >&$GIFT"});
+  options.members[0].environment = {{"GREETED", "world"}};
+  options.members[0].inherited = {{"GIFT", ends[1]}};
+  CHECK(run(options).code == 0);
+  char text[64] = {};
+  CHECK(::read(ends[0], text, sizeof text - 1) == 12);
+  CHECK(std::string(text) == "hello world\n");
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+TEST_CASE("a member that is killed is named, and the others are ended after the grace") {
+  GangOptions options = gang_of({"sleep 60", "kill -9 $$"});
+  options.grace = 100ms;
+  GangEnd end;
+  CHECK(elapsed_of([&] { end = run(options); }) < 10s);
+  CHECK(end.culprit == 1);
+  CHECK(end.reason == "rank 1 was killed by signal 9 (Killed)");
+  CHECK(end.code == 137);
+  CHECK(end.ends[0].signal == SIGKILL);
+  CHECK(verdict_on(end) == Verdict::retry);
+  CHECK(cause_of(end) == Interruption::failure);
+}
+
+TEST_CASE("who lost a peer is not to blame where the peer is found") {
+  // Rank 0 notices first: it ends with 76 before rank 1 has ended.
+  const GangEnd end = run(gang_of({"exit 76", "sleep 0.3; exit 3"}));
+  CHECK(end.culprit == 1);
+  CHECK(end.code == 3);
+  CHECK(run(gang_of({"exit 76", "sleep 0.3; exit 0"})).culprit == 0);
+}
+
+TEST_CASE("a member that says nothing for too long is killed and named with its step") {
+  GangOptions options =
+      gang_of({"say 7 computing; say 7 exchanging; sleep 60", "say 7 computing; sleep 60",
+               "say 7 computing; say 7 exchanging; sleep 60"});
+  options.progress_deadline = 300ms;
+  options.grace = 100ms;
+  const GangEnd end = run(options);
+  CHECK(end.hung);
+  CHECK(end.culprit == 1);  // the others wait for it in the exchange
+  CHECK(end.reason == "rank 1 hung in step 7 (computing): no progress for 300 ms");
+  CHECK(verdict_on(end) == Verdict::retry);
+}
+
+TEST_CASE("of several that are silent at the same place the stopped one is named") {
+  GangOptions options =
+      gang_of({"say 7 computing; sleep 60", "say 7 computing; kill -STOP $$; sleep 60"});
+  options.progress_deadline = 300ms;
+  options.grace = 100ms;
+  CHECK(run(options).culprit == 1);
+}
+
+TEST_CASE("a member that never says anything is given the time of a start") {
+  GangOptions options = gang_of({"sleep 60"});
+  options.progress_deadline = 10ms;  // does not count before the first word
+  options.start_deadline = 300ms;
+  options.grace = 0s;
+  const GangEnd end = run(options);
+  CHECK(end.reason == "rank 0 did not say anything within 300 ms");
+}
+
+TEST_CASE("a request to stop reaches all; who ends with 75 has stopped well") {
+  const std::string good = "trap 'say 9 saving; exit 75' TERM; say 1 computing; sleep 60 & wait";
+  GangOptions options = gang_of({good, good});
+  int ready = 0;
+  GangEvents events;
+  events.progress = [&](int, const ProgressReport& r) { ready += r.step == 1 ? 1 : 0; };
+  const auto stop = [&] { return ready == 2 ? StopRequest::graceful : StopRequest::none; };
+  const GangEnd end = run_gang(options, events, stop);
+  CHECK(end.asked);
+  CHECK(end.code == 75);
+  CHECK(!end.culprit);
+  CHECK(verdict_on(end) == Verdict::stopped);
+}
+
+TEST_CASE("who does not stop within the notice is killed, and named") {
+  GangOptions options = gang_of({"trap '' TERM; say 1 computing; sleep 60 & wait; sleep 60"});
+  options.notice = 200ms;
+  bool ready = false;
+  GangEvents events;
+  events.progress = [&](int, const ProgressReport&) { ready = true; };
+  const auto stop = [&] { return ready ? StopRequest::graceful : StopRequest::none; };
+  const GangEnd end = run_gang(options, events, stop);
+  CHECK(end.reason == "rank 0 did not stop within 200 ms");
+  CHECK(verdict_on(end) == Verdict::hopeless);
+}
+
+TEST_CASE("a program that does not exist is an error that names it, and nothing is left running") {
+  GangOptions options = gang_of({"sleep 60"});
+  options.members.push_back({"rank 1", {"/no/such/program"}, {}, {}});
+  std::string message;
+  CHECK(elapsed_of([&] {
+          try {
+            run(options);
+          } catch (const std::runtime_error& e) {
+            message = e.what();
+          }
+        }) < 10s);
+  CHECK(message == "cannot start rank 1 (/no/such/program): No such file or directory");
+}
+
+TEST_CASE("children of a member go with it") {
+  const std::string file =
+      std::filesystem::temp_directory_path() / ("reckon-grandchild-" + std::to_string(::getpid()));
+  CHECK(run(gang_of({"sleep 60 & echo $! > " + file})).code == 0);
+  pid_t grandchild = 0;
+  std::ifstream(file) >> grandchild;
+  std::filesystem::remove(file);
+  REQUIRE(grandchild > 0);
+  // Orphaned by us: whoever adopts it may take a moment to reap it.
+  bool gone = false;
+  for (int k = 0; k < 100 && !gone; ++k) {
+    gone = ::kill(grandchild, 0) != 0 || state_of_process(grandchild) == 'Z';
+    ::usleep(10'000);
+  }
+  CHECK(gone);
+}
+
+// ---- starting again
+
+RetryRules quick_rules(int limit) { return {limit, 10ms, 40ms, false}; }
+
+SupervisedEnd supervise_script(const std::string& script, int limit,
+                               std::vector<Seconds>* delays = nullptr) {
+  SuperviseOptions options;
+  options.retry = quick_rules(limit);
+  options.gang = [script](std::int64_t attempt) {
+    GangOptions gang = gang_of({script});
+    gang.members[0].environment = {{"ATTEMPT", std::to_string(attempt)}};
+    return gang;
+  };
+  SuperviseEvents events;
+  events.interrupted = [&](std::int64_t, const GangEnd&, Seconds delay) {
+    if (delays) delays->push_back(delay);
+  };
+  return supervise(options, events, {});
+}
+
+TEST_CASE("a lost gang is started again until it finishes, with doubling back-off") {
+  std::vector<Seconds> delays;
+  const SupervisedEnd end = supervise_script("[ $ATTEMPT -lt 4 ] && exit 76; exit 0", 6, &delays);
+  CHECK(end.verdict == Verdict::finished);
+  CHECK(end.attempts == 5);
+  CHECK(delays == std::vector<Seconds>{10ms, 20ms, 40ms, 40ms});  // capped
+}
+
+TEST_CASE("failures beyond the limit end the job, preemptions do not count") {
+  const SupervisedEnd failed = supervise_script("kill -9 $$", 2);
+  CHECK(failed.verdict == Verdict::hopeless);
+  CHECK(failed.exit_code == 1);
+  CHECK(failed.attempts == 3);
+  CHECK(failed.reason ==
+        "rank 0 was killed by signal 9 (Killed), and failed more often than the limit of 2");
+  const SupervisedEnd preempted = supervise_script("[ $ATTEMPT -lt 5 ] && exit 75; exit 0", 2);
+  CHECK(preempted.verdict == Verdict::finished);
+  CHECK(preempted.attempts == 6);
+}
+
+TEST_CASE("a configuration that cannot run and a failed run are not tried again") {
+  const SupervisedEnd wrong = supervise_script("exit 2", 6);
+  CHECK(wrong.attempts == 1);
+  CHECK(wrong.exit_code == 2);
+  CHECK(wrong.reason == "rank 0 ended with code 2");
+  CHECK(supervise_script("exit 1", 6).exit_code == 1);
+  CHECK(supervise_script("exit 1", 6).attempts == 1);
+}
+
+TEST_CASE("a request to stop during a back-off ends the job at once") {
+  SuperviseOptions options;
+  options.retry = {6, Seconds{60}, Seconds{60}, false};
+  options.gang = [](std::int64_t) { return gang_of({"exit 76"}); };
+  bool waiting = false;
+  SuperviseEvents events;
+  events.interrupted = [&](std::int64_t, const GangEnd&, Seconds) { waiting = true; };
+  SupervisedEnd end;
+  CHECK(elapsed_of([&] {
+          end = supervise(options, events,
+                          [&] { return waiting ? StopRequest::graceful : StopRequest::none; });
+        }) < 10s);
+  CHECK(end.verdict == Verdict::stopped);
+  CHECK(end.exit_code == 75);
+}
+
+}  // namespace
+}  // namespace reckon
