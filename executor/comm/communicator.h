@@ -4,7 +4,8 @@
 #include <span>
 
 // One collective interface for all ranks of a job: NCCL between GPUs, Gloo between processes on
-// CPUs. Every rank calls the same functions in the same order.
+// CPUs, threads of one process (mirrored on CPUs, tests). Every rank calls the same functions in
+// the same order, from one thread at a time.
 namespace reckon {
 
 /// Calls return when this rank's part is done. All throw CommError (executor/comm/errors.h) when a
@@ -15,8 +16,10 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  /// Element-wise sum over all ranks, in place. For one world size the order of additions is
-  /// always the same, so results repeat bit for bit.
+  /// Element-wise sum over all ranks, in place. The order of additions is always the same, so
+  /// results repeat bit for bit. On CPUs it is the order of the ranks, ((x0 + x1) + x2) + ..., for
+  /// every element: the result depends neither on the backend nor on how values are cut into
+  /// calls.
   virtual void all_reduce(std::span<float> values) = 0;
   virtual void all_reduce(std::span<double> values) = 0;
   virtual void all_reduce(std::span<std::int64_t> values) = 0;

@@ -1,0 +1,301 @@
+#include "executor/comm/gloo_communicator.h"
+
+#ifndef RECKON_WITH_GLOO
+#include <stdexcept>
+
+namespace reckon {
+std::unique_ptr<Communicator> make_gloo_communicator(Membership& /*membership*/,
+                                                     const GlooOptions& /*options*/) {
+  throw std::runtime_error(
+      "this reckon was built without Gloo, which joins processes on CPUs: install libgloo-dev "
+      "and build again, or train with one process");
+}
+}  // namespace reckon
+
+#else
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gloo/allgather.h>
+#include <gloo/allreduce.h>
+#include <gloo/alltoall.h>
+#include <gloo/barrier.h>
+#include <gloo/broadcast.h>
+#include <gloo/math.h>
+#include <gloo/rendezvous/context.h>
+#include <gloo/rendezvous/store.h>
+#include <gloo/transport/tcp/device.h>
+
+#include "executor/comm/rank_parts.h"
+
+namespace reckon {
+
+namespace {
+/// Gloo's rendezvous over ours. Its keys are ranks' numbers, so each context has a prefix.
+class MembershipStore final : public gloo::rendezvous::Store {
+ public:
+  MembershipStore(Membership& membership, std::string prefix, Seconds timeout)
+      : membership_(membership), prefix_(std::move(prefix)), timeout_(timeout) {}
+  void set(const std::string& key, const std::vector<char>& data) override {
+    membership_.set(prefix_ + key, std::as_bytes(std::span(data)));
+  }
+  std::vector<char> get(const std::string& key) override {
+    const auto bytes = membership_.get(prefix_ + key, Deadline::after(timeout_));
+    const auto* first = reinterpret_cast<const char*>(bytes.data());
+    return {first, first + bytes.size()};
+  }
+  void wait(const std::vector<std::string>& keys) override {
+    for (const std::string& key : keys) get(key);
+  }
+
+ private:
+  Membership& membership_;
+  std::string prefix_;
+  Seconds timeout_;
+};
+
+class GlooCommunicator final : public Communicator {
+ public:
+  GlooCommunicator(Membership& membership, const GlooOptions& options);
+
+  int rank() const override { return membership_.rank(); }
+  int size() const override { return size_; }
+  void all_reduce(std::span<float> values) override { sum_over_ranks(values); }
+  void all_reduce(std::span<double> values) override { sum_over_ranks(values); }
+  void all_reduce(std::span<std::int64_t> values) override { sum_over_ranks(values); }
+  void all_gather(std::span<const float> mine, std::span<float> all) override;
+  void reduce_scatter(std::span<const float> all, std::span<float> mine) override;
+  void all_to_all(std::span<const float> send, std::span<float> receive) override;
+  void broadcast(std::span<std::byte> bytes, int root) override;
+  void send(std::span<const std::byte> bytes, int to) override;
+  void receive(std::span<std::byte> bytes, int from) override;
+  void barrier() override;
+
+ private:
+  template <class T>
+  void sum_over_ranks(std::span<T> values);
+  template <class T>
+  void sum_by_rank(std::span<T> values);
+  template <class T>
+  void add_parts(std::span<T> mine);
+  std::unique_ptr<gloo::transport::UnboundBuffer> buffer(std::span<const std::byte> bytes) {
+    return context_->createUnboundBuffer(const_cast<std::byte*>(bytes.data()), bytes.size());
+  }
+  template <class Body>
+  void guarded(const char* what, std::size_t bytes, const Body& body);
+
+  /// Tags of what goes around Gloo's own collectives; theirs have a small number in the top byte.
+  enum Slot : std::uint64_t {
+    point_to_point = 0xF0ull << 56,
+    scatter = 0xF1ull << 56,
+    gather = 0xF2ull << 56
+  };
+
+  Membership& membership_;
+  const GlooOptions options_;
+  const int size_;
+  std::shared_ptr<gloo::rendezvous::Context> context_;
+  std::vector<std::byte> scratch_;  // all ranks' versions of my part
+  bool broken_ = false;
+};
+
+std::chrono::milliseconds milliseconds(Seconds s) {
+  return std::chrono::ceil<std::chrono::milliseconds>(s);
+}
+
+GlooCommunicator::GlooCommunicator(Membership& membership, const GlooOptions& options)
+    : membership_(membership),
+      options_(options),
+      size_(options.ranks > 0 ? options.ranks : membership.size()) {
+  RECKON_CHECK(membership.rank() < size_);
+  if (size_ == 1) return;
+  guarded("connecting to all ranks", 0, [&] {
+    gloo::transport::tcp::attr attributes;
+    attributes.hostname = membership.members()[std::size_t(rank())].address.host;
+    auto device = gloo::transport::tcp::CreateDevice(attributes);
+    context_ = std::make_shared<gloo::rendezvous::Context>(rank(), size_);
+    context_->setTimeout(milliseconds(options.timeout));
+    MembershipStore store(membership, fmt::format("gloo/{}/", membership.next_number()),
+                          options.timeout);
+    context_->connectFullMesh(store, device);
+  });
+}
+
+/// Gloo's exceptions become CommErrors that name who is lost.
+template <class Body>
+void GlooCommunicator::guarded(const char* what, std::size_t bytes, const Body& body) {
+  if (broken_) throw CommError(fmt::format("{}: the communicator failed before", what));
+  try {
+    body();
+  } catch (const CommError&) {
+    broken_ = true;
+    throw;
+  } catch (const std::exception& error) {
+    broken_ = true;
+    constexpr Seconds kLongestGrace{30};
+    context_.reset();  // closes all connections: no rank waits for this one until its own deadline
+    throw membership_.lost_peer(fmt::format("{} of {} bytes: {}", what, bytes, error.what()),
+                                std::min(options_.timeout / 2, kLongestGrace));
+  }
+}
+
+template <class T>
+void GlooCommunicator::sum_over_ranks(std::span<T> values) {
+  if (size_ == 1 || values.empty()) return;
+  guarded("all-reduce", values.size_bytes(), [&] {
+    if (options_.all_reduce == GlooOptions::AllReduce::by_rank) {
+      sum_by_rank(values);
+      return;
+    }
+    gloo::AllreduceOptions call(context_);
+    call.setAlgorithm(gloo::AllreduceOptions::Algorithm::RING);
+    call.setOutput(values.data(), values.size());
+    call.setReduceFunction(
+        static_cast<void (*)(void*, const void*, const void*, std::size_t)>(&gloo::sum<T>));
+    gloo::allreduce(call);
+  });
+}
+
+template <class T>
+void GlooCommunicator::sum_by_rank(std::span<T> values) {
+  const auto part = [&](int r) { return part_of_rank(values.size(), size_, r); };
+  const Part mine = part(rank());
+  scratch_.resize(mine.count * sizeof(T) * std::size_t(size_));
+  const auto all = buffer(std::as_bytes(values));
+  const auto theirs = buffer(scratch_);
+  int sends = 0, receives = 0;
+  for (int shift = 1; shift < size_; ++shift) {  // everybody begins with another peer
+    const int from = (rank() + shift) % size_, to = (rank() + size_ - shift) % size_;
+    if (mine.count > 0) {
+      theirs->recv(from, Slot::scatter, std::size_t(from) * mine.count * sizeof(T),
+                   mine.count * sizeof(T));
+      ++receives;
+    }
+    if (part(to).count > 0) {
+      all->send(to, Slot::scatter, part(to).first * sizeof(T), part(to).count * sizeof(T));
+      ++sends;
+    }
+  }
+  for (; receives > 0; --receives) theirs->waitRecv(context_->getTimeout());
+  for (; sends > 0; --sends) all->waitSend(context_->getTimeout());
+  add_parts(values.subspan(mine.first, mine.count));
+  for (int shift = 1; shift < size_; ++shift) {
+    const int from = (rank() + shift) % size_, to = (rank() + size_ - shift) % size_;
+    if (part(from).count > 0) {
+      all->recv(from, Slot::gather, part(from).first * sizeof(T), part(from).count * sizeof(T));
+      ++receives;
+    }
+    if (mine.count > 0) {
+      all->send(to, Slot::gather, mine.first * sizeof(T), mine.count * sizeof(T));
+      ++sends;
+    }
+  }
+  for (; receives > 0; --receives) all->waitRecv(context_->getTimeout());
+  for (; sends > 0; --sends) all->waitSend(context_->getTimeout());
+}
+
+/// `mine` is this rank's version of its part; the others' lie in scratch_ by rank.
+template <class T>
+void GlooCommunicator::add_parts(std::span<T> mine) {
+  std::span<T> theirs{reinterpret_cast<T*>(scratch_.data()), mine.size() * std::size_t(size_)};
+  const auto of = [&](int r) { return theirs.subspan(std::size_t(r) * mine.size(), mine.size()); };
+  std::ranges::copy(mine, of(rank()).begin());
+  std::ranges::copy(of(0), mine.begin());
+  for (int r = 1; r < size_; ++r) add_to<T>(mine, of(r));
+}
+
+void GlooCommunicator::all_gather(std::span<const float> mine, std::span<float> all) {
+  RECKON_CHECK(all.size() == mine.size() * std::size_t(size_));
+  if (size_ == 1) std::ranges::copy(mine, all.begin());
+  if (size_ == 1 || mine.empty()) return;
+  guarded("all-gather", all.size_bytes(), [&] {
+    gloo::AllgatherOptions call(context_);
+    call.setInput(const_cast<float*>(mine.data()), mine.size());
+    call.setOutput(all.data(), all.size());
+    gloo::allgather(call);
+  });
+}
+
+void GlooCommunicator::reduce_scatter(std::span<const float> all, std::span<float> mine) {
+  RECKON_CHECK(all.size() == mine.size() * std::size_t(size_));
+  if (size_ == 1) std::ranges::copy(all, mine.begin());
+  if (size_ == 1 || mine.empty()) return;
+  // Gloo's own (gloo/reduce_scatter.h) is of its old interface: recursive halving, no deadline of
+  // its own, and each element's order of additions depends on the world size's binary digits.
+  guarded("reduce-scatter", all.size_bytes(), [&] {
+    scratch_.resize(all.size_bytes());
+    const auto out = buffer(std::as_bytes(all));
+    const auto in = buffer(scratch_);
+    const std::size_t bytes = mine.size_bytes();
+    for (int shift = 1; shift < size_; ++shift) {
+      const int from = (rank() + shift) % size_, to = (rank() + size_ - shift) % size_;
+      in->recv(from, Slot::scatter, std::size_t(from) * bytes, bytes);
+      out->send(to, Slot::scatter, std::size_t(to) * bytes, bytes);
+    }
+    for (int peer = 1; peer < size_; ++peer) in->waitRecv(context_->getTimeout());
+    for (int peer = 1; peer < size_; ++peer) out->waitSend(context_->getTimeout());
+    std::ranges::copy(all.subspan(std::size_t(rank()) * mine.size(), mine.size()), mine.begin());
+    add_parts(mine);
+  });
+}
+
+void GlooCommunicator::all_to_all(std::span<const float> send, std::span<float> receive) {
+  RECKON_CHECK(send.size() == receive.size());
+  RECKON_CHECK(send.size() % std::size_t(size_) == 0);
+  if (size_ == 1) std::ranges::copy(send, receive.begin());
+  if (size_ == 1 || send.empty()) return;
+  guarded("all-to-all", send.size_bytes(), [&] {
+    gloo::AlltoallOptions call(context_);
+    call.setInput(const_cast<float*>(send.data()), send.size());
+    call.setOutput(receive.data(), receive.size());
+    gloo::alltoall(call);
+  });
+}
+
+void GlooCommunicator::broadcast(std::span<std::byte> bytes, int root) {
+  if (size_ == 1 || bytes.empty()) return;
+  guarded("broadcast", bytes.size(), [&] {
+    gloo::BroadcastOptions call(context_);
+    call.setOutput(reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size());
+    call.setRoot(root);
+    gloo::broadcast(call);
+  });
+}
+
+void GlooCommunicator::send(std::span<const std::byte> bytes, int to) {
+  RECKON_CHECK(to != rank() && to >= 0 && to < size_);
+  if (bytes.empty()) return;
+  guarded("send", bytes.size(), [&] {
+    const auto out = buffer(bytes);
+    out->send(to, Slot::point_to_point);
+    out->waitSend(context_->getTimeout());
+  });
+}
+
+void GlooCommunicator::receive(std::span<std::byte> bytes, int from) {
+  RECKON_CHECK(from != rank() && from >= 0 && from < size_);
+  if (bytes.empty()) return;
+  guarded("receive", bytes.size(), [&] {
+    const auto in = buffer(bytes);
+    in->recv(from, Slot::point_to_point);
+    in->waitRecv(context_->getTimeout());
+  });
+}
+
+void GlooCommunicator::barrier() {
+  if (size_ == 1) return;
+  guarded("barrier", 0, [&] {
+    gloo::BarrierOptions call(context_);
+    gloo::barrier(call);
+  });
+}
+}  // namespace
+
+std::unique_ptr<Communicator> make_gloo_communicator(Membership& membership,
+                                                     const GlooOptions& options) {
+  return std::make_unique<GlooCommunicator>(membership, options);
+}
+
+}  // namespace reckon
+#endif

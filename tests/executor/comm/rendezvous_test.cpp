@@ -1,0 +1,236 @@
+#include <signal.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <catch2/catch.hpp>
+
+#include "executor/comm/job.h"
+
+namespace {
+using namespace reckon;
+
+std::string list_of(const Membership& membership) {
+  std::string list;
+  for (const Member& m : membership.members())
+    list += fmt::format("{} {} {}\n", m.rank, int(m.role), m.address.port);
+  return list;
+}
+}  // namespace
+
+TEST_CASE("every rank gets the same list of all members, in the order of the ranks") {
+  LocalJob job(5);
+  const auto outcomes = run_processes(5, [&](int rank) {
+    job.options.role = rank == 4 ? Role::parameter_server : Role::worker;
+    job.options.port = std::uint16_t(rank == 4 ? 4444 : 0);
+    return list_of(*job.join(rank));
+  });
+  for (const ProcessOutcome& outcome : outcomes) {
+    CHECK(outcome.code == 0);
+    CHECK(outcome.output == "0 0 0\n1 0 0\n2 0 0\n3 0 0\n4 2 4444\n");
+  }
+}
+
+TEST_CASE("who is missing at the deadline is named, by every rank that is there") {
+  LocalJob job(4);
+  job.options.deadline = Seconds{0.3};
+  const auto outcomes = run_processes(4, [&](int rank) -> std::string {
+    if (rank == 1 || rank == 3) return "never comes";
+    job.join(rank);
+    return "joined";
+  });
+  for (const int rank : {0, 2}) {
+    CHECK(outcomes[std::size_t(rank)].code == kExitLostPeer);
+    CHECK_THAT(outcomes[std::size_t(rank)].output,
+               Catch::Contains("2 of 4 ranks are missing after 0.3 s: rank 1, rank 3"));
+  }
+}
+
+TEST_CASE("a rank that registers and dies before all are there is named as such") {
+  LocalJob job(3);
+  job.options.deadline = Seconds{0.5};
+  const auto outcomes = run_processes(3, [&](int rank) -> std::string {
+    if (rank == 2) return "never comes";
+    if (rank == 1) alarm(1), ualarm(100'000, 0);  // SIGALRM ends it while it waits
+    job.join(rank);
+    return "joined";
+  });
+  CHECK(outcomes[1].code == 128 + SIGALRM);
+  CHECK_THAT(outcomes[0].output,
+             Catch::Contains("rank 1 (was there, but its process ended), rank 2"));
+}
+
+TEST_CASE("without a rank 0 the error says where nobody answers") {
+  RendezvousOptions options{.rank = 1, .size = 2, .deadline = Seconds{0.2}};
+  {
+    const Socket free_port = listen_on({"127.0.0.1", 0});
+    options.master = free_port.local();
+  }
+  CHECK_THROWS_WITH(Membership::join(options),
+                    Catch::Contains("rank 0 does not answer for 0.2 s") &&
+                        Catch::Contains(text(options.master)) && Catch::Contains("MASTER_ADDR"));
+}
+
+TEST_CASE("a port in use is said, with what to do") {
+  const Socket taken = listen_on({"127.0.0.1", 0});
+  RendezvousOptions options{.size = 1, .master = taken.local(), .deadline = Seconds{1}};
+  CHECK_THROWS_WITH(Membership::join(options),
+                    Catch::Contains(fmt::format("port {} is in use", options.master.port)) &&
+                        Catch::Contains("MASTER_PORT"));
+}
+
+TEST_CASE("ranks of another job, another size or a rank that is there twice are turned away") {
+  LocalJob job(2);
+  // Rank 0 and a good rank 1, after three wrong ones that came before it.
+  const auto outcomes = run_processes(5, [&](int process) -> std::string {
+    RendezvousOptions& o = job.options;
+    if (process == 0) return list_of(*job.join(0));
+    if (process == 1) o.job = "other";
+    if (process == 2) o.size = 3;
+    if (process == 3) {
+      job.listener.close();
+      o.rank = 0;  // a second rank 0 whose master is the first: its own listener fails
+      return list_of(*Membership::join(o));
+    }
+    if (process == 4) {
+      // Comes when the wrong ones have been turned away: they answer within the deadline.
+      const Deadline wait = Deadline::after(Seconds{0.3});
+      while (!wait.passed()) usleep(10'000);
+    }
+    return list_of(*job.join(1));
+  });
+  CHECK(outcomes[0].code == 0);
+  CHECK(outcomes[4].code == 0);
+  CHECK_THAT(outcomes[1].output, Catch::Contains("rendezvous of job 'reckon', not of 'other'"));
+  CHECK_THAT(outcomes[2].output,
+             Catch::Contains("rank 1 says that the world size is 3; rank 0 says 2"));
+  CHECK_THAT(outcomes[3].output, Catch::Contains("is in use"));
+}
+
+TEST_CASE("two processes with the same rank: the second is told of the first") {
+  LocalJob job(3);
+  job.options.deadline = Seconds{0.6};
+  const auto outcomes = run_processes(3, [&](int process) -> std::string {
+    if (process == 0) return list_of(*job.join(0));
+    return list_of(*job.join(1));
+  });
+  // One of the two holds rank 1 until the deadline, at which rank 2 is missing.
+  const std::string both = outcomes[1].output + outcomes[2].output;
+  CHECK_THAT(both, Catch::Contains("rank 1 is there already: process "));
+  CHECK_THAT(both, Catch::Contains("1 of 3 ranks are missing after 0.6 s: rank 2"));
+}
+
+TEST_CASE(
+    "a new attempt waits for the old one to give up its port; a late rank of the old is told") {
+  LocalJob job(1);
+  job.options.attempt = 1;
+  const HostPort master = job.listener.local();
+  const auto old_attempt = job.join(0);
+  RendezvousOptions late{.attempt = 0, .rank = 1, .size = 2, .master = master};
+  // Attempt 0's rank 1 meets attempt 1's rank 0.
+  CHECK_THROWS_WITH(Membership::join(late), Catch::Contains("attempt 0 of the job is over"));
+  // Attempt 2's rank 1 waits for attempt 2's rank 0 until its deadline.
+  RendezvousOptions early{
+      .attempt = 2, .rank = 1, .size = 2, .master = master, .deadline = Seconds{0.3}};
+  CHECK_THROWS_WITH(Membership::join(early), Catch::Contains("attempt 1 still holds"));
+}
+
+TEST_CASE("a stranger that speaks another protocol disturbs nobody") {
+  LocalJob job(2);
+  const HostPort master = job.options.master;
+  const auto outcomes = run_processes(3, [&](int process) -> std::string {
+    if (process < 2) {
+      if (process == 1) usleep(100'000);  // after the stranger, mostly; the result is the same
+      return list_of(*job.join(process));
+    }
+    job.listener.close();
+    const Socket socket = connect_to(master, Deadline::after(Seconds{5}));
+    const std::string request =
+        "GET / HTTP/1.1\r\nHost: nobody\r\nUser-Agent: a stranger's\r\n\r\n";
+    send_all(socket, std::as_bytes(std::span(request)), Deadline::after(Seconds{1}));
+    std::array<std::byte, 16> answer{};
+    try {
+      receive_all(socket, answer, Deadline::after(Seconds{5}));
+    } catch (const SocketError& error) {
+      return error.kind == SocketError::Kind::closed ? "turned away" : error.what();
+    }
+    return "answered";
+  });
+  CHECK(outcomes[0].output == "0 0 0\n1 0 0\n");
+  CHECK(outcomes[1].output == outcomes[0].output);
+  CHECK(outcomes[2].output == "turned away");
+}
+
+TEST_CASE("a name and an IPv6 address serve as the master's") {
+  for (const std::string host : {"localhost", "::1"}) {
+    Socket listener;
+    try {
+      listener = listen_on({host, 0});
+    } catch (const SocketError&) {
+      if (host == "::1") return;  // no IPv6 on this machine
+      throw;
+    }
+    const std::uint16_t port = listener.local().port;
+    const auto outcomes = run_processes(2, [&](int rank) {
+      RendezvousOptions options{.rank = rank, .size = 2, .master = {host, port}};
+      if (rank == 0) return list_of(*Membership::join(options, std::move(listener)));
+      listener.close();
+      return list_of(*Membership::join(options));
+    });
+    CHECK(outcomes[0].output == "0 0 0\n1 0 0\n");
+    CHECK(outcomes[1].output == outcomes[0].output);
+  }
+}
+
+TEST_CASE("the store gives what another rank has set, and waits for it") {
+  LocalJob job(3);
+  const auto outcomes = run_processes(3, [&](int rank) {
+    const auto membership = job.join(rank);
+    const std::string mine = fmt::format("of rank {}", rank);
+    membership->set(fmt::format("key {}", rank), std::as_bytes(std::span(mine)));
+    const auto next =
+        membership->get(fmt::format("key {}", (rank + 1) % 3), Deadline::after(Seconds{10}));
+    return std::string(reinterpret_cast<const char*>(next.data()), next.size());
+  });
+  for (int rank = 0; rank < 3; ++rank)
+    CHECK(outcomes[std::size_t(rank)].output == fmt::format("of rank {}", (rank + 1) % 3));
+}
+
+TEST_CASE("all ranks blame the one that died first, also when rank 0 is it") {
+  for (const int victim : {0, 2}) {
+    LocalJob job(4);
+    const auto outcomes = run_processes(4, [&](int rank) -> std::string {
+      const auto membership = job.join(rank);
+      membership->set(fmt::format("here {}", rank), {});
+      if (rank == victim) {
+        for (int r = 0; r < 4; ++r)
+          membership->get(fmt::format("here {}", r), Deadline::after(Seconds{10}));
+        kill(getpid(), SIGKILL);
+      }
+      throw membership->lost_peer("test", Seconds{10});
+    });
+    for (int rank = 0; rank < 4; ++rank) {
+      if (rank == victim) continue;
+      CHECK(outcomes[std::size_t(rank)].code == kExitLostPeer);
+      CHECK_THAT(outcomes[std::size_t(rank)].output,
+                 Catch::Contains(fmt::format("answer: rank {} (worker on", victim)));
+    }
+  }
+}
+
+TEST_CASE("who does not ask whose fault it is, hangs") {
+  LocalJob job(3);
+  const auto outcomes = run_processes(3, [&](int rank) -> std::string {
+    const auto membership = job.join(rank);
+    if (rank == 1) {  // alive, connected, busy with something else until it hears the verdict
+      try {
+        membership->get("never set", Deadline::after(Seconds{10}));
+      } catch (const CommError& error) {
+        return error.what();
+      }
+    }
+    throw membership->lost_peer("test", Seconds{0.2});
+  });
+  CHECK_THAT(outcomes[0].output, Catch::Contains("without an answer: rank 1 (worker"));
+  CHECK_THAT(outcomes[2].output, Catch::Contains("without an answer: rank 1 (worker"));
+  CHECK_THAT(outcomes[1].output, Catch::Contains("rank 1 (worker"));
+}
