@@ -12,7 +12,7 @@ help:
 	@echo "make test-long  what takes longer than continuous integration may"
 	@echo "make bench      benchmarks; ratios are taken within one run"
 	@echo "make asan       unit tests under the address and undefined-behaviour sanitizers"
-	@echo "make fuzz       libFuzzer over the readers, 30 s each (SECONDS_EACH=3600 for an hour)"
+	@echo "make fuzz       libFuzzer over the readers, 30 s each (SECONDS_EACH=3600 for an hour each)"
 	@echo "make tidy       clang-tidy on what changed (BASE=commit; BASE=all for everything)"
 	@echo "make format     clang-format everything; format-check only looks"
 	@echo "make lint       shell, YAML, spelling and the house rules"
@@ -46,7 +46,7 @@ asan: deps
 	ctest --test-dir build/asan -L unit -j$(JOBS) --output-on-failure
 
 fuzz: deps
-	scripts/fuzz
+	JOBS=$(JOBS) scripts/fuzz
 
 tidy: deps
 	scripts/tidy $(BASE)

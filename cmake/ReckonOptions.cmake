@@ -18,7 +18,9 @@ target_compile_options(reckon_warnings INTERFACE
   -Wall -Wextra -Wconversion -Wno-missing-field-initializers
   # g++ 12 at -O3 warns about its own std::string: GCC bugs 105651 (restrict, stringop-overflow) and 105562
   # (maybe-uninitialized). What these would find, the sanitizers and valgrind find.
-  -Wno-restrict -Wno-maybe-uninitialized -Wno-stringop-overflow
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>
   $<$<BOOL:${RECKON_WERROR}>:-Werror>)
 # Floating-point sums are part of the interface (one seed reproduces every digit on every machine):
 # no fused multiply-add that one compiler would form and another would not.
