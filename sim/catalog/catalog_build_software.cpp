@@ -31,12 +31,13 @@ Parsed<double> parse_by_key(std::string_view key, std::string_view text) {
   if (ends_with_unit(key, "_flop_per_s_per_vcpu")) {
     return parse_flop_rate(text).map([](FlopsPerSecond v) { return v.v; });
   }
+  if (ends_with_unit(key, "_bytes")) return parse_bytes(text).map([](Bytes v) { return v.v; });
   if (ends_with_unit(key, "_s")) return parse_seconds_of_cpu(text);
   return bare;
 }
 
 bool has_unit(std::string_view key) {
-  for (const char* unit : {"_s", "_fraction", "_count", "_usd_per_hour", "_per_vcpu"}) {
+  for (const char* unit : {"_s", "_fraction", "_count", "_usd_per_hour", "_bytes", "_per_vcpu"}) {
     if (ends_with_unit(key, unit)) return true;
   }
   return false;
@@ -141,9 +142,10 @@ void Builder::operations(std::span<const Entry> entries) {
       if (field.name == "source") continue;
       const std::string_view key = field.name;
       if (!has_unit(key)) {
-        reader.complain(field.cell, fmt::format("the key '{}' does not end with a unit", key),
-                        "units: _s, _fraction, _count, _usd_per_hour, _bytes_per_s_per_vcpu, "
-                        "_flop_per_s_per_vcpu");
+        reader.complain(
+            field.cell, fmt::format("the key '{}' does not end with a unit", key),
+            "units: _s, _fraction, _count, _usd_per_hour, _bytes, _bytes_per_s_per_vcpu, "
+            "_flop_per_s_per_vcpu");
         continue;
       }
       const auto parse = [key](std::string_view text) { return parse_by_key(key, text); };

@@ -50,6 +50,9 @@ inline constexpr std::string_view kRestoreOverhead = "checkpoint.restore_overhea
 inline constexpr std::string_view kCpuFlopsPerVcpu = "host.cpu_flop_per_s_per_vcpu";
 inline constexpr std::string_view kCpuMemoryPerVcpu = "host.cpu_memory_bytes_per_s_per_vcpu";
 
+inline constexpr std::string_view kFrameworkReserve = "framework.reserve_bytes";
+inline constexpr std::string_view kStepJitter = "framework.step_jitter_fraction";
+
 inline constexpr std::array kAll{kScanInterval,
                                  kScaleDownUnneededTime,
                                  kScaleDownDelayAfterAdd,
@@ -75,7 +78,9 @@ inline constexpr std::array kAll{kScanInterval,
                                  kSaveOverhead,
                                  kRestoreOverhead,
                                  kCpuFlopsPerVcpu,
-                                 kCpuMemoryPerVcpu};
+                                 kCpuMemoryPerVcpu,
+                                 kFrameworkReserve,
+                                 kStepJitter};
 
 /// What a node is, as far as the time to get one goes.
 enum class NodeKind { cpu, gpu, tpu };

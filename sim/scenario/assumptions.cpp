@@ -144,10 +144,18 @@ void add_pool(Table& table, const Plan& plan, std::size_t i) {
         key + "accelerator.host_bandwidth", "B/s",
         kStep, [i](auto& p) -> auto& { return p.pools[i].accelerator->host_bandwidth; });
   }
-  if (pool.role == Role::parameter_server || !pool.accelerator)
+  // Updates of variables run on the servers' CPUs, without a server process on the first worker's.
+  const bool serves =
+      pool.role == Role::parameter_server || (strategy.kind == StrategyKind::parameter_server &&
+                                              strategy.parameter_servers == 0 && computes);
+  if (serves || !pool.accelerator) {
     table.add(
         "speed of a vCPU in pool " + pool.name, key + "cpu_flops_per_vcpu", "FLOP/s",
         kStep, [i](auto& p) -> auto& { return p.pools[i].cpu_flops_per_vcpu; });
+    table.add(
+        "memory bandwidth of a vCPU in pool " + pool.name, key + "cpu_memory_bandwidth_per_vcpu",
+        "B/s", kStep, [i](auto& p) -> auto& { return p.pools[i].cpu_memory_bandwidth_per_vcpu; });
+  }
   const bool peers =
       computes && pool.accelerator && pool.accelerators_per_node > 1 && strategy.accelerators() > 1;
   const bool nodes =
@@ -191,6 +199,18 @@ void add_start(Table& table) {
   table.add(
       "compilation before the first step", "job_start.compile", "s", kLife,
       [](auto& p) -> auto& { return p.job_start.compile; });
+}
+
+/// Several processes that wait for each other; what the framework reserves decides whether a step
+/// fits, not how long it takes.
+void add_framework(Table& table, const Plan& plan) {
+  const PlannedStrategy& strategy = plan.jobs.front().strategy;
+  const bool waits = strategy.kind == StrategyKind::parameter_server ||
+                     strategy.kind == StrategyKind::multi_worker_mirrored;
+  if (!waits || strategy.workers < 2) return;
+  table.add(
+      "spread of a worker's step from step to step", "framework.step_jitter", "fraction", kStep,
+      [](auto& p) -> auto& { return p.framework.step_jitter; });
 }
 
 void add_disruptions(Table& table, const Plan& plan) {
@@ -288,6 +308,7 @@ std::vector<PlanAssumption> assumptions_of(const Plan& plan) {
   for (std::size_t i = 0; i < plan.pools.size(); ++i) add_pool(table, plan, i);
   add_input_and_storage(table, plan);
   add_start(table);
+  add_framework(table, plan);
   add_disruptions(table, plan);
   std::vector<PlanAssumption> rows = one_row_a_fact(table.take());
   add_reclaim(rows, plan);

@@ -97,6 +97,7 @@ struct PlannedPool {
   Efficiency efficiency;              // of the accelerator at the workload's precision
   LinkClass peer_link, network_link;  // between accelerators of one node; between nodes
   Fact<double> cpu_flops_per_vcpu;    // parameter server's update and CPU training, FLOP/s
+  Fact<BytesPerSecond> cpu_memory_bandwidth_per_vcpu;  // the same: a vCPU's share of the host's
 };
 
 /// Rules of the service the cluster runs under; numbers of catalogs/operations.yaml.
@@ -121,6 +122,10 @@ struct BillingRules {
 struct JobStartRules {  // from "nodes ready" to "first step"
   Fact<Seconds> image_pull, framework_start;
   Fact<Seconds> compile;  // graph compilation of the first step (TPU: XLA)
+};
+struct FrameworkRules {
+  Fact<Bytes> reserve;  // of an accelerator, gone before the first tensor: runtime, kernels, NCCL
+  Fact<double> step_jitter;  // standard deviation over mean of one worker's step time
 };
 struct ReclaimRules {
   ReclaimSpec law;  // applies to spot pools
@@ -155,6 +160,7 @@ struct Plan {
   RetryRules retry;
   BillingRules billing;
   JobStartRules job_start;
+  FrameworkRules framework;
   ReclaimRules reclaim;
   MaintenanceRules maintenance;
   FailureRules failures;

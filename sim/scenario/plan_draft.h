@@ -45,8 +45,16 @@ std::string_view to_text(Role role);
 std::string join(const std::vector<std::string>& words, std::string_view last = " and ");
 std::string join(const std::vector<int>& counts, std::string_view last = " or ");
 
-/// An operational number that is a time.
-Fact<Seconds> seconds_fact(const Fact<double>& number);
+/// An operational number as the quantity that it is.
+template <class Quantity>
+Fact<Quantity> fact_of(const Fact<double>& number) {
+  Fact<Quantity> fact{Quantity{number.value}, number.source};
+  fact.low = Quantity{number.low};
+  fact.high = Quantity{number.high};
+  fact.assumed = number.assumed;
+  return fact;
+}
+inline Fact<Seconds> seconds_fact(const Fact<double>& number) { return fact_of<Seconds>(number); }
 
 /// Kubernetes runs the nodes: its autoscaler and its Job's retries apply.
 bool runs_kubernetes(Service service);

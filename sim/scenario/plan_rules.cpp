@@ -59,14 +59,6 @@ BillingRules billing_rules(const Draft& draft) {
 
 }  // namespace
 
-Fact<Seconds> seconds_fact(const Fact<double>& number) {
-  Fact<Seconds> fact{Seconds{number.value}, number.source};
-  fact.low = Seconds{number.low};
-  fact.high = Seconds{number.high};
-  fact.assumed = number.assumed;
-  return fact;
-}
-
 void resolve_rules(Draft& draft) {
   const OperationalDefaults& operations = draft.catalog.operations;
   Plan& plan = draft.plan;
@@ -82,6 +74,8 @@ void resolve_rules(Draft& draft) {
   plan.job_start.image_pull = seconds_fact(operations.at(keys::kImagePull));
   plan.job_start.framework_start = seconds_fact(operations.at(keys::kFrameworkStart));
   plan.job_start.compile = seconds_fact(operations.at(tpu ? keys::kCompileTpu : keys::kCompileGpu));
+  plan.framework.reserve = fact_of<Bytes>(operations.at(keys::kFrameworkReserve));
+  plan.framework.step_jitter = operations.at(keys::kStepJitter);
   for (PlannedWorkload& job : plan.jobs)
     job.checkpoint.save_overhead = seconds_fact(operations.at(keys::kSaveOverhead));
 }

@@ -89,6 +89,8 @@ void resolve_speeds(Draft& draft) {
     if (pool.slice) resolve_host(draft, pool);
     resolve_links(draft, pool);
     pool.cpu_flops_per_vcpu = draft.catalog.operations.at(keys::kCpuFlopsPerVcpu);
+    pool.cpu_memory_bandwidth_per_vcpu =
+        fact_of<BytesPerSecond>(draft.catalog.operations.at(keys::kCpuMemoryPerVcpu));
     const bool computes = pool.role == Role::worker || pool.role == Role::chief;
     if (runs && computes && pool.accelerator) resolve_efficiency(draft, pool, job.precision);
   }

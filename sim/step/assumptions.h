@@ -1,10 +1,8 @@
 #pragma once
-#include "sim/base/fact.h"
 #include "sim/base/quantity.h"
 
-// Numbers of the training frameworks that the step model rests on: none of a product or a price
-// (those are catalog rows). Each with where it was read; `assumed` ones are general knowledge with
-// the range in which they lie.
+// Constants of the training frameworks' code that the step model follows, each with where it was
+// read. What is measured or assumed, with a range, is in the catalog and reaches the Plan.
 namespace reckon::step_assumptions {
 
 /// PyTorch DDP closes a gradient bucket at 25 MiB, the first (the network's last layers) at 1 MiB,
@@ -13,23 +11,6 @@ namespace reckon::step_assumptions {
 /// kDefaultFirstBucketBytes]
 inline constexpr Bytes kBucketSize{25.0 * 1024 * 1024};
 inline constexpr Bytes kFirstBucketSize{1.0 * 1024 * 1024};
-
-/// Memory that is gone before the first tensor: the runtime's context, loaded kernels, library
-/// handles, the caching allocator's rounding. General knowledge: 0.4 GB (Volta) to 1.2 GB (Hopper
-/// with NCCL).
-inline constexpr Fact<Bytes> kFrameworkReserve{Bytes{0.75e9}, Bytes{0.4e9}, Bytes{1.2e9},
-                                               SourceId::user};
-
-/// Memory bandwidth of a host, for each vCPU. General knowledge: a two-socket server of 96 to 112
-/// vCPUs has 200-300 GB/s.
-inline constexpr Fact<BytesPerSecond> kHostBandwidthPerVcpu{
-    BytesPerSecond{2.5e9}, BytesPerSecond{1.5e9}, BytesPerSecond{4e9}, SourceId::user};
-
-/// Standard deviation over mean of one worker process' step time from step to step (host
-/// scheduling, input, clocks). General knowledge; [Chen et al. 2016, "Revisiting Distributed
-/// Synchronous SGD", Fig. 3] has a body this narrow with a long tail, which backup workers cut off
-/// and this normal distribution lacks.
-inline constexpr Fact<double> kStepJitter{0.03, 0.0, 0.10, SourceId::user};
 
 /// A worker of a parameter-server job sends and receives its variables in so many groups, in the
 /// order of the layers. TensorFlow moves each variable by itself; 16 keeps the last, unhidden group

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "sim/base/check.h"
-#include "sim/step/assumptions.h"
 #include "sim/step/element_sizes.h"
 
 namespace reckon {
@@ -92,7 +91,7 @@ Processor processor_of(const PlannedPool& pool, Precision precision) {
     // A worker on CPUs: cpu_flops_per_vcpu is an achieved rate, not a peak.
     const double vcpus = pool.machine.vcpus;
     p.peak = FlopsPerSecond{pool.cpu_flops_per_vcpu.value * vcpus};
-    p.memory_bandwidth = step_assumptions::kHostBandwidthPerVcpu.value * vcpus;
+    p.memory_bandwidth = pool.cpu_memory_bandwidth_per_vcpu.value * vcpus;
     p.efficiency.convolution = p.efficiency.matmul = p.efficiency.attention = p.efficiency.memory =
         Fact<double>{1.0};
     p.efficiency.half_size = Fact<Flops>{};

@@ -5,7 +5,6 @@
 
 #include "sim/base/check.h"
 #include "sim/base/unit_text.h"
-#include "sim/step/assumptions.h"
 #include "sim/step/element_sizes.h"
 #include "sim/step/step.h"
 #include "sim/step/worker_pools.h"
@@ -85,6 +84,17 @@ std::string parts_text(const MemoryEstimate& m) {
       format_bytes(m.activations), format_bytes(m.workspace), format_bytes(m.reserve));
 }
 
+/// The reserve is assumed: at the low end of its range the step may fit.
+std::string reserve_hint(const Plan& plan, MemoryEstimate m) {
+  const Fact<Bytes>& reserve = plan.framework.reserve;
+  m.reserve = reserve.low;
+  if (!reserve.assumed || !m.fits()) return "";
+  return fmt::format(
+      "\nit would fit where the framework takes {} rather than {} (assumed: {} .. {})",
+      format_bytes(reserve.low), format_bytes(reserve.value), format_bytes(reserve.low),
+      format_bytes(reserve.high));
+}
+
 std::string recompute_hint(const Plan& plan, PlannedWorkload job) {
   for (const auto mode : {Recompute::selective, Recompute::full}) {
     if (mode <= job.strategy.recompute) continue;
@@ -129,7 +139,7 @@ MemoryEstimate estimate_memory(const Plan& plan, const PlannedWorkload& job) {
   if (!on_servers) m.optimizer = copies * trained * (size.master + size.optimizer);
   m.activations = batch * saved_bytes(job.model, job.strategy.recompute, size.activation);
   m.workspace = largest_working_set(job.model) * batch * size.activation;
-  m.reserve = step_assumptions::kFrameworkReserve.value;
+  m.reserve = plan.framework.reserve.value;
   m.available = memory_of(pool);
   return m;
 }
@@ -155,6 +165,7 @@ std::optional<Diagnostic> check_memory(const Plan& plan, const PlannedWorkload& 
   d.hint = parts_text(m);
   d.hint += batch > 0 ? fmt::format("\nthe largest batch_per_accelerator that fits is {}", batch)
                       : std::string("\nnot even a batch of 1 fits");
+  d.hint += reserve_hint(plan, m);
   d.hint += recompute_hint(plan, job);
   d.hint += accelerator_hint(catalog, pool, job, m.required());
   return d;

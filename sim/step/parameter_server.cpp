@@ -5,7 +5,6 @@
 
 #include "sim/base/check.h"
 #include "sim/base/random.h"
-#include "sim/step/assumptions.h"
 #include "sim/step/worker_pools.h"
 
 namespace reckon {
@@ -22,7 +21,7 @@ constexpr ServerWork kAdd{1, 12}, kMomentum{4, 20}, kAdamw{12, 28};
 BytesPerSecond server_rate(const PlannedPool& pool, ServerWork work) {
   const double vcpus = std::max(1, pool.machine.vcpus);
   const double by_flops = work.flops / (pool.cpu_flops_per_vcpu.value * vcpus);
-  const double by_bytes = work.bytes / (step_assumptions::kHostBandwidthPerVcpu.value.v * vcpus);
+  const double by_bytes = work.bytes / (pool.cpu_memory_bandwidth_per_vcpu.value.v * vcpus);
   return BytesPerSecond{4.0 / std::max(by_flops, by_bytes)};
 }
 

@@ -140,7 +140,7 @@ bool synchronous_servers(StepEstimate& e, const Plan& plan, const PlannedWorkloa
   auto setup = server_setup(plan, job, times, w.live, step_assumptions::kParameterServerGroups);
   add_local_reduction(setup, *w.pool, s, network);
   const double factor =
-      straggler_factor(w.live, s.backup_workers, step_assumptions::kStepJitter.value);
+      straggler_factor(w.live, s.backup_workers, plan.framework.step_jitter.value);
   e.step = makespan(synchronous_step(slowed(setup, factor)), network);
   e.update = setup.update;
   e.exposed_communication = std::max(Seconds{}, e.step - e.compute - e.update);
@@ -161,7 +161,7 @@ bool asynchronous_servers(StepEstimate& e, const Plan& plan, const PlannedWorklo
   auto setup =
       server_setup(plan, job, times, w.live, step_assumptions::asynchronous_groups(w.live));
   add_local_reduction(setup, *w.pool, s, network);
-  const double jitter = step_assumptions::kStepJitter.value;
+  const double jitter = plan.framework.step_jitter.value;
   const double rate =
       asynchronous_rate(setup, s.staleness, jitter, network);  // worker steps a second
   const double worker_steps = double(job.global_batch) / (w.samples * w.per_worker);
@@ -222,7 +222,7 @@ StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job,
     if (s.kind != StrategyKind::single) reduce_gradients(e, plan, job, w, network);
     if (s.kind == StrategyKind::multi_worker_mirrored) {
       // The collective waits for the slowest process.
-      const double factor = straggler_factor(w.live, 0, step_assumptions::kStepJitter.value);
+      const double factor = straggler_factor(w.live, 0, plan.framework.step_jitter.value);
       e.exposed_communication += (factor - 1) * e.compute;
     }
     e.step = e.compute + e.exposed_communication + e.update;

@@ -95,6 +95,7 @@ inline PlannedPool round_pool(std::string name, Role role, int nodes, int accele
   p.peer_link = perfect_link("nvlink");
   p.network_link = perfect_link("ethernet");
   p.cpu_flops_per_vcpu = Fact<double>{1e10};
+  p.cpu_memory_bandwidth_per_vcpu = Fact<BytesPerSecond>{2.5_GBps};
   return p;
 }
 
@@ -113,6 +114,8 @@ inline void set_rules(Plan& plan) {
   plan.billing.granularity = 1s;
   plan.billing.minimum = 1min;
   plan.reclaim.law = NoReclaim{};
+  plan.framework.reserve = Fact<Bytes>{0.75_GB};
+  plan.framework.step_jitter = Fact<double>{0.03};
 }
 
 /// One job of `kind` on `nodes` nodes of `accelerators_per_node`, batch 32 an accelerator, 10

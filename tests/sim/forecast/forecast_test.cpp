@@ -230,6 +230,19 @@ TEST_CASE("between solved numbers of asynchronous workers the pace is interpolat
   }
 }
 
+TEST_CASE("a step that the framework's assumed memory may push out is said to be tight") {
+  Plan plan = test::make_round_plan(test::small_mlp(), StrategyKind::single);
+  plan.framework.reserve = Fact<Bytes>{0.5_GiB, 0.25_GiB, 1.0_GiB, SourceId::user};
+  const Bytes needed = estimate_memory(plan, plan.jobs[0]).required();
+  plan.pools[0].accelerator->memory.value = needed + 0.25_GiB;
+  const Forecast tight = forecast_of(plan, 4);
+  REQUIRE(tight.warnings.size() == 1);
+  // 0.5 GiB and the 0.25 GiB that are left
+  CHECK(tight.warnings[0].find("above 768 MiB the step does not fit") != std::string::npos);
+  plan.pools[0].accelerator->memory.value = needed + 0.75_GiB;  // more than 1.0 - 0.5
+  CHECK(forecast_of(plan, 4).warnings.empty());
+}
+
 TEST_CASE("runs that are given up make the time unknown, and the forecast says how many and why") {
   Plan plan = uncertain_plan();
   plan.retry.backoff_limit = 0;

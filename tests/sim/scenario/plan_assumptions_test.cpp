@@ -37,6 +37,43 @@ TEST_CASE(
   CHECK(plan.pools[0].network_link.latency.value == Seconds{1e-5});
 }
 
+TEST_CASE("the spread of steps and the hosts' memory are assumptions of those who wait for them") {
+  const auto assume = [](Plan plan) {
+    plan.framework.step_jitter = Fact<double>{0.03, 0.0, 0.1, SourceId::user};
+    for (PlannedPool& pool : plan.pools)
+      pool.cpu_memory_bandwidth_per_vcpu =
+          Fact<BytesPerSecond>{2.5_GBps, 1.5_GBps, 4.0_GBps, SourceId::user};
+    return plan;
+  };
+  const auto keys = [&](const Plan& plan) {
+    std::set<std::string> names;
+    for (const PlanAssumption& a : assumptions_of(assume(plan))) {
+      CHECK(a.affects_step);
+      names.insert(a.key);
+    }
+    return names;
+  };
+  using Keys = std::set<std::string>;
+  using Kind = StrategyKind;
+  const ModelGraph mlp = test::small_mlp();
+  const std::string jitter = "framework.step_jitter";
+  const std::string of_servers = "pools.servers.cpu_memory_bandwidth_per_vcpu";
+  const std::string of_workers = "pools.workers.cpu_memory_bandwidth_per_vcpu";
+  CHECK(keys(test::make_round_plan(mlp, Kind::single)).empty());
+  CHECK(keys(test::make_round_plan(mlp, Kind::mirrored, 1, 4)).empty());  // one process
+  CHECK(keys(test::make_round_plan(mlp, Kind::multi_worker_mirrored, 2, 1)) == Keys{jitter});
+  CHECK(keys(test::make_round_plan(mlp, Kind::parameter_server, 2, 1, 1)) ==
+        Keys{jitter, of_servers});
+  // without a server process the variables are on a worker's host
+  CHECK(keys(test::make_round_plan(mlp, Kind::parameter_server, 2, 1, 0)) ==
+        Keys{jitter, of_workers});
+  CHECK(keys(test::make_round_plan(mlp, Kind::single, 1, 0)) == Keys{of_workers});  // CPUs alone
+
+  Plan plan = assume(test::make_round_plan(mlp, Kind::multi_worker_mirrored, 2, 1));
+  by_key(plan).at(jitter).set(plan, 0.07);
+  CHECK(plan.framework.step_jitter.value == 0.07);
+}
+
 TEST_CASE("assumptions about what the plan does not use are left out") {
   Plan plan = test::make_round_plan(test::small_mlp(), StrategyKind::single);
   const Fact<double> assumed{0.5, 0.4, 0.6, SourceId::user};

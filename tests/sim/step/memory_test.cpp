@@ -89,6 +89,22 @@ TEST_CASE("a plan that does not fit is told by how much and what would make it f
   CHECK(check_memory(plan, job, catalog, places));
 }
 
+TEST_CASE("a plan that fits where the framework takes the least it may is told so") {
+  Plan plan = make_round_plan(small_mlp(), StrategyKind::single);
+  plan.framework.reserve = Fact<Bytes>{0.75_GiB, 0.375_GiB, 1.5_GiB, SourceId::user};
+  PlannedPool& pool = plan.pools[0];
+  pool.accelerator->memory.value = estimate_memory(plan, plan.jobs[0]).required() - 0.25_GiB;
+  const auto close = check_memory(plan, plan.jobs[0], Catalog{}, Places{});
+  REQUIRE(close);
+  CHECK(close->hint.find("it would fit where the framework takes 384 MiB rather than 768 MiB "
+                         "(assumed: 384 MiB .. 1.50 GiB)") != std::string::npos);
+  // Half a GiB short is more than 0.75 - 0.375.
+  pool.accelerator->memory.value = pool.accelerator->memory.value - 0.25_GiB;
+  const auto far = check_memory(plan, plan.jobs[0], Catalog{}, Places{});
+  REQUIRE(far);
+  CHECK(far->hint.find("it would fit") == std::string::npos);
+}
+
 TEST_CASE("a model that does not fit with any batch is pointed at, not the batch") {
   Plan plan = make_round_plan(zoo_model("llama2_7b").value(), StrategyKind::single, 1, 1, 0,
                               Precision::bf16);

@@ -3,7 +3,6 @@
 #include <rapidcheck.h>
 #include <catch2/catch.hpp>
 
-#include "sim/step/assumptions.h"
 #include "sim/step/compute.h"
 #include "sim/step/input.h"
 #include "sim/step/overlap.h"
