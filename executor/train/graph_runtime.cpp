@@ -1,0 +1,246 @@
+#include "executor/train/graph_runtime.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/base/check.h"
+#include "sim/catalog/model_shapes.h"
+
+namespace reckon {
+namespace {
+
+bool is_loss(const LayerOp& op) {
+  return std::holds_alternative<SoftmaxCrossEntropy>(op) ||
+         std::holds_alternative<SigmoidCrossEntropy>(op) ||
+         std::holds_alternative<MeanSquaredError>(op);
+}
+
+/// Why not, or "".
+std::string reason_not_to_run(const Layer& layer, std::span<const Layer> layers) {
+  constexpr std::int64_t kExactIds = std::int64_t{1} << 24;  // of a float
+  const auto input = [&](std::size_t k) -> const Shape& {
+    return layers[index(layer.inputs[k])].output;
+  };
+  const auto rows = [](std::int64_t count) {
+    return count > kExactIds ? fmt::format("has {} rows, more than 2^24", count) : std::string();
+  };
+  return std::visit(overloaded{[&](const Embedding& e) { return rows(e.rows); },
+                               [&](const EmbeddingBag& e) { return rows(e.rows); },
+                               [&](const SoftmaxCrossEntropy& s) { return rows(s.classes); },
+                               [&](const BatchNorm&) -> std::string {
+                                 return input(0).size() == 2 ? "normalises tokens" : "";
+                               },
+                               [&](const Attention& a) -> std::string {
+                                 return a.window > 0 && !a.causal ? "has a window and is not causal"
+                                                                  : "";
+                               },
+                               [](const auto&) { return std::string(); }},
+                    layer.op);
+}
+
+}  // namespace
+
+Diagnostics cannot_run(const ModelGraph& model) {
+  Diagnostics errors;
+  for (const Layer& layer : model.layers()) {
+    const std::string reason = reason_not_to_run(layer, model.layers());
+    if (reason.empty()) continue;
+    errors.push_back({.what = fmt::format("layer '{}' ({}) {}: it cannot be trained here",
+                                          layer.name, kind_name(layer.op), reason),
+                      .hint = "it can be simulated; reckon-worker does not run it"});
+  }
+  return errors;
+}
+
+template <class T>
+GraphRuntime<T>::GraphRuntime(const ModelGraph& model, RuntimeOptions options, Workers& workers)
+    : model_(model),
+      options_(options),
+      layout_(parameter_layout(model)),
+      schedule_(make_schedule(model, options.batch, options.recompute,
+                              static_cast<std::int64_t>(kCacheLine / sizeof(T)))),
+      memory_(static_cast<std::size_t>(schedule_.elements)) {
+  RECKON_CHECK(options.batch > 0);
+  RECKON_CHECK(cannot_run(model).empty());
+  pass_.workers = &workers;
+  pass_.seed = options.seed;
+  prepare();
+}
+
+template <class T>
+void GraphRuntime<T>::prepare() {
+  const auto layers = model_.layers();
+  std::size_t inputs = 0, targets = 0;
+  std::int64_t scratch = 0;
+  prepared_.resize(layers.size());
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    LayerGeometry geometry{.batch = options_.batch, .output = layers[i].output};
+    for (LayerId id : layers[i].inputs) geometry.inputs.push_back(layers[index(id)].output);
+    runners_.push_back(make_runner<T>(layers[i], geometry));
+    scratch = std::max(scratch, runners_.back()->scratch_elements(pass_.workers->count()));
+    input_of_.push_back(std::holds_alternative<InputLayer>(layers[i].op) ? inputs++ : 0);
+    target_of_.push_back(is_loss(layers[i].op) ? targets++ : 0);
+    trained_range_.push_back({});
+    find_weights(i);
+  }
+  batch_.inputs.resize(inputs);
+  batch_.targets.resize(targets);
+  scratch_ = AlignedBuffer<T>(static_cast<std::size_t>(scratch));
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    point_to(prepared_[i].forward, i, false);
+    point_to(prepared_[i].late, i, true);
+  }
+  // The first to write to a gradient in the backward pass sets it, the others add.
+  std::vector<char> written(layers.size());
+  for (std::size_t i = layers.size(); i-- > 0;) {
+    LayerMemory<T>& memory = prepared_[i].late;
+    for (std::size_t k = 0; k < layers[i].inputs.size(); ++k) {
+      const std::size_t input = index(layers[i].inputs[k]);
+      memory.accumulate.push_back(written[input]);
+      if (model_.counts()[i].has_backward) written[input] = 1;
+    }
+  }
+}
+
+template <class T>
+void GraphRuntime<T>::find_weights(std::size_t i) {
+  const Layer& layer = model_.layers()[i];
+  ParameterRange& trained = trained_range_[i];
+  for (const ParameterSlot& slot : layout_.slots) {
+    const bool owned = slot.layer == layer.id;
+    const bool is_bias = slot.name.ends_with(".bias");
+    const auto first = static_cast<std::ptrdiff_t>(slot.first);
+    if (owned && is_bias) prepared_[i].bias = first;
+    if (!is_bias && (owned || layer.tied_to == slot.layer)) prepared_[i].weight = first;
+    if (!owned || !slot.trained) continue;
+    if (trained.count == 0) trained.first = slot.first;
+    trained.count += slot.count;
+  }
+}
+
+template <class T>
+void GraphRuntime<T>::point_to(LayerMemory<T>& memory, std::size_t i, bool late) {
+  const Layer& layer = model_.layers()[i];
+  const auto at = [&](const TensorPlace& place) {
+    return place.first < 0 ? nullptr : memory_.data() + place.first;
+  };
+  const auto value = [&](std::size_t j) {
+    return at(late && schedule_.reads_recomputed(j, i) ? schedule_.recomputed[j]
+                                                       : schedule_.values[j]);
+  };
+  for (LayerId id : layer.inputs) {
+    memory.inputs.push_back(value(index(id)));
+    memory.input_gradients.push_back(at(schedule_.gradients[index(id)]));
+  }
+  memory.output = value(i);
+  memory.output_gradient = at(schedule_.gradients[i]);
+  memory.scratch = scratch_.data();
+}
+
+template <class T>
+void GraphRuntime<T>::set_parameters(std::span<const T> values) {
+  RECKON_CHECK(values.size() == layout_.count);
+  for (Prepared& p : prepared_) {
+    p.forward.weight = p.late.weight = p.weight < 0 ? nullptr : values.data() + p.weight;
+    p.forward.bias = p.late.bias = p.bias < 0 ? nullptr : values.data() + p.bias;
+  }
+}
+
+template <class T>
+void GraphRuntime<T>::set_data(std::size_t layer) {
+  const LayerOp& op = model_.layers()[layer].op;
+  if (std::holds_alternative<InputLayer>(op)) pass_.record = batch_.inputs[input_of_[layer]];
+  if (is_loss(op)) pass_.target = batch_.targets[target_of_[layer]];
+}
+
+template <class T>
+void GraphRuntime<T>::run(const Action& action) {
+  set_data(action.layer);
+  Prepared& p = prepared_[action.layer];
+  LayerRunner<T>& runner = *runners_[action.layer];
+  pass_.recomputing = action.kind == Action::Kind::recompute;
+  switch (action.kind) {
+    case Action::Kind::forward:
+      runner.forward(p.forward, pass_);
+      break;
+    case Action::Kind::recompute:
+      runner.forward(p.late, pass_);
+      break;
+    case Action::Kind::backward:
+      runner.backward(p.late, pass_);
+      break;
+  }
+}
+
+template <class T>
+double GraphRuntime<T>::forward(const BatchView& batch, std::span<const T> values,
+                                StepPosition position, bool training) {
+  RECKON_CHECK(batch.inputs.size() == batch_.inputs.size());
+  RECKON_CHECK(batch.targets.size() == batch_.targets.size());
+  std::ranges::copy(batch.inputs, batch_.inputs.begin());
+  std::ranges::copy(batch.targets, batch_.targets.begin());
+  pass_.masked = batch.masked;
+  pass_.training = training;
+  pass_.step = position.step;
+  pass_.first_sample = position.first_sample;
+  set_parameters(values);
+  for (std::size_t t = 0; t < schedule_.forward_count; ++t) run(schedule_.actions[t]);
+  const T* losses = memory_.data() + schedule_.values.back().first;
+  double sum = 0;
+  for (std::int64_t b = 0; b < options_.batch; ++b) sum += double{losses[b]};
+  return sum / static_cast<double>(options_.batch);
+}
+
+template <class T>
+void GraphRuntime<T>::backward(std::span<const T> values, std::span<T> gradients, double scale,
+                               const std::function<void(ParameterRange)>& ready) {
+  RECKON_CHECK(pass_.training);
+  RECKON_CHECK(gradients.size() == layout_.count);
+  set_parameters(values);
+  const auto layers = model_.layers();
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    Prepared& p = prepared_[i];
+    const auto gradient = [&](std::ptrdiff_t first) {
+      return first < 0 || layers[i].frozen ? nullptr : gradients.data() + first;
+    };
+    p.late.weight_gradient = gradient(p.weight);
+    p.late.bias_gradient = gradient(p.bias);
+  }
+  const TensorPlace& loss = schedule_.gradients.back();
+  if (loss.first < 0) return;  // nothing is trained
+  std::fill_n(memory_.data() + loss.first, options_.batch,
+              static_cast<T>(scale / static_cast<double>(options_.batch)));
+  for (std::size_t t = schedule_.forward_count; t < schedule_.actions.size(); ++t) {
+    const Action& action = schedule_.actions[t];
+    run(action);
+    const ParameterRange range = trained_range_[action.layer];
+    if (action.kind == Action::Kind::backward && range.count > 0 && ready) ready(range);
+  }
+}
+
+template <class T>
+std::vector<typename GraphRuntime<T>::Statistics> GraphRuntime<T>::running_statistics() {
+  std::vector<Statistics> all;
+  for (std::size_t i = 0; i < runners_.size(); ++i) {
+    const std::span<T> values = runners_[i]->running_statistics();
+    if (!values.empty()) all.push_back({model_.layers()[i].name + ".running", values});
+  }
+  return all;
+}
+
+template <class T>
+std::span<const T> GraphRuntime<T>::output(LayerId layer) const {
+  const auto count = options_.batch * elements(model_.layers()[index(layer)].output);
+  return {memory_.data() + schedule_.values[index(layer)].first, static_cast<std::size_t>(count)};
+}
+
+template <class T>
+Bytes GraphRuntime<T>::activation_memory() const {
+  return Bytes{static_cast<double>(memory_.size() * sizeof(T))};
+}
+
+template class GraphRuntime<float>;
+template class GraphRuntime<double>;
+
+}  // namespace reckon

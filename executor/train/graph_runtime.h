@@ -1,0 +1,97 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "executor/comm/gradient_exchange.h"
+#include "executor/train/aligned_buffer.h"
+#include "executor/train/layer_runner.h"
+#include "executor/train/parameters.h"
+#include "executor/train/schedule.h"
+#include "sim/base/diagnostic.h"
+
+// Runs a ModelGraph: forward, backward. Float trains; double is the reference that float is held
+// to.
+namespace reckon {
+
+/// One batch of B samples, in the catalogue's shapes: images (B, C, H, W), tokens (B, T) as whole
+/// numbers. All spans are the caller's and must outlive the pass.
+struct BatchView {
+  std::vector<std::span<const float>> inputs;   // one an InputLayer, in the order of the layers
+  std::vector<std::span<const float>> targets;  // one a loss: classes (B, rows), or as its input
+  std::span<const std::int32_t> masked;         // where the model has SelectTokens{masked}
+};
+
+struct RuntimeOptions {
+  std::int64_t batch = 1;
+  Recompute recompute = Recompute::none;
+  std::uint64_t seed = 1;  // of dropout
+};
+
+/// Which step a pass belongs to; both decide the dropout masks.
+struct StepPosition {
+  std::int64_t step = 0;
+  std::int64_t first_sample = 0;  // of the batch, in all samples of the step, on all ranks
+};
+
+/// What this runtime cannot run, each naming its layer; empty: it runs the model.
+Diagnostics cannot_run(const ModelGraph& model);
+
+template <class T>
+class GraphRuntime {
+ public:
+  /// `model` and `workers` must outlive it. cannot_run(model) must be empty.
+  GraphRuntime(const ModelGraph& model, RuntimeOptions options, Workers& workers);
+
+  const ParameterLayout& layout() const { return layout_; }
+  std::int64_t batch() const { return options_.batch; }
+
+  /// The loss: mean over the samples. `training`: with dropout and with the batch's own statistics,
+  /// and a backward pass may follow. values: layout().count.
+  double forward(const BatchView& batch, std::span<const T> values, StepPosition position,
+                 bool training);
+  /// Gradients of (scale * loss) of the last forward pass are added to `gradients`; scale =
+  /// 1 / micro-batches when accumulating. `ready` is called as soon as a layer's gradients are
+  /// final for this pass, last layer first; may be empty.
+  void backward(std::span<const T> values, std::span<T> gradients, double scale,
+                const std::function<void(ParameterRange)>& ready);
+
+  /// Running means and variances, by layer: state that is neither parameter nor gradient.
+  struct Statistics {
+    std::string name;  // "bn1.running": means, then variances
+    std::span<T> values;
+  };
+  std::vector<Statistics> running_statistics();
+
+  /// Output of a layer after a forward pass without training; of others it may be overwritten.
+  std::span<const T> output(LayerId layer) const;
+  /// Activations and their gradients; scratch memory of layers is not in it.
+  Bytes activation_memory() const;
+
+ private:
+  struct Prepared {  // memory of a layer in the forward pass, and after it
+    LayerMemory<T> forward, late;
+    std::ptrdiff_t weight = -1, bias = -1;  // first element in the flat buffers; -1: none
+  };
+  void prepare();
+  void find_weights(std::size_t i);
+  void point_to(LayerMemory<T>& memory, std::size_t i, bool late);
+  void set_parameters(std::span<const T> values);
+  void run(const Action& action);
+  void set_data(std::size_t layer);
+
+  const ModelGraph& model_;
+  RuntimeOptions options_;
+  ParameterLayout layout_;
+  Schedule schedule_;
+  std::vector<RunnerPtr<T>> runners_;
+  std::vector<Prepared> prepared_;
+  std::vector<std::size_t> input_of_, target_of_;  // by layer: which of the batch's spans
+  std::vector<ParameterRange> trained_range_;      // by layer
+  AlignedBuffer<T> memory_, scratch_;
+  BatchView batch_;
+  PassState pass_;
+};
+
+}  // namespace reckon

@@ -1,0 +1,116 @@
+#include "executor/train/initialise.h"
+
+#include <cmath>
+#include <functional>
+#include <string_view>
+
+#include "sim/base/check.h"
+#include "sim/base/random.h"
+#include "sim/catalog/model_shapes.h"
+
+namespace reckon {
+namespace {
+
+constexpr Purpose kWeights{"initial_weights"};
+
+std::uint32_t hash_of(std::string_view text) {  // FNV-1a, as Purpose
+  std::uint32_t hash = 2166136261u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
+  return hash;
+}
+
+enum class Law { constant, normal, uniform };
+struct Distribution {
+  Law law = Law::constant;
+  double scale = 0;  // the constant, the deviation, or half the width
+};
+
+double root(double x) { return std::sqrt(x); }
+
+class Rules {
+ public:
+  explicit Rules(const ModelGraph& model) : model_(model), residual_(model.layers().size()) {
+    for (const Layer& layer : model.layers()) {
+      if (std::holds_alternative<Attention>(layer.op)) ++blocks_;
+      if (std::holds_alternative<Add>(layer.op)) mark_branches(layer);
+    }
+  }
+
+  Distribution of(const ParameterSlot& slot) const {
+    const Layer& layer = model_.layers()[index(slot.layer)];
+    const bool bias = slot.name.ends_with(".bias");
+    const bool sequence = model_.sample_unit() == SampleUnit::sequence;
+    return std::visit(
+        overloaded{[&](const Linear& l) { return linear(layer, l.in, bias, sequence); },
+                   [&](const ExpertLinear& l) { return linear(layer, l.in, bias, sequence); },
+                   [&](const Conv2d& c) -> Distribution {
+                     const auto taps = static_cast<double>(c.kernel_h * c.kernel_w);
+                     const double fan_in = taps * static_cast<double>(c.in / c.groups);
+                     if (bias) return {Law::uniform, 1 / root(fan_in)};
+                     return {Law::normal, root(2 / (taps * static_cast<double>(c.out / c.groups)))};
+                   },
+                   [&](const BatchNorm&) { return norm(bias); },
+                   [&](const LayerNorm&) { return norm(bias); },
+                   [&](const RmsNorm&) { return norm(bias); },
+                   [&](const EmbeddingBag& e) -> Distribution {  // dlrm_s_pytorch.py
+                     return {Law::uniform, 1 / root(static_cast<double>(e.rows))};
+                   },
+                   [&](const auto&) -> Distribution {
+                     return {Law::normal, kDeviation};
+                   }},
+        layer.op);
+  }
+
+ private:
+  static constexpr double kDeviation = 0.02;
+  static Distribution norm(bool bias) { return {Law::constant, bias ? 0.0 : 1.0}; }
+
+  Distribution linear(const Layer& layer, std::int64_t in, bool bias, bool sequence) const {
+    const Distribution torch{Law::uniform, 1 / root(static_cast<double>(in))};
+    if (layer.name.ends_with(".lora_A")) return torch;
+    if (layer.name.ends_with(".lora_B")) return {Law::constant, 0};
+    if (!sequence) return torch;
+    if (bias) return {Law::constant, 0};
+    const bool branch = residual_[index(layer.id)] != 0 && blocks_ > 0;
+    return {Law::normal, branch ? kDeviation / root(2.0 * blocks_) : kDeviation};
+  }
+
+  /// The projections whose output a residual sum adds, through dropouts.
+  void mark_branches(const Layer& sum) {
+    for (std::size_t k = 0; k < sum.inputs.size(); ++k) {
+      const Layer* layer = &model_.layers()[index(sum.inputs[k])];
+      while (std::holds_alternative<Dropout>(layer->op))
+        layer = &model_.layers()[index(layer->inputs[0])];
+      const bool projection = std::holds_alternative<Linear>(layer->op);
+      if (k > 0 && projection) residual_[index(layer->id)] = 1;
+    }
+  }
+
+  const ModelGraph& model_;
+  std::vector<char> residual_;
+  int blocks_ = 0;
+};
+
+void fill(const Distribution& d, RandomStream stream, std::span<float> values) {
+  for (float& value : values) {
+    const double x = d.law == Law::constant ? 1
+                     : d.law == Law::normal ? stream.normal()
+                                            : 2 * stream.uniform() - 1;
+    value = static_cast<float>(d.scale * x);
+  }
+}
+
+}  // namespace
+
+void initialise(const ModelGraph& model, const ParameterLayout& layout, std::uint64_t seed,
+                Workers& workers, std::span<float> values) {
+  RECKON_CHECK(values.size() == layout.count);
+  const Rules rules(model);
+  workers.run(static_cast<std::int64_t>(layout.slots.size()), [&](std::int64_t task, int) {
+    const ParameterSlot& slot = layout.slots[static_cast<std::size_t>(task)];
+    fill(rules.of(slot), RandomStream(seed, 0, kWeights, hash_of(slot.name)),
+         values.subspan(slot.first, slot.count));
+  });
+}
+
+}  // namespace reckon

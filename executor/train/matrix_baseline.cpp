@@ -1,0 +1,2 @@
+#define RECKON_ISA baseline
+#include "executor/train/matrix_eigen.h"

@@ -1,0 +1,245 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "executor/train/aligned_buffer.h"
+#include "executor/train/dropout_mask.h"
+#include "executor/train/matrix.h"
+#include "executor/train/run_factories.h"
+#include "executor/train/vector_math.h"
+
+// softmax(Q K^T / sqrt(w)) V by blocks of rows, of which only the log of each row's sum is kept;
+// the backward pass makes the scores again [Dao 2022, arXiv:2205.14135, algorithms 2 and 4].
+namespace reckon::run {
+namespace {
+
+constexpr std::int64_t kBlock = 64;  // rows of scores at a time
+
+/// Slope of a head's distance penalty [Press 2022, arXiv:2108.12409, section 3]: 2^(-8 i / n) for n
+/// a power of two, else every second slope of the next power of two fills up (the authors' code).
+double alibi_slope(std::int64_t head, std::int64_t heads) {
+  std::int64_t power = 1;
+  while (2 * power <= heads) power *= 2;
+  const auto slope = [](std::int64_t i, std::int64_t n) {
+    return std::exp2(-8.0 * static_cast<double>(i + 1) / static_cast<double>(n));
+  };
+  return head < power ? slope(head, power) : slope(2 * (head - power), 2 * power);
+}
+
+template <class T>
+class AttentionRunner : public LayerRunner<T> {
+ public:
+  AttentionRunner(const Attention& op, LayerId layer, const Geometry& g)
+      : op_(op),
+        layer_(layer),
+        batch_(g.batch),
+        tokens_(g.output[0]),
+        seen_(g.inputs.size() == 1 ? tokens_ : g.inputs[1][0]),
+        fused_(g.inputs.size() == 1),
+        q_stride_(g.inputs[0][1]),
+        kv_stride_(fused_ ? q_stride_ : g.inputs[1][1]),
+        log_sums_(static_cast<std::size_t>(batch_ * op.heads * tokens_)) {}
+
+  std::int64_t scratch_elements(int workers) const override { return workers * own_scratch(); }
+
+  void forward(const LayerMemory<T>& m, const PassState& pass) override {
+    pass.workers->run(batch_ * op_.heads, [&](std::int64_t task, int worker) {
+      const std::int64_t b = task / op_.heads, head = task % op_.heads;
+      const Head h = head_of(m, b, head);
+      T* scores = m.scratch + worker * own_scratch();
+      T* factors = scores + kBlock * stride();
+      for (std::int64_t first = 0; first < tokens_; first += kBlock) {
+        const Block block = block_of(first);
+        make_scores(h, head, block, scores);
+        for (std::int64_t r = 0; r < block.rows; ++r)
+          normalise(scores + r * stride(), block, log_sum(b, head, first + r));
+        drop(b, head, block, scores, factors, pass);
+        multiply_here<T>({block.rows, op_.head_width, block.columns}, {scores, stride()},
+                         {h.v + block.left * kv_stride_, kv_stride_},
+                         m.output + (b * tokens_ + first) * out_stride() + head * op_.head_width,
+                         out_stride(), false);
+      }
+    });
+  }
+
+  void backward(const LayerMemory<T>& m, const PassState& pass) override {
+    for (std::size_t k = 0; k < m.inputs.size(); ++k) {
+      if (m.input_gradients[k] == nullptr || m.accumulate[k] != 0) continue;
+      const std::int64_t count = k == 0 ? tokens_ * q_stride_ : seen_ * kv_stride_;
+      std::fill_n(m.input_gradients[k], batch_ * count, T{});
+    }
+    // The heads that share a key and value head add to its gradient: one task.
+    pass.workers->run(batch_ * op_.kv_heads, [&](std::int64_t task, int worker) {
+      const std::int64_t b = task / op_.kv_heads, shared = op_.heads / op_.kv_heads;
+      const std::int64_t first_head = task % op_.kv_heads * shared;
+      for (std::int64_t head = first_head; head < first_head + shared; ++head)
+        for (std::int64_t first = 0; first < tokens_; first += kBlock)
+          backward_block(m, b, head, block_of(first), m.scratch + worker * own_scratch(), pass);
+    });
+  }
+
+ private:
+  /// Where a head's rows begin in a sample.
+  struct Head {
+    const T *q, *k, *v;
+  };
+  /// Rows of scores [top, top + rows), and the columns that any of them sees.
+  struct Block {
+    std::int64_t top, rows, left, columns;
+  };
+
+  std::int64_t stride() const { return aligned_count<T>(seen_); }
+  std::int64_t own_scratch() const { return 4 * kBlock * stride(); }
+  std::int64_t out_stride() const { return op_.heads * op_.head_width; }
+  T scale() const { return static_cast<T>(1 / std::sqrt(static_cast<double>(op_.head_width))); }
+  T& log_sum(std::int64_t b, std::int64_t head, std::int64_t row) {
+    return log_sums_.data()[(b * op_.heads + head) * tokens_ + row];
+  }
+
+  std::int64_t q_at(std::int64_t b, std::int64_t head) const {
+    return b * tokens_ * q_stride_ + head * op_.head_width;
+  }
+  /// part 0: keys, 1: values.
+  std::int64_t kv_at(std::int64_t b, std::int64_t head, std::int64_t part) const {
+    const std::int64_t kv_head = head / (op_.heads / op_.kv_heads);
+    const std::int64_t before = fused_ ? op_.heads + part * op_.kv_heads : 0;
+    return b * seen_ * kv_stride_ + (before + kv_head) * op_.head_width;
+  }
+  Head head_of(const LayerMemory<T>& m, std::int64_t b, std::int64_t head) const {
+    return {m.inputs[0] + q_at(b, head), m.inputs[fused_ ? 0 : 1] + kv_at(b, head, 0),
+            m.inputs[fused_ ? 0 : 2] + kv_at(b, head, 1)};
+  }
+
+  /// The columns that a row sees: [first, last).
+  std::int64_t first_seen(std::int64_t row) const {
+    return op_.window > 0 ? std::clamp<std::int64_t>(row - op_.window + 1, 0, seen_ - 1) : 0;
+  }
+  std::int64_t last_seen(std::int64_t row) const {
+    if (op_.causal) return row + 1;
+    return op_.window > 0 ? std::min(seen_, row + op_.window) : seen_;
+  }
+  Block block_of(std::int64_t top) const {
+    const std::int64_t rows = std::min(kBlock, tokens_ - top);
+    const std::int64_t left = first_seen(top) / 16 * 16;  // keeps products aligned
+    return {top, rows, left, last_seen(top + rows - 1) - left};
+  }
+
+  void make_scores(const Head& h, std::int64_t head, const Block& block, T* scores) const {
+    multiply_here<T>({block.rows, block.columns, op_.head_width},
+                     {h.q + block.top * q_stride_, q_stride_},
+                     {h.k + block.left * kv_stride_, kv_stride_, true}, scores, stride(), false);
+    const T slope = op_.alibi ? static_cast<T>(alibi_slope(head, op_.heads)) : T{0};
+    for (std::int64_t r = 0; r < block.rows; ++r) {
+      const std::int64_t row = block.top + r;
+      T* x = scores + r * stride();
+      for (std::int64_t j = 0; j < block.columns; ++j) x[j] *= scale();
+      if (op_.alibi)
+        for (std::int64_t j = 0; j < block.columns; ++j)
+          x[j] -= slope * static_cast<T>(std::abs(row - block.left - j));
+      const T hidden = -std::numeric_limits<T>::infinity();
+      const std::int64_t first = std::min(first_seen(row) - block.left, block.columns);
+      std::fill(x, x + first, hidden);
+      std::fill(x + (last_seen(row) - block.left), x + block.columns, hidden);
+    }
+  }
+
+  /// Scores become probabilities.
+  void normalise(T* x, const Block& block, T& log_sum) const {
+    T largest = x[0];
+    for (std::int64_t j = 1; j < block.columns; ++j) largest = std::max(largest, x[j]);
+    T sum{};
+    for (std::int64_t j = 0; j < block.columns; ++j) x[j] = weight_of(x[j], largest);
+    for (std::int64_t j = 0; j < block.columns; ++j) sum += x[j];
+    log_sum = largest + std::log(sum);
+    const T inverse = T{1} / sum;
+    for (std::int64_t j = 0; j < block.columns; ++j) x[j] *= inverse;
+  }
+  static T weight_of(T score, T shift) {
+    const T e = exp_of(score - shift);  // bounded below: what is hidden must be zero exactly
+    return score == -std::numeric_limits<T>::infinity() ? T{0} : e;
+  }
+
+  /// factors: of each probability, where there is dropout; scores are multiplied by them.
+  void drop(std::int64_t b, std::int64_t head, const Block& block, T* scores, T* factors,
+            const PassState& pass) const {
+    if (!drops(pass)) return;
+    const DropoutKey key{pass.seed, pass.step, static_cast<std::uint32_t>(index(layer_)),
+                         pass.first_sample + b};
+    for (std::int64_t r = 0; r < block.rows; ++r) {
+      const std::int64_t element = (head * tokens_ + block.top + r) * seen_ + block.left;
+      T* f = factors + r * stride();
+      dropout_factors(key, op_.dropout, element,
+                      std::span(f, static_cast<std::size_t>(block.columns)));
+      if (scores == nullptr) continue;
+      for (std::int64_t j = 0; j < block.columns; ++j) scores[r * stride() + j] *= f[j];
+    }
+  }
+  bool drops(const PassState& pass) const { return pass.training && op_.dropout > 0; }
+
+  void backward_block(const LayerMemory<T>& m, std::int64_t b, std::int64_t head,
+                      const Block& block, T* scratch, const PassState& pass) {
+    T *scores = scratch, *factors = scratch + kBlock * stride();
+    T* slopes = scratch + 2 * kBlock * stride();  // gradient of the probabilities, then the scores
+    const Head h = head_of(m, b, head);
+    const std::int64_t at = (b * tokens_ + block.top) * out_stride() + head * op_.head_width;
+    const MatrixView<T> dy{m.output_gradient + at, out_stride()};
+    make_scores(h, head, block, scores);
+    for (std::int64_t r = 0; r < block.rows; ++r) {
+      T* x = scores + r * stride();
+      const T shift = log_sum(b, head, block.top + r);
+      for (std::int64_t j = 0; j < block.columns; ++j) x[j] = weight_of(x[j], shift);
+    }
+    multiply_here<T>({block.rows, block.columns, op_.head_width}, dy,
+                     {h.v + block.left * kv_stride_, kv_stride_, true}, slopes, stride(), false);
+    drop(b, head, block, nullptr, factors, pass);
+    T* dv = m.input_gradients[fused_ ? 0 : 2];
+    if (dv != nullptr)
+      value_backward(block, scores, factors, slopes + kBlock * stride(), dy, dv + kv_at(b, head, 1),
+                     drops(pass));
+    for (std::int64_t r = 0; r < block.rows; ++r) {
+      T *x = scores + r * stride(), *s = slopes + r * stride();
+      const T *y = m.output + at + r * out_stride(), *g = dy.data + r * out_stride();
+      if (drops(pass))
+        for (std::int64_t j = 0; j < block.columns; ++j) s[j] *= factors[r * stride() + j];
+      T along{};  // sum of probability * its gradient = output . its gradient [Dao 2022, eq. 4]
+      for (std::int64_t j = 0; j < op_.head_width; ++j) along += y[j] * g[j];
+      for (std::int64_t j = 0; j < block.columns; ++j) s[j] = scale() * x[j] * (s[j] - along);
+    }
+    if (T* dq = m.input_gradients[0])
+      multiply_here<T>({block.rows, op_.head_width, block.columns}, {slopes, stride()},
+                       {h.k + block.left * kv_stride_, kv_stride_},
+                       dq + q_at(b, head) + block.top * q_stride_, q_stride_, true);
+    if (T* dk = m.input_gradients[fused_ ? 0 : 1])
+      multiply_here<T>({block.columns, op_.head_width, block.rows}, {slopes, stride(), true},
+                       {h.q + block.top * q_stride_, q_stride_},
+                       dk + kv_at(b, head, 0) + block.left * kv_stride_, kv_stride_, true);
+  }
+
+  /// dV += P^T dY, with the probabilities as dropout left them.
+  void value_backward(const Block& block, const T* scores, const T* factors, T* dropped,
+                      MatrixView<T> dy, T* dv, bool drops) const {
+    if (drops)
+      for (std::int64_t i = 0; i < block.rows * stride(); ++i) dropped[i] = scores[i] * factors[i];
+    multiply_here<T>({block.columns, op_.head_width, block.rows},
+                     {drops ? dropped : scores, stride(), true}, dy, dv + block.left * kv_stride_,
+                     kv_stride_, true);
+  }
+
+  Attention op_;
+  LayerId layer_;
+  std::int64_t batch_, tokens_, seen_;
+  bool fused_;
+  std::int64_t q_stride_, kv_stride_;
+  AlignedBuffer<T> log_sums_;  // (B, heads, T)
+};
+
+}  // namespace
+
+template <class T>
+Made<T> attention(const Attention& op, LayerId layer, const Geometry& g) {
+  return std::make_unique<AttentionRunner<T>>(op, layer, g);
+}
+template Made<float> attention<float>(const Attention&, LayerId, const Geometry&);
+template Made<double> attention<double>(const Attention&, LayerId, const Geometry&);
+
+}  // namespace reckon::run

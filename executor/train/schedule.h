@@ -1,0 +1,48 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "sim/catalog/model_graph.h"
+#include "sim/scenario/scenario.h"
+
+// What a step does with a graph, in which order, and where every tensor lies in one piece of
+// memory. Made once for a batch size; a step allocates nothing.
+namespace reckon {
+
+struct Action {
+  enum class Kind { forward, recompute, backward } kind = Kind::forward;
+  std::size_t layer = 0;
+};
+
+/// A tensor's place, in elements from the beginning of the memory.
+struct TensorPlace {
+  std::int64_t first = -1;  // -1: there is no such tensor
+  std::int64_t count = 0;
+};
+
+struct Schedule {
+  std::vector<Action> actions;                             // forward of all layers, then the rest
+  std::size_t forward_count = 0;                           // actions of the forward pass
+  std::vector<TensorPlace> values, recomputed, gradients;  // by layer: outputs, and their gradients
+  std::vector<char> is_recomputed;                         // by layer: its output is computed again
+  std::vector<std::size_t> group_of;  // by layer: layers of one group, not 0, that are recomputed
+                                      // together read each other's recomputed outputs
+  std::int64_t elements = 0;          // of the memory
+
+  /// After the forward pass, `reader` sees what was computed again of `layer`, not what was kept.
+  bool reads_recomputed(std::size_t layer, std::size_t reader) const {
+    return is_recomputed[layer] != 0 && group_of[layer] == group_of[reader];
+  }
+};
+
+/// Recomputation by groups of layers (`Layer::group`, a transformer block): `full` keeps what goes
+/// into a group and computes the rest again before the group's backward pass; the last group is
+/// kept, its backward pass comes at once. `selective` computes attention again [Korthikanti 2022,
+/// arXiv:2205.05198, section 5]. What a layer's backward pass reads is keeps_inputs() and
+/// keeps_output() of sim/catalog/model_counts.h, the rules by which memory is forecast; beside them
+/// the softmax loss reads its input in place of a log-softmax of the same size.
+/// `element_line`: places are multiples of so many elements (a cache line).
+Schedule make_schedule(const ModelGraph& model, std::int64_t batch, Recompute recompute,
+                       std::int64_t element_line);
+
+}  // namespace reckon
