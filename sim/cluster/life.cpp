@@ -260,6 +260,7 @@ LifeResult Life::end() {
   cost_.close(result_);
   for (const Pool& pool : cluster_.pools) result_.node_time.push_back(pool.node_time);
   result_.timeline = recorder_.take();
+  result_.factors = options_.factors;
   return std::move(result_);
 }
 

@@ -66,6 +66,11 @@ struct Timeline {
   std::vector<Mark> marks;
 };
 
+/// One factor by which this replication differs from the plan's medians (drawn by the forecast).
+struct LifeFactors {
+  double step_time = 1;  // on every step
+};
+
 struct LifeResult {
   bool finished = false;  // false: given up (backoff limit, or the horizon)
   std::string failure;    // why, when not finished
@@ -86,11 +91,7 @@ struct LifeResult {
   std::uint64_t events = 0;
   std::uint64_t digest = 0;  // FNV-1a over (time, kind, entity) of every event: for golden tests
   Timeline timeline;         // empty unless recorded
-};
-
-/// One factor by which this replication differs from the plan's medians (drawn by the forecast).
-struct LifeFactors {
-  double step_time = 1;  // on every step
+  LifeFactors factors;       // as they were given
 };
 
 struct LifeOptions {

@@ -90,6 +90,7 @@ void summarize_time(const Plan& plan, const std::vector<LifeResult>& lives, Fore
   const SimDuration submit = to_clock(plan.jobs.front().submit);
   f.times_seconds = values_of(lives, [submit](const LifeResult& l) { return time_of(l, submit); });
   f.time_seconds = quantiles(f.times_seconds);
+  f.step_factors = values_of(lives, [](const LifeResult& l) { return l.factors.step_time; });
   f.goodput = quantiles_of(lives, [](const LifeResult& l) { return ratio(l.goodput, l.total); });
   for (std::size_t c = 0; c < kBadputCauses; ++c)
     f.badput[c] = mean_of(lives, [c](const LifeResult& l) { return badput_share(l, Badput(c)); });

@@ -55,6 +55,7 @@ struct Forecast {
   bool extrapolated = false;
   std::vector<double> times_seconds;  // by replication; infinite: it never finished
   std::vector<double> costs_usd;      // by replication; empty: a price is unknown
+  std::vector<double> step_factors;   // by replication: a step's time over the medians'
 };
 
 struct ForecastOptions {
