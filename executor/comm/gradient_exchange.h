@@ -38,9 +38,8 @@ class GradientExchange {
   /// stays valid until the exchange is gone.
   virtual void start(ParameterView parameters) = 0;
   /// The gradients of `range` are final; called in the last (micro-)batch's backward pass, last
-  /// layer first, from the thread that computes, every parameter at most once a step; those never
-  /// named keep their value. May begin to send; returns at once. The gradients of `range` may not
-  /// be touched until finish_step returns.
+  /// layer first, from the thread that computes, every trained parameter once a step. May begin to
+  /// send; returns at once. The gradients of `range` may not be touched until finish_step returns.
   virtual void gradient_ready(ParameterRange range) = 0;
   /// After the backward pass. On return `values` are those of the next step; gradients are
   /// unspecified (set them to zero). `step` counts optimizer steps from 0; `learning_rate` is this

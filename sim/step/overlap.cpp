@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sim/base/check.h"
-#include "sim/step/assumptions.h"
+#include "sim/step/buckets.h"
 #include "sim/step/element_sizes.h"
 
 namespace reckon {
@@ -12,16 +12,17 @@ std::vector<Bucket> gradient_buckets(const PlannedWorkload& job, const ComputeTi
                                      bool overlap) {
   const Bytes element = element_sizes(job).gradient;
   std::vector<Bucket> buckets;
+  BucketRule rule;
   Bytes open{};
   Seconds at{};
-  Bytes limit = step_assumptions::kFirstBucketSize;
   for (auto t = times.layers.rbegin(); t != times.layers.rend(); ++t) {
+    const Bytes gradients =
+        double(job.model.counts()[index(t->layer)].trainable_parameters) * element;
     at += t->backward;
-    open += double(job.model.counts()[index(t->layer)].trainable_parameters) * element;
-    if (open < limit) continue;
+    open += gradients;
+    if (!rule.add(gradients)) continue;
     buckets.push_back({open, overlap ? at : times.backward});
     open = {};
-    limit = step_assumptions::kBucketSize;
   }
   if (open.v > 0) buckets.push_back({open, times.backward});
   return buckets;

@@ -1,0 +1,25 @@
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "executor/comm/communicator.h"
+#include "executor/comm/gradient_exchange.h"
+#include "kernels/optimizer.h"
+
+namespace reckon {
+
+struct AllReduceOptions {
+  OptimizerRule optimizer;
+  std::vector<TrainedRange> trained;  // of the flat buffer; others keep their values
+  double clip_norm = 0;               // of the global gradient; 0: no clipping
+  bool overlap = true;                // with the backward pass; else all of it after
+};
+
+/// Data parallelism: gradients are summed over all ranks in buckets (BucketRule), each as soon as
+/// it is full, by a thread of its own; then every rank takes the same optimizer step. For one world
+/// size the parameters after any number of steps are the same bits on every rank, every time, with
+/// and without overlap. One rank: the optimizer step alone (`single`).
+std::unique_ptr<GradientExchange> make_all_reduce_exchange(Communicator& communicator,
+                                                           AllReduceOptions options);
+
+}  // namespace reckon
