@@ -17,6 +17,7 @@ constexpr std::array kCommands{
         "forecast.replications=200\n"
         "  reckon simulate spot.yaml --format json --seed 7 > forecast.json\n"
         "  reckon simulate spot.yaml --trace run.json      (open it at https://ui.perfetto.dev)\n"
+        "  reckon simulate spot.yaml --html spot.html      (a page for any browser)\n"
         "  reckon simulate spot.yaml --sweep cluster.pools.p100.nodes=1..8 --csv sweep.csv\n"
         "  reckon simulate spot.yaml --sweep cluster.pools.p100.pricing=spot,on_demand --memo "
         "memo.md\n"

@@ -15,6 +15,7 @@
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "report/html/html.h"
 #include "sim/step/referee.h"
 
 namespace reckon::cli {
@@ -138,6 +139,11 @@ Finding gpu() {
   return none;
 }
 
+Finding html() {
+  if (why_no_html().empty()) return {"html", true, "Vega and Vega-Lite are in this program", ""};
+  return {"html", false, why_no_html(), kHtmlTodo};
+}
+
 Finding cores() {
   const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
   return {"cores", true, fmt::format("{}; --threads takes fewer", cores), ""};
@@ -205,8 +211,8 @@ int run_doctor(const Command& self, std::span<const std::string> arguments) {
     return kDone;
   }
   if (!options.files.empty()) throw UsageError("doctor takes no file; it looks at this machine");
-  const std::vector<Finding> findings{catalogs(options), referee(),  cuda(),   nccl(), gpu(),
-                                      cores(),           terminal(), kubectl()};
+  const std::vector<Finding> findings{
+      catalogs(options), referee(), cuda(), nccl(), gpu(), html(), cores(), terminal(), kubectl()};
   print(options.format == OutputFormat::json ? as_json(findings) : as_text(findings));
   return kDone;
 }

@@ -4,6 +4,7 @@
 
 #include "cli/output.h"
 #include "exchange/model_files.h"
+#include "report/html/html.h"
 #include "sim/scenario/scenario_yaml.h"
 #include "sim/step/referee.h"
 #include "sim/step/step.h"
@@ -47,6 +48,11 @@ Expected<LoadedPlan> load_plan(const std::string& file, const Options& options,
 std::unique_ptr<NetworkModel> make_network(const Options& options) {
   if (options.engine == "simgrid") return make_referee_network(find_referee());
   return make_fluid_network();
+}
+
+void require_html() {
+  if (html_assets().scripts.empty())
+    throw std::runtime_error("--html is not in this program: " + why_no_html() + "; " + kHtmlTodo);
 }
 
 void report(const Diagnostics& diagnostics) { print_error(format(diagnostics)); }

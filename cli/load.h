@@ -26,6 +26,12 @@ Expected<LoadedPlan> load_plan(const std::string& file, const Options& options,
 
 std::unique_ptr<NetworkModel> make_network(const Options& options);
 
+/// What to do where `html_assets()` has no scripts.
+inline constexpr const char* kHtmlTodo =
+    "install Node.js with npm and build again; only --html needs it";
+/// Throws where this build cannot write --html: before anything is simulated.
+void require_html();
+
 /// Prints diagnostics on standard error.
 void report(const Diagnostics& diagnostics);
 

@@ -38,6 +38,7 @@ constexpr std::array kOptions{
         true},
     OptionRow{"csv", "FILE", "write the rows of --sweep as CSV"},
     OptionRow{"memo", "FILE.md", "write the answer as one page for who decides"},
+    OptionRow{"html", "FILE.html", "write the answer as one page with charts, for any browser"},
     OptionRow{"trace", "FILE",
               "write the events of one replication for ui.perfetto.dev or chrome://tracing"},
     OptionRow{"engine", "fluid|simgrid",
@@ -169,6 +170,7 @@ Options interpret(const po::variables_map& map) {
   if (const auto v = values.one("junit")) o.junit = *v;
   if (const auto v = values.one("csv")) o.csv = *v;
   if (const auto v = values.one("memo")) o.memo = *v;
+  if (const auto v = values.one("html")) o.html = *v;
   return o;
 }
 

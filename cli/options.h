@@ -34,7 +34,7 @@ struct Options {
   std::optional<std::uint64_t> seed;
   std::optional<int> replications;
   int threads = 0;
-  std::string trace, junit, annotations, csv, memo;
+  std::string trace, junit, annotations, csv, memo, html;
   std::map<std::string, std::string> answers;  // of `init`, by option, as written
 };
 

@@ -5,6 +5,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/sweep.h"
+#include "report/html/html.h"
 #include "report/json.h"
 #include "report/memo.h"
 #include "report/table.h"
@@ -13,9 +14,9 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 13> kNames{
-    "format", "seed",  "replications", "set",     "layer",   "sweep", "csv",
-    "memo",   "trace", "engine",       "catalog", "threads", "help"};
+constexpr std::array<std::string_view, 14> kNames{
+    "format", "seed", "replications", "set",    "layer",   "sweep",   "csv",
+    "memo",   "html", "trace",        "engine", "catalog", "threads", "help"};
 
 Forecast forecast_of(const Plan& plan, const NetworkModel& network, const Options& options) {
   ProgressLine progress;
@@ -32,8 +33,22 @@ void refuse_combinations(const Options& options) {
     throw UsageError("simulate takes one scenario file; for several use 'reckon check'");
   if (!options.trace.empty() && !options.sweeps.empty())
     throw UsageError("--trace shows one run and --sweep makes many: leave one of them out");
+  if (!options.html.empty() && !options.sweeps.empty())
+    throw UsageError("--html shows one plan and --sweep makes many: leave one of them out");
   if (!options.csv.empty() && options.sweeps.empty())
     throw UsageError("--csv writes the rows of a --sweep, which is missing");
+}
+
+void write_html(const Plan& plan, const Forecast& forecast, const NetworkModel& network,
+                const Options& options) {
+  HtmlReport report{plan, forecast, question_of(read_text(options.files.front()))};
+  LifeResult life;
+  if (forecast.feasible) {
+    report.replication = typical_replication(forecast);
+    life = record_replication(plan, network, forecast.seed, report.replication);
+    report.life = &life;
+  }
+  write_file(options.html, forecast_html(report, html_assets()));
 }
 
 /// The scenario itself, without any --sweep.
@@ -52,6 +67,7 @@ int simulate_one(const Options& options, const Catalog& catalog, const NetworkMo
   if (!options.memo.empty())
     write_file(options.memo,
                memo_markdown({loaded->plan, forecast, question_of(read_text(file)), alternatives}));
+  if (!options.html.empty()) write_html(loaded->plan, forecast, network, options);
   if (alternatives == nullptr)
     print(options.format == OutputFormat::json ? forecast_json(forecast)
                                                : forecast_table(forecast));
@@ -81,6 +97,7 @@ int run_simulate(const Command& self, std::span<const std::string> arguments) {
     return kDone;
   }
   refuse_combinations(options);
+  if (!options.html.empty()) require_html();
   const auto catalog = load_catalogs(options);
   if (!catalog) {
     report(catalog.error());

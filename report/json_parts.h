@@ -5,8 +5,8 @@
 
 #include "sim/forecast/forecast.h"
 
-// What the JSON of several commands is made of. Included by .cpp files of this folder only:
-// nlohmann is heavy.
+// What the JSON of several commands is made of. Included by .cpp files of this folder and
+// of html/ only: nlohmann is heavy.
 namespace reckon {
 
 using Json = nlohmann::ordered_json;

@@ -45,32 +45,8 @@ std::string header(const std::vector<std::string>& cells) {
   return line + "\n";
 }
 
-std::string signed_usd(double usd) {
-  return (usd < 0 ? "-" : "+") + format_usd(Usd{std::abs(usd)});
-}
-std::string signed_time(double seconds) {
-  return (seconds < 0 ? "-" : "+") + format_duration(Seconds{std::abs(seconds)});
-}
-
 std::string cost_text(const Forecast& f) {
   return f.cost_usd ? usd_range(*f.cost_usd) : "unknown (a price is missing)";
-}
-
-std::string hardware(const Plan& plan) {
-  std::vector<std::string> pools;
-  for (const PlannedPool& p : plan.pools) {
-    std::string text = p.nodes_min == p.nodes_max
-                           ? fmt::format("{} x {}", p.nodes_initial, p.machine.name)
-                           : fmt::format("{} to {} x {}", p.nodes_min, p.nodes_max, p.machine.name);
-    if (p.slice)
-      text = fmt::format("{} x {}", p.nodes_initial, p.slice->name);
-    else if (p.accelerator)
-      text += fmt::format(" with {} {} each", p.accelerators_per_node, p.accelerator->name);
-    pools.push_back(fmt::format("{} ({})", text, to_text(p.pricing)));
-  }
-  const std::string place = plan.region.empty() ? "" : " in " + plan.region;
-  return fmt::format("{} {}{}: {}", to_text(plan.provider), to_text(plan.service), place,
-                     fmt::join(pools, "; "));
 }
 
 std::string answer(const MemoInputs& m) {
@@ -84,7 +60,7 @@ std::string answer(const MemoInputs& m) {
   out += fmt::format("**{}**, **{}** (median; in brackets the 5th to the 95th percentile).\n\n",
                      time_range(f.time_seconds), cost_text(f));
   out += fmt::format("On {}. {} of the accelerators' time is training ({} steps, bound by {}).\n\n",
-                     safe(hardware(m.plan)), format_percent(f.goodput.mean),
+                     safe(hardware_text(m.plan)), format_percent(f.goodput.mean),
                      format_count(double(f.steps)), to_text(f.step.bottleneck));
   if (f.cost_usd) {
     std::vector<std::string> parts;
@@ -184,7 +160,7 @@ std::string assumptions(const Forecast& f) {
     const AssumptionEffect& a = f.assumptions[k];
     out += row({safe(a.what), safe(a.value),
                 a.cost_effect_usd ? signed_usd(*a.cost_effect_usd) : "unknown",
-                signed_time(a.time_effect_seconds), safe(a.source)});
+                signed_duration(a.time_effect_seconds), safe(a.source)});
   }
   return out + "\n";
 }
@@ -201,6 +177,23 @@ std::string prices(const Plan& plan) {
 }
 
 }  // namespace
+
+std::string hardware_text(const Plan& plan) {
+  std::vector<std::string> pools;
+  for (const PlannedPool& p : plan.pools) {
+    std::string text = p.nodes_min == p.nodes_max
+                           ? fmt::format("{} x {}", p.nodes_initial, p.machine.name)
+                           : fmt::format("{} to {} x {}", p.nodes_min, p.nodes_max, p.machine.name);
+    if (p.slice)
+      text = fmt::format("{} x {}", p.nodes_initial, p.slice->name);
+    else if (p.accelerator)
+      text += fmt::format(" with {} {} each", p.accelerators_per_node, p.accelerator->name);
+    pools.push_back(fmt::format("{} ({})", text, to_text(p.pricing)));
+  }
+  const std::string place = plan.region.empty() ? "" : " in " + plan.region;
+  return fmt::format("{} {}{}: {}", to_text(plan.provider), to_text(plan.service), place,
+                     fmt::join(pools, "; "));
+}
 
 std::string question_of(std::string_view text) {
   std::string question;

@@ -12,6 +12,10 @@ namespace reckon {
 /// where the file does not begin with one.
 std::string question_of(std::string_view scenario_text);
 
+/// Where and on what the plan runs: "gcp gke in us-central1: 3 x n1-standard-16 with 2 P100-PCIE-16
+/// each (on_demand)".
+std::string hardware_text(const Plan& plan);
+
 struct MemoInputs {
   const Plan& plan;
   const Forecast& forecast;

@@ -26,20 +26,6 @@ std::string with_thousands(double value, int decimals) {
   return text;
 }
 
-struct TimeUnit {
-  double seconds;
-  const char* name;
-};
-/// The largest unit in which the time is more than a handful: deadlines are written in hours, so
-/// days come late.
-TimeUnit time_unit(double seconds) {
-  if (seconds < 0.12) return {1e-3, "ms"};
-  if (seconds < 120) return {1, "s"};
-  if (seconds < 2 * 3600) return {60, "min"};
-  if (seconds < 100 * 3600) return {3600, "h"};
-  return {86400, "d"};
-}
-
 std::string range(const Quantiles& q, double unit, const std::string& name) {
   const double scale = std::isfinite(q.p50) ? q.p50 : q.p5;
   const int decimals = decimals_for(scale / unit);
@@ -68,6 +54,14 @@ std::string signed_range(const Quantiles& q, double unit, const std::string& nam
 
 }  // namespace
 
+TimeUnit time_unit(double seconds) {
+  if (seconds < 0.12) return {1e-3, "ms"};
+  if (seconds < 120) return {1, "s"};
+  if (seconds < 2 * 3600) return {60, "min"};
+  if (seconds < 100 * 3600) return {3600, "h"};
+  return {86400, "d"};
+}
+
 std::string time_difference(const Quantiles& seconds) {
   const auto [unit, name] = time_unit(size_of(seconds));
   return signed_range(seconds, unit, name);
@@ -93,6 +87,19 @@ std::string usd_range(const Quantiles& usd) {
   if (std::abs(q.p50) >= 100 || q.p50 == 0) return range(q, 1, "USD");
   const auto number = [](double v) { return fmt::format("{:.2f}", v); };
   return fmt::format("{} USD ({} .. {})", number(q.p50), number(q.p5), number(q.p95));
+}
+
+std::string usd_value(double usd) {
+  const bool whole = std::abs(usd) >= 100 || usd == 0;
+  return with_thousands(usd, whole ? 0 : 2) + " USD";
+}
+
+std::string signed_duration(double seconds) {
+  return (seconds < 0 ? "-" : "+") + format_duration(Seconds{std::abs(seconds)});
+}
+
+std::string signed_usd(double usd) {
+  return (usd < 0 ? "-" : "+") + format_usd(Usd{std::abs(usd)});
 }
 
 std::string percent_range(const Quantiles& share) {

@@ -19,10 +19,6 @@ std::string share_text(double part, double whole) {
   return whole > 0 ? fmt::format("{:.1f} %", 100 * part / whole) : "";
 }
 
-std::string signed_text(double value, const std::string& magnitude) {
-  return (value < 0 ? "-" : "+") + magnitude;
-}
-
 std::string answer(const Forecast& f) {
   Columns answer(Columns::Kind::facts);
   answer.row({"time", time_range(f.time_seconds)});
@@ -119,11 +115,9 @@ struct EffectRow {
 };
 
 EffectRow effect_row(const AssumptionEffect& a, std::size_t rank) {
-  const double t = a.time_effect_seconds;
-  EffectRow row{fmt::format("{}. {}", rank, a.what),
-                signed_text(t, format_duration(Seconds{std::abs(t)})), "cost unknown"};
-  if (a.cost_effect_usd)
-    row.cost = signed_text(*a.cost_effect_usd, format_usd(Usd{std::abs(*a.cost_effect_usd)}));
+  EffectRow row{fmt::format("{}. {}", rank, a.what), signed_duration(a.time_effect_seconds),
+                "cost unknown"};
+  if (a.cost_effect_usd) row.cost = signed_usd(*a.cost_effect_usd);
   return row;
 }
 

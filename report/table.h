@@ -15,9 +15,21 @@ std::string forecast_table(const Forecast& forecast, int width = 100);
 std::string time_range(const Quantiles& seconds);  // "8.20 h (7.90 .. 9.10)"
 std::string time_value(Seconds t);                 // "41.2 h", in the same units
 std::string usd_range(const Quantiles& usd);       // "123 USD (110 .. 151)"
+std::string usd_value(double usd);                 // "123 USD", as precise as the ranges
 // Of differences, with their signs: "-3.20 h (-4.10 .. +0.50)".
 std::string time_difference(const Quantiles& seconds);
 std::string usd_difference(const Quantiles& usd);
 std::string percent_range(const Quantiles& share);  // "93.1 % (90.0 .. 95.2)"
+// Effects of assumptions, with their signs: "-12 h 52 min", "+132.00 USD".
+std::string signed_duration(double seconds);
+std::string signed_usd(double usd);
+
+struct TimeUnit {
+  double seconds;
+  const char* name;
+};
+/// The largest unit in which the time is more than a handful: deadlines are written in hours, so
+/// days come late.
+TimeUnit time_unit(double seconds);
 
 }  // namespace reckon

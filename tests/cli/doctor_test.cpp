@@ -23,7 +23,7 @@ TEST_CASE("doctor says what is there and what to do about what is not") {
   REQUIRE(r.code == 0);
   const auto checks = checks_of(r);
   for (const char* name :
-       {"catalogs", "referee", "cuda", "nccl", "gpu", "cores", "terminal", "kubectl"}) {
+       {"catalogs", "referee", "cuda", "nccl", "gpu", "html", "cores", "terminal", "kubectl"}) {
     INFO(name);
     REQUIRE(checks.contains(name));
     const auto& check = checks.at(name);

@@ -1,0 +1,36 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "sim/cluster/life.h"
+#include "sim/forecast/forecast.h"
+
+// `--html FILE`: one file that needs nothing else and asks no one. The charts are Vega-Lite
+// specifications, data that the page holds; Vega draws them as SVG when the page is opened.
+namespace reckon {
+
+/// What a page is made of beside its own text.
+struct HtmlAssets {
+  std::string_view scripts;  // Vega, Vega-Lite, vega-embed
+  std::string_view style;    // page.css
+  std::string_view program;  // page.js
+};
+/// Those of this build; `scripts` is empty where it was built without npm.
+HtmlAssets html_assets();
+/// Why `scripts` is empty: "npm was not found when reckon was built"; "" where it is not.
+std::string why_no_html();
+
+struct HtmlReport {
+  const Plan& plan;
+  const Forecast& forecast;
+  std::string question;              // "": the scenario asks none
+  const LifeResult* life = nullptr;  // of replication `replication`, recorded
+  std::uint32_t replication = 0;
+};
+std::string forecast_html(const HtmlReport& report, const HtmlAssets& assets);
+
+/// The replication whose time is nearest to the median, the first of equals; 0 where none finishes.
+std::uint32_t typical_replication(const Forecast& forecast);
+
+}  // namespace reckon
