@@ -41,6 +41,7 @@ class AllReduceExchange final : public GradientExchange {
   void gradient_ready(ParameterRange range) override;
   ExchangeTimes finish_step(std::int64_t step, double learning_rate) override;
   std::vector<std::span<float>> optimizer_state() override { return optimizer_->state(); }
+  void restore_optimizer_state() override {}  // it is written in place
 
  private:
   void close_bucket();
@@ -178,6 +179,7 @@ ExchangeTimes AllReduceExchange::finish_step(std::int64_t step, double learning_
   RECKON_CHECK(ready_ >= trained);  // every gradient was named
   ready_ = 0;
   ExchangeTimes times;
+  times.next_step = step + 1;
   const auto backward_end = Clock::now();
   if (communicator_.size() > 1) {
     close_bucket();

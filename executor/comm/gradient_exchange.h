@@ -29,6 +29,9 @@ struct ExchangeTimes {
   Seconds exposed_communication{};          // after the backward pass had ended
   Seconds push{}, pull{}, wait{}, apply{};  // parameter server: by phase; else 0 but apply
   Bytes sent{};                             // by this rank, payload
+  /// The step to take next: step + 1; later where the others went on without this rank's gradients
+  /// (backup workers), which would be dropped again.
+  std::int64_t next_step = 0;
 };
 
 class GradientExchange {
@@ -45,9 +48,12 @@ class GradientExchange {
   /// unspecified (set them to zero). `step` counts optimizer steps from 0; `learning_rate` is this
   /// step's. Throws CommError.
   virtual ExchangeTimes finish_step(std::int64_t step, double learning_rate) = 0;
-  /// FlatOptimizer::state() (kernels/optimizer.h) of all parameters, for checkpoints, where this
-  /// rank holds it; empty where servers do.
+  /// FlatOptimizer::state() (kernels/optimizer.h) of all parameters, for checkpoints, between
+  /// start() or finish_step() and the next gradient_ready(). Servers' is fetched from them.
   virtual std::vector<std::span<float>> optimizer_state() = 0;
+  /// What was written into the last optimizer_state() is to be used from now on (a checkpoint was
+  /// read). With servers: one rank calls it, before the first step of any.
+  virtual void restore_optimizer_state() = 0;
 };
 
 }  // namespace reckon

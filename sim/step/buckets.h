@@ -23,4 +23,22 @@ class BucketRule {
   Bytes limit_ = step_assumptions::kFirstBucketSize;
 };
 
+/// Layer groups of parameter servers, of about equal bytes: the one rule of forecast
+/// (sim/step/parameter_server.h) and run (executor/comm/server_keys.h). Layers are added in the
+/// order of the forward pass; what is left open at the end belongs to the last group.
+class ServerGroupRule {
+ public:
+  ServerGroupRule(Bytes variables, int groups) : share_(variables / double(groups)) {}
+  /// True: that filled the group.
+  bool add(Bytes variables) {
+    open_ += variables;
+    if (open_ < share_) return false;
+    open_ = {};
+    return true;
+  }
+
+ private:
+  Bytes open_{}, share_;
+};
+
 }  // namespace reckon

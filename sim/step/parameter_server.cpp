@@ -5,6 +5,7 @@
 
 #include "sim/base/check.h"
 #include "sim/base/random.h"
+#include "sim/step/buckets.h"
 #include "sim/step/worker_pools.h"
 
 namespace reckon {
@@ -46,14 +47,16 @@ Bytes ParameterServerSetup::variables() const {
 std::vector<ServerGroup> server_groups(const PlannedWorkload& job, const ComputeTimes& times,
                                        int count) {
   constexpr Bytes kVariable{4};  // fp32 on the servers and on the wire
-  const Bytes share = double(job.model.trainable_parameters()) * kVariable / double(count);
+  ServerGroupRule rule(double(job.model.trainable_parameters()) * kVariable, count);
   std::vector<ServerGroup> groups;
   ServerGroup open;
   for (const LayerTime& t : times.layers) {
     open.forward += t.forward;
     open.backward += t.backward;
-    open.size += double(job.model.counts()[index(t.layer)].trainable_parameters) * kVariable;
-    if (open.size >= share) {
+    const Bytes variables =
+        double(job.model.counts()[index(t.layer)].trainable_parameters) * kVariable;
+    open.size += variables;
+    if (rule.add(variables)) {
       groups.push_back(open);
       open = {};
     }

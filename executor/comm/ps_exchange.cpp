@@ -1,0 +1,180 @@
+#include "executor/comm/ps_exchange.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <vector>
+
+#include "executor/comm/server_link.h"
+#include "sim/base/check.h"
+
+namespace reckon {
+
+namespace {
+using Clock = std::chrono::steady_clock;
+
+class PsExchange final : public GradientExchange {
+ public:
+  PsExchange(const Membership& membership, const std::string& job_name, ServerJob job,
+             Seconds timeout)
+      : rank_(membership.rank()), job_(std::move(job)) {
+    for (int s = 0; s < job_.keys.servers(); ++s)
+      links_.push_back(std::make_unique<ServerLink>(membership, job_name, job_, s, timeout));
+    for (const ParameterRange& group : job_.keys.groups) {
+      std::size_t trained = 0;
+      for (const TrainedRange& t : part_of(job_.trained, group.first, group.count))
+        trained += t.count;
+      trained_.push_back(trained);
+    }
+    missing_ = trained_;
+  }
+
+  void start(ParameterView parameters) override;
+  void gradient_ready(ParameterRange range) override;
+  ExchangeTimes finish_step(std::int64_t step, double learning_rate) override;
+  std::vector<std::span<float>> optimizer_state() override;
+  void restore_optimizer_state() override;
+
+ private:
+  void push(std::size_t group);
+  std::vector<ServerLink::Times> wait_for_all();
+  template <class Body>
+  void for_each_part(const Body& body);  // body(link, group, keys)
+  std::size_t state_buffers() const {
+    return std::holds_alternative<AdamW>(job_.optimizer) ? 2 : 1;
+  }
+
+  const int rank_;
+  const ServerJob job_;
+  ParameterView parameters_;
+  std::vector<std::unique_ptr<ServerLink>> links_;
+  std::vector<std::size_t> trained_, missing_;  // by group: keys; of them, not yet ready
+  std::int64_t step_ = 0;  // that the next push belongs to; the first is told by finish_step
+  bool step_known_ = false;
+  std::optional<Clock::time_point> first_push_;
+  std::vector<std::vector<float>> state_;  // optimizer_state()
+};
+
+template <class Body>
+void PsExchange::for_each_part(const Body& body) {
+  for (std::size_t g = 0; g < job_.keys.groups.size(); ++g)
+    for (int s = 0; s < job_.keys.servers(); ++s)
+      body(*links_[std::size_t(s)], g, job_.keys.part(g, s));
+}
+
+std::vector<ServerLink::Times> PsExchange::wait_for_all() {
+  std::vector<ServerLink::Times> times;
+  for (const auto& link : links_) times.push_back(link->wait());
+  return times;
+}
+
+void PsExchange::start(ParameterView parameters) {
+  RECKON_CHECK(parameters.values.size() == job_.keys.count());
+  RECKON_CHECK(parameters.gradients.size() == job_.keys.count());
+  parameters_ = parameters;
+  if (rank_ == 0) {
+    for_each_part([&](ServerLink& link, std::size_t group, ParameterRange keys) {
+      link.initialize(group, parameters.values.subspan(keys.first, keys.count));
+    });
+    wait_for_all();  // its values are on their way before they are overwritten by themselves
+  }
+  for (const auto& link : links_) link->pull_first(parameters.values);
+  wait_for_all();
+}
+
+void PsExchange::gradient_ready(ParameterRange range) {
+  RECKON_CHECK(range.first + range.count <= parameters_.gradients.size());
+  for (std::size_t g = 0; g < job_.keys.groups.size(); ++g) {
+    const ParameterRange group = job_.keys.groups[g];
+    const std::size_t begin = std::max(range.first, group.first);
+    const std::size_t end = std::min(range.first + range.count, group.first + group.count);
+    if (begin >= end || missing_[g] == 0) continue;
+    for (const TrainedRange& t : part_of(job_.trained, begin, end - begin)) {
+      RECKON_CHECK(t.count <= missing_[g]);  // every gradient is named once
+      missing_[g] -= t.count;
+    }
+    if (missing_[g] == 0 && step_known_) push(g);
+  }
+}
+
+void PsExchange::push(std::size_t group) {
+  if (!first_push_) first_push_ = Clock::now();
+  for (int s = 0; s < job_.keys.servers(); ++s) {
+    const ParameterRange keys = job_.keys.part(group, s);
+    links_[std::size_t(s)]->push(step_, group,
+                                 parameters_.gradients.subspan(keys.first, keys.count));
+  }
+  missing_[group] = std::size_t(-1);  // pushed
+}
+
+ExchangeTimes PsExchange::finish_step(std::int64_t step, double learning_rate) {
+  const auto backward_end = Clock::now();
+  RECKON_CHECK(!step_known_ || step == step_);
+  step_ = step;
+  step_known_ = true;
+  for (std::size_t g = job_.keys.groups.size(); g-- > 0;) {
+    RECKON_CHECK(missing_[g] == 0 || missing_[g] == std::size_t(-1));  // every gradient was named
+    if (missing_[g] == 0) push(g);
+  }
+  for (const auto& link : links_) link->pull(step, learning_rate, parameters_.values);
+  ExchangeTimes times;
+  times.next_step = step + 1;
+  ServerLink::Times last;
+  for (const ServerLink::Times& t : wait_for_all()) {
+    if (t.end >= last.end) last = t;
+    times.sent += t.sent;
+    times.next_step = std::max(times.next_step, t.next_step);
+  }
+  times.push = last.push;
+  times.wait = last.wait;
+  times.apply = last.apply;
+  times.pull = last.pull;
+  times.exposed_communication = Clock::now() - backward_end;
+  times.communication = Clock::now() - first_push_.value_or(backward_end);
+  first_push_.reset();
+  missing_ = trained_;
+  step_ = times.next_step;
+  return times;
+}
+
+std::vector<std::span<float>> PsExchange::optimizer_state() {
+  state_.assign(state_buffers(), std::vector<float>(job_.keys.count()));
+  std::vector<std::vector<float>> parts;
+  parts.reserve(job_.keys.groups.size() * links_.size());
+  for_each_part([&](ServerLink& link, std::size_t group, ParameterRange keys) {
+    link.get_state(group, parts.emplace_back(keys.count * state_.size()));
+  });
+  wait_for_all();
+  auto part = parts.cbegin();
+  for_each_part([&](ServerLink&, std::size_t, ParameterRange keys) {
+    for (std::size_t b = 0; b < state_.size(); ++b)
+      std::ranges::copy(std::span(*part).subspan(b * keys.count, keys.count),
+                        state_[b].begin() + std::ptrdiff_t(keys.first));
+    ++part;
+  });
+  return {state_.begin(), state_.end()};
+}
+
+void PsExchange::restore_optimizer_state() {
+  RECKON_CHECK(!state_.empty());
+  std::vector<std::vector<float>> parts;
+  parts.reserve(job_.keys.groups.size() * links_.size());
+  for_each_part([&](ServerLink& link, std::size_t group, ParameterRange keys) {
+    std::vector<float>& part = parts.emplace_back();
+    for (const std::vector<float>& buffer : state_) {
+      const auto mine = std::span(buffer).subspan(keys.first, keys.count);
+      part.insert(part.end(), mine.begin(), mine.end());
+    }
+    link.put_state(group, part);
+  });
+  wait_for_all();
+}
+}  // namespace
+
+std::unique_ptr<GradientExchange> make_ps_exchange(const Membership& membership,
+                                                   const std::string& job_name, ServerJob job,
+                                                   Seconds timeout) {
+  return std::make_unique<PsExchange>(membership, job_name, std::move(job), timeout);
+}
+
+}  // namespace reckon

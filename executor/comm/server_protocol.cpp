@@ -1,0 +1,71 @@
+#include "executor/comm/server_protocol.h"
+
+#include <bit>
+
+namespace reckon {
+
+namespace {
+std::vector<std::byte> taken(const FieldWriter& fields) {
+  return {fields.bytes().begin(), fields.bytes().end()};
+}
+std::int64_t bits(double value) { return std::bit_cast<std::int64_t>(value); }
+double real(FieldReader& fields) { return std::bit_cast<double>(fields.number()); }
+}  // namespace
+
+std::vector<std::byte> encode(const Greeting& greeting) {
+  FieldWriter fields;
+  fields.text(greeting.job).number(greeting.attempt).number(greeting.worker);
+  fields.number(std::bit_cast<std::int64_t>(greeting.digest));
+  return taken(fields);
+}
+Greeting decode_greeting(std::span<const std::byte> bytes) {
+  FieldReader fields{bytes};
+  Greeting greeting;
+  greeting.job = fields.text();
+  greeting.attempt = int(fields.number());
+  greeting.worker = int(fields.number());
+  greeting.digest = std::bit_cast<std::uint64_t>(fields.number());
+  return greeting;
+}
+
+std::vector<std::byte> encode(const PullReport& report) {
+  FieldWriter fields;
+  fields.number(bits(report.waited.count())).number(bits(report.apply.count()));
+  fields.number(report.next_step);
+  return taken(fields);
+}
+PullReport decode_pull_report(std::span<const std::byte> bytes) {
+  FieldReader fields{bytes};
+  PullReport report;
+  report.waited = Seconds{real(fields)};
+  report.apply = Seconds{real(fields)};
+  report.next_step = fields.number();
+  return report;
+}
+
+std::vector<std::byte> encode(const ServerFailure& failure) {
+  FieldWriter fields;
+  fields.text(failure.what).number(std::int64_t(failure.peers.size()));
+  for (const int peer : failure.peers) fields.number(peer);
+  return taken(fields);
+}
+ServerFailure decode_failure(std::span<const std::byte> bytes) {
+  FieldReader fields{bytes};
+  ServerFailure failure;
+  failure.what = fields.text();
+  const std::int64_t count = fields.number();
+  for (std::int64_t i = 0; i < count; ++i) failure.peers.push_back(int(fields.number()));
+  return failure;
+}
+
+std::vector<std::byte> encode_rate(double learning_rate) {
+  FieldWriter fields;
+  fields.number(bits(learning_rate));
+  return taken(fields);
+}
+double decode_rate(std::span<const std::byte> bytes) {
+  FieldReader fields{bytes};
+  return real(fields);
+}
+
+}  // namespace reckon

@@ -1,0 +1,67 @@
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "executor/comm/server_state.h"
+#include "executor/comm/wire.h"
+
+// What workers and parameter servers say to each other. A worker pushes its groups as they become
+// ready, then asks with one `pull`; the server answers `pushed` (all has arrived), the values group
+// by group, and `pulled`.
+namespace reckon {
+
+enum class ServerMessage : std::uint16_t {
+  hello = 101,  // worker -> server: Greeting
+  welcome,
+  refused,     // text
+  initialize,  // tag: group; values
+  push,        // tag: step and group; gradients
+  pull,        // tag: step finished + 1; payload: learning rate
+  pushed,
+  values,  // tag: group
+  pulled,  // PullReport
+  failed,  // ServerFailure; the server ends
+  leave,
+  get_state,  // tag: group; answered by `state`
+  state,
+  put_state,  // tag: group; answered by `stored`
+  stored,
+};
+inline constexpr std::uint64_t kControlMessageLimit = 1 << 16;
+
+struct PushTag {
+  std::int64_t step = 0;
+  std::size_t group = 0;
+};
+inline constexpr std::size_t kMostGroups = 1 << 16;
+inline std::uint64_t encode(PushTag tag) {
+  return std::uint64_t(tag.step) * kMostGroups + tag.group;
+}
+inline PushTag decode_push_tag(std::uint64_t tag) {
+  return {.step = std::int64_t(tag / kMostGroups), .group = std::size_t(tag % kMostGroups)};
+}
+
+struct Greeting {
+  std::string job;
+  int attempt = 0, worker = 0;
+  std::uint64_t digest = 0;  // ServerJob::digest()
+};
+std::vector<std::byte> encode(const Greeting& greeting);
+Greeting decode_greeting(std::span<const std::byte> bytes);
+
+/// The server's side of one pull.
+struct PullReport {
+  Seconds waited{};  // no group was ready to be sent
+  Seconds apply{};   // updates of this step
+  std::int64_t next_step = 0;
+};
+std::vector<std::byte> encode(const PullReport& report);
+PullReport decode_pull_report(std::span<const std::byte> bytes);
+
+std::vector<std::byte> encode(const ServerFailure& failure);
+ServerFailure decode_failure(std::span<const std::byte> bytes);
+
+std::vector<std::byte> encode_rate(double learning_rate);
+double decode_rate(std::span<const std::byte> bytes);
+
+}  // namespace reckon
