@@ -70,7 +70,7 @@ void Coordinator::serve_once() {
     if (c.asks) wake_at(*c.asks);
   if (poll(waits.data(), waits.size(), milliseconds) < 0) return;  // a signal
   if (waits[0].revents != 0) {
-    constexpr Seconds kForTheOthers{5};
+    constexpr Seconds kForTheOthers{2};
     closing_ = Deadline::after(kForTheOthers);
     wake_.close();
     return;

@@ -13,6 +13,8 @@ std::unique_ptr<Communicator> make_gloo_communicator(Membership& /*membership*/,
 }  // namespace reckon
 
 #else
+#include <csignal>
+
 #include <algorithm>
 #include <vector>
 
@@ -110,6 +112,10 @@ GlooCommunicator::GlooCommunicator(Membership& membership, const GlooOptions& op
       size_(options.ranks > 0 ? options.ranks : membership.size()) {
   RECKON_CHECK(membership.rank() < size_);
   if (size_ == 1) return;
+  // Gloo writes without MSG_NOSIGNAL: a lost peer would end this process by a signal.
+  struct sigaction pipe {};
+  if (sigaction(SIGPIPE, nullptr, &pipe) == 0 && pipe.sa_handler == SIG_DFL)
+    (void)signal(SIGPIPE, SIG_IGN);
   guarded("connecting to all ranks", 0, [&] {
     gloo::transport::tcp::attr attributes;
     attributes.hostname = membership.members()[std::size_t(rank())].address.host;

@@ -17,8 +17,9 @@ struct GlooOptions {
 };
 
 /// Over TCP, on the interface of this rank's Member::address; each pair of ranks has a connection
-/// at a port that the system chooses. `membership` outlives it and tells who is lost. Throws
-/// CommError; std::runtime_error where reckon was built without Gloo.
+/// at a port that the system chooses. `membership` outlives it and tells who is lost. The
+/// process ignores SIGPIPE from now on. Throws CommError; std::runtime_error where reckon was built
+/// without Gloo.
 std::unique_ptr<Communicator> make_gloo_communicator(Membership& membership,
                                                      const GlooOptions& options = {});
 

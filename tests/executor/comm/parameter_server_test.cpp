@@ -336,7 +336,7 @@ TEST_CASE("kill -9 of a worker or a server: all others end and name it") {
 TEST_CASE("a hung worker is named after the timeout, by server and workers") {
   const auto outcomes = run_ps_job(
       job_for(3, 1, SgdMomentum{}),
-      [&](int rank, Membership& m, const ServerJob& job) {
+      [&](int rank, Membership& m, const ServerJob& job) -> std::string {
         LinearModel model(kLayers);
         const auto exchange = make_ps_exchange(m, "reckon", job, Seconds{5});
         exchange->start(model.view());
