@@ -10,13 +10,14 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/sweep.h"
+#include "report/html/html.h"
 
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 10> kNames{"format",  "sweep",        "set",    "layer",
-                                                  "seed",    "replications", "engine", "catalog",
-                                                  "threads", "help"};
+constexpr std::array<std::string_view, 11> kNames{"format",  "sweep",        "set",  "layer",
+                                                  "seed",    "replications", "html", "engine",
+                                                  "catalog", "threads",      "help"};
 
 struct Candidate {
   std::string name;
@@ -82,6 +83,7 @@ int run_compare(const Command& self, std::span<const std::string> arguments) {
     print(help_text(self));
     return kDone;
   }
+  if (!options.html.empty()) require_html();
   const auto catalog = load_catalogs(options);
   if (!catalog) {
     report(catalog.error());
@@ -98,6 +100,8 @@ int run_compare(const Command& self, std::span<const std::string> arguments) {
   for (const Candidate& c : *candidates) names.push_back(c.name);
   const auto network = make_network(options);
   const CandidateComparison comparison = compare_all(*candidates, options, *network);
+  if (!options.html.empty())
+    write_file(options.html, compare_html(comparison, names, html_assets()));
   print(options.format == OutputFormat::json ? compare_json(comparison, names)
                                              : compare_table(comparison, names));
   return kDone;

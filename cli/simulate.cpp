@@ -34,7 +34,9 @@ void refuse_combinations(const Options& options) {
   if (!options.trace.empty() && !options.sweeps.empty())
     throw UsageError("--trace shows one run and --sweep makes many: leave one of them out");
   if (!options.html.empty() && !options.sweeps.empty())
-    throw UsageError("--html shows one plan and --sweep makes many: leave one of them out");
+    throw UsageError(
+        "--html shows one plan and --sweep makes many: 'reckon compare FILE --sweep ... --html' "
+        "shows them side by side");
   if (!options.csv.empty() && options.sweeps.empty())
     throw UsageError("--csv writes the rows of a --sweep, which is missing");
 }

@@ -12,11 +12,6 @@ namespace {
 
 using Probabilities = std::vector<std::vector<std::optional<double>>>;
 
-/// A, B, ... Z, then 27, 28, ...
-std::string letter(std::size_t k) {
-  return k < 26 ? std::string(1, char('A' + k)) : std::to_string(k + 1);
-}
-
 std::string candidates(const CandidateComparison& c, std::span<const std::string> names,
                        int width) {
   Columns rows(Columns::Kind::facts);
@@ -30,11 +25,11 @@ std::string candidates(const CandidateComparison& c, std::span<const std::string
                                                         format_bytes(f.memory.available));
     const auto lines = wrap(names[k] + misfit, width - 5);
     for (std::size_t l = 0; l < lines.size(); ++l)
-      legend += fmt::format("  {:<3}{}\n", l == 0 ? letter(k) : "", lines[l]);
+      legend += fmt::format("  {:<3}{}\n", l == 0 ? candidate_letter(k) : "", lines[l]);
     if (!f.feasible)
-      rows.row({letter(k), "not feasible", "-", "-"});
+      rows.row({candidate_letter(k), "not feasible", "-", "-"});
     else
-      rows.row({letter(k), time_range(f.time_seconds),
+      rows.row({candidate_letter(k), time_range(f.time_seconds),
                 f.cost_usd ? usd_range(*f.cost_usd) : "unknown", percent_range(f.goodput)});
   }
   const Forecast& first = c.forecasts.front();
@@ -48,10 +43,10 @@ std::string candidates(const CandidateComparison& c, std::span<const std::string
 std::string matrix(const char* title, const Probabilities& p) {
   Columns rows(Columns::Kind::facts);
   std::vector<std::string> header{""};
-  for (std::size_t b = 0; b < p.size(); ++b) header.push_back(letter(b));
+  for (std::size_t b = 0; b < p.size(); ++b) header.push_back(candidate_letter(b));
   rows.row(header);
   for (std::size_t a = 0; a < p.size(); ++a) {
-    std::vector<std::string> cells{letter(a)};
+    std::vector<std::string> cells{candidate_letter(a)};
     for (const auto& value : p[a])
       cells.push_back(value ? fmt::format("{:.1f} %", 100 * *value) : "-");
     rows.row(cells);
@@ -65,8 +60,8 @@ std::string differences(const CandidateComparison& c) {
     for (std::size_t b = a + 1; b < c.forecasts.size(); ++b) {
       const auto& time = c.time_difference[b][a];
       const auto& cost = c.cost_difference[b][a];
-      rows.row({fmt::format("{} - {}", letter(b), letter(a)), time ? time_difference(*time) : "-",
-                cost ? usd_difference(*cost) : "-"});
+      rows.row({fmt::format("{} - {}", candidate_letter(b), candidate_letter(a)),
+                time ? time_difference(*time) : "-", cost ? usd_difference(*cost) : "-"});
     }
   return "\nDifferences, replication by replication\n" + rows.text();
 }
@@ -83,6 +78,10 @@ Json json_matrix(const std::vector<std::vector<std::optional<T>>>& matrix, F val
 }
 
 }  // namespace
+
+std::string candidate_letter(std::size_t k) {
+  return k < 26 ? std::string(1, char('A' + k)) : std::to_string(k + 1);
+}
 
 std::string compare_table(const CandidateComparison& c, std::span<const std::string> names,
                           int width) {

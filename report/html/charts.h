@@ -22,11 +22,13 @@ struct BarRow {
   std::string name, value;
   double from = 0, to = 0;
   std::string color = "var(--main)";
+  std::optional<double> mark;  // a tick across the bar
 };
 struct BarScale {
   std::string title;                // of the axis, with its unit
   std::optional<double> low, high;  // of the axis; nullopt: as the rows need
   std::optional<double> limit;      // a line across all rows: dashed, or thin at 0
+  bool from_zero = true;
 };
 Json bar_rows(const std::string& description, const std::vector<BarRow>& rows,
               const BarScale& scale);

@@ -66,7 +66,7 @@ std::vector<html::Limit> limits_on(const HtmlReport& r, Metric metric) {
 
 void add_assumptions(Page& page, const Forecast& f) {
   if (f.assumptions.empty()) return;
-  Table table{{"assumption", "value (range)", "time", "cost", "source"}, {}};
+  Table table{{"assumption", "value (range)", "time", "cost", "source"}, {}, true};
   for (const AssumptionEffect& a : f.assumptions)
     table.rows.push_back({a.what, a.value, signed_duration(a.time_effect_seconds),
                           a.cost_effect_usd ? signed_usd(*a.cost_effect_usd) : "unknown",
@@ -77,7 +77,7 @@ void add_assumptions(Page& page, const Forecast& f) {
 }
 
 void add_prices(Page& page, const Plan& plan) {
-  Table table{{"pool", "a node's hour", "as of", "source"}, {}};
+  Table table{{"pool", "a node's hour", "as of", "source"}, {}, true};
   for (const PlannedPool& p : plan.pools) {
     const double usd =
         double(p.price.machine.nano_usd_per_hour + p.price.accelerators.nano_usd_per_hour) * 1e-9;

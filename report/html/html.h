@@ -1,9 +1,11 @@
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "sim/cluster/life.h"
+#include "sim/forecast/compare.h"
 #include "sim/forecast/forecast.h"
 
 // `--html FILE`: one file that needs nothing else and asks no one. The charts are Vega-Lite
@@ -32,5 +34,9 @@ std::string forecast_html(const HtmlReport& report, const HtmlAssets& assets);
 
 /// The replication whose time is nearest to the median, the first of equals; 0 where none finishes.
 std::uint32_t typical_replication(const Forecast& forecast);
+
+/// `names`: of the candidates, in their order.
+std::string compare_html(const CandidateComparison& comparison, std::span<const std::string> names,
+                         const HtmlAssets& assets);
 
 }  // namespace reckon

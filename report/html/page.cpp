@@ -39,7 +39,7 @@ bool column_of_numbers(const Table& table, std::size_t column) {
 std::string table_text(const Table& table, std::string_view label) {
   std::string out = fmt::format(
       "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table{}>",
-      escape(label), table.head.size() >= 4 ? " class=\"wide\"" : "");
+      escape(label), table.stacks ? " class=\"stacks\"" : "");
   if (!table.head.empty()) {
     out += "<thead><tr>";
     for (std::size_t c = 0; c < table.head.size(); ++c)

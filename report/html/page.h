@@ -17,6 +17,7 @@ std::string escape(std::string_view text);
 struct Table {
   std::vector<std::string> head;
   std::vector<std::vector<std::string>> rows;
+  bool stacks = false;  // on a narrow screen each row's cells stand below one another
 };
 
 struct LegendEntry {

@@ -82,6 +82,25 @@ std::string decoded(const std::string& text) {
   return out;
 }
 
+/// What holds of every page and every chart on it, in that width.
+void check_drawn(const json& seen, const std::map<std::string, json>& specs, int width) {
+  CHECK(seen["errors"].empty());
+  CHECK(seen["loaded"] == 0);
+  CHECK(seen["evil"] == 0);
+  CHECK(seen["lang"] == "en");
+  CHECK(seen["inner"] == width);
+  CHECK(seen["scroll"] <= width);  // nothing to scroll sideways for
+  CHECK(seen["drawn"] == specs.size());
+  REQUIRE(seen["charts"].size() == specs.size());
+  for (const auto& [id, chart] : seen["charts"].items()) {
+    INFO(id);
+    CHECK(chart["width"] > 0.8 * std::min(width, 900));
+    CHECK(chart["right"] <= width);
+    CHECK(chart["height"] > 40);
+    CHECK(chart["label"].get<std::string>().size() > 20);
+  }
+}
+
 /// What the probe saw in a frame of that width: a window of its own is never narrower than 500.
 json look_at(const Workspace& w, const std::string& file, int width) {
   std::string page = read_all(w.path(file));
@@ -140,6 +159,7 @@ TEST_CASE("an HTML report belongs to one plan") {
       w.run("simulate a.yaml --html a.html --sweep workload.batch_per_accelerator=32,64");
   CHECK(r.code == 2);
   CHECK(contains(r.err, "--html shows one plan"));
+  CHECK(contains(r.err, "reckon compare"));
 }
 
 TEST_CASE("every chart of a report is what Vega-Lite's schema allows") {
@@ -178,23 +198,12 @@ TEST_CASE("a browser draws every chart of a report") {
     INFO("a page as wide as " << width);
     const json seen = look_at(w, "a.html", width);
     INFO(seen.dump(1));
-    CHECK(seen["errors"].empty());
-    CHECK(seen["loaded"] == 0);
-    CHECK(seen["evil"] == 0);
-    CHECK(seen["lang"] == "en");
+    check_drawn(seen, specs, width);
     CHECK(seen["title"] == kEvilName + " - reckon");
-    CHECK(seen["inner"] == width);
-    CHECK(seen["scroll"] <= width);  // nothing to scroll sideways for
-    CHECK(seen["drawn"] == specs.size());
-    REQUIRE(seen["charts"].size() == specs.size());
     for (const auto& [id, chart] : seen["charts"].items()) {
       INFO(id);
-      CHECK(chart["width"] > 0.8 * std::min(width, 900));
-      CHECK(chart["right"] <= width);
-      CHECK(chart["height"] > 40);
       CHECK(chart["bars"] > 0);
       CHECK(chart["painted"] > 0);
-      CHECK(chart["label"].get<std::string>().size() > 20);
     }
     const json& charts = seen["charts"];
     CHECK(charts["time"]["bars"] == specs.at("time")["layer"][0]["data"]["values"].size());
@@ -210,4 +219,25 @@ TEST_CASE("a browser draws every chart of a report") {
     CHECK(has_text(charts["timeline"], "p100-0"));
     CHECK(has_text(charts["goodput"], "training (goodput)"));
   }
+}
+
+TEST_CASE("a browser draws every chart of a comparison") {
+  const Workspace w;
+  need_scripts(w);
+  if (!is_on_path("chromium")) skip_test("chromium is not installed");
+  w.write("a.yaml", scenario());
+  REQUIRE(
+      w.run("compare a.yaml --sweep workload.batch_per_accelerator=32,64,96 --html a.html").code ==
+      0);
+  const auto specs = specs_of(read_all(w.path("a.html")));
+  CHECK(specs.size() == 3);
+  const json seen = look_at(w, "a.html", 390);
+  INFO(seen.dump(1));
+  check_drawn(seen, specs, 390);
+  const json& charts = seen["charts"];
+  for (const char* id : {"time", "cost"}) {
+    CHECK(charts[id]["bars"] == 6);  // a range and a tick for each plan
+    CHECK(charts[id]["painted"] == 6);
+  }
+  CHECK(has_text(charts["time-and-cost"], "C"));
 }
