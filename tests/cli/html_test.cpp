@@ -40,20 +40,22 @@ std::string scenario() {
 constexpr const char* kProbe = R"(<script>
 const errors = [];
 addEventListener("error", (e) => errors.push(String(e.message)));
-addEventListener("securitypolicyviolation", (e) => errors.push(e.violatedDirective + " " + e.blockedURI));
+addEventListener("securitypolicyviolation",
+                 (e) => errors.push(e.violatedDirective + " " + e.blockedURI));
 for (const kind of ["error", "warn"]) console[kind] = (...words) => errors.push(words.join(" "));
 function look() {
   if (document.documentElement.dataset.drawn === undefined) return setTimeout(look, 50);
   const charts = {};
   for (const element of document.querySelectorAll("[data-chart]")) {
     const svg = element.querySelector("svg");
+    const bars = [...element.querySelectorAll("svg .mark-rect path")];
     const box = svg && svg.getBoundingClientRect();
     charts[element.dataset.chart] = {
       width: box ? box.width : 0, height: box ? box.height : 0, right: box ? box.right : 0,
-      bars: element.querySelectorAll("svg .mark-rect path").length,
+      bars: bars.length,
       rules: element.querySelectorAll("svg .mark-rule line").length,
-      painted: [...element.querySelectorAll("svg .mark-rect path")]
-        .filter((p) => getComputedStyle(p).fill.startsWith("rgb") && p.getBoundingClientRect().width > 0).length,
+      painted: bars.filter((p) => getComputedStyle(p).fill.startsWith("rgb") &&
+                                  p.getBoundingClientRect().width > 0).length,
       texts: [...element.querySelectorAll("svg text")].map((t) => t.textContent),
       label: element.getAttribute("aria-label"),
     };
@@ -62,7 +64,8 @@ function look() {
     charts, errors, drawn: Number(document.documentElement.dataset.drawn),
     inner: innerWidth, scroll: document.documentElement.scrollWidth,
     loaded: performance.getEntriesByType("resource").length,
-    evil: document.querySelectorAll("#evil").length, lang: document.documentElement.lang, title: document.title,
+    evil: document.querySelectorAll("#evil").length,
+    lang: document.documentElement.lang, title: document.title,
   };
   parent.postMessage(encodeURIComponent(JSON.stringify(result)), "*");
 }
