@@ -61,11 +61,9 @@ TEST_CASE("TF_CONFIG: chief first, workers after it, then servers; the evaluator
 }
 
 TEST_CASE("TF_CONFIG without a chief: worker 0 is it") {
-  const auto identity = worker_identity(
-      {},
-      with(
-          {{"TF_CONFIG",
-            R"({"cluster": {"worker": ["b:2", "c:3"]}, "task": {"type": "worker", "index": "0"}})"}}));
+  const auto identity =
+      worker_identity({}, with({{"TF_CONFIG", R"({"cluster": {"worker": ["b:2", "c:3"]},)"
+                                              R"( "task": {"type": "worker", "index": "0"}})"}}));
   REQUIRE(identity.has_value());
   CHECK(identity->role == Role::chief);
   CHECK(identity->master == HostPort{"b", 2});
