@@ -195,6 +195,9 @@ bool Server::handle(const Socket& socket, int worker) {
     case ServerMessage::get_state:
       send_state(socket, head.tag);
       return true;
+    case ServerMessage::flush:
+      reply(socket, ServerMessage::pushed, head.tag, {});
+      return true;
     case ServerMessage::leave:
       return false;
     default:

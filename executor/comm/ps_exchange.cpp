@@ -116,8 +116,13 @@ ExchangeTimes PsExchange::finish_step(std::int64_t step, double learning_rate) {
     RECKON_CHECK(missing_[g] == 0 || missing_[g] == std::size_t(-1));  // every gradient was named
     if (missing_[g] == 0) push(g);
   }
-  for (const auto& link : links_) link->pull(step, learning_rate, parameters_.values);
   ExchangeTimes times;
+  if (job_.phases_apart) {
+    for (const auto& link : links_) link->flush();
+    for (const ServerLink::Times& t : wait_for_all()) times.sent += t.sent;
+    times.push = Clock::now() - first_push_.value_or(backward_end);
+  }
+  for (const auto& link : links_) link->pull(step, learning_rate, parameters_.values);
   times.next_step = step + 1;
   ServerLink::Times last;
   for (const ServerLink::Times& t : wait_for_all()) {
@@ -125,7 +130,7 @@ ExchangeTimes PsExchange::finish_step(std::int64_t step, double learning_rate) {
     times.sent += t.sent;
     times.next_step = std::max(times.next_step, t.next_step);
   }
-  times.push = last.push;
+  times.push += last.push;
   times.wait = last.wait;
   times.apply = last.apply;
   times.pull = last.pull;

@@ -36,8 +36,8 @@ struct ServerJob {
   /// Asynchronous: steps that a worker may lead the slowest; 0: any number. A worker begins step k
   /// when all have finished step k - staleness - 1 [Ho et al. 2013].
   int staleness = 0;
-  /// Synchronous: values go out when all groups of the step are in, not group by group: push and
-  /// pull do not overlap.
+  /// Synchronous: values go out when every worker has pushed everything to every server, not group
+  /// by group: push and pull do not overlap.
   bool phases_apart = false;
   OptimizerRule optimizer;
   std::vector<TrainedRange> trained;

@@ -144,6 +144,13 @@ void ServerLink::push(std::int64_t step, std::size_t group, std::span<const floa
   });
 }
 
+void ServerLink::flush() {
+  enqueue([this] {
+    send(ServerMessage::flush, 0, {});
+    expect(ServerMessage::pushed);
+  });
+}
+
 void ServerLink::pull(std::int64_t step_finished, double learning_rate, std::span<float> values) {
   enqueue([=, this] { do_pull(step_finished + 1, encode_rate(learning_rate), values); });
 }

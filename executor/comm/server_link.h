@@ -34,6 +34,8 @@ class ServerLink {
   // Each returns at once; memory stays untouched until wait() returns.
   void initialize(std::size_t group, std::span<const float> values);
   void push(std::int64_t step, std::size_t group, std::span<const float> gradients);
+  /// Until the server has all that was pushed.
+  void flush();
   /// All groups into `values`, the flat buffer.
   void pull(std::int64_t step_finished, double learning_rate, std::span<float> values);
   void pull_first(std::span<float> values);

@@ -26,6 +26,7 @@ enum class ServerMessage : std::uint16_t {
   state,
   put_state,  // tag: group; answered by `stored`
   stored,
+  flush,  // answered by `pushed`
 };
 inline constexpr std::uint64_t kControlMessageLimit = 1 << 16;
 

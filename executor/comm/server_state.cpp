@@ -159,7 +159,8 @@ bool ServerState::step_ready(std::int64_t step) const {
 bool ServerState::ready(const Group& group, std::int64_t step) const {
   if (!group.initialized) return false;
   if (!job_.synchronous) return may_begin(step);
-  return group.version >= step && (!job_.phases_apart || step_ready(step));
+  if (job_.phases_apart && !(step_ready(step) && slowest_finished() >= step - 1)) return false;
+  return group.version >= step;
 }
 
 /// Workers that have left although `step` cannot begin without more gradients than the rest will
