@@ -72,7 +72,8 @@ void Coordinator::serve_once() {
   if (waits[0].revents != 0) {
     constexpr Seconds kForTheOthers{2};
     closing_ = Deadline::after(kForTheOthers);
-    wake_.close();
+    std::uint64_t count = 0;
+    (void)!read(wake_.fd(), &count, sizeof count);
     return;
   }
   std::size_t i = 2;
