@@ -35,6 +35,9 @@ struct PlannedStrategy {
 };
 
 enum class Optimizer { sgd_momentum, adamw };
+/// Where the scenario names none: AdamW for sequences, SGD with momentum for all others.
+Optimizer default_optimizer(SampleUnit unit);
+std::string_view to_text(Optimizer optimizer);  // "sgd", "adamw"
 
 struct PlannedCheckpoint {
   CheckpointSpec::Mode mode = CheckpointSpec::Mode::optimal;

@@ -9,4 +9,12 @@ const PlannedPool* Plan::pool_with(Role role) const {
   return role == Role::worker ? pool_with(Role::chief) : nullptr;
 }
 
+Optimizer default_optimizer(SampleUnit unit) {
+  return unit == SampleUnit::sequence ? Optimizer::adamw : Optimizer::sgd_momentum;
+}
+
+std::string_view to_text(Optimizer optimizer) {
+  return optimizer == Optimizer::adamw ? "adamw" : "sgd";
+}
+
 }  // namespace reckon
