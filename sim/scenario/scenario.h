@@ -235,6 +235,8 @@ struct DisruptionsSpec {
 struct JobSpec {
   std::string name;
   Seconds submit{};
+  std::optional<Seconds> every;  // submitted again after each such time, `times` times in all
+  int times = 1;
   WorkloadSpec workload;
 };
 struct TraceSpec {
@@ -318,6 +320,9 @@ class Places {
   }
   /// The path's own place, else that of its nearest parent, else the whole file.
   SourcePlace find(std::string_view path) const;
+  /// With everything below `from` also below `to` ("jobs.a.workload" as
+  /// "workload").
+  Places with_alias(const std::string& from, const std::string& to) const;
   std::string file;
 
  private:
