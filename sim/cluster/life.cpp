@@ -83,7 +83,7 @@ namespace {
 SimTime first_submit(const Plan& plan) {
   Seconds first = plan.jobs.front().submit;
   for (const PlannedWorkload& job : plan.jobs) first = std::min(first, job.submit);
-  return to_clock(first);
+  return SimTime{} + to_clock(first);
 }
 
 }  // namespace

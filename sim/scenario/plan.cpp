@@ -17,7 +17,7 @@ Expected<Plan> plan_of_workload(const ScenarioFile& file, const Catalog& catalog
   plan.start = scenario.start;
   plan.replications = scenario.forecast.replications;
   plan.seed = scenario.forecast.seed;
-  plan.expect = scenario.expect;
+  planning::resolve_expectations(draft);
   plan.catalog_digest = catalog.digest;
   plan.sources = catalog.sources;
 

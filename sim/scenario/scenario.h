@@ -274,6 +274,8 @@ struct Expectation {
   Statistic statistic = Statistic::none;
   Comparison comparison = Comparison::le;
   double value = 0;
+  /// A time given as a date; the plan turns it into `value`, seconds from the scenario's start.
+  std::optional<std::chrono::sys_seconds> date;
 };
 /// "p95(time) <= 48h". The error is a sentence with the allowed words.
 Parsed<Expectation> parse_expectation(std::string_view text);

@@ -18,7 +18,8 @@ struct Jobs {
   LifeResult run() const { return simulate_life(plan, paces, options); }
 };
 
-/// Jobs of 1,000 steps of 1 s, each on `workers` nodes of a pool of `nodes`, submitted at `submits`.
+/// Jobs of 1,000 steps of 1 s, each on `workers` nodes of a pool of `nodes`, submitted at
+/// `submits`.
 Jobs jobs_on(int nodes, int workers, const std::vector<Seconds>& submits) {
   const Case one = round_case(nodes, 1);
   Jobs c{one.plan, {}, one.options};
@@ -141,8 +142,7 @@ TEST_CASE("one job in a list lives the life of one job alone") {
   checkpoints(one, 100s, 10s, 5s);
   reclaim_at(one, {{333s}, {}, {700s, 1500s}}, 30s);
   const LifeResult alone = one.run();
-  const LifeResult listed =
-      simulate_life(one.plan, std::vector<JobPace>{one.pace}, one.options);
+  const LifeResult listed = simulate_life(one.plan, std::vector<JobPace>{one.pace}, one.options);
   CHECK(alone.digest == listed.digest);
   CHECK(alone.bill == listed.bill);
 }

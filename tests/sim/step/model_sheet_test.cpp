@@ -56,7 +56,8 @@ TEST_CASE("blocks of another width are groups of their own") {
 
 TEST_CASE("each way to train holds what the memory model says of it") {
   const ModelGraph model = zoo_model("gpt2_small").value();
-  const auto cases = memory_by_strategy({&model, Precision::bf16, Optimizer::adamw, 4, kNoReserve, {}});
+  const auto cases =
+      memory_by_strategy({&model, Precision::bf16, Optimizer::adamw, 4, kNoReserve, {}});
   const double n = 124'439'808;
   const MemoryCase& data = named(cases, "single or data parallel");
   CHECK((data.memory.parameters + data.memory.gradients + data.memory.optimizer).v == 16 * n);
@@ -72,16 +73,19 @@ TEST_CASE("an accelerator says whether it holds the model, a TPU by its own stra
   const ModelGraph model = zoo_model("gpt2_small").value();
   Accelerator small = round_accelerator();
   small.memory = Fact<Bytes>{1.0_GiB};
-  const auto cases = memory_by_strategy({&model, Precision::fp16, Optimizer::adamw, 1, kNoReserve, small});
+  const auto cases =
+      memory_by_strategy({&model, Precision::fp16, Optimizer::adamw, 1, kNoReserve, small});
   CHECK(cases.front().memory.available.v == Bytes{1.0_GiB}.v);
   CHECK_FALSE(cases.front().memory.fits());
   small.kind = AcceleratorKind::tpu;
-  const auto tpu = memory_by_strategy({&model, Precision::bf16, Optimizer::adamw, 1, kNoReserve, small});
+  const auto tpu =
+      memory_by_strategy({&model, Precision::bf16, Optimizer::adamw, 1, kNoReserve, small});
   CHECK(tpu.front().strategy == "tpu slice");
 }
 
 TEST_CASE("adapters keep gradients and optimizer state of themselves only") {
   const ModelGraph model = with_lora(zoo_model("gpt2_small").value(), {.rank = 8}).value();
-  const auto cases = memory_by_strategy({&model, Precision::bf16, Optimizer::adamw, 1, kNoReserve, {}});
+  const auto cases =
+      memory_by_strategy({&model, Precision::bf16, Optimizer::adamw, 1, kNoReserve, {}});
   CHECK(cases.front().memory.gradients.v == 2.0 * 294'912);
 }
