@@ -42,6 +42,8 @@ int run_completion(const Command& self, std::span<const std::string> arguments);
 std::string completion_options();
 int run_catalog(const Command& self, std::span<const std::string> arguments);
 std::string catalog_options();
+int run_model(const Command& self, std::span<const std::string> arguments);
+std::string model_options();
 
 std::string help_text();
 std::string help_text(const Command& command);

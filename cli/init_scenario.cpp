@@ -120,13 +120,6 @@ std::vector<std::string> strategies_for(const Offer& offer) {
           fmt::format("{{kind: sharded, workers: {}, zero_stage: 3}}", offer.nodes)};
 }
 
-/// Mixed precision where the accelerator has it.
-std::string precision_for(const Accelerator& accelerator) {
-  for (const Precision p : {Precision::bf16, Precision::fp16})
-    if (accelerator.peak_for(p)) return std::string(to_text(p));
-  return std::string(to_text(Precision::fp32));
-}
-
 std::string lowered(std::string_view text) {
   std::string out(text);
   for (char& c : out) c = char(std::tolower(static_cast<unsigned char>(c)));
@@ -321,10 +314,11 @@ Expected<std::string> scenario_for(const InitAnswers& answers, const Catalog& ca
                           ? tpu_offers(answers, catalog, accelerator)
                           : gpu_offers(answers, catalog, accelerator);
   if (offers.empty()) return tl::unexpected(no_offer(answers, catalog, accelerator));
+  const std::string precision{to_text(accelerator.training_precision())};
   Diagnostics problems;
   constexpr std::size_t kStrategies = 2;
   for (std::size_t strategy = 0; strategy < kStrategies; ++strategy) {
-    auto best = cheapest(answers, offers, strategy, precision_for(accelerator), catalog);
+    auto best = cheapest(answers, offers, strategy, precision, catalog);
     if (!best) {
       if (problems.empty()) problems = best.error();
       continue;

@@ -37,9 +37,12 @@ Expected<LoadedPlan> load_plan(const std::string& file, const Options& options,
   if (!plan) return tl::unexpected(std::move(plan.error()));
   if (!asks_whether_feasible(*plan)) {
     Diagnostics problems;
-    for (const PlannedWorkload& job : plan->jobs)
-      if (auto problem = check_memory(*plan, job, catalog, scenario->places))
+    for (const PlannedWorkload& job : plan->jobs) {
+      if (job.same_as) continue;
+      const Places places = scenario->places.with_alias(job.path, "workload");
+      if (auto problem = check_memory(*plan, job, catalog, places))
         problems.push_back(std::move(*problem));
+    }
     if (!problems.empty()) return tl::unexpected(std::move(problems));
   }
   return LoadedPlan{std::move(*scenario), std::move(*plan)};

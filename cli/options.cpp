@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <boost/program_options.hpp>
+#include <span>
 
 #include "sim/base/diagnostic.h"
 #include "sim/base/unit_text.h"
@@ -67,9 +68,20 @@ constexpr std::array kInitOptions{
     OptionRow{"out", "FILE", "where to write the scenario; - is standard output (-)"},
 };
 
+// What `reckon model show` asks of a model, besides the accelerator.
+constexpr std::array kModelOptions{
+    OptionRow{"batch", "N", "samples on one accelerator (1, or the scenario's)"},
+    OptionRow{"sequence-length", "N", "tokens of a sequence (the model's own)"},
+    OptionRow{"precision", "NAME",
+              "fp32, tf32, fp16, bf16, fp8, mxfp8 or nvfp4 (bf16, or what the accelerator has)"},
+    OptionRow{"finetune", "lora:RANK", "train adapters of that rank and freeze the model"},
+};
+
 const OptionRow& row_of(std::string_view name) {
-  for (const OptionRow& row : kInitOptions)
-    if (row.name == name) return row;
+  for (const std::span<const OptionRow> rows :
+       {std::span<const OptionRow>(kInitOptions), std::span<const OptionRow>(kModelOptions)})
+    for (const OptionRow& row : rows)
+      if (row.name == name) return row;
   return *std::find_if(kOptions.begin(), kOptions.end(),
                        [&](const OptionRow& r) { return r.name == name; });
 }
@@ -150,8 +162,10 @@ Options interpret(const po::variables_map& map) {
   o.files = values.all("files");
   o.overrides = values.all("set");
   for (const std::string& file : values.all("layer")) o.layers.emplace_back(file);
-  for (const OptionRow& row : kInitOptions)
-    if (const auto v = values.one(row.name.data())) o.answers[std::string(row.name)] = *v;
+  for (const std::span<const OptionRow> rows :
+       {std::span<const OptionRow>(kInitOptions), std::span<const OptionRow>(kModelOptions)})
+    for (const OptionRow& row : rows)
+      if (const auto v = values.one(row.name.data())) o.answers[std::string(row.name)] = *v;
   o.sweeps = values.all("sweep");
   for (const std::string& directory : values.all("catalog")) o.catalogs.emplace_back(directory);
   if (const auto v = values.one("format"))

@@ -44,7 +44,21 @@ Json json_of(const AssumptionEffect& a) {
           {"cost_effect_usd", a.cost_effect_usd ? number(*a.cost_effect_usd) : Json(nullptr)}};
 }
 
-/// What only a life of the cluster can tell: all null where the plan cannot exist.
+Json json_of(const JobForecast& job, bool lived) {
+  return {{"name", job.name},
+          {"submit_seconds", job.submit.count()},
+          {"step", lived ? json_of(job.step) : Json(nullptr)},
+          {"steps", job.steps},
+          {"accelerators", job.accelerators},
+          {"memory", json_of(job.memory)},
+          {"queued_seconds", lived ? json_of(job.queued_seconds) : Json(nullptr)},
+          {"time_seconds", lived ? json_of(job.time_seconds) : Json(nullptr)},
+          {"finish_seconds", lived ? json_of(job.finish_seconds) : Json(nullptr)},
+          {"unfinished_share", job.unfinished_share}};
+}
+
+/// What only a life of the cluster can tell: all null where the plan cannot
+/// exist.
 void add_life(Json& out, const Forecast& f) {
   Json hours = Json::object();
   for (const auto& [pool, value] : f.node_hours) hours[pool] = value;
@@ -72,6 +86,10 @@ Json json_of(const Forecast& f) {
   out["accelerators"] = f.accelerators;
   out["memory"] = json_of(f.memory);
   add_life(out, f);
+  if (f.jobs.size() > 1) {
+    out["jobs"] = Json::array();
+    for (const JobForecast& job : f.jobs) out["jobs"].push_back(json_of(job, f.feasible));
+  }
   out["prices_as_of"] = text_or_null(f.prices_as_of);
   out["catalog_digest"] = text_or_null(f.catalog_digest);
   out["calibrations"] = f.calibrations;

@@ -33,6 +33,17 @@ std::string answer(const Forecast& f) {
                      format_count(f.replications), f.seed, f.engine);
 }
 
+/// Each of several jobs, with times since its own submit.
+std::string jobs(const Forecast& f) {
+  if (f.jobs.size() < 2) return "";
+  Columns rows;
+  rows.row({"", "submitted", "waits for nodes", "takes", "ends at"});
+  for (const JobForecast& job : f.jobs)
+    rows.row({job.name, time_value(job.submit), time_value(Seconds{job.queued_seconds.p50}),
+              time_range(job.time_seconds), time_range(job.finish_seconds)});
+  return "\nThe jobs (waits: median; ends: since the first submit)\n" + rows.text();
+}
+
 std::string step(const Forecast& f) {
   const StepEstimate& s = f.step;
   const double whole = s.step.count();
@@ -67,7 +78,8 @@ std::string step(const Forecast& f) {
   facts.row({"input", fmt::format("{} a step{}", format_duration(s.input),
                                   s.exposed_input.count() > 0 ? ": longer than the rest of the step"
                                                               : ", hidden")});
-  return "\nThe step\n" + facts.text() + parts.text();
+  const std::string whose = f.jobs.size() > 1 ? " of job " + f.jobs.front().name : "";
+  return "\nThe step" + whose + "\n" + facts.text() + parts.text();
 }
 
 std::string cost(const Forecast& f) {
@@ -185,7 +197,7 @@ std::string does_not_fit(const Forecast& f) {
 std::string forecast_table(const Forecast& f, int width) {
   const std::string title = f.scenario + "\n";
   if (!f.feasible) return title + does_not_fit(f) + warnings(f, width);
-  return title + answer(f) + step(f) + cost(f) + time_spent(f) + interruptions(f) +
+  return title + answer(f) + jobs(f) + step(f) + cost(f) + time_spent(f) + interruptions(f) +
          assumptions(f, width) + warnings(f, width);
 }
 

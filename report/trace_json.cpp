@@ -24,7 +24,7 @@ void name_processes(const Plan& plan, Json& events) {
     events.push_back(metadata("process_name", process, 0, {{"name", text}}));
     events.push_back(metadata("process_sort_index", process, 0, {{"sort_index", process}}));
   };
-  name(kJobProcess, "job " + (plan.jobs.empty() ? plan.name : plan.jobs.front().name));
+  name(kJobProcess, plan.jobs.size() == 1 ? "job " + plan.jobs.front().name : "jobs");
   for (std::size_t k = 0; k < plan.pools.size(); ++k)
     name(process_of(int(k)), "pool " + plan.pools[k].name);
 }
@@ -35,7 +35,9 @@ void name_threads(const Plan& plan, const Timeline& timeline, Json& events) {
   for (const Mark& m : timeline.marks) seen.emplace(m.pool, m.node);
   for (const auto& [pool, node] : seen) {
     const std::string owner = pool < 0 ? "job" : plan.pools[std::size_t(pool)].name;
-    const std::string text = node < 0 ? owner : owner + "-" + std::to_string(node);
+    const std::string text = node < 0   ? owner
+                             : pool < 0 ? plan.jobs[std::size_t(node)].name
+                                        : owner + "-" + std::to_string(node);
     events.push_back(metadata("thread_name", process_of(pool), thread_of(node), {{"name", text}}));
   }
 }

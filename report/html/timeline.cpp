@@ -101,7 +101,8 @@ std::vector<Block> blocks_of(const Timeline& timeline, SimDuration thinnest) {
 bool is_loss(const Mark& m) { return m.name == "reclaimed" || m.name == "failed"; }
 
 std::string row_name(const Plan& plan, RowKey row) {
-  if (row.first < 0) return "job";
+  if (row.first < 0)
+    return row.second < 0 ? std::string("job") : plan.jobs.at(std::size_t(row.second)).name;
   const std::string& pool = plan.pools.at(std::size_t(row.first)).name;
   return fmt::format("{}-{}", pool, row.second);
 }

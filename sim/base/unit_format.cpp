@@ -89,6 +89,13 @@ std::string format_bandwidth(BytesPerSecond r) {
   return scaled(r.v, kScales);
 }
 
+std::string format_flops(Flops f) {
+  constexpr std::array kScales{Scale{1e18, "EFLOP"}, Scale{1e15, "PFLOP"}, Scale{1e12, "TFLOP"},
+                               Scale{1e9, "GFLOP"},  Scale{1e6, "MFLOP"},  Scale{1e3, "kFLOP"},
+                               Scale{1, "FLOP"}};
+  return scaled(f.v, kScales);
+}
+
 std::string format_flop_rate(FlopsPerSecond r) {
   constexpr std::array kScales{Scale{1e18, "EFLOP/s"}, Scale{1e15, "PFLOP/s"},
                                Scale{1e12, "TFLOP/s"}, Scale{1e9, "GFLOP/s"},

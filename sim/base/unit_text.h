@@ -46,6 +46,7 @@ Parsed<MoneyText> parse_price(std::string_view text);
 std::string format_duration(Seconds s);
 std::string format_bytes(Bytes b);               // "16.0 GiB" (binary, as memory is sold)
 std::string format_bandwidth(BytesPerSecond r);  // "12.5 GB/s"
+std::string format_flops(Flops f);               // "8.18 GFLOP"
 std::string format_flop_rate(FlopsPerSecond r);  // "125 TFLOP/s"
 std::string format_usd(Usd amount);  // "1,234.56 USD"; below one cent as many digits as it needs
 std::string format_count(double n);  // "1,281,167"

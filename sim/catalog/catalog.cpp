@@ -151,6 +151,12 @@ const CustomFamily* Catalog::find_custom_family(Provider provider, std::string_v
   }
   return nullptr;
 }
+Precision Accelerator::training_precision() const {
+  for (const Precision p : {Precision::bf16, Precision::fp16})
+    if (peak_for(p)) return p;
+  return Precision::fp32;
+}
+
 bool Machine::offered_under(Service service) const {
   return services.empty() || std::ranges::find(services, service) != services.end();
 }

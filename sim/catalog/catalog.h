@@ -63,6 +63,8 @@ struct Accelerator {
   std::string notes;
 
   std::optional<Fact<FlopsPerSecond>> peak_for(Precision p) const;
+  /// Mixed precision where it has it: bf16, else fp16, else fp32.
+  Precision training_precision() const;
 };
 
 /// A slice shape that can be bought: "v2-8" is 4 chips.

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -43,12 +44,18 @@ struct Event {
   std::uint32_t stamp = 0;
 };
 
-/// 4-ary heap of plain entries, and one place beside it for what is rescheduled all the time.
-/// Taking the first leaves a hole at the root that the next push fills, so the usual "take one,
-/// schedule one" costs one walk down the heap and not two.
+/// 4-ary heap of plain entries, and a place for each job beside it for what is
+/// rescheduled all the time. Taking the first leaves a hole at the root that
+/// the next push fills, so the usual "take one, schedule one" costs one walk
+/// down the heap and not two.
 class EventQueue {
  public:
-  std::size_t size() const { return heap_.size() - (hole_ ? 1 : 0) + (solo_pending_ ? 1 : 0); }
+  explicit EventQueue(std::size_t solos = 1) : solos_(solos), pending_(solos, 0) {}
+
+  std::size_t size() const {
+    return heap_.size() - (hole_ ? 1 : 0) +
+           static_cast<std::size_t>(std::count(pending_.begin(), pending_.end(), 1));
+  }
 
   void push(SimTime at, EventKind kind, std::uint32_t entity, std::uint32_t stamp) {
     const Event event{at, next_sequence_++, kind, entity, stamp};
@@ -62,20 +69,26 @@ class EventQueue {
     }
   }
 
-  /// The one event that is not in the heap: replaces the one before, which then never happens.
-  void push_solo(SimTime at, EventKind kind) {
-    solo_ = {at, next_sequence_++, kind, 0, 0};
+  /// The one event of a job that is not in the heap: replaces the one before,
+  /// which then never happens. Its entity is the job.
+  void push_solo(SimTime at, EventKind kind, std::uint32_t job = 0) {
+    solos_[job] = {at, next_sequence_++, kind, job, 0};
     RECKON_CHECK(next_sequence_ != 0);
-    solo_pending_ = true;
+    pending_[job] = 1;
+    find_first_solo();
   }
-  void cancel_solo() { solo_pending_ = false; }
+  void cancel_solo(std::uint32_t job = 0) {
+    pending_[job] = 0;
+    find_first_solo();
+  }
 
   /// The earliest event; false: there is none.
   bool take(Event& event) {
     if (hole_) close_hole();
-    if (solo_pending_ && (heap_.empty() || before(solo_, heap_.front()))) {
-      event = solo_;
-      solo_pending_ = false;
+    if (first_solo_ < solos_.size() &&
+        (heap_.empty() || before(solos_[first_solo_], heap_.front()))) {
+      event = solos_[first_solo_];
+      cancel_solo(static_cast<std::uint32_t>(first_solo_));
       return true;
     }
     if (heap_.empty()) return false;
@@ -89,6 +102,14 @@ class EventQueue {
 
   static bool before(const Event& a, const Event& b) {
     return a.at != b.at ? a.at < b.at : a.sequence < b.sequence;
+  }
+
+  void find_first_solo() {
+    first_solo_ = solos_.size();
+    for (std::size_t k = 0; k < solos_.size(); ++k) {
+      if (pending_[k] == 0) continue;
+      if (first_solo_ == solos_.size() || before(solos_[k], solos_[first_solo_])) first_solo_ = k;
+    }
   }
 
   void close_hole() {
@@ -128,9 +149,10 @@ class EventQueue {
   }
 
   std::vector<Event> heap_;
-  Event solo_;
-  bool solo_pending_ = false;
-  bool hole_ = false;  // heap_[0] was taken and not yet replaced
+  std::vector<Event> solos_;  // by job
+  std::vector<char> pending_;
+  std::size_t first_solo_ = solos_.size();  // the earliest that is pending; size(): none
+  bool hole_ = false;                       // heap_[0] was taken and not yet replaced
   std::uint32_t next_sequence_ = 0;
 };
 

@@ -13,8 +13,14 @@ SimDuration retry_delay(const RetryRules& rules, int failures) {
   return std::min(delay, cap);
 }
 
-Job::Job(const Plan& plan, const JobPace& pace, const LifeFactors& factors) {
-  const PlannedWorkload& planned = plan.jobs.front();
+Job::Job(const Plan& plan, std::uint32_t which, const JobPace& pace, const LifeFactors& factors)
+    : index(which),
+      planned_pace(&pace),
+      placement(place_gang(plan, plan.jobs[which])),
+      submit(to_clock(plan.jobs[which].submit)) {
+  const PlannedWorkload& planned = plan.jobs[which];
+  for (const PoolShare& share : placement.pools) holdings.push_back({0, share.workers});
+  outcome.submit = submit;
   workers = planned.strategy.workers;
   accelerators_per_worker = std::max(planned.strategy.accelerators_per_worker, 1);
   synchronous = planned.strategy.synchronous;
@@ -33,7 +39,7 @@ Job::Job(const Plan& plan, const JobPace& pace, const LifeFactors& factors) {
     RECKON_CHECK(live < pace.step_by_workers.size() && pace.step_by_workers[live].count() > 0);
     speed[live] = step / pace.step_by_workers[live];
   }
-  const Seconds training = double(pace.steps) * step * factors.step_time;
+  const Seconds training = double(pace.steps) * step * (factors.step_time * pace.step_factor);
   const Seconds work = training + pace.evaluation;
   // A century is as good as never and leaves the clock room.
   constexpr Seconds kCentury = std::chrono::hours(100 * 365 * 24);

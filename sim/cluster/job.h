@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/cluster/ledger.h"
 #include "sim/cluster/life.h"
 #include "sim/cluster/placement.h"
 #include "sim/cluster/progress.h"
@@ -36,10 +37,20 @@ struct Evacuation {
 /// Job].
 SimDuration retry_delay(const RetryRules& rules, int failures);
 
+/// What the job has of a pool.
+struct Holding {
+  int held = 0;              // nodes
+  int workers_to_place = 0;  // of the job's share of the pool
+};
+
 struct Job {
-  Job(const Plan& plan, const JobPace& pace, const LifeFactors& factors);
+  Job(const Plan& plan, std::uint32_t index, const JobPace& pace, const LifeFactors& factors);
 
   // constant
+  std::uint32_t index = 0;  // in the plan
+  const JobPace* planned_pace = nullptr;
+  Placement placement;
+  SimTime submit{};
   int workers = 1;
   int accelerators_per_worker = 1;
   bool synchronous = true;
@@ -59,6 +70,10 @@ struct Job {
   SimDuration active_time{};  // on nodes, up to phase changes before active_since
   SimTime active_since{};
   bool chief_placed = false;
+  bool started = false;           // its gang was complete once
+  std::vector<Holding> holdings;  // by pool
+  TimeLedger time;
+  JobOutcome outcome;
   int failures = 0;  // those that count against the backoff limit
   std::vector<std::uint32_t> cold_nodes;
   std::vector<Evacuation> evacuated;
@@ -71,6 +86,17 @@ struct Job {
   bool active() const {
     return phase == JobPhase::initializing || phase == JobPhase::running ||
            phase == JobPhase::evacuating;
+  }
+  const PoolShare& share(std::size_t pool) const { return placement.pools[pool]; }
+  /// All of its gang is placed.
+  bool is_complete() const {
+    for (std::size_t p = 0; p < holdings.size(); ++p)
+      if (holdings[p].held != share(p).nodes) return false;
+    return true;
+  }
+  /// Nodes of the pool that it still needs.
+  int lacks(std::size_t pool) const {
+    return wants_nodes() ? share(pool).nodes - holdings[pool].held : 0;
   }
   /// Time in which the job ran on its nodes, up to `now`.
   SimDuration active_until(SimTime now) const {

@@ -26,15 +26,17 @@ void TimeLedger::work_is_lost() {
 
 void TimeLedger::close(double input_share, AcceleratorTime total, LifeResult& result) const {
   RECKON_CHECK(unsafe_ == AcceleratorTime{});
-  result.badput = badput_;
+  std::array<AcceleratorTime, kBadputCauses> badput = badput_;
   const double share = std::clamp(input_share, 0.0, 1.0);
   const AcceleratorTime input{static_cast<Int128>(std::round(double(safe_.n) * share))};
-  result.badput[static_cast<std::size_t>(Badput::data_loading)] += input;
-  result.goodput = safe_ - input;
-  result.total = total;
-  AcceleratorTime sum = result.goodput;
-  for (const AcceleratorTime& part : result.badput) sum += part;
+  badput[static_cast<std::size_t>(Badput::data_loading)] += input;
+  const AcceleratorTime goodput = safe_ - input;
+  AcceleratorTime sum = goodput;
+  for (const AcceleratorTime& part : badput) sum += part;
   RECKON_CHECK(sum == total);
+  result.goodput += goodput;
+  result.total += total;
+  for (std::size_t c = 0; c < kBadputCauses; ++c) result.badput[c] += badput[c];
 }
 
 void CostLedger::add(const LeaseCharge& lease) {

@@ -20,7 +20,8 @@ class TimeLedger {
   void work_is_safe();
   /// An interruption: the work since the last completed checkpoint is to be done again.
   void work_is_lost();
-  /// Splits the useful time into goodput and waiting for input, and checks the sum against `total`.
+  /// Splits the useful time into goodput and waiting for input, checks the sum
+  /// against `total`, and adds all of it to the result.
   void close(double input_share, AcceleratorTime total, LifeResult& result) const;
 
  private:

@@ -10,14 +10,15 @@
 
 namespace reckon {
 
-LifeResult simulate_life(const Plan& plan, const JobPace& pace, const LifeOptions& options) {
-  Life life(plan, pace, options);
+LifeResult simulate_life(const Plan& plan, std::span<const JobPace> paces,
+                         const LifeOptions& options) {
+  Life life(plan, paces, options);
   life.begin();
   Event event;
   while (life.next(event)) {
     switch (event.kind) {
       case EventKind::submit:
-        life.on_submit();
+        life.on_submit(life.job(event));
         break;
       case EventKind::ready:
         life.on_ready(life.node(event));
@@ -26,7 +27,7 @@ LifeResult simulate_life(const Plan& plan, const JobPace& pace, const LifeOption
         life.on_provision_timeout(life.node(event));
         break;
       case EventKind::initialized:
-        life.on_initialized();
+        life.on_initialized(life.job(event));
         break;
       case EventKind::worker_joined:
         life.on_worker_joined(life.node(event));
@@ -52,10 +53,10 @@ LifeResult simulate_life(const Plan& plan, const JobPace& pace, const LifeOption
         life.on_back(life.node(event));
         break;
       case EventKind::emergency_saved:
-        life.on_emergency_saved();
+        life.on_emergency_saved(life.job(event));
         break;
       case EventKind::backoff_over:
-        life.on_backoff_over();
+        life.on_backoff_over(life.job(event));
         break;
 
       case EventKind::scan:
@@ -65,7 +66,7 @@ LifeResult simulate_life(const Plan& plan, const JobPace& pace, const LifeOption
         life.on_unneeded(life.node(event));
         break;
       case EventKind::finish:
-        life.on_finish();
+        life.on_finish(life.job(event));
         break;
       case EventKind::horizon:
         life.on_horizon();
@@ -77,11 +78,19 @@ LifeResult simulate_life(const Plan& plan, const JobPace& pace, const LifeOption
   return life.end();
 }
 
-Life::Life(const Plan& plan, const JobPace& pace, const LifeOptions& options)
+namespace {
+
+SimTime first_submit(const Plan& plan) {
+  Seconds first = plan.jobs.front().submit;
+  for (const PlannedWorkload& job : plan.jobs) first = std::min(first, job.submit);
+  return SimTime{} + to_clock(first);
+}
+
+}  // namespace
+
+Life::Life(const Plan& plan, std::span<const JobPace> paces, const LifeOptions& options)
     : plan_(plan),
-      pace_(pace),
       options_(options),
-      placement_(place_gang(plan, plan.jobs.front())),
       autoscaler_(plan.autoscaler),
       reclaim_(plan.reclaim.law),
       reclaim_notice_(to_clock(plan.reclaim.notice)),
@@ -89,15 +98,29 @@ Life::Life(const Plan& plan, const JobPace& pace, const LifeOptions& options)
       maintenance_notice_(to_clock(plan.maintenance.notice)),
       maintenance_time_(to_clock(plan.maintenance.duration.value)),
       repair_time_(to_clock(plan.failures.repair.value)),
-      submit_(to_clock(plan.jobs.front().submit)),
+      submit_(first_submit(plan)),
       horizon_(submit_ + to_clock(options.horizon)),
       job_based_(has_job_based_nodes(plan.service)),
-      cluster_(plan, placement_, options),
-      job_(plan, pace, options.factors),
+      queue_(plan.jobs.size()),
+      cluster_(plan, options),
+      unfinished_(plan.jobs.size()),
       recorder_(options.record) {
-  RECKON_CHECK(plan.jobs.size() == 1);
+  RECKON_CHECK(!plan.jobs.empty() && paces.size() == plan.jobs.size());
+  RECKON_CHECK(plan.jobs.size() == 1 || !job_based_);
   RECKON_CHECK(submit_ < horizon_ && submit_ >= SimTime{});
   RECKON_CHECK(!plan.maintenance.on || maintenance_mean_.count() > 0);
+  jobs_.reserve(paces.size());
+  for (std::uint32_t k = 0; k < paces.size(); ++k) {
+    jobs_.emplace_back(plan, k, paces[k], options.factors);
+    if (jobs_[k].cycle.on()) {
+      any_saves_ = true;
+      longest_save_ = std::max(longest_save_, jobs_[k].cycle.save);
+    }
+    order_.push_back(k);
+  }
+  std::stable_sort(order_.begin(), order_.end(), [this](std::uint32_t a, std::uint32_t b) {
+    return jobs_[a].submit < jobs_[b].submit;
+  });
   result_.digest = 14695981039346656037u;
 }
 
@@ -105,7 +128,7 @@ Life::Life(const Plan& plan, const JobPace& pace, const LifeOptions& options)
 // submitted.
 void Life::begin() {
   schedule(horizon_, EventKind::horizon);
-  schedule(submit_, EventKind::submit);
+  for (const std::uint32_t k : order_) schedule(jobs_[k].submit, EventKind::submit, k);
   for (Pool& pool : cluster_.pools) {
     const auto nodes = static_cast<std::uint32_t>(pool.plan->nodes_initial);
     for (std::uint32_t s = 0; s < nodes && !job_based_; ++s) request_node(pool, s, false);
@@ -114,7 +137,7 @@ void Life::begin() {
 }
 
 bool Life::next(Event& event) {
-  while (!(job_.done() && open_leases_ == 0) && queue_.take(event)) {
+  while (!(all_done() && open_leases_ == 0) && queue_.take(event)) {
     if (is_stale(event)) continue;
     now_ = event.at;
     ++result_.events;
@@ -137,7 +160,7 @@ bool Life::is_stale(const Event& event) const {
     case EventKind::finish:
       return false;
     case EventKind::horizon:
-      return job_.done();
+      return all_done();
     case EventKind::scan:
       return event.at != scan_planned_;
     case EventKind::ready:
@@ -158,20 +181,33 @@ bool Life::is_stale(const Event& event) const {
   return true;
 }
 
-// What would happen behind the horizon never does, as long as the job is not done by then.
+// What would happen behind the horizon never does, as long as a job is not done
+// by then.
 void Life::schedule(SimTime at, EventKind kind, std::uint32_t entity, std::uint32_t stamp) {
-  if (at <= horizon_ || job_.done()) queue_.push(at, kind, entity, stamp);
+  if (at <= horizon_ || all_done()) queue_.push(at, kind, entity, stamp);
 }
 
-/// What the job does next, if nothing happens before; a change of its phase takes it back.
-void Life::schedule_job(SimTime at, EventKind kind) {
-  if (at <= horizon_) queue_.push_solo(at, kind);
+/// What the job does next, if nothing happens before; a change of its phase
+/// takes it back.
+void Life::schedule_job(const Job& job, SimTime at, EventKind kind) {
+  if (at <= horizon_) queue_.push_solo(at, kind, job.index);
 }
 
-void Life::on_submit() {
-  job_.banked = now_;
-  set_phase(JobPhase::queued);
-  if (!placement_.impossible.empty()) return give_up(placement_.impossible);
+bool Life::any_wants_nodes() const {
+  return std::any_of(jobs_.begin(), jobs_.end(), [](const Job& job) { return job.wants_nodes(); });
+}
+
+int Life::missing(const Pool& pool) const {
+  const auto p = static_cast<std::size_t>(&pool - cluster_.pools.data());
+  int wanted = 0;
+  for (const Job& job : jobs_) wanted += job.lacks(p);
+  return wanted - pool.for_pods();
+}
+
+void Life::on_submit(Job& job) {
+  job.banked = now_;
+  set_phase(job, JobPhase::queued);
+  if (!job.placement.impossible.empty()) return give_up(job, job.placement.impossible);
   for (Pool& pool : cluster_.pools) {
     const auto nodes = static_cast<std::uint32_t>(pool.plan->nodes_initial);
     for (std::uint32_t s = 0; s < nodes && job_based_; ++s) request_node(pool, s, false);
@@ -179,28 +215,34 @@ void Life::on_submit() {
 }
 
 void Life::on_horizon() {
-  give_up(fmt::format("not finished within the horizon of {}", format_duration(options_.horizon)));
+  for (const std::uint32_t k : order_) {
+    if (jobs_[k].done()) continue;
+    give_up(jobs_[k], fmt::format("not finished within the horizon of {}",
+                                  format_duration(options_.horizon)));
+  }
   for (Node& node : cluster_.nodes) {
     if (node.state != NodeState::none) end_lease(node, false);
   }
 }
 
-/// Ready nodes take the job's pods; when the last of the gang is placed, the job starts.
+/// Ready nodes take the pods of the jobs, the earliest first; when the last of
+/// a gang is placed, that job starts.
 void Life::place_pods() {
-  if (!job_.wants_nodes()) {
-    for (Pool& pool : cluster_.pools) plan_deletions(pool);
-    return;
-  }
-  bool all_placed = true;
-  for (Pool& pool : cluster_.pools) {
-    while (pool.held < pool.share.nodes && !pool.free.empty()) {
-      hold(cluster_.nodes[pool.first_node + pool.free.first()]);
+  for (std::size_t p = 0; p < cluster_.pools.size(); ++p) {
+    Pool& pool = cluster_.pools[p];
+    for (const std::uint32_t k : order_) {
+      Job& job = jobs_[k];
+      while (job.lacks(p) > 0 && !pool.free.empty())
+        hold(job, cluster_.nodes[pool.first_node + pool.free.first()]);
     }
-    all_placed = all_placed && pool.held == pool.share.nodes;
     plan_deletions(pool);
   }
-  if (job_.phase == JobPhase::queued && all_placed) start();
-  update_shares();
+  for (const std::uint32_t k : order_) {
+    Job& job = jobs_[k];
+    if (!job.wants_nodes()) continue;
+    if (job.phase == JobPhase::queued && job.is_complete()) start(job);
+    update_shares(job);
+  }
 }
 
 /// Nodes that are left without pods are deleted by the autoscaler in due time.
@@ -218,10 +260,10 @@ void Life::plan_deletions(Pool& pool) {
 
 /// Pods that no node can take make the next scan find something to do.
 void Life::wake_autoscaler() {
-  if (!job_.wants_nodes()) return;
+  if (!any_wants_nodes()) return;
   SimTime at = SimTime::max();
   for (const Pool& pool : cluster_.pools) {
-    if (!pool.autoscaled || pool.missing() <= 0) continue;
+    if (!pool.autoscaled || missing(pool) <= 0) continue;
     if (pool.size(cluster_.slots(pool)) >= pool.plan->nodes_max) continue;
     const SimTime earliest = std::max({now_, last_scan_ + SimDuration{1}, pool.backoff.until()});
     at = std::min(at, autoscaler_.scan_at_or_after(earliest));
@@ -234,11 +276,11 @@ void Life::wake_autoscaler() {
 void Life::on_scan() {
   scan_planned_ = SimTime::max();
   last_scan_ = now_;
-  if (!job_.wants_nodes()) return;
+  if (!any_wants_nodes()) return;
   for (Pool& pool : cluster_.pools) {
     if (!pool.autoscaled || pool.backoff.blocks(now_)) continue;
     const int nodes =
-        std::min({pool.missing(), pool.plan->nodes_max - pool.size(cluster_.slots(pool)),
+        std::min({missing(pool), pool.plan->nodes_max - pool.size(cluster_.slots(pool)),
                   plan_.autoscaler.max_nodes_per_scale_up});
     if (nodes <= 0) continue;
     last_scale_up_ = now_;
@@ -247,20 +289,28 @@ void Life::on_scan() {
 }
 
 LifeResult Life::end() {
-  RECKON_CHECK(job_.done() && open_leases_ == 0);
-  const SimDuration time = result_.finish - submit_;
-  time_.close(job_.input_share, accelerator_time(job_.accelerators(), time), result_);
+  RECKON_CHECK(all_done() && open_leases_ == 0);
   const SimTime created = job_based_ ? submit_ : SimTime{};
   cost_.add(CostPart::management, charge(plan_.billing.management, now_ - created));
-  const double gigabytes = pace_.checkpoint_size.v / 1e9;
-  if (job_.cycle.on() && gigabytes > 0) {
-    const HourlyRate rate{std::llrint(double(plan_.storage_per_gb.nano_usd_per_hour) * gigabytes)};
-    cost_.add(CostPart::storage, charge(rate, time));
+  result_.finished = true;
+  for (Job& job : jobs_) {
+    const SimDuration time = job.outcome.finish - job.submit;
+    job.time.close(job.input_share, accelerator_time(job.accelerators(), time), result_);
+    const double gigabytes = job.planned_pace->checkpoint_size.v / 1e9;
+    if (job.cycle.on() && gigabytes > 0) {
+      const HourlyRate rate{
+          std::llrint(double(plan_.storage_per_gb.nano_usd_per_hour) * gigabytes)};
+      cost_.add(CostPart::storage, charge(rate, time));
+    }
+    result_.finish = std::max(result_.finish, job.outcome.finish);
+    result_.steps_done += job.outcome.steps_done;
+    if (!job.outcome.finished && result_.finished) result_.failure = job.outcome.failure;
+    result_.finished = result_.finished && job.outcome.finished;
+    result_.jobs.push_back(std::move(job.outcome));
   }
   cost_.close(result_);
   for (const Pool& pool : cluster_.pools) result_.node_time.push_back(pool.node_time);
   result_.timeline = recorder_.take();
-  result_.factors = options_.factors;
   return std::move(result_);
 }
 

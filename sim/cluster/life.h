@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,7 @@ struct JobPace {
   Seconds evaluation{};    // total of all evaluation passes, spread evenly over the run
   Seconds checkpoint_save{};
   Seconds checkpoint_restore{};
+  double step_factor = 1;         // of this job, besides LifeOptions' on every step
   Seconds checkpoint_interval{};  // useful work between two saves; 0: none are made
   Bytes checkpoint_size{};        // kept in storage from submit to finish
 };
@@ -51,8 +53,8 @@ struct JobPace {
 struct Span {
   std::string name;      // "step", "checkpoint_save", "provisioning", ...
   std::string category;  // "goodput", a Badput, "node"
-  int pool = -1;         // -1: the job
-  int node = -1;         // slot in the pool
+  int pool = -1;         // -1: a job
+  int node = -1;         // slot in the pool; of several jobs the job's index in the plan
   SimTime begin{}, end{};
 };
 struct Mark {
@@ -71,16 +73,25 @@ struct LifeFactors {
   double step_time = 1;  // on every step
 };
 
-struct LifeResult {
+struct JobOutcome {
   bool finished = false;  // false: given up (backoff limit, or the horizon)
   std::string failure;    // why, when not finished
+  SimTime submit{}, finish{};
+  SimDuration queued{};  // from the submit until its gang was first complete
+  std::int64_t steps_done = 0;
+};
+
+struct LifeResult {
+  bool finished = false;  // all jobs did
+  std::string failure;    // why, when not finished: of the first that did not
   SimTime finish{};       // of the last job: the forecast's time
   std::int64_t steps_done = 0;
+  std::vector<JobOutcome> jobs;  // as in the plan
   AcceleratorTime goodput;
   std::array<AcceleratorTime, kBadputCauses> badput{};
-  /// The strategy's accelerators x (finish - submit) == goodput + sum of badput, exactly.
-  /// Synchronous: all of them do the same at any time. Asynchronous: a missing worker's are
-  /// accounted by what it waits for.
+  /// Over all jobs: the strategy's accelerators x (finish - submit) == goodput
+  /// + sum of badput, exactly. Synchronous: all of them do the same at any
+  /// time. Asynchronous: a missing worker's are accounted by what it waits for.
   AcceleratorTime total;
   /// machines, accelerators: while the job ran on the node (initialising, training, saving,
   /// restoring); idle: all the rest of a lease.
@@ -102,8 +113,18 @@ struct LifeOptions {
   Seconds horizon = std::chrono::hours(24 * 365 * 3);  // from the submit; a life is cut there
 };
 
-/// The main loop: see life.cpp. Pure: the same arguments give the same result, digit for digit.
-LifeResult simulate_life(const Plan& plan, const JobPace& pace, const LifeOptions& options);
+/// The main loop: see life.cpp. `paces` are those of the plan's jobs, in their
+/// order. Pure: the same arguments give the same result, digit for digit.
+///
+/// Several jobs share the nodes, first submitted first served: a free node goes
+/// to the earliest job that still lacks one of its pool, and stays with it
+/// until the gang is complete; what comes later takes what the earlier ones do
+/// not need, and nobody is evicted.
+LifeResult simulate_life(const Plan& plan, std::span<const JobPace> paces,
+                         const LifeOptions& options);
+inline LifeResult simulate_life(const Plan& plan, const JobPace& pace, const LifeOptions& options) {
+  return simulate_life(plan, std::span<const JobPace>(&pace, 1), options);
+}
 
 /// Optimal time between checkpoints [Daly 2006, Eq. 37; Young 1974 to first order]: work between
 /// the ends of two saves. save: time of one save; mtti: mean time to interruption of the whole job.

@@ -124,9 +124,9 @@ void Life::come_up(Node& node) {
   if (plan_.maintenance.on && has_maintenance(*pool.plan)) {
     const SimTime begin = now_ + wait(maintenance_mean_, node.maintenance);
     // The job trains on until a save just fits before the machine goes.
-    const SimTime save = begin - job_.cycle.save;
+    const SimTime save = begin - longest_save_;
     const bool in_time = save >= std::max(now_, begin - maintenance_notice_);
-    if (job_.cycle.on() && in_time) {
+    if (any_saves_ && in_time) {
       schedule(save, EventKind::maintenance_notice, index, node.up);
     } else {
       schedule(begin, EventKind::maintenance_begin, index, node.up);
@@ -137,55 +137,61 @@ void Life::come_up(Node& node) {
   }
 }
 
-void Life::hold(Node& node) {
+void Life::hold(Job& job, Node& node) {
   Pool& pool = cluster_.pool_of(node);
+  const PoolShare& share = job.share(node.pool);
+  Holding& holding = job.holdings[node.pool];
   record_state(node);
   pool.free.erase(node.slot);
-  ++pool.held;
+  ++holding.held;
   ++node.use;
   node.held = true;
+  node.job = job.index;
   node.state_since = now_;
-  node.workers = std::min(pool.workers_to_place, pool.share.workers_per_node);
-  node.chief = pool.share.chief && !job_.chief_placed;
-  job_.chief_placed = job_.chief_placed || node.chief;
-  node.job_active_at_hold = job_.active_until(now_);
-  if (job_.active()) {
+  node.workers = std::min(holding.workers_to_place, share.workers_per_node);
+  node.chief = share.chief && !job.chief_placed;
+  job.chief_placed = job.chief_placed || node.chief;
+  node.job_active_at_hold = job.active_until(now_);
+  if (job.active()) {
     // Asynchronous training goes on meanwhile; the newcomer's workers start up.
-    bank();
+    bank(job);
     node.joining = true;
-    job_.shares.joining += node.workers;
-    const SimDuration start_up = (node.cold ? job_.image_pull : SimDuration{0}) + job_.start_up;
+    job.shares.joining += node.workers;
+    const SimDuration start_up = (node.cold ? job.image_pull : SimDuration{0}) + job.start_up;
     schedule(now_ + start_up, EventKind::worker_joined, cluster_.index_of(node), node.use);
   } else if (node.cold) {
-    job_.cold_nodes.push_back(cluster_.index_of(node));
+    job.cold_nodes.push_back(cluster_.index_of(node));
   }
-  pool.workers_to_place -= node.workers;
+  holding.workers_to_place -= node.workers;
 }
 
 void Life::on_worker_joined(Node& node) {
   if (!node.joining) return;  // the job was interrupted and all start together
-  bank();
+  Job& job = jobs_[node.job];
+  bank(job);
   node.joining = false;
   node.cold = false;
-  job_.shares.joining -= node.workers;
-  job_.shares.live += node.workers;
-  set_pace();
+  job.shares.joining -= node.workers;
+  job.shares.live += node.workers;
+  set_pace(job);
 }
 
 /// The job leaves the node. Call bank() before.
 void Life::let_go(Node& node, NodeState next) {
   Pool& pool = cluster_.pool_of(node);
-  node.busy += job_.active_until(now_) - node.job_active_at_hold;
+  Job& job = jobs_[node.job];
+  Holding& holding = job.holdings[node.pool];
+  node.busy += job.active_until(now_) - node.job_active_at_hold;
   record_state(node);
-  if (job_.active()) (node.joining ? job_.shares.joining : job_.shares.live) -= node.workers;
-  pool.workers_to_place += node.workers;
+  if (job.active()) (node.joining ? job.shares.joining : job.shares.live) -= node.workers;
+  holding.workers_to_place += node.workers;
   node.workers = 0;
-  if (node.chief) job_.chief_placed = false;
+  if (node.chief) job.chief_placed = false;
   node.held = node.chief = node.joining = false;
   node.state_since = now_;
-  --pool.held;
+  --holding.held;
   pool.free.insert(node.slot);
-  std::erase(job_.cold_nodes, cluster_.index_of(node));
+  std::erase(job.cold_nodes, cluster_.index_of(node));
   set_state(node, next);
 }
 
@@ -225,11 +231,11 @@ void Life::on_taken(Node& node) {
   recorder_.mark("reclaimed", int(node.pool), int(node.slot), now_);
   if (node.held) lose_node(node, Interruption::preemption, NodeState::leaving);
   end_lease(node, true);
-  if (!pool.autoscaled && !job_.done()) request_node(pool, node.slot, false);
+  if (!pool.autoscaled && !all_done()) request_node(pool, node.slot, false);
 }
 
 void Life::on_maintenance_notice(Node& node) {
-  const SimTime begin = now_ + job_.cycle.save;
+  const SimTime begin = now_ + longest_save_;
   recorder_.mark("save before maintenance", int(node.pool), int(node.slot), now_);
   if (node.held) evacuate(node, Interruption::maintenance, begin);
   schedule(begin, EventKind::maintenance_begin, cluster_.index_of(node), node.up);
@@ -261,15 +267,22 @@ void Life::on_unneeded(Node& node) {
   Pool& pool = cluster_.pool_of(node);
   if (at > now_) {
     schedule(at, EventKind::unneeded, cluster_.index_of(node), node.use);
-  } else if (job_.done() || pool.size(cluster_.slots(pool)) > pool.plan->nodes_min) {
+  } else if (all_done() || pool.size(cluster_.slots(pool)) > pool.plan->nodes_min) {
     end_lease(node, false);
   }
 }
 
-/// The job is over: instance groups of fixed size go, and of autoscaled ones as many as their
-/// minimum kept; the autoscaler deletes the others when they have been unneeded long enough.
-/// Requests under way are withdrawn, machines that are away do not come back.
-void Life::delete_nodes_of_the_job() {
+/// The job is over and others are not: its nodes are there for them.
+void Life::leave_nodes(const Job& job) {
+  for (Node& node : cluster_.nodes)
+    if (node.held && node.job == job.index) let_go(node, NodeState::ready);
+}
+
+/// The last job is over: instance groups of fixed size go, and of autoscaled
+/// ones as many as their minimum kept; the autoscaler deletes the others when
+/// they have been unneeded long enough. Requests under way are withdrawn,
+/// machines that are away do not come back.
+void Life::delete_nodes() {
   for (Pool& pool : cluster_.pools) {
     int keep = pool.autoscaled ? pool.plan->nodes_min : cluster_.slots(pool);
     const auto slots = static_cast<std::uint32_t>(cluster_.slots(pool));

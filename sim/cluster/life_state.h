@@ -1,5 +1,7 @@
 #pragma once
+#include <span>
 #include <string>
+#include <vector>
 
 #include "sim/cluster/autoscaler.h"
 #include "sim/cluster/event_queue.h"
@@ -15,7 +17,7 @@ namespace reckon {
 
 class Life {
  public:
-  Life(const Plan& plan, const JobPace& pace, const LifeOptions& options);
+  Life(const Plan& plan, std::span<const JobPace> paces, const LifeOptions& options);
 
   // ---- the flow (life.cpp) ----
   void begin();
@@ -25,7 +27,7 @@ class Life {
   LifeResult end();
 
   // ---- the cluster (life.cpp) ----
-  void on_submit();
+  void on_submit(Job& job);
   void on_scan();
   void on_horizon();
 
@@ -41,19 +43,23 @@ class Life {
   void on_worker_joined(Node& node);
   void on_unneeded(Node& node);
 
-  // ---- the job (life_job.cpp) ----
-  void on_initialized();
-  void on_emergency_saved();
-  void on_backoff_over();
-  void on_finish();
+  // ---- a job (life_job.cpp) ----
+  void on_initialized(Job& job);
+  void on_emergency_saved(Job& job);
+  void on_backoff_over(Job& job);
+  void on_finish(Job& job);
 
+  Job& job(const Event& event) { return jobs_[event.entity]; }
   Node& node(const Event& event) { return cluster_.nodes[event.entity]; }
 
  private:
   // life.cpp
   bool is_stale(const Event& event) const;
   void schedule(SimTime at, EventKind kind, std::uint32_t entity = 0, std::uint32_t stamp = 0);
-  void schedule_job(SimTime at, EventKind kind);
+  void schedule_job(const Job& job, SimTime at, EventKind kind);
+  bool all_done() const { return unfinished_ == 0; }
+  bool any_wants_nodes() const;
+  int missing(const Pool& pool) const;  // pods that no node, present or coming, can take
   void plan_deletions(Pool& pool);
 
   // life_nodes.cpp
@@ -62,46 +68,50 @@ class Life {
   SimDuration wait(SimDuration mean, RandomStream& stream) const;
   void request_node(Pool& pool, std::uint32_t slot, bool by_autoscaler);
   void come_up(Node& node);
-  void hold(Node& node);
+  void hold(Job& job, Node& node);
   void let_go(Node& node, NodeState next);  // the job leaves the node
   void end_lease(Node& node, bool reclaimed);
-  void delete_nodes_of_the_job();
+  void leave_nodes(const Job& job);
+  void delete_nodes();
 
   // life_job.cpp
-  void bank();  // the time since the last call, in the ledger
-  void bank_training(SimTime from, SimDuration elapsed);
-  void bank_absent_workers(SimDuration elapsed);
-  void record_training(SimTime from);
-  void set_phase(JobPhase phase);
-  void start();
-  void set_pace();  // when the job will finish, from now
-  void update_shares();
+  void bank(Job& job);  // the time since the last call, in the job's ledger
+  void bank_training(Job& job, SimTime from, SimDuration elapsed);
+  void bank_absent_workers(Job& job, SimDuration elapsed);
+  void record(const Job& job, const char* name, std::string_view category, SimTime begin,
+              SimTime end);
+  void record_training(const Job& job, SimTime from);
+  void set_phase(Job& job, JobPhase phase);
+  void start(Job& job);
+  void set_pace(Job& job);  // when the job will finish, from now
+  void update_shares(Job& job);
   bool goes_on_without(const Node& node) const;
   void lose_node(Node& node, Interruption cause, NodeState next);
-  void interrupt(bool work_is_safe);
+  void interrupt(Job& job, bool work_is_safe);
   void evacuate(Node& node, Interruption cause, SimTime deadline);
-  void give_up(std::string why);
-  void close_job();
+  void give_up(Job& job, std::string why);
+  void close_job(Job& job);
 
   const Plan& plan_;
-  const JobPace& pace_;
   const LifeOptions& options_;
-  const Placement placement_;
   const AutoscalerTimes autoscaler_;
   const ReclaimLaw reclaim_;
   const SimDuration reclaim_notice_, maintenance_mean_, maintenance_notice_, maintenance_time_,
       repair_time_;
-  const SimTime submit_, horizon_;
+  const SimTime submit_, horizon_;  // the first job's submit
   const bool job_based_;
 
   SimTime now_{};
   EventQueue queue_;
   Cluster cluster_;
-  Job job_;
+  std::vector<Job> jobs_;             // as in the plan
+  std::vector<std::uint32_t> order_;  // indices of jobs, first submitted first
+  std::size_t unfinished_ = 0;
+  bool any_saves_ = false;      // a job makes checkpoints
+  SimDuration longest_save_{};  // of those that do
   SimTime scan_planned_ = SimTime::max();
   SimTime last_scan_ = SimTime::min(), last_scale_up_ = SimTime::min();
   int open_leases_ = 0;
-  TimeLedger time_;
   CostLedger cost_;
   Recorder recorder_;
   LifeResult result_;

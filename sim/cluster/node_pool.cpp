@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/cluster/placement.h"
+
 namespace reckon {
 namespace {
 
@@ -23,7 +25,7 @@ Node make_node(const PlannedPool& pool, std::uint32_t p, std::uint32_t slot,
 
 }  // namespace
 
-Cluster::Cluster(const Plan& plan, const Placement& placement, const LifeOptions& options) {
+Cluster::Cluster(const Plan& plan, const LifeOptions& options) {
   std::size_t total = 0;
   for (const PlannedPool& pool : plan.pools)
     total += static_cast<std::size_t>(slots_of(plan, pool));
@@ -34,14 +36,12 @@ Cluster::Cluster(const Plan& plan, const Placement& placement, const LifeOptions
     const PlannedPool& planned = plan.pools[p];
     const int slots = slots_of(plan, planned);
     Pool pool{.plan = &planned,
-              .share = placement.pools[p],
               .autoscaled = is_autoscaled(plan, planned),
               .reclaimable = planned.pricing == CapacityType::spot,
               .first_node = static_cast<std::uint32_t>(nodes.size()),
               .provisioning_delay = DelayLaw{planned.provisioning},
               .empty = SlotSet(static_cast<std::size_t>(slots)),
-              .free = SlotSet(static_cast<std::size_t>(slots)),
-              .workers_to_place = placement.pools[p].workers};
+              .free = SlotSet(static_cast<std::size_t>(slots))};
     pool.trace_offset = spot_slots;
     if (pool.reclaimable) spot_slots += static_cast<std::size_t>(std::max(planned.nodes_max, 0));
     if (plan.failures.on && planned.accelerators_per_node > 0) {

@@ -7,7 +7,6 @@
 #include "sim/cluster/autoscaler.h"
 #include "sim/cluster/disruptions.h"
 #include "sim/cluster/life.h"
-#include "sim/cluster/placement.h"
 
 // Nodes and the pools that they stand in: state and counts. What makes them change is in
 // life_nodes.cpp.
@@ -53,10 +52,11 @@ enum class NodeState : std::uint8_t {
 struct Node {
   std::uint32_t pool = 0, slot = 0;
   NodeState state = NodeState::none;
-  bool held = false;     // by the job
-  bool chief = false;    // the job's chief is on it
-  bool joining = false;  // its workers initialise while the others train
-  bool cold = true;      // has not pulled the image yet
+  bool held = false;      // by a job
+  std::uint32_t job = 0;  // by which
+  bool chief = false;     // the job's chief is on it
+  bool joining = false;   // its workers initialise while the others train
+  bool cold = true;       // has not pulled the image yet
   bool deletion_planned = false;
   int workers = 0;  // of the job
   // An event counts while it carries the stamp of what it is about.
@@ -73,7 +73,6 @@ struct Node {
 
 struct Pool {
   const PlannedPool* plan = nullptr;
-  PoolShare share;
   bool autoscaled = false;
   bool reclaimable = false;
   std::size_t trace_offset = 0;  // of slot 0 in the plan's reclaim trace
@@ -83,19 +82,17 @@ struct Pool {
   SlotSet empty, free;         // free: ready, the job does not hold it
   int provisioning = 0;
   int returning = 0;  // drained, away or repairing
-  int held = 0;
-  int workers_to_place = 0;
   NodeGroupBackoff backoff;
   SimDuration node_time{};  // billed
 
   int size(int slots) const { return slots - empty.count(); }
-  /// Pods of the job that no node, present or coming, can take.
-  int missing() const { return share.nodes - held - free.count() - provisioning - returning; }
+  /// Nodes, present or coming, that can take a pod.
+  int for_pods() const { return free.count() + provisioning + returning; }
 };
 
 /// All pools and nodes of the plan, empty, with the random streams of this replication.
 struct Cluster {
-  Cluster(const Plan& plan, const Placement& placement, const LifeOptions& options);
+  Cluster(const Plan& plan, const LifeOptions& options);
   std::vector<Pool> pools;
   std::vector<Node> nodes;
   int slots(const Pool& pool) const;

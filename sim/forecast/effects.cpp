@@ -41,8 +41,12 @@ MeanLife live_with(const ForecastSetup& setup, std::uint64_t seed, int replicati
 std::vector<std::size_t> candidates_of(const ForecastSetup& setup) {
   std::vector<std::size_t> candidates;
   for (std::size_t i = 0; i < setup.assumptions.size(); ++i) {
-    const bool may_matter = !setup.assumptions[i].affects_step ||
-                            setup.sensitivities[i].low != setup.sensitivities[i].high;
+    const bool may_matter =
+        !setup.assumptions[i].affects_step ||
+        std::any_of(setup.jobs.begin(), setup.jobs.end(), [i](const JobSetup& job) {
+          const std::optional<Sensitivity>& ends = job.sensitivities[i];
+          return ends && ends->low != ends->high;
+        });
     if (may_matter) candidates.push_back(i);
   }
   return candidates;

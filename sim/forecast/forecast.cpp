@@ -86,8 +86,32 @@ double badput_share(const LifeResult& life, Badput cause) {
   return ratio(life.badput[std::size_t(cause)], life.total);
 }
 
+/// A job that never ended ends never.
+double seconds_since(const JobOutcome& job, SimTime from) {
+  if (!job.finished) return std::numeric_limits<double>::infinity();
+  return to_seconds(job.finish - from).count();
+}
+
+void summarize_jobs(const std::vector<LifeResult>& lives, SimDuration first, Forecast& f) {
+  for (std::size_t k = 0; k < f.jobs.size(); ++k) {
+    JobForecast& job = f.jobs[k];
+    job.queued_seconds = quantiles_of(
+        lives, [k](const LifeResult& l) { return to_seconds(l.jobs[k].queued).count(); });
+    job.time_seconds = quantiles_of(
+        lives, [k](const LifeResult& l) { return seconds_since(l.jobs[k], l.jobs[k].submit); });
+    job.finish_seconds = quantiles_of(lives, [k, first](const LifeResult& l) {
+      return seconds_since(l.jobs[k], SimTime{} + first);
+    });
+    job.unfinished_share =
+        mean_of(lives, [k](const LifeResult& l) { return l.jobs[k].finished ? 0.0 : 1.0; });
+  }
+}
+
 void summarize_time(const Plan& plan, const std::vector<LifeResult>& lives, Forecast& f) {
-  const SimDuration submit = to_clock(plan.jobs.front().submit);
+  Seconds earliest = plan.jobs.front().submit;
+  for (const PlannedWorkload& job : plan.jobs) earliest = std::min(earliest, job.submit);
+  const SimDuration submit = to_clock(earliest);
+  summarize_jobs(lives, submit, f);
   f.times_seconds = values_of(lives, [submit](const LifeResult& l) { return time_of(l, submit); });
   f.time_seconds = quantiles(f.times_seconds);
   f.step_factors = values_of(lives, [](const LifeResult& l) { return l.factors.step_time; });
@@ -134,6 +158,16 @@ Forecast describe(const Plan& plan, const NetworkModel& network, const ForecastO
   f.accelerators = job.strategy.accelerators();
   f.memory = estimate_memory(plan, job);
   f.feasible = f.memory.fits();
+  for (const PlannedWorkload& each : plan.jobs) {
+    JobForecast one;
+    one.name = each.name;
+    one.submit = each.submit;
+    one.memory = estimate_memory(plan, each);
+    one.steps = each.steps;
+    one.accelerators = each.strategy.accelerators();
+    f.feasible = f.feasible && one.memory.fits();
+    f.jobs.push_back(std::move(one));
+  }
   f.prices_as_of = plan.prices_as_of;
   f.catalog_digest = plan.catalog_digest;
   f.extrapolated = is_extrapolated(plan);
@@ -144,7 +178,7 @@ Forecast describe(const Plan& plan, const NetworkModel& network, const ForecastO
 
 Forecast make_forecast(const Plan& plan, const NetworkModel& network,
                        const ForecastOptions& options) {
-  RECKON_CHECK(plan.jobs.size() == 1);
+  RECKON_CHECK(!plan.jobs.empty());
   Forecast f = describe(plan, network, options);
   RECKON_CHECK(f.replications > 0);
   if (!f.feasible) {  // refused with the numbers, never simulated
@@ -152,8 +186,9 @@ Forecast make_forecast(const Plan& plan, const NetworkModel& network,
     return f;
   }
   const ForecastSetup setup = make_setup(plan, network);
-  f.step = setup.paced.step;
-  f.checkpoint_interval = setup.paced.pace.checkpoint_interval;
+  for (std::size_t k = 0; k < f.jobs.size(); ++k) f.jobs[k].step = setup.jobs[k].paced.step;
+  f.step = f.jobs.front().step;
+  f.checkpoint_interval = setup.jobs.front().paced.pace.checkpoint_interval;
 
   const double effect_lives =
       options.assumption_effects ? effect_replications(setup, f.replications) : 0;

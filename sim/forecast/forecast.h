@@ -28,11 +28,30 @@ struct AssumptionEffect {
   std::optional<double> cost_effect_usd;
 };
 
+/// One of the jobs that share the cluster. Times are since the first job's
+/// submit, so the last finish is the forecast's time.
+struct JobForecast {
+  std::string name;
+  Seconds submit{};
+  StepEstimate step;
+  MemoryEstimate memory;
+  std::int64_t steps = 0;
+  int accelerators = 0;
+  Quantiles queued_seconds;  // from its submit until it first had all its nodes
+  Quantiles time_seconds;    // from its submit to its end
+  Quantiles finish_seconds;
+  double unfinished_share = 0;
+};
+
 struct Forecast {
   std::string scenario, engine;
   std::uint64_t seed = 1;
   int replications = 0;
   bool feasible = true;
+  // Of several jobs: time, cost, goodput, badput and interruptions are those of
+  // all of them together; step, steps, accelerators, memory and checkpoint
+  // interval those of the first.
+  std::vector<JobForecast> jobs;  // in the order of the plan
   StepEstimate step;
   std::int64_t steps = 0;
   int accelerators = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "sim/base/random.h"
 
@@ -59,40 +60,89 @@ double value_at(const PlanAssumption& a, double score) {
 }
 
 ForecastSetup make_setup(const Plan& plan, const NetworkModel& network) {
-  ForecastSetup setup{plan, make_pace(plan, network), assumptions_of(plan), {}};
-  Plan scratch = plan;
-  setup.sensitivities = sensitivities(scratch, setup.assumptions, setup.paced, network);
+  ForecastSetup setup{plan, {}, {}};
+  std::vector<std::pair<std::vector<PlanAssumption>, std::vector<Sensitivity>>> by_job;
+  for (std::size_t k = 0; k < plan.jobs.size(); ++k) {
+    if (const auto same = plan.jobs[k].same_as) {
+      setup.jobs.push_back(setup.jobs[*same]);
+      by_job.push_back(by_job[*same]);
+      continue;
+    }
+    Plan scratch = plan_of_job(plan, k);
+    setup.jobs.push_back({make_pace(scratch, network), {}});
+    std::vector<PlanAssumption> assumptions = assumptions_of(scratch);
+    std::vector<Sensitivity> ends =
+        sensitivities(scratch, assumptions, setup.jobs.back().paced, network);
+    by_job.emplace_back(std::move(assumptions), std::move(ends));
+  }
+  for (std::size_t k = 0; k < by_job.size(); ++k)
+    for (const PlanAssumption& a : by_job[k].first) {
+      const bool known = std::any_of(setup.assumptions.begin(), setup.assumptions.end(),
+                                     [&](const PlanAssumption& b) { return b.key == a.key; });
+      if (!known) setup.assumptions.push_back(a);
+    }
+  for (std::size_t k = 0; k < by_job.size(); ++k)
+    for (const PlanAssumption& a : setup.assumptions) {
+      const auto& [own, ends] = by_job[k];
+      const auto found = std::find_if(own.begin(), own.end(),
+                                      [&](const PlanAssumption& b) { return b.key == a.key; });
+      setup.jobs[k].sensitivities.push_back(
+          found == own.end() ? std::nullopt
+                             : std::optional(ends[std::size_t(found - own.begin())]));
+    }
   return setup;
 }
 
-Replicator::Replicator(const ForecastSetup& setup)
-    : setup_(setup), plan_(setup.plan), pace_(setup.paced.pace) {}
+Replicator::Replicator(const ForecastSetup& setup) : setup_(setup), plan_(setup.plan) {
+  for (std::size_t k = 0; k < setup.jobs.size(); ++k) {
+    paces_.push_back(setup.jobs[k].paced.pace);
+    if (k == 0) continue;
+    others_.emplace_back();
+    if (!setup.plan.jobs[k].same_as) others_.back() = plan_of_job(setup.plan, k);
+  }
+}
 
 LifeResult Replicator::run(std::uint64_t seed, std::uint32_t replication, std::optional<Held> held,
                            bool record) {
-  PaceFactors factors;
+  std::vector<PaceFactors> factors(paces_.size());
   for (std::size_t i = 0; i < setup_.assumptions.size(); ++i) {
     const PlanAssumption& a = setup_.assumptions[i];
     const double score =
         held && held->assumption == i ? held->score : draw_score(a, seed, replication);
-    if (a.affects_step)
-      multiply(factors, setup_.sensitivities[i], score);
-    else
+    for (std::size_t k = 0; k < paces_.size(); ++k) {
+      const std::optional<Sensitivity>& ends = setup_.jobs[k].sensitivities[i];
+      if (!ends || plan_.jobs[k].same_as) continue;
+      if (a.affects_step)
+        multiply(factors[k], *ends, score);
+      else
+        a.set(k == 0 ? plan_ : *others_[k - 1], value_at(a, score));
+    }
+    // A pool that the first job does not use is a pool of the cluster all the same.
+    const bool of_others_only = !setup_.jobs.front().sensitivities[i];
+    if (of_others_only && !a.affects_step && a.key.starts_with("pools."))
       a.set(plan_, value_at(a, score));
   }
-  // The checkpoint interval stays the plan's: who chose it knew the medians, not this replication's
-  // luck.
-  const PlannedWorkload& job = plan_.jobs.front();
-  pace_.evaluation = setup_.paced.pace.evaluation * factors.evaluation;
-  pace_.checkpoint_save = checkpoint_save_time(plan_, job) * factors.save;
-  pace_.checkpoint_restore = checkpoint_restore_time(plan_, job) * factors.restore;
+  // The checkpoint interval stays the plan's: who chose it knew the medians,
+  // not this replication's luck.
+  for (std::size_t k = 0; k < paces_.size(); ++k) {
+    if (const auto same = plan_.jobs[k].same_as) {
+      paces_[k] = paces_[*same];
+      continue;
+    }
+    const Plan& plan = k == 0 ? plan_ : *others_[k - 1];
+    const PlannedWorkload& job = plan.jobs.front();
+    paces_[k].evaluation = setup_.jobs[k].paced.pace.evaluation * factors[k].evaluation;
+    paces_[k].checkpoint_save = checkpoint_save_time(plan, job) * factors[k].save;
+    paces_[k].checkpoint_restore = checkpoint_restore_time(plan, job) * factors[k].restore;
+    paces_[k].step_factor = factors[k].step;
+  }
 
   LifeOptions options;
   options.seed = seed;
   options.replication = replication;
   options.record = record;
-  options.factors.step_time = factors.step * step_spread(plan_);
-  return simulate_life(plan_, pace_, options);
+  options.factors.step_time = step_spread(plan_);
+  return simulate_life(plan_, paces_, options);
 }
 
 }  // namespace reckon

@@ -21,11 +21,15 @@ double draw_score(const PlanAssumption& assumption, std::uint64_t seed, std::uin
 double value_at(const PlanAssumption& assumption, double score);
 
 /// What all replications of one forecast share; immutable while they run.
+struct JobSetup {
+  PacedJob paced;
+  /// By assumption of the forecast; nullopt: the job does not rest on it.
+  std::vector<std::optional<Sensitivity>> sensitivities;
+};
 struct ForecastSetup {
   const Plan& plan;
-  PacedJob paced;
-  std::vector<PlanAssumption> assumptions;
-  std::vector<Sensitivity> sensitivities;  // by assumption
+  std::vector<JobSetup> jobs;               // as in the plan
+  std::vector<PlanAssumption> assumptions;  // of all jobs, each once
 };
 ForecastSetup make_setup(const Plan& plan, const NetworkModel& network);
 
@@ -47,7 +51,8 @@ class Replicator {
  private:
   const ForecastSetup& setup_;
   Plan plan_;
-  JobPace pace_;
+  std::vector<std::optional<Plan>> others_;  // of each job behind the first that repeats none
+  std::vector<JobPace> paces_;
 };
 
 }  // namespace reckon

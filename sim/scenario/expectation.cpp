@@ -7,6 +7,7 @@
 #include "sim/base/diagnostic.h"
 #include "sim/base/unit_text.h"
 #include "sim/scenario/scenario.h"
+#include "sim/scenario/scenario_yaml_reader.h"
 
 namespace reckon {
 namespace {
@@ -131,6 +132,11 @@ Parsed<double> parse_feasible(std::string_view text, Comparison comparison) {
   return text == "true" ? 1.0 : 0.0;
 }
 
+/// "2026-12-14T08:00:00Z".
+bool looks_like_date(std::string_view text) {
+  return text.size() >= 10 && text[4] == '-' && text[7] == '-';
+}
+
 Parsed<double> parse_value(std::string_view text, const Expectation& e) {
   switch (e.metric) {
     case Metric::time:
@@ -175,7 +181,15 @@ Parsed<Expectation> parse_expectation(std::string_view text) {
   start.comparison = comparison->value;
   Parsed<Expectation> e = parse_left(trimmed(body.substr(0, at)), std::move(start));
   if (!e) return e;
-  const Parsed<double> value = parse_value(trimmed(from.substr(comparison->text.size())), *e);
+  const std::string_view right = trimmed(from.substr(comparison->text.size()));
+  if (e->metric == Metric::time && looks_like_date(right)) {
+    e->date = parse_utc_time(right);
+    if (!e->date)
+      return tl::make_unexpected(
+          fmt::format("'{}' is no date and time in UTC, such as 2026-12-14T08:00:00Z", right));
+    return e;
+  }
+  const Parsed<double> value = parse_value(right, *e);
   if (!value) return tl::make_unexpected(value.error());
   if (*value < 0) return tl::make_unexpected("the value is negative");
   if (is_fraction(e->metric) && *value > 1)

@@ -11,6 +11,13 @@ SourcePlace Places::find(std::string_view path) const {
   return SourcePlace{file, 0, 0};
 }
 
+Places Places::with_alias(const std::string& from, const std::string& to) const {
+  Places out = *this;
+  for (const auto& [path, place] : places_)
+    if (path == from || path.starts_with(from + ".")) out.set(to + path.substr(from.size()), place);
+  return out;
+}
+
 std::filesystem::path directory_of(const ScenarioFile& file, std::string_view path) {
   const SourcePlace at = file.places.find(path);
   const bool in_a_file = at.line > 0;  // else it came with --set

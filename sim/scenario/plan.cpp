@@ -4,10 +4,11 @@
 #include "sim/scenario/pricing.h"
 
 namespace reckon {
+namespace {
 
-Expected<Plan> make_plan(const ScenarioFile& given, const Catalog& catalog) {
-  Diagnostics problems;
-  const ScenarioFile file = planning::with_pools_of_tier(given, catalog, problems);
+/// `problems` are those that are known already.
+Expected<Plan> plan_of_workload(const ScenarioFile& file, const Catalog& catalog,
+                                Diagnostics problems) {
   const Scenario& scenario = file.scenario;
   planning::Draft draft{.file = file, .catalog = catalog};
   draft.errors = std::move(problems);
@@ -16,7 +17,7 @@ Expected<Plan> make_plan(const ScenarioFile& given, const Catalog& catalog) {
   plan.start = scenario.start;
   plan.replications = scenario.forecast.replications;
   plan.seed = scenario.forecast.seed;
-  plan.expect = scenario.expect;
+  planning::resolve_expectations(draft);
   plan.catalog_digest = catalog.digest;
   plan.sources = catalog.sources;
 
@@ -40,6 +41,17 @@ Expected<Plan> make_plan(const ScenarioFile& given, const Catalog& catalog) {
   }
   if (!draft.errors.empty()) return tl::unexpected(std::move(draft.errors));
   return std::move(draft.plan);
+}
+
+}  // namespace
+
+Expected<Plan> make_plan(const ScenarioFile& given, const Catalog& catalog) {
+  Diagnostics problems;
+  const ScenarioFile file = planning::with_pools_of_tier(given, catalog, problems);
+  const auto make = [&](const ScenarioFile& one) {
+    return plan_of_workload(one, catalog, problems);
+  };
+  return file.scenario.jobs.empty() ? make(file) : planning::plan_of_jobs(file, make);
 }
 
 }  // namespace reckon

@@ -35,6 +35,9 @@ struct PlannedStrategy {
 };
 
 enum class Optimizer { sgd_momentum, adamw };
+/// Where the scenario names none: AdamW for sequences, SGD with momentum for all others.
+Optimizer default_optimizer(SampleUnit unit);
+std::string_view to_text(Optimizer optimizer);  // "sgd", "adamw"
 
 struct PlannedCheckpoint {
   CheckpointSpec::Mode mode = CheckpointSpec::Mode::optimal;
@@ -45,7 +48,9 @@ struct PlannedCheckpoint {
 };
 
 struct PlannedWorkload {
-  std::string name;  // of the job
+  std::string name;                    // of the job
+  std::string path = "workload";       // where the scenario has it: "jobs.a.workload"
+  std::optional<std::size_t> same_as;  // index of the job that this one repeats at another time
   Seconds submit{};
   ModelGraph model;
   Dataset dataset;  // resolved or inline
@@ -154,7 +159,7 @@ struct Plan {
   Provider provider = Provider::gcp;
   Service service = Service::gke;
   std::string region, zone;
-  std::vector<PlannedWorkload> jobs;  // exactly one today
+  std::vector<PlannedWorkload> jobs;  // one, or several that share the pools
   std::vector<PlannedPool> pools;
   AutoscalerRules autoscaler;
   RetryRules retry;
@@ -181,6 +186,9 @@ struct Plan {
 /// offered, one zone for all accelerator types), prices. All errors at once, at their place in the
 /// file. What the simulator does not cover yet is refused by name.
 Expected<Plan> make_plan(const ScenarioFile& file, const Catalog& catalog);
+
+/// The plan as if it had but that job: what the step model is asked about.
+Plan plan_of_job(const Plan& plan, std::size_t job);
 
 /// One assumed number that this plan really rests on, and how to change it.
 struct PlanAssumption {

@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -59,14 +60,20 @@ inline Fact<Seconds> seconds_fact(const Fact<double>& number) { return fact_of<S
 /// Kubernetes runs the nodes: its autoscaler and its Job's retries apply.
 bool runs_kubernetes(Service service);
 
-/// plan_tier.cpp: the file with the pools that its scale tier stands for, at the tier's place; as
-/// it is where it names none. Errors where there is no such tier, or pools beside one.
+/// plan_tier.cpp: the file with the pools that its scale tier stands for, at
+/// the tier's place; as it is where it names none. Errors where there is no
+/// such tier, or pools beside one.
 ScenarioFile with_pools_of_tier(const ScenarioFile& file, const Catalog& catalog,
                                 Diagnostics& errors);
+/// plan_jobs.cpp: the plans of several jobs that share the pools, each made as
+/// if it were alone, as one. `make` makes the plan of a file with one workload.
+Expected<Plan> plan_of_jobs(const ScenarioFile& file,
+                            const std::function<Expected<Plan>(const ScenarioFile&)>& make);
 /// The service whose rules apply where the scenario names none.
 Service service_of(const ClusterSpec& cluster);
 
 // The parts, in the order in which make_plan calls them.
+void resolve_expectations(Draft& draft);                    // plan_rules.cpp
 void refuse_what_is_not_simulated(Draft& draft);            // plan_refusals.cpp
 void resolve_place(Draft& draft);                           // plan_place.cpp
 void resolve_pools(Draft& draft);                           // plan_pools.cpp

@@ -50,8 +50,6 @@ void refuse_in_workload(Draft& draft, const WorkloadSpec& workload) {
 
 void refuse_what_is_not_simulated(Draft& draft) {
   const Scenario& scenario = draft.scenario();
-  if (!scenario.jobs.empty())
-    draft.not_yet("jobs", "a list of jobs", "give one workload: instead of jobs:");
   if (scenario.trace)
     draft.not_yet("trace", "a trace of jobs", "give one workload: instead of trace:");
   if (!scenario.workload && scenario.jobs.empty() && !scenario.trace)

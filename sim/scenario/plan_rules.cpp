@@ -1,5 +1,7 @@
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "sim/catalog/operations_keys.h"
 #include "sim/scenario/plan_draft.h"
 
@@ -58,6 +60,24 @@ BillingRules billing_rules(const Draft& draft) {
 }
 
 }  // namespace
+
+/// A time that is given as a date is so many seconds from the start.
+void resolve_expectations(Draft& draft) {
+  const Scenario& scenario = draft.scenario();
+  draft.plan.expect = scenario.expect;
+  for (std::size_t i = 0; i < scenario.expect.size(); ++i) {
+    Expectation& e = draft.plan.expect[i];
+    if (!e.date) continue;
+    const std::string path = fmt::format("expect.{}", i);
+    if (!scenario.start)
+      draft.error(path, fmt::format("'{}' needs the time at which the run starts", e.text),
+                  "start: 2026-12-04T18:00:00Z");
+    else if (*e.date < *scenario.start)
+      draft.error(path, fmt::format("'{}' asks for a time before the start", e.text));
+    else
+      e.value = Seconds{*e.date - *scenario.start}.count();
+  }
+}
 
 void resolve_rules(Draft& draft) {
   const OperationalDefaults& operations = draft.catalog.operations;

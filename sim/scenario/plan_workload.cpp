@@ -139,8 +139,7 @@ std::optional<Dataset> resolve_dataset(Draft& draft, const WorkloadSpec& workloa
 }
 
 std::optional<Optimizer> resolve_optimizer(Draft& draft, const std::string& name, SampleUnit unit) {
-  if (name.empty())
-    return unit == SampleUnit::sequence ? Optimizer::adamw : Optimizer::sgd_momentum;
+  if (name.empty()) return default_optimizer(unit);
   if (name == "sgd") return Optimizer::sgd_momentum;
   if (name == "adamw") return Optimizer::adamw;
   const std::vector<std::string> names{"sgd", "adamw"};

@@ -260,8 +260,12 @@ void apply_reservations(Book& book) {
 }
 
 void warn_of_unknown_prices(Book& book) {
-  for (const auto& [pool, item] : book.unknown)
-    if (!book.draft.plan.pools[pool].price.known) unknown_price_warning(book.draft, pool, item);
+  std::set<std::pair<std::string, CapacityType>> said;
+  for (const auto& [pool, item] : book.unknown) {
+    const PlannedPool& planned = book.draft.plan.pools[pool];
+    if (!planned.price.known && said.emplace(item, planned.pricing).second)
+      unknown_price_warning(book.draft, pool, item);
+  }
 }
 
 /// A cost that cannot be said cannot be expected either.

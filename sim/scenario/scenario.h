@@ -235,6 +235,8 @@ struct DisruptionsSpec {
 struct JobSpec {
   std::string name;
   Seconds submit{};
+  std::optional<Seconds> every;  // submitted again after each such time, `times` times in all
+  int times = 1;
   WorkloadSpec workload;
 };
 struct TraceSpec {
@@ -272,6 +274,8 @@ struct Expectation {
   Statistic statistic = Statistic::none;
   Comparison comparison = Comparison::le;
   double value = 0;
+  /// A time given as a date; the plan turns it into `value`, seconds from the scenario's start.
+  std::optional<std::chrono::sys_seconds> date;
 };
 /// "p95(time) <= 48h". The error is a sentence with the allowed words.
 Parsed<Expectation> parse_expectation(std::string_view text);
@@ -318,6 +322,9 @@ class Places {
   }
   /// The path's own place, else that of its nearest parent, else the whole file.
   SourcePlace find(std::string_view path) const;
+  /// With everything below `from` also below `to` ("jobs.a.workload" as
+  /// "workload").
+  Places with_alias(const std::string& from, const std::string& to) const;
   std::string file;
 
  private:

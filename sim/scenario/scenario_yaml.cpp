@@ -11,11 +11,17 @@
 namespace reckon {
 namespace {
 
+constexpr double kMostRepeats = 1000;
+
 const Fields<JobSpec>& job_fields() {
   static const Fields<JobSpec> table{
       required(name_field("name", &JobSpec::name, "Tells jobs apart.", "a")),
       number_field("submit", &JobSpec::submit, duration_from_zero(),
                    "When it is queued; default: 0h.", "2h"),
+      number_field("every", &JobSpec::every, above_zero(Form::Kind::duration, kLongestTime),
+                   "It is submitted again after each such time; needs times.", "1d"),
+      number_field("times", &JobSpec::times, whole(1, kMostRepeats),
+                   "How often it is submitted in all; needs every.", "7"),
       required(block_field<workload_fields>("workload", &JobSpec::workload, check_workload,
                                             "What it trains.",
                                             "{model: resnet50_v1_5, dataset: imagenet, train: "
@@ -30,6 +36,9 @@ void read_jobs(Reader& reader, const YamlNode& node, Scenario& scenario) {
   reader.each(node, [&](const YamlNode& item) {
     JobSpec job;
     if (!read_fields(reader, item, job_fields(), job)) return;
+    if (item.has("every") != item.has("times"))
+      reader.error(fmt::format("{} needs both 'every' and 'times', or none", reader.subject()),
+                   "example: every: 1d, times: 7");
     if (!job.name.empty() && !names.insert(job.name).second)
       reader.error(item.find("name")->value.at, fmt::format("a second job is named '{}'", job.name),
                    "names tell jobs apart in results and in --set");

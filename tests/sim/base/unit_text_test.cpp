@@ -84,6 +84,7 @@ TEST_CASE("formats keep three digits and pick the unit that fits") {
   CHECK(format_bytes(16.0_GiB) == "16.0 GiB");
   CHECK(format_bandwidth(12.5_GBps) == "12.5 GB/s");
   CHECK(format_flop_rate(125.0_TFLOPS) == "125 TFLOP/s");
+  CHECK(format_flops(Flops{8.178e9}) == "8.18 GFLOP");
   CHECK(format_usd(Usd{1234.561}) == "1,234.56 USD");
   CHECK(format_usd(Usd{0.00123}) == "0.0012 USD");
   CHECK(format_count(1281167) == "1,281,167");

@@ -1,0 +1,91 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "sim/catalog/model_finetune.h"
+#include "sim/step/model_sheet.h"
+#include "support/plans.h"
+
+using namespace reckon;
+using namespace reckon::test;
+
+namespace {
+
+const Fact<Bytes> kNoReserve{};
+
+const MemoryCase& named(const std::vector<MemoryCase>& cases, const std::string& strategy) {
+  for (const MemoryCase& c : cases)
+    if (c.strategy == strategy) return c;
+  FAIL("no case '" << strategy << "'");
+  return cases.front();
+}
+
+}  // namespace
+
+TEST_CASE("equal blocks in a row are one group, and the groups add up to the network") {
+  const ModelGraph model = zoo_model("gpt2_small").value();
+  const auto groups = layer_group_counts(model, Bytes{2});
+  std::int64_t parameters = 0;
+  Flops forward{}, backward{};
+  Bytes saved{};
+  for (const LayerGroupCount& g : groups) {
+    parameters += g.parameters;
+    forward += g.forward;
+    backward += g.backward;
+    saved += g.saved;
+  }
+  CHECK(parameters == 124'439'808);
+  CHECK(forward.v == Approx(model.forward_flops().v).epsilon(1e-12));
+  CHECK(backward.v == Approx(model.backward_flops().v).epsilon(1e-12));
+  CHECK(saved.v == Approx(model.saved_bytes(Bytes{2}).v).epsilon(1e-12));
+  // 12 blocks of 12 D^2 + 13 D = 7,087,872 parameters, D = 768.
+  const auto blocks = std::find_if(groups.begin(), groups.end(),
+                                   [](const LayerGroupCount& g) { return g.groups == 12; });
+  REQUIRE(blocks != groups.end());
+  CHECK(blocks->parameters == 12 * 7'087'872);
+  CHECK(groups.size() < 12);
+}
+
+TEST_CASE("blocks of another width are groups of their own") {
+  // ResNet-50's four stages have 3, 4, 6 and 3 blocks; only equal ones are folded.
+  const auto groups = layer_group_counts(zoo_model("resnet50").value(), Bytes{4});
+  std::int64_t parameters = 0;
+  for (const LayerGroupCount& g : groups) parameters += g.parameters;
+  CHECK(parameters == 25'557'032);
+  CHECK(groups.size() >= 4);
+}
+
+TEST_CASE("each way to train holds what the memory model says of it") {
+  const ModelGraph model = zoo_model("gpt2_small").value();
+  const auto cases =
+      memory_by_strategy({&model, Precision::bf16, Optimizer::adamw, 4, kNoReserve, {}});
+  const double n = 124'439'808;
+  const MemoryCase& data = named(cases, "single or data parallel");
+  CHECK((data.memory.parameters + data.memory.gradients + data.memory.optimizer).v == 16 * n);
+  // Parameter servers keep the variables in fp32, and the optimizer's state.
+  const MemoryCase& worker = named(cases, "worker of parameter servers");
+  CHECK(worker.memory.optimizer.v == 0);
+  CHECK(worker.memory.parameters.v == 4 * n);
+  const MemoryCase& full = named(cases, "single or data parallel, recompute full");
+  CHECK(full.memory.activations < data.memory.activations);
+}
+
+TEST_CASE("an accelerator says whether it holds the model, a TPU by its own strategy") {
+  const ModelGraph model = zoo_model("gpt2_small").value();
+  Accelerator small = round_accelerator();
+  small.memory = Fact<Bytes>{1.0_GiB};
+  const auto cases =
+      memory_by_strategy({&model, Precision::fp16, Optimizer::adamw, 1, kNoReserve, small});
+  CHECK(cases.front().memory.available.v == Bytes{1.0_GiB}.v);
+  CHECK_FALSE(cases.front().memory.fits());
+  small.kind = AcceleratorKind::tpu;
+  const auto tpu =
+      memory_by_strategy({&model, Precision::bf16, Optimizer::adamw, 1, kNoReserve, small});
+  CHECK(tpu.front().strategy == "tpu slice");
+}
+
+TEST_CASE("adapters keep gradients and optimizer state of themselves only") {
+  const ModelGraph model = with_lora(zoo_model("gpt2_small").value(), {.rank = 8}).value();
+  const auto cases =
+      memory_by_strategy({&model, Precision::bf16, Optimizer::adamw, 1, kNoReserve, {}});
+  CHECK(cases.front().memory.gradients.v == 2.0 * 294'912);
+}
