@@ -84,16 +84,21 @@ std::vector<Offer> gpu_offers(const InitAnswers& answers, const Catalog& catalog
   std::vector<Offer> offers;
   for (const Provider provider : providers_of(answers)) {
     const auto regions = regions_for(catalog, provider, accelerator.name, answers.region);
-    if (regions.empty()) continue;
+    // AWS and Azure list machines, not accelerators, and not everywhere: they are offered to who
+    // asks for them.
+    if (regions.empty() && !answers.provider) continue;
     // The most on one node first: what they tell each other then stays inside it.
     for (int per_node = std::min(answers.count, 64); per_node >= 1; --per_node) {
       if (answers.count % per_node != 0) continue;
       const auto machines = machines_for(catalog, provider, accelerator, per_node);
+      const std::size_t before = offers.size();
       for (const Machine* machine : machines)
-        for (const std::string& region : regions)
+        for (const std::string& region :
+             regions.empty() ? regions_for(catalog, provider, machine->name, answers.region)
+                             : regions)
           offers.push_back(
               {provider, region, machine, nullptr, per_node, answers.count / per_node});
-      if (!machines.empty()) break;
+      if (offers.size() > before) break;
     }
   }
   return offers;

@@ -110,6 +110,10 @@ Provider provider_of(Service service) {
   return Provider::on_premises;
 }
 
+bool has_service(Provider provider, Service service) {
+  return service == Service::none ? provider != Provider::gcp : provider_of(service) == provider;
+}
+
 std::optional<Fact<FlopsPerSecond>> Accelerator::peak_for(Precision p) const {
   for (std::size_t i = 0; i < kPrecisions.size(); ++i) {
     if (kPrecisions[i] == p) return peak[i];

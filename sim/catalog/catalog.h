@@ -39,6 +39,9 @@ std::string_view to_text(CapacityType);
 std::optional<Provider> provider_from_text(std::string_view);
 std::optional<Service> service_from_text(std::string_view);
 Provider provider_of(Service);
+/// Service none is machines without a managed service: on premises, or VMs that the user runs (on
+/// GCP that is gce).
+bool has_service(Provider, Service);
 
 struct Accelerator {
   std::string name;                  // canonical: "P100-PCIE-16"
@@ -172,6 +175,7 @@ struct Location {
   std::string item;  // an accelerator, a TPU slice or a machine, by its canonical name
   std::string region;
   std::vector<std::string> zones;  // empty: not known which of the region's
+  bool elsewhere = false;          // the source lists some regions only: others may have it too
 };
 
 /// One price a provider prints. `item` is a machine or an accelerator or a disk; GCP splits VM and
@@ -214,6 +218,7 @@ struct Storage {
   std::string name;                  // "gcs-standard"
   std::vector<std::string> aliases;  // "gcs"
   Provider provider = Provider::gcp;
+  bool is_default = false;             // what a scenario of the provider uses that names none
   Fact<BytesPerSecond> read_per_node;  // many streams in parallel
   Fact<BytesPerSecond> write_per_node;
   Fact<Seconds> latency;  // to the first byte
@@ -272,7 +277,8 @@ class Catalog {
   std::vector<LinkClass> links;
   std::vector<PublishedModel> published_models;
   OperationalDefaults operations;
-  std::string digest;  // XXH3-64 of every byte read, in order of file name: 16 hex digits
+  /// XXH3-64 of what the layers say, 16 hex digits: the order of rows and comments do not matter.
+  std::string digest;
 
   // All by canonical name or alias, case-insensitive, '-' and '_' alike; nullptr: unknown.
   const Accelerator* find_accelerator(std::string_view name) const;

@@ -92,6 +92,7 @@ void Builder::locations(std::span<const Entry> entries) {
     }
     made.region = reader.text("region");
     made.zones = strings(reader.text("zones"));
+    made.elsewhere = reader.flag("elsewhere", "unknown", "");
     for (const std::string& zone : made.zones) {
       if (!zone.starts_with(made.region)) {
         reader.complain("zones", fmt::format("zone '{}' is not in region '{}'", zone, made.region));

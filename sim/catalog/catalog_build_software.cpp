@@ -126,6 +126,7 @@ void Builder::storages(std::span<const Entry> entries) {
     made.aliases = reader.lines("aliases");
     made.provider =
         reader.word("provider", provider_from_text, provider_names).value_or(Provider::gcp);
+    made.is_default = reader.flag("default", "true", "");
     made.read_per_node = reader.fact<BytesPerSecond>("read_per_node", parse_bandwidth);
     made.write_per_node = reader.fact<BytesPerSecond>("write_per_node", parse_bandwidth);
     made.latency = reader.fact<Seconds>("latency", parse_duration, Need::not_negative);

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
-#include <memory>
 #include <system_error>
 
 #include "sim/base/check.h"
@@ -70,7 +69,7 @@ const std::vector<FileKind>& file_kinds() {
       {"operations.yaml", "group", {}, {}},
       {"locations.csv",
        "location",
-       {"provider", "items", "region", "zones", "source", "notes"},
+       {"provider", "items", "region", "zones", "elsewhere", "source", "notes"},
        {"provider", "items", "region"},
        "items",
        "item"},
@@ -142,10 +141,13 @@ class Loader {
  public:
   Expected<Catalog> load(std::span<const std::filesystem::path> layers) {
     for (const FileKind& kind : file_kinds()) merged_.emplace_back(kind);
-    for (std::size_t i = 0; i < layers.size(); ++i) read_layer(layers[i], i == 0);
+    for (const auto& layer : layers) {
+      read_layer(layer, layers_read_ == 0);
+      ++layers_read_;
+    }
     build();
     if (has_errors(texts_.problems)) return tl::unexpected(std::move(texts_.problems));
-    catalog_.digest = fmt::format("{:016x}", XXH3_64bits_digest(hash_.get()));
+    catalog_.digest = digest();
     return std::move(catalog_);
   }
 
@@ -182,6 +184,7 @@ class Loader {
     Cell whole;
     whole.file = static_cast<int>(texts_.files.size());
     texts_.files.push_back(path.string());
+    layer_of_file_.push_back(layers_read_);
     if (kind == kinds.end()) {
       std::vector<std::string> known;
       for (const FileKind& k : kinds) known.emplace_back(k.file);
@@ -206,8 +209,6 @@ class Loader {
       texts_.error(whole, "the file is binary, not text");
       return;
     }
-    XXH3_64bits_update(hash_.get(), name.data(), name.size() + 1);
-    XXH3_64bits_update(hash_.get(), bytes.data(), bytes.size());
     // What a user's layer says without a source is the user's own word; ours always names one.
     const std::string_view source = first ? "" : "user";
     const bool csv = name.ends_with(".csv");
@@ -248,6 +249,32 @@ class Loader {
     sort_rows(catalog_);
   }
 
+  /// Of what the layers say together, not of how it is written: neither the order of rows and keys
+  /// nor a comment changes it.
+  std::string digest() const {
+    std::string text;
+    const auto add = [&](std::string_view word) { (text += word) += '\0'; };
+    for (std::size_t k = 0; k < merged_.size(); ++k) {
+      add(file_kinds()[k].file);
+      std::vector<const Entry*> entries;
+      for (const Entry& entry : merged_[k].entries()) entries.push_back(&entry);
+      std::ranges::sort(entries, {}, &Entry::key);
+      for (const Entry* entry : entries) {
+        std::vector<Field> fields = entry->fields;
+        std::ranges::sort(fields, {}, &Field::name);
+        add(entry->key);
+        for (const Field& field : fields) {
+          for (const std::string_view word :
+               {field.name, field.cell.text, field.cell.low, field.cell.high, field.cell.source})
+            add(word);
+          // Of two prices of one day that of the later layer counts.
+          text += static_cast<char>(layer_of_file_[static_cast<std::size_t>(field.cell.file)]);
+        }
+      }
+    }
+    return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
+  }
+
   static std::string files_hint() {
     std::string names;
     for (const FileKind& kind : file_kinds())
@@ -255,19 +282,11 @@ class Loader {
     return "catalog files: " + names;
   }
 
-  struct FreeState {
-    void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
-  };
-  static XXH3_state_t* fresh_state() {
-    XXH3_state_t* state = XXH3_createState();
-    XXH3_64bits_reset(state);
-    return state;
-  }
-
   Texts texts_;
   Catalog catalog_;
-  std::vector<Merged> merged_;  // in the order of file_kinds()
-  std::unique_ptr<XXH3_state_t, FreeState> hash_{fresh_state()};
+  std::vector<Merged> merged_;      // in the order of file_kinds()
+  std::vector<int> layer_of_file_;  // as texts_.files
+  int layers_read_ = 0;
 };
 
 }  // namespace

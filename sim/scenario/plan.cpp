@@ -23,22 +23,18 @@ Expected<Plan> plan_of_workload(const ScenarioFile& file, const Catalog& catalog
 
   planning::refuse_what_is_not_simulated(draft);
   planning::resolve_place(draft);
-  if (draft.provider_covered) {
-    planning::resolve_pools(draft);
-    planning::check_where_accelerators_are(draft);
-    planning::assign_roles(draft);
-  }
+  planning::resolve_pools(draft);
+  planning::check_where_accelerators_are(draft);
+  planning::assign_roles(draft);
   if (scenario.workload) planning::resolve_workload(draft);
-  if (draft.provider_covered && !plan.jobs.empty()) {
+  if (!plan.jobs.empty()) {
     planning::resolve_strategy(draft, plan.jobs.front());
     planning::resolve_batch(draft, plan.jobs.front());
     planning::resolve_speeds(draft);
   }
-  if (draft.provider_covered) {
-    planning::resolve_rules(draft);
-    planning::resolve_disruptions(draft);
-    planning::price_pools(draft);
-  }
+  planning::resolve_rules(draft);
+  planning::resolve_disruptions(draft);
+  planning::price_pools(draft);
   if (!draft.errors.empty()) return tl::unexpected(std::move(draft.errors));
   return std::move(draft.plan);
 }

@@ -18,7 +18,7 @@ struct Draft {
   Plan plan;
   Diagnostics errors;
   std::vector<bool> resolved;  // by pool: machine and accelerator are known and may stand together
-  bool provider_covered = true, region_known = false, roles_known = false;
+  bool region_known = false, roles_known = false;
   bool workload_known = false, strategy_known = false;
 
   const Scenario& scenario() const { return file.scenario; }

@@ -44,26 +44,23 @@ void resolve_service(Draft& draft) {
   const ClusterSpec& cluster = draft.scenario().cluster;
   Plan& plan = draft.plan;
   plan.provider = cluster.provider;
-  plan.service = service_of(cluster);
-  if (cluster.provider == Provider::aws || cluster.provider == Provider::azure) {
-    draft.provider_covered = false;
-    draft.not_yet("cluster.provider", fmt::format("provider {}", to_text(cluster.provider)),
-                  "simulated are gcp, selectel and on_premises");
-    return;
-  }
-  const bool own = plan.service == Service::none ? plan.provider == Provider::on_premises
-                                                 : provider_of(plan.service) == plan.provider;
-  if (own) return;
+  plan.service = cluster.service.value_or(default_service(cluster.provider));
+  if (has_service(plan.provider, plan.service)) return;
   std::vector<std::string> services;
-  for (const Service s :
-       {Service::gke, Service::gce, Service::ai_platform, Service::vertex, Service::mks})
-    if (provider_of(s) == plan.provider) services.emplace_back(to_text(s));
-  if (plan.provider == Provider::on_premises) services.emplace_back("none");
+  for (const Service s : {Service::gke, Service::gce, Service::ai_platform, Service::vertex,
+                          Service::eks, Service::aks, Service::mks, Service::none})
+    if (has_service(plan.provider, s)) services.emplace_back(to_text(s));
   draft.error(
       "cluster.service",
       fmt::format("service {} is not one of {}", to_text(plan.service), to_text(plan.provider)),
       fmt::format("services of {}: {}", to_text(plan.provider), join(services, " and ")));
   plan.service = default_service(cluster.provider);  // so that the other rules can still be checked
+}
+
+/// Where the catalog does not list a region's zones, a zone is known by its region's name in front.
+bool is_zone_of(const std::string& zone, const std::string& region, const Zones& known) {
+  return known.empty() ? zone.size() > region.size() && zone.starts_with(region)
+                       : known.contains(zone);
 }
 
 void resolve_region(Draft& draft) {
@@ -94,13 +91,15 @@ void resolve_region(Draft& draft) {
   }
   draft.region_known = true;
   const Zones& zones = found->second;
-  if (cluster.zone.empty() || zones.empty() || zones.contains(cluster.zone)) return;
+  if (cluster.zone.empty() || is_zone_of(cluster.zone, cluster.region, zones)) return;
   const std::vector<std::string> zone_names(zones.begin(), zones.end());
-  draft.error(
-      "cluster.zone",
-      fmt::format("region {} has no zone '{}'{}", cluster.region, cluster.zone,
-                  did_you_mean(cluster.zone, zone_names)),
-      fmt::format("zones of {} in the catalog: {}", cluster.region, join(zone_names, ", ")));
+  draft.error("cluster.zone",
+              fmt::format("region {} has no zone '{}'{}", cluster.region, cluster.zone,
+                          did_you_mean(cluster.zone, zone_names)),
+              zones.empty() ? fmt::format("its zones begin with its name: {}a or {}-1",
+                                          cluster.region, cluster.region)
+                            : fmt::format("zones of {} in the catalog: {}", cluster.region,
+                                          join(zone_names, ", ")));
   plan.zone.clear();
 }
 
@@ -113,44 +112,73 @@ std::string where(const std::vector<const Location*>& locations) {
   return join(words, ", ");
 }
 
+/// What a place must offer for the pool, by the catalog's rows.
+struct Offered {
+  std::string name;      // of a slice, an accelerator or a machine with accelerators built in
+  std::string_view key;  // of the pool, where the scenario says so
+  std::vector<const Location*> rows;
+};
+
 /// Rows for a slice shape ("v2-256") come before rows for the chip: pods are in fewer zones than
-/// one board.
-std::vector<const Location*> locations_of(const Draft& draft, const PlannedPool& pool) {
+/// one board. AWS and Azure list their machines.
+Offered offered_of(const Draft& draft, const PlannedPool& pool) {
   const Provider provider = draft.plan.provider;
+  const auto rows = [&](const std::string& item) {
+    return draft.catalog.locations_of(provider, item);
+  };
   if (pool.slice) {
-    auto rows = draft.catalog.locations_of(provider, pool.slice->name);
-    if (!rows.empty()) return rows;
+    Offered slice{pool.slice->name, "tpu", rows(pool.slice->name)};
+    if (slice.rows.empty()) slice.rows = rows(pool.accelerator->name);
+    return slice;
   }
-  return draft.catalog.locations_of(provider, pool.accelerator->name);
+  Offered accelerator{pool.accelerator->name, "accelerator", rows(pool.accelerator->name)};
+  if (!accelerator.rows.empty() || pool.machine.accelerator.empty()) return accelerator;
+  Offered machine{pool.machine.name, "machine", rows(pool.machine.name)};
+  return machine.rows.empty() ? accelerator : machine;
 }
 
-/// Zones of the plan's region that have the pool's accelerator; an error (and nothing) where none
-/// has.
+/// The lists of AWS and Azure that we have leave regions out: what they do not say is no "no".
+void warn_of_other_place(Draft& draft, const Offered& offered) {
+  draft.warn(
+      offered.rows.empty()
+          ? fmt::format("the catalog does not know where {} offers {}",
+                        to_text(draft.plan.provider), offered.name)
+          : fmt::format("the catalog does not know whether {} offers {} in {}; it does in {}",
+                        to_text(draft.plan.provider), offered.name, draft.plan.region,
+                        where(offered.rows)));
+}
+
+/// Zones of the plan's region that have what the pool needs; an error (and nothing) where none has.
 Zones zones_with(Draft& draft, const PlannedPool& pool) {
   const Plan& plan = draft.plan;
-  const std::string name = pool.slice ? pool.slice->name : pool.accelerator->name;
-  const std::string path = draft.path(pool, pool.slice ? "tpu" : "accelerator");
-  const auto rows = locations_of(draft, pool);
-  if (rows.empty()) {
-    draft.error(path, fmt::format("{} is not offered by {} anywhere that the catalog knows", name,
-                                  to_text(plan.provider)));
-    return {};
-  }
+  const Offered offered = offered_of(draft, pool);
+  const std::string path = draft.path(pool, offered.key);
   Zones zones;
-  bool in_region = false;
-  for (const Location* l : rows) {
+  bool in_region = false, elsewhere = offered.rows.empty() && !pool.machine.accelerator.empty() &&
+                                      plan.provider != Provider::gcp;
+  for (const Location* l : offered.rows) {
+    elsewhere = elsewhere || l->elsewhere;
     if (l->region != plan.region) continue;
     in_region = true;
     zones.insert(l->zones.begin(), l->zones.end());
   }
+  if (!in_region && elsewhere) {
+    warn_of_other_place(draft, offered);
+    return {};
+  }
+  if (offered.rows.empty()) {
+    draft.error(path, fmt::format("{} is not offered by {} anywhere that the catalog knows",
+                                  offered.name, to_text(plan.provider)));
+    return {};
+  }
+  const std::string hint = fmt::format("it is offered in {}", where(offered.rows));
   if (!in_region) {
-    draft.error(path, fmt::format("{} is not offered in region {}", name, plan.region),
-                fmt::format("it is offered in {}", where(rows)));
+    draft.error(path, fmt::format("{} is not offered in region {}", offered.name, plan.region),
+                hint);
     return {};
   }
   if (!plan.zone.empty() && !zones.empty() && !zones.contains(plan.zone)) {
-    draft.error(path, fmt::format("{} is not offered in zone {}", name, plan.zone),
-                fmt::format("it is offered in {}", where(rows)));
+    draft.error(path, fmt::format("{} is not offered in zone {}", offered.name, plan.zone), hint);
     return {};
   }
   return zones;
@@ -209,7 +237,7 @@ Service service_of(const ClusterSpec& cluster) {
 
 void resolve_place(Draft& draft) {
   resolve_service(draft);
-  if (draft.provider_covered) resolve_region(draft);
+  resolve_region(draft);
 }
 
 void check_where_accelerators_are(Draft& draft) {

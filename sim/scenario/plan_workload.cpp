@@ -162,8 +162,7 @@ void resolve_checkpoint(Draft& draft, PlannedWorkload& job,
   for (const Storage& s : draft.catalog.storages) {
     if (s.provider != draft.plan.provider) continue;
     names.push_back(s.name);
-    if (given.empty() && storage == nullptr)
-      storage = &s;  // the first is the provider's object store
+    if (given.empty() && s.is_default) storage = &s;
   }
   if (storage != nullptr && storage->provider != draft.plan.provider) storage = nullptr;
   if (storage != nullptr) {

@@ -11,7 +11,8 @@ constexpr std::array kServices{Word<Service>{"gke", Service::gke},
                                Word<Service>{"vertex", Service::vertex},
                                Word<Service>{"eks", Service::eks},
                                Word<Service>{"aks", Service::aks},
-                               Word<Service>{"mks", Service::mks}};
+                               Word<Service>{"mks", Service::mks},
+                               Word<Service>{"none", Service::none}};
 constexpr std::array kRoles{Word<Role>{"worker", Role::worker}, Word<Role>{"chief", Role::chief},
                             Word<Role>{"parameter_server", Role::parameter_server},
                             Word<Role>{"evaluator", Role::evaluator},
@@ -200,7 +201,8 @@ const Fields<ClusterSpec>& cluster_fields() {
   pools.fields = &infos_of<pool_fields>;
   static const Fields<C> table{
       required(word_field("provider", &C::provider, kProviderWords, "Whose machines.", "gcp")),
-      word_field("service", &C::service, kServices, "Whose rules apply; gcp: gke by default.",
+      word_field("service", &C::service, kServices, "Whose rules apply; gcp: gke by default, aws: eks, azure: aks, selectel: mks; none: VMs that you "
+                 "run yourself.",
                  "gke"),
       text_field("region", &C::region, "Prices and offers depend on it.", "us-central1"),
       text_field("zone", &C::zone, "Of the region.", "us-central1-c"),
@@ -219,33 +221,20 @@ void check_cluster(Reader& reader, const YamlNode& node, const ClusterSpec& clus
     reader.error(fmt::format("{} needs 'pools'", reader.subject()),
                  "example: pools: [{name: p100, machine: n1-standard-16, accelerator: {type: "
                  "P100-PCIE-16, count: 2}, nodes: 3}]");
-  const auto owner = [](Service s) {
-    switch (s) {
-      case Service::eks:
-        return Provider::aws;
-      case Service::aks:
-        return Provider::azure;
-      case Service::mks:
-        return Provider::selectel;
-      default:
-        return Provider::gcp;
-    }
-  };
   const auto* provider = node.find("provider");
   const bool known =
       provider != nullptr && std::ranges::find(kProviderWords, provider->value.text,
                                                &Word<Provider>::text) != kProviderWords.end();
   if (!known) return;  // reported already
   const bool on_premises = cluster.provider == Provider::on_premises;
-  if (cluster.service && owner(*cluster.service) != cluster.provider) {
+  if (cluster.service && !has_service(cluster.provider, *cluster.service)) {
     std::vector<std::string_view> services;
     for (const auto& s : kServices)
-      if (owner(s.value) == cluster.provider) services.push_back(s.text);
+      if (has_service(cluster.provider, s.value)) services.push_back(s.text);
     reader.error(node.find("service")->value.at,
                  fmt::format("provider {} has no service {}", provider->value.text,
                              node.find("service")->value.text),
-                 services.empty() ? "leave 'service' out"
-                                  : fmt::format("its services: {}", fmt::join(services, ", ")));
+                 fmt::format("its services: {}", fmt::join(services, ", ")));
   }
   if (!on_premises && !node.has("region") && !reader.misspelt("region"))
     reader.error(fmt::format("{} needs 'region'", reader.subject()),

@@ -43,6 +43,20 @@ TEST_CASE("of machines at one price init takes the one with the faster network")
   CHECK(contains(r.out, "machine: a3-highgpu-8g"));
 }
 
+TEST_CASE("init finds the machines of AWS and Azure for who asks for them") {
+  // two p5.48xlarge in us-east-1: 55.04 USD/h each; eight A100-80 in eastus: 32.77
+  const Workspace w;
+  Output r = w.run(
+      "init --model gpt2_small --tokens 10B --accelerator H100-SXM5-80 --count 16 --provider aws");
+  CHECK(r.code == 0);
+  CHECK(contains(r.out, "machine: p5.48xlarge"));
+  CHECK(contains(r.out, "region: us-east-1  # all nodes together 110.08 USD an hour"));
+  r = w.run(
+      "init --model gpt2_small --tokens 10B --accelerator A100-SXM4-80 --count 8 --provider azure");
+  CHECK(r.code == 0);
+  CHECK(contains(r.out, "machine: Standard_ND96amsr_A100_v4"));
+}
+
 TEST_CASE("init takes the largest power of two that fits: twice the batch is refused") {
   const Workspace w;
   REQUIRE(w.run("init --model gpt2_medium --accelerator T4 --out a.yaml").code == 0);

@@ -19,7 +19,7 @@ constexpr std::array kFiles{"accelerators.yaml",     "attachments.csv",      "da
                             "machines.csv",          "operations.yaml",      "prices.csv",
                             "sources.yaml",          "storages.yaml",        "tpu_slices.csv",
                             "attachment_limits.csv", "custom_machines.yaml", "labels.yaml",
-                            "scale_tiers.csv",       "storage_prices.csv"};
+                            "scale_tiers.csv",       "storage_prices.csv",   "models.csv"};
 
 /// A directory of this process, removed at its end.
 struct Directory {

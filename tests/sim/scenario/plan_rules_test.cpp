@@ -238,9 +238,6 @@ TEST_CASE("what is not simulated yet is refused by name") {
              Contains("the Hugging Face config has not been read"));
   CHECK_THAT(with("cluster.pools.p100.pricing=reserved"),
              Contains("no reservation covers pool 'p100'"));
-  CHECK_THAT(errors_of(kBase, {"cluster={provider: aws, region: us-east-1, pools: [{name: p, "
-                               "machine: p3.2xlarge, nodes: 1}]}"}),
-             Contains("provider aws is not simulated yet"));
   CHECK_THAT(with("cluster.pools.p100.role=evaluator"),
              Contains("a pool with role evaluator is not simulated yet"));
 }
