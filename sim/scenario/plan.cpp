@@ -30,7 +30,8 @@ Expected<Plan> make_plan(const ScenarioFile& given, const Catalog& catalog) {
   if (scenario.workload) planning::resolve_workload(draft);
   if (draft.provider_covered && !plan.jobs.empty()) {
     planning::resolve_strategy(draft, plan.jobs.front());
-    planning::resolve_batch(draft, plan.jobs.front());
+    if (planning::resolve_batch(draft, plan.jobs.front()))
+      planning::resolve_length(draft, plan.jobs.front());
     planning::resolve_speeds(draft);
   }
   if (draft.provider_covered) {
