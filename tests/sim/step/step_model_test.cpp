@@ -109,9 +109,11 @@ TEST_CASE("the bubble is (p - 1) / m of the compute, 1 / v of that interleaved")
   l.pipeline = 8;
   l.micro_batches = 32;
   const StepEstimate plain = gpt().estimate(l);
-  // Stages are alike but for embeddings and head; transfers are part of a pass.
+  // The stage with the head, 5 blocks and a product of 50,000 by 5,120, sets the pace: the others
+  // take a little less. Transfers are part of a pass.
   const double pass = (plain.compute + plain.exposed.pipeline).count() / 32;
-  CHECK(plain.bubble.count() == Approx(7 * pass).epsilon(0.08));
+  CHECK(plain.bubble.count() < 7 * pass);
+  CHECK(plain.bubble.count() > 0.85 * 7 * pass);
   l.schedule = PipelineSchedule::interleaved;
   l.interleave = 5;  // 40 blocks
   const StepEstimate interleaved = gpt().estimate(l);
@@ -192,7 +194,7 @@ TEST_CASE("ZeRO 3 gathers parameters twice a pass, behind compute where there is
   l.zero_stage = 3;
   const StepEstimate fast = gpt().estimate(l);
   CHECK(fast.exposed.parameters < fast.compute * 0.1);
-  CHECK(fast.communication > fast.exposed_communication);
+  CHECK(fast.communication > 5 * (fast.exposed.parameters + fast.exposed.gradients));
   StepSetting slow = setting();
   slow.fabric.nic = 1.0_GBps;
   const StepModel on_slow(zoo_model("gpt3_13b").value(), slow);
