@@ -73,6 +73,7 @@ std::string memory(const MemoryEstimate& m) {
   line("optimizer", m.optimizer);
   line("activations", m.activations);
   line("workspace", m.workspace);
+  line("gathered parameters and gradients", m.gathered);
   line("reserve", m.reserve);
   line("free", m.available - m.required());
   return fmt::format("\nMemory of an accelerator ({})\n", format_bytes(m.available)) + rows.text();

@@ -5,11 +5,20 @@
 namespace reckon {
 namespace {
 
+/// What a step waits for others for; the sum is exposed_communication_seconds.
+Json json_of(const ExposedCommunication& x) {
+  return {{"gradients", x.gradients.count()}, {"parameters", x.parameters.count()},
+          {"tensor", x.tensor.count()},       {"context", x.context.count()},
+          {"expert", x.expert.count()},       {"pipeline", x.pipeline.count()},
+          {"servers", x.servers.count()},     {"stragglers", x.stragglers.count()}};
+}
+
 Json json_of(const StepEstimate& s) {
   return {{"seconds", s.step.count()},
           {"compute_seconds", s.compute.count()},
           {"communication_seconds", s.communication.count()},
           {"exposed_communication_seconds", s.exposed_communication.count()},
+          {"exposed_seconds", json_of(s.exposed)},
           {"input_seconds", s.input.count()},
           {"bubble_seconds", s.bubble.count()},
           {"bottleneck", to_text(s.bottleneck)},
@@ -25,6 +34,7 @@ Json json_of(const MemoryEstimate& m) {
             {"optimizer", m.optimizer.v},
             {"activations", m.activations.v},
             {"workspace", m.workspace.v},
+            {"gathered", m.gathered.v},
             {"reserve", m.reserve.v}}}};
 }
 

@@ -184,6 +184,7 @@ std::string does_not_fit(const Forecast& f) {
   line("optimizer", m.optimizer);
   line("activations", m.activations);
   line("workspace", m.workspace);
+  if (m.gathered.v > 0) line("gathered parameters and gradients", m.gathered);
   line("reserve", m.reserve);
   line("required", m.required());
   line("available", m.available);

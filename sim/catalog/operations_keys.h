@@ -52,6 +52,7 @@ inline constexpr std::string_view kCpuMemoryPerVcpu = "host.cpu_memory_bytes_per
 
 inline constexpr std::string_view kFrameworkReserve = "framework.reserve_bytes";
 inline constexpr std::string_view kStepJitter = "framework.step_jitter_fraction";
+inline constexpr std::string_view kExpertImbalance = "framework.expert_imbalance_factor";
 
 inline constexpr std::array kAll{kScanInterval,
                                  kScaleDownUnneededTime,
@@ -80,7 +81,8 @@ inline constexpr std::array kAll{kScanInterval,
                                  kCpuFlopsPerVcpu,
                                  kCpuMemoryPerVcpu,
                                  kFrameworkReserve,
-                                 kStepJitter};
+                                 kStepJitter,
+                                 kExpertImbalance};
 
 /// What a node is, as far as the time to get one goes.
 enum class NodeKind { cpu, gpu, tpu };

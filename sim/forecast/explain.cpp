@@ -9,6 +9,25 @@
 
 namespace reckon {
 
+namespace {
+
+/// Where a model is cut there is more to wait for than gradients.
+void say_what_for(std::vector<Phase>& phases, const ExposedCommunication& x) {
+  const auto whole = std::ranges::find(phases, "exposed communication", &Phase::name);
+  RECKON_CHECK(whole != phases.end());
+  const Phase parts[] = {{"waiting for gradients", x.gradients, 0},
+                         {"waiting for parameters (ZeRO)", x.parameters, 0},
+                         {"waiting for tensor-parallel ranks", x.tensor, 0},
+                         {"waiting for keys and values (context)", x.context, 0},
+                         {"waiting for experts (all-to-all)", x.expert, 0},
+                         {"waiting for pipeline neighbours", x.pipeline, 0},
+                         {"waiting for the slowest worker", x.stragglers, 0}};
+  const auto at = phases.erase(whole);
+  phases.insert(at, std::begin(parts), std::end(parts));
+}
+
+}  // namespace
+
 std::vector<Phase> phases_of(const StepEstimate& step, const PlannedStrategy& strategy) {
   Seconds forward{}, both{};
   for (const LayerTime& layer : step.layers) {
@@ -23,6 +42,7 @@ std::vector<Phase> phases_of(const StepEstimate& step, const PlannedStrategy& st
                             {"exposed communication", step.exposed_communication, 0},
                             {"waiting for input", step.exposed_input, 0},
                             {"pipeline bubble", step.bubble, 0}};
+  if (cuts_the_model(strategy.kind)) say_what_for(phases, step.exposed);
   // Asynchronous servers apply updates while the worker waits: they are in its exposed part.
   if (strategy.kind == StrategyKind::parameter_server && !strategy.synchronous)
     phases[2].time = Seconds{};

@@ -62,7 +62,7 @@ struct Explanation {
   std::vector<LayerGroupTime> layers;   // in the order of the network
   Change now;                           // the plan as it is
   std::vector<Change> what_would_help;  // shortest training first; those that change nothing last
-  std::optional<Crossover> crossover;   // nullopt: TPU slices
+  std::optional<Crossover> crossover;   // nullopt: TPU slices, models that are cut
 };
 
 /// The plan must fit in memory.

@@ -6,6 +6,7 @@
 
 #include "sim/base/unit_text.h"
 #include "sim/forecast/explain.h"
+#include "sim/scenario/layout.h"
 #include "sim/step/collectives.h"
 #include "sim/step/worker_pools.h"
 
@@ -14,6 +15,14 @@ namespace reckon {
 namespace {
 
 using Apply = std::function<void(Plan&)>;
+
+/// Can the layout that a change makes exist?
+bool keeps_rules(const PlannedWorkload& job) {
+  if (!cuts_the_model(job.strategy.kind)) return true;
+  return broken_rules(LayoutLimits(job.model), layout_of(job), job.strategy.accelerators(),
+                      job.global_batch)
+      .empty();
+}
 
 bool computes(const PlannedPool& pool) {
   return pool.role == Role::worker || pool.role == Role::chief;
@@ -35,6 +44,7 @@ class Changes {
   }
   void add(std::string what, const Plan& changed) {
     const PlannedWorkload& job = changed.jobs.front();
+    if (!keeps_rules(job)) return;
     if (estimate_memory(changed, job).fits())
       done.push_back(change_of(std::move(what), changed, estimate_step(changed, job, network_)));
   }
@@ -88,12 +98,13 @@ void add_hardware(Changes& changes, const Plan& plan, const StepEstimate& now) {
 void add_batch(Changes& changes, const Plan& plan) {
   const PlannedWorkload& job = plan.jobs.front();
   const auto batch = [&](int to, std::int64_t global) {
-    changes.add(
-        fmt::format("batch of {} on each accelerator instead of {}", to, job.batch_per_accelerator),
-        [=](Plan& p) {
-          p.jobs.front().batch_per_accelerator = to;
-          p.jobs.front().global_batch = global;
-        });
+    const bool together = job.strategy.replica() > 1;
+    changes.add(fmt::format("{} of {} {}instead of {}", together ? "micro-batch" : "batch", to,
+                            together ? "" : "on each accelerator ", job.batch_per_accelerator),
+                [=](Plan& p) {
+                  p.jobs.front().batch_per_accelerator = to;
+                  p.jobs.front().global_batch = global;
+                });
   };
   const int now = job.batch_per_accelerator;
   batch(2 * now, 2 * job.global_batch);
@@ -151,6 +162,39 @@ void add_servers(Changes& changes, const Plan& plan) {
   });
 }
 
+/// The same accelerators and the same batch, cut another way.
+void add_layouts(Changes& changes, const Plan& plan) {
+  const PlannedStrategy& s = plan.jobs.front().strategy;
+  if (!cuts_the_model(s.kind)) return;
+  const auto set = [&](const char* name, int PlannedStrategy::*member, int to) {
+    changes.add(fmt::format("{} {} instead of {}", name, to, s.*member),
+                [=](Plan& p) { p.jobs.front().strategy.*member = to; });
+  };
+  if (s.kind == StrategyKind::model_parallel) {
+    const std::pair<const char*, int PlannedStrategy::*> degrees[] = {
+        {"tensor", &PlannedStrategy::tensor},
+        {"pipeline", &PlannedStrategy::pipeline},
+        {"context", &PlannedStrategy::context},
+        {"expert", &PlannedStrategy::expert}};
+    for (const auto& [name, member] : degrees) {
+      set(name, member, 2 * (s.*member));
+      if (s.*member % 2 == 0) set(name, member, s.*member / 2);
+    }
+    if (s.pipeline > 1 && s.interleave == 1)
+      changes.add("an interleaved pipeline of 2 parts a stage", [](Plan& p) {
+        p.jobs.front().strategy.schedule = PipelineSchedule::interleaved;
+        p.jobs.front().strategy.interleave = 2;
+      });
+  }
+  const int lowest = s.kind == StrategyKind::sharded ? 1 : 0;
+  constexpr int kHighest = 3;
+  if (s.zero_stage < kHighest) set("zero_stage", &PlannedStrategy::zero_stage, s.zero_stage + 1);
+  if (s.zero_stage > lowest) set("zero_stage", &PlannedStrategy::zero_stage, s.zero_stage - 1);
+  if (s.offload_optimizer)
+    changes.add("the optimizer's state on the accelerators",
+                [](Plan& p) { p.jobs.front().strategy.offload_optimizer = false; });
+}
+
 void add_algorithms(Changes& changes, const StepEstimate& now) {
   if (now.all_reduce.empty()) return;
   for (const auto kind : {AllReduceKind::ring, AllReduceKind::tree, AllReduceKind::hierarchical}) {
@@ -169,6 +213,7 @@ std::vector<Change> changes_that_apply(const Plan& plan, const StepEstimate& now
   add_batch(changes, plan);
   add_workers(changes, plan);
   add_servers(changes, plan);
+  add_layouts(changes, plan);
   add_algorithms(changes, now);
   return std::move(changes.done);
 }

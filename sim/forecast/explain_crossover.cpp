@@ -33,7 +33,7 @@ SamplesPerSecond throughput(const Plan& plan, const NetworkModel& network) {
 
 std::optional<Crossover> crossover_of(const Plan& plan, const NetworkModel& network) {
   const PlannedStrategy& now = plan.jobs.front().strategy;
-  if (now.kind == StrategyKind::tpu) return std::nullopt;
+  if (now.kind == StrategyKind::tpu || cuts_the_model(now.kind)) return std::nullopt;
   Plan base = plan;
   ensure_servers(base);
   PlannedStrategy& s = base.jobs.front().strategy;

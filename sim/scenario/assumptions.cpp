@@ -206,7 +206,12 @@ void add_start(Table& table) {
 void add_framework(Table& table, const Plan& plan) {
   const PlannedStrategy& strategy = plan.jobs.front().strategy;
   const bool waits = strategy.kind == StrategyKind::parameter_server ||
-                     strategy.kind == StrategyKind::multi_worker_mirrored;
+                     strategy.kind == StrategyKind::multi_worker_mirrored ||
+                     cuts_the_model(strategy.kind);
+  if (strategy.expert > 1)
+    table.add(
+        "rows of the busiest expert-parallel rank over the mean", "framework.expert_imbalance",
+        "factor", kStep, [](auto& p) -> auto& { return p.framework.expert_imbalance; });
   if (!waits || strategy.workers < 2) return;
   table.add(
       "spread of a worker's step from step to step", "framework.step_jitter", "fraction", kStep,

@@ -29,7 +29,8 @@ Expected<Plan> plan_of_workload(const ScenarioFile& file, const Catalog& catalog
   if (scenario.workload) planning::resolve_workload(draft);
   if (!plan.jobs.empty()) {
     planning::resolve_strategy(draft, plan.jobs.front());
-    planning::resolve_batch(draft, plan.jobs.front());
+    if (planning::resolve_batch(draft, plan.jobs.front()))
+      planning::resolve_length(draft, plan.jobs.front());
     planning::resolve_speeds(draft);
   }
   planning::resolve_rules(draft);

@@ -28,11 +28,24 @@ struct PlannedStrategy {
   int staleness = 0;  // asynchronous: steps that a worker may lead; 0 = unbounded
   Recompute recompute = Recompute::none;
   AllReduceKind all_reduce = AllReduceKind::automatic;
+  // How one copy of the model is cut (kinds sharded and model_parallel; 1 and 0 for the others).
+  int tensor = 1, pipeline = 1, context = 1;
+  int expert = 1;  // of the data-parallel ranks, so many share the experts out
+  int zero_stage = 0;
+  bool sequence_parallel = false;
+  PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
+  int interleave = 1;  // parts of the network that one pipeline stage holds
+  bool offload_optimizer = false;
 
   int accelerators() const {
     return workers * (accelerators_per_worker > 0 ? accelerators_per_worker : 1);
   }
+  /// Accelerators that hold one copy of the model and compute it together.
+  std::int64_t replica() const { return std::int64_t{tensor} * pipeline * context; }
 };
+/// Kinds that cut the model's state or the model: those that Layout (sim/scenario/layout.h)
+/// describes.
+bool cuts_the_model(StrategyKind kind);
 
 enum class Optimizer { sgd_momentum, adamw };
 /// Where the scenario names none: AdamW for sequences, SGD with momentum for all others.
@@ -56,6 +69,8 @@ struct PlannedWorkload {
   Dataset dataset;  // resolved or inline
   Precision precision = Precision::fp32;
   Optimizer optimizer = Optimizer::sgd_momentum;
+  /// Samples of one pass; model_parallel: of the `replica()` accelerators that run it together.
+  /// What global_batch holds beyond one pass of all is accumulated before the update.
   int batch_per_accelerator = 1;
   std::int64_t global_batch = 1;  // samples of one optimizer step, all workers
   double total_samples = 0;       // to train on
@@ -131,6 +146,7 @@ struct JobStartRules {  // from "nodes ready" to "first step"
 struct FrameworkRules {
   Fact<Bytes> reserve;  // of an accelerator, gone before the first tensor: runtime, kernels, NCCL
   Fact<double> step_jitter;  // standard deviation over mean of one worker's step time
+  Fact<double> expert_imbalance;  // rows of the busiest expert-parallel rank over the mean
 };
 struct ReclaimRules {
   ReclaimSpec law;  // applies to spot pools

@@ -81,7 +81,8 @@ void check_where_accelerators_are(Draft& draft);            // plan_place.cpp
 void assign_roles(Draft& draft);                            // plan_roles.cpp
 void resolve_workload(Draft& draft);                        // plan_workload.cpp
 void resolve_strategy(Draft& draft, PlannedWorkload& job);  // plan_strategy.cpp
-void resolve_batch(Draft& draft, PlannedWorkload& job);     // plan_workload.cpp
+bool resolve_batch(Draft& draft, PlannedWorkload& job);     // plan_batch.cpp; false: not known
+void resolve_length(Draft& draft, PlannedWorkload& job);    // plan_workload.cpp
 void resolve_speeds(Draft& draft);                          // plan_speeds.cpp
 void resolve_rules(Draft& draft);                           // plan_rules.cpp
 void resolve_disruptions(Draft& draft);                     // plan_disruptions.cpp

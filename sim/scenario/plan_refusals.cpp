@@ -7,21 +7,6 @@
 namespace reckon::planning {
 namespace {
 
-void refuse_in_strategy(Draft& draft, const StrategySpec& strategy) {
-  const std::string base = "workload.strategy.";
-  if (strategy.kind == StrategyKind::sharded || strategy.kind == StrategyKind::model_parallel)
-    draft.not_yet(
-        base + "kind", fmt::format("strategy {}", to_text(strategy.kind)),
-        "simulated are single, mirrored, multi_worker_mirrored, parameter_server and tpu");
-  const std::pair<const char*, const std::optional<int>*> axes[] = {
-      {"zero_stage", &strategy.zero_stage},  {"data", &strategy.data},
-      {"tensor", &strategy.tensor},          {"pipeline", &strategy.pipeline},
-      {"context", &strategy.context},        {"expert", &strategy.expert},
-      {"micro_batch", &strategy.micro_batch}};
-  for (const auto& [name, value] : axes)
-    if (*value) draft.not_yet(base + name, fmt::format("strategy.{}", name));
-}
-
 void refuse_in_workload(Draft& draft, const WorkloadSpec& workload) {
   if (workload.finetune && workload.finetune->method == "qlora")
     draft.not_yet("workload.finetune",
@@ -43,7 +28,6 @@ void refuse_in_workload(Draft& draft, const WorkloadSpec& workload) {
       draft.not_yet("workload.container.profile", "a profile given as a step time",
                     "name a model of the zoo: profile: resnet50_v1_5");
   }
-  refuse_in_strategy(draft, workload.strategy);
 }
 
 }  // namespace

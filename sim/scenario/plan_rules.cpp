@@ -96,6 +96,7 @@ void resolve_rules(Draft& draft) {
   plan.job_start.compile = seconds_fact(operations.at(tpu ? keys::kCompileTpu : keys::kCompileGpu));
   plan.framework.reserve = fact_of<Bytes>(operations.at(keys::kFrameworkReserve));
   plan.framework.step_jitter = operations.at(keys::kStepJitter);
+  plan.framework.expert_imbalance = operations.at(keys::kExpertImbalance);
   for (PlannedWorkload& job : plan.jobs)
     job.checkpoint.save_overhead = seconds_fact(operations.at(keys::kSaveOverhead));
 }

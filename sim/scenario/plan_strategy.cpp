@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -57,11 +58,11 @@ bool check_kind_of_pool(Draft& draft, const StrategySpec& spec, const PlannedPoo
                 "strategy: {kind: tpu}");
     return false;
   }
-  if (spec.kind == StrategyKind::mirrored && !worker.accelerator) {
-    draft.error(
-        at("kind"),
-        fmt::format("strategy mirrored needs accelerators, pool '{}' has none", worker.name),
-        "give the pool an accelerator, or take strategy: {kind: single}");
+  if ((spec.kind == StrategyKind::mirrored || cuts_the_model(spec.kind)) && !worker.accelerator) {
+    draft.error(at("kind"),
+                fmt::format("strategy {} needs accelerators, pool '{}' has none",
+                            to_text(spec.kind), worker.name),
+                "give the pool an accelerator, or take strategy: {kind: single}");
     return false;
   }
   return true;
@@ -100,6 +101,16 @@ int resolve_accelerators_per_worker(Draft& draft, const StrategySpec& spec,
   return per_worker;
 }
 
+/// Workers of a model_parallel job whose degrees are all given: as many as the degrees fill.
+std::optional<int> workers_of_degrees(const StrategySpec& spec, int per_worker) {
+  if (spec.kind != StrategyKind::model_parallel || !spec.data) return std::nullopt;
+  const std::int64_t accelerators = std::int64_t{*spec.data} * spec.tensor.value_or(1) *
+                                    spec.pipeline.value_or(1) * spec.context.value_or(1);
+  if (accelerators % per_worker != 0 || accelerators / per_worker > std::numeric_limits<int>::max())
+    return std::nullopt;
+  return static_cast<int>(accelerators / per_worker);
+}
+
 int workers_on(const PlannedPool& pool, int nodes, int accelerators_per_worker) {
   return accelerators_per_worker == 0
              ? nodes
@@ -133,7 +144,8 @@ int resolve_workers(Draft& draft, const StrategySpec& spec,
                     : "strategy: {kind: multi_worker_mirrored}");
     return 0;
   }
-  const int workers = spec.workers.value_or(one ? 1 : initial);
+  const int workers =
+      spec.workers.value_or(one ? 1 : workers_of_degrees(spec, per_worker).value_or(initial));
   if (workers < 1) {
     draft.error(spec.workers ? at("workers") : "workload.strategy",
                 "the strategy has no workers: its pools start empty",
@@ -184,6 +196,30 @@ void resolve_servers(Draft& draft, const StrategySpec& spec, PlannedStrategy& st
                     strategy.parameter_servers, initial));
 }
 
+/// How the model is cut. What the degrees have to fill and to divide is checked with the batch
+/// (resolve_batch), when the model is known.
+void resolve_cut(Draft& draft, const StrategySpec& spec, PlannedStrategy& strategy) {
+  if (!cuts_the_model(spec.kind)) return;
+  const bool sharded = spec.kind == StrategyKind::sharded;
+  strategy.tensor = spec.tensor.value_or(1);
+  strategy.pipeline = spec.pipeline.value_or(1);
+  strategy.context = spec.context.value_or(1);
+  strategy.expert = spec.expert.value_or(1);
+  strategy.zero_stage = spec.zero_stage.value_or(sharded ? 3 : 0);
+  strategy.sequence_parallel = strategy.tensor > 1 && spec.sequence_parallel.value_or(true);
+  strategy.schedule = spec.schedule.value_or(PipelineSchedule::one_forward_one_backward);
+  constexpr int kPartsOfInterleaved = 2;
+  strategy.interleave = strategy.schedule == PipelineSchedule::interleaved
+                            ? spec.interleave.value_or(kPartsOfInterleaved)
+                            : 1;
+  strategy.offload_optimizer = spec.offload_optimizer.value_or(false);
+  if (sharded && strategy.zero_stage == 0)
+    draft.error(at("zero_stage"), "strategy sharded with zero_stage 0 shards nothing",
+                "zero_stage: 1, 2 or 3; without sharding it is multi_worker_mirrored");
+  if (spec.sequence_parallel.value_or(false) && strategy.tensor == 1)
+    draft.warn("sequence_parallel needs tensor above 1 and does nothing");
+}
+
 void check_backup_workers(Draft& draft, const PlannedStrategy& strategy) {
   if (strategy.backup_workers < strategy.workers) return;
   draft.error(at("backup_workers"),
@@ -196,7 +232,6 @@ void check_backup_workers(Draft& draft, const PlannedStrategy& strategy) {
 
 void resolve_strategy(Draft& draft, PlannedWorkload& job) {
   const StrategySpec& spec = draft.scenario().workload->strategy;
-  if (spec.kind == StrategyKind::sharded || spec.kind == StrategyKind::model_parallel) return;
   const std::size_t before = draft.errors.size();
   if (!draft.roles_known) return;
   const std::vector<const PlannedPool*> pools = computing_pools(draft.plan);
@@ -217,6 +252,7 @@ void resolve_strategy(Draft& draft, PlannedWorkload& job) {
   strategy.workers = resolve_workers(draft, spec, pools, strategy.accelerators_per_worker);
   if (strategy.workers > 0) check_backup_workers(draft, strategy);
   resolve_servers(draft, spec, strategy);
+  resolve_cut(draft, spec, strategy);
   draft.strategy_known = draft.errors.size() == before;
 }
 

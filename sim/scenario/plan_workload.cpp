@@ -6,7 +6,7 @@
 #include "sim/catalog/model_layers.h"
 #include "sim/scenario/plan_draft.h"
 
-// Model, dataset, length, precision, optimizer, checkpoint and batch of the job.
+// Model, dataset, length, precision, optimizer and checkpoint of the job.
 namespace reckon::planning {
 namespace {
 
@@ -194,7 +194,7 @@ void resolve_evaluations(Draft& draft, PlannedWorkload& job, const WorkloadSpec&
   job.evaluations = std::ceil(epochs / *workload.evaluate_every_epochs - 1e-9);
 }
 
-void resolve_length(Draft& draft, PlannedWorkload& job, const TrainLength& train) {
+void resolve_train(Draft& draft, PlannedWorkload& job, const TrainLength& train) {
   switch (train.unit) {
     case TrainLength::Unit::epochs:
       job.total_samples = train.amount * job.dataset.samples.value.v;
@@ -226,34 +226,6 @@ void resolve_length(Draft& draft, PlannedWorkload& job, const TrainLength& train
         "between 1 and 1e12 optimizer steps can be simulated");
 }
 
-void resolve_global_batch(Draft& draft, PlannedWorkload& job, const WorkloadSpec& workload) {
-  const PlannedStrategy& s = job.strategy;
-  // Backup workers compute, but a step is over when the others have answered [Chen et al. 2016].
-  const std::int64_t useful =
-      std::int64_t{s.workers - s.backup_workers} * (s.accelerators() / s.workers);
-  if (workload.batch_per_accelerator) {
-    job.batch_per_accelerator = *workload.batch_per_accelerator;
-    job.global_batch = useful * job.batch_per_accelerator;
-    return;
-  }
-  if (!workload.global_batch) {
-    draft.error("workload", "the workload has no batch",
-                "batch_per_accelerator: 64, or global_batch: 1024");
-    return;
-  }
-  const std::int64_t batch = *workload.global_batch;
-  if (batch % useful != 0) {
-    const std::int64_t below = batch / useful * useful;
-    draft.error("workload.global_batch",
-                fmt::format("global_batch {} is not divisible by {} accelerators", batch, useful),
-                below > 0 ? fmt::format("{} and {} are", below, below + useful)
-                          : fmt::format("the smallest is {}", useful));
-    return;
-  }
-  job.global_batch = batch;
-  job.batch_per_accelerator = static_cast<int>(batch / useful);
-}
-
 }  // namespace
 
 void resolve_workload(Draft& draft) {
@@ -276,13 +248,10 @@ void resolve_workload(Draft& draft) {
   draft.plan.jobs.push_back(std::move(job));
 }
 
-void resolve_batch(Draft& draft, PlannedWorkload& job) {
-  if (!draft.strategy_known) return;
+void resolve_length(Draft& draft, PlannedWorkload& job) {
   const WorkloadSpec& workload = *draft.scenario().workload;
-  const std::size_t before = draft.errors.size();
-  resolve_global_batch(draft, job, workload);
-  if (draft.errors.size() > before || !draft.workload_known || !workload.train) return;
-  resolve_length(draft, job, *workload.train);
+  if (!draft.workload_known || !workload.train) return;
+  resolve_train(draft, job, *workload.train);
   resolve_evaluations(draft, job, workload);
 }
 

@@ -76,12 +76,18 @@ enum class StrategyKind {
 };
 enum class AllReduceKind { automatic, ring, tree, hierarchical };
 enum class Recompute { none, selective, full };
+/// Order of the passes in a pipeline's stages: all forward, then all backward [Huang et al. 2019,
+/// "GPipe"]; one forward, one backward; the same with several parts of the network a stage
+/// [Narayanan et al. 2021, Sec. 2.2].
+enum class PipelineSchedule { gpipe, one_forward_one_backward, interleaved };
 
 struct StrategySpec {
   StrategyKind kind = StrategyKind::single;
   std::optional<int> workers, accelerators_per_worker, parameter_servers, backup_workers, staleness;
   std::optional<bool> synchronous;
-  std::optional<int> zero_stage, data, tensor, pipeline, context, expert, micro_batch;
+  std::optional<int> zero_stage, data, tensor, pipeline, context, expert, micro_batch, interleave;
+  std::optional<bool> sequence_parallel, offload_optimizer;
+  std::optional<PipelineSchedule> schedule;
   std::optional<Recompute> recompute;
   AllReduceKind all_reduce = AllReduceKind::automatic;
 };

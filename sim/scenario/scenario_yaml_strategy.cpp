@@ -19,7 +19,14 @@ constexpr std::array kAllReduce{Word<AllReduceKind>{"auto", AllReduceKind::autom
                                 Word<AllReduceKind>{"tree", AllReduceKind::tree},
                                 Word<AllReduceKind>{"hierarchical", AllReduceKind::hierarchical}};
 
-/// Keys that mean something for a kind, besides kind and recompute.
+constexpr std::array kSchedules{
+    Word<PipelineSchedule>{"gpipe", PipelineSchedule::gpipe},
+    Word<PipelineSchedule>{"1f1b", PipelineSchedule::one_forward_one_backward},
+    Word<PipelineSchedule>{"interleaved", PipelineSchedule::interleaved}};
+
+constexpr double kMostDegree = 16384;
+
+/// Keys that mean something for a kind, besides kind, recompute and micro_batch.
 std::vector<std::string_view> keys_of(StrategyKind kind) {
   switch (kind) {
     case StrategyKind::single:
@@ -33,13 +40,21 @@ std::vector<std::string_view> keys_of(StrategyKind kind) {
       return {"workers", "accelerators_per_worker", "parameter_servers",
               "mode",    "backup_workers",          "staleness"};
     case StrategyKind::sharded:
-      return {"workers", "accelerators_per_worker", "zero_stage", "all_reduce"};
+      return {"workers", "accelerators_per_worker", "zero_stage", "offload_optimizer"};
     case StrategyKind::model_parallel:
-      return {"workers",    "accelerators_per_worker",
-              "data",       "tensor",
-              "pipeline",   "context",
-              "expert",     "micro_batch",
-              "zero_stage", "all_reduce"};
+      return {"workers",
+              "accelerators_per_worker",
+              "data",
+              "tensor",
+              "pipeline",
+              "context",
+              "expert",
+              "zero_stage",
+              "schedule",
+              "interleave",
+              "all_reduce",
+              "sequence_parallel",
+              "offload_optimizer"};
   }
   return {};
 }
@@ -72,15 +87,25 @@ const Fields<StrategySpec>& strategy_fields() {
                    "Workers whose gradients a synchronous step does not wait for.", "1"),
       number_field("staleness", &S::staleness, whole(0, 1e6),
                    "Steps that an asynchronous worker may lead; 0: any number.", "4"),
-      number_field("zero_stage", &S::zero_stage, whole(1, 3),
+      number_field("zero_stage", &S::zero_stage, whole(0, 3),
                    "What is sharded: 1 optimizer state, 2 and gradients, 3 and parameters.", "3"),
       number_field("data", &S::data, whole(1, kMostNodes), "Data-parallel degree.", "8"),
-      number_field("tensor", &S::tensor, whole(1, kMostNodes), "Tensor-parallel degree.", "8"),
-      number_field("pipeline", &S::pipeline, whole(1, kMostNodes), "Pipeline stages.", "4"),
-      number_field("context", &S::context, whole(1, kMostNodes), "Context-parallel degree.", "2"),
-      number_field("expert", &S::expert, whole(1, kMostNodes), "Expert-parallel degree.", "8"),
+      number_field("tensor", &S::tensor, whole(1, kMostDegree), "Tensor-parallel degree.", "8"),
+      number_field("pipeline", &S::pipeline, whole(1, kMostDegree), "Pipeline stages.", "4"),
+      number_field("context", &S::context, whole(1, kMostDegree), "Context-parallel degree.", "2"),
+      number_field("expert", &S::expert, whole(1, kMostDegree), "Expert-parallel degree.", "8"),
       number_field("micro_batch", &S::micro_batch, whole(1, kMostBatch),
-                   "Samples of one pass through the pipeline.", "1"),
+                   "Samples of one copy of the model in one pass; more are accumulated.", "1"),
+      boolean_field("sequence_parallel", &S::sequence_parallel,
+                    "Tensor-parallel ranks share the tokens of what is not cut; true with tensor "
+                    "above 1.",
+                    "false"),
+      word_field("schedule", &S::schedule, kSchedules, "Order of the passes in a pipeline.",
+                 "interleaved"),
+      number_field("interleave", &S::interleave, whole(2, 1024),
+                   "Parts of the network in one pipeline stage; needs schedule: interleaved.", "2"),
+      boolean_field("offload_optimizer", &S::offload_optimizer,
+                    "The host keeps the optimizer's state and updates the parameters.", "true"),
       word_field("recompute", &S::recompute, kRecomputeWords,
                  "Activations computed again in the backward pass.", "selective"),
       word_field("all_reduce", &S::all_reduce, kAllReduce,
@@ -97,7 +122,9 @@ void check_strategy(Reader& reader, const YamlNode& node, const StrategySpec& st
   const auto keys = keys_of(written->value);
   for (const auto& field : strategy_fields()) {
     const auto* entry = node.find(field.key);
-    if (entry == nullptr || field.key == "kind" || field.key == "recompute") continue;
+    if (entry == nullptr || field.key == "kind" || field.key == "recompute" ||
+        field.key == "micro_batch")
+      continue;
     if (std::ranges::find(keys, field.key) == keys.end())
       reader.error(entry->key_at,
                    fmt::format("'{}' does not belong to strategy {}", field.key, written->text),
@@ -110,6 +137,10 @@ void check_strategy(Reader& reader, const YamlNode& node, const StrategySpec& st
   if (const auto* entry = node.find("backup_workers"); entry != nullptr && !synchronous)
     reader.error(entry->key_at, "backup_workers needs mode: synchronous",
                  "asynchronous workers wait for nobody");
+  const bool interleaved = strategy.schedule == PipelineSchedule::interleaved;
+  if (const auto* entry = node.find("interleave"); entry != nullptr && !interleaved)
+    reader.error(entry->key_at, "interleave needs schedule: interleaved",
+                 "the other schedules have one part of the network in a stage");
   if (strategy.backup_workers && strategy.workers && *strategy.backup_workers >= *strategy.workers)
     reader.error(node.find("backup_workers")->value.at,
                  fmt::format("{} backup workers of {} workers leave none to wait for",

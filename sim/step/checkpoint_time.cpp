@@ -9,8 +9,9 @@ namespace reckon {
 namespace {
 
 /// Who writes, and how many side by side: every parameter server its shard
-/// (tf.train.Saver(sharded=True), the default of a TensorFlow training session), else the first
-/// worker alone.
+/// (tf.train.Saver(sharded=True), the default of a TensorFlow training session); where the model
+/// or its state is cut, every node what its accelerators hold [torch.distributed.checkpoint]; else
+/// the first worker alone.
 struct Writers {
   const PlannedPool* pool;
   int count;
@@ -20,7 +21,11 @@ Writers writers_of(const Plan& plan, const PlannedWorkload& job) {
   const auto* servers = pool_of(plan, Role::parameter_server);
   if (servers && job.strategy.parameter_servers > 0)
     return {servers, job.strategy.parameter_servers};
-  return {worker_pools(plan).front(), 1};
+  const PlannedPool* first = worker_pools(plan).front();
+  if (!cuts_the_model(job.strategy.kind)) return {first, 1};
+  const PlannedStrategy& s = job.strategy;
+  const int per_node = std::max(1, first->accelerators_per_node / s.accelerators_per_worker);
+  return {first, (s.workers + per_node - 1) / per_node};
 }
 
 BytesPerSecond through_nic(const PlannedPool& pool, BytesPerSecond storage) {

@@ -61,6 +61,20 @@ Collective tree_all_reduce(const Fabric& fabric, Bytes size, bool fold = true);
 /// once (the NIC shared by G flows, 2(N-1) rounds of M/(G N)), all-gather in each node.
 Collective hierarchical_all_reduce(const Fabric& fabric, Bytes size, bool fold = true);
 
+/// Ring all-gather: every rank ends with `size` bytes, of which it began with size / n. n-1 rounds
+/// of size / n: (n-1) (a + size / (n B)). A reduce-scatter is the same rounds the other way round.
+Collective ring_all_gather(const Fabric& fabric, Bytes size, bool fold = true);
+Collective ring_reduce_scatter(const Fabric& fabric, Bytes size, bool fold = true);
+
+/// Every rank sends size / n to each other one, all at once: inside a node over the peer links,
+/// between nodes over the NIC, which the node's G ranks share:
+/// max(a_peer + (G-1) size / (n B_peer), a + G (n-G) size / (n B)).
+Collective all_to_all(const Fabric& fabric, Bytes size, bool fold = true);
+
+/// Every rank sends `size` to one other, `f.nodes` > 1: of the next node, over the NIC that its
+/// node's ranks share; else of its own node.
+Collective send_to_next(const Fabric& fabric, Bytes size, bool fold = true);
+
 /// Chips on a torus or mesh.
 struct Torus {
   std::vector<int> axes;  // chips along each

@@ -39,36 +39,27 @@ Seconds pass_time(const Pass& pass, const Processor& core, double efficiency, bo
   return std::max(memory, arithmetic) + double(pass.kernels) * core.efficiency.launch.value;
 }
 
-/// One core's view: its share of the chip.
-Processor one_core(const Processor& p) {
-  Processor core = p;
-  core.peak = p.peak / double(p.cores);
-  core.memory_bandwidth = p.memory_bandwidth / double(p.cores);
-  core.cores = 1;
-  return core;
-}
-
 struct LayerPasses {
   Pass forward, backward;
 };
 
-LayerPasses passes_of(const LayerCount& count, const ElementSizes& size, double batch) {
-  const Bytes in = count.elements_in * batch * size.activation;
-  const Bytes out = count.elements_out * batch * size.activation;
-  const double weights = double(count.weights_read);
+LayerPasses passes_of(const LayerWork& work, const ElementSizes& size, double batch) {
+  const Bytes in = work.elements_in * batch * size.activation;
+  const Bytes out = work.elements_out * batch * size.activation;
+  const double weights = work.weights_read;
   LayerPasses p;
-  p.forward.flops = count.forward * batch;
+  p.forward.flops = work.forward * batch;
   p.forward.bytes = in + out + weights * size.weight;
-  p.backward.flops = count.backward * batch;
-  if (!count.has_backward) {
+  p.backward.flops = work.backward * batch;
+  if (!work.has_backward) {
     p.backward.kernels = 0;
     return p;
   }
   p.backward.bytes = 2 * in + out + weights * size.gradient;
-  if (count.frozen && weights > 0 && count.work != WorkKind::memory) {
+  if (work.frozen && weights > 0 && work.work != WorkKind::memory) {
     // Gradient of the input alone: output gradient and weights in, input gradient out.
     p.backward.bytes = in + out + weights * size.weight;
-  } else if (weights > 0 && count.work != WorkKind::memory) {
+  } else if (weights > 0 && work.work != WorkKind::memory) {
     // Two kernels: gradient of the input (output gradient and weights in, input gradient out),
     // gradient of the weights (output gradient and saved input in, weight gradient out).
     p.backward.kernels = 2;
@@ -77,12 +68,47 @@ LayerPasses passes_of(const LayerCount& count, const ElementSizes& size, double 
   return p;
 }
 
-bool recomputed(const LayerCount& count, Recompute mode) {
-  return mode == Recompute::full ||
-         (mode == Recompute::selective && count.work == WorkKind::attention);
+}  // namespace
+
+Processor one_core(const Processor& p) {
+  Processor core = p;
+  core.peak = p.peak / double(p.cores);
+  core.memory_bandwidth = p.memory_bandwidth / double(p.cores);
+  core.cores = 1;
+  return core;
 }
 
-}  // namespace
+LayerWork work_of(const LayerCount& c) {
+  return {.forward = c.forward,
+          .backward = c.backward,
+          .elements_in = c.elements_in,
+          .elements_out = c.elements_out,
+          .weights_read = double(c.weights_read),
+          .work = c.work,
+          .has_backward = c.has_backward,
+          .frozen = c.frozen,
+          .depthwise = c.depthwise};
+}
+
+LayerCost cost_of(const LayerWork& work, const ElementSizes& size, const Processor& core,
+                  double batch) {
+  const auto passes = passes_of(work, size, batch);
+  const double efficiency = work.depthwise ? 0 : flop_efficiency(core.efficiency, work.work);
+  LayerCost cost;
+  cost.forward = pass_time(passes.forward, core, efficiency, cost.forward_by_memory);
+  cost.backward = pass_time(passes.backward, core, efficiency, cost.backward_by_memory);
+  return cost;
+}
+
+bool recomputed(WorkKind work, Recompute mode) {
+  return mode == Recompute::full || (mode == Recompute::selective && work == WorkKind::attention);
+}
+
+Seconds update_time(double parameters, const ElementSizes& size, const Processor& core) {
+  return parameters * size.update_traffic() /
+             (core.memory_bandwidth * core.efficiency.memory.value) +
+         core.efficiency.launch.value;
+}
 
 Processor processor_of(const PlannedPool& pool, Precision precision) {
   Processor p;
@@ -119,28 +145,24 @@ ComputeTimes compute_times(const PlannedWorkload& job, const Processor& processo
   for (std::size_t l = 0; l < layers.size(); ++l) {
     const LayerCount& count = counts[l];
     if (count.forward.v == 0 && count.elements_out == 0) continue;  // input, view
-    const auto passes = passes_of(count, size, core_batch);
-    const double efficiency = count.depthwise ? 0 : flop_efficiency(core.efficiency, count.work);
-    bool forward_by_memory = false, backward_by_memory = false;
+    const LayerCost cost = cost_of(work_of(count), size, core, core_batch);
     LayerTime t;
     t.layer = layers[l].id;
-    t.forward = pass_time(passes.forward, core, efficiency, forward_by_memory);
-    t.backward = pass_time(passes.backward, core, efficiency, backward_by_memory);
-    t.bound_by_memory = backward_by_memory;
-    if (forward_by_memory) times.bound_by_memory += t.forward;
-    if (backward_by_memory) times.bound_by_memory += t.backward;
-    if (recomputed(count, job.strategy.recompute)) {
+    t.forward = cost.forward;
+    t.backward = cost.backward;
+    t.bound_by_memory = cost.backward_by_memory;
+    if (cost.forward_by_memory) times.bound_by_memory += t.forward;
+    if (cost.backward_by_memory) times.bound_by_memory += t.backward;
+    if (recomputed(count.work, job.strategy.recompute)) {
       t.backward += t.forward;
-      if (forward_by_memory) times.bound_by_memory += t.forward;
+      if (cost.forward_by_memory) times.bound_by_memory += t.forward;
     }
     times.forward += t.forward;
     times.backward += t.backward;
     times.layers.push_back(t);
   }
   // Every core updates its own copy of the parameters.
-  const Bytes traffic = double(job.model.trainable_parameters()) * size.update_traffic();
-  times.update = traffic / (core.memory_bandwidth * core.efficiency.memory.value) +
-                 core.efficiency.launch.value;
+  times.update = update_time(double(job.model.trainable_parameters()), size, core);
   return times;
 }
 

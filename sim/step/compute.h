@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "sim/scenario/plan.h"
+#include "sim/step/element_sizes.h"
 #include "sim/step/step.h"
 
 // Time of the arithmetic of one step on one accelerator (docs/MODELS.md, "Compute").
@@ -18,6 +19,38 @@ struct Processor {
 /// Ampere.
 Processor processor_of(const PlannedPool& pool, Precision precision);
 
+/// One core's view of a chip: its share of peak and bandwidth.
+Processor one_core(const Processor& processor);
+
+/// What one rank does of a layer for one sample: the layer's counts, or its share of them where the
+/// layer is cut.
+struct LayerWork {
+  Flops forward{}, backward{};
+  double elements_in = 0, elements_out = 0;  // activations read and written in the forward pass
+  double weights_read = 0;
+  WorkKind work = WorkKind::memory;
+  bool has_backward = true, frozen = false, depthwise = false;
+};
+LayerWork work_of(const LayerCount& count);
+
+struct LayerCost {
+  Seconds forward{}, backward{};  // without recomputation
+  bool forward_by_memory = false, backward_by_memory = false;
+};
+/// Roofline [Williams et al. 2009, "Roofline", CACM 52(4)] for each pass over `batch` samples on
+/// one core:
+///   t = max((F + k H) / (peak e_kind), bytes / (bandwidth e_memory)) + k launch
+/// F: FLOPs of the pass; k: kernels it takes (backward of a layer with weights: 2, else 1); H:
+/// `half_size`, so that a kernel of H FLOPs reaches half of its kind's efficiency e_kind. Bytes:
+/// activations and weights read and written once by each kernel. Layers of kind memory, and
+/// depthwise convolutions, have the second term only.
+LayerCost cost_of(const LayerWork& work, const ElementSizes& size, const Processor& core,
+                  double batch);
+/// Is a layer of that kind computed again in the backward pass?
+bool recomputed(WorkKind work, Recompute mode);
+/// The optimizer's pass over `parameters`, bound by memory bandwidth.
+Seconds update_time(double parameters, const ElementSizes& size, const Processor& core);
+
 struct ComputeTimes {
   std::vector<LayerTime> layers;  // recomputation is part of the backward time
   Seconds forward{}, backward{};
@@ -26,13 +59,7 @@ struct ComputeTimes {
   Seconds total() const { return forward + backward; }
 };
 
-/// Roofline [Williams et al. 2009, "Roofline", CACM 52(4)] for each layer and pass, for `batch`
-/// samples:
-///   t = max((F + k H) / (peak e_kind), bytes / (bandwidth e_memory)) + k launch
-/// F: FLOPs of the pass; k: kernels it takes (backward of a layer with weights: 2, else 1); H:
-/// `half_size`, so that a kernel of H FLOPs reaches half of its kind's efficiency e_kind. Bytes:
-/// activations and weights read and written once by each kernel. Layers of kind memory, and
-/// depthwise convolutions, have the second term only.
+/// All layers, one after the other (cost_of), for `batch` samples.
 ComputeTimes compute_times(const PlannedWorkload& job, const Processor& processor, double batch);
 
 }  // namespace reckon

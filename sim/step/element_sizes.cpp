@@ -10,15 +10,12 @@ Bytes ElementSizes::update_traffic() const {
   return gradient + 2 * kept + 2 * optimizer + copy;
 }
 
-ElementSizes element_sizes(const PlannedWorkload& job) {
+ElementSizes element_sizes(Precision precision, Optimizer optimizer, bool fp32_variables) {
   constexpr Bytes kFp32{4};
   ElementSizes e;
-  e.activation = bytes_per_element(job.precision);
-  e.optimizer = job.optimizer == Optimizer::adamw ? 2 * kFp32 : kFp32;
-  const bool fp32_variables = job.strategy.kind == StrategyKind::tpu ||
-                              job.strategy.kind == StrategyKind::parameter_server ||
-                              e.activation >= kFp32;
-  if (fp32_variables) {
+  e.activation = bytes_per_element(precision);
+  e.optimizer = optimizer == Optimizer::adamw ? 2 * kFp32 : kFp32;
+  if (fp32_variables || e.activation >= kFp32) {
     e.weight = e.gradient = kFp32;
   } else {
     e.weight = e.activation;
@@ -26,6 +23,12 @@ ElementSizes element_sizes(const PlannedWorkload& job) {
     e.master = kFp32;
   }
   return e;
+}
+
+ElementSizes element_sizes(const PlannedWorkload& job) {
+  return element_sizes(job.precision, job.optimizer,
+                       job.strategy.kind == StrategyKind::tpu ||
+                           job.strategy.kind == StrategyKind::parameter_server);
 }
 
 }  // namespace reckon

@@ -23,6 +23,8 @@ struct ElementSizes {
   /// read and written, working weight written where it is a copy.
   Bytes update_traffic() const;
 };
+/// `fp32_variables`: as on TPU and with parameter servers.
+ElementSizes element_sizes(Precision precision, Optimizer optimizer, bool fp32_variables);
 ElementSizes element_sizes(const PlannedWorkload& job);
 
 }  // namespace reckon

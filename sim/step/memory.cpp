@@ -6,6 +6,7 @@
 #include "sim/base/check.h"
 #include "sim/base/unit_text.h"
 #include "sim/step/element_sizes.h"
+#include "sim/step/layout_memory.h"
 #include "sim/step/step.h"
 #include "sim/step/worker_pools.h"
 
@@ -79,9 +80,12 @@ int largest_batch(const Plan& plan, PlannedWorkload job) {
 
 std::string parts_text(const MemoryEstimate& m) {
   return fmt::format(
-      "parameters {}, gradients {}, optimizer state {}, activations {}, workspace {}, framework {}",
+      "parameters {}, gradients {}, optimizer state {}, activations {}, workspace {}{}, framework "
+      "{}",
       format_bytes(m.parameters), format_bytes(m.gradients), format_bytes(m.optimizer),
-      format_bytes(m.activations), format_bytes(m.workspace), format_bytes(m.reserve));
+      format_bytes(m.activations), format_bytes(m.workspace),
+      m.gathered.v > 0 ? ", gathered parameters and gradients " + format_bytes(m.gathered) : "",
+      format_bytes(m.reserve));
 }
 
 /// The reserve is assumed: at the low end of its range the step may fit.
@@ -108,6 +112,30 @@ std::string recompute_hint(const Plan& plan, PlannedWorkload job) {
   return "";
 }
 
+/// Sharding more of the state, or leaving the optimizer's to the host.
+std::string state_hint(const Plan& plan, PlannedWorkload job) {
+  if (!cuts_the_model(job.strategy.kind)) return "";
+  std::string hint;
+  const auto try_it = [&](std::string_view how) {
+    const auto m = estimate_memory(plan, job);
+    if (m.fits())
+      hint += fmt::format("\nwith {} it needs {} and fits", how, format_bytes(m.required()));
+    return m.fits();
+  };
+  const int stage = job.strategy.zero_stage;
+  if (layout_of(job).replicas_of_state() > 1) {
+    for (job.strategy.zero_stage = stage + 1; job.strategy.zero_stage <= 3;
+         ++job.strategy.zero_stage)
+      if (try_it(fmt::format("zero_stage: {}", job.strategy.zero_stage))) break;
+  }
+  job.strategy.zero_stage = stage;
+  if (!job.strategy.offload_optimizer) {
+    job.strategy.offload_optimizer = true;
+    try_it("offload_optimizer: true");
+  }
+  return hint;
+}
+
 std::string accelerator_hint(const Catalog& catalog, const PlannedPool& pool,
                              const PlannedWorkload& job, Bytes required) {
   std::string names;
@@ -126,6 +154,13 @@ std::string accelerator_hint(const Catalog& catalog, const PlannedPool& pool,
 MemoryEstimate estimate_memory(const Plan& plan, const PlannedWorkload& job) {
   const PlannedPool& pool = smallest_pool(plan);
   const ElementSizes size = element_sizes(job);
+  if (cuts_the_model(job.strategy.kind)) {
+    MemoryEstimate m = memory_of(FoldedModel(job.model), layout_of(job), size,
+                                 plan.framework.expert_imbalance.value);
+    m.reserve = plan.framework.reserve.value;
+    m.available = memory_of(pool);
+    return m;
+  }
   const double parameters = double(job.model.parameters());
   const double trained = double(job.model.trainable_parameters());
   const double batch = job.batch_per_accelerator;
@@ -163,10 +198,13 @@ std::optional<Diagnostic> check_memory(const Plan& plan, const PlannedWorkload& 
                        pool.accelerator ? pool.accelerator->name : pool.machine.name,
                        format_bytes(m.available));
   d.hint = parts_text(m);
-  d.hint += batch > 0 ? fmt::format("\nthe largest batch_per_accelerator that fits is {}", batch)
+  const char* of =
+      job.strategy.kind == StrategyKind::model_parallel ? "micro_batch" : "batch_per_accelerator";
+  d.hint += batch > 0 ? fmt::format("\nthe largest {} that fits is {}", of, batch)
                       : std::string("\nnot even a batch of 1 fits");
   d.hint += reserve_hint(plan, m);
   d.hint += recompute_hint(plan, job);
+  d.hint += state_hint(plan, job);
   d.hint += accelerator_hint(catalog, pool, job, m.required());
   return d;
 }

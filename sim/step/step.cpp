@@ -11,6 +11,7 @@
 #include "sim/step/input.h"
 #include "sim/step/overlap.h"
 #include "sim/step/parameter_server.h"
+#include "sim/step/step_model.h"
 #include "sim/step/worker_pools.h"
 
 namespace reckon {
@@ -78,7 +79,7 @@ void reduce_gradients(StepEstimate& e, const Plan& plan, const PlannedWorkload& 
   }
   const auto result = overlap(buckets, durations, w.batch.backward);
   e.communication = result.communication;
-  e.exposed_communication = result.exposed;
+  e.exposed.gradients = result.exposed;
   e.sent_per_worker = sent * double(w.per_worker);
   const auto most = std::max_element(reduced_by.begin(), reduced_by.end());
   if (most->v > 0 && fabric.ranks() > 1)
@@ -143,7 +144,7 @@ bool synchronous_servers(StepEstimate& e, const Plan& plan, const PlannedWorkloa
       straggler_factor(w.live, s.backup_workers, plan.framework.step_jitter.value);
   e.step = makespan(synchronous_step(slowed(setup, factor)), network);
   e.update = setup.update;
-  e.exposed_communication = std::max(Seconds{}, e.step - e.compute - e.update);
+  e.exposed.servers = e.exposed_communication = std::max(Seconds{}, e.step - e.compute - e.update);
   auto silent = slowed(setup, 0);
   silent.update = Seconds{};
   e.communication = makespan(synchronous_step(silent), network);
@@ -169,7 +170,7 @@ bool asynchronous_servers(StepEstimate& e, const Plan& plan, const PlannedWorklo
   // Seen from one worker: its own step lasts live / rate.
   const Seconds of_worker{w.live / rate};
   e.update = setup.update;
-  e.exposed_communication = std::max(Seconds{}, of_worker - e.compute);
+  e.exposed.servers = e.exposed_communication = std::max(Seconds{}, of_worker - e.compute);
   ParameterServerSetup alone = slowed(setup, 0);
   alone.update = Seconds{};
   e.communication = makespan(synchronous_step(alone), network);
@@ -204,15 +205,42 @@ std::string_view to_text(Bottleneck b) {
   return "";
 }
 
+namespace {
+
+void wait_for_input(StepEstimate& e) {
+  e.exposed_input = std::max(Seconds{}, e.input - e.step);
+  e.step += e.exposed_input;
+}
+
+/// ZeRO, tensor, pipeline, context and expert parallelism.
+StepEstimate cut_model_step(const Plan& plan, const PlannedWorkload& job) {
+  const StepModel model(job.model, step_setting(plan, job));
+  const Layout layout = layout_of(job);
+  StepEstimate e = model.estimate(layout);
+  e.layers = model.layer_times(layout);
+  const double samples = double(layout.global_batch()) / double(layout.accelerators());
+  for (const auto* pool : worker_pools(plan))
+    e.input = std::max(e.input, input_times(*pool, job, samples).slowest());
+  const Seconds alone = e.step;
+  wait_for_input(e);
+  if (e.exposed_input.count() > 0) e.bottleneck = Bottleneck::input;
+  const double slowed = alone / e.step;
+  e.samples_per_second = e.samples_per_second * slowed;
+  e.mfu *= slowed;
+  return e;
+}
+
+}  // namespace
+
 StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job,
                            const NetworkModel& network, int live_workers) {
   const PlannedStrategy& s = job.strategy;
-  // make_plan refuses these by name.
-  RECKON_CHECK(s.kind != StrategyKind::sharded && s.kind != StrategyKind::model_parallel);
+  if (cuts_the_model(s.kind)) return cut_model_step(plan, job);
   const Workers w = workers_of(plan, job, live_workers);
   StepEstimate e;
   e.layers = w.batch.layers;
   e.compute = w.batch.total() * w.accumulation;
+  e.forward = w.batch.forward;
   bool servers_busier = false;
   if (s.kind == StrategyKind::parameter_server) {
     servers_busier = s.synchronous ? synchronous_servers(e, plan, job, w, network)
@@ -223,8 +251,9 @@ StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job,
     if (s.kind == StrategyKind::multi_worker_mirrored) {
       // The collective waits for the slowest process.
       const double factor = straggler_factor(w.live, 0, plan.framework.step_jitter.value);
-      e.exposed_communication += (factor - 1) * e.compute;
+      e.exposed.stragglers = (factor - 1) * e.compute;
     }
+    e.exposed_communication = e.exposed.total();
     e.step = e.compute + e.exposed_communication + e.update;
   }
 
@@ -240,8 +269,7 @@ StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job,
     // Gradients of the slowest workers are dropped [Chen et al. 2016].
     used *= double(std::max(1, w.live - s.backup_workers)) / w.live;
   }
-  e.exposed_input = std::max(Seconds{}, e.input - e.step);
-  e.step += e.exposed_input;
+  wait_for_input(e);
   e.samples_per_second = Samples{used} / e.step;
 
   const FlopsPerSecond peak = processor_of(*w.pool, job.precision).peak;
@@ -251,9 +279,9 @@ StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job,
 }
 
 Seconds evaluation_time(const Plan& plan, const PlannedWorkload& job, const StepEstimate& step) {
-  Seconds forward{};
-  for (const auto& layer : step.layers) forward += layer.forward;
-  const double batch = job.batch_per_accelerator;
+  Seconds forward = step.forward;
+  const double replica = double(job.strategy.replica());
+  const double batch = job.batch_per_accelerator / replica;  // of one accelerator
   for (const auto* pool : worker_pools(plan))
     forward = std::max(forward, input_times(*pool, job, batch).slowest());
   const double at_once = batch * job.strategy.accelerators();

@@ -16,9 +16,10 @@ namespace reckon {
 /// Memory of one accelerator of the worker pool, by part.
 struct MemoryEstimate {
   Bytes parameters{}, gradients{}, optimizer{}, activations{}, workspace{}, reserve{};
+  Bytes gathered{};  // ZeRO: whole parameters and gradients of the block in work
   Bytes available{};
   Bytes required() const {
-    return parameters + gradients + optimizer + activations + workspace + reserve;
+    return parameters + gradients + optimizer + activations + workspace + gathered + reserve;
   }
   bool fits() const { return required() <= available; }
 };
@@ -38,15 +39,32 @@ struct LayerTime {
   bool bound_by_memory = false;
 };
 
+/// What a step waits for others, by what it waits for.
+struct ExposedCommunication {
+  Seconds gradients{};   // all-reduce, or ZeRO's reduce-scatter
+  Seconds parameters{};  // ZeRO's all-gathers
+  Seconds tensor{};      // tensor and sequence parallelism
+  Seconds context{};     // keys and values
+  Seconds expert{};      // all-to-all
+  Seconds pipeline{};    // activations and their gradients between stages
+  Seconds servers{};     // parameter servers
+  Seconds stragglers{};  // the slowest worker
+  Seconds total() const {
+    return gradients + parameters + tensor + context + expert + pipeline + servers + stragglers;
+  }
+};
+
 struct StepEstimate {
-  Seconds step{};                   // wall time of one optimizer step
-  Seconds compute{};                // forward and backward of one accelerator
+  Seconds step{};     // wall time of one optimizer step
+  Seconds compute{};  // forward and backward of one accelerator (of the slowest pipeline stage)
   Seconds communication{};          // all of it, hidden or not
-  Seconds exposed_communication{};  // what is not hidden behind the backward pass
-  Seconds input{};                  // what the input pipeline needs for a step's samples
-  Seconds exposed_input{};          // step time above what compute and communication alone need
-  Seconds bubble{};
-  Seconds update{};  // optimizer, on the accelerator or on the parameter servers
+  Seconds exposed_communication{};  // what is not hidden behind the backward pass: exposed.total()
+  ExposedCommunication exposed;
+  Seconds input{};          // what the input pipeline needs for a step's samples
+  Seconds exposed_input{};  // step time above what compute and communication alone need
+  Seconds bubble{};         // pipeline stages that wait for the first or the last micro-batches
+  Seconds forward{};        // one pass of one batch, forward only, with what it waits for
+  Seconds update{};         // optimizer, on the accelerator or on the parameter servers
   Bottleneck bottleneck = Bottleneck::compute;
   double mfu = 0;  // model FLOP/s over the peak of the same precision, dense
   SamplesPerSecond samples_per_second{};

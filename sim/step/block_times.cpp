@@ -1,0 +1,167 @@
+#include "sim/step/block_times.h"
+
+#include <algorithm>
+
+#include "sim/step/collective_times.h"
+#include "sim/step/layer_shares.h"
+
+namespace reckon {
+namespace {
+
+/// Adds the waiting of one layer of a class to its block's time.
+class Waiting {
+ public:
+  Waiting(const Layout& layout, const RankGroups& groups, const ElementSizes& size,
+          double expert_imbalance)
+      : l_(layout), groups_(groups), shares_(layout, expert_imbalance), size_(size) {}
+
+  void add(BlockTime& t, const LayerClass& layer, const LayerCost& cost, double times) const {
+    if (l_.tensor > 1) add_tensor(t, layer, times);
+    if (l_.context > 1 && layer.key_value_elements > 0) add_context(t, layer, cost, times);
+    if (l_.expert > 1 && layer.exchanges_tokens) add_expert(t, layer, times);
+  }
+
+ private:
+  Bytes bytes(double elements, double share) const {
+    return elements * share * double(l_.micro_batch) * size_.activation;
+  }
+
+  void add_tensor(BlockTime& t, const LayerClass& layer, double times) const {
+    const double rows = layer.experts > 0 ? shares_.imbalance : 1;
+    Seconds forward{}, backward{};
+    const Fabric& f = groups_.tensor;
+    const auto sum = [&](Bytes m) { return all_reduce_time(f, m, AllReduceKind::automatic).time; };
+    const double share = double(l_.tensor - 1) / l_.tensor;
+    if (layer.sharding.gathers) {
+      const Bytes m = bytes(layer.count.elements_in * rows, shares_.whole);
+      if (l_.sequence_parallel) {
+        forward = all_gather_time(f, m);
+        backward = reduce_scatter_time(f, m);
+        t.hidden += times * forward;
+        t.sent += times * share * m;
+      } else {
+        backward = sum(m);
+      }
+      t.sent += times * 2 * share * m;
+    } else if (layer.sharding.cut == TensorCut::row) {
+      const Bytes m = bytes(layer.count.elements_out * rows, shares_.whole);
+      if (l_.sequence_parallel) {
+        forward = reduce_scatter_time(f, m);
+        backward = all_gather_time(f, m);
+      } else {
+        forward = sum(m);
+      }
+      t.sent += times * 2 * share * m;
+    }
+    if (l_.recompute == Recompute::full) backward += forward;
+    t.tensor_forward += times * forward;
+    t.tensor_backward += times * backward;
+  }
+
+  void add_context(BlockTime& t, const LayerClass& layer, const LayerCost& cost,
+                   double times) const {
+    const double hops = l_.context - 1;
+    const Bytes part = bytes(layer.key_value_elements, shares_.split);
+    const auto exposed = [&](Bytes size, Seconds arithmetic) {
+      const Seconds transfer = ring_hop_time(groups_.context, size);
+      const Seconds waiting = std::max(Seconds{}, transfer - arithmetic / l_.context);
+      t.hidden += times * hops * (transfer - waiting);
+      t.sent += times * hops * size;
+      return times * hops * waiting;
+    };
+    const Seconds forward = exposed(part, cost.forward);
+    t.context_forward += forward;
+    t.context_backward += exposed(2 * part, cost.backward);
+    if (recomputed(layer.count.work, l_.recompute)) t.context_backward += forward;
+  }
+
+  void add_expert(BlockTime& t, const LayerClass& layer, double times) const {
+    // What a dispatch makes and a combination takes.
+    const double rows = std::max(layer.count.elements_in, layer.count.elements_out);
+    const Bytes m = bytes(rows * shares_.imbalance, shares_.tokens);
+    const Seconds once = times * all_to_all_time(groups_.expert, m);
+    const bool again = l_.recompute == Recompute::full;
+    t.expert_forward += once;
+    t.expert_backward += once * (again ? 2 : 1);
+    t.sent += times * (again ? 3 : 2) * (double(l_.expert - 1) / l_.expert) * m;
+  }
+
+  const Layout& l_;
+  const RankGroups& groups_;
+  LayoutShares shares_;
+  const ElementSizes& size_;
+};
+
+/// Two ranks, one in each of two neighbouring stages, and how many such pairs share a NIC.
+Fabric boundary_of(const Fabric& job, const Layout& l) {
+  if (l.pipeline == 1) return Fabric{};
+  const std::int64_t stage = l.accelerators() / l.pipeline;  // ranks of one
+  Fabric f = job;
+  f.ranks_per_node = 1;
+  f.nodes = 2;
+  if (job.nodes == 1) {
+    f.nodes = 1;
+    f.ranks_per_node = 2;
+    return f;
+  }
+  // Where a node holds several stages only the ranks of its last one cross to the next node.
+  const double crossing = double(std::min<std::int64_t>(stage, job.ranks_per_node));
+  f.nic = job.nic / crossing;
+  return f;
+}
+
+}  // namespace
+
+RankGroups::RankGroups(const Fabric& job, const Layout& l) {
+  const std::int64_t inner = std::int64_t{l.tensor} * l.context;
+  const std::int64_t replicas = l.replicas_of_state();
+  tensor = group_of(job, 1, l.tensor);
+  context = group_of(job, l.tensor, l.context);
+  expert = group_of(job, inner, l.expert);
+  state = group_of(job, l.tensor, replicas);
+  expert_state = group_of(job, std::int64_t{l.tensor} * l.expert,
+                          std::max<std::int64_t>(1, replicas / l.expert));
+  boundary = boundary_of(job, l);
+}
+
+std::vector<LayerCost> layer_costs(const FoldedModel& model, const Layout& layout,
+                                   const ElementSizes& size, const Processor& core,
+                                   double expert_imbalance) {
+  const LayoutShares shares(layout, expert_imbalance);
+  const double batch = double(layout.micro_batch) / core.cores;
+  std::vector<LayerCost> costs;
+  costs.reserve(model.layers().size());
+  for (const LayerClass& layer : model.layers()) {
+    // Inputs and views are no kernels.
+    const bool kernel = layer.count.forward.v > 0 || layer.count.elements_out > 0;
+    costs.push_back(kernel ? cost_of(work_of(layer, shares), size, core, batch) : LayerCost{});
+  }
+  return costs;
+}
+
+std::vector<BlockTime> block_times(const FoldedModel& model, const Layout& layout,
+                                   const RankGroups& groups, const ElementSizes& size,
+                                   const Processor& core, double expert_imbalance) {
+  const auto costs = layer_costs(model, layout, size, core, expert_imbalance);
+  const Waiting waiting(layout, groups, size, expert_imbalance);
+  std::vector<BlockTime> times;
+  times.reserve(model.blocks().size());
+  for (const BlockClass& block : model.blocks()) {
+    BlockTime t;
+    for (const Run& run : block.layers) {
+      const LayerCost& cost = costs[run.what];
+      const LayerClass& layer = model.layers()[run.what];
+      const double n = run.times;
+      const bool again = recomputed(layer.count.work, layout.recompute);
+      t.forward += n * cost.forward;
+      t.backward += n * (cost.backward + (again ? cost.forward : Seconds{}));
+      if (cost.forward_by_memory) t.bound_by_memory += n * (again ? 2 : 1) * cost.forward;
+      if (cost.backward_by_memory) t.bound_by_memory += n * cost.backward;
+      waiting.add(t, layer, cost, n);
+    }
+    times.push_back(t);
+  }
+  return times;
+}
+
+}  // namespace reckon

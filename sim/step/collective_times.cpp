@@ -1,0 +1,95 @@
+#include "sim/step/collective_times.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "sim/step/collective_graphs.h"
+
+namespace reckon {
+namespace {
+
+Seconds ring_time(const Fabric& f, Bytes size, int rounds) {
+  return f.ranks() > 1 ? rounds * ring_hop_time(f, size / double(f.ranks())) : Seconds{};
+}
+
+/// busiest_tree_node(n) without building the trees: an inner node of one is a leaf of the other.
+double flows_of_busiest(int nodes) { return nodes > 2 ? 2 : 1; }
+
+Seconds tree_time(const Fabric& f, Bytes size) {
+  if (f.ranks() <= 1) return {};
+  const Seconds latency =
+      ceil_log2(f.nodes) * f.nic_latency + (f.ranks_per_node - 1) * f.peer_latency;
+  Seconds t{};
+  if (f.nodes > 1) t = size / 2.0 * flows_of_busiest(f.nodes) / f.nic;
+  if (f.ranks_per_node > 1) t = std::max(t, size / f.peer);
+  return 2 * (latency + t);
+}
+
+Seconds hierarchical_time(const Fabric& f, Bytes size) {
+  const int g = f.ranks_per_node, n = f.nodes;
+  const Bytes shard = size / double(g);
+  Seconds t{};
+  if (g > 1) t += 2 * (g - 1) * (f.peer_latency + shard / f.peer);
+  if (n > 1) t += 2 * (n - 1) * (f.nic_latency + double(g) * (shard / double(n)) / f.nic);
+  return t;
+}
+
+}  // namespace
+
+Seconds ring_hop_time(const Fabric& f, Bytes chunk) {
+  Seconds t{};
+  if (f.ranks_per_node > 1) t = f.peer_latency + chunk / f.peer;
+  if (f.nodes > 1) t = std::max(t, f.nic_latency + chunk / f.nic);
+  return t;
+}
+
+Seconds all_gather_time(const Fabric& f, Bytes size) { return ring_time(f, size, f.ranks() - 1); }
+Seconds reduce_scatter_time(const Fabric& f, Bytes size) { return all_gather_time(f, size); }
+
+Seconds all_to_all_time(const Fabric& f, Bytes size) {
+  const int n = f.ranks(), g = f.ranks_per_node;
+  const Bytes piece = size / double(std::max(1, n));
+  Seconds t{};
+  if (g > 1) t = f.peer_latency + double(g - 1) * piece / f.peer;
+  if (n > g) t = std::max(t, f.nic_latency + double(g) * double(n - g) * piece / f.nic);
+  return t;
+}
+
+Seconds send_time(const Fabric& f, Bytes size) {
+  if (f.ranks() <= 1) return {};
+  return f.nodes > 1 ? f.nic_latency + double(f.ranks_per_node) * size / f.nic
+                     : f.peer_latency + size / f.peer;
+}
+
+TimedAllReduce all_reduce_time(const Fabric& f, Bytes size, AllReduceKind kind) {
+  if (f.ranks() <= 1) return {};
+  const auto timed = [&](AllReduceKind k) -> TimedAllReduce {
+    switch (k) {
+      case AllReduceKind::tree:
+        return {k, tree_time(f, size)};
+      case AllReduceKind::hierarchical:
+        return {k, hierarchical_time(f, size)};
+      default:
+        return {AllReduceKind::ring, ring_time(f, size, 2 * (f.ranks() - 1))};
+    }
+  };
+  if (kind != AllReduceKind::automatic) return timed(kind);
+  TimedAllReduce best = timed(AllReduceKind::ring);
+  for (const auto k : {AllReduceKind::tree, AllReduceKind::hierarchical})
+    if (const auto other = timed(k); other.time < best.time) best = other;
+  return best;
+}
+
+Fabric group_of(const Fabric& job, std::int64_t stride, std::int64_t size) {
+  Fabric f = job;
+  const std::int64_t per_node = job.ranks_per_node;
+  const std::int64_t in_node =
+      job.nodes == 1 ? size : std::min(size, std::max<std::int64_t>(1, per_node / stride));
+  f.ranks_per_node = int(in_node);
+  f.nodes = int((size + in_node - 1) / in_node);
+  // All ranks of a node are in some such group, and each group has a like part of the NIC.
+  f.nic = job.nic * std::min(1.0, double(in_node) / double(per_node));
+  return f;
+}
+
+}  // namespace reckon

@@ -1,0 +1,173 @@
+#include "sim/step/step_model.h"
+
+#include <algorithm>
+
+#include "sim/base/check.h"
+#include "sim/step/assumptions.h"
+#include "sim/step/collective_times.h"
+#include "sim/step/parameter_server.h"
+#include "sim/step/stage_times.h"
+#include "sim/step/worker_pools.h"
+
+namespace reckon {
+namespace {
+
+/// The nodes that so many ranks fill.
+Fabric fabric_for(const Fabric& full, std::int64_t ranks) {
+  Fabric f = full;
+  f.ranks_per_node = int(std::min<std::int64_t>(ranks, full.ranks_per_node));
+  f.nodes = int((ranks + f.ranks_per_node - 1) / f.ranks_per_node);
+  return f;
+}
+
+/// Do two stages hold the same parts?
+bool same_parts(const Partition& partition, const Layout& l, int a, int b) {
+  for (int part = 0; part < l.interleave; ++part) {
+    const std::size_t first = std::size_t(part) * std::size_t(l.pipeline);
+    if (partition.parts[first + std::size_t(a)] != partition.parts[first + std::size_t(b)])
+      return false;
+  }
+  return true;
+}
+
+/// The pipeline as a whole.
+struct Stages {
+  StageTime slowest;
+  Seconds sum{};        // of a micro-batch over all stages
+  Seconds reduction{};  // what of any stage's is left when the first stage is done
+  Seconds collection{};
+  double trainable = 0;  // of the stage that updates most
+};
+
+Stages all_stages(const StageModel& m, std::span<const BlockTime> times,
+                  std::span<const BlockState> states) {
+  const Layout& l = m.layout;
+  const Partition& partition = m.model.partition(l.pipeline * l.interleave);
+  Stages all;
+  StageTime t;
+  Seconds drained{};  // since the stage's last backward pass, when the first stage ends its own
+  for (int stage = 0; stage < l.pipeline; ++stage) {
+    // Most stages hold what the one before holds.
+    if (stage == 0 || !same_parts(partition, l, stage - 1, stage))
+      t = stage_time(m, times, states, stage);
+    all.sum += t.whole();
+    if (stage == 0 || t.whole() > all.slowest.whole()) all.slowest = t;
+    all.reduction = std::max(all.reduction, t.reduction - drained);
+    all.collection = std::max(all.collection, t.collection);
+    all.trainable = std::max(all.trainable, t.trainable);
+    drained += t.backward() / double(l.interleave);
+  }
+  return all;
+}
+
+Seconds update_of(double parameters, const StepSetting& setting, const ElementSizes& size,
+                  const Processor& core, const Layout& layout) {
+  if (!layout.offload_optimizer) return update_time(parameters, size, core);
+  // The gradients go to the host behind the backward pass; the host's update and the parameters'
+  // way back are waited for [Ren et al. 2021, "ZeRO-Offload", Sec. 4].
+  return parameters * size.update_traffic() / setting.host_memory +
+         parameters * size.weight / setting.host_link;
+}
+
+Bottleneck bottleneck_of(const StepEstimate& e, Seconds bound_by_memory) {
+  if (e.exposed_communication > e.compute) return Bottleneck::communication;
+  return bound_by_memory * 2 > e.compute ? Bottleneck::memory : Bottleneck::compute;
+}
+
+}  // namespace
+
+StepModel::StepModel(const ModelGraph& model, StepSetting setting)
+    : setting_(std::move(setting)),
+      size_(element_sizes(setting_.precision, setting_.optimizer, false)),
+      core_(one_core(setting_.processor)),
+      folded_(model),
+      limits_(model),
+      model_flops_(model.model_flops()) {
+  core_.cores = setting_.processor.cores;  // that share a rank's batch
+  for (std::size_t i = 0; i < model.layers().size(); ++i) {
+    const LayerCount& c = model.counts()[i];
+    if (c.forward.v > 0 || c.elements_out > 0) timed_layers_.push_back(model.layers()[i].id);
+  }
+}
+
+StepEstimate StepModel::estimate(const Layout& l) const {
+  const Fabric job = fabric_for(setting_.fabric, l.accelerators());
+  const RankGroups groups(job, l);
+  const double imbalance = setting_.framework.expert_imbalance.value;
+  const auto times = block_times(folded_, l, groups, size_, core_, imbalance);
+  const auto states = block_states(folded_, l, size_, imbalance);
+  const StageModel stage_model{folded_, l, groups, size_, setting_.all_reduce};
+  const Stages all = all_stages(stage_model, times, states);
+  const StageTime& s = all.slowest;
+  const BlockTime& pass = s.pass;
+  const double passes = double(l.micro_batches);
+
+  StepEstimate e;
+  e.compute = passes * (pass.forward + pass.backward);
+  e.forward = s.forward();
+  e.bubble = (all.sum - s.whole()) / l.interleave;
+  e.update = update_of(all.trainable, setting_, size_, core_, l);
+  ExposedCommunication& x = e.exposed;
+  x.tensor = passes * (pass.tensor_forward + pass.tensor_backward);
+  x.context = passes * (pass.context_forward + pass.context_backward);
+  x.expert = passes * (pass.expert_forward + pass.expert_backward);
+  x.pipeline = passes * s.transfers;
+  x.parameters = passes * (s.gathers_forward + s.gathers_backward) + all.collection;
+  x.gradients = passes * s.scatters + all.reduction;
+  x.stragglers =
+      (straggler_factor(job.nodes, 0, setting_.framework.step_jitter.value) - 1) * e.compute;
+  e.exposed_communication = x.total();
+  e.communication =
+      x.tensor + x.context + x.expert + x.pipeline + passes * pass.hidden + s.state_traffic;
+  e.sent_per_worker = (passes * pass.sent + s.state_sent) * double(job.ranks_per_node);
+  if (l.zero_stage == 0 && l.replicas_of_state() > 1)
+    e.all_reduce = to_text(
+        all_reduce_time(groups.state, step_assumptions::kBucketSize, setting_.all_reduce).kind);
+  e.step = e.compute + e.exposed_communication + e.bubble + e.update;
+  e.samples_per_second = Samples{double(l.global_batch())} / e.step;
+  e.mfu = model_flops_.v * e.samples_per_second.v /
+          (setting_.processor.peak.v * double(l.accelerators()));
+  e.bottleneck = bottleneck_of(e, passes * pass.bound_by_memory);
+  return e;
+}
+
+MemoryEstimate StepModel::memory(const Layout& layout) const {
+  MemoryEstimate m = memory_of(folded_, layout, size_, setting_.framework.expert_imbalance.value);
+  m.reserve = setting_.framework.reserve.value;
+  m.available = setting_.memory;
+  return m;
+}
+
+std::vector<LayerTime> StepModel::layer_times(const Layout& layout) const {
+  const auto costs =
+      layer_costs(folded_, layout, size_, core_, setting_.framework.expert_imbalance.value);
+  std::vector<LayerTime> times;
+  times.reserve(timed_layers_.size());
+  for (const LayerId id : timed_layers_) {
+    const std::uint32_t kind = folded_.class_of_layer()[index(id)];
+    const LayerCost& cost = costs[kind];
+    LayerTime t{id, cost.forward, cost.backward, cost.backward_by_memory};
+    if (recomputed(folded_.layers()[kind].count.work, layout.recompute)) t.backward += t.forward;
+    times.push_back(t);
+  }
+  return times;
+}
+
+StepSetting step_setting(const Plan& plan, const PlannedWorkload& job) {
+  const PlannedPool& pool = *worker_pools(plan).front();  // one job runs on one kind of accelerator
+  RECKON_CHECK(pool.accelerator.has_value());
+  StepSetting s;
+  s.precision = job.precision;
+  s.optimizer = job.optimizer;
+  s.processor = processor_of(pool, job.precision);
+  const double share = 1.0 / std::max(1, pool.accelerators_per_node);
+  s.host_link = pool.accelerator->host_bandwidth.value;
+  s.host_memory = pool.cpu_memory_bandwidth_per_vcpu.value * (pool.machine.vcpus * share);
+  s.memory = pool.accelerator->memory.value;
+  s.fabric = fabric_of(plan, job.strategy, job.strategy.workers);
+  s.framework = plan.framework;
+  s.all_reduce = job.strategy.all_reduce;
+  return s;
+}
+
+}  // namespace reckon

@@ -1,0 +1,57 @@
+#pragma once
+#include "sim/scenario/layout.h"
+#include "sim/step/block_times.h"
+#include "sim/step/layout_memory.h"
+
+// The step under any Layout (docs/MODELS.md, "Layouts"): made once for a model on a kind of
+// cluster, asked for many layouts.
+namespace reckon {
+
+/// What does not change between layouts.
+struct StepSetting {
+  Precision precision = Precision::bf16;
+  Optimizer optimizer = Optimizer::adamw;
+  Processor processor;  // of every rank
+  /// What a rank has of its host for an optimizer that is offloaded to it.
+  BytesPerSecond host_link{}, host_memory{};
+  Bytes memory{};  // of a device
+  /// Links; nodes and ranks_per_node: ranks of a full node, and at least as many nodes as the
+  /// layouts need.
+  Fabric fabric;
+  FrameworkRules framework;
+  AllReduceKind all_reduce = AllReduceKind::automatic;  // of gradients, zero_stage 0
+};
+
+class StepModel {
+ public:
+  StepModel(const ModelGraph& model, StepSetting setting);
+
+  /// Compute, waiting, bubble and update of one step; no input pipeline, and `layers` is empty. The
+  /// layout keeps the rules (broken_rules). May be called from several threads.
+  ///
+  ///   pass_s = what a micro-batch takes on stage s, forward and backward, waiting included
+  ///   step   = m max pass + (sum pass - max pass) / v + gradients + update
+  /// m micro-batches, v parts a stage; the second term is the bubble, (p - 1) / v passes where
+  /// stages are alike [Narayanan et al. 2021, Sec. 2.2].
+  StepEstimate estimate(const Layout& layout) const;
+  MemoryEstimate memory(const Layout& layout) const;
+  /// Of one micro-batch, in the order of the graph; views and inputs are left out.
+  std::vector<LayerTime> layer_times(const Layout& layout) const;
+
+  const LayoutLimits& limits() const { return limits_; }
+  const StepSetting& setting() const { return setting_; }
+
+ private:
+  StepSetting setting_;
+  ElementSizes size_;
+  Processor core_;
+  FoldedModel folded_;
+  LayoutLimits limits_;
+  Flops model_flops_{};
+  std::vector<LayerId> timed_layers_;
+};
+
+/// The setting of a plan's job: its slowest pool's accelerator, the slowest links.
+StepSetting step_setting(const Plan& plan, const PlannedWorkload& job);
+
+}  // namespace reckon
