@@ -67,8 +67,18 @@ constexpr std::array kInitOptions{
     OptionRow{"out", "FILE", "where to write the scenario; - is standard output (-)"},
 };
 
+// What `reckon accuracy` alone takes.
+constexpr std::array kAccuracyOptions{
+    OptionRow{"trust", "A[,B]", "score rows of this trust only"},
+    OptionRow{"source", "NAME", "score rows of this source only"},
+    OptionRow{"worst", "N", "list the N runs with the largest errors"},
+    OptionRow{"plot", "FILE.svg", "draw predicted against measured"},
+};
+
 const OptionRow& row_of(std::string_view name) {
   for (const OptionRow& row : kInitOptions)
+    if (row.name == name) return row;
+  for (const OptionRow& row : kAccuracyOptions)
     if (row.name == name) return row;
   return *std::find_if(kOptions.begin(), kOptions.end(),
                        [&](const OptionRow& r) { return r.name == name; });
@@ -150,8 +160,16 @@ Options interpret(const po::variables_map& map) {
   o.files = values.all("files");
   o.overrides = values.all("set");
   for (const std::string& file : values.all("layer")) o.layers.emplace_back(file);
-  for (const OptionRow& row : kInitOptions)
-    if (const auto v = values.one(row.name.data())) o.answers[std::string(row.name)] = *v;
+  const auto keep = [&](const OptionRow& row) {
+    const std::string name(row.name);
+    if (row.value.empty()) {
+      if (map.count(name) > 0) o.answers[name] = "yes";
+    } else if (const auto v = values.one(name.c_str())) {
+      o.answers[name] = *v;
+    }
+  };
+  for (const OptionRow& row : kInitOptions) keep(row);
+  for (const OptionRow& row : kAccuracyOptions) keep(row);
   o.sweeps = values.all("sweep");
   for (const std::string& directory : values.all("catalog")) o.catalogs.emplace_back(directory);
   if (const auto v = values.one("format"))
@@ -195,7 +213,7 @@ Options parse_options(const Command& command, OptionNames names,
     po::store(parsed, map);
     const Options options = interpret(map);
     if (!options.help && command.needs_file && options.files.empty())
-      throw UsageError(fmt::format("a scenario file is missing: {}", command.usage));
+      throw UsageError(fmt::format("a file is missing: {}", command.usage));
     return options;
   } catch (const po::error& e) {
     throw UsageError(e.what());
