@@ -69,6 +69,13 @@ constexpr std::array kInitOptions{
 
 // What `reckon accuracy` alone takes.
 constexpr std::array kAccuracyOptions{
+    OptionRow{"from", "normalised|vtrain|collectives", "the kind of file (normalised)"},
+    OptionRow{"cross-validate", "source",
+              "fit the catalog's efficiencies anew without each source in turn, and predict it"},
+    OptionRow{"warm", "K", "score too what is predicted after K runs of each group are measured"},
+    OptionRow{"regret", "", "how much slower the layout is that we would take than the fastest"},
+    OptionRow{"refit", "FILE.csv",
+              "fit efficiencies to all sources and write them over this efficiencies.csv"},
     OptionRow{"trust", "A[,B]", "score rows of this trust only"},
     OptionRow{"source", "NAME", "score rows of this source only"},
     OptionRow{"worst", "N", "list the N runs with the largest errors"},

@@ -63,6 +63,19 @@ std::string parts_table(const Evaluation& e) {
   return out;
 }
 
+std::string regret_table(const Regret& regret) {
+  Columns rows;
+  rows.row({"Regret of the layout we would take", "groups", "mean", "max"});
+  const auto row = [&](const char* name, const RegretScores& r) {
+    rows.row({name, fmt::format("{}", r.groups), r.groups ? percent(r.mean) : "-",
+              r.groups ? percent(r.max) : "-"});
+  };
+  row("one node", regret.one_node);
+  row("many nodes", regret.many_nodes);
+  row("trust C (not counted)", regret.weak);
+  return "\n" + rows.text();
+}
+
 std::string summary_table(const Evaluation& e) {
   Columns rows;
   rows.row(head(""));
@@ -80,9 +93,12 @@ std::string accuracy_table(const AccuracyReport& report, int worst) {
     out += fmt::format("{} rows were not asked for\n", report.filtered_out);
   out += fmt::format(
       "Errors are predicted / measured - 1 of {}; a group is all runs of one accelerator, model\n"
-      "and number of accelerators and counts once, with the median of its runs.\n\nCold: nothing "
-      "measured is given\n",
-      report.unit);
+      "and number of accelerators and counts once, with the median of its runs.\n\n{}\n",
+      report.unit,
+      report.cross_validated
+          ? "Cold, cross-validated: the catalog is fitted anew without each run's source"
+          : "Cold: nothing measured is given; the catalog's rows are fitted to some of these "
+            "sources");
   out += summary_table(report.cold);
   if (report.baseline.runs > 0) {
     Columns rows;
@@ -91,6 +107,21 @@ std::string accuracy_table(const AccuracyReport& report, int worst) {
     rows.row(cells_of("predicted", report.cold_where_baseline));
     out += "\n" + rows.text();
   }
+  for (const WarmEvaluation& w : report.warm) {
+    out += fmt::format(
+        "\nWarm {}: so many runs on the fewest accelerators of each source, model, accelerator, "
+        "precision\nand stack are measured; the rest is predicted\n",
+        w.points);
+    Columns rows;
+    rows.row(head(""));
+    rows.row(cells_of("by run", w.rest.runs));
+    rows.row(cells_of("by group", w.rest.groups));
+    rows.row(cells_of("on more accelerators, by run", w.larger_runs));
+    rows.row(cells_of("on more accelerators, by group", w.larger_groups));
+    for (const NamedScores& t : w.rest.targets) rows.row(cells_of(t.name, t.groups));
+    out += rows.text();
+  }
+  if (report.regret) out += regret_table(*report.regret);
   if (report.cold.does_not_fit > 0)
     out += fmt::format("\n{} runs do not fit by the memory model, and yet they ran.\n",
                        report.cold.does_not_fit);

@@ -27,6 +27,11 @@ Json json_of(const Evaluation& e) {
   return out;
 }
 
+Json json_of(const RegretScores& r) {
+  if (r.groups == 0) return {{"groups", 0}};
+  return {{"groups", r.groups}, {"mean", r.mean}, {"max", r.max}};
+}
+
 Json parts_of(const Evaluation& e) {
   Json out = Json::object();
   for (const auto& [dimension, parts] : e.by) {
@@ -62,7 +67,20 @@ std::string accuracy_json(const AccuracyReport& report, int worst) {
   out["skipped"] = Json::array();
   for (const auto& [reason, count] : report.skipped)
     out["skipped"].push_back({{"reason", reason}, {"count", count}});
+  out["cross_validated"] = report.cross_validated;
   out["cold"] = json_of(report.cold);
+  if (!report.warm.empty()) {
+    Json& warm = out["warm"] = Json::object();
+    for (const WarmEvaluation& w : report.warm) {
+      Json& points = warm[std::to_string(w.points)] = json_of(w.rest);
+      points["larger_scale"] = json_of(w.larger_runs);
+      points["larger_scale"]["groups"] = json_of(w.larger_groups);
+    }
+  }
+  if (report.regret)
+    out["regret"] = {{"one_node", json_of(report.regret->one_node)},
+                     {"many_nodes", json_of(report.regret->many_nodes)},
+                     {"trust_c", json_of(report.regret->weak)}};
   out["baseline"] = {{"others", json_of(report.baseline)},
                      {"predicted", json_of(report.cold_where_baseline)}};
   out["by"] = parts_of(report.cold);

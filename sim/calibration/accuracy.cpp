@@ -116,6 +116,7 @@ bool language_model(const RunConfiguration& run) {
 /// Which line of the figures to reach a run belongs to.
 std::string target_of(const ScoredRun& r) {
   const RunConfiguration& run = r.at.run;
+  if (run.model.starts_with("all-reduce")) return std::string(run.model);
   if (run.strategy == "parameter_server") return "parameter servers";
   if (language_model(run)) return std::string("LLMs with printed layout, trust ") + r.at.trust;
   return r.stack_known ? "CNN and BERT, stack known" : "CNN and BERT, stack never seen";

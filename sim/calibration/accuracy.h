@@ -2,14 +2,15 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "sim/calibration/published_runs.h"
 #include "sim/calibration/predict.h"
+#include "sim/calibration/published_runs.h"
 
 // Predicted against measured.
 namespace reckon {
@@ -69,17 +70,47 @@ struct ScoredRuns {
 };
 ScoredRuns score_cold(std::span<const PublishedRun> measurements, const Catalog& catalog);
 
+/// What a user who has measured `points` runs would see (accuracy_modes.h).
+struct WarmEvaluation {
+  int points = 1;
+  Evaluation rest;                    // all that was not measured
+  Scores larger_runs, larger_groups;  // of it, on more accelerators than was measured
+};
+
+/// measured rate of the fastest layout / that of the layout we would take - 1.
+struct RegretScores {
+  std::int64_t groups = 0;
+  double mean = 0, max = 0;
+};
+struct Regret {
+  RegretScores one_node, many_nodes;  // trust A and B
+  RegretScores weak;                  // trust C: told, not counted
+};
+
 /// All that `reckon accuracy` tells.
 struct AccuracyReport {
-  std::string from;  // the kind of file: "normalised", "vtrain", ...
-  std::string unit;  // of measured and predicted
+  std::string from;  // the kind of file: "normalised", "vtrain"
+  std::string unit = "samples/s";
+  bool cross_validated = false;  // `cold` is from fits without each run's source
   std::int64_t rows = 0, filtered_out = 0;
   std::vector<std::pair<std::string, std::int64_t>> skipped;  // most first
   std::vector<ScoredRun> runs;                                // the cold predictions
   Evaluation cold;
   Scores baseline, cold_where_baseline;  // by group
+  std::vector<WarmEvaluation> warm;
+  std::optional<Regret> regret;
 };
 /// Puts together what was counted while reading and while predicting.
 AccuracyReport make_accuracy_report(const PublishedCounts& counts, ScoredRuns scored);
+
+/// Measured all-reduces (columns system, gpus, nodes, collective, message_bytes, time_us, source),
+/// predicted for the machine or accelerator of the catalog that `system` names. Numbers are bus
+/// bandwidths in GB/s.
+struct CollectiveRuns {
+  PublishedCounts counts;
+  ScoredRuns scored;
+};
+Expected<CollectiveRuns> score_collectives(std::string_view file_name, std::string_view bytes,
+                                           TextPool& pool, const Catalog& catalog);
 
 }  // namespace reckon

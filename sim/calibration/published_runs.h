@@ -86,4 +86,10 @@ Expected<PublishedCounts> read_published_runs(
     std::string_view file_name, std::string_view bytes, const PublishedFilter& filter,
     TextPool& pool, const std::function<void(const PublishedRun&)>& deliver);
 
+/// The same for a table of vTrain's measured iterations (its columns; vtrain_csv.cpp says what they
+/// leave open).
+Expected<PublishedCounts> read_vtrain_runs(std::string_view file_name, std::string_view bytes,
+                                           TextPool& pool,
+                                           const std::function<void(const PublishedRun&)>& deliver);
+
 }  // namespace reckon

@@ -188,7 +188,7 @@ WorkloadSpec workload_of(const RunConfiguration& run, RunModel model, StrategySp
   w.train = TrainLength{TrainLength::Unit::steps, 1};
   w.precision = precision;
   w.strategy = std::move(strategy);
-  w.stack = catalog_stack(run.stack);
+  w.stack = std::string(run.stack);
   CheckpointSpec none;
   none.mode = CheckpointSpec::Mode::none;
   w.checkpoint = none;
@@ -196,11 +196,6 @@ WorkloadSpec workload_of(const RunConfiguration& run, RunModel model, StrategySp
 }
 
 }  // namespace
-
-std::string catalog_stack(std::string_view stack) {
-  const bool tuned = stack.ends_with("-mlperf") && stack != "tf-mlperf";
-  return std::string(tuned ? "mlperf" : stack);
-}
 
 tl::expected<Precision, std::string> precision_of_run(const RunConfiguration& run,
                                                       const Accelerator& accelerator) {

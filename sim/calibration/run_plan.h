@@ -33,8 +33,4 @@ tl::expected<RunModel, std::string> model_of_run(const RunConfiguration& run);
 tl::expected<Precision, std::string> precision_of_run(const RunConfiguration& run,
                                                       const Accelerator& accelerator);
 
-/// The stack under which the catalog keeps efficiencies: stacks tuned for the MLPerf benchmark
-/// ("dali-mxnet-mlperf") are one, "mlperf", on GPUs.
-std::string catalog_stack(std::string_view stack);
-
 }  // namespace reckon
