@@ -20,12 +20,23 @@ struct Placement {
   double nodes_as_printed = 1;  // nodes of the row in one of ours
 };
 
-/// Accelerators whose switch reaches beyond a machine (peer_domain) make one node of ours, whatever
-/// part of it a row calls a node.
-Placement placement_of(const RunConfiguration& run, const Accelerator& accelerator) {
+/// Accelerators that one switch connects where it reaches beyond a machine (a rack of 72): what the
+/// catalog's published systems say. 0: it does not.
+int peer_domain(const Accelerator& accelerator, const Catalog& catalog) {
+  constexpr int kMostInAMachine = 16;
+  for (const Machine& m : catalog.machines)
+    if (m.provider == Provider::on_premises && m.accelerator == accelerator.name &&
+        m.accelerator_count > kMostInAMachine)
+      return m.accelerator_count;
+  return 0;
+}
+
+/// A switch's domain is one node of ours, whatever part of it a row calls a node.
+Placement placement_of(const RunConfiguration& run, const Accelerator& accelerator,
+                       const Catalog& catalog) {
   Placement p;
   const int printed = run.accelerators_per_node > 0 ? run.accelerators_per_node : run.accelerators;
-  const int domain = std::max(printed, accelerator.peer_domain);
+  const int domain = std::max(printed, peer_domain(accelerator, catalog));
   if (domain > printed || run.nodes == 0)
     p.nodes = (run.accelerators + domain - 1) / domain;
   else
@@ -183,7 +194,10 @@ WorkloadSpec workload_of(const RunConfiguration& run, RunModel model, StrategySp
   w.model = std::move(model.spec);
   w.finetune = std::move(model.finetune);
   w.sequence_length = model.sequence_length;
-  w.batch_per_accelerator = static_cast<int>(micro_batch_of(run));
+  if (strategy.kind == StrategyKind::model_parallel && run.global_batch > 0)
+    w.global_batch = static_cast<int>(run.global_batch);
+  else
+    w.batch_per_accelerator = static_cast<int>(micro_batch_of(run));
   w.dataset = DatasetInline{kAnySamples, Bytes{}};
   w.train = TrainLength{TrainLength::Unit::steps, 1};
   w.precision = precision;
@@ -231,7 +245,7 @@ tl::expected<Plan, std::string> plan_of_run(const RunConfiguration& run, const C
   if (micro == 0) return Failure("the batch is not printed");
   if (micro < 1) return Failure("less than one sample an accelerator");
 
-  const Placement at = placement_of(run, *accelerator);
+  const Placement at = placement_of(run, *accelerator, catalog);
   const bool tpu = accelerator->kind == AcceleratorKind::tpu;
   const BytesPerSecond network = network_of(run, at, *accelerator, catalog);
   if (!tpu && at.nodes > 1 && network.v == 0)

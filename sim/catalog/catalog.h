@@ -59,7 +59,6 @@ struct Accelerator {
   Fact<BytesPerSecond> host_bandwidth;  // PCIe, one direction (TPU: infeed)
   int cores_per_device = 1;             // a TPU v2 chip has 2
   int torus_dimensions = 0;             // TPU: 2 or 3; 0: not a torus
-  int peer_domain = 0;  // devices that one switch connects, where it reaches beyond a machine
   int power_watts = 0;
   std::string notes;
 

@@ -125,7 +125,6 @@ void Builder::accelerators(std::span<const Entry> entries) {
     made.host_bandwidth = reader.fact<BytesPerSecond>("host_bandwidth", parse_bandwidth);
     made.cores_per_device = reader.integer("cores_per_device", 1, 1);
     made.torus_dimensions = reader.integer("torus_dimensions", 0);
-    made.peer_domain = reader.integer("peer_domain", 0);
     made.power_watts = reader.integer("power_watts", 0);
     made.notes = reader.text("notes");
     reader.finish();
