@@ -26,6 +26,8 @@ const Command* find_command(std::string_view name);
 
 int run_simulate(const Command& self, std::span<const std::string> arguments);
 std::string simulate_options();
+int run_accuracy(const Command& self, std::span<const std::string> arguments);
+std::string accuracy_options();
 int run_explain(const Command& self, std::span<const std::string> arguments);
 std::string explain_options();
 int run_compare(const Command& self, std::span<const std::string> arguments);

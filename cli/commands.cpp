@@ -57,6 +57,16 @@ constexpr std::array kCommands{
             "environment failed;\n"
             "of several files the highest\n",
             run_check, check_options},
+    Command{"accuracy", "how far predictions are from published measurements",
+            "reckon accuracy FILE.csv [options]",
+            "Examples:\n"
+            "  reckon accuracy measurements.csv\n"
+            "  reckon accuracy measurements.csv --trust A,B --worst 20 --plot accuracy.svg\n"
+            "\n"
+            "Exit codes: 0 scored, 2 the file cannot be read as measurements or none of its rows "
+            "can be scored,\n"
+            "3 the environment failed\n",
+            run_accuracy, accuracy_options},
     Command{"init", "writes a commented scenario from five answers, on a terminal or as options",
             "reckon init [options]",
             "Examples:\n"

@@ -77,9 +77,27 @@ constexpr std::array kModelOptions{
     OptionRow{"finetune", "lora:RANK", "train adapters of that rank and freeze the model"},
 };
 
+// What `reckon accuracy` alone takes.
+constexpr std::array kAccuracyOptions{
+    OptionRow{"from", "normalised|vtrain|collectives", "the kind of file (normalised)"},
+    OptionRow{"cross-validate", "source",
+              "fit the catalog's efficiencies anew without each source in turn, and predict it"},
+    OptionRow{"warm", "K", "score too what is predicted after K runs of each group are measured"},
+    OptionRow{"regret", "", "how much slower the layout is that we would take than the fastest"},
+    OptionRow{"refit", "FILE.csv",
+              "fit efficiencies to all sources and write them over this efficiencies.csv"},
+    OptionRow{"trust", "A[,B]", "score rows of this trust only"},
+    OptionRow{"source", "NAME", "score rows of this source only"},
+    OptionRow{"worst", "N", "list the N runs with the largest errors"},
+    OptionRow{"plot", "FILE.svg", "draw predicted against measured"},
+};
+
+// Options that one command alone takes and judges itself.
+constexpr std::array<std::span<const OptionRow>, 3> kOwnOptions{kInitOptions, kModelOptions,
+                                                                kAccuracyOptions};
+
 const OptionRow& row_of(std::string_view name) {
-  for (const std::span<const OptionRow> rows :
-       {std::span<const OptionRow>(kInitOptions), std::span<const OptionRow>(kModelOptions)})
+  for (const auto rows : kOwnOptions)
     for (const OptionRow& row : rows)
       if (row.name == name) return row;
   return *std::find_if(kOptions.begin(), kOptions.end(),
@@ -162,10 +180,16 @@ Options interpret(const po::variables_map& map) {
   o.files = values.all("files");
   o.overrides = values.all("set");
   for (const std::string& file : values.all("layer")) o.layers.emplace_back(file);
-  for (const std::span<const OptionRow> rows :
-       {std::span<const OptionRow>(kInitOptions), std::span<const OptionRow>(kModelOptions)})
-    for (const OptionRow& row : rows)
-      if (const auto v = values.one(row.name.data())) o.answers[std::string(row.name)] = *v;
+  const auto keep = [&](const OptionRow& row) {
+    const std::string name(row.name);
+    if (row.value.empty()) {
+      if (map.count(name) > 0) o.answers[name] = "yes";
+    } else if (const auto v = values.one(name.c_str())) {
+      o.answers[name] = *v;
+    }
+  };
+  for (const auto rows : kOwnOptions)
+    for (const OptionRow& row : rows) keep(row);
   o.sweeps = values.all("sweep");
   for (const std::string& directory : values.all("catalog")) o.catalogs.emplace_back(directory);
   if (const auto v = values.one("format"))
@@ -209,7 +233,7 @@ Options parse_options(const Command& command, OptionNames names,
     po::store(parsed, map);
     const Options options = interpret(map);
     if (!options.help && command.needs_file && options.files.empty())
-      throw UsageError(fmt::format("a scenario file is missing: {}", command.usage));
+      throw UsageError(fmt::format("a file is missing: {}", command.usage));
     return options;
   } catch (const po::error& e) {
     throw UsageError(e.what());

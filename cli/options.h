@@ -35,7 +35,12 @@ struct Options {
   std::optional<int> replications;
   int threads = 0;
   std::string trace, junit, annotations, csv, memo, html;
-  std::map<std::string, std::string> answers;  // of `init` and `model`, by option, as written
+  /// Options that one command alone takes and judges itself, by name, as written; a switch: "yes".
+  std::map<std::string, std::string> answers;
+  std::string answer(const std::string& name) const {  // "": not given
+    const auto at = answers.find(name);
+    return at == answers.end() ? "" : at->second;
+  }
 };
 
 /// Which options a command takes, by long name.

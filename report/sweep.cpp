@@ -8,6 +8,7 @@
 #include "report/json_parts.h"
 #include "report/table.h"
 #include "report/text.h"
+#include "sim/base/csv.h"
 
 namespace reckon {
 namespace {
@@ -31,13 +32,6 @@ std::string marks(const Sweep& sweep, std::size_t k) {
   if (fastest(sweep) == k) text = "fastest";
   if (cheapest(sweep) == k) text += text.empty() ? "cheapest" : ", cheapest";
   return text;
-}
-
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + '"';
 }
 
 std::string csv_number(double v) { return std::isfinite(v) ? fmt::format("{}", v) : ""; }

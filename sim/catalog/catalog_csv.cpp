@@ -1,92 +1,35 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 
+#include "sim/base/csv.h"
 #include "sim/catalog/catalog_text.h"
 
 namespace reckon::catalog_text {
 namespace {
 
-/// Takes one row after the other off a text; counts lines, and columns in bytes.
-class RowReader {
- public:
-  RowReader(Texts& texts, int file, std::string_view bytes)
-      : texts_(texts), file_(file), bytes_(bytes) {}
-
-  /// False at the end. Blank lines and lines that start with '#' are passed over.
-  bool next(std::vector<Cell>& row) {
-    row.clear();
-    while (at_ < bytes_.size() &&
-           (bytes_[at_] == '\n' || bytes_[at_] == '\r' || bytes_[at_] == '#')) {
-      skip_line();
-    }
-    if (at_ >= bytes_.size()) return false;
-    do row.push_back(field());
-    while (take(','));
-    end_of_line();
-    return true;
-  }
-
- private:
-  bool take(char c) {
-    if (at_ >= bytes_.size() || bytes_[at_] != c) return false;
-    ++at_;
-    return true;
-  }
-  void end_of_line() {
-    take('\r');
-    if (take('\n')) start_line();
-  }
-  void start_line() {
-    ++line_;
-    line_start_ = at_;
-  }
-  void skip_line() {
-    while (at_ < bytes_.size() && bytes_[at_] != '\n') ++at_;
-    if (take('\n')) start_line();
-  }
-
-  Cell field() {
+/// The next row as cells of the catalog; what is wrong with it goes to `texts`.
+bool next_row(Texts& texts, int file, CsvReader& reader, std::vector<Cell>& row) {
+  std::vector<CsvField> fields;
+  row.clear();
+  if (!reader.next(fields)) return false;
+  for (const CsvField& field : fields) {
     Cell cell;
-    cell.file = file_;
-    cell.line = line_;
-    cell.column = static_cast<int>(at_ - line_start_) + 1;
-    if (at_ < bytes_.size() && bytes_[at_] == '"') {
-      quoted(cell);
-    } else {
-      const std::size_t end = std::min(bytes_.find_first_of(",\n\r", at_), bytes_.size());
-      cell.text = trimmed(bytes_.substr(at_, end - at_));
-      at_ = end;
-    }
-    return cell;
+    cell.file = file;
+    cell.line = field.line;
+    cell.column = field.column;
+    cell.text = field.owned ? texts.keep(std::string(field.text)) : field.text;
+    row.push_back(cell);
   }
-
-  void quoted(Cell& cell) {
-    std::string text;
-    ++at_;
-    while (at_ < bytes_.size()) {
-      const char c = bytes_[at_++];
-      if (c == '"' && !take('"')) break;
-      text += c;
-      if (c == '\n') start_line();
-      if (at_ == bytes_.size()) texts_.error(cell, "a quoted field has no closing quote");
-    }
-    cell.text = texts_.keep(std::move(text));
-    const std::size_t end = std::min(bytes_.find_first_of(",\n\r", at_), bytes_.size());
-    if (end != at_) {
-      texts_.error(cell, "text behind the closing quote of a field",
-                   "double a quote that belongs to the text: \"\"");
-    }
-    at_ = end;
+  for (const CsvProblem& problem : reader.problems()) {
+    Cell at;
+    at.file = file;
+    at.line = problem.line;
+    at.column = problem.column;
+    texts.error(at, problem.what, problem.hint);
   }
-
-  Texts& texts_;
-  int file_;
-  std::string_view bytes_;
-  std::size_t at_ = 0, line_start_ = 0;
-  int line_ = 1;
-};
+  return true;
+}
 
 /// "0.76 [0.64 0.80]": a number and the range in which we believe it lies.
 void split_range(Cell& cell) {
@@ -181,20 +124,20 @@ void add_entries(const FileKind& kind, const Entry& row, std::vector<Entry>& ent
 
 std::vector<Entry> read_csv(Texts& texts, const FileKind& kind, int file, std::string_view bytes,
                             std::string_view default_source) {
-  RowReader reader(texts, file, bytes);
+  CsvReader reader(bytes, CsvReader::Comments::hash);
   std::vector<Entry> entries;
   std::vector<Cell> header, cells;
   Cell start;
   start.file = file;
   start.line = 1;
-  if (!reader.next(header)) {
+  if (!next_row(texts, file, reader, header)) {
     texts.error(start, "the file is empty",
                 fmt::format("its first line names columns: {}", fmt::join(kind.columns, ",")));
     return entries;
   }
   start.line = header.front().line;
   if (!check_header(texts, kind, header, start)) return entries;
-  while (reader.next(cells)) {
+  while (next_row(texts, file, reader, cells)) {
     if (cells.size() != header.size()) {
       texts.error(cells.front(),
                   fmt::format("{} fields in a table of {} columns", cells.size(), header.size()),

@@ -20,6 +20,8 @@ struct Quantiles {
 /// Linear interpolation between order statistics (type 7 of [Hyndman & Fan 1996]). values must not
 /// be empty.
 Quantiles quantiles(std::vector<double> values);
+/// One of them, by the same rule; p in 0..1.
+double quantile(std::vector<double> values, double p);
 
 struct AssumptionEffect {
   std::string what, value, source;  // value: "3 min 30 s (3 min .. 4 min)"

@@ -22,6 +22,12 @@ double quantile_of_sorted(const std::vector<double>& sorted, double p) {
 
 }  // namespace
 
+double quantile(std::vector<double> values, double p) {
+  RECKON_CHECK(!values.empty() && p >= 0 && p <= 1);
+  std::sort(values.begin(), values.end());
+  return quantile_of_sorted(values, p);
+}
+
 Quantiles quantiles(std::vector<double> values) {
   RECKON_CHECK(!values.empty());
   Quantiles q;

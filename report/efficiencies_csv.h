@@ -1,0 +1,16 @@
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "sim/calibration/fit.h"
+
+namespace reckon {
+
+/// The catalog's efficiencies.csv with these rows in place of all that are fitted in `existing`;
+/// all others stay as they are. A row of general knowledge that a fit replaces stays as the prior
+/// from which the next fit starts. `command`: how to do it again, for the first line.
+std::string efficiencies_csv(std::string_view existing, std::span<const FittedRow> rows,
+                             std::string_view command);
+
+}  // namespace reckon

@@ -1,0 +1,24 @@
+#pragma once
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace reckon {
+
+/// The bytes of a file for reading, without a copy of it in memory; what cannot be mapped (a pipe)
+/// is read. Throws std::runtime_error with the path and the reason where it cannot be read.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::filesystem::path& file);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  std::string_view bytes() const { return bytes_; }
+
+ private:
+  std::string_view bytes_;
+  void* mapped_ = nullptr;
+  std::string read_;
+};
+
+}  // namespace reckon

@@ -1,0 +1,232 @@
+#include "sim/calibration/accuracy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "sim/forecast/forecast.h"
+
+namespace reckon {
+namespace {
+
+double median(std::vector<double> values) { return quantile(std::move(values), 0.5); }
+
+/// Ranks from 0; equal values share the mean of theirs.
+std::vector<double> ranks_of(const std::vector<double>& values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::tie(values[a], a) < std::tie(values[b], b);
+  });
+  std::vector<double> ranks(values.size());
+  for (std::size_t i = 0; i < order.size();) {
+    std::size_t end = i;
+    while (end < order.size() && values[order[end]] == values[order[i]]) ++end;
+    for (std::size_t k = i; k < end; ++k) ranks[order[k]] = double(i + end - 1) / 2;
+    i = end;
+  }
+  return ranks;
+}
+
+/// Spearman's: Pearson's of the ranks. 0 where one of them does not vary.
+double rank_correlation(const std::vector<double>& a, const std::vector<double>& b) {
+  const auto x = ranks_of(a), y = ranks_of(b);
+  const double middle = double(a.size() - 1) / 2;
+  double xy = 0, xx = 0, yy = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    xy += (x[i] - middle) * (y[i] - middle);
+    xx += (x[i] - middle) * (x[i] - middle);
+    yy += (y[i] - middle) * (y[i] - middle);
+  }
+  return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
+}
+
+/// What one line of a list of scores is made of: a run, or a group of them.
+struct Line {
+  double error = 0, absolute = 0, measured = 0, predicted = 0, covered = 0, half_width = 0;
+};
+
+Line line_of(const ScoredRun& r) {
+  return {r.error(),   std::abs(r.error()),     r.measured,
+          r.predicted, r.covered() ? 1.0 : 0.0, r.half_width()};
+}
+
+Scores scores_of_lines(const std::vector<Line>& lines) {
+  Scores s;
+  s.runs = static_cast<std::int64_t>(lines.size());
+  if (lines.empty()) return s;
+  const auto column = [&](double Line::*member) {
+    std::vector<double> values;
+    for (const Line& line : lines) values.push_back(line.*member);
+    return values;
+  };
+  const auto mean = [&](double Line::*member) {
+    double sum = 0;
+    for (const Line& line : lines) sum += line.*member;
+    return sum / double(lines.size());
+  };
+  const auto absolute = column(&Line::absolute);
+  s.median_absolute_error = median(absolute);
+  s.mean_absolute_error = mean(&Line::absolute);
+  s.p90_absolute_error = quantile(absolute, 0.9);
+  s.max_absolute_error = *std::max_element(absolute.begin(), absolute.end());
+  s.bias = median(column(&Line::error));
+  s.rank_correlation = rank_correlation(column(&Line::predicted), column(&Line::measured));
+  s.interval_coverage = mean(&Line::covered);
+  s.interval_median_half_width = median(column(&Line::half_width));
+  return s;
+}
+
+Line line_of_group(const std::vector<Line>& lines) {
+  const auto middle = [&](double Line::*member) {
+    std::vector<double> values;
+    for (const Line& line : lines) values.push_back(line.*member);
+    return median(values);
+  };
+  double covered = 0;
+  for (const Line& line : lines) covered += line.covered / double(lines.size());
+  return {middle(&Line::error),
+          middle(&Line::absolute),
+          middle(&Line::measured),
+          middle(&Line::predicted),
+          covered,
+          middle(&Line::half_width)};
+}
+
+NamedScores named(std::string name, std::span<const ScoredRun> runs) {
+  return {std::move(name), scores_of(runs), grouped_scores_of(runs)};
+}
+
+template <class Key>
+std::vector<NamedScores> split(std::span<const ScoredRun> runs, Key key) {
+  std::map<std::string, std::vector<ScoredRun>, std::less<>> parts;
+  for (const ScoredRun& r : runs) parts[std::string(key(r))].push_back(r);
+  std::vector<NamedScores> result;
+  for (const auto& [name, part] : parts) result.push_back(named(name, part));
+  return result;
+}
+
+bool language_model(const RunConfiguration& run) {
+  return run.model == "gpt" || run.model == "moe" || run.model == "gpt_lora";
+}
+
+/// Which line of the figures to reach a run belongs to.
+std::string target_of(const ScoredRun& r) {
+  const RunConfiguration& run = r.at.run;
+  if (run.model.starts_with("all-reduce")) return std::string(run.model);
+  if (run.strategy == "parameter_server") return "parameter servers";
+  if (language_model(run)) return std::string("LLMs with printed layout, trust ") + r.at.trust;
+  return r.stack_known ? "CNN and BERT, stack known" : "CNN and BERT, stack never seen";
+}
+
+}  // namespace
+
+Scores scores_of(std::span<const ScoredRun> runs) {
+  std::vector<Line> lines;
+  for (const ScoredRun& r : runs) lines.push_back(line_of(r));
+  return scores_of_lines(lines);
+}
+
+Scores grouped_scores_of(std::span<const ScoredRun> runs) {
+  std::map<std::tuple<std::string_view, std::string_view, int>, std::vector<Line>> groups;
+  for (const ScoredRun& r : runs) {
+    const RunConfiguration& run = r.at.run;
+    groups[{run.accelerator, model_name(run), run.accelerators}].push_back(line_of(r));
+  }
+  std::vector<Line> lines;
+  for (const auto& [key, members] : groups) lines.push_back(line_of_group(members));
+  return scores_of_lines(lines);
+}
+
+std::string_view model_name(const RunConfiguration& run) {
+  return run.variant.empty() ? run.model : run.variant;
+}
+
+std::string_view scale_name(int accelerators) {
+  if (accelerators <= 1) return "1";
+  if (accelerators <= 8) return "2-8";
+  if (accelerators <= 64) return "9-64";
+  return accelerators <= 512 ? "65-512" : "513 and more";
+}
+
+Evaluation evaluate(std::span<const ScoredRun> runs) {
+  Evaluation e;
+  e.runs = scores_of(runs);
+  e.groups = grouped_scores_of(runs);
+  e.targets = split(runs, target_of);
+  const auto by = [&](std::string name, auto key) {
+    e.by.emplace_back(std::move(name), split(runs, key));
+  };
+  by("accelerator", [](const ScoredRun& r) { return r.at.run.accelerator; });
+  by("model", [](const ScoredRun& r) { return r.at.run.model; });
+  by("strategy", [](const ScoredRun& r) { return r.at.run.strategy; });
+  by("scale", [](const ScoredRun& r) { return scale_name(r.at.run.accelerators); });
+  by("source", [](const ScoredRun& r) { return r.at.source; });
+  by("trust", [](const ScoredRun& r) { return std::string(1, r.at.trust); });
+  by("stack", [](const ScoredRun& r) { return r.at.run.stack; });
+  e.does_not_fit = std::count_if(runs.begin(), runs.end(), [](auto& r) { return !r.fits; });
+  return e;
+}
+
+std::vector<ScoredRun> baseline(std::span<const ScoredRun> runs) {
+  using Key = std::tuple<std::string_view, std::string_view, std::string_view, int>;
+  const auto key_of = [](const ScoredRun& r) -> Key {
+    const RunConfiguration& run = r.at.run;
+    return {run.accelerator, model_name(run), run.precision, run.accelerators};
+  };
+  std::map<Key, std::vector<const ScoredRun*>> alike;
+  for (const ScoredRun& r : runs) alike[key_of(r)].push_back(&r);
+  std::vector<ScoredRun> result;
+  for (const ScoredRun& r : runs) {
+    std::vector<double> others;
+    for (const ScoredRun* other : alike[key_of(r)])
+      if (other->at.source != r.at.source) others.push_back(other->measured);
+    if (others.empty()) continue;
+    ScoredRun guess = r;
+    guess.predicted = guess.low = guess.high = median(others);
+    result.push_back(guess);
+  }
+  return result;
+}
+
+ScoredRuns score_cold(std::span<const PublishedRun> measurements, const Catalog& catalog) {
+  Predictor predict(catalog);
+  ScoredRuns result;
+  for (const PublishedRun& m : measurements) {
+    const Predicted& p = predict(m.run);
+    if (!p) {
+      ++result.skipped[p.error()];
+      continue;
+    }
+    result.runs.push_back(
+        {m, m.measured.v, p->rate.v, p->low.v, p->high.v, p->stack_known, p->fits});
+  }
+  return result;
+}
+
+AccuracyReport make_accuracy_report(const PublishedCounts& counts, ScoredRuns scored) {
+  AccuracyReport report;
+  report.rows = counts.rows;
+  report.filtered_out = counts.filtered_out;
+  auto skipped = counts.skipped;
+  for (const auto& [reason, count] : scored.skipped) skipped[reason] += count;
+  report.skipped.assign(skipped.begin(), skipped.end());
+  std::stable_sort(report.skipped.begin(), report.skipped.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  report.runs = std::move(scored.runs);
+  report.cold = evaluate(report.runs);
+  const auto guesses = baseline(report.runs);
+  std::set<int> lines;
+  for (const ScoredRun& r : guesses) lines.insert(r.at.line);
+  std::vector<ScoredRun> same;
+  for (const ScoredRun& r : report.runs)
+    if (lines.contains(r.at.line)) same.push_back(r);
+  report.baseline = grouped_scores_of(guesses);
+  report.cold_where_baseline = grouped_scores_of(same);
+  return report;
+}
+
+}  // namespace reckon

@@ -1,0 +1,116 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/calibration/predict.h"
+#include "sim/calibration/published_runs.h"
+
+// Predicted against measured.
+namespace reckon {
+
+/// A run with both. The unit of the numbers is the same for all that are scored together (samples a
+/// second; collectives: bus bandwidth).
+struct ScoredRun {
+  PublishedRun at;
+  double measured = 0;
+  double predicted = 0, low = 0, high = 0;  // low..high: nine of ten
+  bool stack_known = false, fits = true;
+  double error() const { return predicted / measured - 1; }
+  bool covered() const { return low <= measured && measured <= high; }
+  double half_width() const { return (high - low) / 2 / predicted; }
+};
+
+/// What errors look like. `bias` is the median of the signed errors; rank_correlation Spearman's.
+struct Scores {
+  std::int64_t runs = 0;
+  double median_absolute_error = 0, mean_absolute_error = 0, p90_absolute_error = 0,
+         max_absolute_error = 0, bias = 0, rank_correlation = 0, interval_coverage = 0,
+         interval_median_half_width = 0;
+};
+/// By run. None: all zero.
+Scores scores_of(std::span<const ScoredRun> runs);
+/// By group of accelerator x model x number of accelerators, each standing for its runs by the
+/// median of their absolute errors, of their signed errors and of what else is asked, so that what
+/// was submitted often does not dominate. `runs` counts groups.
+Scores grouped_scores_of(std::span<const ScoredRun> runs);
+
+/// The model as its variant says: gpt is llama3.1-405b.
+std::string_view model_name(const RunConfiguration& run);
+/// "1", "2-8", "9-64", "65-512", "513 and more" accelerators.
+std::string_view scale_name(int accelerators);
+
+struct NamedScores {
+  std::string name;
+  Scores runs, groups;
+};
+/// Everything that is told of one set of predictions.
+struct Evaluation {
+  Scores runs, groups;
+  std::vector<NamedScores> targets;  // the lines of issue 5, as far as there are such runs
+  std::vector<std::pair<std::string, std::vector<NamedScores>>> by;  // "accelerator", "model", ...
+  std::int64_t does_not_fit = 0;  // ran, but the memory model says it cannot
+};
+Evaluation evaluate(std::span<const ScoredRun> runs);
+
+/// Prediction by what others measured: the median over other sources at the same accelerator,
+/// model, precision and number of accelerators. Only runs that have such others.
+std::vector<ScoredRun> baseline(std::span<const ScoredRun> runs);
+
+/// Runs that could be predicted, and why the others could not.
+struct ScoredRuns {
+  std::vector<ScoredRun> runs;
+  std::map<std::string, std::int64_t, std::less<>> skipped;
+};
+ScoredRuns score_cold(std::span<const PublishedRun> measurements, const Catalog& catalog);
+
+/// What a user who has measured `points` runs would see (accuracy_modes.h).
+struct WarmEvaluation {
+  int points = 1;
+  Evaluation rest;                    // all that was not measured
+  Scores larger_runs, larger_groups;  // of it, on more accelerators than was measured
+};
+
+/// measured rate of the fastest layout / that of the layout we would take - 1.
+struct RegretScores {
+  std::int64_t groups = 0;
+  double mean = 0, max = 0;
+};
+struct Regret {
+  RegretScores one_node, many_nodes;  // trust A and B
+  RegretScores weak;                  // trust C: told, not counted
+};
+
+/// All that `reckon accuracy` tells.
+struct AccuracyReport {
+  std::string from;  // the kind of file: "normalised", "vtrain"
+  std::string unit = "samples/s";
+  bool cross_validated = false;  // `cold` is from fits without each run's source
+  std::int64_t rows = 0, filtered_out = 0;
+  std::vector<std::pair<std::string, std::int64_t>> skipped;  // most first
+  std::vector<ScoredRun> runs;                                // the cold predictions
+  Evaluation cold;
+  Scores baseline, cold_where_baseline;  // by group
+  std::vector<WarmEvaluation> warm;
+  std::optional<Regret> regret;
+};
+/// Puts together what was counted while reading and while predicting.
+AccuracyReport make_accuracy_report(const PublishedCounts& counts, ScoredRuns scored);
+
+/// Measured all-reduces (columns system, gpus, nodes, collective, message_bytes, time_us, source),
+/// predicted for the machine or accelerator of the catalog that `system` names. Numbers are bus
+/// bandwidths in GB/s.
+struct CollectiveRuns {
+  PublishedCounts counts;
+  ScoredRuns scored;
+};
+Expected<CollectiveRuns> score_collectives(std::string_view file_name, std::string_view bytes,
+                                           TextPool& pool, const Catalog& catalog);
+
+}  // namespace reckon

@@ -1,0 +1,32 @@
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/calibration/accuracy.h"
+
+// What a user does who has measured a little, and what our recommendation of a layout costs.
+namespace reckon {
+
+/// In each group of runs of one (source, model, variant, accelerator, precision, stack) the
+/// `points` runs on the fewest accelerators are taken as measured: their mean log(measured /
+/// predicted) is a factor on the predictions of the rest, which are returned. Among runs on equally
+/// few accelerators those with the batch per accelerator that most of the group has come first,
+/// then the earlier line. The interval is the 5th to 95th percentile of log(measured / predicted)
+/// among the warm predictions of all other sources; where there are less than 20 of those, the cold
+/// one's. Groups with no more runs than points return none.
+std::vector<ScoredRun> warm(std::span<const ScoredRun> cold, int points);
+
+/// Of `runs` as warm() returned them those on more accelerators than their calibration points.
+std::vector<ScoredRun> at_larger_scale(std::span<const ScoredRun> warm_runs,
+                                       std::span<const ScoredRun> cold, int points);
+
+/// The layout that we would take is that of the highest predicted rate.
+/// Groups: same source, accelerators, model, global batch, sequence, precision and recomputation,
+/// with at least two layouts (strategy, degrees, micro batch).
+Regret regret_of(std::span<const ScoredRun> runs);
+
+/// warm() and at_larger_scale(), scored.
+WarmEvaluation evaluate_warm(std::span<const ScoredRun> cold, int points);
+
+}  // namespace reckon

@@ -1,0 +1,151 @@
+#include "sim/calibration/fit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <tuple>
+
+#include "sim/calibration/fit_group.h"
+#include "sim/forecast/forecast.h"
+
+namespace reckon {
+namespace {
+
+using GroupKey = std::pair<std::string, Precision>;
+
+bool explainable(const PublishedRun& r, const Plan& plan) {
+  if (r.trust == 'C') return false;
+  const PlannedPool& pool = *plan.pool_with(Role::worker);
+  if (pool.slice) {
+    // Larger slices finish in a minute or two, of which evaluation is a large part.
+    constexpr int kMostChips = 512;
+    return pool.accelerator->name != "TPU-v2" && pool.slice->chips <= kMostChips;
+  }
+  const bool own_links = pool.accelerator->peer_bandwidth.has_value();
+  return r.run.accelerators == 1 || (pool.nodes_max == 1 && own_links);
+}
+
+/// The row that the fit starts from: "prior", else what is not fitted.
+const Efficiency* prior_of(const Catalog& catalog, const GroupKey& key) {
+  const Efficiency* any = nullptr;
+  for (const Efficiency& e : catalog.efficiencies) {
+    if (e.accelerator != key.first || e.precision != key.second) continue;
+    if (e.stack == kPriorStack) return &e;
+    if (e.stack.empty()) any = &e;
+  }
+  return any;
+}
+
+}  // namespace
+
+std::string_view row_name(const Accelerator& accelerator, const Catalog& catalog) {
+  for (const Efficiency& e : catalog.efficiencies)
+    if (e.accelerator == accelerator.name) return accelerator.name;
+  return accelerator.architecture;
+}
+
+struct EfficiencyFit::Data {
+  const Catalog& catalog;
+  std::unique_ptr<NetworkModel> network = make_fluid_network();
+  std::map<GroupKey, std::vector<FitRun>> groups;
+  mutable std::map<GroupKey, std::vector<FittedRow>> whole;  // fitted to all sources
+
+  std::vector<FittedRow> fitted(const GroupKey& key, std::span<FitRun* const> runs) const;
+};
+
+EfficiencyFit::EfficiencyFit(std::span<const PublishedRun> runs, const Catalog& catalog)
+    : data_(new Data{catalog}) {
+  using Same = std::tuple<RunConfiguration, std::string_view>;
+  std::map<Same, std::vector<double>> measured;
+  for (const PublishedRun& r : runs) measured[{r.run, r.source}].push_back(r.measured.v);
+  std::set<Same> done;
+  for (const PublishedRun& r : runs) {
+    if (!done.insert({r.run, r.source}).second) continue;
+    auto plan = plan_of_run(r.run, catalog);
+    if (!plan || !explainable(r, *plan)) continue;
+    const Accelerator& accelerator = *plan->pool_with(Role::worker)->accelerator;
+    const GroupKey key{row_name(accelerator, catalog), plan->jobs.front().precision};
+    const double rate = quantile(measured[{r.run, r.source}], 0.5);
+    data_->groups[key].push_back({std::move(*plan), std::log(rate), r.source, r.run.stack});
+  }
+}
+
+EfficiencyFit::~EfficiencyFit() = default;
+
+std::vector<FittedRow> EfficiencyFit::Data::fitted(const GroupKey& key,
+                                                   std::span<FitRun* const> runs) const {
+  constexpr std::size_t kFewest = 3;
+  const Efficiency* prior = prior_of(catalog, key);
+  if (runs.size() < kFewest || prior == nullptr) return {};
+  const GroupFit fit = fit_group(runs, *prior, *network);
+  std::vector<FittedRow> rows;
+  const auto add = [&](std::string_view stack, auto belongs) {
+    FittedRow row;
+    const bool any = stack.empty();
+    const double factor = any ? 0 : fit.stacks.at(stack);
+    row.efficiency = efficiency_of(fit.logs, std::exp(factor), *prior);
+    row.efficiency.stack = std::string(stack);
+    std::set<std::string> sources;
+    for (const FitRun* run : runs)
+      if (belongs(*run)) {
+        ++row.runs;
+        sources.emplace(run->source);
+      }
+    row.sources.assign(sources.begin(), sources.end());
+    for (std::size_t i = 0; i < kFittedNumbers; ++i)
+      row.standard_errors[i] =
+          any ? fit.errors[static_cast<Eigen::Index>(i)] : fit.stack_errors.at(stack);
+    if (row.runs >= static_cast<int>(kFewest)) rows.push_back(std::move(row));
+  };
+  add("", [](const FitRun&) { return true; });
+  for (const auto& [stack, factor] : fit.stacks)
+    add(stack, [&](const FitRun& run) { return run.stack == stack; });
+  return rows;
+}
+
+std::vector<FittedRow> EfficiencyFit::rows(std::string_view without) const {
+  std::vector<FittedRow> result;
+  for (auto& [key, runs] : data_->groups) {
+    std::vector<FitRun*> kept;
+    for (FitRun& run : runs)
+      if (run.source != without) kept.push_back(&run);
+    std::vector<FittedRow> rows;
+    if (kept.size() < runs.size()) {
+      rows = data_->fitted(key, kept);
+    } else {
+      const auto at = data_->whole.find(key);
+      rows = at != data_->whole.end()
+                 ? at->second
+                 : data_->whole.emplace(key, data_->fitted(key, kept)).first->second;
+    }
+    result.insert(result.end(), rows.begin(), rows.end());
+  }
+  return result;
+}
+
+Catalog with_fitted(const Catalog& catalog, std::span<const FittedRow> rows) {
+  Catalog result = catalog;
+  const auto fitted_before = [&](const Efficiency& e) {
+    const std::string& source = catalog.sources[index(e.convolution.source)].id;
+    return source == "fitted";
+  };
+  std::erase_if(result.efficiencies, fitted_before);
+  // A prior stands in for a row that is fitted no more.
+  std::vector<Efficiency> priors;
+  for (const Efficiency& e : result.efficiencies)
+    if (e.stack == kPriorStack) {
+      priors.push_back(e);
+      priors.back().stack.clear();
+    }
+  result.efficiencies.insert(result.efficiencies.end(), priors.begin(), priors.end());
+  for (const FittedRow& row : rows) {
+    std::erase_if(result.efficiencies, [&](const Efficiency& e) {
+      return e.accelerator == row.efficiency.accelerator &&
+             e.precision == row.efficiency.precision && e.stack == row.efficiency.stack;
+    });
+    result.efficiencies.push_back(row.efficiency);
+  }
+  return result;
+}
+
+}  // namespace reckon

@@ -1,0 +1,66 @@
+#pragma once
+#include <array>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/calibration/accuracy.h"
+#include "sim/calibration/published_runs.h"
+#include "sim/catalog/catalog.h"
+
+// The catalog's efficiencies, fitted to published runs (docs/MODELS.md, "Efficiencies: fit and
+// error"). A row of the catalog is one kind of accelerator (its own row, else its architecture's)
+// at one precision; its six numbers and one factor a stack are the maximum a posteriori of
+//   ln(predicted / measured) ~ Huber(10 %),
+// around the catalog's rows of stack "prior" (else its general-knowledge row), in logarithms.
+namespace reckon {
+
+/// Of a row: convolution, matmul, attention, memory, half size, launch.
+inline constexpr std::size_t kFittedNumbers = 6;
+/// What the catalog calls rows that hold what is known without any measurement.
+inline constexpr std::string_view kPriorStack = "prior";
+
+struct FittedRow {
+  Efficiency efficiency;  // stack "": the middle of the stacks
+  int runs = 0;           // independent ones: other configuration, source or stack
+  std::array<double, kFittedNumbers> standard_errors{};  // of the logarithms; a stack's: of its
+                                                         // factor, in all
+  std::vector<std::string> sources;
+};
+
+class EfficiencyFit {
+ public:
+  /// Runs of trust A and B that the step model plans, on one accelerator or within one node whose
+  /// links are the accelerators' own, or on a TPU slice; equal configurations of one source count
+  /// once, with their median. Never TPU v2, which scenarios are held to.
+  EfficiencyFit(std::span<const PublishedRun> runs, const Catalog& catalog);
+  ~EfficiencyFit();
+
+  /// Every row with at least three independent runs, `without` one source ("": none).
+  std::vector<FittedRow> rows(std::string_view without = "") const;
+
+ private:
+  struct Data;
+  std::unique_ptr<Data> data_;
+};
+
+/// The catalog with these rows in place of all that were fitted before; what has no row falls back
+/// to its prior.
+Catalog with_fitted(const Catalog& catalog, std::span<const FittedRow> rows);
+
+/// Each run predicted from a catalog that was fitted without its source. Intervals are the 5th to
+/// 95th percentile of log(measured / predicted) of the other sources' runs in this same table, of
+/// runs whose stack is known or not alike, drawn towards those of all rows where a row has few.
+ScoredRuns score_cross_validated(std::span<const PublishedRun> runs, const Catalog& catalog);
+
+/// step_spread of each row from such a table; `rows` are changed.
+void set_spreads(std::vector<FittedRow>& rows, std::span<const ScoredRun> cross_validated,
+                 const Catalog& catalog);
+
+/// Which row of the catalog a run rests on: "Volta" or "T4".
+std::string_view row_name(const Accelerator& accelerator, const Catalog& catalog);
+
+}  // namespace reckon

@@ -1,0 +1,36 @@
+#pragma once
+#include <Eigen/Core>
+#include <string_view>
+#include <vector>
+
+#include "sim/calibration/fit.h"
+#include "sim/scenario/plan.h"
+#include "sim/step/network.h"
+
+// One row of the catalog being fitted. Included by fit*.cpp only: Eigen is heavy.
+namespace reckon {
+
+struct FitRun {
+  Plan plan;  // its worker pool's efficiency is what the fit changes
+  double log_measured = 0;
+  std::string_view source;
+  std::string_view stack;
+};
+
+struct GroupFit {
+  Eigen::VectorXd logs;                             // the six numbers' logarithms
+  Eigen::VectorXd errors;                           // their standard errors
+  std::map<std::string_view, double> stacks;        // log of each stack's factor
+  std::map<std::string_view, double> stack_errors;  // its standard error
+};
+
+using FitLogs = Eigen::Matrix<double, kFittedNumbers, 1>;
+FitLogs logs_of(const Efficiency& e);
+/// `like` with these numbers, all faster by `factor`.
+Efficiency efficiency_of(const FitLogs& logs, double factor, Efficiency like);
+
+/// Levenberg-Marquardt on the posterior. Stacks' factors have mean 1 and a spread of 25 %.
+GroupFit fit_group(std::span<FitRun* const> runs, const Efficiency& prior,
+                   const NetworkModel& network);
+
+}  // namespace reckon

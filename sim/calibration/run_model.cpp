@@ -1,0 +1,139 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "sim/calibration/run_plan.h"
+#include "sim/catalog/model_zoo.h"
+
+// Which network a row of measurements ran.
+namespace reckon {
+namespace {
+
+/// Names under which timm and MLPerf list models of the zoo.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kOtherNames{
+    {{"dlrm", "dlrm_mlperf"},
+     {"dlrm_dcnv2", "dlrm_dcnv2_mlperf"},
+     {"vit_base_patch16_224", "vit_b_16"},
+     {"vit_base_patch32_224", "vit_b_32"},
+     {"vit_large_patch16_224", "vit_l_16"}}};
+
+std::string_view zoo_name(std::string_view name) {
+  for (const auto& [other, own] : kOtherNames)
+    if (other == name) return own;
+  return name;
+}
+
+/// MLPerf's BERT runs without padding: 512 tokens are the longest sequence, about 250 the mean of
+/// the corpus (general knowledge; MLPerf's own packing statistics are of this order). SQuAD runs
+/// are padded to the length printed.
+constexpr std::int64_t kMeanOfUnpaddedBert = 250;
+
+std::int64_t sequence_of(const RunConfiguration& run) {
+  const bool unpadded =
+      run.model == "bert_large" && run.stack.ends_with("mlperf") && run.sequence_length == 512;
+  return unpadded ? kMeanOfUnpaddedBert : run.sequence_length;
+}
+
+/// The rank of MLPerf's LoRA benchmark, for rows that print none
+/// [mlcommons/training:llama2_70b_lora README, "rank 16"].
+constexpr int kLoraRank = 16;
+
+/// Gated feed-forward parts come with RMS norms, rotary positions and no biases (Llama and all that
+/// followed it), plain ones with layer norms, learned positions and biases (GPT-2, GPT-3, MPT,
+/// BLOOM).
+TransformerDimensions dimensions_of(const RunConfiguration& run) {
+  TransformerDimensions d;
+  d.layers = run.layers;
+  d.hidden = run.hidden;
+  d.heads = run.heads;
+  d.kv_heads = run.kv_heads;
+  d.head_width = run.head_width;
+  d.feed_forward = run.feed_forward;
+  d.vocabulary = run.vocabulary;
+  d.sequence_length = run.sequence_length;
+  d.gated_feed_forward = run.gated_feed_forward.value_or(false);
+  if (d.gated_feed_forward) {
+    d.rms_norm = true;
+    d.bias = false;
+    d.activation = ActivationKind::silu;
+  } else {
+    d.positions = d.sequence_length;
+  }
+  if (run.experts > 0) {
+    d.experts = run.experts;
+    d.experts_per_token = run.experts_per_token;
+    d.expert_feed_forward = run.feed_forward;
+    d.shared_feed_forward = run.shared_experts * run.feed_forward;
+  }
+  return d;
+}
+
+/// Blocks are alike, so two small networks tell the parameters of the whole.
+tl::expected<double, std::string> parameters_of(TransformerDimensions d) {
+  const std::int64_t layers = d.layers;
+  double few[2] = {};
+  for (const int i : {0, 1}) {
+    d.layers = i + 1;
+    const auto model = make_transformer("blocks", d);
+    if (!model) return tl::unexpected(model.error().front().what);
+    few[i] = double(model->parameters());
+  }
+  return few[0] + (few[1] - few[0]) * double(layers - 1);
+}
+
+tl::expected<ModelSpec, std::string> transformer_of(const RunConfiguration& run) {
+  const auto absent = [](std::string_view what) {
+    return tl::unexpected<std::string>(fmt::format("{} of the model is not printed", what));
+  };
+  if (run.layers == 0) return absent("the number of layers");
+  if (run.hidden == 0 || run.heads == 0) return absent("the width");
+  if (run.sequence_length == 0) return absent("the sequence length");
+  if (run.vocabulary == 0) return absent("the vocabulary");
+  if (run.experts > 0 && run.experts_per_token == 0) return absent("the number of experts a token");
+  ModelFromTransformer best{dimensions_of(run), std::string(run.variant)};
+  best.dimensions.tied_output = false;
+  if (run.parameters == 0) return best;
+  // Whether the output projection shares the embedding is not printed; the number of parameters
+  // tells.
+  double best_off = std::numeric_limits<double>::infinity();
+  for (const bool tied : {false, true}) {
+    TransformerDimensions d = best.dimensions;
+    d.tied_output = tied;
+    const auto parameters = parameters_of(d);
+    if (!parameters) return tl::unexpected(parameters.error());
+    const double off = std::abs(*parameters / run.parameters - 1);
+    if (off >= best_off) continue;
+    best_off = off;
+    best.dimensions.tied_output = tied;
+  }
+  constexpr double kMostOff = 0.1;
+  if (best_off > kMostOff)
+    return tl::unexpected(
+        fmt::format("the dimensions of {} do not give its printed parameters", run.variant));
+  return best;
+}
+
+}  // namespace
+
+tl::expected<RunModel, std::string> model_of_run(const RunConfiguration& run) {
+  RunModel model;
+  if (run.model == "gpt" || run.model == "moe" || run.model == "gpt_lora") {
+    auto spec = transformer_of(run);
+    if (!spec) return tl::unexpected(spec.error());
+    model.spec = std::move(*spec);
+    if (run.model == "gpt_lora") model.finetune = Finetune{"lora", kLoraRank};
+    return model;
+  }
+  const std::string name(zoo_name(run.model));
+  if (!zoo_model(name)) return tl::unexpected(fmt::format("no model graph: {}", run.model));
+  model.spec = ModelByName{name};
+  if (zoo_takes_sequence_length(name) && run.sequence_length > 0)
+    model.sequence_length = sequence_of(run);
+  return model;
+}
+
+}  // namespace reckon

@@ -1,0 +1,274 @@
+#include "sim/calibration/run_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace reckon {
+namespace {
+
+using Failure = tl::unexpected<std::string>;
+
+constexpr int kVcpusPerAccelerator = 8;  // general knowledge: servers with GPUs have 4 to 28
+constexpr double kAnySamples = 1e6;
+
+/// Where nodes are and how many of their accelerators take part.
+struct Placement {
+  int nodes = 1;
+  int per_node = 1;
+  double nodes_as_printed = 1;  // nodes of the row in one of ours
+};
+
+/// Accelerators that one switch connects where it reaches beyond a machine (a rack of 72): what the
+/// catalog's published systems say. 0: it does not.
+int peer_domain(const Accelerator& accelerator, const Catalog& catalog) {
+  constexpr int kMostInAMachine = 16;
+  for (const Machine& m : catalog.machines)
+    if (m.provider == Provider::on_premises && m.accelerator == accelerator.name &&
+        m.accelerator_count > kMostInAMachine)
+      return m.accelerator_count;
+  return 0;
+}
+
+/// A switch's domain is one node of ours, whatever part of it a row calls a node.
+Placement placement_of(const RunConfiguration& run, const Accelerator& accelerator,
+                       const Catalog& catalog) {
+  Placement p;
+  const int printed = run.accelerators_per_node > 0 ? run.accelerators_per_node : run.accelerators;
+  const int domain = std::max(printed, peer_domain(accelerator, catalog));
+  if (domain > printed || run.nodes == 0)
+    p.nodes = (run.accelerators + domain - 1) / domain;
+  else
+    p.nodes = std::max(1, run.nodes);
+  p.per_node = (run.accelerators + p.nodes - 1) / p.nodes;
+  p.nodes_as_printed = domain > printed ? double(p.per_node) / printed : 1;
+  return p;
+}
+
+Recompute recompute_of(const RunConfiguration& run) {
+  // MaxText's remat policy lies between selective and full. Nothing printed: none.
+  if (run.recompute == "full") return Recompute::full;
+  if (run.recompute == "selective" || (run.recompute == "unknown" && run.stack == "maxtext"))
+    return Recompute::selective;
+  return Recompute::none;
+}
+
+double micro_batch_of(const RunConfiguration& run) {
+  if (run.micro_batch > 0) return run.micro_batch;
+  if (run.batch_per_accelerator > 0) return run.batch_per_accelerator;
+  return double(run.global_batch) / run.accelerators;
+}
+
+tl::expected<StrategySpec, std::string> strategy_of(const RunConfiguration& run,
+                                                    const Placement& at, bool tpu) {
+  StrategySpec s;
+  s.recompute = recompute_of(run);
+  if (run.strategy == "single" || run.strategy == "all_reduce") {
+    if (tpu) {
+      s.kind = StrategyKind::tpu;
+    } else if (run.accelerators == 1) {
+      s.kind = StrategyKind::single;
+    } else if (at.nodes == 1) {
+      s.kind = StrategyKind::mirrored;
+    } else {
+      s.kind = StrategyKind::multi_worker_mirrored;
+      // Where nodes hold different numbers, each process drives one.
+      const bool even = at.nodes * at.per_node == run.accelerators;
+      s.accelerators_per_worker = even ? at.per_node : 1;
+      s.workers = even ? at.nodes : run.accelerators;
+    }
+    return s;
+  }
+  if (run.strategy == "parameter_server") {
+    // A worker drives all of a node. Servers of one node's job are on that node.
+    s.kind = StrategyKind::parameter_server;
+    s.workers = at.nodes;
+    s.accelerators_per_worker = at.per_node;
+    s.parameter_servers = at.nodes > 1 ? run.parameter_servers : 0;
+    return s;
+  }
+  if (run.strategy.starts_with("zero")) {
+    s.kind = StrategyKind::sharded;
+    s.zero_stage = run.strategy.back() - '0';
+    return s;
+  }
+  if (run.strategy == "model_parallel") {
+    if (run.tensor == 0 || run.pipeline == 0) return Failure("the layout is not printed");
+    s.kind = StrategyKind::model_parallel;
+    s.tensor = run.tensor;
+    s.pipeline = run.pipeline;
+    s.context = std::max(1, run.context);
+    s.expert = std::max(1, run.expert);
+    s.data = run.data > 0 ? run.data : run.accelerators / (*s.tensor * *s.pipeline * *s.context);
+    s.micro_batch = std::max(1, static_cast<int>(micro_batch_of(run)));
+    return s;
+  }
+  if (run.strategy == "unknown") return Failure("the layout is not printed");
+  return Failure(fmt::format("unknown strategy '{}'", run.strategy));
+}
+
+/// The bandwidth of a node's network. Not printed: that of the widest machine in the catalog with
+/// as many of this accelerator built in. 0: not known.
+BytesPerSecond network_of(const RunConfiguration& run, const Placement& at,
+                          const Accelerator& accelerator, const Catalog& catalog) {
+  if (run.inter_node && run.inter_node->v > 0) return *run.inter_node * at.nodes_as_printed;
+  BytesPerSecond widest{};
+  for (const Machine& m : catalog.machines)
+    if (m.accelerator == accelerator.name && m.accelerator_count >= at.per_node)
+      widest = std::max(widest, m.network.value);
+  return widest;
+}
+
+struct Site {
+  ClusterSpec cluster;
+  bool tpu = false;
+};
+
+tl::expected<Site, std::string> tpu_site(const RunConfiguration& run, const Accelerator& chip,
+                                         const Catalog& catalog) {
+  const TpuSlice* slice = nullptr;
+  for (const TpuSlice& s : catalog.slices)
+    if (s.accelerator == chip.name && s.chips == run.accelerators) slice = &s;
+  if (slice == nullptr)
+    return Failure(
+        fmt::format("no slice of {} chips of {} in the catalog", run.accelerators, chip.name));
+  const auto places = catalog.locations_of(Provider::gcp, slice->name);
+  if (places.empty()) return Failure(fmt::format("no place for slices of {}", chip.name));
+  Site site;
+  site.tpu = true;
+  site.cluster.provider = Provider::gcp;
+  site.cluster.service = Service::gce;
+  site.cluster.region = places.front()->region;
+  PoolSpec pool;
+  pool.name = "slice";
+  pool.tpu = TpuSpec{chip.name, slice->name};
+  site.cluster.pools.push_back(pool);
+  return site;
+}
+
+Site gpu_site(const RunConfiguration& run, const Placement& at, const Accelerator& accelerator,
+              BytesPerSecond network) {
+  Site site;
+  site.cluster.provider = Provider::on_premises;
+  MachineInline machine;
+  machine.vcpus = kVcpusPerAccelerator * at.per_node;
+  machine.memory = Bytes{double(machine.vcpus) * 8e9};
+  machine.network = network;
+  PoolSpec pool;
+  pool.name = "gpus";
+  pool.role = Role::worker;
+  pool.machine = machine;
+  pool.accelerator = AcceleratorSpec{accelerator.name, at.per_node};
+  pool.nodes = {at.nodes, at.nodes, at.nodes};
+  site.cluster.pools.push_back(pool);
+  if (run.strategy == "parameter_server" && at.nodes > 1 && run.parameter_servers > 0) {
+    PoolSpec servers;
+    servers.name = "servers";
+    servers.role = Role::parameter_server;
+    servers.machine = machine;
+    servers.nodes = {run.parameter_servers, run.parameter_servers, run.parameter_servers};
+    site.cluster.pools.push_back(servers);
+  }
+  return site;
+}
+
+/// What a scenario cannot say of links, from the row: PCIe where the accelerator could do more, and
+/// the kind of network. RDMA from 100 Gb/s a node on: general knowledge of published clusters.
+void set_links(Plan& plan, const RunConfiguration& run, const Catalog& catalog) {
+  constexpr BytesPerSecond kRdma{100e9 / 8};
+  for (PlannedPool& pool : plan.pools) {
+    if (pool.slice) continue;
+    const bool rdma = pool.machine.network.value >= kRdma;
+    if (const LinkClass* link = catalog.find_link(rdma ? "infiniband" : "ethernet"))
+      pool.network_link = *link;
+    if (!pool.accelerator || !run.intra_node_link.starts_with("pcie")) continue;
+    pool.accelerator->peer_bandwidth.reset();
+    if (const LinkClass* link = catalog.find_link("pcie")) pool.peer_link = *link;
+  }
+}
+
+WorkloadSpec workload_of(const RunConfiguration& run, RunModel model, StrategySpec strategy,
+                         Precision precision) {
+  WorkloadSpec w;
+  w.model = std::move(model.spec);
+  w.finetune = std::move(model.finetune);
+  w.sequence_length = model.sequence_length;
+  if (strategy.kind == StrategyKind::model_parallel && run.global_batch > 0)
+    w.global_batch = static_cast<int>(run.global_batch);
+  else
+    w.batch_per_accelerator = static_cast<int>(micro_batch_of(run));
+  w.dataset = DatasetInline{kAnySamples, Bytes{}};
+  w.train = TrainLength{TrainLength::Unit::steps, 1};
+  w.precision = precision;
+  w.strategy = std::move(strategy);
+  w.stack = std::string(run.stack);
+  CheckpointSpec none;
+  none.mode = CheckpointSpec::Mode::none;
+  w.checkpoint = none;
+  return w;
+}
+
+}  // namespace
+
+tl::expected<Precision, std::string> precision_of_run(const RunConfiguration& run,
+                                                      const Accelerator& accelerator) {
+  const bool printed = run.precision != "unknown" && !run.precision.empty();
+  const std::string_view text = printed ? run.precision : run.likely_precision;
+  std::optional<Precision> precision;
+  if (text == "16") {
+    const bool bf16 = accelerator.peak_for(Precision::bf16).has_value();
+    const bool fp16 = accelerator.peak_for(Precision::fp16).has_value();
+    const bool language = run.model == "gpt" || run.model == "moe" || run.model == "gpt_lora";
+    precision = bf16 && (language || !fp16) ? Precision::bf16 : Precision::fp16;
+  } else {
+    precision = precision_from_text(text);
+  }
+  if (!precision)
+    return Failure(text.empty() ? std::string("the precision is not known")
+                                : fmt::format("precision {} is not simulated", text));
+  if (!accelerator.peak_for(*precision))
+    return Failure(
+        fmt::format("no peak of {} in {} is known", accelerator.name, to_text(*precision)));
+  return *precision;
+}
+
+tl::expected<Plan, std::string> plan_of_run(const RunConfiguration& run, const Catalog& catalog) {
+  const Accelerator* accelerator = catalog.find_accelerator(run.accelerator);
+  if (accelerator == nullptr)
+    return Failure(fmt::format("unknown accelerator {}", run.accelerator));
+  auto model = model_of_run(run);
+  if (!model) return Failure(model.error());
+  const auto precision = precision_of_run(run, *accelerator);
+  if (!precision) return Failure(precision.error());
+  const double micro = micro_batch_of(run);
+  if (micro == 0) return Failure("the batch is not printed");
+  if (micro < 1) return Failure("less than one sample an accelerator");
+
+  const Placement at = placement_of(run, *accelerator, catalog);
+  const bool tpu = accelerator->kind == AcceleratorKind::tpu;
+  const BytesPerSecond network = network_of(run, at, *accelerator, catalog);
+  if (!tpu && at.nodes > 1 && network.v == 0)
+    return Failure("the bandwidth between nodes is not known");
+  constexpr BytesPerSecond kUnused{10e9 / 8};  // of a node that has no other to talk to
+  const auto strategy = strategy_of(run, at, tpu);
+  if (!strategy) return Failure(strategy.error());
+  auto site = tpu ? tpu_site(run, *accelerator, catalog)
+                  : tl::expected<Site, std::string>(
+                        gpu_site(run, at, *accelerator, network.v > 0 ? network : kUnused));
+  if (!site) return Failure(site.error());
+
+  ScenarioFile file;
+  file.scenario.name = std::string(run.model);
+  file.scenario.cluster = std::move(site->cluster);
+  file.scenario.workload = workload_of(run, std::move(*model), *strategy, *precision);
+  auto plan = make_plan(file, catalog);
+  if (!plan) return Failure(plan.error().front().what);
+
+  PlannedWorkload& job = plan->jobs.front();
+  job.global_batch = std::max(job.global_batch, run.global_batch);
+  set_links(*plan, run, catalog);
+  return std::move(*plan);
+}
+
+}  // namespace reckon

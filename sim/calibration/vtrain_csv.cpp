@@ -1,0 +1,121 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <map>
+#include <vector>
+
+#include "sim/base/csv.h"
+#include "sim/base/unit_text.h"
+#include "sim/calibration/published_runs.h"
+
+// The table of iteration times that vTrain publishes beside its simulator [Bang et al. 2024,
+// "vTrain", MICRO 57; github.com/VIA-Research/vTrain ground-truth tables]: GPT on 8 x A100-80 of a
+// node with NVLink, Megatron-DeepSpeed, fp16, full recomputation; 800 Gb/s between nodes.
+namespace reckon {
+namespace {
+
+enum Column { gpus, batch, micro, hidden, heads, layers, sequence, tensor, data, pipeline, time };
+constexpr std::array<std::string_view, 11> kColumns{"# GPUs",
+                                                    "global batch",
+                                                    "micro batch",
+                                                    "hidden size",
+                                                    "attention heads",
+                                                    "# layers",
+                                                    "sequence length",
+                                                    "tensor parallelism",
+                                                    "data parallelism",
+                                                    "pipeline parallelism",
+                                                    "iteration time (ms)"};
+
+/// GPT-2's 50,257 tokens as Megatron pads them for tensor parallelism, to a multiple of 128 x 8
+/// [Megatron-LM megatron/tokenizer, make-vocab-size-divisible-by]; not printed in the table.
+constexpr std::int64_t kVocabulary = 51200;
+
+PublishedRun run_of(const std::array<double, kColumns.size()>& v, TextPool& pool) {
+  PublishedRun r;
+  r.source = pool.keep("vtrain");
+  r.trust = 'A';
+  RunConfiguration& run = r.run;
+  run.accelerator = pool.keep("A100-SXM4-80");
+  run.accelerators = static_cast<int>(v[gpus]);
+  run.accelerators_per_node = std::min(8, run.accelerators);
+  run.nodes = (run.accelerators + 7) / 8;
+  run.intra_node_link = pool.keep("nvlink3");
+  run.inter_node = BytesPerSecond{800e9 / 8};
+  run.model = pool.keep("gpt");
+  run.layers = static_cast<std::int64_t>(v[layers]);
+  run.hidden = static_cast<std::int64_t>(v[hidden]);
+  run.heads = run.kv_heads = static_cast<std::int64_t>(v[heads]);
+  run.feed_forward = 4 * run.hidden;
+  run.vocabulary = kVocabulary;
+  run.sequence_length = static_cast<std::int64_t>(v[sequence]);
+  run.variant = pool.keep(fmt::format("gpt-h{}-l{}", run.hidden, run.layers));
+  run.gated_feed_forward = false;
+  // Megatron shares the embedding with the output: 12 h^2 + 13 h a block, one look-up table.
+  run.parameters = double(run.layers) * (12.0 * v[hidden] + 13) * v[hidden] +
+                   double(run.vocabulary + run.sequence_length) * v[hidden];
+  run.precision = pool.keep("fp16");
+  run.strategy = pool.keep("model_parallel");
+  run.data = static_cast<int>(v[data]);
+  run.tensor = static_cast<int>(v[tensor]);
+  run.pipeline = static_cast<int>(v[pipeline]);
+  run.context = run.expert = 1;
+  run.micro_batch = v[micro];
+  run.global_batch = static_cast<std::int64_t>(v[batch]);
+  run.batch_per_accelerator = v[batch] / v[gpus];
+  run.recompute = pool.keep("full");
+  run.stack = pool.keep("megatron-deepspeed");
+  r.measured = SamplesPerSecond{v[batch] / (v[time] / 1000)};
+  return r;
+}
+
+}  // namespace
+
+Expected<PublishedCounts> read_vtrain_runs(
+    std::string_view file_name, std::string_view bytes, TextPool& pool,
+    const std::function<void(const PublishedRun&)>& deliver) {
+  CsvReader csv(bytes);
+  std::vector<CsvField> row;
+  PublishedCounts counts;
+  const std::string file(file_name);
+  const bool any = csv.next(row);
+  std::map<std::string_view, std::size_t> at;
+  std::vector<std::string> header;  // fields live until the next row
+  for (const CsvField& cell : row) header.emplace_back(cell.text);
+  for (std::size_t i = 0; i < header.size(); ++i) at.emplace(header[i], i);
+  for (const std::string_view name : kColumns)
+    if (!any || !at.contains(name))
+      counts.problems.push_back({Severity::error,
+                                 {file, any ? 1 : 0, any ? 1 : 0},
+                                 fmt::format("column '{}' is missing", name),
+                                 fmt::format("columns: {}", fmt::join(kColumns, ", "))});
+  if (!counts.problems.empty()) return tl::unexpected(std::move(counts.problems));
+  while (csv.next(row)) {
+    ++counts.rows;
+    std::array<double, kColumns.size()> values{};
+    std::string wrong;
+    if (row.size() != header.size()) wrong = "not as many fields as columns";
+    for (std::size_t i = 0; i < kColumns.size() && wrong.empty(); ++i) {
+      const auto value = parse_number(row[at[kColumns[i]]].text);
+      if (value && *value > 0 && *value < 1e12)
+        values[i] = *value;
+      else
+        wrong = fmt::format("{} is not a number above zero", kColumns[i]);
+    }
+    if (wrong.empty()) {
+      PublishedRun r = run_of(values, pool);
+      r.line = row.front().line;
+      deliver(r);
+      continue;
+    }
+    constexpr int kTold = 20;
+    if (++counts.skipped[wrong] <= kTold)
+      counts.problems.push_back({Severity::error,
+                                 {file, row.front().line, row.front().column},
+                                 "row skipped: " + wrong,
+                                 ""});
+  }
+  return counts;
+}
+
+}  // namespace reckon

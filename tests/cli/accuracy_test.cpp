@@ -1,0 +1,56 @@
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/run_reckon.h"
+
+using namespace reckon::test;
+
+namespace {
+
+// tensorflow/docs site/en/r1/guide/performance/benchmarks.md, synthetic data.
+const char* const kMeasurements =
+    "id,source,trust,accelerator,accelerators,accelerators_per_node,nodes,model,precision,strategy,"
+    "micro_batch,batch_per_accelerator,global_batch,stack,samples_per_second\n"
+    "1,tfbench,A,P100-SXM2-16,1,8,1,resnet50,fp32,single,64,64,64,tf1,219\r\n"
+    "2,tfbench,A,P100-SXM2-16,8,8,1,resnet50,fp32,all_reduce,64,64,512,tf1,1734\n"
+    "3,tfbench,B,K80,8,8,1,resnet50,fp32,all_reduce,64,64,512,tf1,384\n"
+    "4,tfbench,A,K80,8,8,1,resnet6000,fp32,all_reduce,64,64,512,tf1,384\n";
+
+}  // namespace
+
+TEST_CASE("reckon accuracy scores published runs, as a table, as JSON and as a drawing") {
+  const Workspace w;
+  w.write("m.csv", kMeasurements);
+  const Output json = w.run("accuracy m.csv --format json --worst 1 --plot plot.svg");
+  REQUIRE(json.code == 0);
+  const auto out = nlohmann::json::parse(json.out);
+  CHECK(out["command"] == "accuracy");
+  CHECK(out["rows"] == 4);
+  CHECK(out["scored"] == 3);
+  CHECK(out["skipped"][0]["reason"] == "no model graph: resnet6000");
+  CHECK(out["skipped"][0]["count"] == 1);
+  CHECK(out["cold"]["median_absolute_error"].get<double>() < 0.25);
+  CHECK(out["by"]["accelerator"].contains("K80"));
+  CHECK(out["by"]["scale"]["1"]["runs"] == 1);
+  CHECK(out["worst"].size() == 1);
+  const std::string svg = read_all(w.path("plot.svg"));
+  CHECK(contains(svg, "<svg"));
+  CHECK(contains(svg, "tfbench"));
+
+  const Output trust = w.run("accuracy m.csv --trust A");
+  CHECK(trust.code == 0);
+  CHECK(contains(trust.out, "4 rows, 2 scored"));
+  CHECK(contains(trust.out, "1 rows were not asked for"));
+}
+
+TEST_CASE("reckon accuracy refuses a file that holds no measurements, with its line") {
+  const Workspace w;
+  w.write("m.csv", "accelerator,model\nK80,resnet50\n");
+  const Output out = w.run("accuracy m.csv");
+  CHECK(out.code == 2);
+  CHECK(contains(out.err, "m.csv:1:1: error: column 'samples_per_second' is missing"));
+  CHECK(w.run("accuracy absent.csv").code == 3);
+  w.write("none.csv", std::string(kMeasurements).substr(0, std::string(kMeasurements).find('\n')));
+  CHECK(w.run("accuracy none.csv").code == 2);
+  CHECK(w.run("accuracy m.csv --trust D").code == 2);
+}

@@ -1,0 +1,175 @@
+#include "sim/calibration/accuracy.h"
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+
+#include "sim/base/mapped_file.h"
+#include "support/skip.h"
+
+using namespace reckon;
+
+namespace {
+
+ScoredRun run(std::string_view source, std::string_view accelerator, int accelerators,
+              double measured, double predicted) {
+  ScoredRun r;
+  r.at.source = source;
+  r.at.trust = 'A';
+  r.at.run.accelerator = accelerator;
+  r.at.run.accelerators = accelerators;
+  r.at.run.model = "resnet50";
+  r.measured = measured;
+  r.predicted = predicted;
+  r.low = predicted * 0.9;
+  r.high = predicted * 1.1;
+  return r;
+}
+
+const Catalog& catalog() {
+  static const Catalog loaded = [] {
+    const std::filesystem::path layers[] = {default_catalog_directory()};
+    return load_catalog(layers).value();
+  }();
+  return loaded;
+}
+
+RunConfiguration resnet_on_k80(int accelerators) {
+  RunConfiguration run;
+  run.accelerator = "K80";
+  run.accelerators = run.accelerators_per_node = accelerators;
+  run.nodes = 1;
+  run.intra_node_link = "pcie3";
+  run.model = "resnet50";
+  run.precision = "fp32";
+  run.strategy = accelerators == 1 ? "single" : "all_reduce";
+  run.micro_batch = run.batch_per_accelerator = 64;
+  run.global_batch = 64 * accelerators;
+  run.stack = "tf1";
+  return run;
+}
+
+}  // namespace
+
+TEST_CASE("errors are summed up by run: median, mean, 90th percentile, worst, bias, coverage") {
+  // errors +10 %, -20 %, +40 %; |errors| sorted 0.1 0.2 0.4, p90 at position 1.8: 0.2 + 0.8 * 0.2
+  const ScoredRun runs[] = {run("a", "T4", 1, 100, 110), run("a", "T4", 2, 100, 80),
+                            run("a", "T4", 4, 100, 140)};
+  const Scores s = scores_of(runs);
+  CHECK(s.runs == 3);
+  CHECK(s.median_absolute_error == Approx(0.2));
+  CHECK(s.mean_absolute_error == Approx(0.7 / 3));
+  CHECK(s.p90_absolute_error == Approx(0.36));
+  CHECK(s.max_absolute_error == Approx(0.4));
+  CHECK(s.bias == Approx(0.1));
+  CHECK(s.interval_coverage == Approx(1.0 / 3));  // 99 .. 121 holds 100, the others do not
+  CHECK(s.interval_median_half_width == Approx(0.1));
+}
+
+TEST_CASE("rank correlation is 1 where the order agrees, -1 where it is turned round") {
+  const ScoredRun same[] = {run("a", "T4", 1, 1, 5), run("a", "T4", 1, 2, 70),
+                            run("a", "T4", 1, 30, 80)};
+  CHECK(scores_of(same).rank_correlation == Approx(1));
+  const ScoredRun turned[] = {run("a", "T4", 1, 1, 9), run("a", "T4", 1, 2, 8),
+                              run("a", "T4", 1, 3, 7)};
+  CHECK(scores_of(turned).rank_correlation == Approx(-1));
+  // With ties: predicted ranks 0.5 0.5 2, measured 0 1 2: cov 1.5 + 0 ... = 1.5, var 1.5 and 2.
+  const ScoredRun tied[] = {run("a", "T4", 1, 1, 5), run("a", "T4", 1, 2, 5),
+                            run("a", "T4", 1, 3, 6)};
+  CHECK(scores_of(tied).rank_correlation == Approx(1.5 / std::sqrt(1.5 * 2)));
+}
+
+TEST_CASE("a group counts once, however many runs were submitted to it") {
+  std::vector<ScoredRun> runs(9, run("a", "T4", 1, 100, 130));
+  runs.push_back(run("a", "T4", 8, 100, 110));
+  const Scores s = grouped_scores_of(runs);
+  CHECK(s.runs == 2);
+  CHECK(s.median_absolute_error == Approx(0.2));  // of 30 % and 10 %
+}
+
+TEST_CASE("the baseline is the median of other sources alone, where there are any") {
+  const ScoredRun runs[] = {run("a", "T4", 1, 100, 0), run("b", "T4", 1, 120, 0),
+                            run("c", "T4", 1, 140, 0), run("a", "T4", 2, 100, 0)};
+  const auto guesses = baseline(runs);
+  REQUIRE(guesses.size() == 3);
+  CHECK(guesses[0].predicted == Approx(130));
+  CHECK(guesses[1].predicted == Approx(120));
+  CHECK(guesses[2].predicted == Approx(110));
+}
+
+TEST_CASE("a run is predicted from its configuration by the step model") {
+  Predictor predict(catalog());
+  const auto one = predict(resnet_on_k80(1));
+  REQUIRE(one.has_value());
+  // tensorflow/docs site/en/r1/guide/performance/benchmarks.md: 51.9 images/s on Google's K80.
+  CHECK(one->rate.v == Approx(51.9).epsilon(0.15));
+  CHECK(one->low < one->rate);
+  CHECK(one->rate < one->high);
+  CHECK(one->stack_known);
+  const auto eight = predict(resnet_on_k80(8));
+  REQUIRE(eight.has_value());
+  CHECK(eight->rate.v > 6 * one->rate.v);
+  CHECK(eight->rate.v < 8 * one->rate.v);
+}
+
+TEST_CASE("what cannot be predicted says why in words that can be counted") {
+  Predictor predict(catalog());
+  auto r = resnet_on_k80(1);
+  r.model = "resnet5000";
+  CHECK(predict(r).error() == "no model graph: resnet5000");
+  r = resnet_on_k80(1);
+  r.accelerator = "K8000";
+  CHECK(predict(r).error() == "unknown accelerator K8000");
+  r = resnet_on_k80(1);
+  r.precision = "fp7";
+  CHECK(predict(r).error() == "precision fp7 is not simulated");
+  r.precision = "nvfp4";
+  CHECK(predict(r).error() == "no peak of K80 in nvfp4 is known");
+  r = resnet_on_k80(8);
+  r.strategy = "unknown";
+  CHECK(predict(r).error() == "the layout is not printed");
+  r = resnet_on_k80(1);
+  r.micro_batch = 0.5;
+  CHECK(predict(r).error() == "less than one sample an accelerator");
+}
+
+TEST_CASE("the dimensions of a transformer must give the parameters that are printed") {
+  RunConfiguration r;
+  r.model = "gpt";
+  r.variant = "gpt2-xl";
+  r.layers = 48;
+  r.hidden = 1600;
+  r.heads = 25;
+  r.feed_forward = 6400;
+  r.vocabulary = 50257;
+  r.sequence_length = 1024;
+  r.parameters = 1.5576e9;
+  const auto model = model_of_run(r);
+  REQUIRE(model.has_value());
+  // Tied: 1.5576 B, as published; a second 50,257 x 1,600 matrix would make it 1.638 B.
+  CHECK(std::get<ModelFromTransformer>(model->spec).dimensions.tied_output);
+  r.parameters = 3e9;
+  CHECK(model_of_run(r).error() == "the dimensions of gpt2-xl do not give its printed parameters");
+}
+
+TEST_CASE("published measurements are all scored or counted with a reason") {
+  const char* data = std::getenv("RECKON_DATA");
+  if (data == nullptr) return skip_test("RECKON_DATA names no folder of published data");
+  const auto path = std::filesystem::path(data) / "measurements.csv";
+  if (!std::filesystem::exists(path)) return skip_test(path.string() + " is not there");
+  const MappedFile file(path);
+  TextPool pool;
+  std::vector<PublishedRun> rows;
+  const auto counts = read_published_runs("measurements.csv", file.bytes(), {}, pool,
+                                        [&](const PublishedRun& m) { rows.push_back(m); });
+  REQUIRE(counts.has_value());
+  CHECK(counts->rows > 4000);
+  auto scored = score_cold(rows, catalog());
+  const AccuracyReport report = make_accuracy_report(*counts, std::move(scored));
+  std::int64_t skipped = 0;
+  for (const auto& [reason, count] : report.skipped) skipped += count;
+  CHECK(std::int64_t(report.runs.size()) + skipped + report.filtered_out == report.rows);
+  CHECK(report.runs.size() > 1500);
+  CHECK(report.cold.groups.rank_correlation > 0.95);
+  CHECK(report.cold.groups.median_absolute_error < 0.30);
+}

@@ -1,0 +1,138 @@
+#include "sim/calibration/fit.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <filesystem>
+
+using namespace reckon;
+
+namespace {
+
+const Catalog& catalog() {
+  static const Catalog loaded = [] {
+    const std::filesystem::path layers[] = {default_catalog_directory()};
+    return load_catalog(layers).value();
+  }();
+  return loaded;
+}
+
+PublishedRun run(std::string_view source, std::string_view stack, std::string_view model,
+                 int batch) {
+  PublishedRun r;
+  r.source = source;
+  r.trust = 'A';
+  r.run.accelerator = "V100-SXM2-16";
+  r.run.accelerators = r.run.accelerators_per_node = r.run.nodes = 1;
+  r.run.model = model;
+  r.run.precision = "fp32";
+  r.run.strategy = "single";
+  r.run.stack = stack;
+  r.run.micro_batch = r.run.batch_per_accelerator = batch;
+  r.run.global_batch = batch;
+  return r;
+}
+
+/// Runs of two sources and stacks on a V100 whose efficiencies are known: stack `slow` takes 1.5
+/// times as long as `fast`.
+std::vector<PublishedRun> made_up_runs(double convolution) {
+  Catalog truth = catalog();
+  for (Efficiency& e : truth.efficiencies) {
+    if (e.accelerator != "Volta" || e.precision != Precision::fp32) continue;
+    e.stack = e.stack.empty() ? "" : "-" + e.stack;
+    e.convolution.value = convolution;
+    e.memory.value = 0.7;
+    e.half_size.value = Flops{1e9};
+    e.launch.value = Seconds{4e-6};
+  }
+  Predictor predict(truth);
+  std::vector<PublishedRun> runs;
+  for (const char* model : {"resnet50", "resnet101", "vgg16", "inception_v3"})
+    for (const int batch : {16, 64})
+      for (const bool slow : {false, true}) {
+        PublishedRun r = run(slow ? "b" : "a", slow ? "slow" : "fast", model, batch);
+        r.measured = predict(r.run)->rate / (slow ? 1.5 : 1.0);
+        r.line = static_cast<int>(runs.size()) + 2;
+        runs.push_back(r);
+      }
+  return runs;
+}
+
+const FittedRow* row_of(const std::vector<FittedRow>& rows, std::string_view stack) {
+  for (const FittedRow& r : rows)
+    if (r.efficiency.stack == stack) return &r;
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("a fit explains the runs that it was given, each stack with its own factor") {
+  const auto runs = made_up_runs(0.8);
+  const auto rows = EfficiencyFit(runs, catalog()).rows();
+  REQUIRE(rows.size() == 3);
+  const FittedRow *any = row_of(rows, ""), *fast = row_of(rows, "fast"),
+                  *slow = row_of(rows, "slow");
+  REQUIRE((any && fast && slow));
+  CHECK(any->runs == 16);
+  CHECK(fast->runs == 8);
+  CHECK(any->sources == std::vector<std::string>{"a", "b"});
+  CHECK(fast->efficiency.convolution.value / slow->efficiency.convolution.value ==
+        Approx(1.5).epsilon(0.08));
+  const Catalog fitted = with_fitted(catalog(), rows);
+  Predictor predict(fitted);
+  for (const PublishedRun& r : runs)
+    CHECK(predict(r.run)->rate.v == Approx(r.measured.v).epsilon(0.08));
+}
+
+TEST_CASE("a fit without a source has not seen it, and its stack falls back to the middle") {
+  const auto runs = made_up_runs(0.8);
+  const EfficiencyFit fit(runs, catalog());
+  const auto rows = fit.rows("b");
+  CHECK(row_of(rows, "slow") == nullptr);
+  REQUIRE(row_of(rows, ""));
+  CHECK(row_of(rows, "")->runs == 8);
+  const auto scored = score_cross_validated(runs, catalog());
+  REQUIRE(scored.runs.size() == 16);
+  for (const ScoredRun& r : scored.runs) {
+    CHECK_FALSE(r.stack_known);
+    // Each source is predicted from the other alone, whose stack is 1.5 times as fast or slow; the
+    // row for any stack keeps part of that to itself.
+    const double off = std::log(r.predicted / r.measured);
+    CHECK((r.at.source == "b" ? off > 0.1 : off < -0.1));
+  }
+}
+
+TEST_CASE("fewer than three independent runs are no row") {
+  auto runs = made_up_runs(0.8);
+  runs.resize(2);
+  CHECK(EfficiencyFit(runs, catalog()).rows().empty());
+  // The same configuration again is no other run.
+  const PublishedRun first = runs.front();
+  for (int i = 0; i < 5; ++i) runs.push_back(first);
+  CHECK(EfficiencyFit(runs, catalog()).rows().empty());
+}
+
+TEST_CASE("TPU v2 is never fitted to") {
+  std::vector<PublishedRun> runs;
+  for (const int chips : {4, 64, 128, 256}) {
+    PublishedRun r = run("s", "tf", "resnet50_v1_5", 256);
+    r.run.accelerator = "TPU-v2";
+    r.run.accelerators = chips;
+    r.run.precision = "bf16";
+    r.run.strategy = "all_reduce";
+    r.measured = SamplesPerSecond{800.0 * chips};
+    runs.push_back(r);
+  }
+  CHECK(EfficiencyFit(runs, catalog()).rows().empty());
+}
+
+TEST_CASE("without any run the catalog falls back to what is known without measurement") {
+  const Catalog bare = with_fitted(catalog(), {});
+  const Accelerator& v100 = *bare.find_accelerator("V100-SXM2-16");
+  const Efficiency* row = bare.find_efficiency(v100, Precision::fp32, "mxnet");
+  REQUIRE(row != nullptr);
+  CHECK(row->stack.empty());
+  const Efficiency* prior = catalog().find_efficiency(v100, Precision::fp32, kPriorStack);
+  REQUIRE(prior != nullptr);
+  CHECK(prior->stack == kPriorStack);
+  CHECK(row->convolution.value == prior->convolution.value);
+}

@@ -1,0 +1,109 @@
+#include "sim/calibration/published_runs.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+using namespace reckon;
+
+namespace {
+
+const std::string kHeader =
+    "source,trust,accelerator,accelerators,model,precision,strategy,samples_per_second,"
+    "batch_per_accelerator\n";
+
+struct Read {
+  PublishedCounts counts;
+  std::vector<PublishedRun> rows;
+  Diagnostics errors;
+};
+
+Read read(const std::string& text, const PublishedFilter& filter = {}) {
+  static TextPool pool;
+  Read result;
+  auto counts = read_published_runs("m.csv", text, filter, pool,
+                                  [&](const PublishedRun& m) { result.rows.push_back(m); });
+  if (counts)
+    result.counts = std::move(*counts);
+  else
+    result.errors = counts.error();
+  return result;
+}
+
+bool told(const Diagnostics& problems, int line, const std::string& what) {
+  for (const Diagnostic& d : problems)
+    if (d.at.line == line && d.what == what) return true;
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("every row of measurements is delivered, not asked for, or counted with its reason") {
+  const Read r = read(kHeader +
+                          "s,A,P100-PCIE-16,1,resnet50,fp32,single,219,64\r\n"  // line 2: good
+                          "s,A,P100-PCIE-16,1,resnet50,fp32,single,NaN,64\n"    // 3
+                          "s,A,P100-PCIE-16,1,resnet50,fp32,single,-5,64\r"     // 4
+                          "s,D,P100-PCIE-16,1,resnet50,fp32,single,219,64\n"    // 5
+                          "s,A,P100-PCIE-16,1.5,resnet50,fp32,single,219,64\n"  // 6
+                          "s,A,P100-PCIE-16,1,resnet50,fp32,single,,64\n"       // 7
+                          "s,A,P100-PCIE-16,1,resnet50,fp32,single\n"           // 8
+                          "s,A,,1,resnet50,fp32,single,219,64\n"                // 9
+                          "s,A,P100-PCIE-16,1,resnet50,fp32,single,219 images/s,64\n"  // 10
+                          "s,C,P100-PCIE-16,1,resnet50,fp32,single,219,64\n",  // 11: not asked for
+                      {.trust = "AB", .source = ""});
+  CHECK(r.counts.rows == 10);
+  REQUIRE(r.rows.size() == 1);
+  CHECK(r.rows[0].line == 2);
+  CHECK(r.rows[0].measured.v == 219);
+  CHECK(r.counts.filtered_out == 1);
+  std::int64_t skipped = 0;
+  for (const auto& [reason, count] : r.counts.skipped) skipped += count;
+  CHECK(skipped == 8);
+  CHECK(r.counts.skipped.at("samples_per_second is blank") == 1);
+  CHECK(told(r.counts.problems, 3, "row skipped: samples_per_second is not a number"));
+  CHECK(told(r.counts.problems, 4, "row skipped: samples_per_second is out of range"));
+  CHECK(told(r.counts.problems, 5, "row skipped: trust is not A, B or C"));
+  CHECK(told(r.counts.problems, 6, "row skipped: accelerators is not a whole number"));
+  CHECK(told(r.counts.problems, 8, "row skipped: not as many fields as columns (9)"));
+  CHECK(told(r.counts.problems, 9, "row skipped: accelerator is blank"));
+  CHECK(told(r.counts.problems, 10, "row skipped: samples_per_second is not a number"));
+}
+
+TEST_CASE("a header that lacks columns is refused with all that it lacks") {
+  const Read r = read("source,trust,accelerator,acelerators,model\ns,A,T4,1,resnet50\n");
+  CHECK(r.rows.empty());
+  for (const char* column : {"accelerators", "precision", "strategy", "samples_per_second"})
+    CHECK(told(r.errors, 1, std::string("column '") + column + "' is missing"));
+  CHECK(
+      told(r.errors, 1, "unknown column 'acelerators' is not read; did you mean 'accelerators'?"));
+}
+
+TEST_CASE("columns that a row can do without are read as blank, and that is said") {
+  const Read r = read(kHeader + "s,A,P100-PCIE-16,1,resnet50,fp32,single,219,64\n");
+  REQUIRE(r.counts.problems.size() == 1);
+  CHECK(r.counts.problems[0].severity == Severity::warning);
+  CHECK(r.counts.problems[0].what.find("sequence_length") != std::string::npos);
+  CHECK(r.rows.at(0).run.sequence_length == 0);
+}
+
+TEST_CASE("an empty file of measurements is refused") {
+  CHECK(told(read("").errors, 0, "the file is empty"));
+}
+
+TEST_CASE("of a kind of mistake the first 20 are told and all are counted") {
+  std::string text = kHeader;
+  for (int i = 0; i < 1000; ++i) text += "s,A,P100-PCIE-16,1,resnet50,fp32,single,zero,64\n";
+  const Read r = read(text);
+  CHECK(r.counts.skipped.at("samples_per_second is not a number") == 1000);
+  CHECK(r.counts.problems.size() == 21);  // and the warning about columns
+}
+
+TEST_CASE("rows of one source alone can be asked for") {
+  const Read r = read(kHeader +
+                          "s,A,P100-PCIE-16,1,resnet50,fp32,single,219,64\n"
+                          "t,B,P100-PCIE-16,1,resnet50,fp32,single,219,64\n",
+                      {.trust = "", .source = "t"});
+  REQUIRE(r.rows.size() == 1);
+  CHECK(r.rows[0].trust == 'B');
+  CHECK(r.counts.filtered_out == 1);
+}
