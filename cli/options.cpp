@@ -63,11 +63,31 @@ constexpr std::array kInitOptions{
     OptionRow{"provider", "NAME", "whose machines; the first that offers it at a known price"},
     OptionRow{"region", "NAME", "where; the first that offers it at a known price"},
     OptionRow{"pricing", "on_demand|spot", "what is paid (on_demand)"},
-    OptionRow{"out", "FILE", "where to write the scenario; - is standard output (-)"},
+    OptionRow{"out", "PATH",
+              "where to write: init a scenario (- is standard output, the default), run its "
+              "directory (runs/NAME)"},
+};
+
+// What `reckon run` takes besides: judged there.
+constexpr std::array kRunOptions{
+    OptionRow{"resume", "", "go on with the run in that directory, from its last checkpoint"},
+    OptionRow{"checkpoint-steps", "N",
+              "steps between two checkpoints (the scenario's workload.checkpoint)"},
+    OptionRow{"deadline", "DURATION",
+              "when the job has to be done, after its first start (the scenario's expect on time)"},
+    OptionRow{"notice", "DURATION",
+              "what processes get for a checkpoint when the run is to stop (30s)"},
+    OptionRow{"retries", "N", "failures after which the job is given up (the service's)"},
+    OptionRow{"retry-delay", "DURATION",
+              "wait before the first new start; doubles (the service's)"},
+    OptionRow{"hang", "DURATION",
+              "a process that makes no progress for so long is ended (1min, or 20 steps)"},
 };
 
 const OptionRow& row_of(std::string_view name) {
   for (const OptionRow& row : kInitOptions)
+    if (row.name == name) return row;
+  for (const OptionRow& row : kRunOptions)
     if (row.name == name) return row;
   return *std::find_if(kOptions.begin(), kOptions.end(),
                        [&](const OptionRow& r) { return r.name == name; });
@@ -151,6 +171,13 @@ Options interpret(const po::variables_map& map) {
   for (const std::string& file : values.all("layer")) o.layers.emplace_back(file);
   for (const OptionRow& row : kInitOptions)
     if (const auto v = values.one(row.name.data())) o.answers[std::string(row.name)] = *v;
+  for (const OptionRow& row : kRunOptions) {
+    if (row.value.empty()) {
+      if (map.count(row.name.data()) > 0) o.answers[std::string(row.name)] = "";
+    } else if (const auto v = values.one(row.name.data())) {
+      o.answers[std::string(row.name)] = *v;
+    }
+  }
   o.sweeps = values.all("sweep");
   for (const std::string& directory : values.all("catalog")) o.catalogs.emplace_back(directory);
   if (const auto v = values.one("format"))

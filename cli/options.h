@@ -35,7 +35,7 @@ struct Options {
   std::optional<int> replications;
   int threads = 0;
   std::string trace, junit, annotations, csv, memo;
-  std::map<std::string, std::string> answers;  // of `init`, by option, as written
+  std::map<std::string, std::string> answers;  // of `init` and `run`, by option, as written
 };
 
 /// Which options a command takes, by long name.

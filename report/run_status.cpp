@@ -32,7 +32,8 @@ std::string time_of_day(SystemTime at, SystemTime now, bool seconds) {
   const std::tm then = local_time(at), today = local_time(now);
   const bool same_day = then.tm_year == today.tm_year && then.tm_yday == today.tm_yday;
   const char* clock = seconds ? "%H:%M:%S" : "%H:%M";
-  return same_day ? formatted(then, clock) : formatted(then, (std::string("%b %d ") + clock).c_str());
+  return same_day ? formatted(then, clock)
+                  : formatted(then, (std::string("%b %d ") + clock).c_str());
 }
 
 std::string end_of_run(const RunStatus& s, SystemTime now) {
@@ -55,8 +56,8 @@ std::string loss_text(std::optional<double> loss) {
 
 std::string run_line(const RunStatus& s, SystemTime now, int width) {
   std::vector<std::string> parts;
-  parts.push_back(fmt::format("step {}/{}", format_count(double(s.steps_done)),
-                              format_count(double(s.steps))));
+  parts.push_back(
+      fmt::format("step {}/{}", format_count(double(s.steps_done)), format_count(double(s.steps))));
   if (s.step.count() > 0) {
     parts.push_back(end_of_run(s, now));
     if (s.deadline && s.estimate.miss_probability)
@@ -68,7 +69,7 @@ std::string run_line(const RunStatus& s, SystemTime now, int width) {
     parts.push_back(fmt::format("{:.4g} samples/s", s.samples_per_second.v));
     if (s.estimate.cost_usd) parts.push_back(format_usd(Usd{s.estimate.cost_usd->p50}));
   } else {
-    parts.push_back(s.phase);
+    parts.push_back(s.phase == "done" ? "computing" : s.phase);
   }
   if (s.interruptions > 0) parts.push_back(fmt::format("{} interruptions", s.interruptions));
   std::string line;
@@ -82,8 +83,8 @@ std::string run_line(const RunStatus& s, SystemTime now, int width) {
 std::string run_summary(const LocalRunEnd& end, const Forecast& forecast) {
   const RunStatus& s = end.status;
   const bool finished = end.end.verdict == Verdict::finished;
-  std::string out = fmt::format("{}: {}\n", forecast.scenario,
-                                finished ? "finished" : end.end.reason);
+  std::string out =
+      fmt::format("{}: {}\n", forecast.scenario, finished ? "finished" : end.end.reason);
   Columns facts(Columns::Kind::facts);
   facts.row({"", "", "run", "forecast"});
   facts.row({"", "time", time_value(s.elapsed), time_range(forecast.time_seconds)});

@@ -22,19 +22,25 @@ std::vector<ProcessSpec> processes_of(const PlannedStrategy& strategy, const Loc
   told.supervisor = ::getpid();
   std::vector<ProcessSpec> processes;
   for (int rank = 0; rank < all; ++rank) {
+    const bool server = rank >= workers;
     ProcessSpec p;
-    p.name = rank < workers ? fmt::format("rank {}", rank)
-                            : fmt::format("rank {} (server {})", rank, rank - workers);
+    p.name = server ? fmt::format("rank {} (server {})", rank, rank - workers)
+                    : fmt::format("rank {}", rank);
     p.command = {job.worker.string()};
     p.command.insert(p.command.end(), job.arguments.begin(), job.arguments.end());
+    const auto flag = [&](const char* name, std::string value) {
+      p.command.emplace_back(name);
+      p.command.push_back(std::move(value));
+    };
+    flag("--role", server ? "ps" : "worker");
+    flag("--rank", std::to_string(server ? rank - workers : rank));
+    flag("--workers", std::to_string(workers));
+    flag("--servers", std::to_string(strategy.parameter_servers));
+    flag("--attempt", std::to_string(attempt));
+    flag("--master", fmt::format("127.0.0.1:{}", master_port));
     p.environment = told.variables();
-    for (const auto& [name, value] : {std::pair{"RANK", rank},
-                                      {"WORLD_SIZE", all},
-                                      {"LOCAL_RANK", rank},
-                                      {"LOCAL_WORLD_SIZE", all},
-                                      {"MASTER_PORT", int(master_port)}})
-      p.environment.emplace_back(name, std::to_string(value));
-    p.environment.emplace_back("MASTER_ADDR", "127.0.0.1");
+    p.environment.emplace_back("LOCAL_RANK", std::to_string(rank));
+    p.environment.emplace_back("LOCAL_WORLD_SIZE", std::to_string(all));
     if (job.lock >= 0) p.inherited.emplace_back(RunEnvironment::kLockVariable, job.lock);
     processes.push_back(std::move(p));
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <mutex>
 #include <numeric>
@@ -86,10 +87,22 @@ double badput_share(const LifeResult& life, Badput cause) {
   return ratio(life.badput[std::size_t(cause)], life.total);
 }
 
+/// What one start takes, as mean over all starts of a life: until the gang is placed and ready.
+double start_of(const LifeResult& life, double time) {
+  double share = 0;
+  for (const Badput cause : {Badput::provisioning, Badput::waiting, Badput::initialization})
+    share += badput_share(life, cause);
+  std::int64_t starts = 1;
+  for (const std::int64_t n : life.interruptions) starts += n;
+  return std::isfinite(time) ? share * time / double(starts) : 0;
+}
+
 void summarize_time(const Plan& plan, const std::vector<LifeResult>& lives, Forecast& f) {
   const SimDuration submit = to_clock(plan.jobs.front().submit);
   f.times_seconds = values_of(lives, [submit](const LifeResult& l) { return time_of(l, submit); });
   f.time_seconds = quantiles(f.times_seconds);
+  f.start_seconds =
+      values_of(lives, [submit](const LifeResult& l) { return start_of(l, time_of(l, submit)); });
   f.step_factors = values_of(lives, [](const LifeResult& l) { return l.factors.step_time; });
   f.goodput = quantiles_of(lives, [](const LifeResult& l) { return ratio(l.goodput, l.total); });
   for (std::size_t c = 0; c < kBadputCauses; ++c)
