@@ -46,6 +46,10 @@ int run_catalog(const Command& self, std::span<const std::string> arguments);
 std::string catalog_options();
 int run_model(const Command& self, std::span<const std::string> arguments);
 std::string model_options();
+int run_run(const Command& self, std::span<const std::string> arguments);
+std::string run_options_text();
+int run_diff(const Command& self, std::span<const std::string> arguments);
+std::string diff_options();
 
 std::string help_text();
 std::string help_text(const Command& command);

@@ -67,6 +67,26 @@ constexpr std::array kCommands{
             "can be scored,\n"
             "3 the environment failed\n",
             run_accuracy, accuracy_options},
+    Command{
+        "run", "runs a plan for real on this machine, watched, with a forecast that it corrects",
+        "reckon run FILE [options]",
+        "Examples:\n"
+        "  reckon run scenarios/small-mlp-cpu.yaml\n"
+        "  reckon run mlp.yaml --out runs/second --deadline 2h --format json > run.json\n"
+        "  reckon run mlp.yaml --out runs/second --resume\n"
+        "\n"
+        "Exit codes: 0 finished, 1 the run failed, 2 the scenario is wrong or cannot run here,\n"
+        "3 the environment failed, 75 stopped on request behind a checkpoint: --resume goes on\n",
+        run_run, run_options_text},
+    Command{"diff", "where a run differed from its forecast, and whether within its interval",
+            "reckon diff FORECAST RUN [options]",
+            "Examples:\n"
+            "  reckon simulate mlp.yaml --format json > forecast.json\n"
+            "  reckon diff forecast.json runs/mlp\n"
+            "\n"
+            "Exit codes: 0 the run lies within the forecast's interval, 1 it does not, 2 a file is "
+            "wrong or the\nrun is not finished, 3 the environment failed\n",
+            run_diff, diff_options},
     Command{"init", "writes a commented scenario from five answers, on a terminal or as options",
             "reckon init [options]",
             "Examples:\n"

@@ -65,7 +65,25 @@ constexpr std::array kInitOptions{
     OptionRow{"provider", "NAME", "whose machines; the first that offers it at a known price"},
     OptionRow{"region", "NAME", "where; the first that offers it at a known price"},
     OptionRow{"pricing", "on_demand|spot", "what is paid (on_demand)"},
-    OptionRow{"out", "FILE", "where to write the scenario; - is standard output (-)"},
+    OptionRow{"out", "PATH",
+              "where to write: init a scenario (- is standard output, the default), run its "
+              "directory (runs/NAME)"},
+};
+
+// What `reckon run` takes besides: judged there.
+constexpr std::array kRunOptions{
+    OptionRow{"resume", "", "go on with the run in that directory, from its last checkpoint"},
+    OptionRow{"checkpoint-steps", "N",
+              "steps between two checkpoints (the scenario's workload.checkpoint)"},
+    OptionRow{"deadline", "DURATION",
+              "when the job has to be done, after its first start (the scenario's expect on time)"},
+    OptionRow{"notice", "DURATION",
+              "what processes get for a checkpoint when the run is to stop (30s)"},
+    OptionRow{"retries", "N", "failures after which the job is given up (the service's)"},
+    OptionRow{"retry-delay", "DURATION",
+              "wait before the first new start; doubles (the service's)"},
+    OptionRow{"hang", "DURATION",
+              "a process that makes no progress for so long is ended (1min, or 20 steps)"},
 };
 
 // What `reckon model show` asks of a model, besides the accelerator.
@@ -93,8 +111,8 @@ constexpr std::array kAccuracyOptions{
 };
 
 // Options that one command alone takes and judges itself.
-constexpr std::array<std::span<const OptionRow>, 3> kOwnOptions{kInitOptions, kModelOptions,
-                                                                kAccuracyOptions};
+constexpr std::array<std::span<const OptionRow>, 4> kOwnOptions{kInitOptions, kRunOptions,
+                                                                kModelOptions, kAccuracyOptions};
 
 const OptionRow& row_of(std::string_view name) {
   for (const auto rows : kOwnOptions)

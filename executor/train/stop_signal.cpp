@@ -11,10 +11,10 @@
 namespace reckon {
 namespace {
 
-std::atomic<bool> requested{false};
-static_assert(std::atomic<bool>::is_always_lock_free, "set in a signal handler");
+std::atomic<int> requests{0};
+static_assert(std::atomic<int>::is_always_lock_free, "set in a signal handler");
 
-extern "C" void on_stop_signal(int) { requested.store(true); }
+extern "C" void on_stop_signal(int) { ++requests; }
 
 }  // namespace
 
@@ -28,8 +28,9 @@ void watch_stop_signals() {
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
-bool stop_requested() { return requested.load(); }
-void request_stop() { requested.store(true); }
+bool stop_requested() { return requests.load() > 0; }
+int stop_requests() { return requests.load(); }
+void request_stop() { ++requests; }
 
 void end_with_parent(int parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -8,6 +8,8 @@ namespace reckon {
 void watch_stop_signals();
 /// Whether one has come since. From any thread.
 bool stop_requested();
+/// How many have come.
+int stop_requests();
 /// As if one had come; for tests, and for limits such as a number of steps.
 void request_stop();
 

@@ -72,12 +72,13 @@ LiveForecast::LiveForecast(const Forecast& forecast, std::optional<Seconds> dead
     : deadline_(deadline), step_(forecast.step.step), steps_(forecast.steps) {
   RECKON_CHECK(forecast.feasible && !forecast.times_seconds.empty());
   RECKON_CHECK(forecast.step_factors.size() == forecast.times_seconds.size());
+  RECKON_CHECK(forecast.start_seconds.size() == forecast.times_seconds.size());
   priced_ = !forecast.costs_usd.empty();
   std::vector<double> logs, finite;
   for (std::size_t k = 0; k < forecast.times_seconds.size(); ++k) {
     logs.push_back(std::log(forecast.step_factors[k]));
-    samples_.push_back(
-        {logs.back(), forecast.times_seconds[k], priced_ ? forecast.costs_usd[k] : 0});
+    samples_.push_back({logs.back(), forecast.times_seconds[k], forecast.start_seconds[k],
+                        priced_ ? forecast.costs_usd[k] : 0});
     if (std::isfinite(forecast.times_seconds[k])) finite.push_back(forecast.times_seconds[k]);
   }
   const double centre = mean_of(logs);
@@ -89,7 +90,6 @@ LiveForecast::LiveForecast(const Forecast& forecast, std::optional<Seconds> dead
   const double starting = share_of(forecast, Badput::provisioning) +
                           share_of(forecast, Badput::waiting) +
                           share_of(forecast, Badput::initialization);
-  start_ = Seconds{starting * forecast_time_ / (1 + forecast_interruptions_)};
   // Of what is neither steps nor the first start: how much comes of interruptions.
   const double again = starting * forecast_interruptions_ / (1 + forecast_interruptions_) +
                        share_of(forecast, Badput::checkpoint_restore) +
@@ -124,11 +124,10 @@ LiveEstimate LiveForecast::at(Seconds elapsed, std::int64_t steps_done) const {
     const double factor = std::exp(belief.mean + (s.log_factor - prior_.mean) * narrower);
     const double forecast_steps = all * step_.count() * std::exp(s.log_factor);
     const double steps_to_come = left * step_.count() * factor;
-    const double besides = std::max(0.0, s.time - forecast_steps - start_.count());
+    const double besides = std::max(0.0, s.time - forecast_steps - s.start);
     // Before the first step the run is in its start, which may take longer than was forecast.
-    const double time = started
-                            ? elapsed.count() + steps_to_come + left / all * besides * again
-                            : std::max(elapsed.count(), start_.count()) + steps_to_come + besides;
+    const double time = started ? elapsed.count() + steps_to_come + left / all * besides * again
+                                : std::max(elapsed.count(), s.start) + steps_to_come + besides;
     times.push_back(time);
     costs.push_back(std::isfinite(s.time) ? s.cost * time / s.time : s.cost);
     if (deadline_ && time > deadline_->count()) ++missed;

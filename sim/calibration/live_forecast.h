@@ -61,6 +61,7 @@ class LiveForecast {
   struct Sample {
     double log_factor = 0;  // of the step's time, against the forecast's medians
     double time = 0;        // all of it; infinite: never finishes
+    double start = 0;       // of it, before the first step
     double cost = 0;
   };
   /// By how much interruptions are more frequent than was forecast.
@@ -68,7 +69,7 @@ class LiveForecast {
 
   std::vector<Sample> samples_;
   std::optional<Seconds> deadline_;
-  Seconds step_{}, start_{};
+  Seconds step_{};
   std::int64_t steps_ = 0;
   bool priced_ = false;
   double forecast_interruptions_ = 0, forecast_time_ = 0, interrupted_share_ = 0;

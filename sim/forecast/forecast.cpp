@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <mutex>
 #include <numeric>
@@ -107,6 +108,16 @@ void summarize_jobs(const std::vector<LifeResult>& lives, SimDuration first, For
   }
 }
 
+/// What one start takes, as mean over all starts of a life: until the gang is placed and ready.
+double start_of(const LifeResult& life, double time) {
+  double share = 0;
+  for (const Badput cause : {Badput::provisioning, Badput::waiting, Badput::initialization})
+    share += badput_share(life, cause);
+  std::int64_t starts = 1;
+  for (const std::int64_t n : life.interruptions) starts += n;
+  return std::isfinite(time) ? share * time / double(starts) : 0;
+}
+
 void summarize_time(const Plan& plan, const std::vector<LifeResult>& lives, Forecast& f) {
   Seconds earliest = plan.jobs.front().submit;
   for (const PlannedWorkload& job : plan.jobs) earliest = std::min(earliest, job.submit);
@@ -114,6 +125,8 @@ void summarize_time(const Plan& plan, const std::vector<LifeResult>& lives, Fore
   summarize_jobs(lives, submit, f);
   f.times_seconds = values_of(lives, [submit](const LifeResult& l) { return time_of(l, submit); });
   f.time_seconds = quantiles(f.times_seconds);
+  f.start_seconds =
+      values_of(lives, [submit](const LifeResult& l) { return start_of(l, time_of(l, submit)); });
   f.step_factors = values_of(lives, [](const LifeResult& l) { return l.factors.step_time; });
   f.goodput = quantiles_of(lives, [](const LifeResult& l) { return ratio(l.goodput, l.total); });
   for (std::size_t c = 0; c < kBadputCauses; ++c)

@@ -77,6 +77,7 @@ struct Forecast {
   std::vector<double> times_seconds;  // by replication; infinite: it never finished
   std::vector<double> costs_usd;      // by replication; empty: a price is unknown
   std::vector<double> step_factors;   // by replication: a step's time over the medians'
+  std::vector<double> start_seconds;  // by replication: of the first start, without steps
 };
 
 struct ForecastOptions {

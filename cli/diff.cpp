@@ -1,0 +1,51 @@
+#include <array>
+
+#include "cli/command.h"
+#include "cli/load.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "executor/train/run_directory.h"
+#include "report/run_diff.h"
+
+namespace reckon::cli {
+namespace {
+
+constexpr std::array<std::string_view, 2> kNames{"format", "help"};
+
+/// A run is named by its directory or by its measurements.
+std::filesystem::path measurements_of(const std::filesystem::path& run) {
+  return std::filesystem::is_directory(run) ? RunDirectory{run}.measurements() : run;
+}
+
+}  // namespace
+
+std::string diff_options() { return describe_options(kNames); }
+
+int run_diff(const Command& self, std::span<const std::string> arguments) {
+  const Options options = parse_options(self, kNames, arguments);
+  if (options.help) {
+    print(help_text(self));
+    return kDone;
+  }
+  if (options.files.size() != 2)
+    throw UsageError("diff takes a forecast and a run: reckon diff forecast.json runs/mlp");
+  const std::filesystem::path run = measurements_of(options.files[1]);
+  const auto forecast = parse_forecast(options.files[0], read_text(options.files[0]));
+  const auto measured = parse_measurements(run.string(), read_text(run));
+  Diagnostics problems;
+  if (!forecast) problems = forecast.error();
+  if (!measured) problems.insert(problems.end(), measured.error().begin(), measured.error().end());
+  if (!problems.empty()) {
+    report(problems);
+    return kInputIsWrong;
+  }
+  const auto diff = reckon::diff_run(*forecast, *measured, run.string());
+  if (!diff) {
+    report(diff.error());
+    return kInputIsWrong;
+  }
+  print(options.format == OutputFormat::json ? diff_json(*diff) : diff_table(*diff));
+  return diff->within_interval ? kDone : kAnswerIsNo;
+}
+
+}  // namespace reckon::cli

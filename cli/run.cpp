@@ -1,0 +1,224 @@
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "cli/command.h"
+#include "cli/load.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "executor/launch/local_job.h"
+#include "executor/launch/local_run.h"
+#include "executor/train/measurement_log.h"
+#include "executor/train/stop_signal.h"
+#include "report/json.h"
+#include "report/run_status.h"
+#include "report/table.h"
+#include "sim/base/unit_text.h"
+#include "sim/calibration/run_timeline.h"
+
+namespace reckon::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 16> kNames{
+    "checkpoint-steps", "out",     "resume",  "deadline", "notice", "retries",
+    "retry-delay",      "hang",    "format",  "set",      "layer",  "seed",
+    "replications",     "catalog", "threads", "help"};
+
+/// Shows a run on standard error: a line that is rewritten on a terminal, now and then a line
+/// elsewhere.
+class Display {
+ public:
+  Display() : terminal_(::isatty(STDERR_FILENO) == 1) {}
+  ~Display() { clear(); }
+  Display(const Display&) = delete;
+  Display& operator=(const Display&) = delete;
+
+  void status(const RunStatus& status) {
+    const auto now = std::chrono::steady_clock::now();
+    constexpr std::chrono::seconds kBetweenLines{30};
+    if (!terminal_ && shown_ && now - *shown_ < kBetweenLines) return;
+    shown_ = now;
+    const std::string line = run_line(status, std::chrono::system_clock::now(), width());
+    print_error(terminal_ ? "\r" + line + "\033[K" : line + '\n');
+    dirty_ = terminal_;
+  }
+  void line(std::string_view text) {
+    clear();
+    print_error(fmt::format("{}\n", text));
+  }
+
+ private:
+  void clear() {
+    if (dirty_) print_error("\r\033[K");
+    dirty_ = false;
+  }
+  int width() const {
+    winsize size{};
+    const bool known = terminal_ && ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0;
+    return known && size.ws_col > 20 ? size.ws_col - 1 : 160;
+  }
+
+  bool terminal_, dirty_ = false;
+  std::optional<std::chrono::steady_clock::time_point> shown_;
+};
+
+std::optional<Seconds> duration_option(const Options& options, const char* name) {
+  const auto found = options.answers.find(name);
+  if (found == options.answers.end()) return std::nullopt;
+  const auto value = parse_duration(found->second);
+  if (!value) throw UsageError(fmt::format("--{}: {}", name, value.error()));
+  if (value->count() < 0) throw UsageError(fmt::format("--{} is negative", name));
+  return *value;
+}
+
+/// The deadline that was given, else the tightest upper bound on time that the scenario expects.
+std::optional<Seconds> deadline_of(const Options& options, const Plan& plan) {
+  if (const auto given = duration_option(options, "deadline")) return given;
+  std::optional<Seconds> tightest;
+  for (const Expectation& e : plan.expect) {
+    const bool bound = e.comparison == Comparison::le || e.comparison == Comparison::lt;
+    if (e.metric == Metric::time && bound)
+      tightest = std::min(tightest.value_or(Seconds::max()), Seconds{e.value});
+  }
+  return tightest;
+}
+
+RetryRules retry_of(const Options& options, RetryRules rules) {
+  if (const auto found = options.answers.find("retries"); found != options.answers.end()) {
+    const auto limit = parse_integer(found->second);
+    if (!limit || *limit < 0 || *limit > 1'000'000)
+      throw UsageError("--retries takes a whole number, such as 6");
+    rules.backoff_limit = int(*limit);
+  }
+  if (const auto delay = duration_option(options, "retry-delay")) {
+    rules.base = *delay;
+    rules.cap = std::max(rules.cap, *delay);
+  }
+  return rules;
+}
+
+/// What every process is told, so that it makes the same plan: the file and what was changed in it.
+std::vector<std::string> worker_arguments(const Options& options, const fs::path& directory) {
+  std::vector<std::string> words{fs::absolute(options.files.front()).string()};
+  const auto add = [&](const char* name, const std::string& value) {
+    words.emplace_back(name);
+    words.push_back(value);
+  };
+  for (const std::string& change : options.overrides) add("--set", change);
+  for (const fs::path& layer : options.layers) add("--layer", fs::absolute(layer).string());
+  for (const fs::path& catalog : options.catalogs) add("--catalog", fs::absolute(catalog).string());
+  if (options.seed) add("--seed", std::to_string(*options.seed));
+  if (const auto found = options.answers.find("checkpoint-steps"); found != options.answers.end())
+    add("--checkpoint-steps", found->second);
+  add("--out", directory.string());
+  return words;
+}
+
+LocalRunOptions run_options(const Options& options, const Plan& plan, const Forecast& forecast) {
+  LocalRunOptions run;
+  const auto out = options.answers.find("out");
+  run.directory.root = fs::absolute(out != options.answers.end() ? fs::path(out->second)
+                                                                 : fs::path("runs") / plan.name);
+  run.worker = find_worker();
+  run.arguments = worker_arguments(options, run.directory.root);
+  run.resume = options.answers.contains("resume");
+  run.retry = retry_of(options, plan.retry);
+  run.notice = duration_option(options, "notice").value_or(Seconds{30});
+  // Long enough for a slow machine, short against what a hang would cost.
+  constexpr double kSlowerThanForecast = 20;
+  run.progress_deadline =
+      duration_option(options, "hang")
+          .value_or(std::max(Seconds{60}, kSlowerThanForecast * forecast.step.step));
+  run.start_deadline = std::max(run.start_deadline, run.progress_deadline);
+  run.deadline = deadline_of(options, plan);
+  return run;
+}
+
+/// The second request does not wait for checkpoints.
+StopRequest stop_request() {
+  const int requests = stop_requests();
+  return requests == 0   ? StopRequest::none
+         : requests == 1 ? StopRequest::graceful
+                         : StopRequest::at_once;
+}
+
+void write_trace(const Plan& plan, const RunDirectory& directory) {
+  const auto measured = read_measurement_log(directory.measurements());
+  if (!measured) return report(measured.error());
+  LifeResult life;
+  life.timeline = timeline_of(*measured);
+  write_file(directory.trace(), trace_json(plan, life));
+}
+
+void tell_how_to_resume(const Options& options, const LocalRunEnd& end, const fs::path& directory,
+                        Display& display) {
+  if (end.end.verdict == Verdict::finished) return;
+  if (!end.checkpoint) return display.line("no checkpoint was made: nothing is there to resume");
+  display.line(fmt::format("checkpoint at step {}; go on with: reckon run {} --out {} --resume",
+                           *end.checkpoint, options.files.front(), directory.string()));
+}
+
+int run_plan(const Options& options, const Catalog& catalog) {
+  const std::string& file = options.files.front();
+  const auto loaded = load_plan(file, options, catalog);
+  if (!loaded) {
+    report(loaded.error());
+    return kInputIsWrong;
+  }
+  const Plan& plan = loaded->plan;
+  const auto network = make_network(options);
+  ForecastOptions how;
+  how.seed = options.seed;
+  how.replications = options.replications;
+  how.threads = options.threads;
+  how.assumption_effects = false;
+  const Forecast forecast = make_forecast(plan, *network, how);
+  if (!forecast.feasible) {
+    print(forecast_table(forecast));
+    return kInputIsWrong;
+  }
+  const LocalRunOptions run = run_options(options, plan, forecast);
+
+  Display display;
+  RunObserver observer;
+  observer.status = [&](const RunStatus& s) { display.status(s); };
+  observer.output = [&](std::string_view process, std::string_view line) {
+    display.line(fmt::format("[{}] {}", process, line));
+  };
+  observer.message = [&](const std::string& text) { display.line(text); };
+  watch_stop_signals();
+  fs::create_directories(run.directory.root);
+  write_file(run.directory.plan(), read_text(file));
+  const LocalRunEnd end = run_locally(plan, forecast, run, observer, stop_request);
+  write_trace(plan, run.directory);
+  tell_how_to_resume(options, end, run.directory.root, display);
+  print(options.format == OutputFormat::json ? run_json(end, forecast)
+                                             : run_summary(end, forecast));
+  return end.end.exit_code;
+}
+
+}  // namespace
+
+std::string run_options_text() { return describe_options(kNames); }
+
+int run_run(const Command& self, std::span<const std::string> arguments) {
+  const Options options = parse_options(self, kNames, arguments);
+  if (options.help) {
+    print(help_text(self));
+    return kDone;
+  }
+  if (options.files.size() > 1) throw UsageError("run takes one scenario file");
+  const auto catalog = load_catalogs(options);
+  if (!catalog) {
+    report(catalog.error());
+    return kInputIsWrong;
+  }
+  return run_plan(options, *catalog);
+}
+
+}  // namespace reckon::cli

@@ -1,0 +1,73 @@
+#include "executor/launch/local_job.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+
+namespace reckon {
+
+std::vector<ProcessSpec> processes_of(const PlannedStrategy& strategy, const LocalJob& job,
+                                      std::int64_t attempt, std::uint16_t master_port) {
+  const int workers = strategy.workers, all = workers + strategy.parameter_servers;
+  RunEnvironment told;
+  told.attempt = attempt;
+  told.clock = job.clock;
+  told.supervisor = ::getpid();
+  std::vector<ProcessSpec> processes;
+  for (int rank = 0; rank < all; ++rank) {
+    const bool server = rank >= workers;
+    ProcessSpec p;
+    p.name = server ? fmt::format("rank {} (server {})", rank, rank - workers)
+                    : fmt::format("rank {}", rank);
+    p.command = {job.worker.string()};
+    p.command.insert(p.command.end(), job.arguments.begin(), job.arguments.end());
+    const auto flag = [&](const char* name, std::string value) {
+      p.command.emplace_back(name);
+      p.command.push_back(std::move(value));
+    };
+    flag("--role", server ? "ps" : "worker");
+    flag("--rank", std::to_string(server ? rank - workers : rank));
+    flag("--workers", std::to_string(workers));
+    flag("--servers", std::to_string(strategy.parameter_servers));
+    flag("--attempt", std::to_string(attempt));
+    flag("--master", fmt::format("127.0.0.1:{}", master_port));
+    p.environment = told.variables();
+    p.environment.emplace_back("LOCAL_RANK", std::to_string(rank));
+    p.environment.emplace_back("LOCAL_WORLD_SIZE", std::to_string(all));
+    if (job.lock >= 0) p.inherited.emplace_back(RunEnvironment::kLockVariable, job.lock);
+    processes.push_back(std::move(p));
+  }
+  return processes;
+}
+
+std::uint16_t free_port() {
+  const FileHandle socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  if (!socket.open() || ::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), length) != 0 ||
+      ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &length) != 0)
+    throw std::runtime_error(fmt::format("cannot find a free port: {}", std::strerror(errno)));
+  return ntohs(address.sin_port);
+}
+
+std::filesystem::path find_worker() {
+  if (const char* named = std::getenv("RECKON_WORKER"); named != nullptr && *named != '\0')
+    return named;
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const auto beside = self.parent_path() / "reckon-worker";
+  if (!error && ::access(beside.c_str(), X_OK) == 0) return beside;
+  throw std::runtime_error(fmt::format("no '{}': build it, or name it in RECKON_WORKER",
+                                       error ? "reckon-worker" : beside.string()));
+}
+
+}  // namespace reckon

@@ -1,0 +1,33 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "executor/launch/process.h"
+#include "executor/train/run_directory.h"
+#include "sim/scenario/plan.h"
+
+// The processes of a plan's job, all on this machine.
+namespace reckon {
+
+struct LocalJob {
+  std::filesystem::path worker;        // the program
+  std::vector<std::string> arguments;  // of every process
+  RunClock clock = RunClock::starting_now();
+  int lock = -1;  // descriptor of the run's lock
+};
+
+/// One process a worker, then one a parameter server: their ranks, by the variables that PyTorch's
+/// launcher sets as well (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR,
+/// MASTER_PORT).
+std::vector<ProcessSpec> processes_of(const PlannedStrategy& strategy, const LocalJob& job,
+                                      std::int64_t attempt, std::uint16_t master_port);
+
+/// A port of this machine that nobody listens at, now. Throws std::runtime_error.
+std::uint16_t free_port();
+
+/// `reckon-worker` beside this program, or what RECKON_WORKER names. Throws std::runtime_error.
+std::filesystem::path find_worker();
+
+}  // namespace reckon

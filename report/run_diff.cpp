@@ -1,0 +1,47 @@
+#include "report/run_diff.h"
+
+#include <fmt/format.h>
+
+#include "report/json_parts.h"
+#include "report/table.h"
+#include "report/text.h"
+#include "sim/base/unit_text.h"
+
+namespace reckon {
+
+std::string diff_table(const RunDiff& diff) {
+  std::string out =
+      fmt::format("{}: the run took {}, {} the forecast's {}\n\n", diff.scenario,
+                  format_duration(diff.spans.back().run),
+                  diff.within_interval ? "within" : "outside", time_range(diff.forecast_time));
+  Columns table;
+  table.row({"", "forecast", "run", "error"});
+  for (const DiffSpan& s : diff.spans) {
+    if (s.forecast.count() == 0 && s.run.count() == 0) continue;
+    const auto error = s.error();
+    table.row({s.name, format_duration(s.forecast), format_duration(s.run),
+               error ? fmt::format("{:+.1f} %", 100 * *error) : "-"});
+  }
+  out += table.text();
+  if (!diff.causes.empty()) out += "\nWhere it differed\n";
+  for (const std::string& cause : diff.causes) out += "  - " + cause + '\n';
+  return out;
+}
+
+std::string diff_json(const RunDiff& diff) {
+  Json out = head("diff");
+  out["scenario"] = diff.scenario;
+  out["within_interval"] = diff.within_interval;
+  out["spans"] = Json::array();
+  for (const DiffSpan& s : diff.spans) {
+    const auto error = s.error();
+    out["spans"].push_back({{"name", s.name},
+                            {"forecast_seconds", s.forecast.count()},
+                            {"run_seconds", s.run.count()},
+                            {"error", error ? number(*error) : Json(nullptr)}});
+  }
+  out["causes"] = diff.causes;
+  return dump(out, 2);
+}
+
+}  // namespace reckon

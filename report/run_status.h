@@ -1,0 +1,19 @@
+#pragma once
+#include <chrono>
+#include <string>
+
+#include "executor/launch/local_run.h"
+
+// A run as a person follows it: one line while it goes on, a few at its end. Values in, text out.
+namespace reckon {
+
+/// "step 1,234/10,000  loss 0.532  987 samples/s  step 12.1 ms (forecast 11.8 ms)  finishes
+/// 14:20-14:50  0.42 USD". `now`: the wall clock at the status; times of day are local ones.
+/// At most `width` characters: what matters least is left out first.
+std::string run_line(const RunStatus& status, std::chrono::system_clock::time_point now, int width);
+
+/// The answer of the run against its forecast.
+std::string run_summary(const LocalRunEnd& end, const Forecast& forecast);
+std::string run_json(const LocalRunEnd& end, const Forecast& forecast);
+
+}  // namespace reckon

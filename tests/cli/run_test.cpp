@@ -1,0 +1,237 @@
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "cli/run_reckon.h"
+#include "executor/launch/process.h"
+#include "executor/train/checkpoint_set.h"
+#include "executor/train/measurement_log.h"
+#include "sim/base/random.h"
+
+// `reckon run` with real processes that are killed, stopped and hung. What a job ends with must be,
+// bit for bit, what it ends with when nobody disturbs it.
+using namespace reckon;
+using namespace reckon::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+constexpr Purpose kMoment{"test_kill_moment"};
+constexpr std::chrono::seconds kPatience{120};
+
+/// A perceptron of 5,121 weights on synthetic data, two workers.
+std::string job_text(int steps) {
+  return "name: survivor\n"
+         "workload:\n"
+         "  model: mlp_boston_housing\n"
+         "  dataset: {samples: 4040, bytes_per_sample: 112B}\n"
+         "  train: {steps: " +
+         std::to_string(steps) +
+         "}\n"
+         "  precision: fp32\n"
+         "  batch_per_accelerator: 8\n"
+         "  strategy: {kind: multi_worker_mirrored, workers: 2}\n"
+         "  checkpoint: {interval: none}\n"
+         "cluster:\n"
+         "  provider: on_premises\n"
+         "  pools:\n"
+         "    - {name: here, machine: {vcpu: 1, memory: 2GiB, network: 10Gbps}, nodes: 2}\n";
+}
+
+/// `reckon run` in the background; killed at the end where it still runs.
+class Job {
+ public:
+  Job(const Workspace& w, const std::string& out, const std::string& options)
+      : err_(w.path(out + ".err")),
+        process_(
+            {"reckon",
+             {"sh", "-c",
+              "cd '" + w.path("").string() +
+                  "' && exec '" RECKON_BINARY_DIR "/bin/reckon' run job.yaml --out " + out +
+                  " --retries 100000 --retry-delay 0s --replications 20 --checkpoint-steps 20 " +
+                  options + " > " + out + ".out 2>> " + out + ".err"},
+             {},
+             {}}) {}
+
+  bool running() { return !process_.poll_end(); }
+  void signal(int number) { ::kill(process_.id(), number); }
+  std::string errors() const { return read_all(err_); }
+  std::vector<pid_t> workers() const {
+    const std::string id = std::to_string(process_.id());
+    std::istringstream text(read_all("/proc/" + id + "/task/" + id + "/children"));
+    std::vector<pid_t> ids;
+    for (pid_t child = 0; text >> child;) ids.push_back(child);
+    return ids;
+  }
+  /// Its exit code; -1 where it does not end in time.
+  int code() {
+    const auto until = Clock::now() + kPatience;
+    while (running() && Clock::now() < until)
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    const auto end = process_.poll_end();
+    return end ? end->code + (end->signal != 0 ? 128 + end->signal : 0) : -1;
+  }
+
+ private:
+  fs::path err_;
+  ChildProcess process_;
+};
+
+/// Waits until `there` or the job has ended.
+bool wait_for(Job& job, const std::function<bool()>& there) {
+  const auto until = Clock::now() + kPatience;
+  while (!there()) {
+    if (!job.running() || Clock::now() > until) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return true;
+}
+
+std::size_t lines_of(const fs::path& file) {
+  const std::string text = read_all(file);
+  return std::size_t(std::count(text.begin(), text.end(), '\n'));
+}
+bool has_steps(const Workspace& w, const std::string& out, std::size_t count) {
+  return lines_of(w.path(out) / "measurements.jsonl") > count;
+}
+
+std::string parameters_of(const Workspace& w, const std::string& out) {
+  return read_all(w.path(out) / "parameters.bin");
+}
+
+/// What the job ends with when nobody disturbs it.
+std::string undisturbed(const Workspace& w) {
+  Job job(w, "undisturbed", "");
+  const int code = job.code();
+  INFO(job.errors());
+  REQUIRE(code == 0);
+  const std::string parameters = parameters_of(w, "undisturbed");
+  REQUIRE(parameters.size() == 5121 * sizeof(float));
+  return parameters;
+}
+
+/// Every step is there, those that were done again once for each attempt.
+void check_measurements(const Workspace& w, const std::string& out, int steps) {
+  const auto read = read_measurement_log(w.path(out) / "measurements.jsonl");
+  REQUIRE(read);
+  CHECK(read->torn_lines == 0);
+  const auto useful = read->useful_steps();
+  REQUIRE(useful.size() == std::size_t(steps));
+  for (int k = 0; k < steps; ++k) REQUIRE(useful[std::size_t(k)].step == k);
+  REQUIRE(!read->ends.empty());
+  CHECK(read->ends.back().finished);
+}
+
+/// Kills random workers at random moments until `wanted` are killed, job after job.
+void kill_at_random(int wanted, std::uint32_t stream) {
+  const Workspace w;
+  constexpr int kSteps = 3000;
+  w.write("job.yaml", job_text(kSteps));
+  const auto begin = Clock::now();
+  const std::string expected = undisturbed(w);
+  const Seconds whole = Clock::now() - begin;
+  RandomStream random(1, stream, kMoment, 0);
+  int kills = 0;
+  for (int number = 0; kills < wanted; ++number) {
+    const std::string out = "killed-" + std::to_string(number);
+    Job job(w, out, "");
+    while (kills < wanted && job.running()) {
+      // From while they start to while they train.
+      std::this_thread::sleep_for(0.4 * whole * random.uniform());
+      const auto workers = job.workers();
+      if (workers.empty()) continue;
+      const auto chosen = std::size_t(random.uniform() * double(workers.size()));
+      kills += ::kill(workers[chosen], SIGKILL) == 0 ? 1 : 0;
+    }
+    const int code = job.code();
+    INFO(out << " after " << kills << " kills: " << job.errors());
+    REQUIRE(code == 0);
+    CHECK((parameters_of(w, out) == expected));
+    check_measurements(w, out, kSteps);
+    fs::remove_all(w.path(out));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("kill -9 of random workers at 20 random moments changes no bit of what is trained") {
+  kill_at_random(20, 0);
+}
+
+TEST_CASE("kill -9 of random workers at 200 random moments changes no bit", "[.long]") {
+  kill_at_random(200, 1);
+}
+
+TEST_CASE("a run that is stopped, killed or hung goes on to the same bits") {
+  const Workspace w;
+  constexpr int kSteps = 1500;
+  w.write("job.yaml", job_text(kSteps));
+  const std::string expected = undisturbed(w);
+
+  SECTION("SIGTERM: a checkpoint, code 75, how to resume; then resumed") {
+    {
+      Job job(w, "run", "");
+      REQUIRE(wait_for(job, [&] { return has_steps(w, "run", 100); }));
+      job.signal(SIGTERM);
+      CHECK(job.code() == 75);
+      CHECK(contains(job.errors(), "go on with: reckon run job.yaml --out "));
+    }
+    const auto sets = list_sets(w.path("run") / "checkpoints");
+    REQUIRE(!sets.empty());
+    CHECK(sets.front().complete);
+    Job job(w, "run", "--resume");
+    CHECK(job.code() == 0);
+  }
+  SECTION("Ctrl-C, then a flipped bit in the newest checkpoint: the one before is used, and said") {
+    {
+      Job job(w, "run", "");
+      REQUIRE(wait_for(job, [&] {
+        const auto sets = list_sets(w.path("run") / "checkpoints");
+        return sets.size() >= 2 && sets[1].complete;
+      }));
+      job.signal(SIGINT);
+      CHECK(job.code() == 75);
+    }
+    const auto sets = list_sets(w.path("run") / "checkpoints");
+    REQUIRE(sets.size() >= 2);
+    std::fstream file(shard_file(sets.front().directory, 1),
+                      std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(-1, std::ios::end);
+    file.put('\x55');
+    file.close();
+    Job job(w, "run", "--resume");
+    CHECK(job.code() == 0);
+    CHECK(contains(job.errors(), "rank-1.ckpt is damaged: the checksum of section"));
+  }
+  SECTION("a worker that hangs is killed and named, and the job goes on") {
+    Job job(w, "run", "--hang 1s");
+    REQUIRE(wait_for(job, [&] { return has_steps(w, "run", 100); }));
+    const auto workers = job.workers();
+    REQUIRE(workers.size() == 2);
+    ::kill(workers[1], SIGSTOP);
+    CHECK(job.code() == 0);
+    CHECK(contains(job.errors(), "rank 1 hung in step "));
+  }
+  SECTION("the watcher is killed: its workers end with it, and the run is resumed") {
+    std::vector<pid_t> workers;
+    {
+      Job job(w, "run", "");
+      REQUIRE(wait_for(job, [&] { return has_steps(w, "run", 100); }));
+      workers = job.workers();
+      job.signal(SIGKILL);
+      CHECK(job.code() == 128 + SIGKILL);
+    }
+    REQUIRE(workers.size() == 2);
+    Job job(w, "run", "--resume");
+    CHECK(job.code() == 0);
+  }
+  CHECK((parameters_of(w, "run") == expected));
+  check_measurements(w, "run", kSteps);
+}

@@ -1,0 +1,213 @@
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "executor/launch/local_job.h"
+#include "executor/launch/local_run.h"
+#include "executor/train/checkpoint_set.h"
+#include "executor/train/measurement_log.h"
+#include "support/plans.h"
+
+namespace reckon {
+namespace {
+
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+class Directory {
+ public:
+  Directory() {
+    std::string name = (fs::temp_directory_path() / "reckon-run-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) std::abort();
+    path_ = name;
+  }
+  ~Directory() { fs::remove_all(path_); }
+  Directory(const Directory&) = delete;
+  Directory& operator=(const Directory&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+/// A worker that is a script: $FIRST is the step that the newest checkpoint holds, and
+/// `checkpoint STEP` makes one (as far as the watcher looks: it has a manifest).
+fs::path worker_script(const Directory& d, const std::string& body) {
+  const fs::path file = d.path() / "worker.sh";
+  std::ofstream(file) << R"(#!/bin/sh
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --out) OUT=$2 ;; --rank) RANK=$2 ;; --attempt) ATTEMPT=$2 ;;
+  esac
+  shift
+done
+say() { echo "$*" >&$RECKON_PROGRESS_FD; }
+checkpoint() {
+  D=$OUT/checkpoints/step-$(printf %012d $1); mkdir -p $D; [ $RANK = 0 ] && : > $D/manifest.json
+}
+FIRST=$(ls -d $OUT/checkpoints/step-* 2>/dev/null | tail -1 | sed 's/.*step-0*//')
+FIRST=${FIRST:-0}
+[ $RANK = 0 ] && [ $ATTEMPT = 0 ] && echo '{"record":"run","schema_version":1,"scenario":"round","attempt":0,"started":"'$RECKON_RUN_STARTED'","at_seconds":0,"first_step":0,"steps":0,"model":"","precision":"","optimizer":"","strategy":"","stack":"","workers":1,"parameter_servers":0,"accelerators":0,"accelerator":"","machine":"","batch_per_accelerator":0,"global_batch":0,"seed":0,"catalog_digest":""}' >> $OUT/measurements.jsonl
+)" << body << '\n';
+  ::chmod(file.c_str(), 0755);
+  return file;
+}
+
+struct Watched {
+  LocalRunEnd end;
+  std::vector<std::string> messages;
+  std::vector<std::string> output;
+  Measurements measured;
+};
+
+/// Two workers of a plan with 20 steps that a forecast thinks take 10 ms each.
+Watched run_script(const Directory& d, const std::string& body,
+                   const std::function<StopRequest()>& stop = {}, bool resume = false) {
+  Plan plan = test::make_round_plan(test::small_mlp(), StrategyKind::multi_worker_mirrored, 2);
+  plan.jobs.front().steps = 20;
+  Forecast forecast;
+  forecast.scenario = "round";
+  forecast.steps = 20;
+  forecast.step.step = 10ms;
+  forecast.times_seconds = {0.18, 0.2, 0.22};
+  forecast.step_factors = {0.9, 1, 1.1};
+  forecast.start_seconds = {0, 0, 0};
+  LocalRunOptions options;
+  options.directory.root = d.path() / "run";
+  options.worker = worker_script(d, body);
+  options.arguments = {"plan.yaml", "--out", options.directory.root.string()};
+  options.retry = {3, 10ms, 40ms, false};
+  options.resume = resume;
+  Watched w;
+  RunObserver observer;
+  observer.message = [&](const std::string& text) { w.messages.push_back(text); };
+  observer.output = [&](std::string_view process, std::string_view line) {
+    w.output.push_back(std::string(process) + ": " + std::string(line));
+  };
+  w.end = run_locally(plan, forecast, options, observer, stop);
+  w.measured = read_measurement_log(options.directory.measurements()).value();
+  return w;
+}
+
+std::string message_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+  return "";
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+constexpr const char* kTrain =
+    "i=$FIRST; while [ $i -lt 20 ]; do say $i done 0.02 64 0.5; i=$((i+1)); done\n";
+
+TEST_CASE("a run that finishes says so, with its pace against the forecast") {
+  const Directory d;
+  const Watched w = run_script(d, std::string("echo hello from $RANK\n") + kTrain);
+  CHECK(w.end.end.verdict == Verdict::finished);
+  CHECK(w.end.end.exit_code == 0);
+  CHECK(w.end.status.steps_done == 20);
+  CHECK(w.end.status.step == 20ms);
+  CHECK(w.end.status.loss == 0.5);
+  CHECK(w.end.status.samples_per_second.v == Approx(3200));  // 64 / 20 ms
+  CHECK(w.end.status.estimate.step.count() == Approx(0.02).epsilon(0.05));
+  CHECK(w.output.size() == 2);
+  REQUIRE(w.measured.ends.size() == 1);
+  CHECK(w.measured.ends[0].finished);
+  CHECK(fs::exists(d.path() / "run" / "logs" / "rank-1.log"));
+}
+
+TEST_CASE("a killed rank is recorded with what it cost, and the job goes on from its checkpoint") {
+  const Directory d;
+  const Watched w = run_script(
+      d, std::string("if [ $ATTEMPT = 0 ]; then\n"
+                     "  if [ $RANK = 0 ]; then\n"
+                     "    for i in 0 1 2 3 4; do say $i done 0.02 64 0.5; done; checkpoint 3\n"
+                     "    : > $OUT/ready; exec sleep 60\n"
+                     "  fi\n"
+                     "  while [ ! -e $OUT/ready ]; do sleep 0.01; done; kill -9 $$\n"
+                     "fi\n"
+                     "echo from $FIRST\n") +
+             kTrain);
+  CHECK(w.end.end.verdict == Verdict::finished);
+  CHECK(w.end.end.attempts == 2);
+  REQUIRE(w.measured.interruptions.size() == 1);
+  const InterruptionRecord& lost = w.measured.interruptions[0];
+  CHECK(lost.cause == Interruption::failure);
+  CHECK(lost.rank == 1);
+  CHECK(lost.lost_steps == 2);  // 5 done, 3 in the checkpoint
+  CHECK(lost.lost_work.count() == Approx(0.04));
+  CHECK(lost.detail == "rank 1 was killed by signal 9 (Killed)");
+  REQUIRE(w.messages.size() == 1);
+  CHECK(w.messages[0] ==
+        "rank 1 was killed by signal 9 (Killed); 2 steps to do again; starting again in 10.0 ms");
+  CHECK(w.output == std::vector<std::string>{"rank 0: from 3", "rank 1: from 3"});
+  CHECK(w.end.status.interruptions == 1);
+}
+
+TEST_CASE("a run that was stopped is gone on with, and only when that is asked for") {
+  const Directory d;
+  const std::string script =
+      "trap 'checkpoint 7; exit 75' TERM\n"
+      "if [ $FIRST = 0 ]; then say 6 done 0.02 64 0.5; : > $OUT/ready-$RANK; sleep 60 & wait; fi\n";
+  const auto stop = [&] {
+    const fs::path run = d.path() / "run";
+    return fs::exists(run / "ready-0") && fs::exists(run / "ready-1") ? StopRequest::graceful
+                                                                      : StopRequest::none;
+  };
+  const Watched first = run_script(d, script + kTrain, stop);
+  CHECK(first.end.end.exit_code == 75);
+  CHECK(first.end.checkpoint == 7);
+  const auto again = [&] { run_script(d, script + kTrain); };
+  CHECK(contains(message_of(again), "holds a run already; --resume goes on with it"));
+  const Watched second = run_script(d, script + kTrain, {}, true);
+  CHECK(second.end.end.verdict == Verdict::finished);
+  REQUIRE(second.measured.ends.size() == 2);
+  CHECK(!second.measured.ends[0].finished);
+  CHECK(second.measured.ends[1].attempt == 1);  // starts are counted on
+}
+
+TEST_CASE("where there is no run there is nothing to resume") {
+  const Directory d;
+  CHECK(contains(message_of([&] { run_script(d, "exit 0", {}, true); }), "holds no run to resume"));
+}
+
+TEST_CASE("a second run in the directory of a first is refused while that one lives") {
+  const Directory d;
+  fs::create_directories(d.path() / "run");
+  const RunLock lock(d.path() / "run");
+  CHECK(contains(message_of([&] { run_script(d, "exit 0"); }), "is in use by process"));
+}
+
+TEST_CASE("workers keep the lock of a run whose watcher is gone") {
+  const Directory d;
+  // The lock is passed on as descriptor; the watcher's own copy is closed.
+  {
+    fs::create_directories(d.path() / "run");
+    LocalJob job;
+    job.worker = worker_script(d, "exec sleep 60");
+    auto lock = std::make_unique<RunLock>(d.path() / "run");
+    job.lock = lock->descriptor();
+    PlannedStrategy one;
+    const auto specs = processes_of(one, job, 0, 1);
+    ChildProcess child(specs.at(0));
+    lock.reset();
+    CHECK(contains(message_of([&] { RunLock second(d.path() / "run"); }), "is in use"));
+    child.signal(SIGKILL);
+    for (int k = 0; k < 500 && !child.poll_end(); ++k) ::usleep(10'000);
+  }
+  CHECK(message_of([&] { RunLock second(d.path() / "run"); }).empty());
+}
+
+TEST_CASE("a free port is none that needs rights") { CHECK(free_port() > 1023); }
+
+}  // namespace
+}  // namespace reckon
