@@ -36,6 +36,19 @@ struct PlannedStrategy {
 
 enum class Optimizer { sgd_momentum, adamw };
 
+/// What a real run does in each step, complete. The rules: kernels/sgd_momentum.h, kernels/adamw.h.
+struct PlannedOptimizer {
+  double learning_rate = 0.1, momentum = 0.9;
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  double weight_decay = 0;
+  double clip_norm = 0;  // of the gradient; 0: none
+  LearningRateSchedule schedule = LearningRateSchedule::constant;
+  std::int64_t warmup_steps = 0;  // linear, from 0
+  std::int64_t decay_every = 0;   // schedule step: optimizer steps between two decays
+  double decay_factor = 0.1;
+  double final_fraction = 0;  // schedule cosine: of the learning rate, at the last step
+};
+
 struct PlannedCheckpoint {
   CheckpointSpec::Mode mode = CheckpointSpec::Mode::optimal;
   Seconds interval{};  // of useful work between two saves; mode optimal: set by the forecast
@@ -51,6 +64,8 @@ struct PlannedWorkload {
   Dataset dataset;  // resolved or inline
   Precision precision = Precision::fp32;
   Optimizer optimizer = Optimizer::sgd_momentum;
+  PlannedOptimizer optimizer_settings;  // for a real run
+  DataSpec data;                        // for a real run; its path is relative to the scenario
   int batch_per_accelerator = 1;
   std::int64_t global_batch = 1;  // samples of one optimizer step, all workers
   double total_samples = 0;       // to train on

@@ -274,6 +274,7 @@ void resolve_workload(Draft& draft) {
   if (model) job.model = std::move(*model);
   if (dataset) job.dataset = *dataset;
   if (optimizer) job.optimizer = *optimizer;
+  job.data = workload.data.value_or(DataSpec{});
   draft.workload_known = model.has_value() && dataset.has_value();
   draft.plan.jobs.push_back(std::move(job));
 }
@@ -285,6 +286,7 @@ void resolve_batch(Draft& draft, PlannedWorkload& job) {
   resolve_global_batch(draft, job, workload);
   if (draft.errors.size() > before || !draft.workload_known || !workload.train) return;
   resolve_length(draft, job, *workload.train);
+  resolve_optimizer_settings(job, workload.optimizer_settings);
   resolve_evaluations(draft, job, workload);
 }
 
