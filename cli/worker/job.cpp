@@ -11,6 +11,8 @@
 #include "cli/worker/session.h"
 #include "executor/comm/all_reduce_exchange.h"
 #include "executor/comm/gloo_communicator.h"
+#include "executor/comm/parameter_server.h"
+#include "executor/comm/ps_exchange.h"
 #include "executor/comm/rendezvous.h"
 #include "executor/comm/thread_communicator.h"
 #include "executor/train/recipe.h"
@@ -48,42 +50,85 @@ Diagnostics refusals(const PlannedWorkload& job, const WorkerIdentity& me,
   const auto refuse = [&](std::string what, std::string hint) {
     errors.push_back({.at = {.file = file}, .what = std::move(what), .hint = std::move(hint)});
   };
+  const bool servers = job.strategy.kind == StrategyKind::parameter_server;
   switch (job.strategy.kind) {
     case StrategyKind::single:
     case StrategyKind::mirrored:
     case StrategyKind::multi_worker_mirrored:
+    case StrategyKind::parameter_server:
       break;
     default:
       refuse("the worker does not run this strategy",
-             "it runs single, mirrored and multi_worker_mirrored");
+             "it runs single, mirrored, multi_worker_mirrored and parameter_server");
   }
-  if (job.global_batch % me.workers != 0)
-    refuse(fmt::format("{} workers do not share out a global batch of {}", me.workers,
-                       job.global_batch),
-           "start as many processes as the plan has workers");
-  if (me.servers > 0 || !me.computes())
-    refuse("this process is no worker", "the strategy has workers only");
+  if (servers && me.servers == 0)
+    refuse("the strategy has parameter servers, this job has none",
+           "start them too: `reckon run` does, or --servers N and --role ps");
+  if (me.workers != job.strategy.workers)
+    refuse(fmt::format("the plan has {} workers, this job {}", job.strategy.workers, me.workers),
+           "change workload.strategy.workers, or start as many processes");
+  if (!servers && me.servers > 0)
+    refuse("this job has parameter servers, the strategy none", "start its workers only");
+  if (me.rank < 0) refuse("an evaluator is not run", "start workers and parameter servers");
   return errors;
 }
 
-/// The processes that meet, or this one alone.
+std::unique_ptr<Membership> join(const Options& options, const WorkerIdentity& me,
+                                 std::uint16_t port) {
+  return Membership::join({.job = me.job,
+                           .attempt = me.attempt,
+                           .rank = me.rank,
+                           .size = me.members(),
+                           .role = me.role,
+                           .master = me.master,
+                           .address = me.address,
+                           .port = port,
+                           .deadline = options.rendezvous_deadline});
+}
+
+/// The workers that meet, or this one alone.
 struct Peers {
   std::unique_ptr<Membership> membership;
   std::unique_ptr<Communicator> communicator;
 };
 Peers meet(const Options& options, const WorkerIdentity& me) {
   if (me.members() == 1) return {nullptr, std::move(make_thread_communicators(1)[0])};
-  auto membership = Membership::join({.job = me.job,
-                                      .attempt = me.attempt,
-                                      .rank = me.rank,
-                                      .size = me.members(),
-                                      .role = me.role,
-                                      .master = me.master,
-                                      .address = me.address,
-                                      .port = me.port,
-                                      .deadline = options.rendezvous_deadline});
-  auto communicator = make_gloo_communicator(*membership);
+  auto membership = join(options, me, me.port);
+  auto communicator = make_gloo_communicator(*membership, {.ranks = me.workers});
   return {std::move(membership), std::move(communicator)};
+}
+
+constexpr Seconds kServerTimeout{120};  // longest wait for a worker or a server
+
+ServerJob server_job(const PlannedWorkload& job, const WorkerIdentity& me) {
+  const ParameterLayout layout = parameter_layout(job.model);
+  std::vector<ParameterRange> layers;
+  for (const ParameterSlot& slot : layout.slots) layers.push_back({slot.first, slot.count});
+  return {.keys = server_keys(layers, std::vector<double>(static_cast<std::size_t>(me.servers), 1)),
+          .workers = me.workers,
+          .synchronous = job.strategy.synchronous,
+          .backup_workers = job.strategy.backup_workers,
+          .staleness = job.strategy.staleness,
+          .optimizer = optimizer_rule(job),
+          .trained = trained_ranges(layout)};
+}
+
+int serve(const Options& options, const PlannedWorkload& job, const WorkerIdentity& me) {
+  Socket listener = listen_on({me.address, me.port});
+  const auto membership = join(options, me, listener.local().port);
+  run_parameter_server(*membership, me.job, me.rank - me.workers, server_job(job, me),
+                       std::move(listener), kServerTimeout);
+  return stop_requested() ? kExitStoppedOnRequest : cli::kDone;
+}
+
+std::unique_ptr<GradientExchange> make_exchange(const PlannedWorkload& job,
+                                                const WorkerIdentity& me, const Peers& peers) {
+  if (job.strategy.kind == StrategyKind::parameter_server)
+    return make_ps_exchange(*peers.membership, me.job, server_job(job, me), kServerTimeout);
+  return make_all_reduce_exchange(*peers.communicator,
+                                  {.optimizer = optimizer_rule(job),
+                                   .trained = trained_ranges(parameter_layout(job.model)),
+                                   .clip_norm = job.optimizer_settings.clip_norm});
 }
 
 int threads_of(const Options& options) {
@@ -110,7 +155,6 @@ int train(const Options& options, const cli::LoadedPlan& loaded, const WorkerIde
                                 static_cast<std::int64_t>(job.dataset.samples.value.v));
 
   const RunEnvironment environment = RunEnvironment::read();
-  if (environment.supervisor) end_with_parent(*environment.supervisor);
   std::optional<RunLock> lock;  // whoever started this process may hold it already
   if (environment.lock) {
     lock.emplace(*environment.lock);
@@ -120,10 +164,7 @@ int train(const Options& options, const cli::LoadedPlan& loaded, const WorkerIde
   }
 
   const Peers peers = meet(options, me);
-  const auto exchange = make_all_reduce_exchange(
-      *peers.communicator, {.optimizer = optimizer_rule(job),
-                            .trained = trained_ranges(parameter_layout(job.model)),
-                            .clip_norm = job.optimizer_settings.clip_norm});
+  const auto exchange = make_exchange(job, me, peers);
   Workers workers(threads_of(options));
   const RankShare share = share_of(job, me.rank, me.workers);
   Trainer trainer(job.model,
@@ -134,10 +175,11 @@ int train(const Options& options, const cli::LoadedPlan& loaded, const WorkerIde
                    .seed = plan.seed,
                    .recompute = job.strategy.recompute,
                    .optimizer = job.optimizer_settings,
+                   .optimizer_buffers = job.optimizer == Optimizer::adamw ? 2u : 1u,
                    .data_threads = options.data_threads},
                   *source, *exchange, workers);
   Session session(options, plan, *peers.communicator, trainer, steps);
-  session.restore();
+  session.start();
   trainer.train_until(steps, session.hooks());
   session.finish();
   return session.stopped() ? kExitStoppedOnRequest : cli::kDone;
@@ -146,6 +188,7 @@ int train(const Options& options, const cli::LoadedPlan& loaded, const WorkerIde
 }  // namespace
 
 int run_job(const Options& options) {
+  if (const auto supervisor = RunEnvironment::read().supervisor) end_with_parent(*supervisor);
   try {
     const cli::LoadedPlan loaded = load(options);
     const WorkerIdentity me = take(worker_identity(options.identity, process_environment()));
@@ -154,6 +197,7 @@ int run_job(const Options& options) {
       cli::report(errors);
       return cli::kInputIsWrong;
     }
+    if (!me.computes()) return serve(options, loaded.plan.jobs[0], me);
     return train(options, loaded, me);
   } catch (const Refused&) {
     return cli::kInputIsWrong;

@@ -50,7 +50,7 @@ Session::Session(const Options& options, const Plan& plan, Communicator& communi
       checkpoint_options(options, job_, trainer, communicator, environment_.attempt, directory_));
 }
 
-void Session::restore() {
+void Session::start() {
   if (checkpoints_) {
     progress_.report({.phase = ProgressPhase::restoring});
     const auto begin = Clock::now();
@@ -63,9 +63,8 @@ void Session::restore() {
     }
     communicator_.broadcast(std::as_writable_bytes(std::span(&step, 1)), 0);
     if (step >= 0) {
-      const auto targets = trainer_.state();
+      const auto targets = trainer_.restore(step);
       checkpoints_->load(step, targets);
-      trainer_.resume_at(step);
       Bytes size{};
       for (const RestoreSection& section : targets)
         size += Bytes{static_cast<double>(section.bytes.size())};
@@ -80,6 +79,8 @@ void Session::restore() {
                                       .size = size});
     }
   }
+  // Servers take one rank's; without servers every rank has its own.
+  trainer_.start(!with_servers() || communicator_.rank() == 0);
   record_run();
   saved_ = Clock::now();
 }
@@ -122,23 +123,26 @@ Seconds Session::interval() const {
 }
 
 /// One small collective a step: the loss of all samples, whether somebody was asked to stop, and
-/// whether rank 0 finds that it is time to save.
+/// whether rank 0 finds that it is time to save. Asynchronous workers wait for nobody: each goes by
+/// itself, and its loss is that of its own samples.
 void Session::agree(double& loss) {
   const std::int64_t done = trainer_.steps_done() + 1;
   const bool by_steps = options_.checkpoint_steps && done % *options_.checkpoint_steps == 0;
   const bool by_time = !options_.checkpoint_steps && Clock::now() - saved_ >= interval();
   std::array<double, 3> sum{loss, stop_requested() ? 1.0 : 0.0,
                             communicator_.rank() == 0 && (by_steps || by_time) ? 1.0 : 0.0};
-  communicator_.all_reduce(std::span<double>(sum));
-  loss = sum[0] / communicator_.size();
+  if (job_.strategy.synchronous) {
+    communicator_.all_reduce(std::span<double>(sum));
+    loss = sum[0] / communicator_.size();
+  }
   stopped_ = sum[1] > 0 && done < steps_;
   save_due_ = sum[2] > 0;
 }
 
 void Session::save(bool emergency) {
   progress_.report({.step = trainer_.steps_done(), .phase = ProgressPhase::saving});
-  checkpoints_->save(trainer_.steps_done(), {{"step", trainer_.steps_done()}},
-                     trainer_.state_to_save(), emergency);
+  checkpoints_->save(trainer_.steps_done(), {{"step", trainer_.steps_done()}}, trainer_.state(),
+                     emergency);
   saved_ = Clock::now();
 }
 

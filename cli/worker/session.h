@@ -22,8 +22,8 @@ class Session {
           std::int64_t steps);
 
   /// Goes on from the newest checkpoint that all ranks have; from the beginning where there is
-  /// none.
-  void restore();
+  /// none. Starts the trainer.
+  void start();
   TrainerHooks hooks();
   /// Behind the last step: what was saved is on the device, rank 0 writes the parameters.
   void finish();
@@ -37,6 +37,7 @@ class Session {
   void record_saves();
   void record(const StepMeasurement& m);
   Seconds interval() const;
+  bool with_servers() const { return job_.strategy.kind == StrategyKind::parameter_server; }
 
   const Options& options_;
   const Plan& plan_;

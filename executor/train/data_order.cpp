@@ -35,7 +35,7 @@ std::int64_t sample_at(std::uint64_t seed, std::int64_t samples, std::int64_t po
   RECKON_CHECK(samples > 0);
   RECKON_CHECK(position >= 0);
   const auto n = static_cast<std::uint64_t>(samples);
-  const int half_bits = std::max(1, (std::bit_width(n - 1) + 1) / 2);
+  const int half_bits = std::max(1, (static_cast<int>(std::bit_width(n - 1)) + 1) / 2);
   RECKON_CHECK(half_bits <= 32);
   auto x = static_cast<std::uint64_t>(position % samples);
   do x = permute(seed, position / samples, half_bits, x);

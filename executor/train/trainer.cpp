@@ -37,9 +37,13 @@ void report(const TrainerHooks& hooks, std::int64_t step, ProgressPhase phase) {
 }  // namespace
 
 RankShare share_of(const PlannedWorkload& job, int rank, int workers) {
-  const std::int64_t own = job.global_batch / workers;
-  RECKON_CHECK(own * workers == job.global_batch);
-  return {.global_batch = job.global_batch, .first_of_step = rank * own, .own = own};
+  const int useful = workers - job.strategy.backup_workers;
+  const std::int64_t own = job.global_batch / useful;
+  RECKON_CHECK(own * useful == job.global_batch);
+  return {.global_batch = own * workers,
+          .first_of_step = rank * own,
+          .own = own,
+          .averaged_over = job.strategy.synchronous ? own * workers : own};
 }
 
 Trainer::Trainer(const ModelGraph& model, TrainerOptions options, const DataSource& data,
@@ -56,22 +60,39 @@ Trainer::Trainer(const ModelGraph& model, TrainerOptions options, const DataSour
       gradients_(runtime_.layout().count) {
   RECKON_CHECK(options_.share.own % options_.micro_batch == 0);
   initialise(model, runtime_.layout(), options_.seed, workers, values_.span());
-  exchange_.start({values_.span(), gradients_.span()});
 }
 
-std::vector<RestoreSection> Trainer::state() {
+std::vector<RestoreSection> Trainer::restore(std::int64_t steps_done) {
+  steps_done_ = steps_done;
   std::vector<RestoreSection> sections{{"parameters", std::as_writable_bytes(values_.span())}};
-  const auto optimizer = exchange_.optimizer_state();
-  for (std::size_t k = 0; k < optimizer.size(); ++k)
-    sections.push_back({fmt::format("optimizer.{}", k), std::as_writable_bytes(optimizer[k])});
+  for (std::size_t k = 0; k < options_.optimizer_buffers; ++k) {
+    AlignedBuffer<float>& buffer = restored_optimizer_.emplace_back(runtime_.layout().count);
+    sections.push_back({fmt::format("optimizer.{}", k), std::as_writable_bytes(buffer.span())});
+  }
   for (const auto& statistics : runtime_.running_statistics())
     sections.push_back({statistics.name, std::as_writable_bytes(statistics.values)});
   return sections;
 }
 
-std::vector<StateSection> Trainer::state_to_save() {
-  std::vector<StateSection> sections;
-  for (const RestoreSection& section : state()) sections.push_back({section.name, section.bytes});
+void Trainer::start(bool restores_optimizer) {
+  exchange_.start({values_.span(), gradients_.span()});
+  if (!restored_optimizer_.empty() && restores_optimizer) {
+    const auto optimizer = exchange_.optimizer_state();
+    RECKON_CHECK(optimizer.size() == restored_optimizer_.size());
+    for (std::size_t k = 0; k < optimizer.size(); ++k)
+      std::ranges::copy(restored_optimizer_[k].span(), optimizer[k].begin());
+    exchange_.restore_optimizer_state();
+  }
+  restored_optimizer_.clear();
+}
+
+std::vector<StateSection> Trainer::state() {
+  std::vector<StateSection> sections{{"parameters", std::as_bytes(values_.span())}};
+  const auto optimizer = exchange_.optimizer_state();
+  for (std::size_t k = 0; k < optimizer.size(); ++k)
+    sections.push_back({fmt::format("optimizer.{}", k), std::as_bytes(optimizer[k])});
+  for (const auto& statistics : runtime_.running_statistics())
+    sections.push_back({statistics.name, std::as_bytes(statistics.values)});
   return sections;
 }
 
@@ -80,7 +101,7 @@ StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks)
   const RankShare& share = options_.share;
   const std::int64_t micro_batches = share.own / options_.micro_batch;
   const double scale =
-      static_cast<double>(options_.micro_batch) / static_cast<double>(share.global_batch);
+      static_cast<double>(options_.micro_batch) / static_cast<double>(share.averaged_over);
   StepMeasurement m{.step = step, .samples = share.global_batch};
   m.learning_rate = learning_rate(options_.optimizer, step, options_.steps);
 
@@ -126,7 +147,7 @@ void Trainer::train_until(std::int64_t steps_done, const TrainerHooks& hooks) {
   while (steps_done_ < steps_done) {
     Lap whole, lap;
     StepMeasurement m = run_step(loader, hooks);
-    ++steps_done_;
+    steps_done_ = m.exchange.next_step;
     lap.next();
     if (hooks.checkpoint) hooks.checkpoint(steps_done_);
     m.checkpoint = lap.next();

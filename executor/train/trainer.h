@@ -22,8 +22,12 @@ struct TrainingError : std::runtime_error {
 /// This rank's share of each step: samples [first_of_step, first_of_step + own) of global_batch.
 struct RankShare {
   std::int64_t global_batch = 1, first_of_step = 0, own = 1;
+  /// A gradient is the sum over own samples divided by so many: all of the step's; asynchronous:
+  /// its own, for each is an update by itself.
+  std::int64_t averaged_over = 1;
 };
-/// `rank` of `workers` ranks with equal shares.
+/// `rank` of `workers` ranks with equal shares. Backup workers have shares too, beside the plan's
+/// global batch.
 RankShare share_of(const PlannedWorkload& job, int rank, int workers);
 
 struct TrainerOptions {
@@ -32,7 +36,8 @@ struct TrainerOptions {
   std::int64_t steps = 1;        // of the whole training
   std::uint64_t seed = 1;
   Recompute recompute = Recompute::none;
-  PlannedOptimizer optimizer;  // its schedule
+  PlannedOptimizer optimizer;         // its schedule
+  std::size_t optimizer_buffers = 1;  // FlatOptimizer::state(): 2 of AdamW
   int data_threads = 1;
 };
 
@@ -60,19 +65,20 @@ struct TrainerHooks {
 
 class Trainer {
  public:
-  /// Draws the first weights and starts the exchange, so that every rank has the same. All
-  /// arguments must outlive it. cannot_run(model) must be empty.
+  /// Draws the first weights. All arguments must outlive it. cannot_run(model) must be empty.
   Trainer(const ModelGraph& model, TrainerOptions options, const DataSource& data,
           GradientExchange& exchange, Workers& workers);
 
-  /// All that a resumed run needs beside the step: "parameters", "optimizer.0", ..., and running
-  /// statistics by layer. Valid as long as the trainer.
-  std::vector<RestoreSection> state();
-  std::vector<StateSection> state_to_save();
-  /// Steps done. A resumed run sets them behind restoring state(): data and dropout go on at the
-  /// exact sample.
+  /// Before start(): where a checkpoint of `steps_done` steps is to be read to, all of it. Data and
+  /// dropout then go on at the exact sample.
+  std::vector<RestoreSection> restore(std::int64_t steps_done);
+  /// Starts the exchange, so that every rank has the same values and goes on from the same step.
+  /// `restores_optimizer`: this rank hands what it has restored to the exchange.
+  void start(bool restores_optimizer = true);
+  /// All that a resumed run needs beside steps_done(): "parameters", "optimizer.0", ..., and
+  /// running statistics by layer. Between steps, until the next.
+  std::vector<StateSection> state();
   std::int64_t steps_done() const { return steps_done_; }
-  void resume_at(std::int64_t steps_done) { steps_done_ = steps_done; }
 
   /// Trains until options.steps, or until `stop` says so. Throws TrainingError, DataError,
   /// CommError, and what hooks throw.
@@ -96,6 +102,7 @@ class Trainer {
   SampleFormat format_;
   GraphRuntime<float> runtime_;
   AlignedBuffer<float> values_, gradients_;
+  std::vector<AlignedBuffer<float>> restored_optimizer_;  // until start()
   std::int64_t steps_done_ = 0;
 };
 

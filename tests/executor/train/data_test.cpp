@@ -274,7 +274,8 @@ std::vector<float> read_steps(const LoaderOptions& options, std::int64_t steps) 
   std::vector<float> all;
   for (std::int64_t k = 0; k < steps * options.own / options.micro_batch; ++k) {
     const auto next = loader.next();
-    for (const float value : next.batch->view().inputs[0]) all.push_back(value);
+    const BatchView view = next.batch->view();
+    all.insert(all.end(), view.inputs[0].begin(), view.inputs[0].end());
   }
   return all;
 }

@@ -64,6 +64,7 @@ double learn(const Task& task, const DataSource& data, const std::function<void(
                    .steps = task.steps,
                    .optimizer = task.job.optimizer_settings},
                   data, *exchange, workers);
+  trainer.start();
   double sum = 0;
   std::int64_t counted = 0;
   TrainerHooks hooks;
@@ -145,14 +146,15 @@ TEST_CASE("a character transformer learns more of sonnets than the frequency of 
   const auto data =
       open_data({DataFormat::characters, kText}, {}, language_task(1).job.model, 1, 0);
   const double letters = entropy_of_text(0);
-  CHECK(letters == Approx(3.02).margin(0.02));
+  CHECK(letters == Approx(3.080).margin(0.001));
   CHECK(learn(language_task(150), *data, {}) < 2.4);
 }
 
-TEST_CASE("a character transformer learns sonnets below what pairs of letters allow", "[.long]") {
+TEST_CASE("a character transformer learns sonnets by heart, far below what pairs of letters allow",
+          "[.long]") {
   const auto data =
       open_data({DataFormat::characters, kText}, {}, language_task(1).job.model, 1, 0);
   const double pairs = entropy_of_text(1);
-  CHECK(pairs == Approx(2.2).margin(0.1));
-  CHECK(learn(language_task(800), *data, {}) < 1.0);
+  CHECK(pairs == Approx(2.255).margin(0.001));
+  CHECK(learn(language_task(800), *data, {}) < 0.2);
 }

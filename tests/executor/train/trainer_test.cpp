@@ -27,7 +27,8 @@ TrainerOptions options_of(const PlannedWorkload& job, std::int64_t steps) {
           .micro_batch = job.global_batch,
           .steps = steps,
           .seed = 4,
-          .optimizer = job.optimizer_settings};
+          .optimizer = job.optimizer_settings,
+          .optimizer_buffers = job.optimizer == Optimizer::adamw ? 2u : 1u};
 }
 
 struct Trained {
@@ -44,6 +45,7 @@ Trained train(const PlannedWorkload& job, const TrainerOptions& options, Communi
       communicator,
       {.optimizer = optimizer_rule(job), .trained = trained_ranges(parameter_layout(job.model))});
   Trainer trainer(job.model, options, *data, *exchange, workers);
+  trainer.start();
   Trained result;
   TrainerHooks hooks;
   hooks.measured = [&](const StepMeasurement& m) { result.losses.push_back(m.loss); };
@@ -197,18 +199,19 @@ TEST_CASE("a resumed training ends with the bits of an undisturbed one") {
   Trainer first(job.model, options_of(job, 7), *data, *first_exchange, workers);
   TrainerHooks hooks;
   hooks.stop = [](std::int64_t steps_done) { return steps_done == 3; };
+  first.start();
   first.train(hooks);
 
   Trainer second(job.model, options_of(job, 7), *data, *second_exchange, workers);
-  const auto saved = first.state_to_save();
-  const auto targets = second.state();
+  const auto saved = first.state();
+  const auto targets = second.restore(first.steps_done());
   REQUIRE(saved.size() == targets.size());
   for (std::size_t k = 0; k < saved.size(); ++k) {
     CHECK(saved[k].name == targets[k].name);
     REQUIRE(saved[k].bytes.size() == targets[k].bytes.size());
     std::ranges::copy(saved[k].bytes, targets[k].bytes.begin());
   }
-  second.resume_at(first.steps_done());
+  second.start();
   second.train({});
   CHECK(std::ranges::equal(second.parameters(), whole.parameters));
 }
@@ -239,11 +242,12 @@ TEST_CASE("gradients of each layer are announced once, last layer first, and the
       std::copy_n(view.gradients.begin() + static_cast<std::ptrdiff_t>(r.first), r.count,
                   at_ready.begin() + static_cast<std::ptrdiff_t>(r.first));
     }
-    ExchangeTimes finish_step(std::int64_t, double) override {
+    ExchangeTimes finish_step(std::int64_t step, double) override {
       at_end.assign(view.gradients.begin(), view.gradients.end());
-      return {};
+      return {.next_step = step + 1};
     }
     std::vector<std::span<float>> optimizer_state() override { return {}; }
+    void restore_optimizer_state() override {}
   } recorder;
   const auto job = workload(test::small_gpt2(0), Optimizer::adamw, 1e-3);
   const auto data = open_data({}, {}, job.model, 9, 40);
@@ -251,6 +255,7 @@ TEST_CASE("gradients of each layer are announced once, last layer first, and the
   TrainerOptions options = options_of(job, 1);
   options.micro_batch = 4;
   Trainer trainer(job.model, options, *data, recorder, workers);
+  trainer.start();
   trainer.train({});
   CHECK(recorder.at_ready == recorder.at_end);
   std::size_t end = trainer.layout().count, covered = 0;
