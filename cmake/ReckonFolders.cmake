@@ -24,3 +24,18 @@ function(reckon_folder name folder)
   target_link_libraries(reckon_${name} PUBLIC ${ARG_USES} PRIVATE ${ARG_PRIVATE} reckon_warnings)
   reckon_expose(reckon_${name} ${folder})
 endfunction()
+
+# A folder whose time goes into loops over numbers: optimised in debug builds too, where its tests would take minutes.
+function(reckon_numeric name)
+  target_compile_options(reckon_${name} PRIVATE -O3)
+endfunction()
+
+# executor/train/matrix_*.cpp hold the same products for three instruction sets; matrix.cpp chooses at run time.
+function(reckon_matrix_products folder)
+  if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    return()
+  endif()
+  set_source_files_properties(${CMAKE_SOURCE_DIR}/${folder}/matrix_avx2.cpp PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")
+  set_source_files_properties(${CMAKE_SOURCE_DIR}/${folder}/matrix_avx512.cpp PROPERTIES
+    COMPILE_OPTIONS "-mavx512f;-mavx512dq;-mavx512bw;-mavx512vl;-mfma")
+endfunction()

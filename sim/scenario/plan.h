@@ -52,6 +52,19 @@ enum class Optimizer { sgd_momentum, adamw };
 Optimizer default_optimizer(SampleUnit unit);
 std::string_view to_text(Optimizer optimizer);  // "sgd", "adamw"
 
+/// What a real run does in each step, complete. The rules: kernels/sgd_momentum.h, kernels/adamw.h.
+struct PlannedOptimizer {
+  double learning_rate = 0.1, momentum = 0.9;
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  double weight_decay = 0;
+  double clip_norm = 0;  // of the gradient; 0: none
+  LearningRateSchedule schedule = LearningRateSchedule::constant;
+  std::int64_t warmup_steps = 0;  // linear, from 0
+  std::int64_t decay_every = 0;   // schedule step: optimizer steps between two decays
+  double decay_factor = 0.1;
+  double final_fraction = 0;  // schedule cosine: of the learning rate, at the last step
+};
+
 struct PlannedCheckpoint {
   CheckpointSpec::Mode mode = CheckpointSpec::Mode::optimal;
   Seconds interval{};  // of useful work between two saves; mode optimal: set by the forecast
@@ -69,6 +82,8 @@ struct PlannedWorkload {
   Dataset dataset;  // resolved or inline
   Precision precision = Precision::fp32;
   Optimizer optimizer = Optimizer::sgd_momentum;
+  PlannedOptimizer optimizer_settings;  // for a real run
+  DataSpec data;                        // for a real run; its path is relative to the scenario
   /// Samples of one pass; model_parallel: of the `replica()` accelerators that run it together.
   /// What global_batch holds beyond one pass of all is accumulated before the update.
   int batch_per_accelerator = 1;
@@ -145,7 +160,7 @@ struct JobStartRules {  // from "nodes ready" to "first step"
 };
 struct FrameworkRules {
   Fact<Bytes> reserve;  // of an accelerator, gone before the first tensor: runtime, kernels, NCCL
-  Fact<double> step_jitter;  // standard deviation over mean of one worker's step time
+  Fact<double> step_jitter;       // standard deviation over mean of one worker's step time
   Fact<double> expert_imbalance;  // rows of the busiest expert-parallel rank over the mean
 };
 struct ReclaimRules {

@@ -86,6 +86,8 @@ void resolve_length(Draft& draft, PlannedWorkload& job);    // plan_workload.cpp
 void resolve_speeds(Draft& draft);                          // plan_speeds.cpp
 void resolve_rules(Draft& draft);                           // plan_rules.cpp
 void resolve_disruptions(Draft& draft);                     // plan_disruptions.cpp
+/// Of a job whose batch and steps are known.
+void resolve_optimizer_settings(PlannedWorkload& job, const OptimizerSettings& given);
 
 /// plan_trace.cpp: times at which each of `nodes` node slots is taken, and the length of the trace.
 struct ReclaimTimes {

@@ -244,6 +244,7 @@ void resolve_workload(Draft& draft) {
   if (model) job.model = std::move(*model);
   if (dataset) job.dataset = *dataset;
   if (optimizer) job.optimizer = *optimizer;
+  job.data = workload.data.value_or(DataSpec{});
   draft.workload_known = model.has_value() && dataset.has_value();
   draft.plan.jobs.push_back(std::move(job));
 }
@@ -252,6 +253,7 @@ void resolve_length(Draft& draft, PlannedWorkload& job) {
   const WorkloadSpec& workload = *draft.scenario().workload;
   if (!draft.workload_known || !workload.train) return;
   resolve_train(draft, job, *workload.train);
+  resolve_optimizer_settings(job, workload.optimizer_settings);
   resolve_evaluations(draft, job, workload);
 }
 

@@ -106,6 +106,23 @@ struct ContainerSpec {
   std::variant<std::monostate, std::string, Seconds> profile;  // a model's name, or a step time
 };
 
+enum class LearningRateSchedule { constant, step, cosine };
+/// What a real run needs beside the optimizer's name; the simulator's forecast does not change with
+/// it. Not given: by the family of the model (plan_optimizer.cpp).
+struct OptimizerSettings {
+  std::optional<double> learning_rate, momentum, beta1, beta2, epsilon, weight_decay, clip_norm;
+  std::optional<LearningRateSchedule> schedule;
+  std::optional<std::int64_t> warmup_steps, decay_every;
+  std::optional<double> decay_factor, final_fraction;
+};
+
+enum class DataFormat { synthetic, cifar10, mnist, tokens, text, characters, images };
+/// What a real run reads; the simulator reads `dataset`.
+struct DataSpec {
+  DataFormat format = DataFormat::synthetic;
+  std::string path;  // of a file or a folder, relative to the scenario
+};
+
 struct WorkloadSpec {
   std::optional<ModelSpec> model;
   std::optional<Finetune> finetune;
@@ -114,6 +131,8 @@ struct WorkloadSpec {
   std::optional<std::int64_t> sequence_length;
   std::optional<Precision> precision;
   std::string optimizer;  // "sgd" (default for images), "adamw" (default for sequences)
+  OptimizerSettings optimizer_settings;
+  std::optional<DataSpec> data;
   std::optional<int> batch_per_accelerator, global_batch;
   std::optional<double>
       evaluate_every_epochs;  // evaluation: {every_epochs: 4}; absent: none is run

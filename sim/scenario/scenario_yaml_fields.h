@@ -188,6 +188,8 @@ inline Form choice(std::string_view note) {
 // -----------------------------------------------------------------------------------------------
 const Fields<Scenario>& scenario_fields();
 const Fields<WorkloadSpec>& workload_fields();
+Field<WorkloadSpec> optimizer_field();
+Field<WorkloadSpec> data_field();
 const Fields<StrategySpec>& strategy_fields();
 const Fields<ClusterSpec>& cluster_fields();
 const Fields<PoolSpec>& pool_fields();

@@ -9,8 +9,6 @@ constexpr std::array<std::string_view, 5> kLengths{"epochs", "samples", "steps",
                                                    "to_accuracy"};
 constexpr std::array kFinetune{Word<std::string_view>{"lora", "lora"},
                                Word<std::string_view>{"qlora", "qlora"}};
-constexpr std::array kOptimizers{Word<std::string_view>{"sgd", "sgd"},
-                                 Word<std::string_view>{"adamw", "adamw"}};
 constexpr std::array kPrecisionWords{
     Word<Precision>{"fp32", Precision::fp32},  Word<Precision>{"tf32", Precision::tf32},
     Word<Precision>{"fp16", Precision::fp16},  Word<Precision>{"bf16", Precision::bf16},
@@ -190,16 +188,6 @@ Field<WorkloadSpec> dataset_field() {
       "What to train on: a catalog name or its size.", "imagenet");
 }
 
-Field<WorkloadSpec> optimizer_field() {
-  return field<WorkloadSpec>(
-      "optimizer", Form{.kind = Form::Kind::word, .words = {"sgd", "adamw"}},
-      [](Reader& r, const YamlNode& n, WorkloadSpec& w) {
-        if (const auto i = r.word(n, {"sgd", "adamw"})) w.optimizer = kOptimizers[*i].text;
-      },
-      "Decides the optimizer's state in memory; default: sgd for images, adamw for sequences.",
-      "adamw");
-}
-
 }  // namespace
 
 const Fields<WorkloadSpec>& workload_fields() {
@@ -220,6 +208,7 @@ const Fields<WorkloadSpec>& workload_fields() {
       word_field("precision", &W::precision, kPrecisionWords, "What the multiplications run in.",
                  "bf16"),
       optimizer_field(),
+      data_field(),
       number_field("batch_per_accelerator", &W::batch_per_accelerator, whole(1, kMostBatch),
                    "Samples of one accelerator in one step.", "64"),
       number_field("global_batch", &W::global_batch, whole(1, kMostBatch),

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "executor/train/samples.h"
+#include "sim/catalog/model_zoo.h"
 #include "sim/catalog/model_zoo_builder.h"
 
 // Small networks for tests of the runtime.
@@ -40,5 +41,49 @@ struct Trial {
   SampleBatch data;
   AlignedBuffer<T> values, gradients;
 };
+
+/// ResNet-18 in small: images (3, 16, 16), a stem, two stages of one basic block, the second at
+/// half the size with a projection beside it; 4 classes.
+inline ModelGraph small_resnet() {
+  LayerList net(32);
+  const auto conv_norm = [&](const std::string& name, Conv2d conv, LayerId x) {
+    x = net.add(name, conv, x);
+    return net.add(name + ".bn", BatchNorm{conv.out}, x);
+  };
+  const auto relu = [&](const std::string& name, LayerId x) {
+    return net.add(name, Activation{ActivationKind::relu}, x);
+  };
+  const auto conv3 = [](std::int64_t in, std::int64_t out, std::int64_t stride) {
+    return Conv2d{
+        .in = in, .out = out, .kernel_h = 3, .kernel_w = 3, .stride = stride, .padding = 1};
+  };
+  LayerId x = net.add("image", InputLayer{}, std::vector<LayerId>{});
+  x = relu("stem.relu", conv_norm("stem", conv3(3, 8, 1), x));
+  for (const std::int64_t out : {8, 16}) {
+    const std::string name = "layer" + std::to_string(out / 8);
+    net.set_group(name);
+    const std::int64_t stride = out / 8;
+    LayerId y = relu(name + ".relu1", conv_norm(name + ".conv1", conv3(8, out, stride), x));
+    y = conv_norm(name + ".conv2", conv3(out, out, 1), y);
+    if (stride > 1) x = conv_norm(name + ".down", Conv2d{.in = 8, .out = out, .stride = stride}, x);
+    x = relu(name + ".relu2", net.add(name + ".add", Add{}, {y, x}));
+  }
+  net.set_group("head");
+  x = net.add("avgpool", GlobalAveragePool{}, x);
+  x = net.add("fc", Linear{16, 4}, x);
+  net.add("loss", SoftmaxCrossEntropy{4}, x);
+  return network(SampleUnit::image, {3, 16, 16}, net);
+}
+
+inline ModelGraph small_gpt2(double dropout) {
+  auto made = make_transformer("gpt2", {.layers = 2,
+                                        .hidden = 32,
+                                        .heads = 4,
+                                        .vocabulary = 61,
+                                        .sequence_length = 24,
+                                        .positions = 24,
+                                        .dropout = dropout});
+  return std::move(*made);
+}
 
 }  // namespace reckon::test

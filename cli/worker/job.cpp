@@ -1,0 +1,207 @@
+#include "cli/worker/job.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "cli/load.h"
+#include "cli/output.h"
+#include "cli/worker/session.h"
+#include "executor/comm/all_reduce_exchange.h"
+#include "executor/comm/gloo_communicator.h"
+#include "executor/comm/parameter_server.h"
+#include "executor/comm/ps_exchange.h"
+#include "executor/comm/rendezvous.h"
+#include "executor/comm/thread_communicator.h"
+#include "executor/train/recipe.h"
+#include "executor/train/run_lock.h"
+#include "executor/train/stop_signal.h"
+
+namespace reckon::worker {
+namespace {
+
+struct Refused {};  // diagnostics were printed
+
+template <class T>
+T take(Expected<T> value) {
+  if (value) return std::move(*value);
+  cli::report(value.error());
+  throw Refused{};
+}
+
+cli::LoadedPlan load(const Options& options) {
+  cli::Options common;
+  common.overrides = options.overrides;
+  common.layers = options.layers;
+  common.catalogs = options.catalogs;
+  const Catalog catalog = take(cli::load_catalogs(common));
+  cli::LoadedPlan loaded = take(cli::load_plan(options.plan, common, catalog));
+  if (options.seed) loaded.plan.seed = *options.seed;
+  return loaded;
+}
+
+/// All that keeps this process from running this plan.
+Diagnostics refusals(const PlannedWorkload& job, const WorkerIdentity& me,
+                     const std::string& file) {
+  Diagnostics errors = cannot_run(job.model);
+  for (Diagnostic& error : errors) error.at.file = file;
+  const auto refuse = [&](std::string what, std::string hint) {
+    errors.push_back({.at = {.file = file}, .what = std::move(what), .hint = std::move(hint)});
+  };
+  const bool servers = job.strategy.kind == StrategyKind::parameter_server;
+  switch (job.strategy.kind) {
+    case StrategyKind::single:
+    case StrategyKind::mirrored:
+    case StrategyKind::multi_worker_mirrored:
+    case StrategyKind::parameter_server:
+      break;
+    default:
+      refuse("the worker does not run this strategy",
+             "it runs single, mirrored, multi_worker_mirrored and parameter_server");
+  }
+  if (servers && me.servers == 0)
+    refuse("the strategy has parameter servers, this job has none",
+           "start them too: `reckon run` does, or --servers N and --role ps");
+  if (me.workers != job.strategy.workers)
+    refuse(fmt::format("the plan has {} workers, this job {}", job.strategy.workers, me.workers),
+           "change workload.strategy.workers, or start as many processes");
+  if (!servers && me.servers > 0)
+    refuse("this job has parameter servers, the strategy none", "start its workers only");
+  if (me.rank < 0) refuse("an evaluator is not run", "start workers and parameter servers");
+  return errors;
+}
+
+std::unique_ptr<Membership> join(const Options& options, const WorkerIdentity& me,
+                                 std::uint16_t port) {
+  return Membership::join({.job = me.job,
+                           .attempt = me.attempt,
+                           .rank = me.rank,
+                           .size = me.members(),
+                           .role = me.role,
+                           .master = me.master,
+                           .address = me.address,
+                           .port = port,
+                           .deadline = options.rendezvous_deadline});
+}
+
+/// The workers that meet, or this one alone.
+struct Peers {
+  std::unique_ptr<Membership> membership;
+  std::unique_ptr<Communicator> communicator;
+};
+Peers meet(const Options& options, const WorkerIdentity& me) {
+  if (me.members() == 1) return {nullptr, std::move(make_thread_communicators(1)[0])};
+  auto membership = join(options, me, me.port);
+  auto communicator = make_gloo_communicator(*membership, {.ranks = me.workers});
+  return {std::move(membership), std::move(communicator)};
+}
+
+constexpr Seconds kServerTimeout{120};  // longest wait for a worker or a server
+
+ServerJob server_job(const PlannedWorkload& job, const WorkerIdentity& me) {
+  const ParameterLayout layout = parameter_layout(job.model);
+  std::vector<ParameterRange> layers;
+  for (const ParameterSlot& slot : layout.slots) layers.push_back({slot.first, slot.count});
+  return {.keys = server_keys(layers, std::vector<double>(static_cast<std::size_t>(me.servers), 1)),
+          .workers = me.workers,
+          .synchronous = job.strategy.synchronous,
+          .backup_workers = job.strategy.backup_workers,
+          .staleness = job.strategy.staleness,
+          .optimizer = optimizer_rule(job),
+          .trained = trained_ranges(layout)};
+}
+
+int serve(const Options& options, const PlannedWorkload& job, const WorkerIdentity& me) {
+  Socket listener = listen_on({me.address, me.port});
+  const auto membership = join(options, me, listener.local().port);
+  run_parameter_server(*membership, me.job, me.rank - me.workers, server_job(job, me),
+                       std::move(listener), kServerTimeout);
+  return stop_requested() ? kExitStoppedOnRequest : cli::kDone;
+}
+
+std::unique_ptr<GradientExchange> make_exchange(const PlannedWorkload& job,
+                                                const WorkerIdentity& me, const Peers& peers) {
+  if (job.strategy.kind == StrategyKind::parameter_server)
+    return make_ps_exchange(*peers.membership, me.job, server_job(job, me), kServerTimeout);
+  return make_all_reduce_exchange(*peers.communicator,
+                                  {.optimizer = optimizer_rule(job),
+                                   .trained = trained_ranges(parameter_layout(job.model)),
+                                   .clip_norm = job.optimizer_settings.clip_norm});
+}
+
+int threads_of(const Options& options) {
+  if (options.threads > 0) return options.threads;
+  const char* sharing = std::getenv("LOCAL_WORLD_SIZE");
+  const int processes = sharing != nullptr ? std::max(1, std::atoi(sharing)) : 1;
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / processes);
+}
+
+/// The largest part of `own` that is at most `wanted` and divides it.
+std::int64_t micro_batch_of(std::int64_t own, std::int64_t wanted) {
+  std::int64_t part = std::min(own, wanted);
+  while (own % part != 0) --part;
+  return part;
+}
+
+int train(const Options& options, const cli::LoadedPlan& loaded, const WorkerIdentity& me) {
+  const Plan& plan = loaded.plan;
+  const PlannedWorkload& job = plan.jobs[0];
+  const std::int64_t steps = options.steps ? std::min(*options.steps, job.steps) : job.steps;
+  DataSpec data = job.data;
+  if (!options.data.empty()) data.path = std::filesystem::absolute(options.data).string();
+  const auto source = open_data(data, loaded.file.directory, job.model, plan.seed,
+                                static_cast<std::int64_t>(job.dataset.samples.value.v));
+
+  const RunEnvironment environment = RunEnvironment::read();
+  std::optional<RunLock> lock;  // whoever started this process may hold it already
+  if (environment.lock) {
+    lock.emplace(*environment.lock);
+  } else if (!options.out.empty() && me.rank == 0) {
+    std::filesystem::create_directories(options.out);
+    lock.emplace(options.out);
+  }
+
+  const Peers peers = meet(options, me);
+  const auto exchange = make_exchange(job, me, peers);
+  Workers workers(threads_of(options));
+  const RankShare share = share_of(job, me.rank, me.workers);
+  Trainer trainer(job.model,
+                  {.share = share,
+                   .micro_batch = micro_batch_of(
+                       share.own, options.micro_batch.value_or(job.batch_per_accelerator)),
+                   .steps = job.steps,
+                   .seed = plan.seed,
+                   .recompute = job.strategy.recompute,
+                   .optimizer = job.optimizer_settings,
+                   .optimizer_buffers = job.optimizer == Optimizer::adamw ? 2u : 1u,
+                   .data_threads = options.data_threads},
+                  *source, *exchange, workers);
+  Session session(options, plan, *peers.communicator, trainer, steps);
+  session.start();
+  trainer.train_until(steps, session.hooks());
+  session.finish();
+  return session.stopped() ? kExitStoppedOnRequest : cli::kDone;
+}
+
+}  // namespace
+
+int run_job(const Options& options) {
+  if (const auto supervisor = RunEnvironment::read().supervisor) end_with_parent(*supervisor);
+  try {
+    const cli::LoadedPlan loaded = load(options);
+    const WorkerIdentity me = take(worker_identity(options.identity, process_environment()));
+    const Diagnostics errors = refusals(loaded.plan.jobs[0], me, options.plan);
+    if (!errors.empty()) {
+      cli::report(errors);
+      return cli::kInputIsWrong;
+    }
+    if (!me.computes()) return serve(options, loaded.plan.jobs[0], me);
+    return train(options, loaded, me);
+  } catch (const Refused&) {
+    return cli::kInputIsWrong;
+  }
+}
+
+}  // namespace reckon::worker

@@ -1,0 +1,45 @@
+#include <fmt/format.h>
+
+#include <exception>
+#include <stdexcept>
+
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/worker/job.h"
+#include "executor/comm/errors.h"
+#include "executor/train/data_source.h"
+#include "executor/train/stop_signal.h"
+#include "executor/train/trainer.h"
+
+int main(int argc, char** argv) {
+  using namespace reckon;
+  using cli::print_error;
+  watch_stop_signals();
+  const auto say = [](const std::exception& e) {
+    print_error(fmt::format("reckon-worker: error: {}\n", e.what()));
+  };
+  try {
+    const std::vector<std::string> arguments(argv + 1, argv + argc);
+    const worker::Options options = worker::parse_options(arguments);
+    if (options.help || options.version) {
+      cli::print(options.help ? worker::help_text() : "reckon-worker " RECKON_VERSION "\n");
+      return cli::kDone;
+    }
+    return worker::run_job(options);
+  } catch (const std::invalid_argument& e) {
+    print_error(fmt::format("reckon-worker: {}\nTry 'reckon-worker --help'.\n", e.what()));
+    return cli::kInputIsWrong;
+  } catch (const TrainingError& e) {
+    say(e);
+    return cli::kAnswerIsNo;
+  } catch (const DataError& e) {
+    say(e);
+    return cli::kInputIsWrong;
+  } catch (const CommError& e) {
+    say(e);
+    return kExitLostPeer;
+  } catch (const std::exception& e) {
+    say(e);
+    return cli::kEnvironmentFailed;
+  }
+}

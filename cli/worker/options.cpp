@@ -1,0 +1,175 @@
+#include "cli/worker/options.h"
+
+#include <fmt/format.h>
+
+#include <boost/program_options.hpp>
+#include <limits>
+#include <stdexcept>
+
+#include "sim/base/diagnostic.h"
+#include "sim/base/unit_text.h"
+
+namespace reckon::worker {
+namespace {
+namespace po = boost::program_options;
+
+struct Row {
+  const char *name, *value, *help;
+};
+constexpr Row kRows[] = {
+    {"plan", "FILE", "the plan or scenario; may stand alone as well"},
+    {"set", "PATH=VALUE", "change a value of the plan; may be repeated"},
+    {"layer", "FILE", "a scenario laid over the plan; may be repeated"},
+    {"catalog", "DIR", "a catalog laid over ours; may be repeated"},
+    {"seed", "N", "of weights, order of samples and dropout (the plan's)"},
+    {"data", "PATH", "where the samples are (the plan's workload.data.path)"},
+    {"steps", "N", "end after so many optimizer steps (the plan's)"},
+    {"out", "DIR", "measurements, checkpoints, trained parameters (none)"},
+    {"keep", "N", "complete checkpoints that are kept (2)"},
+    {"checkpoint-steps", "N", "steps between two checkpoints (the plan's interval)"},
+    {"micro-batch", "N", "samples of one pass; the rest is accumulated (batch_per_accelerator)"},
+    {"threads", "N", "that compute (the machine's cores, shared by its processes)"},
+    {"data-threads", "N", "that read samples ahead (1)"},
+    {"deadline", "DURATION", "until all processes of the job have come (300s)"},
+    {"role", "NAME", "worker, chief, ps or evaluator (TF_CONFIG, RANK)"},
+    {"rank", "N", "of this process, within its role"},
+    {"workers", "N", "processes that compute"},
+    {"servers", "N", "parameter servers"},
+    {"local-rank", "N", "among the processes of this machine"},
+    {"master", "HOST:PORT", "where the processes meet"},
+    {"address", "HOST", "where the others reach this process"},
+    {"job", "NAME", "processes of other jobs are turned away"},
+    {"attempt", "N", "which start of the job this is"},
+};
+
+po::options_description description() {
+  po::options_description all;
+  for (const Row& row : kRows)
+    all.add_options()(row.name, po::value<std::vector<std::string>>()->composing());
+  all.add_options()("help,h", "")("version", "");
+  return all;
+}
+
+std::string unknown(const std::string& option) {
+  std::vector<std::string> names{"help", "version"};
+  for (const Row& row : kRows) names.emplace_back(row.name);
+  const auto bare = option.substr(std::min(option.find_first_not_of('-'), option.size()));
+  return fmt::format("unknown option '{}'{}", option, did_you_mean(bare, names));
+}
+
+class Values {
+ public:
+  explicit Values(const po::variables_map& map) : map_(map) {}
+  std::vector<std::string> all(const char* name) const {
+    return map_.count(name) > 0 ? map_[name].as<std::vector<std::string>>()
+                                : std::vector<std::string>{};
+  }
+  std::optional<std::string> one(const char* name) const {
+    const auto values = all(name);
+    if (values.size() > 1) throw std::invalid_argument(fmt::format("--{} is given twice", name));
+    return values.empty() ? std::nullopt : std::optional(values[0]);
+  }
+  template <class T>
+  std::optional<T> whole(const char* name, std::int64_t least) const {
+    const auto text = one(name);
+    if (!text) return std::nullopt;
+    const auto value = parse_integer(*text);
+    if (!value || *value < least || *value > std::numeric_limits<T>::max())
+      throw std::invalid_argument(
+          fmt::format("--{}: '{}' is no whole number from {} on", name, *text, least));
+    return static_cast<T>(*value);
+  }
+
+ private:
+  const po::variables_map& map_;
+};
+
+IdentityFlags identity_of(const Values& values) {
+  return {.rank = values.whole<int>("rank", 0),
+          .workers = values.whole<int>("workers", 1),
+          .servers = values.whole<int>("servers", 0),
+          .local_rank = values.whole<int>("local-rank", 0),
+          .attempt = values.whole<int>("attempt", 0),
+          .role = values.one("role"),
+          .master = values.one("master"),
+          .job = values.one("job"),
+          .address = values.one("address")};
+}
+
+Options interpret(const Values& values) {
+  Options o;
+  const auto plans = values.all("plan");
+  if (plans.size() != 1)
+    throw std::invalid_argument(plans.empty() ? "a plan is missing" : "one plan, not several");
+  o.plan = plans[0];
+  o.overrides = values.all("set");
+  for (const std::string& file : values.all("layer")) o.layers.emplace_back(file);
+  for (const std::string& directory : values.all("catalog")) o.catalogs.emplace_back(directory);
+  if (const auto seed = values.whole<std::int64_t>("seed", 0))
+    o.seed = static_cast<std::uint64_t>(*seed);
+  o.data = values.one("data").value_or("");
+  o.steps = values.whole<std::int64_t>("steps", 1);
+  o.out = values.one("out").value_or("");
+  o.keep = values.whole<int>("keep", 1).value_or(o.keep);
+  o.checkpoint_steps = values.whole<std::int64_t>("checkpoint-steps", 1);
+  o.micro_batch = values.whole<std::int64_t>("micro-batch", 1);
+  o.threads = values.whole<int>("threads", 1).value_or(0);
+  o.data_threads = values.whole<int>("data-threads", 1).value_or(o.data_threads);
+  if (const auto text = values.one("deadline")) {
+    const auto deadline = parse_duration(*text);
+    if (!deadline) throw std::invalid_argument("--deadline: " + deadline.error());
+    o.rendezvous_deadline = *deadline;
+  }
+  o.identity = identity_of(values);
+  return o;
+}
+
+}  // namespace
+
+Options parse_options(std::span<const std::string> arguments) {
+  po::positional_options_description positional;
+  positional.add("plan", -1);
+  po::variables_map map;
+  const std::vector<std::string> words(arguments.begin(), arguments.end());
+  try {
+    namespace style = po::command_line_style;
+    constexpr int kStyle = style::default_style & ~style::allow_guessing;
+    const auto described = description();
+    po::store(po::command_line_parser(words)
+                  .options(described)
+                  .positional(positional)
+                  .style(kStyle)
+                  .run(),
+              map);
+  } catch (const po::unknown_option& e) {
+    throw std::invalid_argument(unknown(e.get_option_name()));
+  } catch (const po::error& e) {
+    throw std::invalid_argument(e.what());
+  }
+  if (map.count("help") > 0 || map.count("version") > 0) {
+    Options o;
+    o.help = map.count("help") > 0;
+    o.version = !o.help;
+    return o;
+  }
+  return interpret(Values(map));
+}
+
+std::string help_text() {
+  std::string text =
+      "reckon-worker: one process of a training job, on the CPUs of this machine.\n\n"
+      "Usage: reckon-worker PLAN [options]\n\n"
+      "Alone it trains the whole job. Several find each other by TF_CONFIG, by RANK, WORLD_SIZE,\n"
+      "MASTER_ADDR and MASTER_PORT, or by the options below, which win. `reckon run PLAN` starts\n"
+      "and watches all processes of a job on this machine.\n\nOptions:\n";
+  for (const Row& row : kRows)
+    text += fmt::format("  {:<28} {}\n", fmt::format("--{} {}", row.name, row.value), row.help);
+  text +=
+      "\nExit codes: 0 trained; 1 the run failed (its loss is not a number); 2 the input is "
+      "wrong;\n"
+      "3 the environment failed; 75 stopped on request behind a checkpoint; 76 a peer is lost.\n\n"
+      "Example: reckon-worker plan.yaml --steps 100 --out runs/try\n";
+  return text;
+}
+
+}  // namespace reckon::worker

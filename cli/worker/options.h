@@ -1,0 +1,34 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "executor/comm/worker_identity.h"
+#include "sim/base/quantity.h"
+
+namespace reckon::worker {
+
+/// What one process of a job is told on its command line.
+struct Options {
+  bool help = false, version = false;
+  std::string plan;
+  std::vector<std::string> overrides;  // --set path=value
+  std::vector<std::filesystem::path> layers, catalogs;
+  std::optional<std::uint64_t> seed;
+  std::string data;  // in place of the plan's path, relative to here
+  std::optional<std::int64_t> steps, micro_batch, checkpoint_steps;
+  std::filesystem::path out;  // empty: nothing is written
+  int keep = 2;
+  int threads = 0, data_threads = 1;
+  Seconds rendezvous_deadline{300};
+  IdentityFlags identity;
+};
+
+/// Throws std::invalid_argument with what is wrong.
+Options parse_options(std::span<const std::string> arguments);
+std::string help_text();
+
+}  // namespace reckon::worker

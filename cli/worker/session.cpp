@@ -1,0 +1,233 @@
+#include "cli/worker/session.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+
+#include "cli/output.h"
+#include "executor/train/matrix.h"
+#include "executor/train/stop_signal.h"
+#include "sim/cluster/disruptions.h"
+#include "sim/cluster/life.h"
+
+namespace reckon::worker {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+CheckpointOptions checkpoint_options(const Options& options, const PlannedWorkload& job,
+                                     const Trainer& trainer, const Communicator& communicator,
+                                     std::int64_t attempt, const RunDirectory& directory) {
+  return {.directory = directory.checkpoints(),
+          .identity = {.job = job.name,
+                       .model = fmt::format("{}, {} parameters, {}", job.model.name(),
+                                            trainer.layout().count,
+                                            job.optimizer == Optimizer::adamw ? "adamw" : "sgd"),
+                       .ranks = communicator.size()},
+          .rank = communicator.rank(),
+          .keep = options.keep,
+          .attempt = attempt};
+}
+
+}  // namespace
+
+Session::Session(const Options& options, const Plan& plan, Communicator& communicator,
+                 Trainer& trainer, std::int64_t steps)
+    : options_(options),
+      plan_(plan),
+      job_(plan.jobs[0]),
+      communicator_(communicator),
+      trainer_(trainer),
+      steps_(steps),
+      clock_(environment_.clock.value_or(RunClock::starting_now())),
+      directory_{options.out},
+      save_cost_(job_.checkpoint.save_overhead.value) {
+  if (options.out.empty()) return;
+  std::filesystem::create_directories(directory_.root);
+  log_.emplace(directory_.measurements());
+  checkpoints_.emplace(
+      checkpoint_options(options, job_, trainer, communicator, environment_.attempt, directory_));
+}
+
+void Session::start() {
+  if (checkpoints_) {
+    progress_.report({.phase = ProgressPhase::restoring});
+    const auto begin = Clock::now();
+    std::int64_t step = -1;
+    if (communicator_.rank() == 0) {
+      const Recovery recovery = checkpoints_->recover();
+      for (const std::string& why : recovery.refused)
+        cli::print_error(fmt::format("reckon-worker: warning: {}\n", why));
+      step = recovery.step.value_or(-1);
+    }
+    communicator_.broadcast(std::as_writable_bytes(std::span(&step, 1)), 0);
+    if (step >= 0) {
+      const auto targets = trainer_.restore(step);
+      checkpoints_->load(step, targets);
+      Bytes size{};
+      for (const RestoreSection& section : targets)
+        size += Bytes{static_cast<double>(section.bytes.size())};
+      const Seconds time = Clock::now() - begin;
+      if (log_ && communicator_.rank() == 0)
+        log_->append(CheckpointRecord{.attempt = environment_.attempt,
+                                      .action = CheckpointAction::restore,
+                                      .step = step,
+                                      .at = clock_.now(),
+                                      .seconds = time,
+                                      .blocked = time,
+                                      .size = size});
+    }
+  }
+  // Servers take one rank's; without servers every rank has its own.
+  trainer_.start(!with_servers() || communicator_.rank() == 0);
+  record_run();
+  saved_ = Clock::now();
+}
+
+void Session::record_run() {
+  if (!log_ || communicator_.rank() != 0) return;
+  const PlannedPool* pool = plan_.pool_with(Role::worker);
+  log_->append(RunRecord{.scenario = plan_.name,
+                         .attempt = environment_.attempt,
+                         .started = clock_.text(),
+                         .at = clock_.now(),
+                         .first_step = trainer_.steps_done(),
+                         .steps = steps_,
+                         .model = job_.model.name(),
+                         .precision = "fp32",
+                         .optimizer = job_.optimizer == Optimizer::adamw ? "adamw" : "sgd",
+                         .strategy = communicator_.size() > 1 ? "multi_worker_mirrored" : "single",
+                         .stack = fmt::format("reckon-cpu-{}", matrix_instructions()),
+                         .workers = communicator_.size(),
+                         .machine = pool != nullptr ? pool->machine.name : "",
+                         .batch_per_accelerator = job_.batch_per_accelerator,
+                         .global_batch = job_.global_batch,
+                         .seed = plan_.seed,
+                         .catalog_digest = plan_.catalog_digest});
+}
+
+/// Time of useful work between two saves.
+Seconds Session::interval() const {
+  switch (job_.checkpoint.mode) {
+    case CheckpointSpec::Mode::none:
+      return Seconds::max();
+    case CheckpointSpec::Mode::interval:
+      return job_.checkpoint.interval;
+    case CheckpointSpec::Mode::optimal:
+      break;
+  }
+  const Seconds optimal =
+      optimal_checkpoint_interval(save_cost_, mean_time_to_interruption(plan_, job_));
+  return optimal > Seconds{0} ? optimal : Seconds::max();  // nothing will interrupt it
+}
+
+/// One small collective a step: the loss of all samples, whether somebody was asked to stop, and
+/// whether rank 0 finds that it is time to save. Asynchronous workers wait for nobody: each goes by
+/// itself, and its loss is that of its own samples.
+void Session::agree(double& loss) {
+  const std::int64_t done = trainer_.steps_done() + 1;
+  const bool by_steps = options_.checkpoint_steps && done % *options_.checkpoint_steps == 0;
+  const bool by_time = !options_.checkpoint_steps && Clock::now() - saved_ >= interval();
+  std::array<double, 3> sum{loss, stop_requested() ? 1.0 : 0.0,
+                            communicator_.rank() == 0 && (by_steps || by_time) ? 1.0 : 0.0};
+  if (job_.strategy.synchronous) {
+    communicator_.all_reduce(std::span<double>(sum));
+    loss = sum[0] / communicator_.size();
+  }
+  stopped_ = sum[1] > 0 && done < steps_;
+  save_due_ = sum[2] > 0;
+}
+
+void Session::save(bool emergency) {
+  progress_.report({.step = trainer_.steps_done(), .phase = ProgressPhase::saving});
+  checkpoints_->save(trainer_.steps_done(), {{"step", trainer_.steps_done()}}, trainer_.state(),
+                     emergency);
+  saved_ = Clock::now();
+}
+
+void Session::record_saves() {
+  for (const SaveReport& save : checkpoints_->take_reports()) {
+    save_cost_ = save.blocked;
+    if (communicator_.rank() != 0) continue;
+    log_->append(CheckpointRecord{.attempt = environment_.attempt,
+                                  .action = CheckpointAction::save,
+                                  .emergency = save.emergency,
+                                  .step = save.step,
+                                  .at = clock_.at(save.begin) + save.blocked + save.write,
+                                  .seconds = save.blocked + save.write,
+                                  .blocked = save.blocked,
+                                  .size = save.size});
+  }
+}
+
+void Session::record(const StepMeasurement& m) {
+  const ExchangeTimes& x = m.exchange;
+  if (log_)
+    log_->append(StepRecord{.attempt = environment_.attempt,
+                            .rank = communicator_.rank(),
+                            .step = m.step,
+                            .at = clock_.now(),
+                            .seconds = m.seconds,
+                            .compute = m.forward + m.backward,
+                            .communication = x.communication,
+                            .exposed_communication = x.exposed_communication,
+                            .input = m.data_wait,
+                            .update = x.apply,
+                            .push = x.push,
+                            .pull = x.pull,
+                            .wait = x.wait,
+                            .sent = x.sent,
+                            .samples = m.samples,
+                            .loss = m.loss});
+  progress_.report({.step = m.step,
+                    .phase = ProgressPhase::done,
+                    .seconds = m.seconds,
+                    .samples = m.samples,
+                    .loss = m.loss});
+  if (checkpoints_) record_saves();
+  if (progress_.watched() || communicator_.rank() != 0) return;
+  cli::print(fmt::format(
+      "step {} loss {:.4f} samples/s {:.1f} step {:.3f}s (forward {:.3f}, backward {:.3f}, data "
+      "{:.3f}, communication {:.3f}, optimizer {:.3f}, checkpoint {:.3f})\n",
+      m.step, m.loss, static_cast<double>(m.samples) / m.seconds.count(), m.seconds.count(),
+      m.forward.count(), m.backward.count(), m.data_wait.count(), x.exposed_communication.count(),
+      x.apply.count(), m.checkpoint.count()));
+}
+
+TrainerHooks Session::hooks() {
+  TrainerHooks hooks;
+  hooks.mean_loss = [this](double loss) {
+    agree(loss);
+    return loss;
+  };
+  hooks.progress = [this](std::int64_t step, ProgressPhase phase) {
+    progress_.report({.step = step, .phase = phase});
+  };
+  hooks.checkpoint = [this](std::int64_t) {
+    if (checkpoints_ && (save_due_ || stopped_)) save(stopped_);
+  };
+  hooks.measured = [this](const StepMeasurement& m) { record(m); };
+  hooks.stop = [this](std::int64_t) { return stopped_; };
+  return hooks;
+}
+
+void Session::finish() {
+  if (!checkpoints_) return;
+  if (!stopped_) save(false);
+  checkpoints_->finish();
+  record_saves();
+  if (communicator_.rank() != 0) return;
+  if (!stopped_) {
+    const std::array parts{std::as_bytes(trainer_.parameters())};
+    write_durably(directory_.parameters(), parts);
+  }
+  if (!environment_.supervisor)  // who watches says how it ended
+    log_->append(EndRecord{.attempt = environment_.attempt,
+                           .finished = !stopped_,
+                           .at = clock_.now(),
+                           .steps_done = trainer_.steps_done(),
+                           .detail = stopped_ ? "stopped on request" : ""});
+}
+
+}  // namespace reckon::worker

@@ -1,0 +1,59 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "cli/worker/options.h"
+#include "executor/comm/communicator.h"
+#include "executor/train/checkpoint.h"
+#include "executor/train/measurement_log.h"
+#include "executor/train/progress.h"
+#include "executor/train/run_directory.h"
+#include "executor/train/trainer.h"
+
+// What surrounds the training loop in a process: what it measures, when it saves, when it ends.
+namespace reckon::worker {
+
+class Session {
+ public:
+  /// All must outlive it. `rank`: of `communicator`.
+  Session(const Options& options, const Plan& plan, Communicator& communicator, Trainer& trainer,
+          std::int64_t steps);
+
+  /// Goes on from the newest checkpoint that all ranks have; from the beginning where there is
+  /// none. Starts the trainer.
+  void start();
+  TrainerHooks hooks();
+  /// Behind the last step: what was saved is on the device, rank 0 writes the parameters.
+  void finish();
+  /// All ranks stopped on request, before the last step.
+  bool stopped() const { return stopped_; }
+
+ private:
+  void record_run();
+  void agree(double& loss);
+  void save(bool emergency);
+  void record_saves();
+  void record(const StepMeasurement& m);
+  Seconds interval() const;
+  bool with_servers() const { return job_.strategy.kind == StrategyKind::parameter_server; }
+
+  const Options& options_;
+  const Plan& plan_;
+  const PlannedWorkload& job_;
+  Communicator& communicator_;
+  Trainer& trainer_;
+  std::int64_t steps_;
+  RunEnvironment environment_ = RunEnvironment::read();
+  RunClock clock_;
+  RunDirectory directory_;
+  std::optional<MeasurementLog> log_;
+  std::optional<CheckpointStore> checkpoints_;
+  ProgressPipe progress_;
+  std::chrono::steady_clock::time_point saved_ = std::chrono::steady_clock::now();
+  Seconds save_cost_;  // of the last save, else as planned
+  bool save_due_ = false, stopped_ = false;
+};
+
+}  // namespace reckon::worker

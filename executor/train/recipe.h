@@ -1,0 +1,23 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "executor/train/parameters.h"
+#include "kernels/optimizer.h"
+#include "sim/scenario/plan.h"
+
+// From what the plan says to what the optimizer does.
+namespace reckon {
+
+OptimizerRule optimizer_rule(const PlannedWorkload& job);
+
+/// Of step `step` (from 0) of `steps`. Warm-up: rate * (step + 1) / warmup_steps [Goyal 2017,
+/// arXiv:1706.02677, section 2.2]. Then constant; or times decay_factor every decay_every steps of
+/// the whole training; or cosine from 1 to final_fraction at the last step [Loshchilov & Hutter
+/// 2017, arXiv:1608.03983, eq. 5, one period].
+double learning_rate(const PlannedOptimizer& o, std::int64_t step, std::int64_t steps);
+
+/// Trained slots, ascending, neighbours joined. Biases, norms and other vectors do not decay.
+std::vector<TrainedRange> trained_ranges(const ParameterLayout& layout);
+
+}  // namespace reckon

@@ -1,0 +1,164 @@
+#include "executor/train/trainer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "executor/train/data_loader.h"
+#include "executor/train/initialise.h"
+#include "executor/train/recipe.h"
+#include "sim/base/check.h"
+
+namespace reckon {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Time since the last call.
+class Lap {
+ public:
+  Seconds next() {
+    const auto now = Clock::now();
+    const Seconds lap = now - last_;
+    last_ = now;
+    return lap;
+  }
+
+ private:
+  Clock::time_point last_ = Clock::now();
+};
+
+void report(const TrainerHooks& hooks, std::int64_t step, ProgressPhase phase) {
+  if (hooks.progress) hooks.progress(step, phase);
+}
+
+}  // namespace
+
+RankShare share_of(const PlannedWorkload& job, int rank, int workers) {
+  const int useful = workers - job.strategy.backup_workers;
+  const std::int64_t own = job.global_batch / useful;
+  RECKON_CHECK(own * useful == job.global_batch);
+  return {.global_batch = own * workers,
+          .first_of_step = rank * own,
+          .own = own,
+          .averaged_over = job.strategy.synchronous ? own * workers : own};
+}
+
+Trainer::Trainer(const ModelGraph& model, TrainerOptions options, const DataSource& data,
+                 GradientExchange& exchange, Workers& workers)
+    : options_(std::move(options)),
+      data_(data),
+      exchange_(exchange),
+      format_(sample_format(model)),
+      runtime_(
+          model,
+          {.batch = options_.micro_batch, .recompute = options_.recompute, .seed = options_.seed},
+          workers),
+      values_(runtime_.layout().count),
+      gradients_(runtime_.layout().count) {
+  RECKON_CHECK(options_.share.own % options_.micro_batch == 0);
+  initialise(model, runtime_.layout(), options_.seed, workers, values_.span());
+}
+
+std::vector<RestoreSection> Trainer::restore(std::int64_t steps_done) {
+  steps_done_ = steps_done;
+  std::vector<RestoreSection> sections{{"parameters", std::as_writable_bytes(values_.span())}};
+  for (std::size_t k = 0; k < options_.optimizer_buffers; ++k) {
+    AlignedBuffer<float>& buffer = restored_optimizer_.emplace_back(runtime_.layout().count);
+    sections.push_back({fmt::format("optimizer.{}", k), std::as_writable_bytes(buffer.span())});
+  }
+  for (const auto& statistics : runtime_.running_statistics())
+    sections.push_back({statistics.name, std::as_writable_bytes(statistics.values)});
+  return sections;
+}
+
+void Trainer::start(bool restores_optimizer) {
+  exchange_.start({values_.span(), gradients_.span()});
+  if (!restored_optimizer_.empty() && restores_optimizer) {
+    const auto optimizer = exchange_.optimizer_state();
+    RECKON_CHECK(optimizer.size() == restored_optimizer_.size());
+    for (std::size_t k = 0; k < optimizer.size(); ++k)
+      std::ranges::copy(restored_optimizer_[k].span(), optimizer[k].begin());
+    exchange_.restore_optimizer_state();
+  }
+  restored_optimizer_.clear();
+}
+
+std::vector<StateSection> Trainer::state() {
+  std::vector<StateSection> sections{{"parameters", std::as_bytes(values_.span())}};
+  const auto optimizer = exchange_.optimizer_state();
+  for (std::size_t k = 0; k < optimizer.size(); ++k)
+    sections.push_back({fmt::format("optimizer.{}", k), std::as_bytes(optimizer[k])});
+  for (const auto& statistics : runtime_.running_statistics())
+    sections.push_back({statistics.name, std::as_bytes(statistics.values)});
+  return sections;
+}
+
+StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks) {
+  const std::int64_t step = steps_done_;
+  const RankShare& share = options_.share;
+  const std::int64_t micro_batches = share.own / options_.micro_batch;
+  const double scale =
+      static_cast<double>(options_.micro_batch) / static_cast<double>(share.averaged_over);
+  StepMeasurement m{.step = step, .samples = share.global_batch};
+  m.learning_rate = learning_rate(options_.optimizer, step, options_.steps);
+
+  report(hooks, step, ProgressPhase::computing);
+  Lap lap;
+  std::ranges::fill(gradients_.span(), 0.0f);
+  m.backward += lap.next();
+  for (std::int64_t k = 0; k < micro_batches; ++k) {
+    const BatchView batch = loader.next().batch->view();
+    m.data_wait += lap.next();
+    const StepPosition position{step, share.first_of_step + k * options_.micro_batch};
+    m.loss += runtime_.forward(batch, values_.span(), position, true) /
+              static_cast<double>(micro_batches);
+    m.forward += lap.next();
+    if (!std::isfinite(m.loss))
+      throw TrainingError(fmt::format(
+          "the loss of step {} is {}: training cannot go on; a lower learning rate (now {:.3g}), a "
+          "longer warm-up or clip_norm may help",
+          step, m.loss, m.learning_rate));
+    const bool last = k + 1 == micro_batches;
+    const auto ready = [this](ParameterRange range) { exchange_.gradient_ready(range); };
+    runtime_.backward(values_.span(), gradients_.span(), scale,
+                      last ? std::function<void(ParameterRange)>(ready) : nullptr);
+    m.backward += lap.next();
+  }
+
+  report(hooks, step, ProgressPhase::exchanging);
+  m.exchange = exchange_.finish_step(step, m.learning_rate);
+  if (hooks.mean_loss) m.loss = hooks.mean_loss(m.loss);
+  return m;
+}
+
+void Trainer::train_until(std::int64_t steps_done, const TrainerHooks& hooks) {
+  const RankShare& share = options_.share;
+  DataLoader loader(data_, format_,
+                    {.seed = options_.seed,
+                     .global_batch = share.global_batch,
+                     .first_of_step = share.first_of_step,
+                     .own = share.own,
+                     .micro_batch = options_.micro_batch,
+                     .first_step = steps_done_,
+                     .threads = options_.data_threads});
+  while (steps_done_ < steps_done) {
+    Lap whole, lap;
+    StepMeasurement m = run_step(loader, hooks);
+    steps_done_ = m.exchange.next_step;
+    lap.next();
+    if (hooks.checkpoint) hooks.checkpoint(steps_done_);
+    m.checkpoint = lap.next();
+    m.seconds = whole.next();
+    if (hooks.measured) hooks.measured(m);
+    if (hooks.stop && hooks.stop(steps_done_)) return;
+  }
+}
+
+double Trainer::evaluate(const BatchView& batch) {
+  return runtime_.forward(batch, values_.span(), {steps_done_, 0}, false);
+}
+
+}  // namespace reckon

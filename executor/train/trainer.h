@@ -1,0 +1,109 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <stdexcept>
+#include <vector>
+
+#include "executor/comm/gradient_exchange.h"
+#include "executor/train/checkpoint_shard.h"
+#include "executor/train/data_source.h"
+#include "executor/train/graph_runtime.h"
+#include "executor/train/progress.h"
+#include "sim/scenario/plan.h"
+
+// The training loop of one rank: data, forward, backward, exchange, measurement, checkpoint, stop.
+namespace reckon {
+
+/// The run cannot go on and another start would not help: the loss is not a number.
+struct TrainingError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// This rank's share of each step: samples [first_of_step, first_of_step + own) of global_batch.
+struct RankShare {
+  std::int64_t global_batch = 1, first_of_step = 0, own = 1;
+  /// A gradient is the sum over own samples divided by so many: all of the step's; asynchronous:
+  /// its own, for each is an update by itself.
+  std::int64_t averaged_over = 1;
+};
+/// `rank` of `workers` ranks with equal shares. Backup workers have shares too, beside the plan's
+/// global batch.
+RankShare share_of(const PlannedWorkload& job, int rank, int workers);
+
+struct TrainerOptions {
+  RankShare share;
+  std::int64_t micro_batch = 1;  // divides share.own; smaller: gradients are accumulated
+  std::int64_t steps = 1;        // of the whole training
+  std::uint64_t seed = 1;
+  Recompute recompute = Recompute::none;
+  PlannedOptimizer optimizer;         // its schedule
+  std::size_t optimizer_buffers = 1;  // FlatOptimizer::state(): 2 of AdamW
+  int data_threads = 1;
+};
+
+/// One step as this rank saw it. Wall times; `seconds` is all of the step, the checkpoint included.
+struct StepMeasurement {
+  std::int64_t step = 0;
+  std::int64_t samples = 0;  // of all ranks
+  double loss = 0;           // mean over the samples of all ranks, before the update
+  double learning_rate = 0;
+  Seconds seconds{}, data_wait{}, forward{}, backward{}, checkpoint{};
+  ExchangeTimes exchange;  // its `apply` is the optimizer
+};
+
+/// All may be empty.
+struct TrainerHooks {
+  /// Loss of this rank's samples -> of all ranks'. Called by every rank, every step.
+  std::function<double(double)> mean_loss;
+  std::function<void(const StepMeasurement&)> measured;
+  std::function<void(std::int64_t step, ProgressPhase)> progress;
+  /// After each step, with the number of steps done: saves when it is time to.
+  std::function<void(std::int64_t steps_done)> checkpoint;
+  /// Whether to end after `steps_done`: all ranks must decide the same.
+  std::function<bool(std::int64_t steps_done)> stop;
+};
+
+class Trainer {
+ public:
+  /// Draws the first weights. All arguments must outlive it. cannot_run(model) must be empty.
+  Trainer(const ModelGraph& model, TrainerOptions options, const DataSource& data,
+          GradientExchange& exchange, Workers& workers);
+
+  /// Before start(): where a checkpoint of `steps_done` steps is to be read to, all of it. Data and
+  /// dropout then go on at the exact sample.
+  std::vector<RestoreSection> restore(std::int64_t steps_done);
+  /// Starts the exchange, so that every rank has the same values and goes on from the same step.
+  /// `restores_optimizer`: this rank hands what it has restored to the exchange.
+  void start(bool restores_optimizer = true);
+  /// All that a resumed run needs beside steps_done(): "parameters", "optimizer.0", ..., and
+  /// running statistics by layer. Between steps, until the next.
+  std::vector<StateSection> state();
+  std::int64_t steps_done() const { return steps_done_; }
+
+  /// Trains until options.steps, or until `stop` says so. Throws TrainingError, DataError,
+  /// CommError, and what hooks throw.
+  void train(const TrainerHooks& hooks) { train_until(options_.steps, hooks); }
+  /// The beginning of that training: the schedule of the learning rate is that of all its steps.
+  void train_until(std::int64_t steps_done, const TrainerHooks& hooks);
+
+  /// Loss of a batch as it would be predicted now: no dropout, running statistics.
+  double evaluate(const BatchView& batch);
+
+  const ParameterLayout& layout() const { return runtime_.layout(); }
+  std::span<const float> parameters() const { return values_.span(); }
+  Bytes activation_memory() const { return runtime_.activation_memory(); }
+
+ private:
+  StepMeasurement run_step(class DataLoader& loader, const TrainerHooks& hooks);
+
+  TrainerOptions options_;
+  const DataSource& data_;
+  GradientExchange& exchange_;
+  SampleFormat format_;
+  GraphRuntime<float> runtime_;
+  AlignedBuffer<float> values_, gradients_;
+  std::vector<AlignedBuffer<float>> restored_optimizer_;  // until start()
+  std::int64_t steps_done_ = 0;
+};
+
+}  // namespace reckon

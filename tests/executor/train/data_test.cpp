@@ -1,0 +1,322 @@
+#include <unistd.h>
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <set>
+
+#include "executor/train/data_loader.h"
+#include "executor/train/data_order.h"
+#include "executor/train/networks.h"
+
+using namespace reckon;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A folder of its own, removed at the end.
+struct Folder {
+  fs::path path;
+  explicit Folder(const std::string& name)
+      : path(fs::temp_directory_path() / ("reckon-data-" + name + "-" + std::to_string(getpid()))) {
+    fs::remove_all(path);
+    fs::create_directories(path);
+  }
+  ~Folder() { fs::remove_all(path); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  fs::path write(const std::string& name, const std::string& bytes) const {
+    fs::create_directories((path / name).parent_path());
+    std::ofstream(path / name, std::ios::binary) << bytes;
+    return path / name;
+  }
+};
+
+ModelGraph classifier(const Shape& input, std::int64_t classes) {
+  LayerList net(8);
+  LayerId x = net.add("image", InputLayer{}, std::vector<LayerId>{});
+  x = net.add("flat", Flatten{}, x);
+  x = net.add("fc", Linear{elements(input), classes}, x);
+  net.add("loss", SoftmaxCrossEntropy{classes}, x);
+  return test::network(SampleUnit::image, input, net);
+}
+ModelGraph language_model(std::int64_t vocabulary, std::int64_t tokens) {
+  return *make_transformer("lm", {.layers = 1,
+                                  .hidden = 8,
+                                  .heads = 2,
+                                  .vocabulary = vocabulary,
+                                  .sequence_length = tokens,
+                                  .positions = tokens});
+}
+
+struct Sample {
+  std::vector<float> input, target;
+};
+Sample read(const DataSource& source, const ModelGraph& model, std::int64_t index) {
+  SampleBatch batch(sample_format(model), 2);
+  source.read(index, batch, 1);
+  const auto in = batch.input(0, 1), out = batch.target(0, 1);
+  return {{in.begin(), in.end()}, {out.begin(), out.end()}};
+}
+
+/// What opening or reading all samples says is wrong; "" where nothing is.
+std::string complaint(DataFormat format, const fs::path& path, const ModelGraph& model) {
+  try {
+    const auto source = open_data({format, path.string()}, {}, model, 1, 0);
+    for (std::int64_t i = 0; i < source->samples(); ++i) read(*source, model, i);
+    return "";
+  } catch (const DataError& e) {
+    return e.what();
+  }
+}
+
+std::string big_endian(std::uint32_t x) {
+  return {static_cast<char>(x >> 24), static_cast<char>(x >> 16), static_cast<char>(x >> 8),
+          static_cast<char>(x)};
+}
+std::string bytes_of(std::initializer_list<int> values) {
+  std::string text;
+  for (const int v : values) text += static_cast<char>(v);
+  return text;
+}
+void check_complaint(const std::string& text, std::initializer_list<std::string> parts) {
+  for (const std::string& part : parts) CHECK_THAT(text, Catch::Matchers::Contains(part));
+}
+
+}  // namespace
+
+TEST_CASE("CIFAR-10 records are read across files, and normalised by channel") {
+  const Folder folder("cifar");
+  std::string first(2 * 3073, '\0'), second(3073, '\0');
+  first[3073] = 7;                                  // the second image's class
+  first[3073 + 1 + 1024] = static_cast<char>(255);  // its first green pixel
+  second[0] = 3;
+  folder.write("data_batch_1.bin", first);
+  folder.write("data_batch_2.bin", second);
+  const ModelGraph model = classifier({3, 32, 32}, 10);
+  const auto source = open_data({DataFormat::cifar10, folder.path.string()}, {}, model, 1, 0);
+  CHECK(source->samples() == 3);
+  const Sample image = read(*source, model, 1);
+  CHECK(image.target == std::vector<float>{7});
+  CHECK(image.input[0] == Approx(-0.4914 / 0.2470));
+  CHECK(image.input[1024] == Approx((1 - 0.4822) / 0.2435));
+  CHECK(read(*source, model, 2).target == std::vector<float>{3});
+}
+
+TEST_CASE("damaged and unfit CIFAR-10 files are named with the byte") {
+  const Folder folder("cifar-bad");
+  const ModelGraph model = classifier({3, 32, 32}, 10);
+  check_complaint(complaint(DataFormat::cifar10, folder.path, model), {"data_batch_1.bin"});
+  folder.write("data_batch_1.bin", std::string(3073 + 100, '\0'));
+  check_complaint(complaint(DataFormat::cifar10, folder.path, model),
+                  {"data_batch_1.bin: at byte 3073", "3073 bytes is cut off"});
+  std::string wrong(2 * 3073, '\0');
+  wrong[3073] = 10;
+  folder.write("data_batch_1.bin", wrong);
+  check_complaint(complaint(DataFormat::cifar10, folder.path, model),
+                  {"at byte 3073: class 10, there are 10"});
+  check_complaint(complaint(DataFormat::cifar10, folder.path, classifier({3, 16, 16}, 10)),
+                  {"holds images of (3, 32, 32), the model takes (3, 16, 16)"});
+  check_complaint(complaint(DataFormat::cifar10, folder.path, classifier({3, 32, 32}, 5)),
+                  {"holds 10 classes, the model has 5"});
+}
+
+TEST_CASE("MNIST files are read, for models of images and of records") {
+  const Folder folder("mnist");
+  folder.write("train-images-idx3-ubyte", big_endian(0x803) + big_endian(2) + big_endian(2) +
+                                              big_endian(3) +
+                                              bytes_of({0, 1, 2, 3, 4, 5, 0, 0, 255, 0, 0, 0}));
+  folder.write("train-labels-idx1-ubyte", big_endian(0x801) + big_endian(2) + bytes_of({4, 9}));
+  const ModelGraph images = classifier({1, 2, 3}, 10), record = classifier({6}, 10);
+  for (const ModelGraph* model : {&images, &record}) {
+    const auto source = open_data({DataFormat::mnist, folder.path.string()}, {}, *model, 1, 0);
+    CHECK(source->samples() == 2);
+    const Sample sample = read(*source, *model, 1);
+    CHECK(sample.target == std::vector<float>{9});
+    CHECK(sample.input[2] == Approx((1 - 0.1307) / 0.3081));
+  }
+}
+
+TEST_CASE("damaged MNIST files are named with the byte") {
+  const Folder folder("mnist-bad");
+  const ModelGraph model = classifier({1, 2, 3}, 10);
+  const std::string header = big_endian(0x803) + big_endian(2) + big_endian(2) + big_endian(3);
+  folder.write("train-labels-idx1-ubyte", big_endian(0x801) + big_endian(2) + bytes_of({4, 9}));
+  folder.write("train-images-idx3-ubyte", "\x1f\x8b\x08\x08 compressed");
+  check_complaint(complaint(DataFormat::mnist, folder.path, model),
+                  {"train-images-idx3-ubyte: at byte 0: magic number 0x1f8b0808",
+                   "is the file still compressed?"});
+  folder.write("train-images-idx3-ubyte", header + std::string(11, '\0'));
+  check_complaint(complaint(DataFormat::mnist, folder.path, model),
+                  {"at byte 27: the file has 27 bytes, its header says 28"});
+  folder.write("train-images-idx3-ubyte", header + std::string(12, '\0'));
+  folder.write("train-labels-idx1-ubyte", big_endian(0x801) + big_endian(1) + bytes_of({4}));
+  check_complaint(complaint(DataFormat::mnist, folder.path, model),
+                  {"train-labels-idx1-ubyte", "1 classes for 2 images"});
+  folder.write("train-labels-idx1-ubyte", big_endian(0x801) + big_endian(2) + bytes_of({4, 77}));
+  check_complaint(complaint(DataFormat::mnist, folder.path, model), {"at byte 9: class 77"});
+}
+
+TEST_CASE("a token file gives sequences whose targets are the next tokens") {
+  const Folder folder("tokens");
+  std::string file;
+  for (int i = 0; i < 8; ++i) file += bytes_of({i * 50 % 256, i * 50 / 256});  // 0, 50 ... 350
+  const fs::path path = folder.write("train.bin", file);
+  const ModelGraph model = language_model(400, 3);
+  const auto source = open_data({DataFormat::tokens, path.string()}, {}, model, 1, 0);
+  CHECK(source->samples() == 2);  // (8 - 1) / 3
+  const Sample sample = read(*source, model, 1);
+  CHECK(sample.input == std::vector<float>{150, 200, 250});
+  CHECK(sample.target == std::vector<float>{200, 250, 300});
+  check_complaint(complaint(DataFormat::tokens, path, language_model(300, 3)),
+                  {"train.bin: at byte 12: token 300, the model's vocabulary has 300"});
+  check_complaint(complaint(DataFormat::tokens, path, language_model(400, 9)),
+                  {"ends behind 8 tokens, one sample of the model takes 9 and the next"});
+  check_complaint(complaint(DataFormat::tokens, folder.write("odd.bin", "abc"), model),
+                  {"odd.bin: at byte 2: half a token"});
+  check_complaint(complaint(DataFormat::tokens, folder.path / "none.bin", model), {"none.bin"});
+  check_complaint(complaint(DataFormat::tokens, path, classifier({1, 2, 3}, 10)),
+                  {"holds tokens, the model does not predict the next token"});
+}
+
+TEST_CASE("text is read as bytes, or as the ranks of its characters") {
+  const Folder folder("text");
+  const fs::path path = folder.write("a.txt", "cab");
+  const ModelGraph model = language_model(128, 2);
+  const auto bytes = open_data({DataFormat::text, path.string()}, {}, model, 1, 0);
+  CHECK(read(*bytes, model, 0).input == std::vector<float>{'c', 'a'});
+  const auto ranks = open_data({DataFormat::characters, path.string()}, {}, model, 1, 0);
+  CHECK(read(*ranks, model, 0).input == std::vector<float>{2, 0});
+  CHECK(read(*ranks, model, 0).target == std::vector<float>{0, 1});
+  check_complaint(complaint(DataFormat::characters, path, language_model(2, 2)),
+                  {"holds 3 different characters, the model's vocabulary has 2"});
+}
+
+TEST_CASE("a folder of images has a class for each folder in it") {
+  const Folder folder("images");
+  folder.write("cats/b.ppm", "P6\n# a comment\n2 1\n255\n" + bytes_of({255, 0, 0, 0, 0, 255}));
+  folder.write("cats/a.ppm", "P6 2 1 255 " + bytes_of({0, 0, 0, 0, 0, 0}));
+  folder.write("dogs/c.ppm", "P6 2 1 255 " + bytes_of({255, 255, 255, 255, 255, 255}));
+  folder.write("dogs/notes.txt", "not an image");
+  const ModelGraph model = classifier({3, 1, 2}, 2);
+  const auto source = open_data({DataFormat::images, folder.path.string()}, {}, model, 1, 0);
+  CHECK(source->samples() == 3);
+  CHECK(read(*source, model, 1).input == std::vector<float>{1, -1, -1, -1, -1, 1});  // planes
+  CHECK(read(*source, model, 1).target == std::vector<float>{0});
+  CHECK(read(*source, model, 2).target == std::vector<float>{1});
+}
+
+TEST_CASE("damaged and unfit images are named") {
+  const Folder folder("images-bad");
+  const ModelGraph model = classifier({3, 1, 2}, 2);
+  const auto with = [&](const std::string& file) {
+    folder.write("a/x.ppm", file);
+    return complaint(DataFormat::images, folder.path, model);
+  };
+  check_complaint(complaint(DataFormat::images, folder.path, model), {"holds no images"});
+  check_complaint(complaint(DataFormat::images, folder.path / "none", model), {"is no folder"});
+  check_complaint(with("P3 2 1 255 "), {"x.ppm: at byte 0: is no binary PPM (P6) or PGM (P5)"});
+  check_complaint(with("P6 2 x"), {"x.ppm: at byte 5: a number of the header is missing"});
+  check_complaint(with("P6 2 1 65535 "), {"largest value 65535"});
+  check_complaint(with("P6 2 1 255 " + std::string(5, '\0')),
+                  {"at byte 16: the file ends, its header says 17 bytes"});
+  check_complaint(with("P6 3 1 255 " + std::string(9, '\0')),
+                  {"holds images of (3, 1, 3), the model takes (3, 1, 2)"});
+}
+
+TEST_CASE("every epoch visits every sample once, in an order of its own") {
+  for (const std::int64_t samples : {1, 2, 3, 7, 64, 1000}) {
+    INFO(samples);
+    std::vector<std::int64_t> first, second;
+    for (std::int64_t i = 0; i < samples; ++i) {
+      first.push_back(sample_at(5, samples, i));
+      second.push_back(sample_at(5, samples, samples + i));
+    }
+    if (samples == 1000) {
+      CHECK(first != second);
+      CHECK(!std::ranges::is_sorted(first));
+      CHECK(sample_at(6, samples, 0) != first[0]);
+    }
+    for (auto* epoch : {&first, &second}) {
+      std::ranges::sort(*epoch);
+      for (std::int64_t i = 0; i < samples; ++i) CHECK((*epoch)[static_cast<std::size_t>(i)] == i);
+    }
+  }
+}
+
+TEST_CASE("the order has no memory of where a sample stood before") {
+  // Neighbours of the file should be far apart: the mean distance of two random places of 4096 is
+  // 4096 / 3; an order that keeps runs together would be far below.
+  double distance = 0;
+  for (std::int64_t i = 0; i + 1 < 4096; ++i)
+    distance += std::abs(static_cast<double>(sample_at(1, 4096, i) - sample_at(1, 4096, i + 1)));
+  CHECK(distance / 4095 == Approx(4096.0 / 3).epsilon(0.05));
+}
+
+namespace {
+
+/// Hands out its index.
+struct CountingSource : DataSource {
+  std::int64_t samples() const override { return 1000; }
+  void read(std::int64_t index, SampleBatch& batch, std::int64_t at) const override {
+    if (index == broken) throw DataError("sample is broken");
+    batch.input(0, at)[0] = static_cast<float>(index);
+  }
+  std::int64_t broken = -1;
+};
+
+std::vector<float> read_steps(const LoaderOptions& options, std::int64_t steps) {
+  const CountingSource source;
+  const SampleFormat format{.inputs = {{{1}, {}}}};
+  DataLoader loader(source, format, options);
+  std::vector<float> all;
+  for (std::int64_t k = 0; k < steps * options.own / options.micro_batch; ++k) {
+    const auto next = loader.next();
+    const BatchView view = next.batch->view();
+    all.insert(all.end(), view.inputs[0].begin(), view.inputs[0].end());
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("ranks, micro-batches and threads share out one order of samples") {
+  const std::vector<float> whole =
+      read_steps({.seed = 3, .global_batch = 12, .own = 12, .micro_batch = 12}, 20);
+  CHECK(std::set<float>(whole.begin(), whole.end()).size() == 240);
+  CHECK(read_steps({.seed = 3, .global_batch = 12, .own = 12, .micro_batch = 3, .threads = 3},
+                   20) == whole);
+  std::vector<std::vector<float>> ranks;
+  for (std::int64_t rank = 0; rank < 3; ++rank)
+    ranks.push_back(read_steps({.seed = 3,
+                                .global_batch = 12,
+                                .first_of_step = 4 * rank,
+                                .own = 4,
+                                .micro_batch = 2,
+                                .threads = 2},
+                               20));
+  std::vector<float> joined;
+  for (std::size_t step = 0; step < 20; ++step)
+    for (const auto& rank : ranks)
+      joined.insert(joined.end(), rank.begin() + static_cast<std::ptrdiff_t>(4 * step),
+                    rank.begin() + static_cast<std::ptrdiff_t>(4 * step + 4));
+  CHECK(joined == whole);
+}
+
+TEST_CASE("a loader resumes at the exact sample") {
+  const std::vector<float> whole = read_steps({.global_batch = 5, .own = 5, .micro_batch = 5}, 30);
+  const std::vector<float> rest =
+      read_steps({.global_batch = 5, .own = 5, .micro_batch = 5, .first_step = 12}, 18);
+  CHECK(std::equal(rest.begin(), rest.end(), whole.begin() + 60));
+}
+
+TEST_CASE("a sample that cannot be read is an error when its turn comes") {
+  CountingSource source;
+  source.broken = sample_at(1, 1000, 7);
+  const SampleFormat format{.inputs = {{{1}, {}}}};
+  DataLoader loader(source, format, {.global_batch = 2, .own = 2, .micro_batch = 2, .threads = 2});
+  for (int step = 0; step < 3; ++step) CHECK_NOTHROW(loader.next());
+  CHECK_THROWS_AS(loader.next(), DataError);
+}
