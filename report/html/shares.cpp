@@ -108,7 +108,8 @@ Chart goodput_waterfall(const Forecast& f) {
 Chart step_parts(const Forecast& f) {
   const StepEstimate& s = f.step;
   const double whole = s.step.count();
-  const double unit = whole < 1 ? 1e-3 : 1;
+  const double unit = whole < 1e-3 ? 1e-6 : whole < 1 ? 1e-3 : 1;
+  const char* axis = whole < 1e-3 ? "us of a step" : whole < 1 ? "ms of a step" : "s of a step";
   std::vector<BarRow> rows;
   Table table{{"part", "time", "share"}, {}};
   double from = 0;
@@ -126,12 +127,13 @@ Chart step_parts(const Forecast& f) {
   part("waiting for input", s.exposed_input, "var(--sand)");
   part("pipeline bubble", s.bubble, "var(--mist)");
   Chart chart = rows_chart("step", fmt::format("One step: {}", format_duration(s.step)), rows,
-                           {unit < 1 ? "ms of a step" : "s of a step", 0, {}, {}});
+                           {axis, 0, {}, {}});
   chart.note = fmt::format(
-      "Bound by {}. {} samples/s on {} accelerators, MFU {}. What is hidden behind compute is not "
+      "Bound by {}. {} samples/s on {} accelerator{}, MFU {}. What is hidden behind compute is not "
       "drawn: communication takes {} in all, input {}.",
       to_text(s.bottleneck), format_count(std::round(s.samples_per_second.v)), f.accelerators,
-      format_percent(s.mfu), format_duration(s.communication), format_duration(s.input));
+      f.accelerators == 1 ? "" : "s", format_percent(s.mfu), format_duration(s.communication),
+      format_duration(s.input));
   chart.numbers = std::move(table);
   return chart;
 }
@@ -157,8 +159,8 @@ Chart memory_parts(const Forecast& f) {
   Chart chart =
       rows_chart("memory", "Memory of an accelerator", rows,
                  {"GiB; the dashed line is what there is", 0, high, m.available.v / kGiB});
-  chart.note =
-      fmt::format("{} of {} are needed.", format_bytes(m.required()), format_bytes(m.available));
+  chart.note = fmt::format("{} are needed, {} are there.", format_bytes(m.required()),
+                           format_bytes(m.available));
   chart.numbers = table_of("part", "bytes", rows);
   return chart;
 }
