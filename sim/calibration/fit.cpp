@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -47,10 +48,13 @@ std::string_view row_name(const Accelerator& accelerator, const Catalog& catalog
 struct EfficiencyFit::Data {
   const Catalog& catalog;
   std::unique_ptr<NetworkModel> network = make_fluid_network();
-  std::map<GroupKey, std::vector<FitRun>> groups;
-  mutable std::map<GroupKey, std::vector<FittedRow>> whole;  // fitted to all sources
+  mutable std::map<GroupKey, std::vector<FitRun>> groups;  // a run's plan is a place to work in
+  mutable std::map<GroupKey, GroupFit> whole;              // fitted to all sources
 
-  std::vector<FittedRow> fitted(const GroupKey& key, std::span<FitRun* const> runs) const;
+  /// nullopt: too few runs.
+  std::optional<GroupFit> fit(const GroupKey& key, std::span<FitRun* const> runs) const;
+  std::vector<FittedRow> rows_of(const GroupKey& key, const GroupFit& fit,
+                                 std::span<FitRun* const> runs) const;
 };
 
 EfficiencyFit::EfficiencyFit(std::span<const PublishedRun> runs, const Catalog& catalog)
@@ -72,12 +76,27 @@ EfficiencyFit::EfficiencyFit(std::span<const PublishedRun> runs, const Catalog& 
 
 EfficiencyFit::~EfficiencyFit() = default;
 
-std::vector<FittedRow> EfficiencyFit::Data::fitted(const GroupKey& key,
-                                                   std::span<FitRun* const> runs) const {
-  constexpr std::size_t kFewest = 3;
+namespace {
+constexpr std::size_t kFewestRuns = 3;
+}
+
+std::optional<GroupFit> EfficiencyFit::Data::fit(const GroupKey& key,
+                                                 std::span<FitRun* const> runs) const {
   const Efficiency* prior = prior_of(catalog, key);
-  if (runs.size() < kFewest || prior == nullptr) return {};
-  const GroupFit fit = fit_group(runs, *prior, *network);
+  if (runs.size() < kFewestRuns || prior == nullptr) return std::nullopt;
+  auto at = whole.find(key);
+  if (at == whole.end()) {
+    std::vector<FitRun*> all;
+    for (FitRun& run : groups.at(key)) all.push_back(&run);
+    at = whole.emplace(key, fit_group(all, *prior, *network)).first;
+  }
+  if (runs.size() == groups.at(key).size()) return at->second;
+  return fit_group(runs, *prior, *network, &at->second);
+}
+
+std::vector<FittedRow> EfficiencyFit::Data::rows_of(const GroupKey& key, const GroupFit& fit,
+                                                    std::span<FitRun* const> runs) const {
+  const Efficiency* prior = prior_of(catalog, key);
   std::vector<FittedRow> rows;
   const auto add = [&](std::string_view stack, auto belongs) {
     FittedRow row;
@@ -95,7 +114,7 @@ std::vector<FittedRow> EfficiencyFit::Data::fitted(const GroupKey& key,
     for (std::size_t i = 0; i < kFittedNumbers; ++i)
       row.standard_errors[i] =
           any ? fit.errors[static_cast<Eigen::Index>(i)] : fit.stack_errors.at(stack);
-    if (row.runs >= static_cast<int>(kFewest)) rows.push_back(std::move(row));
+    if (row.runs >= static_cast<int>(kFewestRuns)) rows.push_back(std::move(row));
   };
   add("", [](const FitRun&) { return true; });
   for (const auto& [stack, factor] : fit.stacks)
@@ -109,15 +128,9 @@ std::vector<FittedRow> EfficiencyFit::rows(std::string_view without) const {
     std::vector<FitRun*> kept;
     for (FitRun& run : runs)
       if (run.source != without) kept.push_back(&run);
-    std::vector<FittedRow> rows;
-    if (kept.size() < runs.size()) {
-      rows = data_->fitted(key, kept);
-    } else {
-      const auto at = data_->whole.find(key);
-      rows = at != data_->whole.end()
-                 ? at->second
-                 : data_->whole.emplace(key, data_->fitted(key, kept)).first->second;
-    }
+    const auto fit = data_->fit(key, kept);
+    if (!fit) continue;
+    const auto rows = data_->rows_of(key, *fit, kept);
     result.insert(result.end(), rows.begin(), rows.end());
   }
   return result;

@@ -108,8 +108,8 @@ struct Descent {
 };
 
 Descent descend(const Posterior& posterior, Eigen::VectorXd x) {
-  constexpr int kMostRounds = 25;
-  constexpr double kEnough = 1e-2;  // of the cost, whose unit is a standard deviation squared
+  constexpr int kMostRounds = 16;
+  constexpr double kEnough = 3e-2;  // of the cost, whose unit is a standard deviation squared
   Descent best{posterior.cost(x), x, {}};
   double damping = 1e-2;
   Eigen::VectorXd gradient;
@@ -155,19 +155,30 @@ Efficiency efficiency_of(const FitLogs& logs, double factor, Efficiency like) {
 }
 
 GroupFit fit_group(std::span<FitRun* const> runs, const Efficiency& prior,
-                   const NetworkModel& network) {
+                   const NetworkModel& network, const GroupFit* near) {
   Posterior posterior{runs, logs_of(prior), prior, network, {}};
   for (const FitRun* run : runs) posterior.columns.emplace(run->stack, 0);
   Eigen::Index next = kFittedNumbers;
   for (auto& [stack, column] : posterior.columns) column = next++;
 
-  // Small kernels and a low peak can pass for each other: from two sizes of half efficiency.
-  Descent best;
-  for (const double larger : {1.0, 20.0}) {
-    Eigen::VectorXd start = Eigen::VectorXd::Zero(posterior.size());
+  std::vector<Eigen::VectorXd> starts;
+  Eigen::VectorXd start = Eigen::VectorXd::Zero(posterior.size());
+  if (near != nullptr) {
+    start.head<kFittedNumbers>() = near->logs;
+    for (const auto& [stack, column] : posterior.columns)
+      if (const auto at = near->stacks.find(stack); at != near->stacks.end())
+        start[column] = at->second;
+    starts.push_back(start);
+  } else {
+    constexpr double kLarger = 20;
     start.head<kFittedNumbers>() = posterior.prior;
-    start[4] += std::log(larger);
-    Descent found = descend(posterior, posterior.limited(start));
+    starts.push_back(start);
+    start[4] += std::log(kLarger);
+    starts.push_back(start);
+  }
+  Descent best;
+  for (const Eigen::VectorXd& from : starts) {
+    Descent found = descend(posterior, posterior.limited(from));
     if (found.cost < best.cost) best = std::move(found);
   }
   const Eigen::MatrixXd covariance =

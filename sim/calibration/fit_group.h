@@ -29,8 +29,10 @@ FitLogs logs_of(const Efficiency& e);
 /// `like` with these numbers, all faster by `factor`.
 Efficiency efficiency_of(const FitLogs& logs, double factor, Efficiency like);
 
-/// Levenberg-Marquardt on the posterior. Stacks' factors have mean 1 and a spread of 25 %.
+/// Levenberg-Marquardt on the posterior. Stacks' factors have mean 1 and a spread of 25 %. `near`:
+/// a fit to nearly the same runs, from which to start; nullptr: from the prior, and from one whose
+/// kernels are larger, because small kernels and a low peak can pass for each other.
 GroupFit fit_group(std::span<FitRun* const> runs, const Efficiency& prior,
-                   const NetworkModel& network);
+                   const NetworkModel& network, const GroupFit* near = nullptr);
 
 }  // namespace reckon

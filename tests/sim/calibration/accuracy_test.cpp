@@ -161,7 +161,7 @@ TEST_CASE("published measurements are all scored or counted with a reason") {
   TextPool pool;
   std::vector<PublishedRun> rows;
   const auto counts = read_published_runs("measurements.csv", file.bytes(), {}, pool,
-                                        [&](const PublishedRun& m) { rows.push_back(m); });
+                                          [&](const PublishedRun& m) { rows.push_back(m); });
   REQUIRE(counts.has_value());
   CHECK(counts->rows > 4000);
   auto scored = score_cold(rows, catalog());

@@ -22,7 +22,7 @@ Read read(const std::string& text, const PublishedFilter& filter = {}) {
   static TextPool pool;
   Read result;
   auto counts = read_published_runs("m.csv", text, filter, pool,
-                                  [&](const PublishedRun& m) { result.rows.push_back(m); });
+                                    [&](const PublishedRun& m) { result.rows.push_back(m); });
   if (counts)
     result.counts = std::move(*counts);
   else
