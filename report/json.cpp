@@ -13,29 +13,36 @@ Json json_of(const ExposedCommunication& x) {
           {"servers", x.servers.count()},     {"stragglers", x.stragglers.count()}};
 }
 
+/// Is the model cut, so that there is more to wait for than gradients?
+bool waits_for_more_than_gradients(const ExposedCommunication& x) {
+  return (x.parameters + x.tensor + x.context + x.expert + x.pipeline).count() > 0;
+}
+
 Json json_of(const StepEstimate& s) {
-  return {{"seconds", s.step.count()},
-          {"compute_seconds", s.compute.count()},
-          {"communication_seconds", s.communication.count()},
-          {"exposed_communication_seconds", s.exposed_communication.count()},
-          {"exposed_seconds", json_of(s.exposed)},
-          {"input_seconds", s.input.count()},
-          {"bubble_seconds", s.bubble.count()},
-          {"bottleneck", to_text(s.bottleneck)},
-          {"mfu", s.mfu}};
+  Json json = {{"seconds", s.step.count()},
+               {"compute_seconds", s.compute.count()},
+               {"communication_seconds", s.communication.count()},
+               {"exposed_communication_seconds", s.exposed_communication.count()},
+               {"input_seconds", s.input.count()},
+               {"bubble_seconds", s.bubble.count()},
+               {"bottleneck", to_text(s.bottleneck)},
+               {"mfu", s.mfu}};
+  if (waits_for_more_than_gradients(s.exposed)) json["exposed_seconds"] = json_of(s.exposed);
+  return json;
 }
 
 Json json_of(const MemoryEstimate& m) {
-  return {{"required_bytes", m.required().v},
-          {"available_bytes", m.available.v},
-          {"parts",
-           {{"parameters", m.parameters.v},
-            {"gradients", m.gradients.v},
-            {"optimizer", m.optimizer.v},
-            {"activations", m.activations.v},
-            {"workspace", m.workspace.v},
-            {"gathered", m.gathered.v},
-            {"reserve", m.reserve.v}}}};
+  Json json = {{"required_bytes", m.required().v},
+               {"available_bytes", m.available.v},
+               {"parts",
+                {{"parameters", m.parameters.v},
+                 {"gradients", m.gradients.v},
+                 {"optimizer", m.optimizer.v},
+                 {"activations", m.activations.v},
+                 {"workspace", m.workspace.v},
+                 {"reserve", m.reserve.v}}}};
+  if (m.gathered.v > 0) json["parts"]["gathered"] = m.gathered.v;
+  return json;
 }
 
 /// {"name of cause": value, ...} of an array that an enum indexes.

@@ -52,7 +52,7 @@ inline constexpr std::string_view kCpuMemoryPerVcpu = "host.cpu_memory_bytes_per
 
 inline constexpr std::string_view kFrameworkReserve = "framework.reserve_bytes";
 inline constexpr std::string_view kStepJitter = "framework.step_jitter_fraction";
-inline constexpr std::string_view kExpertImbalance = "framework.expert_imbalance_factor";
+inline constexpr std::string_view kExpertImbalance = "framework.expert_imbalance_fraction";
 
 inline constexpr std::array kAll{kScanInterval,
                                  kScaleDownUnneededTime,

@@ -210,8 +210,8 @@ void add_framework(Table& table, const Plan& plan) {
                      cuts_the_model(strategy.kind);
   if (strategy.expert > 1)
     table.add(
-        "rows of the busiest expert-parallel rank over the mean", "framework.expert_imbalance",
-        "factor", kStep, [](auto& p) -> auto& { return p.framework.expert_imbalance; });
+        "rows of the busiest expert-parallel rank above the mean", "framework.expert_imbalance",
+        "fraction", kStep, [](auto& p) -> auto& { return p.framework.expert_imbalance; });
   if (!waits || strategy.workers < 2) return;
   table.add(
       "spread of a worker's step from step to step", "framework.step_jitter", "fraction", kStep,

@@ -39,7 +39,7 @@ LayoutShares::LayoutShares(const Layout& l, double expert_imbalance) {
   split = whole * matrix;
   tokens = l.sequence_parallel ? split : whole;
   expert = 1.0 / l.expert;
-  imbalance = l.expert > 1 ? expert_imbalance : 1;
+  imbalance = l.expert > 1 ? 1 + expert_imbalance : 1;
 }
 
 LayerWork work_of(const LayerClass& layer, const LayoutShares& s) {

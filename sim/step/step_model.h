@@ -1,4 +1,7 @@
 #pragma once
+#include <array>
+#include <unordered_map>
+
 #include "sim/scenario/layout.h"
 #include "sim/step/block_times.h"
 #include "sim/step/layout_memory.h"
@@ -49,6 +52,21 @@ class StepModel {
   LayoutLimits limits_;
   Flops model_flops_{};
   std::vector<LayerId> timed_layers_;
+};
+
+/// Estimates of a model by layout, solved once and looked up after. Not for several threads.
+class LayoutCache {
+ public:
+  explicit LayoutCache(const StepModel& model) : model_(model) {}
+  const StepEstimate& at(const Layout& layout);
+
+ private:
+  using Key = std::array<std::int64_t, 13>;
+  struct Hash {
+    std::size_t operator()(const Key& key) const;
+  };
+  const StepModel& model_;
+  std::unordered_map<Key, StepEstimate, Hash> estimates_;  // looked up, never walked
 };
 
 /// The setting of a plan's job: its slowest pool's accelerator, the slowest links.

@@ -116,7 +116,7 @@ inline void set_rules(Plan& plan) {
   plan.reclaim.law = NoReclaim{};
   plan.framework.reserve = Fact<Bytes>{0.75_GB};
   plan.framework.step_jitter = Fact<double>{0.03};
-  plan.framework.expert_imbalance = Fact<double>{1.1};
+  plan.framework.expert_imbalance = Fact<double>{0.1};
 }
 
 /// One job of `kind` on `nodes` nodes of `accelerators_per_node`, batch 32 an accelerator, 10

@@ -10,7 +10,7 @@ using namespace reckon;
 
 namespace {
 
-constexpr double kImbalance = 1.1;
+constexpr double kImbalance = 0.1;
 constexpr double kTokens = 2048, kHidden = 6144, kHeads = 64;
 
 /// GPT with dropout, as Korthikanti et al. count it: 48 blocks of 6,144 with 64 heads, their 22B.

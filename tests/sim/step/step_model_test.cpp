@@ -26,7 +26,7 @@ StepSetting setting() {
               .nic_latency = Seconds{1e-5}};
   s.framework.reserve = Fact<Bytes>{0.75_GB};
   s.framework.step_jitter = Fact<double>{0.03};
-  s.framework.expert_imbalance = Fact<double>{1.1};
+  s.framework.expert_imbalance = Fact<double>{0.1};
   s.host_link = 10.0_GBps;
   s.host_memory = 20.0_GBps;
   return s;
@@ -247,4 +247,21 @@ TEST_CASE("expert ranks exchange rows four times a layer and carry the busiest r
   const double once = 5e-6 + 7.0 / 8 * 1.1 * 4096 * 2 * 4096 * 2 / 200e9;
   CHECK(shared.exposed.expert.count() == Approx(32 * 4 * once).epsilon(0.01));
   CHECK(shared.compute > alone.compute);
+}
+
+TEST_CASE("a cached layout is the estimated one, and every field tells layouts apart") {
+  LayoutCache cache(gpt());
+  Layout l;
+  l.data = 4;
+  l.micro_batches = 8;
+  const Seconds first = cache.at(l).step;
+  CHECK(first == gpt().estimate(l).step);
+  CHECK(&cache.at(l) == &cache.at(l));
+  for (int Layout::*field : {&Layout::tensor, &Layout::pipeline, &Layout::context,
+                             &Layout::micro_batch, &Layout::zero_stage}) {
+    Layout other = l;
+    other.*field = 2;
+    CHECK(cache.at(other).step == gpt().estimate(other).step);
+    CHECK(cache.at(other).step != first);
+  }
 }
