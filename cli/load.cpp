@@ -1,52 +1,9 @@
 #include "cli/load.h"
 
-#include <algorithm>
-
-#include "cli/output.h"
-#include "exchange/model_files.h"
 #include "report/html/html.h"
-#include "sim/scenario/scenario_yaml.h"
 #include "sim/step/referee.h"
-#include "sim/step/step.h"
 
 namespace reckon::cli {
-namespace {
-
-bool asks_whether_feasible(const Plan& plan) {
-  return std::any_of(plan.expect.begin(), plan.expect.end(),
-                     [](const Expectation& e) { return e.metric == Metric::feasible; });
-}
-
-}  // namespace
-
-Expected<Catalog> load_catalogs(const Options& options) {
-  std::vector<std::filesystem::path> layers{default_catalog_directory()};
-  if (layers.front().empty())
-    throw std::runtime_error("the catalogs are not found; set RECKON_CATALOGS to their directory");
-  layers.insert(layers.end(), options.catalogs.begin(), options.catalogs.end());
-  return load_catalog(layers);
-}
-
-Expected<LoadedPlan> load_plan(const std::string& file, const Options& options,
-                               const Catalog& catalog) {
-  auto scenario = read_scenario(file, options.overrides, options.layers);
-  if (!scenario) return tl::unexpected(std::move(scenario.error()));
-  Diagnostics unread = resolve_model_files(*scenario);
-  if (!unread.empty()) return tl::unexpected(std::move(unread));
-  auto plan = make_plan(*scenario, catalog);
-  if (!plan) return tl::unexpected(std::move(plan.error()));
-  if (!asks_whether_feasible(*plan)) {
-    Diagnostics problems;
-    for (const PlannedWorkload& job : plan->jobs) {
-      if (job.same_as) continue;
-      const Places places = scenario->places.with_alias(job.path, "workload");
-      if (auto problem = check_memory(*plan, job, catalog, places))
-        problems.push_back(std::move(*problem));
-    }
-    if (!problems.empty()) return tl::unexpected(std::move(problems));
-  }
-  return LoadedPlan{std::move(*scenario), std::move(*plan)};
-}
 
 std::unique_ptr<NetworkModel> make_network(const Options& options) {
   if (options.engine == "simgrid") return make_referee_network(find_referee());
@@ -57,7 +14,5 @@ void require_html() {
   if (html_assets().scripts.empty())
     throw std::runtime_error("--html is not in this program: " + why_no_html() + "; " + kHtmlTodo);
 }
-
-void report(const Diagnostics& diagnostics) { print_error(format(diagnostics)); }
 
 }  // namespace reckon::cli

@@ -120,7 +120,7 @@ StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks)
       throw TrainingError(fmt::format(
           "the loss of step {} is {}: training cannot go on; a lower learning rate (now {:.3g}), a "
           "longer warm-up or clip_norm may help",
-          step, m.loss, m.learning_rate));
+          step, std::isnan(m.loss) ? "not a number" : "infinite", m.learning_rate));
     const bool last = k + 1 == micro_batches;
     const auto ready = [this](ParameterRange range) { exchange_.gradient_ready(range); };
     runtime_.backward(values_.span(), gradients_.span(), scale,

@@ -40,9 +40,12 @@ class Workspace {
 
   /// `arguments` are words of the shell; standard output and error are captured.
   Output run(const std::string& arguments, const std::string& environment = "") const {
-    const std::string command = "cd '" + directory_.string() + "' && " + environment +
-                                " '" RECKON_BINARY_DIR "/bin/reckon' " + arguments +
-                                " >stdout.txt 2>stderr.txt </dev/null";
+    return run_shell(environment + " '" RECKON_BINARY_DIR "/bin/reckon' " + arguments);
+  }
+  /// A line of the shell.
+  Output run_shell(const std::string& line) const {
+    const std::string command =
+        "cd '" + directory_.string() + "' && { " + line + "; } >stdout.txt 2>stderr.txt </dev/null";
     const int status = std::system(command.c_str());
     Output output;
     output.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

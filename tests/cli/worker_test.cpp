@@ -1,0 +1,125 @@
+#include <catch2/catch.hpp>
+
+#include <unistd.h>
+
+#include "run_reckon.h"
+
+// `reckon-worker` as its users start it: real processes, real files.
+using namespace reckon::test;
+
+namespace {
+
+const std::string kWorker = "'" RECKON_BINARY_DIR "/bin/reckon-worker' ";
+
+std::string plan(const std::string& workload, const std::string& strategy = "{kind: single}",
+                 int nodes = 1) {
+  return "name: tiny\nworkload:\n" + workload + "  train: {steps: 8}\n  strategy: " + strategy +
+         "\n  checkpoint: {interval: none}\n"
+         "cluster:\n  provider: gcp\n  service: gce\n  region: us-central1\n  zone: us-central1-a\n"
+         "  pools: [{name: node, role: worker, machine: n1-standard-8, nodes: " +
+         std::to_string(nodes) + "}]\n";
+}
+const std::string kRecords =
+    "  model: mlp_boston_housing\n  dataset: {samples: 404, bytes_per_sample: 112B}\n"
+    "  batch_per_accelerator: 16\n";
+
+Output worker(const Workspace& w, const std::string& arguments) {
+  return w.run_shell(kWorker + arguments);
+}
+
+}  // namespace
+
+TEST_CASE("a worker alone trains a plan and leaves its measurements and parameters") {
+  const Workspace w;
+  w.write("plan.yaml", plan(kRecords));
+  const Output out = worker(w, "plan.yaml --out run");
+  CHECK(out.err == "");
+  REQUIRE(out.code == 0);
+  CHECK(contains(out.out, "step 7 loss "));
+  const std::string log = read_all(w.path("run/measurements.jsonl"));
+  CHECK(contains(log, R"("record":"run")"));
+  CHECK(contains(log, R"("step":7)"));
+  CHECK(contains(log, R"("finished":true)"));
+  CHECK(std::filesystem::file_size(w.path("run/parameters.bin")) == 4 * 5121);  // its weights
+}
+
+TEST_CASE("a run that is gone on with ends with the bits of one that was not interrupted") {
+  const Workspace w;
+  w.write("plan.yaml", plan(kRecords));
+  REQUIRE(worker(w, "plan.yaml --out whole").code == 0);
+  REQUIRE(worker(w, "plan.yaml --out parts --steps 3").code == 0);
+  const Output rest = worker(w, "plan.yaml --out parts");
+  REQUIRE(rest.code == 0);
+  CHECK_FALSE(contains(rest.out, "step 2 "));
+  CHECK(contains(rest.out, "step 3 "));
+  const std::string whole = read_all(w.path("whole/parameters.bin"));
+  CHECK(!whole.empty());
+  CHECK(read_all(w.path("parts/parameters.bin")) == whole);
+}
+
+TEST_CASE("two workers that meet by RANK train one model") {
+  const Workspace w;
+  w.write("plan.yaml", plan(kRecords, "{kind: multi_worker_mirrored, workers: 2}", 2));
+  const Output out = w.run_shell("export WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=" +
+                                 std::to_string(20000 + getpid() % 20000) + "; RANK=1 " + kWorker +
+                                 "plan.yaml --out run --threads 1 & RANK=0 " + kWorker +
+                                 "plan.yaml --out run --threads 1; code=$?; wait $! && exit $code");
+  CHECK(out.err == "");
+  CHECK(out.code == 0);
+  CHECK(contains(out.out, "step 7 loss "));
+  CHECK(contains(read_all(w.path("run/measurements.jsonl")), R"("rank":1,"step":7)"));
+}
+
+TEST_CASE("two workers with a parameter server end with the bits of two that all-reduce") {
+  const Workspace w;
+  w.write("mirrored.yaml", plan(kRecords, "{kind: multi_worker_mirrored, workers: 2}", 2));
+  const std::string meet = "--workers 2 --threads 1 --master 127.0.0.1:";
+  const int port = 20000 + getpid() % 20000;
+  REQUIRE(w.run_shell(kWorker + "mirrored.yaml --rank 1 --out mirrored " + meet +
+                      std::to_string(port) + " & " + kWorker +
+                      "mirrored.yaml --rank 0 --out mirrored " + meet + std::to_string(port) +
+                      "; code=$?; wait; exit $code")
+              .code == 0);
+  const std::string text = plan(
+      kRecords, "{kind: parameter_server, workers: 2, parameter_servers: 1, mode: synchronous}", 2);
+  w.write("plan.yaml",
+          text.substr(0, text.rfind("}]")) +
+              "}, {name: servers, role: parameter_server, machine: n1-standard-8, nodes: 1}]\n");
+  const std::string common = kWorker + "plan.yaml --servers 1 " + meet + std::to_string(port + 1);
+  const Output out = w.run_shell(common + " --role ps --rank 0 & " + common +
+                                 " --role worker --rank 1 --out run & " + common +
+                                 " --role worker --rank 0 --out run; code=$?; wait; exit $code");
+  CHECK(out.err == "");
+  CHECK(out.code == 0);
+  const std::string bits = read_all(w.path("run/parameters.bin"));
+  CHECK(!bits.empty());
+  CHECK(bits == read_all(w.path("mirrored/parameters.bin")));
+}
+
+TEST_CASE("a worker that is asked to stop saves and says so with its exit code") {
+  const Workspace w;
+  w.write("plan.yaml", plan(kRecords));
+  const Output out = w.run_shell(kWorker +
+                                 "plan.yaml --set workload.train.steps=1000000000 --out run & "
+                                 "sleep 1; kill -TERM $!; wait $!");
+  CHECK(out.code == 75);
+  CHECK(!std::filesystem::is_empty(w.path("run/checkpoints")));
+  CHECK(contains(read_all(w.path("run/measurements.jsonl")), "stopped on request"));
+}
+
+TEST_CASE("a worker's mistakes say what to do, with the exit codes of every command") {
+  const Workspace w;
+  w.write("plan.yaml", plan(kRecords));
+  Output out = worker(w, "plan.yaml --step 3");
+  CHECK(out.code == 2);
+  CHECK(contains(out.err, "unknown option '--step'; did you mean 'steps'?"));
+  out = worker(w, "plan.yaml --set workload.optimizer.learning_rate=1e5 --out nan");
+  CHECK(out.code == 1);
+  CHECK(contains(out.err, "the loss of step "));
+  w.write("cifar.yaml", plan("  model: resnet18\n  dataset: {samples: 10, bytes_per_sample: 3kB}\n"
+                             "  batch_per_accelerator: 1\n"
+                             "  data: {format: cifar10, path: nowhere}\n"));
+  out = worker(w, "cifar.yaml");
+  CHECK(out.code == 2);
+  CHECK(contains(out.err, "holds images of (3, 32, 32), the model takes (3, 224, 224)"));
+}
