@@ -37,6 +37,11 @@ class Directory {
 /// A worker that is a script: $FIRST is the step that the newest checkpoint holds, and
 /// `checkpoint STEP` makes one (as far as the watcher looks: it has a manifest).
 fs::path worker_script(const Directory& d, const std::string& body) {
+  RunRecord run;
+  run.scenario = "round";
+  run.started = RunClock::starting_now().text();
+  std::ofstream(d.path() / "run-record") << to_line(run);
+  ::setenv("RUN_RECORD", (d.path() / "run-record").c_str(), 1);
   const fs::path file = d.path() / "worker.sh";
   std::ofstream(file) << R"(#!/bin/sh
 while [ $# -gt 0 ]; do
@@ -51,7 +56,7 @@ checkpoint() {
 }
 FIRST=$(ls -d $OUT/checkpoints/step-* 2>/dev/null | tail -1 | sed 's/.*step-0*//')
 FIRST=${FIRST:-0}
-[ $RANK = 0 ] && [ $ATTEMPT = 0 ] && echo '{"record":"run","schema_version":1,"scenario":"round","attempt":0,"started":"'$RECKON_RUN_STARTED'","at_seconds":0,"first_step":0,"steps":0,"model":"","precision":"","optimizer":"","strategy":"","stack":"","workers":1,"parameter_servers":0,"accelerators":0,"accelerator":"","machine":"","batch_per_accelerator":0,"global_batch":0,"seed":0,"catalog_digest":""}' >> $OUT/measurements.jsonl
+[ $RANK = 0 ] && [ $ATTEMPT = 0 ] && cat "$RUN_RECORD" >> $OUT/measurements.jsonl
 )" << body << '\n';
   ::chmod(file.c_str(), 0755);
   return file;
