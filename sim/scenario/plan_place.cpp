@@ -96,8 +96,7 @@ void resolve_region(Draft& draft) {
   draft.error("cluster.zone",
               fmt::format("region {} has no zone '{}'{}", cluster.region, cluster.zone,
                           did_you_mean(cluster.zone, zone_names)),
-              zones.empty() ? fmt::format("its zones begin with its name: {}a or {}-1",
-                                          cluster.region, cluster.region)
+              zones.empty() ? fmt::format("its zones begin with '{}'", cluster.region)
                             : fmt::format("zones of {} in the catalog: {}", cluster.region,
                                           join(zone_names, ", ")));
   plan.zone.clear();
@@ -133,8 +132,7 @@ Offered offered_of(const Draft& draft, const PlannedPool& pool) {
   }
   Offered accelerator{pool.accelerator->name, "accelerator", rows(pool.accelerator->name)};
   if (!accelerator.rows.empty() || pool.machine.accelerator.empty()) return accelerator;
-  Offered machine{pool.machine.name, "machine", rows(pool.machine.name)};
-  return machine.rows.empty() ? accelerator : machine;
+  return {pool.machine.name, "machine", rows(pool.machine.name)};
 }
 
 /// The lists of AWS and Azure that we have leave regions out: what they do not say is no "no".

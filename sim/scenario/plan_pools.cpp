@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/catalog/catalog_lookup.h"
+#include "sim/catalog/operations_keys.h"
 #include "sim/scenario/plan_draft.h"
 
 // Machines, accelerators and slices by name, and whether the service lets them stand together.
@@ -172,6 +173,12 @@ bool check_attached_count(Draft& draft, const PlannedPool& pool) {
 }
 
 bool resolve_slice(Draft& draft, PlannedPool& pool, const PoolSpec& spec) {
+  const Provider provider = draft.plan.provider;
+  if (!draft.catalog.operations.find(keys::provisioning(provider, keys::NodeKind::tpu))) {
+    draft.error(draft.path(pool, "tpu"), fmt::format("{} has no TPUs", to_text(provider)),
+                "provider: gcp, or a machine with GPUs");
+    return false;
+  }
   const Accelerator* chip = draft.catalog.find_accelerator(spec.tpu->type);
   if (chip == nullptr || chip->kind != AcceleratorKind::tpu) {
     const auto tpus = names_of_accelerators(draft.catalog, AcceleratorKind::tpu);
@@ -224,7 +231,7 @@ void check_autoscaling(Draft& draft, const PlannedPool& pool) {
   const Service service = draft.plan.service;
   if (!runs_kubernetes(service)) {
     draft.error(path, fmt::format("service {} does not autoscale node pools", to_text(service)),
-                "leave autoscaling out, or take a Kubernetes service (gke)");
+                "leave autoscaling out, or take a Kubernetes service (gke, eks, aks)");
   } else if (service == Service::mks && pool.accelerator) {
     draft.error(path, "Selectel does not autoscale node groups with GPUs", "leave autoscaling out");
   } else if (pool.slice) {

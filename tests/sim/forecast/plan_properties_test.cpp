@@ -30,7 +30,9 @@ struct Knob {
   std::function<void(Plan&, double)> widen;
 };
 
-void widen(Fact<BytesPerSecond>& bandwidth, double factor) { bandwidth.value *= factor; }
+void widen(Fact<BytesPerSecond>& bandwidth, double factor) {
+  bandwidth.value = bandwidth.value * factor;
+}
 
 const std::vector<Knob>& knobs() {
   static const std::vector<Knob> kKnobs{
