@@ -21,9 +21,9 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 8> kNames{"format",    "batch",    "sequence-length",
+constexpr std::array<std::string_view, 9> kNames{"format",    "batch",    "sequence-length",
                                                  "precision", "finetune", "accelerator",
-                                                 "catalog",   "help"};
+                                                 "over",      "catalog",  "help"};
 
 /// What the options say; where they say nothing, what the scenario does, else the model's own.
 struct Wishes {
@@ -31,6 +31,7 @@ struct Wishes {
   std::optional<std::int64_t> sequence_length;
   std::optional<Precision> precision;
   std::optional<LoraAdapters> lora;
+  int accelerators = 8;
   const Accelerator* accelerator = nullptr;
 };
 
@@ -76,6 +77,7 @@ Wishes wishes_of(const Options& options, const Catalog& catalog) {
     if (option == "sequence-length") w.sequence_length = whole(option, text, kLongest);
     if (option == "precision") w.precision = precision_of(text);
     if (option == "finetune") w.lora = lora_of(text);
+    if (option == "over") w.accelerators = whole(option, text, 1 << 20);
     if (option == "accelerator") w.accelerator = accelerator_of(text, catalog);
   }
   return w;
@@ -145,6 +147,14 @@ Expected<ModelSheet> sheet_of(const std::string& what, const Options& options, c
   return sheet;
 }
 
+FrameworkRules framework_of(const Catalog& catalog) {
+  const Fact<double>& reserve = catalog.operations.at(keys::kFrameworkReserve);
+  FrameworkRules rules;
+  rules.reserve = Fact<Bytes>{Bytes{reserve.value}, reserve.source};
+  rules.expert_imbalance = catalog.operations.at(keys::kExpertImbalance);
+  return rules;
+}
+
 int show(const Options& options, const Catalog& catalog) {
   if (options.files.size() != 2)
     throw UsageError("model show takes one model: a name, a config.json or a scenario.yaml");
@@ -171,10 +181,9 @@ int show(const Options& options, const Catalog& catalog) {
   if (sheet->accelerator && !sheet->accelerator->peak_for(sheet->precision))
     throw UsageError(
         fmt::format("{} has no {}", sheet->accelerator->name, to_text(sheet->precision)));
-  const Fact<double>& reserve = catalog.operations.at(keys::kFrameworkReserve);
   const std::vector<MemoryCase> ways =
       memory_by_strategy({&sheet->model, sheet->precision, sheet->optimizer, sheet->batch,
-                          Fact<Bytes>{Bytes{reserve.value}, reserve.source}, sheet->accelerator});
+                          wishes.accelerators, framework_of(catalog), sheet->accelerator});
   sheet->memory.insert(sheet->memory.end(), ways.begin(), ways.end());
   sheet->groups = layer_group_counts(sheet->model, bytes_per_element(sheet->precision));
   print(options.format == OutputFormat::json ? model_json(*sheet, catalog)

@@ -93,6 +93,7 @@ constexpr std::array kModelOptions{
     OptionRow{"precision", "NAME",
               "fp32, tf32, fp16, bf16, fp8, mxfp8 or nvfp4 (bf16, or what the accelerator has)"},
     OptionRow{"finetune", "lora:RANK", "train adapters of that rank and freeze the model"},
+    OptionRow{"over", "N", "accelerators that share state or model under ZeRO and the like (8)"},
 };
 
 // What `reckon accuracy` alone takes.

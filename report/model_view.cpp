@@ -122,15 +122,16 @@ std::string verdict(const ModelSheet& s, const MemoryCase& c, const Catalog& cat
 
 std::string memory(const ModelSheet& s, const Catalog& catalog) {
   Columns rows;
-  rows.row({"", "parameters", "gradients", "optimizer", "activations", "workspace", "all",
-            s.accelerator ? fmt::format("{} ({})", s.accelerator->name,
-                                        format_bytes(s.accelerator->memory.value))
-                          : "smallest that holds it"});
+  rows.row(
+      {"", "parameters", "gradients", "optimizer", "activations", "workspace", "gathered", "all",
+       s.accelerator
+           ? fmt::format("{} ({})", s.accelerator->name, format_bytes(s.accelerator->memory.value))
+           : "smallest that holds it"});
   for (const MemoryCase& c : s.memory) {
     const MemoryEstimate& m = c.memory;
     const auto bytes = [](Bytes b) { return b.v > 0 ? format_bytes(b) : std::string(); };
     rows.row({c.strategy, bytes(m.parameters), bytes(m.gradients), bytes(m.optimizer),
-              bytes(m.activations), bytes(m.workspace), bytes(m.required()),
+              bytes(m.activations), bytes(m.workspace), bytes(m.gathered), bytes(m.required()),
               verdict(s, c, catalog)});
   }
   return fmt::format("\nMemory of one accelerator: {}, {}, batch {}, {} for the framework\n",

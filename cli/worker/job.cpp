@@ -43,13 +43,16 @@ cli::LoadedPlan load(const Options& options) {
 }
 
 /// All that keeps this process from running this plan.
-Diagnostics refusals(const PlannedWorkload& job, const WorkerIdentity& me,
-                     const std::string& file) {
+Diagnostics refusals(const Plan& plan, const WorkerIdentity& me, const std::string& file) {
+  const PlannedWorkload& job = plan.jobs[0];
   Diagnostics errors = cannot_run(job.model);
   for (Diagnostic& error : errors) error.at.file = file;
   const auto refuse = [&](std::string what, std::string hint) {
     errors.push_back({.at = {.file = file}, .what = std::move(what), .hint = std::move(hint)});
   };
+  if (plan.jobs.size() > 1)
+    refuse(fmt::format("the plan has {} jobs", plan.jobs.size()),
+           "a worker runs one: give it a plan with a workload");
   const bool servers = job.strategy.kind == StrategyKind::parameter_server;
   switch (job.strategy.kind) {
     case StrategyKind::single:
@@ -192,7 +195,7 @@ int run_job(const Options& options) {
   try {
     const cli::LoadedPlan loaded = load(options);
     const WorkerIdentity me = take(worker_identity(options.identity, process_environment()));
-    const Diagnostics errors = refusals(loaded.plan.jobs[0], me, options.plan);
+    const Diagnostics errors = refusals(loaded.plan, me, options.plan);
     if (!errors.empty()) {
       cli::report(errors);
       return cli::kInputIsWrong;

@@ -153,6 +153,7 @@ Chart memory_parts(const Forecast& f) {
   part("optimizer state", m.optimizer, "var(--leaf)");
   part("activations", m.activations, "var(--warm)");
   part("workspace", m.workspace, "var(--plum)");
+  part("gathered parameters and gradients", m.gathered, "var(--sand)");
   part("framework", m.reserve, "var(--mist)");
   // Room beside the line of what there is, for the values.
   const double high = 1.2 * std::max(m.required().v, m.available.v) / kGiB;

@@ -3,7 +3,10 @@
 #include <limits>
 #include <tuple>
 
+#include <fmt/format.h>
+
 #include "sim/base/check.h"
+#include "sim/scenario/layout.h"
 
 namespace reckon {
 namespace {
@@ -49,29 +52,52 @@ std::vector<LayerGroupCount> folded(const std::vector<LayerGroupCount>& groups) 
 
 struct Way {
   std::string name;
-  StrategyKind kind;
-  Recompute recompute = Recompute::none;
+  PlannedStrategy strategy;
 };
 
-std::vector<Way> ways(bool tpu) {
-  std::vector<Way> out;
-  const auto add = [&](const std::string& name, StrategyKind kind) {
-    out.push_back({name, kind});
-    out.push_back({name + ", recompute selective", kind, Recompute::selective});
-    out.push_back({name + ", recompute full", kind, Recompute::full});
-  };
-  if (tpu) {
-    add("tpu slice", StrategyKind::tpu);
-    return out;
+PlannedStrategy strategy_of(StrategyKind kind, int accelerators) {
+  PlannedStrategy s;
+  s.kind = kind;
+  s.accelerators_per_worker = accelerators;
+  return s;
+}
+
+/// Of `n` accelerators; those without recomputation, which comes on top of each.
+std::vector<Way> ways(bool tpu, int n) {
+  if (tpu) return {{"tpu slice", strategy_of(StrategyKind::tpu, 1)}};
+  std::vector<Way> out{
+      {"single or data parallel", strategy_of(StrategyKind::single, 1)},
+      {"worker of parameter servers", strategy_of(StrategyKind::parameter_server, 1)}};
+  if (n < 2) return out;
+  for (const int stage : {1, 2, 3}) {
+    PlannedStrategy s = strategy_of(StrategyKind::sharded, n);
+    s.zero_stage = stage;
+    out.push_back({fmt::format("ZeRO {} over {}", stage, n), s});
   }
-  add("single or data parallel", StrategyKind::single);
-  add("worker of parameter servers", StrategyKind::parameter_server);
+  PlannedStrategy tensor = strategy_of(StrategyKind::model_parallel, n);
+  tensor.tensor = n;
+  tensor.sequence_parallel = true;
+  out.push_back({fmt::format("tensor parallel over {}", n), tensor});
+  PlannedStrategy pipeline = strategy_of(StrategyKind::model_parallel, n);
+  pipeline.pipeline = n;
+  out.push_back({fmt::format("pipeline over {}", n), pipeline});
   return out;
+}
+
+/// A pipeline's passes are as many as its stages: fewer leave stages idle.
+std::int64_t global_batch(const PlannedStrategy& s, int batch) {
+  return std::int64_t{batch} * (s.accelerators() / s.replica()) * s.pipeline;
+}
+
+bool can_be(const LayoutLimits& limits, const PlannedWorkload& job) {
+  return !cuts_the_model(job.strategy.kind) ||
+         broken_rules(limits, layout_of(job), job.strategy.accelerators(), job.global_batch)
+             .empty();
 }
 
 Plan plan_on(const MemoryQuestion& question) {
   Plan plan;
-  plan.framework.reserve = question.reserve;
+  plan.framework = question.framework;
   PlannedPool pool;
   if (question.accelerator) {
     pool.accelerator = question.accelerator;
@@ -113,14 +139,17 @@ std::vector<MemoryCase> memory_by_strategy(const MemoryQuestion& question) {
   job.batch_per_accelerator = question.batch_per_accelerator;
   std::vector<MemoryCase> cases;
   const bool tpu = question.accelerator && question.accelerator->kind == AcceleratorKind::tpu;
-  for (const Way& way : ways(tpu)) {
-    job.strategy.kind = way.kind;
-    job.strategy.recompute = way.recompute;
-    const MemoryEstimate memory = estimate_memory(plan, job);
+  const LayoutLimits limits(*question.model);
+  for (const Way& way : ways(tpu, question.accelerators)) {
+    job.strategy = way.strategy;
+    job.global_batch = global_batch(job.strategy, job.batch_per_accelerator);
+    if (!can_be(limits, job)) continue;
+    cases.push_back({way.name, estimate_memory(plan, job)});
+    job.strategy.recompute = Recompute::full;
+    const MemoryEstimate again = estimate_memory(plan, job);
     // Recomputation that saves nothing here is no way of its own.
-    if (way.recompute != Recompute::none && memory.required() >= cases.back().memory.required())
-      continue;
-    cases.push_back({way.name, memory});
+    if (again.required() < cases.back().memory.required())
+      cases.push_back({way.name + ", recompute full", again});
   }
   return cases;
 }

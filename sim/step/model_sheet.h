@@ -35,12 +35,13 @@ struct MemoryQuestion {
   Precision precision = Precision::bf16;
   Optimizer optimizer = Optimizer::adamw;
   int batch_per_accelerator = 1;
-  Fact<Bytes> reserve;  // of the framework: the catalog's, see Plan::framework
+  int accelerators = 8;      // that share the state or the model, where a strategy has them do so
+  FrameworkRules framework;  // the catalog's, as in Plan
   /// nullopt: one device with a single core, of unlimited memory.
   std::optional<Accelerator> accelerator;
 };
-/// Every strategy that estimate_memory() tells apart, with and without recomputation. TPUs have
-/// their own one.
+/// Every strategy that estimate_memory() tells apart and that the network can be divided into, with
+/// and without recomputation. TPUs have their own one.
 std::vector<MemoryCase> memory_by_strategy(const MemoryQuestion& question);
 
 }  // namespace reckon

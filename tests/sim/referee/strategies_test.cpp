@@ -72,6 +72,13 @@ TEST_CASE("fluid and SimGrid agree on hierarchical all-reduces") {
   require_agreement(hierarchical_all_reduce);
 }
 
+TEST_CASE("fluid and SimGrid agree on gathers, scatters, exchanges and sends") {
+  require_agreement(ring_all_gather);
+  require_agreement(ring_reduce_scatter);
+  require_agreement(all_to_all);
+  require_agreement(send_to_next);
+}
+
 TEST_CASE("fluid and SimGrid agree on all-reduces over tori and meshes") {
   const BothEngines engines;
   for (const std::vector<int>& axes : {std::vector{8}, {4, 4}, {4, 2}, {3, 2, 4}}) {

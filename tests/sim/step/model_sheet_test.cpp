@@ -10,7 +10,7 @@ using namespace reckon::test;
 
 namespace {
 
-const Fact<Bytes> kNoReserve{};
+const FrameworkRules kNoFramework{};
 
 const MemoryCase& named(const std::vector<MemoryCase>& cases, const std::string& strategy) {
   for (const MemoryCase& c : cases)
@@ -57,7 +57,7 @@ TEST_CASE("blocks of another width are groups of their own") {
 TEST_CASE("each way to train holds what the memory model says of it") {
   const ModelGraph model = zoo_model("gpt2_small").value();
   const auto cases =
-      memory_by_strategy({&model, Precision::bf16, Optimizer::adamw, 4, kNoReserve, {}});
+      memory_by_strategy({&model, Precision::bf16, Optimizer::adamw, 4, 8, kNoFramework, {}});
   const double n = 124'439'808;
   const MemoryCase& data = named(cases, "single or data parallel");
   CHECK((data.memory.parameters + data.memory.gradients + data.memory.optimizer).v == 16 * n);
@@ -74,18 +74,39 @@ TEST_CASE("an accelerator says whether it holds the model, a TPU by its own stra
   Accelerator small = round_accelerator();
   small.memory = Fact<Bytes>{1.0_GiB};
   const auto cases =
-      memory_by_strategy({&model, Precision::fp16, Optimizer::adamw, 1, kNoReserve, small});
+      memory_by_strategy({&model, Precision::fp16, Optimizer::adamw, 1, 8, kNoFramework, small});
   CHECK(cases.front().memory.available.v == Bytes{1.0_GiB}.v);
   CHECK_FALSE(cases.front().memory.fits());
   small.kind = AcceleratorKind::tpu;
   const auto tpu =
-      memory_by_strategy({&model, Precision::bf16, Optimizer::adamw, 1, kNoReserve, small});
+      memory_by_strategy({&model, Precision::bf16, Optimizer::adamw, 1, 8, kNoFramework, small});
   CHECK(tpu.front().strategy == "tpu slice");
 }
 
 TEST_CASE("adapters keep gradients and optimizer state of themselves only") {
   const ModelGraph model = with_lora(zoo_model("gpt2_small").value(), {.rank = 8}).value();
   const auto cases =
-      memory_by_strategy({&model, Precision::bf16, Optimizer::adamw, 1, kNoReserve, {}});
+      memory_by_strategy({&model, Precision::bf16, Optimizer::adamw, 1, 8, kNoFramework, {}});
   CHECK(cases.front().memory.gradients.v == 2.0 * 294'912);
+}
+
+TEST_CASE("sharding divides what it shards, and only networks that can be cut are cut") {
+  // Rajbhandari et al. 2020, figure 1: (2 + 2 + 12) P; stage 1 leaves 4 + 12/N, stage 2 2 + 14/N,
+  // stage 3 16/N bytes a parameter.
+  const ModelGraph model = zoo_model("gpt2_small").value();
+  const double n = 124'439'808;
+  const auto cases =
+      memory_by_strategy({&model, Precision::bf16, Optimizer::adamw, 1, 8, kNoFramework, {}});
+  const auto state = [&](const std::string& name) {
+    const MemoryEstimate& m = named(cases, name).memory;
+    return (m.parameters + m.gradients + m.optimizer).v / n;
+  };
+  CHECK(state("ZeRO 1 over 8") == Approx(4 + 12.0 / 8));
+  CHECK(state("ZeRO 2 over 8") == Approx(2 + 14.0 / 8));
+  CHECK(state("ZeRO 3 over 8") == Approx(16.0 / 8));
+  // 12 heads are not shared by 8 ranks.
+  for (const MemoryCase& c : cases) CHECK(c.strategy != "tensor parallel over 8");
+  const auto four =
+      memory_by_strategy({&model, Precision::bf16, Optimizer::adamw, 1, 4, kNoFramework, {}});
+  CHECK(named(four, "tensor parallel over 4").memory.parameters.v < 2 * n);
 }
