@@ -201,8 +201,9 @@ const Fields<ClusterSpec>& cluster_fields() {
   pools.fields = &infos_of<pool_fields>;
   static const Fields<C> table{
       required(word_field("provider", &C::provider, kProviderWords, "Whose machines.", "gcp")),
-      word_field("service", &C::service, kServices, "Whose rules apply; gcp: gke by default, aws: eks, azure: aks, selectel: mks; none: VMs that you "
-                 "run yourself.",
+      word_field("service", &C::service, kServices,
+                 "Whose rules apply; gcp: gke by default, aws: eks, azure: aks, selectel: mks; "
+                 "none: VMs that you run yourself.",
                  "gke"),
       text_field("region", &C::region, "Prices and offers depend on it.", "us-central1"),
       text_field("zone", &C::zone, "Of the region.", "us-central1-c"),
