@@ -60,9 +60,9 @@ inline void any_input(PlannedWorkload& job) {
   if (any_one_in(3)) job.evaluations = any_between(1, 5);
 }
 
-/// Synchronous strategies only where `synchronous`: an asynchronous rate is measured on a simulated
-/// run and good to a percent.
-inline Plan any_plan(bool synchronous = true) {
+/// Synchronous strategies only: an asynchronous rate is measured on a simulated run and good to a
+/// percent.
+inline Plan any_plan() {
   constexpr StrategyKind kKinds[] = {StrategyKind::single, StrategyKind::mirrored,
                                      StrategyKind::multi_worker_mirrored,
                                      StrategyKind::parameter_server};
@@ -78,7 +78,6 @@ inline Plan any_plan(bool synchronous = true) {
   job.global_batch = std::int64_t{job.batch_per_accelerator} * job.strategy.accelerators();
   job.steps = any_between(10, 100'000);
   job.total_samples = double(job.steps) * double(job.global_batch);
-  job.strategy.synchronous = synchronous || kind != StrategyKind::parameter_server || any_one_in(2);
   if (any_one_in(2)) job.optimizer = Optimizer::adamw;
   any_input(job);
   return plan;
