@@ -39,7 +39,7 @@ TEST_CASE("an optimizer is a word, or a map that says how a real run trains") {
   const PlannedOptimizer& o = job.optimizer_settings;
   CHECK(o.learning_rate == 0.002);
   CHECK(o.beta1 == 0.9);
-  CHECK(o.beta2 == 0.95);
+  CHECK(o.beta2 == Approx(0.95));
   CHECK(o.weight_decay == 0.1);
   CHECK(o.clip_norm == 1);
   CHECK(o.schedule == LearningRateSchedule::step);
