@@ -34,9 +34,9 @@ void name_threads(const Plan& plan, const Timeline& timeline, Json& events) {
   for (const Span& s : timeline.spans) seen.emplace(s.pool, s.node);
   for (const Mark& m : timeline.marks) seen.emplace(m.pool, m.node);
   for (const auto& [pool, node] : seen) {
-    const std::string owner = pool < 0 ? "job" : plan.pools[std::size_t(pool)].name;
+    const std::string owner = pool < 0 ? "job" : plan.pools.at(std::size_t(pool)).name;
     const std::string text = node < 0   ? owner
-                             : pool < 0 ? plan.jobs[std::size_t(node)].name
+                             : pool < 0 ? plan.jobs.at(std::size_t(node)).name
                                         : owner + "-" + std::to_string(node);
     events.push_back(metadata("thread_name", process_of(pool), thread_of(node), {{"name", text}}));
   }

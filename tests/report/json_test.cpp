@@ -123,7 +123,8 @@ TEST_CASE("a name that is no UTF-8 does not break the JSON") {
 
 TEST_CASE("a trace names its processes and gives times in microseconds") {
   Plan plan;
-  plan.name = "example";
+  plan.jobs.resize(1);
+  plan.jobs[0].name = "example";
   plan.pools.resize(2);
   plan.pools[0].name = "p100";
   plan.pools[1].name = "servers";
