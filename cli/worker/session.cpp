@@ -91,7 +91,7 @@ void Session::record_run() {
   log_->append(RunRecord{.scenario = plan_.name,
                          .attempt = environment_.attempt,
                          .started = clock_.text(),
-                         .at = clock_.now(),
+                         .at = began_,
                          .first_step = trainer_.steps_done(),
                          .steps = steps_,
                          .model = job_.model.name(),
@@ -163,12 +163,13 @@ void Session::record_saves() {
 
 void Session::record(const StepMeasurement& m) {
   const ExchangeTimes& x = m.exchange;
+  const Seconds step = m.seconds - m.checkpoint;  // what a save costs is recorded as a save
   if (log_)
     log_->append(StepRecord{.attempt = environment_.attempt,
                             .rank = communicator_.rank(),
                             .step = m.step,
-                            .at = clock_.now(),
-                            .seconds = m.seconds,
+                            .at = clock_.now() - m.checkpoint,
+                            .seconds = step,
                             .compute = m.forward + m.backward,
                             .communication = x.communication,
                             .exposed_communication = x.exposed_communication,
@@ -182,7 +183,7 @@ void Session::record(const StepMeasurement& m) {
                             .loss = m.loss});
   progress_.report({.step = m.step,
                     .phase = ProgressPhase::done,
-                    .seconds = m.seconds,
+                    .seconds = step,
                     .samples = m.samples,
                     .loss = m.loss});
   if (checkpoints_) record_saves();

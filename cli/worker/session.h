@@ -47,6 +47,7 @@ class Session {
   std::int64_t steps_;
   RunEnvironment environment_ = RunEnvironment::read();
   RunClock clock_;
+  Seconds began_ = clock_.now();
   RunDirectory directory_;
   std::optional<MeasurementLog> log_;
   std::optional<CheckpointStore> checkpoints_;
