@@ -132,7 +132,7 @@ void check_measurements(const Workspace& w, const std::string& out, int steps) {
 /// Kills random workers at random moments until `wanted` are killed, job after job.
 void kill_at_random(int wanted, std::uint32_t stream) {
   const Workspace w;
-  constexpr int kSteps = 3000;
+  constexpr int kSteps = 600;
   w.write("job.yaml", job_text(kSteps));
   const auto begin = Clock::now();
   const std::string expected = undisturbed(w);
@@ -144,7 +144,7 @@ void kill_at_random(int wanted, std::uint32_t stream) {
     Job job(w, out, "");
     while (kills < wanted && job.running()) {
       // From while they start to while they train.
-      std::this_thread::sleep_for(0.4 * whole * random.uniform());
+      std::this_thread::sleep_for(0.25 * whole * random.uniform());
       const auto workers = job.workers();
       if (workers.empty()) continue;
       const auto chosen = std::size_t(random.uniform() * double(workers.size()));
@@ -171,7 +171,7 @@ TEST_CASE("kill -9 of random workers at 200 random moments changes no bit", "[.l
 
 TEST_CASE("a run that is stopped, killed or hung goes on to the same bits") {
   const Workspace w;
-  constexpr int kSteps = 1500;
+  constexpr int kSteps = 500;
   w.write("job.yaml", job_text(kSteps));
   const std::string expected = undisturbed(w);
 
