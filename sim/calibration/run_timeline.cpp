@@ -43,10 +43,8 @@ class TimelineOfJob {
 
   Timeline make() {
     for (std::size_t k = 0; k < m_.runs.size(); ++k) add_attempt(m_.runs[k], k > 0);
-    for (const InterruptionRecord& i : m_.interruptions) {
-      const std::string whose = i.rank ? " of rank " + std::to_string(*i.rank) : "";
-      timeline_.marks.push_back({std::string(to_text(i.cause)) + whose, -1, -1, clock_of(i.at)});
-    }
+    for (const InterruptionRecord& i : m_.interruptions)
+      timeline_.marks.push_back({std::string(to_text(i.cause)), -1, -1, clock_of(i.at)});
     timeline_.spans.insert(timeline_.spans.end(), m_.timeline.spans.begin(),
                            m_.timeline.spans.end());
     timeline_.marks.insert(timeline_.marks.end(), m_.timeline.marks.begin(),

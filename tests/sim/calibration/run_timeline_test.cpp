@@ -47,6 +47,7 @@ TEST_CASE("a run with a save and a killed attempt is told in the simulator's wor
   m.checkpoints.push_back(checkpoint(0, CheckpointAction::save, 5.2, 1.2, 0.5));
   add_step(m, 0, 2, 5.5, 1);
   InterruptionRecord killed;
+  killed.rank = 3;
   killed.at = Seconds{6};
   m.interruptions.push_back(killed);
   run.attempt = 1;
@@ -66,6 +67,19 @@ TEST_CASE("a run with a save and a killed attempt is told in the simulator's wor
         "training 18000..19000 goodput\n"
         "emergency save 19000..21000 checkpoint_save\n"
         "failure 6000\n");
+}
+
+TEST_CASE("spans and marks of the job are the job's, whichever rank was lost") {
+  Measurements m;
+  m.runs.emplace_back();
+  InterruptionRecord killed;
+  killed.rank = 3;  // a node of the job's own row would be read as the fourth job
+  killed.at = Seconds{4};
+  m.interruptions.push_back(killed);
+  const Timeline timeline = timeline_of(m);
+  REQUIRE(timeline.marks.size() == 1);
+  CHECK(timeline.marks[0].pool == -1);
+  CHECK(timeline.marks[0].node == -1);
 }
 
 TEST_CASE("an attempt that did not come to its first step was starting all the time") {
