@@ -11,18 +11,21 @@ namespace {
 const char* const kTwoJobs = R"(name: two
 jobs:
   - name: small
-    workload: {model: resnet18, dataset: imagenet, train: {epochs: 1}, precision: fp32, batch_per_accelerator: 64,
-               strategy: {kind: mirrored}}
+    workload: {model: resnet18, dataset: imagenet, train: {epochs: 1}, precision: fp32,
+               batch_per_accelerator: 64, strategy: {kind: mirrored}}
   - name: large
     submit: 2h
-    workload: {model: resnet50, dataset: imagenet, train: {epochs: 1}, precision: fp32, batch_per_accelerator: 32,
-               strategy: {kind: multi_worker_mirrored}}
+    workload: {model: resnet50, dataset: imagenet, train: {epochs: 1}, precision: fp32,
+               batch_per_accelerator: 32, strategy: {kind: multi_worker_mirrored}}
 cluster:
   provider: gcp
   region: us-central1
   zone: us-central1-c
   pools:
-    - {name: p100, machine: n1-standard-16, accelerator: {type: P100-PCIE-16, count: 2}, nodes: 2}
+    - name: p100
+      machine: n1-standard-16
+      accelerator: {type: P100-PCIE-16, count: 2}
+      nodes: 2
 )";
 
 }  // namespace
