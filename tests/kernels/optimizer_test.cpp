@@ -14,7 +14,7 @@ TEST_CASE("the first step of AdamW moves each weight by the learning rate, whate
   CHECK(w[0] == Approx(0.75));
   CHECK(w[1] == Approx(-1.75));
   CHECK(w[2] == Approx(2.75).epsilon(1e-5));
-  CHECK(m[0] == Approx(0.05));    // 0.1 * 0.5
+  CHECK(m[0] == Approx(0.05));                 // 0.1 * 0.5
   CHECK(v[1] == Approx(0.016).epsilon(1e-4));  // 0.001 * 16; 0.999 is a float
 }
 
