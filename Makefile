@@ -1,7 +1,10 @@
 # The two commands of a fresh machine are `make demo` and `make test`. Everything here is thin: the work is CMake's,
 # the list of packages is scripts/packages.txt.
-.PHONY: help deps demo test test-long bench asan fuzz tidy format format-check lint install clean
+.PHONY: help deps demo test test-long bench asan asan-all fuzz tidy format format-check lint install clean
 .DEFAULT_GOAL := help
+
+empty :=
+space := $(empty) $(empty)
 
 RELEASE := build/release
 JOBS ?= $(shell nproc)
@@ -11,7 +14,8 @@ help:
 	@echo "make test       the same for the test suite"
 	@echo "make test-long  what takes longer than continuous integration may"
 	@echo "make bench      benchmarks; ratios are taken within one run"
-	@echo "make asan       unit tests under the address and undefined-behaviour sanitizers"
+	@echo "make asan       tests of what handles memory, files, threads and text, under the address and undefined-behaviour sanitizers;"
+	@echo "                asan-all: every unit test"
 	@echo "make fuzz       libFuzzer over the readers, 30 s each (SECONDS_EACH=3600 for an hour each)"
 	@echo "make tidy       clang-tidy on what changed (BASE=commit; BASE=all for everything)"
 	@echo "make format     clang-format everything; format-check only looks"
@@ -32,15 +36,25 @@ test: deps $(RELEASE)/build.ninja
 	ninja -C $(RELEASE) -j$(JOBS)
 	ctest --test-dir $(RELEASE) -LE long -j$(JOBS) --output-on-failure --output-junit junit.xml
 
+# The long tests, every unit test under the sanitizers, and the static analyzer over all sources.
 test-long: deps $(RELEASE)/build.ninja
 	ninja -C $(RELEASE) -j$(JOBS)
 	ctest --test-dir $(RELEASE) -L long --output-on-failure
+	$(MAKE) asan-all
+	ANALYZER=1 scripts/tidy all
 
 bench: deps $(RELEASE)/build.ninja
 	ninja -C $(RELEASE) -j$(JOBS)
 	scripts/bench $(RELEASE)
 
+# What handles memory, files, processes, threads and foreign text; the rest is arithmetic over values (asan-all has it too).
+ASAN_TESTS := sim/base sim/catalog sim/scenario exchange sim/calibration report kernels executor/comm executor/train executor/launch
 asan: deps
+	cmake --preset asan
+	ninja -C build/asan -j$(JOBS) $(addprefix test_,$(subst /,_,$(ASAN_TESTS)))
+	ctest --test-dir build/asan -L unit -R '^($(subst $(space),|,$(ASAN_TESTS))):' -j$(JOBS) --output-on-failure
+
+asan-all: deps
 	cmake --preset asan
 	ninja -C build/asan -j$(JOBS)
 	ctest --test-dir build/asan -L unit -j$(JOBS) --output-on-failure
