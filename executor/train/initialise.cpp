@@ -45,9 +45,10 @@ class Rules {
                    [&](const ExpertLinear& l) { return linear(layer, l.in, bias, sequence); },
                    [&](const Conv2d& c) -> Distribution {
                      const auto taps = static_cast<double>(c.kernel_h * c.kernel_w);
-                     const double fan_in = taps * static_cast<double>(c.in / c.groups);
+                     const std::int64_t in = c.in / c.groups, out = c.out / c.groups;  // whole
+                     const double fan_in = taps * static_cast<double>(in);
                      if (bias) return {Law::uniform, 1 / root(fan_in)};
-                     return {Law::normal, root(2 / (taps * static_cast<double>(c.out / c.groups)))};
+                     return {Law::normal, root(2 / (taps * static_cast<double>(out)))};
                    },
                    [&](const BatchNorm&) { return norm(bias); },
                    [&](const LayerNorm&) { return norm(bias); },

@@ -70,7 +70,8 @@ void multiply_here(ProductSize size, MatrixView<T> a, MatrixView<T> b, T* c, std
 template <class T>
 void multiply(Workers& workers, ProductSize size, MatrixView<T> a, MatrixView<T> b, T* c,
               std::int64_t c_stride, bool accumulate) {
-  const auto [m, n, k] = size;
+  // By name: clang captures no structured bindings.
+  const std::int64_t m = size.m, n = size.n, k = size.k;
   if (m >= n) {
     const std::int64_t piece = piece_of(m, 2.0 * static_cast<double>(n) * static_cast<double>(k));
     workers.run_pieces(m, piece, [&](std::int64_t begin, std::int64_t end) {

@@ -46,7 +46,10 @@ void product(ProductSize size, MatrixView<T> a, MatrixView<T> b, T* c, std::int6
 
 }  // namespace
 
+// Each source that includes this names its own instruction set.
+// NOLINTBEGIN(misc-definitions-in-headers)
 const Product<float> RECKON_PASTE(float_, RECKON_ISA) = &product<float>;
 const Product<double> RECKON_PASTE(double_, RECKON_ISA) = &product<double>;
+// NOLINTEND(misc-definitions-in-headers)
 
 }  // namespace reckon::matrix

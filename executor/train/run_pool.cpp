@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -74,7 +75,7 @@ class PoolRunner : public LayerRunner<T> {
   void take_larger(const T* x, T* y, std::int32_t* from, std::int64_t point) const {
     for (std::int64_t c = 0; c < channels_; ++c) {
       // The first of equals wins; a NaN is passed on, not hidden.
-      const bool larger = x[c] > y[c] || x[c] != x[c];
+      const bool larger = x[c] > y[c] || std::isnan(x[c]);
       y[c] = larger ? x[c] : y[c];
       from[c] = larger ? static_cast<std::int32_t>(point) : from[c];
     }

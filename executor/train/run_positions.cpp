@@ -69,7 +69,8 @@ class SinusoidalRunner : public LayerRunner<T> {
       : batch_(g.batch), size_(elements(g.output)), table_(static_cast<std::size_t>(size_)) {
     for (std::int64_t i = 0; i < size_; ++i) {
       const std::int64_t t = i / op.width, j = i % op.width;
-      const double power = static_cast<double>(j / 2 * 2) / static_cast<double>(op.width);
+      const std::int64_t even = j - j % 2;
+      const double power = static_cast<double>(even) / static_cast<double>(op.width);
       const double angle = static_cast<double>(t) / std::pow(10000.0, power);
       table_.data()[i] = static_cast<T>(j % 2 == 0 ? std::sin(angle) : std::cos(angle));
     }

@@ -48,7 +48,7 @@ RankShare share_of(const PlannedWorkload& job, int rank, int workers) {
 
 Trainer::Trainer(const ModelGraph& model, TrainerOptions options, const DataSource& data,
                  GradientExchange& exchange, Workers& workers)
-    : options_(std::move(options)),
+    : options_(options),
       data_(data),
       exchange_(exchange),
       format_(sample_format(model)),
