@@ -117,8 +117,8 @@ std::vector<FittedRow> EfficiencyFit::Data::rows_of(const GroupKey& key, const G
     if (row.runs >= static_cast<int>(kFewestRuns)) rows.push_back(std::move(row));
   };
   add("", [](const FitRun&) { return true; });
-  for (const auto& [stack, factor] : fit.stacks)
-    add(stack, [&](const FitRun& run) { return run.stack == stack; });
+  for (const auto& factor : fit.stacks)
+    add(factor.first, [&](const FitRun& run) { return run.stack == factor.first; });
   return rows;
 }
 

@@ -213,7 +213,7 @@ WorkloadSpec workload_of(const RunConfiguration& run, RunModel model, StrategySp
   w.dataset = DatasetInline{kAnySamples, Bytes{}};
   w.train = TrainLength{TrainLength::Unit::steps, 1};
   w.precision = precision;
-  w.strategy = std::move(strategy);
+  w.strategy = strategy;
   w.stack = catalog_stack(run.stack, catalog);
   CheckpointSpec none;
   none.mode = CheckpointSpec::Mode::none;

@@ -46,9 +46,9 @@ class Cutter {
       const Layer& layer = layers_[i];
       LayerSharding& s = result[i];
       const bool split_input = !layer.inputs.empty() && split[index(layer.inputs[0])];
-      if (std::holds_alternative<Embedding>(layer.op)) {
-        s.cut = TensorCut::row;
-      } else if (matrix_of(layer.op) && split_input) {
+      const bool by_rows =
+          std::holds_alternative<Embedding>(layer.op) || (matrix_of(layer.op) && split_input);
+      if (by_rows) {
         s.cut = TensorCut::row;
       } else if (matrix_of(layer.op) && can_split_[i]) {
         s.cut = TensorCut::column;
