@@ -27,7 +27,11 @@ endfunction()
 
 # A folder whose time goes into loops over numbers: optimised in debug builds too, where its tests would take minutes.
 function(reckon_numeric name)
-  target_compile_options(reckon_${name} PRIVATE -O3)
+  if(RECKON_SANITIZE)
+    target_compile_options(reckon_${name} PRIVATE -O1)  # instrumented loops at -O3 take minutes to compile
+  else()
+    target_compile_options(reckon_${name} PRIVATE -O3)
+  endif()
 endfunction()
 
 # executor/train/matrix_*.cpp hold the same products for three instruction sets; matrix.cpp chooses at run time.
@@ -35,7 +39,14 @@ function(reckon_matrix_products folder)
   if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     return()
   endif()
-  set_source_files_properties(${CMAKE_SOURCE_DIR}/${folder}/matrix_avx2.cpp PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")
+  # Eigen's products under the sanitizers take minutes to compile and find nothing of ours: what calls them is looked at.
+  set(sanitized "")
+  if(RECKON_SANITIZE)
+    set(sanitized "-fno-sanitize=all;-O1")
+  endif()
+  set_source_files_properties(${CMAKE_SOURCE_DIR}/${folder}/matrix_baseline.cpp PROPERTIES COMPILE_OPTIONS "${sanitized}")
+  set_source_files_properties(${CMAKE_SOURCE_DIR}/${folder}/matrix_avx2.cpp PROPERTIES
+    COMPILE_OPTIONS "${sanitized};-mavx2;-mfma")
   set_source_files_properties(${CMAKE_SOURCE_DIR}/${folder}/matrix_avx512.cpp PROPERTIES
-    COMPILE_OPTIONS "-mavx512f;-mavx512dq;-mavx512bw;-mavx512vl;-mfma")
+    COMPILE_OPTIONS "${sanitized};-mavx512f;-mavx512dq;-mavx512bw;-mavx512vl;-mfma")
 endfunction()
