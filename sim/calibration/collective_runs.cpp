@@ -127,7 +127,7 @@ Expected<CollectiveRuns> score_collectives(std::string_view file_name, std::stri
     const Seconds predicted =
         all_reduce(system->fabric, Bytes{size}, AllReduceKind::automatic, *network).time;
     const auto bus = [&](Seconds t) {
-      return all_reduce_bus_bandwidth(Bytes{size}, ranks, t).v / 1e9;
+      return bus_bandwidth(CollectiveKind::all_reduce, Bytes{size}, ranks, t).v / 1e9;
     };
     ScoredRun r;
     r.at.line = row.front().line;

@@ -122,4 +122,65 @@ void for_each_field(R& r, F&& f) {
   f("detail", r.detail);
 }
 
+template <class R, class F>
+requires std::is_same_v<std::remove_const_t<R>, MachineRecord>
+void for_each_field(R& r, F&& f) {
+  f("schema_version", r.schema_version);
+  f("started", r.started);
+  f("host", r.host);
+  f("processor", r.processor);
+  f("stack", r.stack);
+  f("cores", r.cores);
+  f("threads", r.threads);
+  f("sockets", r.sockets);
+  f("numa_nodes", r.numa_nodes);
+  f("memory_bytes", r.memory);
+  f("cpu_quota", r.cpu_quota);
+  f("before_hertz", r.hertz_before);
+  f("after_hertz", r.hertz_after);
+  f("throttled_seconds", r.throttled);
+  f("drift", r.drift);
+  f("seconds", r.seconds);
+}
+
+template <class R, class F>
+requires std::is_same_v<std::remove_const_t<R>, AcceleratorRecord>
+void for_each_field(R& r, F&& f) {
+  f("index", r.index);
+  f("name", r.name);
+  f("driver", r.driver);
+  f("memory_bytes", r.memory);
+  f("now_hertz", r.hertz);
+  f("max_hertz", r.hertz_max);
+  f("pcie_generation", r.pcie_generation);
+  f("pcie_lanes", r.pcie_lanes);
+  f("nvlinks", r.nvlinks);
+  f("celsius", r.celsius);
+  f("throttle_reasons", r.throttle_reasons);
+}
+
+template <class R, class F>
+requires std::is_same_v<std::remove_const_t<R>, ProbeRecord>
+void for_each_field(R& r, F&& f) {
+  f("kind", r.kind);
+  f("item", r.item);
+  f("device", r.device);
+  f("precision", r.precision);
+  f("threads", r.threads);
+  f("processes", r.processes);
+  f("m", r.m);
+  f("n", r.n);
+  f("k", r.k);
+  f("flops", r.flops);
+  f("size_bytes", r.bytes);
+  f("samples", r.samples);
+  f("median_seconds", r.median);
+  f("min_seconds", r.min);
+  f("p99_seconds", r.p99);
+  f("variation", r.variation);
+  f("repetitions", r.repetitions);
+  f("warmup", r.warmup);
+  f("bus_bytes_per_second", r.bus_bandwidth);
+}
+
 }  // namespace reckon

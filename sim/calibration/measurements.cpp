@@ -17,7 +17,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, std::variant_size_v<MeasurementRecord>> kRecords{
-    "run", "step", "span", "mark", "interruption", "checkpoint", "provisioning", "end"};
+    "run",          "step", "span",    "mark",        "interruption", "checkpoint",
+    "provisioning", "end",  "machine", "accelerator", "probe"};
 
 // ---- values to JSON and back; read() is false where the value is of the wrong kind
 
@@ -29,6 +30,8 @@ Json write(std::uint64_t v) { return v; }
 Json write(double v) { return std::isfinite(v) ? Json(v) : Json(nullptr); }
 Json write(Seconds v) { return write(v.count()); }
 Json write(Bytes v) { return write(v.v); }
+Json write(Flops v) { return write(v.v); }
+Json write(BytesPerSecond v) { return write(v.v); }
 Json write(SimTime v) { return write(to_seconds(v - SimTime{}).count()); }
 Json write(Interruption v) { return std::string(to_text(v)); }
 Json write(CheckpointAction v) { return std::string(to_text(v)); }
@@ -74,6 +77,8 @@ bool read(const Json& json, Seconds& v) {
   return good;
 }
 bool read(const Json& json, Bytes& v) { return read(json, v.v) && v.v >= 0; }
+bool read(const Json& json, Flops& v) { return read(json, v.v) && v.v >= 0; }
+bool read(const Json& json, BytesPerSecond& v) { return read(json, v.v) && v.v >= 0; }
 bool read(const Json& json, SimTime& v) {
   double n = 0;
   constexpr double kCentury = 100 * 365.25 * 86400;  // more the clock does not hold
@@ -120,7 +125,7 @@ class LineReader {
     }
     switch (found - kRecords.begin()) {
       case 0:
-        return run(json);
+        return versioned(json, into_.runs);
       case 1:
         return keep(json, into_.steps);
       case 2:
@@ -133,18 +138,25 @@ class LineReader {
         return keep(json, into_.checkpoints);
       case 6:
         return keep(json, into_.provisioning);
-      default:
+      case 7:
         return keep(json, into_.ends);
+      case 8:
+        return versioned(json, into_.machines);
+      case 9:
+        return keep(json, into_.accelerators);
+      default:
+        return keep(json, into_.probes);
     }
   }
 
  private:
-  void run(const Json& json) {
+  template <class Record>
+  void versioned(const Json& json, std::vector<Record>& records) {
     const auto version = json.find("schema_version");
     if (version != json.end() && version->is_number() && *version != kMeasurementsVersion)
       return problem(fmt::format("schema_version is {}", version->dump()),
                      fmt::format("this reckon reads {}", kMeasurementsVersion));
-    keep(json, into_.runs);
+    keep(json, records);
   }
 
   template <class Record>

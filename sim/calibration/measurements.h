@@ -8,6 +8,7 @@
 
 #include "sim/base/diagnostic.h"
 #include "sim/base/quantity.h"
+#include "sim/calibration/probe_record.h"
 #include "sim/cluster/life.h"
 
 // What a run measured, in the words of the forecast: JSON lines, one record a line, which say what
@@ -19,7 +20,8 @@
 //   {"record":"span","name":"save","category":"checkpoint_save","begin_seconds":60.2,...}
 //
 // Times are seconds since the first start of the run (`started` of its first record). A step that
-// was done again after an interruption is there once for each attempt.
+// was done again after an interruption is there once for each attempt. A file of `reckon probe`
+// holds the records of sim/calibration/probe_record.h, and may be one with a run's.
 namespace reckon {
 
 inline constexpr int kMeasurementsVersion = 1;
@@ -100,8 +102,9 @@ struct EndRecord {
   std::string detail;
 };
 
-using MeasurementRecord = std::variant<RunRecord, StepRecord, Span, Mark, InterruptionRecord,
-                                       CheckpointRecord, ProvisioningRecord, EndRecord>;
+using MeasurementRecord =
+    std::variant<RunRecord, StepRecord, Span, Mark, InterruptionRecord, CheckpointRecord,
+                 ProvisioningRecord, EndRecord, MachineRecord, AcceleratorRecord, ProbeRecord>;
 
 /// One line, with its newline.
 std::string to_line(const MeasurementRecord& record);
@@ -114,6 +117,9 @@ struct Measurements {
   std::vector<CheckpointRecord> checkpoints;
   std::vector<ProvisioningRecord> provisioning;
   std::vector<EndRecord> ends;
+  std::vector<MachineRecord> machines;
+  std::vector<AcceleratorRecord> accelerators;
+  std::vector<ProbeRecord> probes;
   int torn_lines = 0;  // last lines without a newline: their record was never accepted
 
   /// The steps that the job's result rests on, in order: of each, its last attempt on `rank`.

@@ -197,8 +197,39 @@ std::string_view to_text(AllReduceKind kind) {
   return "";
 }
 
-BytesPerSecond all_reduce_bus_bandwidth(Bytes size, int ranks, Seconds time) {
-  return size / time * (2.0 * (ranks - 1) / ranks);
+std::string_view to_text(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+      return "all_reduce";
+    case CollectiveKind::all_gather:
+      return "all_gather";
+    case CollectiveKind::reduce_scatter:
+      return "reduce_scatter";
+    case CollectiveKind::all_to_all:
+      return "all_to_all";
+    case CollectiveKind::broadcast:
+      return "broadcast";
+  }
+  return "";
+}
+
+double bus_factor(CollectiveKind kind, int ranks) {
+  const double others = double(ranks - 1) / ranks;
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+      return 2 * others;
+    case CollectiveKind::all_gather:
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::all_to_all:
+      return others;
+    case CollectiveKind::broadcast:
+      return 1;
+  }
+  return 1;
+}
+
+BytesPerSecond bus_bandwidth(CollectiveKind kind, Bytes size, int ranks, Seconds time) {
+  return size / time * bus_factor(kind, ranks);
 }
 
 }  // namespace reckon

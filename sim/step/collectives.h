@@ -104,8 +104,13 @@ AllReduceChoice all_reduce(const Fabric& fabric, Bytes size, AllReduceKind kind,
                            const NetworkModel& model);
 std::string_view to_text(AllReduceKind kind);
 
-/// Bus bandwidth of an all-reduce as nccl-tests define it: algorithm bandwidth (M / t) times
-/// 2(n-1)/n [NVIDIA/nccl-tests doc/PERFORMANCE.md].
-BytesPerSecond all_reduce_bus_bandwidth(Bytes size, int ranks, Seconds time);
+enum class CollectiveKind { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast };
+std::string_view to_text(CollectiveKind kind);
+
+/// By how much the bus bandwidth is more than the algorithm's (size / time): 2(n-1)/n of an
+/// all-reduce, (n-1)/n of all-gather, reduce-scatter and all-to-all, 1 of a broadcast; the size is
+/// the whole buffer's [NVIDIA/nccl-tests doc/PERFORMANCE.md].
+double bus_factor(CollectiveKind kind, int ranks);
+BytesPerSecond bus_bandwidth(CollectiveKind kind, Bytes size, int ranks, Seconds time);
 
 }  // namespace reckon

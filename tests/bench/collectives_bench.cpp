@@ -35,7 +35,8 @@ std::string measure(Communicator& communicator) {
   for (std::size_t bytes = 4096; bytes <= (64u << 20); bytes *= 4) {
     const Seconds time = time_of(communicator, bytes / sizeof(float));
     const Bytes size{double(bytes)};
-    const BytesPerSecond bus = all_reduce_bus_bandwidth(size, communicator.size(), time);
+    const BytesPerSecond bus =
+        bus_bandwidth(CollectiveKind::all_reduce, size, communicator.size(), time);
     lines += fmt::format("{:>10} {:>12.1f} {:>10.3f} {:>10.3f}\n", bytes, time.count() * 1e6,
                          (size / time).v / 1e9, bus.v / 1e9);
   }

@@ -51,8 +51,21 @@ TEST_CASE("every kind of record is read as it was written, digit for digit") {
   EndRecord end;
   end.finished = true;
   end.detail = "done";
-  const MeasurementRecord records[] = {run,  step, span, Mark{"failed", 0, 1, SimTime{}},
-                                       lost, save, node, end};
+  MachineRecord machine;
+  machine.processor = "EPYC";
+  machine.cpu_quota = 1.5;
+  machine.drift = -0.01;
+  AcceleratorRecord gpu;
+  gpu.name = "NVIDIA H100 80GB HBM3";
+  gpu.memory = Bytes{85'520'809'984.0};
+  gpu.pcie_lanes = 16;
+  ProbeRecord probe;
+  probe.kind = "matrix_product";
+  probe.m = probe.n = probe.k = 1024;
+  probe.flops = Flops{2.0 * 1024 * 1024 * 1024};
+  probe.median = Seconds{1.0 / 70};
+  const MeasurementRecord records[] = {
+      run, step, span, Mark{"failed", 0, 1, SimTime{}}, lost, save, node, end, machine, gpu, probe};
   std::string text;
   for (const MeasurementRecord& r : records) text += to_line(r);
   const auto read = parse_measurements("run.jsonl", text);
@@ -66,6 +79,9 @@ TEST_CASE("every kind of record is read as it was written, digit for digit") {
   for (const auto& r : read->checkpoints) again += to_line(r);
   for (const auto& r : read->provisioning) again += to_line(r);
   for (const auto& r : read->ends) again += to_line(r);
+  for (const auto& r : read->machines) again += to_line(r);
+  for (const auto& r : read->accelerators) again += to_line(r);
+  for (const auto& r : read->probes) again += to_line(r);
   CHECK(again == text);
   CHECK(read->runs.at(0).seed == run.seed);
   CHECK(read->runs.at(0).scenario == run.scenario);

@@ -114,7 +114,15 @@ TEST_CASE("bus bandwidth of a ring without latency is the link's") {
   f.nic_latency = Seconds{};
   const Bytes size{8e8};
   const Seconds t{seconds(ring_all_reduce(f, size))};
-  CHECK(all_reduce_bus_bandwidth(size, 8, t).v == Approx(1.25e9).epsilon(1e-12));
+  CHECK(bus_bandwidth(CollectiveKind::all_reduce, size, 8, t).v == Approx(1.25e9).epsilon(1e-12));
+}
+
+TEST_CASE("bus factors are those of nccl-tests") {
+  CHECK(bus_factor(CollectiveKind::all_reduce, 4) == Approx(1.5));   // 2 (4-1) / 4
+  CHECK(bus_factor(CollectiveKind::all_gather, 4) == Approx(0.75));  // (4-1) / 4
+  CHECK(bus_factor(CollectiveKind::reduce_scatter, 4) == Approx(0.75));
+  CHECK(bus_factor(CollectiveKind::all_to_all, 4) == Approx(0.75));
+  CHECK(bus_factor(CollectiveKind::broadcast, 4) == 1);
 }
 
 TEST_CASE("more bandwidth never makes a collective slower, one rank costs nothing") {

@@ -1,0 +1,61 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "executor/comm/communicator.h"
+#include "executor/probe/repeat.h"
+#include "executor/train/workers.h"
+#include "sim/calibration/probe_record.h"
+#include "sim/catalog/model_graph.h"
+
+// Microbenchmarks of the machine that this process is on: one function and one file each. They
+// measure the code that trains (executor/train, executor/comm), so that a model fitted to them is
+// one of what will run; CPUs only. No setting of any device is changed.
+namespace reckon {
+
+/// What all of them need.
+struct ProbeBench {
+  Workers& workers;
+  RepeatRule rule;
+};
+
+/// Matrix products by all threads, fp32 and fp64: square ones from 128 on, and some with few rows.
+/// Sizes whose one repetition would take over a second here are left out.
+std::vector<ProbeRecord> probe_matrix_products(const ProbeBench& bench);
+/// One fp32 product that every machine does in a moment: to see whether it still runs as fast.
+ProbeRecord probe_reference_product(const ProbeBench& bench);
+
+/// STREAM's triad by all threads, over three arrays of `array` bytes: several times the last cache,
+/// or it measures that.
+std::vector<ProbeRecord> probe_memory(const ProbeBench& bench, Bytes array);
+/// memcpy in one thread: within the first cache, the second, and memory.
+std::vector<ProbeRecord> probe_copies(const ProbeBench& bench, Bytes largest);
+/// Empty where there is one thread: nothing is waited for then.
+std::vector<ProbeRecord> probe_dispatch(const ProbeBench& bench);
+
+/// Forward passes of single layers as training runs them: the model's convolutions and attentions
+/// and, as matrix products, its linear layers, of each kind the `most` shapes with the largest
+/// share of the FLOPs. Left out are layers that would take over two seconds at the rate of the
+/// reference product, or over 2 GB.
+std::vector<ProbeRecord> probe_model(const ProbeBench& bench, const ModelGraph& model,
+                                     std::int64_t batch, int most = 4);
+
+/// Collectives and point-to-point messages from 1 KiB to `largest`; every rank calls it and all get
+/// the same records. A repetition's time is that of the slowest rank. Two ranks or more.
+std::vector<ProbeRecord> probe_collectives(Communicator& communicator, const RepeatRule& rule,
+                                           Bytes largest);
+
+/// Writes and reads a file in `directory` as checkpoints are: beside, fsync, rename; removed again.
+/// Throws FileError.
+std::vector<ProbeRecord> probe_checkpoints(const ProbeBench& bench,
+                                           const std::filesystem::path& directory, Bytes size);
+
+/// Images from a file of CIFAR-10's format that it writes into `directory` and removes again,
+/// through the training's loader: with one reading thread, and with all. From the page cache.
+/// Throws FileError, DataError.
+std::vector<ProbeRecord> probe_data_loading(const ProbeBench& bench,
+                                            const std::filesystem::path& directory);
+
+}  // namespace reckon
