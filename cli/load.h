@@ -19,7 +19,10 @@ struct LoadedPlan {
   ScenarioFile file;
   Plan plan;
 };
-/// Scenario file to plan, refused with the numbers where it does not fit in memory, unless its
+/// Scenario file, with `--set` and the layers over it, and the model files it names, to a plan.
+Expected<LoadedPlan> read_plan(const std::string& file, const Options& options,
+                               const Catalog& catalog);
+/// The same, refused with the numbers where it does not fit in memory, unless its
 /// `expect` lines speak of `feasible`: then not fitting is an answer.
 Expected<LoadedPlan> load_plan(const std::string& file, const Options& options,
                                const Catalog& catalog);

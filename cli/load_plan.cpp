@@ -25,7 +25,7 @@ Expected<Catalog> load_catalogs(const Options& options) {
   return load_catalog(layers);
 }
 
-Expected<LoadedPlan> load_plan(const std::string& file, const Options& options,
+Expected<LoadedPlan> read_plan(const std::string& file, const Options& options,
                                const Catalog& catalog) {
   auto scenario = read_scenario(file, options.overrides, options.layers);
   if (!scenario) return tl::unexpected(std::move(scenario.error()));
@@ -33,17 +33,22 @@ Expected<LoadedPlan> load_plan(const std::string& file, const Options& options,
   if (!unread.empty()) return tl::unexpected(std::move(unread));
   auto plan = make_plan(*scenario, catalog);
   if (!plan) return tl::unexpected(std::move(plan.error()));
-  if (!asks_whether_feasible(*plan)) {
-    Diagnostics problems;
-    for (const PlannedWorkload& job : plan->jobs) {
-      if (job.same_as) continue;
-      const Places places = scenario->places.with_alias(job.path, "workload");
-      if (auto problem = check_memory(*plan, job, catalog, places))
-        problems.push_back(std::move(*problem));
-    }
-    if (!problems.empty()) return tl::unexpected(std::move(problems));
-  }
   return LoadedPlan{std::move(*scenario), std::move(*plan)};
+}
+
+Expected<LoadedPlan> load_plan(const std::string& file, const Options& options,
+                               const Catalog& catalog) {
+  auto loaded = read_plan(file, options, catalog);
+  if (!loaded || asks_whether_feasible(loaded->plan)) return loaded;
+  Diagnostics problems;
+  for (const PlannedWorkload& job : loaded->plan.jobs) {
+    if (job.same_as) continue;
+    const Places places = loaded->file.places.with_alias(job.path, "workload");
+    if (auto problem = check_memory(loaded->plan, job, catalog, places))
+      problems.push_back(std::move(*problem));
+  }
+  if (!problems.empty()) return tl::unexpected(std::move(problems));
+  return loaded;
 }
 
 void report(const Diagnostics& diagnostics) { print_error(format(diagnostics)); }

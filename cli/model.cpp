@@ -110,20 +110,17 @@ Expected<ModelGraph> huggingface_model(const std::filesystem::path& file, const 
 /// The scenario's model, fine-tuned as there, and what else it says of its memory.
 Expected<ModelSheet> scenario_sheet(const std::string& file, const Options& options,
                                     const Catalog& catalog) {
-  auto scenario = read_scenario(file, options.overrides, options.layers);
-  if (!scenario) return tl::unexpected(std::move(scenario.error()));
-  Diagnostics unread = resolve_model_files(*scenario);
-  if (!unread.empty()) return tl::unexpected(std::move(unread));
-  auto plan = make_plan(*scenario, catalog);
-  if (!plan) return tl::unexpected(std::move(plan.error()));
-  const PlannedWorkload& job = plan->jobs.front();
+  auto loaded = read_plan(file, options, catalog);
+  if (!loaded) return tl::unexpected(std::move(loaded.error()));
+  const Plan& plan = loaded->plan;
+  const PlannedWorkload& job = plan.jobs.front();
   ModelSheet sheet;
   sheet.model = job.model;
   sheet.precision = job.precision;
   sheet.optimizer = job.optimizer;
   sheet.batch = job.batch_per_accelerator;
-  sheet.accelerator = worker_pools(*plan).back()->accelerator;
-  sheet.memory.push_back({"as in the scenario", estimate_memory(*plan, job)});
+  sheet.accelerator = worker_pools(plan).back()->accelerator;
+  sheet.memory.push_back({"as in the scenario", estimate_memory(plan, job)});
   return sheet;
 }
 

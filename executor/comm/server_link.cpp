@@ -16,7 +16,7 @@ constexpr Seconds kForTheVerdict{5};  // the server's own deadline passes first,
 ServerLink::ServerLink(const Membership& membership, const std::string& job_name,
                        const ServerJob& job, int server, Seconds timeout)
     : membership_(membership), job_(job), server_(server), timeout_(timeout) {
-  const std::size_t member = std::size_t(job.workers + server);
+  const std::size_t member = std::size_t(job.workers) + std::size_t(server);
   RECKON_CHECK(member < membership.members().size());
   try {
     socket_ = connect_to(membership.members()[member].address, Deadline::after(timeout));

@@ -5,19 +5,10 @@
 
 #include "sim/scenario/plan.h"
 #include "sim/scenario/scenario_yaml.h"
+#include "support/shipped_catalog.h"
 
 // From a scenario's text to its plan, against the catalogs of this source tree.
 namespace reckon::test {
-
-inline const Catalog& shipped_catalog() {
-  static const Catalog catalog = [] {
-    const std::filesystem::path layers[] = {std::filesystem::path(RECKON_SOURCE_DIR) / "catalogs"};
-    Expected<Catalog> loaded = load_catalog(layers);
-    if (!loaded) throw std::runtime_error(format(loaded.error()));
-    return std::move(*loaded);
-  }();
-  return catalog;
-}
 
 inline Expected<Plan> plan_of(const std::string& text,
                               const std::vector<std::string>& overrides = {}) {

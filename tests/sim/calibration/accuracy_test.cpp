@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "sim/base/mapped_file.h"
+#include "support/shipped_catalog.h"
 #include "support/skip.h"
 
 using namespace reckon;
@@ -24,14 +25,6 @@ ScoredRun run(std::string_view source, std::string_view accelerator, int acceler
   r.low = predicted * 0.9;
   r.high = predicted * 1.1;
   return r;
-}
-
-const Catalog& catalog() {
-  static const Catalog loaded = [] {
-    const std::filesystem::path layers[] = {default_catalog_directory()};
-    return load_catalog(layers).value();
-  }();
-  return loaded;
 }
 
 RunConfiguration resnet_on_k80(int accelerators) {
@@ -98,7 +91,7 @@ TEST_CASE("the baseline is the median of other sources alone, where there are an
 }
 
 TEST_CASE("a run is predicted from its configuration by the step model") {
-  Predictor predict(catalog());
+  Predictor predict(test::shipped_catalog());
   const auto one = predict(resnet_on_k80(1));
   REQUIRE(one.has_value());
   // tensorflow/docs site/en/r1/guide/performance/benchmarks.md: 51.9 images/s on Google's K80.
@@ -113,7 +106,7 @@ TEST_CASE("a run is predicted from its configuration by the step model") {
 }
 
 TEST_CASE("what cannot be predicted says why in words that can be counted") {
-  Predictor predict(catalog());
+  Predictor predict(test::shipped_catalog());
   auto r = resnet_on_k80(1);
   r.model = "resnet5000";
   CHECK(predict(r).error() == "no model graph: resnet5000");
@@ -164,7 +157,7 @@ TEST_CASE("published measurements are all scored or counted with a reason") {
                                           [&](const PublishedRun& m) { rows.push_back(m); });
   REQUIRE(counts.has_value());
   CHECK(counts->rows > 4000);
-  auto scored = score_cold(rows, catalog());
+  auto scored = score_cold(rows, test::shipped_catalog());
   const AccuracyReport report = make_accuracy_report(*counts, std::move(scored));
   std::int64_t skipped = 0;
   for (const auto& [reason, count] : report.skipped) skipped += count;

@@ -4,17 +4,11 @@
 #include <cmath>
 #include <filesystem>
 
+#include "support/shipped_catalog.h"
+
 using namespace reckon;
 
 namespace {
-
-const Catalog& catalog() {
-  static const Catalog loaded = [] {
-    const std::filesystem::path layers[] = {default_catalog_directory()};
-    return load_catalog(layers).value();
-  }();
-  return loaded;
-}
 
 PublishedRun run(std::string_view source, std::string_view stack, std::string_view model,
                  int batch) {
@@ -35,7 +29,7 @@ PublishedRun run(std::string_view source, std::string_view stack, std::string_vi
 /// Runs of two sources and stacks on a V100 whose efficiencies are known: stack `slow` takes 1.5
 /// times as long as `fast`.
 std::vector<PublishedRun> made_up_runs(double convolution) {
-  Catalog truth = catalog();
+  Catalog truth = test::shipped_catalog();
   for (Efficiency& e : truth.efficiencies) {
     if (e.accelerator != "Volta" || e.precision != Precision::fp32) continue;
     e.stack = e.stack.empty() ? "" : "-" + e.stack;
@@ -67,7 +61,7 @@ const FittedRow* row_of(const std::vector<FittedRow>& rows, std::string_view sta
 
 TEST_CASE("a fit explains the runs that it was given, each stack with its own factor") {
   const auto runs = made_up_runs(0.8);
-  const auto rows = EfficiencyFit(runs, catalog()).rows();
+  const auto rows = EfficiencyFit(runs, test::shipped_catalog()).rows();
   REQUIRE(rows.size() == 3);
   const FittedRow *any = row_of(rows, ""), *fast = row_of(rows, "fast"),
                   *slow = row_of(rows, "slow");
@@ -77,7 +71,7 @@ TEST_CASE("a fit explains the runs that it was given, each stack with its own fa
   CHECK(any->sources == std::vector<std::string>{"a", "b"});
   CHECK(fast->efficiency.convolution.value / slow->efficiency.convolution.value ==
         Approx(1.5).epsilon(0.08));
-  const Catalog fitted = with_fitted(catalog(), rows);
+  const Catalog fitted = with_fitted(test::shipped_catalog(), rows);
   Predictor predict(fitted);
   for (const PublishedRun& r : runs)
     CHECK(predict(r.run)->rate.v == Approx(r.measured.v).epsilon(0.08));
@@ -85,12 +79,12 @@ TEST_CASE("a fit explains the runs that it was given, each stack with its own fa
 
 TEST_CASE("a fit without a source has not seen it, and its stack falls back to the middle") {
   const auto runs = made_up_runs(0.8);
-  const EfficiencyFit fit(runs, catalog());
+  const EfficiencyFit fit(runs, test::shipped_catalog());
   const auto rows = fit.rows("b");
   CHECK(row_of(rows, "slow") == nullptr);
   REQUIRE(row_of(rows, ""));
   CHECK(row_of(rows, "")->runs == 8);
-  const auto scored = score_cross_validated(runs, catalog());
+  const auto scored = score_cross_validated(runs, test::shipped_catalog());
   REQUIRE(scored.runs.size() == 16);
   for (const ScoredRun& r : scored.runs) {
     CHECK_FALSE(r.stack_known);
@@ -104,11 +98,11 @@ TEST_CASE("a fit without a source has not seen it, and its stack falls back to t
 TEST_CASE("fewer than three independent runs are no row") {
   auto runs = made_up_runs(0.8);
   runs.resize(2);
-  CHECK(EfficiencyFit(runs, catalog()).rows().empty());
+  CHECK(EfficiencyFit(runs, test::shipped_catalog()).rows().empty());
   // The same configuration again is no other run.
   const PublishedRun first = runs.front();
   for (int i = 0; i < 5; ++i) runs.push_back(first);
-  CHECK(EfficiencyFit(runs, catalog()).rows().empty());
+  CHECK(EfficiencyFit(runs, test::shipped_catalog()).rows().empty());
 }
 
 TEST_CASE("TPU v2 is never fitted to") {
@@ -122,16 +116,17 @@ TEST_CASE("TPU v2 is never fitted to") {
     r.measured = SamplesPerSecond{800.0 * chips};
     runs.push_back(r);
   }
-  CHECK(EfficiencyFit(runs, catalog()).rows().empty());
+  CHECK(EfficiencyFit(runs, test::shipped_catalog()).rows().empty());
 }
 
 TEST_CASE("without any run the catalog falls back to what is known without measurement") {
-  const Catalog bare = with_fitted(catalog(), {});
+  const Catalog bare = with_fitted(test::shipped_catalog(), {});
   const Accelerator& v100 = *bare.find_accelerator("V100-SXM2-16");
   const Efficiency* row = bare.find_efficiency(v100, Precision::fp32, "mxnet");
   REQUIRE(row != nullptr);
   CHECK(row->stack.empty());
-  const Efficiency* prior = catalog().find_efficiency(v100, Precision::fp32, kPriorStack);
+  const Efficiency* prior =
+      test::shipped_catalog().find_efficiency(v100, Precision::fp32, kPriorStack);
   REQUIRE(prior != nullptr);
   CHECK(prior->stack == kPriorStack);
   CHECK(row->convolution.value == prior->convolution.value);

@@ -3,19 +3,12 @@
 #include <vector>
 
 #include "sim/calibration/accuracy.h"
+#include "support/shipped_catalog.h"
 
 // Tables of other shapes than measurements.
 using namespace reckon;
 
 namespace {
-
-const Catalog& catalog() {
-  static const Catalog loaded = [] {
-    const std::filesystem::path layers[] = {default_catalog_directory()};
-    return load_catalog(layers).value();
-  }();
-  return loaded;
-}
 
 // vTrain, ground_truth_single.csv (MIT): its header and first rows.
 const std::string kVtrain =
@@ -60,7 +53,7 @@ TEST_CASE("measured all-reduces are predicted on the machine that their system n
       "1x 8x A100-SXM4-80GB,8,1,all_gather,1073741824,8071,133.0,232.8,x,\n"
       "1x 8x A100-SXM4-80GB,8,1,all_reduce,,8071,133.0,232.8,x,\n";
   TextPool pool;
-  const auto runs = score_collectives("c.csv", text, pool, catalog());
+  const auto runs = score_collectives("c.csv", text, pool, test::shipped_catalog());
   REQUIRE(runs.has_value());
   CHECK(runs->counts.rows == 5);
   REQUIRE(runs->scored.runs.size() == 2);

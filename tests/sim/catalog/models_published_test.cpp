@@ -4,20 +4,13 @@
 
 #include "sim/catalog/catalog.h"
 #include "sim/catalog/model_zoo.h"
+#include "support/shipped_catalog.h"
 
 // catalogs/models.csv holds what is published of each model's size; the graphs count for
 // themselves.
 using namespace reckon;
 
 namespace {
-
-const Catalog& shipped_catalog() {
-  static const Catalog catalog = [] {
-    const std::filesystem::path layers[] = {std::filesystem::path(RECKON_SOURCE_DIR) / "catalogs"};
-    return load_catalog(layers).value();
-  }();
-  return catalog;
-}
 
 /// 1.3e9 and 213e6 are rounded; what has digits down to the thousands was counted.
 bool is_rounded(double printed) { return std::fmod(printed, 1e5) == 0; }
@@ -27,7 +20,7 @@ bool is_rounded(double printed) { return std::fmod(printed, 1e5) == 0; }
 TEST_CASE(
     "each model of the zoo has the size that is published of it, exactly where it was counted") {
   int exact = 0;
-  for (const PublishedModel& row : shipped_catalog().published_models) {
+  for (const PublishedModel& row : test::shipped_catalog().published_models) {
     CAPTURE(row.model);
     const auto model = zoo_model(row.model);
     REQUIRE(model);
@@ -53,14 +46,14 @@ TEST_CASE("the published count of BERT is that of the encoder with its pooler") 
     std::int64_t encoder = 0;
     for (const Layer& layer : model.layers())
       if (layer.name.starts_with("bert.")) encoder += model.counts()[index(layer.id)].parameters;
-    CHECK(double(encoder) == shipped_catalog().find_published(name)->parameters->value);
+    CHECK(double(encoder) == test::shipped_catalog().find_published(name)->parameters->value);
   }
 }
 
 TEST_CASE("a published model that the zoo does not have is a mistake of the catalog") {
-  CHECK(shipped_catalog().find_published("resnet50_v1_5") != nullptr);
-  CHECK(shipped_catalog().find_published("resnet5") == nullptr);
-  for (const PublishedModel& row : shipped_catalog().published_models) {
+  CHECK(test::shipped_catalog().find_published("resnet50_v1_5") != nullptr);
+  CHECK(test::shipped_catalog().find_published("resnet5") == nullptr);
+  for (const PublishedModel& row : test::shipped_catalog().published_models) {
     CAPTURE(row.model);
     CHECK((row.parameters || row.forward_macs));
   }

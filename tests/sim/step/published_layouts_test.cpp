@@ -3,6 +3,7 @@
 #include "sim/catalog/model_zoo.h"
 #include "sim/step/step_model.h"
 #include "support/plans.h"
+#include "support/shipped_catalog.h"
 
 // Published iteration times of Megatron-LM on A100-80, none of which any number of ours is fitted
 // to: the catalog's efficiencies of A100 in bf16 come from another framework's runs.
@@ -20,10 +21,7 @@ struct Published {
 };
 
 StepSetting a100_cluster(int nodes) {
-  static const Catalog catalog = [] {
-    const std::filesystem::path layers[] = {default_catalog_directory()};
-    return load_catalog(layers).value();
-  }();
+  const Catalog& catalog = shipped_catalog();
   PlannedPool pool = round_pool("servers", Role::worker, nodes, 8, Precision::bf16);
   pool.accelerator = *catalog.find_accelerator("A100-SXM4-80");
   pool.efficiency = *catalog.find_efficiency(*pool.accelerator, Precision::bf16, "");

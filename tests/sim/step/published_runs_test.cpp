@@ -6,6 +6,7 @@
 
 #include "sim/step/step.h"
 #include "support/plans.h"
+#include "support/shipped_catalog.h"
 
 // Published runs that no row of catalogs/efficiencies.csv was fitted to: several devices, servers,
 // other chips.
@@ -13,14 +14,6 @@ using namespace reckon;
 using namespace reckon::test;
 
 namespace {
-
-const Catalog& catalog() {
-  static const Catalog loaded = [] {
-    const std::filesystem::path layers[] = {default_catalog_directory()};
-    return load_catalog(layers).value();
-  }();
-  return loaded;
-}
 
 struct Run {
   const char* accelerator;
@@ -34,11 +27,12 @@ double predicted(const Run& r) {
       make_round_plan(zoo_model("resnet50").value(), r.kind, r.nodes, r.per_node, r.servers);
   for (auto& pool : plan.pools) {
     pool.machine.vcpus = 32;  // p2.8xlarge: 32 vCPUs, 10 Gbit/s
-    pool.network_link = *catalog().find_link("ethernet");
+    pool.network_link = *test::shipped_catalog().find_link("ethernet");
     if (!pool.accelerator) continue;
-    pool.accelerator = *catalog().find_accelerator(r.accelerator);
-    pool.efficiency = *catalog().find_efficiency(*pool.accelerator, Precision::fp32, "tf1");
-    pool.peer_link = *catalog().find_link(pool.accelerator->peer_link);
+    pool.accelerator = *test::shipped_catalog().find_accelerator(r.accelerator);
+    pool.efficiency =
+        *test::shipped_catalog().find_efficiency(*pool.accelerator, Precision::fp32, "tf1");
+    pool.peer_link = *test::shipped_catalog().find_link(pool.accelerator->peer_link);
   }
   PlannedWorkload& job = plan.jobs[0];
   job.batch_per_accelerator = r.batch;
@@ -49,18 +43,19 @@ double predicted(const Run& r) {
 }
 
 double tpu_v2(const char* slice_name, int batch_per_chip) {
-  const TpuSlice& slice = *catalog().find_slice(slice_name);
+  const TpuSlice& slice = *test::shipped_catalog().find_slice(slice_name);
   Plan plan = make_round_plan(zoo_model("resnet50_v1_5").value(), StrategyKind::tpu, 1, slice.chips,
                               0, Precision::bf16);
   PlannedPool& pool = plan.pools[0];
-  pool.accelerator = *catalog().find_accelerator(slice.accelerator);
+  pool.accelerator = *test::shipped_catalog().find_accelerator(slice.accelerator);
   pool.slice = slice;
-  pool.machine = *catalog().find_machine(Provider::gcp, slice.machine);
-  pool.efficiency = *catalog().find_efficiency(*pool.accelerator, Precision::bf16, "");
-  pool.peer_link = *catalog().find_link(pool.accelerator->peer_link);
+  pool.machine = *test::shipped_catalog().find_machine(Provider::gcp, slice.machine);
+  pool.efficiency =
+      *test::shipped_catalog().find_efficiency(*pool.accelerator, Precision::bf16, "");
+  pool.peer_link = *test::shipped_catalog().find_link(pool.accelerator->peer_link);
   PlannedWorkload& job = plan.jobs[0];
-  job.dataset = *catalog().find_dataset("imagenet");
-  job.checkpoint.storage = *catalog().find_storage("gcs-standard");
+  job.dataset = *test::shipped_catalog().find_dataset("imagenet");
+  job.checkpoint.storage = *test::shipped_catalog().find_storage("gcs-standard");
   job.batch_per_accelerator = batch_per_chip;
   job.global_batch = std::int64_t{batch_per_chip} * slice.chips;
   return estimate_step(plan, job, *make_fluid_network()).samples_per_second.v;
