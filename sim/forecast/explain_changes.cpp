@@ -4,6 +4,7 @@
 #include <array>
 #include <functional>
 
+#include "sim/base/parallel.h"
 #include "sim/base/unit_text.h"
 #include "sim/forecast/explain.h"
 #include "sim/scenario/layout.h"
@@ -33,9 +34,11 @@ void double_it(Fact<T>& fact) {
   fact.value = fact.value * 2.0;
 }
 
+/// The changes that can exist and fit in memory, and then what each brings: a step each, on every
+/// core, since a person waits for the answer.
 class Changes {
  public:
-  Changes(const Plan& plan, const NetworkModel& network) : plan_(plan), network_(network) {}
+  explicit Changes(const Plan& plan) : plan_(plan) {}
 
   void add(std::string what, const Apply& apply) {
     Plan changed = plan_;
@@ -45,15 +48,21 @@ class Changes {
   void add(std::string what, const Plan& changed) {
     const PlannedWorkload& job = changed.jobs.front();
     if (!keeps_rules(job)) return;
-    if (estimate_memory(changed, job).fits())
-      done.push_back(change_of(std::move(what), changed, estimate_step(changed, job, network_)));
+    if (estimate_memory(changed, job).fits()) changed_.emplace_back(std::move(what), changed);
   }
 
-  std::vector<Change> done;
+  std::vector<Change> estimate(const NetworkModel& network) const {
+    std::vector<Change> done(changed_.size());
+    parallel_for(changed_.size(), 0, [&](std::size_t k) {
+      const Plan& plan = changed_[k].second;
+      done[k] = change_of(changed_[k].first, plan, estimate_step(plan, plan.jobs.front(), network));
+    });
+    return done;
+  }
 
  private:
   const Plan& plan_;
-  const NetworkModel& network_;
+  std::vector<std::pair<std::string, Plan>> changed_;
 };
 
 void add_hardware(Changes& changes, const Plan& plan, const StepEstimate& now) {
@@ -208,14 +217,14 @@ void add_algorithms(Changes& changes, const StepEstimate& now) {
 
 std::vector<Change> changes_that_apply(const Plan& plan, const StepEstimate& now,
                                        const NetworkModel& network) {
-  Changes changes(plan, network);
+  Changes changes(plan);
   add_hardware(changes, plan, now);
   add_batch(changes, plan);
   add_workers(changes, plan);
   add_servers(changes, plan);
   add_layouts(changes, plan);
   add_algorithms(changes, now);
-  return std::move(changes.done);
+  return changes.estimate(network);
 }
 
 }  // namespace reckon
