@@ -78,6 +78,17 @@ constexpr std::array kCommands{
         "Exit codes: 0 finished, 1 the run failed, 2 the scenario is wrong or cannot run here,\n"
         "3 the environment failed, 75 stopped on request behind a checkpoint: --resume goes on\n",
         run_run, run_options_text},
+    Command{"probe",
+            "measures this machine: arithmetic, memory, storage, messages between processes",
+            "reckon probe [options]",
+            "Examples:\n"
+            "  reckon probe\n"
+            "  reckon probe --model resnet18 --batch 8 --processes 4 --out probe.jsonl\n"
+            "  reckon probe --checkpoint-dir /mnt/checkpoints --format json | jq .kind\n"
+            "\n"
+            "Exit codes: 0 measured, 2 an option is wrong, 3 the environment failed (a directory "
+            "that cannot\nbe written, a process that is lost)\n",
+            run_probe, probe_options, false},
     Command{"diff", "where a run differed from its forecast, and whether within its interval",
             "reckon diff FORECAST RUN [options]",
             "Examples:\n"
@@ -87,17 +98,18 @@ constexpr std::array kCommands{
             "Exit codes: 0 the run lies within the forecast's interval, 1 it does not, 2 a file is "
             "wrong or the\nrun is not finished, 3 the environment failed\n",
             run_diff, diff_options},
-    Command{"init", "writes a commented scenario from five answers, on a terminal or as options",
-            "reckon init [options]",
-            "Examples:\n"
-            "  reckon init\n"
-            "  reckon init --model gpt2 --tokens 10B --accelerator H100-SXM5-80 --count 16 --out "
-            "gpt2.yaml\n"
-            "\n"
-            "Exit codes: 0 written, 2 an answer is wrong, missing without a terminal, or does not "
-            "fit in memory,\n"
-            "3 the environment failed\n",
-            run_init, init_options, false},
+    Command{
+        "init", "writes a commented scenario from five answers, on a terminal or as options",
+        "reckon init [options]",
+        "Examples:\n"
+        "  reckon init\n"
+        "  reckon init --model gpt2_small --tokens 10B --accelerator H100-SXM5-80 --count 16 --out "
+        "gpt2.yaml\n"
+        "\n"
+        "Exit codes: 0 written, 2 an answer is wrong, missing without a terminal, or does not "
+        "fit in memory,\n"
+        "3 the environment failed\n",
+        run_init, init_options, false},
     Command{"schema", "the grammar of scenario files as a JSON Schema, for editors",
             "reckon schema [options]",
             "Examples:\n"

@@ -1,4 +1,3 @@
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "executor/probe/nvml.h"
 #include "report/html/html.h"
 #include "sim/step/referee.h"
 
@@ -87,56 +87,16 @@ Finding nccl() {
 #endif
 }
 
-// The few entries of the NVIDIA Management Library that are asked, by its documented C interface:
-// it belongs to the driver and is no library to link.
-using NvmlDevice = struct nvmlDevice_st*;
-struct Nvml {
-  void* library = ::dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL);
-  Nvml() = default;
-  Nvml(const Nvml&) = delete;
-  Nvml& operator=(const Nvml&) = delete;
-  ~Nvml() {
-    if (library != nullptr) ::dlclose(library);
-  }
-  template <class Function>
-  Function* entry(const char* name) const {
-    return reinterpret_cast<Function*>(::dlsym(library, name));
-  }
-};
-
 Finding gpu() {
-  const Finding absent{"gpu", false, "no NVIDIA driver (libnvidia-ml.so.1)",
-                       "install the driver to run or measure on this machine; forecasts need none"};
-  const Nvml nvml;
-  if (nvml.library == nullptr) return absent;
-  auto* init = nvml.entry<int()>("nvmlInit_v2");
-  auto* shutdown = nvml.entry<int()>("nvmlShutdown");
-  auto* count_of = nvml.entry<int(unsigned*)>("nvmlDeviceGetCount_v2");
-  auto* handle_of = nvml.entry<int(unsigned, NvmlDevice*)>("nvmlDeviceGetHandleByIndex_v2");
-  auto* name_of = nvml.entry<int(NvmlDevice, char*, unsigned)>("nvmlDeviceGetName");
-  if (init == nullptr || shutdown == nullptr || count_of == nullptr || handle_of == nullptr ||
-      name_of == nullptr)
-    return absent;
-  if (const int code = init(); code != 0) {
-    Finding failed = absent;
-    failed.detail = fmt::format("the NVIDIA driver does not start (NVML error {})", code);
-    return failed;
-  }
-  unsigned count = 0;
-  count_of(&count);
+  const NvmlAnswer answer = ask_nvml();
   std::string names;
-  for (unsigned k = 0; k < count; ++k) {
-    NvmlDevice device{};
-    std::array<char, 96> name{};  // NVML_DEVICE_NAME_V2_BUFFER_SIZE
-    if (handle_of(k, &device) == 0 && name_of(device, name.data(), unsigned(name.size())) == 0)
-      names += fmt::format("{}{}", names.empty() ? "" : ", ", name.data());
-  }
-  shutdown();
+  for (const AcceleratorRecord& a : answer.accelerators)
+    names += (names.empty() ? "" : ", ") + a.name;
+  const std::size_t count = answer.accelerators.size();
   if (count > 0) return {"gpu", true, fmt::format("{} visible: {}", count, names), ""};
-  Finding none = absent;
-  none.detail = "the NVIDIA driver sees no GPU";
-  none.todo = "is CUDA_VISIBLE_DEVICES or the container's device list empty? forecasts need none";
-  return none;
+  return {"gpu", false, answer.problem,
+          "install the driver, or is CUDA_VISIBLE_DEVICES or the container's device list empty? "
+          "forecasts need none"};
 }
 
 Finding html() {

@@ -47,7 +47,7 @@ constexpr std::array kOptions{
     OptionRow{"catalog", "DIR",
               "a catalog of your own over the one that comes with reckon; may be given again",
               true},
-    OptionRow{"threads", "N", "threads to use; changes no digit of the result (one a core)"},
+    OptionRow{"threads", "N", "threads to use; changes no digit of a forecast (one a core)"},
     OptionRow{"junit", "FILE", "write the results as JUnit XML"},
     OptionRow{"annotations", "github",
               "print failures as annotations that GitHub shows beside the line"},
@@ -56,7 +56,10 @@ constexpr std::array kOptions{
 
 // What `reckon init` asks: its answers are judged there.
 constexpr std::array kInitOptions{
-    OptionRow{"model", "NAME", "what to train: a model of the zoo such as resnet50 or gpt2"},
+    OptionRow{
+        "model", "NAME",
+        "a model of the zoo such as resnet50 or gpt2_small: what to train (init), whose layers "
+        "to measure (probe)"},
     OptionRow{"tokens", "N", "how long, for models of sequences: tokens such as 10B"},
     OptionRow{"epochs", "N", "how long, for other models: passes over the dataset (90)"},
     OptionRow{"dataset", "NAME", "what a model that is no sequence model sees (imagenet)"},
@@ -66,7 +69,7 @@ constexpr std::array kInitOptions{
     OptionRow{"region", "NAME", "where; the first that offers it at a known price"},
     OptionRow{"pricing", "on_demand|spot", "what is paid (on_demand)"},
     OptionRow{"out", "PATH",
-              "where to write: init a scenario (- is standard output, the default), run its "
+              "where to write: init a scenario, probe its records (- is standard output), run its "
               "directory (runs/NAME)"},
 };
 
@@ -84,6 +87,14 @@ constexpr std::array kRunOptions{
               "wait before the first new start; doubles (the service's)"},
     OptionRow{"hang", "DURATION",
               "a process that makes no progress for so long is ended (1min, or 20 steps)"},
+};
+
+// What `reckon probe` takes besides.
+constexpr std::array kProbeOptions{
+    OptionRow{"item-time", "DURATION", "measured time an item, warm-up apart (300ms)"},
+    OptionRow{"processes", "N", "processes of this machine that collectives are measured between"},
+    OptionRow{"checkpoint-dir", "DIR",
+              "where checkpoints would lie: measures writing with fsync, and reading"},
 };
 
 // What `reckon model show` asks of a model, besides the accelerator.
@@ -112,8 +123,8 @@ constexpr std::array kAccuracyOptions{
 };
 
 // Options that one command alone takes and judges itself.
-constexpr std::array<std::span<const OptionRow>, 4> kOwnOptions{kInitOptions, kRunOptions,
-                                                                kModelOptions, kAccuracyOptions};
+constexpr std::array<std::span<const OptionRow>, 5> kOwnOptions{
+    kInitOptions, kRunOptions, kProbeOptions, kModelOptions, kAccuracyOptions};
 
 const OptionRow& row_of(std::string_view name) {
   for (const auto rows : kOwnOptions)

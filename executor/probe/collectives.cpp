@@ -90,14 +90,18 @@ ProbeRecord point_to_point(Communicator& communicator, const RepeatRule& rule, B
 std::vector<ProbeRecord> probe_collectives(Communicator& communicator, const RepeatRule& rule,
                                            Bytes largest) {
   std::vector<ProbeRecord> out;
-  constexpr double kSmallest = 1024, kStep = 16;
+  const auto sweep = [&](const std::function<ProbeRecord(Bytes)>& measure) {
+    constexpr double kSmallest = 1024, kStep = 16;
+    for (Bytes size{kSmallest}; size <= largest; size = size * kStep) {
+      out.push_back(measure(size));
+      if (out.back().median > kLongestInBudgets * rule.budget) break;  // larger ones take longer
+    }
+  };
   for (const auto kind :
        {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
         CollectiveKind::all_to_all, CollectiveKind::broadcast})
-    for (Bytes size{kSmallest}; size <= largest; size = size * kStep)
-      out.push_back(collective(communicator, kind, rule, size));
-  for (Bytes size{kSmallest}; size <= largest; size = size * kStep)
-    out.push_back(point_to_point(communicator, rule, size));
+    sweep([&](Bytes size) { return collective(communicator, kind, rule, size); });
+  sweep([&](Bytes size) { return point_to_point(communicator, rule, size); });
   return out;
 }
 

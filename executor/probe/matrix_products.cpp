@@ -9,8 +9,6 @@
 namespace reckon {
 namespace {
 
-constexpr Seconds kLongest{1};  // of one repetition
-
 template <class T>
 ProbeRecord product(const ProbeBench& bench, ProductSize s) {
   const AlignedBuffer<T> a = numbers<T>(s.m * s.k), b = numbers<T>(s.k * s.n);
@@ -44,7 +42,7 @@ void products(const ProbeBench& bench, std::vector<ProbeRecord>& out) {
   FlopsPerSecond best{1e9};
   for (const ProductSize& s : sizes) {
     const Flops flops{2.0 * double(s.m) * double(s.n) * double(s.k)};
-    if (flops / best > kLongest) continue;
+    if (flops / best > kLongestInBudgets * bench.rule.budget) continue;
     out.push_back(product<T>(bench, s));
     best = std::max(best, out.back().flops / out.back().min);
   }

@@ -11,7 +11,6 @@
 namespace reckon {
 namespace {
 
-constexpr Seconds kLongest{2};  // of one repetition
 constexpr Bytes kLargest{2e9};  // of its tensors
 
 /// A layer to measure, for all of its shape.
@@ -124,7 +123,9 @@ std::vector<ProbeRecord> probe_model(const ProbeBench& bench, const ModelGraph& 
     int measured = 0;
     for (Candidate& c : all) {
       if (c.record.kind != kind || measured == most) continue;
-      if (c.record.flops / rate > kLongest || tensors(model, c, batch) > kLargest) continue;
+      if (c.record.flops / rate > kLongestInBudgets * bench.rule.budget ||
+          tensors(model, c, batch) > kLargest)
+        continue;
       measure(bench, model, batch, c);
       out.push_back(c.record);
       ++measured;

@@ -21,8 +21,11 @@ struct ProbeBench {
   RepeatRule rule;
 };
 
-/// Matrix products by all threads, fp32 and fp64: square ones from 128 on, and some with few rows.
-/// Sizes whose one repetition would take over a second here are left out.
+/// What would take longer for one repetition, in budgets of the rule, is left out.
+inline constexpr double kLongestInBudgets = 5;
+
+/// Matrix products by all threads, fp32 and fp64: square ones from 128 on, and some with few rows;
+/// those that would take too long are left out.
 std::vector<ProbeRecord> probe_matrix_products(const ProbeBench& bench);
 /// One fp32 product that every machine does in a moment: to see whether it still runs as fast.
 ProbeRecord probe_reference_product(const ProbeBench& bench);
@@ -37,13 +40,14 @@ std::vector<ProbeRecord> probe_dispatch(const ProbeBench& bench);
 
 /// Forward passes of single layers as training runs them: the model's convolutions and attentions
 /// and, as matrix products, its linear layers, of each kind the `most` shapes with the largest
-/// share of the FLOPs. Left out are layers that would take over two seconds at the rate of the
+/// share of the FLOPs. Left out are layers that would take too long at the rate of the
 /// reference product, or over 2 GB.
 std::vector<ProbeRecord> probe_model(const ProbeBench& bench, const ModelGraph& model,
                                      std::int64_t batch, int most = 4);
 
 /// Collectives and point-to-point messages from 1 KiB to `largest`; every rank calls it and all get
-/// the same records. A repetition's time is that of the slowest rank. Two ranks or more.
+/// the same records. A repetition's time is that of the slowest rank; behind a size that took too
+/// long no larger one is measured. Two ranks or more.
 std::vector<ProbeRecord> probe_collectives(Communicator& communicator, const RepeatRule& rule,
                                            Bytes largest);
 

@@ -1,0 +1,186 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/probe_processes.h"
+#include "executor/probe/host.h"
+#include "executor/probe/nvml.h"
+#include "executor/probe/probe.h"
+#include "report/probe.h"
+#include "sim/base/unit_text.h"
+#include "sim/catalog/model_zoo.h"
+
+namespace reckon::cli {
+namespace {
+
+constexpr std::array<std::string_view, 10> kNames{
+    "model",   "batch", "sequence-length", "processes", "checkpoint-dir", "item-time",
+    "threads", "out",   "format",          "help"};
+
+std::int64_t whole_option(const Options& options, const char* name, std::int64_t otherwise,
+                          std::int64_t low, std::int64_t high) {
+  const std::string text = options.answer(name);
+  if (text.empty()) return otherwise;
+  const auto value = parse_integer(text);
+  if (!value || *value < low || *value > high)
+    throw UsageError(
+        fmt::format("--{} takes a whole number from {} to {}, not '{}'", name, low, high, text));
+  return *value;
+}
+
+std::optional<ModelGraph> model_of(const Options& options) {
+  const std::string name = options.answer("model");
+  if (name.empty()) return std::nullopt;
+  std::optional<std::int64_t> length;
+  if (!options.answer("sequence-length").empty()) {
+    length = whole_option(options, "sequence-length", 0, 1, 1 << 20);
+    const bool known = std::ranges::count(zoo_names(), name) > 0;
+    if (known && !zoo_takes_sequence_length(name))
+      throw UsageError(fmt::format("model {} has no sequence length", name));
+  }
+  auto model = zoo_model(name, length);
+  if (!model)
+    throw UsageError(fmt::format("no model is named '{}'{}\nreckon model list shows them", name,
+                                 did_you_mean(name, zoo_names())));
+  return model;
+}
+
+/// What is asked for, judged before anything is measured.
+struct ProbeRequest {
+  std::optional<ModelGraph> model;
+  std::int64_t batch = 1;
+  int processes = 1;
+  std::string checkpoint_directory;
+  RepeatRule rule;
+};
+
+ProbeRequest request_of(const Options& options) {
+  constexpr std::int64_t kLargestBatch = 1 << 20, kMostProcesses = 64;
+  if (!options.files.empty()) throw UsageError("probe takes no file; it measures this machine");
+  ProbeRequest r;
+  r.model = model_of(options);
+  r.batch = whole_option(options, "batch", 1, 1, kLargestBatch);
+  r.processes = int(whole_option(options, "processes", 1, 1, kMostProcesses));
+  r.checkpoint_directory = options.answer("checkpoint-dir");
+  if (const std::string text = options.answer("item-time"); !text.empty()) {
+    const auto value = parse_duration(text);
+    if (!value) throw UsageError(fmt::format("--item-time: {}", value.error()));
+    if (value->count() <= 0) throw UsageError("--item-time must be more than 0");
+    r.rule.budget = *value;
+  }
+  return r;
+}
+
+/// Names what is measured on a terminal's last line.
+class Now {
+ public:
+  void is(const char* what) {
+    if (::isatty(STDERR_FILENO) == 1) print_error(fmt::format("\rmeasuring {}\033[K", what));
+  }
+  ~Now() {
+    if (::isatty(STDERR_FILENO) == 1) print_error("\r\033[K");
+  }
+};
+
+void add(std::vector<ProbeRecord>& all, std::vector<ProbeRecord> more) {
+  std::ranges::move(more, std::back_inserter(all));
+}
+
+std::vector<ProbeRecord> measure(const ProbeRequest& request, const ProbeBench& bench,
+                                 const MachineRecord& machine) {
+  constexpr double kTriadArray = 64 << 20, kShareOfMemory = 1.0 / 16;
+  const Bytes array{std::min(kTriadArray, machine.memory.v * kShareOfMemory)};
+  constexpr Bytes kCheckpoint{64 << 20};
+  Now now;
+  std::vector<ProbeRecord> all;
+  now.is("memory");
+  add(all, probe_memory(bench, array));
+  add(all, probe_copies(bench, array));
+  add(all, probe_dispatch(bench));
+  now.is("matrix products");
+  add(all, probe_matrix_products(bench));
+  if (request.model) {
+    now.is("the model's layers");
+    add(all, probe_model(bench, *request.model, request.batch));
+  }
+  now.is("data loading");
+  add(all, probe_data_loading(bench, std::filesystem::temp_directory_path()));
+  if (!request.checkpoint_directory.empty()) {
+    now.is("checkpoints");
+    add(all, probe_checkpoints(bench, request.checkpoint_directory, kCheckpoint));
+  }
+  if (request.processes > 1) {
+    now.is("collectives");
+    constexpr double kShareOfAnItem = 1.0 / 3;  // there are thirty of them
+    add(all, probe_between_processes(request.processes, kShareOfAnItem * request.rule.budget));
+  }
+  return all;
+}
+
+Measurements probe_machine(const ProbeRequest& request, int threads) {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  Measurements out;
+  MachineRecord machine = describe_machine();
+  Workers workers(threads > 0 ? threads : machine.cores);
+  const ProbeBench bench{workers, request.rule};
+  const ControlGroups groups = ControlGroups::of_this_process();
+  const Seconds throttled_before = throttled_time(groups);
+  machine.threads = workers.count();
+  machine.hertz_before = cpu_frequency();
+  const ProbeRecord first = probe_reference_product(bench);
+  out.probes = measure(request, bench, machine);
+  const ProbeRecord last = probe_reference_product(bench);
+  machine.hertz_after = cpu_frequency();
+  machine.throttled = throttled_time(groups) - throttled_before;
+  machine.drift = first.median / last.median - 1;
+  machine.seconds = Clock::now() - begin;
+  out.machines.push_back(std::move(machine));
+  return out;
+}
+
+std::string lines_of(const Measurements& probe) {
+  std::string out;
+  for (const MachineRecord& r : probe.machines) out += to_line(r);
+  for (const AcceleratorRecord& r : probe.accelerators) out += to_line(r);
+  for (const ProbeRecord& r : probe.probes) out += to_line(r);
+  return out;
+}
+
+void answer(const Options& options, const Measurements& probe, const std::string& no_gpu) {
+  const std::string out = options.answer("out");
+  if (!out.empty()) write_file(out, lines_of(probe));
+  if (out == "-") return;
+  print(options.format == OutputFormat::json ? lines_of(probe) : probe_table(probe, no_gpu));
+}
+
+}  // namespace
+
+std::string probe_options() { return describe_options(kNames); }
+
+int run_probe(const Command& self, std::span<const std::string> arguments) {
+  const Options options = parse_options(self, kNames, arguments);
+  if (options.help) {
+    print(help_text(self));
+    return kDone;
+  }
+  const ProbeRequest request = request_of(options);
+  if (const auto me = probe_identity()) {
+    Measurements probe;
+    probe.probes = probe_as_member(*me, request.rule);
+    if (me->rank == 0) answer(options, probe, "");
+    return kDone;
+  }
+  Measurements probe = probe_machine(request, options.threads);
+  NvmlAnswer gpus = ask_nvml();
+  probe.accelerators = std::move(gpus.accelerators);
+  answer(options, probe, gpus.problem);
+  return kDone;
+}
+
+}  // namespace reckon::cli

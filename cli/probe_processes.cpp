@@ -1,0 +1,79 @@
+#include "cli/probe_processes.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <stdexcept>
+
+#include "executor/comm/gloo_communicator.h"
+#include "executor/launch/gang.h"
+#include "executor/launch/local_job.h"
+#include "executor/probe/probe.h"
+#include "executor/train/stop_signal.h"
+#include "sim/calibration/measurements.h"
+
+namespace reckon::cli {
+namespace {
+
+constexpr Seconds kRendezvous{60}, kSilence{120};
+constexpr Bytes kLargestMessage{67108864};  // 64 MiB, as nccl-tests' usual sweeps reach at least
+
+ProcessSpec member(int rank, int processes, Seconds budget, std::uint16_t port) {
+  ProcessSpec p;
+  p.name = fmt::format("process {} of the probe", rank);
+  p.command = {std::filesystem::read_symlink("/proc/self/exe").string(),
+               "probe",
+               "--format",
+               "json",
+               "--item-time",
+               fmt::format("{}us", std::ceil(1e6 * budget.count()))};
+  const std::string index = std::to_string(rank), all = std::to_string(processes);
+  p.environment = {{"RANK", index},
+                   {"WORLD_SIZE", all},
+                   {"LOCAL_RANK", index},
+                   {"LOCAL_WORLD_SIZE", all},
+                   {"MASTER_ADDR", "127.0.0.1"},
+                   {"MASTER_PORT", std::to_string(port)}};
+  return p;
+}
+
+}  // namespace
+
+std::optional<WorkerIdentity> probe_identity() {
+  auto me = worker_identity({}, process_environment());
+  if (!me) throw UsageError(format(me.error()));
+  if (me->members() == 1) return std::nullopt;
+  return *me;
+}
+
+std::vector<ProbeRecord> probe_as_member(const WorkerIdentity& me, const RepeatRule& rule) {
+  const auto membership = Membership::join({.job = "probe",
+                                            .rank = me.rank,
+                                            .size = me.members(),
+                                            .master = me.master,
+                                            .address = me.address,
+                                            .deadline = kRendezvous});
+  const auto communicator = make_gloo_communicator(*membership, {.timeout = kSilence});
+  return probe_collectives(*communicator, rule, kLargestMessage);
+}
+
+std::vector<ProbeRecord> probe_between_processes(int processes, Seconds budget) {
+  watch_stop_signals();
+  GangOptions gang;
+  const std::uint16_t port = free_port();
+  for (int rank = 0; rank < processes; ++rank)
+    gang.members.push_back(member(rank, processes, budget, port));
+  std::string records, said;
+  GangEvents events;
+  events.output = [&](int, std::string_view line) {
+    (line.starts_with('{') ? records : said) += std::string(line) + '\n';
+  };
+  const GangEnd end = run_gang(
+      gang, events, [] { return stop_requests() > 0 ? StopRequest::at_once : StopRequest::none; });
+  if (end.code != 0) throw std::runtime_error(fmt::format("{}\n{}", end.reason, said));
+  const auto measured = parse_measurements("collectives", records);
+  if (!measured) throw std::runtime_error(format(measured.error()));
+  return measured->probes;
+}
+
+}  // namespace reckon::cli
