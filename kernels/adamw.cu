@@ -1,7 +1,12 @@
-#define RECKON_WITH_CUDA_RUNTIME
 #include "kernels/adamw.h"
 
+#include "kernels/device.h"
+
 namespace reckon {
+
+using gpu::blocks_for;
+using gpu::launch;
+
 namespace {
 
 // One rounding an operation, as in the reference: the compiler would fuse plain * and +.
@@ -50,10 +55,9 @@ cudaError_t adamw(const AdamW& options, std::int64_t step, float* weights, float
   if (n == 0) return cudaSuccess;
   constexpr int kThreads = 256;
   const std::int64_t threads = n / 4 > 4 ? n / 4 : 4;
-  const auto blocks = static_cast<unsigned>((threads + kThreads - 1) / kThreads);
-  adamw_kernel<<<blocks, kThreads, 0, stream>>>(options, detail::adamw_step(options, step), weights,
-                                                first_moments, second_moments, gradients, n);
-  return cudaGetLastError();
+  return launch(adamw_kernel, dim3(blocks_for(threads, kThreads)), dim3(kThreads), 0, stream,
+                options, detail::adamw_step(options, step), weights, first_moments, second_moments,
+                gradients, n);
 }
 
 }  // namespace reckon

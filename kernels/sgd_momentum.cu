@@ -1,7 +1,12 @@
-#define RECKON_WITH_CUDA_RUNTIME
 #include "kernels/sgd_momentum.h"
 
+#include "kernels/device.h"
+
 namespace reckon {
+
+using gpu::blocks_for;
+using gpu::launch;
+
 namespace {
 
 __device__ void update(const SgdMomentum& options, float& weight, float& velocity, float gradient) {
@@ -38,9 +43,8 @@ cudaError_t sgd_momentum(const SgdMomentum& options, float* weights, float* velo
   if (n == 0) return cudaSuccess;
   constexpr int kThreads = 256;
   const std::int64_t threads = n / 4 > 4 ? n / 4 : 4;
-  const auto blocks = static_cast<unsigned>((threads + kThreads - 1) / kThreads);
-  sgd_momentum_kernel<<<blocks, kThreads, 0, stream>>>(options, weights, velocities, gradients, n);
-  return cudaGetLastError();
+  return launch(sgd_momentum_kernel, dim3(blocks_for(threads, kThreads)), dim3(kThreads), 0, stream,
+                options, weights, velocities, gradients, n);
 }
 
 }  // namespace reckon

@@ -1,0 +1,49 @@
+#pragma once
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "kernels/bf16.h"
+
+// Tables of vectors: look-up, its gradient in an order that does not depend on the device, learned
+// positions. Exact but for one rounding to E and the sums in float.
+namespace reckon::gpu {
+
+/// y[r] = table[ids[r]]: y (rows, width), table (.., width), ids (rows) as whole numbers that
+/// exist.
+template <class E>
+[[nodiscard]] cudaError_t embedding_forward(std::int64_t rows, std::int64_t width, const float* ids,
+                                            const E* table, E* y, cudaStream_t stream);
+
+/// Which rows read which vector, vectors in groups: group g is rows order[starts[g]] ...
+/// order[starts[g + 1] - 1] of vector ids[g]. Made on the host by group_ids(), in device memory.
+struct IdGroups {
+  std::int64_t groups = 0;
+  const std::int32_t *ids = nullptr, *starts = nullptr, *order = nullptr;
+};
+/// gradient[id] += sum of dy[r] over the rows of id, in the order of the rows. A block a group.
+template <class E>
+[[nodiscard]] cudaError_t embedding_backward(std::int64_t width, const IdGroups& groups,
+                                             const E* dy, float* gradient, cudaStream_t stream);
+
+/// y[b][i] = x[b][i] + table[i] for i < size.
+template <class E>
+[[nodiscard]] cudaError_t position_forward(std::int64_t batch, std::int64_t size, const E* x,
+                                           const E* table, E* y, cudaStream_t stream);
+/// gradient[i] += sum over b of dy[b][i], in the order of b.
+template <class E>
+[[nodiscard]] cudaError_t position_backward(std::int64_t batch, std::int64_t size, const E* dy,
+                                            float* gradient, cudaStream_t stream);
+
+/// Features i and i + rotated / 2 of each head are turned by position * theta^(-2i / rotated)
+/// [Su 2021, eq. 15]; direction -1 turns back: the gradient. x, y: (batch, tokens, heads,
+/// head_width).
+struct RotaryShape {
+  std::int64_t batch = 1, tokens = 1, heads = 1, head_width = 1, rotated = 1;
+  double theta = 10000;
+};
+template <class E>
+[[nodiscard]] cudaError_t rotary(const RotaryShape& s, int direction, const E* x, E* y,
+                                 bool accumulate, cudaStream_t stream);
+
+}  // namespace reckon::gpu

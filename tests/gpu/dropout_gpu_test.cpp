@@ -1,0 +1,23 @@
+#include "gpu/device.h"
+#include "kernels/elementwise.h"
+
+using namespace reckon;
+
+TEMPLATE_TEST_CASE("dropout keeps what its stream says, in every sample", "", float, Bf16) {
+  require_device();
+  using E = TestType;
+  const std::int64_t batch = 3, size = GENERATE(1, 6, 1027);
+  const auto n = static_cast<std::size_t>(batch * size);
+  const DropoutStream mask = dropout_stream(9, 4, 2, 0.3);
+  const Draw<E> x(n, 1);
+  const DeviceArray d_x(x.elements);
+  const DeviceArray<E> y(n);
+  finish(gpu::dropout(mask, 17, batch, size, d_x.data, y.data, false, nullptr));
+  const std::vector<double> got = y.values();
+  for (std::int64_t i = 0; i < batch * size; ++i) {
+    const DropoutBlock block = dropout_block(mask, 17 + i / size, i % size / 4);
+    const float factor = block.keeps[i % size % 4] ? mask.kept : 0.0f;
+    const float value = factor * static_cast<float>(x.values[std::size_t(i)]);
+    REQUIRE(got[std::size_t(i)] == double{to_float(from_float<E>(value))});
+  }
+}
