@@ -50,6 +50,8 @@ int run_run(const Command& self, std::span<const std::string> arguments);
 std::string run_options_text();
 int run_probe(const Command& self, std::span<const std::string> arguments);
 std::string probe_options();
+int run_trial_command(const Command& self, std::span<const std::string> arguments);
+std::string trial_options();
 int run_diff(const Command& self, std::span<const std::string> arguments);
 std::string diff_options();
 

@@ -78,6 +78,20 @@ constexpr std::array kCommands{
         "Exit codes: 0 finished, 1 the run failed, 2 the scenario is wrong or cannot run here,\n"
         "3 the environment failed, 75 stopped on request behind a checkpoint: --resume goes on\n",
         run_run, run_options_text},
+    Command{
+        "trial", "runs a few steps of a job here and forecasts all of it: does an accelerator pay?",
+        "reckon trial FILE [options]",
+        "Examples:\n"
+        "  reckon trial scenarios/small-mlp-cpu.yaml --steps 50\n"
+        "  reckon trial train.yaml --container-command 'python train.py' --price '0.40 USD/h'\n"
+        "  reckon trial train.yaml --container-command ./train --progress 'it "
+        "(?<step>[0-9]+)'\n"
+        "  reckon trial train.yaml --sweep cluster.pools.node.machine=n1-standard-8,n1-standard-16"
+        "\n"
+        "\n"
+        "Exit codes: 0 measured, 1 the program failed, printed no progress or took too long, 2 "
+        "the input is\nwrong, 3 the environment failed\n",
+        run_trial_command, trial_options},
     Command{"probe",
             "measures this machine: arithmetic, memory, storage, messages between processes",
             "reckon probe [options]",

@@ -68,9 +68,10 @@ constexpr std::array kInitOptions{
     OptionRow{"provider", "NAME", "whose machines; the first that offers it at a known price"},
     OptionRow{"region", "NAME", "where; the first that offers it at a known price"},
     OptionRow{"pricing", "on_demand|spot", "what is paid (on_demand)"},
-    OptionRow{"out", "PATH",
-              "where to write: init a scenario, probe its records (- is standard output), run its "
-              "directory (runs/NAME)"},
+    OptionRow{
+        "out", "PATH",
+        "where to write: init a scenario, probe and trial their records (- is standard output), "
+        "run its directory (runs/NAME)"},
 };
 
 // What `reckon run` takes besides: judged there.
@@ -89,6 +90,22 @@ constexpr std::array kRunOptions{
               "a process that makes no progress for so long is ended (1min, or 20 steps)"},
 };
 
+// What `reckon trial` takes besides.
+constexpr std::array kTrialOptions{
+    OptionRow{"steps", "N", "steps of the sample (50)"},
+    OptionRow{
+        "container-command", "COMMAND",
+        "a program of your own in place of ours, run by sh; the scenario's container has one"},
+    OptionRow{"progress", "REGEX",
+              "what of its lines is progress: groups named step, seconds, milliseconds, "
+              "steps_per_second, samples_per_second, loss (what common programs print)"},
+    OptionRow{"timeout", "DURATION", "for all of the sample (10min)"},
+    OptionRow{"like-pool", "",
+              "this machine is like those of the plan's workers: rescale the plan (so it is where "
+              "they have no accelerators)"},
+    OptionRow{"price", "PRICE", "what this machine costs, such as '0.40 USD/h'"},
+};
+
 // What `reckon probe` takes besides.
 constexpr std::array kProbeOptions{
     OptionRow{"item-time", "DURATION", "measured time an item, warm-up apart (300ms)"},
@@ -99,7 +116,7 @@ constexpr std::array kProbeOptions{
 
 // What `reckon model show` asks of a model, besides the accelerator.
 constexpr std::array kModelOptions{
-    OptionRow{"batch", "N", "samples on one accelerator (1, or the scenario's)"},
+    OptionRow{"batch", "N", "samples of one step on one accelerator (1, or the scenario's)"},
     OptionRow{"sequence-length", "N", "tokens of a sequence (the model's own)"},
     OptionRow{"precision", "NAME",
               "fp32, tf32, fp16, bf16, fp8, mxfp8 or nvfp4 (bf16, or what the accelerator has)"},
@@ -123,8 +140,8 @@ constexpr std::array kAccuracyOptions{
 };
 
 // Options that one command alone takes and judges itself.
-constexpr std::array<std::span<const OptionRow>, 5> kOwnOptions{
-    kInitOptions, kRunOptions, kProbeOptions, kModelOptions, kAccuracyOptions};
+constexpr std::array<std::span<const OptionRow>, 6> kOwnOptions{
+    kInitOptions, kRunOptions, kTrialOptions, kProbeOptions, kModelOptions, kAccuracyOptions};
 
 const OptionRow& row_of(std::string_view name) {
   for (const auto rows : kOwnOptions)

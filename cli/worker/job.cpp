@@ -18,6 +18,7 @@
 #include "executor/train/recipe.h"
 #include "executor/train/run_lock.h"
 #include "executor/train/stop_signal.h"
+#include "sim/scenario/one_worker.h"
 
 namespace reckon::worker {
 namespace {
@@ -31,6 +32,13 @@ T take(Expected<T> value) {
   throw Refused{};
 }
 
+Expected<Plan> alone(const Plan& plan, const std::string& file) {
+  if (auto one = one_worker(plan)) return std::move(*one);
+  return tl::unexpected(Diagnostics{{.at = {.file = file},
+                                     .what = "no worker of this plan holds a whole model",
+                                     .hint = "--alone takes data-parallel strategies"}});
+}
+
 cli::LoadedPlan load(const Options& options) {
   cli::Options common;
   common.overrides = options.overrides;
@@ -39,6 +47,7 @@ cli::LoadedPlan load(const Options& options) {
   const Catalog catalog = take(cli::load_catalogs(common));
   cli::LoadedPlan loaded = take(cli::load_plan(options.plan, common, catalog));
   if (options.seed) loaded.plan.seed = *options.seed;
+  if (options.alone) loaded.plan = take(alone(loaded.plan, options.plan));
   return loaded;
 }
 

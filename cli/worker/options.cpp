@@ -28,6 +28,8 @@ constexpr Row kRows[] = {
     {"keep", "N", "complete checkpoints that are kept (2)"},
     {"checkpoint-steps", "N", "steps between two checkpoints (the plan's interval)"},
     {"micro-batch", "N", "samples of one pass; the rest is accumulated (batch_per_accelerator)"},
+    {"alone", "",
+     "be one worker of the plan by itself: strategy single, batch_per_accelerator samples a step"},
     {"threads", "N", "that compute (the machine's cores, shared by its processes)"},
     {"data-threads", "N", "that read samples ahead (1)"},
     {"deadline", "DURATION", "until all processes of the job have come (300s)"},
@@ -44,8 +46,12 @@ constexpr Row kRows[] = {
 
 po::options_description description() {
   po::options_description all;
-  for (const Row& row : kRows)
-    all.add_options()(row.name, po::value<std::vector<std::string>>()->composing());
+  for (const Row& row : kRows) {
+    if (*row.value == '\0')
+      all.add_options()(row.name, "");
+    else
+      all.add_options()(row.name, po::value<std::vector<std::string>>()->composing());
+  }
   all.add_options()("help,h", "")("version", "");
   return all;
 }
@@ -64,6 +70,7 @@ class Values {
     return map_.count(name) > 0 ? map_[name].as<std::vector<std::string>>()
                                 : std::vector<std::string>{};
   }
+  bool given(const char* name) const { return map_.count(name) > 0; }
   std::optional<std::string> one(const char* name) const {
     const auto values = all(name);
     if (values.size() > 1) throw std::invalid_argument(fmt::format("--{} is given twice", name));
@@ -109,6 +116,7 @@ Options interpret(const Values& values) {
     o.seed = static_cast<std::uint64_t>(*seed);
   o.data = values.one("data").value_or("");
   o.steps = values.whole<std::int64_t>("steps", 1);
+  o.alone = values.given("alone");
   o.out = values.one("out").value_or("");
   o.keep = values.whole<int>("keep", 1).value_or(o.keep);
   o.checkpoint_steps = values.whole<std::int64_t>("checkpoint-steps", 1);

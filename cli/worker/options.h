@@ -20,6 +20,7 @@ struct Options {
   std::optional<std::uint64_t> seed;
   std::string data;  // in place of the plan's path, relative to here
   std::optional<std::int64_t> steps, micro_batch, checkpoint_steps;
+  bool alone = false;         // one worker of the plan, by itself (sim/scenario/one_worker.h)
   std::filesystem::path out;  // empty: nothing is written
   int keep = 2;
   int threads = 0, data_threads = 1;

@@ -21,7 +21,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Whole lines out of the pieces that a pipe delivers.
+/// Whole lines out of the pieces that a pipe delivers, empty ones left out. A carriage return ends
+/// a line too: progress bars write theirs over and over.
 class Lines {
  public:
   /// Everything that is there; false: the other end is closed.
@@ -37,9 +38,9 @@ class Lines {
       }
       rest_.append(part.data(), std::size_t(n));
       std::size_t begin = 0;
-      for (std::size_t end = 0; (end = rest_.find('\n', begin)) != std::string::npos;
+      for (std::size_t end = 0; (end = rest_.find_first_of("\r\n", begin)) != std::string::npos;
            begin = end + 1)
-        on_line(std::string_view(rest_).substr(begin, end - begin));
+        if (end > begin) on_line(std::string_view(rest_).substr(begin, end - begin));
       rest_.erase(0, begin);
     }
   }

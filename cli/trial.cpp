@@ -1,0 +1,318 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "cli/command.h"
+#include "cli/load.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/sweep.h"
+#include "executor/launch/local_job.h"
+#include "executor/launch/trial_run.h"
+#include "executor/probe/host.h"
+#include "executor/train/stop_signal.h"
+#include "report/trial.h"
+#include "sim/base/unit_text.h"
+#include "sim/calibration/measurements.h"
+#include "sim/scenario/one_worker.h"
+
+namespace reckon::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 18> kNames{"steps",    "container-command",
+                                                  "progress", "timeout",
+                                                  "batch",    "like-pool",
+                                                  "price",    "sweep",
+                                                  "out",      "format",
+                                                  "set",      "layer",
+                                                  "seed",     "replications",
+                                                  "engine",   "catalog",
+                                                  "threads",  "help"};
+
+/// What is measured, and how.
+struct TrialRequest {
+  TrialOptions run;
+  std::string program;
+  std::int64_t batch = 1;
+  std::optional<double> usd_per_hour;  // of this machine
+  bool like_pool = false;              // this machine is like the worker pool's
+};
+
+std::int64_t whole_of(const Options& options, const char* name, std::int64_t otherwise) {
+  const std::string text = options.answer(name);
+  if (text.empty()) return otherwise;
+  const auto value = parse_integer(text);
+  constexpr std::int64_t kMost = 1'000'000'000;
+  if (!value || *value < 1 || *value > kMost)
+    throw UsageError(fmt::format("--{} takes a whole number from 1 on, not '{}'", name, text));
+  return *value;
+}
+
+std::optional<double> price_of(const Options& options) {
+  const std::string text = options.answer("price");
+  if (text.empty()) return std::nullopt;
+  const auto price = parse_price(text);
+  if (!price) throw UsageError("--price: " + price.error());
+  if (price->currency != "USD" || price->amount < 0)
+    throw UsageError("--price takes dollars, such as '0.40 USD/h'");
+  return price->amount * 3600;
+}
+
+/// reckon-worker as one worker of the plan.
+ProcessSpec our_worker(const Options& options, std::int64_t steps) {
+  ProcessSpec p;
+  p.name = "the worker";
+  p.command = {find_worker().string(), fs::absolute(options.files.front()).string(), "--alone",
+               "--steps", std::to_string(steps)};
+  const auto add = [&](const char* name, const std::string& value) {
+    p.command.emplace_back(name);
+    p.command.push_back(value);
+  };
+  for (const std::string& change : options.overrides) add("--set", change);
+  for (const fs::path& layer : options.layers) add("--layer", fs::absolute(layer).string());
+  for (const fs::path& catalog : options.catalogs) add("--catalog", fs::absolute(catalog).string());
+  if (options.seed) add("--seed", std::to_string(*options.seed));
+  if (options.threads > 0) add("--threads", std::to_string(options.threads));
+  return p;
+}
+
+ProgressPattern pattern_of(const Options& options, const ContainerSpec* container) {
+  std::string expression = options.answer("progress");
+  const char* where = "--progress";
+  if (expression.empty() && container != nullptr) {
+    const auto found = container->metrics.find("log");
+    if (found != container->metrics.end()) expression = found->second;
+    where = "workload.container.metrics.log";
+  }
+  if (expression.empty()) return {};
+  auto pattern = ProgressPattern::from(expression);
+  if (!pattern) throw UsageError(fmt::format("{}: {}", where, pattern.error()));
+  return std::move(*pattern);
+}
+
+/// The user's own program: --container-command, else what the scenario's container runs.
+std::optional<ProcessSpec> own_program(const Options& options, const ContainerSpec* container) {
+  ProcessSpec p;
+  p.name = "the command";
+  const std::string command = options.answer("container-command");
+  if (!command.empty())
+    p.command = {"sh", "-c", command};
+  else if (container != nullptr && !container->command.empty())
+    p.command = container->command;
+  else
+    return std::nullopt;
+  // Python keeps lines that go to a pipe until it has many: their times would say nothing.
+  p.environment.emplace_back("PYTHONUNBUFFERED", "1");
+  if (container != nullptr)
+    p.environment.insert(p.environment.end(), container->env.begin(), container->env.end());
+  return p;
+}
+
+TrialRequest request_of(const Options& options, const LoadedPlan& loaded) {
+  const PlannedWorkload& job = loaded.plan.jobs.front();
+  const auto& workload = loaded.file.scenario.workload;
+  const ContainerSpec* container =
+      workload && workload->container ? &*workload->container : nullptr;
+  TrialRequest r;
+  r.run.steps = whole_of(options, "steps", r.run.steps);
+  r.batch = whole_of(options, "batch", job.batch_per_accelerator);
+  r.usd_per_hour = price_of(options);
+  if (const std::string text = options.answer("timeout"); !text.empty()) {
+    const auto timeout = parse_duration(text);
+    if (!timeout || timeout->count() <= 0)
+      throw UsageError("--timeout takes a duration, such as 10min");
+    r.run.timeout = *timeout;
+  }
+  if (auto program = own_program(options, container)) {
+    r.run.process = std::move(*program);
+    r.run.pattern = pattern_of(options, container);
+    r.program = fmt::format("{}", fmt::join(r.run.process.command, " "));
+  } else {
+    if (!options.answer("batch").empty() || !options.answer("progress").empty())
+      throw UsageError(
+          "--batch and --progress speak of a program of your own: "
+          "--container-command");
+    r.run.process = our_worker(options, r.run.steps);
+    r.program = "reckon-worker";
+  }
+  const PlannedPool* pool = loaded.plan.pool_with(Role::worker);
+  const bool on_cpus = pool != nullptr && !pool->accelerator && !pool->slice;
+  r.like_pool = options.answers.contains("like-pool") || on_cpus;
+  return r;
+}
+
+TrialRow row_of(std::string name, const Forecast& forecast) {
+  TrialRow row;
+  row.name = std::move(name);
+  row.step = forecast.step.step;
+  row.time_seconds = forecast.time_seconds;
+  row.cost_usd = forecast.cost_usd;
+  if (!forecast.feasible) row.reason = "does not fit in memory";
+  return row;
+}
+
+/// All of the job's samples, one step after the other, and nothing else.
+TrialRow here(const TrialRequest& request, const TrialFit& fit, const PlannedWorkload& job) {
+  const double steps = std::ceil(job.total_samples / double(request.batch));
+  TrialRow row;
+  row.name = "this machine, training alone";
+  row.step = fit.mean;
+  const double mean = steps * fit.mean.count();
+  row.time_seconds = {mean, steps * fit.low.count(), mean, steps * fit.high.count()};
+  if (!request.usd_per_hour) return row;
+  const double usd = *request.usd_per_hour / 3600;
+  const Quantiles& t = row.time_seconds;
+  row.cost_usd = Quantiles{usd * t.mean, usd * t.p5, usd * t.p50, usd * t.p95};
+  return row;
+}
+
+/// The plan, as it is and at the measured speed, and what --sweep names.
+Expected<std::vector<TrialRow>> alternatives(const Options& options, const TrialRequest& request,
+                                             const TrialFit& fit, const Plan& plan,
+                                             const Catalog& catalog, Trial& trial) {
+  const auto network = make_network(options);
+  ForecastOptions how;
+  how.seed = options.seed;
+  how.replications = options.replications;
+  how.threads = options.threads;
+  how.assumption_effects = false;
+  std::vector<TrialRow> rows{row_of("the plan, as forecast", make_forecast(plan, *network, how))};
+  if (const auto alone = one_worker(plan))
+    trial.forecast_step = estimate_step(*alone, alone->jobs.front(), *network).step;
+  if (request.like_pool && request.batch != plan.jobs.front().batch_per_accelerator) {
+    trial.warnings.push_back(
+        fmt::format("the plan's batch is {}, the trial's {}: the plan is not rescaled",
+                    plan.jobs.front().batch_per_accelerator, request.batch));
+  } else if (request.like_pool) {
+    if (const auto scaled = with_measured_step(plan, *network, fit))
+      rows.push_back(
+          row_of("the plan, at the measured step", make_forecast(*scaled, *network, how)));
+    else
+      trial.warnings.emplace_back(
+          "no speed of the plan's machines explains the measured step: the plan is not rescaled");
+  }
+  if (options.sweeps.empty()) return rows;
+  const auto axes = sweep_axes(options);
+  const auto sweep = run_sweep(options.files.front(), options, axes, catalog, *network);
+  if (!sweep) return tl::unexpected(sweep.error());
+  for (const SweepPoint& point : sweep->points) {
+    const std::string name = fmt::format("{}", fmt::join(point.values, ", "));
+    TrialRow row;
+    if (point.forecast) row = row_of(name, *point.forecast);
+    row.name = name;
+    if (!point.forecast) row.reason = point.reason;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+/// The sample as Measurements, for calibration.
+std::string lines_of(const Trial& trial, const TrialRequest& request, const Plan& plan,
+                     const MachineRecord& machine) {
+  const PlannedWorkload& job = plan.jobs.front();
+  RunRecord run;
+  run.scenario = plan.name;
+  run.started = machine.started;
+  run.steps = trial.sample.steps;
+  run.model = job.model.name();
+  run.precision = request.run.pattern ? std::string(to_text(job.precision)) : "fp32";
+  run.optimizer = to_text(job.optimizer);
+  run.strategy = "single";
+  run.stack = request.run.pattern ? "container" : machine.stack;
+  run.machine = machine.host;
+  run.batch_per_accelerator = run.global_batch = request.batch;
+  run.seed = plan.seed;
+  run.catalog_digest = plan.catalog_digest;
+  std::string out = to_line(run);
+  StepRecord step;
+  step.samples = request.batch;
+  for (const double seconds : trial.sample.seconds) {
+    step.seconds = Seconds{seconds};
+    step.at += step.seconds;
+    out += to_line(step);
+    ++step.step;
+  }
+  return out;
+}
+
+TrialSample sample(const TrialRequest& request) {
+  watch_stop_signals();
+  const bool terminal = ::isatty(STDERR_FILENO) == 1;
+  const auto on_step = [&](std::int64_t steps) {
+    if (terminal) print_error(fmt::format("\rstep {}/{}\033[K", steps, request.run.steps));
+  };
+  TrialSample measured = run_trial(request.run, on_step, [] {
+    return stop_requests() > 0 ? StopRequest::graceful : StopRequest::none;
+  });
+  if (terminal) print_error("\r\033[K");
+  return measured;
+}
+
+int try_plan(const Options& options, const LoadedPlan& loaded, const Catalog& catalog) {
+  const Plan& plan = loaded.plan;
+  const TrialRequest request = request_of(options, loaded);
+  const MachineRecord machine = describe_machine();
+  Trial trial;
+  trial.scenario = plan.name;
+  trial.program = request.program;
+  trial.machine = fmt::format("{} ({} cores)", machine.processor, machine.cores);
+  trial.batch = request.batch;
+  trial.sample = sample(request);
+  trial.warnings = trial.sample.warnings;
+  const auto fit = fit_trial(trial.sample.seconds);
+  if (!fit)
+    throw TrialError(
+        fmt::format("{} steps told how long they took; {} or more are needed behind "
+                    "the warm-up: --steps, or a program that prints more often",
+                    trial.sample.seconds.size(), kLeastTrialSteps));
+  trial.fit = *fit;
+  trial.rows = {here(request, *fit, plan.jobs.front())};
+  auto rows = alternatives(options, request, *fit, plan, catalog, trial);
+  if (!rows) {
+    report(rows.error());
+    return kInputIsWrong;
+  }
+  std::ranges::move(*rows, std::back_inserter(trial.rows));
+  if (const std::string out = options.answer("out"); !out.empty())
+    write_file(out, lines_of(trial, request, plan, machine));
+  print(options.format == OutputFormat::json ? trial_json(trial) : trial_table(trial));
+  return kDone;
+}
+
+}  // namespace
+
+std::string trial_options() { return describe_options(kNames); }
+
+int run_trial_command(const Command& self, std::span<const std::string> arguments) {
+  const Options options = parse_options(self, kNames, arguments);
+  if (options.help) {
+    print(help_text(self));
+    return kDone;
+  }
+  if (options.files.size() > 1) throw UsageError("trial takes one scenario file");
+  const auto catalog = load_catalogs(options);
+  if (!catalog) {
+    report(catalog.error());
+    return kInputIsWrong;
+  }
+  const auto loaded = load_plan(options.files.front(), options, *catalog);
+  if (!loaded) {
+    report(loaded.error());
+    return kInputIsWrong;
+  }
+  if (loaded->plan.jobs.size() > 1)
+    throw UsageError("trial takes a plan with one job; this one has several");
+  try {
+    return try_plan(options, *loaded, *catalog);
+  } catch (const TrialError& e) {
+    print_error(fmt::format("reckon: error: {}\n", e.what()));
+    return kAnswerIsNo;
+  }
+}
+
+}  // namespace reckon::cli
