@@ -54,6 +54,8 @@ int run_trial_command(const Command& self, std::span<const std::string> argument
 std::string trial_options();
 int run_diff(const Command& self, std::span<const std::string> arguments);
 std::string diff_options();
+int run_export(const Command& self, std::span<const std::string> arguments);
+std::string export_options();
 
 std::string help_text();
 std::string help_text(const Command& command);

@@ -113,6 +113,20 @@ constexpr std::array kCommands{
             "wrong or the\nrun is not finished, 3 the environment failed\n",
             run_diff, diff_options},
     Command{
+        "export", "a plan as Kubernetes manifests, or as the commands that make its cluster",
+        "reckon export kubernetes|gcloud FILE [options]",
+        "kubernetes  everything that `kubectl apply` needs to run the plan's job\n"
+        "gcloud      the commands that make the plan's cluster on GKE\n"
+        "\n"
+        "Examples:\n"
+        "  reckon export gcloud scenarios/gke-p100-autoscaling.yaml\n"
+        "  reckon export kubernetes spot.yaml --image gcr.io/us/train:7 --bucket my-checkpoints\n"
+        "  reckon export kubernetes spot.yaml --as jobset | kubectl apply -f -\n"
+        "\n"
+        "Exit codes: 0 done, 2 the scenario is wrong or cannot be written so, 3 the environment "
+        "failed\n",
+        run_export, export_options},
+    Command{
         "init", "writes a commented scenario from five answers, on a terminal or as options",
         "reckon init [options]",
         "Examples:\n"

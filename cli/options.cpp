@@ -114,6 +114,19 @@ constexpr std::array kProbeOptions{
               "where checkpoints would lie: measures writing with fsync, and reading"},
 };
 
+// What `reckon export` takes besides.
+constexpr std::array kExportOptions{
+    OptionRow{"as", "job|tfjob|pytorchjob|jobset",
+              "Kubernetes' own Job (the default) or an operator's resource"},
+    OptionRow{"kubernetes-version", "1.N", "of the cluster (1.31)"},
+    OptionRow{"namespace", "NAME", "where the job runs; made by the manifests (the plan's name)"},
+    OptionRow{"image", "NAME", "the image with reckon-worker, where the scenario has no container"},
+    OptionRow{"bucket", "NAME", "GKE: the bucket that is mounted for checkpoints"},
+    OptionRow{"claim", "NAME", "an existing volume claim for checkpoints (one is made)"},
+    OptionRow{"storage-class", "NAME", "of the claim that is made (the cluster's default)"},
+    OptionRow{"attempt", "N", "part of all names: one more for each new start (1)"},
+};
+
 // What `reckon model show` asks of a model, besides the accelerator.
 constexpr std::array kModelOptions{
     OptionRow{"batch", "N", "samples of one step on one accelerator (1, or the scenario's)"},
@@ -140,8 +153,9 @@ constexpr std::array kAccuracyOptions{
 };
 
 // Options that one command alone takes and judges itself.
-constexpr std::array<std::span<const OptionRow>, 6> kOwnOptions{
-    kInitOptions, kRunOptions, kTrialOptions, kProbeOptions, kModelOptions, kAccuracyOptions};
+constexpr std::array<std::span<const OptionRow>, 7> kOwnOptions{
+    kInitOptions,  kRunOptions,      kTrialOptions, kProbeOptions,
+    kModelOptions, kAccuracyOptions, kExportOptions};
 
 const OptionRow& row_of(std::string_view name) {
   for (const auto rows : kOwnOptions)

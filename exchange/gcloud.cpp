@@ -1,0 +1,71 @@
+#include "exchange/gcloud.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace reckon {
+namespace {
+
+/// TPU v2 and v3 are resources of pods (cloud-tpus.google.com/v2), not nodes of a pool.
+bool tpu_without_nodes(const PlannedPool& pool) {
+  return pool.slice && (pool.slice->accelerator == "TPU-v2" || pool.slice->accelerator == "TPU-v3");
+}
+
+/// One command, a flag a line, each line but the last ending with a backslash.
+std::string command(const std::string& head, const std::vector<std::string>& flags) {
+  std::string text = head;
+  for (const std::string& flag : flags) text += " \\\n    " + flag;
+  return text + '\n';
+}
+
+std::string accelerator_flag(const PlannedPool& pool) {
+  // GKE's own name is the alias with hyphens and lower case: "nvidia-tesla-p100".
+  std::string name = pool.accelerator->name;
+  for (const std::string& alias : pool.accelerator->aliases)
+    if (alias.starts_with("nvidia-")) {
+      name = alias;
+      break;
+    }
+  return fmt::format("--accelerator=type={},count={}", name, pool.accelerators_per_node);
+}
+
+std::string pool_command(const Plan& plan, const PlannedPool& pool, const std::string& where) {
+  std::vector<std::string> flags{"--cluster=" + plan.name, where,
+                                 "--machine-type=" + pool.machine.name};
+  if (pool.slice)
+    flags.push_back(fmt::format("--tpu-topology={}", fmt::join(pool.slice->torus, "x")));
+  else if (pool.accelerator)
+    flags.push_back(accelerator_flag(pool));
+  const int hosts = pool.slice ? pool.slice->hosts : 1;
+  flags.push_back(fmt::format("--num-nodes={}", pool.nodes_initial * hosts));
+  if (pool.autoscaling) {
+    flags.emplace_back("--enable-autoscaling");
+    flags.push_back(fmt::format("--min-nodes={}", pool.nodes_min * hosts));
+    flags.push_back(fmt::format("--max-nodes={}", pool.nodes_max * hosts));
+  }
+  if (pool.pricing == CapacityType::spot) flags.emplace_back("--spot");
+  return command("gcloud container node-pools create " + pool.name, flags);
+}
+
+}  // namespace
+
+Expected<std::string> gcloud_commands(const ScenarioFile& file, const Plan& plan) {
+  if (plan.service != Service::gke)
+    return tl::unexpected(Diagnostics{
+        {.at = file.places.find("cluster.service"),
+         .what = fmt::format("gcloud makes node pools of GKE, not of {}", to_text(plan.service)),
+         .hint = "cluster: {provider: gcp, service: gke, ...}"}});
+  const std::string where = plan.zone.empty() ? "--region=" + plan.region : "--zone=" + plan.zone;
+  // A small pool for the cluster's own pods; and what Cloud TPUs needed before they were nodes.
+  std::vector<std::string> flags{where, "--num-nodes=1", "--machine-type=e2-standard-2"};
+  if (std::any_of(plan.pools.begin(), plan.pools.end(), tpu_without_nodes))
+    flags.insert(flags.end(), {"--enable-ip-alias", "--enable-tpu"});
+  std::string text = command("gcloud container clusters create " + plan.name, flags);
+  for (const PlannedPool& pool : plan.pools)
+    if (!tpu_without_nodes(pool)) text += '\n' + pool_command(plan, pool, where);
+  return text;
+}
+
+}  // namespace reckon

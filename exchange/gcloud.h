@@ -1,0 +1,14 @@
+#pragma once
+#include <string>
+
+#include "sim/base/diagnostic.h"
+#include "sim/scenario/plan.h"
+
+namespace reckon {
+
+/// The commands that make a plan's cluster on GKE: the cluster, then each of its node pools, with
+/// accelerators, autoscaling bounds and spot as planned, TPU slices with their topology. A plan of
+/// another service is a mistake at `cluster.service`.
+Expected<std::string> gcloud_commands(const ScenarioFile& file, const Plan& plan);
+
+}  // namespace reckon

@@ -1,0 +1,399 @@
+#include "exchange/kubernetes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "exchange/kubernetes_pods.h"
+#include "exchange/yaml_text.h"
+#include "sim/step/step.h"
+#include "sim/step/worker_pools.h"
+
+namespace reckon {
+namespace kubernetes {
+namespace {
+
+// Since when Kubernetes has what we would like to use, and does so without a feature gate.
+constexpr int kIndexedJob = 22, kPodFailurePolicy = 26, kPodIndexLabel = 28;
+
+/// Lower-case letters, digits and hyphens, at most 40: room for "-12-worker-4095" in 63.
+std::string dns_label(std::string_view text) {
+  std::string label;
+  for (char c : text) {
+    if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
+    const bool keep = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    if (keep)
+      label += c;
+    else if (!label.empty() && label.back() != '-')
+      label += '-';
+  }
+  constexpr std::size_t kLongest = 40;
+  label.resize(std::min(label.size(), kLongest));
+  while (!label.empty() && label.back() == '-') label.pop_back();
+  if (label.empty() || (label.front() >= '0' && label.front() <= '9')) label.insert(0, "job-");
+  return label;
+}
+
+// ---- what runs
+
+void ask_for_devices(PodGroup& group, const Job& job, int per_pod) {
+  const PlannedPool& pool = *group.pool;
+  if (!pool.accelerator || per_pod == 0) return;
+  if (pool.accelerator->kind == AcceleratorKind::gpu) {
+    group.devices = per_pod;
+    group.resource =
+        job.term(pool.accelerator->vendor == "AMD" ? "resources.amd_gpu" : "resources.gpu");
+    return;
+  }
+  // TPU v2 and v3 were asked for by cores, of a slice as a whole; later ones by chips of a host.
+  const std::string legacy = pool.accelerator->name == "TPU-v2" ? job.term("resources.tpu_v2_cores")
+                             : pool.accelerator->name == "TPU-v3"
+                                 ? job.term("resources.tpu_v3_cores")
+                                 : "";
+  const int chips = pool.slice ? pool.slice->chips : per_pod;
+  if (!legacy.empty()) {
+    group.resource = legacy;
+    group.tpu_by_cores = true;
+    group.devices = chips * pool.accelerator->cores_per_device;
+    return;
+  }
+  group.resource = job.term("resources.tpu");
+  group.devices = pool.slice ? std::max(1, chips / std::max(1, pool.slice->hosts)) : per_pod;
+  if (pool.slice) group.count = pool.slice->hosts;
+}
+
+std::vector<PodGroup> groups_of(const Job& job) {
+  const Plan& plan = *job.plan;
+  const PlannedStrategy& s = plan.jobs.front().strategy;
+  const int each = s.accelerators_per_worker;
+  std::vector<PodGroup> groups;
+  int left = s.workers;
+  const auto pools = worker_pools(plan);
+  for (std::size_t k = 0; k < pools.size() && left > 0; ++k) {
+    const PlannedPool& pool = *pools[k];
+    PodGroup group;
+    group.role = k + 1 < pools.size() ? Role::chief : Role::worker;
+    group.pool = &pool;
+    group.per_node = each > 0 ? std::max(1, pool.accelerators_per_node / each) : 1;
+    group.count = k + 1 < pools.size() ? std::min(left, pool.nodes_max * group.per_node) : left;
+    group.first_rank = s.workers - left;
+    left -= group.count;
+    ask_for_devices(group, job, each);
+    groups.push_back(group);
+  }
+  if (s.parameter_servers > 0) {
+    PodGroup servers;
+    servers.role = Role::parameter_server;
+    servers.pool = pool_of(plan, Role::parameter_server);
+    servers.count = s.parameter_servers;
+    if (servers.pool == nullptr) {  // beside the workers, on their nodes
+      PodGroup& host = groups.back();
+      const int nodes = (host.count + host.per_node - 1) / host.per_node;
+      host.per_node += (servers.count + nodes - 1) / nodes;
+      servers.pool = host.pool;
+      servers.per_node = host.per_node;
+    } else {
+      const int nodes = std::max(1, servers.pool->nodes_max);
+      servers.per_node = (servers.count + nodes - 1) / nodes;
+    }
+    groups.push_back(servers);
+  }
+  int rank = 0;
+  for (PodGroup& group : groups) {
+    group.first_rank = rank;
+    rank += group.count;
+  }
+  return groups;
+}
+
+// ---- what surrounds it
+
+Json object(const char* version, const char* kind, const Job& job, const std::string& name) {
+  Json metadata = {{"name", name}};
+  if (std::string_view(kind) != "Namespace") metadata["namespace"] = job.name_space;
+  metadata["labels"] = labels_of(job);
+  return {{"apiVersion", version}, {"kind", kind}, {"metadata", metadata}};
+}
+
+Json own_pods(const Job& job) {
+  return {{"matchLabels", {{"app.kubernetes.io/instance", job.name_space}}}};
+}
+
+Json config_map(const Job& job) {
+  Json map = object("v1", "ConfigMap", job, job.name + "-plan");
+  map["data"] = {{"plan.yaml", job.text->scenario}};
+  return map;
+}
+
+/// Room for the checkpoints that are kept, the one that is being written, and as much again.
+Json claim(const Job& job) {
+  Json c = object("v1", "PersistentVolumeClaim", job, job.claim());
+  constexpr double kCopies = 3, kGiB = 1024.0 * 1024 * 1024;
+  const double bytes = 2 * kCopies * checkpoint_bytes(job.plan->jobs.front()).v;
+  Json spec;
+  spec["accessModes"] = Json::array({"ReadWriteMany"});
+  if (!job.options->storage_class.empty()) spec["storageClassName"] = job.options->storage_class;
+  spec["resources"] = {
+      {"requests", {{"storage", fmt::format("{}Gi", std::max(1.0, std::ceil(bytes / kGiB)))}}}};
+  c["spec"] = spec;
+  return c;
+}
+
+Json service(const Job& job) {
+  Json s = object("v1", "Service", job, job.service());
+  Json selector = labels_of(job);
+  selector.erase("app.kubernetes.io/managed-by");
+  // Ranks look for each other before they are ready.
+  s["spec"] = {{"clusterIP", "None"}, {"publishNotReadyAddresses", true}, {"selector", selector}};
+  return s;
+}
+
+/// The job's pods talk to each other, to the cluster's name server and, where checkpoints go to a
+/// bucket or the program is the user's own, to the outside by HTTPS.
+Json network_policy(const Job& job) {
+  Json policy = object("networking.k8s.io/v1", "NetworkPolicy", job, job.name_space);
+  Json peers = Json::array();
+  peers.push_back({{"podSelector", own_pods(job)}});
+  Json egress = Json::array();
+  egress.push_back({{"to", peers}});
+  const auto port = [](const char* protocol, int number) {
+    return Json{{"protocol", protocol}, {"port", number}};
+  };
+  Json names = Json::array();
+  names.push_back(port("UDP", 53));
+  names.push_back(port("TCP", 53));
+  egress.push_back({{"ports", names}});
+  if (!job.options->bucket.empty() || job.container != nullptr) {
+    Json https = Json::array();
+    https.push_back(port("TCP", 443));
+    egress.push_back({{"ports", https}});
+  }
+  Json ingress = Json::array();
+  ingress.push_back({{"from", peers}});
+  policy["spec"] = {{"podSelector", own_pods(job)},
+                    {"policyTypes", Json::array({"Ingress", "Egress"})},
+                    {"ingress", ingress},
+                    {"egress", egress}};
+  return policy;
+}
+
+// ---- the job
+
+/// 75: stopped behind a checkpoint, 76: a peer is lost (both go on); 2: the input is wrong.
+Json failure_policy(const Json& containers) {
+  const std::string name = containers.front().at("name");
+  const auto on_codes = [&](const char* action, std::vector<int> codes) {
+    return Json{{"action", action},
+                {"onExitCodes",
+                 {{"containerName", name}, {"operator", "In"}, {"values", std::move(codes)}}}};
+  };
+  Json rules = Json::array();
+  rules.push_back(on_codes("FailJob", {2}));
+  Json conditions = Json::array();
+  conditions.push_back({{"type", "DisruptionTarget"}, {"status", "True"}});
+  rules.push_back({{"action", "Ignore"}, {"onPodConditions", conditions}});
+  rules.push_back(on_codes("Ignore", {75, 76}));
+  return {{"rules", rules}};
+}
+
+Json job_spec(const Job& job, const PodGroup& group, std::optional<int> rank) {
+  Json spec;
+  const int pods = rank ? 1 : group.count;
+  spec["completions"] = pods;
+  spec["parallelism"] = pods;
+  if (!rank) spec["completionMode"] = "Indexed";
+  spec["backoffLimit"] = job.plan->retry.backoff_limit;
+  Json pod = pod_template(job, group, rank, true);
+  if (job.options->minor >= kPodFailurePolicy)
+    spec["podFailurePolicy"] = failure_policy(pod.at("spec").at("containers"));
+  spec["template"] = std::move(pod);
+  return spec;
+}
+
+Json stateful_set(const Job& job, const PodGroup& group) {
+  Json set = object("apps/v1", "StatefulSet", job, group_name(job, group));
+  Json pod = pod_template(job, group, std::nullopt, true);
+  Json selector = labels_of(job);
+  selector.erase("app.kubernetes.io/managed-by");
+  selector["app.kubernetes.io/component"] = "parameter-server";
+  set["spec"] = {{"replicas", group.count},
+                 {"serviceName", job.service()},
+                 {"podManagementPolicy", "Parallel"},
+                 {"selector", {{"matchLabels", selector}}},
+                 {"template", pod}};
+  return set;
+}
+
+void add_jobs(std::vector<Json>& documents, const Job& job) {
+  for (const PodGroup& group : job.groups) {
+    if (!job.rank_by_rank) {
+      if (group.role == Role::parameter_server) {
+        documents.push_back(stateful_set(job, group));
+        continue;
+      }
+      Json made = object("batch/v1", "Job", job, group_name(job, group));
+      made["spec"] = job_spec(job, group, std::nullopt);
+      documents.push_back(std::move(made));
+      continue;
+    }
+    for (int k = 0; k < group.count; ++k) {
+      Json made = object("batch/v1", "Job", job, fmt::format("{}-{}", group_name(job, group), k));
+      made["spec"] = job_spec(job, group, group.first_rank + k);
+      documents.push_back(std::move(made));
+    }
+  }
+}
+
+Json job_set(const Job& job) {
+  Json set = object("", "JobSet", job, job.name);
+  set["apiVersion"] = job.term("api_versions.jobset");
+  Json parts = Json::array();
+  for (const PodGroup& group : job.groups)
+    parts.push_back({{"name", group_name(job, group).substr(job.name.size() + 1)},
+                     {"replicas", 1},
+                     {"template", {{"spec", job_spec(job, group, std::nullopt)}}}});
+  Json spec;
+  spec["network"] = {{"enableDNSHostnames", true},
+                     {"subdomain", job.service()},
+                     {"publishNotReadyAddresses", true}};
+  spec["failurePolicy"] = {{"maxRestarts", job.plan->retry.backoff_limit}};
+  Json workers = Json::array();
+  workers.push_back("worker");
+  // Servers run until the workers are done.
+  spec["successPolicy"] = {{"operator", "All"}, {"targetReplicatedJobs", workers}};
+  spec["replicatedJobs"] = parts;
+  set["spec"] = spec;
+  return set;
+}
+
+Json replicas(const Job& job, const PodGroup& group, int count, const char* restart) {
+  Json pod = pod_template(job, group, std::nullopt, false);
+  pod["spec"].erase("restartPolicy");  // the operator's is above
+  return {{"replicas", count}, {"restartPolicy", restart}, {"template", pod}};
+}
+
+Json pytorch_job(const Job& job) {
+  Json made = object("", "PyTorchJob", job, job.name);
+  made["apiVersion"] = job.term("api_versions.pytorchjob");
+  const PodGroup& group = job.groups.front();
+  Json specs;
+  specs["Master"] = replicas(job, group, 1, "OnFailure");
+  if (group.count > 1) specs["Worker"] = replicas(job, group, group.count - 1, "OnFailure");
+  made["spec"] = {
+      {"runPolicy", {{"backoffLimit", job.plan->retry.backoff_limit}, {"cleanPodPolicy", "None"}}},
+      {"pytorchReplicaSpecs", specs}};
+  return made;
+}
+
+Json tf_job(const Job& job) {
+  Json made = object("", "TFJob", job, job.name);
+  made["apiVersion"] = job.term("api_versions.tfjob");
+  Json specs;
+  for (const PodGroup& group : job.groups) {
+    const char* name = group.role == Role::parameter_server ? "PS"
+                       : group.role == Role::chief          ? "Chief"
+                                                            : "Worker";
+    specs[name] = replicas(job, group, group.count, "OnFailure");
+  }
+  made["spec"] = {
+      {"runPolicy",
+       {{"backoffLimit", job.plan->retry.backoff_limit}, {"cleanPodPolicy", "Running"}}},
+      {"tfReplicaSpecs", specs}};
+  return made;
+}
+
+Diagnostics what_cannot_be(const Job& job) {
+  Diagnostics problems;
+  const auto problem = [&](const char* path, std::string what, std::string hint) {
+    problems.push_back(
+        {.at = job.file->places.find(path), .what = std::move(what), .hint = std::move(hint)});
+  };
+  const JobShape as = job.options->as;
+  if (job.plan->jobs.size() > 1)
+    problem("jobs", "a manifest is of one job, and the scenario has several",
+            "export each from a scenario of its own");
+  if (as == JobShape::pytorchjob && job.servers > 0)
+    problem("workload.strategy", "a PyTorchJob has no parameter servers",
+            "--as tfjob, jobset or job");
+  if (as == JobShape::pytorchjob && job.groups.size() > 1)
+    problem("cluster.pools",
+            "a PyTorchJob's workers are all alike, and the chief has a pool of its own",
+            "--as tfjob or job");
+  if (as == JobShape::jobset && job.options->minor < kIndexedJob)
+    problem(
+        "",
+        fmt::format("JobSet needs indexed jobs, which Kubernetes 1.{} lacks", job.options->minor),
+        "--as job, or a newer --kubernetes-version");
+  if (!job.options->bucket.empty() && job.plan->service != Service::gke)
+    problem("cluster.service", "a bucket is mounted on GKE only",
+            "--claim NAME of a volume for checkpoints");
+  if (job.container == nullptr && job.text->scenario.find("\nextends:") != std::string::npos)
+    problem("extends", "the pods get this file alone, not the one that it extends",
+            "write one plan file first");
+  return problems;
+}
+
+std::vector<Json> documents_of(const Job& job) {
+  std::vector<Json> documents;
+  documents.push_back(object("v1", "Namespace", job, job.name_space));
+  Json account = object("v1", "ServiceAccount", job, job.name_space);
+  account["automountServiceAccountToken"] = false;
+  documents.push_back(std::move(account));
+  documents.push_back(config_map(job));
+  if (job.options->bucket.empty() && job.options->claim.empty()) documents.push_back(claim(job));
+  if (job.options->as == JobShape::job) documents.push_back(service(job));
+  documents.push_back(network_policy(job));
+  switch (job.options->as) {
+    case JobShape::job:
+      add_jobs(documents, job);
+      break;
+    case JobShape::jobset:
+      documents.push_back(job_set(job));
+      break;
+    case JobShape::pytorchjob:
+      documents.push_back(pytorch_job(job));
+      break;
+    case JobShape::tfjob:
+      documents.push_back(tf_job(job));
+      break;
+  }
+  return documents;
+}
+
+}  // namespace
+}  // namespace kubernetes
+
+std::optional<JobShape> parse_job_shape(std::string_view text) {
+  if (text == "job") return JobShape::job;
+  if (text == "tfjob") return JobShape::tfjob;
+  if (text == "pytorchjob") return JobShape::pytorchjob;
+  if (text == "jobset") return JobShape::jobset;
+  return std::nullopt;
+}
+
+Expected<std::string> kubernetes_manifests(const ScenarioFile& file, const Plan& plan,
+                                           const PlanText& text, const Catalog& catalog,
+                                           const KubernetesExport& options) {
+  using namespace kubernetes;
+  Job job{.file = &file, .plan = &plan, .text = &text, .catalog = &catalog, .options = &options};
+  if (file.scenario.workload && file.scenario.workload->container)
+    job.container = &*file.scenario.workload->container;
+  job.name_space = options.name_space.empty() ? dns_label(plan.name) : options.name_space;
+  job.name = fmt::format("{}-{}", dns_label(plan.name), options.attempt);
+  job.groups = groups_of(job);
+  for (const PodGroup& group : job.groups)
+    (group.role == Role::parameter_server ? job.servers : job.workers) += group.count;
+  // An indexed job's pods are alike; the chief that TensorFlow's servers want is not.
+  const bool chief =
+      job.groups.front().role == Role::chief || (job.container != nullptr && job.servers > 0);
+  job.rank_by_rank = options.as == JobShape::job &&
+                     (chief || options.minor < (job.servers > 0 ? kPodIndexLabel : kIndexedJob));
+  Diagnostics problems = what_cannot_be(job);
+  if (!problems.empty()) return tl::unexpected(std::move(problems));
+  std::string yaml;
+  for (const Json& document : documents_of(job)) yaml += "---\n" + yaml_text(document);
+  return yaml;
+}
+
+}  // namespace reckon

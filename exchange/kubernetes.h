@@ -1,0 +1,55 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sim/base/diagnostic.h"
+#include "sim/catalog/catalog.h"
+#include "sim/scenario/plan.h"
+
+// A plan as manifests: what `kubectl apply` needs to run its job on a cluster that has its pools.
+namespace reckon {
+
+/// What the workers are: a Job (indexed where the version has it, else one Job a rank), or a
+/// resource of an operator that is installed in the cluster.
+enum class JobShape { job, tfjob, pytorchjob, jobset };
+std::optional<JobShape> parse_job_shape(std::string_view text);
+
+struct KubernetesExport {
+  int minor = 31;  // of Kubernetes 1.x
+  JobShape as = JobShape::job;
+  std::string name_space;                      // "": the job's name
+  std::string image = "reckon-worker:latest";  // where the scenario names no container
+  std::string bucket;                          // GKE: mounted for checkpoints; "": a claim
+  std::string claim;                           // an existing claim; "": one is made
+  std::string storage_class;                   // of the claim that is made; "": the cluster's
+  int attempt = 1;  // part of all names: DNS records of an earlier try may still be there
+};
+
+/// The plan's files as the pods get them.
+struct PlanText {
+  std::string scenario;                // all of it
+  std::vector<std::string> arguments;  // of reckon-worker behind the plan: "--set", "a=b"
+};
+
+/// Namespace, service account, configuration, claim, headless service, network policy and the job,
+/// as YAML documents in the order in which they are to be applied. The same plan gives the same
+/// text. Mistakes: what the version, the shape or the plan cannot be brought together, all at once,
+/// at their place in the scenario.
+Expected<std::string> kubernetes_manifests(const ScenarioFile& file, const Plan& plan,
+                                           const PlanText& text, const Catalog& catalog,
+                                           const KubernetesExport& options);
+
+/// What a node of the machine leaves for pods. The reservations are those of GKE and (CPU) AKS,
+/// from kubernetes/autoscaler cluster-autoscaler/cloudprovider/gce/reserved.go: of CPU 6 % of the
+/// first core, 1 % of the second, 0.5 % of the next two, 0.25 % of the others; of memory 255 MiB
+/// below 1 GiB, else 25 % of the first 4 GiB, 20 % of the next 4, 10 % of the next 8, 6 % of the
+/// next 112, 2 % of the rest; and 100 MiB for evictions. Other services reserve less.
+struct Allocatable {
+  std::int64_t cpu_milli = 0;
+  Bytes memory{};
+};
+Allocatable allocatable_of(const Machine& machine);
+
+}  // namespace reckon

@@ -1,0 +1,327 @@
+#include "exchange/kubernetes_pods.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace reckon {
+
+Allocatable allocatable_of(const Machine& machine) {
+  struct Tier {
+    double upto, reserved;  // share of what lies between the last tier and this one
+  };
+  const auto reserved = [](double amount, std::initializer_list<Tier> tiers) {
+    double sum = 0, from = 0;
+    for (const Tier& tier : tiers) {
+      sum += tier.reserved * std::clamp(amount - from, 0.0, tier.upto - from);
+      from = tier.upto;
+    }
+    return sum;
+  };
+  constexpr double kAll = 1e18, kMiB = 1024.0 * 1024, kGiB = 1024 * kMiB;
+  const double cores = machine.vcpus;
+  const double cpu = reserved(cores, {{1, 0.06}, {2, 0.01}, {4, 0.005}, {kAll, 0.0025}});
+  const double bytes = machine.memory.value.v;
+  const double memory = bytes < kGiB ? 255 * kMiB
+                                     : reserved(bytes, {{4 * kGiB, 0.25},
+                                                        {8 * kGiB, 0.2},
+                                                        {16 * kGiB, 0.1},
+                                                        {128 * kGiB, 0.06},
+                                                        {kAll, 0.02}});
+  constexpr double kEviction = 100 * kMiB;
+  return {std::int64_t(std::floor(1000 * (cores - cpu))),
+          Bytes{std::max(0.0, bytes - memory - kEviction)}};
+}
+
+namespace kubernetes {
+namespace {
+
+// The port of TensorFlow's examples; ours listens there too.
+constexpr int kPort = 2222;
+// What a service's own pods (logs, metrics, device plugins) ask of a node; assumed: a node of GKE
+// with GPUs asks for 0.3 to 0.5 of a core and 300 to 500 MiB.
+constexpr std::int64_t kSystemCpuMilli = 500;
+constexpr double kSystemMemory = 512.0 * 1024 * 1024;
+// Of the nobody of distroless images: any number but 0 does.
+constexpr int kUser = 65532;
+
+Json field(const char* name, const char* path) {
+  return {{"name", name}, {"valueFrom", {{"fieldRef", {{"fieldPath", path}}}}}};
+}
+Json variable(const std::string& name, const std::string& value) {
+  return {{"name", name}, {"value", value}};
+}
+
+/// The pod's number in its group: written down, or known to the pod when it starts.
+void add_index(Json& environment, const PodGroup& group, std::optional<int> rank) {
+  if (rank) {
+    environment.push_back(variable("RECKON_INDEX", std::to_string(*rank - group.first_rank)));
+    return;
+  }
+  environment.push_back(field(
+      "RECKON_INDEX", group.role == Role::parameter_server
+                          ? "metadata.labels['apps.kubernetes.io/pod-index']"
+                          : "metadata.annotations['batch.kubernetes.io/job-completion-index']"));
+}
+
+bool has_chief(const Job& job) { return job.rank_by_rank && job.servers > 0; }
+
+/// TF_CONFIG as text, the number of the task left to the pod.
+std::string tf_config(const Job& job, const PodGroup& group, std::optional<int> rank) {
+  const auto hosts = [&](int from, int to) {
+    Json list = Json::array();
+    for (int r = from; r < to; ++r) list.push_back(fmt::format("{}:{}", host_of(job, r), kPort));
+    return list;
+  };
+  const int chiefs = has_chief(job) ? 1 : 0;
+  Json cluster = Json::object();
+  if (chiefs > 0) cluster["chief"] = hosts(0, 1);
+  if (job.workers > chiefs) cluster["worker"] = hosts(chiefs, job.workers);
+  if (job.servers > 0) cluster["ps"] = hosts(job.workers, job.workers + job.servers);
+  std::string type = group.role == Role::parameter_server ? "ps" : "worker";
+  std::string index = "$(RECKON_INDEX)";
+  if (rank && group.role != Role::parameter_server) {
+    if (*rank < chiefs) type = "chief";
+    index = std::to_string(*rank < chiefs ? 0 : *rank - chiefs);
+  }
+  return fmt::format(R"({{"cluster": {}, "task": {{"type": "{}", "index": {}}}}})", cluster.dump(),
+                     type, index);
+}
+
+/// RANK and its companions, torchrun's and JAX's: a worker's, where there are no servers.
+void add_ranks(Json& environment, const Job& job, const PodGroup& group, std::optional<int> rank) {
+  const std::string number = rank ? std::to_string(*rank) : "$(RECKON_INDEX)";
+  const std::string master = host_of(job, 0), port = std::to_string(kPort);
+  const std::string size = std::to_string(job.workers);
+  const auto set = [&](const char* name, const std::string& value) {
+    environment.push_back(variable(name, value));
+  };
+  set("RANK", number);
+  set("WORLD_SIZE", size);
+  set("MASTER_ADDR", master);
+  set("MASTER_PORT", port);
+  if (job.container == nullptr) return;
+  set("PET_NNODES", size);
+  set("PET_NODE_RANK", number);
+  set("PET_NPROC_PER_NODE", std::to_string(std::max(1, group.devices)));
+  set("PET_MASTER_ADDR", master);
+  set("PET_MASTER_PORT", port);
+  set("JAX_COORDINATOR_ADDRESS", master + ":" + port);
+  set("JAX_NUM_PROCESSES", size);
+  set("JAX_PROCESS_ID", number);
+}
+
+Json environment_of(const Job& job, const PodGroup& group, std::optional<int> rank, bool wires) {
+  Json environment = Json::array();
+  if (job.container != nullptr)
+    for (const auto& [name, value] : job.container->env)
+      environment.push_back(variable(name, value));
+  if (!wires) return environment;
+  add_index(environment, group, rank);
+  const bool together = job.workers + job.servers > 1;
+  if (together && (job.servers > 0 || job.container != nullptr))
+    environment.push_back(variable("TF_CONFIG", tf_config(job, group, rank)));
+  if (together && job.servers == 0) add_ranks(environment, job, group, rank);
+  return environment;
+}
+
+Json resources_of(const PodGroup& group) {
+  const Allocatable node = allocatable_of(group.pool->machine);
+  const std::int64_t cpu = std::max<std::int64_t>(100, node.cpu_milli - kSystemCpuMilli);
+  const double memory = std::max(64.0 * 1024 * 1024, node.memory.v - kSystemMemory);
+  Json requests = {
+      {"cpu", fmt::format("{}m", cpu / group.per_node)},
+      {"memory", fmt::format("{}Mi", std::int64_t(memory / group.per_node / 1024 / 1024))}};
+  if (group.tpu_by_cores) return {{"limits", {{group.resource, group.devices}}}};
+  Json limits = {{"memory", requests["memory"]}};
+  if (group.devices > 0) limits[group.resource] = group.devices;
+  return {{"requests", requests}, {"limits", limits}};
+}
+
+Json container_of(const Job& job, const PodGroup& group, std::optional<int> rank, bool wires) {
+  Json c;
+  const JobShape as = job.options->as;
+  c["name"] = as == JobShape::tfjob        ? "tensorflow"
+              : as == JobShape::pytorchjob ? "pytorch"
+                                           : "main";
+  c["image"] = job.container != nullptr ? job.container->image : job.options->image;
+  if (job.container != nullptr) {
+    if (!job.container->command.empty()) c["command"] = job.container->command;
+  } else {
+    c["command"] = Json::array({"reckon-worker"});
+    Json arguments = Json::array({"/plan/plan.yaml"});
+    for (const std::string& word : job.text->arguments) arguments.push_back(word);
+    arguments.push_back("--out");
+    arguments.push_back("/checkpoints/" + job.plan->name);
+    arguments.push_back("--attempt");
+    arguments.push_back(std::to_string(job.options->attempt));
+    c["args"] = arguments;
+  }
+  if (Json environment = environment_of(job, group, rank, wires); !environment.empty())
+    c["env"] = std::move(environment);
+  const char* port = as == JobShape::tfjob        ? "tfjob-port"
+                     : as == JobShape::pytorchjob ? "pytorchjob-port"
+                                                  : "reckon";
+  c["ports"] = Json::array({{{"name", port}, {"containerPort", kPort}}});
+  c["resources"] = resources_of(group);
+  c["securityContext"] = {{"allowPrivilegeEscalation", false},
+                          {"readOnlyRootFilesystem", true},
+                          {"capabilities", {{"drop", Json::array({"ALL"})}}}};
+  c["volumeMounts"] = Json::array({{{"name", "plan"}, {"mountPath", "/plan"}, {"readOnly", true}},
+                                   {{"name", "checkpoints"}, {"mountPath", "/checkpoints"}},
+                                   {{"name", "scratch"}, {"mountPath", "/tmp"}},
+                                   {{"name", "shared-memory"}, {"mountPath", "/dev/shm"}}});
+  return c;
+}
+
+Json volumes_of(const Job& job) {
+  Json checkpoints = {{"name", "checkpoints"}};
+  if (job.options->bucket.empty()) {
+    checkpoints["persistentVolumeClaim"] = {{"claimName", job.claim()}};
+  } else {
+    checkpoints["csi"] = {{"driver", "gcsfuse.csi.storage.gke.io"},
+                          {"volumeAttributes", {{"bucketName", job.options->bucket}}}};
+  }
+  return Json::array({{{"name", "plan"}, {"configMap", {{"name", job.name + "-plan"}}}},
+                      checkpoints,
+                      {{"name", "scratch"}, {"emptyDir", Json::object()}},
+                      {{"name", "shared-memory"}, {"emptyDir", {{"medium", "Memory"}}}}});
+}
+
+Json selector_of(const Job& job, const PodGroup& group) {
+  const PlannedPool& pool = *group.pool;
+  Json selector = Json::object();
+  const auto add = [&](std::string_view label, const std::string& value) {
+    const std::string key = job.term(fmt::format("labels.{}", label));
+    if (!key.empty() && !value.empty()) selector[key] = value;
+  };
+  if (job.plan->provider == Provider::on_premises || group.tpu_by_cores) return selector;
+  add("pool", pool.name);
+  if (!pool.slice) add("machine", pool.machine.name);
+  if (!job.plan->zone.empty()) add("zone", job.plan->zone);
+  if (pool.accelerator) {
+    const std::string value = job.term("accelerators." + pool.accelerator->name);
+    add(pool.accelerator->kind == AcceleratorKind::tpu ? "tpu" : "accelerator",
+        value.empty() ? job.term("label_values.accelerator") : value);
+  }
+  if (pool.slice) add("tpu_topology", fmt::format("{}", fmt::join(pool.slice->torus, "x")));
+  if (pool.pricing == CapacityType::spot)
+    for (const char* label : {"labels.spot", "labels.capacity", "labels.priority"})
+      if (const std::string key = job.own_term(label); !key.empty())
+        selector[key] = job.own_term("label_values.spot");
+  return selector;
+}
+
+/// "key=value:Effect" or "key:Effect".
+Json toleration(const std::string& taint) {
+  const std::size_t colon = taint.rfind(':'), equals = taint.find('=');
+  Json t;
+  t["key"] = taint.substr(0, std::min(equals, colon));
+  t["operator"] = "Exists";
+  t["effect"] = taint.substr(colon + 1);
+  return t;
+}
+
+Json tolerations_of(const Job& job, const PodGroup& group) {
+  Json list = Json::array();
+  const auto add = [&](const char* key) {
+    if (const std::string taint = job.term(key); !taint.empty()) list.push_back(toleration(taint));
+  };
+  if (group.devices > 0 && !group.tpu_by_cores)
+    add(group.pool->accelerator->kind == AcceleratorKind::tpu ? "taints.tpu" : "taints.gpu");
+  if (group.pool->pricing == CapacityType::spot) add("taints.spot");
+  return list;
+}
+
+/// What a pod is given to save its work: the notice of whoever takes its node away.
+std::int64_t grace_seconds(const Job& job, const PlannedPool& pool) {
+  constexpr double kDefault = 30;
+  double notice = kDefault;
+  if (pool.pricing == CapacityType::spot)
+    notice = std::max(1.0, job.plan->reclaim.notice.count());
+  else if (job.plan->maintenance.on)
+    notice = std::max(kDefault, job.plan->maintenance.notice.count());
+  return std::int64_t(std::llround(notice));
+}
+
+}  // namespace
+
+std::string Job::own_term(std::string_view key) const {
+  const ClusterNames* names = catalog->find_cluster_names(to_text(plan->service));
+  const ClusterNames::Name* name = names != nullptr ? names->find(key) : nullptr;
+  return name != nullptr ? name->text : "";
+}
+
+std::string Job::term(std::string_view key) const {
+  if (std::string own = own_term(key); !own.empty()) return own;
+  const ClusterNames* names = catalog->find_cluster_names("kubernetes");
+  const ClusterNames::Name* name = names != nullptr ? names->find(key) : nullptr;
+  return name != nullptr ? name->text : "";
+}
+
+std::string Job::claim() const {
+  return options->claim.empty() ? name_space + "-checkpoints" : options->claim;
+}
+
+std::string group_name(const Job& job, const PodGroup& group) {
+  return fmt::format("{}-{}", job.name,
+                     group.role == Role::parameter_server ? "ps"
+                     : group.role == Role::chief          ? "chief"
+                                                          : "worker");
+}
+
+std::string host_of(const Job& job, int rank) {
+  for (const PodGroup& group : job.groups)
+    if (rank >= group.first_rank && rank < group.first_rank + group.count)
+      return fmt::format("{}-{}{}.{}", group_name(job, group),
+                         job.options->as == JobShape::jobset ? "0-" : "", rank - group.first_rank,
+                         job.service());
+  return "";
+}
+
+Json labels_of(const Job& job) {
+  return {{"app.kubernetes.io/name", "reckon"},
+          {"app.kubernetes.io/instance", job.name_space},
+          {"app.kubernetes.io/managed-by", "reckon"},
+          {"reckon/attempt", std::to_string(job.options->attempt)}};
+}
+
+Json pod_template(const Job& job, const PodGroup& group, std::optional<int> rank, bool wires) {
+  Json metadata;
+  metadata["labels"] = labels_of(job);
+  metadata["labels"]["app.kubernetes.io/component"] =
+      group.role == Role::parameter_server ? "parameter-server" : "worker";
+  Json annotations = Json::object();
+  // The autoscaler must not move a training job to empty a node.
+  annotations[job.term("annotations.safe_to_evict")] = "false";
+  if (!job.options->bucket.empty()) annotations["gke-gcsfuse/volumes"] = "true";
+  metadata["annotations"] = annotations;
+
+  Json spec;
+  if (rank)
+    spec["hostname"] = fmt::format("{}-{}", group_name(job, group), *rank - group.first_rank);
+  if (wires && job.options->as == JobShape::job) spec["subdomain"] = job.service();
+  spec["serviceAccountName"] = job.name_space;
+  spec["automountServiceAccountToken"] = false;
+  spec["restartPolicy"] =
+      group.role == Role::parameter_server && !rank && wires && job.options->as == JobShape::job
+          ? "Always"
+          : "Never";
+  spec["terminationGracePeriodSeconds"] = grace_seconds(job, *group.pool);
+  if (Json selector = selector_of(job, group); !selector.empty())
+    spec["nodeSelector"] = std::move(selector);
+  if (Json tolerations = tolerations_of(job, group); !tolerations.empty())
+    spec["tolerations"] = std::move(tolerations);
+  spec["securityContext"] = {{"runAsNonRoot", true},
+                             {"runAsUser", kUser},
+                             {"runAsGroup", kUser},
+                             {"fsGroup", kUser},
+                             {"seccompProfile", {{"type", "RuntimeDefault"}}}};
+  spec["containers"] = Json::array({container_of(job, group, rank, wires)});
+  spec["volumes"] = volumes_of(job);
+  return {{"metadata", metadata}, {"spec", spec}};
+}
+
+}  // namespace kubernetes
+}  // namespace reckon

@@ -1,0 +1,32 @@
+#include <catch2/catch.hpp>
+
+#include "cli/run_reckon.h"
+
+using namespace reckon::test;
+using Catch::Matchers::Contains;
+
+TEST_CASE("export writes the same manifests each time, to standard output or a file") {
+  const Workspace w;
+  const std::string plan = RECKON_SOURCE_DIR "/scenarios/gke-p100-autoscaling.yaml";
+  const Output printed = w.run("export kubernetes " + plan + " --bucket b");
+  CHECK(printed.code == 0);
+  CHECK_THAT(printed.out, Contains("kind: Job\n") && Contains("bucketName: b\n"));
+  CHECK(w.run("export kubernetes " + plan + " --bucket b --out m.yaml").code == 0);
+  CHECK(read_all(w.path("m.yaml")) == printed.out);
+}
+
+TEST_CASE("export says what it does not know, and what cannot be written") {
+  const Workspace w;
+  const std::string plan = RECKON_SOURCE_DIR "/scenarios/aws-p4d-spot.yaml";
+  const Output nowhere = w.run("export kubernets " + plan);
+  CHECK(nowhere.code == 2);
+  CHECK_THAT(nowhere.err, Contains("did you mean 'kubernetes'?"));
+  CHECK(w.run("export kubernetes " + plan + " --kubernetes-version 2.1").code == 2);
+  CHECK(w.run("export kubernetes " + plan + " --as jobsett").code == 2);
+  const Output gcloud = w.run("export gcloud " + plan);
+  CHECK(gcloud.code == 2);
+  CHECK_THAT(gcloud.err, Contains("aws-p4d-spot.yaml:") && Contains("not of eks"));
+  const Output bucket = w.run("export kubernetes " + plan + " --bucket b");
+  CHECK(bucket.code == 2);
+  CHECK_THAT(bucket.err, Contains("on GKE only"));
+}

@@ -1,0 +1,151 @@
+#include "exchange/kubernetes.h"
+
+#include <nlohmann/json.hpp>
+
+#include <catch2/catch.hpp>
+
+#include "exchange/gcloud.h"
+#include "exchange/yaml_text.h"
+#include "support/golden.h"
+#include "support/scenario_text.h"
+
+using namespace reckon;
+using namespace reckon::test;
+using Catch::Matchers::Contains;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+const std::string kServers = R"(
+name: Two Servers
+workload:
+  model: resnet50
+  dataset: imagenet
+  train: {epochs: 1}
+  batch_per_accelerator: 32
+  strategy: {kind: parameter_server, workers: 3, parameter_servers: 2}
+cluster:
+  provider: gcp
+  service: gke
+  region: us-central1
+  zone: us-central1-c
+  pools:
+    - {name: gpus, machine: n1-standard-8, accelerator: {type: V100-SXM2-16, count: 1}, nodes: 3, pricing: spot}
+    - {name: servers, role: parameter_server, machine: n1-highmem-8, nodes: 2}
+)";
+
+struct Exported {
+  std::string yaml, errors;
+};
+
+Exported exported(const std::string& text, const KubernetesExport& how) {
+  const Expected<ScenarioFile> file = parse_scenario(text, "s.yaml");
+  REQUIRE(file);
+  const Expected<Plan> plan = make_plan(*file, shipped_catalog());
+  if (!plan) FAIL(format(plan.error()));
+  const PlanText words{.scenario = "name: short\n", .arguments = {"--set", "forecast.seed=2"}};
+  const auto yaml = kubernetes_manifests(*file, *plan, words, shipped_catalog(), how);
+  return yaml ? Exported{*yaml, ""} : Exported{"", format(yaml.error())};
+}
+
+std::size_t count(const std::string& text, const std::string& what) {
+  std::size_t n = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++n;
+  return n;
+}
+
+}  // namespace
+
+TEST_CASE("YAML text quotes what a reader would take for something else") {
+  CHECK(yaml_text(Json{{"a", "1"}, {"b", "no"}, {"c", "x y"}, {"d", "plain"}, {"e", 2}}) ==
+        "a: \"1\"\nb: \"no\"\nc: \"x y\"\nd: plain\ne: 2\n");
+  CHECK(yaml_text(Json{{"quantity", "10m"}, {"empty", ""}, {"none", Json::object()}}) ==
+        "quantity: \"10m\"\nempty: \"\"\nnone: {}\n");
+}
+
+TEST_CASE("YAML text keeps every character of a text of several lines") {
+  CHECK(yaml_text(Json{{"f", "a: 1\n\n  b\n"}}) == "f: |\n  a: 1\n\n    b\n");
+  CHECK(yaml_text(Json{{"f", "a\nb"}}) == "f: |-\n  a\n  b\n");
+  CHECK(yaml_text(Json{{"f", "a\n\n"}}) == "f: |+\n  a\n\n");
+  CHECK(yaml_text(Json{{"f", "\ta\nb"}}) == "f: \"\\ta\\nb\"\n");
+}
+
+TEST_CASE("lists of maps stand below their key, the first key behind the hyphen") {
+  const Json list = Json::array({Json{{"a", 1}, {"b", Json::array({2, 3})}}});
+  CHECK(yaml_text(Json{{"l", list}}) == "l:\n  - a: 1\n    b:\n      - 2\n      - 3\n");
+}
+
+TEST_CASE("a node leaves for pods what GKE's reservations leave") {
+  // 16 vCPUs: 60 + 10 + 10 + 12 * 2.5 = 110 milli. 60 GiB: 1 + 0.8 + 0.8 + 0.06 * 44 = 5.24 GiB,
+  // and 100 MiB.
+  Machine machine;
+  machine.vcpus = 16;
+  machine.memory = Fact<Bytes>{60.0_GiB};
+  const Allocatable left = allocatable_of(machine);
+  CHECK(left.cpu_milli == 15890);
+  CHECK(left.memory.v == Approx((60 - 5.24) * 1024 * 1024 * 1024 - 100 * 1024 * 1024));
+  machine.memory = Fact<Bytes>{Bytes{512.0 * 1024 * 1024}};
+  CHECK(allocatable_of(machine).memory.v == Approx((512.0 - 255 - 100) * 1024 * 1024));
+}
+
+TEST_CASE("a plan with parameter servers is an indexed job and a stateful set") {
+  const Exported e = exported(kServers, {});
+  CHECK(e.errors.empty());
+  check_golden("exchange/golden/servers.yaml", e.yaml);
+}
+
+TEST_CASE("where a version has no indexed jobs each rank is a job that knows its number") {
+  const Exported e = exported(kServers, {.minor = 20});
+  CHECK(count(e.yaml, "kind: Job") == 5);
+  CHECK_THAT(e.yaml, !Contains("completionMode") && !Contains("podFailurePolicy") &&
+                         !Contains("StatefulSet"));
+  CHECK_THAT(e.yaml, Contains("hostname: two-servers-1-ps-1\n"));
+  CHECK_THAT(e.yaml, Contains(R"(\"type\": \"ps\", \"index\": $(RECKON_INDEX)})"));
+}
+
+TEST_CASE("an attempt's names are its own, the namespace and the checkpoints are the job's") {
+  const Exported first = exported(kServers, {}), second = exported(kServers, {.attempt = 2});
+  CHECK_THAT(second.yaml, Contains("name: two-servers-2-worker") && !Contains("two-servers-1"));
+  CHECK_THAT(first.yaml, Contains("claimName: two-servers-checkpoints"));
+  CHECK_THAT(second.yaml, Contains("claimName: two-servers-checkpoints"));
+}
+
+TEST_CASE("an operator's job leaves the wiring to the operator") {
+  const Exported e = exported(kServers, {.as = JobShape::tfjob});
+  CHECK_THAT(e.yaml, Contains("kind: TFJob") && Contains("PS:") && Contains("Worker:"));
+  CHECK_THAT(e.yaml, !Contains("TF_CONFIG") && !Contains("kind: Service\n"));
+}
+
+TEST_CASE("what cannot be written is refused all at once, at its place") {
+  const Exported e = exported(kServers, {.minor = 20, .as = JobShape::pytorchjob, .bucket = ""});
+  CHECK_THAT(e.errors, Contains("s.yaml:8") && Contains("no parameter servers"));
+  CHECK_THAT(exported(kServers, {.minor = 20, .as = JobShape::jobset}).errors,
+             Contains("Kubernetes 1.20 lacks"));
+}
+
+TEST_CASE("a program of one's own is told all that TensorFlow, torchrun and JAX read") {
+  std::string text = kServers;
+  text.replace(text.find("kind: parameter_server, workers: 3, parameter_servers: 2"), 56,
+               "kind: multi_worker_mirrored, workers: 3");
+  text.replace(
+      text.find("  model: resnet50\n"), 18,
+      "  container: {image: \"my/image:3\", command: [python, train.py], env: {LR: \"0.1\"}, "
+      "profile: resnet50}\n");
+  text.erase(text.find("    - {name: servers"));
+  const Exported e = exported(text, {});
+  CHECK(e.errors.empty());
+  for (const char* name : {"TF_CONFIG", "RANK", "PET_NNODES", "JAX_COORDINATOR_ADDRESS", "LR"})
+    CHECK_THAT(e.yaml, Contains("name: " + std::string(name) + "\n"));
+  CHECK_THAT(e.yaml, Contains("image: \"my/image:3\"") && !Contains("reckon-worker"));
+}
+
+TEST_CASE("the commands for a cluster name each pool with its bounds") {
+  const Expected<ScenarioFile> file = parse_scenario(kServers, "s.yaml");
+  const Expected<Plan> plan = make_plan(*file, shipped_catalog());
+  const auto commands = gcloud_commands(*file, *plan);
+  REQUIRE(commands);
+  CHECK_THAT(*commands, Contains("gcloud container node-pools create gpus \\\n"));
+  CHECK_THAT(*commands, Contains("--accelerator=type=nvidia-tesla-v100,count=1 \\\n"));
+  CHECK_THAT(*commands, Contains("--num-nodes=3 \\\n    --spot\n"));
+  CHECK_THAT(*commands, Contains("node-pools create servers"));
+}
