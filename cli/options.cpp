@@ -68,10 +68,8 @@ constexpr std::array kInitOptions{
     OptionRow{"provider", "NAME", "whose machines; the first that offers it at a known price"},
     OptionRow{"region", "NAME", "where; the first that offers it at a known price"},
     OptionRow{"pricing", "on_demand|spot", "what is paid (on_demand)"},
-    OptionRow{
-        "out", "PATH",
-        "where to write: init a scenario, probe and trial their records (- is standard output), "
-        "run its directory (runs/NAME)"},
+    OptionRow{"out", "PATH",
+              "where to write: a file (- is standard output), or of run the directory (runs/NAME)"},
 };
 
 // What `reckon run` takes besides: judged there.
