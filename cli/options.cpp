@@ -86,6 +86,8 @@ constexpr std::array kRunOptions{
               "wait before the first new start; doubles (the service's)"},
     OptionRow{"hang", "DURATION",
               "a process that makes no progress for so long is ended (1min, or 20 steps)"},
+    OptionRow{"metrics", "PORT",
+              "serve /metrics for Prometheus there while it runs; 0: a free port"},
 };
 
 // What `reckon trial` takes besides.

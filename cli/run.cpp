@@ -11,9 +11,11 @@
 #include "cli/output.h"
 #include "executor/launch/local_job.h"
 #include "executor/launch/local_run.h"
+#include "executor/launch/metrics_server.h"
 #include "executor/train/measurement_log.h"
 #include "executor/train/stop_signal.h"
 #include "report/json.h"
+#include "report/run_metrics.h"
 #include "report/run_status.h"
 #include "report/table.h"
 #include "sim/base/unit_text.h"
@@ -24,10 +26,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 16> kNames{
-    "checkpoint-steps", "out",     "resume",  "deadline", "notice", "retries",
-    "retry-delay",      "hang",    "format",  "set",      "layer",  "seed",
-    "replications",     "catalog", "threads", "help"};
+constexpr std::array<std::string_view, 17> kNames{"checkpoint-steps",
+                                                  "out",
+                                                  "resume",
+                                                  "deadline",
+                                                  "notice",
+                                                  "retries",
+                                                  "retry-delay",
+                                                  "hang",
+                                                  "metrics",
+                                                  "format",
+                                                  "set",
+                                                  "layer",
+                                                  "seed",
+                                                  "replications",
+                                                  "catalog",
+                                                  "threads",
+                                                  "help"};
 
 /// Shows a run on standard error: a line that is rewritten on a terminal, now and then a line
 /// elsewhere.
@@ -125,6 +140,7 @@ LocalRunOptions run_options(const Options& options, const Plan& plan, const Fore
   run.directory.root = fs::absolute(out != options.answers.end() ? fs::path(out->second)
                                                                  : fs::path("runs") / plan.name);
   run.worker = find_worker();
+  run.plan_text = read_text(options.files.front());
   run.arguments = worker_arguments(options, run.directory.root);
   run.resume = options.answers.contains("resume");
   run.retry = retry_of(options, plan.retry);
@@ -137,6 +153,18 @@ LocalRunOptions run_options(const Options& options, const Plan& plan, const Fore
   run.start_deadline = std::max(run.start_deadline, run.progress_deadline);
   run.deadline = deadline_of(options, plan);
   return run;
+}
+
+/// nullptr: nobody asked for metrics.
+std::unique_ptr<MetricsServer> metrics_server(const Options& options, Display& display) {
+  const std::string text = options.answer("metrics");
+  if (text.empty()) return nullptr;
+  const auto port = parse_integer(text);
+  if (!port || *port < 0 || *port > std::numeric_limits<std::uint16_t>::max())
+    throw UsageError(fmt::format("--metrics takes a port from 0 to 65535, not '{}'", text));
+  auto server = std::make_unique<MetricsServer>(std::uint16_t(*port));
+  display.line(fmt::format("metrics at http://localhost:{}/metrics", server->port()));
+  return server;
 }
 
 /// The second request does not wait for checkpoints.
@@ -185,15 +213,17 @@ int run_plan(const Options& options, const Catalog& catalog) {
   const LocalRunOptions run = run_options(options, plan, forecast);
 
   Display display;
+  const auto metrics = metrics_server(options, display);
   RunObserver observer;
-  observer.status = [&](const RunStatus& s) { display.status(s); };
+  observer.status = [&](const RunStatus& s) {
+    display.status(s);
+    if (metrics) metrics->publish(run_metrics(plan.name, s, std::chrono::system_clock::now()));
+  };
   observer.output = [&](std::string_view process, std::string_view line) {
     display.line(fmt::format("[{}] {}", process, line));
   };
   observer.message = [&](const std::string& text) { display.line(text); };
   watch_stop_signals();
-  fs::create_directories(run.directory.root);
-  write_file(run.directory.plan(), read_text(file));
   const LocalRunEnd end = run_locally(plan, forecast, run, observer, stop_request);
   write_trace(plan, run.directory);
   tell_how_to_resume(options, end, run.directory.root, display);

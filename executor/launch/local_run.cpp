@@ -90,6 +90,8 @@ class LocalRun {
         log_(options.directory.measurements()),
         logs_(options.directory.logs(), processes()),
         live_(forecast, options.deadline) {
+    // Behind the lock: the directory may be another run's.
+    if (!options.plan_text.empty()) write_durably(options.directory.plan(), options.plan_text);
     job_.worker = options.worker;
     job_.arguments = options.arguments;
     job_.clock = before_.clock;

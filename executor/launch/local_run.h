@@ -20,6 +20,7 @@ struct LocalRunOptions {
   RunDirectory directory;
   std::filesystem::path worker;        // the program
   std::vector<std::string> arguments;  // of every process
+  std::string plan_text;               // kept as the directory's plan.yaml; empty: none
   bool resume = false;                 // the directory holds a run that is to be gone on with
   RetryRules retry;
   Seconds notice{30};

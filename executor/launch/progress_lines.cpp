@@ -70,15 +70,19 @@ void keep(LogProgress& found, const std::string& group, const std::string& text)
 
 // Each by itself, the surer one of a value first.
 constexpr const char* kCommon[] = {
-    R"(\b(?:global[_ ]?)?(?:steps?|iter(?:ation)?s?|batch(?:es)?)\b['"]?[ \t]*[:=#]?[ \t]*\[?[ \t]*(?<step>\d+)\b)",
+    R"(\b(?:global[_ ]?)?(?:steps?|iter(?:ation)?s?|batch(?:es)?)\b)"
+    R"(['"]?[ \t]*[:=#]?[ \t]*\[?[ \t]*(?<step>\d+)\b)",
     R"((?:^|[|\s])(?<step>\d+)/\d+\s*\[)",
     R"((?<milliseconds>\d+(?:\.\d+)?)\s*ms/(?:it|step|iter|batch)\b)",
     R"((?<seconds>\d+(?:\.\d+)?)\s*s/(?:it|step|iter|batch)\b)",
     R"((?<steps_per_second>\d+(?:\.\d+)?)\s*(?:it|steps?|iters?|batch(?:es)?)/s)",
     R"(\bstep[ _]time\b['"]?[ \t]*[:=]?[ \t]*(?<milliseconds>\d+(?:\.\d+)?)\s*ms\b)",
     R"(\bstep(?:[ _]time\b)?['"]?[ \t]*[:=]?[ \t]*(?<seconds>\d+\.\d+)\s*s\b)",
-    R"((?<samples_per_second>\d[\d,]*(?:\.\d+)?)\s*(?:samples|images|imgs?|examples|sequences|records)/s(?!(?:ec)?['"]?[ \t]*[:=]?[ \t]*\d))",
-    R"(\b(?:samples|images|imgs?|examples|sequences)(?:/s(?:ec)?|[_ ]per[_ ]second)['"]?[ \t]*[:=]?[ \t]*(?<samples_per_second>\d[\d,]*(?:\.\d+)?))",
+    R"((?<samples_per_second>\d[\d,]*(?:\.\d+)?)\s*)"
+    R"((?:samples|images|imgs?|examples|sequences|records)/s)"
+    R"((?!(?:ec)?['"]?[ \t]*[:=]?[ \t]*\d))",
+    R"(\b(?:samples|images|imgs?|examples|sequences)(?:/s(?:ec)?|[_ ]per[_ ]second))"
+    R"(['"]?[ \t]*[:=]?[ \t]*(?<samples_per_second>\d[\d,]*(?:\.\d+)?))",
     R"(\bloss\b['"]?[ \t]*[:=]?[ \t]*(?<loss>[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?))",
 };
 

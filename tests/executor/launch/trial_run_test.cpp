@@ -95,11 +95,11 @@ TEST_CASE("a program is stopped when it has done enough steps") {
 }
 
 TEST_CASE("a progress bar that rewrites its line is read as it is rewritten") {
-  const TrialSample s = run_trial(
-      shell(
-          R"(i=0; while :; do i=$((i+1)); printf '\r%d/99 [00:00<00:09, 20.0it/s]' $i; sleep 0.02; done)",
-          6),
-      {}, {});
+  const TrialSample s =
+      run_trial(shell("i=0; while :; do i=$((i+1)); "
+                      "printf '\\r%d/99 [00:00<00:09, 20.0it/s]' $i; sleep 0.02; done",
+                      6),
+                {}, {});
   CHECK(s.steps == 6);
   CHECK(s.clock == "the program's own");
   CHECK(s.seconds.at(0) == Approx(0.05));
