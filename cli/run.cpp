@@ -183,15 +183,30 @@ void write_trace(const Plan& plan, const RunDirectory& directory) {
   write_file(directory.trace(), trace_json(plan, life));
 }
 
-void tell_how_to_resume(const Options& options, const LocalRunEnd& end, const fs::path& directory,
+/// As a word of the shell.
+std::string quoted(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + '\'';
+}
+
+/// The words of the user, whose changes of the plan the rest of the run needs as well.
+void tell_how_to_resume(std::span<const std::string> arguments, const LocalRunEnd& end,
                         Display& display) {
   if (end.end.verdict == Verdict::finished) return;
   if (!end.checkpoint) return display.line("no checkpoint was made: nothing is there to resume");
-  display.line(fmt::format("checkpoint at step {}; go on with: reckon run {} --out {} --resume",
-                           *end.checkpoint, options.files.front(), directory.string()));
+  std::string command = "reckon run";
+  for (const std::string& word : arguments)
+    if (word != "--resume") command += ' ' + quoted(word);
+  display.line(
+      fmt::format("checkpoint at step {}; go on with: {} --resume", *end.checkpoint, command));
 }
 
-int run_plan(const Options& options, const Catalog& catalog) {
+int run_plan(const Options& options, std::span<const std::string> arguments,
+             const Catalog& catalog) {
   const std::string& file = options.files.front();
   const auto loaded = load_plan(file, options, catalog);
   if (!loaded) {
@@ -226,7 +241,7 @@ int run_plan(const Options& options, const Catalog& catalog) {
   watch_stop_signals();
   const LocalRunEnd end = run_locally(plan, forecast, run, observer, stop_request);
   write_trace(plan, run.directory);
-  tell_how_to_resume(options, end, run.directory.root, display);
+  tell_how_to_resume(arguments, end, display);
   print(options.format == OutputFormat::json ? run_json(end, forecast)
                                              : run_summary(end, forecast));
   return end.end.exit_code;
@@ -248,7 +263,7 @@ int run_run(const Command& self, std::span<const std::string> arguments) {
     report(catalog.error());
     return kInputIsWrong;
   }
-  return run_plan(options, *catalog);
+  return run_plan(options, arguments, *catalog);
 }
 
 }  // namespace reckon::cli

@@ -76,6 +76,11 @@ Diagnostics refusals(const Plan& plan, const WorkerIdentity& me, const std::stri
   if (servers && me.servers == 0)
     refuse("the strategy has parameter servers, this job has none",
            "start them too: `reckon run` does, or --servers N and --role ps");
+  if (servers && job.optimizer_settings.clip_norm > 0)
+    refuse(fmt::format("parameter servers do not clip gradients, and clip_norm is {}",
+                       job.optimizer_settings.clip_norm),
+           "no server sees the whole gradient: set workload.optimizer.clip_norm to 0, or use "
+           "multi_worker_mirrored");
   if (me.workers != job.strategy.workers)
     refuse(fmt::format("the plan has {} workers, this job {}", job.strategy.workers, me.workers),
            "change workload.strategy.workers, or start as many processes");
@@ -171,7 +176,7 @@ int train(const Options& options, const cli::LoadedPlan& loaded, const WorkerIde
   if (environment.lock) {
     lock.emplace(*environment.lock);
   } else if (!options.out.empty() && me.rank == 0) {
-    std::filesystem::create_directories(options.out);
+    create_directories_durably(options.out);
     lock.emplace(options.out);
   }
 
@@ -190,7 +195,7 @@ int train(const Options& options, const cli::LoadedPlan& loaded, const WorkerIde
                    .optimizer_buffers = job.optimizer == Optimizer::adamw ? 2u : 1u,
                    .data_threads = options.data_threads},
                   *source, *exchange, workers);
-  Session session(options, plan, *peers.communicator, trainer, steps);
+  Session session(options, plan, me.attempt, *peers.communicator, trainer, steps);
   session.start();
   trainer.train_until(steps, session.hooks());
   session.finish();

@@ -7,6 +7,7 @@
 #include "cli/output.h"
 #include "cli/worker/job.h"
 #include "executor/comm/errors.h"
+#include "executor/train/checkpoint_set.h"
 #include "executor/train/data_source.h"
 #include "executor/train/stop_signal.h"
 #include "executor/train/trainer.h"
@@ -35,6 +36,12 @@ int main(int argc, char** argv) {
   } catch (const DataError& e) {
     say(e);
     return cli::kInputIsWrong;
+  } catch (const ForeignCheckpoint& e) {
+    say(e);
+    return cli::kInputIsWrong;
+  } catch (const NoUsableCheckpoint& e) {  // another start would train from the beginning
+    say(e);
+    return cli::kAnswerIsNo;
   } catch (const CommError& e) {
     say(e);
     return kExitLostPeer;

@@ -2,14 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "cli/output.h"
 #include "executor/train/matrix.h"
+#include "executor/train/recovery.h"
 #include "executor/train/stop_signal.h"
 #include "sim/cluster/disruptions.h"
 #include "sim/cluster/life.h"
+#include "sim/scenario/plan_draft.h"
 
 namespace reckon::worker {
 namespace {
@@ -17,22 +20,24 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 CheckpointOptions checkpoint_options(const Options& options, const PlannedWorkload& job,
-                                     const Trainer& trainer, const Communicator& communicator,
-                                     std::int64_t attempt, const RunDirectory& directory) {
+                                     std::uint64_t seed, const Trainer& trainer, int rank,
+                                     int ranks, std::int64_t attempt,
+                                     const RunDirectory& directory) {
   return {.directory = directory.checkpoints(),
           .identity = {.job = job.name,
-                       .model = fmt::format("{}, {} parameters, {}", job.model.name(),
-                                            trainer.layout().count,
-                                            job.optimizer == Optimizer::adamw ? "adamw" : "sgd"),
-                       .ranks = communicator.size()},
-          .rank = communicator.rank(),
+                       .model = fmt::format("{}, {} parameters, {}, seed {}, {} samples a step",
+                                            job.model.name(), trainer.layout().count,
+                                            job.optimizer == Optimizer::adamw ? "adamw" : "sgd",
+                                            seed, job.global_batch),
+                       .ranks = ranks},
+          .rank = rank,
           .keep = options.keep,
           .attempt = attempt};
 }
 
 }  // namespace
 
-Session::Session(const Options& options, const Plan& plan, Communicator& communicator,
+Session::Session(const Options& options, const Plan& plan, int attempt, Communicator& communicator,
                  Trainer& trainer, std::int64_t steps)
     : options_(options),
       plan_(plan),
@@ -44,45 +49,74 @@ Session::Session(const Options& options, const Plan& plan, Communicator& communi
       directory_{options.out},
       save_cost_(job_.checkpoint.save_overhead.value) {
   if (options.out.empty()) return;
-  std::filesystem::create_directories(directory_.root);
+  create_directories_durably(directory_.root);
+  if (!environment_.supervisor) take_up_log(attempt);
   log_.emplace(directory_.measurements());
-  checkpoints_.emplace(
-      checkpoint_options(options, job_, trainer, communicator, environment_.attempt, directory_));
+  // In lockstep all ranks save the same step. Asynchronous workers are at steps of their own: what
+  // rank 0 and the servers have is the job's state.
+  if (!in_lockstep() && communicator.rank() > 0) return;
+  checkpoints_.emplace(checkpoint_options(options, job_, plan.seed, trainer, communicator.rank(),
+                                          in_lockstep() ? communicator.size() : 1,
+                                          environment_.attempt, directory_));
+}
+
+/// Nobody counted the starts of this job, or only some: the log of the run says how many there were
+/// and when the first was. All ranks must agree, so rank 0 reads it.
+void Session::take_up_log(int attempt) {
+  using std::chrono::milliseconds;
+  environment_.attempt = attempt;
+  if (communicator_.rank() == 0 && std::filesystem::exists(directory_.measurements())) {
+    const auto log = read_measurement_log(directory_.measurements());
+    if (!log) throw FileError(format(log.error()));
+    for (const RunRecord& run : log->runs)
+      environment_.attempt = std::max(environment_.attempt, run.attempt + 1);
+    if (!log->runs.empty()) clock_ = RunClock::parse(log->runs.front().started).value_or(clock_);
+  }
+  const auto since_epoch =
+      std::chrono::duration_cast<milliseconds>(clock_.started().time_since_epoch());
+  std::array<std::int64_t, 2> told{environment_.attempt, since_epoch.count()};
+  communicator_.broadcast(std::as_writable_bytes(std::span(told)), 0);
+  environment_.attempt = told[0];
+  clock_ = RunClock(RunClock::Time(milliseconds(told[1])));
+  began_ = clock_.now();
 }
 
 void Session::start() {
-  if (checkpoints_) {
-    progress_.report({.phase = ProgressPhase::restoring});
-    const auto begin = Clock::now();
-    std::int64_t step = -1;
-    if (communicator_.rank() == 0) {
-      const Recovery recovery = checkpoints_->recover();
-      for (const std::string& why : recovery.refused)
-        cli::print_error(fmt::format("reckon-worker: warning: {}\n", why));
-      step = recovery.step.value_or(-1);
-    }
-    communicator_.broadcast(std::as_writable_bytes(std::span(&step, 1)), 0);
-    if (step >= 0) {
-      const auto targets = trainer_.restore(step);
-      checkpoints_->load(step, targets);
-      Bytes size{};
-      for (const RestoreSection& section : targets)
-        size += Bytes{static_cast<double>(section.bytes.size())};
-      const Seconds time = Clock::now() - begin;
-      if (log_ && communicator_.rank() == 0)
-        log_->append(CheckpointRecord{.attempt = environment_.attempt,
-                                      .action = CheckpointAction::restore,
-                                      .step = step,
-                                      .at = clock_.now(),
-                                      .seconds = time,
-                                      .blocked = time,
-                                      .size = size});
-    }
-  }
+  if (log_) restore();
   // Servers take one rank's; without servers every rank has its own.
   trainer_.start(!with_servers() || communicator_.rank() == 0);
+  if (with_servers()) communicator_.barrier();  // nobody pushes before they have it
   record_run();
   saved_ = Clock::now();
+}
+
+void Session::restore() {
+  const auto report = [this] { progress_.report({.phase = ProgressPhase::restoring}); };
+  report();
+  const auto begin = Clock::now();
+  const auto recover = [this](const std::function<void()>& got_on) {
+    const Recovery recovery = checkpoints_->recover(got_on);
+    for (const std::string& why : recovery.refused)
+      cli::print_error(fmt::format("reckon-worker: warning: {}\n", why));
+    return recovery.step;
+  };
+  const std::optional<std::int64_t> step = recovered_step(communicator_, recover, report);
+  if (!step) return;
+  const auto targets = trainer_.restore(*step);
+  if (!checkpoints_) return;  // the servers tell it the parameters
+  checkpoints_->load(*step, targets);
+  if (communicator_.rank() != 0) return;
+  Bytes size{};
+  for (const RestoreSection& section : targets)
+    size += Bytes{static_cast<double>(section.bytes.size())};
+  const Seconds time = Clock::now() - begin;
+  log_->append(CheckpointRecord{.attempt = environment_.attempt,
+                                .action = CheckpointAction::restore,
+                                .step = *step,
+                                .at = clock_.now(),
+                                .seconds = time,
+                                .blocked = time,
+                                .size = size});
 }
 
 void Session::record_run() {
@@ -97,9 +131,10 @@ void Session::record_run() {
                          .model = job_.model.name(),
                          .precision = "fp32",
                          .optimizer = job_.optimizer == Optimizer::adamw ? "adamw" : "sgd",
-                         .strategy = communicator_.size() > 1 ? "multi_worker_mirrored" : "single",
+                         .strategy = std::string(planning::to_text(job_.strategy.kind)),
                          .stack = fmt::format("reckon-cpu-{}", matrix_instructions()),
                          .workers = communicator_.size(),
+                         .parameter_servers = job_.strategy.parameter_servers,
                          .machine = pool != nullptr ? pool->machine.name : "",
                          .batch_per_accelerator = job_.batch_per_accelerator,
                          .global_batch = job_.global_batch,
@@ -122,28 +157,42 @@ Seconds Session::interval() const {
   return optimal > Seconds{0} ? optimal : Seconds::max();  // nothing will interrupt it
 }
 
+/// Whether `done` steps are to be saved.
+bool Session::is_due(std::int64_t done) const {
+  if (options_.checkpoint_steps) return done % *options_.checkpoint_steps == 0;
+  return Clock::now() - saved_ >= interval();
+}
+
 /// One small collective a step: the loss of all samples, whether somebody was asked to stop, and
-/// whether rank 0 finds that it is time to save. Asynchronous workers wait for nobody: each goes by
-/// itself, and its loss is that of its own samples.
+/// whether rank 0 finds that it is time to save.
 void Session::agree(double& loss) {
   const std::int64_t done = trainer_.steps_done() + 1;
-  const bool by_steps = options_.checkpoint_steps && done % *options_.checkpoint_steps == 0;
-  const bool by_time = !options_.checkpoint_steps && Clock::now() - saved_ >= interval();
   std::array<double, 3> sum{loss, stop_requested() ? 1.0 : 0.0,
-                            communicator_.rank() == 0 && (by_steps || by_time) ? 1.0 : 0.0};
-  if (job_.strategy.synchronous) {
-    communicator_.all_reduce(std::span<double>(sum));
-    loss = sum[0] / communicator_.size();
-  }
+                            communicator_.rank() == 0 && is_due(done) ? 1.0 : 0.0};
+  communicator_.all_reduce(std::span<double>(sum));
+  loss = sum[0] / communicator_.size();
   stopped_ = sum[1] > 0 && done < steps_;
   save_due_ = sum[2] > 0;
 }
 
+/// Asynchronous workers wait for nobody: each stops by itself, and its loss is that of its own
+/// samples.
+void Session::decide_alone(std::int64_t done) {
+  stopped_ = stop_requested() && done < steps_;
+  save_due_ = is_due(done);
+}
+
 void Session::save(bool emergency) {
-  progress_.report({.step = trainer_.steps_done(), .phase = ProgressPhase::saving});
+  report_saving();
   checkpoints_->save(trainer_.steps_done(), {{"step", trainer_.steps_done()}}, trainer_.state(),
                      emergency);
   saved_ = Clock::now();
+}
+
+/// As a part of the step that was done: who saves is behind those that have begun the next.
+void Session::report_saving() {
+  progress_.report({.step = std::max<std::int64_t>(0, trainer_.steps_done() - 1),
+                    .phase = ProgressPhase::saving});
 }
 
 void Session::record_saves() {
@@ -174,10 +223,11 @@ void Session::record(const StepMeasurement& m) {
                             .communication = x.communication,
                             .exposed_communication = x.exposed_communication,
                             .input = m.data_wait,
-                            .update = x.apply,
+                            .update = with_servers() ? Seconds{0} : x.apply,
                             .push = x.push,
                             .pull = x.pull,
                             .wait = x.wait,
+                            .apply = with_servers() ? x.apply : Seconds{0},
                             .sent = x.sent,
                             .samples = m.samples,
                             .loss = m.loss});
@@ -199,13 +249,14 @@ void Session::record(const StepMeasurement& m) {
 TrainerHooks Session::hooks() {
   TrainerHooks hooks;
   hooks.mean_loss = [this](double loss) {
-    agree(loss);
+    if (in_lockstep()) agree(loss);
     return loss;
   };
   hooks.progress = [this](std::int64_t step, ProgressPhase phase) {
     progress_.report({.step = step, .phase = phase});
   };
-  hooks.checkpoint = [this](std::int64_t) {
+  hooks.checkpoint = [this](std::int64_t done) {
+    if (!in_lockstep()) decide_alone(done);
     if (checkpoints_ && (save_due_ || stopped_)) save(stopped_);
   };
   hooks.measured = [this](const StepMeasurement& m) { record(m); };
@@ -216,6 +267,7 @@ TrainerHooks Session::hooks() {
 void Session::finish() {
   if (!checkpoints_) return;
   if (!stopped_) save(false);
+  report_saving();
   checkpoints_->finish();
   record_saves();
   if (communicator_.rank() != 0) return;

@@ -17,9 +17,10 @@ namespace reckon::worker {
 
 class Session {
  public:
-  /// All must outlive it. `rank`: of `communicator`.
-  Session(const Options& options, const Plan& plan, Communicator& communicator, Trainer& trainer,
-          std::int64_t steps);
+  /// All must outlive it. `attempt`: which start of the job this is, as far as its environment
+  /// knows.
+  Session(const Options& options, const Plan& plan, int attempt, Communicator& communicator,
+          Trainer& trainer, std::int64_t steps);
 
   /// Goes on from the newest checkpoint that all ranks have; from the beginning where there is
   /// none. Starts the trainer.
@@ -31,13 +32,20 @@ class Session {
   bool stopped() const { return stopped_; }
 
  private:
+  void take_up_log(int attempt);
+  void restore();
   void record_run();
+  bool is_due(std::int64_t done) const;
   void agree(double& loss);
+  void decide_alone(std::int64_t done);
   void save(bool emergency);
+  void report_saving();
   void record_saves();
   void record(const StepMeasurement& m);
   Seconds interval() const;
   bool with_servers() const { return job_.strategy.kind == StrategyKind::parameter_server; }
+  /// All ranks take the same steps, and agree in each.
+  bool in_lockstep() const { return job_.strategy.synchronous; }
 
   const Options& options_;
   const Plan& plan_;

@@ -185,6 +185,7 @@ Socket listen_on(const HostPort& address) {
 
 Socket connect_to(const HostPort& address, Deadline deadline) {
   constexpr Seconds kFirstPause = 2ms, kLongestPause = 200ms;
+  constexpr Seconds kOneTry = 3s;  // a silent address must not use up the others' time
   Seconds pause = kFirstPause;
   std::string why;
   auto kind = SocketError::Kind::timeout;
@@ -199,7 +200,7 @@ Socket connect_to(const HostPort& address, Deadline deadline) {
           if (error == EINPROGRESS) {
             error = ETIMEDOUT;
             socklen_t length = sizeof error;
-            if (wait_for(socket.fd(), POLLOUT, deadline))
+            if (wait_for(socket.fd(), POLLOUT, deadline.earlier(Deadline::after(kOneTry))))
               (void)getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &error, &length);
           }
         }

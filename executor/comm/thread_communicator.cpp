@@ -27,30 +27,13 @@ class MeetingPlace {
   /// Publishes `mine`, then waits until all ranks have come. The others read it until the next
   /// meeting, which therefore is one without publishing.
   void meet(int rank, void* mine) {
-    {
-      const std::lock_guard lock(mutex_);
-      published_[std::size_t(rank)] = mine;
-    }
-    meet(rank);
+    std::unique_lock lock(mutex_);
+    published_[std::size_t(rank)] = mine;
+    meet(rank, lock);
   }
   void meet(int rank) {
     std::unique_lock lock(mutex_);
-    present_[std::size_t(rank)] = true;
-    if (std::ranges::count(present_, true) == ranks()) {
-      present_.assign(present_.size(), false);
-      ++meetings_;
-      changed_.notify_all();
-      return;
-    }
-    const std::int64_t before = meetings_;
-    const auto over = [&] { return meetings_ != before || !gone_.empty(); };
-    const bool in_time = changed_.wait_for(lock, timeout_, over);
-    if (meetings_ != before) return;
-    if (in_time) throw lost(gone_);
-    std::vector<int> absent;
-    for (int r = 0; r < ranks(); ++r)
-      if (!present_[std::size_t(r)]) absent.push_back(r);
-    throw lost(absent);
+    meet(rank, lock);
   }
   template <class T>
   T* published(int rank) const {  // read only between two meetings
@@ -74,11 +57,39 @@ class MeetingPlace {
   }
   void leave(int rank) {
     const std::lock_guard lock(mutex_);
-    gone_.push_back(rank);
+    if (std::ranges::count(gone_, rank) == 0) gone_.push_back(rank);
     changed_.notify_all();
   }
 
  private:
+  void meet(int rank, std::unique_lock<std::mutex>& lock) {
+    if (!gone_.empty()) give_up(rank, gone_);
+    present_[std::size_t(rank)] = true;
+    if (std::ranges::count(present_, true) == ranks()) {
+      present_.assign(present_.size(), false);
+      ++meetings_;
+      changed_.notify_all();
+      return;
+    }
+    const std::int64_t before = meetings_;
+    const auto over = [&] { return meetings_ != before || !gone_.empty(); };
+    const bool in_time = changed_.wait_for(lock, timeout_, over);
+    if (meetings_ != before) return;
+    if (in_time) give_up(rank, gone_);
+    std::vector<int> absent;
+    for (int r = 0; r < ranks(); ++r)
+      if (!present_[std::size_t(r)]) absent.push_back(r);
+    give_up(rank, absent);
+  }
+
+  /// Whoever throws takes back what it has published: nobody reads it any more.
+  [[noreturn]] void give_up(int rank, const std::vector<int>& because_of) {
+    const CommError error = lost(because_of);
+    present_[std::size_t(rank)] = false;
+    if (std::ranges::count(gone_, rank) == 0) gone_.push_back(rank);
+    changed_.notify_all();
+    throw error;
+  }
   static CommError lost(const std::vector<int>& ranks) {
     return CommError(fmt::format("lost or without an answer: rank {}", fmt::join(ranks, ", ")),
                      ranks);

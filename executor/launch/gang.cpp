@@ -25,10 +25,12 @@ using Clock = std::chrono::steady_clock;
 /// a line too: progress bars write theirs over and over.
 class Lines {
  public:
-  /// Everything that is there; false: the other end is closed.
+  /// What is there, but not for ever: who writes without end does not keep the others waiting.
+  /// false: the other end is closed.
   bool read_from(int descriptor, const std::function<void(std::string_view)>& on_line) {
     std::array<char, 65536> part{};
-    for (;;) {
+    constexpr int kReads = 16;  // more than a pipe holds
+    for (int k = 0; k < kReads; ++k) {
       const ssize_t n = ::read(descriptor, part.data(), part.size());
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return errno == EAGAIN;
@@ -42,10 +44,13 @@ class Lines {
            begin = end + 1)
         if (end > begin) on_line(std::string_view(rest_).substr(begin, end - begin));
       rest_.erase(0, begin);
+      if (rest_.size() > kLongestLine) on_line(std::exchange(rest_, {}));
     }
+    return true;
   }
 
  private:
+  static constexpr std::size_t kLongestLine = 65536;  // what is longer is cut
   std::string rest_;
 };
 
@@ -161,10 +166,41 @@ class Gang {
       if (!m.end) m.process->signal(number);
   }
 
+  static std::tuple<std::int64_t, int, int> distance(const Watched& m) {
+    const int stopped = state_of_process(m.process->id()) == 'T' ? 0 : 1;
+    if (!m.last) return {-1, 0, stopped};
+    return {m.last->step, int(m.last->phase), stopped};
+  }
+
+  bool watched(std::size_t k) const { return !members_[k].end && options_.members[k].reports; }
+
+  static bool takes_its_time(const Watched& m) {
+    return !m.last || m.last->phase == ProgressPhase::starting ||
+           m.last->phase == ProgressPhase::restoring || m.last->phase == ProgressPhase::saving;
+  }
+
+  Seconds limit_of(const Watched& m) const {
+    if (!m.last) return options_.start_deadline;
+    if (options_.progress_deadline == Seconds{0} || !takes_its_time(m))
+      return options_.progress_deadline;
+    return std::max(options_.progress_deadline, options_.start_deadline);
+  }
+
   bool silent(const Watched& m, Clock::time_point now) const {
-    if (m.end) return false;
-    const Seconds limit = m.last ? options_.progress_deadline : options_.start_deadline;
+    const Seconds limit = limit_of(m);
     return limit.count() > 0 && now - m.heard > limit;
+  }
+
+  /// While one takes its time in a long phase, what those ahead of it wait is not their silence.
+  bool waits_for_another(const Watched& least, Clock::time_point now) {
+    bool waits = false;
+    for (std::size_t k = 0; k < members_.size() && !waits; ++k) {
+      const Watched& m = members_[k];
+      waits = watched(k) && takes_its_time(m) && !silent(m, now) && distance(m) <= distance(least);
+    }
+    for (Watched& m : members_)
+      if (waits && silent(m, now)) m.heard = now;
+    return waits;
   }
 
   /// In lockstep all wait for the one that hangs: it is the one that came least far, and of several
@@ -172,18 +208,13 @@ class Gang {
   void look_for_silence() {
     if (culprit_ || asked_) return;
     const Clock::time_point now = Clock::now();
-    const auto distance = [](const Watched& m) {
-      const bool stopped = state_of_process(m.process->id()) == 'T';
-      return m.last ? std::tuple(m.last->step, int(m.last->phase), stopped ? 0 : 1)
-                    : std::tuple(std::int64_t{-1}, 0, stopped ? 0 : 1);
-    };
     int found = -1;
     for (std::size_t k = 0; k < members_.size(); ++k) {
-      if (!silent(members_[k], now)) continue;
-      if (found < 0 || distance(members_[k]) < distance(members_[std::size_t(found)]))
-        found = int(k);
+      const Watched& m = members_[k];
+      if (!watched(k) || !silent(m, now)) continue;
+      if (found < 0 || distance(m) < distance(members_[std::size_t(found)])) found = int(k);
     }
-    if (found < 0) return;
+    if (found < 0 || waits_for_another(members_[std::size_t(found)], now)) return;
     culprit_ = found;
     hung_ = true;
     members_[std::size_t(found)].process->signal(SIGKILL);
@@ -201,7 +232,7 @@ class Gang {
       return fmt::format("{} did not say anything within {}", name,
                          format_duration(options_.start_deadline));
     return fmt::format("{} hung in step {} ({}): no progress for {}", name, m.last->step,
-                       to_text(m.last->phase), format_duration(options_.progress_deadline));
+                       to_text(m.last->phase), format_duration(limit_of(m)));
   }
 
   GangEnd result() const {

@@ -41,6 +41,7 @@ std::vector<ProcessSpec> processes_of(const PlannedStrategy& strategy, const Loc
     p.environment = told.variables();
     p.environment.emplace_back("LOCAL_RANK", std::to_string(rank));
     p.environment.emplace_back("LOCAL_WORLD_SIZE", std::to_string(all));
+    p.reports = !server;  // it serves as long as its workers live, at their pace
     if (job.lock >= 0) p.inherited.emplace_back(RunEnvironment::kLockVariable, job.lock);
     processes.push_back(std::move(p));
   }

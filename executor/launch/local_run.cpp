@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <deque>
 #include <fstream>
 #include <map>
@@ -19,10 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::path made(const fs::path& directory) {
-  std::error_code error;
-  fs::create_directories(directory, error);
-  if (error)
-    throw FileError(fmt::format("cannot create {}: {}", directory.string(), error.message()));
+  create_directories_durably(directory);
   return directory;
 }
 
@@ -66,14 +65,26 @@ double median_of(std::deque<double> values) {
 class ProcessLogs {
  public:
   ProcessLogs(fs::path directory, int processes) : directory_(made(directory)) {
-    for (int k = 0; k < processes; ++k)
-      files_.emplace_back(directory_ / fmt::format("rank-{}.log", k), std::ios::app);
+    for (int k = 0; k < processes; ++k) {
+      const fs::path file = file_of(k);
+      files_.emplace_back(file, std::ios::app);
+      if (!files_.back())
+        throw FileError(fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
+    }
   }
-  void line(int member, std::string_view text) {
-    files_[std::size_t(member)] << text << '\n' << std::flush;
+  /// A message where this is the first line that cannot be written; then no more are.
+  std::optional<std::string> line(int member, std::string_view text) {
+    std::ofstream& file = files_[std::size_t(member)];
+    if (!file) return std::nullopt;
+    file << text << '\n' << std::flush;
+    if (file) return std::nullopt;
+    return fmt::format("cannot write {}: {}; it ends here", file_of(member).string(),
+                       std::strerror(errno));
   }
 
  private:
+  fs::path file_of(int member) const { return directory_ / fmt::format("rank-{}.log", member); }
+
   fs::path directory_;
   std::vector<std::ofstream> files_;
 };
@@ -159,7 +170,7 @@ class LocalRun {
   }
 
   void on_output(int member, std::string_view line) {
-    logs_.line(member, line);
+    if (const auto trouble = logs_.line(member, line)) say(*trouble);
     if (observer_.output) observer_.output(fmt::format("rank {}", member), line);
   }
 

@@ -18,6 +18,8 @@ struct ProcessSpec {
   std::vector<std::pair<std::string, std::string>> environment;  // over ours
   /// Descriptors that the child keeps: the variable that tells it the number, and ours.
   std::vector<std::pair<std::string, int>> inherited;
+  /// It says where it is (ProgressPipe). Whoever does not cannot be found silent.
+  bool reports = true;
 };
 
 struct ProcessEnd {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <stdexcept>
 #include <thread>
 
 #include "executor/train/stop_signal.h"
@@ -34,6 +35,20 @@ SupervisedEnd hopeless(const GangEnd& end, int attempts) {
   return {Verdict::hopeless, code, end.reason, attempts};
 }
 
+/// A later start that fails is one more failure; the first is the caller's to see.
+GangEnd start(const SuperviseOptions& options, const SuperviseEvents& events, std::int64_t attempt,
+              const std::function<StopRequest()>& stop) {
+  try {
+    return run_gang(options.gang(attempt), events.gang, stop);
+  } catch (const std::runtime_error& error) {
+    if (attempt == options.first_attempt) throw;
+    GangEnd end;
+    end.reason = error.what();
+    end.code = kEnvironmentFailed;
+    return end;
+  }
+}
+
 }  // namespace
 
 Verdict verdict_on(const GangEnd& end) {
@@ -54,7 +69,7 @@ SupervisedEnd supervise(const SuperviseOptions& options, const SuperviseEvents& 
   int failures = 0, attempts = 0;
   for (std::int64_t attempt = options.first_attempt;; ++attempt) {
     if (events.starting) events.starting(attempt);
-    const GangEnd end = run_gang(options.gang(attempt), events.gang, stop);
+    const GangEnd end = start(options, events, attempt, stop);
     ++attempts;
     switch (verdict_on(end)) {
       case Verdict::finished:

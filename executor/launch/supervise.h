@@ -46,7 +46,7 @@ struct SuperviseEvents {
 
 /// Runs until the job is finished, stopped, hopeless, or has failed more often than the rules
 /// allow: every failure counts, preemptions only where the rules count disruptions. Throws what
-/// run_gang() throws at the first start.
+/// run_gang() throws at the first start; a later one that cannot be made is a failure like others.
 SupervisedEnd supervise(const SuperviseOptions& options, const SuperviseEvents& events,
                         const std::function<StopRequest()>& stop);
 

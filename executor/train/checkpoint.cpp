@@ -50,18 +50,14 @@ struct CheckpointStore::Work {
 CheckpointStore::CheckpointStore(CheckpointOptions options) : options_(std::move(options)) {
   RECKON_CHECK(options_.keep >= 1);
   RECKON_CHECK(options_.rank >= 0 && options_.rank < options_.identity.ranks);
-  std::error_code error;
-  fs::create_directories(options_.directory, error);
-  if (error)
-    throw FileError(
-        fmt::format("cannot create {}: {}", options_.directory.string(), error.message()));
+  create_directories_durably(options_.directory);
 }
 
 CheckpointStore::~CheckpointStore() {
   if (pending_.valid()) pending_.wait();
 }
 
-Recovery CheckpointStore::recover() {
+Recovery CheckpointStore::recover(const std::function<void()>& alive) {
   RECKON_CHECK(options_.rank == 0);
   Recovery recovery;
   for (const CheckpointSet& set : list_sets(options_.directory)) {
@@ -69,7 +65,7 @@ Recovery CheckpointStore::recover() {
       remove_set(set.directory);
     } else if (!recovery.step) {
       try {
-        verify_set(set.directory, options_.identity);
+        verify_set(set.directory, options_.identity, alive);
         recovery.step = set.step;
       } catch (const ForeignCheckpoint&) {
         throw;
@@ -80,7 +76,7 @@ Recovery CheckpointStore::recover() {
     }
   }
   if (!recovery.step && !recovery.refused.empty())
-    throw CheckpointError(fmt::format(
+    throw NoUsableCheckpoint(fmt::format(
         "no checkpoint of {} can be used; start again to train from the beginning:\n  {}",
         options_.directory.string(), fmt::join(recovery.refused, "\n  ")));
   return recovery;
@@ -134,9 +130,7 @@ std::vector<SaveReport> CheckpointStore::take_reports() {
 SaveReport CheckpointStore::write(Work work) const {
   const Clock::time_point begin = Clock::now();
   const fs::path set = set_directory(options_.directory, work.header.step);
-  std::error_code error;
-  if (fs::create_directories(set, error)) flush_directory(options_.directory);
-  if (error) throw FileError(fmt::format("cannot create {}: {}", set.string(), error.message()));
+  create_directories_durably(set);
   std::vector<StateSection> sections;
   std::size_t first = 0;
   for (const auto& [name, bytes] : work.layout) {

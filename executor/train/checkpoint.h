@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <future>
 #include <optional>
 #include <span>
@@ -57,8 +58,10 @@ class CheckpointStore {
 
   /// Rank 0 only, before any rank saves: the newest set of which every byte is as it was written.
   /// Damaged sets are set aside as "step-N.refused", incomplete ones are removed. Throws
-  /// CheckpointError where sets are another job's, or where there are sets but none can be used.
-  Recovery recover();
+  /// ForeignCheckpoint where sets are another job's, and NoUsableCheckpoint where there are sets
+  /// but none can be used: to train from the beginning then is for the user to decide. `alive` (may
+  /// be empty) is called again and again while it gets on.
+  Recovery recover(const std::function<void()>& alive = {});
 
   /// This rank's part of that set, into `targets`. Throws CheckpointError.
   Counters load(std::int64_t step, std::span<const RestoreSection> targets);

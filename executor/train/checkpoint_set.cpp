@@ -108,7 +108,8 @@ void write_manifest(const fs::path& set, const Manifest& manifest) {
   write_durably(set / kManifest, json.dump(1) + '\n');
 }
 
-void verify_set(const fs::path& set, const CheckpointIdentity& ours) {
+void verify_set(const fs::path& set, const CheckpointIdentity& ours,
+                const std::function<void()>& alive) {
   const Manifest manifest = read_manifest(set);
   require_identity(set, manifest.identity, ours);
   if (manifest.shards.size() != static_cast<std::size_t>(manifest.identity.ranks))
@@ -122,7 +123,7 @@ void verify_set(const fs::path& set, const CheckpointIdentity& ours) {
     const Manifest::Shard& listed = manifest.shards[static_cast<std::size_t>(rank)];
     if (header.file_bytes != listed.bytes || header.digest != listed.header_digest)
       throw CheckpointError(file.string() + " is not the part that the manifest lists");
-    verify_shard(file);
+    verify_shard(file, alive);
   }
 }
 

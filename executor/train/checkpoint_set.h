@@ -46,9 +46,16 @@ struct ForeignCheckpoint : CheckpointError {
   using CheckpointError::CheckpointError;
 };
 
+/// There are sets, and none of them is whole.
+struct NoUsableCheckpoint : CheckpointError {
+  using CheckpointError::CheckpointError;
+};
+
 /// The manifest, every shard against it, and every section against its checksum. Throws
 /// CheckpointError with what is wrong, ForeignCheckpoint where it is not `ours`, or FileError.
-void verify_set(const std::filesystem::path& set, const CheckpointIdentity& ours);
+/// `alive` (may be empty) is called again and again while it gets on.
+void verify_set(const std::filesystem::path& set, const CheckpointIdentity& ours,
+                const std::function<void()>& alive = {});
 
 /// Throws ForeignCheckpoint that says which of the three differs. `what` is the file or directory.
 void require_identity(const std::filesystem::path& what, const CheckpointIdentity& theirs,

@@ -156,7 +156,7 @@ ShardHeader read_shard_header(const std::filesystem::path& file) {
   return ShardReader(file).header();
 }
 
-void verify_shard(const std::filesystem::path& file) {
+void verify_shard(const std::filesystem::path& file, const std::function<void()>& alive) {
   ShardReader reader(file);
   const ShardHeader header = reader.header();
   constexpr std::size_t kAtOnce = std::size_t{1} << 20;
@@ -172,6 +172,7 @@ void verify_shard(const std::filesystem::path& file) {
           std::span(buffer).first(static_cast<std::size_t>(std::min<std::uint64_t>(left, kAtOnce)));
       reader.read(part);
       XXH3_64bits_update(state, part.data(), part.size());
+      if (alive) alive();
       left -= part.size();
     }
     if (XXH3_64bits_digest(state) != section.digest)

@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <span>
 #include <stdexcept>
@@ -26,8 +27,8 @@ struct CheckpointError : std::runtime_error {
 /// What a checkpoint belongs to. A set with another identity is refused, never loaded.
 struct CheckpointIdentity {
   std::string job;    // name of the job
-  std::string model;  // name and whatever else must be equal: layout of the weights, optimizer
-  int ranks = 1;      // processes that hold state: workers, then parameter servers
+  std::string model;  // name and whatever else must be equal: weights, optimizer, seed, batch
+  int ranks = 1;      // workers that write a part
   friend bool operator==(const CheckpointIdentity&, const CheckpointIdentity&) = default;
 };
 
@@ -67,8 +68,9 @@ ShardHeader write_shard(const std::filesystem::path& file, ShardHeader header,
 /// The header, checked against its digest and the file's size. Throws CheckpointError or FileError.
 ShardHeader read_shard_header(const std::filesystem::path& file);
 
-/// Reads all sections and checks their digests. Throws CheckpointError naming the section.
-void verify_shard(const std::filesystem::path& file);
+/// Reads all sections and checks their digests. Throws CheckpointError naming the section. `alive`
+/// (may be empty) is called again and again while it gets on.
+void verify_shard(const std::filesystem::path& file, const std::function<void()>& alive = {});
 
 /// Reads all sections into `targets`, which must have the same names and sizes in the same order.
 /// Throws CheckpointError; the targets' contents are undefined then.

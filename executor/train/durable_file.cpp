@@ -111,6 +111,20 @@ void flush_directory(const std::filesystem::path& directory) {
   flush(handle.get(), path);
 }
 
+void create_directories_durably(const std::filesystem::path& directory) {
+  std::error_code error;
+  std::vector<std::filesystem::path> missing;
+  for (auto at = directory; !at.empty() && !std::filesystem::exists(at, error);
+       at = at.parent_path())
+    missing.push_back(at);
+  for (auto at = missing.rbegin(); at != missing.rend(); ++at) {
+    std::filesystem::create_directory(*at, error);  // another process may be first: no error
+    if (error) fail("create", *at, error.value());
+    flush_directory(at->parent_path());
+  }
+  if (!std::filesystem::is_directory(directory, error)) fail("create", directory, ENOTDIR);
+}
+
 std::vector<std::byte> read_bytes(const std::filesystem::path& file) {
   const FileHandle handle = open_file(file, O_RDONLY);
   struct stat about {};

@@ -47,6 +47,9 @@ void write_durably(const std::filesystem::path& file,
 void write_durably(const std::filesystem::path& file, std::string_view text);
 /// Makes entries of `directory` (creations, renames, removals) durable.
 void flush_directory(const std::filesystem::path& directory);
+/// Makes `directory` and what is missing above it; each is an entry of the one above, which is
+/// flushed. Throws FileError.
+void create_directories_durably(const std::filesystem::path& directory);
 /// All of a file. Throws FileError where it cannot be read.
 std::vector<std::byte> read_bytes(const std::filesystem::path& file);
 std::string read_file_text(const std::filesystem::path& file);

@@ -177,11 +177,14 @@ TEST_CASE("a run that is stopped, killed or hung goes on to the same bits") {
 
   SECTION("SIGTERM: a checkpoint, code 75, how to resume; then resumed") {
     {
-      Job job(w, "run", "");
+      Job job(w, "run", "--set 'workload.optimizer={kind: sgd}'");  // as it is anyway
       REQUIRE(wait_for(job, [&] { return has_steps(w, "run", 100); }));
       job.signal(SIGTERM);
       CHECK(job.code() == 75);
-      CHECK(contains(job.errors(), "go on with: reckon run job.yaml --out "));
+      CHECK(contains(job.errors(),
+                     "go on with: reckon run job.yaml --out run --retries 100000 --retry-delay 0s "
+                     "--replications 20 --checkpoint-steps 20 --set 'workload.optimizer={kind: "
+                     "sgd}' --resume\n"));
     }
     const auto sets = list_sets(w.path("run") / "checkpoints");
     REQUIRE(!sets.empty());

@@ -96,6 +96,95 @@ TEST_CASE("two workers with a parameter server end with the bits of two that all
   CHECK(bits == read_all(w.path("mirrored/parameters.bin")));
 }
 
+TEST_CASE("starts by hand are counted, on one clock") {
+  const Workspace w;
+  w.write("plan.yaml", plan(kRecords));
+  REQUIRE(worker(w, "plan.yaml --out run --steps 4").code == 0);
+  const std::string first = read_all(w.path("run/measurements.jsonl"));
+  const std::string key = R"("started":")";
+  const std::size_t begin = first.find(key);
+  REQUIRE(begin != std::string::npos);
+  const std::string started = first.substr(begin, key.size() + 24);  // 2026-12-04T18:00:00.123Z
+  REQUIRE(worker(w, "plan.yaml --out run").code == 0);
+  const std::string second = read_all(w.path("run/measurements.jsonl")).substr(first.size());
+  CHECK(contains(second, started));
+  CHECK(contains(second, R"("attempt":1,"rank":0,"step":4,)"));
+}
+
+TEST_CASE("parameter servers are told apart in the measurements, and do not clip") {
+  const Workspace w;
+  const std::string text = plan(
+      kRecords, "{kind: parameter_server, workers: 1, parameter_servers: 1, mode: synchronous}");
+  w.write("plan.yaml",
+          text.substr(0, text.rfind("}]")) +
+              "}, {name: servers, role: parameter_server, machine: n1-standard-8, nodes: 1}]\n");
+  const std::string common = kWorker +
+                             "plan.yaml --servers 1 --workers 1 --threads 1 --master 127.0.0.1:" +
+                             std::to_string(20000 + (getpid() + 4) % 20000);
+  Output out = w.run_shell(common + " --role worker --rank 0 --set workload.optimizer.clip_norm=1");
+  CHECK(out.code == 2);
+  CHECK(contains(out.err, "parameter servers do not clip gradients, and clip_norm is 1"));
+  out = w.run_shell(common + " --role ps --rank 0 & " + common +
+                    " --role worker --rank 0 --out run; code=$?; wait; exit $code");
+  CHECK(out.err == "");
+  CHECK(out.code == 0);
+  const std::string log = read_all(w.path("run/measurements.jsonl"));
+  CHECK(contains(log, R"("strategy":"parameter_server")"));
+  CHECK(contains(log, R"("parameter_servers":1)"));
+  CHECK(contains(log, R"("apply":)"));
+}
+
+TEST_CASE("asynchronous workers make checkpoints, and go on from them") {
+  const Workspace w;
+  const std::string text =
+      plan(kRecords,
+           "{kind: parameter_server, workers: 2, parameter_servers: 1, mode: asynchronous}", 2);
+  w.write("plan.yaml",
+          text.substr(0, text.rfind("}]")) +
+              "}, {name: servers, role: parameter_server, machine: n1-standard-8, nodes: 1}]\n");
+  const auto job = [&](int attempt, const std::string& options) {
+    const std::string common =
+        kWorker + "plan.yaml --servers 1 --workers 2 --threads 1 --attempt " +
+        std::to_string(attempt) +
+        " --master 127.0.0.1:" + std::to_string(20000 + (getpid() + 2 + attempt) % 20000) + options;
+    return w.run_shell(common + " --role ps --rank 0 & " + common +
+                       " --role worker --rank 1 --out run & " + common +
+                       " --role worker --rank 0 --out run; code=$?; wait; exit $code");
+  };
+  Output out = job(0, " --steps 5 --checkpoint-steps 2");
+  CHECK(out.err == "");
+  CHECK(out.code == 0);
+  CHECK(std::filesystem::exists(w.path("run/checkpoints/step-000000000005/manifest.json")));
+  CHECK(std::filesystem::exists(w.path("run/checkpoints/step-000000000004/manifest.json")));
+  out = job(1, "");
+  CHECK(out.err == "");
+  CHECK(out.code == 0);
+  const std::string log = read_all(w.path("run/measurements.jsonl"));
+  CHECK(contains(log, R"("action":"restore")"));
+  for (const std::string rank : {"0", "1"}) {
+    CHECK(contains(log, R"("attempt":1,"rank":)" + rank + R"(,"step":5,)"));
+    CHECK(!contains(log, R"("attempt":1,"rank":)" + rank + R"(,"step":4,)"));
+  }
+}
+
+TEST_CASE("checkpoints that cannot be used are told apart from those of another job") {
+  const Workspace w;
+  w.write("plan.yaml", plan(kRecords));
+  REQUIRE(worker(w, "plan.yaml --out run").code == 0);
+  Output out = worker(w, "plan.yaml --out run --set workload.optimizer.kind=adamw");
+  CHECK(out.code == 2);
+  CHECK(contains(out.err, "adamw"));
+  out = worker(w, "plan.yaml --out run --seed 7");
+  CHECK(out.code == 2);
+  CHECK(contains(out.err, "seed 7"));
+  // All parts are cut short: whether to train from the beginning is not the supervisor's to decide.
+  REQUIRE(w.run_shell("for f in run/checkpoints/*/rank-0.ckpt; do truncate -s -1 $f; done").code ==
+          0);
+  out = worker(w, "plan.yaml --out run");
+  CHECK(out.code == 1);
+  CHECK(contains(out.err, "can be used; start again to train from the beginning"));
+}
+
 TEST_CASE("a worker that is asked to stop saves and says so with its exit code") {
   const Workspace w;
   w.write("plan.yaml", plan(kRecords));

@@ -303,6 +303,14 @@ TEST_CASE("a communicator over some of the members leaves the others alone") {
   }
 }
 
+TEST_CASE("what a thread published is not read any more when it has given up") {
+  auto communicators = make_thread_communicators(2, Seconds{0.05});
+  std::vector<std::byte> given(8, std::byte{7}), received(8, std::byte{1});
+  CHECK_THROWS_AS(communicators[0]->broadcast(given, 0), CommError);  // nobody came in time
+  CHECK_THROWS_AS(communicators[1]->broadcast(received, 0), CommError);
+  CHECK(received == std::vector<std::byte>(8, std::byte{1}));
+}
+
 TEST_CASE("a thread that leaves is lost to those that wait for it") {
   auto communicators = make_thread_communicators(3, Seconds{20});
   std::vector<std::string> errors(3);

@@ -61,6 +61,24 @@ TEST_CASE("a gang of which all end well ends well, with what each of them said")
   CHECK(progress[1][0].phase == ProgressPhase::computing);
 }
 
+TEST_CASE("a member that writes without end is still watched, and a line without end is cut") {
+  GangOptions options = gang_of({"exec yes", "head -c 300000 /dev/zero | tr '\\0' x"});
+  options.notice = 0s;
+  const auto begin = std::chrono::steady_clock::now();
+  std::size_t longest = 0, all = 0;
+  GangEvents events;
+  events.output = [&](int member, std::string_view line) {
+    if (std::chrono::steady_clock::now() - begin > 20s) throw std::runtime_error("not watched");
+    if (member == 0) return;
+    longest = std::max(longest, line.size());
+    all += line.size();
+  };
+  const auto stop = [&] { return all == 300'000 ? StopRequest::at_once : StopRequest::none; };
+  CHECK(run_gang(options, events, stop).asked);
+  CHECK(all == 300'000);
+  CHECK(longest <= 2 * 65536);  // a full line less one, and one read more
+}
+
 TEST_CASE("the environment and inherited descriptors reach a member, our other files do not") {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);  // without close-on-exec: must still be named to be of use
@@ -124,6 +142,37 @@ TEST_CASE("a member that never says anything is given the time of a start") {
   options.grace = 0s;
   const GangEnd end = run(options);
   CHECK(end.reason == "rank 0 did not say anything within 300 ms");
+}
+
+TEST_CASE("a member that does not report is held to no deadline") {
+  GangOptions options =
+      gang_of({"for i in 1 2 3 4 5 6; do say $i computing; sleep 0.1; done", "sleep 0.7"});
+  options.members[1].reports = false;
+  options.start_deadline = options.progress_deadline = 300ms;
+  CHECK(run(options).code == 0);
+}
+
+TEST_CASE("who saves has the time of a start, and who waits for it is not found silent") {
+  const std::string saved =
+      std::filesystem::temp_directory_path() / ("reckon-saved-" + std::to_string(::getpid()));
+  GangOptions options = gang_of(
+      {"say 7 computing; say 7 exchanging; until [ -e " + saved + " ]; do sleep 0.02; done",
+       "say 7 computing; say 6 saving; sleep 0.8; say 7 computing; sleep 0.1; : > " + saved});
+  options.progress_deadline = 400ms;
+  options.start_deadline = 20s;
+  CHECK(run(options).code == 0);
+  std::filesystem::remove(saved);
+}
+
+TEST_CASE("of those that are silent the one that hangs while it saves is named") {
+  GangOptions options = gang_of(
+      {"say 7 computing; say 7 exchanging; sleep 60", "say 7 computing; say 6 saving; sleep 60"});
+  options.progress_deadline = 100ms;
+  options.start_deadline = 500ms;
+  options.grace = 100ms;
+  const GangEnd end = run(options);
+  CHECK(end.culprit == 1);
+  CHECK(end.reason == "rank 1 hung in step 6 (saving): no progress for 500 ms");
 }
 
 TEST_CASE("a request to stop reaches all; who ends with 75 has stopped well") {
@@ -230,6 +279,26 @@ TEST_CASE("a configuration that cannot run and a failed run are not tried again"
   CHECK(wrong.reason == "rank 0 ended with code 2");
   CHECK(supervise_script("exit 1", 6).exit_code == 1);
   CHECK(supervise_script("exit 1", 6).attempts == 1);
+}
+
+TEST_CASE("a later start that cannot be made is one more failure") {
+  SuperviseOptions options;
+  options.retry = quick_rules(6);
+  options.gang = [](std::int64_t attempt) {
+    GangOptions gang = gang_of({attempt < 2 ? "exit 76" : "exit 0"});
+    if (attempt == 1) gang.members[0].command = {"/no/such/program"};
+    return gang;
+  };
+  std::vector<std::string> reasons;
+  SuperviseEvents events;
+  events.interrupted = [&](std::int64_t, const GangEnd& end, Seconds) {
+    reasons.push_back(end.reason);
+  };
+  const SupervisedEnd end = supervise(options, events, {});
+  CHECK(end.verdict == Verdict::finished);
+  CHECK(end.attempts == 3);
+  REQUIRE(reasons.size() == 2);
+  CHECK(reasons[1] == "cannot start rank 0 (/no/such/program): No such file or directory");
 }
 
 TEST_CASE("a request to stop during a back-off ends the job at once") {

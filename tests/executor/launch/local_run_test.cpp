@@ -215,6 +215,30 @@ TEST_CASE("workers keep the lock of a run whose watcher is gone") {
   CHECK(message_of([&] { RunLock second(d.path() / "run"); }).empty());
 }
 
+TEST_CASE("a log that cannot be written is an error at the start, and a message later") {
+  const Directory d;
+  const fs::path logs = d.path() / "run" / "logs";
+  fs::create_directories(logs / "rank-1.log");
+  CHECK(contains(message_of([&] { run_script(d, "exit 0"); }), "rank-1.log: Is a directory"));
+  fs::remove_all(d.path() / "run");
+  fs::create_directories(logs);
+  fs::create_symlink("/dev/full", logs / "rank-1.log");
+  const Watched w = run_script(d, std::string("echo one; echo two\n") + kTrain);
+  CHECK(w.end.end.verdict == Verdict::finished);
+  REQUIRE(w.messages.size() == 1);
+  CHECK(contains(w.messages[0], "rank-1.log: No space left on device; it ends here"));
+}
+
+TEST_CASE("workers report where they are, parameter servers do not") {
+  PlannedStrategy strategy;
+  strategy.workers = 2;
+  strategy.parameter_servers = 1;
+  const auto specs = processes_of(strategy, {}, 0, 1);
+  REQUIRE(specs.size() == 3);
+  CHECK(specs[1].reports);
+  CHECK(!specs[2].reports);
+}
+
 TEST_CASE("a free port is none that needs rights") { CHECK(free_port() > 1023); }
 
 }  // namespace

@@ -51,6 +51,18 @@ TEST_CASE("saving copies the state: what is trained meanwhile does not change th
   CHECK(loaded == ToyState::at(1, 0));
 }
 
+TEST_CASE("directories are made with all that is missing above them") {
+  const Scratch scratch;
+  create_directories_durably(scratch.path() / "a" / "b" / "c");
+  CHECK(std::filesystem::is_directory(scratch.path() / "a" / "b" / "c"));
+  create_directories_durably(scratch.path() / "a" / "b");
+  std::ofstream(scratch.path() / "file") << "x";
+  CHECK(contains(message_of([&] { create_directories_durably(scratch.path() / "file"); }),
+                 "file: Not a directory"));
+  CHECK(contains(message_of([&] { create_directories_durably(scratch.path() / "file" / "d"); }),
+                 "d: Not a directory"));
+}
+
 TEST_CASE("K complete sets are kept, the newest") {
   const Scratch scratch;
   for (const std::int64_t step : {1, 2, 3, 4}) save_toy(scratch.path(), step);
