@@ -131,7 +131,7 @@ TEST_CASE("parameter servers are told apart in the measurements, and do not clip
   const std::string log = read_all(w.path("run/measurements.jsonl"));
   CHECK(contains(log, R"("strategy":"parameter_server")"));
   CHECK(contains(log, R"("parameter_servers":1)"));
-  CHECK(contains(log, R"("apply":)"));
+  CHECK(contains(log, R"("apply_seconds":)"));
 }
 
 TEST_CASE("asynchronous workers make checkpoints, and go on from them") {
