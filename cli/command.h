@@ -32,6 +32,8 @@ int run_explain(const Command& self, std::span<const std::string> arguments);
 std::string explain_options();
 int run_compare(const Command& self, std::span<const std::string> arguments);
 std::string compare_options();
+int run_plan(const Command& self, std::span<const std::string> arguments);
+std::string plan_options();
 int run_check(const Command& self, std::span<const std::string> arguments);
 std::string check_options();
 int run_init(const Command& self, std::span<const std::string> arguments);

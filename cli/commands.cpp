@@ -25,6 +25,21 @@ constexpr std::array kCommands{
         "Exit codes: 0 done, 2 the scenario is wrong or does not fit in memory, 3 the environment "
         "failed\n",
         run_simulate, simulate_options},
+    Command{
+        "plan", "what to run for a deadline, a budget and a quota, and why nothing else",
+        "reckon plan [FILE] [options]",
+        "FILE is a scenario; its plan: block and the options say what may vary. Without a file, "
+        "--model and\nthe options are the question.\n"
+        "\n"
+        "Examples:\n"
+        "  reckon plan scenarios/plan-gpt2.yaml\n"
+        "  reckon plan --model llama3_8b --tokens 10B --accelerator h100,a100-80 --deadline 3d@95% "
+        "--budget 20000USD\n"
+        "  reckon plan spot.yaml --nodes 1..16 --pricing spot,on_demand --out best.yaml && reckon "
+        "simulate best.yaml\n"
+        "\n"
+        "Exit codes: 0 done, 1 no plan fits, 2 the question is wrong, 3 the environment failed\n",
+        run_plan, plan_options, false},
     Command{"explain", "where a training step goes, and what would make it shorter or cheaper",
             "reckon explain FILE [options]",
             "Examples:\n"

@@ -55,14 +55,6 @@ std::optional<Diagnostic> judge_amount(std::string_view option, const std::strin
 
 bool takes_tokens(const std::string& model) { return zoo_takes_sequence_length(model); }
 
-/// The first of the catalog whose samples the model reads; "" where none is.
-std::string default_dataset(const std::string& model, const Catalog& catalog) {
-  const auto graph = zoo_model(model);
-  for (const Dataset& dataset : catalog.datasets)
-    if (graph && dataset.unit == graph->sample_unit()) return dataset.name;
-  return "";
-}
-
 void judge_length(const std::map<std::string, std::string>& written, InitAnswers& answers,
                   Diagnostics& problems) {
   const bool tokens = written.contains("tokens"), epochs = written.contains("epochs");
@@ -78,6 +70,13 @@ void judge_length(const std::map<std::string, std::string>& written, InitAnswers
 }
 
 }  // namespace
+
+std::string default_dataset(const std::string& model, const Catalog& catalog) {
+  const auto graph = zoo_model(model);
+  for (const Dataset& dataset : catalog.datasets)
+    if (graph && dataset.unit == graph->sample_unit()) return dataset.name;
+  return "";
+}
 
 std::optional<Diagnostic> judge_answer(std::string_view option, const std::string& written,
                                        const Catalog& catalog) {

@@ -28,6 +28,9 @@ Expected<InitAnswers> judge_answers(const std::map<std::string, std::string>& wr
 std::optional<Diagnostic> judge_answer(std::string_view option, const std::string& written,
                                        const Catalog& catalog);
 
+/// The first of the catalog whose samples the model reads; "" where none is.
+std::string default_dataset(const std::string& model, const Catalog& catalog);
+
 /// A commented scenario that `reckon simulate` accepts as it is. Of the machines and places that
 /// offer the accelerators it takes the cheapest (a known price before none), of the strategies the
 /// first that is simulated and fits in memory, of the batches the largest power of two that fits.

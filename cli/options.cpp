@@ -63,11 +63,15 @@ constexpr std::array kInitOptions{
     OptionRow{"tokens", "N", "how long, for models of sequences: tokens such as 10B"},
     OptionRow{"epochs", "N", "how long, for other models: passes over the dataset (90)"},
     OptionRow{"dataset", "NAME", "what a model that is no sequence model sees (imagenet)"},
-    OptionRow{"accelerator", "NAME", "on what: a GPU of the catalog such as H100-SXM5-80"},
+    OptionRow{
+        "accelerator", "NAME",
+        "on what: a GPU of the catalog such as H100-SXM5-80; plan: several, h100 is the family"},
     OptionRow{"count", "N", "on how many accelerators (1)"},
-    OptionRow{"provider", "NAME", "whose machines; the first that offers it at a known price"},
-    OptionRow{"region", "NAME", "where; the first that offers it at a known price"},
-    OptionRow{"pricing", "on_demand|spot", "what is paid (on_demand)"},
+    OptionRow{"provider", "NAME",
+              "whose machines; the first that offers it at a known price (plan: gcp,aws,azure)"},
+    OptionRow{"region", "NAME",
+              "where; the first that offers it at a known price (plan: everywhere)"},
+    OptionRow{"pricing", "on_demand|spot", "what is paid (on_demand; plan: both)"},
     OptionRow{"out", "PATH",
               "where to write: a file (- is standard output), or of run the directory (runs/NAME)"},
 };
@@ -78,7 +82,8 @@ constexpr std::array kRunOptions{
     OptionRow{"checkpoint-steps", "N",
               "steps between two checkpoints (the scenario's workload.checkpoint)"},
     OptionRow{"deadline", "DURATION",
-              "when the job has to be done, after its first start (the scenario's expect on time)"},
+              "when the job has to be done, after its first start (run: the scenario's expect on "
+              "time; plan: 72h@95% is with that probability)"},
     OptionRow{"notice", "DURATION",
               "what processes get for a checkpoint when the run is to stop (30s)"},
     OptionRow{"retries", "N", "failures after which the job is given up (the service's)"},
@@ -127,6 +132,19 @@ constexpr std::array kExportOptions{
     OptionRow{"attempt", "N", "part of all names: one more for each new start (1)"},
 };
 
+// What `reckon plan` takes besides. Lists are separated by commas; they say what may vary.
+constexpr std::array kPlanOptions{
+    OptionRow{"nodes", "1..64", "numbers of nodes to consider"},
+    OptionRow{"strategy", "A,B", "kinds of strategy to consider (any)"},
+    OptionRow{"layouts", "", "try every split of the model; it needs --global-batch"},
+    OptionRow{"global-batch", "N", "samples of an optimizer step"},
+    OptionRow{"budget", "MONEY", "what it may cost: 20000USD@90% is with that probability"},
+    OptionRow{"objective", "NAME",
+              "what is best: cost, time, cost_time, throughput_per_dollar, cost_under_deadline, "
+              "p95_cost or p95_time (cost)"},
+    OptionRow{"plans", "N", "how many plans to show (5)"},
+};
+
 // What `reckon model show` asks of a model, besides the accelerator.
 constexpr std::array kModelOptions{
     OptionRow{"batch", "N", "samples of one step on one accelerator (1, or the scenario's)"},
@@ -153,9 +171,9 @@ constexpr std::array kAccuracyOptions{
 };
 
 // Options that one command alone takes and judges itself.
-constexpr std::array<std::span<const OptionRow>, 7> kOwnOptions{
-    kInitOptions,  kRunOptions,      kTrialOptions, kProbeOptions,
-    kModelOptions, kAccuracyOptions, kExportOptions};
+constexpr std::array<std::span<const OptionRow>, 8> kOwnOptions{
+    kInitOptions,  kRunOptions,      kTrialOptions,  kProbeOptions,
+    kModelOptions, kAccuracyOptions, kExportOptions, kPlanOptions};
 
 const OptionRow& row_of(std::string_view name) {
   for (const auto rows : kOwnOptions)

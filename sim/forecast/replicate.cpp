@@ -11,9 +11,6 @@ namespace {
 
 constexpr Purpose kAssumption{"assumption"};
 constexpr double kScoreOfP95 = 1.6448536269514722;  // standard normal quantile of 0.95
-/// Draws stop at two and a half half-ranges (4.1 standard deviations): a tail that no one has
-/// judged is not believed.
-constexpr double kScoreLimit = 2.5;
 
 /// Entity of an assumption's stream: its key, so that an assumption more in the plan changes no
 /// other draw. FNV-1a.

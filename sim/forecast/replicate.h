@@ -11,6 +11,10 @@
 // life with them.
 namespace reckon {
 
+/// Draws stop at two and a half half-ranges (4.1 standard deviations): a tail that no one has
+/// judged is not believed.
+inline constexpr double kScoreLimit = 2.5;
+
 /// How far an assumption is from its median, in units of its range: 0 the median, -1 `low` (5th
 /// percentile), +1 `high` (95th).
 double draw_score(const PlanAssumption& assumption, std::uint64_t seed, std::uint32_t replication);

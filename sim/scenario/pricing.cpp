@@ -380,4 +380,18 @@ void price_pools(Draft& draft) {
   warn_of_old_prices(book);
 }
 
+void reprice(Plan& plan, const ScenarioFile& file, const Catalog& catalog) {
+  Draft draft{.file = file, .catalog = catalog};
+  draft.plan = std::move(plan);
+  draft.resolved.assign(draft.plan.pools.size(), true);
+  draft.plan.prices_as_of.clear();
+  draft.plan.storage_per_gb = {};
+  for (PlannedPool& pool : draft.plan.pools) {
+    pool.price = {};
+    pool.reservation.reset();
+  }
+  price_pools(draft);
+  plan = std::move(draft.plan);
+}
+
 }  // namespace reckon::planning

@@ -182,11 +182,8 @@ Expected<ScenarioFile> read_document(LayeredDocument document, const std::string
   return out;
 }
 
-}  // namespace
-
-Expected<ScenarioFile> parse_scenario(std::string_view text, std::string name,
-                                      std::span<const std::string> overrides,
-                                      std::span<const std::filesystem::path> layers) {
+Expected<LayeredDocument> layered_document(std::string_view text, const std::string& name,
+                                           std::span<const std::filesystem::path> layers) {
   Expected<YamlNode> root = parse_yaml(text, name);
   if (!root) return tl::unexpected<Diagnostics>(std::move(root.error()));
   if (root->kind == YamlNode::Kind::null)
@@ -197,7 +194,33 @@ Expected<ScenarioFile> parse_scenario(std::string_view text, std::string name,
   for (const std::filesystem::path& layer : layers)
     for (Diagnostic& d : document->add_layer(layer)) problems.push_back(std::move(d));
   if (!problems.empty()) return tl::unexpected<Diagnostics>(std::move(problems));
+  return document;
+}
+
+}  // namespace
+
+Expected<ScenarioFile> parse_scenario(std::string_view text, std::string name,
+                                      std::span<const std::string> overrides,
+                                      std::span<const std::filesystem::path> layers) {
+  auto document = layered_document(text, name, layers);
+  if (!document) return tl::unexpected<Diagnostics>(std::move(document.error()));
   return read_document(std::move(*document), name, overrides);
+}
+
+Expected<std::string> flat_scenario(std::string_view text, const std::string& name,
+                                    std::span<const std::string> overrides,
+                                    std::span<const std::filesystem::path> layers,
+                                    std::span<const std::string_view> left_out) {
+  auto document = layered_document(text, name, layers);
+  if (!document) return tl::unexpected<Diagnostics>(std::move(document.error()));
+  Diagnostics problems;
+  YamlNode& root = document->root;
+  apply_overrides(root, overrides, problems);
+  if (has_errors(problems)) return tl::unexpected<Diagnostics>(std::move(problems));
+  std::erase_if(root.entries, [&](const YamlNode::Entry& entry) {
+    return std::ranges::find(left_out, entry.key) != left_out.end();
+  });
+  return write_yaml(root);
 }
 
 Expected<ScenarioFile> read_scenario(const std::filesystem::path& file,

@@ -22,6 +22,13 @@ Expected<ScenarioFile> parse_scenario(std::string_view text, std::string name,
                                       std::span<const std::string> overrides = {},
                                       std::span<const std::filesystem::path> layers = {});
 
+/// The scenario as one document, with what it extends, the layers and the overrides in it, and
+/// without the keys of `left_out`: a file that says the same without them. Comments are lost.
+Expected<std::string> flat_scenario(std::string_view text, const std::string& name,
+                                    std::span<const std::string> overrides,
+                                    std::span<const std::filesystem::path> layers,
+                                    std::span<const std::string_view> left_out);
+
 /// What a relative path that stands at `path` is relative to: the directory of the file in which it
 /// stands, which may be one that this file extends.
 std::filesystem::path directory_of(const ScenarioFile& file, std::string_view path);

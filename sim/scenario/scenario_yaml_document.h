@@ -49,6 +49,10 @@ inline constexpr std::size_t kMostValues = 50'000;
 /// exponentially), several documents.
 Expected<YamlNode> parse_yaml(std::string_view text, const std::string& file);
 
+/// YAML that parse_yaml reads as the same tree: maps and lists one entry a line, those of values
+/// alone on one line. Every text is quoted unless it is one plain word or number.
+std::string write_yaml(const YamlNode& root);
+
 /// Applies `--set` texts "path=value" in order. The path is dotted from the root, list items by
 /// their `name` or index; maps on the way are made where missing, so that a key that does not exist
 /// meets the reader's own check. The value is YAML. New values stand at "--set path=value".

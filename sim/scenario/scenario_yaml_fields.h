@@ -191,6 +191,7 @@ const Fields<WorkloadSpec>& workload_fields();
 Field<WorkloadSpec> optimizer_field();
 Field<WorkloadSpec> data_field();
 const Fields<StrategySpec>& strategy_fields();
+std::vector<std::string> strategy_kind_words();
 const Fields<ClusterSpec>& cluster_fields();
 const Fields<PoolSpec>& pool_fields();
 const Fields<PricesSpec>& prices_fields();

@@ -9,8 +9,11 @@ namespace {
 
 constexpr std::array kObjectives{Word<std::string_view>{"cost", ""},
                                  Word<std::string_view>{"time", ""},
+                                 Word<std::string_view>{"cost_time", ""},
                                  Word<std::string_view>{"throughput_per_dollar", ""},
-                                 Word<std::string_view>{"cost_under_deadline", ""}};
+                                 Word<std::string_view>{"cost_under_deadline", ""},
+                                 Word<std::string_view>{"p95_cost", ""},
+                                 Word<std::string_view>{"p95_time", ""}};
 
 template <class E, std::size_t N>
 std::vector<std::string> texts_of(const std::array<Word<E>, N>& words) {
@@ -76,14 +79,26 @@ const Fields<Vary>& vary_fields() {
   };
   std::vector<std::string> recompute = texts_of(kRecomputeWords);
   recompute.emplace_back("any");
+  std::vector<std::string> strategies = strategy_kind_words();
+  strategies.emplace_back("any");
   static const Fields<Vary> table{
       words_field("provider", texts_of(kProviderWords), "Providers to consider.", "[gcp, aws]"),
       vary_field("accelerator", text, {}, "Accelerators to consider.",
                  "[A100-SXM4-80, H100-SXM5-80]"),
+      vary_field("region", text, {}, "Regions to consider.", "[us-central1, us-east1]"),
+      vary_field("machine", text, {}, "Machines to consider.", "[a2-highgpu-8g, a3-highgpu-8g]"),
       vary_field("nodes", range(1), {}, "Numbers of nodes.", "1..64"),
       words_field("pricing", texts_of(kCapacityWords), "Capacity types to consider.",
                   "[spot, on_demand]"),
       vary_field("parameter_servers", range(0), {}, "Numbers of parameter servers.", "0..16"),
+      words_field("strategy", strategies, "Kinds of strategy to consider.",
+                  "[multi_worker_mirrored, sharded]"),
+      words_field("precision", {"any"},
+                  "any: each accelerator's own for training, where the workload says none.", "any"),
+      vary_field(
+          "global_batch", range(1), {},
+          "Most samples of a step; the batch of an accelerator is then the largest that fits.",
+          "1..1024"),
       words_field("recompute", recompute, "Recomputation to consider.", "any"),
       words_field("layout", {"any"}, "Splits over data, tensor, pipeline, context and expert.",
                   "any"),

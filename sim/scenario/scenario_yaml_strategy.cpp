@@ -71,6 +71,12 @@ std::string kinds_with(std::string_view key) {
 
 }  // namespace
 
+std::vector<std::string> strategy_kind_words() {
+  std::vector<std::string> words;
+  for (const auto& kind : kKinds) words.emplace_back(kind.text);
+  return words;
+}
+
 const Fields<StrategySpec>& strategy_fields() {
   using S = StrategySpec;
   static const Fields<S> table{

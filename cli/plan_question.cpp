@@ -1,0 +1,115 @@
+#include "cli/plan_question.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "cli/init_scenario.h"
+#include "cli/output.h"
+#include "exchange/model_files.h"
+#include "sim/catalog/model_zoo.h"
+
+namespace reckon::cli {
+namespace {
+
+struct OptionOfPlan {
+  const char* option;
+  const char* path;
+  bool list;
+};
+/// Options that stand for keys of the `plan:` block.
+constexpr std::array kOfPlan{OptionOfPlan{"accelerator", "plan.vary.accelerator", true},
+                             OptionOfPlan{"provider", "plan.vary.provider", true},
+                             OptionOfPlan{"region", "plan.vary.region", true},
+                             OptionOfPlan{"nodes", "plan.vary.nodes", true},
+                             OptionOfPlan{"pricing", "plan.vary.pricing", true},
+                             OptionOfPlan{"strategy", "plan.vary.strategy", true},
+                             OptionOfPlan{"deadline", "plan.deadline", false},
+                             OptionOfPlan{"budget", "plan.budget", false},
+                             OptionOfPlan{"objective", "plan.objective", false}};
+
+std::vector<std::string> overrides_of(const Options& options) {
+  std::vector<std::string> out = options.overrides;
+  for (const OptionOfPlan& o : kOfPlan)
+    if (const std::string value = options.answer(o.option); !value.empty())
+      out.push_back(o.list ? fmt::format("{}=[{}]", o.path, value)
+                           : fmt::format("{}={}", o.path, value));
+  if (!options.answer("layouts").empty()) out.emplace_back("plan.vary.layout=any");
+  if (const std::string batch = options.answer("global-batch");
+      !batch.empty() && !options.files.empty())
+    out.push_back("workload.global_batch=" + batch);
+  return out;
+}
+
+Expected<std::string> text_of_flags(const Options& options, const Catalog& catalog) {
+  const std::string model = options.answer("model");
+  Diagnostics problems;
+  for (const char* option : {"model", "dataset", "tokens", "epochs"})
+    if (const std::string value = options.answer(option); !value.empty())
+      if (auto problem = judge_answer(option, value, catalog)) problems.push_back(*problem);
+  if (!problems.empty()) return tl::unexpected(std::move(problems));
+  const bool tokens = zoo_takes_sequence_length(model);
+  const std::string amount = options.answer(tokens ? "tokens" : "epochs");
+  if (amount.empty())
+    throw UsageError(fmt::format("how long is {} trained? give --{}", model,
+                                 tokens ? "tokens, such as 10B" : "epochs, such as 90"));
+  std::string dataset = options.answer("dataset");
+  if (dataset.empty()) dataset = default_dataset(model, catalog);
+  if (dataset.empty())
+    throw UsageError(fmt::format("no dataset of the catalog is read by {}: give --dataset", model));
+  // Without a batch it is free up to what `reckon init` takes as the largest.
+  const std::string given = options.answer("global-batch");
+  const std::string batch = given.empty() ? "batch_per_accelerator: 1" : "global_batch: " + given;
+  const char* free_batch = given.empty() ? "    global_batch: 1..1024\n" : "";
+  return fmt::format(
+      "name: {0}-plan\n"
+      "workload:\n"
+      "  model: {0}\n"
+      "  dataset: {1}\n"
+      "  train: {{{2}: {3}}}\n"
+      "  {4}\n"
+      "  strategy: {{kind: single}}\n"
+      "cluster:\n"
+      "  provider: gcp\n"
+      "  region: any\n"
+      "  pools: [{{name: workers, machine: any, nodes: 1}}]\n"  // what varies takes its place
+      "plan:\n"
+      "  vary:\n"
+      "    provider: [gcp, aws, azure]\n"
+      "    nodes: 1..64\n"
+      "    pricing: [on_demand, spot]\n"
+      "    strategy: any\n"
+      "    precision: any\n"
+      "{5}",
+      model, dataset, tokens ? "tokens" : "epochs", amount, batch, free_batch);
+}
+
+}  // namespace
+
+Expected<planner::Question> plan_question(const Options& options, const Catalog& catalog) {
+  if (options.files.size() > 1) throw UsageError("plan takes one scenario file");
+  planner::Base base;
+  base.overrides = overrides_of(options);
+  base.layers = options.layers;
+  base.complete = [](ScenarioFile& file) { return resolve_model_files(file); };
+  if (!options.files.empty()) {
+    for (const char* option : {"model", "dataset", "tokens", "epochs"})
+      if (!options.answer(option).empty())
+        throw UsageError(
+            fmt::format("--{} is the file's to say; change it with --set workload.{}=...", option,
+                        std::string_view(option) == "tokens" || std::string_view(option) == "epochs"
+                            ? fmt::format("train.{}", option)
+                            : option));
+    base.name = options.files.front();
+    base.text = read_text(base.name);
+  } else {
+    if (options.answer("model").empty()) throw UsageError("plan needs a scenario file, or --model");
+    auto text = text_of_flags(options, catalog);
+    if (!text) return tl::unexpected(std::move(text.error()));
+    base.name = "the command line";
+    base.text = std::move(*text);
+  }
+  return planner::make_question(std::move(base), catalog);
+}
+
+}  // namespace reckon::cli

@@ -1,0 +1,160 @@
+#include "planner/bounds.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "sim/forecast/replicate.h"
+
+namespace reckon::planner {
+namespace {
+
+enum class Direction { speed, burden, unknown };
+
+/// Is more of it faster, or slower? By the assumption's key (sim/scenario/assumptions.cpp).
+Direction direction_of(std::string_view key) {
+  constexpr std::array<std::string_view, 12> kSpeeds{"efficiency.convolution",
+                                                     "efficiency.matmul",
+                                                     "efficiency.attention",
+                                                     "efficiency.memory",
+                                                     "accelerator.peak",
+                                                     "accelerator.memory_bandwidth",
+                                                     "accelerator.peer_bandwidth",
+                                                     "accelerator.host_bandwidth",
+                                                     "link.efficiency",
+                                                     "machine.network",
+                                                     "per_vcpu",
+                                                     "storage.read_per_node"};
+  constexpr std::array<std::string_view, 7> kBurdens{
+      "efficiency.half_size",     "efficiency.launch",          "link.latency",
+      "dataset.bytes_per_sample", "dataset.decode_cpu_seconds", "framework.expert_imbalance",
+      "framework.step_jitter"};
+  const auto ends = [key](std::string_view end) { return key.ends_with(end); };
+  if (std::ranges::any_of(kSpeeds, ends)) return Direction::speed;
+  if (std::ranges::any_of(kBurdens, ends)) return Direction::burden;
+  return Direction::unknown;
+}
+
+/// The least that the draw can have made of a step: min(r, 1/r)^|s|, 1 where it made it slower.
+double least_factor(const PlanAssumption& a, Direction direction, double score) {
+  if (direction == Direction::speed && score < 0) return 1;
+  if (direction == Direction::burden && score > 0) return 1;
+  const double end = score < 0 ? a.low : a.high;
+  if (!(a.value > 0) || !(end > 0)) return 0;
+  const double r = end / a.value;
+  return std::pow(std::min(r, 1 / r), std::abs(score));
+}
+
+double statistic(const std::vector<double>& values, std::optional<double> probability) {
+  if (probability) return quantile(values, *probability);
+  return std::accumulate(values.begin(), values.end(), 0.0) / double(values.size());
+}
+
+}  // namespace
+
+const std::vector<double>& Draws::scores(const PlanAssumption& assumption) {
+  std::vector<double>& scores = by_key_[assumption.key];
+  if (scores.empty())
+    for (int k = 0; k < replications_; ++k)
+      scores.push_back(draw_score(assumption, seed_, std::uint32_t(k)));
+  return scores;
+}
+
+namespace {
+
+/// G(k).
+std::vector<double> time_factors(const Site& site, Draws& draws) {
+  std::vector<double> factors(std::size_t(draws.replications()), 1.0);
+  bool spread_is_drawn = false;
+  for (const PlanAssumption& a : site.assumptions) {
+    const bool spread = a.key.ends_with("efficiency.step_spread");
+    if (!spread && !a.affects_step) continue;
+    spread_is_drawn = spread_is_drawn || spread;
+    const std::vector<double>& scores = draws.scores(a);
+    const Direction direction = direction_of(a.key);
+    for (std::size_t k = 0; k < factors.size(); ++k)
+      factors[k] *= spread ? value_at(a, scores[k]) : least_factor(a, direction, scores[k]);
+  }
+  if (!spread_is_drawn)
+    for (double& f : factors) f *= site.step_spread;
+  return factors;
+}
+
+/// What a new node needs before a job works on it, in every replication.
+std::vector<double> start_seconds(const Site& site, Draws& draws) {
+  std::vector<double> seconds(std::size_t(draws.replications()), 0.0);
+  const auto add = [&](std::string_view key, Seconds median) {
+    const auto drawn = std::ranges::find(site.assumptions, key, &PlanAssumption::key);
+    for (std::size_t k = 0; k < seconds.size(); ++k)
+      seconds[k] += drawn == site.assumptions.end() ? median.count()
+                                                    : value_at(*drawn, draws.scores(*drawn)[k]);
+  };
+  add("job_start.image_pull", site.image_pull);
+  add("job_start.framework_start", site.framework_start);
+  return seconds;
+}
+
+LeastStatistics statistics_of(const std::vector<double>& factors, const Question& question) {
+  LeastStatistics least;
+  least.mean = statistic(factors, std::nullopt);
+  least.p95 = quantile(factors, 0.95);
+  if (question.deadline) least.at_deadline = statistic(factors, question.deadline->probability);
+  if (question.budget) least.at_budget = statistic(factors, question.budget->probability);
+  return least;
+}
+
+}  // namespace
+
+LeastFactors least_factors(const Question& question, const Site& site, Draws& draws) {
+  std::vector<double> factors = time_factors(site, draws);
+  LeastFactors least;
+  least.time = least.spot_cost = statistics_of(factors, question);
+  if (site.free_within.count() <= 0) return least;
+  const std::vector<double> start = start_seconds(site, draws);
+  for (std::size_t k = 0; k < factors.size(); ++k)
+    if (start[k] < site.free_within.count()) factors[k] = 0;
+  least.spot_cost = statistics_of(factors, question);
+  return least;
+}
+
+Bounds bounds_of(const Question& question, const Site& site, const LeastFactors& least,
+                 const Shape& shape, const Offer& offer) {
+  const double work = double(shape.steps) * shape.step_seconds;
+  double rate = 0;  // USD a second of the gang's nodes
+  if (!site.asynchronous && offer.known)
+    for (std::size_t p = 0; p < offer.pools_lowest.size(); ++p) {
+      const int nodes = p == site.worker ? shape.nodes : shape.parameter_servers;
+      rate += double(offer.pools_lowest[p].nano_usd_per_hour) * 1e-9 / 3600 * nodes;
+    }
+  // A rounding of the clock or the ledger must not lift a bound over what it bounds.
+  constexpr double kRounding = 1 - 1e-9;
+  const double time = work * kRounding, cost = time * rate;
+  const LeastStatistics& in_time = least.time;
+  const LeastStatistics& paid = offer.pricing == CapacityType::spot ? least.spot_cost : least.time;
+  Bounds b;
+  b.deadline = time * in_time.at_deadline;
+  b.budget = cost * paid.at_budget;
+  switch (question.objective) {
+    case Objective::cost:
+    case Objective::throughput_per_dollar:
+    case Objective::cost_under_deadline:
+      b.score = cost * paid.mean;
+      break;
+    case Objective::p95_cost:
+      b.score = cost * paid.p95;
+      break;
+    case Objective::time:
+      b.score = time * in_time.mean;
+      break;
+    case Objective::p95_time:
+      b.score = time * in_time.p95;
+      break;
+    case Objective::cost_time:
+      b.score = cost * paid.mean * time * in_time.mean;
+      break;
+  }
+  return b;
+}
+
+}  // namespace reckon::planner

@@ -1,0 +1,67 @@
+#pragma once
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "planner/question.h"
+#include "planner/site.h"
+
+// Lower bounds on what the forecast of a candidate will say, replication by replication, without
+// living a life.
+//
+// Let W = steps x step at the medians. In replication k the forecast multiplies every step by
+// factors f_a(k) = e_a^|s|, one for each assumed number a that the step rests on: s is the draw's
+// score (the same for every candidate that rests on a: common random numbers), e_a the step with a
+// at the end of its range over the step at a's median (sim/forecast/replicate.h). The step is made
+// of sums, maxima and minima of terms that are proportional to a, to 1/a, or free of it, so with r
+// = end / median:
+//
+//   e_a >= min(r, 1/r),  and e_a >= 1 where a goes to its slower end
+//
+// (slower: less of a speed, more of a size or a wait). The residual spread of the fit multiplies
+// every step as it is drawn. Hence in replication k
+//
+//   time(k) >= W x G(k),      G(k) = spread(k) x product over a of min(r, 1/r)^|s| or 1
+//   cost(k) >= W x G(k) x (price of the gang's nodes)
+//
+// because starting, waiting, evaluating, saving, restoring and work done twice only add time, and
+// the provider charges every node for at least the time in which the gang worked (it rounds up).
+// The second does not hold, and 0 stands for it, for asynchronous training, which goes on with
+// fewer nodes, and for spot nodes whose first minutes are free in those replications in which a new
+// node could work within them (pulling the image and starting the framework take what was drawn).
+// A quantile or a mean over k of something larger in every k is larger.
+namespace reckon::planner {
+
+/// Scores of all replications by assumption, drawn once for all candidates.
+class Draws {
+ public:
+  Draws(std::uint64_t seed, int replications) : seed_(seed), replications_(replications) {}
+  const std::vector<double>& scores(const PlanAssumption& assumption);
+  int replications() const { return replications_; }
+
+ private:
+  std::uint64_t seed_;
+  int replications_;
+  std::map<std::string, std::vector<double>> by_key_;
+};
+
+/// Statistics of G over k, by which W is multiplied.
+struct LeastStatistics {
+  double mean = 0, p95 = 0;
+  double at_deadline = 0, at_budget = 0;  // in the limits' statistics; 0 without a limit
+};
+struct LeastFactors {
+  LeastStatistics time;
+  LeastStatistics spot_cost;  // with 0 in the replications in which work may have been free
+};
+LeastFactors least_factors(const Question& question, const Site& site, Draws& draws);
+
+struct Bounds {
+  double score = 0;
+  double deadline = 0, budget = 0;  // of what the limits are held against: seconds, USD
+};
+Bounds bounds_of(const Question& question, const Site& site, const LeastFactors& least,
+                 const Shape& shape, const Offer& offer);
+
+}  // namespace reckon::planner

@@ -1,0 +1,91 @@
+#include "planner/evaluate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+#include "sim/base/parallel.h"
+
+namespace reckon::planner {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+/// A life that was cut costs what it would have cost until it ended: nobody knows how much.
+std::vector<double> costs_with_unfinished(const Forecast& f) {
+  std::vector<double> costs = f.costs_usd;
+  for (std::size_t k = 0; k < costs.size(); ++k)
+    if (!std::isfinite(f.times_seconds[k])) costs[k] = kNever;
+  return costs;
+}
+
+}  // namespace
+
+bool is_better(const Evaluated& a, const Evaluated& b) {
+  const auto key = [](const Evaluated& e) {
+    return std::tuple(!e.meets_all(), e.score, e.forecast.time_seconds.mean, e.overrides);
+  };
+  return key(a) < key(b);
+}
+
+Evaluated judged(const Question& question, Forecast forecast) {
+  Evaluated e;
+  e.forecast = std::move(forecast);
+  const Forecast& f = e.forecast;
+  e.score = score(question.objective, f);
+  if (!f.feasible) e.refused = "does not fit in memory";
+  if (question.deadline && f.feasible) {
+    e.late = held_against(*question.deadline, f.time_seconds, f.times_seconds);
+    e.meets_deadline = e.late <= question.deadline->value;
+  }
+  if (question.budget && f.feasible) {
+    const bool known = f.cost_usd.has_value();
+    const double mean = known && f.unfinished_share == 0 ? f.cost_usd->mean : kNever;
+    e.dear =
+        known ? held_against(*question.budget, Quantiles{mean, 0, 0, 0}, costs_with_unfinished(f))
+              : kNever;
+    e.meets_budget = e.dear <= question.budget->value;
+  }
+  return e;
+}
+
+Expected<Plan> Evaluator::plan_of(const Candidate& c) const {
+  const Space& space = s_.space;
+  auto file = read_with(s_.question.base, overrides_for(s_.question, space.site(c).hardware,
+                                                        space.offer(c), space.shape(c)));
+  if (!file) return tl::unexpected(std::move(file.error()));
+  return make_plan(*file, s_.catalog);
+}
+
+Evaluated Evaluator::evaluate_one(const Candidate& c, int replications, int threads) const {
+  const auto plan = plan_of(c);
+  Evaluated e;
+  if (plan) {
+    ForecastOptions how;
+    how.replications = replications;
+    how.seed = s_.seed;
+    how.threads = threads;
+    how.assumption_effects = false;
+    e = judged(s_.question, make_forecast(*plan, s_.network, how));
+  } else {
+    e.refused = plan.error().empty() ? "cannot be planned" : plan.error().front().what;
+    e.score = kNever;
+  }
+  e.candidate = c;
+  const Space& space = s_.space;
+  e.overrides = overrides_for(s_.question, space.site(c).hardware, space.offer(c), space.shape(c));
+  return e;
+}
+
+std::vector<Evaluated> Evaluator::evaluate(std::span<const Candidate> candidates,
+                                           int replications) {
+  std::vector<Evaluated> out(candidates.size());
+  const int inner = candidates.size() > 1 ? 1 : s_.threads;
+  parallel_for(candidates.size(), s_.threads,
+               [&](std::size_t k) { out[k] = evaluate_one(candidates[k], replications, inner); });
+  lives_ += std::int64_t(candidates.size()) * replications;
+  return out;
+}
+
+}  // namespace reckon::planner

@@ -1,0 +1,129 @@
+#include <algorithm>
+#include <tuple>
+
+#include "planner/space.h"
+#include "sim/scenario/plan_draft.h"
+
+// Which kinds of node the catalog offers to the question.
+namespace reckon::planner {
+namespace {
+
+template <class T>
+bool allows(const std::vector<T>& list, const T& value) {
+  return list.empty() || std::ranges::find(list, value) != list.end();
+}
+
+std::string precision_for(const Question& q, const Catalog& catalog, const std::string& name) {
+  const Accelerator* a = catalog.find_accelerator(name);
+  return q.may.precision && a != nullptr ? std::string(to_text(a->training_precision()))
+                                         : std::string();
+}
+
+class Collector {
+ public:
+  Collector(const Question& question, const Catalog& catalog) : q_(question), catalog_(catalog) {}
+  HardwareList list;
+
+  void collect(Provider provider) {
+    const ClusterSpec& cluster = q_.file.scenario.cluster;
+    ClusterSpec other;
+    other.provider = provider;
+    const Service service = planning::service_of(provider == cluster.provider ? cluster : other);
+    for (const Machine& m : catalog_.machines) {
+      if (m.provider != provider || !m.offered_under(service) || !named(m)) continue;
+      if (!m.accelerator.empty()) {
+        if (allows(q_.may.accelerators, m.accelerator))
+          add(provider, m.name, m.accelerator, m.accelerator_count, "");
+        continue;
+      }
+      for (const Accelerator& a : catalog_.accelerators)
+        if (a.kind == AcceleratorKind::gpu && allows(q_.may.accelerators, a.name))
+          for (const int count : catalog_.allowed_counts(service, m.name, a.name))
+            add(provider, m.name, a.name, count, "");
+    }
+    for (const TpuSlice& slice : catalog_.slices)
+      if (q_.may.machines.empty() && allows(q_.may.accelerators, slice.accelerator))
+        add(provider, "", slice.accelerator, slice.chips, slice.name);
+  }
+
+ private:
+  bool named(const Machine& machine) const {
+    return q_.may.machines.empty() ||
+           std::ranges::any_of(q_.may.machines, [&](const std::string& name) {
+             return catalog_.find_machine(machine.provider, name) == &machine;
+           });
+  }
+
+  /// Regions of the rows for the most exact item that has any: of a slice the slice before its
+  /// chip, of a GPU the accelerator before the machine (as make_plan judges them).
+  std::vector<std::string> regions(Provider provider, const Hardware& h) const {
+    std::vector<const Location*> rows;
+    for (const std::string* item : {&h.slice, &h.accelerator, &h.machine})
+      if (rows.empty() && !item->empty()) rows = catalog_.locations_of(provider, *item);
+    std::vector<std::string> out;
+    for (const Location* row : rows)
+      if (!row->region.empty() && allows(q_.may.regions, row->region)) out.push_back(row->region);
+    std::ranges::sort(out);
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    return out;
+  }
+
+  void add(Provider provider, const std::string& machine, const std::string& accelerator, int count,
+           const std::string& slice) {
+    Hardware h;
+    h.provider = provider;
+    h.machine = machine;
+    h.accelerator = accelerator;
+    h.slice = slice;
+    h.per_node = count;
+    h.precision = precision_for(q_, catalog_, accelerator);
+    h.regions = regions(provider, h);
+    if (h.regions.empty())
+      ++list.nowhere;
+    else
+      list.kinds.push_back(std::move(h));
+  }
+
+  const Question& q_;
+  const Catalog& catalog_;
+};
+
+Hardware own_hardware(const Question& question, const Catalog& catalog) {
+  const Scenario& s = question.file.scenario;
+  const PoolSpec& pool = worker_pool(s);
+  Hardware h;
+  h.own = true;
+  h.provider = s.cluster.provider;
+  h.regions = {s.cluster.region};
+  if (const auto* named = std::get_if<MachineByName>(&pool.machine)) h.machine = named->name;
+  if (pool.tpu) {
+    h.slice = pool.tpu->slice;
+    h.accelerator = pool.tpu->type;
+    if (const TpuSlice* slice = catalog.find_slice(pool.tpu->slice)) h.per_node = slice->chips;
+  } else if (pool.accelerator) {
+    h.accelerator = pool.accelerator->type;
+    h.per_node = pool.accelerator->count;
+  } else if (const Machine* m = catalog.find_machine(h.provider, h.machine)) {
+    h.accelerator = m->accelerator;
+    h.per_node = m->accelerator_count;
+  }
+  if (const Accelerator* a = catalog.find_accelerator(h.accelerator)) h.accelerator = a->name;
+  h.precision = precision_for(question, catalog, h.accelerator);
+  return h;
+}
+
+}  // namespace
+
+HardwareList hardware_for(const Question& question, const Catalog& catalog) {
+  if (!question.may.hardware) return {{own_hardware(question, catalog)}, 0};
+  Collector collector(question, catalog);
+  for (const Provider provider : question.may.providers) collector.collect(provider);
+  const auto key = [](const Hardware& h) {
+    return std::tie(h.provider, h.machine, h.slice, h.accelerator, h.per_node);
+  };
+  auto& kinds = collector.list.kinds;
+  std::ranges::sort(kinds, [&](const Hardware& a, const Hardware& b) { return key(a) < key(b); });
+  return std::move(collector.list);
+}
+
+}  // namespace reckon::planner

@@ -1,0 +1,17 @@
+#pragma once
+#include <filesystem>
+#include <string>
+
+#include "planner/planner.h"
+
+namespace reckon::planner {
+
+/// A plan as a file: the base as one document with the candidate put over it, without `plan:`, with
+/// the replications and the seed that its forecast was made with and a `planned:` block. What
+/// `reckon simulate` makes of it is that forecast, digit for digit. Relative paths in it are
+/// rewritten to be relative to `directory`, where the file will stand.
+Expected<std::string> plan_file(const Question& question, const RankedPlan& plan,
+                                std::string_view reckon_version,
+                                const std::filesystem::path& directory);
+
+}  // namespace reckon::planner

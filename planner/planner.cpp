@@ -1,0 +1,137 @@
+#include "planner/planner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "planner/front.h"
+#include "planner/infeasible.h"
+
+namespace reckon::planner {
+namespace {
+
+constexpr std::size_t kFrontPoints = 12;
+constexpr double kStandardErrors = 1.96;  // 95 %
+
+RankedPlan ranked(const Space& space, Evaluated e) {
+  RankedPlan p;
+  p.hardware = space.site(e.candidate).hardware;
+  p.shape = space.shape(e.candidate);
+  p.offer = space.offer(e.candidate);
+  p.result = std::move(e);
+  return p;
+}
+
+/// Limits that keep something of a lower score away: a forecast that misses only that limit, or a
+/// candidate that is proven to.
+std::vector<std::string> binding_limits(const Evaluated& best, const Space& space,
+                                        const std::vector<Evaluated>& all) {
+  bool deadline = false, budget = false;
+  for (const Evaluated& e : all) {
+    if (!e.refused.empty() || e.score >= best.score) continue;
+    deadline = deadline || (!e.meets_deadline && e.meets_budget);
+    budget = budget || (e.meets_deadline && !e.meets_budget);
+  }
+  for (const Candidate& c : space.candidates) {
+    if (c.estimate >= best.candidate.estimate) continue;
+    deadline = deadline || (c.proven_late && !c.proven_dear);
+    budget = budget || (c.proven_dear && !c.proven_late);
+  }
+  std::vector<std::string> limits;
+  if (deadline) limits.emplace_back("deadline");
+  if (budget) limits.emplace_back("budget");
+  return limits;
+}
+
+bool same_candidate(const Candidate& a, const Candidate& b) {
+  return a.site == b.site && a.shape == b.shape && a.offer == b.offer;
+}
+
+/// The front's candidates that the race has not forecast.
+std::vector<Candidate> not_yet_forecast(std::vector<Candidate> wanted,
+                                        const std::vector<Evaluated>& done) {
+  std::erase_if(wanted, [&](const Candidate& c) {
+    return std::ranges::any_of(done,
+                               [&](const Evaluated& e) { return same_candidate(e.candidate, c); });
+  });
+  return wanted;
+}
+
+void count_rejections(const Space& space, Answer& answer) {
+  answer.rejected = space.rejected;
+  const RaceResult& r = answer.search;
+  const auto add = [&](const char* reason, std::int64_t count) {
+    if (count > 0) answer.rejected[reason] += count;
+  };
+  add("too slow for the deadline: a lower bound on its time proves it", r.proven_late);
+  add("too dear for the budget: a lower bound on its cost proves it", r.proven_dear);
+  add("a lower bound proves it worse than the best", r.proven_worse);
+  add("worse in the race", r.outrun);
+  add("ranked too low by the step model to be simulated", r.not_tried);
+  for (const Evaluated& e : r.finished) {
+    if (!e.refused.empty())
+      add(e.refused.c_str(), 1);
+    else if (!e.meets_deadline)
+      add("misses the deadline", 1);
+    else if (!e.meets_budget)
+      add("misses the budget", 1);
+  }
+}
+
+}  // namespace
+
+Expected<Answer> plan(const Question& question, const Catalog& catalog, const NetworkModel& network,
+                      const PlannerOptions& options) {
+  const ForecastSpec& given = question.file.scenario.forecast;
+  Answer answer;
+  answer.scenario = question.file.scenario.name;
+  answer.objective = question.objective;
+  answer.deadline = question.deadline;
+  answer.budget = question.budget;
+  answer.seed = options.seed.value_or(given.seed);
+  answer.replications = options.replications.value_or(given.replications);
+  answer.assumed = question.assumed;
+
+  const Space space =
+      make_space(question, catalog, network, {answer.seed, answer.replications, options.threads});
+  const bool nothing =
+      std::ranges::all_of(space.sites, [](const Site& site) { return !site.refused.empty(); });
+  if (!space.sites.empty() && nothing) return tl::unexpected(space.sites.front().refused);
+  answer.considered = space.considered;
+  answer.feasible = std::int64_t(space.candidates.size());
+
+  Evaluator evaluator({question, catalog, network, space, answer.seed, options.threads});
+  RaceOptions how;
+  how.replications = answer.replications;
+  how.exact_up_to = options.exact_up_to;
+  how.progress = options.progress;
+  answer.search = race(space, evaluator, how);
+  std::vector<Evaluated>& finished = answer.search.finished;
+  count_rejections(space, answer);
+
+  const auto missing = not_yet_forecast(estimated_front(space, kFrontPoints), finished);
+  for (Evaluated& e : evaluator.evaluate(missing, answer.replications))
+    finished.push_back(std::move(e));
+  std::ranges::sort(finished, is_better);
+  for (Evaluated& e : pareto_front(finished)) answer.front.push_back(ranked(space, std::move(e)));
+
+  answer.certain_ranks = ranks_certain(question, finished, kStandardErrors);
+  for (const Evaluated& e : finished) {
+    if (!e.meets_all() || !std::isfinite(e.score) || answer.plans.size() >= options.keep) break;
+    answer.plans.push_back(ranked(space, e));
+    RankedPlan& p = answer.plans.back();
+    p.binding = binding_limits(e, space, finished);
+    p.in_front = std::ranges::any_of(answer.front, [&](const RankedPlan& f) {
+      return same_candidate(f.result.candidate, e.candidate);
+    });
+  }
+  if (answer.plans.empty())
+    answer.infeasible = why_none(question, space, evaluator, answer, finished);
+  answer.lives = evaluator.lives();
+  return answer;
+}
+
+}  // namespace reckon::planner

@@ -1,0 +1,64 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/race.h"
+
+// `reckon plan`: from a question to ranked plans with their forecasts, and why.
+namespace reckon::planner {
+
+/// A plan in the words of the answer.
+struct RankedPlan {
+  Evaluated result;
+  Hardware hardware;
+  Shape shape;
+  Offer offer;
+  bool in_front = false;             // no other forecast plan is both faster and cheaper
+  std::vector<std::string> binding;  // limits that keep a better score away: "deadline", "budget"
+};
+
+/// What a limit would have to become for a plan to fit.
+struct Relaxation {
+  std::string limit;             // "deadline", "budget"
+  double asked = 0, needed = 0;  // seconds or USD
+  RankedPlan plan;               // that then fits
+};
+struct Infeasible {
+  std::string reason;                   // the limit that binds, in a sentence
+  std::vector<Relaxation> relaxations;  // least first, as a share of what was asked
+};
+
+struct Answer {
+  std::string scenario;
+  Objective objective = Objective::cost;
+  std::optional<Limit> deadline, budget;
+  std::uint64_t seed = 1;
+  int replications = 0;
+  std::int64_t considered = 0;  // shapes x places, with all that were left out
+  std::int64_t feasible = 0;    // of them fit in memory, are sold somewhere and within quotas
+  std::int64_t lives = 0;       // that were simulated
+  RaceResult search;            // counts; `finished` is moved into plans
+  std::size_t certain_ranks = 0;
+  std::vector<RankedPlan> plans;  // that meet all limits, best first
+  std::vector<RankedPlan> front;  // fastest first: time against cost, limits or not
+  Rejections rejected;
+  std::optional<Infeasible> infeasible;  // no plan fits
+  std::vector<std::string> assumed;      // what the question did not say
+};
+
+struct PlannerOptions {
+  std::optional<std::uint64_t> seed;  // the scenario's otherwise
+  std::optional<int> replications;
+  int threads = 0;
+  std::size_t keep = 5;  // plans in the answer
+  /// Up to so many candidates that no bound excludes are all forecast: the answer is exact then.
+  std::size_t exact_up_to = 48;
+  std::function<void(std::int64_t considered, std::size_t racing)> progress;
+};
+
+/// Errors: the question makes no plan on any hardware, whatever it varies.
+Expected<Answer> plan(const Question& question, const Catalog& catalog, const NetworkModel& network,
+                      const PlannerOptions& options = {});
+
+}  // namespace reckon::planner

@@ -1,0 +1,328 @@
+#include "planner/question.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "sim/base/unit_text.h"
+#include "sim/scenario/pricing.h"
+#include "sim/scenario/scenario_yaml.h"
+#include "sim/scenario/scenario_yaml_reader.h"
+
+namespace reckon::planner {
+namespace {
+
+constexpr double kForever = std::numeric_limits<double>::infinity();
+
+/// Beyond so many nodes in a row not every number is tried but so many an octave.
+constexpr int kNodesInARow = 64;
+
+constexpr std::array kObjectives{Objective::cost,
+                                 Objective::time,
+                                 Objective::cost_time,
+                                 Objective::throughput_per_dollar,
+                                 Objective::cost_under_deadline,
+                                 Objective::p95_cost,
+                                 Objective::p95_time};
+
+/// Reads `plan:` into a question; collects what is wrong.
+class Maker {
+ public:
+  Maker(Question& question, const Catalog& catalog) : q_(question), catalog_(catalog) {}
+  Diagnostics problems;
+
+  void make() {
+    const Scenario& s = q_.file.scenario;
+    if (!s.workload)
+      return error("workload", "`reckon plan` plans one workload, and the scenario has none",
+                   "plan each of several jobs by itself");
+    if (s.cluster.pools.empty())
+      return error("cluster", "the cluster has no pools of its own",
+                   "`reckon plan` varies a pool: write one instead of a scale tier");
+    for (const PoolSpec& pool : s.cluster.pools)
+      if (pool.role == Role::chief)
+        return error("cluster.pools." + pool.name, "clusters with a chief are not planned yet",
+                     "let the workers' pool hold it: leave the chief's pool out");
+    static const PlanSpec kNone;
+    const PlanSpec& spec = s.plan ? *s.plan : kNone;
+    vary_ = &spec.vary;
+    read_hardware(s);
+    read_nodes(s);
+    read_strategies(s);
+    read_limits(spec);
+    q_.quota = spec.quota;
+    for (const Objective o : kObjectives)
+      if (to_text(o) == spec.objective) q_.objective = o;
+    if (q_.objective == Objective::cost_under_deadline && !q_.deadline)
+      error("plan.objective", "cost_under_deadline needs a deadline", "deadline: 72h@95%");
+  }
+
+ private:
+  void error(const std::string& path, std::string what, std::string hint = "") {
+    problems.push_back(
+        {Severity::error, q_.file.places.find(path), std::move(what), std::move(hint)});
+  }
+  const std::vector<std::string>* varied(const std::string& key) const {
+    const auto found = vary_->find(key);
+    return found == vary_->end() ? nullptr : &found->second;
+  }
+
+  /// Canonical name of an accelerator; a short one ("h100", "a100-80") is completed where all that
+  /// it fits are meant.
+  std::vector<std::string> accelerators_named(const std::string& written) {
+    if (const Accelerator* a = catalog_.find_accelerator(written)) return {a->name};
+    const auto plain = [](std::string_view text) {
+      std::string out;
+      for (const char c : text)
+        if (c != '-' && c != '_') out += char(std::tolower(static_cast<unsigned char>(c)));
+      return out;
+    };
+    std::vector<std::string> fitting, all;
+    const std::size_t dash = written.find_last_of("-_");
+    const std::string front = plain(written.substr(0, dash));
+    const std::string back = dash == std::string::npos ? "" : plain(written.substr(dash + 1));
+    for (const Accelerator& a : catalog_.accelerators) {
+      all.push_back(a.name);
+      const std::size_t first = a.name.find('-'), last = a.name.rfind('-');
+      const bool family = plain(a.name.substr(0, first)) == front;
+      const bool size = back.empty() || (last != first && plain(a.name.substr(last + 1)) == back);
+      if (family && size) fitting.push_back(a.name);
+    }
+    if (fitting.empty())
+      error("plan.vary.accelerator",
+            fmt::format("unknown accelerator '{}'{}", written, did_you_mean(written, all)),
+            fmt::format("known: {}", fmt::join(all, ", ")));
+    return fitting;
+  }
+
+  void read_hardware(const Scenario& s) {
+    Freedom& may = q_.may;
+    may.hardware =
+        varied("provider") || varied("accelerator") || varied("machine") || varied("region");
+    may.providers = {s.cluster.provider};
+    if (const auto* names = varied("provider")) {
+      may.providers.clear();
+      for (const std::string& name : *names) may.providers.push_back(*provider_from_text(name));
+    }
+    if (const auto* names = varied("accelerator")) {
+      for (const std::string& name : *names)
+        for (std::string& found : accelerators_named(name))
+          if (std::ranges::find(may.accelerators, found) == may.accelerators.end())
+            may.accelerators.push_back(std::move(found));
+    } else if (const auto& own = worker_pool(s).accelerator) {
+      may.accelerators = {own->type};
+      if (const Accelerator* a = catalog_.find_accelerator(own->type)) may.accelerators = {a->name};
+    }
+    if (const auto* names = varied("machine"))
+      may.machines = *names;
+    else if (const auto* named = std::get_if<MachineByName>(&worker_pool(s).machine);
+             named && !varied("accelerator") && !varied("provider"))
+      may.machines = {named->name};
+    if (const auto* names = varied("region"))
+      may.regions = *names;
+    else if (!varied("provider") && !s.cluster.region.empty())
+      may.regions = {s.cluster.region};
+    may.pricing = {worker_pool(s).pricing};
+    if (const auto* names = varied("pricing")) {
+      may.pricing.clear();
+      for (const CapacityType c :
+           {CapacityType::on_demand, CapacityType::spot, CapacityType::reserved})
+        if (std::ranges::find(*names, to_text(c)) != names->end()) may.pricing.push_back(c);
+    }
+  }
+
+  /// The numbers of "3", "1..8" or several of them.
+  static std::vector<int> numbers(const std::vector<std::string>& texts) {
+    std::vector<int> out;
+    for (const std::string& text : texts) {
+      const std::size_t dots = text.find("..");
+      const std::int64_t low = *parse_integer(std::string_view(text).substr(0, dots));
+      const std::int64_t high =
+          dots == std::string::npos ? low : *parse_integer(std::string_view(text).substr(dots + 2));
+      for (std::int64_t n = low; n <= high;) {
+        out.push_back(int(n));
+        std::int64_t stride = 1;
+        while (n >= 2 * stride * kNodesInARow) stride *= 2;
+        n = n < high ? std::min(high, n + stride) : high + 1;
+      }
+    }
+    std::ranges::sort(out);
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    return out;
+  }
+
+  void read_nodes(const Scenario& s) {
+    const NodesSpec& own = worker_pool(s).nodes;
+    q_.may.nodes = {own.initial};
+    if (const auto* texts = varied("nodes")) q_.may.nodes = numbers(*texts);
+    if (q_.may.nodes.front() == 0)
+      error("cluster.pools." + worker_pool(s).name + ".nodes", "a plan needs nodes to start with",
+            "plan: {vary: {nodes: 1..8}}");
+    if (const auto* texts = varied("parameter_servers")) q_.may.parameter_servers = numbers(*texts);
+  }
+
+  void read_strategies(const Scenario& s) {
+    Freedom& may = q_.may;
+    if (const auto* words = varied("strategy")) {
+      const bool any = std::ranges::find(*words, "any") != words->end();
+      for (const StrategyKind kind :
+           {StrategyKind::single, StrategyKind::mirrored, StrategyKind::multi_worker_mirrored,
+            StrategyKind::tpu, StrategyKind::sharded, StrategyKind::parameter_server,
+            StrategyKind::model_parallel}) {
+        const bool named = std::ranges::find(*words, planning::to_text(kind)) != words->end();
+        if (named || (any && kind != StrategyKind::parameter_server)) may.kinds.push_back(kind);
+      }
+    }
+    may.precision = varied("precision") && !s.workload->precision;
+    if (varied("layout")) {
+      may.layouts = true;
+      for (const StrategyKind kind : {StrategyKind::sharded, StrategyKind::model_parallel})
+        if (std::ranges::find(may.kinds, kind) == may.kinds.end()) may.kinds.push_back(kind);
+    }
+    if (const auto* words = varied("recompute"))
+      for (const auto& [mode, word] : {std::pair{Recompute::none, "none"},
+                                       {Recompute::selective, "selective"},
+                                       {Recompute::full, "full"}})
+        if (std::ranges::find(*words, word) != words->end() ||
+            std::ranges::find(*words, "any") != words->end())
+          may.recompute.push_back(mode);
+    read_batch(*s.workload);
+  }
+
+  void read_batch(const WorkloadSpec& w) {
+    Freedom& may = q_.may;
+    const auto* texts = varied("global_batch");
+    if (!texts) {
+      may.batch_per_accelerator = w.batch_per_accelerator;
+      may.global_batch = w.global_batch;
+      return;
+    }
+    if (w.global_batch)
+      error("workload.global_batch", "the batch is given and varied",
+            "write batch_per_accelerator: 1, which the planner then replaces");
+    may.most_global_batch = numbers(*texts).back();
+    q_.assumed.push_back(
+        fmt::format("each accelerator gets the largest power of two of samples that fits, and a "
+                    "step has at most {} of them",
+                    may.most_global_batch));
+  }
+
+  std::optional<double> probability_of(const std::string& text) {
+    const std::size_t at = text.find('@');
+    if (at == std::string::npos) return std::nullopt;
+    return *parse_fraction(text.substr(at + 1));
+  }
+
+  void read_limits(const PlanSpec& spec) {
+    if (!spec.deadline.empty()) {
+      const std::string value = spec.deadline.substr(0, spec.deadline.find('@'));
+      const auto duration = parse_duration(value);
+      const auto date = parse_utc_time(value);
+      const auto& start = q_.file.scenario.start;
+      if (date && !start)
+        error("plan.deadline", "a deadline by date needs the scenario's start",
+              "start: 2026-12-04T18:00:00Z");
+      else
+        q_.deadline = Limit{
+            duration ? duration->count() : std::chrono::duration<double>(*date - *start).count(),
+            probability_of(spec.deadline), spec.deadline};
+    }
+    if (!spec.budget.empty()) {
+      const auto money = parse_money(spec.budget.substr(0, spec.budget.find('@')));
+      const auto usd = planning::to_usd_rate(*money, q_.file.scenario.prices);
+      if (!usd)
+        error("plan.budget", usd.error(), "prices: {currency: EUR, usd_rate: 0.92}");
+      else
+        q_.budget = Limit{usd->v, probability_of(spec.budget), spec.budget};
+    }
+  }
+
+  Question& q_;
+  const Catalog& catalog_;
+  const std::map<std::string, std::vector<std::string>>* vary_ = nullptr;
+};
+
+}  // namespace
+
+double held_against(const Limit& limit, const Quantiles& mean, const std::vector<double>& values) {
+  return limit.probability ? quantile(values, *limit.probability) : mean.mean;
+}
+
+std::string_view to_text(Objective objective) {
+  switch (objective) {
+    case Objective::cost:
+      return "cost";
+    case Objective::time:
+      return "time";
+    case Objective::cost_time:
+      return "cost_time";
+    case Objective::throughput_per_dollar:
+      return "throughput_per_dollar";
+    case Objective::cost_under_deadline:
+      return "cost_under_deadline";
+    case Objective::p95_cost:
+      return "p95_cost";
+    case Objective::p95_time:
+      return "p95_time";
+  }
+  return "";
+}
+
+double score(Objective objective, const Forecast& f) {
+  if (!f.feasible || f.replications == 0) return kForever;
+  const double cost = f.cost_usd ? f.cost_usd->mean : kForever;
+  switch (objective) {
+    // The work is the same for all, so most throughput for a dollar is least cost. A life that
+    // never ends is cut and would look cheap.
+    case Objective::cost:
+    case Objective::throughput_per_dollar:
+    case Objective::cost_under_deadline:
+      return f.unfinished_share > 0 ? kForever : cost;
+    case Objective::p95_cost:
+      return f.unfinished_share > 0 || !f.cost_usd ? kForever : f.cost_usd->p95;
+    case Objective::time:
+      return f.time_seconds.mean;
+    case Objective::p95_time:
+      return f.time_seconds.p95;
+    case Objective::cost_time:
+      return cost * f.time_seconds.mean;
+  }
+  return kForever;
+}
+
+bool needs_price(Objective objective) {
+  return objective != Objective::time && objective != Objective::p95_time;
+}
+
+Expected<ScenarioFile> read_with(const Base& base, const std::vector<std::string>& more) {
+  std::vector<std::string> overrides = base.overrides;
+  overrides.insert(overrides.end(), more.begin(), more.end());
+  auto file = parse_scenario(base.text, base.name, overrides, base.layers);
+  if (!file || !base.complete) return file;
+  Diagnostics unread = base.complete(*file);
+  if (!unread.empty()) return tl::unexpected(std::move(unread));
+  return file;
+}
+
+const PoolSpec& worker_pool(const Scenario& scenario) {
+  for (const PoolSpec& pool : scenario.cluster.pools)
+    if (pool.role == Role::worker || (!pool.role && (pool.accelerator || pool.tpu))) return pool;
+  for (const PoolSpec& pool : scenario.cluster.pools)
+    if (!pool.role) return pool;
+  return scenario.cluster.pools.front();
+}
+
+Expected<Question> make_question(Base base, const Catalog& catalog) {
+  Question question;
+  auto file = read_with(base, {});
+  if (!file) return tl::unexpected(std::move(file.error()));
+  question.base = std::move(base);
+  question.file = std::move(*file);
+  Maker maker(question, catalog);
+  maker.make();
+  if (!maker.problems.empty()) return tl::unexpected(std::move(maker.problems));
+  return question;
+}
+
+}  // namespace reckon::planner

@@ -1,0 +1,86 @@
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/catalog/catalog.h"
+#include "sim/forecast/forecast.h"
+#include "sim/scenario/scenario.h"
+
+// What `reckon plan` is asked: what may vary, what must hold, what is best. Made from a scenario
+// with a `plan:` block, or from one that the command line's options were put into.
+namespace reckon::planner {
+
+/// "72h@95%": the value that holds with that probability; without one it holds for the mean, as in
+/// `expect:`.
+struct Limit {
+  double value = 0;                   // seconds or USD
+  std::optional<double> probability;  // 0..1, both excluded
+  std::string text;                   // as written
+};
+/// The number that a limit is held against: the mean of the replications, or their quantile.
+double held_against(const Limit& limit, const Quantiles& mean, const std::vector<double>& values);
+
+enum class Objective {
+  cost,  // mean
+  time,  // mean
+  cost_time,
+  throughput_per_dollar,
+  cost_under_deadline,
+  p95_cost,
+  p95_time
+};
+std::string_view to_text(Objective objective);
+
+/// Less is better. Infinite: it never ends, or its price is unknown and the objective needs one.
+double score(Objective objective, const Forecast& forecast);
+bool needs_price(Objective objective);
+
+/// What may vary. A list of one value is what is kept.
+struct Freedom {
+  bool hardware = false;  // the catalog's machines; else the scenario's own pools
+  std::vector<Provider> providers;
+  std::vector<std::string> accelerators, machines, regions;  // canonical; empty: any
+  std::vector<int> nodes;                                    // ascending
+  std::vector<CapacityType> pricing;
+  std::vector<int> parameter_servers;  // ascending; empty: as in the scenario
+  std::vector<StrategyKind> kinds;     // empty: the scenario's
+  std::vector<Recompute> recompute;    // empty: the scenario's
+  bool precision = false;              // each accelerator's own for training
+  bool layouts = false;                // all degrees of a cut model
+  // The batch: one of the first two as in the scenario, or free up to so many samples of a step.
+  std::optional<int> batch_per_accelerator, global_batch;
+  std::int64_t most_global_batch = 0;
+};
+
+/// The scenario's text, and what is put over it before it is read.
+struct Base {
+  std::string text, name;  // name stands for the file in messages
+  std::vector<std::string> overrides;
+  std::vector<std::filesystem::path> layers;
+  /// Reads what the scenario refers to (exchange/model_files.h); empty: nothing.
+  std::function<Diagnostics(ScenarioFile&)> complete;
+};
+/// The scenario with more overrides behind those of the base.
+Expected<ScenarioFile> read_with(const Base& base, const std::vector<std::string>& more);
+
+struct Question {
+  Base base;
+  ScenarioFile file;  // the base as read
+  Freedom may;
+  std::optional<Limit> deadline, budget;
+  std::map<std::string, int> quota;  // "gcp/us-central1/H100-SXM5-80" -> accelerators
+  Objective objective = Objective::cost;
+  std::vector<std::string> assumed;  // what was not said and how it is taken: sentences
+};
+
+/// Reads the base and its `plan:` block. Errors stand at their place in the file.
+Expected<Question> make_question(Base base, const Catalog& catalog);
+
+/// Name of the pool whose nodes compute: what the planner varies.
+const PoolSpec& worker_pool(const Scenario& scenario);
+
+}  // namespace reckon::planner

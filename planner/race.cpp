@@ -1,0 +1,160 @@
+#include "planner/race.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+namespace reckon::planner {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::infinity();
+/// Candidates that are forecast at a time between two looks at the bounds.
+constexpr std::size_t kWave = 8;
+/// Waves that look for a first plan that meets all limits.
+constexpr int kFirstWaves = 4;
+constexpr int kFewestLives = 32;  // of the first round of a race
+
+/// Successive halving: half of the racers stay, with four times the lives.
+constexpr int kMoreLives = 4;
+
+class Race {
+ public:
+  Race(const Space& space, Evaluator& evaluator, const RaceOptions& options)
+      : space_(space), evaluator_(evaluator), options_(options) {
+    for (const Candidate& c : space.candidates) {
+      result.proven_late += c.proven_late ? 1 : 0;
+      result.proven_dear += !c.proven_late && c.proven_dear ? 1 : 0;
+      if (!c.proven_late && !c.proven_dear) open_.push_back(c);
+    }
+  }
+  RaceResult result;
+
+  void run() {
+    for (int wave = 0; wave < kFirstWaves && !open_.empty() && best_ == kNone; ++wave)
+      finish_wave();
+    drop_proven();
+    if (open_.size() <= options_.exact_up_to) {
+      std::ranges::stable_sort(open_, {}, &Candidate::bound);
+      while (!open_.empty()) {
+        finish_wave();
+        drop_proven();
+      }
+      result.exact = true;
+    } else {
+      halve();
+    }
+    std::ranges::sort(result.finished, is_better);
+  }
+
+ private:
+  void finish(std::vector<Candidate> wave) {
+    for (Evaluated& e : evaluator_.evaluate(wave, options_.replications)) {
+      if (e.meets_all()) best_ = std::min(best_, e.score);
+      result.finished.push_back(std::move(e));
+    }
+    if (options_.progress) options_.progress(space_.considered, open_.size());
+  }
+  void finish_wave() {
+    const std::size_t n = std::min(kWave, open_.size());
+    std::vector<Candidate> wave(open_.begin(), open_.begin() + std::ptrdiff_t(n));
+    open_.erase(open_.begin(), open_.begin() + std::ptrdiff_t(n));
+    finish(std::move(wave));
+  }
+  /// A bound equal to the best could still tie and win by name: it stays.
+  void drop_proven() {
+    result.proven_worse +=
+        std::int64_t(std::erase_if(open_, [&](const Candidate& c) { return c.bound > best_; }));
+  }
+
+  void note_open(double bound) {
+    result.least_open_bound =
+        result.least_open_bound == 0 ? bound : std::min(result.least_open_bound, bound);
+  }
+
+  void halve() {
+    const std::size_t starters = std::min(options_.starters, open_.size());
+    std::vector<Candidate> racing(open_.begin(), open_.begin() + std::ptrdiff_t(starters));
+    for (std::size_t k = starters; k < open_.size(); ++k) note_open(open_[k].bound);
+    result.not_tried = std::int64_t(open_.size() - starters);
+    for (int lives = std::min(kFewestLives, options_.replications);
+         racing.size() > options_.finalists && lives < options_.replications;
+         lives = std::min(lives * kMoreLives, options_.replications)) {
+      std::vector<Evaluated> round = evaluator_.evaluate(racing, lives);
+      std::ranges::sort(round, is_better);
+      const std::size_t stay = std::max(options_.finalists, (round.size() + 1) / 2);
+      racing.clear();
+      for (std::size_t k = 0; k < round.size(); ++k) {
+        if (k < stay) {
+          racing.push_back(round[k].candidate);
+        } else {
+          ++result.outrun;
+          note_open(round[k].candidate.bound);
+        }
+      }
+      if (options_.progress) options_.progress(space_.considered, racing.size());
+    }
+    finish(std::move(racing));
+  }
+
+  const Space& space_;
+  Evaluator& evaluator_;
+  const RaceOptions& options_;
+  std::vector<Candidate> open_;
+  double best_ = kNone;
+};
+
+/// What the objective averages, in one replication.
+double of_life(Objective objective, const Forecast& f, std::size_t k) {
+  const double time = f.times_seconds[k];
+  const double cost = f.costs_usd.empty() ? kNone : f.costs_usd[k];
+  switch (objective) {
+    case Objective::time:
+    case Objective::p95_time:
+      return time;
+    case Objective::cost_time:
+      return time * cost;
+    case Objective::cost:
+    case Objective::throughput_per_dollar:
+    case Objective::cost_under_deadline:
+    case Objective::p95_cost:
+      return cost;
+  }
+  return cost;
+}
+
+bool certainly_less(Objective objective, const Forecast& a, const Forecast& b, double z) {
+  const std::size_t n = a.times_seconds.size();
+  if (n < 2 || b.times_seconds.size() != n) return false;
+  double sum = 0, squares = 0;
+  for (std::size_t k = 0; k < n; ++k) {
+    const double d = of_life(objective, b, k) - of_life(objective, a, k);
+    if (!std::isfinite(d)) return false;
+    sum += d;
+    squares += d * d;
+  }
+  const double mean = sum / double(n);
+  const double variance = std::max(0.0, (squares - sum * mean) / double(n - 1));
+  return mean > z * std::sqrt(variance / double(n)) && mean > 0;
+}
+
+}  // namespace
+
+RaceResult race(const Space& space, Evaluator& evaluator, const RaceOptions& options) {
+  Race made(space, evaluator, options);
+  made.run();
+  return std::move(made.result);
+}
+
+std::size_t ranks_certain(const Question& question, const std::vector<Evaluated>& ranked,
+                          double z) {
+  std::size_t certain = 0;
+  while (certain + 1 < ranked.size() && ranked[certain].meets_all() &&
+         (!ranked[certain + 1].meets_all() ||
+          certainly_less(question.objective, ranked[certain].forecast, ranked[certain + 1].forecast,
+                         z)))
+    ++certain;
+  return certain;
+}
+
+}  // namespace reckon::planner

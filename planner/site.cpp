@@ -1,0 +1,244 @@
+#include "planner/site.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <climits>
+#include <cmath>
+
+#include "sim/scenario/pricing.h"
+#include "sim/step/step.h"
+
+namespace reckon::planner {
+namespace {
+
+constexpr const char* kNoPrice = "no price is known";
+constexpr const char* kDearer = "the same machine is cheaper in another region";
+constexpr const char* kOverQuota = "above the quota";
+
+/// A scenario on that hardware that make_plan takes whatever the batch and the layout: the seed of
+/// all shapes, whose strategy and batch apply_shape then sets.
+std::vector<std::string> seed_overrides(const Question& question, const Hardware& hardware) {
+  const bool servers =
+      question.file.scenario.workload->strategy.kind == StrategyKind::parameter_server;
+  Shape seed;
+  seed.kind = servers                   ? StrategyKind::parameter_server
+              : !hardware.slice.empty() ? StrategyKind::tpu
+              : hardware.per_node > 1   ? StrategyKind::mirrored
+                                        : StrategyKind::single;
+  seed.layout.data = servers ? 1 : std::max(1, hardware.per_node);
+  Offer offer;
+  offer.region = hardware.regions.front();
+  offer.pricing = question.may.pricing.back();  // spot behind on demand: its law of reclaims
+  return overrides_for(question, hardware, offer, seed);
+}
+
+/// The batch of the seed: any that each strategy takes. The question's comes with the shape.
+ScenarioFile with_seed_batch(ScenarioFile file) {
+  WorkloadSpec& w = *file.scenario.workload;
+  w.batch_per_accelerator = 1;
+  w.global_batch.reset();
+  w.strategy.micro_batch.reset();
+  w.strategy.backup_workers.reset();
+  return file;
+}
+
+std::size_t index_of_workers(const Plan& plan) {
+  return std::size_t(plan.pool_with(Role::worker) - plan.pools.data());
+}
+
+class SiteMaker {
+ public:
+  SiteMaker(const Question& question, const Hardware& hardware, const Catalog& catalog,
+            const NetworkModel& network)
+      : q_(question), catalog_(catalog), network_(network) {
+    site_.hardware = hardware;
+  }
+
+  Site make() {
+    auto file = read_with(q_.base, seed_overrides(q_, site_.hardware));
+    if (!file) return refused(file.error());
+    file_ = with_seed_batch(std::move(*file));
+    auto plan = make_plan(file_, catalog_);
+    if (!plan) return refused(plan.error());
+    plan_ = std::move(*plan);
+    site_.worker = index_of_workers(plan_);
+    site_.pools = int(plan_.pools.size());
+    site_.asynchronous = !plan_.jobs.front().strategy.synchronous;
+    find_offers();
+    const std::int64_t places = std::int64_t(all_offers_);
+    Rejections by_shape;
+    find_shapes(by_shape);
+    std::int64_t made = std::int64_t(site_.shapes.size());
+    for (const auto& [reason, count] : by_shape) {
+      site_.rejected[reason] += count * places;
+      made += count;
+    }
+    for (const auto& [reason, count] : by_offer_)
+      site_.rejected[reason] += count * std::int64_t(site_.shapes.size());
+    site_.considered = made * places;
+    if (!site_.shapes.empty() && !site_.offers.empty()) describe_life();
+    return std::move(site_);
+  }
+
+ private:
+  Site refused(const Diagnostics& problems) {
+    const std::string why = problems.empty() ? "cannot be planned" : problems.front().what;
+    site_.rejected[why] += 1;
+    site_.considered = 1;
+    site_.refused = problems;
+    return std::move(site_);
+  }
+
+  /// Is there a price for each thing that has one? A list price of nothing is none; what stands in
+  /// the user's own cellar may cost nothing.
+  static bool is_price(const PlannedPool& pool) {
+    const std::int64_t machine = pool.price.machine.nano_usd_per_hour;
+    const std::int64_t accelerators = pool.price.accelerators.nano_usd_per_hour;
+    if (!pool.price.known || machine < 0 || accelerators < 0) return false;
+    if (pool.price.as_of.empty()) return true;
+    const bool apart = !pool.slice && pool.accelerator && pool.machine.accelerator.empty();
+    return apart ? machine > 0 && accelerators > 0 : machine > 0 || accelerators > 0;
+  }
+
+  Offer offer_in(const std::string& region, CapacityType pricing) {
+    plan_.region = region;
+    for (PlannedPool& pool : plan_.pools) pool.pricing = CapacityType::on_demand;
+    plan_.pools[site_.worker].pricing = pricing;
+    planning::reprice(plan_, file_, catalog_);
+    Offer offer;
+    offer.region = region;
+    offer.pricing = pricing;
+    offer.known = true;
+    for (const PlannedPool& pool : plan_.pools) {
+      const std::int64_t whole =
+          pool.price.machine.nano_usd_per_hour + pool.price.accelerators.nano_usd_per_hour;
+      offer.known = offer.known && is_price(pool);
+      offer.pools.push_back({whole});
+      offer.pools_lowest.push_back(
+          {pool.reservation ? std::min(whole, pool.reservation->price.nano_usd_per_hour) : whole});
+    }
+    offer.storage = plan_.storage_per_gb;
+    offer.quota = INT_MAX;
+    const auto quota = q_.quota.find(fmt::format("{}/{}/{}", to_text(site_.hardware.provider),
+                                                 region, site_.hardware.accelerator));
+    if (quota != q_.quota.end()) offer.quota = quota->second;
+    return offer;
+  }
+
+  /// Nowhere dearer, nowhere scarcer: then every life costs no more there, with the same draws.
+  static bool dominates(const Offer& a, const Offer& b) {
+    if (a.pricing != b.pricing || a.known != b.known || a.quota < b.quota) return false;
+    if (a.storage > b.storage) return false;
+    for (std::size_t p = 0; p < a.pools.size(); ++p)
+      if (a.pools[p] > b.pools[p] || a.pools_lowest[p] > b.pools_lowest[p]) return false;
+    return true;
+  }
+
+  void find_offers() {
+    std::vector<Offer> all;
+    for (const CapacityType pricing : q_.may.pricing)
+      for (const std::string& region : site_.hardware.regions)
+        all.push_back(offer_in(region, pricing));
+    all_offers_ = all.size();
+    const bool priced = needs_price(q_.objective) || q_.budget;
+    for (std::size_t k = 0; k < all.size(); ++k) {
+      if (priced && !all[k].known) {
+        ++by_offer_[kNoPrice];
+        continue;
+      }
+      bool dominated = false;
+      for (std::size_t j = 0; j < all.size() && !dominated; ++j) {
+        if (j == k || !dominates(all[j], all[k])) continue;
+        dominated = !dominates(all[k], all[j]) || j < k;  // of equals the first
+      }
+      if (dominated)
+        ++by_offer_[kDearer];
+      else
+        site_.offers.push_back(all[k]);
+    }
+  }
+
+  void find_shapes(Rejections& rejected) {
+    const ShapeSource source{q_, site_.hardware, network_, site_.worker, plan_};
+    site_.shapes = whole_shapes(source, rejected);
+    for (Shape& shape : cut_shapes(source, rejected)) site_.shapes.push_back(shape);
+    const bool anywhere =
+        std::ranges::any_of(site_.offers, [](const Offer& o) { return o.quota == INT_MAX; });
+    if (anywhere || site_.offers.empty()) return;
+    int most = 0;
+    for (const Offer& offer : site_.offers) most = std::max(most, offer.quota);
+    std::erase_if(site_.shapes, [&](const Shape& shape) {
+      const bool over = std::int64_t{shape.nodes} * site_.hardware.per_node > most;
+      if (over) ++rejected[kOverQuota];
+      return over;
+    });
+  }
+
+  /// What does not depend on the layout: starts, interruptions, what is assumed.
+  void describe_life() {
+    const auto largest = std::ranges::max_element(
+        site_.shapes, {}, [](const Shape& s) { return std::pair(s.nodes, s.layout.expert); });
+    int most = 0;
+    for (const Shape& shape : site_.shapes) most = std::max(most, shape.nodes);
+    site_.outside.resize(std::size_t(most) + 1);
+    std::vector<bool> known(site_.outside.size());
+    for (const Shape& shape : site_.shapes) {
+      if (known[std::size_t(shape.nodes)]) continue;
+      known[std::size_t(shape.nodes)] = true;
+      apply_shape(shape, q_, site_.worker, plan_);
+      site_.outside[std::size_t(shape.nodes)] = outside();
+    }
+    apply_shape(*largest, q_, site_.worker, plan_);
+    plan_.pools[site_.worker].pricing = q_.may.pricing.back();
+    site_.assumptions = assumptions_of(plan_);
+    for (PlanAssumption& a : site_.assumptions) a.set = nullptr;
+    const double spread = plan_.pools[site_.worker].efficiency.step_spread.value;
+    site_.step_spread = spread > 0 ? spread : 1.0;
+    site_.free_within = plan_.billing.free_if_reclaimed_within;
+    site_.image_pull = plan_.job_start.image_pull.value;
+    site_.framework_start = plan_.job_start.framework_start.value;
+  }
+
+  Outside outside() {
+    const PlannedWorkload& job = plan_.jobs.front();
+    const JobStartRules& start = plan_.job_start;
+    Outside o;
+    const Seconds begin =
+        start.image_pull.value + start.framework_start.value + start.compile.value;
+    const Seconds node = plan_.pools[site_.worker].provisioning.value;
+    o.start_seconds = (node + begin).count();
+    const Seconds save = checkpoint_save_time(plan_, job);
+    const Seconds again = node + begin + checkpoint_restore_time(plan_, job);
+    const auto stretch = [&](CapacityType pricing) {
+      plan_.pools[site_.worker].pricing = pricing;
+      const Seconds mtti = mean_time_to_interruption(plan_, job);
+      if (mtti >= Seconds::max() || !(mtti.count() > 0)) return 1.0;
+      Seconds interval = optimal_checkpoint_interval(save, mtti);
+      if (job.checkpoint.mode == CheckpointSpec::Mode::interval) interval = job.checkpoint.interval;
+      if (!(interval.count() > 0)) return 1 + again / mtti;
+      return 1 + save / interval + (interval / 2 + again) / mtti;
+    };
+    o.stretch_on_demand = stretch(CapacityType::on_demand);
+    o.stretch_spot = stretch(CapacityType::spot);
+    return o;
+  }
+
+  const Question& q_;
+  const Catalog& catalog_;
+  const NetworkModel& network_;
+  ScenarioFile file_;
+  Plan plan_;
+  Site site_;
+  std::size_t all_offers_ = 0;
+  Rejections by_offer_;
+};
+
+}  // namespace
+
+Site make_site(const Question& question, const Hardware& hardware, const Catalog& catalog,
+               const NetworkModel& network) {
+  return SiteMaker(question, hardware, catalog, network).make();
+}
+
+}  // namespace reckon::planner

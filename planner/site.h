@@ -1,0 +1,75 @@
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "planner/space.h"
+#include "sim/forecast/forecast.h"
+#include "sim/step/network.h"
+
+// One kind of hardware with everything that could run on it.
+namespace reckon::planner {
+
+/// Why candidates were left out, with how many; in the order of the words.
+using Rejections = std::map<std::string, std::int64_t>;
+
+/// Time of a life outside its steps, at medians; to rank by, not to answer with.
+struct Outside {
+  double start_seconds = 0;  // from the request to the first step
+  /// Time over useful time with interruptions, to first order [Young 1974; Daly 2006, Eq. 20 with
+  /// exp(x) = 1 + x]: 1 + save / interval + (interval / 2 + restart) / (time to interruption).
+  double stretch_on_demand = 1, stretch_spot = 1;
+};
+
+struct Site {
+  Hardware hardware;
+  std::vector<Offer> offers;                // undominated, dearest last
+  std::vector<Shape> shapes;                // that fit in memory
+  std::vector<Outside> outside;             // by nodes: of shapes[k] at index nodes
+  std::vector<PlanAssumption> assumptions;  // of the largest shape; `set` is not kept
+  int pools = 1;
+  std::size_t worker = 0;  // index of the computing pool among the plan's
+  double step_spread = 1;  // on every step, where it is not assumed
+  bool asynchronous = false;
+  /// A spot node that is taken back so soon after it was asked for costs nothing (0: never), and
+  /// what a new node needs before a job works on it: medians, where they are not assumed.
+  Seconds free_within{}, image_pull{}, framework_start{};
+  std::int64_t considered = 0;  // shapes with and without memory enough, times all offers
+  Rejections rejected;
+  Diagnostics refused;  // why nothing can be planned on it
+};
+
+/// Everything on that hardware: prices of every place, shapes by the question's freedom, memory,
+/// one step of each by the step model that the forecast uses.
+Site make_site(const Question& question, const Hardware& hardware, const Catalog& catalog,
+               const NetworkModel& network);
+
+/// Sets the plan's first job and pools to the shape, as make_plan would from the scenario's text.
+void apply_shape(const Shape& shape, const Question& question, std::size_t worker_pool, Plan& plan);
+
+/// Optimizer steps of the question's training with that many samples each.
+std::int64_t steps_of(const Question& question, const PlannedWorkload& job,
+                      std::int64_t global_batch);
+
+/// What shapes are made from. `plan` is one of the hardware, and changed on the way.
+struct ShapeSource {
+  const Question& question;
+  const Hardware& hardware;
+  const NetworkModel& network;
+  std::size_t worker_pool = 0;
+  Plan& plan;
+};
+/// Kinds of strategy that the question allows on so many nodes of the hardware.
+std::vector<StrategyKind> kinds_for(const ShapeSource& source, int nodes);
+
+/// Shapes that fit in memory, with their step. Where the model is not cut, and where it is: every
+/// layout that keeps the rules (sim/scenario/layout.h), of a workload that says its global batch.
+std::vector<Shape> whole_shapes(const ShapeSource& source, Rejections& rejected);
+std::vector<Shape> cut_shapes(const ShapeSource& source, Rejections& rejected);
+
+/// Why a candidate was left out, where more than one file says so.
+inline constexpr const char* kTooLittleMemory = "does not fit in memory";
+inline constexpr const char* kBatchDoesNotDivide = "the global batch cannot be shared out evenly";
+inline constexpr const char* kBatchTooLarge = "more samples a step than allowed";
+
+}  // namespace reckon::planner

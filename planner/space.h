@@ -1,0 +1,63 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "planner/question.h"
+#include "sim/base/money.h"
+#include "sim/scenario/layout.h"
+#include "sim/scenario/plan.h"
+
+// All that could be run: hardware of the catalog under its rules, where it is sold and how, and the
+// ways to lay the model out on it.
+namespace reckon::planner {
+
+/// One kind of node.
+struct Hardware {
+  bool own = false;  // the scenario's pool as it stands; the rest says what that is
+  Provider provider = Provider::gcp;
+  std::string machine, accelerator;  // canonical; accelerator "": none
+  std::string slice;                 // TPU; machine is then ""
+  int per_node = 0;
+  std::string precision;             // where it is free: the accelerator's own; else ""
+  std::vector<std::string> regions;  // where it may be had
+};
+/// In the order of provider, machine, accelerator and count, whatever the catalog's order.
+/// `nowhere`: kinds that fit the question but that no place offers.
+struct HardwareList {
+  std::vector<Hardware> kinds;
+  std::size_t nowhere = 0;
+};
+HardwareList hardware_for(const Question& question, const Catalog& catalog);
+
+/// The model on so many nodes of one kind. `layout` holds for every kind of strategy: where the
+/// model is not cut, data is the accelerators and micro_batch the batch of one.
+struct Shape {
+  StrategyKind kind = StrategyKind::single;
+  int nodes = 1;
+  int parameter_servers = 0;
+  Layout layout;
+  std::int64_t steps = 0;
+  double step_seconds = 0;  // at the medians of all that is assumed
+};
+
+/// What a node costs in one place, bought in one way.
+struct Offer {
+  std::string region;
+  CapacityType pricing = CapacityType::on_demand;
+  bool known = false;                    // the prices of all pools are
+  std::vector<HourlyRate> pools;         // of a node of each pool, in the plan's order
+  std::vector<HourlyRate> pools_lowest;  // where a reservation is cheaper, its price
+  HourlyRate storage;
+  int quota = 0;  // accelerators; INT_MAX: no quota
+};
+
+/// `--set` texts that turn the base into the scenario of one candidate.
+std::vector<std::string> overrides_for(const Question& question, const Hardware& hardware,
+                                       const Offer& offer, const Shape& shape);
+/// "2 x a3-highgpu-8g (8 H100-SXM5-80 each)".
+std::string hardware_text(const Hardware& hardware, int nodes);
+/// "sharded, ZeRO-3, micro-batch 2, full recomputation".
+std::string strategy_text(const Shape& shape);
+
+}  // namespace reckon::planner

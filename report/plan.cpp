@@ -1,0 +1,172 @@
+#include "report/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/table.h"
+#include "report/text.h"
+#include "sim/base/unit_text.h"
+
+namespace reckon {
+namespace {
+
+using planner::Answer;
+using planner::RankedPlan;
+
+std::string best_in_words(planner::Objective objective) {
+  switch (objective) {
+    case planner::Objective::cost:
+    case planner::Objective::cost_under_deadline:
+      return "lowest mean cost";
+    case planner::Objective::throughput_per_dollar:
+      return "most throughput for a dollar";
+    case planner::Objective::time:
+      return "shortest mean time";
+    case planner::Objective::cost_time:
+      return "lowest product of mean cost and mean time";
+    case planner::Objective::p95_cost:
+      return "lowest 95th percentile of the cost";
+    case planner::Objective::p95_time:
+      return "lowest 95th percentile of the time";
+  }
+  return "";
+}
+
+std::string question_text(const Answer& a) {
+  std::string text = best_in_words(a.objective);
+  if (a.deadline) text += ", deadline " + a.deadline->text;
+  if (a.budget) text += ", budget " + a.budget->text;
+  return fmt::format("{}: {}\n", a.scenario, text);
+}
+
+std::string search_text(const Answer& a, int width) {
+  std::string text = fmt::format("{} candidates considered, {} feasible; {} lives simulated. ",
+                                 format_count(double(a.considered)),
+                                 format_count(double(a.feasible)), format_count(double(a.lives)));
+  if (a.search.exact)
+    text += a.plans.empty() ? "Every candidate was simulated, or a lower bound proves that it does "
+                              "not fit. "
+                            : "No other candidate is better: each was simulated, or a lower bound "
+                              "proves it worse. ";
+  else
+    text += fmt::format(
+        "{} candidates that no bound excludes were ranked by the step model or a short race, not "
+        "simulated to the end. ",
+        format_count(double(a.search.not_tried + a.search.outrun)));
+  if (a.plans.size() > 1)
+    text += a.certain_ranks == 0
+                ? "The first two plans are too close to tell apart at 95 %."
+                : fmt::format("The order is certain at 95 % down to rank {}.", a.certain_ranks);
+  std::string out;
+  for (const std::string& line : wrap(text, width - 2)) out += "  " + line + "\n";
+  return out;
+}
+
+std::string cost_text(const Forecast& f) { return f.cost_usd ? usd_range(*f.cost_usd) : "unknown"; }
+
+void add_lines(std::string& out, const std::string& head, const std::string& text, int width) {
+  const auto lines = wrap(text, width - int(head.size()));
+  for (std::size_t l = 0; l < lines.size(); ++l)
+    out += (l == 0 ? head : std::string(head.size(), ' ')) + lines[l] + "\n";
+}
+
+std::string plans_text(const Answer& a, int width) {
+  std::string out = "\nPlans\n";
+  Columns rows;
+  rows.row({"", "time", "cost", "goodput", "interruptions", "bound by"});
+  for (std::size_t k = 0; k < a.plans.size(); ++k) {
+    const Forecast& f = a.plans[k].result.forecast;
+    rows.row({fmt::format("{}", k + 1), time_range(f.time_seconds), cost_text(f),
+              format_percent(f.goodput.mean), fmt::format("{:.1f}", f.interruptions_total.mean),
+              std::string(to_text(f.step.bottleneck))});
+  }
+  out += rows.text();
+  const std::string& dated = a.plans.front().result.forecast.prices_as_of;
+  out += fmt::format("  median (5th .. 95th percentile) of {} replications, seed {}{}\n",
+                     format_count(a.replications), a.seed,
+                     dated.empty() ? "" : ", prices of the first as of " + dated);
+  for (std::size_t k = 0; k < a.plans.size(); ++k)
+    add_lines(out, fmt::format("  {:<3}", k + 1),
+              place_text(a.plans[k]) + "; " + strategy_text(a.plans[k].shape), width);
+  return out;
+}
+
+std::string why_text(const Answer& a, int width) {
+  const RankedPlan& best = a.plans.front();
+  std::string out = "\nWhy the first\n";
+  if (best.binding.empty())
+    add_lines(out, "  ", "No limit keeps a better plan away: it is the best of all candidates.",
+              width);
+  for (const std::string& limit : best.binding)
+    add_lines(out, "  ", fmt::format("The {} binds: without it there is a better plan.", limit),
+              width);
+  const Forecast& f = best.result.forecast;
+  if (!f.cost_usd) return out;
+  const RankedPlan *cheaper = nullptr, *faster = nullptr;
+  for (const RankedPlan& p : a.front) {  // fastest first, dearest first
+    const Quantiles& cost = *p.result.forecast.cost_usd;
+    if (p.result.forecast.time_seconds.mean < f.time_seconds.mean) faster = &p;
+    if (!cheaper && cost.mean < f.cost_usd->mean) cheaper = &p;
+  }
+  const auto against = [&](const char* what, const RankedPlan& p) {
+    const Forecast& o = p.result.forecast;
+    add_lines(out, "  ",
+              fmt::format("Next {}: {}; time {}, cost {}{}", what, place_text(p),
+                          signed_duration(o.time_seconds.mean - f.time_seconds.mean),
+                          signed_usd(o.cost_usd->mean - f.cost_usd->mean),
+                          p.result.meets_all() ? "" : " (misses a limit)"),
+              width);
+  };
+  if (cheaper) against("cheaper", *cheaper);
+  if (faster) against("faster", *faster);
+  return out;
+}
+
+std::string rejected_text(const Answer& a) {
+  if (a.rejected.empty()) return "";
+  std::vector<std::pair<std::int64_t, std::string>> counts;
+  for (const auto& [reason, count] : a.rejected) counts.emplace_back(-count, reason);
+  std::ranges::sort(counts);
+  Columns rows;
+  for (const auto& [count, reason] : counts) rows.row({format_count(double(-count)), reason});
+  return "\nLeft out\n" + rows.text();
+}
+
+std::string value_text(const std::string& limit, double value) {
+  return limit == "deadline" ? time_value(Seconds{value}) : usd_value(value);
+}
+
+std::string infeasible_text(const Answer& a, int width) {
+  const planner::Infeasible& none = *a.infeasible;
+  std::string out = "\nNo plan fits\n";
+  add_lines(out, "  ", none.reason + ".", width);
+  for (const planner::Relaxation& r : none.relaxations)
+    add_lines(
+        out, "  ",
+        fmt::format("A {} of {} instead of {} ({:+.1f} %) would be met by {}; {}: {}, {}", r.limit,
+                    value_text(r.limit, r.needed), value_text(r.limit, r.asked),
+                    100 * (r.needed / r.asked - 1), place_text(r.plan), strategy_text(r.plan.shape),
+                    time_range(r.plan.result.forecast.time_seconds),
+                    cost_text(r.plan.result.forecast)),
+        width);
+  return out;
+}
+
+}  // namespace
+
+std::string place_text(const RankedPlan& p) {
+  std::string text = planner::hardware_text(p.hardware, p.shape.nodes);
+  text += fmt::format(", {}", to_text(p.hardware.provider));
+  if (!p.offer.region.empty()) text += " " + p.offer.region;
+  return text + fmt::format(", {}", to_text(p.offer.pricing));
+}
+
+std::string plan_table(const Answer& a, int width) {
+  std::string out = question_text(a) + "\n" + search_text(a, width);
+  for (const std::string& line : a.assumed) add_lines(out, "  ", "Assumed: " + line + ".", width);
+  if (a.infeasible) return out + infeasible_text(a, width) + rejected_text(a);
+  return out + plans_text(a, width) + why_text(a, width) + rejected_text(a);
+}
+
+}  // namespace reckon

@@ -1,0 +1,18 @@
+#pragma once
+#include <string>
+
+#include "planner/planner.h"
+
+// What `reckon plan` prints.
+namespace reckon {
+
+/// The ranked plans with their ranges, why the first, the front, and what was left out and why.
+std::string plan_table(const planner::Answer& answer, int width = 100);
+
+/// `reckon plan --format json`: one object, indented by two, with its newline.
+std::string plan_json(const planner::Answer& answer);
+
+/// "2 x a3-highgpu-8g with 8 H100-SXM5-80, gcp us-east4, spot".
+std::string place_text(const planner::RankedPlan& plan);
+
+}  // namespace reckon

@@ -1,0 +1,104 @@
+#include "report/json_parts.h"
+#include "report/plan.h"
+#include "sim/scenario/plan_draft.h"
+
+namespace reckon {
+namespace {
+
+using planner::Answer;
+using planner::RankedPlan;
+
+Json plan_object(const RankedPlan& p) {
+  const Layout& l = p.shape.layout;
+  return {{"provider", to_text(p.hardware.provider)},
+          {"region", text_or_null(p.offer.region)},
+          {"machine", text_or_null(p.hardware.machine)},
+          {"accelerator", text_or_null(p.hardware.accelerator)},
+          {"slice", text_or_null(p.hardware.slice)},
+          {"accelerators_per_node", p.hardware.per_node},
+          {"nodes", p.shape.nodes},
+          {"pricing", to_text(p.offer.pricing)},
+          {"strategy", planning::to_text(p.shape.kind)},
+          {"parameter_servers", p.shape.parameter_servers},
+          {"data", l.data},
+          {"tensor", l.tensor},
+          {"pipeline", l.pipeline},
+          {"context", l.context},
+          {"expert", l.expert},
+          {"zero_stage", l.zero_stage},
+          {"micro_batch", l.micro_batch},
+          {"micro_batches", l.micro_batches},
+          {"interleave", l.interleave},
+          {"overrides", p.result.overrides}};
+}
+
+Json limit_object(const std::optional<planner::Limit>& limit, const char* unit) {
+  if (!limit) return nullptr;
+  return {{"text", limit->text},
+          {unit, limit->value},
+          {"probability", limit->probability ? Json(*limit->probability) : Json(nullptr)}};
+}
+
+Json infeasible_object(const std::optional<planner::Infeasible>& none) {
+  if (!none) return nullptr;
+  Json relaxations = Json::array();
+  for (const planner::Relaxation& r : none->relaxations)
+    relaxations.push_back({{"limit", r.limit},
+                           {"asked", r.asked},
+                           {"needed", r.needed},
+                           {"plan", plan_object(r.plan)},
+                           {"forecast", forecast_object(r.plan.result.forecast)}});
+  return {{"reason", none->reason}, {"relaxations", std::move(relaxations)}};
+}
+
+Json search_object(const Answer& a) {
+  return {{"exact", a.search.exact},
+          {"replications_simulated", a.lives},
+          {"proven_late", a.search.proven_late},
+          {"proven_dear", a.search.proven_dear},
+          {"proven_worse", a.search.proven_worse},
+          {"outrun", a.search.outrun},
+          {"not_simulated", a.search.not_tried},
+          {"least_open_bound",
+           a.search.least_open_bound > 0 ? Json(a.search.least_open_bound) : Json(nullptr)},
+          {"certain_ranks", a.certain_ranks}};
+}
+
+}  // namespace
+
+std::string plan_json(const Answer& a) {
+  Json out = head("plan");
+  out["scenario"] = a.scenario;
+  out["objective"] = planner::to_text(a.objective);
+  out["deadline"] = limit_object(a.deadline, "seconds");
+  out["budget"] = limit_object(a.budget, "usd");
+  out["seed"] = a.seed;
+  out["replications"] = a.replications;
+  out["candidates_considered"] = a.considered;
+  out["feasible"] = a.feasible;
+  out["search"] = search_object(a);
+  out["plans"] = Json::array();
+  for (std::size_t k = 0; k < a.plans.size(); ++k) {
+    const RankedPlan& p = a.plans[k];
+    out["plans"].push_back({{"rank", k + 1},
+                            {"plan", plan_object(p)},
+                            {"score", number(p.result.score)},
+                            {"forecast", forecast_object(p.result.forecast)},
+                            {"why", place_text(p)},
+                            {"binding", p.binding}});
+  }
+  out["pareto"] = Json::array();
+  for (const RankedPlan& p : a.front)
+    out["pareto"].push_back({{"plan", plan_object(p)},
+                             {"time_seconds", json_of(p.result.forecast.time_seconds)},
+                             {"cost_usd", json_of(*p.result.forecast.cost_usd)},
+                             {"meets_all_limits", p.result.meets_all()}});
+  out["rejected"] = Json::array();
+  for (const auto& [reason, count] : a.rejected)
+    out["rejected"].push_back({{"reason", reason}, {"count", count}});
+  out["assumed"] = a.assumed;
+  out["infeasible"] = infeasible_object(a.infeasible);
+  return dump(out, 2);
+}
+
+}  // namespace reckon
