@@ -96,7 +96,10 @@ std::string why_text(const Answer& a, int width) {
   const RankedPlan& best = a.plans.front();
   std::string out = "\nWhy the first\n";
   if (best.binding.empty())
-    add_lines(out, "  ", "No limit keeps a better plan away: it is the best of all candidates.",
+    add_lines(out, "  ",
+              a.search.exact
+                  ? "No limit keeps a better plan away: it is the best of all candidates."
+                  : "No limit is known to keep a better plan away.",
               width);
   for (const std::string& limit : best.binding)
     add_lines(out, "  ", fmt::format("The {} binds: without it there is a better plan.", limit),
