@@ -58,6 +58,10 @@ int run_diff(const Command& self, std::span<const std::string> arguments);
 std::string diff_options();
 int run_export(const Command& self, std::span<const std::string> arguments);
 std::string export_options();
+int run_calibrate(const Command& self, std::span<const std::string> arguments);
+std::string calibrate_options();
+int run_history(const Command& self, std::span<const std::string> arguments);
+std::string history_options();
 
 std::string help_text();
 std::string help_text(const Command& command);

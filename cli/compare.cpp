@@ -15,9 +15,9 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 11> kNames{"format",  "sweep",        "set",  "layer",
+constexpr std::array<std::string_view, 12> kNames{"format",  "sweep",        "set",  "layer",
                                                   "seed",    "replications", "html", "engine",
-                                                  "catalog", "threads",      "help"};
+                                                  "catalog", "calibration", "threads",      "help"};
 
 struct Candidate {
   std::string name;

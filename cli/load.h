@@ -12,8 +12,14 @@
 
 namespace reckon::cli {
 
-/// Our catalogs with the user's layers over them. Throws when ours are nowhere.
+/// Our catalogs with the user's layers and calibrations over them. Throws when ours are nowhere.
 Expected<Catalog> load_catalogs(const Options& options);
+
+/// The file with the command line's changes, and the files of others that it names.
+Expected<ScenarioFile> load_scenario(const std::string& file, const Options& options);
+/// The same of a text that stood in `file`, by whose place relative paths go.
+Expected<ScenarioFile> load_scenario_text(std::string_view text, const std::string& file,
+                                          const Options& options);
 
 struct LoadedPlan {
   ScenarioFile file;

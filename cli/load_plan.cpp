@@ -4,6 +4,7 @@
 
 #include "cli/output.h"
 #include "exchange/model_files.h"
+#include "sim/calibration/calibration.h"
 #include "sim/scenario/scenario_yaml.h"
 #include "sim/step/step.h"
 
@@ -15,6 +16,13 @@ bool asks_whether_feasible(const Plan& plan) {
                      [](const Expectation& e) { return e.metric == Metric::feasible; });
 }
 
+Expected<ScenarioFile> with_model_files(Expected<ScenarioFile> scenario) {
+  if (!scenario) return scenario;
+  Diagnostics unread = resolve_model_files(*scenario);
+  if (!unread.empty()) return tl::unexpected(std::move(unread));
+  return scenario;
+}
+
 }  // namespace
 
 Expected<Catalog> load_catalogs(const Options& options) {
@@ -22,15 +30,31 @@ Expected<Catalog> load_catalogs(const Options& options) {
   if (layers.front().empty())
     throw std::runtime_error("the catalogs are not found; set RECKON_CATALOGS to their directory");
   layers.insert(layers.end(), options.catalogs.begin(), options.catalogs.end());
-  return load_catalog(layers);
+  auto catalog = load_catalog(layers);
+  if (!catalog) return catalog;
+  Diagnostics problems;
+  for (const std::filesystem::path& file : options.calibrations) {
+    const auto calibration = parse_calibration(file.string(), read_text(file));
+    const Diagnostics found = calibration ? lay_over(*catalog, *calibration) : calibration.error();
+    problems.insert(problems.end(), found.begin(), found.end());
+  }
+  if (!problems.empty()) return tl::unexpected(std::move(problems));
+  return catalog;
+}
+
+Expected<ScenarioFile> load_scenario(const std::string& file, const Options& options) {
+  return with_model_files(read_scenario(file, options.overrides, options.layers));
+}
+
+Expected<ScenarioFile> load_scenario_text(std::string_view text, const std::string& file,
+                                          const Options& options) {
+  return with_model_files(parse_scenario(text, file, options.overrides, options.layers));
 }
 
 Expected<LoadedPlan> read_plan(const std::string& file, const Options& options,
                                const Catalog& catalog) {
-  auto scenario = read_scenario(file, options.overrides, options.layers);
+  auto scenario = load_scenario(file, options);
   if (!scenario) return tl::unexpected(std::move(scenario.error()));
-  Diagnostics unread = resolve_model_files(*scenario);
-  if (!unread.empty()) return tl::unexpected(std::move(unread));
   auto plan = make_plan(*scenario, catalog);
   if (!plan) return tl::unexpected(std::move(plan.error()));
   return LoadedPlan{std::move(*scenario), std::move(*plan)};

@@ -47,6 +47,8 @@ constexpr std::array kOptions{
     OptionRow{"catalog", "DIR",
               "a catalog of your own over the one that comes with reckon; may be given again",
               true},
+    OptionRow{"calibration", "FILE",
+              "what 'reckon calibrate' wrote, laid over the catalog; may be given again", true},
     OptionRow{"threads", "N", "threads to use; changes no digit of a forecast (one a core)"},
     OptionRow{"junit", "FILE", "write the results as JUnit XML"},
     OptionRow{"annotations", "github",
@@ -170,10 +172,20 @@ constexpr std::array kAccuracyOptions{
     OptionRow{"plot", "FILE.svg", "draw predicted against measured"},
 };
 
+// What `reckon calibrate` takes besides.
+constexpr std::array kCalibrateOptions{
+    OptionRow{"scenario", "FILE", "what was measured, for files that do not say so"},
+    OptionRow{
+        "pattern", "REGEX",
+        "the steps of a log: a regular expression with a group named seconds, milliseconds or "
+        "samples_per_second"},
+    OptionRow{"force", "", "write the overlay although held-out forecasts become worse by it"},
+};
+
 // Options that one command alone takes and judges itself.
-constexpr std::array<std::span<const OptionRow>, 8> kOwnOptions{
-    kInitOptions,  kRunOptions,      kTrialOptions,  kProbeOptions,
-    kModelOptions, kAccuracyOptions, kExportOptions, kPlanOptions};
+constexpr std::array<std::span<const OptionRow>, 9> kOwnOptions{
+    kInitOptions,     kRunOptions,    kTrialOptions, kProbeOptions,    kModelOptions,
+    kAccuracyOptions, kExportOptions, kPlanOptions,  kCalibrateOptions};
 
 const OptionRow& row_of(std::string_view name) {
   for (const auto rows : kOwnOptions)
@@ -271,6 +283,7 @@ Options interpret(const po::variables_map& map) {
     for (const OptionRow& row : rows) keep(row);
   o.sweeps = values.all("sweep");
   for (const std::string& directory : values.all("catalog")) o.catalogs.emplace_back(directory);
+  for (const std::string& file : values.all("calibration")) o.calibrations.emplace_back(file);
   if (const auto v = values.one("format"))
     o.format = one_of("format", *v, {"table", "json"}) == "json" ? OutputFormat::json
                                                                  : OutputFormat::table;

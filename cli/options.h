@@ -30,7 +30,7 @@ struct Options {
   std::vector<std::string> overrides;  // --set path=value
   std::vector<std::filesystem::path> layers;
   std::vector<std::string> sweeps;  // --sweep path=values
-  std::vector<std::filesystem::path> catalogs;
+  std::vector<std::filesystem::path> catalogs, calibrations;
   std::optional<std::uint64_t> seed;
   std::optional<int> replications;
   int threads = 0;

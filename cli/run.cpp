@@ -6,6 +6,7 @@
 #include <array>
 
 #include "cli/command.h"
+#include "cli/history_store.h"
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -13,12 +14,14 @@
 #include "executor/launch/local_run.h"
 #include "executor/launch/metrics_server.h"
 #include "executor/train/measurement_log.h"
+#include "executor/train/run_request.h"
 #include "executor/train/stop_signal.h"
 #include "report/json.h"
 #include "report/run_metrics.h"
 #include "report/run_status.h"
 #include "report/table.h"
 #include "sim/base/unit_text.h"
+#include "sim/calibration/measured_run.h"
 #include "sim/calibration/run_timeline.h"
 
 namespace reckon::cli {
@@ -26,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 17> kNames{"checkpoint-steps",
+constexpr std::array<std::string_view, 18> kNames{"checkpoint-steps",
                                                   "out",
                                                   "resume",
                                                   "deadline",
@@ -41,6 +44,7 @@ constexpr std::array<std::string_view, 17> kNames{"checkpoint-steps",
                                                   "seed",
                                                   "replications",
                                                   "catalog",
+                                                  "calibration",
                                                   "threads",
                                                   "help"};
 
@@ -134,6 +138,12 @@ std::vector<std::string> worker_arguments(const Options& options, const fs::path
   return words;
 }
 
+RunRequest request_of(const Options& options) {
+  RunRequest request{.file = fs::absolute(options.files.front()), .overrides = options.overrides};
+  for (const fs::path& layer : options.layers) request.layers.push_back(fs::absolute(layer));
+  return request;
+}
+
 LocalRunOptions run_options(const Options& options, const Plan& plan, const Forecast& forecast) {
   LocalRunOptions run;
   const auto out = options.answers.find("out");
@@ -141,6 +151,8 @@ LocalRunOptions run_options(const Options& options, const Plan& plan, const Fore
                                                                  : fs::path("runs") / plan.name);
   run.worker = find_worker();
   run.plan_text = read_text(options.files.front());
+  run.request_text = to_text(request_of(options));
+  run.forecast_text = forecast_json(forecast);
   run.arguments = worker_arguments(options, run.directory.root);
   run.resume = options.answers.contains("resume");
   run.retry = retry_of(options, plan.retry);
@@ -175,9 +187,26 @@ StopRequest stop_request() {
                          : StopRequest::at_once;
 }
 
-void write_trace(const Plan& plan, const RunDirectory& directory) {
+/// What the run took, beside what was forecast of it.
+void keep_run(const Plan& plan, const Forecast& forecast, const Measurements& measured,
+              const RunDirectory& directory) {
+  if (measured.ends.empty() || !measured.ends.back().finished) return;
+  HistoryRecord record = record_of(plan, forecast, utc_now());
+  record.kind = HistoryRecord::Kind::run;
+  const double took = measured.ends.back().at.count();
+  record.time_seconds = {took, took, took, took};
+  record.cost_usd.reset();
+  std::vector<double> steps;
+  for (const StepRecord& s : steady_steps(measured)) steps.push_back(s.seconds.count());
+  if (!steps.empty()) record.step_seconds = quantile(std::move(steps), 0.5);
+  record.directory = directory.root.string();
+  keep(record);
+}
+
+void keep_and_draw(const Plan& plan, const Forecast& forecast, const RunDirectory& directory) {
   const auto measured = read_measurement_log(directory.measurements());
   if (!measured) return report(measured.error());
+  keep_run(plan, forecast, *measured, directory);
   LifeResult life;
   life.timeline = timeline_of(*measured);
   write_file(directory.trace(), trace_json(plan, life));
@@ -239,8 +268,9 @@ int run_plan(const Options& options, std::span<const std::string> arguments,
   };
   observer.message = [&](const std::string& text) { display.line(text); };
   watch_stop_signals();
+  if (!run.resume) keep(record_of(plan, forecast, utc_now()));
   const LocalRunEnd end = run_locally(plan, forecast, run, observer, stop_request);
-  write_trace(plan, run.directory);
+  keep_and_draw(plan, forecast, run.directory);
   tell_how_to_resume(arguments, end, display);
   print(options.format == OutputFormat::json ? run_json(end, forecast)
                                              : run_summary(end, forecast));

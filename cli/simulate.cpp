@@ -1,6 +1,7 @@
 #include <array>
 
 #include "cli/command.h"
+#include "cli/history_store.h"
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -14,9 +15,9 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 14> kNames{
+constexpr std::array<std::string_view, 15> kNames{
     "format", "seed", "replications", "set",    "layer",   "sweep",   "csv",
-    "memo",   "html", "trace",        "engine", "catalog", "threads", "help"};
+    "memo",   "html", "trace",        "engine", "catalog", "calibration", "threads", "help"};
 
 Forecast forecast_of(const Plan& plan, const NetworkModel& network, const Options& options) {
   ProgressLine progress;
@@ -63,6 +64,7 @@ int simulate_one(const Options& options, const Catalog& catalog, const NetworkMo
     return kInputIsWrong;
   }
   const Forecast forecast = forecast_of(loaded->plan, network, options);
+  if (forecast.feasible) keep(record_of(loaded->plan, forecast, utc_now()));
   if (!options.trace.empty() && forecast.feasible)
     write_file(options.trace, trace_json(loaded->plan, record_replication(loaded->plan, network,
                                                                           forecast.seed, 0)));

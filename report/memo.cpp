@@ -218,6 +218,8 @@ std::string memo_markdown(const MemoInputs& m) {
   if (f.feasible) out += assumptions(f);
   out += prices(m.plan);
   const std::string digest = f.catalog_digest.empty() ? "" : ", catalog " + f.catalog_digest;
+  for (const std::string& calibration : f.calibrations)
+    out += fmt::format("Calibrated by {}.\n\n", safe(calibration));
   return out + fmt::format("{} simulated runs, seed {}, network engine {}{}.\n",
                            format_count(f.replications), f.seed, f.engine, digest);
 }

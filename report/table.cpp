@@ -57,6 +57,7 @@ std::string step(const Forecast& f) {
   parts.row(line("exposed communication", s.exposed_communication));
   if (s.exposed_input.count() > 0) parts.row(line("waiting for input", s.exposed_input));
   if (s.bubble.count() > 0) parts.row(line("pipeline bubble", s.bubble));
+  if (s.host.count() > 0) parts.row(line("framework between steps", s.host));
   Columns facts(Columns::Kind::facts);
   facts.row(
       {"step", fmt::format("{}, bound by {}", format_duration(s.step), to_text(s.bottleneck))});
@@ -162,17 +163,22 @@ std::string assumptions(const Forecast& f, int width) {
   return out;
 }
 
-std::string warnings(const Forecast& f, int width) {
-  if (f.warnings.empty()) return "";
-  std::string out = "\nWarnings\n";
-  for (const std::string& warning : f.warnings) {
+std::string items(const char* title, const std::vector<std::string>& texts, int width) {
+  if (texts.empty()) return "";
+  std::string out = fmt::format("\n{}\n", title);
+  for (const std::string& text : texts) {
     const char* lead = "  - ";
-    for (const std::string& line : wrap(warning, width - 4)) {
+    for (const std::string& line : wrap(text, width - 4)) {
       out += lead + line + '\n';
       lead = "    ";
     }
   }
   return out;
+}
+
+std::string warnings(const Forecast& f, int width) { return items("Warnings", f.warnings, width); }
+std::string calibrations(const Forecast& f, int width) {
+  return items("Calibrated by", f.calibrations, width);
 }
 
 std::string does_not_fit(const Forecast& f) {
@@ -199,7 +205,7 @@ std::string forecast_table(const Forecast& f, int width) {
   const std::string title = f.scenario + "\n";
   if (!f.feasible) return title + does_not_fit(f) + warnings(f, width);
   return title + answer(f) + jobs(f) + step(f) + cost(f) + time_spent(f) + interruptions(f) +
-         assumptions(f, width) + warnings(f, width);
+         assumptions(f, width) + calibrations(f, width) + warnings(f, width);
 }
 
 }  // namespace reckon

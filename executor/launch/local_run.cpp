@@ -103,6 +103,10 @@ class LocalRun {
         live_(forecast, options.deadline) {
     // Behind the lock: the directory may be another run's.
     if (!options.plan_text.empty()) write_durably(options.directory.plan(), options.plan_text);
+    if (!options.resume && !options.request_text.empty())
+      write_durably(options.directory.request(), options.request_text);
+    if (!options.resume && !options.forecast_text.empty())
+      write_durably(options.directory.forecast(), options.forecast_text);
     job_.worker = options.worker;
     job_.arguments = options.arguments;
     job_.clock = before_.clock;

@@ -18,10 +18,11 @@ namespace reckon {
 
 struct LocalRunOptions {
   RunDirectory directory;
-  std::filesystem::path worker;        // the program
-  std::vector<std::string> arguments;  // of every process
-  std::string plan_text;               // kept as the directory's plan.yaml; empty: none
-  bool resume = false;                 // the directory holds a run that is to be gone on with
+  std::filesystem::path worker;             // the program
+  std::vector<std::string> arguments;       // of every process
+  std::string plan_text;                    // kept as the directory's plan.yaml; empty: none
+  std::string request_text, forecast_text;  // of a new run: its request.json, forecast.json
+  bool resume = false;                      // the directory holds a run that is to be gone on with
   RetryRules retry;
   Seconds notice{30};
   Seconds progress_deadline{60}, start_deadline{300}, grace{5};

@@ -126,6 +126,7 @@ Chart step_parts(const Forecast& f) {
   part("exposed communication", s.exposed_communication, "var(--warm)");
   part("waiting for input", s.exposed_input, "var(--sand)");
   part("pipeline bubble", s.bubble, "var(--mist)");
+  part("framework between steps", s.host, "var(--slate)");
   Chart chart = rows_chart("step", fmt::format("One step: {}", format_duration(s.step)), rows,
                            {axis, 0, {}, {}});
   chart.note = fmt::format(

@@ -279,6 +279,8 @@ class Catalog {
   OperationalDefaults operations;
   /// XXH3-64 of what the layers say, 16 hex digits: the order of rows and comments do not matter.
   std::string digest;
+  /// Calibration overlays laid over the layers, in their order: what a forecast names.
+  std::vector<std::string> calibrations;
 
   // All by canonical name or alias, case-insensitive, '-' and '_' alike; nullptr: unknown.
   const Accelerator* find_accelerator(std::string_view name) const;

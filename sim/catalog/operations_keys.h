@@ -50,6 +50,9 @@ inline constexpr std::string_view kRestoreOverhead = "checkpoint.restore_overhea
 inline constexpr std::string_view kCpuFlopsPerVcpu = "host.cpu_flop_per_s_per_vcpu";
 inline constexpr std::string_view kCpuMemoryPerVcpu = "host.cpu_memory_bytes_per_s_per_vcpu";
 
+inline constexpr std::string_view kCpuLaunch = "host.cpu_launch_s";
+inline constexpr std::string_view kCpuStep = "host.cpu_step_s";
+
 inline constexpr std::string_view kFrameworkReserve = "framework.reserve_bytes";
 inline constexpr std::string_view kStepJitter = "framework.step_jitter_fraction";
 inline constexpr std::string_view kExpertImbalance = "framework.expert_imbalance_fraction";
@@ -80,6 +83,8 @@ inline constexpr std::array kAll{kScanInterval,
                                  kRestoreOverhead,
                                  kCpuFlopsPerVcpu,
                                  kCpuMemoryPerVcpu,
+                                 kCpuLaunch,
+                                 kCpuStep,
                                  kFrameworkReserve,
                                  kStepJitter,
                                  kExpertImbalance};

@@ -52,17 +52,6 @@ std::vector<std::size_t> candidates_of(const ForecastSetup& setup) {
   return candidates;
 }
 
-std::string format_number(double value, const std::string& unit) {
-  if (unit == "s") return format_duration(Seconds{value});
-  if (unit == "fraction") return format_percent(value);
-  if (unit == "B") return format_bytes(Bytes{value});
-  if (unit == "B/s") return format_bandwidth(BytesPerSecond{value});
-  if (unit == "FLOP/s") return format_flop_rate(FlopsPerSecond{value});
-  if (unit == "FLOP") return fmt::format("{:.3g} GFLOP", value * 1e-9);
-  if (unit.empty() || unit == "factor") return fmt::format("{:.3g}", value);
-  return fmt::format("{:.3g} {}", value, unit);
-}
-
 std::string source_text(const Plan& plan, SourceId id) {
   const auto slot = std::size_t(id);
   if (slot >= plan.sources.size()) return "not stated";
@@ -80,11 +69,22 @@ double relative_size(const AssumptionEffect& e, const Forecast& f) {
 
 }  // namespace
 
+std::string format_in_unit(double value, std::string_view unit) {
+  if (unit == "s") return format_duration(Seconds{value});
+  if (unit == "fraction") return format_percent(value);
+  if (unit == "B") return format_bytes(Bytes{value});
+  if (unit == "B/s") return format_bandwidth(BytesPerSecond{value});
+  if (unit == "FLOP/s") return format_flop_rate(FlopsPerSecond{value});
+  if (unit == "FLOP") return fmt::format("{:.3g} GFLOP", value * 1e-9);
+  if (unit.empty() || unit == "factor") return fmt::format("{:.3g}", value);
+  return fmt::format("{:.3g} {}", value, unit);
+}
+
 std::string format_assumption(const PlanAssumption& a) {
-  const std::string value = format_number(a.value, a.unit);
+  const std::string value = format_in_unit(a.value, a.unit);
   if (a.low == a.high) return value;
-  return fmt::format("{} ({} .. {})", value, format_number(a.low, a.unit),
-                     format_number(a.high, a.unit));
+  return fmt::format("{} ({} .. {})", value, format_in_unit(a.low, a.unit),
+                     format_in_unit(a.high, a.unit));
 }
 
 double effect_replications(const ForecastSetup& setup, int replications) {

@@ -41,7 +41,8 @@ std::vector<Phase> phases_of(const StepEstimate& step, const PlannedStrategy& st
                             {"weight update", step.update, 0},
                             {"exposed communication", step.exposed_communication, 0},
                             {"waiting for input", step.exposed_input, 0},
-                            {"pipeline bubble", step.bubble, 0}};
+                            {"pipeline bubble", step.bubble, 0},
+                            {"framework between steps", step.host, 0}};
   if (cuts_the_model(strategy.kind)) say_what_for(phases, step.exposed);
   // Asynchronous servers apply updates while the worker waits: they are in its exposed part.
   if (strategy.kind == StrategyKind::parameter_server && !strategy.synchronous)

@@ -183,6 +183,7 @@ Forecast describe(const Plan& plan, const NetworkModel& network, const ForecastO
   }
   f.prices_as_of = plan.prices_as_of;
   f.catalog_digest = plan.catalog_digest;
+  f.calibrations = plan.calibrations;
   f.extrapolated = is_extrapolated(plan);
   return f;
 }

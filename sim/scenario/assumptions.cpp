@@ -144,6 +144,14 @@ void add_pool(Table& table, const Plan& plan, std::size_t i) {
         key + "accelerator.host_bandwidth", "B/s",
         kStep, [i](auto& p) -> auto& { return p.pools[i].accelerator->host_bandwidth; });
   }
+  if (computes && !pool.accelerator) {
+    table.add(
+        "launch time of a kernel on the CPUs of pool " + pool.name, key + "efficiency.launch", "s",
+        kStep, [i](auto& p) -> auto& { return p.pools[i].efficiency.launch; });
+    table.add(
+        "a worker's own time of a step in pool " + pool.name, key + "host_step", "s",
+        kStep, [i](auto& p) -> auto& { return p.pools[i].host_step; });
+  }
   // Updates of variables run on the servers' CPUs, without a server process on the first worker's.
   const bool serves =
       pool.role == Role::parameter_server || (strategy.kind == StrategyKind::parameter_server &&

@@ -19,6 +19,7 @@ Expected<Plan> plan_of_workload(const ScenarioFile& file, const Catalog& catalog
   plan.seed = scenario.forecast.seed;
   planning::resolve_expectations(draft);
   plan.catalog_digest = catalog.digest;
+  plan.calibrations = catalog.calibrations;
   plan.sources = catalog.sources;
 
   planning::refuse_what_is_not_simulated(draft);

@@ -129,7 +129,9 @@ struct PlannedPool {
   std::optional<PlannedReservation> reservation;
   Fact<Seconds> provisioning;         // request to schedulable, drivers included: median; range =
                                       // 5th..95th percentile
-  Efficiency efficiency;              // of the accelerator at the workload's precision
+  Efficiency efficiency;              // of the accelerator at the workload's precision; a worker
+                                      // on CPUs has its `launch` only
+  Fact<Seconds> host_step;            // of a worker on CPUs: its own time of a step, outside layers
   LinkClass peer_link, network_link;  // between accelerators of one node; between nodes
   Fact<double> cpu_flops_per_vcpu;    // parameter server's update and CPU training, FLOP/s
   Fact<BytesPerSecond> cpu_memory_bandwidth_per_vcpu;  // the same: a vCPU's share of the host's
@@ -205,6 +207,7 @@ struct Plan {
   std::uint64_t seed = 1;
   std::vector<Expectation> expect;
   std::string catalog_digest;
+  std::vector<std::string> calibrations;  // laid over the catalog
   std::string prices_as_of;  // oldest price used; "" where none is known
   std::vector<std::string> warnings;
   std::vector<Source> sources;  // the catalog's, so that a Fact can be printed

@@ -93,6 +93,10 @@ void resolve_speeds(Draft& draft) {
         fact_of<BytesPerSecond>(draft.catalog.operations.at(keys::kCpuMemoryPerVcpu));
     const bool computes = pool.role == Role::worker || pool.role == Role::chief;
     if (runs && computes && pool.accelerator) resolve_efficiency(draft, pool, job.precision);
+    if (computes && !pool.accelerator) {
+      pool.efficiency.launch = seconds_fact(draft.catalog.operations.at(keys::kCpuLaunch));
+      pool.host_step = seconds_fact(draft.catalog.operations.at(keys::kCpuStep));
+    }
   }
 }
 

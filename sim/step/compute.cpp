@@ -121,7 +121,6 @@ Processor processor_of(const PlannedPool& pool, Precision precision) {
     p.efficiency.convolution = p.efficiency.matmul = p.efficiency.attention = p.efficiency.memory =
         Fact<double>{1.0};
     p.efficiency.half_size = Fact<Flops>{};
-    p.efficiency.launch = Fact<Seconds>{};
     return p;
   }
   const Accelerator& a = *pool.accelerator;

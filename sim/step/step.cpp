@@ -207,6 +207,13 @@ std::string_view to_text(Bottleneck b) {
 
 namespace {
 
+/// What the slowest worker's loop does in a step outside layers, exchange and update.
+Seconds host_time(const Plan& plan) {
+  Seconds host{};
+  for (const auto* pool : worker_pools(plan)) host = std::max(host, pool->host_step.value);
+  return host;
+}
+
 void wait_for_input(StepEstimate& e) {
   e.exposed_input = std::max(Seconds{}, e.input - e.step);
   e.step += e.exposed_input;
@@ -222,6 +229,8 @@ StepEstimate cut_model_step(const Plan& plan, const PlannedWorkload& job) {
   for (const auto* pool : worker_pools(plan))
     e.input = std::max(e.input, input_times(*pool, job, samples).slowest());
   const Seconds alone = e.step;
+  e.host = host_time(plan);
+  e.step += e.host;
   wait_for_input(e);
   if (e.exposed_input.count() > 0) e.bottleneck = Bottleneck::input;
   const double slowed = alone / e.step;
@@ -261,14 +270,17 @@ StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job,
   // them.
   for (const auto* pool : worker_pools(plan))
     e.input = std::max(e.input, input_times(*pool, job, w.samples).slowest());
+  e.host = host_time(plan);
   double used = double(w.accelerators) * w.samples;
   if (!runs_in_step(s)) {
     e.input *= double(job.global_batch) / used;
+    e.host *= double(job.global_batch) / used;
     used = double(job.global_batch);
   } else if (s.kind == StrategyKind::parameter_server && s.backup_workers > 0) {
     // Gradients of the slowest workers are dropped [Chen et al. 2016].
     used *= double(std::max(1, w.live - s.backup_workers)) / w.live;
   }
+  e.step += e.host;
   wait_for_input(e);
   e.samples_per_second = Samples{used} / e.step;
 

@@ -26,6 +26,8 @@ class Workspace {
     std::string name = (std::filesystem::temp_directory_path() / "reckon-test-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) std::abort();
     directory_ = name;
+    // What programs keep of a user's is kept here, not in the home of whoever tests.
+    setenv("XDG_DATA_HOME", (directory_ / ".data-home").c_str(), 1);
   }
   ~Workspace() { std::filesystem::remove_all(directory_); }
   Workspace(const Workspace&) = delete;

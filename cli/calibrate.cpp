@@ -1,0 +1,160 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "cli/command.h"
+#include "cli/history_store.h"
+#include "cli/load.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "executor/train/run_directory.h"
+#include "executor/train/run_request.h"
+#include "report/calibration.h"
+#include "sim/calibration/calibrate.h"
+
+namespace reckon::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 10> kNames{
+    "out", "scenario", "pattern", "force", "set", "layer", "catalog", "calibration", "format", "help"};
+
+/// What a run of `reckon run` was of: its own copy of the scenario.
+Expected<ScenarioFile> scenario_of_run(const RunDirectory& run) {
+  Options request;
+  std::string file = run.plan().string();
+  if (fs::exists(run.request())) {
+    const auto asked = parse_run_request(run.request(), read_text(run.request()));
+    if (!asked) return tl::unexpected(asked.error());
+    request.overrides = asked->overrides;
+    request.layers = asked->layers;
+    file = asked->file.string();
+  }
+  return load_scenario_text(read_text(run.plan()), file, request);
+}
+
+Expected<ScenarioFile> scenario_given(const fs::path& path, const Options& options) {
+  const std::string given = options.answer("scenario");
+  if (!given.empty()) return load_scenario(given, options);
+  return tl::unexpected(Diagnostics{{Severity::error,
+                                     {path.string(), 0, 0},
+                                     "the file does not say of which scenario it is",
+                                     "name it: --scenario FILE"}});
+}
+
+template <class T, class Make>
+Expected<MeasuredRun> made(const Expected<ScenarioFile>& scenario, const Expected<T>& read,
+                           Make make) {
+  Diagnostics problems;
+  if (!scenario) problems = scenario.error();
+  if (!read) problems.insert(problems.end(), read.error().begin(), read.error().end());
+  if (!problems.empty()) return tl::unexpected(std::move(problems));
+  return make(*scenario, *read);
+}
+
+/// Of programs that are not ours.
+Expected<MeasuredRun> load_log(const fs::path& path, const Options& options,
+                               const Catalog& catalog) {
+  const std::string name = path.string(), text = read_text(path);
+  const auto scenario = scenario_given(path, options);
+  const std::string pattern = options.answer("pattern");
+  if (pattern.empty() && is_nccl_tests(text))
+    return made(scenario, parse_nccl_tests(name, text), [&](const auto& s, const auto& samples) {
+      return measured_collectives(name, s, samples);
+    });
+  if (pattern.empty() && is_waiting_csv(text))
+    return made(scenario, parse_waiting_csv(name, text),
+                [&](const auto& s, const auto& waits) { return measured_waits(name, s, waits); });
+  const auto log =
+      pattern.empty() ? parse_step_csv(name, text) : parse_pattern_log(name, text, pattern);
+  Expected<Plan> plan = Plan{};
+  if (scenario) plan = make_plan(*scenario, catalog);
+  if (!plan) return tl::unexpected(plan.error());
+  return made(scenario, log, [&](const auto& s, const StepLog& steps) {
+    return measured_steps(name, s, steps.seconds(double(plan->jobs.front().global_batch)));
+  });
+}
+
+/// A run is named by its directory or by its measurements.
+Expected<MeasuredRun> load_run(const fs::path& path, const Options& options,
+                               const Catalog& catalog) {
+  const bool directory = fs::is_directory(path);
+  if (!directory && path.extension() != ".jsonl") return load_log(path, options, catalog);
+  const RunDirectory run{directory ? path : path.parent_path()};
+  const fs::path file = directory ? run.measurements() : path;
+  auto measured = parse_measurements(file.string(), read_text(file));
+  if (!measured) return tl::unexpected(std::move(measured.error()));
+  const bool own = options.answer("scenario").empty() && fs::exists(run.plan());
+  auto scenario = own ? scenario_of_run(run) : scenario_given(path, options);
+  if (!scenario) return tl::unexpected(std::move(scenario.error()));
+  return measured_run(path.string(), std::move(*scenario), *measured);
+}
+
+Expected<std::vector<MeasuredRun>> load_runs(const Options& options, const Catalog& catalog) {
+  std::vector<MeasuredRun> runs;
+  Diagnostics problems;
+  for (const std::string& file : options.files) {
+    auto run = load_run(file, options, catalog);
+    if (!run) {
+      problems.insert(problems.end(), run.error().begin(), run.error().end());
+      continue;
+    }
+    // Of several alike the second is "mlp 2".
+    const std::string name = run->name;
+    for (int n = 2; std::any_of(runs.begin(), runs.end(),
+                                [&](const MeasuredRun& r) { return r.name == run->name; });
+         ++n)
+      run->name = fmt::format("{} {}", name, n);
+    runs.push_back(std::move(*run));
+  }
+  if (!problems.empty()) return tl::unexpected(std::move(problems));
+  return runs;
+}
+
+int calibrate_runs(const Options& options, const Catalog& catalog) {
+  const auto runs = load_runs(options, catalog);
+  if (!runs) {
+    report(runs.error());
+    return kInputIsWrong;
+  }
+  auto calibration = calibrate(*runs, catalog, *make_network(options));
+  if (!calibration) {
+    report(calibration.error());
+    return kInputIsWrong;
+  }
+  calibration->created = utc_now().substr(0, 10);
+  const std::string given = options.answer("out");
+  calibration->name = given.empty() ? "calibration.yaml" : given;
+  const bool refused = calibration->held_out.worse && options.answer("force").empty();
+  if (!refused) write_file(calibration->name, to_yaml(*calibration));
+  if (calibration->name != "-")
+    print(options.format == OutputFormat::json ? calibration_json(*calibration)
+                                               : calibration_table(*calibration));
+  if (refused)
+    print_error(
+        "reckon calibrate: forecasts of what was held out become worse: nothing is written "
+        "(--force writes it all the same)\n");
+  return refused ? kAnswerIsNo : kDone;
+}
+
+}  // namespace
+
+std::string calibrate_options() { return describe_options(kNames); }
+
+int run_calibrate(const Command& self, std::span<const std::string> arguments) {
+  const Options options = parse_options(self, kNames, arguments);
+  if (options.help) {
+    print(help_text(self));
+    return kDone;
+  }
+  const auto catalog = load_catalogs(options);
+  if (!catalog) {
+    report(catalog.error());
+    return kInputIsWrong;
+  }
+  return calibrate_runs(options, *catalog);
+}
+
+}  // namespace reckon::cli

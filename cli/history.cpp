@@ -1,0 +1,34 @@
+#include <array>
+
+#include "cli/command.h"
+#include "cli/history_store.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "report/history.h"
+
+namespace reckon::cli {
+namespace {
+
+constexpr std::array<std::string_view, 2> kNames{"format", "help"};
+constexpr std::size_t kShown = 20;
+
+}  // namespace
+
+std::string history_options() { return describe_options(kNames); }
+
+int run_history(const Command& self, std::span<const std::string> arguments) {
+  const Options options = parse_options(self, kNames, arguments);
+  if (options.help) {
+    print(help_text(self));
+    return kDone;
+  }
+  if (!options.files.empty()) throw UsageError("history takes no file");
+  const auto file = history_file();
+  const bool there = file && std::filesystem::exists(*file);
+  const HistoryScore score = score_history(parse_history(there ? read_text(*file) : ""));
+  print(options.format == OutputFormat::json ? history_json(score)
+                                             : history_table(score, kShown));
+  return kDone;
+}
+
+}  // namespace reckon::cli

@@ -1,0 +1,43 @@
+#include "executor/train/run_request.h"
+
+#include <nlohmann/json.hpp>
+
+namespace reckon {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kVersion = 1;
+
+}  // namespace
+
+std::string to_text(const RunRequest& request) {
+  std::vector<std::string> layers;
+  for (const auto& layer : request.layers) layers.push_back(layer.string());
+  const Json json{{"schema_version", kVersion},
+                  {"file", request.file.string()},
+                  {"set", request.overrides},
+                  {"layers", layers}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+Expected<RunRequest> parse_run_request(const std::filesystem::path& file, std::string_view text) {
+  const auto wrong = [&](const char* what) {
+    return tl::unexpected(Diagnostics{{Severity::error, {file.string(), 0, 0}, what, ""}});
+  };
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object()) return wrong("not the request of a run");
+  if (json.value("schema_version", Json()) != kVersion)
+    return wrong("the request is of another version of reckon");
+  RunRequest request;
+  try {
+    request.file = json.at("file").get<std::string>();
+    request.overrides = json.at("set").get<std::vector<std::string>>();
+    for (const auto& layer : json.at("layers")) request.layers.emplace_back(layer.get<std::string>());
+  } catch (const Json::exception&) {
+    return wrong("a key of the request is missing or of the wrong kind");
+  }
+  return request;
+}
+
+}  // namespace reckon

@@ -1,0 +1,20 @@
+#pragma once
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/calibration/calibration.h"
+#include "sim/calibration/measured_run.h"
+
+// From measured runs to a calibration overlay (docs/MODELS.md, "Calibration").
+namespace reckon {
+
+/// The numbers of `catalog` that the runs' forecasts rest on, as their maximum a posteriori: the
+/// catalog's value and range are the prior, ln(forecast / measured) of each quantity the residual.
+/// What stays within a hundredth of its value and keeps nine tenths of its range is not corrected.
+///
+/// Errors: a scenario that this catalog cannot plan; no measured quantity that a forecast rests on.
+Expected<Calibration> calibrate(std::span<const MeasuredRun> runs, const Catalog& catalog,
+                                const NetworkModel& network);
+
+}  // namespace reckon

@@ -1,0 +1,31 @@
+#pragma once
+#include <Eigen/Core>
+#include <functional>
+
+// Maximum a posteriori of a few logarithms from many measured ones. Included by .cpp files only:
+// Eigen is heavy.
+namespace reckon {
+
+/// x ~ Normal(prior, spread^2), each by itself; residual_i(x) ~ noise_i times Huber's distribution
+/// [Huber 1964, "Robust estimation of a location parameter", Ann. Math. Statist. 35(1)], so that a
+/// measurement that contradicts all others moves them little.
+struct MapProblem {
+  Eigen::VectorXd prior, spread;
+  Eigen::VectorXd most;   // of x
+  Eigen::VectorXd noise;  // one standard deviation of each residual
+  std::function<Eigen::VectorXd(const Eigen::VectorXd&)> residuals;  // predicted - measured
+};
+
+struct MapFit {
+  Eigen::VectorXd x;
+  Eigen::VectorXd residuals;
+  Eigen::MatrixXd slopes;      // of the residuals, residuals by x
+  Eigen::VectorXd weights;     // of the residuals: 1, or less where Huber's tails begin
+  Eigen::MatrixXd covariance;  // Laplace's approximation: the inverse of the posterior's curvature
+};
+
+/// Levenberg-Marquardt from the prior [Madsen, Nielsen, Tingleff 2004, "Methods for non-linear least
+/// squares problems", Sec. 3.2]; slopes by differences.
+MapFit fit_map(const MapProblem& problem);
+
+}  // namespace reckon

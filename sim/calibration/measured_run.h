@@ -1,0 +1,70 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/calibration/measurements.h"
+#include "sim/calibration/step_log.h"
+#include "sim/scenario/scenario.h"
+#include "sim/step/step.h"
+
+// What calibration takes from a run: a few numbers that the models predict too, each with how sure
+// it is, and the scenario that they belong to.
+namespace reckon {
+
+enum class Measured {
+  step,      // one optimizer step, all of it
+  compute,   // of it: forward and backward
+  update,    // of it: the optimizer
+  exchange,  // of it: what the worker waited for others
+  save,      // for which one checkpoint stops training
+  start,     // from an attempt's begin to its first step
+  jitter,    // standard deviation over mean of one worker's step
+  reduce,    // one all-reduce of a given size between all of the plan's accelerators
+};
+std::string_view to_text(Measured q);
+/// "s", or "fraction".
+std::string_view unit_of(Measured q);
+
+struct MeasuredQuantity {
+  Measured what{};
+  double value = 0;      // the median
+  double log_error = 0;  // one standard deviation of its logarithm
+  int values = 0;        // steps, saves, starts
+  Bytes size{};          // reduce: of the buffer on each rank
+};
+
+struct MeasuredRun {
+  std::string name;  // of the scenario; of several alike, with a number behind
+  std::string file;
+  ScenarioFile scenario;
+  /// Equal for runs that tell nothing that the other does not: of one network, batch, cluster.
+  std::string configuration;
+  std::vector<MeasuredQuantity> quantities;
+  /// The same of the first and of the second half of the steps; empty where there are too few.
+  std::vector<MeasuredQuantity> first_half, second_half;
+  std::vector<WaitRecord> waits;
+  std::vector<std::string> warnings;  // too few, throttled
+};
+
+/// Steps at steady state: those that the result rests on, all but the first of each start.
+std::vector<StepRecord> steady_steps(const Measurements& measurements);
+
+/// The numbers of `measurements`, whose scenario is `scenario`.
+MeasuredRun measured_run(std::string file, ScenarioFile scenario, const Measurements& measurements);
+
+/// A user's own log: the seconds of each step, nothing else.
+MeasuredRun measured_steps(std::string file, ScenarioFile scenario, const std::vector<double>& steps);
+
+/// All-reduces of a benchmark between the accelerators of the scenario.
+MeasuredRun measured_collectives(std::string file, ScenarioFile scenario,
+                                 const std::vector<CollectiveSample>& samples);
+/// Waits alone.
+MeasuredRun measured_waits(std::string file, ScenarioFile scenario, std::vector<WaitRecord> waits);
+
+/// What the models say of the plan's first job. 0: it has none of it.
+double predicted(const MeasuredQuantity& of, const Plan& plan, const StepEstimate& step,
+                 const NetworkModel& network);
+
+}  // namespace reckon
