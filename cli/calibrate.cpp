@@ -18,8 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 10> kNames{
-    "out", "scenario", "pattern", "force", "set", "layer", "catalog", "calibration", "format", "help"};
+constexpr std::array<std::string_view, 10> kNames{"out",    "scenario", "pattern", "force",
+                                                  "set",    "layer",    "catalog", "calibration",
+                                                  "format", "help"};
 
 /// What a run of `reckon run` was of: its own copy of the scenario.
 Expected<ScenarioFile> scenario_of_run(const RunDirectory& run) {
@@ -86,6 +87,11 @@ Expected<MeasuredRun> load_run(const fs::path& path, const Options& options,
   const fs::path file = directory ? run.measurements() : path;
   auto measured = parse_measurements(file.string(), read_text(file));
   if (!measured) return tl::unexpected(std::move(measured.error()));
+  if (measured->runs.empty() && !measured->probes.empty()) {
+    auto of = options.answer("scenario").empty() ? ScenarioFile{} : scenario_given(path, options);
+    if (!of) return tl::unexpected(std::move(of.error()));
+    return measured_probe(path.string(), std::move(*of), *measured);
+  }
   const bool own = options.answer("scenario").empty() && fs::exists(run.plan());
   auto scenario = own ? scenario_of_run(run) : scenario_given(path, options);
   if (!scenario) return tl::unexpected(std::move(scenario.error()));

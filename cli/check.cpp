@@ -16,8 +16,8 @@ namespace reckon::cli {
 namespace {
 
 constexpr std::array<std::string_view, 12> kNames{
-    "format", "junit",  "annotations", "seed",    "replications", "set",
-    "layer",  "engine", "catalog", "calibration",     "threads", "help"};
+    "format", "junit",  "annotations", "seed",        "replications", "set",
+    "layer",  "engine", "catalog",     "calibration", "threads",      "help"};
 
 bool is_scenario(const std::filesystem::path& file) {
   return file.extension() == ".yaml" || file.extension() == ".yml";

@@ -127,18 +127,19 @@ constexpr std::array kCommands{
             "Exit codes: 0 the run lies within the forecast's interval, 1 it does not, 2 a file is "
             "wrong or the\nrun is not finished, 3 the environment failed\n",
             run_diff, diff_options},
-    Command{"calibrate", "corrects the catalog by what runs measured, for the forecasts to come",
-            "reckon calibrate MEASUREMENTS... [options]",
-            "Examples:\n"
-            "  reckon calibrate runs/mlp --out calibration.yaml\n"
-            "  reckon simulate mlp.yaml --calibration calibration.yaml\n"
-            "  reckon calibrate runs/small runs/large --out machine.yaml\n"
-            "  reckon calibrate steps.csv --scenario resnet.yaml\n"
-            "  reckon calibrate train.log --scenario resnet.yaml --pattern 'took (?<seconds>[0-9.]+)'\n"
-            "\n"
-            "Exit codes: 0 done, 1 forecasts of measurements that were held out become worse: "
-            "nothing is written\nwithout --force, 2 a file is wrong, 3 the environment failed\n",
-            run_calibrate, calibrate_options},
+    Command{
+        "calibrate", "corrects the catalog by what runs measured, for the forecasts to come",
+        "reckon calibrate MEASUREMENTS... [options]",
+        "Examples:\n"
+        "  reckon calibrate runs/mlp --out calibration.yaml\n"
+        "  reckon simulate mlp.yaml --calibration calibration.yaml\n"
+        "  reckon calibrate runs/small runs/large --out machine.yaml\n"
+        "  reckon calibrate steps.csv --scenario resnet.yaml\n"
+        "  reckon calibrate train.log --scenario resnet.yaml --pattern 'took (?<seconds>[0-9.]+)'\n"
+        "\n"
+        "Exit codes: 0 done, 1 forecasts of measurements that were held out become worse: "
+        "nothing is written\nwithout --force, 2 a file is wrong, 3 the environment failed\n",
+        run_calibrate, calibrate_options},
     Command{"history", "past forecasts beside what then happened, and how good they were",
             "reckon history [options]",
             "Examples:\n"

@@ -15,9 +15,9 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 12> kNames{"format",  "sweep",        "set",  "layer",
-                                                  "seed",    "replications", "html", "engine",
-                                                  "catalog", "calibration", "threads",      "help"};
+constexpr std::array<std::string_view, 12> kNames{"format",  "sweep",        "set",     "layer",
+                                                  "seed",    "replications", "html",    "engine",
+                                                  "catalog", "calibration",  "threads", "help"};
 
 struct Candidate {
   std::string name;

@@ -26,8 +26,7 @@ int run_history(const Command& self, std::span<const std::string> arguments) {
   const auto file = history_file();
   const bool there = file && std::filesystem::exists(*file);
   const HistoryScore score = score_history(parse_history(there ? read_text(*file) : ""));
-  print(options.format == OutputFormat::json ? history_json(score)
-                                             : history_table(score, kShown));
+  print(options.format == OutputFormat::json ? history_json(score) : history_table(score, kShown));
   return kDone;
 }
 

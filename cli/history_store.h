@@ -12,8 +12,8 @@ namespace reckon::cli {
 std::optional<std::filesystem::path> history_file();
 
 /// Appends in one write, so that several programs may keep theirs at once. Where the file has
-/// become larger than `most` bytes its older half is dropped. What cannot be kept is said on standard
-/// error and no reason to fail.
+/// become larger than `most` bytes its older half is dropped. What cannot be kept is said on
+/// standard error and no reason to fail.
 inline constexpr std::uintmax_t kHistoryMost = 4u << 20;
 void keep(const HistoryRecord& record, std::uintmax_t most = kHistoryMost);
 

@@ -16,8 +16,8 @@ namespace reckon::cli {
 namespace {
 
 constexpr std::array<std::string_view, 15> kNames{
-    "format", "seed", "replications", "set",    "layer",   "sweep",   "csv",
-    "memo",   "html", "trace",        "engine", "catalog", "calibration", "threads", "help"};
+    "format", "seed",  "replications", "set",     "layer",       "sweep",   "csv", "memo",
+    "html",   "trace", "engine",       "catalog", "calibration", "threads", "help"};
 
 Forecast forecast_of(const Plan& plan, const NetworkModel& network, const Options& options) {
   ProgressLine progress;

@@ -33,7 +33,8 @@ Expected<RunRequest> parse_run_request(const std::filesystem::path& file, std::s
   try {
     request.file = json.at("file").get<std::string>();
     request.overrides = json.at("set").get<std::vector<std::string>>();
-    for (const auto& layer : json.at("layers")) request.layers.emplace_back(layer.get<std::string>());
+    for (const auto& layer : json.at("layers"))
+      request.layers.emplace_back(layer.get<std::string>());
   } catch (const Json::exception&) {
     return wrong("a key of the request is missing or of the wrong kind");
   }

@@ -15,6 +15,7 @@ namespace {
 
 std::string name_of(const FitRow& row) {
   std::string name = fmt::format("{}: {}", row.run->name, to_text(row.measured.what));
+  if (row.measured.what == Measured::number) return row.run->name + ": " + row.measured.parameter;
   if (row.measured.size.v > 0) name += " of " + format_bytes(row.measured.size);
   return name;
 }
@@ -87,9 +88,9 @@ class Calibrator {
       const double value = std::exp(fit_.x[k]);
       Correction c{.parameter = parameter.name(), .unit = parameter.unit()};
       c.catalog = parameter.get();
-      c.calibrated = {value, value * std::exp(-kScoreOfP95 * spread),
-                      std::min(std::max(value, parameter.most()),
-                               value * std::exp(kScoreOfP95 * spread))};
+      c.calibrated = {
+          value, value * std::exp(-kScoreOfP95 * spread),
+          std::min(std::max(value, parameter.most()), value * std::exp(kScoreOfP95 * spread))};
       c.standard_error = error;
       c.rows = telling_rows(fit_, model_.rows(), k);
       result_.corrections.push_back(std::move(c));
@@ -106,12 +107,20 @@ class Calibrator {
       const FitRow& row = model_.rows()[i];
       const auto at = static_cast<Eigen::Index>(i);
       result_.rows.push_back({.name = name_of(row),
-                              .unit = std::string(unit_of(row.measured.what)),
+                              .unit = row.measured.what == Measured::number
+                                          ? unit_of_parameter(row.measured.parameter)
+                                          : std::string(unit_of(row.measured.what)),
                               .measured = row.measured.value,
                               .before = std::exp(said[at]),
                               .after = std::exp(says[at]),
                               .values = row.measured.values});
     }
+  }
+
+  std::string unit_of_parameter(const std::string& name) const {
+    for (const CatalogParameter& p : model_.parameters())
+      if (p.name() == name) return p.unit();
+    return "";
   }
 
   void add_warnings() {
@@ -158,8 +167,8 @@ Expected<Calibration> calibrate(std::span<const MeasuredRun> runs, const Catalog
     const Diagnostics found = model.add(run);
     problems.insert(problems.end(), found.begin(), found.end());
   }
-  const bool waited = std::any_of(runs.begin(), runs.end(),
-                                  [](const MeasuredRun& r) { return !r.waits.empty(); });
+  const bool waited =
+      std::any_of(runs.begin(), runs.end(), [](const MeasuredRun& r) { return !r.waits.empty(); });
   if (problems.empty() && model.rows().empty() && !waited)
     problems.push_back({Severity::error,
                         {runs.empty() ? std::string() : runs.front().file},

@@ -19,7 +19,7 @@ struct Group {
 };
 
 std::string provisioning_key(const Plan& plan, const PlannedPool& pool) {
-  const keys::NodeKind kind = pool.slice        ? keys::NodeKind::tpu
+  const keys::NodeKind kind = pool.slice         ? keys::NodeKind::tpu
                               : pool.accelerator ? keys::NodeKind::gpu
                                                  : keys::NodeKind::cpu;
   return keys::provisioning(plan.provider, kind);
@@ -106,8 +106,8 @@ void correct(const std::string& key, const Group& group, const Catalog& catalog,
     c.standard_error = log_spread(c.calibrated) / std::sqrt(waits.observed + kPriorSamples);
   }
   if (waits.observed < kFewestSeen)
-    result.warnings.push_back(fmt::format("{}: {} waits that came to their end are few", key,
-                                          waits.observed));
+    result.warnings.push_back(
+        fmt::format("{}: {} waits that came to their end are few", key, waits.observed));
   // Where starts of jobs were fitted to the same number, that stands.
   const auto same = std::find_if(result.corrections.begin(), result.corrections.end(),
                                  [&](const Correction& x) { return x.parameter == c.parameter; });
@@ -121,14 +121,14 @@ void calibrate_waits(std::span<const MeasuredRun> runs, const Catalog& catalog,
                      Calibration& result) {
   std::map<std::string, Group> groups;
   for (const MeasuredRun& run : runs) {
-    if (run.waits.empty()) continue;
+    if (run.waits.empty() || run.scenario.scenario.name.empty()) continue;
     const auto plan = make_plan(run.scenario, catalog);
     if (!plan) continue;  // refused before
     for (const WaitRecord& wait : run.waits) {
       const std::string key = key_of(wait, *plan);
       if (key.empty()) {
-        result.warnings.push_back(fmt::format(
-            "{}: no pool of the scenario is called '{}'", run.name, wait.pool));
+        result.warnings.push_back(
+            fmt::format("{}: no pool of the scenario is called '{}'", run.name, wait.pool));
         continue;
       }
       Group& group = groups[key];

@@ -19,13 +19,13 @@ struct Correction {
   std::string parameter;  // catalog_parameter.h
   std::string unit;
   ParameterValue catalog, calibrated;
-  double standard_error = 0;  // of the calibrated value's logarithm, on its own
+  double standard_error = 0;      // of the calibrated value's logarithm, on its own
   std::vector<std::string> rows;  // which measurements it rests on: "mlp: step", most telling first
 };
 
 /// How a family of distributions explains waiting times; the best has the least `aic`.
 struct FamilyFit {
-  std::string family;  // "exponential", "weibull", "lognormal", "gamma"
+  std::string family;           // "exponential", "weibull", "lognormal", "gamma"
   double scale = 0, shape = 1;  // waiting_times.h
   double aic = 0, bic = 0;
 };
@@ -41,7 +41,7 @@ struct CalibratedRow {
   std::string name;  // "mlp: step"
   std::string unit;
   double measured = 0, before = 0, after = 0;  // forecast with the catalog, with the overlay
-  int values = 0;    // steps, saves, ... behind it
+  int values = 0;                              // steps, saves, ... behind it
 };
 
 struct HeldOut {
@@ -53,9 +53,9 @@ struct HeldOut {
 };
 
 struct Calibration {
-  std::string name;            // of its file
-  std::string created;         // 2026-11-21
-  std::string catalog_digest;  // of the catalog that was corrected
+  std::string name;                       // of its file
+  std::string created;                    // 2026-11-21
+  std::string catalog_digest;             // of the catalog that was corrected
   std::vector<std::string> measurements;  // files
   std::vector<Correction> corrections;
   /// Of the calibrated logarithms, corrections by corrections, row by row.

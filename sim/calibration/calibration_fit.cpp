@@ -25,6 +25,12 @@ Eigen::VectorXd CalibrationModel::priors() const {
 }
 
 Diagnostics CalibrationModel::add(const MeasuredRun& run) {
+  for (const MeasuredQuantity& q : run.quantities)
+    if (q.what == Measured::number && q.value > 0) {
+      rows_.push_back({&run, q});
+      candidates_.push_back(q.parameter);
+    }
+  if (run.scenario.scenario.name.empty()) return {};  // of no plan
   const auto plan = make_plan(run.scenario, catalog_);
   if (!plan) return plan.error();
   const StepEstimate step = estimate_step(*plan, plan->jobs.front(), network_);
@@ -63,20 +69,28 @@ Eigen::VectorXd CalibrationModel::forecasts(std::span<const FitRow> rows,
     const double value = std::exp(x[static_cast<Eigen::Index>(k)]);
     parameters_[k].set({value, value, value}, SourceId::user);
   }
+  const auto number = [&](const std::string& name) {
+    const auto parameter = find_parameter(catalog_, name);
+    return parameter ? parameter->get().value : 0;
+  };
   Eigen::VectorXd logs(static_cast<Eigen::Index>(rows.size()));
   const MeasuredRun* planned = nullptr;
   tl::expected<Plan, Diagnostics> plan;
   StepEstimate step;
   for (std::size_t i = 0; i < rows.size(); ++i) {
+    constexpr double kLeast = 1e-12;
+    const auto at = static_cast<Eigen::Index>(i);
+    if (rows[i].measured.what == Measured::number) {
+      logs[at] = std::log(std::max(kLeast, number(rows[i].measured.parameter)));
+      continue;
+    }
     if (rows[i].run != planned) {
       planned = rows[i].run;
       plan = make_plan(planned->scenario, catalog_);
       RECKON_CHECK(plan.has_value());  // add() planned it, and numbers refuse no plan
       step = estimate_step(*plan, plan->jobs.front(), network_);
     }
-    constexpr double kLeast = 1e-12;
-    logs[static_cast<Eigen::Index>(i)] =
-        std::log(std::max(kLeast, predicted(rows[i].measured, *plan, step, network_)));
+    logs[at] = std::log(std::max(kLeast, predicted(rows[i].measured, *plan, step, network_)));
   }
   // Back, so that the catalog is the one that was given whoever asks next.
   for (std::size_t k = 0; k < static_cast<std::size_t>(x.size()); ++k)

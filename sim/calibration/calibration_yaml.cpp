@@ -174,9 +174,9 @@ void check_values(CalibrationReader& reader, const YAML::Node& root, const Docum
   }
   const std::size_t n = c.corrections.size();
   if (c.covariance.size() != n * n)
-    reader.problem(root, "covariance_of_logs",
-                   fmt::format("has {} numbers, {} corrections have {}", c.covariance.size(), n,
-                               n * n));
+    reader.problem(
+        root, "covariance_of_logs",
+        fmt::format("has {} numbers, {} corrections have {}", c.covariance.size(), n, n * n));
 }
 
 }  // namespace
@@ -185,9 +185,11 @@ std::string to_yaml(const Calibration& calibration) {
   Document document{calibration};
   YAML::Emitter out;
   emit(out, document);
-  return "# Calibration of reckon's catalog by measurements: reckon simulate --calibration FILE lays "
+  return "# Calibration of reckon's catalog by measurements: reckon simulate --calibration FILE "
+         "lays "
          "it over.\n"
-         "# value: median; low, high: 5th and 95th percentile. SI units; logarithms are natural.\n" +
+         "# value: median; low, high: 5th and 95th percentile. SI units; logarithms are "
+         "natural.\n" +
          std::string(out.c_str()) + "\n";
 }
 
@@ -198,19 +200,18 @@ Expected<Calibration> parse_calibration(std::string_view file, std::string_view 
     const YAML::Node root = YAML::Load(std::string(text));
     if (const YAML::Node version = root.IsMap() ? root["schema_version"] : YAML::Node();
         version && version.IsScalar() && version.Scalar() != std::to_string(kCalibrationVersion)) {
-      reader.problem(version, "schema_version",
-                     fmt::format("is {}; this reckon reads {}", version.Scalar(),
-                                 kCalibrationVersion));
+      reader.problem(
+          version, "schema_version",
+          fmt::format("is {}; this reckon reads {}", version.Scalar(), kCalibrationVersion));
       return tl::unexpected(std::move(reader.problems));
     }
     reader.read(root, "", document);
     if (reader.problems.empty()) check_values(reader, root, document);
   } catch (const YAML::Exception& error) {
-    reader.problems.push_back(
-        {Severity::error,
-         {std::string(file), error.mark.line + 1, error.mark.column + 1},
-         fmt::format("not YAML: {}", error.msg),
-         ""});
+    reader.problems.push_back({Severity::error,
+                               {std::string(file), error.mark.line + 1, error.mark.column + 1},
+                               fmt::format("not YAML: {}", error.msg),
+                               ""});
   }
   if (!reader.problems.empty()) return tl::unexpected(std::move(reader.problems));
   Calibration calibration = std::move(document);

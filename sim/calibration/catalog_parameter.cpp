@@ -86,8 +86,8 @@ class ParameterFinder {
 
  private:
   Expected<CatalogParameter> unknown(std::string why, std::string hint) const {
-    return tl::unexpected(Diagnostics{
-        {Severity::error, {}, fmt::format("'{}': {}", name_, why), std::move(hint)}});
+    return tl::unexpected(
+        Diagnostics{{Severity::error, {}, fmt::format("'{}': {}", name_, why), std::move(hint)}});
   }
   Expected<CatalogParameter> no_such(std::string_view what, std::span<const std::string> known) {
     return unknown(fmt::format("the catalog has no {} '{}'{}", what, parts_[1],
@@ -187,8 +187,9 @@ class ParameterFinder {
     return no_such("row of efficiencies", known);
   }
 
-  /// What the row's fit left unexplained of the step time, as one number of this cluster's: a factor
-  /// on its speed. Known, it is no longer unexplained, so the row's spread shrinks to what is left.
+  /// What the row's fit left unexplained of the step time, as one number of this cluster's: a
+  /// factor on its speed. Known, it is no longer unexplained, so the row's spread shrinks to what
+  /// is left.
   Expected<CatalogParameter> speed(Efficiency& row) {
     found_.unit_ = "factor";
     found_.most_ = std::numeric_limits<double>::infinity();

@@ -16,7 +16,8 @@
 //   datasets/imagenet/decode_cpu_seconds
 //   efficiencies/Volta/fp16/any/matmul         convolution, matmul, attention, memory, half_size,
 //                                              launch; "any" is the row for any stack
-//   efficiencies/Volta/fp16/any/speed          all six at once, faster by a factor; 1 in the catalog
+//   efficiencies/Volta/fp16/any/speed          all six at once, faster by a factor; 1 in the
+//   catalog
 namespace reckon {
 
 /// SI units, fractions 0..1; low and high: 5th and 95th percentile. Equal: the number is certain.
@@ -46,8 +47,8 @@ class CatalogParameter {
 /// The parameter of that name; the error says what is not known, with a suggestion.
 Expected<CatalogParameter> find_parameter(Catalog& catalog, std::string_view name);
 
-/// Names of all that a plan of this catalog may rest on, in a fixed order: whether a forecast really
-/// changes with one is for the caller to try.
+/// Names of all that a plan of this catalog may rest on, in a fixed order: whether a forecast
+/// really changes with one is for the caller to try.
 std::vector<std::string> parameters_of(const Plan& plan, const Catalog& catalog);
 
 }  // namespace reckon

@@ -13,7 +13,9 @@ using Json = nlohmann::ordered_json;
 
 Json json_of(const Quantiles& q) {
   const auto number = [](double v) { return std::isfinite(v) ? Json(v) : Json(nullptr); };
-  return {{"mean", number(q.mean)}, {"p5", number(q.p5)}, {"p50", number(q.p50)},
+  return {{"mean", number(q.mean)},
+          {"p5", number(q.p5)},
+          {"p50", number(q.p50)},
           {"p95", number(q.p95)}};
 }
 
@@ -62,12 +64,12 @@ std::string plan_identity(const Plan& plan) {
                         s.parameter_servers);
   }
   for (const PlannedPool& pool : plan.pools)
-    text += fmt::format(", {} {} of {} vCPU{}", pool.nodes_initial,
-                        pool.machine.name.empty() ? "machines" : pool.machine.name,
-                        pool.machine.vcpus,
-                        pool.accelerator ? fmt::format(" with {} {}", pool.accelerators_per_node,
-                                                       pool.accelerator->name)
-                                         : std::string());
+    text += fmt::format(
+        ", {} {} of {} vCPU{}", pool.nodes_initial,
+        pool.machine.name.empty() ? "machines" : pool.machine.name, pool.machine.vcpus,
+        pool.accelerator
+            ? fmt::format(" with {} {}", pool.accelerators_per_node, pool.accelerator->name)
+            : std::string());
   return text;
 }
 

@@ -7,14 +7,26 @@
 namespace reckon {
 namespace {
 
-constexpr double kHuber = 2;  // standard deviations within which errors count in full
+// Standard deviations within which errors count in full: of what was measured, and of what was
+// believed.
+constexpr double kHuber = 2, kHuberOfPrior = 3;
+
+/// Huber's loss; its derivative's share of the square's is min(1, limit / e).
+double loss(double e, double limit) {
+  e = std::abs(e);
+  return e < limit ? e * e : limit * (2 * e - limit);
+}
+
+Eigen::VectorXd weights(const Eigen::VectorXd& e, double limit) {
+  return (limit * e.array().abs().max(1e-12).inverse()).min(1.0);
+}
 
 double cost_of(const MapProblem& p, const Eigen::VectorXd& x, const Eigen::VectorXd& residuals) {
-  double total = ((x - p.prior).array() / p.spread.array()).square().sum();
-  for (Eigen::Index i = 0; i < residuals.size(); ++i) {
-    const double e = std::abs(residuals[i]) / p.noise[i];
-    total += e < kHuber ? e * e : kHuber * (2 * e - kHuber);
-  }
+  double total = 0;
+  for (Eigen::Index k = 0; k < x.size(); ++k)
+    total += loss((x[k] - p.prior[k]) / p.spread[k], kHuberOfPrior);
+  for (Eigen::Index i = 0; i < residuals.size(); ++i)
+    total += loss(residuals[i] / p.noise[i], kHuber);
   return total;
 }
 
@@ -32,12 +44,11 @@ Slope slope_at(const MapProblem& p, MapFit& fit) {
     y[k] -= kStep;  // downwards: never above `most`
     fit.slopes.col(k) = (fit.residuals - p.residuals(y)) / kStep;
   }
-  fit.weights.resize(fit.residuals.size());
-  for (Eigen::Index i = 0; i < fit.residuals.size(); ++i)
-    fit.weights[i] =
-        std::min(1.0, kHuber * p.noise[i] / std::max(std::abs(fit.residuals[i]), 1e-12));
+  fit.weights = weights(fit.residuals.cwiseQuotient(p.noise), kHuber);
   const Eigen::VectorXd precision = fit.weights.array() / p.noise.array().square();
-  const Eigen::VectorXd belief = p.spread.array().square().inverse();
+  const Eigen::VectorXd believed =
+      weights((fit.x - p.prior).cwiseQuotient(p.spread), kHuberOfPrior);
+  const Eigen::VectorXd belief = believed.array() / p.spread.array().square();
   Slope slope;
   slope.gradient = fit.slopes.transpose() * (precision.asDiagonal() * fit.residuals) +
                    belief.asDiagonal() * (fit.x - p.prior);
@@ -49,7 +60,7 @@ Slope slope_at(const MapProblem& p, MapFit& fit) {
 }  // namespace
 
 MapFit fit_map(const MapProblem& p) {
-  constexpr int kMostRounds = 40;
+  constexpr int kMostRounds = 200;
   constexpr double kEnough = 1e-4;  // of the cost, whose unit is a standard deviation squared
   MapFit fit;
   fit.x = p.prior.cwiseMin(p.most);

@@ -6,9 +6,10 @@
 // Eigen is heavy.
 namespace reckon {
 
-/// x ~ Normal(prior, spread^2), each by itself; residual_i(x) ~ noise_i times Huber's distribution
-/// [Huber 1964, "Robust estimation of a location parameter", Ann. Math. Statist. 35(1)], so that a
-/// measurement that contradicts all others moves them little.
+/// x around prior with spread, each by itself, normal within three of them and with Huber's tails
+/// beyond, for what is believed of a number may be wrong by orders of magnitude; residual_i(x) ~
+/// noise_i times Huber's distribution [Huber 1964, "Robust estimation of a location parameter",
+/// Ann. Math. Statist. 35(1)], so that a measurement that contradicts all others moves them little.
 struct MapProblem {
   Eigen::VectorXd prior, spread;
   Eigen::VectorXd most;   // of x
@@ -24,8 +25,8 @@ struct MapFit {
   Eigen::MatrixXd covariance;  // Laplace's approximation: the inverse of the posterior's curvature
 };
 
-/// Levenberg-Marquardt from the prior [Madsen, Nielsen, Tingleff 2004, "Methods for non-linear least
-/// squares problems", Sec. 3.2]; slopes by differences.
+/// Levenberg-Marquardt from the prior [Madsen, Nielsen, Tingleff 2004, "Methods for non-linear
+/// least squares problems", Sec. 3.2]; slopes by differences.
 MapFit fit_map(const MapProblem& problem);
 
 }  // namespace reckon

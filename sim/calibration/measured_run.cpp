@@ -44,10 +44,11 @@ struct PartOfStep {
   Measured what;
   Seconds StepRecord::*part;
 };
-constexpr std::array<PartOfStep, 4> kParts{{{Measured::step, &StepRecord::seconds},
-                                           {Measured::compute, &StepRecord::compute},
-                                           {Measured::update, &StepRecord::update},
-                                           {Measured::exchange, &StepRecord::exposed_communication}}};
+constexpr std::array<PartOfStep, 4> kParts{
+    {{Measured::step, &StepRecord::seconds},
+     {Measured::compute, &StepRecord::compute},
+     {Measured::update, &StepRecord::update},
+     {Measured::exchange, &StepRecord::exposed_communication}}};
 
 /// Robust: from the median absolute deviation, which is 0.6745 standard deviations of a normal law.
 double spread_of(const std::vector<double>& values) {
@@ -110,16 +111,14 @@ void add_waits(const Measurements& m, MeasuredRun& run) {
                   [](const InterruptionRecord& i) { return i.cause == Interruption::preemption; });
   if (!reclaimed) return;  // of machines that are never taken away nothing can be learned
   for (const RunRecord& attempt : m.runs) {
-    const auto cut = std::find_if(
-        m.interruptions.begin(), m.interruptions.end(),
-        [&](const InterruptionRecord& i) { return i.attempt == attempt.attempt; });
-    const auto end = std::find_if(m.ends.begin(), m.ends.end(), [&](const EndRecord& e) {
-      return e.attempt == attempt.attempt;
-    });
+    const auto cut =
+        std::find_if(m.interruptions.begin(), m.interruptions.end(),
+                     [&](const InterruptionRecord& i) { return i.attempt == attempt.attempt; });
+    const auto end = std::find_if(m.ends.begin(), m.ends.end(),
+                                  [&](const EndRecord& e) { return e.attempt == attempt.attempt; });
     if (cut == m.interruptions.end() && end == m.ends.end()) continue;
     const Seconds at = cut != m.interruptions.end() ? cut->at : end->at;
-    const bool taken =
-        cut != m.interruptions.end() && cut->cause == Interruption::preemption;
+    const bool taken = cut != m.interruptions.end() && cut->cause == Interruption::preemption;
     run.waits.push_back({WaitRecord::Kind::reclaim, "", {at - attempt.at, !taken}});
   }
 }
@@ -187,6 +186,8 @@ std::string_view to_text(Measured q) {
       return "jitter";
     case Measured::reduce:
       return "all-reduce";
+    case Measured::number:
+      return "number";
   }
   return "";
 }
@@ -210,9 +211,10 @@ MeasuredRun measured_run(std::string file, ScenarioFile scenario,
   add_starts(measurements, run.quantities);
   add_waits(measurements, run);
   if (!measurements.runs.empty() && measurements.runs.front().workers > 1)
-    run.warnings.push_back(fmt::format(
-        "{}: its {} workers ran on one machine: what it says of links is of that machine's loopback",
-        run.name, measurements.runs.front().workers));
+    run.warnings.push_back(
+        fmt::format("{}: its {} workers ran on one machine: what it says of links is of that "
+                    "machine's loopback",
+                    run.name, measurements.runs.front().workers));
   return run;
 }
 
@@ -269,8 +271,9 @@ double predicted(const MeasuredQuantity& of, const Plan& plan, const StepEstimat
     case Measured::jitter:
       return plan.framework.step_jitter.value;
     case Measured::reduce:
-      return all_reduce(fabric_of(plan, s, s.workers), of.size, s.all_reduce, network)
-          .time.count();
+      return all_reduce(fabric_of(plan, s, s.workers), of.size, s.all_reduce, network).time.count();
+    case Measured::number:
+      return 0;  // no plan is needed for it: CalibrationModel
   }
   return 0;
 }

@@ -22,6 +22,7 @@ enum class Measured {
   start,     // from an attempt's begin to its first step
   jitter,    // standard deviation over mean of one worker's step
   reduce,    // one all-reduce of a given size between all of the plan's accelerators
+  number,    // a number of the catalog itself
 };
 std::string_view to_text(Measured q);
 /// "s", or "fraction".
@@ -29,10 +30,11 @@ std::string_view unit_of(Measured q);
 
 struct MeasuredQuantity {
   Measured what{};
-  double value = 0;      // the median
-  double log_error = 0;  // one standard deviation of its logarithm
-  int values = 0;        // steps, saves, starts
-  Bytes size{};          // reduce: of the buffer on each rank
+  double value = 0;       // the median
+  double log_error = 0;   // one standard deviation of its logarithm
+  int values = 0;         // steps, saves, starts
+  Bytes size{};           // reduce: of the buffer on each rank
+  std::string parameter;  // number: which (catalog_parameter.h)
 };
 
 struct MeasuredRun {
@@ -55,11 +57,15 @@ std::vector<StepRecord> steady_steps(const Measurements& measurements);
 MeasuredRun measured_run(std::string file, ScenarioFile scenario, const Measurements& measurements);
 
 /// A user's own log: the seconds of each step, nothing else.
-MeasuredRun measured_steps(std::string file, ScenarioFile scenario, const std::vector<double>& steps);
+MeasuredRun measured_steps(std::string file, ScenarioFile scenario,
+                           const std::vector<double>& steps);
 
 /// All-reduces of a benchmark between the accelerators of the scenario.
 MeasuredRun measured_collectives(std::string file, ScenarioFile scenario,
                                  const std::vector<CollectiveSample>& samples);
+/// What a probe says of the machine's processors: their products, their memory, what waking them
+/// costs. A scenario, whose link it then is, is only needed for all-reduces; without a name: none.
+MeasuredRun measured_probe(std::string file, ScenarioFile scenario, const Measurements& probe);
 /// Waits alone.
 MeasuredRun measured_waits(std::string file, ScenarioFile scenario, std::vector<WaitRecord> waits);
 

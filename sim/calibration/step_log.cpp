@@ -21,19 +21,17 @@ struct Column {
   StepLog::Unit unit;
   double factor;  // to seconds, or samples a second
 };
-constexpr std::array<Column, 10> kColumns{{{"step_seconds", StepLog::Unit::seconds, 1},
-                                           {"step_time", StepLog::Unit::seconds, 1},
-                                           {"step_time_s", StepLog::Unit::seconds, 1},
-                                           {"seconds", StepLog::Unit::seconds, 1},
-                                           {"step_ms", StepLog::Unit::seconds, 1e-3},
-                                           {"step_time_ms", StepLog::Unit::seconds, 1e-3},
-                                           {"milliseconds", StepLog::Unit::seconds, 1e-3},
-                                           {"samples_per_second",
-                                            StepLog::Unit::samples_per_second, 1},
-                                           {"images_per_second",
-                                            StepLog::Unit::samples_per_second, 1},
-                                           {"examples_per_second",
-                                            StepLog::Unit::samples_per_second, 1}}};
+constexpr std::array<Column, 10> kColumns{
+    {{"step_seconds", StepLog::Unit::seconds, 1},
+     {"step_time", StepLog::Unit::seconds, 1},
+     {"step_time_s", StepLog::Unit::seconds, 1},
+     {"seconds", StepLog::Unit::seconds, 1},
+     {"step_ms", StepLog::Unit::seconds, 1e-3},
+     {"step_time_ms", StepLog::Unit::seconds, 1e-3},
+     {"milliseconds", StepLog::Unit::seconds, 1e-3},
+     {"samples_per_second", StepLog::Unit::samples_per_second, 1},
+     {"images_per_second", StepLog::Unit::samples_per_second, 1},
+     {"examples_per_second", StepLog::Unit::samples_per_second, 1}}};
 
 const Column* column_named(std::string_view name) {
   const auto* found = std::find_if(kColumns.begin(), kColumns.end(),
@@ -105,9 +103,9 @@ Expected<StepLog> parse_step_csv(std::string_view file, std::string_view text) {
   for (std::size_t k = row.size(); k-- > 0;)
     if (column_named(row[k].text) != nullptr) at = k;
   if (at == row.size())
-    return tl::unexpected(Diagnostics{problem_at(file, row.front().line,
-                                                 "no column says how long a step took",
-                                                 "columns that do: " + column_names())});
+    return tl::unexpected(
+        Diagnostics{problem_at(file, row.front().line, "no column says how long a step took",
+                               "columns that do: " + column_names())});
   const Column& column = *column_named(row[at].text);
   StepLog log{.unit = column.unit};
   Diagnostics problems;
@@ -116,9 +114,9 @@ Expected<StepLog> parse_step_csv(std::string_view file, std::string_view text) {
     if (value && *value > 0)
       log.values.push_back(*value * column.factor);
     else
-      problems.push_back(problem_at(file, row.front().line,
-                                    fmt::format("'{}' is no positive number",
-                                                at < row.size() ? row[at].text : "")));
+      problems.push_back(problem_at(
+          file, row.front().line,
+          fmt::format("'{}' is no positive number", at < row.size() ? row[at].text : "")));
   }
   if (!problems.empty()) return tl::unexpected(std::move(problems));
   return log;
@@ -130,13 +128,12 @@ Expected<StepLog> parse_pattern_log(std::string_view file, std::string_view text
   const auto wrong = [&](std::string what, std::string hint) {
     return tl::unexpected(Diagnostics{problem_at(file, 0, std::move(what), std::move(hint))});
   };
-  const auto group = std::find_if(parts.names.begin(), parts.names.end(), [](const auto& name) {
-    return column_named(name) != nullptr;
-  });
+  const auto group = std::find_if(parts.names.begin(), parts.names.end(),
+                                  [](const auto& name) { return column_named(name) != nullptr; });
   if (group == parts.names.end())
-    return wrong("the pattern has no group for the time of a step",
-                 R"(such as 'step (?<step>\d+).* (?<seconds>[\d.]+) s'; groups: )" +
-                     column_names());
+    return wrong(
+        "the pattern has no group for the time of a step",
+        R"(such as 'step (?<step>\d+).* (?<seconds>[\d.]+) s'; groups: )" + column_names());
   const Column& column = *column_named(*group);
   std::regex expression;
   try {

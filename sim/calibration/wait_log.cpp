@@ -97,7 +97,8 @@ Expected<std::vector<WaitRecord>> parse_waiting_csv(std::string_view file, std::
              !censored.empty())
       problem(line, fmt::format("censored is 0 or 1, not '{}'", censored), "");
     else
-      records.push_back({WaitRecord::Kind(kind - kKinds.begin()), std::string(cell("pool")),
+      records.push_back({WaitRecord::Kind(kind - kKinds.begin()),
+                         std::string(cell("pool")),
                          {Seconds{*seconds}, yes}});
   }
   if (!problems.empty()) return tl::unexpected(std::move(problems));

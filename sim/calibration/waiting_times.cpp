@@ -34,8 +34,7 @@ double log_survival(const FamilyFit& f, double t) {
   if (f.family == "weibull") return -std::pow(x, f.shape);
   constexpr double kLeast = 1e-300;
   if (f.family == "lognormal")
-    return std::log(
-        std::max(kLeast, 0.5 * std::erfc(std::log(x) / f.shape / std::numbers::sqrt2)));
+    return std::log(std::max(kLeast, 0.5 * std::erfc(std::log(x) / f.shape / std::numbers::sqrt2)));
   return std::log(std::max(kLeast, boost::math::gamma_q(f.shape, x)));
 }
 
@@ -59,8 +58,7 @@ struct Family {
   const char* name;
   double shape_low, shape_high;
 };
-constexpr Family kFamilies[] = {
-    {"weibull", 0.1, 30}, {"lognormal", 0.02, 5}, {"gamma", 0.1, 1000}};
+constexpr Family kFamilies[] = {{"weibull", 0.1, 30}, {"lognormal", 0.02, 5}, {"gamma", 0.1, 1000}};
 
 /// Both numbers: the best scale of each shape, and of those the best shape.
 FamilyFit fit_two(const Family& family, std::span<const WaitingSample> samples, double middle) {

@@ -17,9 +17,9 @@ struct WaitingSample {
 /// [Klein and Moeschberger 2003, "Survival analysis", 2nd ed., eq. 3.5.1]:
 ///   ln L = sum ln f(seen) + sum ln S(cut off)
 /// exponential (scale: mean), weibull (scale: 63rd percentile, shape), lognormal (scale: median,
-/// shape: sigma), gamma (scale, shape; mean = scale x shape). AIC = 2 p - 2 ln L [Akaike 1974], BIC =
-/// p ln n - 2 ln L [Schwarz 1978]. Families of two numbers need kFewestSeen samples that were seen.
-/// Empty: nothing was seen.
+/// shape: sigma), gamma (scale, shape; mean = scale x shape). AIC = 2 p - 2 ln L [Akaike 1974], BIC
+/// = p ln n - 2 ln L [Schwarz 1978]. Families of two numbers need kFewestSeen samples that were
+/// seen. Empty: nothing was seen.
 inline constexpr int kFewestSeen = 5;
 std::vector<FamilyFit> fit_families(std::span<const WaitingSample> samples);
 
@@ -27,8 +27,8 @@ double mean_of(const FamilyFit& family);
 double quantile_of(const FamilyFit& family, double p);
 
 /// What the samples say of a waiting time that the catalog has as median and 5th to 95th
-/// percentile: the catalog's counts like kPriorSamples of them, in logarithms, quantile by quantile.
-/// With fewer than kFewestSeen seen, the catalog's own spread around their middle.
+/// percentile: the catalog's counts like kPriorSamples of them, in logarithms, quantile by
+/// quantile. With fewer than kFewestSeen seen, the catalog's own spread around their middle.
 inline constexpr double kPriorSamples = 4;
 ParameterValue after_waiting(const ParameterValue& prior, std::span<const WaitingSample> samples,
                              const std::vector<FamilyFit>& families);

@@ -18,8 +18,8 @@ std::vector<AssumptionEffect> assumption_effects(const ForecastSetup& setup,
                                                  const Forecast& forecast, int threads,
                                                  const std::function<void(double)>& lived);
 
-/// A number with its unit as people write it: "3 min 30 s", "12.5 GB/s". Units: "s", "B/s", "FLOP/s", "fraction" and the
-/// others of PlanAssumption.
+/// A number with its unit as people write it: "3 min 30 s", "12.5 GB/s". Units: "s", "B/s",
+/// "FLOP/s", "fraction" and the others of PlanAssumption.
 std::string format_in_unit(double value, std::string_view unit);
 /// "3 min 30 s (3 min .. 4 min)".
 std::string format_assumption(const PlanAssumption& assumption);

@@ -208,7 +208,7 @@ struct Plan {
   std::vector<Expectation> expect;
   std::string catalog_digest;
   std::vector<std::string> calibrations;  // laid over the catalog
-  std::string prices_as_of;  // oldest price used; "" where none is known
+  std::string prices_as_of;               // oldest price used; "" where none is known
   std::vector<std::string> warnings;
   std::vector<Source> sources;  // the catalog's, so that a Fact can be printed
 

@@ -207,10 +207,17 @@ std::string_view to_text(Bottleneck b) {
 
 namespace {
 
-/// What the slowest worker's loop does in a step outside layers, exchange and update.
-Seconds host_time(const Plan& plan) {
+/// What the slowest worker's loop does in a step outside layers, exchange and update. Several
+/// workers on CPUs that go in step end it with one small all-reduce: the loss of all samples,
+/// whether to stop and whether to save (Session::agree of our worker: three doubles).
+Seconds host_time(const Plan& plan, const PlannedStrategy& s, int live,
+                  const NetworkModel& network) {
+  constexpr Bytes kAgreement{24};
   Seconds host{};
   for (const auto* pool : worker_pools(plan)) host = std::max(host, pool->host_step.value);
+  if (live > 1 && runs_in_step(s) && !worker_pools(plan).front()->accelerator)
+    host +=
+        all_reduce(fabric_of(plan, s, live), kAgreement, AllReduceKind::automatic, network).time;
   return host;
 }
 
@@ -220,7 +227,8 @@ void wait_for_input(StepEstimate& e) {
 }
 
 /// ZeRO, tensor, pipeline, context and expert parallelism.
-StepEstimate cut_model_step(const Plan& plan, const PlannedWorkload& job) {
+StepEstimate cut_model_step(const Plan& plan, const PlannedWorkload& job,
+                            const NetworkModel& network) {
   const StepModel model(job.model, step_setting(plan, job));
   const Layout layout = layout_of(job);
   StepEstimate e = model.estimate(layout);
@@ -229,7 +237,7 @@ StepEstimate cut_model_step(const Plan& plan, const PlannedWorkload& job) {
   for (const auto* pool : worker_pools(plan))
     e.input = std::max(e.input, input_times(*pool, job, samples).slowest());
   const Seconds alone = e.step;
-  e.host = host_time(plan);
+  e.host = host_time(plan, job.strategy, 1, network);
   e.step += e.host;
   wait_for_input(e);
   if (e.exposed_input.count() > 0) e.bottleneck = Bottleneck::input;
@@ -244,7 +252,7 @@ StepEstimate cut_model_step(const Plan& plan, const PlannedWorkload& job) {
 StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job,
                            const NetworkModel& network, int live_workers) {
   const PlannedStrategy& s = job.strategy;
-  if (cuts_the_model(s.kind)) return cut_model_step(plan, job);
+  if (cuts_the_model(s.kind)) return cut_model_step(plan, job, network);
   const Workers w = workers_of(plan, job, live_workers);
   StepEstimate e;
   e.layers = w.batch.layers;
@@ -270,7 +278,7 @@ StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job,
   // them.
   for (const auto* pool : worker_pools(plan))
     e.input = std::max(e.input, input_times(*pool, job, w.samples).slowest());
-  e.host = host_time(plan);
+  e.host = host_time(plan, s, w.live, network);
   double used = double(w.accelerators) * w.samples;
   if (!runs_in_step(s)) {
     e.input *= double(job.global_batch) / used;

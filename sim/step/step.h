@@ -65,7 +65,7 @@ struct StepEstimate {
   Seconds bubble{};         // pipeline stages that wait for the first or the last micro-batches
   Seconds forward{};        // one pass of one batch, forward only, with what it waits for
   Seconds update{};         // optimizer, on the accelerator or on the parameter servers
-  Seconds host{};           // a worker's own time outside all that: PlannedPool::host_step
+  Seconds host{};           // a worker's own time outside all that, and to agree on going on
   Bottleneck bottleneck = Bottleneck::compute;
   double mfu = 0;  // model FLOP/s over the peak of the same precision, dense
   SamplesPerSecond samples_per_second{};

@@ -126,7 +126,8 @@ TEST_CASE("a user's own logs are calibrated by, with the scenario beside them") 
         forecast(w, "job.yaml", "--calibration calibration.yaml")["step"]["seconds"].get<double>();
     CHECK(after == Approx(0.00445).epsilon(0.25));  // of 0.00019 without it
   }
-  w.write("waits.csv", "kind,seconds,censored\nprovisioning,40,0\nprovisioning,50,0\nprovisioning,90,1\n");
+  w.write("waits.csv",
+          "kind,seconds,censored\nprovisioning,40,0\nprovisioning,50,0\nprovisioning,90,1\n");
   const Output waits = w.run("calibrate waits.csv --scenario job.yaml");
   CHECK(waits.code == 0);
   CHECK(contains(waits.out, "operations/provisioning.on_premises_cpu_s"));

@@ -2,20 +2,14 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <filesystem>
 
 #include "sim/scenario/scenario_yaml.h"
+#include "support/shipped_catalog.h"
 
 namespace reckon {
 namespace {
 
-const Catalog& catalog() {
-  static const Catalog loaded = [] {
-    const std::filesystem::path layers[] = {default_catalog_directory()};
-    return load_catalog(layers).value();
-  }();
-  return loaded;
-}
+const Catalog& catalog() { return test::shipped_catalog(); }
 
 void set(Catalog& c, const std::string& name, double value) {
   find_parameter(c, name).value().set({value, value, value}, SourceId::user);

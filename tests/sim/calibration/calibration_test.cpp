@@ -1,18 +1,13 @@
 #include "sim/calibration/calibration.h"
 
 #include <catch2/catch.hpp>
-#include <filesystem>
+
+#include "support/shipped_catalog.h"
 
 namespace reckon {
 namespace {
 
-Catalog catalog() {
-  static const Catalog loaded = [] {
-    const std::filesystem::path layers[] = {default_catalog_directory()};
-    return load_catalog(layers).value();
-  }();
-  return loaded;
-}
+Catalog catalog() { return test::shipped_catalog(); }
 
 Correction correction(const std::string& parameter, double value) {
   Catalog c = catalog();
@@ -127,7 +122,7 @@ TEST_CASE("an overlay of numbers that the catalog does not have changes nothing"
   Catalog c = catalog();
   Calibration wrong = example();
   wrong.corrections.push_back(correction("links/ethernett/latency", 1));
-  wrong.corrections.push_back(correction("links/ethernet/speed", 1));
+  wrong.corrections.push_back(correction("links/ethernet/tempo", 1));
   const Diagnostics problems = lay_over(c, wrong);
   REQUIRE(problems.size() == 2);
   CHECK_THAT(problems[0].what, Catch::Contains("did you mean 'ethernet'"));

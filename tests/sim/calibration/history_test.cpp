@@ -26,8 +26,12 @@ HistoryRecord run(const std::string& plan, double took) {
 TEST_CASE("a forecast is scored by the first run of its plan that came after it") {
   History h;
   h.records = {run("a", 100),  // before any forecast: scores nothing
-               forecast("a", 8, 10, 12), forecast("b", 1, 2, 3), run("a", 11), run("b", 4),
-               run("a", 50), forecast("c", 1, 2, 3)};
+               forecast("a", 8, 10, 12),
+               forecast("b", 1, 2, 3),
+               run("a", 11),
+               run("b", 4),
+               run("a", 50),
+               forecast("c", 1, 2, 3)};
   const HistoryScore score = score_history(h);
   REQUIRE(score.forecasts.size() == 3);
   CHECK(score.scored == 2);
@@ -40,10 +44,12 @@ TEST_CASE("a forecast is scored by the first run of its plan that came after it"
   CHECK(score.median_error == Approx((0.5 + 1.0 / 11) / 2));
 }
 
-TEST_CASE("the same forecast twice before a run counts once, another one or one after it by itself") {
+TEST_CASE(
+    "the same forecast twice before a run counts once, another one or one after it by itself") {
   History h;
-  h.records = {forecast("a", 8, 10, 12), forecast("a", 8, 10, 12), forecast("a", 9, 10, 11),
-               run("a", 8.5), forecast("a", 8, 10, 12), run("a", 8.5)};
+  h.records = {forecast("a", 8, 10, 12), forecast("a", 8, 10, 12),
+               forecast("a", 9, 10, 11), run("a", 8.5),
+               forecast("a", 8, 10, 12), run("a", 8.5)};
   const HistoryScore score = score_history(h);
   CHECK(score.scored == 3);
   CHECK(score.inside == 2);

@@ -57,13 +57,17 @@ TEST_CASE("patterns that cannot find a step say why") {
 
 TEST_CASE("nccl-tests' all-reduces are read, out of place") {
   const char* const text =
-      "# nThread 1 nGpus 8 minBytes 8 maxBytes 134217728 step: 2(factor) warmup iters: 5 iters: 20\n"
+      "# nThread 1 nGpus 8 minBytes 8 maxBytes 134217728 step: 2(factor) warmup iters: 5 iters: "
+      "20\n"
       "#                                                              out-of-place    in-place\n"
-      "#       size         count      type   redop    root     time   algbw   busbw #wrong     time  "
+      "#       size         count      type   redop    root     time   algbw   busbw #wrong     "
+      "time  "
       " algbw   busbw #wrong\n"
-      "     1048576        262144     float     sum      -1    45.20   23.20   40.60      0    44.90   "
+      "     1048576        262144     float     sum      -1    45.20   23.20   40.60      0    "
+      "44.90   "
       "23.35   40.87      0\n"
-      "   134217728      33554432     float     sum      -1   1020.0  131.59  230.28      0   1018.0  "
+      "   134217728      33554432     float     sum      -1   1020.0  131.59  230.28      0   "
+      "1018.0  "
       "131.84  230.73      0\n"
       "# Avg bus bandwidth    : 120.1\n";
   CHECK(is_nccl_tests(text));
@@ -77,7 +81,8 @@ TEST_CASE("nccl-tests' all-reduces are read, out of place") {
 
 TEST_CASE("waits are read with what was cut off") {
   const char* const text =
-      "kind,seconds,censored,pool\nprovisioning,310,0,gpu\nprovisioning,900,yes,gpu\nreclaim,7200,,\n";
+      "kind,seconds,censored,pool\nprovisioning,310,0,gpu\nprovisioning,900,yes,gpu\nreclaim,7200,,"
+      "\n";
   CHECK(is_waiting_csv(text));
   CHECK(!is_waiting_csv("seconds\n1\n"));
   const auto waits = parse_waiting_csv("waits.csv", text);
@@ -86,8 +91,8 @@ TEST_CASE("waits are read with what was cut off") {
   CHECK((*waits)[0].pool == "gpu");
   CHECK((*waits)[1].sample.censored);
   CHECK((*waits)[2].kind == WaitRecord::Kind::reclaim);
-  const auto bad =
-      parse_waiting_csv("waits.csv", "kind,seconds,censored\nlunch,1,0\nreclaim,x,0\nreclaim,1,?\n");
+  const auto bad = parse_waiting_csv(
+      "waits.csv", "kind,seconds,censored\nlunch,1,0\nreclaim,x,0\nreclaim,1,?\n");
   REQUIRE(!bad);
   CHECK(bad.error().size() == 3);
 }
