@@ -101,8 +101,8 @@ std::vector<FittedRow> EfficiencyFit::Data::rows_of(const GroupKey& key, const G
   const auto add = [&](std::string_view stack, auto belongs) {
     FittedRow row;
     const bool any = stack.empty();
-    const double factor = any ? 0 : fit.stacks.at(stack);
-    row.efficiency = efficiency_of(fit.logs, std::exp(factor), *prior);
+    const GroupFit::Stack own = any ? GroupFit::Stack{} : fit.stacks.at(stack);
+    row.efficiency = efficiency_of(fit.logs, own, *prior);
     row.efficiency.stack = std::string(stack);
     std::set<std::string> sources;
     for (const FitRun* run : runs)
@@ -112,8 +112,8 @@ std::vector<FittedRow> EfficiencyFit::Data::rows_of(const GroupKey& key, const G
       }
     row.sources.assign(sources.begin(), sources.end());
     for (std::size_t i = 0; i < kFittedNumbers; ++i)
-      row.standard_errors[i] =
-          any ? fit.errors[static_cast<Eigen::Index>(i)] : fit.stack_errors.at(stack);
+      row.standard_errors[i] = any ? fit.errors[static_cast<Eigen::Index>(i)] : own.factor_error;
+    if (!any) row.standard_errors[kHostNumber] = own.host_error;
     if (row.runs >= static_cast<int>(kFewestRuns)) rows.push_back(std::move(row));
   };
   add("", [](const FitRun&) { return true; });

@@ -16,33 +16,38 @@ constexpr double kHuber = 2;     // in units of it
 constexpr double kStackSpread = 0.25;
 // Of the logarithms around the prior: fractions of peak are known to a third or so, the sizes of
 // kernels and launch times to a factor.
-const FitLogs kPriorSpread = (FitLogs() << 0.4, 0.4, 0.6, 0.25, 2.0, 0.7).finished();
+constexpr double kHostSpread = 0.7;  // of a stack around its row
+const FitLogs kPriorSpread = (FitLogs() << 0.4, 0.4, 0.6, 0.25, 2.0, 0.7, 0.7).finished();
 
 struct Posterior {
   std::span<FitRun* const> runs;
   FitLogs prior;
   Efficiency like;
   const NetworkModel& network;
-  std::map<std::string_view, Eigen::Index> columns;  // of the stacks
+  std::map<std::string_view, Eigen::Index> columns;  // of the stacks: factor, then host
 
   Eigen::Index size() const {
-    return static_cast<Eigen::Index>(kFittedNumbers) + static_cast<Eigen::Index>(columns.size());
+    return static_cast<Eigen::Index>(kFittedNumbers) +
+           2 * static_cast<Eigen::Index>(columns.size());
   }
 
-  double log_rate(FitRun& run, const FitLogs& logs, double log_factor) const {
+  double log_rate(FitRun& run, const FitLogs& logs, const GroupFit::Stack& stack) const {
     for (PlannedPool& pool : run.plan.pools)
-      if (pool.accelerator) pool.efficiency = efficiency_of(logs, std::exp(log_factor), like);
+      if (pool.accelerator) pool.efficiency = efficiency_of(logs, stack, like);
     const auto rate = estimate_step(run.plan, run.plan.jobs.front(), network).samples_per_second;
     return std::log(rate.v);
   }
   double residual(FitRun& run, const Eigen::VectorXd& x) const {
     const auto at = columns.find(run.stack);
-    const double factor = at == columns.end() ? 0 : x[at->second];
-    return log_rate(run, x.head<kFittedNumbers>(), factor) - run.log_measured;
+    GroupFit::Stack stack;
+    if (at != columns.end()) stack = {.factor = x[at->second], .host = x[at->second + 1]};
+    return log_rate(run, x.head<kFittedNumbers>(), stack) - run.log_measured;
   }
 
   double spread(Eigen::Index i) const {
-    return i < static_cast<Eigen::Index>(kFittedNumbers) ? kPriorSpread[i] : kStackSpread;
+    const Eigen::Index own = i - static_cast<Eigen::Index>(kFittedNumbers);
+    if (own < 0) return kPriorSpread[i];
+    return own % 2 == 0 ? kStackSpread : kHostSpread;
   }
   double mean(Eigen::Index i) const {
     return i < static_cast<Eigen::Index>(kFittedNumbers) ? prior[i] : 0;
@@ -78,7 +83,7 @@ struct Posterior {
       for (Eigen::Index i = 0; i < size(); ++i) {
         const bool own = i < static_cast<Eigen::Index>(kFittedNumbers);
         const auto at = columns.find(run->stack);
-        if (!own && (at == columns.end() || at->second != i)) continue;
+        if (!own && (at == columns.end() || (at->second != i && at->second + 1 != i))) continue;
         Eigen::VectorXd y = x;
         y[i] += kStep;
         slope[i] = (residual(*run, y) - e) / kStep;
@@ -136,21 +141,24 @@ Descent descend(const Posterior& posterior, Eigen::VectorXd x) {
 }  // namespace
 
 FitLogs logs_of(const Efficiency& e) {
-  constexpr double kLeastSize = 1e6, kLeastLaunch = 1e-7;
+  constexpr double kLeastSize = 1e6, kLeastLaunch = 1e-7, kLeastHost = 1e-7;
   FitLogs x;
   x << std::log(e.convolution.value), std::log(e.matmul.value), std::log(e.attention.value),
       std::log(e.memory.value), std::log(std::max(kLeastSize, e.half_size.value.v)),
-      std::log(std::max(kLeastLaunch, e.launch.value.count()));
+      std::log(std::max(kLeastLaunch, e.launch.value.count())),
+      std::log(std::max(kLeastHost, e.host.value.count()));
   return x;
 }
 
-Efficiency efficiency_of(const FitLogs& logs, double factor, Efficiency like) {
+Efficiency efficiency_of(const FitLogs& logs, const GroupFit::Stack& stack, Efficiency like) {
+  const double factor = std::exp(stack.factor);
   like.convolution = Fact<double>{std::exp(logs[0]) * factor};
   like.matmul = Fact<double>{std::exp(logs[1]) * factor};
   like.attention = Fact<double>{std::exp(logs[2]) * factor};
   like.memory = Fact<double>{std::exp(logs[3]) * factor};
   like.half_size = Fact<Flops>{Flops{std::exp(logs[4])}};
   like.launch = Fact<Seconds>{Seconds{std::exp(logs[5]) / factor}};
+  like.host = Fact<Seconds>{Seconds{std::exp(logs[kHostNumber] + stack.host)}};
   return like;
 }
 
@@ -159,15 +167,20 @@ GroupFit fit_group(std::span<FitRun* const> runs, const Efficiency& prior,
   Posterior posterior{runs, logs_of(prior), prior, network, {}};
   for (const FitRun* run : runs) posterior.columns.emplace(run->stack, 0);
   Eigen::Index next = kFittedNumbers;
-  for (auto& [stack, column] : posterior.columns) column = next++;
+  for (auto& [stack, column] : posterior.columns) {
+    column = next;
+    next += 2;
+  }
 
   std::vector<Eigen::VectorXd> starts;
   Eigen::VectorXd start = Eigen::VectorXd::Zero(posterior.size());
   if (near != nullptr) {
     start.head<kFittedNumbers>() = near->logs;
     for (const auto& [stack, column] : posterior.columns)
-      if (const auto at = near->stacks.find(stack); at != near->stacks.end())
-        start[column] = at->second;
+      if (const auto at = near->stacks.find(stack); at != near->stacks.end()) {
+        start[column] = at->second.factor;
+        start[column + 1] = at->second.host;
+      }
     starts.push_back(start);
   } else {
     constexpr double kLarger = 20;
@@ -187,8 +200,8 @@ GroupFit fit_group(std::span<FitRun* const> runs, const Efficiency& prior,
   fit.logs = best.x.head<kFittedNumbers>();
   fit.errors = covariance.diagonal().cwiseMax(0).cwiseSqrt().head<kFittedNumbers>();
   for (const auto& [stack, column] : posterior.columns) {
-    fit.stacks[stack] = best.x[column];
-    fit.stack_errors[stack] = std::sqrt(std::max(0.0, covariance(column, column)));
+    const auto error = [&](Eigen::Index i) { return std::sqrt(std::max(0.0, covariance(i, i))); };
+    fit.stacks[stack] = {best.x[column], best.x[column + 1], error(column), error(column + 1)};
   }
   return fit;
 }

@@ -237,6 +237,7 @@ struct Efficiency {
   Fact<Flops> half_size;  // a kernel of so many FLOPs reaches half of that efficiency; 0: size does
                           // not matter
   Fact<Seconds> launch;   // per kernel, not hidden
+  Fact<Seconds> host;     // of the host to issue one layer's pass: a step takes no less than all
   Fact<double> step_spread;  // factor on step time: value 1, low..high = 5th..95th percentile of
                              // the fit's residuals
 };

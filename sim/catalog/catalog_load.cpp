@@ -58,7 +58,7 @@ const std::vector<FileKind>& file_kinds() {
       {"efficiencies.csv",
        "efficiency",
        {"accelerator", "precision", "stack", "convolution", "matmul", "attention", "memory",
-        "half_size_gflop", "launch_us", "step_spread", "runs", "standard_errors", "source",
+        "half_size_gflop", "launch_us", "host_us", "step_spread", "runs", "standard_errors", "source",
         "notes"},
        {"accelerator", "precision", "stack"}},
       {"models.csv",
