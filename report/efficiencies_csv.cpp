@@ -92,6 +92,23 @@ Existing read(std::string_view bytes) {
 
 }  // namespace
 
+std::string stacks_csv(std::span<const FittedStack> stacks, std::string_view command) {
+  std::string out = fmt::format("# Written by: {}\n", command);
+  out += "stack,speed,host_us,runs,standard_errors,source,notes\n";
+  for (const FittedStack& s : stacks) {
+    const std::array<std::string, 7> cells{
+        s.stack.name,
+        fmt::format("{:.3g}", s.stack.speed.value),
+        fmt::format("{:.3g}", s.stack.host.value.count() * 1e6),
+        fmt::format("{}", s.runs),
+        fmt::format("{:.2f} {:.2f}", s.speed_error, s.host_error),
+        std::string(kSource),
+        fmt::format("{}", fmt::join(s.sources, " "))};
+    out += line_of(cells);
+  }
+  return out;
+}
+
 std::string efficiencies_csv(std::string_view existing, std::span<const FittedRow> rows,
                              std::string_view command) {
   constexpr std::size_t kStack = 2, kSourceColumn = 13;

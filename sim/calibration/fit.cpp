@@ -70,7 +70,8 @@ EfficiencyFit::EfficiencyFit(std::span<const PublishedRun> runs, const Catalog& 
     const Accelerator& accelerator = *plan->pool_with(Role::worker)->accelerator;
     const GroupKey key{row_name(accelerator, catalog), plan->jobs.front().precision};
     const double rate = quantile(measured[{r.run, r.source}], 0.5);
-    data_->groups[key].push_back({std::move(*plan), std::log(rate), r.source, r.run.stack});
+    data_->groups[key].push_back(
+        {std::move(*plan), std::log(rate), r.source, r.run.stack, model_name(r.run)});
   }
 }
 
@@ -136,13 +137,17 @@ std::vector<FittedRow> EfficiencyFit::rows(std::string_view without) const {
   return result;
 }
 
-Catalog with_fitted(const Catalog& catalog, std::span<const FittedRow> rows) {
+Catalog with_fitted(const Catalog& catalog, std::span<const FittedRow> rows,
+                    std::span<const FittedStack> stacks) {
   Catalog result = catalog;
-  const auto fitted_before = [&](const Efficiency& e) {
-    const std::string& source = catalog.sources[index(e.convolution.source)].id;
-    return source == "fitted";
+  const auto fitted_before = [&](SourceId source) {
+    return catalog.sources[index(source)].id == "fitted";
   };
-  std::erase_if(result.efficiencies, fitted_before);
+  std::erase_if(result.efficiencies,
+                [&](const Efficiency& e) { return fitted_before(e.convolution.source); });
+  std::erase_if(result.stacks,
+                [&](const SoftwareStack& s) { return fitted_before(s.speed.source); });
+  for (const FittedStack& s : stacks) result.stacks.push_back(s.stack);
   // A prior stands in for a row that is fitted no more.
   std::vector<Efficiency> priors;
   for (const Efficiency& e : result.efficiencies)

@@ -49,9 +49,20 @@ class EfficiencyFit {
   std::unique_ptr<Data> data_;
 };
 
-/// The catalog with these rows in place of all that were fitted before; what has no row falls back
-/// to its prior.
-Catalog with_fitted(const Catalog& catalog, std::span<const FittedRow> rows);
+struct FittedStack {
+  SoftwareStack stack;
+  int runs = 0;                            // independent ones
+  double speed_error = 0, host_error = 0;  // standard errors of the logarithms
+  std::vector<std::string> sources;
+};
+/// What stacks, and families of at least two, have in common over all rows; rows for any stack are
+/// moved to the middle of all stacks, whichever of them ran there.
+std::vector<FittedStack> share_stacks(std::vector<FittedRow>& rows);
+
+/// The catalog with these rows and stacks in place of all that were fitted before; what has no row
+/// falls back to its prior.
+Catalog with_fitted(const Catalog& catalog, std::span<const FittedRow> rows,
+                    std::span<const FittedStack> stacks = {});
 
 /// Each run predicted from a catalog that was fitted without its source. Intervals are the 5th to
 /// 95th percentile of log(measured / predicted) of the other sources' runs in this same table, of

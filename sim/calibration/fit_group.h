@@ -15,6 +15,7 @@ struct FitRun {
   double log_measured = 0;
   std::string_view source;
   std::string_view stack;
+  std::string_view model;
 };
 
 struct GroupFit {
@@ -32,10 +33,12 @@ FitLogs logs_of(const Efficiency& e);
 /// `like` with these numbers; a stack's device is faster by a factor, its host slower.
 Efficiency efficiency_of(const FitLogs& logs, const GroupFit::Stack& stack, Efficiency like);
 
-/// Levenberg-Marquardt on the posterior. Stacks' factors have mean 1 and a spread of 25 %, their
-/// host times one of a factor of two. `near`:
-/// a fit to nearly the same runs, from which to start; nullptr: from the prior, and from one whose
-/// kernels are larger, because small kernels and a low peak can pass for each other.
+/// Levenberg-Marquardt on the posterior. Runs of one source, stack and model share an error of 20
+/// %, so that many of them do not outweigh those of others. Stacks' factors have mean 1 and a
+/// spread of 25 %, their host times one of a factor of two. `near`: a fit to nearly the same runs,
+/// from which to start; nullptr: from the prior, from one whose kernels are larger, because small
+/// kernels and a low peak can pass for each other, and from one whose host is slow, because one
+/// that keeps up leaves no trace.
 GroupFit fit_group(std::span<FitRun* const> runs, const Efficiency& prior,
                    const NetworkModel& network, const GroupFit* near = nullptr);
 

@@ -247,6 +247,18 @@ void Builder::attachments(std::span<const Entry> entries) {
   }
 }
 
+void Builder::stacks(std::span<const Entry> entries) {
+  const SourceTable sources(catalog.sources);
+  for (const Entry& entry : entries) {
+    Reader reader(texts, sources, entry);
+    SoftwareStack made;
+    made.name = reader.text("stack");
+    made.speed = reader.fact<double>("speed", parse_number);
+    made.host = reader.fact<Seconds>("host_us", scaled<Seconds>(1e-6), Need::not_negative);
+    catalog.stacks.push_back(std::move(made));
+  }
+}
+
 void Builder::efficiencies(std::span<const Entry> entries) {
   const SourceTable sources(catalog.sources);
   const auto known = [&](std::string_view name) {
