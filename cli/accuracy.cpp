@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include "cli/command.h"
 #include "cli/load.h"
@@ -113,9 +114,12 @@ int collectives(const Options& options, std::string_view bytes, const Catalog& c
 void refit(const std::string& file, std::span<const PublishedRun> runs, const Catalog& catalog) {
   const EfficiencyFit fit(runs, catalog);
   auto rows = fit.rows();
+  const auto stacks = share_stacks(rows);
   set_spreads(rows, score_cross_validated(runs, catalog).runs, catalog);
-  write_file(file, efficiencies_csv(read_text(file), rows,
-                                    "reckon accuracy measurements.csv --refit efficiencies.csv"));
+  constexpr std::string_view kCommand = "reckon accuracy measurements.csv --refit efficiencies.csv";
+  write_file(file, efficiencies_csv(read_text(file), rows, kCommand));
+  const std::string beside = (std::filesystem::path(file).parent_path() / "stacks.csv").string();
+  write_file(beside, stacks_csv(stacks, kCommand));
 }
 
 }  // namespace

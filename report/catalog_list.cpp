@@ -187,6 +187,13 @@ CatalogTable efficiencies(const Catalog& c) {
   return t;
 }
 
+CatalogTable stacks(const Catalog& c) {
+  CatalogTable t{"", {"stack", "speed", "host us", "source"}, {}};
+  for (const SoftwareStack& s : c.stacks)
+    t.rows.push_back({s.name, s.speed.value, s.host.value.count() * 1e6, id_of(c, s.speed.source)});
+  return t;
+}
+
 CatalogTable operations(const Catalog& c) {
   Facts facts(c);
   for (const auto& [key, number] : c.operations.numbers) facts.add(key, number, "SI", 1);
@@ -216,6 +223,7 @@ constexpr std::array kKinds{Kind{"accelerators", accelerators},
                             Kind{"datasets", datasets},
                             Kind{"storages", storages},
                             Kind{"links", links},
+                            Kind{"stacks", stacks},
                             Kind{"efficiencies", efficiencies},
                             Kind{"operations", operations},
                             Kind{"sources", sources}};

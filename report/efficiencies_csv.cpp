@@ -13,10 +13,10 @@
 namespace reckon {
 namespace {
 
-constexpr std::array<std::string_view, 14> kColumns{
-    "accelerator", "precision",       "stack",           "convolution", "matmul",
-    "attention",   "memory",          "half_size_gflop", "launch_us",   "step_spread",
-    "runs",        "standard_errors", "source",          "notes"};
+constexpr std::array<std::string_view, 15> kColumns{
+    "accelerator", "precision", "stack",           "convolution", "matmul",
+    "attention",   "memory",    "half_size_gflop", "launch_us",   "host_us",
+    "step_spread", "runs",      "standard_errors", "source",      "notes"};
 constexpr std::string_view kSource = "fitted";
 
 std::string line_of(std::span<const std::string> cells) {
@@ -25,7 +25,7 @@ std::string line_of(std::span<const std::string> cells) {
   return line + "\n";
 }
 
-/// The six numbers of a fit go together: what one of them slows down, another has sped up. Their
+/// The numbers of a fit go together: what one of them slows down, another has sped up. Their
 /// common uncertainty is step_spread. Only what no run told has a range of its own.
 std::string cell_of(double value, double standard_error) {
   constexpr double kUntold = 0.37;  // nearly all of a prior's 40 %
@@ -40,12 +40,13 @@ std::string line_of(const FittedRow& row) {
   const Efficiency& e = row.efficiency;
   const bool any = e.stack.empty();
   std::string errors;
-  for (std::size_t i = 0; i < (any ? kFittedNumbers : 1); ++i)
-    errors += fmt::format("{}{:.2f}", i ? " " : "", row.standard_errors[i]);
+  for (std::size_t i = 0; i < kFittedNumbers; ++i)
+    if (any || i == 0 || i == kHostNumber)
+      errors += fmt::format("{}{:.2f}", i ? " " : "", row.standard_errors[i]);
   const auto fraction = [&](const Fact<double>& f, std::size_t i) {
     return cell_of(f.value, any && i < 3 ? row.standard_errors[i] : 0);
   };
-  const std::array<std::string, 14> cells{
+  const std::array<std::string, kColumns.size()> cells{
       e.accelerator,
       std::string(to_text(e.precision)),
       e.stack,
@@ -55,6 +56,7 @@ std::string line_of(const FittedRow& row) {
       fraction(e.memory, 3),
       fmt::format("{:.3g}", e.half_size.value.v / 1e9),
       fmt::format("{:.3g}", e.launch.value.count() * 1e6),
+      fmt::format("{:.3g}", e.host.value.count() * 1e6),
       fmt::format("1 [{:.3g} {:.3g}]", e.step_spread.low, e.step_spread.high),
       fmt::format("{}", row.runs),
       errors,
@@ -90,9 +92,26 @@ Existing read(std::string_view bytes) {
 
 }  // namespace
 
+std::string stacks_csv(std::span<const FittedStack> stacks, std::string_view command) {
+  std::string out = fmt::format("# Written by: {}\n", command);
+  out += "stack,speed,host_us,runs,standard_errors,source,notes\n";
+  for (const FittedStack& s : stacks) {
+    const std::array<std::string, 7> cells{
+        s.stack.name,
+        fmt::format("{:.3g}", s.stack.speed.value),
+        fmt::format("{:.3g}", s.stack.host.value.count() * 1e6),
+        fmt::format("{}", s.runs),
+        fmt::format("{:.2f} {:.2f}", s.speed_error, s.host_error),
+        std::string(kSource),
+        fmt::format("{}", fmt::join(s.sources, " "))};
+    out += line_of(cells);
+  }
+  return out;
+}
+
 std::string efficiencies_csv(std::string_view existing, std::span<const FittedRow> rows,
                              std::string_view command) {
-  constexpr std::size_t kStack = 2, kSourceColumn = 12;
+  constexpr std::size_t kStack = 2, kSourceColumn = 13;
   const auto key_of = [](const FittedRow& row) {
     return Key(row.efficiency.accelerator, std::string(to_text(row.efficiency.precision)));
   };

@@ -13,4 +13,7 @@ namespace reckon {
 std::string efficiencies_csv(std::string_view existing, std::span<const FittedRow> rows,
                              std::string_view command);
 
+/// The catalog's stacks.csv.
+std::string stacks_csv(std::span<const FittedStack> stacks, std::string_view command);
+
 }  // namespace reckon

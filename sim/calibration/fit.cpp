@@ -70,7 +70,8 @@ EfficiencyFit::EfficiencyFit(std::span<const PublishedRun> runs, const Catalog& 
     const Accelerator& accelerator = *plan->pool_with(Role::worker)->accelerator;
     const GroupKey key{row_name(accelerator, catalog), plan->jobs.front().precision};
     const double rate = quantile(measured[{r.run, r.source}], 0.5);
-    data_->groups[key].push_back({std::move(*plan), std::log(rate), r.source, r.run.stack});
+    data_->groups[key].push_back(
+        {std::move(*plan), std::log(rate), r.source, r.run.stack, model_name(r.run)});
   }
 }
 
@@ -101,8 +102,8 @@ std::vector<FittedRow> EfficiencyFit::Data::rows_of(const GroupKey& key, const G
   const auto add = [&](std::string_view stack, auto belongs) {
     FittedRow row;
     const bool any = stack.empty();
-    const double factor = any ? 0 : fit.stacks.at(stack);
-    row.efficiency = efficiency_of(fit.logs, std::exp(factor), *prior);
+    const GroupFit::Stack own = any ? GroupFit::Stack{} : fit.stacks.at(stack);
+    row.efficiency = efficiency_of(fit.logs, own, *prior);
     row.efficiency.stack = std::string(stack);
     std::set<std::string> sources;
     for (const FitRun* run : runs)
@@ -112,8 +113,8 @@ std::vector<FittedRow> EfficiencyFit::Data::rows_of(const GroupKey& key, const G
       }
     row.sources.assign(sources.begin(), sources.end());
     for (std::size_t i = 0; i < kFittedNumbers; ++i)
-      row.standard_errors[i] =
-          any ? fit.errors[static_cast<Eigen::Index>(i)] : fit.stack_errors.at(stack);
+      row.standard_errors[i] = any ? fit.errors[static_cast<Eigen::Index>(i)] : own.factor_error;
+    if (!any) row.standard_errors[kHostNumber] = own.host_error;
     if (row.runs >= static_cast<int>(kFewestRuns)) rows.push_back(std::move(row));
   };
   add("", [](const FitRun&) { return true; });
@@ -136,13 +137,17 @@ std::vector<FittedRow> EfficiencyFit::rows(std::string_view without) const {
   return result;
 }
 
-Catalog with_fitted(const Catalog& catalog, std::span<const FittedRow> rows) {
+Catalog with_fitted(const Catalog& catalog, std::span<const FittedRow> rows,
+                    std::span<const FittedStack> stacks) {
   Catalog result = catalog;
-  const auto fitted_before = [&](const Efficiency& e) {
-    const std::string& source = catalog.sources[index(e.convolution.source)].id;
-    return source == "fitted";
+  const auto fitted_before = [&](SourceId source) {
+    return catalog.sources[index(source)].id == "fitted";
   };
-  std::erase_if(result.efficiencies, fitted_before);
+  std::erase_if(result.efficiencies,
+                [&](const Efficiency& e) { return fitted_before(e.convolution.source); });
+  std::erase_if(result.stacks,
+                [&](const SoftwareStack& s) { return fitted_before(s.speed.source); });
+  for (const FittedStack& s : stacks) result.stacks.push_back(s.stack);
   // A prior stands in for a row that is fitted no more.
   std::vector<Efficiency> priors;
   for (const Efficiency& e : result.efficiencies)

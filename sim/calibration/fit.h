@@ -13,13 +13,15 @@
 
 // The catalog's efficiencies, fitted to published runs (docs/MODELS.md, "Efficiencies: fit and
 // error"). A row of the catalog is one kind of accelerator (its own row, else its architecture's)
-// at one precision; its six numbers and one factor a stack are the maximum a posteriori of
+// at one precision; its seven numbers, and of each stack a factor and a host time of its own, are
+// the maximum a posteriori of
 //   ln(predicted / measured) ~ Huber(10 %),
 // around the catalog's rows of stack "prior" (else its general-knowledge row), in logarithms.
 namespace reckon {
 
-/// Of a row: convolution, matmul, attention, memory, half size, launch.
-inline constexpr std::size_t kFittedNumbers = 6;
+/// Of a row: convolution, matmul, attention, memory, half size, launch, host.
+inline constexpr std::size_t kFittedNumbers = 7;
+inline constexpr std::size_t kHostNumber = 6;
 /// What the catalog calls rows that hold what is known without any measurement.
 inline constexpr std::string_view kPriorStack = "prior";
 
@@ -27,7 +29,7 @@ struct FittedRow {
   Efficiency efficiency;  // stack "": the middle of the stacks
   int runs = 0;           // independent ones: other configuration, source or stack
   std::array<double, kFittedNumbers> standard_errors{};  // of the logarithms; a stack's: of its
-                                                         // factor, in all
+                                                         // factor in all but the last, host
   std::vector<std::string> sources;
 };
 
@@ -47,9 +49,20 @@ class EfficiencyFit {
   std::unique_ptr<Data> data_;
 };
 
-/// The catalog with these rows in place of all that were fitted before; what has no row falls back
-/// to its prior.
-Catalog with_fitted(const Catalog& catalog, std::span<const FittedRow> rows);
+struct FittedStack {
+  SoftwareStack stack;
+  int runs = 0;                            // independent ones
+  double speed_error = 0, host_error = 0;  // standard errors of the logarithms
+  std::vector<std::string> sources;
+};
+/// What stacks, and families of at least two, have in common over all rows; rows for any stack are
+/// moved to the middle of all stacks, whichever of them ran there.
+std::vector<FittedStack> share_stacks(std::vector<FittedRow>& rows);
+
+/// The catalog with these rows and stacks in place of all that were fitted before; what has no row
+/// falls back to its prior.
+Catalog with_fitted(const Catalog& catalog, std::span<const FittedRow> rows,
+                    std::span<const FittedStack> stacks = {});
 
 /// Each run predicted from a catalog that was fitted without its source. Intervals are the 5th to
 /// 95th percentile of log(measured / predicted) of the other sources' runs in this same table, of

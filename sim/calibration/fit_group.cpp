@@ -4,48 +4,86 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
+#include <tuple>
 
+#include "sim/step/compute.h"
 #include "sim/step/step.h"
 
 namespace reckon {
 namespace {
 
-constexpr double kNoise = 0.10;  // of a run that the model should explain
-constexpr double kHuber = 2;     // in units of it
+constexpr double kNoise = 0.10;   // of a run that the model should explain
+constexpr double kShared = 0.10;  // of all runs of one source, stack and model together
+constexpr double kHuber = 2;      // in units of it
 constexpr double kStackSpread = 0.25;
-// Of the logarithms around the prior: fractions of peak are known to a third or so, the sizes of
-// kernels and launch times to a factor.
-const FitLogs kPriorSpread = (FitLogs() << 0.4, 0.4, 0.6, 0.25, 2.0, 0.7).finished();
+// Of the logarithms around the prior: fractions of peak and what a device needs between two kernels
+// are known to a third or so, the sizes of kernels and the time of a host to a factor.
+constexpr double kHostSpread = 0.7;  // of a stack around its row
+const FitLogs kPriorSpread = (FitLogs() << 0.4, 0.4, 0.6, 0.25, 2.0, 0.35, 0.7).finished();
 
 struct Posterior {
   std::span<FitRun* const> runs;
   FitLogs prior;
   Efficiency like;
   const NetworkModel& network;
-  std::map<std::string_view, Eigen::Index> columns;  // of the stacks
+  std::map<std::string_view, Eigen::Index> columns;  // of the stacks: factor, then host
+  std::vector<std::vector<Eigen::Index>> clusters;   // runs of one source, stack and model
 
   Eigen::Index size() const {
-    return static_cast<Eigen::Index>(kFittedNumbers) + static_cast<Eigen::Index>(columns.size());
+    return static_cast<Eigen::Index>(kFittedNumbers) +
+           2 * static_cast<Eigen::Index>(columns.size());
   }
 
-  double log_rate(FitRun& run, const FitLogs& logs, double log_factor) const {
+  /// A stack's host time is spread around the row's. Benchmark submissions replay captured graphs
+  /// (CUDA graphs) or compiled ones: theirs is around what is known of a host that keeps up.
+  double host_offset(std::string_view stack, double row_host) const {
+    return stack.ends_with("mlperf") ? prior[kHostNumber] - row_host : 0;
+  }
+  GroupFit::Stack stack_at(std::string_view stack, Eigen::Index column,
+                           const Eigen::VectorXd& x) const {
+    return {.factor = x[column], .host = x[column + 1] + host_offset(stack, x[kHostNumber])};
+  }
+
+  double log_rate(FitRun& run, const FitLogs& logs, const GroupFit::Stack& stack) const {
     for (PlannedPool& pool : run.plan.pools)
-      if (pool.accelerator) pool.efficiency = efficiency_of(logs, std::exp(log_factor), like);
+      if (pool.accelerator) pool.efficiency = efficiency_of(logs, stack, like);
     const auto rate = estimate_step(run.plan, run.plan.jobs.front(), network).samples_per_second;
     return std::log(rate.v);
   }
   double residual(FitRun& run, const Eigen::VectorXd& x) const {
     const auto at = columns.find(run.stack);
-    const double factor = at == columns.end() ? 0 : x[at->second];
-    return log_rate(run, x.head<kFittedNumbers>(), factor) - run.log_measured;
+    GroupFit::Stack stack;
+    if (at != columns.end()) stack = stack_at(run.stack, at->second, x);
+    return log_rate(run, x.head<kFittedNumbers>(), stack) - run.log_measured;
   }
 
   double spread(Eigen::Index i) const {
-    return i < static_cast<Eigen::Index>(kFittedNumbers) ? kPriorSpread[i] : kStackSpread;
+    const Eigen::Index own = i - static_cast<Eigen::Index>(kFittedNumbers);
+    if (own < 0) return kPriorSpread[i];
+    return own % 2 == 0 ? kStackSpread : kHostSpread;
   }
   double mean(Eigen::Index i) const {
     return i < static_cast<Eigen::Index>(kFittedNumbers) ? prior[i] : 0;
+  }
+
+  Eigen::VectorXd residuals(const Eigen::VectorXd& x) const {
+    Eigen::VectorXd e(static_cast<Eigen::Index>(runs.size()));
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      e[static_cast<Eigen::Index>(i)] = residual(*runs[i], x);
+    return e;
+  }
+
+  /// What is left of errors whose covariance is kNoise^2, and kShared^2 more inside a cluster of n:
+  /// e - (1 - s) mean(e), s^2 = kNoise^2 / (kNoise^2 + n kShared^2), is white.
+  Eigen::VectorXd whitened(Eigen::VectorXd e) const {
+    for (const auto& members : clusters) {
+      const double n = double(members.size());
+      double mean = 0;
+      for (const Eigen::Index i : members) mean += e[i] / n;
+      const double kept = kNoise / std::sqrt(kNoise * kNoise + n * kShared * kShared);
+      for (const Eigen::Index i : members) e[i] -= (1 - kept) * mean;
+    }
+    return e;
   }
 
   double cost(const Eigen::VectorXd& x) const {
@@ -54,8 +92,8 @@ struct Posterior {
       const double d = (x[i] - mean(i)) / spread(i);
       total += d * d;
     }
-    for (FitRun* run : runs) {
-      const double e = std::abs(residual(*run, x)) / kNoise;
+    for (const double residual : whitened(residuals(x))) {
+      const double e = std::abs(residual) / kNoise;
       total += e < kHuber ? e * e : kHuber * (2 * e - kHuber);
     }
     return total;
@@ -71,32 +109,52 @@ struct Posterior {
       hessian(i, i) = 1 / (spread(i) * spread(i));
     }
     constexpr double kStep = 0.01;
-    for (FitRun* run : runs) {
-      const double e = residual(*run, x);
-      const double weight = std::min(1.0, kHuber * kNoise / std::max(std::abs(e), 1e-9));
-      Eigen::VectorXd slope = Eigen::VectorXd::Zero(size());
-      for (Eigen::Index i = 0; i < size(); ++i) {
-        const bool own = i < static_cast<Eigen::Index>(kFittedNumbers);
-        const auto at = columns.find(run->stack);
-        if (!own && (at == columns.end() || at->second != i)) continue;
-        Eigen::VectorXd y = x;
-        y[i] += kStep;
-        slope[i] = (residual(*run, y) - e) / kStep;
+    const Eigen::VectorXd plain = residuals(x);
+    const Eigen::VectorXd e = whitened(plain);
+    Eigen::MatrixXd slopes(plain.size(), size());
+    for (Eigen::Index i = 0; i < size(); ++i) {
+      Eigen::VectorXd y = x;
+      y[i] += kStep;
+      Eigen::VectorXd slope = Eigen::VectorXd::Zero(plain.size());
+      for (std::size_t r = 0; r < runs.size(); ++r) {
+        const auto k = static_cast<Eigen::Index>(r);
+        if (concerns(i, *runs[r])) slope[k] = (residual(*runs[r], y) - plain[k]) / kStep;
       }
-      gradient += weight / (kNoise * kNoise) * e * slope;
+      slopes.col(i) = whitened(slope);
+    }
+    for (Eigen::Index r = 0; r < e.size(); ++r) {
+      const double weight = std::min(1.0, kHuber * kNoise / std::max(std::abs(e[r]), 1e-9));
+      const Eigen::VectorXd slope = slopes.row(r).transpose();
+      gradient += weight / (kNoise * kNoise) * e[r] * slope;
       hessian += weight / (kNoise * kNoise) * slope * slope.transpose();
     }
   }
 
-  /// Nothing exceeds its peak but fp32 convolutions (Winograd does fewer operations than are
-  /// counted) and memory (fused layers that are counted one by one).
+  /// Numbers of the row concern all runs, a stack's its own.
+  bool concerns(Eigen::Index i, const FitRun& run) const {
+    if (i < static_cast<Eigen::Index>(kFittedNumbers)) return true;
+    const auto at = columns.find(run.stack);
+    return at != columns.end() && (at->second == i || at->second + 1 == i);
+  }
+
+  /// Nothing, of the fastest stack, exceeds its peak but fp32 convolutions (Winograd does fewer
+  /// operations than are counted) and memory (fused layers that are counted one by one).
   Eigen::VectorXd limited(Eigen::VectorXd x) const {
     const bool wide = like.precision == Precision::fp32;
     const std::array<double, 4> most{wide ? 1.4 : 0.95, 0.95, 0.95, 1.4};
+    double ahead = 0;
+    for (const auto& [stack, column] : columns) ahead = std::max(ahead, x[column]);
     for (std::size_t i = 0; i < most.size(); ++i) {
       const auto k = static_cast<Eigen::Index>(i);
-      x[k] = std::min(x[k], std::log(most[i]));
+      x[k] = std::min(x[k], std::log(most[i]) - ahead);
     }
+    // A kernel that takes so long at the peak fills any chip, and no device idles longer between
+    // two kernels: general knowledge. What costs a small batch more than that is its host's doing.
+    constexpr Seconds kFills{30e-6}, kLongestLaunch{15e-6};
+    const PlannedPool& pool = *runs.front()->plan.pool_with(Role::worker);
+    const Flops largest = one_core(processor_of(pool, like.precision)).peak * kFills;
+    x[4] = std::min(x[4], std::log(largest.v));
+    x[5] = std::min(x[5], std::log(kLongestLaunch.count()));
     return x;
   }
 };
@@ -136,44 +194,61 @@ Descent descend(const Posterior& posterior, Eigen::VectorXd x) {
 }  // namespace
 
 FitLogs logs_of(const Efficiency& e) {
-  constexpr double kLeastSize = 1e6, kLeastLaunch = 1e-7;
+  constexpr double kLeastSize = 1e6, kLeastLaunch = 1e-7, kLeastHost = 1e-7;
   FitLogs x;
   x << std::log(e.convolution.value), std::log(e.matmul.value), std::log(e.attention.value),
       std::log(e.memory.value), std::log(std::max(kLeastSize, e.half_size.value.v)),
-      std::log(std::max(kLeastLaunch, e.launch.value.count()));
+      std::log(std::max(kLeastLaunch, e.launch.value.count())),
+      std::log(std::max(kLeastHost, e.host.value.count()));
   return x;
 }
 
-Efficiency efficiency_of(const FitLogs& logs, double factor, Efficiency like) {
+Efficiency efficiency_of(const FitLogs& logs, const GroupFit::Stack& stack, Efficiency like) {
+  const double factor = std::exp(stack.factor);
   like.convolution = Fact<double>{std::exp(logs[0]) * factor};
   like.matmul = Fact<double>{std::exp(logs[1]) * factor};
   like.attention = Fact<double>{std::exp(logs[2]) * factor};
   like.memory = Fact<double>{std::exp(logs[3]) * factor};
   like.half_size = Fact<Flops>{Flops{std::exp(logs[4])}};
   like.launch = Fact<Seconds>{Seconds{std::exp(logs[5]) / factor}};
+  like.host = Fact<Seconds>{Seconds{std::exp(logs[kHostNumber] + stack.host)}};
   return like;
 }
 
 GroupFit fit_group(std::span<FitRun* const> runs, const Efficiency& prior,
                    const NetworkModel& network, const GroupFit* near) {
-  Posterior posterior{runs, logs_of(prior), prior, network, {}};
+  Posterior posterior{runs, logs_of(prior), prior, network, {}, {}};
+  using Alike = std::tuple<std::string_view, std::string_view, std::string_view>;
+  std::map<Alike, std::vector<Eigen::Index>> alike;
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    alike[{runs[i]->source, runs[i]->stack, runs[i]->model}].push_back(
+        static_cast<Eigen::Index>(i));
+  for (auto& [key, members] : alike) posterior.clusters.push_back(std::move(members));
   for (const FitRun* run : runs) posterior.columns.emplace(run->stack, 0);
   Eigen::Index next = kFittedNumbers;
-  for (auto& [stack, column] : posterior.columns) column = next++;
+  for (auto& [stack, column] : posterior.columns) {
+    column = next;
+    next += 2;
+  }
 
   std::vector<Eigen::VectorXd> starts;
   Eigen::VectorXd start = Eigen::VectorXd::Zero(posterior.size());
   if (near != nullptr) {
     start.head<kFittedNumbers>() = near->logs;
     for (const auto& [stack, column] : posterior.columns)
-      if (const auto at = near->stacks.find(stack); at != near->stacks.end())
-        start[column] = at->second;
+      if (const auto at = near->stacks.find(stack); at != near->stacks.end()) {
+        start[column] = at->second.factor;
+        start[column + 1] = at->second.host - posterior.host_offset(stack, near->logs[kHostNumber]);
+      }
     starts.push_back(start);
   } else {
-    constexpr double kLarger = 20;
+    constexpr double kLarger = 20, kSlowHost = 8;
     start.head<kFittedNumbers>() = posterior.prior;
     starts.push_back(start);
     start[4] += std::log(kLarger);
+    starts.push_back(start);
+    start[4] = posterior.prior[4];
+    start[kHostNumber] += std::log(kSlowHost);
     starts.push_back(start);
   }
   Descent best;
@@ -187,8 +262,10 @@ GroupFit fit_group(std::span<FitRun* const> runs, const Efficiency& prior,
   fit.logs = best.x.head<kFittedNumbers>();
   fit.errors = covariance.diagonal().cwiseMax(0).cwiseSqrt().head<kFittedNumbers>();
   for (const auto& [stack, column] : posterior.columns) {
-    fit.stacks[stack] = best.x[column];
-    fit.stack_errors[stack] = std::sqrt(std::max(0.0, covariance(column, column)));
+    const auto error = [&](Eigen::Index i) { return std::sqrt(std::max(0.0, covariance(i, i))); };
+    fit.stacks[stack] = posterior.stack_at(stack, column, best.x);
+    fit.stacks[stack].factor_error = error(column);
+    fit.stacks[stack].host_error = error(column + 1);
   }
   return fit;
 }

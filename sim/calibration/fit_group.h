@@ -15,23 +15,30 @@ struct FitRun {
   double log_measured = 0;
   std::string_view source;
   std::string_view stack;
+  std::string_view model;
 };
 
 struct GroupFit {
-  Eigen::VectorXd logs;                             // the six numbers' logarithms
-  Eigen::VectorXd errors;                           // their standard errors
-  std::map<std::string_view, double> stacks;        // log of each stack's factor
-  std::map<std::string_view, double> stack_errors;  // its standard error
+  struct Stack {
+    double factor = 0, host = 0;  // logarithms: of all its speeds, of its host time over the row's
+    double factor_error = 0, host_error = 0;  // their standard errors
+  };
+  Eigen::VectorXd logs;    // the seven numbers' logarithms
+  Eigen::VectorXd errors;  // their standard errors
+  std::map<std::string_view, Stack> stacks;
 };
 
 using FitLogs = Eigen::Matrix<double, kFittedNumbers, 1>;
 FitLogs logs_of(const Efficiency& e);
-/// `like` with these numbers, all faster by `factor`.
-Efficiency efficiency_of(const FitLogs& logs, double factor, Efficiency like);
+/// `like` with these numbers; a stack's device is faster by a factor, its host slower.
+Efficiency efficiency_of(const FitLogs& logs, const GroupFit::Stack& stack, Efficiency like);
 
-/// Levenberg-Marquardt on the posterior. Stacks' factors have mean 1 and a spread of 25 %. `near`:
-/// a fit to nearly the same runs, from which to start; nullptr: from the prior, and from one whose
-/// kernels are larger, because small kernels and a low peak can pass for each other.
+/// Levenberg-Marquardt on the posterior. Runs of one source, stack and model share an error of 20
+/// %, so that many of them do not outweigh those of others. Stacks' factors have mean 1 and a
+/// spread of 25 %, their host times one of a factor of two. `near`: a fit to nearly the same runs,
+/// from which to start; nullptr: from the prior, from one whose kernels are larger, because small
+/// kernels and a low peak can pass for each other, and from one whose host is slow, because one
+/// that keeps up leaves no trace.
 GroupFit fit_group(std::span<FitRun* const> runs, const Efficiency& prior,
                    const NetworkModel& network, const GroupFit* near = nullptr);
 

@@ -18,7 +18,7 @@ Predicted predict(const RunConfiguration& run, const Catalog& catalog,
   // step_spread is a factor on the step's time.
   p.low = p.rate / efficiency.step_spread.high;
   p.high = p.rate / efficiency.step_spread.low;
-  p.stack_known = !efficiency.stack.empty();
+  p.stack_known = !efficiency.stack.empty() && !efficiency.stack.starts_with('*');
   p.fits = estimate_memory(*plan, job).fits();
   return p;
 }

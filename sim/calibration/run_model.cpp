@@ -31,10 +31,17 @@ std::string_view zoo_name(std::string_view name) {
 /// the corpus (general knowledge; MLPerf's own packing statistics are of this order). SQuAD runs
 /// are padded to the length printed.
 constexpr std::int64_t kMeanOfUnpaddedBert = 250;
+/// NVIDIA's PyTorch and Paddle examples bin the sequences of their second phase by length and pad
+/// them to the bin's, a multiple of 64 [NVIDIA/LDDL README, "sequence binning";
+/// DeepLearningExamples, BERT for PyTorch, "dataset"]: the mean, and half a bin.
+constexpr std::int64_t kMeanOfBinnedBert = 250 + 64 / 2;
 
 std::int64_t sequence_of(const RunConfiguration& run) {
   const bool unpadded =
       run.model == "bert_large" && run.stack.ends_with("mlperf") && run.sequence_length == 512;
+  const bool binned = run.model == "bert_large" && run.sequence_length == 512 &&
+                      (run.stack == "pytorch-ngc" || run.stack == "paddle-ngc");
+  if (binned) return kMeanOfBinnedBert;
   return unpadded ? kMeanOfUnpaddedBert : run.sequence_length;
 }
 

@@ -188,20 +188,8 @@ void set_links(Plan& plan, const RunConfiguration& run, const Catalog& catalog) 
   }
 }
 
-/// The stack under which the catalog keeps efficiencies: the run's own, else "mlperf" for what was
-/// tuned for that benchmark ("dali-mxnet-mlperf").
-std::string catalog_stack(std::string_view stack, const Catalog& catalog) {
-  constexpr std::string_view kTuned = "mlperf";
-  const auto known = [&](std::string_view name) {
-    return std::any_of(catalog.efficiencies.begin(), catalog.efficiencies.end(),
-                       [&](const Efficiency& e) { return e.stack == name; });
-  };
-  if (!known(stack) && stack.ends_with("-mlperf") && known(kTuned)) return std::string(kTuned);
-  return std::string(stack);
-}
-
 WorkloadSpec workload_of(const RunConfiguration& run, RunModel model, StrategySpec strategy,
-                         Precision precision, const Catalog& catalog) {
+                         Precision precision) {
   WorkloadSpec w;
   w.model = std::move(model.spec);
   w.finetune = std::move(model.finetune);
@@ -214,7 +202,7 @@ WorkloadSpec workload_of(const RunConfiguration& run, RunModel model, StrategySp
   w.train = TrainLength{TrainLength::Unit::steps, 1};
   w.precision = precision;
   w.strategy = strategy;
-  w.stack = catalog_stack(run.stack, catalog);
+  w.stack = std::string(run.stack);
   CheckpointSpec none;
   none.mode = CheckpointSpec::Mode::none;
   w.checkpoint = none;
@@ -273,7 +261,7 @@ tl::expected<Plan, std::string> plan_of_run(const RunConfiguration& run, const C
   ScenarioFile file;
   file.scenario.name = std::string(run.model);
   file.scenario.cluster = std::move(site->cluster);
-  file.scenario.workload = workload_of(run, std::move(*model), *strategy, *precision, catalog);
+  file.scenario.workload = workload_of(run, std::move(*model), *strategy, *precision);
   auto plan = make_plan(file, catalog);
   if (!plan) return Failure(plan.error().front().what);
 

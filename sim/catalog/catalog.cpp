@@ -204,6 +204,28 @@ const Efficiency* Catalog::find_efficiency(const Accelerator& accelerator, Preci
   return nullptr;
 }
 
+const SoftwareStack* Catalog::find_stack(std::string_view stack) const {
+  if (const SoftwareStack* own = find_named(stacks, stack)) return own;
+  const std::size_t dash = stack.rfind('-');
+  const std::string_view end = dash == std::string_view::npos ? stack : stack.substr(dash + 1);
+  return find_named(stacks, "*-" + std::string(end));
+}
+
+Efficiency with_stack(Efficiency any, const SoftwareStack& stack) {
+  const double factor = stack.speed.value;
+  for (Fact<double>* part : {&any.convolution, &any.matmul, &any.attention, &any.memory}) {
+    part->value *= factor;
+    part->low *= factor;
+    part->high *= factor;
+  }
+  any.launch.value /= factor;
+  any.launch.low /= factor;
+  any.launch.high /= factor;
+  any.host = stack.host;
+  any.stack = stack.name;
+  return any;
+}
+
 std::vector<const Location*> Catalog::locations_of(Provider provider, std::string_view item) const {
   const Accelerator* accelerator = find_accelerator(item);
   const auto matches = [&](const Location& location) {

@@ -237,9 +237,21 @@ struct Efficiency {
   Fact<Flops> half_size;  // a kernel of so many FLOPs reaches half of that efficiency; 0: size does
                           // not matter
   Fact<Seconds> launch;   // per kernel, not hidden
+  Fact<Seconds> host;     // of the host to issue one layer's pass: a step takes no less than all
   Fact<double> step_spread;  // factor on step time: value 1, low..high = 5th..95th percentile of
                              // the fit's residuals
 };
+
+/// What a software stack changes on any accelerator, for those on which it was never measured: its
+/// speed against the middle of all stacks, and its host. A name with a star in front ("*-mlperf")
+/// is a family: all stacks that end so and have no row of their own.
+struct SoftwareStack {
+  std::string name;    // "tf1", "pytorch-ngc"
+  Fact<double> speed;  // factor
+  Fact<Seconds> host;  // as Efficiency::host
+};
+/// A row for any stack, as this stack would have it.
+Efficiency with_stack(Efficiency any, const SoftwareStack& stack);
 
 /// Achieved fraction of a link by a collective's transfers, and its latency.
 struct LinkClass {
@@ -274,6 +286,7 @@ class Catalog {
   std::vector<Dataset> datasets;
   std::vector<Storage> storages;
   std::vector<Efficiency> efficiencies;
+  std::vector<SoftwareStack> stacks;
   std::vector<LinkClass> links;
   std::vector<PublishedModel> published_models;
   OperationalDefaults operations;
@@ -294,6 +307,8 @@ class Catalog {
   /// own before "".
   const Efficiency* find_efficiency(const Accelerator& accelerator, Precision precision,
                                     std::string_view stack) const;
+  /// The stack's own row, else its family's, else nullptr.
+  const SoftwareStack* find_stack(std::string_view stack) const;
   /// Counts that `machine` may carry of `accelerator` under `service` in `zone` ("": where no
   /// exception holds); empty: none. A machine of a custom family follows the limits.
   std::vector<int> allowed_counts(Service service, std::string_view machine,

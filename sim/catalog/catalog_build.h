@@ -25,6 +25,7 @@ struct Builder {
   void tiers(std::span<const Entry> entries);
   void cluster_names(std::span<const Entry> entries);
   void efficiencies(std::span<const Entry> entries);
+  void stacks(std::span<const Entry> entries);
 
   void published_models(std::span<const Entry> entries);
   void datasets(std::span<const Entry> entries);

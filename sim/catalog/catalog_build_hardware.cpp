@@ -247,6 +247,18 @@ void Builder::attachments(std::span<const Entry> entries) {
   }
 }
 
+void Builder::stacks(std::span<const Entry> entries) {
+  const SourceTable sources(catalog.sources);
+  for (const Entry& entry : entries) {
+    Reader reader(texts, sources, entry);
+    SoftwareStack made;
+    made.name = reader.text("stack");
+    made.speed = reader.fact<double>("speed", parse_number);
+    made.host = reader.fact<Seconds>("host_us", scaled<Seconds>(1e-6), Need::not_negative);
+    catalog.stacks.push_back(std::move(made));
+  }
+}
+
 void Builder::efficiencies(std::span<const Entry> entries) {
   const SourceTable sources(catalog.sources);
   const auto known = [&](std::string_view name) {
@@ -276,6 +288,8 @@ void Builder::efficiencies(std::span<const Entry> entries) {
     made.memory = reader.fact<double>("memory", parse_fraction);
     made.half_size = reader.fact<Flops>("half_size_gflop", scaled<Flops>(1e9), Need::not_negative);
     made.launch = reader.fact<Seconds>("launch_us", scaled<Seconds>(1e-6), Need::not_negative);
+    if (entry.find("host_us"))
+      made.host = reader.fact<Seconds>("host_us", scaled<Seconds>(1e-6), Need::not_negative);
     made.step_spread = reader.fact<double>("step_spread", parse_number);
     // Winograd convolutions do fewer operations than are counted, so a little more than the peak is
     // possible.

@@ -57,6 +57,7 @@ void sort_rows(Catalog& c) {
     return fmt::format("{} {} {}", e.accelerator, int(e.precision), e.stack);
   });
   sort_by(c.published_models, [](const PublishedModel& m) { return m.model; });
+  sort_by(c.stacks, own_name);
   sort_by(c.links, own_name);
 }
 

@@ -87,6 +87,10 @@ void add_compute(Table& table, const Plan& plan, std::size_t i) {
   table.add(
       "launch time of a kernel" + of, key + "efficiency.launch", "s",
       kStep, [i](auto& p) -> auto& { return p.pools[i].efficiency.launch; });
+  if (pool.efficiency.host.value.count() > 0)
+    table.add(
+        "time of the host to issue a layer" + of, key + "efficiency.host", "s",
+        kStep, [i](auto& p) -> auto& { return p.pools[i].efficiency.host; });
   table.add(
       "step time" + of + " against the model's", key + "efficiency.step_spread", "factor",
       kLife, [i](auto& p) -> auto& { return p.pools[i].efficiency.step_spread; });

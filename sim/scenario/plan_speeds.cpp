@@ -70,11 +70,14 @@ void resolve_efficiency(Draft& draft, PlannedPool& pool, Precision precision) {
                 "add a row to the efficiencies of a catalog of your own");
     return;
   }
-  if (!stack.empty() && found->stack != stack)
+  pool.efficiency = *found;
+  if (stack.empty() || found->stack == stack) return;
+  if (const SoftwareStack* known = draft.catalog.find_stack(stack))
+    pool.efficiency = with_stack(*found, *known);
+  else
     draft.warn(fmt::format(
         "no efficiencies of {} in {} are known for stack {}; those of any stack are used",
         pool.accelerator->name, to_text(precision), stack));
-  pool.efficiency = *found;
 }
 
 }  // namespace

@@ -157,6 +157,7 @@ std::vector<BlockTime> block_times(const FoldedModel& model, const Layout& layou
       t.backward += n * (cost.backward + (again ? cost.forward : Seconds{}));
       if (cost.forward_by_memory) t.bound_by_memory += n * (again ? 2 : 1) * cost.forward;
       if (cost.backward_by_memory) t.bound_by_memory += n * cost.backward;
+      t.dispatches += n * ((again ? 2 : 1) * cost.forward_kernels + cost.backward_kernels);
       waiting.add(t, layer, cost, n);
     }
     times.push_back(t);

@@ -21,12 +21,14 @@ struct RankGroups {
 struct BlockTime {
   Seconds forward{}, backward{};  // arithmetic; recomputation is in the backward pass
   Seconds bound_by_memory{};      // of both
+  Seconds waiting_for_host{};     // of a stage: part of forward and backward, see stage_times.h
   // Waiting for others, forward and backward.
   Seconds tensor_forward{}, tensor_backward{};
   Seconds context_forward{}, context_backward{};
   Seconds expert_forward{}, expert_backward{};
-  Seconds hidden{};  // communication behind arithmetic
-  Bytes sent{};      // by one rank
+  double dispatches = 0;  // kernels that the host issues, forward and backward
+  Seconds hidden{};       // communication behind arithmetic
+  Bytes sent{};           // by one rank
 
   Seconds whole_forward() const {
     return forward + tensor_forward + context_forward + expert_forward;

@@ -1,5 +1,8 @@
 #include "sim/step/collective_graphs.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace reckon {
 
 FabricLinks add_links(Network& network, const Fabric& f) {
@@ -58,6 +61,18 @@ void add_folded_hop(NetworkProblem& p, BytesPerSecond bandwidth, Seconds latency
   const LinkId link = p.network.add_link(bandwidth);
   const PathId path = p.network.add_path({link});
   p.graph.add({.delay = latency, .size = chunk, .path = path, .multiplicity = sharing}, {});
+}
+
+Seconds pipelined_latency(Seconds latency, Seconds transfer) {
+  return latency + Seconds{2 * std::sqrt(latency.count() * transfer.count())};
+}
+
+TreePhase tree_phase(const Fabric& f, Bytes size, int flows_of_busiest_node) {
+  TreePhase phase;
+  phase.latency = ceil_log2(f.nodes) * f.nic_latency + (f.ranks_per_node - 1) * f.peer_latency;
+  if (f.nodes > 1) phase.transfer = size / 2.0 * double(flows_of_busiest_node) / f.nic;
+  if (f.ranks_per_node > 1) phase.transfer = std::max(phase.transfer, size / f.peer);
+  return phase;
 }
 
 std::vector<int> all_ranks(const Fabric& f) {

@@ -37,4 +37,17 @@ std::vector<int> all_ranks(const Fabric& f);
 int busiest_tree_node(int n);
 int ceil_log2(int n);
 
+/// What a pipelined transfer waits besides its bytes over the bandwidth: hops of `latency` in all,
+/// then the pieces of a message that takes `transfer` as a whole. With k hops, m pieces and latency
+/// a a piece goes on in (k + m) (a + transfer / m) [Sanders, Speck, Traeff 2009, Sec. 2]; the best
+/// m makes it (sqrt(k a) + sqrt(transfer))^2 = k a + transfer + 2 sqrt(k a transfer).
+Seconds pipelined_latency(Seconds latency, Seconds transfer);
+
+/// Of a phase (reduction or broadcast) of the double binary tree: the latency of its hops, and the
+/// time of its bytes on the busiest link.
+struct TreePhase {
+  Seconds latency{}, transfer{};
+};
+TreePhase tree_phase(const Fabric& f, Bytes size, int flows_of_busiest_node);
+
 }  // namespace reckon

@@ -13,16 +13,12 @@ Seconds ring_time(const Fabric& f, Bytes size, int rounds) {
 }
 
 /// busiest_tree_node(n) without building the trees: an inner node of one is a leaf of the other.
-double flows_of_busiest(int nodes) { return nodes > 2 ? 2 : 1; }
+int flows_of_busiest(int nodes) { return nodes > 2 ? 2 : 1; }
 
 Seconds tree_time(const Fabric& f, Bytes size) {
   if (f.ranks() <= 1) return {};
-  const Seconds latency =
-      ceil_log2(f.nodes) * f.nic_latency + (f.ranks_per_node - 1) * f.peer_latency;
-  Seconds t{};
-  if (f.nodes > 1) t = size / 2.0 * flows_of_busiest(f.nodes) / f.nic;
-  if (f.ranks_per_node > 1) t = std::max(t, size / f.peer);
-  return 2 * (latency + t);
+  const TreePhase phase = tree_phase(f, size, flows_of_busiest(f.nodes));
+  return 2 * (pipelined_latency(phase.latency, phase.transfer) + phase.transfer);
 }
 
 Seconds hierarchical_time(const Fabric& f, Bytes size) {
@@ -74,10 +70,8 @@ TimedAllReduce all_reduce_time(const Fabric& f, Bytes size, AllReduceKind kind) 
     }
   };
   if (kind != AllReduceKind::automatic) return timed(kind);
-  TimedAllReduce best = timed(AllReduceKind::ring);
-  for (const auto k : {AllReduceKind::tree, AllReduceKind::hierarchical})
-    if (const auto other = timed(k); other.time < best.time) best = other;
-  return best;
+  const TimedAllReduce best = timed(AllReduceKind::ring), tree = timed(AllReduceKind::tree);
+  return tree.time < best.time ? tree : best;
 }
 
 Fabric group_of(const Fabric& job, std::int64_t stride, std::int64_t size) {

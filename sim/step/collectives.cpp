@@ -84,10 +84,10 @@ Collective tree_all_reduce(const Fabric& f, Bytes size, bool fold) {
   Collective c;
   if (f.ranks() <= 1) return c;
   const Bytes half = size / 2.0;
-  const Seconds latency =
-      ceil_log2(f.nodes) * f.nic_latency + (f.ranks_per_node - 1) * f.peer_latency;
   c.steps = 2 * (ceil_log2(f.nodes) + f.ranks_per_node - 1);
   const int busiest = f.nodes > 1 ? busiest_tree_node(f.nodes) : 0;
+  const TreePhase phase = tree_phase(f, size, busiest);
+  const Seconds latency = pipelined_latency(phase.latency, phase.transfer);
   c.sent_by_rank = f.nodes > 1 ? half * double(2 * busiest) : 2 * size;
   if (fold) {
     NetworkProblem& p = c.phases.emplace_back();
@@ -175,12 +175,9 @@ AllReduceChoice all_reduce(const Fabric& fabric, Bytes size, AllReduceKind kind,
     return AllReduceChoice{k, makespan(c, model), c.sent_by_rank};
   };
   if (kind != AllReduceKind::automatic) return timed(kind);
-  AllReduceChoice best = timed(AllReduceKind::ring);
-  for (const auto k : {AllReduceKind::tree, AllReduceKind::hierarchical}) {
-    const AllReduceChoice other = timed(k);
-    if (other.time < best.time) best = other;
-  }
-  return best;
+  const AllReduceChoice best = timed(AllReduceKind::ring);
+  const AllReduceChoice tree = timed(AllReduceKind::tree);
+  return tree.time < best.time ? tree : best;
 }
 
 std::string_view to_text(AllReduceKind kind) {

@@ -52,9 +52,9 @@ Collective ring_all_reduce(const Fabric& fabric, Bytes size, bool fold = true);
 
 /// Double binary tree between nodes [Sanders, Speck, Traeff 2009, "Two-tree algorithms for full
 /// bandwidth broadcast, reduction and scan", Parallel Computing 35(12)], chains inside, as NCCL
-/// since 2.4 (trees.cc). Pipelined, in the limit of small chunks: each tree reduces, then
-/// broadcasts, half of M; an inner node receives M in the first phase: 2 (ceil(log2 N) a + (G-1)
-/// a_peer + M / B); for N = 2 M/2 a phase.
+/// since 2.4 (trees.cc). Each tree reduces, then broadcasts, half of M in the best number of
+/// pieces; an inner node receives M in the first phase: 2 (sqrt(L) + sqrt(M / B))^2, L = ceil(log2
+/// N) a + (G-1) a_peer; for N = 2 M/2 a phase.
 Collective tree_all_reduce(const Fabric& fabric, Bytes size, bool fold = true);
 
 /// Reduce-scatter in each node (G-1 rounds of M/G), a ring across nodes for each of the G shards at
@@ -93,8 +93,8 @@ Torus torus_of(const PlannedPool& pool);
 /// Chunks share an axis' links where axes differ in length.
 Collective torus_all_reduce(const Torus& torus, Bytes size, bool fold = true);
 
-/// The algorithm asked for; `automatic`: the fastest at this size (ring before tree before
-/// hierarchical on a tie).
+/// The algorithm asked for; `automatic`: ring or tree, whichever is faster at this size, as NCCL
+/// chooses (graph/tuning.cc).
 struct AllReduceChoice {
   AllReduceKind kind = AllReduceKind::ring;
   Seconds time{};

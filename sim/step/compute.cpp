@@ -70,6 +70,10 @@ LayerPasses passes_of(const LayerWork& work, const ElementSizes& size, double ba
 
 }  // namespace
 
+Seconds host_time(double dispatches, const Processor& processor) {
+  return dispatches * processor.efficiency.host.value;
+}
+
 Processor one_core(const Processor& p) {
   Processor core = p;
   core.peak = p.peak / double(p.cores);
@@ -97,6 +101,8 @@ LayerCost cost_of(const LayerWork& work, const ElementSizes& size, const Process
   LayerCost cost;
   cost.forward = pass_time(passes.forward, core, efficiency, cost.forward_by_memory);
   cost.backward = pass_time(passes.backward, core, efficiency, cost.backward_by_memory);
+  cost.forward_kernels = passes.forward.kernels;
+  cost.backward_kernels = passes.backward.kernels;
   return cost;
 }
 
@@ -133,6 +139,23 @@ Processor processor_of(const PlannedPool& pool, Precision precision) {
   return p;
 }
 
+namespace {
+
+void wait_for_host(ComputeTimes& times, Seconds host) {
+  const Seconds device = times.total();
+  if (device >= host || device.count() <= 0) return;
+  const double longer = host / device;
+  for (LayerTime& t : times.layers) {
+    t.forward *= longer;
+    t.backward *= longer;
+  }
+  times.forward *= longer;
+  times.backward *= longer;
+  times.waiting_for_host = host - device;
+}
+
+}  // namespace
+
 ComputeTimes compute_times(const PlannedWorkload& job, const Processor& processor, double batch) {
   const ElementSizes size = element_sizes(job);
   const Processor core = one_core(processor);
@@ -141,6 +164,7 @@ ComputeTimes compute_times(const PlannedWorkload& job, const Processor& processo
   const auto counts = job.model.counts();
   ComputeTimes times;
   times.layers.reserve(layers.size());
+  int dispatches = 0;
   for (std::size_t l = 0; l < layers.size(); ++l) {
     const LayerCount& count = counts[l];
     if (count.forward.v == 0 && count.elements_out == 0) continue;  // input, view
@@ -152,7 +176,9 @@ ComputeTimes compute_times(const PlannedWorkload& job, const Processor& processo
     t.bound_by_memory = cost.backward_by_memory;
     if (cost.forward_by_memory) times.bound_by_memory += t.forward;
     if (cost.backward_by_memory) times.bound_by_memory += t.backward;
+    dispatches += cost.forward_kernels + cost.backward_kernels;
     if (recomputed(count.work, job.strategy.recompute)) {
+      dispatches += cost.forward_kernels;
       t.backward += t.forward;
       if (cost.forward_by_memory) times.bound_by_memory += t.forward;
     }
@@ -160,6 +186,7 @@ ComputeTimes compute_times(const PlannedWorkload& job, const Processor& processo
     times.backward += t.backward;
     times.layers.push_back(t);
   }
+  wait_for_host(times, host_time(dispatches, processor));
   // Every core updates its own copy of the parameters.
   times.update = update_time(double(job.model.trainable_parameters()), size, core);
   return times;

@@ -19,6 +19,11 @@ struct Processor {
 /// Ampere.
 Processor processor_of(const PlannedPool& pool, Precision precision);
 
+/// What a framework's host does is apart from the device: it issues each layer's passes and runs
+/// ahead, so that a pass over the network takes no less than the host needs to issue it, and
+/// otherwise what the device needs. `dispatches` layers were issued.
+Seconds host_time(double dispatches, const Processor& processor);
+
 /// One core's view of a chip: its share of peak and bandwidth.
 Processor one_core(const Processor& processor);
 
@@ -36,6 +41,7 @@ LayerWork work_of(const LayerCount& count);
 struct LayerCost {
   Seconds forward{}, backward{};  // without recomputation
   bool forward_by_memory = false, backward_by_memory = false;
+  int forward_kernels = 0, backward_kernels = 0;  // that the host issues
 };
 /// Roofline [Williams et al. 2009, "Roofline", CACM 52(4)] for each pass over `batch` samples on
 /// one core:
@@ -56,10 +62,12 @@ struct ComputeTimes {
   Seconds forward{}, backward{};
   Seconds update{};           // the optimizer's pass over all parameters, bound by memory bandwidth
   Seconds bound_by_memory{};  // part of forward and backward in layers that wait for memory
+  Seconds waiting_for_host{};  // part of them in which the device has nothing to do
   Seconds total() const { return forward + backward; }
 };
 
-/// All layers, one after the other (cost_of), for `batch` samples.
+/// All layers, one after the other (cost_of), for `batch` samples; where the host is slower
+/// (host_time), every layer as much longer.
 ComputeTimes compute_times(const PlannedWorkload& job, const Processor& processor, double batch);
 
 }  // namespace reckon

@@ -19,6 +19,7 @@ void add(BlockTime& sum, const BlockTime& t, double times) {
   sum.context_backward += times * t.context_backward;
   sum.expert_forward += times * t.expert_forward;
   sum.expert_backward += times * t.expert_backward;
+  sum.dispatches += times * t.dispatches;
   sum.hidden += times * t.hidden;
   sum.sent += times * t.sent;
 }
@@ -99,6 +100,16 @@ class ReductionChain {
   Seconds at_{}, end_{};
 };
 
+/// The device idles while the host issues less than it could do.
+void wait_for_host(StageTime& s, Seconds host) {
+  const Seconds idle = host - s.whole();
+  const Seconds busy = s.pass.forward + s.pass.backward;
+  if (idle.count() <= 0 || busy.count() <= 0) return;
+  s.pass.waiting_for_host = idle;
+  s.pass.forward += idle * (s.pass.forward / busy);
+  s.pass.backward = busy + idle - s.pass.forward;
+}
+
 }  // namespace
 
 StageTime stage_time(const StageModel& m, std::span<const BlockTime> times,
@@ -172,6 +183,7 @@ StageTime stage_time(const StageModel& m, std::span<const BlockTime> times,
     else
       s.transfers = 2 * transfer;
   }
+  wait_for_host(s, host_time(s.pass.dispatches, m.core));
   return s;
 }
 

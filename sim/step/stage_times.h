@@ -31,8 +31,12 @@ struct StageModel {
   const RankGroups& groups;
   const ElementSizes& size;
   AllReduceKind all_reduce;
+  const Processor& core;
 };
 
+/// Where the host takes longer to issue a micro-batch than the stage to run it (host_time), its
+/// passes are as much longer.
+///
 /// Parameters and gradients that move between ranks with the same part of the model:
 ///  - zero_stage 0: an all-reduce of the gradients in buckets, 1: a reduce-scatter, both behind the
 ///    backward pass of the last micro-batch, block by block (overlap.h); 1 and 2 then gather the

@@ -184,6 +184,7 @@ Bottleneck bottleneck_of(const StepEstimate& e, bool servers_busier, const Compu
   if (e.exposed_input.count() > 0) return Bottleneck::input;
   if (e.exposed_communication > e.compute)
     return servers_busier ? Bottleneck::parameter_server : Bottleneck::communication;
+  if (times.waiting_for_host * 2 > times.total()) return Bottleneck::host;
   return times.bound_by_memory * 2 > times.total() ? Bottleneck::memory : Bottleneck::compute;
 }
 
@@ -201,6 +202,8 @@ std::string_view to_text(Bottleneck b) {
       return "parameter_server";
     case Bottleneck::memory:
       return "memory";
+    case Bottleneck::host:
+      return "host";
   }
   return "";
 }

@@ -30,7 +30,7 @@ MemoryEstimate estimate_memory(const Plan& plan, const PlannedWorkload& job);
 std::optional<Diagnostic> check_memory(const Plan& plan, const PlannedWorkload& job,
                                        const Catalog& catalog, const Places& places);
 
-enum class Bottleneck { compute, communication, input, parameter_server, memory };
+enum class Bottleneck { compute, communication, input, parameter_server, memory, host };
 std::string_view to_text(Bottleneck b);
 
 struct LayerTime {

@@ -69,8 +69,9 @@ Seconds update_of(double parameters, const StepSetting& setting, const ElementSi
          parameters * size.weight / setting.host_link;
 }
 
-Bottleneck bottleneck_of(const StepEstimate& e, Seconds bound_by_memory) {
+Bottleneck bottleneck_of(const StepEstimate& e, Seconds bound_by_memory, Seconds waiting_for_host) {
   if (e.exposed_communication > e.compute) return Bottleneck::communication;
+  if (waiting_for_host * 2 > e.compute) return Bottleneck::host;
   return bound_by_memory * 2 > e.compute ? Bottleneck::memory : Bottleneck::compute;
 }
 
@@ -96,7 +97,7 @@ StepEstimate StepModel::estimate(const Layout& l) const {
   const double imbalance = setting_.framework.expert_imbalance.value;
   const auto times = block_times(folded_, l, groups, size_, core_, imbalance);
   const auto states = block_states(folded_, l, size_, imbalance);
-  const StageModel stage_model{folded_, l, groups, size_, setting_.all_reduce};
+  const StageModel stage_model{folded_, l, groups, size_, setting_.all_reduce, core_};
   const Stages all = all_stages(stage_model, times, states);
   const StageTime& s = all.slowest;
   const BlockTime& pass = s.pass;
@@ -127,7 +128,7 @@ StepEstimate StepModel::estimate(const Layout& l) const {
   e.samples_per_second = Samples{double(l.global_batch())} / e.step;
   e.mfu = model_flops_.v * e.samples_per_second.v /
           (setting_.processor.peak.v * double(l.accelerators()));
-  e.bottleneck = bottleneck_of(e, passes * pass.bound_by_memory);
+  e.bottleneck = bottleneck_of(e, passes * pass.bound_by_memory, passes * pass.waiting_for_host);
   return e;
 }
 

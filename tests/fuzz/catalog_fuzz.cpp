@@ -14,12 +14,25 @@
 namespace {
 
 // A file that is added goes to the end, so that the kept corpus means what it meant.
-constexpr std::array kFiles{"accelerators.yaml",     "attachments.csv",      "datasets.yaml",
-                            "efficiencies.csv",      "links.yaml",           "locations.csv",
-                            "machines.csv",          "operations.yaml",      "prices.csv",
-                            "sources.yaml",          "storages.yaml",        "tpu_slices.csv",
-                            "attachment_limits.csv", "custom_machines.yaml", "labels.yaml",
-                            "scale_tiers.csv",       "storage_prices.csv",   "models.csv"};
+constexpr std::array kFiles{"accelerators.yaml",
+                            "attachments.csv",
+                            "datasets.yaml",
+                            "efficiencies.csv",
+                            "links.yaml",
+                            "locations.csv",
+                            "machines.csv",
+                            "operations.yaml",
+                            "prices.csv",
+                            "sources.yaml",
+                            "storages.yaml",
+                            "tpu_slices.csv",
+                            "attachment_limits.csv",
+                            "custom_machines.yaml",
+                            "labels.yaml",
+                            "scale_tiers.csv",
+                            "storage_prices.csv",
+                            "models.csv",
+                            "stacks.csv"};
 
 /// A directory of this process, removed at its end.
 struct Directory {

@@ -29,10 +29,12 @@ inline std::string shuffled_text(const std::filesystem::path& file, std::mt19937
   const bool csv = file.extension() == ".csv";
   std::vector<std::string> parts;
   std::string head;
+  bool header_read = false;
   for (const std::string& line : lines_of(read_bytes(file))) {
     const bool comment = line.starts_with("#");
-    if (csv ? head.empty() || comment : comment) {
+    if (csv ? !header_read || comment : comment) {
       if (csv || parts.empty()) head += line;
+      header_read = header_read || !comment;
     } else if (csv || (line[0] != ' ' && line[0] != '\n')) {
       parts.push_back(line);
     } else {

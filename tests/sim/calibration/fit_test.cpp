@@ -35,8 +35,9 @@ std::vector<PublishedRun> made_up_runs(double convolution) {
     e.stack = e.stack.empty() ? "" : "-" + e.stack;
     e.convolution.value = convolution;
     e.memory.value = 0.7;
-    e.half_size.value = Flops{1e9};
+    e.half_size.value = Flops{2e8};
     e.launch.value = Seconds{4e-6};
+    e.host.value = Seconds{};
   }
   Predictor predict(truth);
   std::vector<PublishedRun> runs;
@@ -93,6 +94,38 @@ TEST_CASE("a fit without a source has not seen it, and its stack falls back to t
     const double off = std::log(r.predicted / r.measured);
     CHECK((r.at.source == "b" ? off > 0.1 : off < -0.1));
   }
+}
+
+TEST_CASE("a stack's speed and a row's middle are told apart where stacks ran on other rows too") {
+  // Rows x and y had stack `fast` (1.5 times `slow`); only `fast` ran on row z, so that its row for
+  // any stack is too fast by what `fast` is ahead.
+  const auto row = [](const char* accelerator, const char* stack, double speed) {
+    FittedRow r;
+    r.efficiency.accelerator = accelerator;
+    r.efficiency.stack = stack;
+    r.efficiency.convolution = r.efficiency.matmul = r.efficiency.attention = r.efficiency.memory =
+        Fact<double>{speed};
+    r.efficiency.launch = r.efficiency.host = Fact<Seconds>{Seconds{1e-5}};
+    r.runs = 10;
+    r.standard_errors.fill(0.02);
+    r.sources = {"s"};
+    return r;
+  };
+  const double up = std::sqrt(1.5);
+  std::vector<FittedRow> rows{row("x", "", 0.4),          row("x", "fast", 0.4 * up),
+                              row("x", "slow", 0.4 / up), row("y", "", 0.6),
+                              row("y", "fast", 0.6 * up), row("y", "slow", 0.6 / up),
+                              row("z", "", 0.5),          row("z", "fast", 0.5)};
+  const auto stacks = share_stacks(rows);
+  REQUIRE(stacks.size() == 2);  // no family: no two stacks end alike
+  const double ratio = stacks[0].stack.speed.value / stacks[1].stack.speed.value;
+  CHECK(stacks[0].stack.name == "fast");
+  CHECK(ratio > 1.25);  // drawn to one another
+  CHECK(ratio < 1.5);
+  CHECK(stacks[0].runs == 30);
+  CHECK(rows[6].efficiency.memory.value < 0.47);
+  CHECK(rows[6].efficiency.memory.value > 0.5 / up);
+  CHECK(rows[7].efficiency.memory.value == 0.5);
 }
 
 TEST_CASE("fewer than three independent runs are no row") {

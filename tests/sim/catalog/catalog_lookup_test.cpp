@@ -213,3 +213,28 @@ TEST_CASE("names of labels, taints and resources are there by service") {
     CHECK("accelerators." + test::shipped_catalog().find_accelerator(name.text)->name == key);
   }
 }
+
+TEST_CASE("a stack without a row changes the row for any stack, a family stands for its members") {
+  Catalog catalog;
+  catalog.stacks.push_back({"eager", Fact<double>{0.5}, Fact<Seconds>{Seconds{20e-6}}});
+  catalog.stacks.push_back({"*-tuned", Fact<double>{2.0}, Fact<Seconds>{Seconds{5e-6}}});
+  REQUIRE(catalog.find_stack("eager"));
+  CHECK(catalog.find_stack("eager")->name == "eager");
+  for (const char* name : {"mx-tuned", "very-well-tuned", "tuned"}) {
+    REQUIRE(catalog.find_stack(name));
+    CHECK(catalog.find_stack(name)->name == "*-tuned");
+  }
+  CHECK(catalog.find_stack("lazy") == nullptr);
+  CHECK(catalog.find_stack("") == nullptr);
+  Efficiency any;
+  any.convolution = any.matmul = any.attention = any.memory =
+      Fact<double>{0.4, 0.2, 0.6, SourceId::user};
+  any.launch = Fact<Seconds>{Seconds{4e-6}};
+  const Efficiency slow = with_stack(any, *catalog.find_stack("eager"));
+  CHECK(slow.stack == "eager");
+  CHECK(slow.memory.value == Approx(0.2));
+  CHECK(slow.matmul.low == Approx(0.1));
+  CHECK(slow.matmul.high == Approx(0.3));
+  CHECK(slow.launch.value.count() == Approx(8e-6));
+  CHECK(slow.host.value.count() == Approx(20e-6));
+}

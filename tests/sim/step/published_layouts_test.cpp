@@ -67,15 +67,15 @@ double predicted(const Published& p) {
 TEST_CASE("published Megatron-LM steps are predicted without having seen one") {
   // [Korthikanti et al. 2022, Table 5, "full recompute" and "present work"; the last: Narayanan et
   // al. 2021, Sec. 5.1: 140 TFLOP/s a GPU on 1,024, by their eq. 3 a step of 31.5 s].
-  const Published runs[] = {{48, 6144, 64, 1, 1, 1, 4, 4, true, 1.42, 0.05},
-                            {48, 6144, 64, 1, 1, 1, 4, 4, false, 1.10, -0.08},
-                            {96, 12288, 96, 1, 8, 3, 1, 64, true, 18.13, 0.12},
-                            {96, 12288, 96, 1, 8, 3, 1, 64, false, 13.75, 0.03},
-                            {105, 20480, 128, 1, 35, 3, 1, 280, true, 49.05, 0.20},
-                            {105, 20480, 128, 1, 35, 3, 1, 280, false, 37.83, 0.11},
-                            {128, 25600, 160, 1, 64, 1, 1, 512, true, 94.42, 0.31},
-                            {128, 25600, 160, 1, 64, 1, 1, 512, false, 71.49, 0.20},
-                            {96, 12288, 96, 16, 8, 3, 1, 1536, true, 31.5, -0.01}};
+  const Published runs[] = {{48, 6144, 64, 1, 1, 1, 4, 4, true, 1.42, -0.08},
+                            {48, 6144, 64, 1, 1, 1, 4, 4, false, 1.10, -0.18},
+                            {96, 12288, 96, 1, 8, 3, 1, 64, true, 18.13, 0.00},
+                            {96, 12288, 96, 1, 8, 3, 1, 64, false, 13.75, -0.07},
+                            {105, 20480, 128, 1, 35, 3, 1, 280, true, 49.05, 0.05},
+                            {105, 20480, 128, 1, 35, 3, 1, 280, false, 37.83, -0.02},
+                            {128, 25600, 160, 1, 64, 1, 1, 512, true, 94.42, 0.15},
+                            {128, 25600, 160, 1, 64, 1, 1, 512, false, 71.49, 0.06},
+                            {96, 12288, 96, 16, 8, 3, 1, 1536, true, 31.5, -0.11}};
   double worst = 0, sum = 0;
   for (const Published& p : runs) {
     CAPTURE(p.hidden, p.full, p.batch);
@@ -84,6 +84,6 @@ TEST_CASE("published Megatron-LM steps are predicted without having seen one") {
     worst = std::max(worst, std::abs(error));
     sum += std::abs(error);
   }
-  CHECK(worst < 0.33);
-  CHECK(sum / std::size(runs) < 0.14);
+  CHECK(worst < 0.21);
+  CHECK(sum / std::size(runs) < 0.10);
 }

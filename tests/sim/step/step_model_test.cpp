@@ -32,6 +32,13 @@ StepSetting setting() {
   return s;
 }
 
+/// The same with a host that needs so long for each kernel.
+StepSetting with_host(Seconds host) {
+  StepSetting s = setting();
+  s.processor.efficiency.host = Fact<Seconds>{host};
+  return s;
+}
+
 const StepModel& gpt() {
   static const StepModel model(zoo_model("gpt3_13b").value(), setting());
   return model;
@@ -264,4 +271,31 @@ TEST_CASE("a cached layout is the estimated one, and every field tells layouts a
     CHECK(cache.at(other).step == gpt().estimate(other).step);
     CHECK(cache.at(other).step != first);
   }
+}
+
+TEST_CASE(
+    "where the host is what a micro-batch waits for, its size and tensor ranks do not matter") {
+  const StepModel slow(zoo_model("gpt3_13b").value(), with_host(Seconds{1.0}));
+  Layout l{.data = 8, .tensor = 1, .micro_batch = 1, .micro_batches = 4};
+  const Seconds one = slow.estimate(l).compute;
+  l.micro_batch = 2;
+  CHECK(slow.estimate(l).compute.count() == Approx(one.count()).epsilon(1e-9));
+  CHECK(slow.estimate(l).bottleneck == Bottleneck::host);
+  // Twice the micro-batches are twice the dispatches; full recomputation issues all but the
+  // backward kernels again.
+  l.micro_batches = 8;
+  CHECK(slow.estimate(l).compute.count() == Approx(2 * one.count()).epsilon(1e-9));
+  l.recompute = Recompute::full;
+  CHECK(slow.estimate(l).compute > 2.2 * one);
+  CHECK(slow.estimate(l).compute < 3.0 * one);
+  // Two ranks wait for their collectives as well, and the host's time covers that too.
+  l.recompute = Recompute::none;
+  l.micro_batches = 4;
+  l.data = 4;
+  l.tensor = 2;
+  const auto split = slow.estimate(l);
+  CHECK((split.compute + split.exposed.tensor).count() == Approx(one.count()).epsilon(1e-9));
+  // A fast one changes nothing.
+  const StepModel fast(zoo_model("gpt3_13b").value(), with_host(Seconds{1e-9}));
+  CHECK(fast.estimate(l).step == gpt().estimate(l).step);
 }

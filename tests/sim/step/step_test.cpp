@@ -2,6 +2,7 @@
 
 #include <rapidcheck.h>
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "sim/step/compute.h"
 #include "sim/step/input.h"
@@ -49,6 +50,33 @@ TEST_CASE("a kernel of half_size FLOPs reaches half of its kind's efficiency") {
   processor.efficiency.half_size = Fact<Flops>{Flops{2.0 * 784 * 512 * 4096}};
   const double halved = compute_times(plan.jobs[0], processor, 4096).layers[0].forward.count();
   CHECK(halved == Approx(2 * large).epsilon(1e-9));
+}
+
+TEST_CASE("a pass over the network takes no less than its host needs to issue it") {
+  Plan plan = make_round_plan(small_mlp(), StrategyKind::single);
+  const auto free = processor_of(plan.pools[0], Precision::fp32);
+  const auto device = compute_times(plan.jobs[0], free, 4096);
+  CHECK(device.waiting_for_host.count() == 0);
+  // A host that needs ten times as long: nothing but its time counts, whatever the batch.
+  auto slow = free;
+  const double dispatches = 1e9 * device.total().count();  // so that 10 ns each are ten times it
+  slow.efficiency.host = Fact<Seconds>{Seconds{10e-9}};
+  CHECK(host_time(dispatches, slow).count() == Approx(10 * device.total().count()));
+  slow.efficiency.host = Fact<Seconds>{Seconds{1.0}};
+  const auto large = compute_times(plan.jobs[0], slow, 4096);
+  const auto small = compute_times(plan.jobs[0], slow, 1);
+  CHECK(large.total().count() == Approx(small.total().count()).epsilon(1e-9));
+  CHECK(large.total().count() == Approx(std::round(large.total().count())).epsilon(1e-9));
+  CHECK((large.total() - large.waiting_for_host).count() ==
+        Approx(device.total().count()).epsilon(1e-6));
+  double layers = 0;
+  for (const LayerTime& t : large.layers) layers += (t.forward + t.backward).count();
+  CHECK(layers == Approx(large.total().count()).epsilon(1e-9));
+  // A host that keeps up costs nothing.
+  slow.efficiency.host = Fact<Seconds>{Seconds{1e-12}};
+  CHECK(compute_times(plan.jobs[0], slow, 4096).total() == device.total());
+  plan.pools[0].efficiency.host = Fact<Seconds>{Seconds{1.0}};
+  CHECK(estimate(plan).bottleneck == Bottleneck::host);
 }
 
 TEST_CASE("recomputation costs one more forward pass") {
