@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "cli/output.h"
-#include "executor/train/matrix.h"
 #include "executor/train/stop_signal.h"
 #include "sim/cluster/disruptions.h"
 #include "sim/cluster/life.h"
@@ -33,13 +32,14 @@ CheckpointOptions checkpoint_options(const Options& options, const PlannedWorklo
 }  // namespace
 
 Session::Session(const Options& options, const Plan& plan, Communicator& communicator,
-                 Trainer& trainer, std::int64_t steps)
+                 Trainer& trainer, std::int64_t steps, ComputeName compute)
     : options_(options),
       plan_(plan),
       job_(plan.jobs[0]),
       communicator_(communicator),
       trainer_(trainer),
       steps_(steps),
+      compute_(std::move(compute)),
       clock_(environment_.clock.value_or(RunClock::starting_now())),
       directory_{options.out},
       save_cost_(job_.checkpoint.save_overhead.value) {
@@ -95,11 +95,13 @@ void Session::record_run() {
                          .first_step = trainer_.steps_done(),
                          .steps = steps_,
                          .model = job_.model.name(),
-                         .precision = "fp32",
+                         .precision = compute_.precision,
                          .optimizer = job_.optimizer == Optimizer::adamw ? "adamw" : "sgd",
                          .strategy = communicator_.size() > 1 ? "multi_worker_mirrored" : "single",
-                         .stack = fmt::format("reckon-cpu-{}", matrix_instructions()),
+                         .stack = compute_.stack,
                          .workers = communicator_.size(),
+                         .accelerators = compute_.accelerator.empty() ? 0 : communicator_.size(),
+                         .accelerator = compute_.accelerator,
                          .machine = pool != nullptr ? pool->machine.name : "",
                          .batch_per_accelerator = job_.batch_per_accelerator,
                          .global_batch = job_.global_batch,

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <utility>
 
+#include "executor/cuda/device_runtime.h"
+#include "executor/train/recipe.h"
 #include "kernels/gradient_norm.h"
 #include "sim/base/check.h"
 #include "sim/step/buckets.h"
@@ -14,13 +16,20 @@ using Clock = std::chrono::steady_clock;
 
 class DeviceExchange final : public GradientExchange {
  public:
-  DeviceExchange(DeviceReducer* reducer, AllReduceOptions options, cudaStream_t stream)
-      : reducer_(reducer), options_(std::move(options)), stream_(stream) {}
+  DeviceExchange(DeviceReducer* reducer, AllReduceOptions options, const ParameterLayout& layout,
+                 cudaStream_t stream)
+      : reducer_(reducer),
+        options_(std::move(options)),
+        layout_(layout),
+        padded_(device_layout(layout)),
+        trained_(trained_ranges(padded_)),
+        stream_(stream) {}
 
   void start(ParameterView parameters) override {
     RECKON_CHECK(parameters.values.size() == parameters.gradients.size());
     parameters_ = parameters;
-    const auto count = static_cast<std::int64_t>(parameters.values.size());
+    RECKON_CHECK(parameters.values.size() == padded_.count);
+    const auto count = static_cast<std::int64_t>(padded_.count);
     first_ = DeviceBuffer<float>(count);
     if (std::holds_alternative<AdamW>(options_.optimizer)) second_ = DeviceBuffer<float>(count);
     squares_ = DeviceBuffer<double>(gpu::kNormScratch + 1);
@@ -58,18 +67,16 @@ class DeviceExchange final : public GradientExchange {
 
   std::vector<std::span<float>> optimizer_state() override {
     std::vector<std::span<float>> state;
-    here_.clear();
-    for (DeviceBuffer<float>* buffer : moments()) {
-      here_.emplace_back(static_cast<std::size_t>(buffer->size()));
-      copy_to_host(here_.back().data(), buffer->data(), here_.back().size() * sizeof(float));
-    }
+    here_.assign(moments().size(), std::vector<float>(layout_.count));
+    for_slots(
+        [](float* here, float* there, std::size_t bytes) { copy_to_host(here, there, bytes); });
     for (std::vector<float>& values : here_) state.emplace_back(values);
     return state;
   }
   void restore_optimizer_state() override {
     RECKON_CHECK(here_.size() == moments().size());
-    for (std::size_t k = 0; k < here_.size(); ++k)
-      copy_to_device(moments()[k]->data(), here_[k].data(), here_[k].size() * sizeof(float));
+    for_slots(
+        [](float* here, float* there, std::size_t bytes) { copy_to_device(there, here, bytes); });
   }
 
  private:
@@ -77,6 +84,14 @@ class DeviceExchange final : public GradientExchange {
   std::vector<DeviceBuffer<float>*> moments() {
     if (second_.size() == 0) return {&first_};
     return {&first_, &second_};
+  }
+  /// copy(on the host, on the device, bytes) for each slot of each part of the state.
+  template <class Copy>
+  void for_slots(Copy copy) {
+    for (std::size_t k = 0; k < here_.size(); ++k)
+      for (std::size_t s = 0; s < layout_.slots.size(); ++s)
+        copy(here_[k].data() + layout_.slots[s].first,
+             moments()[k]->data() + padded_.slots[s].first, layout_.slots[s].count * sizeof(float));
   }
   void send_open() {
     if (open_.empty()) return;
@@ -88,7 +103,7 @@ class DeviceExchange final : public GradientExchange {
     if (options_.clip_norm <= 0) return 1;
     double* sum = squares_.data() + gpu::kNormScratch;
     double squares = 0;
-    for (const TrainedRange& range : options_.trained) {
+    for (const TrainedRange& range : trained_) {
       check(
           gpu::squared_norm(parameters_.gradients.data() + range.first,
                             static_cast<std::int64_t>(range.count), squares_.data(), sum, stream_),
@@ -104,7 +119,7 @@ class DeviceExchange final : public GradientExchange {
 
   void apply(std::int64_t step, double learning_rate) {
     const double scale = scale_of_clipping();
-    for (const TrainedRange& range : options_.trained) {
+    for (const TrainedRange& range : trained_) {
       const auto count = static_cast<std::int64_t>(range.count);
       float* values = parameters_.values.data() + range.first;
       const float* gradients = parameters_.gradients.data() + range.first;
@@ -126,6 +141,8 @@ class DeviceExchange final : public GradientExchange {
 
   DeviceReducer* reducer_;
   const AllReduceOptions options_;
+  const ParameterLayout layout_, padded_;    // the host's, and the device's
+  const std::vector<TrainedRange> trained_;  // of the device's
   cudaStream_t stream_;
   ParameterView parameters_;
   DeviceBuffer<float> first_, second_;  // velocities, none; or moments
@@ -140,8 +157,9 @@ class DeviceExchange final : public GradientExchange {
 
 std::unique_ptr<GradientExchange> make_device_exchange(DeviceReducer* reducer,
                                                        AllReduceOptions options,
+                                                       const ParameterLayout& layout,
                                                        cudaStream_t stream) {
-  return std::make_unique<DeviceExchange>(reducer, std::move(options), stream);
+  return std::make_unique<DeviceExchange>(reducer, std::move(options), layout, stream);
 }
 
 }  // namespace reckon::cuda

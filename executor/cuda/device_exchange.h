@@ -4,6 +4,7 @@
 
 #include "executor/comm/all_reduce_exchange.h"
 #include "executor/cuda/device_memory.h"
+#include "executor/train/parameters.h"
 
 // The optimizer on a device, and between devices the sum of gradients.
 namespace reckon::cuda {
@@ -22,11 +23,13 @@ class DeviceReducer {
   virtual void join(cudaStream_t stream) = 0;
 };
 
-/// As make_all_reduce_exchange(), over parameters in the device's memory: options.trained are
-/// ranges of device_layout(). `reducer` may be null: one device. finish_step() returns when the
-/// device has done the step.
+/// As make_all_reduce_exchange(), over parameters in the device's memory, device_layout(layout);
+/// options.trained is made from `layout`. optimizer_state() is a copy on the host in the order of
+/// `layout`, so checkpoints do not depend on the device. `reducer` may be null: one device.
+/// finish_step() returns when the device has done the step.
 std::unique_ptr<GradientExchange> make_device_exchange(DeviceReducer* reducer,
                                                        AllReduceOptions options,
+                                                       const ParameterLayout& layout,
                                                        cudaStream_t stream);
 
 }  // namespace reckon::cuda

@@ -29,9 +29,7 @@ struct Stream {
 };
 struct Event {
   cudaEvent_t get = nullptr;
-  Event() {
-    cuda::check(cudaEventCreateWithFlags(&get, cudaEventDisableTiming), "NCCL's event");
-  }
+  Event() { cuda::check(cudaEventCreateWithFlags(&get, cudaEventDisableTiming), "NCCL's event"); }
   ~Event() { cudaEventDestroy(get); }
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;

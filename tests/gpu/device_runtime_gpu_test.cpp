@@ -47,9 +47,9 @@ struct Device {
          const OptimizerRule& rule = SgdMomentum{}, double clip = 0)
       : runtime(cuda::make_device_runtime(model, o, precision, nullptr)) {
     options = {.optimizer = rule,
-               .trained = trained_ranges(cuda::device_layout(runtime->layout())),
+               .trained = trained_ranges(runtime->layout()),
                .clip_norm = clip};
-    exchange = cuda::make_device_exchange(nullptr, options, nullptr);
+    exchange = cuda::make_device_exchange(nullptr, options, runtime->layout(), nullptr);
   }
   void set(std::span<const float> values) {
     std::ranges::copy(values, runtime->values().begin());
@@ -124,8 +124,7 @@ TEST_CASE("five steps on a device are the five steps of the CPU, to rounding") {
     cpu->values()[i] = static_cast<float>(0.4 * std::sin(static_cast<double>(7 * i + 1)) + 0.05);
   Device device(model, options, cuda::DevicePrecision::fp32, rule, 1.0);
   device.set(cpu->values());
-  AllReduceOptions plain = device.options;
-  plain.trained = trained_ranges(cpu->layout());
+  const AllReduceOptions& plain = device.options;
   FlatOptimizer optimizer(rule, cpu->layout().count, plain.trained);
   SampleBatch data(sample_format(model), 2);
   for (std::int64_t step = 0; step < 5; ++step) {
@@ -164,6 +163,8 @@ TEST_CASE("five steps on a device are the five steps of the CPU, to rounding") {
   // What a checkpoint keeps comes back as it was.
   const auto state = device.exchange->optimizer_state();
   REQUIRE(state.size() == (adam ? 2u : 1u));
+  REQUIRE(state[0].size() == cpu->layout().count);
+  check_share(to_doubles(state[0]), to_doubles(optimizer.state()[0]), 1e-2);
   const std::vector<float> kept(state[0].begin(), state[0].end());
   device.exchange->restore_optimizer_state();
   CHECK(std::ranges::equal(device.exchange->optimizer_state()[0], kept));
