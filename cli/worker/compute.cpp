@@ -17,7 +17,7 @@
 namespace reckon::worker {
 namespace {
 
-/// Why not, and whose fault it is.
+/// Why not, and whose fault it is. With `--device auto` a machine without a device says nothing.
 struct Refusal {
   std::string why;
   bool of_job = false;
@@ -38,6 +38,7 @@ std::optional<cuda::DevicePrecision> precision_of(const PlannedWorkload& job) {
 }
 
 std::optional<Refusal> refusal(const PlannedWorkload& job, const WorkerIdentity& me) {
+  if (const std::string why = cuda::why_no_device(me.local_rank); !why.empty()) return Refusal{why};
   if (job.strategy.kind == StrategyKind::parameter_server)
     return Refusal{"workers of parameter servers train on CPUs", true};
   if (!precision_of(job))
@@ -46,8 +47,7 @@ std::optional<Refusal> refusal(const PlannedWorkload& job, const WorkerIdentity&
                    true};
   const Diagnostics errors = cuda::cannot_run_on_device(job.model);
   if (!errors.empty()) return Refusal{errors[0].what, true};
-  const std::string why = cuda::why_no_device(me.local_rank);
-  return why.empty() ? std::nullopt : std::optional(Refusal{why});
+  return std::nullopt;
 }
 
 class CudaCompute final : public Compute {
@@ -110,7 +110,7 @@ std::unique_ptr<Compute> choose_device(const Options& options, const PlannedWork
   std::int64_t refusals = mine ? 1 : 0;
   peers.all_reduce(std::span<std::int64_t>(&refusals, 1));
   if (refusals == 0) return open(job, me, peers);
-  if (me.rank == 0)
+  if (me.rank == 0 && (!mine || mine->of_job))
     cli::print_error(fmt::format("reckon-worker: on the CPU: {}\n",
                                  mine ? mine->why : "another rank has no device"));
 #endif

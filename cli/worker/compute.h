@@ -26,7 +26,8 @@ class Compute {
 };
 
 /// The device of `me.local_rank` where options.device says so: null: the CPU. `peers`: all ranks
-/// choose the same, the CPU where one of them cannot have a device; why is said on standard error.
+/// choose the same, the CPU where one of them cannot have a device; where the job is the reason, it
+/// is said on standard error.
 /// With --device cuda it throws instead: std::invalid_argument where the job is the reason,
 /// std::runtime_error where the machine is. `job` and `peers` must outlive it.
 std::unique_ptr<Compute> choose_device(const Options& options, const PlannedWorkload& job,
