@@ -343,6 +343,13 @@ cudaError_t backward(const AttentionShape& s, const AttentionDropout& drop, cons
 }  // namespace
 
 bool tiles_take(const AttentionShape& s) {
+#ifdef __CUDACC__
+  int device = 0, major = 0;
+  if (cudaGetDevice(&device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess ||
+      major < 8)
+    return false;
+#endif
   const std::int64_t w = s.head_width;
   return (w == 32 || w == 64 || w == 128) && s.q_stride % 8 == 0 && s.kv_stride % 8 == 0;
 }

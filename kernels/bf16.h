@@ -36,12 +36,16 @@ RECKON_BOTH inline float from_float<float>(float x) {
 /// To the nearest, ties to even; NaN stays NaN.
 template <>
 RECKON_BOTH inline Bf16 from_float<Bf16>(float x) {
-#ifdef __CUDA_ARCH__
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   std::uint16_t bits;
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
   return {bits};
 #else
+#ifdef __CUDA_ARCH__
+  const std::uint32_t bits = __float_as_uint(x);
+#else
   const auto bits = std::bit_cast<std::uint32_t>(x);
+#endif
   if ((bits & 0x7fffffffu) > 0x7f800000u) return {0x7fff};
   return {static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16)};
 #endif

@@ -1,7 +1,8 @@
 #pragma once
 #include "kernels/device.h"
 
-// Tensor cores by the instructions that every architecture since sm_80 has: mma.m16n8k16 of bf16
+// Tensor cores by the instructions that every architecture since sm_80 has (older ones never come
+// here, tiles_take() of attention_common.cuh): mma.m16n8k16 of bf16
 // with sums in float, and ldmatrix. Fragments as in the PTX ISA, "Matrix fragments for
 // mma.m16n8k16": with g = lane / 4 and t = lane % 4,
 //   A (16 x 16): r[0] holds (g, 2t), (g, 2t + 1); r[1] row g + 8; r[2] column + 8; r[3] both
@@ -21,12 +22,16 @@ struct FragmentB2 {
 /// c += a b, b the first (which = 0) or second of the two.
 __device__ inline void multiply_add(float (&c)[4], const FragmentA& a, const FragmentB2& b,
                                     int which) {
+#if __CUDA_ARCH__ >= 800
   asm volatile(
       "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
       "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[2 * which]),
         "r"(b.r[2 * which + 1]));
+#else
+  __trap();
+#endif
 }
 /// Four 8 x 8 matrices; lane l gives the address of row l % 8 of matrix l / 8.
 __device__ inline void load_matrices(std::uint32_t (&r)[4], const Bf16* row) {

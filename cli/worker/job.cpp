@@ -8,6 +8,7 @@
 
 #include "cli/load.h"
 #include "cli/output.h"
+#include "cli/worker/compute.h"
 #include "cli/worker/session.h"
 #include "executor/comm/all_reduce_exchange.h"
 #include "executor/comm/gloo_communicator.h"
@@ -15,6 +16,7 @@
 #include "executor/comm/ps_exchange.h"
 #include "executor/comm/rendezvous.h"
 #include "executor/comm/thread_communicator.h"
+#include "executor/train/matrix.h"
 #include "executor/train/recipe.h"
 #include "executor/train/run_lock.h"
 #include "executor/train/stop_signal.h"
@@ -181,21 +183,30 @@ int train(const Options& options, const cli::LoadedPlan& loaded, const WorkerIde
   }
 
   const Peers peers = meet(options, me);
-  const auto exchange = make_exchange(job, me, peers);
+  const auto compute = choose_device(options, job, me, *peers.communicator);
+  const auto exchange = compute ? compute->make_exchange() : make_exchange(job, me, peers);
   Workers workers(threads_of(options));
   const RankShare share = share_of(job, me.rank, me.workers);
-  Trainer trainer(job.model,
-                  {.share = share,
-                   .micro_batch = micro_batch_of(
-                       share.own, options.micro_batch.value_or(job.batch_per_accelerator)),
-                   .steps = job.steps,
-                   .seed = plan.seed,
-                   .recompute = job.strategy.recompute,
-                   .optimizer = job.optimizer_settings,
-                   .optimizer_buffers = job.optimizer == Optimizer::adamw ? 2u : 1u,
-                   .data_threads = options.data_threads},
-                  *source, *exchange, workers);
-  Session session(options, plan, me.attempt, *peers.communicator, trainer, steps);
+  const RuntimeOptions passes{
+      .batch = micro_batch_of(share.own, options.micro_batch.value_or(job.batch_per_accelerator)),
+      .recompute = job.strategy.recompute,
+      .seed = plan.seed};
+  Trainer trainer(
+      job.model,
+      {.share = share,
+       .micro_batch = passes.batch,
+       .steps = job.steps,
+       .seed = plan.seed,
+       .recompute = job.strategy.recompute,
+       .optimizer = job.optimizer_settings,
+       .optimizer_buffers = job.optimizer == Optimizer::adamw ? 2u : 1u,
+       .data_threads = options.data_threads},
+      *source, *exchange, workers,
+      compute ? compute->make_runtime(passes) : make_cpu_runtime(job.model, passes, workers));
+  const ComputeName name =
+      compute ? compute->name()
+              : ComputeName{.stack = fmt::format("reckon-cpu-{}", matrix_instructions())};
+  Session session(options, plan, me.attempt, *peers.communicator, trainer, steps, name);
   session.start();
   trainer.train_until(steps, session.hooks());
   session.finish();

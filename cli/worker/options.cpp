@@ -30,6 +30,7 @@ constexpr Row kRows[] = {
     {"micro-batch", "N", "samples of one pass; the rest is accumulated (batch_per_accelerator)"},
     {"alone", "",
      "be one worker of the plan by itself: strategy single, batch_per_accelerator samples a step"},
+    {"device", "NAME", "what computes: auto, cpu or cuda (auto)"},
     {"threads", "N", "that compute (the machine's cores, shared by its processes)"},
     {"data-threads", "N", "that read samples ahead (1)"},
     {"deadline", "DURATION", "until all processes of the job have come (300s)"},
@@ -103,6 +104,15 @@ IdentityFlags identity_of(const Values& values) {
           .address = values.one("address")};
 }
 
+DeviceWish device_of(const std::string& name) {
+  if (name == "auto") return DeviceWish::automatic;
+  if (name == "cpu") return DeviceWish::cpu;
+  if (name == "cuda") return DeviceWish::cuda;
+  const std::vector<std::string> names{"auto", "cpu", "cuda"};
+  throw std::invalid_argument(
+      fmt::format("--device: '{}' is none of auto, cpu, cuda{}", name, did_you_mean(name, names)));
+}
+
 Options interpret(const Values& values) {
   Options o;
   const auto plans = values.all("plan");
@@ -121,6 +131,7 @@ Options interpret(const Values& values) {
   o.keep = values.whole<int>("keep", 1).value_or(o.keep);
   o.checkpoint_steps = values.whole<std::int64_t>("checkpoint-steps", 1);
   o.micro_batch = values.whole<std::int64_t>("micro-batch", 1);
+  o.device = device_of(values.one("device").value_or("auto"));
   o.threads = values.whole<int>("threads", 1).value_or(0);
   o.data_threads = values.whole<int>("data-threads", 1).value_or(o.data_threads);
   if (const auto text = values.one("deadline")) {
@@ -165,7 +176,7 @@ Options parse_options(std::span<const std::string> arguments) {
 
 std::string help_text() {
   std::string text =
-      "reckon-worker: one process of a training job, on the CPUs of this machine.\n\n"
+      "reckon-worker: one process of a training job, on a GPU or on CPUs.\n\n"
       "Usage: reckon-worker PLAN [options]\n\n"
       "Alone it trains the whole job. Several find each other by TF_CONFIG, by RANK, WORLD_SIZE,\n"
       "MASTER_ADDR and MASTER_PORT, or by the options below, which win. `reckon run PLAN` starts\n"

@@ -11,6 +11,9 @@
 
 namespace reckon::worker {
 
+/// What computes: `automatic` is a CUDA device where there is one that can train the model.
+enum class DeviceWish { automatic, cpu, cuda };
+
 /// What one process of a job is told on its command line.
 struct Options {
   bool help = false, version = false;
@@ -24,6 +27,7 @@ struct Options {
   std::filesystem::path out;  // empty: nothing is written
   int keep = 2;
   int threads = 0, data_threads = 1;
+  DeviceWish device = DeviceWish::automatic;
   Seconds rendezvous_deadline{300};
   IdentityFlags identity;
 };

@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "cli/output.h"
-#include "executor/train/matrix.h"
 #include "executor/train/recovery.h"
 #include "executor/train/stop_signal.h"
 #include "sim/cluster/disruptions.h"
@@ -38,13 +37,14 @@ CheckpointOptions checkpoint_options(const Options& options, const PlannedWorklo
 }  // namespace
 
 Session::Session(const Options& options, const Plan& plan, int attempt, Communicator& communicator,
-                 Trainer& trainer, std::int64_t steps)
+                 Trainer& trainer, std::int64_t steps, ComputeName compute)
     : options_(options),
       plan_(plan),
       job_(plan.jobs[0]),
       communicator_(communicator),
       trainer_(trainer),
       steps_(steps),
+      compute_(std::move(compute)),
       clock_(environment_.clock.value_or(RunClock::starting_now())),
       directory_{options.out},
       save_cost_(job_.checkpoint.save_overhead.value) {
@@ -129,12 +129,14 @@ void Session::record_run() {
                          .first_step = trainer_.steps_done(),
                          .steps = steps_,
                          .model = job_.model.name(),
-                         .precision = "fp32",
+                         .precision = compute_.precision,
                          .optimizer = job_.optimizer == Optimizer::adamw ? "adamw" : "sgd",
                          .strategy = std::string(planning::to_text(job_.strategy.kind)),
-                         .stack = fmt::format("reckon-cpu-{}", matrix_instructions()),
+                         .stack = compute_.stack,
                          .workers = communicator_.size(),
                          .parameter_servers = job_.strategy.parameter_servers,
+                         .accelerators = compute_.accelerator.empty() ? 0 : communicator_.size(),
+                         .accelerator = compute_.accelerator,
                          .machine = pool != nullptr ? pool->machine.name : "",
                          .batch_per_accelerator = job_.batch_per_accelerator,
                          .global_batch = job_.global_batch,

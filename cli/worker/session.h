@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/worker/compute.h"
 #include "cli/worker/options.h"
 #include "executor/comm/communicator.h"
 #include "executor/train/checkpoint.h"
@@ -20,7 +21,7 @@ class Session {
   /// All must outlive it. `attempt`: which start of the job this is, as far as its environment
   /// knows.
   Session(const Options& options, const Plan& plan, int attempt, Communicator& communicator,
-          Trainer& trainer, std::int64_t steps);
+          Trainer& trainer, std::int64_t steps, ComputeName compute);
 
   /// Goes on from the newest checkpoint that all ranks have; from the beginning where there is
   /// none. Starts the trainer.
@@ -53,6 +54,7 @@ class Session {
   Communicator& communicator_;
   Trainer& trainer_;
   std::int64_t steps_;
+  ComputeName compute_;
   RunEnvironment environment_ = RunEnvironment::read();
   RunClock clock_;
   Seconds began_ = clock_.now();

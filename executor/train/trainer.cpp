@@ -48,34 +48,39 @@ RankShare share_of(const PlannedWorkload& job, int rank, int workers) {
 
 Trainer::Trainer(const ModelGraph& model, TrainerOptions options, const DataSource& data,
                  GradientExchange& exchange, Workers& workers)
+    : Trainer(
+          model, options, data, exchange, workers,
+          make_cpu_runtime(
+              model,
+              {.batch = options.micro_batch, .recompute = options.recompute, .seed = options.seed},
+              workers)) {}
+
+Trainer::Trainer(const ModelGraph& model, TrainerOptions options, const DataSource& data,
+                 GradientExchange& exchange, Workers& workers, std::unique_ptr<StepRuntime> runtime)
     : options_(options),
       data_(data),
       exchange_(exchange),
       format_(sample_format(model)),
-      runtime_(
-          model,
-          {.batch = options_.micro_batch, .recompute = options_.recompute, .seed = options_.seed},
-          workers),
-      values_(runtime_.layout().count),
-      gradients_(runtime_.layout().count) {
+      runtime_(std::move(runtime)) {
   RECKON_CHECK(options_.share.own % options_.micro_batch == 0);
-  initialise(model, runtime_.layout(), options_.seed, workers, values_.span());
+  initialise(model, runtime_->layout(), options_.seed, workers, runtime_->values());
 }
 
 std::vector<RestoreSection> Trainer::restore(std::int64_t steps_done) {
   steps_done_ = steps_done;
-  std::vector<RestoreSection> sections{{"parameters", std::as_writable_bytes(values_.span())}};
+  std::vector<RestoreSection> sections{{"parameters", std::as_writable_bytes(runtime_->values())}};
   for (std::size_t k = 0; k < options_.optimizer_buffers; ++k) {
-    AlignedBuffer<float>& buffer = restored_optimizer_.emplace_back(runtime_.layout().count);
+    AlignedBuffer<float>& buffer = restored_optimizer_.emplace_back(runtime_->layout().count);
     sections.push_back({fmt::format("optimizer.{}", k), std::as_writable_bytes(buffer.span())});
   }
-  for (const auto& statistics : runtime_.running_statistics())
+  for (const auto& statistics : runtime_->running_statistics())
     sections.push_back({statistics.name, std::as_writable_bytes(statistics.values)});
   return sections;
 }
 
 void Trainer::start(bool restores_optimizer) {
-  exchange_.start({values_.span(), gradients_.span()});
+  runtime_->to_device();
+  exchange_.start(runtime_->exchanged());
   if (!restored_optimizer_.empty() && restores_optimizer) {
     const auto optimizer = exchange_.optimizer_state();
     RECKON_CHECK(optimizer.size() == restored_optimizer_.size());
@@ -87,11 +92,12 @@ void Trainer::start(bool restores_optimizer) {
 }
 
 std::vector<StateSection> Trainer::state() {
-  std::vector<StateSection> sections{{"parameters", std::as_bytes(values_.span())}};
+  runtime_->to_host();
+  std::vector<StateSection> sections{{"parameters", std::as_bytes(runtime_->values())}};
   const auto optimizer = exchange_.optimizer_state();
   for (std::size_t k = 0; k < optimizer.size(); ++k)
     sections.push_back({fmt::format("optimizer.{}", k), std::as_bytes(optimizer[k])});
-  for (const auto& statistics : runtime_.running_statistics())
+  for (const auto& statistics : runtime_->running_statistics())
     sections.push_back({statistics.name, std::as_bytes(statistics.values)});
   return sections;
 }
@@ -107,14 +113,13 @@ StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks)
 
   report(hooks, step, ProgressPhase::computing);
   Lap lap;
-  std::ranges::fill(gradients_.span(), 0.0f);
+  runtime_->begin_step();
   m.backward += lap.next();
   for (std::int64_t k = 0; k < micro_batches; ++k) {
     const BatchView batch = loader.next().batch->view();
     m.data_wait += lap.next();
     const StepPosition position{step, share.first_of_step + k * options_.micro_batch};
-    m.loss += runtime_.forward(batch, values_.span(), position, true) /
-              static_cast<double>(micro_batches);
+    m.loss += runtime_->forward(batch, position, true) / static_cast<double>(micro_batches);
     m.forward += lap.next();
     if (!std::isfinite(m.loss))
       throw TrainingError(fmt::format(
@@ -123,8 +128,7 @@ StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks)
           step, std::isnan(m.loss) ? "not a number" : "infinite", m.learning_rate));
     const bool last = k + 1 == micro_batches;
     const auto ready = [this](ParameterRange range) { exchange_.gradient_ready(range); };
-    runtime_.backward(values_.span(), gradients_.span(), scale,
-                      last ? std::function<void(ParameterRange)>(ready) : nullptr);
+    runtime_->backward(scale, last ? std::function<void(ParameterRange)>(ready) : nullptr);
     m.backward += lap.next();
   }
 
@@ -158,7 +162,7 @@ void Trainer::train_until(std::int64_t steps_done, const TrainerHooks& hooks) {
 }
 
 double Trainer::evaluate(const BatchView& batch) {
-  return runtime_.forward(batch, values_.span(), {steps_done_, 0}, false);
+  return runtime_->forward(batch, {steps_done_, 0}, false);
 }
 
 }  // namespace reckon

@@ -7,8 +7,8 @@
 #include "executor/comm/gradient_exchange.h"
 #include "executor/train/checkpoint_shard.h"
 #include "executor/train/data_source.h"
-#include "executor/train/graph_runtime.h"
 #include "executor/train/progress.h"
+#include "executor/train/step_runtime.h"
 #include "sim/scenario/plan.h"
 
 // The training loop of one rank: data, forward, backward, exchange, measurement, checkpoint, stop.
@@ -68,6 +68,10 @@ class Trainer {
   /// Draws the first weights. All arguments must outlive it. cannot_run(model) must be empty.
   Trainer(const ModelGraph& model, TrainerOptions options, const DataSource& data,
           GradientExchange& exchange, Workers& workers);
+  /// The same on any runtime, whose batch is options.micro_batch. The exchange works on
+  /// runtime->exchanged().
+  Trainer(const ModelGraph& model, TrainerOptions options, const DataSource& data,
+          GradientExchange& exchange, Workers& workers, std::unique_ptr<StepRuntime> runtime);
 
   /// Before start(): where a checkpoint of `steps_done` steps is to be read to, all of it. Data and
   /// dropout then go on at the exact sample.
@@ -89,9 +93,13 @@ class Trainer {
   /// Loss of a batch as it would be predicted now: no dropout, running statistics.
   double evaluate(const BatchView& batch);
 
-  const ParameterLayout& layout() const { return runtime_.layout(); }
-  std::span<const float> parameters() const { return values_.span(); }
-  Bytes activation_memory() const { return runtime_.activation_memory(); }
+  const ParameterLayout& layout() const { return runtime_->layout(); }
+  /// Of the host; as they are now, until the next step.
+  std::span<const float> parameters() {
+    runtime_->to_host();
+    return runtime_->values();
+  }
+  Bytes activation_memory() const { return runtime_->activation_memory(); }
 
  private:
   StepMeasurement run_step(class DataLoader& loader, const TrainerHooks& hooks);
@@ -100,8 +108,7 @@ class Trainer {
   const DataSource& data_;
   GradientExchange& exchange_;
   SampleFormat format_;
-  GraphRuntime<float> runtime_;
-  AlignedBuffer<float> values_, gradients_;
+  std::unique_ptr<StepRuntime> runtime_;
   std::vector<AlignedBuffer<float>> restored_optimizer_;  // until start()
   std::int64_t steps_done_ = 0;
 };

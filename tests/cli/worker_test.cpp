@@ -43,6 +43,20 @@ TEST_CASE("a worker alone trains a plan and leaves its measurements and paramete
   CHECK(std::filesystem::file_size(w.path("run/parameters.bin")) == 4 * 5121);  // its weights
 }
 
+TEST_CASE("a device that this worker cannot have is refused with the reason") {
+  const Workspace w;
+  w.write("plan.yaml", plan(kRecords));
+  // No CUDA in this build, no device here, or a network that devices do not train: an environment
+  // that fails, or a wrong input.
+  const Output out = worker(w, "plan.yaml --device cuda");
+  CHECK((out.code == 3 || out.code == 2));
+  CHECK(contains(out.err, "--device cuda: "));
+  CHECK(worker(w, "plan.yaml --device cpu --steps 1").code == 0);
+  const Output typo = worker(w, "plan.yaml --device cud");
+  CHECK(typo.code == 2);
+  CHECK(contains(typo.err, "did you mean 'cuda'"));
+}
+
 TEST_CASE("a run that is gone on with ends with the bits of one that was not interrupted") {
   const Workspace w;
   w.write("plan.yaml", plan(kRecords));

@@ -1,12 +1,16 @@
 #include <cuda_runtime.h>
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <deque>
 #include <memory>
 #include <vector>
 
-// A block at a time, a warp at a time, a lane at a time until it waits for others.
+// A block at a time, a warp at a time, a lane at a time until it waits for others. Fibers begin by
+// ucontext and switch by _setjmp and _longjmp, which ask the kernel nothing; they live on from
+// block to block.
 namespace reckon::emulator {
 
 Place here;
@@ -17,13 +21,14 @@ enum class State { ready, at_warp_barrier, at_block_barrier, done };
 constexpr std::size_t kStack = 256 * 1024;
 
 struct Fiber {
-  ucontext_t context{};
+  jmp_buf place;
+  bool begun = false;
   std::unique_ptr<unsigned char[]> stack{new unsigned char[kStack]};
   State state = State::ready;
   dim3 thread{0, 0, 0};
 };
-std::vector<Fiber> fibers;
-ucontext_t scheduler;
+std::deque<Fiber> fibers;  // which do not move: others' stacks know where they are
+jmp_buf scheduler;
 std::size_t current = 0, threads = 0;
 const std::function<void()>* body = nullptr;
 alignas(16) unsigned char dynamic[256 * 1024];
@@ -36,21 +41,36 @@ void stop(const char* why) {
   std::abort();
 }
 
-void enter() {
-  (*body)();
-  fibers[current].state = State::done;
-  swapcontext(&fibers[current].context, &scheduler);
+void wait(State state) {
+  Fiber& fiber = fibers[current];
+  fiber.state = state;
+  if (_setjmp(fiber.place) == 0) _longjmp(scheduler, 1);
 }
 
-void wait(State state) {
-  fibers[current].state = state;
-  swapcontext(&fibers[current].context, &scheduler);
+void enter() {
+  while (true) {
+    (*body)();
+    wait(State::done);
+  }
+}
+
+void begin(Fiber& fiber) {
+  fiber.begun = true;
+  ucontext_t context;
+  getcontext(&context);
+  context.uc_stack.ss_sp = fiber.stack.get();
+  context.uc_stack.ss_size = kStack;
+  context.uc_link = nullptr;
+  makecontext(&context, enter, 0);
+  setcontext(&context);
 }
 
 void resume(std::size_t t) {
   current = t;
   here.thread = fibers[t].thread;
-  swapcontext(&scheduler, &fibers[t].context);
+  if (_setjmp(scheduler) != 0) return;
+  if (fibers[t].begun) _longjmp(fibers[t].place, 1);
+  begin(fibers[t]);
 }
 
 /// Until all lanes of the warp wait for the block, or are done.
@@ -72,15 +92,7 @@ void run_warp(std::size_t first) {
 }
 
 void run_block() {
-  for (std::size_t t = 0; t < threads; ++t) {
-    Fiber& fiber = fibers[t];
-    getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = fiber.stack.get();
-    fiber.context.uc_stack.ss_size = kStack;
-    fiber.context.uc_link = nullptr;
-    makecontext(&fiber.context, enter, 0);
-    fiber.state = State::ready;
-  }
+  for (std::size_t t = 0; t < threads; ++t) fibers[t].state = State::ready;
   while (true) {
     const std::size_t warps = (threads + 31) / 32;
     for (std::size_t w = 0; w < warps; ++w) run_warp((reversed ? warps - 1 - w : w) * 32);
@@ -103,7 +115,7 @@ void run(dim3 grid, dim3 block, std::size_t shared, const std::function<void()>&
   body = &kernel;
   reversed = !reversed;
   threads = std::size_t{block.x} * block.y * block.z;
-  if (fibers.size() < threads) fibers.resize(threads);
+  while (fibers.size() < threads) fibers.emplace_back();
   slots_of_warp.resize((threads + 31) / 32 * 32);
   here.block_size = block;
   here.grid_size = grid;

@@ -1,0 +1,120 @@
+#include "cli/worker/compute.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <stdexcept>
+
+#include "cli/output.h"
+
+#ifdef RECKON_WITH_CUDA
+#include "executor/cuda/device_runtime.h"
+#include "executor/cuda/nccl_communicator.h"
+#include "executor/cuda/open_device.h"
+#include "executor/train/recipe.h"
+#endif
+
+namespace reckon::worker {
+namespace {
+
+/// Why not, and whose fault it is. With `--device auto` a machine without a device says nothing.
+struct Refusal {
+  std::string why;
+  bool of_job = false;
+};
+
+#ifdef RECKON_WITH_CUDA
+
+std::optional<cuda::DevicePrecision> precision_of(const PlannedWorkload& job) {
+  switch (job.precision) {
+    case Precision::fp32:
+    case Precision::tf32:
+      return cuda::DevicePrecision::fp32;
+    case Precision::bf16:
+      return cuda::DevicePrecision::bf16;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<Refusal> refusal(const PlannedWorkload& job, const WorkerIdentity& me) {
+  if (const std::string why = cuda::why_no_device(me.local_rank); !why.empty()) return Refusal{why};
+  if (job.strategy.kind == StrategyKind::parameter_server)
+    return Refusal{"workers of parameter servers train on CPUs", true};
+  if (!precision_of(job))
+    return Refusal{fmt::format("the plan's precision is {}; devices train in bf16 or fp32",
+                               to_text(job.precision)),
+                   true};
+  const Diagnostics errors = cuda::cannot_run_on_device(job.model);
+  if (!errors.empty()) return Refusal{errors[0].what, true};
+  return std::nullopt;
+}
+
+class CudaCompute final : public Compute {
+ public:
+  CudaCompute(const PlannedWorkload& job, const WorkerIdentity& me, Communicator& peers)
+      : job_(job), device_(me.local_rank) {
+    if (peers.size() > 1) nccl_ = cuda::make_nccl_communicator(peers, me.local_rank);
+  }
+  ComputeName name() const override {
+    return {.precision = *precision_of(job_) == cuda::DevicePrecision::bf16 ? "bf16" : "fp32",
+            .stack = "reckon-cuda",
+            .accelerator = device_.name()};
+  }
+  std::unique_ptr<StepRuntime> make_runtime(const RuntimeOptions& options) override {
+    return cuda::make_device_runtime(job_.model, options, *precision_of(job_), device_.stream());
+  }
+  std::unique_ptr<GradientExchange> make_exchange() override {
+    return cuda::make_device_exchange(nccl_.get(),
+                                      {.optimizer = optimizer_rule(job_),
+                                       .trained = {},
+                                       .clip_norm = job_.optimizer_settings.clip_norm},
+                                      parameter_layout(job_.model), device_.stream());
+  }
+
+ private:
+  const PlannedWorkload& job_;
+  cuda::OpenDevice device_;
+  std::unique_ptr<cuda::NcclCommunicator> nccl_;
+};
+
+std::unique_ptr<Compute> open(const PlannedWorkload& job, const WorkerIdentity& me,
+                              Communicator& peers) {
+  return std::make_unique<CudaCompute>(job, me, peers);
+}
+
+#else
+
+std::optional<Refusal> refusal(const PlannedWorkload&, const WorkerIdentity&) {
+  return Refusal{"this reckon-worker was built without CUDA"};
+}
+std::unique_ptr<Compute> open(const PlannedWorkload&, const WorkerIdentity&, Communicator&) {
+  return nullptr;
+}
+
+#endif
+
+}  // namespace
+
+std::unique_ptr<Compute> choose_device(const Options& options, const PlannedWorkload& job,
+                                       const WorkerIdentity& me, Communicator& peers) {
+  if (options.device == DeviceWish::cpu) return nullptr;
+  const std::optional<Refusal> mine = refusal(job, me);
+  if (options.device == DeviceWish::cuda) {
+    if (!mine) return open(job, me, peers);
+    const std::string text = "--device cuda: " + mine->why;
+    if (mine->of_job) throw std::invalid_argument(text);
+    throw std::runtime_error(text);
+  }
+#ifdef RECKON_WITH_CUDA
+  std::int64_t refusals = mine ? 1 : 0;
+  peers.all_reduce(std::span<std::int64_t>(&refusals, 1));
+  if (refusals == 0) return open(job, me, peers);
+  if (me.rank == 0 && (!mine || mine->of_job))
+    cli::print_error(fmt::format("reckon-worker: on the CPU: {}\n",
+                                 mine ? mine->why : "another rank has no device"));
+#endif
+  return nullptr;
+}
+
+}  // namespace reckon::worker

@@ -1,0 +1,36 @@
+#pragma once
+#include <memory>
+#include <string>
+
+#include "cli/worker/options.h"
+#include "executor/comm/communicator.h"
+#include "executor/comm/gradient_exchange.h"
+#include "executor/comm/worker_identity.h"
+#include "executor/train/step_runtime.h"
+#include "sim/scenario/plan.h"
+
+// What this process trains on: the CPU, or a CUDA device.
+namespace reckon::worker {
+
+/// As measurements name it.
+struct ComputeName {
+  std::string precision = "fp32", stack, accelerator;  // accelerator: empty on a CPU
+};
+
+class Compute {
+ public:
+  virtual ~Compute() = default;
+  virtual ComputeName name() const = 0;
+  virtual std::unique_ptr<StepRuntime> make_runtime(const RuntimeOptions& options) = 0;
+  virtual std::unique_ptr<GradientExchange> make_exchange() = 0;
+};
+
+/// The device of `me.local_rank` where options.device says so: null: the CPU. `peers`: all ranks
+/// choose the same, the CPU where one of them cannot have a device; where the job is the reason, it
+/// is said on standard error.
+/// With --device cuda it throws instead: std::invalid_argument where the job is the reason,
+/// std::runtime_error where the machine is. `job` and `peers` must outlive it.
+std::unique_ptr<Compute> choose_device(const Options& options, const PlannedWorkload& job,
+                                       const WorkerIdentity& me, Communicator& peers);
+
+}  // namespace reckon::worker

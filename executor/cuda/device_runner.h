@@ -1,0 +1,109 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "executor/cuda/device_memory.h"
+#include "executor/cuda/products.h"
+#include "executor/train/layer_runner.h"
+
+// How one layer of a graph is run on a device: as executor/train/layer_runner.h has it for CPUs,
+// with the same rows of features, over the kernels of kernels/. E is what activations, their
+// gradients and the weights that layers read are held in; master weights, gradients of weights and
+// statistics are float.
+namespace reckon::cuda {
+
+struct DevicePass {
+  Products* products = nullptr;
+  cudaStream_t stream = nullptr;
+  bool training = true, recomputing = false;
+  std::uint64_t seed = 1;
+  std::int64_t step = 0, first_sample = 0;
+  const float* target = nullptr;  // of the loss, on the device
+  const float* slopes = nullptr;  // of the loss of each sample, (B), on the device
+};
+
+template <class E>
+struct DeviceLayerMemory {
+  std::vector<const E*> inputs;
+  E* output = nullptr;
+  const E* weight = nullptr;  // rounded to E; tied: the owner's
+  const E* bias = nullptr;
+  const float* master = nullptr;  // the weight itself
+  // Where the first input is an InputLayer: its numbers as they came, here and on the device.
+  std::span<const float> record_here;
+  const float* record = nullptr;
+  const E* output_gradient = nullptr;
+  std::vector<E*> input_gradients;  // null: nothing before it is trained
+  std::vector<char> accumulate;
+  float* weight_gradient = nullptr;  // added to; null: frozen
+  float* bias_gradient = nullptr;
+  std::byte* scratch = nullptr;  // scratch_bytes(), aligned to 256 bytes
+  float* losses = nullptr;       // of a loss: (B)
+};
+
+template <class E>
+class DeviceRunner {
+ public:
+  virtual ~DeviceRunner() = default;
+  virtual void forward(const DeviceLayerMemory<E>& memory, const DevicePass& pass) = 0;
+  virtual void backward(const DeviceLayerMemory<E>& memory, const DevicePass& pass) = 0;
+  virtual std::int64_t scratch_bytes() const { return 0; }
+  /// On the device; empty where there are none.
+  virtual std::span<float> running_statistics() { return {}; }
+};
+template <class E>
+using DeviceRunnerPtr = std::unique_ptr<DeviceRunner<E>>;
+
+/// Why there is no runner for this layer, or "".
+std::string reason_not_on_device(const Layer& layer, std::span<const Layer> layers);
+/// reason_not_on_device() must be "".
+template <class E>
+DeviceRunnerPtr<E> make_device_runner(const Layer& layer, const LayerGeometry& geometry);
+
+// What make_device_runner() chooses from; each in the run_*.cpp that names it.
+namespace run {
+// run_dense.cpp
+template <class E>
+DeviceRunnerPtr<E> linear(const Linear&, const LayerGeometry&);
+template <class E>
+DeviceRunnerPtr<E> convolution(const Conv2d&, const LayerGeometry&);
+// run_norm.cpp
+template <class E>
+DeviceRunnerPtr<E> row_norm(std::int64_t width, std::int64_t heads, bool centred,
+                            const LayerGeometry&);
+template <class E>
+DeviceRunnerPtr<E> batch_norm(const BatchNorm&, const LayerGeometry&);
+// run_elements.cpp
+template <class E>
+DeviceRunnerPtr<E> activation(const Activation&, const LayerGeometry&);
+template <class E>
+DeviceRunnerPtr<E> dropout(const Dropout&, LayerId, const LayerGeometry&);
+template <class E>
+DeviceRunnerPtr<E> add(const LayerGeometry&);
+template <class E>
+DeviceRunnerPtr<E> multiply(const LayerGeometry&);
+template <class E>
+DeviceRunnerPtr<E> input(const LayerGeometry&);
+template <class E>
+DeviceRunnerPtr<E> flatten(const LayerGeometry&);
+// run_window.cpp
+template <class E>
+DeviceRunnerPtr<E> pool(const Pool2d&, const LayerGeometry&);
+template <class E>
+DeviceRunnerPtr<E> global_average_pool(const LayerGeometry&);
+// run_sequence.cpp
+template <class E>
+DeviceRunnerPtr<E> embedding(const Embedding&, const LayerGeometry&);
+template <class E>
+DeviceRunnerPtr<E> position_embedding(const PositionEmbedding&, const LayerGeometry&);
+template <class E>
+DeviceRunnerPtr<E> rotary(const RotaryEmbedding&, const LayerGeometry&);
+template <class E>
+DeviceRunnerPtr<E> attention(const Attention&, LayerId, const LayerGeometry&);
+template <class E>
+DeviceRunnerPtr<E> softmax_cross_entropy(const SoftmaxCrossEntropy&, const LayerGeometry&);
+}  // namespace run
+
+}  // namespace reckon::cuda

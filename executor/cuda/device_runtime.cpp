@@ -1,0 +1,300 @@
+#include "executor/cuda/device_runtime.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "executor/cuda/device_runner.h"
+#include "kernels/elementwise.h"
+#include "sim/base/check.h"
+#include "sim/catalog/model_shapes.h"
+
+namespace reckon::cuda {
+namespace {
+
+constexpr std::int64_t kLine = 128;  // elements: 256 bytes of bf16
+
+template <class E>
+class DeviceRuntime final : public StepRuntime {
+ public:
+  DeviceRuntime(const ModelGraph& model, RuntimeOptions options, cudaStream_t stream)
+      : model_(model),
+        options_(options),
+        layout_(parameter_layout(model)),
+        padded_(device_layout(layout_)),
+        schedule_(make_schedule(model, options.batch, options.recompute, kLine)),
+        products_(stream),
+        memory_(schedule_.elements),
+        rounded_(std::is_same_v<E, float> ? 0 : count_of(padded_.count)),
+        values_(count_of(padded_.count)),
+        gradients_(count_of(padded_.count)),
+        losses_(options.batch),
+        slopes_(options.batch),
+        host_(layout_.count) {
+    pass_.products = &products_;
+    pass_.stream = stream;
+    pass_.seed = options.seed;
+    pass_.slopes = slopes_.data();
+    prepare();
+  }
+
+  const ParameterLayout& layout() const override { return layout_; }
+  ParameterView exchanged() override { return {values_.span(), gradients_.span()}; }
+
+  void begin_step() override {
+    check(cudaMemsetAsync(gradients_.data(), 0, padded_.count * sizeof(float), pass_.stream),
+          "clearing gradients");
+    round_weights();
+  }
+
+  double forward(const BatchView& batch, StepPosition position, bool training) override {
+    if (!training) round_weights();
+    pass_.training = training;
+    pass_.step = position.step;
+    pass_.first_sample = position.first_sample;
+    set_data(batch);
+    for (std::size_t t = 0; t < schedule_.forward_count; ++t) run(schedule_.actions[t]);
+    std::vector<float> losses(static_cast<std::size_t>(options_.batch));
+    check(cudaMemcpyAsync(losses.data(), losses_.data(), losses.size() * sizeof(float),
+                          cudaMemcpyDeviceToHost, pass_.stream),
+          "reading the loss");
+    check(cudaStreamSynchronize(pass_.stream), "forward pass");
+    double sum = 0;
+    for (const float loss : losses) sum += double{loss};
+    return sum / static_cast<double>(options_.batch);
+  }
+
+  void backward(double scale, const std::function<void(ParameterRange)>& ready) override {
+    RECKON_CHECK(pass_.training);
+    if (schedule_.gradients.back().first < 0) return;  // nothing is trained
+    const std::vector<float> slopes(
+        static_cast<std::size_t>(options_.batch),
+        static_cast<float>(scale / static_cast<double>(options_.batch)));
+    upload(slopes_.data(), slopes);
+    for (std::size_t t = schedule_.forward_count; t < schedule_.actions.size(); ++t) {
+      const Action& action = schedule_.actions[t];
+      run(action);
+      const ParameterRange range = trained_range_[action.layer];
+      if (action.kind == Action::Kind::backward && range.count > 0 && ready) ready(range);
+    }
+  }
+
+  std::span<float> values() override { return host_.span(); }
+  std::vector<RunningStatistics> running_statistics() override {
+    std::vector<RunningStatistics> all;
+    for (std::size_t i = 0; i < runners_.size(); ++i)
+      if (!statistics_[i].empty())
+        all.push_back({model_.layers()[i].name + ".running", statistics_[i]});
+    return all;
+  }
+  void to_host() override {
+    check(cudaStreamSynchronize(pass_.stream), "step");
+    for_slots([](float* here, float* there, std::size_t count) {
+      copy_to_host(here, there, count * sizeof(float));
+    });
+  }
+  void to_device() override {
+    for_slots([](float* here, float* there, std::size_t count) {
+      copy_to_device(there, here, count * sizeof(float));
+    });
+  }
+  Bytes activation_memory() const override {
+    return Bytes{static_cast<double>(memory_.size()) * sizeof(E)};
+  }
+
+ private:
+  struct Prepared {
+    DeviceLayerMemory<E> forward, late;
+  };
+
+  static std::int64_t count_of(std::size_t n) { return static_cast<std::int64_t>(n); }
+
+  /// Copies every parameter slot and the statistics of every layer.
+  template <class Copy>
+  void for_slots(Copy copy) {
+    for (std::size_t s = 0; s < layout_.slots.size(); ++s)
+      copy(host_.data() + layout_.slots[s].first, values_.data() + padded_.slots[s].first,
+           layout_.slots[s].count);
+    for (std::size_t i = 0; i < runners_.size(); ++i)
+      if (!statistics_[i].empty())
+        copy(statistics_[i].data(), runners_[i]->running_statistics().data(),
+             statistics_[i].size());
+  }
+
+  void prepare() {
+    const auto layers = model_.layers();
+    std::int64_t scratch = 0;
+    for (const Layer& layer : layers) {
+      LayerGeometry geometry{.batch = options_.batch, .output = layer.output};
+      for (LayerId id : layer.inputs) geometry.inputs.push_back(layers[index(id)].output);
+      runners_.push_back(make_device_runner<E>(layer, geometry));
+      scratch = std::max(scratch, runners_.back()->scratch_bytes());
+      const bool is_input = std::holds_alternative<InputLayer>(layer.op);
+      records_.emplace_back(is_input ? options_.batch * elements(layer.output) : 0);
+      statistics_.emplace_back(runners_.back()->running_statistics().size());
+    }
+    scratch_ = DeviceBuffer<std::byte>(scratch);
+    prepared_.resize(layers.size());
+    trained_range_.resize(layers.size());
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      for (const bool late : {false, true}) {
+        DeviceLayerMemory<E>& memory = late ? prepared_[i].late : prepared_[i].forward;
+        point_to_tensors(memory, i, late);
+        point_to_weights(memory, i);
+      }
+    }
+    // The first to write to a gradient in the backward pass sets it, the others add.
+    std::vector<char> written(layers.size());
+    for (std::size_t i = layers.size(); i-- > 0;)
+      for (LayerId id : layers[i].inputs) {
+        prepared_[i].late.accumulate.push_back(written[index(id)]);
+        if (model_.counts()[i].has_backward) written[index(id)] = 1;
+      }
+    // What the host reads first: the statistics as runners begin with them.
+    for (std::size_t i = 0; i < runners_.size(); ++i)
+      if (!statistics_[i].empty())
+        copy_to_host(statistics_[i].data(), runners_[i]->running_statistics().data(),
+                     statistics_[i].size() * sizeof(float));
+  }
+
+  void point_to_tensors(DeviceLayerMemory<E>& memory, std::size_t i, bool late) {
+    const Layer& layer = model_.layers()[i];
+    const auto at = [&](const TensorPlace& place) {
+      return place.first < 0 ? nullptr : memory_.data() + place.first;
+    };
+    const auto value = [&](std::size_t j) {
+      return at(late && schedule_.reads_recomputed(j, i) ? schedule_.recomputed[j]
+                                                         : schedule_.values[j]);
+    };
+    for (LayerId id : layer.inputs) {
+      memory.inputs.push_back(value(index(id)));
+      memory.input_gradients.push_back(at(schedule_.gradients[index(id)]));
+    }
+    memory.output = value(i);
+    memory.output_gradient = at(schedule_.gradients[i]);
+    memory.scratch = scratch_.data();
+    memory.losses = losses_.data();
+    const std::size_t source = layer.inputs.empty() ? i : index(layer.inputs[0]);
+    if (records_[source].size() > 0) memory.record = records_[source].data();
+  }
+
+  void point_to_weights(DeviceLayerMemory<E>& memory, std::size_t i) {
+    const Layer& layer = model_.layers()[i];
+    for (const ParameterSlot& slot : padded_.slots) {
+      const bool owned = slot.layer == layer.id, is_bias = slot.name.ends_with(".bias");
+      if (!owned && (is_bias || layer.tied_to != slot.layer)) continue;
+      (is_bias ? memory.bias : memory.weight) = read_weights() + slot.first;
+      if (!is_bias) memory.master = values_.data() + slot.first;
+      float* gradient = layer.frozen ? nullptr : gradients_.data() + slot.first;
+      (is_bias ? memory.bias_gradient : memory.weight_gradient) = gradient;
+      if (!owned || !slot.trained) continue;
+      ParameterRange& trained = trained_range_[i];
+      if (trained.count == 0) trained.first = slot.first;
+      trained.count = slot.first + slot.count - trained.first;
+    }
+  }
+
+  const E* read_weights() {
+    if constexpr (std::is_same_v<E, float>)
+      return values_.data();
+    else
+      return rounded_.data();
+  }
+  void round_weights() {
+    if constexpr (!std::is_same_v<E, float>)
+      check(gpu::round_to(values_.data(), rounded_.data(), values_.size(), pass_.stream),
+            "rounding weights");
+  }
+
+  void upload(float* to, std::span<const float> from) {
+    check(cudaMemcpyAsync(to, from.data(), from.size_bytes(), cudaMemcpyHostToDevice, pass_.stream),
+          "copying the batch");
+  }
+
+  void set_data(const BatchView& batch) {
+    std::size_t input = 0;
+    const auto layers = model_.layers();
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      const std::size_t source = layers[i].inputs.empty() ? i : index(layers[i].inputs[0]);
+      if (std::holds_alternative<InputLayer>(layers[i].op)) {
+        RECKON_CHECK(count_of(batch.inputs[input].size()) == records_[i].size());
+        upload(records_[i].data(), batch.inputs[input]);
+        prepared_[i].forward.record_here = batch.inputs[input++];
+      }
+      const std::span<const float> here = prepared_[source].forward.record_here;
+      prepared_[i].forward.record_here = prepared_[i].late.record_here = here;
+    }
+    RECKON_CHECK(batch.targets.size() == 1);
+    if (targets_.size() != count_of(batch.targets[0].size()))
+      targets_ = DeviceBuffer<float>(count_of(batch.targets[0].size()));
+    upload(targets_.data(), batch.targets[0]);
+    pass_.target = targets_.data();
+  }
+
+  void run(const Action& action) {
+    Prepared& p = prepared_[action.layer];
+    pass_.recomputing = action.kind == Action::Kind::recompute;
+    if (action.kind == Action::Kind::forward)
+      runners_[action.layer]->forward(p.forward, pass_);
+    else if (action.kind == Action::Kind::recompute)
+      runners_[action.layer]->forward(p.late, pass_);
+    else
+      runners_[action.layer]->backward(p.late, pass_);
+  }
+
+  const ModelGraph& model_;
+  RuntimeOptions options_;
+  ParameterLayout layout_, padded_;
+  Schedule schedule_;
+  Products products_;
+  std::vector<DeviceRunnerPtr<E>> runners_;
+  std::vector<Prepared> prepared_;
+  std::vector<ParameterRange> trained_range_;   // by layer, in the padded layout
+  std::vector<DeviceBuffer<float>> records_;    // by layer: of input layers
+  std::vector<std::vector<float>> statistics_;  // by layer, on the host
+  DeviceBuffer<E> memory_, rounded_;
+  DeviceBuffer<std::byte> scratch_;
+  DeviceBuffer<float> values_, gradients_, losses_, slopes_, targets_;
+  AlignedBuffer<float> host_;
+  DevicePass pass_;
+};
+
+}  // namespace
+
+Diagnostics cannot_run_on_device(const ModelGraph& model) {
+  Diagnostics errors;
+  for (const Layer& layer : model.layers()) {
+    const std::string reason = reason_not_on_device(layer, model.layers());
+    if (reason.empty()) continue;
+    errors.push_back({.what = fmt::format("layer '{}' ({}) {}: it cannot be trained on a device",
+                                          layer.name, kind_name(layer.op), reason),
+                      .hint = "--device cpu trains it"});
+  }
+  if (!std::holds_alternative<SoftmaxCrossEntropy>(model.layers().back().op))
+    errors.push_back({.what = "the model does not end in a softmax cross entropy: it cannot be "
+                              "trained on a device",
+                      .hint = "--device cpu trains it"});
+  return errors;
+}
+
+ParameterLayout device_layout(const ParameterLayout& layout) {
+  ParameterLayout padded = layout;
+  padded.count = 0;
+  for (ParameterSlot& slot : padded.slots) {
+    slot.first = padded.count;
+    slot.count = (slot.count + kLine - 1) / kLine * kLine;
+    padded.count += slot.count;
+  }
+  return padded;
+}
+
+std::unique_ptr<StepRuntime> make_device_runtime(const ModelGraph& model, RuntimeOptions options,
+                                                 DevicePrecision precision, cudaStream_t stream) {
+  RECKON_CHECK(cannot_run(model).empty());
+  RECKON_CHECK(cannot_run_on_device(model).empty());
+  if (precision == DevicePrecision::bf16)
+    return std::make_unique<DeviceRuntime<Bf16>>(model, options, stream);
+  return std::make_unique<DeviceRuntime<float>>(model, options, stream);
+}
+
+}  // namespace reckon::cuda

@@ -1,0 +1,26 @@
+#pragma once
+#include <cuda_runtime.h>
+
+#include <string>
+
+namespace reckon::cuda {
+
+/// Why the process with this local rank has no device of its own; empty: it has one.
+std::string why_no_device(int local_rank);
+
+/// The device of a local rank, made the calling thread's, and a stream on it. Throws DeviceError.
+class OpenDevice {
+ public:
+  explicit OpenDevice(int local_rank);
+  ~OpenDevice();
+  OpenDevice(const OpenDevice&) = delete;
+  OpenDevice& operator=(const OpenDevice&) = delete;
+  cudaStream_t stream() const { return stream_; }
+  const std::string& name() const { return name_; }  // "NVIDIA H200"
+
+ private:
+  cudaStream_t stream_ = nullptr;
+  std::string name_;
+};
+
+}  // namespace reckon::cuda

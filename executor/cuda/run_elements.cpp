@@ -1,0 +1,194 @@
+#include "executor/cuda/device_runner.h"
+#include "kernels/elementwise.h"
+
+// Layers element by element, and those that only move numbers.
+namespace reckon::cuda::run {
+namespace {
+
+gpu::Curve curve_of(ActivationKind kind) {
+  switch (kind) {
+    case ActivationKind::relu:
+      return gpu::Curve::relu;
+    case ActivationKind::gelu:
+      return gpu::Curve::gelu;
+    case ActivationKind::silu:
+      return gpu::Curve::silu;
+    case ActivationKind::tanh:
+      return gpu::Curve::tanh;
+    case ActivationKind::sigmoid:
+      break;
+  }
+  return gpu::Curve::sigmoid;
+}
+
+template <class E>
+class ActivationRunner : public DeviceRunner<E> {
+ public:
+  ActivationRunner(const Activation& op, const LayerGeometry& g)
+      : curve_(curve_of(op.kind)),
+        of_input_(op.kind == ActivationKind::gelu || op.kind == ActivationKind::silu),
+        count_(g.batch * elements(g.output)) {}
+  void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    check(gpu::activation_forward(curve_, m.inputs[0], m.output, count_, pass.stream),
+          "activation");
+  }
+  void backward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    if (m.input_gradients[0] == nullptr) return;
+    const E* kept = of_input_ ? m.inputs[0] : m.output;
+    check(gpu::activation_backward(curve_, kept, m.output_gradient, m.input_gradients[0],
+                                   m.accumulate[0] != 0, count_, pass.stream),
+          "activation gradient");
+  }
+
+ private:
+  gpu::Curve curve_;
+  bool of_input_;
+  std::int64_t count_;
+};
+
+template <class E>
+class DropoutRunner : public DeviceRunner<E> {
+ public:
+  DropoutRunner(const Dropout& op, LayerId layer, const LayerGeometry& g)
+      : rate_(op.rate), layer_(layer), batch_(g.batch), size_(elements(g.output)) {}
+  void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    apply(m.inputs[0], m.output, false, pass);
+  }
+  void backward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    if (m.input_gradients[0] != nullptr)
+      apply(m.output_gradient, m.input_gradients[0], m.accumulate[0] != 0, pass);
+  }
+
+ private:
+  void apply(const E* from, E* to, bool accumulate, const DevicePass& pass) const {
+    if (!pass.training || rate_ == 0) {
+      check(gpu::scale(from, 1.0f, to, accumulate, batch_ * size_, pass.stream), "dropout");
+      return;
+    }
+    const DropoutStream mask =
+        dropout_stream(pass.seed, pass.step, static_cast<std::uint32_t>(index(layer_)), rate_);
+    check(gpu::dropout(mask, pass.first_sample, batch_, size_, from, to, accumulate, pass.stream),
+          "dropout");
+  }
+  double rate_;
+  LayerId layer_;
+  std::int64_t batch_, size_;
+};
+
+template <class E>
+class AddRunner : public DeviceRunner<E> {
+ public:
+  explicit AddRunner(const LayerGeometry& g) : count_(g.batch * elements(g.output)) {}
+  void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    check(gpu::add(m.inputs[0], m.inputs[1], m.output, count_, pass.stream), "sum");
+    for (std::size_t k = 2; k < m.inputs.size(); ++k)
+      check(gpu::add(m.output, m.inputs[k], m.output, count_, pass.stream), "sum");
+  }
+  void backward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    for (std::size_t k = 0; k < m.inputs.size(); ++k)
+      if (E* dx = m.input_gradients[k])
+        check(gpu::scale(m.output_gradient, 1.0f, dx, m.accumulate[k] != 0, count_, pass.stream),
+              "sum gradient");
+  }
+
+ private:
+  std::int64_t count_;
+};
+
+template <class E>
+class MultiplyRunner : public DeviceRunner<E> {
+ public:
+  explicit MultiplyRunner(const LayerGeometry& g) : count_(g.batch * elements(g.output)) {}
+  void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    check(gpu::multiply(m.inputs[0], m.inputs[1], m.output, false, count_, pass.stream), "gate");
+  }
+  void backward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    for (std::size_t k = 0; k < 2; ++k)
+      if (E* dx = m.input_gradients[k])
+        check(gpu::multiply(m.output_gradient, m.inputs[1 - k], dx, m.accumulate[k] != 0, count_,
+                            pass.stream),
+              "gate gradient");
+  }
+
+ private:
+  std::int64_t count_;
+};
+
+template <class E>
+class InputRunner : public DeviceRunner<E> {
+ public:
+  explicit InputRunner(const LayerGeometry& g)
+      : batch_(g.batch),
+        channels_(g.output.size() == 3 ? g.output[0] : 1),
+        points_(elements(g.output) / channels_) {}
+  void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    check(gpu::channels_last(m.record, m.output, batch_, channels_, points_, false, pass.stream),
+          "input");
+  }
+  void backward(const DeviceLayerMemory<E>&, const DevicePass&) override {}
+
+ private:
+  std::int64_t batch_, channels_, points_;
+};
+
+/// Channels to the front again, as the catalogue has them.
+template <class E>
+class FlattenRunner : public DeviceRunner<E> {
+ public:
+  explicit FlattenRunner(const LayerGeometry& g)
+      : batch_(g.batch),
+        channels_(g.inputs[0].size() == 3 ? g.inputs[0][0] : 1),
+        points_(elements(g.output) / channels_) {}
+  void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    check(gpu::channels_last(m.inputs[0], m.output, batch_, points_, channels_, false, pass.stream),
+          "flatten");
+  }
+  void backward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    if (m.input_gradients[0] != nullptr)
+      check(gpu::channels_last(m.output_gradient, m.input_gradients[0], batch_, channels_, points_,
+                               m.accumulate[0] != 0, pass.stream),
+            "flatten gradient");
+  }
+
+ private:
+  std::int64_t batch_, channels_, points_;
+};
+
+}  // namespace
+
+template <class E>
+DeviceRunnerPtr<E> activation(const Activation& op, const LayerGeometry& g) {
+  return std::make_unique<ActivationRunner<E>>(op, g);
+}
+template <class E>
+DeviceRunnerPtr<E> dropout(const Dropout& op, LayerId layer, const LayerGeometry& g) {
+  return std::make_unique<DropoutRunner<E>>(op, layer, g);
+}
+template <class E>
+DeviceRunnerPtr<E> add(const LayerGeometry& g) {
+  return std::make_unique<AddRunner<E>>(g);
+}
+template <class E>
+DeviceRunnerPtr<E> multiply(const LayerGeometry& g) {
+  return std::make_unique<MultiplyRunner<E>>(g);
+}
+template <class E>
+DeviceRunnerPtr<E> input(const LayerGeometry& g) {
+  return std::make_unique<InputRunner<E>>(g);
+}
+template <class E>
+DeviceRunnerPtr<E> flatten(const LayerGeometry& g) {
+  return std::make_unique<FlattenRunner<E>>(g);
+}
+
+#define RECKON_RUN_ELEMENTS_FOR(E)                                                       \
+  template DeviceRunnerPtr<E> activation<E>(const Activation&, const LayerGeometry&);    \
+  template DeviceRunnerPtr<E> dropout<E>(const Dropout&, LayerId, const LayerGeometry&); \
+  template DeviceRunnerPtr<E> add<E>(const LayerGeometry&);                              \
+  template DeviceRunnerPtr<E> multiply<E>(const LayerGeometry&);                         \
+  template DeviceRunnerPtr<E> input<E>(const LayerGeometry&);                            \
+  template DeviceRunnerPtr<E> flatten<E>(const LayerGeometry&)
+RECKON_RUN_ELEMENTS_FOR(float);
+RECKON_RUN_ELEMENTS_FOR(Bf16);
+
+}  // namespace reckon::cuda::run
