@@ -100,10 +100,10 @@ int run_compare(const Command& self, std::span<const std::string> arguments) {
   for (const Candidate& c : *candidates) names.push_back(c.name);
   const auto network = make_network(options);
   const CandidateComparison comparison = compare_all(*candidates, options, *network);
-  if (!options.html.empty())
-    write_file(options.html, compare_html(comparison, names, html_assets()));
   print(options.format == OutputFormat::json ? compare_json(comparison, names)
                                              : compare_table(comparison, names));
+  if (!options.html.empty())
+    write_file(options.html, compare_html(comparison, names, html_assets()));
   return kDone;
 }
 

@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include <array>
+#include <filesystem>
 
 #include "cli/command.h"
 #include "cli/load.h"
@@ -14,7 +17,20 @@ constexpr std::array<std::string_view, 2> kNames{"format", "help"};
 
 /// A run is named by its directory or by its measurements.
 std::filesystem::path measurements_of(const std::filesystem::path& run) {
-  return std::filesystem::is_directory(run) ? RunDirectory{run}.measurements() : run;
+  if (!std::filesystem::is_directory(run)) return run;
+  const std::filesystem::path file = RunDirectory{run}.measurements();
+  if (!std::filesystem::exists(file))
+    throw UsageError(fmt::format("{} is no directory of a run: it has no {}", run.string(),
+                                 file.filename().string()));
+  return file;
+}
+
+std::string text_of(const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file))
+    throw UsageError(fmt::format("{}: there is no such file", file.string()));
+  if (std::filesystem::is_directory(file))
+    throw UsageError(fmt::format("{}: a directory, not a forecast", file.string()));
+  return read_text(file);
 }
 
 }  // namespace
@@ -30,8 +46,8 @@ int run_diff(const Command& self, std::span<const std::string> arguments) {
   if (options.files.size() != 2)
     throw UsageError("diff takes a forecast and a run: reckon diff forecast.json runs/mlp");
   const std::filesystem::path run = measurements_of(options.files[1]);
-  const auto forecast = parse_forecast(options.files[0], read_text(options.files[0]));
-  const auto measured = parse_measurements(run.string(), read_text(run));
+  const auto forecast = parse_forecast(options.files[0], text_of(options.files[0]));
+  const auto measured = parse_measurements(run.string(), text_of(run));
   Diagnostics problems;
   if (!forecast) problems = forecast.error();
   if (!measured) problems.insert(problems.end(), measured.error().begin(), measured.error().end());

@@ -40,7 +40,8 @@ Finding catalogs(const Options& options) {
     if (!catalog) {
       const Diagnostics& problems = catalog.error();
       return {"catalogs", false,
-              fmt::format("{} mistakes, the first: {}", problems.size(), format(problems.front())),
+              fmt::format("{} mistake{}, the first: {}", problems.size(),
+                          problems.size() == 1 ? "" : "s", format(problems.front())),
               todo};
     }
     std::string oldest, newest;

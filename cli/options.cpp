@@ -263,6 +263,26 @@ class Values {
   const po::variables_map& map_;
 };
 
+/// Files to write. An empty one is an unset variable of a script, one that is named twice would
+/// keep the later text only.
+void read_paths(const Values& values, Options& o) {
+  const std::pair<const char*, std::string*> paths[] = {{"trace", &o.trace},
+                                                        {"junit", &o.junit},
+                                                        {"csv", &o.csv},
+                                                        {"memo", &o.memo},
+                                                        {"html", &o.html}};
+  std::map<std::string, std::string> taken;
+  for (const auto& [name, path] : paths) {
+    const auto given = values.one(name);
+    if (!given) continue;
+    if (given->empty()) throw UsageError(fmt::format("--{} needs the name of a file", name));
+    *path = *given;
+    const auto [other, fresh] = taken.emplace(*given, name);
+    if (!fresh && *given != "-")
+      throw UsageError(fmt::format("--{} and --{} both write {}", other->second, name, *given));
+  }
+}
+
 Options interpret(const po::variables_map& map) {
   constexpr std::int64_t kSeedMax = std::numeric_limits<std::int64_t>::max();
   const Values values(map);
@@ -293,14 +313,10 @@ Options interpret(const po::variables_map& map) {
   if (const auto v = values.one("seed"))
     o.seed = std::uint64_t(integer_between("seed", *v, 0, kSeedMax));
   if (const auto v = values.one("replications"))
-    o.replications = int(integer_between("replications", *v, 1, 10'000'000));
+    o.replications = int(integer_between("replications", *v, 1, 1'000'000));
   if (const auto v = values.one("threads"))
     o.threads = int(integer_between("threads", *v, 1, 1024));
-  if (const auto v = values.one("trace")) o.trace = *v;
-  if (const auto v = values.one("junit")) o.junit = *v;
-  if (const auto v = values.one("csv")) o.csv = *v;
-  if (const auto v = values.one("memo")) o.memo = *v;
-  if (const auto v = values.one("html")) o.html = *v;
+  read_paths(values, o);
   return o;
 }
 

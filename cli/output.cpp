@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -60,14 +61,21 @@ void write_file(const std::filesystem::path& file, std::string_view text) {
     ::close(direct);
     return;
   }
-  const std::string beside = fmt::format("{}.part-{}", file.string(), ::getpid());
+  // What a link points to is replaced, not the link.
+  const bool link = std::filesystem::is_symlink(file, ignored);
+  std::filesystem::path target = link ? std::filesystem::canonical(file, ignored) : file;
+  if (target.empty()) target = file;  // a link to what is not there
+  const std::string beside = fmt::format("{}.part-{}", target.string(), ::getpid());
+  struct stat before {};
+  const mode_t mode = ::stat(target.c_str(), &before) == 0 ? before.st_mode & 07777u : 0;
   const int descriptor = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor < 0)
     throw std::runtime_error(
         fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
   try {
     write_all(descriptor, text, file.string());
-    if (::close(descriptor) != 0 || std::rename(beside.c_str(), file.c_str()) != 0)
+    if (mode != 0) ::fchmod(descriptor, mode);
+    if (::close(descriptor) != 0 || std::rename(beside.c_str(), target.c_str()) != 0)
       throw std::runtime_error(
           fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
   } catch (...) {

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <array>
 
 #include "cli/command.h"
@@ -64,6 +66,11 @@ int simulate_one(const Options& options, const Catalog& catalog, const NetworkMo
     return kInputIsWrong;
   }
   const Forecast forecast = forecast_of(loaded->plan, network, options);
+  if (alternatives == nullptr)
+    print(options.format == OutputFormat::json ? forecast_json(forecast)
+                                               : forecast_table(forecast));
+  if (!options.trace.empty() && !forecast.feasible)
+    print_error(fmt::format("no {}: what does not fit in memory has no timeline\n", options.trace));
   if (forecast.feasible) keep(record_of(loaded->plan, forecast, utc_now()));
   if (!options.trace.empty() && forecast.feasible)
     write_file(options.trace, trace_json(loaded->plan, record_replication(loaded->plan, network,
@@ -72,9 +79,6 @@ int simulate_one(const Options& options, const Catalog& catalog, const NetworkMo
     write_file(options.memo,
                memo_markdown({loaded->plan, forecast, question_of(read_text(file)), alternatives}));
   if (!options.html.empty()) write_html(loaded->plan, forecast, network, options);
-  if (alternatives == nullptr)
-    print(options.format == OutputFormat::json ? forecast_json(forecast)
-                                               : forecast_table(forecast));
   return kDone;
 }
 
@@ -85,8 +89,8 @@ int simulate_sweep(const Options& options, const Catalog& catalog, const Network
     report(sweep.error());
     return kInputIsWrong;
   }
-  if (!options.csv.empty()) write_file(options.csv, sweep_csv(*sweep));
   print(options.format == OutputFormat::json ? sweep_json(*sweep) : sweep_table(*sweep));
+  if (!options.csv.empty()) write_file(options.csv, sweep_csv(*sweep));
   return options.memo.empty() ? kDone : simulate_one(options, catalog, network, &*sweep);
 }
 

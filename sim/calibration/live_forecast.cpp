@@ -125,8 +125,10 @@ LiveEstimate LiveForecast::at(Seconds elapsed, std::int64_t steps_done) const {
     const double forecast_steps = all * step_.count() * std::exp(s.log_factor);
     const double steps_to_come = left * step_.count() * factor;
     const double besides = std::max(0.0, s.time - forecast_steps - s.start);
+    // A replication that never finished waits for ever, until the last step is done after all.
+    const double besides_to_come = left > 0 ? left / all * besides * again : 0;
     // Before the first step the run is in its start, which may take longer than was forecast.
-    const double time = started ? elapsed.count() + steps_to_come + left / all * besides * again
+    const double time = started ? elapsed.count() + steps_to_come + besides_to_come
                                 : std::max(elapsed.count(), s.start) + steps_to_come + besides;
     times.push_back(time);
     costs.push_back(std::isfinite(s.time) ? s.cost * time / s.time : s.cost);

@@ -74,7 +74,8 @@ struct Job {
   std::vector<Holding> holdings;  // by pool
   TimeLedger time;
   JobOutcome outcome;
-  int failures = 0;  // those that count against the backoff limit
+  int interruptions = 0;  // of the job as a whole
+  int failures = 0;       // those that count against the backoff limit
   std::vector<std::uint32_t> cold_nodes;
   std::vector<Evacuation> evacuated;
 

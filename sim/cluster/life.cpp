@@ -80,10 +80,16 @@ LifeResult simulate_life(const Plan& plan, std::span<const JobPace> paces,
 
 namespace {
 
-SimTime first_submit(const Plan& plan) {
-  Seconds first = plan.jobs.front().submit;
-  for (const PlannedWorkload& job : plan.jobs) first = std::min(first, job.submit);
-  return SimTime{} + to_clock(first);
+struct Submits {
+  SimTime first, last;
+};
+
+Submits submits_of(const Plan& plan) {
+  const auto earlier = [](const PlannedWorkload& a, const PlannedWorkload& b) {
+    return a.submit < b.submit;
+  };
+  const auto [first, last] = std::minmax_element(plan.jobs.begin(), plan.jobs.end(), earlier);
+  return {SimTime{} + to_clock(first->submit), SimTime{} + to_clock(last->submit)};
 }
 
 }  // namespace
@@ -98,8 +104,8 @@ Life::Life(const Plan& plan, std::span<const JobPace> paces, const LifeOptions& 
       maintenance_notice_(to_clock(plan.maintenance.notice)),
       maintenance_time_(to_clock(plan.maintenance.duration.value)),
       repair_time_(to_clock(plan.failures.repair.value)),
-      submit_(first_submit(plan)),
-      horizon_(submit_ + to_clock(options.horizon)),
+      submit_(submits_of(plan).first),
+      horizon_(submits_of(plan).last + to_clock(options.horizon)),
       job_based_(has_job_based_nodes(plan.service)),
       queue_(plan.jobs.size()),
       cluster_(plan, options),
@@ -193,18 +199,17 @@ void Life::schedule_job(const Job& job, SimTime at, EventKind kind) {
   if (at <= horizon_) queue_.push_solo(at, kind, job.index);
 }
 
-bool Life::any_wants_nodes() const {
-  return std::any_of(jobs_.begin(), jobs_.end(), [](const Job& job) { return job.wants_nodes(); });
-}
+bool Life::any_wants_nodes() const { return !wanting_.empty(); }
 
 int Life::missing(const Pool& pool) const {
   const auto p = static_cast<std::size_t>(&pool - cluster_.pools.data());
   int wanted = 0;
-  for (const Job& job : jobs_) wanted += job.lacks(p);
+  for (const std::uint32_t k : wanting_) wanted += jobs_[k].lacks(p);
   return wanted - pool.for_pods();
 }
 
 void Life::on_submit(Job& job) {
+  wanting_.push_back(job.index);
   job.banked = now_;
   set_phase(job, JobPhase::queued);
   if (!job.placement.impossible.empty()) return give_up(job, job.placement.impossible);
@@ -230,16 +235,15 @@ void Life::on_horizon() {
 void Life::place_pods() {
   for (std::size_t p = 0; p < cluster_.pools.size(); ++p) {
     Pool& pool = cluster_.pools[p];
-    for (const std::uint32_t k : order_) {
+    for (const std::uint32_t k : wanting_) {
       Job& job = jobs_[k];
       while (job.lacks(p) > 0 && !pool.free.empty())
         hold(job, cluster_.nodes[pool.first_node + pool.free.first()]);
     }
     plan_deletions(pool);
   }
-  for (const std::uint32_t k : order_) {
+  for (const std::uint32_t k : wanting_) {
     Job& job = jobs_[k];
-    if (!job.wants_nodes()) continue;
     if (job.phase == JobPhase::queued && job.is_complete()) start(job);
     update_shares(job);
   }
@@ -247,15 +251,16 @@ void Life::place_pods() {
 
 /// Nodes that are left without pods are deleted by the autoscaler in due time.
 void Life::plan_deletions(Pool& pool) {
-  if (!pool.autoscaled || pool.free.empty()) return;
-  const auto slots = static_cast<std::uint32_t>(cluster_.slots(pool));
-  for (std::uint32_t s = 0; s < slots; ++s) {
-    Node& node = cluster_.nodes[pool.first_node + s];
-    if (node.state != NodeState::ready || node.held || node.deletion_planned) continue;
+  std::sort(pool.freed.begin(), pool.freed.end());
+  for (const std::uint32_t slot : pool.freed) {
+    Node& node = cluster_.nodes[pool.first_node + slot];
+    if (!pool.autoscaled || node.state != NodeState::ready || node.held || node.deletion_planned)
+      continue;
     node.deletion_planned = true;
     schedule(autoscaler_.scale_down_at(node.free_since, last_scale_up_), EventKind::unneeded,
              cluster_.index_of(node), node.use);
   }
+  pool.freed.clear();
 }
 
 /// Pods that no node can take make the next scan find something to do.

@@ -110,7 +110,7 @@ struct LifeOptions {
   std::uint32_t replication = 0;
   bool record = false;
   LifeFactors factors;
-  Seconds horizon = std::chrono::hours(24 * 365 * 3);  // from the submit; a life is cut there
+  Seconds horizon = std::chrono::hours(24 * 365 * 3);  // from the last submit; a life is cut there
 };
 
 /// The main loop: see life.cpp. `paces` are those of the plan's jobs, in their

@@ -1,7 +1,10 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
 #include "sim/base/check.h"
+#include "sim/base/unit_text.h"
 #include "sim/cluster/life_state.h"
 
 // What happens to the job, from its submission to its end.
@@ -233,6 +236,11 @@ void Life::interrupt(Job& job, bool work_is_safe) {
   }
   job.shares = {};
   job.queue_cause = Badput::waiting;
+  ++job.interruptions;
+  if (is_hopeless(job)) {  // told when the event that is under way is over
+    set_phase(job, JobPhase::backoff);
+    return schedule_job(job, now_, EventKind::backoff_over);
+  }
   if (!retry_counts) return;
   ++job.failures;
   const SimDuration delay = retry_delay(plan_.retry, job.failures);
@@ -240,7 +248,23 @@ void Life::interrupt(Job& job, bool work_is_safe) {
   schedule_job(job, last ? now_ : now_ + delay, EventKind::backoff_over);
 }
 
+/// What saved a share f of the work in a time t takes t / f for all of it. After so many
+/// interruptions that is known to a few percent (without checkpoints: that no gap between two of
+/// them is long enough), and twice the horizon is beyond doubt: what would follow until then are
+/// more of the same events.
+bool Life::is_hopeless(const Job& job) const {
+  constexpr int kSaving = 1000, kNeverSaving = 10'000;
+  if (job.interruptions < (job.cycle.on() ? kSaving : kNeverSaving)) return false;
+  const double share = double(job.progress.saved.count()) / double(job.progress.total.count());
+  const Seconds tried = to_seconds(now_ - job.submit - job.outcome.queued);
+  return tried > 2 * share * options_.horizon;
+}
+
 void Life::on_backoff_over(Job& job) {
+  if (is_hopeless(job))
+    return give_up(job, fmt::format("interrupted {} times: at this rate not finished within the "
+                                    "horizon of {}",
+                                    job.interruptions, format_duration(options_.horizon)));
   if (job.failures > plan_.retry.backoff_limit) {
     return give_up(job, "interrupted more often than the job's backoff limit of " +
                             std::to_string(plan_.retry.backoff_limit) + " allows");
@@ -274,6 +298,7 @@ void Life::give_up(Job& job, std::string why) {
 void Life::close_job(Job& job) {
   set_phase(job, JobPhase::done);
   job.outcome.finish = now_;
+  std::erase(wanting_, job.index);
   --unfinished_;
   if (all_done())
     delete_nodes();

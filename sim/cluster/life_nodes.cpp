@@ -57,6 +57,7 @@ void Life::set_state(Node& node, NodeState state) {
     pool.free.insert(node.slot);
     node.free_since = now_;
     node.deletion_planned = false;
+    pool.freed.push_back(node.slot);
   }
 }
 
@@ -295,6 +296,7 @@ void Life::delete_nodes() {
         let_go(node, NodeState::ready);
       } else {
         node.deletion_planned = false;
+        pool.freed.push_back(node.slot);
         ++node.use;
       }
     }

@@ -88,6 +88,7 @@ class Life {
   bool goes_on_without(const Node& node) const;
   void lose_node(Node& node, Interruption cause, NodeState next);
   void interrupt(Job& job, bool work_is_safe);
+  bool is_hopeless(const Job& job) const;
   void evacuate(Node& node, Interruption cause, SimTime deadline);
   void give_up(Job& job, std::string why);
   void close_job(Job& job);
@@ -104,8 +105,9 @@ class Life {
   SimTime now_{};
   EventQueue queue_;
   Cluster cluster_;
-  std::vector<Job> jobs_;             // as in the plan
-  std::vector<std::uint32_t> order_;  // indices of jobs, first submitted first
+  std::vector<Job> jobs_;               // as in the plan
+  std::vector<std::uint32_t> order_;    // indices of jobs, first submitted first
+  std::vector<std::uint32_t> wanting_;  // of them, those submitted and not done
   std::size_t unfinished_ = 0;
   bool any_saves_ = false;      // a job makes checkpoints
   SimDuration longest_save_{};  // of those that do

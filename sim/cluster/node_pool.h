@@ -78,8 +78,9 @@ struct Pool {
   std::size_t trace_offset = 0;  // of slot 0 in the plan's reclaim trace
   std::uint32_t first_node = 0;  // index of slot 0
   DelayLaw provisioning_delay;
-  SimDuration failure_mean{};  // of a node; 0: it never fails
-  SlotSet empty, free;         // free: ready, the job does not hold it
+  SimDuration failure_mean{};        // of a node; 0: it never fails
+  SlotSet empty, free;               // free: ready, the job does not hold it
+  std::vector<std::uint32_t> freed;  // slots that became free since deletions were last planned
   int provisioning = 0;
   int returning = 0;  // drained, away or repairing
   NodeGroupBackoff backoff;

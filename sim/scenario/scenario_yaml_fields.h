@@ -167,7 +167,8 @@ void check_one_of(Reader& reader, const YamlNode& map, std::span<const std::stri
 
 // ---- forms, with the limits of what is taken seriously
 // ------------------------------------------------------
-inline constexpr double kMostNodes = 1e6;
+inline constexpr double kMostNodes = 65'536;  // of a pool: sim/cluster counts slots in 16 bits
+inline constexpr double kMostWorkers = 1e6;
 inline constexpr double kMostBatch = 1e8;
 inline constexpr double kMostEpochs = 1e6;
 inline constexpr double kMostSteps = 1e12;
