@@ -4,18 +4,6 @@
 namespace reckon {
 namespace {
 
-std::string_view to_text(SampleUnit unit) {
-  switch (unit) {
-    case SampleUnit::image:
-      return "image";
-    case SampleUnit::sequence:
-      return "sequence";
-    case SampleUnit::record:
-      return "record";
-  }
-  return "";
-}
-
 Json published(const ModelSheet& s, const Catalog& catalog) {
   if (!s.published) return nullptr;
   const auto value = [](const std::optional<Fact<double>>& fact) {

@@ -14,18 +14,6 @@
 namespace reckon {
 namespace {
 
-std::string_view samples_of(SampleUnit unit) {
-  switch (unit) {
-    case SampleUnit::image:
-      return "images";
-    case SampleUnit::sequence:
-      return "sequences";
-    case SampleUnit::record:
-      return "records";
-  }
-  return "";
-}
-
 std::string source_of(const Catalog& catalog, SourceId id, const std::string& notes) {
   const Source& source = catalog.sources.at(std::size_t(id));
   return notes.empty() ? source.reference : fmt::format("{}; {}", source.reference, notes);
@@ -41,7 +29,7 @@ std::string against(double ours, double published) {
 
 std::string head(const ModelSheet& s) {
   const ModelGraph& m = s.model;
-  std::string what{samples_of(m.sample_unit())};
+  std::string what = fmt::format("{}s", to_text(m.sample_unit()));
   if (m.sample_unit() == SampleUnit::sequence)
     what += fmt::format(" of {} tokens", format_count(double(m.sequence_length())));
   else
@@ -172,7 +160,7 @@ CatalogTable list_models(const Catalog& catalog, std::span<const std::string> wo
     const PublishedModel* published = catalog.find_published(name);
     const std::string sample = model.sample_unit() == SampleUnit::sequence
                                    ? fmt::format("{} tokens", model.sequence_length())
-                                   : fmt::format("{} of {}", samples_of(model.sample_unit()),
+                                   : fmt::format("{}s of {}", to_text(model.sample_unit()),
                                                  to_text(model.layers().front().output));
     const bool all = std::ranges::all_of(words, [&](const std::string& word) {
       return lower(name + " " + sample).find(lower(word)) != std::string::npos;

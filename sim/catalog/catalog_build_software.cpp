@@ -89,19 +89,13 @@ void Builder::published_models(std::span<const Entry> entries) {
 
 void Builder::datasets(std::span<const Entry> entries) {
   const SourceTable sources(catalog.sources);
-  const auto unit = [](std::string_view text) -> std::optional<SampleUnit> {
-    if (text == "image") return SampleUnit::image;
-    if (text == "sequence") return SampleUnit::sequence;
-    if (text == "record") return SampleUnit::record;
-    return std::nullopt;
-  };
   for (const Entry& entry : entries) {
     Reader reader(texts, sources, entry);
     Dataset made;
     made.name = entry.at.text;
     made.aliases = reader.lines("aliases");
     made.unit = reader
-                    .word("unit", unit,
+                    .word("unit", parse_sample_unit,
                           [] {
                             return std::vector<std::string>{"image", "sequence", "record"};
                           })

@@ -3,6 +3,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -212,6 +213,10 @@ struct LayerCount {
 };
 
 enum class SampleUnit { image, sequence, record };
+/// "image"; its plural has an s.
+std::string_view to_text(SampleUnit unit);
+/// The unit that `to_text` writes so, or nothing.
+std::optional<SampleUnit> parse_sample_unit(std::string_view text);
 
 /// A network, checked: inputs exist and precede, shapes agree, one loss, and every layer is on a
 /// way to it.

@@ -151,12 +151,8 @@ class Reader {
     }
     const auto unit = text.find("unit");
     if (unit == text.end()) return;
-    if (unit->second == "image") {
-      unit_ = SampleUnit::image;
-    } else if (unit->second == "sequence") {
-      unit_ = SampleUnit::sequence;
-    } else if (unit->second == "record") {
-      unit_ = SampleUnit::record;
+    if (const auto known = parse_sample_unit(unit->second)) {
+      unit_ = *known;
     } else {
       mistake("unit", fmt::format("unknown unit '{}'", unit->second), "image, sequence or record");
     }

@@ -10,18 +10,6 @@
 namespace reckon::planning {
 namespace {
 
-std::string_view samples_of(SampleUnit unit) {
-  switch (unit) {
-    case SampleUnit::image:
-      return "images";
-    case SampleUnit::sequence:
-      return "sequences";
-    case SampleUnit::record:
-      return "records";
-  }
-  return "";
-}
-
 std::optional<ModelGraph> named_model(Draft& draft, const std::string& name,
                                       const std::string& path) {
   const std::optional<std::int64_t> length = draft.scenario().workload->sequence_length;
@@ -130,9 +118,9 @@ std::optional<Dataset> resolve_dataset(Draft& draft, const WorkloadSpec& workloa
     return std::nullopt;
   }
   if (model != nullptr && dataset->unit != model->sample_unit()) {
-    draft.error("workload.dataset", fmt::format("dataset {} holds {}, model {} reads {}",
-                                                dataset->name, samples_of(dataset->unit),
-                                                model->name(), samples_of(model->sample_unit())));
+    draft.error("workload.dataset",
+                fmt::format("dataset {} holds {}s, model {} reads {}s", dataset->name,
+                            to_text(dataset->unit), model->name(), to_text(model->sample_unit())));
     return std::nullopt;
   }
   return *dataset;
@@ -208,8 +196,8 @@ void resolve_train(Draft& draft, PlannedWorkload& job, const TrainLength& train)
     case TrainLength::Unit::tokens:
       if (job.model.sample_unit() != SampleUnit::sequence)
         draft.error("workload.train",
-                    fmt::format("model {} reads {}, not tokens", job.model.name(),
-                                samples_of(job.model.sample_unit())),
+                    fmt::format("model {} reads {}s, not tokens", job.model.name(),
+                                to_text(job.model.sample_unit())),
                     "train: {epochs: 90}");
       job.total_samples = train.amount / double(job.model.sequence_length());
       break;
