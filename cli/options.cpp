@@ -144,6 +144,7 @@ constexpr std::array kPlanOptions{
     OptionRow{"objective", "NAME",
               "what is best: cost, time, cost_time, throughput_per_dollar, cost_under_deadline, "
               "p95_cost or p95_time (cost)"},
+    OptionRow{"svg", "FILE.svg", "draw time against cost of the plans that no other beats in both"},
     OptionRow{"plans", "N", "how many plans to show (5)"},
 };
 

@@ -13,11 +13,11 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 25> kNames{
+constexpr std::array<std::string_view, 26> kNames{
     "format", "model",     "tokens",  "epochs",   "dataset", "accelerator",  "provider",
     "region", "nodes",     "pricing", "strategy", "layouts", "global-batch", "deadline",
     "budget", "objective", "plans",   "out",      "seed",    "replications", "set",
-    "layer",  "catalog",   "threads", "help"};
+    "layer",  "catalog",   "threads", "svg",      "help"};
 
 std::size_t plans_to_keep(const Options& options) {
   const std::string text = options.answer("plans");
@@ -69,6 +69,8 @@ int run_plan(const Command& self, std::span<const std::string> arguments) {
     }
     write_file(out, *text);
   }
+  if (const std::string svg = options.answer("svg"); !svg.empty())
+    write_file(svg, front_svg(*answer));
   print(options.format == OutputFormat::json ? plan_json(*answer) : plan_table(*answer));
   return answer->infeasible ? kAnswerIsNo : kDone;
 }

@@ -169,7 +169,7 @@ std::string plan_table(const Answer& a, int width) {
   std::string out = question_text(a) + "\n" + search_text(a, width);
   for (const std::string& line : a.assumed) add_lines(out, "  ", "Assumed: " + line + ".", width);
   if (a.infeasible) return out + infeasible_text(a, width) + rejected_text(a);
-  return out + plans_text(a, width) + why_text(a, width) + rejected_text(a);
+  return out + plans_text(a, width) + why_text(a, width) + front_text(a, width) + rejected_text(a);
 }
 
 }  // namespace reckon
