@@ -195,7 +195,7 @@ int train(const Options& options, const cli::LoadedPlan& loaded, const WorkerIde
                    .optimizer_buffers = job.optimizer == Optimizer::adamw ? 2u : 1u,
                    .data_threads = options.data_threads},
                   *source, *exchange, workers);
-  Session session(options, plan, me.attempt, *peers.communicator, trainer, steps);
+  Session session(options, plan, me.attempt, *peers.communicator, *exchange, trainer, steps);
   session.start();
   trainer.train_until(steps, session.hooks());
   session.finish();
