@@ -67,11 +67,11 @@ KubernetesExport kubernetes_options(const Options& options) {
 }
 
 /// What the pods' reckon-worker is told, so that it makes the same plan.
-PlanText plan_text(const std::string& file, const Options& options) {
+PlanWords plan_text(const std::string& file, const Options& options) {
   if (!options.layers.empty() || !options.catalogs.empty())
     throw UsageError(
         "pods get the scenario alone, without --layer and --catalog: write their values into it");
-  PlanText text{.scenario = read_text(file), .arguments = {}};
+  PlanWords text{.scenario = read_text(file), .arguments = {}};
   for (const std::string& change : options.overrides) {
     text.arguments.emplace_back("--set");
     text.arguments.push_back(change);

@@ -373,7 +373,7 @@ std::optional<JobShape> parse_job_shape(std::string_view text) {
 }
 
 Expected<std::string> kubernetes_manifests(const ScenarioFile& file, const Plan& plan,
-                                           const PlanText& text, const Catalog& catalog,
+                                           const PlanWords& text, const Catalog& catalog,
                                            const KubernetesExport& options) {
   using namespace kubernetes;
   Job job{.file = &file, .plan = &plan, .text = &text, .catalog = &catalog, .options = &options};

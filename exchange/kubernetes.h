@@ -28,7 +28,7 @@ struct KubernetesExport {
 };
 
 /// The plan's files as the pods get them.
-struct PlanText {
+struct PlanWords {
   std::string scenario;                // all of it
   std::vector<std::string> arguments;  // of reckon-worker behind the plan: "--set", "a=b"
 };
@@ -38,7 +38,7 @@ struct PlanText {
 /// text. Mistakes: what the version, the shape or the plan cannot be brought together, all at once,
 /// at their place in the scenario.
 Expected<std::string> kubernetes_manifests(const ScenarioFile& file, const Plan& plan,
-                                           const PlanText& text, const Catalog& catalog,
+                                           const PlanWords& text, const Catalog& catalog,
                                            const KubernetesExport& options);
 
 /// What a node of the machine leaves for pods. The reservations are those of GKE and (CPU) AKS,

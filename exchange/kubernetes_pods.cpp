@@ -9,13 +9,13 @@ namespace reckon {
 
 Allocatable allocatable_of(const Machine& machine) {
   struct Tier {
-    double upto, reserved;  // share of what lies between the last tier and this one
+    double limit, reserved;  // share of what lies between the last tier and this one
   };
   const auto reserved = [](double amount, std::initializer_list<Tier> tiers) {
     double sum = 0, from = 0;
     for (const Tier& tier : tiers) {
-      sum += tier.reserved * std::clamp(amount - from, 0.0, tier.upto - from);
-      from = tier.upto;
+      sum += tier.reserved * std::clamp(amount - from, 0.0, tier.limit - from);
+      from = tier.limit;
     }
     return sum;
   };

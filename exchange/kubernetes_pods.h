@@ -28,7 +28,7 @@ struct PodGroup {
 struct Job {
   const ScenarioFile* file = nullptr;
   const Plan* plan = nullptr;
-  const PlanText* text = nullptr;
+  const PlanWords* text = nullptr;
   const Catalog* catalog = nullptr;
   const KubernetesExport* options = nullptr;
   const ContainerSpec* container = nullptr;  // the user's own program

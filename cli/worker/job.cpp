@@ -206,7 +206,7 @@ int train(const Options& options, const cli::LoadedPlan& loaded, const WorkerIde
   const ComputeName name =
       compute ? compute->name()
               : ComputeName{.stack = fmt::format("reckon-cpu-{}", matrix_instructions())};
-  Session session(options, plan, me.attempt, *peers.communicator, trainer, steps, name);
+  Session session(options, plan, me.attempt, *peers.communicator, *exchange, trainer, steps, name);
   session.start();
   trainer.train_until(steps, session.hooks());
   session.finish();

@@ -37,11 +37,13 @@ CheckpointOptions checkpoint_options(const Options& options, const PlannedWorklo
 }  // namespace
 
 Session::Session(const Options& options, const Plan& plan, int attempt, Communicator& communicator,
-                 Trainer& trainer, std::int64_t steps, ComputeName compute)
+                 GradientExchange& exchange, Trainer& trainer, std::int64_t steps,
+                 ComputeName compute)
     : options_(options),
       plan_(plan),
       job_(plan.jobs[0]),
       communicator_(communicator),
+      exchange_(exchange),
       trainer_(trainer),
       steps_(steps),
       compute_(std::move(compute)),
@@ -52,8 +54,8 @@ Session::Session(const Options& options, const Plan& plan, int attempt, Communic
   create_directories_durably(directory_.root);
   if (!environment_.supervisor) take_up_log(attempt);
   log_.emplace(directory_.measurements());
-  // In lockstep all ranks save the same step. Asynchronous workers are at steps of their own: what
-  // rank 0 and the servers have is the job's state.
+  // In lockstep all ranks save the same step. Asynchronous workers, and those with backups, are at
+  // steps of their own: what rank 0 and the servers have is the job's state.
   if (!in_lockstep() && communicator.rank() > 0) return;
   checkpoints_.emplace(checkpoint_options(options, job_, plan.seed, trainer, communicator.rank(),
                                           in_lockstep() ? communicator.size() : 1,
@@ -88,6 +90,7 @@ void Session::start() {
   if (with_servers()) communicator_.barrier();  // nobody pushes before they have it
   record_run();
   saved_ = Clock::now();
+  saved_steps_ = trainer_.steps_done();
 }
 
 void Session::restore() {
@@ -161,7 +164,8 @@ Seconds Session::interval() const {
 
 /// Whether `done` steps are to be saved.
 bool Session::is_due(std::int64_t done) const {
-  if (options_.checkpoint_steps) return done % *options_.checkpoint_steps == 0;
+  // A rank that the others went on without may skip the very step.
+  if (const auto every = options_.checkpoint_steps) return done / *every > saved_steps_ / *every;
   return Clock::now() - saved_ >= interval();
 }
 
@@ -177,10 +181,16 @@ void Session::agree(double& loss) {
   save_due_ = sum[2] > 0;
 }
 
-/// Asynchronous workers wait for nobody: each stops by itself, and its loss is that of its own
-/// samples.
+/// Asynchronous workers wait for nobody: each stops by itself. With backup workers no rank can do
+/// without all others: the servers name the step. A loss is that of the rank's own samples.
 void Session::decide_alone(std::int64_t done) {
-  stopped_ = stop_requested() && done < steps_;
+  bool stop = stop_requested();
+  if (job_.strategy.synchronous) {
+    if (stop) exchange_.request_stop();
+    const auto all = exchange_.stop_step();
+    stop = all && done >= *all;
+  }
+  stopped_ = stop && done < steps_;
   save_due_ = is_due(done);
 }
 
@@ -189,6 +199,7 @@ void Session::save(bool emergency) {
   checkpoints_->save(trainer_.steps_done(), {{"step", trainer_.steps_done()}}, trainer_.state(),
                      emergency);
   saved_ = Clock::now();
+  saved_steps_ = trainer_.steps_done();
 }
 
 /// As a part of the step that was done: who saves is behind those that have begun the next.

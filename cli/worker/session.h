@@ -21,7 +21,7 @@ class Session {
   /// All must outlive it. `attempt`: which start of the job this is, as far as its environment
   /// knows.
   Session(const Options& options, const Plan& plan, int attempt, Communicator& communicator,
-          Trainer& trainer, std::int64_t steps, ComputeName compute);
+          GradientExchange& exchange, Trainer& trainer, std::int64_t steps, ComputeName compute);
 
   /// Goes on from the newest checkpoint that all ranks have; from the beginning where there is
   /// none. Starts the trainer.
@@ -46,12 +46,15 @@ class Session {
   Seconds interval() const;
   bool with_servers() const { return job_.strategy.kind == StrategyKind::parameter_server; }
   /// All ranks take the same steps, and agree in each.
-  bool in_lockstep() const { return job_.strategy.synchronous; }
+  bool in_lockstep() const {
+    return job_.strategy.synchronous && job_.strategy.backup_workers == 0;
+  }
 
   const Options& options_;
   const Plan& plan_;
   const PlannedWorkload& job_;
   Communicator& communicator_;
+  GradientExchange& exchange_;
   Trainer& trainer_;
   std::int64_t steps_;
   ComputeName compute_;
@@ -63,7 +66,8 @@ class Session {
   std::optional<CheckpointStore> checkpoints_;
   ProgressPipe progress_;
   std::chrono::steady_clock::time_point saved_ = std::chrono::steady_clock::now();
-  Seconds save_cost_;  // of the last save, else as planned
+  Seconds save_cost_;             // of the last save, else as planned
+  std::int64_t saved_steps_ = 0;  // done at the last save, or at the start
   bool save_due_ = false, stopped_ = false;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -48,6 +49,11 @@ class GradientExchange {
   /// unspecified (set them to zero). `step` counts optimizer steps from 0; `learning_rate` is this
   /// step's. Throws CommError.
   virtual ExchangeTimes finish_step(std::int64_t step, double learning_rate) = 0;
+  /// Where ranks take steps of their own but need each other (backup workers), none may stop alone:
+  /// asks for a step at which all do, which is chosen in the next finish_step of this rank.
+  virtual void request_stop() {}
+  /// That step, once it is known: whoever has done so many steps, or more, stops.
+  virtual std::optional<std::int64_t> stop_step() const { return std::nullopt; }
   /// FlatOptimizer::state() (kernels/optimizer.h) of all parameters, for checkpoints, between
   /// start() or finish_step() and the next gradient_ready(). Servers' is fetched from them.
   virtual std::vector<std::span<float>> optimizer_state() = 0;

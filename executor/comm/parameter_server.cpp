@@ -238,8 +238,13 @@ void Server::answer_pull(const Socket& socket, int worker, const MessageHead& he
   receive_payload(socket, head, payload, Deadline::after(timeout_));
   reply(socket, ServerMessage::pushed, head.tag, {});
   const auto step = std::int64_t(head.tag);  // to begin; 0 without a payload: the first values
-  if (!payload.empty() && !state_.finished(worker, step - 1, decode_rate(payload)))
-    throw WireError(fmt::format("another learning rate in step {} than other workers'", step - 1));
+  if (!payload.empty()) {
+    const StepEnd end = decode_step_end(payload);
+    if (end.stop) state_.request_stop();
+    if (!state_.finished(worker, step - 1, end.learning_rate))
+      throw WireError(
+          fmt::format("another learning rate in step {} than other workers'", step - 1));
+  }
   send_values(socket, worker, step);
 }
 
@@ -265,6 +270,7 @@ void Server::send_values(const Socket& socket, int worker, std::int64_t step) {
   }
   report.apply = state_.apply_time(step - 1);
   report.next_step = step > 0 ? state_.next_step(step - 1) : 0;
+  report.stop_step = state_.stop_step();
   reply(socket, ServerMessage::pulled, 0, encode(report));
 }
 

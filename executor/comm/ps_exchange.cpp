@@ -34,6 +34,10 @@ class PsExchange final : public GradientExchange {
   ExchangeTimes finish_step(std::int64_t step, double learning_rate) override;
   std::vector<std::span<float>> optimizer_state() override;
   void restore_optimizer_state() override;
+  void request_stop() override { wants_stop_ = true; }
+  std::optional<std::int64_t> stop_step() const override {
+    return stop_step_ == kNoStop ? std::nullopt : std::optional(stop_step_);
+  }
 
  private:
   void push(std::size_t group);
@@ -51,6 +55,8 @@ class PsExchange final : public GradientExchange {
   std::vector<std::size_t> trained_, missing_;  // by group: keys; of them, not yet ready
   std::int64_t step_ = 0;  // that the next push belongs to; the first is told by finish_step
   bool step_known_ = false;
+  bool wants_stop_ = false;
+  std::int64_t stop_step_ = kNoStop;  // of the first server: one must choose
   std::optional<Clock::time_point> first_push_;
   std::vector<std::vector<float>> state_;  // optimizer_state()
 };
@@ -122,10 +128,13 @@ ExchangeTimes PsExchange::finish_step(std::int64_t step, double learning_rate) {
     for (const ServerLink::Times& t : wait_for_all()) times.sent += t.sent;
     times.push = Clock::now() - first_push_.value_or(backward_end);
   }
-  for (const auto& link : links_) link->pull(step, learning_rate, parameters_.values);
+  for (const auto& link : links_)
+    link->pull(step, {.learning_rate = learning_rate, .stop = wants_stop_}, parameters_.values);
   times.next_step = step + 1;
   ServerLink::Times last;
-  for (const ServerLink::Times& t : wait_for_all()) {
+  const std::vector<ServerLink::Times> all = wait_for_all();
+  stop_step_ = all.front().stop_step;
+  for (const ServerLink::Times& t : all) {
     if (t.end >= last.end) last = t;
     times.sent += t.sent;
     times.next_step = std::max(times.next_step, t.next_step);

@@ -151,17 +151,17 @@ void ServerLink::flush() {
   });
 }
 
-void ServerLink::pull(std::int64_t step_finished, double learning_rate, std::span<float> values) {
-  enqueue([=, this] { do_pull(step_finished + 1, encode_rate(learning_rate), values); });
+void ServerLink::pull(std::int64_t step_finished, const StepEnd& end, std::span<float> values) {
+  enqueue([=, this] { do_pull(step_finished + 1, encode(end), values); });
 }
 void ServerLink::pull_first(std::span<float> values) {
   enqueue([=, this] { do_pull(0, {}, values); });
 }
 
-void ServerLink::do_pull(std::int64_t step, std::span<const std::byte> rate,
+void ServerLink::do_pull(std::int64_t step, std::span<const std::byte> end,
                          std::span<float> values) {
   const auto begin = Clock::now();
-  send(ServerMessage::pull, std::uint64_t(step), rate);
+  send(ServerMessage::pull, std::uint64_t(step), end);
   expect(ServerMessage::pushed);  // what the kernel still held of the pushes is there, too
   const auto pushed = Clock::now();
   for (std::size_t i = 0; i < job_.keys.groups.size(); ++i) {
@@ -184,6 +184,7 @@ void ServerLink::do_pull(std::int64_t step, std::span<const std::byte> rate,
   times_.wait = waited - times_.apply;
   times_.pull = rest - waited;
   times_.next_step = report.next_step;
+  times_.stop_step = report.stop_step;
 }
 
 void ServerLink::get_state(std::size_t group, std::span<float> state) {

@@ -18,9 +18,9 @@ class ServerLink {
  public:
   /// Of one step, by phase; they follow each other (pushes with pauses between them).
   struct Times {
-    Seconds push{}, wait{}, apply{}, pull{};  // follow each other
+    Seconds push{}, wait{}, apply{}, pull{};
     Deadline::Clock::time_point end{};
-    std::int64_t next_step = 0;
+    std::int64_t next_step = 0, stop_step = kNoStop;
     Bytes sent{};
   };
 
@@ -37,7 +37,7 @@ class ServerLink {
   /// Until the server has all that was pushed.
   void flush();
   /// All groups into `values`, the flat buffer.
-  void pull(std::int64_t step_finished, double learning_rate, std::span<float> values);
+  void pull(std::int64_t step_finished, const StepEnd& end, std::span<float> values);
   void pull_first(std::span<float> values);
   void get_state(std::size_t group, std::span<float> state);
   void put_state(std::size_t group, std::span<const float> state);
@@ -48,7 +48,7 @@ class ServerLink {
  private:
   void enqueue(std::function<void()> work);
   void serve();
-  void do_pull(std::int64_t step, std::span<const std::byte> rate, std::span<float> values);
+  void do_pull(std::int64_t step, std::span<const std::byte> end, std::span<float> values);
   void send(ServerMessage kind, std::uint64_t tag, std::span<const std::byte> payload);
   MessageHead expect(ServerMessage kind);
   [[noreturn]] void rethrow(const std::exception& error) const;

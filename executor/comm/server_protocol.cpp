@@ -31,7 +31,7 @@ Greeting decode_greeting(std::span<const std::byte> bytes) {
 std::vector<std::byte> encode(const PullReport& report) {
   FieldWriter fields;
   fields.number(bits(report.waited.count())).number(bits(report.apply.count()));
-  fields.number(report.next_step);
+  fields.number(report.next_step).number(report.stop_step);
   return taken(fields);
 }
 PullReport decode_pull_report(std::span<const std::byte> bytes) {
@@ -40,6 +40,7 @@ PullReport decode_pull_report(std::span<const std::byte> bytes) {
   report.waited = Seconds{real(fields)};
   report.apply = Seconds{real(fields)};
   report.next_step = fields.number();
+  report.stop_step = fields.number();
   return report;
 }
 
@@ -58,14 +59,17 @@ ServerFailure decode_failure(std::span<const std::byte> bytes) {
   return failure;
 }
 
-std::vector<std::byte> encode_rate(double learning_rate) {
+std::vector<std::byte> encode(const StepEnd& end) {
   FieldWriter fields;
-  fields.number(bits(learning_rate));
+  fields.number(bits(end.learning_rate)).number(end.stop ? 1 : 0);
   return taken(fields);
 }
-double decode_rate(std::span<const std::byte> bytes) {
+StepEnd decode_step_end(std::span<const std::byte> bytes) {
   FieldReader fields{bytes};
-  return real(fields);
+  StepEnd end;
+  end.learning_rate = real(fields);
+  end.stop = fields.number() != 0;
+  return end;
 }
 
 }  // namespace reckon

@@ -16,7 +16,7 @@ enum class ServerMessage : std::uint16_t {
   refused,     // text
   initialize,  // tag: group; values
   push,        // tag: step and group; gradients
-  pull,        // tag: step finished + 1; payload: learning rate
+  pull,        // tag: step finished + 1; payload: StepEnd
   pushed,
   values,  // tag: group
   pulled,  // PullReport
@@ -55,6 +55,7 @@ struct PullReport {
   Seconds waited{};  // no group was ready to be sent
   Seconds apply{};   // updates of this step
   std::int64_t next_step = 0;
+  std::int64_t stop_step = kNoStop;  // at which all workers stop
 };
 std::vector<std::byte> encode(const PullReport& report);
 PullReport decode_pull_report(std::span<const std::byte> bytes);
@@ -62,7 +63,12 @@ PullReport decode_pull_report(std::span<const std::byte> bytes);
 std::vector<std::byte> encode(const ServerFailure& failure);
 ServerFailure decode_failure(std::span<const std::byte> bytes);
 
-std::vector<std::byte> encode_rate(double learning_rate);
-double decode_rate(std::span<const std::byte> bytes);
+/// A worker has pushed all of a step.
+struct StepEnd {
+  double learning_rate = 0;
+  bool stop = false;  // it wants all to stop
+};
+std::vector<std::byte> encode(const StepEnd& end);
+StepEnd decode_step_end(std::span<const std::byte> bytes);
 
 }  // namespace reckon

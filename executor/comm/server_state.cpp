@@ -221,12 +221,24 @@ std::vector<int> ServerState::behind(std::int64_t step) const {
   return workers;
 }
 
-std::int64_t ServerState::next_step(std::int64_t step) const {
+std::int64_t ServerState::next_step(std::int64_t step) {
   const std::lock_guard lock(mutex_);
   std::int64_t next = step + 1;
   if (job_.synchronous)
     for (const Group& g : groups_) next = std::max(next, g.version);
+  furthest_ = std::max(furthest_, next);
   return next;
+}
+
+void ServerState::request_stop() {
+  // Another server may be a step ahead of this one, and tell its workers so.
+  constexpr std::int64_t kAhead = 2;
+  const std::lock_guard lock(mutex_);
+  if (stop_step_ == kNoStop) stop_step_ = furthest_ + kAhead;
+}
+std::int64_t ServerState::stop_step() const {
+  const std::lock_guard lock(mutex_);
+  return stop_step_;
 }
 
 Seconds ServerState::apply_time(std::int64_t step) const {

@@ -2,6 +2,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -24,6 +25,8 @@ struct ServerReport {
   Bytes received{}, sent{};   // payload
   Seconds apply{};            // adding up and optimizer
 };
+
+inline constexpr std::int64_t kNoStop = std::numeric_limits<std::int64_t>::max();
 
 /// Why the server ended; every waiting worker is told.
 struct ServerFailure {
@@ -58,8 +61,12 @@ class ServerState {
                                     std::vector<float>& to, Deadline deadline);
   /// Workers that have not finished `step`.
   std::vector<int> behind(std::int64_t step) const;
-  /// The step that a worker that has finished `step` takes next.
-  std::int64_t next_step(std::int64_t step) const;
+  /// The step that a worker that has finished `step` takes next, once it is told.
+  std::int64_t next_step(std::int64_t step);
+  /// A worker wants all to stop: chooses a step that none has been told to take yet.
+  void request_stop();
+  /// kNoStop where nobody wants it.
+  std::int64_t stop_step() const;
   /// Seconds spent on updating groups for `step`.
   Seconds apply_time(std::int64_t step) const;
 
@@ -106,6 +113,8 @@ class ServerState {
   std::map<std::int64_t, Seconds> apply_times_;    // of the last steps
   std::vector<std::int64_t> finished_;             // by worker: the last step; -1: none
   std::vector<bool> left_;
+  std::int64_t furthest_ = 0;  // step that a worker was told to take
+  std::int64_t stop_step_ = kNoStop;
   std::optional<ServerFailure> failure_;
   ServerReport report_;
 };

@@ -63,7 +63,7 @@ class MeetingPlace {
 
  private:
   void meet(int rank, std::unique_lock<std::mutex>& lock) {
-    if (!gone_.empty()) give_up(rank, gone_);
+    if (!gone_.empty()) give_up(rank, std::vector(gone_));
     present_[std::size_t(rank)] = true;
     if (std::ranges::count(present_, true) == ranks()) {
       present_.assign(present_.size(), false);
@@ -75,20 +75,20 @@ class MeetingPlace {
     const auto over = [&] { return meetings_ != before || !gone_.empty(); };
     const bool in_time = changed_.wait_for(lock, timeout_, over);
     if (meetings_ != before) return;
-    if (in_time) give_up(rank, gone_);
+    if (in_time) give_up(rank, std::vector(gone_));
     std::vector<int> absent;
     for (int r = 0; r < ranks(); ++r)
       if (!present_[std::size_t(r)]) absent.push_back(r);
     give_up(rank, absent);
   }
 
-  /// Whoever throws takes back what it has published: nobody reads it any more.
+  /// Whoever throws takes back what it has published: nobody reads it any more. `because_of` is not
+  /// gone_ itself, which grows here.
   [[noreturn]] void give_up(int rank, const std::vector<int>& because_of) {
-    const CommError error = lost(because_of);
     present_[std::size_t(rank)] = false;
     if (std::ranges::count(gone_, rank) == 0) gone_.push_back(rank);
     changed_.notify_all();
-    throw error;
+    throw lost(because_of);
   }
   static CommError lost(const std::vector<int>& ranks) {
     return CommError(fmt::format("lost or without an answer: rank {}", fmt::join(ranks, ", ")),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <optional>
 
 #include "executor/train/data_loader.h"
 #include "executor/train/initialise.h"
@@ -40,10 +41,7 @@ RankShare share_of(const PlannedWorkload& job, int rank, int workers) {
   const int useful = workers - job.strategy.backup_workers;
   const std::int64_t own = job.global_batch / useful;
   RECKON_CHECK(own * useful == job.global_batch);
-  return {.global_batch = own * workers,
-          .first_of_step = rank * own,
-          .own = own,
-          .averaged_over = job.strategy.synchronous ? own * workers : own};
+  return {.global_batch = own * workers, .first_of_step = rank * own, .own = own};
 }
 
 Trainer::Trainer(const ModelGraph& model, TrainerOptions options, const DataSource& data,
@@ -107,7 +105,7 @@ StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks)
   const RankShare& share = options_.share;
   const std::int64_t micro_batches = share.own / options_.micro_batch;
   const double scale =
-      static_cast<double>(options_.micro_batch) / static_cast<double>(share.averaged_over);
+      static_cast<double>(options_.micro_batch) / static_cast<double>(share.global_batch);
   StepMeasurement m{.step = step, .samples = share.global_batch};
   m.learning_rate = learning_rate(options_.optimizer, step, options_.steps);
 
@@ -140,17 +138,21 @@ StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks)
 
 void Trainer::train_until(std::int64_t steps_done, const TrainerHooks& hooks) {
   const RankShare& share = options_.share;
-  DataLoader loader(data_, format_,
-                    {.seed = options_.seed,
-                     .global_batch = share.global_batch,
-                     .first_of_step = share.first_of_step,
-                     .own = share.own,
-                     .micro_batch = options_.micro_batch,
-                     .first_step = steps_done_,
-                     .threads = options_.data_threads});
+  std::optional<DataLoader> loader;
+  std::int64_t loaded = -1;  // the step whose samples come next
   while (steps_done_ < steps_done) {
+    if (loaded != steps_done_)  // at the start, and where the others went on without this rank
+      loader.emplace(data_, format_,
+                     LoaderOptions{.seed = options_.seed,
+                                   .global_batch = share.global_batch,
+                                   .first_of_step = share.first_of_step,
+                                   .own = share.own,
+                                   .micro_batch = options_.micro_batch,
+                                   .first_step = steps_done_,
+                                   .threads = options_.data_threads});
+    loaded = steps_done_ + 1;
     Lap whole, lap;
-    StepMeasurement m = run_step(loader, hooks);
+    StepMeasurement m = run_step(*loader, hooks);
     steps_done_ = m.exchange.next_step;
     lap.next();
     if (hooks.checkpoint) hooks.checkpoint(steps_done_);

@@ -22,9 +22,6 @@ struct TrainingError : std::runtime_error {
 /// This rank's share of each step: samples [first_of_step, first_of_step + own) of global_batch.
 struct RankShare {
   std::int64_t global_batch = 1, first_of_step = 0, own = 1;
-  /// A gradient is the sum over own samples divided by so many: all of the step's; asynchronous:
-  /// its own, for each is an update by itself.
-  std::int64_t averaged_over = 1;
 };
 /// `rank` of `workers` ranks with equal shares. Backup workers have shares too, beside the plan's
 /// global batch.

@@ -181,6 +181,33 @@ TEST_CASE("asynchronous workers make checkpoints, and go on from them") {
   }
 }
 
+TEST_CASE("with a backup worker the others do not wait for one that stands still") {
+  const Workspace w;
+  const std::string text = plan(kRecords,
+                                "{kind: parameter_server, workers: 3, parameter_servers: 1, mode: "
+                                "synchronous, backup_workers: 1}",
+                                3);
+  w.write("plan.yaml",
+          text.substr(0, text.rfind("}]")) +
+              "}, {name: servers, role: parameter_server, machine: n1-standard-8, nodes: 1}]\n");
+  const std::string common =
+      kWorker + "plan.yaml --servers 1 --workers 3 --threads 1 --out run --checkpoint-steps 500 " +
+      "--set workload.train.steps=2000 --master 127.0.0.1:" +
+      std::to_string(20000 + (getpid() + 5) % 20000);
+  const Output out = w.run_shell(
+      common + " --role ps --rank 0 & " + common + " --role worker --rank 1 & " + common +
+      " --role worker --rank 2 & slow=$!; " + common +
+      " --role worker --rank 0 & first=$!; until grep -q '\"rank\":2,\"step\":20,' "
+      "run/measurements.jsonl 2>/dev/null; do sleep 0.01; done; kill -STOP $slow; "
+      "for k in $(seq 3000); do kill -0 $first 2>/dev/null || break; sleep 0.01; done; "
+      "kill -0 $first 2>/dev/null && echo waited; kill -CONT $slow; wait $first; code=$?; wait; "
+      "exit $code");
+  CHECK(out.err == "");
+  CHECK(!contains(out.out, "waited"));
+  CHECK(out.code == 0);
+  CHECK(std::filesystem::exists(w.path("run/checkpoints/step-000000002000/manifest.json")));
+}
+
 TEST_CASE("checkpoints that cannot be used are told apart from those of another job") {
   const Workspace w;
   w.write("plan.yaml", plan(kRecords));

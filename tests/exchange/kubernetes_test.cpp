@@ -43,7 +43,7 @@ Exported exported(const std::string& text, const KubernetesExport& how) {
   REQUIRE(file);
   const Expected<Plan> plan = make_plan(*file, shipped_catalog());
   if (!plan) FAIL(format(plan.error()));
-  const PlanText words{.scenario = "name: short\n", .arguments = {"--set", "forecast.seed=2"}};
+  const PlanWords words{.scenario = "name: short\n", .arguments = {"--set", "forecast.seed=2"}};
   const auto yaml = kubernetes_manifests(*file, *plan, words, shipped_catalog(), how);
   return yaml ? Exported{*yaml, ""} : Exported{"", format(yaml.error())};
 }

@@ -284,6 +284,44 @@ TEST_CASE("with backup workers a step takes the first pushes, scales them, and d
   CHECK(server.next_step(0) == 2);  // a worker that is still in step 0 goes on with step 2
 }
 
+TEST_CASE("with backup workers a stop is at a step that no worker has been told to take") {
+  ServerJob job = job_for(3, 1, SgdMomentum{.momentum = 0});
+  job.backup_workers = 1;
+  ServerState server(job, 0);
+  CHECK(server.stop_step() == kNoStop);
+  CHECK(server.next_step(4) == 5);
+  server.request_stop();
+  CHECK(server.stop_step() == 7);  // 5, and another server may be a step ahead
+  CHECK(server.next_step(5) == 6);
+  server.request_stop();
+  CHECK(server.stop_step() == 7);  // chosen once
+}
+
+TEST_CASE("with backup workers all stop behind the same step when one of them is asked to") {
+  ServerJob job = job_for(3, 2, SgdMomentum{.momentum = 0});
+  job.backup_workers = 1;
+  const auto outcomes = run_ps_job(job, [](int rank, Membership& m, const ServerJob& j) {
+    LinearModel model(kLayers);
+    const auto exchange = make_ps_exchange(m, "reckon", j, Seconds{20});
+    exchange->start(model.view());
+    std::int64_t step = 0;
+    while (!exchange->stop_step() || step < *exchange->stop_step()) {
+      if (rank == 2) usleep(10'000);
+      if (rank == 1 && step >= 5) exchange->request_stop();
+      model.forward_backward((step * 3 + rank) * 2, 2, 6);
+      model.announce(*exchange);
+      step = exchange->finish_step(step, 0.001).next_step;
+    }
+    return std::to_string(*exchange->stop_step());
+  });
+  for (const ProcessOutcome& outcome : outcomes) {
+    INFO(outcome.output);
+    CHECK(outcome.code == 0);
+  }
+  CHECK(outcomes[0].output == outcomes[1].output);
+  CHECK(outcomes[2].output == outcomes[1].output);
+}
+
 TEST_CASE("backup workers: a slow worker does not hold the others up, and all come to the end") {
   constexpr int kSteps = 20;
   ServerJob job = job_for(3, 2, SgdMomentum{.momentum = 0});
