@@ -23,7 +23,7 @@ TEST_CASE("catalog list names the kinds with their counts") {
   INFO(r.err);
   REQUIRE(r.code == 0);
   const json rows = rows_of(r.out, "");
-  CHECK(rows.size() == 16);
+  CHECK(rows.size() == 17);
   CHECK(rows[0]["kind"] == "accelerators");
   CHECK(rows[0]["entries"] >= 55);
 }

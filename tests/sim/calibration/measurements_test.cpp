@@ -134,7 +134,8 @@ TEST_CASE("mistakes are all reported, each at its line") {
         "run.jsonl:2: error: the line is no record\n"
         "    a record looks like {\"record\":\"step\",...}\n"
         "run.jsonl:3: error: unknown record 'stepp'; did you mean 'step'?\n"
-        "    records: run, step, span, mark, interruption, checkpoint, provisioning, end\n"
+        "    records: run, step, span, mark, interruption, checkpoint, provisioning, end, "
+        "machine, accelerator, probe\n"
         "run.jsonl:4: error: key 'input_seconds' is missing\n"
         "run.jsonl:4: error: unknown key 'inputs_second'; did you mean 'input_seconds'?\n"
         "run.jsonl:5: error: 'step' cannot be \"a\"\n");

@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -14,9 +15,10 @@ namespace {
 
 class TraceFile {
  public:
-  explicit TraceFile(const std::string& text)
-      : directory_(std::filesystem::temp_directory_path() / "reckon_plan_trace_test") {
-    std::filesystem::create_directories(directory_);
+  explicit TraceFile(const std::string& text) {
+    std::string name = (std::filesystem::temp_directory_path() / "reckon-trace-XXXXXX").string();
+    REQUIRE(mkdtemp(name.data()) != nullptr);
+    directory_ = name;
     std::ofstream(directory_ / "trace.json") << text;
   }
   ~TraceFile() { std::filesystem::remove_all(directory_); }
