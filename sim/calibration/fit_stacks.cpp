@@ -130,14 +130,15 @@ std::vector<FittedStack> share_stacks(std::vector<FittedRow>& rows) {
   std::vector<FittedStack> stacks;
   for (const auto& [name, effect] : effects.stacks)
     stacks.push_back(stack_of(std::string(name), effect + effects.families[family_of(name)], points,
-                              rows, usual_host, [&](const Point& p) { return p.stack == name; }));
+                              rows, usual_host,
+                              [stack = name](const Point& p) { return p.stack == stack; }));
   for (const auto& [family, effect] : effects.families) {
     std::set<std::string_view> members;
     for (const Point& p : points)
       if (p.family == family) members.insert(p.stack);
     if (members.size() < 2) continue;
     stacks.push_back(stack_of("*-" + std::string(family), effect, points, rows, usual_host,
-                              [&](const Point& p) { return p.family == family; }));
+                              [wanted = family](const Point& p) { return p.family == wanted; }));
   }
   for (const auto& [row, effect] : effects.rows) {
     Efficiency& any = rows[row].efficiency;
