@@ -46,9 +46,7 @@ struct Device {
   Device(const ModelGraph& model, const RuntimeOptions& o, cuda::DevicePrecision precision,
          const OptimizerRule& rule = SgdMomentum{}, double clip = 0)
       : runtime(cuda::make_device_runtime(model, o, precision, nullptr)) {
-    options = {.optimizer = rule,
-               .trained = trained_ranges(runtime->layout()),
-               .clip_norm = clip};
+    options = {.optimizer = rule, .trained = trained_ranges(runtime->layout()), .clip_norm = clip};
     exchange = cuda::make_device_exchange(nullptr, options, runtime->layout(), nullptr);
   }
   void set(std::span<const float> values) {
