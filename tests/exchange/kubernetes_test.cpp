@@ -30,7 +30,11 @@ cluster:
   region: us-central1
   zone: us-central1-c
   pools:
-    - {name: gpus, machine: n1-standard-8, accelerator: {type: V100-SXM2-16, count: 1}, nodes: 3, pricing: spot}
+    - name: gpus
+      machine: n1-standard-8
+      accelerator: {type: V100-SXM2-16, count: 1}
+      nodes: 3
+      pricing: spot
     - {name: servers, role: parameter_server, machine: n1-highmem-8, nodes: 2}
 )";
 
