@@ -42,6 +42,8 @@ Plan at_speed(const Plan& plan, double by, const TrialFit& measured) {
     for (Fact<double>* efficiency : {&e.convolution, &e.matmul, &e.attention, &e.memory})
       scale(*efficiency, by, measured);
     scale_time(e.launch, 1 / by);
+    scale_time(e.host, 1 / by);
+    scale_time(pool.host_step, 1 / by);
     e.step_spread = Fact<double>{};  // it is measured now
   }
   return scaled;
