@@ -2,20 +2,24 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <cstdio>
 #include <cstring>
+#include <thread>
 
 namespace reckon {
 namespace {
 
-std::string this_process() {
+std::string process_text(pid_t process) {
   std::array<char, 256> host{};
   ::gethostname(host.data(), host.size() - 1);
-  return fmt::format("process {} on {}", ::getpid(), host.data());
+  return fmt::format("process {} on {}", process, host.data());
 }
 
 std::string holder_of(const std::filesystem::path& file) {
@@ -24,20 +28,36 @@ std::string holder_of(const std::filesystem::path& file) {
   return text.empty() ? "another process" : text;
 }
 
+/// The watcher of the run is dead; its workers, who hold the lock with it, are about to be.
+bool is_dying(const std::string& holder) {
+  int process = 0;
+  if (std::sscanf(holder.c_str(), "process %d on ", &process) != 1 || process <= 0) return false;
+  return holder == process_text(process) && ::kill(process, 0) != 0 && errno == ESRCH;
+}
+
 }  // namespace
 
 RunLock::RunLock(const std::filesystem::path& directory) {
+  using std::chrono::milliseconds;
+  constexpr milliseconds kNap{20}, kPatience{10'000};
   const std::filesystem::path file = directory / "lock";
   file_ = open_file(file, O_RDWR | O_CREAT);
+  milliseconds waited{0};
   while (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EINTR) continue;
-    if (errno == EWOULDBLOCK)
+    const int reason = errno;
+    if (reason == EINTR) continue;
+    if (reason == EWOULDBLOCK && waited < kPatience && is_dying(holder_of(file))) {
+      std::this_thread::sleep_for(kNap);
+      waited += kNap;
+      continue;
+    }
+    if (reason == EWOULDBLOCK)
       throw FileError(fmt::format("{} is in use by {}; wait for it, or choose another directory",
                                   directory.string(), holder_of(file)));
-    throw FileError(fmt::format("cannot lock {}: {}", file.string(), std::strerror(errno)));
+    throw FileError(fmt::format("cannot lock {}: {}", file.string(), std::strerror(reason)));
   }
   // Who holds it is for people; the lock itself is the kernel's.
-  const std::string who = this_process() + '\n';
+  const std::string who = process_text(::getpid()) + '\n';
   if (::ftruncate(file_.get(), 0) == 0 &&
       ::pwrite(file_.get(), who.data(), who.size(), 0) == ssize_t(who.size()))
     return;

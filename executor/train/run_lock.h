@@ -7,6 +7,8 @@ namespace reckon {
 
 /// One job at a time in a run directory: flock(2) on DIRECTORY/lock, which the kernel releases when
 /// the last process that holds it is gone, however it went. Throws FileError naming who holds it.
+/// Where that process is dead already it is its workers that are about to be: they are waited for,
+/// 10 s at most.
 ///
 /// The lock belongs to the open file: processes that inherit the descriptor keep it
 /// held when the one that took it is killed.

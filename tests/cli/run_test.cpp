@@ -233,7 +233,9 @@ TEST_CASE("a run that is stopped, killed or hung goes on to the same bits") {
     }
     REQUIRE(workers.size() == 2);
     Job job(w, "run", "--resume");
-    CHECK(job.code() == 0);
+    const int code = job.code();
+    INFO(job.errors());
+    CHECK(code == 0);
   }
   CHECK((parameters_of(w, "run") == expected));
   check_measurements(w, "run", kSteps);
