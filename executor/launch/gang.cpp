@@ -192,15 +192,13 @@ class Gang {
   }
 
   /// While one takes its time in a long phase, what those ahead of it wait is not their silence.
-  bool waits_for_another(const Watched& least, Clock::time_point now) {
-    bool waits = false;
-    for (std::size_t k = 0; k < members_.size() && !waits; ++k) {
-      const Watched& m = members_[k];
-      waits = watched(k) && takes_its_time(m) && !silent(m, now) && distance(m) <= distance(least);
+  void forgive_waiting(Clock::time_point now) {
+    for (std::size_t k = 0; k < members_.size(); ++k) {
+      const Watched& long_one = members_[k];
+      if (!watched(k) || !takes_its_time(long_one) || silent(long_one, now)) continue;
+      for (Watched& m : members_)
+        if (!takes_its_time(m) && distance(m) >= distance(long_one)) m.heard = now;
     }
-    for (Watched& m : members_)
-      if (waits && silent(m, now)) m.heard = now;
-    return waits;
   }
 
   /// In lockstep all wait for the one that hangs: it is the one that came least far, and of several
@@ -208,13 +206,14 @@ class Gang {
   void look_for_silence() {
     if (culprit_ || asked_) return;
     const Clock::time_point now = Clock::now();
+    forgive_waiting(now);
     int found = -1;
     for (std::size_t k = 0; k < members_.size(); ++k) {
       const Watched& m = members_[k];
       if (!watched(k) || !silent(m, now)) continue;
       if (found < 0 || distance(m) < distance(members_[std::size_t(found)])) found = int(k);
     }
-    if (found < 0 || waits_for_another(members_[std::size_t(found)], now)) return;
+    if (found < 0) return;
     culprit_ = found;
     hung_ = true;
     members_[std::size_t(found)].process->signal(SIGKILL);
