@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -130,14 +131,14 @@ ExchangeTimes PsExchange::finish_step(std::int64_t step, double learning_rate) {
   }
   for (const auto& link : links_)
     link->pull(step, {.learning_rate = learning_rate, .stop = wants_stop_}, parameters_.values);
-  times.next_step = step + 1;
+  times.next_step = std::numeric_limits<std::int64_t>::max();  // the first that a server waits for
   ServerLink::Times last;
   const std::vector<ServerLink::Times> all = wait_for_all();
   stop_step_ = all.front().stop_step;
   for (const ServerLink::Times& t : all) {
     if (t.end >= last.end) last = t;
     times.sent += t.sent;
-    times.next_step = std::max(times.next_step, t.next_step);
+    times.next_step = std::min(times.next_step, t.next_step);
   }
   times.push += last.push;
   times.wait = last.wait;

@@ -223,18 +223,16 @@ std::vector<int> ServerState::behind(std::int64_t step) const {
 
 std::int64_t ServerState::next_step(std::int64_t step) {
   const std::lock_guard lock(mutex_);
-  std::int64_t next = step + 1;
-  if (job_.synchronous)
-    for (const Group& g : groups_) next = std::max(next, g.version);
+  std::int64_t done = std::numeric_limits<std::int64_t>::max();
+  for (const Group& g : groups_) done = std::min(done, g.version);
+  const std::int64_t next = job_.synchronous ? std::max(step + 1, done) : step + 1;
   furthest_ = std::max(furthest_, next);
   return next;
 }
 
 void ServerState::request_stop() {
-  // Another server may be a step ahead of this one, and tell its workers so.
-  constexpr std::int64_t kAhead = 2;
   const std::lock_guard lock(mutex_);
-  if (stop_step_ == kNoStop) stop_step_ = furthest_ + kAhead;
+  if (stop_step_ == kNoStop) stop_step_ = furthest_ + 1;
 }
 std::int64_t ServerState::stop_step() const {
   const std::lock_guard lock(mutex_);

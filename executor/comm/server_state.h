@@ -61,7 +61,8 @@ class ServerState {
                                     std::vector<float>& to, Deadline deadline);
   /// Workers that have not finished `step`.
   std::vector<int> behind(std::int64_t step) const;
-  /// The step that a worker that has finished `step` takes next, once it is told.
+  /// The step that a worker that has finished `step` takes next, now that it is told: the first
+  /// that some group of this server still waits for.
   std::int64_t next_step(std::int64_t step);
   /// A worker wants all to stop: chooses a step that none has been told to take yet.
   void request_stop();

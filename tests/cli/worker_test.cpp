@@ -197,8 +197,9 @@ TEST_CASE("with a backup worker the others do not wait for one that stands still
   const Output out = w.run_shell(
       common + " --role ps --rank 0 & " + common + " --role worker --rank 1 & " + common +
       " --role worker --rank 2 & slow=$!; " + common +
-      " --role worker --rank 0 & first=$!; until grep -q '\"rank\":2,\"step\":20,' "
-      "run/measurements.jsonl 2>/dev/null; do sleep 0.01; done; kill -STOP $slow; "
+      " --role worker --rank 0 & first=$!; until grep -q '\"rank\":2,\"step\":' "
+      "run/measurements.jsonl 2>/dev/null || ! kill -0 $first; do sleep 0.01; done; kill -STOP "
+      "$slow; "
       "for k in $(seq 3000); do kill -0 $first 2>/dev/null || break; sleep 0.01; done; "
       "kill -0 $first 2>/dev/null && echo waited; kill -CONT $slow; wait $first; code=$?; wait; "
       "exit $code");
