@@ -115,6 +115,8 @@ constexpr std::array kTrialOptions{
 
 // What `reckon probe` takes besides.
 constexpr std::array kProbeOptions{
+    OptionRow{"device", "NAME",
+              "what is measured besides the CPUs: auto (a GPU if there is one), cpu, cuda"},
     OptionRow{"item-time", "DURATION", "measured time an item, warm-up apart (300ms)"},
     OptionRow{"processes", "N", "processes of this machine that collectives are measured between"},
     OptionRow{"checkpoint-dir", "DIR",

@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/probe_device.h"
 #include "cli/probe_processes.h"
 #include "executor/probe/host.h"
 #include "executor/probe/nvml.h"
@@ -18,8 +19,8 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 10> kNames{
-    "model",   "batch", "sequence-length", "processes", "checkpoint-dir", "item-time",
+constexpr std::array<std::string_view, 11> kNames{
+    "model",   "batch", "sequence-length", "processes", "checkpoint-dir", "device", "item-time",
     "threads", "out",   "format",          "help"};
 
 std::int64_t whole_option(const Options& options, const char* name, std::int64_t otherwise,
@@ -56,6 +57,8 @@ struct ProbeRequest {
   std::int64_t batch = 1;
   int processes = 1;
   std::string checkpoint_directory;
+  DeviceWish device = DeviceWish::automatic;
+  std::string no_gpu;  // why none is measured; "": one is
   RepeatRule rule;
 };
 
@@ -67,6 +70,10 @@ ProbeRequest request_of(const Options& options) {
   r.batch = whole_option(options, "batch", 1, 1, kLargestBatch);
   r.processes = int(whole_option(options, "processes", 1, 1, kMostProcesses));
   r.checkpoint_directory = options.answer("checkpoint-dir");
+  r.device = device_wish(options.answer("device"));
+  r.no_gpu = r.device == DeviceWish::cpu ? "--device cpu" : why_no_gpu();
+  if (r.device == DeviceWish::cuda && !r.no_gpu.empty())
+    throw std::runtime_error("--device cuda: " + r.no_gpu);
   if (const std::string text = options.answer("item-time"); !text.empty()) {
     const auto value = parse_duration(text);
     if (!value) throw UsageError(fmt::format("--item-time: {}", value.error()));
@@ -117,9 +124,22 @@ std::vector<ProbeRecord> measure(const ProbeRequest& request, const ProbeBench& 
   if (request.processes > 1) {
     now.is("collectives");
     constexpr double kShareOfAnItem = 1.0 / 3;  // there are thirty of them
-    add(all, probe_between_processes(request.processes, kShareOfAnItem * request.rule.budget));
+    add(all, probe_between_processes({.processes = request.processes,
+                                      .budget = kShareOfAnItem * request.rule.budget,
+                                      .device = request.device}));
   }
   return all;
+}
+
+/// Into `probe`, whose machine is described.
+void measure_gpu(const ProbeRequest& request, Measurements& probe) {
+  if (!request.no_gpu.empty()) return;
+  Now now;
+  now.is("the GPU");
+  DeviceProbe gpu =
+      probe_device(request.rule, request.model ? &*request.model : nullptr, request.batch);
+  add(probe.probes, std::move(gpu.records));
+  probe.machines.front().device_drift = gpu.drift;
 }
 
 Measurements probe_machine(const ProbeRequest& request, int threads) {
@@ -152,11 +172,11 @@ std::string lines_of(const Measurements& probe) {
   return out;
 }
 
-void answer(const Options& options, const Measurements& probe, const std::string& no_gpu) {
+void answer(const Options& options, const Measurements& probe, const GpuAnswer& gpu) {
   const std::string out = options.answer("out");
   if (!out.empty()) write_file(out, lines_of(probe));
   if (out == "-") return;
-  print(options.format == OutputFormat::json ? lines_of(probe) : probe_table(probe, no_gpu));
+  print(options.format == OutputFormat::json ? lines_of(probe) : probe_table(probe, gpu));
 }
 
 }  // namespace
@@ -172,14 +192,15 @@ int run_probe(const Command& self, std::span<const std::string> arguments) {
   const ProbeRequest request = request_of(options);
   if (const auto me = probe_identity()) {
     Measurements probe;
-    probe.probes = probe_as_member(*me, request.rule);
-    if (me->rank == 0) answer(options, probe, "");
+    probe.probes = probe_as_member(*me, request.rule, request.device);
+    if (me->rank == 0) answer(options, probe, {});
     return kDone;
   }
   Measurements probe = probe_machine(request, options.threads);
-  NvmlAnswer gpus = ask_nvml();
+  measure_gpu(request, probe);
+  NvmlAnswer gpus = ask_nvml();  // at once: its clocks are still those of work
   probe.accelerators = std::move(gpus.accelerators);
-  answer(options, probe, gpus.problem);
+  answer(options, probe, {.none = std::move(gpus.problem), .not_measured = request.no_gpu});
   return kDone;
 }
 

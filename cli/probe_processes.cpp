@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <stdexcept>
 
 #include "executor/comm/gloo_communicator.h"
@@ -17,17 +19,20 @@ namespace {
 
 constexpr Seconds kRendezvous{60}, kSilence{120};
 constexpr Bytes kLargestMessage{67108864};  // 64 MiB, as nccl-tests' usual sweeps reach at least
+constexpr Bytes kLargestBetweenDevices{268435456};
 
-ProcessSpec member(int rank, int processes, Seconds budget, std::uint16_t port) {
+ProcessSpec member(int rank, const MembersWanted& wanted, std::uint16_t port) {
   ProcessSpec p;
   p.name = fmt::format("process {} of the probe", rank);
   p.command = {std::filesystem::read_symlink("/proc/self/exe").string(),
                "probe",
                "--format",
                "json",
+               "--device",
+               wanted.device == DeviceWish::cpu ? "cpu" : "auto",
                "--item-time",
-               fmt::format("{}us", std::ceil(1e6 * budget.count()))};
-  const std::string index = std::to_string(rank), all = std::to_string(processes);
+               fmt::format("{}us", std::ceil(1e6 * wanted.budget.count()))};
+  const std::string index = std::to_string(rank), all = std::to_string(wanted.processes);
   p.environment = {{"RANK", index},
                    {"WORLD_SIZE", all},
                    {"LOCAL_RANK", index},
@@ -46,7 +51,8 @@ std::optional<WorkerIdentity> probe_identity() {
   return *me;
 }
 
-std::vector<ProbeRecord> probe_as_member(const WorkerIdentity& me, const RepeatRule& rule) {
+std::vector<ProbeRecord> probe_as_member(const WorkerIdentity& me, const RepeatRule& rule,
+                                         DeviceWish device) {
   const auto membership = Membership::join({.job = "probe",
                                             .rank = me.rank,
                                             .size = me.members(),
@@ -54,15 +60,21 @@ std::vector<ProbeRecord> probe_as_member(const WorkerIdentity& me, const RepeatR
                                             .address = me.address,
                                             .deadline = kRendezvous});
   const auto communicator = make_gloo_communicator(*membership, {.timeout = kSilence});
-  return probe_collectives(*communicator, rule, kLargestMessage);
+  std::vector<ProbeRecord> all =
+      probe_collectives({*communicator, *communicator, rule, ""}, kLargestMessage);
+  if (device == DeviceWish::cpu) return all;
+  std::ranges::move(
+      probe_between_devices(*communicator, me.local_rank, rule, kLargestBetweenDevices),
+      std::back_inserter(all));
+  return all;
 }
 
-std::vector<ProbeRecord> probe_between_processes(int processes, Seconds budget) {
+std::vector<ProbeRecord> probe_between_processes(const MembersWanted& wanted) {
   watch_stop_signals();
   GangOptions gang;
   const std::uint16_t port = free_port();
-  for (int rank = 0; rank < processes; ++rank)
-    gang.members.push_back(member(rank, processes, budget, port));
+  for (int rank = 0; rank < wanted.processes; ++rank)
+    gang.members.push_back(member(rank, wanted, port));
   std::string records, said;
   GangEvents events;
   events.output = [&](int, std::string_view line) {

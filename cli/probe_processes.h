@@ -1,5 +1,6 @@
 #pragma once
 #include "cli/options.h"
+#include "cli/probe_device.h"
 #include "executor/comm/worker_identity.h"
 #include "executor/probe/repeat.h"
 
@@ -11,12 +12,19 @@ namespace reckon::cli {
 /// Throws UsageError where the variables are wrong.
 std::optional<WorkerIdentity> probe_identity();
 
-/// One of them: meets the others, takes part in every collective. All have the same records.
-/// Throws CommError.
-std::vector<ProbeRecord> probe_as_member(const WorkerIdentity& me, const RepeatRule& rule);
+/// One of them: meets the others, takes part in every collective, and where each has a device of
+/// its own also between the devices. All have the same records. Throws CommError,
+/// cuda::DeviceError.
+std::vector<ProbeRecord> probe_as_member(const WorkerIdentity& me, const RepeatRule& rule,
+                                         DeviceWish device);
 
-/// Starts `processes` of this program on this machine and returns what they measured, `budget` an
-/// item. Throws std::runtime_error where one fails, with what it said.
-std::vector<ProbeRecord> probe_between_processes(int processes, Seconds budget);
+struct MembersWanted {
+  int processes = 2;
+  Seconds budget{};  // an item
+  DeviceWish device = DeviceWish::automatic;
+};
+/// Starts as many of this program on this machine and returns what they measured. Throws
+/// std::runtime_error where one fails, with what it said.
+std::vector<ProbeRecord> probe_between_processes(const MembersWanted& wanted);
 
 }  // namespace reckon::cli

@@ -34,6 +34,7 @@ std::string rate_of(const ProbeRecord& r) {
 std::string heading(const ProbeRecord& r) {
   std::string kind = r.kind;
   std::ranges::replace(kind, '_', ' ');
+  if (!r.device.empty()) kind += fmt::format(" on {}", r.device);
   if (!r.precision.empty()) kind += ", " + r.precision;
   if (r.processes > 1) kind += fmt::format(", {} processes", r.processes);
   return r.bus_bandwidth.v > 0 ? kind + " (bus bandwidth)" : kind;
@@ -89,6 +90,10 @@ std::vector<std::string> doubts(const Measurements& probe) {
           fmt::format("the machine was {} slower at the end of the probe than at its "
                       "begin (heat, a neighbour, a quota)",
                       format_percent(-m.drift)));
+    if (m.device_drift && *m.device_drift < kSlower)
+      out.push_back(fmt::format(
+          "the GPU was {} slower at the end of the probe than at its begin (heat, power)",
+          format_percent(-*m.device_drift)));
     if (m.throttled.count() > 0)
       out.push_back(fmt::format("the control group held the processes back for {}",
                                 format_duration(m.throttled)));
@@ -108,13 +113,15 @@ std::vector<std::string> doubts(const Measurements& probe) {
 
 }  // namespace
 
-std::string probe_table(const Measurements& probe, const std::string& no_gpu) {
+std::string probe_table(const Measurements& probe, const GpuAnswer& gpu) {
   Columns facts(Columns::Kind::facts);
   for (const MachineRecord& m : probe.machines) add_machine(m, facts);
   for (const AcceleratorRecord& a : probe.accelerators)
     facts.row({fmt::format("GPU {}", a.index), gpu_of(a)});
-  if (!probe.machines.empty() && probe.accelerators.empty()) facts.row({"GPU", "none: " + no_gpu});
-  if (!probe.accelerators.empty()) facts.row({"", "described, not measured: CPUs are"});
+  if (!probe.machines.empty() && probe.accelerators.empty())
+    facts.row({"GPU", "none: " + gpu.none});
+  if (!probe.accelerators.empty() && !gpu.not_measured.empty())
+    facts.row({"", "described, not measured: " + gpu.not_measured});
   std::string out = facts.text();
   const std::vector<std::string> problems = doubts(probe);
   if (!problems.empty()) out += "\nWhat casts doubt on the numbers\n";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 
 #include "executor/probe/probe.h"
 #include "sim/base/unit_text.h"
@@ -12,22 +13,23 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// The time of one call, of the rank that took longest; the same number on every rank.
-Seconds slowest(Communicator& communicator, const std::function<void()>& call) {
-  communicator.barrier();
+Seconds slowest(const CollectiveBench& bench, const std::function<void()>& call) {
+  bench.measured.barrier();
   const auto begin = Clock::now();
   call();
   const float mine = float(Seconds{Clock::now() - begin}.count());
-  std::vector<float> all(std::size_t(communicator.size()));
-  communicator.all_gather(std::span(&mine, 1), all);
+  std::vector<float> all(std::size_t(bench.control.size()));
+  bench.control.all_gather(std::span(&mine, 1), all);
   return Seconds{double(*std::ranges::max_element(all))};
 }
 
-ProbeRecord record_of(std::string kind, Bytes size, const Communicator& communicator) {
+ProbeRecord record_of(std::string kind, Bytes size, const CollectiveBench& bench) {
   ProbeRecord r;
+  r.device = bench.device;
   r.kind = std::move(kind);
   r.item = format_bytes(size);
   r.precision = "fp32";
-  r.processes = communicator.size();
+  r.processes = bench.measured.size();
   r.bytes = size;
   return r;
 }
@@ -48,29 +50,33 @@ void call(Communicator& communicator, CollectiveKind kind, std::span<float> a, s
   }
 }
 
-ProbeRecord collective(Communicator& communicator, CollectiveKind kind, const RepeatRule& rule,
-                       Bytes about) {
-  const auto ranks = std::size_t(communicator.size());
+ProbeRecord collective(const CollectiveBench& bench, CollectiveKind kind, Bytes about) {
+  const auto ranks = std::size_t(bench.measured.size());
   // The whole buffer, in equal parts; zeros stay zeros however often they are added up.
   const std::size_t count =
       std::max<std::size_t>(1, std::size_t(about.v) / sizeof(float) / ranks) * ranks;
-  std::vector<float> a(count), b(count);
+  const ProbeBuffers buffers = bench.allocate(count);
   ProbeRecord r =
-      record_of(std::string(to_text(kind)), Bytes{double(count * sizeof(float))}, communicator);
-  summarize(
-      repeat(rule, [&] { return slowest(communicator, [&] { call(communicator, kind, a, b); }); }),
-      r);
-  r.bus_bandwidth = bus_bandwidth(kind, r.bytes, communicator.size(), r.median);
+      record_of(std::string(to_text(kind)), Bytes{double(count * sizeof(float))}, bench);
+  summarize(repeat(bench.rule,
+                   [&] {
+                     return slowest(
+                         bench, [&] { call(bench.measured, kind, buffers.first, buffers.second); });
+                   }),
+            r);
+  r.bus_bandwidth = bus_bandwidth(kind, r.bytes, bench.measured.size(), r.median);
   return r;
 }
 
 /// Between ranks 0 and 1, while the others wait: there and back, halved.
-ProbeRecord point_to_point(Communicator& communicator, const RepeatRule& rule, Bytes size) {
-  std::vector<std::byte> buffer(std::size_t(size.v));
-  ProbeRecord r = record_of("point_to_point", size, communicator);
+ProbeRecord point_to_point(const CollectiveBench& bench, Bytes size) {
+  const ProbeBuffers buffers = bench.allocate(std::size_t(size.v) / sizeof(float));
+  const std::span<std::byte> buffer = std::as_writable_bytes(buffers.first);
+  Communicator& communicator = bench.measured;
+  ProbeRecord r = record_of("point_to_point", size, bench);
   r.precision.clear();
-  Repeated times = repeat(rule, [&] {
-    return slowest(communicator, [&] {
+  Repeated times = repeat(bench.rule, [&] {
+    return slowest(bench, [&] {
       if (communicator.rank() == 0) {
         communicator.send(buffer, 1);
         communicator.receive(buffer, 1);
@@ -87,22 +93,27 @@ ProbeRecord point_to_point(Communicator& communicator, const RepeatRule& rule, B
 
 }  // namespace
 
-std::vector<ProbeRecord> probe_collectives(Communicator& communicator, const RepeatRule& rule,
-                                           Bytes largest) {
+std::vector<ProbeRecord> probe_collectives(const CollectiveBench& bench, Bytes largest) {
   std::vector<ProbeRecord> out;
   const auto sweep = [&](const std::function<ProbeRecord(Bytes)>& measure) {
     constexpr double kSmallest = 1024, kStep = 16;
     for (Bytes size{kSmallest}; size <= largest; size = size * kStep) {
       out.push_back(measure(size));
-      if (out.back().median > kLongestInBudgets * rule.budget) break;  // larger ones take longer
+      if (out.back().median > kLongestInBudgets * bench.rule.budget) break;  // larger: longer
     }
   };
   for (const auto kind :
        {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
         CollectiveKind::all_to_all, CollectiveKind::broadcast})
-    sweep([&](Bytes size) { return collective(communicator, kind, rule, size); });
-  sweep([&](Bytes size) { return point_to_point(communicator, rule, size); });
+    sweep([&](Bytes size) { return collective(bench, kind, size); });
+  sweep([&](Bytes size) { return point_to_point(bench, size); });
   return out;
+}
+
+ProbeBuffers host_buffers(std::size_t count) {
+  auto both = std::make_shared<std::vector<float>>(2 * count);
+  const std::span<float> all(*both);
+  return {all.first(count), all.last(count), both};
 }
 
 }  // namespace reckon

@@ -1,35 +1,25 @@
+#include "executor/probe/model_layers.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "executor/probe/numbers.h"
 #include "executor/probe/probe.h"
-#include "executor/train/layer_runner.h"
-#include "executor/train/parameters.h"
 #include "sim/catalog/model_shapes.h"
 
 namespace reckon {
 namespace {
 
-constexpr Bytes kLargest{2e9};  // of its tensors
-
-/// A layer to measure, for all of its shape.
+/// Where the shares of layers alike are gathered.
 struct Candidate {
-  ProbeRecord record;
-  const Layer* layer = nullptr;
-  Flops share{};  // of all layers alike
+  ProbedLayer probed;
+  Flops share{};
 };
-
-LayerGeometry geometry_of(const ModelGraph& model, const Layer& layer, std::int64_t batch) {
-  LayerGeometry g{.batch = batch, .inputs = {}, .output = layer.output};
-  for (const LayerId input : layer.inputs) g.inputs.push_back(model.layers()[index(input)].output);
-  return g;
-}
 
 /// Empty kind: not of those that are measured.
 ProbeRecord record_of(const Layer& layer, const LayerGeometry& g) {
   ProbeRecord r;
-  r.precision = "fp32";
   r.samples = g.batch;
   const std::int64_t rows = g.batch * rows_of(layer.output);
   if (const auto* conv = std::get_if<Conv2d>(&layer.op)) {
@@ -48,12 +38,10 @@ ProbeRecord record_of(const Layer& layer, const LayerGeometry& g) {
   return r;
 }
 
-bool alike(const Candidate& a, const Candidate& b, const ModelGraph& model, std::int64_t batch) {
-  const LayerGeometry x = geometry_of(model, *a.layer, batch),
-                      y = geometry_of(model, *b.layer, batch);
-  return a.record.kind == b.record.kind && a.record.m == b.record.m && a.record.n == b.record.n &&
-         a.record.k == b.record.k && a.record.flops == b.record.flops && x.inputs == y.inputs &&
-         x.output == y.output;
+bool alike(const ProbedLayer& a, const ProbedLayer& b) {
+  const ProbeRecord &x = a.record, &y = b.record;
+  return x.kind == y.kind && x.m == y.m && x.n == y.n && x.k == y.k && x.flops == y.flops &&
+         a.geometry.inputs == b.geometry.inputs && a.geometry.output == b.geometry.output;
 }
 
 std::vector<Candidate> candidates_of(const ModelGraph& model, std::int64_t batch) {
@@ -61,13 +49,15 @@ std::vector<Candidate> candidates_of(const ModelGraph& model, std::int64_t batch
   const auto counts = model.counts();
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const Layer& layer = model.layers()[i];
-    Candidate c{record_of(layer, geometry_of(model, layer, batch)), &layer, {}};
-    if (c.record.kind.empty()) continue;
-    c.record.item = fmt::format("{} of {}", layer.name, model.name());
-    c.record.flops = counts[i].forward * double(batch);
-    c.share = c.record.flops;
+    LayerGeometry geometry = geometry_of(model, layer, batch);
+    Candidate c{{record_of(layer, geometry), &layer, std::move(geometry)}, {}};
+    ProbeRecord& record = c.probed.record;
+    if (record.kind.empty()) continue;
+    record.item = fmt::format("{} of {}", layer.name, model.name());
+    record.flops = counts[i].forward * double(batch);
+    c.share = record.flops;
     const auto same = std::ranges::find_if(
-        all, [&](const Candidate& other) { return alike(c, other, model, batch); });
+        all, [&](const Candidate& other) { return alike(c.probed, other.probed); });
     if (same == all.end())
       all.push_back(std::move(c));
     else
@@ -78,58 +68,85 @@ std::vector<Candidate> candidates_of(const ModelGraph& model, std::int64_t batch
   return all;
 }
 
-Bytes tensors(const ModelGraph& model, const Candidate& c, std::int64_t batch) {
-  const LayerCount& count = model.counts()[index(c.layer->id)];
-  const double activations = count.elements_in + count.elements_out;
-  return Bytes{sizeof(float) * (double(count.weights_read) + double(batch) * activations)};
+double elements_of(const ModelGraph& model, const ProbedLayer& layer) {
+  const LayerCount& count = model.counts()[index(layer.layer->id)];
+  return double(count.weights_read) +
+         double(layer.geometry.batch) * (count.elements_in + count.elements_out);
 }
 
-void measure(const ProbeBench& bench, const ModelGraph& model, std::int64_t batch, Candidate& c) {
-  const LayerGeometry g = geometry_of(model, *c.layer, batch);
-  const auto runner = make_runner<float>(*c.layer, g);
+void measure(const ProbeBench& bench, const ModelGraph& model, ProbedLayer& probed) {
+  const LayerGeometry& g = probed.geometry;
+  const auto runner = make_runner<float>(*probed.layer, g);
   std::vector<AlignedBuffer<float>> inputs;
   LayerMemory<float> memory;
   for (const Shape& shape : g.inputs) {
-    inputs.push_back(numbers<float>(batch * elements(shape)));
+    inputs.push_back(numbers<float>(g.batch * elements(shape)));
     memory.inputs.push_back(inputs.back().data());
   }
-  const LayerCount& count = model.counts()[index(c.layer->id)];
-  const AlignedBuffer<float> weights =
-      numbers<float>(std::max(count.parameters, count.weights_read));
-  AlignedBuffer<float> output(std::size_t(batch * elements(g.output)));
+  const AlignedBuffer<float> weights = numbers<float>(weights_of(model, probed));
+  AlignedBuffer<float> output(std::size_t(g.batch * elements(g.output)));
   AlignedBuffer<float> scratch(std::size_t(runner->scratch_elements(bench.workers.count())));
-  const bool bias = std::visit(
-      overloaded{[](const Linear& op) { return op.bias; }, [](const Conv2d& op) { return op.bias; },
-                 [](const auto&) { return false; }},
-      c.layer->op);
   memory.output = output.data();
   memory.weight = weights.data();
-  memory.bias = bias ? weights.data() : nullptr;  // any numbers; there are as many and more
+  // Any numbers; there are as many and more.
+  memory.bias = has_bias(*probed.layer) ? weights.data() : nullptr;
   memory.scratch = scratch.data();
   const PassState pass{.workers = &bench.workers};
-  c.record.threads = bench.workers.count();
-  summarize(repeat_timed(bench.rule, 1, [&] { runner->forward(memory, pass); }), c.record);
+  probed.record.precision = "fp32";
+  probed.record.threads = bench.workers.count();
+  summarize(repeat_timed(bench.rule, 1, [&] { runner->forward(memory, pass); }), probed.record);
 }
 
 }  // namespace
 
+LayerGeometry geometry_of(const ModelGraph& model, const Layer& layer, std::int64_t batch) {
+  LayerGeometry g{.batch = batch, .inputs = {}, .output = layer.output};
+  for (const LayerId input : layer.inputs) g.inputs.push_back(model.layers()[index(input)].output);
+  return g;
+}
+
+bool has_bias(const Layer& layer) {
+  return std::visit(
+      overloaded{[](const Linear& op) { return op.bias; }, [](const Conv2d& op) { return op.bias; },
+                 [](const auto&) { return false; }},
+      layer.op);
+}
+
+std::int64_t weights_of(const ModelGraph& model, const ProbedLayer& layer) {
+  const LayerCount& count = model.counts()[index(layer.layer->id)];
+  return std::max(count.parameters, count.weights_read);
+}
+
+std::vector<ProbedLayer> layers_to_probe(const ModelGraph& model, std::int64_t batch,
+                                         const LayerLimits& limits) {
+  std::vector<Candidate> all = candidates_of(model, batch);
+  std::vector<ProbedLayer> out;
+  for (const char* kind : {"convolution", "attention", "matrix_product"}) {
+    int taken = 0;
+    for (Candidate& c : all) {
+      if (c.probed.record.kind != kind || taken == limits.most) continue;
+      if (c.probed.record.flops > limits.flops || elements_of(model, c.probed) > limits.elements)
+        continue;
+      out.push_back(std::move(c.probed));
+      ++taken;
+    }
+  }
+  return out;
+}
+
 std::vector<ProbeRecord> probe_model(const ProbeBench& bench, const ModelGraph& model,
                                      std::int64_t batch, int most) {
+  constexpr double kMostElements = 5e8;  // 2 GB of floats
   const ProbeRecord product = probe_reference_product(bench);
   const FlopsPerSecond rate = product.flops / product.min;
-  std::vector<Candidate> all = candidates_of(model, batch);
   std::vector<ProbeRecord> out;
-  for (const char* kind : {"convolution", "attention", "matrix_product"}) {
-    int measured = 0;
-    for (Candidate& c : all) {
-      if (c.record.kind != kind || measured == most) continue;
-      if (c.record.flops / rate > kLongestInBudgets * bench.rule.budget ||
-          tensors(model, c, batch) > kLargest)
-        continue;
-      measure(bench, model, batch, c);
-      out.push_back(c.record);
-      ++measured;
-    }
+  for (ProbedLayer& layer :
+       layers_to_probe(model, batch,
+                       {.flops = rate * (kLongestInBudgets * bench.rule.budget),
+                       .elements = kMostElements,
+                       .most = most})) {
+    measure(bench, model, layer);
+    out.push_back(std::move(layer.record));
   }
   return out;
 }

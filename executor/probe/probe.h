@@ -1,7 +1,11 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "executor/comm/communicator.h"
@@ -12,7 +16,8 @@
 
 // Microbenchmarks of the machine that this process is on: one function and one file each. They
 // measure the code that trains (executor/train, executor/comm), so that a model fitted to them is
-// one of what will run; CPUs only. No setting of any device is changed.
+// one of what will run. Of CPUs; devices are measured by executor/probe/device. No setting of any
+// device is changed.
 namespace reckon {
 
 /// What all of them need.
@@ -38,18 +43,32 @@ std::vector<ProbeRecord> probe_copies(const ProbeBench& bench, Bytes largest);
 /// Empty where there is one thread: nothing is waited for then.
 std::vector<ProbeRecord> probe_dispatch(const ProbeBench& bench);
 
-/// Forward passes of single layers as training runs them: the model's convolutions and attentions
-/// and, as matrix products, its linear layers, of each kind the `most` shapes with the largest
-/// share of the FLOPs. Left out are layers that would take too long at the rate of the
-/// reference product, or over 2 GB.
+/// Forward passes of single layers as training runs them: layers_to_probe(). Left out are layers
+/// that would take too long at the rate of the reference product, or over 2 GB.
 std::vector<ProbeRecord> probe_model(const ProbeBench& bench, const ModelGraph& model,
                                      std::int64_t batch, int most = 4);
 
+/// Memory that collectives work on: `count` floats each, zeros, which stay zeros however often they
+/// are added up.
+struct ProbeBuffers {
+  std::span<float> first, second;
+  std::shared_ptr<void> owner;
+};
+ProbeBuffers host_buffers(std::size_t count);
+
+/// Whose collectives are measured, in which memory, and by which the ranks tell each other the
+/// times.
+struct CollectiveBench {
+  Communicator& measured;
+  Communicator& control;  // the same ranks, for memory of the host
+  RepeatRule rule;
+  std::string device;  // "" : CPUs
+  std::function<ProbeBuffers(std::size_t count)> allocate = host_buffers;
+};
 /// Collectives and point-to-point messages from 1 KiB to `largest`; every rank calls it and all get
 /// the same records. A repetition's time is that of the slowest rank; behind a size that took too
 /// long no larger one is measured. Two ranks or more.
-std::vector<ProbeRecord> probe_collectives(Communicator& communicator, const RepeatRule& rule,
-                                           Bytes largest);
+std::vector<ProbeRecord> probe_collectives(const CollectiveBench& bench, Bytes largest);
 
 /// Writes and reads a file in `directory` as checkpoints are: beside, fsync, rename; removed again.
 /// Throws FileError.

@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <span>
 
 #include "sim/calibration/live_forecast.h"
 #include "sim/forecast/forecast.h"
 #include "sim/step/collectives.h"
+#include "sim/step/compute.h"
+#include "sim/step/worker_pools.h"
 
 namespace reckon {
 namespace {
@@ -186,6 +189,8 @@ std::string_view to_text(Measured q) {
       return "jitter";
     case Measured::reduce:
       return "all-reduce";
+    case Measured::kernel:
+      return "kernel";
     case Measured::number:
       return "number";
   }
@@ -250,6 +255,33 @@ MeasuredRun measured_waits(std::string file, ScenarioFile scenario, std::vector<
   return run;
 }
 
+bool names_accelerator(std::string_view device, std::string_view accelerator) {
+  const std::string_view model = accelerator.substr(0, accelerator.find('-'));
+  const std::size_t at = device.find(model);
+  if (model.empty() || at == std::string_view::npos) return false;
+  const auto part_of_word = [&](std::size_t k) {
+    return k < device.size() && std::isalnum(static_cast<unsigned char>(device[k])) != 0;
+  };
+  return !part_of_word(at + model.size()) && (at == 0 || !part_of_word(at - 1));
+}
+
+namespace {
+
+/// By the roofline of the step model (sim/step/compute.h).
+Seconds kernel_time(const MeasuredKernel& kernel, const Plan& plan) {
+  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedPool& pool = *worker_pools(plan).front();
+  if (!pool.accelerator || kernel.precision != job.precision ||
+      !names_accelerator(kernel.device, pool.accelerator->name))
+    return {};
+  const ElementSizes size = element_sizes(job);
+  LayerWork work{.forward = kernel.flops, .backward = {}, .work = kernel.work};
+  work.elements_in = kernel.bytes / size.activation;
+  return cost_of(work, size, one_core(processor_of(pool, job.precision)), 1).forward;
+}
+
+}  // namespace
+
 double predicted(const MeasuredQuantity& of, const Plan& plan, const StepEstimate& step,
                  const NetworkModel& network) {
   const PlannedStrategy& s = plan.jobs.front().strategy;
@@ -272,6 +304,8 @@ double predicted(const MeasuredQuantity& of, const Plan& plan, const StepEstimat
       return plan.framework.step_jitter.value;
     case Measured::reduce:
       return all_reduce(fabric_of(plan, s, s.workers), of.size, s.all_reduce, network).time.count();
+    case Measured::kernel:
+      return kernel_time(*of.kernel, plan).count();
     case Measured::number:
       return 0;  // no plan is needed for it: CalibrationModel
   }

@@ -22,11 +22,21 @@ enum class Measured {
   start,     // from an attempt's begin to its first step
   jitter,    // standard deviation over mean of one worker's step
   reduce,    // one all-reduce of a given size between all of the plan's accelerators
+  kernel,    // one kernel of the plan's accelerator
   number,    // a number of the catalog itself
 };
 std::string_view to_text(Measured q);
 /// "s", or "fraction".
 std::string_view unit_of(Measured q);
+
+/// What a kernel does, as the step model counts it.
+struct MeasuredKernel {
+  std::string device;  // its driver's name for it: "NVIDIA H100 80GB HBM3"
+  Precision precision{};
+  WorkKind work{};
+  Flops flops{};
+  Bytes bytes{};  // read and written, once each; 0: not counted
+};
 
 struct MeasuredQuantity {
   Measured what{};
@@ -35,6 +45,7 @@ struct MeasuredQuantity {
   int values = 0;         // steps, saves, starts
   Bytes size{};           // reduce: of the buffer on each rank
   std::string parameter;  // number: which (catalog_parameter.h)
+  std::optional<MeasuredKernel> kernel;
 };
 
 struct MeasuredRun {
@@ -64,10 +75,15 @@ MeasuredRun measured_steps(std::string file, ScenarioFile scenario,
 MeasuredRun measured_collectives(std::string file, ScenarioFile scenario,
                                  const std::vector<CollectiveSample>& samples);
 /// What a probe says of the machine's processors: their products, their memory, what waking them
-/// costs. A scenario, whose link it then is, is only needed for all-reduces; without a name: none.
+/// costs. A scenario is only needed for all-reduces, whose link is then the plan's, and for kernels
+/// of a device, which count where the plan's accelerator is that device; without a name: none.
 MeasuredRun measured_probe(std::string file, ScenarioFile scenario, const Measurements& probe);
 /// Waits alone.
 MeasuredRun measured_waits(std::string file, ScenarioFile scenario, std::vector<WaitRecord> waits);
+
+/// Is this a driver's name for that accelerator of the catalog? The first word of the catalog's,
+/// its model number, stands in the driver's: "H100-SXM5-80", "NVIDIA H100 80GB HBM3".
+bool names_accelerator(std::string_view device, std::string_view accelerator);
 
 /// What the models say of the plan's first job. 0: it has none of it.
 double predicted(const MeasuredQuantity& of, const Plan& plan, const StepEstimate& step,

@@ -140,6 +140,7 @@ void for_each_field(R& r, F&& f) {
   f("after_hertz", r.hertz_after);
   f("throttled_seconds", r.throttled);
   f("drift", r.drift);
+  f("device_drift", r.device_drift);
   f("seconds", r.seconds);
 }
 

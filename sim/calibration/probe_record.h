@@ -30,7 +30,8 @@ struct MachineRecord {
   /// The rate of one fp32 product at the end of the probe over that at its begin, less 1: below
   /// about -0.1 the machine has become slower while it was measured (heat, neighbours, quota).
   double drift = 0;
-  Seconds seconds{};  // of the whole probe
+  std::optional<double> device_drift;  // the same of the GPU's bf16 products; null: not measured
+  Seconds seconds{};                   // of the whole probe
 };
 
 /// A GPU as its driver describes it. Null: the driver does not say.
@@ -52,10 +53,12 @@ struct AcceleratorRecord {
 ///   matrix_product              c (m, n) = a (m, k) b (k, n): flops = 2 m n k
 ///   memory                      a[i] = b[i] + s c[i] in all threads, bytes = 3 arrays, as STREAM
 ///                               counts [McCalpin 1995]
-///   copy                        memory to memory in one thread, bytes = those copied
-///   dispatch                    nothing, by all threads: what it costs to wake and to wait for
-///   them convolution, attention      a layer's forward pass at a model's shapes, samples = its
-///   batch;
+///                               (a[i] = b[i] + c[i] on a device)
+///   copy                        memory to memory in one thread, bytes = those copied; on a device
+///                               one copy between its memory and the host's, or within its own
+///   dispatch                    nothing, by all threads: to wake them and to wait for them
+///   launch                      a kernel of a device that does nothing
+///   convolution, attention      a layer's forward pass at a model's shapes, samples = its batch;
 ///                               convolution: m, n, k of the product that it amounts to
 ///   all_reduce, all_gather, reduce_scatter, all_to_all, broadcast
 ///                               between `processes`; bytes = size as nccl-tests counts it (of
@@ -68,7 +71,7 @@ struct ProbeRecord {
   std::string kind;
   std::string item;       // what exactly, in words: "1024x1024x1024", "conv1 of resnet18"
   std::string device;     // "" : the CPU; else the accelerator's name
-  std::string precision;  // "fp32", "fp64"; "": of no matter
+  std::string precision;  // "fp32", "fp64", "bf16"; "": of no matter
   int threads = 1;        // of a process
   int processes = 1;
   std::int64_t m = 0, n = 0, k = 0;

@@ -134,8 +134,8 @@ TEST_CASE("all ranks get the same records of collectives, with bus bandwidths of
     std::vector<std::jthread> threads;
     for (int rank = 0; rank < kRanks; ++rank)
       threads.emplace_back([&, rank] {
-        records[std::size_t(rank)] =
-            probe_collectives(*communicators[std::size_t(rank)], kShort, Bytes{16384});
+        Communicator& mine = *communicators[std::size_t(rank)];
+        records[std::size_t(rank)] = probe_collectives({mine, mine, kShort, ""}, Bytes{16384});
       });
   }
   REQUIRE(records[0].size() == 12);  // five collectives and messages, of 1 KiB and 16 KiB
