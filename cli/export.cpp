@@ -14,7 +14,7 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 13> kNames{"as",
+constexpr std::array<std::string_view, 14> kNames{"as",
                                                   "kubernetes-version",
                                                   "namespace",
                                                   "image",
@@ -26,6 +26,7 @@ constexpr std::array<std::string_view, 13> kNames{"as",
                                                   "set",
                                                   "layer",
                                                   "catalog",
+                                                  "calibration",
                                                   "help"};
 
 /// "1.31" to 31.

@@ -13,11 +13,11 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 26> kNames{
-    "format", "model",     "tokens",  "epochs",   "dataset", "accelerator",  "provider",
-    "region", "nodes",     "pricing", "strategy", "layouts", "global-batch", "deadline",
-    "budget", "objective", "plans",   "out",      "seed",    "replications", "set",
-    "layer",  "catalog",   "threads", "svg",      "help"};
+constexpr std::array<std::string_view, 27> kNames{
+    "format", "model",     "tokens",      "epochs",   "dataset", "accelerator",  "provider",
+    "region", "nodes",     "pricing",     "strategy", "layouts", "global-batch", "deadline",
+    "budget", "objective", "plans",       "out",      "seed",    "replications", "set",
+    "layer",  "catalog",   "calibration", "threads",  "svg",     "help"};
 
 std::size_t plans_to_keep(const Options& options) {
   const std::string text = options.answer("plans");
@@ -54,11 +54,12 @@ int run_plan(const Command& self, std::span<const std::string> arguments) {
     return kInputIsWrong;
   }
   const auto network = make_network(options);
-  const auto answer = planner::plan(*question, *catalog, *network, how);
+  auto answer = planner::plan(*question, *catalog, *network, how);
   if (!answer) {
     report(answer.error());
     return kInputIsWrong;
   }
+  planner::explain_choice(*question, *catalog, *network, how, *answer);
   const std::string out = options.answer("out");
   if (!out.empty() && !answer->plans.empty()) {
     const auto text = planner::plan_file(*question, answer->plans.front(), RECKON_VERSION,

@@ -107,6 +107,7 @@ Expected<planner::Question> plan_question(const Options& options, const Catalog&
     auto text = text_of_flags(options, catalog);
     if (!text) return tl::unexpected(std::move(text.error()));
     base.name = "the command line";
+    base.is_file = false;
     base.text = std::move(*text);
   }
   return planner::make_question(std::move(base), catalog);

@@ -24,15 +24,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 18> kNames{"steps",    "container-command",
-                                                  "progress", "timeout",
-                                                  "batch",    "like-pool",
-                                                  "price",    "sweep",
-                                                  "out",      "format",
-                                                  "set",      "layer",
-                                                  "seed",     "replications",
-                                                  "engine",   "catalog",
-                                                  "threads",  "help"};
+constexpr std::array<std::string_view, 19> kNames{"steps",       "container-command",
+                                                  "progress",    "timeout",
+                                                  "batch",       "like-pool",
+                                                  "price",       "sweep",
+                                                  "out",         "format",
+                                                  "set",         "layer",
+                                                  "seed",        "replications",
+                                                  "engine",      "catalog",
+                                                  "calibration", "threads",
+                                                  "help"};
 
 /// What is measured, and how.
 struct TrialRequest {

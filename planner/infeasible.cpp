@@ -38,11 +38,7 @@ std::string most_frequent(const Rejections& rejected) {
 void note(std::vector<Relaxation>& out, const char* limit, double asked, double needed,
           const Space& space, const Evaluated& e) {
   if (!std::isfinite(needed)) return;
-  RankedPlan p;
-  p.hardware = space.site(e.candidate).hardware;
-  p.shape = space.shape(e.candidate);
-  p.offer = space.offer(e.candidate);
-  p.result = e;
+  RankedPlan p = ranked(space, e);
   const auto same = std::ranges::find(out, limit, &Relaxation::limit);
   if (same == out.end())
     out.push_back({limit, asked, needed, std::move(p)});

@@ -9,21 +9,14 @@
 
 #include "planner/front.h"
 #include "planner/infeasible.h"
+#include "planner/rivals.h"
 
 namespace reckon::planner {
 namespace {
 
 constexpr std::size_t kFrontPoints = 12;
+constexpr std::size_t kRivals = 10;
 constexpr double kStandardErrors = 1.96;  // 95 %
-
-RankedPlan ranked(const Space& space, Evaluated e) {
-  RankedPlan p;
-  p.hardware = space.site(e.candidate).hardware;
-  p.shape = space.shape(e.candidate);
-  p.offer = space.offer(e.candidate);
-  p.result = std::move(e);
-  return p;
-}
 
 /// Limits that keep something of a lower score away: a forecast that misses only that limit, or a
 /// candidate that is proven to.
@@ -94,6 +87,7 @@ Expected<Answer> plan(const Question& question, const Catalog& catalog, const Ne
   answer.seed = options.seed.value_or(given.seed);
   answer.replications = options.replications.value_or(given.replications);
   answer.assumed = question.assumed;
+  answer.file = question.base.is_file ? question.base.name : "";
 
   const Space space =
       make_space(question, catalog, network, {answer.seed, answer.replications, options.threads});
@@ -118,6 +112,7 @@ Expected<Answer> plan(const Question& question, const Catalog& catalog, const Ne
   std::ranges::sort(finished, is_better);
   for (Evaluated& e : pareto_front(finished)) answer.front.push_back(ranked(space, std::move(e)));
 
+  answer.rivals = rivals_of(space, finished, kRivals);
   answer.certain_ranks = ranks_certain(question, finished, kStandardErrors);
   for (const Evaluated& e : finished) {
     if (!e.meets_all() || !std::isfinite(e.score) || answer.plans.size() >= options.keep) break;
@@ -132,6 +127,16 @@ Expected<Answer> plan(const Question& question, const Catalog& catalog, const Ne
     answer.infeasible = why_none(question, space, evaluator, answer, finished);
   answer.lives = evaluator.lives();
   return answer;
+}
+
+void explain_choice(const Question& question, const Catalog& catalog, const NetworkModel& network,
+                    const PlannerOptions& options, Answer& answer) {
+  if (answer.plans.empty()) return;
+  const RankedPlan& chosen = answer.plans.front();
+  SensitivityOptions how;
+  how.threads = options.threads;
+  answer.sensitivity = sensitivity(question, catalog, network, chosen, answer.rivals, how);
+  answer.measurements = worth_measuring(question, catalog, network, chosen, answer.rivals);
 }
 
 }  // namespace reckon::planner

@@ -3,20 +3,13 @@
 #include <string>
 #include <vector>
 
+#include "planner/advice.h"
 #include "planner/race.h"
+#include "planner/ranked.h"
+#include "planner/sensitivity.h"
 
 // `reckon plan`: from a question to ranked plans with their forecasts, and why.
 namespace reckon::planner {
-
-/// A plan in the words of the answer.
-struct RankedPlan {
-  Evaluated result;
-  Hardware hardware;
-  Shape shape;
-  Offer offer;
-  bool in_front = false;             // no other forecast plan is both faster and cheaper
-  std::vector<std::string> binding;  // limits that keep a better score away: "deadline", "budget"
-};
 
 /// What a limit would have to become for a plan to fit.
 struct Relaxation {
@@ -40,11 +33,16 @@ struct Answer {
   std::int64_t lives = 0;       // that were simulated
   RaceResult search;            // counts; `finished` is moved into plans
   std::size_t certain_ranks = 0;
-  std::vector<RankedPlan> plans;  // that meet all limits, best first
-  std::vector<RankedPlan> front;  // fastest first: time against cost, limits or not
+  std::vector<RankedPlan> plans;   // that meet all limits, best first
+  std::vector<RankedPlan> front;   // fastest first: time against cost, limits or not
+  std::vector<RankedPlan> rivals;  // of the first plan, best first: unlike it, limits or not
   Rejections rejected;
   std::optional<Infeasible> infeasible;  // no plan fits
   std::vector<std::string> assumed;      // what the question did not say
+  std::string file;                      // the question's; "": the command line was all of it
+  // Of explain_choice():
+  std::optional<Sensitivity> sensitivity;
+  std::vector<Measurement> measurements;  // worth most first
 };
 
 struct PlannerOptions {
@@ -60,5 +58,9 @@ struct PlannerOptions {
 /// Errors: the question makes no plan on any hardware, whatever it varies.
 Expected<Answer> plan(const Question& question, const Catalog& catalog, const NetworkModel& network,
                       const PlannerOptions& options = {});
+
+/// Adds to an answer with a plan what would change the choice, and what is worth measuring first.
+void explain_choice(const Question& question, const Catalog& catalog, const NetworkModel& network,
+                    const PlannerOptions& options, Answer& answer);
 
 }  // namespace reckon::planner

@@ -59,6 +59,7 @@ struct Freedom {
 /// The scenario's text, and what is put over it before it is read.
 struct Base {
   std::string text, name;  // name stands for the file in messages
+  bool is_file = true;     // else `name` is no path: the command line's options made the text
   std::vector<std::string> overrides;
   std::vector<std::filesystem::path> layers;
   /// Reads what the scenario refers to (exchange/model_files.h); empty: nothing.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "report/plan_parts.h"
 #include "report/table.h"
 #include "report/text.h"
 #include "sim/base/unit_text.h"
@@ -64,12 +65,6 @@ std::string search_text(const Answer& a, int width) {
 }
 
 std::string cost_text(const Forecast& f) { return f.cost_usd ? usd_range(*f.cost_usd) : "unknown"; }
-
-void add_lines(std::string& out, const std::string& head, const std::string& text, int width) {
-  const auto lines = wrap(text, width - int(head.size()));
-  for (std::size_t l = 0; l < lines.size(); ++l)
-    out += (l == 0 ? head : std::string(head.size(), ' ')) + lines[l] + "\n";
-}
 
 std::string plans_text(const Answer& a, int width) {
   std::string out = "\nPlans\n";
@@ -158,6 +153,12 @@ std::string infeasible_text(const Answer& a, int width) {
 
 }  // namespace
 
+void add_lines(std::string& out, const std::string& head, const std::string& text, int width) {
+  const auto lines = wrap(text, width - int(head.size()));
+  for (std::size_t l = 0; l < lines.size(); ++l)
+    out += (l == 0 ? head : std::string(head.size(), ' ')) + lines[l] + "\n";
+}
+
 std::string place_text(const RankedPlan& p) {
   std::string text = planner::hardware_text(p.hardware, p.shape.nodes);
   text += fmt::format(", {}", to_text(p.hardware.provider));
@@ -169,7 +170,8 @@ std::string plan_table(const Answer& a, int width) {
   std::string out = question_text(a) + "\n" + search_text(a, width);
   for (const std::string& line : a.assumed) add_lines(out, "  ", "Assumed: " + line + ".", width);
   if (a.infeasible) return out + infeasible_text(a, width) + rejected_text(a);
-  return out + plans_text(a, width) + why_text(a, width) + front_text(a, width) + rejected_text(a);
+  return out + plans_text(a, width) + why_text(a, width) + sensitivity_text(a, width) +
+         measurements_text(a, width) + front_text(a, width) + rejected_text(a);
 }
 
 }  // namespace reckon

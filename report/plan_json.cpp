@@ -1,5 +1,6 @@
 #include "report/json_parts.h"
 #include "report/plan.h"
+#include "report/plan_parts.h"
 #include "sim/scenario/plan_draft.h"
 
 namespace reckon {
@@ -64,6 +65,49 @@ Json search_object(const Answer& a) {
           {"certain_ranks", a.certain_ranks}};
 }
 
+Json flip_object(const std::optional<planner::Flip>& flip) {
+  if (!flip) return nullptr;
+  return {{"factor", flip->factor},
+          {"holds", flip->holds},
+          {"misses", text_or_null(flip->limit)},
+          {"plan", flip->rival ? plan_object(*flip->rival) : Json(nullptr)},
+          {"score", flip->rival ? number(flip->rival->result.score) : Json(nullptr)}};
+}
+
+Json sensitivity_object(const std::optional<planner::Sensitivity>& s) {
+  if (!s) return nullptr;
+  Json levers = Json::array();
+  for (const planner::LeverFlips& l : s->levers)
+    levers.push_back(
+        {{"lever", to_text(l.lever)}, {"up", flip_object(l.up)}, {"down", flip_object(l.down)}});
+  Json ties = Json::array();
+  for (const RankedPlan& tie : s->ties) ties.push_back(plan_object(tie));
+  return {{"replications", s->replications},
+          {"rivals", s->rivals},
+          {"largest_factor", s->most},
+          {"levers", std::move(levers)},
+          {"ties", std::move(ties)}};
+}
+
+Json measurements_array(const Answer& a) {
+  const char* unit = a.objective == planner::Objective::time ? "seconds" : "usd";
+  Json out = Json::array();
+  for (const planner::Measurement& m : a.measurements)
+    out.push_back({{"kind", to_text(m.kind)},
+                   {"on", plan_object(m.on)},
+                   {"nodes", m.nodes},
+                   {"takes_seconds", m.takes.count()},
+                   {"cost_usd", m.costs ? Json(m.costs->v) : Json(nullptr)},
+                   {"reveals", m.reveals},
+                   {"worth", m.worth},
+                   {"saves", m.saves},
+                   {"unit", unit},
+                   {"share", m.share},
+                   {"instead", m.instead ? plan_object(*m.instead) : Json(nullptr)},
+                   {"command", text_or_null(command_for(a, m))}});
+  return out;
+}
+
 }  // namespace
 
 std::string plan_json(const Answer& a) {
@@ -93,6 +137,8 @@ std::string plan_json(const Answer& a) {
                              {"time_seconds", json_of(p.result.forecast.time_seconds)},
                              {"cost_usd", json_of(*p.result.forecast.cost_usd)},
                              {"meets_all_limits", p.result.meets_all()}});
+  out["sensitivity"] = sensitivity_object(a.sensitivity);
+  out["worth_measuring"] = measurements_array(a);
   out["rejected"] = Json::array();
   for (const auto& [reason, count] : a.rejected)
     out["rejected"].push_back({{"reason", reason}, {"count", count}});

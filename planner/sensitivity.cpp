@@ -1,0 +1,273 @@
+#include "planner/sensitivity.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <variant>
+
+#include "planner/rivals.h"
+#include "sim/base/parallel.h"
+
+namespace reckon::planner {
+namespace {
+
+constexpr std::array kLevers{Lever::price_here, Lever::price_everywhere, Lever::reclaims,
+                             Lever::network};
+constexpr std::array kTried{2.0, 8.0};  // and their inverses
+constexpr double kCloseEnough = 1.005;  // bisection ends there
+
+HourlyRate times(HourlyRate rate, double factor) {
+  return {std::llround(double(rate.nano_usd_per_hour) * factor)};
+}
+template <class T>
+void scale(Fact<T>& fact, double factor) {
+  fact.value = fact.value * factor;
+  fact.low = fact.low * factor;
+  fact.high = fact.high * factor;
+}
+
+/// Every age of a node at its reclaim divided by the factor.
+void scale_reclaims(ReclaimRules& rules, double factor) {
+  const double age = 1 / factor;
+  if (rules.assumed_mean) scale(*rules.assumed_mean, age);
+  if (auto* law = std::get_if<ExponentialReclaim>(&rules.law)) law->mean *= age;
+  if (auto* law = std::get_if<WeibullReclaim>(&rules.law)) law->scale *= age;
+  if (auto* law = std::get_if<BathtubReclaim>(&rules.law))
+    for (Seconds* t : {&law->tau1, &law->tau2, &law->b, &law->limit}) *t *= age;
+  for (std::vector<Seconds>& node : rules.trace)
+    for (Seconds& t : node) t *= age;
+  rules.trace_length *= age;
+}
+
+PlannedPool* worker_pool_of(Plan& plan) {
+  const PlannedPool* pool = plan.pool_with(Role::worker);
+  return pool == nullptr ? nullptr : &plan.pools[std::size_t(pool - plan.pools.data())];
+}
+
+/// Nodes whose price is one number to a buyer: those with one accelerator, else of one machine.
+bool same_goods(const Hardware& a, const Hardware& b) {
+  if (a.own || b.own) return a.own == b.own;
+  if (a.provider != b.provider || a.accelerator != b.accelerator) return false;
+  return !a.accelerator.empty() || a.machine == b.machine;
+}
+
+bool moves(const Plan& plan, const RankedPlan& of, const RankedPlan& chosen, Lever lever) {
+  switch (lever) {
+    case Lever::price_here:
+    case Lever::price_everywhere:
+      return same_goods(of.hardware, chosen.hardware) && of.offer.pricing == chosen.offer.pricing &&
+             (lever == Lever::price_everywhere || of.offer.region == chosen.offer.region);
+    case Lever::reclaims:
+      return !std::holds_alternative<NoReclaim>(plan.reclaim.law) &&
+             std::ranges::any_of(
+                 plan.pools, [](const PlannedPool& p) { return p.pricing == CapacityType::spot; });
+    case Lever::network:
+      return true;
+  }
+  return false;
+}
+
+std::string missed(const Evaluated& e) {
+  return !e.meets_deadline ? "deadline" : !e.meets_budget ? "budget" : "";
+}
+
+class Contest {
+ public:
+  Contest(const Question& question, const NetworkModel& network, const SensitivityOptions& options,
+          std::uint64_t seed)
+      : question_(question), network_(network), options_(options), seed_(seed) {}
+
+  /// The first is the choice.
+  void add(RankedPlan plan, Plan resolved) {
+    entries_.push_back({std::move(plan), std::move(resolved), {}});
+  }
+
+  Sensitivity run(int all_replications) {
+    replications_ = std::min(options_.replications, all_replications);
+    forecast_bases();
+    if (!entries_.front().base.meets_all() && replications_ < all_replications) {
+      replications_ = all_replications;  // few lives blur a quantile that is close to its limit
+      forecast_bases();
+    }
+    Sensitivity out;
+    out.replications = replications_;
+    out.most = kTried.back();
+    drop_ties(out);
+    out.rivals = entries_.size() - 1;
+    for (const Lever lever : kLevers) {
+      if (std::ranges::none_of(entries_, [&](const Entry& e) {
+            return moves(e.resolved, e.plan, entries_.front().plan, lever);
+          }))
+        continue;
+      out.levers.push_back({lever, flip(lever, true), flip(lever, false)});
+    }
+    return out;
+  }
+
+ private:
+  struct Entry {
+    RankedPlan plan;
+    Plan resolved;
+    Evaluated base;
+  };
+  struct Verdict {
+    bool flipped = false;
+    std::vector<std::size_t> better;  // than the choice, best first
+    Evaluated best;                   // of them
+    std::string limit;                // that the choice misses
+  };
+
+  Evaluated judge(const Entry& e, const Plan& plan) const {
+    ForecastOptions how;
+    how.replications = replications_;
+    how.seed = seed_;
+    how.threads = 1;
+    how.assumption_effects = false;
+    Evaluated out = judged(question_, make_forecast(plan, network_, how));
+    out.overrides = e.plan.result.overrides;
+    return out;
+  }
+  void forecast_bases() {
+    parallel_for(entries_.size(), options_.threads, [&](std::size_t k) {
+      entries_[k].base = judge(entries_[k], entries_[k].resolved);
+    });
+  }
+  void drop_ties(Sensitivity& out) {
+    const Evaluated choice = entries_.front().base;
+    std::vector<Entry> kept;
+    for (Entry& e : entries_) {
+      if (kept.empty() || !is_better(e.base, choice)) {
+        kept.push_back(std::move(e));
+      } else {
+        out.ties.push_back(std::move(e.plan));
+        out.ties.back().result = std::move(e.base);
+      }
+    }
+    entries_ = std::move(kept);
+  }
+
+  /// The choice against those of `among`, all with the factor.
+  Verdict verdict(Lever lever, double factor, const std::vector<std::size_t>& among) const {
+    std::vector<Evaluated> now(among.size() + 1);
+    parallel_for(now.size(), options_.threads, [&](std::size_t k) {
+      const Entry& e = entries_[k == 0 ? 0 : among[k - 1]];
+      const RankedPlan& chosen = entries_.front().plan;
+      now[k] = moves(e.resolved, e.plan, chosen, lever)
+                   ? judge(e, with_lever(e.resolved, e.plan, chosen, lever, factor))
+                   : e.base;
+    });
+    Verdict v;
+    v.limit = missed(now.front());
+    std::vector<std::size_t> order;
+    for (std::size_t k = 1; k < now.size(); ++k)
+      if (is_better(now[k], now.front()) && std::isfinite(now[k].score)) order.push_back(k);
+    std::ranges::stable_sort(
+        order, [&](std::size_t a, std::size_t b) { return is_better(now[a], now[b]); });
+    for (const std::size_t k : order) v.better.push_back(among[k - 1]);
+    if (!order.empty()) v.best = now[order.front()];
+    v.flipped = !order.empty() || !v.limit.empty();
+    return v;
+  }
+
+  std::optional<Flip> flip(Lever lever, bool up) const {
+    std::vector<std::size_t> all(entries_.size() - 1);
+    std::iota(all.begin(), all.end(), std::size_t{1});
+    double holds = 1;
+    for (const double tried : kTried) {
+      const double factor = up ? tried : 1 / tried;
+      const Verdict v = verdict(lever, factor, all);
+      if (v.flipped) return between(lever, holds, factor, v);
+      holds = factor;
+    }
+    return std::nullopt;
+  }
+
+  Flip between(Lever lever, double holds, double factor, Verdict v) const {
+    while (std::max(factor / holds, holds / factor) > kCloseEnough) {
+      const double middle = std::sqrt(factor * holds);
+      Verdict m = verdict(lever, middle, v.better);
+      if (m.flipped) {
+        factor = middle;
+        v = std::move(m);
+      } else {
+        holds = middle;
+      }
+    }
+    Flip out;
+    out.lever = lever;
+    out.factor = factor;
+    out.holds = holds;
+    out.limit = v.limit;
+    if (!v.better.empty()) {
+      out.rival = entries_[v.better.front()].plan;
+      out.rival->result = std::move(v.best);
+    }
+    return out;
+  }
+
+  const Question& question_;
+  const NetworkModel& network_;
+  SensitivityOptions options_;
+  std::uint64_t seed_;
+  int replications_ = 0;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace
+
+std::string_view to_text(Lever lever) {
+  switch (lever) {
+    case Lever::price_here:
+      return "price_here";
+    case Lever::price_everywhere:
+      return "price_everywhere";
+    case Lever::reclaims:
+      return "reclaims";
+    case Lever::network:
+      return "network";
+  }
+  return "";
+}
+
+Plan with_lever(Plan plan, const RankedPlan& of, const RankedPlan& chosen, Lever lever,
+                double factor) {
+  if (!moves(plan, of, chosen, lever)) return plan;
+  switch (lever) {
+    case Lever::price_here:
+    case Lever::price_everywhere:
+      if (PlannedPool* const worker = worker_pool_of(plan)) {
+        PlannedPool& pool = *worker;
+        pool.price.machine = times(pool.price.machine, factor);
+        pool.price.accelerators = times(pool.price.accelerators, factor);
+        if (pool.reservation) pool.reservation->price = times(pool.reservation->price, factor);
+      }
+      break;
+    case Lever::reclaims:
+      scale_reclaims(plan.reclaim, factor);
+      break;
+    case Lever::network:
+      for (PlannedPool& pool : plan.pools) scale(pool.machine.network, factor);
+      break;
+  }
+  return plan;
+}
+
+Sensitivity sensitivity(const Question& question, const Catalog& catalog,
+                        const NetworkModel& network, const RankedPlan& chosen,
+                        const std::vector<RankedPlan>& rivals, const SensitivityOptions& options) {
+  Contest contest(question, network, options, chosen.result.forecast.seed);
+  std::vector<RankedPlan> all{chosen};
+  all.insert(all.end(), rivals.begin(), rivals.end());
+  for (RankedPlan& other : bought_otherwise(question, chosen, catalog)) {
+    if (std::ranges::none_of(
+            all, [&](const RankedPlan& p) { return p.result.overrides == other.result.overrides; }))
+      all.push_back(std::move(other));
+  }
+  for (RankedPlan& plan : all)
+    if (auto resolved = resolve(question, plan, catalog))
+      contest.add(std::move(plan), std::move(*resolved));
+  return contest.run(chosen.result.forecast.replications);
+}
+
+}  // namespace reckon::planner

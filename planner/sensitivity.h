@@ -1,0 +1,59 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "planner/ranked.h"
+
+// How far a number may move before the choice is another one: each plan lived again with the number
+// times a factor, by the same make_forecast and under the same draws, the factor found by
+// bisection.
+namespace reckon::planner {
+
+enum class Lever {
+  price_here,        // of all nodes with the chosen accelerator in its region, as they are bought
+  price_everywhere,  // the same in all regions
+  reclaims,          // how often spot nodes are taken back, of every plan that has some
+  network            // printed bandwidth of every node: between nodes, and to the data
+};
+std::string_view to_text(Lever lever);
+
+struct Flip {
+  Lever lever{};
+  double factor = 1;                // with it the first plan is no longer the choice
+  double holds = 1;                 // the nearest factor that was tried with which it is
+  std::optional<RankedPlan> rival;  // what is chosen then; its forecast is that with the factor
+  std::string limit;                // that the first plan then misses: "deadline", "budget"; or ""
+};
+
+struct LeverFlips {
+  Lever lever{};
+  std::optional<Flip> up, down;  // nullopt: no factor within Sensitivity::most does
+};
+
+struct Sensitivity {
+  int replications = 0;            // of each forecast
+  double most = 8;                 // factors from 1 / most to most are looked at
+  std::size_t rivals = 0;          // plans that the choice was held against
+  std::vector<LeverFlips> levers;  // those that move any of the plans
+  /// Better than the choice with that few replications already: too close to tell apart.
+  std::vector<RankedPlan> ties;
+};
+
+/// The plan with the lever's number times the factor. `chosen`: whose price a price lever is.
+Plan with_lever(Plan plan, const RankedPlan& of, const RankedPlan& chosen, Lever lever,
+                double factor);
+
+struct SensitivityOptions {
+  int replications = 128;  // at most; the first of the answer's own
+  int threads = 0;
+};
+/// Of the first plan against its rivals (the answer's, and the same plan bought elsewhere). A rival
+/// that would be better only between two factors that are tried may be missed: tried are 2 and 8
+/// times, and what bisection looks at.
+Sensitivity sensitivity(const Question& question, const Catalog& catalog,
+                        const NetworkModel& network, const RankedPlan& chosen,
+                        const std::vector<RankedPlan>& rivals, const SensitivityOptions& options);
+
+}  // namespace reckon::planner

@@ -1,0 +1,229 @@
+#include "planner/sensitivity.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+
+#include "planner/advice.h"
+#include "planner/planner.h"
+#include "planner/small_spaces.h"
+#include "sim/base/random.h"
+
+// Thresholds at which the choice flips, each verified by asking the planner again on both sides of
+// it, with the number changed where it comes from: in the catalog or in the scenario.
+using namespace reckon;
+using namespace reckon::test;
+using planner::Lever;
+
+namespace {
+
+SmallSpace one_machine() {
+  SmallSpace s;
+  s.machines = {"n1-standard-8"};
+  s.accelerators = {"T4"};
+  s.regions = {"us-central1"};
+  s.pricing = {"on_demand"};
+  s.nodes_high = 1;
+  s.objective = "cost";
+  return s;
+}
+
+planner::Answer explained(const std::string& text, const Catalog& catalog = shipped_catalog(),
+                          int replications = 12) {
+  const planner::Question question = question_of(text, catalog);
+  const auto network = make_fluid_network();
+  planner::PlannerOptions options;
+  options.threads = 1;
+  options.exact_up_to = 1000;
+  options.replications = replications;
+  auto answer = planner::plan(question, catalog, *network, options);
+  if (!answer) throw std::runtime_error(format(answer.error()));
+  planner::explain_choice(question, catalog, *network, options, *answer);
+  return std::move(*answer);
+}
+
+planner::LeverFlips flips_of(const planner::Answer& answer, Lever lever) {
+  for (const planner::LeverFlips& l : answer.sensitivity->levers)
+    if (l.lever == lever) return l;
+  return {};
+}
+
+std::vector<std::string> choice(const planner::Answer& answer) {
+  return answer.plans.front().result.overrides;
+}
+
+Catalog with_region_price(Catalog catalog, const std::string& region, double factor) {
+  for (Offering& o : catalog.offerings) {
+    if (o.region != region || o.covers == Offering::Covers::storage) continue;
+    if (o.on_demand) o.on_demand->value = o.on_demand->value * factor;
+    if (o.spot) o.spot->value = o.spot->value * factor;
+  }
+  return catalog;
+}
+
+/// The prices of us-central1's n1-standard-8 for us-west2 too, where the catalog has none.
+Catalog with_machine_in_the_west() {
+  Catalog catalog = shipped_catalog();
+  std::vector<Offering> west;
+  for (const Offering& o : catalog.offerings)
+    if (o.region == "us-central1" && o.item == "n1-standard-8") west.push_back(o);
+  for (Offering& o : west) {
+    o.region = "us-west2";
+    catalog.offerings.push_back(o);
+  }
+  return catalog;
+}
+
+Catalog with_network(Catalog catalog, double factor) {
+  for (Machine& m : catalog.machines) {
+    m.network.value = m.network.value * factor;
+    m.network.low = m.network.low * factor;
+    m.network.high = m.network.high * factor;
+  }
+  return catalog;
+}
+
+}  // namespace
+
+TEST_CASE("the price at which another region is cheaper is found, and holds in the catalog") {
+  SmallSpace s = one_machine();
+  s.regions = {"us-central1", "us-west2"};
+  const std::string text = small_text(s);
+  const Catalog catalog = with_machine_in_the_west();
+  const planner::Answer answer = explained(text, catalog);
+  const std::string region = answer.plans.front().offer.region;
+  const auto flip = flips_of(answer, Lever::price_here).up;
+  REQUIRE(flip);
+  REQUIRE(flip->rival);
+  CHECK(flip->rival->offer.region != region);
+  CHECK(flip->holds < flip->factor);
+  CHECK(flip->factor / flip->holds < 1.0051);  // where bisection ends
+  const auto again = [&](double factor) {
+    return choice(explained(text, with_region_price(catalog, region, factor)));
+  };
+  CHECK(again(flip->holds) == choice(answer));
+  CHECK(again(flip->factor) == flip->rival->result.overrides);
+}
+
+TEST_CASE("the rate of reclaims at which another plan is cheaper holds in the scenario") {
+  SmallSpace s = one_machine();
+  s.pricing = {"on_demand", "spot"};
+  const auto text = [&](double hours) {
+    return small_text(s) +
+           fmt::format("disruptions: {{preemption: !exponential {{mean: {}h}}}}\n", hours);
+  };
+  const double mean = 0.5;
+  const planner::Answer answer = explained(text(mean));
+  REQUIRE(answer.plans.front().offer.pricing == CapacityType::spot);
+  const planner::LeverFlips flips = flips_of(answer, Lever::reclaims);
+  REQUIRE(flips.up);
+  CHECK_FALSE(flips.down);  // fewer reclaims never speak against spot
+  CHECK(flips.up->factor > 1);
+  REQUIRE(flips.up->rival);
+  CHECK(choice(explained(text(mean / flips.up->holds))) == choice(answer));
+  CHECK(choice(explained(text(mean / flips.up->factor))) == flips.up->rival->result.overrides);
+}
+
+TEST_CASE("the bandwidth between nodes at which another plan is faster holds in the catalog") {
+  SmallSpace s = one_machine();
+  s.nodes_high = 2;
+  s.objective = "time";
+  std::string text = small_text(s);
+  // More weights, so that a step has something to send.
+  const std::string was = "{linear: 10}";
+  text.replace(text.find(was), was.size(), "{linear: 1000}, {linear: 10}");
+  const planner::Answer answer = explained(text);
+  REQUIRE(answer.plans.front().shape.nodes == 2);
+  const planner::LeverFlips flips = flips_of(answer, Lever::network);
+  REQUIRE(flips.down);
+  CHECK_FALSE(flips.up);
+  CHECK(flips.down->factor < flips.down->holds);
+  CHECK(choice(explained(text, with_network(shipped_catalog(), flips.down->holds))) ==
+        choice(answer));
+  REQUIRE(flips.down->rival);
+  CHECK(choice(explained(text, with_network(shipped_catalog(), flips.down->factor))) ==
+        flips.down->rival->result.overrides);
+}
+
+TEST_CASE("a deadline that the choice misses when a number moves is named") {
+  SmallSpace s = one_machine();
+  s.pricing = {"spot"};
+  const std::string law = "disruptions: {preemption: !exponential {mean: 1h}}\n";
+  const double p90 =
+      quantile(explained(small_text(s) + law).plans.front().result.forecast.times_seconds, 0.9);
+  s.deadline = fmt::format("{:.1f}min@90%", p90 / 60 * 1.1);
+  const planner::Answer answer = explained(small_text(s) + law);
+  const auto up = flips_of(answer, Lever::reclaims).up;
+  REQUIRE(up);
+  CHECK(up->limit == "deadline");
+}
+
+TEST_CASE("all prices doubled leave every threshold where it is") {
+  SmallSpace s = one_machine();
+  s.accelerators = {"T4", "V100-SXM2-16"};
+  s.pricing = {"on_demand", "spot"};
+  Catalog doubled = shipped_catalog();
+  for (Offering& o : doubled.offerings) {
+    if (o.on_demand) o.on_demand->value = o.on_demand->value * 2;
+    if (o.spot) o.spot->value = o.spot->value * 2;
+  }
+  for (auto& [key, number] : doubled.operations.numbers)
+    if (key.find("management_usd_per_hour") != std::string::npos) number.value *= 2;
+  const planner::Answer once = explained(small_text(s));
+  const planner::Answer twice = explained(small_text(s), doubled);
+  REQUIRE(once.sensitivity->levers.size() == twice.sensitivity->levers.size());
+  REQUIRE_FALSE(once.sensitivity->levers.empty());
+  for (std::size_t l = 0; l < once.sensitivity->levers.size(); ++l)
+    for (const auto side : {&planner::LeverFlips::up, &planner::LeverFlips::down}) {
+      const auto& a = once.sensitivity->levers[l].*side;
+      const auto& b = twice.sensitivity->levers[l].*side;
+      REQUIRE(a.has_value() == b.has_value());
+      if (a) CHECK(a->factor == Approx(b->factor).epsilon(0.006));
+    }
+}
+
+TEST_CASE("a regression keeps what a column explains and leaves chance out") {
+  std::vector<double> x, square, noise, exact, noisy;
+  RandomStream stream(7, 0, Purpose{"advice test"}, 0);
+  double mean = 0;
+  for (int k = 0; k < 400; ++k) {
+    x.push_back(stream.normal());
+    square.push_back(x.back() * x.back());
+    noise.push_back(stream.normal());
+    exact.push_back(3 + 2 * x.back() - square.back());
+    noisy.push_back(5 + noise.back());
+    mean += noisy.back() / 400;
+  }
+  const auto fitted = planner::explained_by(exact, {x, square});
+  for (std::size_t k = 0; k < fitted.size(); ++k)
+    REQUIRE(fitted[k] == Approx(exact[k]).margin(1e-9));
+  // What the columns say nothing of stays its mean.
+  const auto flat = planner::explained_by(noisy, {x, square});
+  for (const double v : flat) REQUIRE(v == Approx(mean));
+}
+
+TEST_CASE(
+    "what is worth measuring: chances, savings and worth agree; certain numbers are worth "
+    "nothing") {
+  SmallSpace s = one_machine();
+  s.machines = {"n1-standard-8", "n1-standard-16"};
+  s.accelerators = {"T4", "V100-SXM2-16", "P100-PCIE-16"};
+  s.pricing = {"on_demand", "spot"};
+  s.nodes_high = 2;
+  const planner::Answer answer = explained(small_text(s), shipped_catalog(), 400);
+  double before = std::numeric_limits<double>::infinity();
+  for (const planner::Measurement& m : answer.measurements) {
+    CHECK(m.worth == Approx(m.share * m.saves));
+    CHECK(m.worth > 0);
+    CHECK(m.worth <= before);
+    before = m.worth;
+    CHECK(m.share <= 1);
+    CHECK_FALSE(m.reveals.empty());
+    REQUIRE(m.instead);
+    CHECK(m.instead->result.overrides != choice(answer));
+    REQUIRE(m.costs);
+    CHECK(m.costs->v > 0);
+    CHECK(m.worth < answer.plans.front().result.score);  // nothing saves more than all
+  }
+  CHECK(explained(small_text(s), shipped_catalog(), 50).measurements.empty());
+}
