@@ -37,8 +37,11 @@ constexpr std::array kCommands{
         "--budget 20000USD\n"
         "  reckon plan spot.yaml --nodes 1..16 --pricing spot,on_demand --out best.yaml && reckon "
         "simulate best.yaml\n"
+        "  reckon plan spot.yaml --fewest --deadline 8h@95%\n"
+        "  reckon plan spot.yaml --baseline best.yaml --tolerance 3% --diff comment.md\n"
         "\n"
-        "Exit codes: 0 done, 1 no plan fits, 2 the question is wrong, 3 the environment failed\n",
+        "Exit codes: 0 done, 1 no plan fits or it is worse than the baseline, 2 the question is "
+        "wrong, 3 the environment failed\n",
         run_plan, plan_options, false},
     Command{"explain", "where a training step goes, and what would make it shorter or cheaper",
             "reckon explain FILE [options]",

@@ -148,6 +148,12 @@ constexpr std::array kPlanOptions{
               "p95_cost or p95_time (cost)"},
     OptionRow{"svg", "FILE.svg", "draw time against cost of the plans that no other beats in both"},
     OptionRow{"plans", "N", "how many plans to show (5)"},
+    OptionRow{"fewest", "",
+              "will it fit, and how many accelerators at least; of parameter servers, how many"},
+    OptionRow{"baseline", "FILE",
+              "a plan of --out: exit code 1 if today's best is worse than it said then"},
+    OptionRow{"tolerance", "PERCENT", "by how much it may be worse, such as 3% (0%)"},
+    OptionRow{"diff", "FILE.md", "write what is different from the baseline, for a comment"},
 };
 
 // What `reckon model show` asks of a model, besides the accelerator.

@@ -1,23 +1,32 @@
 #include "report/plan.h"
 
+#include <fmt/format.h>
+
 #include <array>
+#include <optional>
 
 #include "cli/command.h"
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/plan_question.h"
+#include "planner/baseline.h"
+#include "planner/fewest.h"
 #include "planner/plan_file.h"
+#include "report/memo.h"
+#include "report/plan_fewest.h"
+#include "report/plan_memo.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 27> kNames{
-    "format", "model",     "tokens",      "epochs",   "dataset", "accelerator",  "provider",
-    "region", "nodes",     "pricing",     "strategy", "layouts", "global-batch", "deadline",
-    "budget", "objective", "plans",       "out",      "seed",    "replications", "set",
-    "layer",  "catalog",   "calibration", "threads",  "svg",     "help"};
+constexpr std::array<std::string_view, 32> kNames{
+    "format",   "model",       "tokens",  "epochs",   "dataset",      "accelerator",  "provider",
+    "region",   "nodes",       "pricing", "strategy", "layouts",      "global-batch", "deadline",
+    "budget",   "objective",   "plans",   "fewest",   "out",          "memo",         "svg",
+    "baseline", "tolerance",   "diff",    "seed",     "replications", "set",          "layer",
+    "catalog",  "calibration", "threads", "help"};
 
 std::size_t plans_to_keep(const Options& options) {
   const std::string text = options.answer("plans");
@@ -26,6 +35,122 @@ std::size_t plans_to_keep(const Options& options) {
   if (!n || *n < 1 || *n > 1000)
     throw UsageError("--plans takes a whole number from 1 to 1000, not '" + text + "'");
   return std::size_t(*n);
+}
+
+double tolerance_of(const Options& options) {
+  const std::string text = options.answer("tolerance");
+  if (text.empty()) return 0;
+  const auto share = parse_fraction(text);
+  if (!share || *share < 0)
+    throw UsageError("--tolerance takes a share such as 3%, not '" + text + "'");
+  return *share;
+}
+
+void refuse_combinations(const Options& options) {
+  if (options.answer("baseline").empty())
+    for (const char* option : {"tolerance", "diff"})
+      if (!options.answer(option).empty())
+        throw UsageError(fmt::format("--{} speaks of a --baseline, which is missing", option));
+  if (options.answer("fewest").empty()) return;
+  for (const char* option : {"baseline", "out", "svg", "plans"})
+    if (!options.answer(option).empty())
+      throw UsageError(fmt::format("--fewest makes no ranked plans: leave --{} out", option));
+  if (!options.memo.empty()) throw UsageError("--fewest makes no ranked plans: leave --memo out");
+}
+
+/// All that one question is answered with.
+struct Setting {
+  const Options& options;
+  const planner::Question& question;
+  const Catalog& catalog;
+  const NetworkModel& network;
+  planner::PlannerOptions how;
+};
+
+int print_fewest(const Setting& s) {
+  const auto answer = planner::fewest(s.question, s.catalog, s.network, s.how);
+  if (!answer) {
+    report(answer.error());
+    return kInputIsWrong;
+  }
+  print(s.options.format == OutputFormat::json ? fewest_json(*answer) : fewest_table(*answer));
+  return answer->meets_all() ? kDone : kAnswerIsNo;
+}
+
+/// The files of --out, --memo and --svg.
+Expected<void> write_files(const Setting& s, const planner::Answer& answer,
+                           const std::optional<Plan>& best) {
+  if (const std::string svg = s.options.answer("svg"); !svg.empty())
+    write_file(svg, front_svg(answer));
+  if (!best) return {};
+  if (const std::string out = s.options.answer("out"); !out.empty()) {
+    const auto text = planner::plan_file(s.question, answer.plans.front(), *best, RECKON_VERSION,
+                                         std::filesystem::path(out).parent_path());
+    if (!text) return tl::unexpected(text.error());
+    write_file(out, *text);
+  }
+  if (s.options.memo.empty()) return {};
+  ForecastOptions how;
+  how.seed = answer.seed;
+  how.replications = answer.replications;
+  how.threads = s.how.threads;
+  const Forecast forecast = make_forecast(*best, s.network, how);
+  const std::string question = s.question.base.is_file ? question_of(s.question.base.text) : "";
+  write_file(s.options.memo, plan_memo({answer, *best, forecast, question}));
+  return {};
+}
+
+/// Is today's best worse than the baseline? Prints how.
+Expected<bool> worse_than_baseline(const Setting& s, const planner::Answer& answer,
+                                   const std::optional<Plan>& best) {
+  Options as_it_stands = s.options;
+  as_it_stands.overrides.clear();
+  as_it_stands.layers.clear();
+  auto file = load_scenario(s.options.answer("baseline"), as_it_stands);
+  if (!file) return tl::unexpected(std::move(file.error()));
+  const auto baseline = planner::read_baseline(s.question, std::move(*file), s.catalog, s.network,
+                                               answer, s.how.threads);
+  if (!baseline) return tl::unexpected(baseline.error());
+  const double tolerance = tolerance_of(s.options);
+  const auto verdict = planner::held_against_baseline(answer, *baseline, tolerance);
+  const BaselineInputs inputs{answer, *baseline, verdict, tolerance, best ? &*best : nullptr};
+  if (s.options.format == OutputFormat::table) print(baseline_text(inputs));
+  if (const std::string diff = s.options.answer("diff"); !diff.empty())
+    write_file(diff, baseline_markdown(inputs));
+  return verdict.worse;
+}
+
+int answer_question(const Setting& s) {
+  auto answer = planner::plan(s.question, s.catalog, s.network, s.how);
+  if (!answer) {
+    report(answer.error());
+    return kInputIsWrong;
+  }
+  planner::explain_choice(s.question, s.catalog, s.network, s.how, *answer);
+  std::optional<Plan> best;
+  if (!answer->plans.empty()) {
+    auto resolved = planner::resolve(s.question, answer->plans.front(), s.catalog);
+    if (!resolved) {
+      report(resolved.error());
+      return kInputIsWrong;
+    }
+    best = std::move(*resolved);
+  }
+  if (const auto written = write_files(s, *answer, best); !written) {
+    report(written.error());
+    return kInputIsWrong;
+  }
+  print(s.options.format == OutputFormat::json ? plan_json(*answer) : plan_table(*answer));
+  int code = answer->infeasible ? kAnswerIsNo : kDone;
+  if (!s.options.answer("baseline").empty()) {
+    const auto worse = worse_than_baseline(s, *answer, best);
+    if (!worse) {
+      report(worse.error());
+      return kInputIsWrong;
+    }
+    if (*worse) code = kAnswerIsNo;
+  }
+  return code;
 }
 
 }  // namespace
@@ -38,6 +163,7 @@ int run_plan(const Command& self, std::span<const std::string> arguments) {
     print(help_text(self));
     return kDone;
   }
+  refuse_combinations(options);
   planner::PlannerOptions how;
   how.keep = plans_to_keep(options);
   how.seed = options.seed;
@@ -54,26 +180,8 @@ int run_plan(const Command& self, std::span<const std::string> arguments) {
     return kInputIsWrong;
   }
   const auto network = make_network(options);
-  auto answer = planner::plan(*question, *catalog, *network, how);
-  if (!answer) {
-    report(answer.error());
-    return kInputIsWrong;
-  }
-  planner::explain_choice(*question, *catalog, *network, how, *answer);
-  const std::string out = options.answer("out");
-  if (!out.empty() && !answer->plans.empty()) {
-    const auto text = planner::plan_file(*question, answer->plans.front(), RECKON_VERSION,
-                                         std::filesystem::path(out).parent_path());
-    if (!text) {
-      report(text.error());
-      return kInputIsWrong;
-    }
-    write_file(out, *text);
-  }
-  if (const std::string svg = options.answer("svg"); !svg.empty())
-    write_file(svg, front_svg(*answer));
-  print(options.format == OutputFormat::json ? plan_json(*answer) : plan_table(*answer));
-  return answer->infeasible ? kAnswerIsNo : kDone;
+  const Setting setting{options, *question, *catalog, *network, how};
+  return options.answer("fewest").empty() ? answer_question(setting) : print_fewest(setting);
 }
 
 }  // namespace reckon::cli

@@ -52,10 +52,25 @@ std::string planned_block(const Forecast& f, std::string_view version) {
   return out;
 }
 
+/// One comment a pool.
+std::string price_lines(const Plan& plan) {
+  std::string out = "#\n";  // a paragraph of its own
+  for (const PlannedPool& pool : plan.pools) {
+    const double usd = 1e-9 * double(pool.price.machine.nano_usd_per_hour +
+                                     pool.price.accelerators.nano_usd_per_hour);
+    out += pool.price.known
+               ? fmt::format("# Price of a node of {}: {:g} USD/h ({}, {}{}).\n", pool.name, usd,
+                             to_text(pool.pricing), pool.price.source,
+                             pool.price.as_of.empty() ? "" : " as of " + pool.price.as_of)
+               : fmt::format("# Price of a node of {}: unknown.\n", pool.name);
+  }
+  return out;
+}
+
 }  // namespace
 
 Expected<std::string> plan_file(const Question& question, const RankedPlan& plan,
-                                std::string_view reckon_version,
+                                const Plan& resolved, std::string_view reckon_version,
                                 const std::filesystem::path& directory) {
   const Base& base = question.base;
   std::vector<std::string> overrides = base.overrides;
@@ -78,7 +93,7 @@ Expected<std::string> plan_file(const Question& question, const RankedPlan& plan
              "run` take it too.\n",
              base.name, hardware_text(plan.hardware, plan.shape.nodes), plan.offer.region,
              to_text(plan.offer.pricing), strategy_text(plan.shape)) +
-         *text + planned_block(f, reckon_version);
+         price_lines(resolved) + *text + planned_block(f, reckon_version);
 }
 
 }  // namespace reckon::planner

@@ -10,8 +10,9 @@ namespace reckon::planner {
 /// the replications and the seed that its forecast was made with and a `planned:` block. What
 /// `reckon simulate` makes of it is that forecast, digit for digit. Relative paths in it are
 /// rewritten to be relative to `directory`, where the file will stand.
+/// `resolved` is the plan in full: what a node costs, from which source and date, opens the file.
 Expected<std::string> plan_file(const Question& question, const RankedPlan& plan,
-                                std::string_view reckon_version,
+                                const Plan& resolved, std::string_view reckon_version,
                                 const std::filesystem::path& directory);
 
 }  // namespace reckon::planner

@@ -5,49 +5,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "report/memo_parts.h"
 #include "report/table.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon {
 namespace {
 
-constexpr std::size_t kAssumptionsShown = 5;
 constexpr std::size_t kAlternativesShown = 12;
 constexpr double kNoise = 0.0005;  // a share that would be printed as 0.0 % is not printed
-
-/// Text of users inside Markdown: what would end a table's cell or begin markup is escaped.
-std::string safe(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '\n' || c == '\r') {
-      out += ' ';
-      continue;
-    }
-    if (std::string_view("|\\`*_<>[]").find(c) != std::string_view::npos) out += '\\';
-    out += c;
-  }
-  return out;
-}
-
-std::string code(std::string_view text) {  // in a code span only the backtick is special
-  std::string out(text);
-  std::replace(out.begin(), out.end(), '`', '\'');
-  return "`" + out + "`";
-}
-
-std::string row(const std::vector<std::string>& cells) {
-  return fmt::format("| {} |\n", fmt::join(cells, " | "));
-}
-
-std::string header(const std::vector<std::string>& cells) {
-  std::string line = row(cells) + "|";
-  for (std::size_t k = 0; k < cells.size(); ++k) line += "---|";
-  return line + "\n";
-}
-
-std::string cost_text(const Forecast& f) {
-  return f.cost_usd ? usd_range(*f.cost_usd) : "unknown (a price is missing)";
-}
 
 std::string answer(const MemoInputs& m) {
   const Forecast& f = m.forecast;
@@ -58,9 +24,9 @@ std::string answer(const MemoInputs& m) {
                      "{}.\n\n",
                      format_bytes(f.memory.required()), format_bytes(f.memory.available));
   out += fmt::format("**{}**, **{}** (median; in brackets the 5th to the 95th percentile).\n\n",
-                     time_range(f.time_seconds), cost_text(f));
+                     time_range(f.time_seconds), memo_cost(f));
   out += fmt::format("On {}. {} of the accelerators' time is training ({} steps, bound by {}).\n\n",
-                     safe(hardware_text(m.plan)), format_percent(f.goodput.mean),
+                     markdown_safe(hardware_text(m.plan)), format_percent(f.goodput.mean),
                      format_count(double(f.steps)), to_text(f.step.bottleneck));
   if (f.cost_usd) {
     std::vector<std::string> parts;
@@ -75,12 +41,13 @@ std::string answer(const MemoInputs& m) {
 
 std::string expectations(const MemoInputs& m) {
   if (m.plan.expect.empty()) return "";
-  std::string out = "## What was asked of it\n\n" + header({"condition", "holds"});
+  std::string out = "## What was asked of it\n\n" + markdown_header({"condition", "holds"});
   for (const Expectation& e : m.plan.expect) {
     const ExpectationResult r = evaluate(e, m.forecast);
-    out += row({code(e.text), r.passed           ? "yes"
-                              : r.reason.empty() ? "**no**"
-                                                 : "**no**: " + safe(r.reason)});
+    out += markdown_row({markdown_code(e.text), r.passed ? "yes"
+                                                : r.reason.empty()
+                                                    ? "**no**"
+                                                    : "**no**: " + markdown_safe(r.reason)});
   }
   return out + "\n";
 }
@@ -91,9 +58,9 @@ std::string alternatives(const MemoInputs& m) {
     return out + "None in this run; `reckon simulate --sweep` and `reckon compare` try others.\n\n";
   const Sweep& sweep = *m.alternatives;
   std::vector<std::string> names;
-  for (const std::string& path : sweep.paths) names.push_back(code(path));
+  for (const std::string& path : sweep.paths) names.push_back(markdown_code(path));
   for (const char* name : {"time", "cost", ""}) names.emplace_back(name);
-  out += header(names);
+  out += markdown_header(names);
   const auto first = fastest(sweep), least = cheapest(sweep);
   std::size_t left_out = 0;
   for (std::size_t k = 0; k < sweep.points.size(); ++k) {
@@ -104,75 +71,18 @@ std::string alternatives(const MemoInputs& m) {
       continue;
     }
     std::vector<std::string> cells;
-    for (const std::string& value : point.values) cells.push_back(safe(value));
+    for (const std::string& value : point.values) cells.push_back(markdown_safe(value));
     if (point.forecast) {
       cells.push_back(time_range(point.forecast->time_seconds));
-      cells.push_back(cost_text(*point.forecast));
+      cells.push_back(memo_cost(*point.forecast));
       cells.push_back(first == k ? (least == k ? "fastest, cheapest" : "fastest")
                                  : (least == k ? "cheapest" : ""));
     } else {
-      cells.insert(cells.end(), {"not possible", "", safe(point.reason)});
+      cells.insert(cells.end(), {"not possible", "", markdown_safe(point.reason)});
     }
-    out += row(cells);
+    out += markdown_row(cells);
   }
   if (left_out > 0) out += fmt::format("\n{} more are in the sweep's table.\n", left_out);
-  return out + "\n";
-}
-
-std::string risks(const MemoInputs& m) {
-  const Forecast& f = m.forecast;
-  std::string out = "## Risks\n\n";
-  if (f.feasible) {
-    if (f.unfinished_share > 0)
-      out += fmt::format("- In {} of the simulated runs the training never finishes: {}.\n",
-                         format_percent(f.unfinished_share), safe(f.unfinished_reason));
-    const double late = f.time_seconds.p95 - f.time_seconds.p50;
-    if (std::isfinite(late)) {
-      out += fmt::format("- One run in twenty takes at least {} more than the median",
-                         format_duration(Seconds{late}));
-      out += f.cost_usd ? fmt::format("; one in twenty costs at least {} more.\n",
-                                      format_usd(Usd{f.cost_usd->p95 - f.cost_usd->p50}))
-                        : ".\n";
-    }
-    std::vector<std::string> causes;
-    for (std::size_t c = 0; c < kInterruptionCauses; ++c)
-      if (f.interruptions[c] >= 0.005)
-        causes.push_back(fmt::format("{:.2f} by {}", f.interruptions[c], to_text(Interruption(c))));
-    if (!causes.empty())
-      out += fmt::format(
-          "- Interruptions of a mean run: {}; {} of accelerator time is lost work.\n",
-          fmt::join(causes, ", "), format_percent(f.badput[std::size_t(Badput::lost_work)]));
-    if (f.extrapolated)
-      out += "- No measurement of this accelerator is behind the forecast, only of its kind.\n";
-  }
-  for (const std::string& warning : f.warnings) out += "- " + safe(warning) + ".\n";
-  return out + "\n";
-}
-
-std::string assumptions(const Forecast& f) {
-  if (f.assumptions.empty()) return "";
-  std::string out = fmt::format(
-      "## What it rests on\n\nThe {} of {} assumptions that move the answer most, from their low "
-      "to their high end:\n\n",
-      std::min(kAssumptionsShown, f.assumptions.size()), f.assumptions.size());
-  out += header({"assumption", "value (range)", "cost", "time", "source"});
-  for (std::size_t k = 0; k < std::min(kAssumptionsShown, f.assumptions.size()); ++k) {
-    const AssumptionEffect& a = f.assumptions[k];
-    out += row({safe(a.what), safe(a.value),
-                a.cost_effect_usd ? signed_usd(*a.cost_effect_usd) : "unknown",
-                signed_duration(a.time_effect_seconds), safe(a.source)});
-  }
-  return out + "\n";
-}
-
-std::string prices(const Plan& plan) {
-  std::string out = "## Prices\n\n" + header({"pool", "a node's hour", "source", "as of"});
-  for (const PlannedPool& p : plan.pools) {
-    const double usd =
-        double(p.price.machine.nano_usd_per_hour + p.price.accelerators.nano_usd_per_hour) * 1e-9;
-    out += row({safe(p.name), p.price.known ? format_usd(Usd{usd}) : "unknown",
-                safe(p.price.source), p.price.as_of});
-  }
   return out + "\n";
 }
 
@@ -212,16 +122,12 @@ std::string question_of(std::string_view text) {
 
 std::string memo_markdown(const MemoInputs& m) {
   const Forecast& f = m.forecast;
-  std::string out = fmt::format("# {}\n\n", safe(f.scenario));
-  if (!m.question.empty()) out += fmt::format("## Question\n\n{}\n\n", safe(m.question));
-  out += answer(m) + expectations(m) + alternatives(m) + risks(m);
-  if (f.feasible) out += assumptions(f);
-  out += prices(m.plan);
-  const std::string digest = f.catalog_digest.empty() ? "" : ", catalog " + f.catalog_digest;
-  for (const std::string& calibration : f.calibrations)
-    out += fmt::format("Calibrated by {}.\n\n", safe(calibration));
-  return out + fmt::format("{} simulated runs, seed {}, network engine {}{}.\n",
-                           format_count(f.replications), f.seed, f.engine, digest);
+  std::string out = fmt::format("# {}\n\n", markdown_safe(f.scenario));
+  if (!m.question.empty()) out += fmt::format("## Question\n\n{}\n\n", markdown_safe(m.question));
+  out += answer(m) + expectations(m) + alternatives(m) + memo_risks(m.forecast);
+  if (f.feasible) out += memo_assumptions(f);
+  out += memo_prices(m.plan);
+  return out + memo_provenance(f);
 }
 
 }  // namespace reckon

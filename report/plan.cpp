@@ -34,13 +34,6 @@ std::string best_in_words(planner::Objective objective) {
   return "";
 }
 
-std::string question_text(const Answer& a) {
-  std::string text = best_in_words(a.objective);
-  if (a.deadline) text += ", deadline " + a.deadline->text;
-  if (a.budget) text += ", budget " + a.budget->text;
-  return fmt::format("{}: {}\n", a.scenario, text);
-}
-
 std::string search_text(const Answer& a, int width) {
   std::string text = fmt::format("{} candidates considered, {} feasible; {} lives simulated. ",
                                  format_count(double(a.considered)),
@@ -101,23 +94,18 @@ std::string why_text(const Answer& a, int width) {
               width);
   const Forecast& f = best.result.forecast;
   if (!f.cost_usd) return out;
-  const RankedPlan *cheaper = nullptr, *faster = nullptr;
-  for (const RankedPlan& p : a.front) {  // fastest first, dearest first
-    const Quantiles& cost = *p.result.forecast.cost_usd;
-    if (p.result.forecast.time_seconds.mean < f.time_seconds.mean) faster = &p;
-    if (!cheaper && cost.mean < f.cost_usd->mean) cheaper = &p;
-  }
-  const auto against = [&](const char* what, const RankedPlan& p) {
+  const auto against = [&](std::string what, const RankedPlan& p) {
+    what.front() = 'N';
     const Forecast& o = p.result.forecast;
     add_lines(out, "  ",
-              fmt::format("Next {}: {}; time {}, cost {}{}", what, place_text(p),
+              fmt::format("{}: {}; time {}, cost {}{}", what, place_text(p),
                           signed_duration(o.time_seconds.mean - f.time_seconds.mean),
                           signed_usd(o.cost_usd->mean - f.cost_usd->mean),
                           p.result.meets_all() ? "" : " (misses a limit)"),
               width);
   };
-  if (cheaper) against("cheaper", *cheaper);
-  if (faster) against("faster", *faster);
+  for (const Alternative& next : alternatives_of(a, 2))
+    if (next.what.starts_with("next")) against(next.what, *next.plan);
   return out;
 }
 
@@ -159,6 +147,41 @@ void add_lines(std::string& out, const std::string& head, const std::string& tex
     out += (l == 0 ? head : std::string(head.size(), ' ')) + lines[l] + "\n";
 }
 
+std::string question_in_words(const Answer& a) {
+  std::string text = best_in_words(a.objective);
+  if (a.deadline) text += ", deadline " + a.deadline->text;
+  if (a.budget) text += ", budget " + a.budget->text;
+  return text;
+}
+
+std::vector<Alternative> alternatives_of(const Answer& a, std::size_t most) {
+  std::vector<Alternative> out;
+  if (a.plans.empty()) return out;
+  const RankedPlan& best = a.plans.front();
+  const Forecast& f = best.result.forecast;
+  const RankedPlan *cheaper = nullptr, *faster = nullptr;
+  for (const RankedPlan& p : a.front) {  // fastest first, dearest first
+    const Quantiles& cost = *p.result.forecast.cost_usd;
+    if (p.result.forecast.time_seconds.mean < f.time_seconds.mean) faster = &p;
+    if (!cheaper && f.cost_usd && cost.mean < f.cost_usd->mean) cheaper = &p;
+  }
+  const auto add = [&](const char* what, const RankedPlan* p) {
+    if (p == nullptr || out.size() == most) return;
+    const auto is_it = [&](const Alternative& other) {
+      return other.plan->result.overrides == p->result.overrides;
+    };
+    if (p->result.overrides != best.result.overrides && std::ranges::none_of(out, is_it))
+      out.push_back({what, p});
+  };
+  if (f.cost_usd) {
+    add("next cheaper", cheaper);
+    add("next faster", faster);
+  }
+  for (const RankedPlan& p : a.rivals)
+    add(p.result.meets_all() ? "next best" : "misses a limit", &p);
+  return out;
+}
+
 std::string place_text(const RankedPlan& p) {
   std::string text = planner::hardware_text(p.hardware, p.shape.nodes);
   text += fmt::format(", {}", to_text(p.hardware.provider));
@@ -167,7 +190,8 @@ std::string place_text(const RankedPlan& p) {
 }
 
 std::string plan_table(const Answer& a, int width) {
-  std::string out = question_text(a) + "\n" + search_text(a, width);
+  std::string out =
+      fmt::format("{}: {}\n\n", a.scenario, question_in_words(a)) + search_text(a, width);
   for (const std::string& line : a.assumed) add_lines(out, "  ", "Assumed: " + line + ".", width);
   if (a.infeasible) return out + infeasible_text(a, width) + rejected_text(a);
   return out + plans_text(a, width) + why_text(a, width) + sensitivity_text(a, width) +

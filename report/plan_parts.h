@@ -1,5 +1,7 @@
 #pragma once
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "planner/planner.h"
 
@@ -15,6 +17,25 @@ std::string told_apart(const planner::RankedPlan& plan, const planner::RankedPla
 
 /// What to type for a measurement; "" where no file holds its plan.
 std::string command_for(const planner::Answer& answer, const planner::Measurement& measurement);
+
+/// Sentences: which change of a number makes another plan the choice. Empty: it was not asked for.
+std::vector<std::string> changes_of_choice(const planner::Answer& answer);
+struct Advice {
+  std::string text, command;  // command "": none
+};
+/// What is worth measuring first: those that pay, at least the one that is worth most.
+std::vector<Advice> advice_of(const planner::Answer& answer);
+
+/// The plans that a person would ask about next, each with what it is: the next cheaper, the next
+/// faster, and the best of other places, machines or numbers of nodes; at most `most`, none twice.
+struct Alternative {
+  std::string what;  // "next cheaper"
+  const planner::RankedPlan* plan = nullptr;
+};
+std::vector<Alternative> alternatives_of(const planner::Answer& answer, std::size_t most);
+
+/// "lowest mean cost, deadline 12h@95%".
+std::string question_in_words(const planner::Answer& answer);
 
 /// "What would change the choice" and "What to measure first", each with its heading; "" where it
 /// was not asked for.

@@ -156,53 +156,59 @@ std::string command_for(const Answer& a, const Measurement& m) {
   return "";
 }
 
-std::string sensitivity_text(const Answer& a, int width) {
-  if (!a.sensitivity || a.plans.empty()) return "";
+std::vector<std::string> changes_of_choice(const Answer& a) {
+  std::vector<std::string> out;
+  if (!a.sensitivity || a.plans.empty()) return out;
   const planner::Sensitivity& s = *a.sensitivity;
-  std::string out = "\nWhat would change the choice\n";
-  if (s.rivals + s.ties.size() == 0) return out + "  Nothing: there is no other plan.\n";
+  if (s.rivals + s.ties.size() == 0) return {"Nothing: there is no other plan."};
   std::vector<std::string> still;
   for (const planner::LeverFlips& l : s.levers) {
     for (const auto& flip : {l.up, l.down})
-      if (flip) add_lines(out, "  ", flip_text(a, *flip) + ".", width);
+      if (flip) out.push_back(flip_text(a, *flip) + ".");
     if (!l.up && !l.down) still.push_back(lever_text(l.lever, a.plans.front()));
   }
   if (!still.empty())
-    add_lines(out, "  ",
-              fmt::format("No factor from 1/{0:.0f} to {0:.0f} does: {1}.", s.most,
-                          fmt::join(still, "; ")),
-              width);
+    out.push_back(fmt::format("No factor from 1/{0:.0f} to {0:.0f} does: {1}.", s.most,
+                              fmt::join(still, "; ")));
   for (const RankedPlan& tie : s.ties)
-    add_lines(out, "  ",
-              fmt::format("Too close to tell apart already: {}.", told_apart(tie, a.plans.front())),
-              width);
-  add_lines(
-      out, "  ",
-      fmt::format("Found by bisection over forecasts of {} replications each, against {} other "
-                  "plans.",
-                  format_count(s.replications), s.rivals),
-      width);
+    out.push_back(
+        fmt::format("Too close to tell apart already: {}.", told_apart(tie, a.plans.front())));
+  out.push_back(fmt::format(
+      "Found by bisection over forecasts of {} replications each, against {} other plans.",
+      format_count(s.replications), s.rivals));
+  return out;
+}
+
+std::vector<Advice> advice_of(const Answer& a) {
+  if (a.plans.empty() || a.rivals.empty() || !planner::can_be_worth(a.objective)) return {};
+  if (a.measurements.empty())
+    return {{a.replications < 100
+                 ? "Not said: it takes 100 replications or more."
+                 : "Nothing: no assumed number within its range makes another plan the choice.",
+             ""}};
+  std::vector<Advice> out;
+  for (const Measurement& m : a.measurements) {
+    if (out.size() == kMeasurementsShown || (!out.empty() && !pays(a, m))) break;
+    out.push_back({measurement_text(a, m), command_for(a, m)});
+  }
+  return out;
+}
+
+std::string sensitivity_text(const Answer& a, int width) {
+  const auto sentences = changes_of_choice(a);
+  if (sentences.empty()) return "";
+  std::string out = "\nWhat would change the choice\n";
+  for (const std::string& sentence : sentences) add_lines(out, "  ", sentence, width);
   return out;
 }
 
 std::string measurements_text(const Answer& a, int width) {
-  if (a.plans.empty() || a.rivals.empty() || !planner::can_be_worth(a.objective)) return "";
+  const auto advice = advice_of(a);
+  if (advice.empty()) return "";
   std::string out = "\nWhat to measure first\n";
-  if (a.measurements.empty()) {
-    add_lines(out, "  ",
-              a.replications < 100
-                  ? "Not said: it takes 100 replications or more."
-                  : "Nothing: no assumed number within its range makes another plan the choice.",
-              width);
-    return out;
-  }
-  std::size_t shown = 0;
-  for (const Measurement& m : a.measurements) {
-    if (shown == kMeasurementsShown || (shown > 0 && !pays(a, m))) break;
-    ++shown;
-    add_lines(out, "  ", measurement_text(a, m), width);
-    if (const std::string command = command_for(a, m); !command.empty())
-      out += "    " + command + "\n";
+  for (const Advice& one : advice) {
+    add_lines(out, "  ", one.text, width);
+    if (!one.command.empty()) out += "    " + one.command + "\n";
   }
   return out;
 }

@@ -20,13 +20,22 @@ TEST_CASE(
   const planner::Answer answer = answer_of(text, shipped_catalog());
   REQUIRE_FALSE(answer.plans.empty());
   const planner::RankedPlan& best = answer.plans.front();
-  const auto written =
-      planner::plan_file(question_of(text, shipped_catalog()), best, "0.1.0", "elsewhere");
+  const planner::Question question = question_of(text, shipped_catalog());
+  const auto resolved = planner::resolve(question, best, shipped_catalog());
+  REQUIRE(resolved);
+  const auto written = planner::plan_file(question, best, *resolved, "0.1.0", "elsewhere");
   REQUIRE(written);
   const auto file = parse_scenario(*written, "plan.yaml");
   INFO(*written);
   REQUIRE(file);
   CHECK_FALSE(file->scenario.plan);
+  // What a node costs stands in it with its source and date.
+  const NodePrice& price = resolved->pools.front().price;
+  const double usd =
+      1e-9 * double(price.machine.nano_usd_per_hour + price.accelerators.nano_usd_per_hour);
+  CHECK(written->find(fmt::format("# Price of a node of workers: {:g} USD/h", usd)) !=
+        std::string::npos);
+  CHECK(written->find("as of " + price.as_of) != std::string::npos);
   REQUIRE(file->scenario.planned);
   CHECK(file->scenario.planned->catalog_digest == shipped_catalog().digest);
   CHECK(file->scenario.planned->seed == 3);
@@ -53,7 +62,7 @@ TEST_CASE("files that the scenario names are found from where its plan stands") 
   planner::RankedPlan plan;
   plan.offer.region = "us-central1";
   plan.result.forecast.replications = 1;
-  const auto written = planner::plan_file(*question, plan, "0.1.0", "plans");
+  const auto written = planner::plan_file(*question, plan, Plan{}, "0.1.0", "plans");
   if (!written) FAIL(format(written.error()));
   INFO(*written);
   CHECK(written->find("../questions/traces/spot.csv") != std::string::npos);

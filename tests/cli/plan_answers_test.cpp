@@ -1,0 +1,105 @@
+#include <catch2/catch.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/run_reckon.h"
+
+// What `reckon plan` answers besides its table: the fewest, the baseline, the memo.
+using namespace reckon::test;
+using Json = nlohmann::json;
+
+namespace {
+
+constexpr const char* kQuestion =
+    "# Question: how many T4 for two epochs?\n"
+    "name: small\n"
+    "workload:\n"
+    "  model: resnet50\n"
+    "  dataset: imagenet\n"
+    "  train: {epochs: 2}\n"
+    "  batch_per_accelerator: 32\n"
+    "  strategy: {kind: single}\n"
+    "cluster:\n"
+    "  provider: gcp\n"
+    "  region: us-central1\n"
+    "  pools: [{name: workers, machine: n1-standard-16, accelerator: {type: T4, count: 1}, nodes: "
+    "1}]\n"
+    "forecast: {replications: 40, seed: 5}\n"
+    "plan:\n"
+    "  vary: {machine: n1-standard-16, accelerator: [T4], nodes: 1..2, pricing: [on_demand]}\n";
+
+}  // namespace
+
+TEST_CASE("a baseline: equal today passes, a dearer price fails beyond the tolerance only") {
+  const Workspace w;
+  w.write("q.yaml", kQuestion);
+  REQUIRE(w.run("plan q.yaml --out best.yaml").code == 0);
+  const Output same = w.run("plan q.yaml --baseline best.yaml --diff same.md");
+  INFO(same.out + same.err);
+  CHECK(same.code == 0);
+  CHECK(same.out.find("Today's best plan is as good as the baseline best.yaml") !=
+        std::string::npos);
+  CHECK(read_all(w.path("same.md")).starts_with("### small: within tolerance"));
+  // All prices 10 % up since: the plan is the same and costs 10 % more.
+  const Output planned = w.run("plan q.yaml --format json");
+  const double cost = Json::parse(planned.out)["plans"][0]["forecast"]["cost_usd"]["mean"];
+  std::string cheaper = read_all(w.path("best.yaml"));
+  const std::size_t at = cheaper.find("cost_usd: {mean: ");
+  REQUIRE(at != std::string::npos);
+  const std::size_t end = cheaper.find(',', at);
+  cheaper.replace(at, end - at, "cost_usd: {mean: " + std::to_string(cost / 1.10));
+  w.write("then.yaml", cheaper);
+  const Output worse = w.run("plan q.yaml --baseline then.yaml --tolerance 3% --diff worse.md");
+  CHECK(worse.code == 1);
+  CHECK(worse.out.find("10.0 % worse than the baseline") != std::string::npos);
+  CHECK(worse.out.find("- mean cost:") != std::string::npos);
+  CHECK(worse.out.find("+ mean cost:") != std::string::npos);
+  CHECK(worse.out.find("    hardware:") != std::string::npos);  // the same in both
+  const std::string page = read_all(w.path("worse.md"));
+  CHECK(page.starts_with("### small: worse than the baseline"));
+  CHECK(page.find("| mean cost | ") != std::string::npos);
+  CHECK(w.run("plan q.yaml --baseline then.yaml --tolerance 11%").code == 0);
+  CHECK(w.run("plan q.yaml --baseline best.yaml --deadline 5min@95%").code == 1);
+  CHECK(w.run("plan q.yaml --tolerance 3%").code == 2);
+  CHECK(w.run("plan q.yaml --baseline best.yaml --tolerance -1%").code == 2);
+  CHECK(w.run("plan q.yaml --baseline nowhere.yaml").code == 2);
+}
+
+TEST_CASE("the memo of a plan is one page with question, recommendation, alternatives and prices") {
+  const Workspace w;
+  w.write("q.yaml", kQuestion);
+  REQUIRE(w.run("plan q.yaml --replications 120 --memo memo.md").code == 0);
+  const std::string page = read_all(w.path("memo.md"));
+  for (const char* part :
+       {"# small\n", "## Question\n\nhow many T4 for two epochs?", "## Recommendation\n\n**",
+        "## Alternatives\n", "## What would change the choice\n", "## What to measure first\n",
+        "## Risks\n", "## What it rests on\n", "## Prices\n", "120 simulated runs, seed 5"}) {
+    INFO(part << "\n" << page);
+    CHECK(page.find(part) != std::string::npos);
+  }
+}
+
+TEST_CASE("the fewest accelerators as a table and as JSON; exit code 1 where none is enough") {
+  const Workspace w;
+  w.write("q.yaml", kQuestion);
+  const Output table = w.run("plan q.yaml --fewest");
+  CHECK(table.code == 0);
+  CHECK(table.out.find("gcp T4") != std::string::npos);
+  const Output json = w.run("plan q.yaml --fewest --format json");
+  REQUIRE(json.code == 0);
+  CHECK(Json::parse(json.out)["fewest"][0]["fits"]["accelerators"] == 1);
+  const Output late = w.run("plan q.yaml --fewest --deadline 5min@95%");
+  CHECK(late.code == 1);
+  CHECK(w.run("plan q.yaml --fewest --out best.yaml").code == 2);
+}
+
+TEST_CASE("plans of two questions compare, with a calibration laid over the catalog") {
+  const Workspace w;
+  w.write("q.yaml", kQuestion);
+  REQUIRE(w.run("plan q.yaml --out a.yaml").code == 0);
+  REQUIRE(w.run("plan q.yaml --objective time --out b.yaml").code == 0);
+  const Output compared = w.run("compare a.yaml b.yaml");
+  CHECK(compared.code == 0);
+  const Output none = w.run("plan q.yaml --calibration nowhere.yaml");
+  CHECK(none.code == 3);
+}
