@@ -125,9 +125,7 @@ class DeviceRuntime final : public StepRuntime {
     const auto layers = model_.layers();
     std::int64_t scratch = 0;
     for (const Layer& layer : layers) {
-      LayerGeometry geometry{.batch = options_.batch, .output = layer.output};
-      for (LayerId id : layer.inputs) geometry.inputs.push_back(layers[index(id)].output);
-      runners_.push_back(make_device_runner<E>(layer, geometry));
+      runners_.push_back(make_device_runner<E>(layer, geometry_of(model_, layer, options_.batch)));
       scratch = std::max(scratch, runners_.back()->scratch_bytes());
       const bool is_input = std::holds_alternative<InputLayer>(layer.op);
       records_.emplace_back(is_input ? options_.batch * elements(layer.output) : 0);
@@ -136,20 +134,16 @@ class DeviceRuntime final : public StepRuntime {
     scratch_ = DeviceBuffer<std::byte>(scratch);
     prepared_.resize(layers.size());
     trained_range_.resize(layers.size());
+    const auto accumulate = accumulating_inputs(model_);
     for (std::size_t i = 0; i < layers.size(); ++i) {
       for (const bool late : {false, true}) {
         DeviceLayerMemory<E>& memory = late ? prepared_[i].late : prepared_[i].forward;
-        point_to_tensors(memory, i, late);
+        point_to_tensors(model_, schedule_, i, late, memory_.data(), memory);
+        point_to_shared(memory, i);
         point_to_weights(memory, i);
       }
+      prepared_[i].late.accumulate = accumulate[i];
     }
-    // The first to write to a gradient in the backward pass sets it, the others add.
-    std::vector<char> written(layers.size());
-    for (std::size_t i = layers.size(); i-- > 0;)
-      for (LayerId id : layers[i].inputs) {
-        prepared_[i].late.accumulate.push_back(written[index(id)]);
-        if (model_.counts()[i].has_backward) written[index(id)] = 1;
-      }
     // What the host reads first: the statistics as runners begin with them.
     for (std::size_t i = 0; i < runners_.size(); ++i)
       if (!statistics_[i].empty())
@@ -157,21 +151,9 @@ class DeviceRuntime final : public StepRuntime {
                      statistics_[i].size() * sizeof(float));
   }
 
-  void point_to_tensors(DeviceLayerMemory<E>& memory, std::size_t i, bool late) {
+  /// What all layers share, and the numbers of the input as they came.
+  void point_to_shared(DeviceLayerMemory<E>& memory, std::size_t i) {
     const Layer& layer = model_.layers()[i];
-    const auto at = [&](const TensorPlace& place) {
-      return place.first < 0 ? nullptr : memory_.data() + place.first;
-    };
-    const auto value = [&](std::size_t j) {
-      return at(late && schedule_.reads_recomputed(j, i) ? schedule_.recomputed[j]
-                                                         : schedule_.values[j]);
-    };
-    for (LayerId id : layer.inputs) {
-      memory.inputs.push_back(value(index(id)));
-      memory.input_gradients.push_back(at(schedule_.gradients[index(id)]));
-    }
-    memory.output = value(i);
-    memory.output_gradient = at(schedule_.gradients[i]);
     memory.scratch = scratch_.data();
     memory.losses = losses_.data();
     const std::size_t source = layer.inputs.empty() ? i : index(layer.inputs[0]);

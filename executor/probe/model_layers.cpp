@@ -99,12 +99,6 @@ void measure(const ProbeBench& bench, const ModelGraph& model, ProbedLayer& prob
 
 }  // namespace
 
-LayerGeometry geometry_of(const ModelGraph& model, const Layer& layer, std::int64_t batch) {
-  LayerGeometry g{.batch = batch, .inputs = {}, .output = layer.output};
-  for (const LayerId input : layer.inputs) g.inputs.push_back(model.layers()[index(input)].output);
-  return g;
-}
-
 bool has_bias(const Layer& layer) {
   return std::visit(
       overloaded{[](const Linear& op) { return op.bias; }, [](const Conv2d& op) { return op.bias; },

@@ -29,7 +29,6 @@ struct LayerLimits {
 std::vector<ProbedLayer> layers_to_probe(const ModelGraph& model, std::int64_t batch,
                                          const LayerLimits& limits);
 
-LayerGeometry geometry_of(const ModelGraph& model, const Layer& layer, std::int64_t batch);
 bool has_bias(const Layer& layer);
 /// Elements of the weights that it reads; tied ones are another layer's.
 std::int64_t weights_of(const ModelGraph& model, const ProbedLayer& layer);

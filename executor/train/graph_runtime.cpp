@@ -75,9 +75,7 @@ void GraphRuntime<T>::prepare() {
   std::int64_t scratch = 0;
   prepared_.resize(layers.size());
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    LayerGeometry geometry{.batch = options_.batch, .output = layers[i].output};
-    for (LayerId id : layers[i].inputs) geometry.inputs.push_back(layers[index(id)].output);
-    runners_.push_back(make_runner<T>(layers[i], geometry));
+    runners_.push_back(make_runner<T>(layers[i], geometry_of(model_, layers[i], options_.batch)));
     scratch = std::max(scratch, runners_.back()->scratch_elements(pass_.workers->count()));
     input_of_.push_back(std::holds_alternative<InputLayer>(layers[i].op) ? inputs++ : 0);
     target_of_.push_back(is_loss(layers[i].op) ? targets++ : 0);
@@ -87,19 +85,13 @@ void GraphRuntime<T>::prepare() {
   batch_.inputs.resize(inputs);
   batch_.targets.resize(targets);
   scratch_ = AlignedBuffer<T>(static_cast<std::size_t>(scratch));
+  const auto accumulate = accumulating_inputs(model_);
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    point_to(prepared_[i].forward, i, false);
-    point_to(prepared_[i].late, i, true);
-  }
-  // The first to write to a gradient in the backward pass sets it, the others add.
-  std::vector<char> written(layers.size());
-  for (std::size_t i = layers.size(); i-- > 0;) {
-    LayerMemory<T>& memory = prepared_[i].late;
-    for (std::size_t k = 0; k < layers[i].inputs.size(); ++k) {
-      const std::size_t input = index(layers[i].inputs[k]);
-      memory.accumulate.push_back(written[input]);
-      if (model_.counts()[i].has_backward) written[input] = 1;
-    }
+    Prepared& p = prepared_[i];
+    point_to_tensors(model_, schedule_, i, false, memory_.data(), p.forward);
+    point_to_tensors(model_, schedule_, i, true, memory_.data(), p.late);
+    p.forward.scratch = p.late.scratch = scratch_.data();
+    p.late.accumulate = accumulate[i];
   }
 }
 
@@ -117,25 +109,6 @@ void GraphRuntime<T>::find_weights(std::size_t i) {
     if (trained.count == 0) trained.first = slot.first;
     trained.count += slot.count;
   }
-}
-
-template <class T>
-void GraphRuntime<T>::point_to(LayerMemory<T>& memory, std::size_t i, bool late) {
-  const Layer& layer = model_.layers()[i];
-  const auto at = [&](const TensorPlace& place) {
-    return place.first < 0 ? nullptr : memory_.data() + place.first;
-  };
-  const auto value = [&](std::size_t j) {
-    return at(late && schedule_.reads_recomputed(j, i) ? schedule_.recomputed[j]
-                                                       : schedule_.values[j]);
-  };
-  for (LayerId id : layer.inputs) {
-    memory.inputs.push_back(value(index(id)));
-    memory.input_gradients.push_back(at(schedule_.gradients[index(id)]));
-  }
-  memory.output = value(i);
-  memory.output_gradient = at(schedule_.gradients[i]);
-  memory.scratch = scratch_.data();
 }
 
 template <class T>

@@ -76,7 +76,6 @@ class GraphRuntime {
   };
   void prepare();
   void find_weights(std::size_t i);
-  void point_to(LayerMemory<T>& memory, std::size_t i, bool late);
   void set_parameters(std::span<const T> values);
   void run(const Action& action);
   void set_data(std::size_t layer);

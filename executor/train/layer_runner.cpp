@@ -5,6 +5,12 @@
 
 namespace reckon {
 
+LayerGeometry geometry_of(const ModelGraph& model, const Layer& layer, std::int64_t batch) {
+  LayerGeometry g{.batch = batch, .inputs = {}, .output = layer.output};
+  for (const LayerId input : layer.inputs) g.inputs.push_back(model.layers()[index(input)].output);
+  return g;
+}
+
 template <class T>
 RunnerPtr<T> make_runner(const Layer& layer, const LayerGeometry& g) {
   using Ptr = RunnerPtr<T>;

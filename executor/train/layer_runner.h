@@ -21,6 +21,7 @@ struct LayerGeometry {
   std::vector<Shape> inputs;  // of one sample
   Shape output;               // of one sample
 };
+LayerGeometry geometry_of(const ModelGraph& model, const Layer& layer, std::int64_t batch);
 /// Features of a sample's tensor: C of (C, H, W), D of (T, D), n of (n).
 inline std::int64_t features_of(const Shape& shape) {
   return shape.size() == 3 ? shape.front() : shape.back();

@@ -192,4 +192,16 @@ Schedule make_schedule(const ModelGraph& model, std::int64_t batch, Recompute re
   return Planner(model, batch, recompute, element_line).take();
 }
 
+std::vector<std::vector<char>> accumulating_inputs(const ModelGraph& model) {
+  const auto layers = model.layers();
+  std::vector<std::vector<char>> adds(layers.size());
+  std::vector<char> written(layers.size());
+  for (std::size_t i = layers.size(); i-- > 0;)
+    for (const LayerId id : layers[i].inputs) {
+      adds[i].push_back(written[index(id)]);
+      if (model.counts()[i].has_backward) written[index(id)] = 1;
+    }
+  return adds;
+}
+
 }  // namespace reckon

@@ -45,4 +45,28 @@ struct Schedule {
 Schedule make_schedule(const ModelGraph& model, std::int64_t batch, Recompute recompute,
                        std::int64_t element_line);
 
+/// Where the tensors of layer `i` lie in `memory`, schedule.elements of E, on a CPU or a device:
+/// into a LayerMemory<E> or a DeviceLayerMemory<E>. `late`: after the forward pass.
+template <class Memory, class E>
+void point_to_tensors(const ModelGraph& model, const Schedule& schedule, std::size_t i, bool late,
+                      E* memory, Memory& into) {
+  const auto at = [&](const TensorPlace& place) {
+    return place.first < 0 ? nullptr : memory + place.first;
+  };
+  const auto value = [&](std::size_t j) {
+    return at(late && schedule.reads_recomputed(j, i) ? schedule.recomputed[j]
+                                                      : schedule.values[j]);
+  };
+  for (const LayerId id : model.layers()[i].inputs) {
+    into.inputs.push_back(value(index(id)));
+    into.input_gradients.push_back(at(schedule.gradients[index(id)]));
+  }
+  into.output = value(i);
+  into.output_gradient = at(schedule.gradients[i]);
+}
+
+/// By layer and input: does its backward pass add to the input's gradient? The first to write to it
+/// sets it, the others add.
+std::vector<std::vector<char>> accumulating_inputs(const ModelGraph& model);
+
 }  // namespace reckon

@@ -45,7 +45,7 @@ TEST_CASE("a device's memory, copies, launches and products are measured with wh
   const auto launches = probe_launch(b.bench);
   REQUIRE(launches.size() == 2);
   for (const ProbeRecord& r : launches) check_times(r);
-  const auto products = probe_device_products(b.bench, 256);
+  const auto products = probe_device_products(b.bench, 64);
   REQUIRE(products.size() == 8);  // one square and three with few rows, bf16 and fp32
   for (const ProbeRecord& r : products) {
     check_times(r);
@@ -71,7 +71,12 @@ TEST_CASE("products are measured on numbers, not on zeros, which take less power
 TEST_CASE("a device's layers are measured at the model's shapes") {
   require_device();
   const Bench b;
-  const ModelGraph model = zoo_model("gpt2_small", 32).value();
+  const ModelGraph model = std::move(*make_transformer("gpt2", {.layers = 2,
+                                                                .hidden = 64,
+                                                                .heads = 2,
+                                                                .vocabulary = 61,
+                                                                .sequence_length = 32,
+                                                                .positions = 32}));
   const auto records = probe_device_model(b.bench, model, 1, 1);
   REQUIRE(records.size() == 2);  // one attention, one linear layer
   for (const ProbeRecord& r : records) {

@@ -72,7 +72,7 @@ ProbeRecord product(const DeviceBench& bench, const cuda::ProductShape& s) {
 template <class E>
 void products(const DeviceBench& bench, std::int64_t largest, std::vector<ProbeRecord>& out) {
   constexpr std::int64_t kSmallest = 256, kWide = 4096, kFew[] = {1, 16, 128};
-  for (std::int64_t n = kSmallest; n <= largest; n *= 2)
+  for (std::int64_t n = std::min(kSmallest, largest); n <= largest; n *= 2)
     out.push_back(product<E>(bench, {n, n, n}));
   const std::int64_t wide = std::min(kWide, largest);
   for (const std::int64_t rows : kFew) out.push_back(product<E>(bench, {rows, wide, wide}));
