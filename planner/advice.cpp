@@ -84,21 +84,28 @@ std::vector<Contender> contenders(const Question& question, const Catalog& catal
   return out;
 }
 
-/// Does measuring `probe` on `on` tell that assumption of `of`? Only if it is the same number.
-bool tells(const Probe& probe, const Contender& on, const Contender& of, const PlanAssumption& a) {
-  if (kind_of(a) != probe.kind) return false;
-  if (a.key.starts_with("pools.") && !same_hardware(on.plan->hardware, of.plan->hardware))
+/// Does measuring on `on` tell that assumption of `of`? If it is the same unknown: the same number
+/// of the same source for the same thing (as in assumptions.cpp), of one provider where it is no
+/// property of the accelerator, which its name says.
+bool tells(MeasurementKind kind, const Contender& on, const Contender& of,
+           const PlanAssumption& a) {
+  if (kind_of(a) != kind) return false;
+  const bool of_accelerator = contains(a.key, ".efficiency.") || contains(a.key, ".accelerator.");
+  if (!of_accelerator && a.key.starts_with("pools.") &&
+      on.plan->hardware.provider != of.plan->hardware.provider)
     return false;
   const auto key = [](const PlanAssumption& x) {
-    return std::tie(x.key, x.what, x.value, x.low, x.high);
+    return std::tie(x.key, x.what, x.value, x.low, x.high, x.source);
   };
   return std::ranges::any_of(on.assumptions,
                              [&](const PlanAssumption& b) { return key(a) == key(b); });
 }
 
-/// Is there nothing in it that another machine of the same provider would not tell as well?
-bool is_general(MeasurementKind kind) {
-  return kind == MeasurementKind::storage || kind == MeasurementKind::reclaims;
+/// All that it would tell on `of` it tells on `on`.
+bool tells_all(MeasurementKind kind, const Contender& on, const Contender& of) {
+  return std::ranges::all_of(of.assumptions, [&](const PlanAssumption& a) {
+    return kind_of(a) != kind || tells(kind, on, of, a);
+  });
 }
 
 /// E[value | what the probe tells], by replication.
@@ -106,7 +113,7 @@ std::vector<double> known(const Contender& of, const Contender& on, const Probe&
                           std::uint64_t seed) {
   std::vector<std::vector<double>> columns;
   for (const PlanAssumption& a : of.assumptions) {
-    if (!tells(probe, on, of, a)) continue;
+    if (!tells(probe.kind, on, of, a)) continue;
     std::vector<double> score(of.values.size()), square(of.values.size());
     for (std::size_t k = 0; k < score.size(); ++k) {
       score[k] = draw_score(a, seed, std::uint32_t(k));
@@ -266,18 +273,14 @@ std::vector<Measurement> worth_measuring(const Question& question, const Catalog
   for (const MeasurementKind kind : kKinds)
     for (std::size_t on = 0; on < all.size(); ++on) {
       const Probe probe{kind, on};
-      const bool seen = std::ranges::any_of(
-          all.begin(), all.begin() + std::ptrdiff_t(on), [&](const Contender& c) {
-            const Hardware& one = c.plan->hardware;
-            const Hardware& other = all[on].plan->hardware;
-            return same_hardware(one, other) ||
-                   (is_general(kind) && one.provider == other.provider);
-          });
+      const bool seen =
+          std::any_of(all.begin(), all.begin() + std::ptrdiff_t(on),
+                      [&](const Contender& c) { return tells_all(kind, c, all[on]); });
       if (seen) continue;
       Measurement m;
       m.kind = kind;
       for (const PlanAssumption& a : all[on].assumptions)
-        if (tells(probe, all[on], all[on], a)) m.reveals.push_back(a.what);
+        if (tells(kind, all[on], all[on], a)) m.reveals.push_back(a.what);
       if (m.reveals.empty()) continue;
       const auto instead = value(m, all, probe, chosen.result.forecast.seed);
       if (!instead) continue;

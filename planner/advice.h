@@ -16,7 +16,7 @@
 // "Estimating multiparameter partial expected value of perfect information from a probabilistic
 // sensitivity analysis sample", Medical Decision Making 34(3), Eq. 4 and Sec. "Regression"], with
 // terms left out that explain less than chance does at 1 %. A plan that does not rest on A, or
-// whose number is another machine's, keeps its mean: what is measured on one machine says nothing
+// whose number is another's, keeps its mean: what is measured on one accelerator says nothing
 // of another. It is an upper bound for a real measurement, which is never perfect.
 namespace reckon::planner {
 
