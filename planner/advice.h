@@ -14,7 +14,7 @@
 //   worth = min_p mean_k y_p(k) - mean_k min_p m_p(k),   m_p(k) = E[y_p | z_A(k)],
 // m_p estimated by regression of y_p on z_a and z_a^2 for a in A [Strong, Oakley and Brennan 2014,
 // "Estimating multiparameter partial expected value of perfect information from a probabilistic
-// sensitivity analysis sample", Medical Decision Making 34(3), Eq. 4 and Sec. "Regression"], with
+// sensitivity analysis sample", Medical Decision Making 34(3):311-326], with
 // terms left out that explain less than chance does at 1 %. A plan that does not rest on A, or
 // whose number is another's, keeps its mean: what is measured on one accelerator says nothing
 // of another. It is an upper bound for a real measurement, which is never perfect.

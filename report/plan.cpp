@@ -98,7 +98,7 @@ std::string why_text(const Answer& a, int width) {
     what.front() = 'N';
     const Forecast& o = p.result.forecast;
     add_lines(out, "  ",
-              fmt::format("{}: {}; time {}, cost {}{}", what, place_text(p),
+              fmt::format("{}: {}; time {}, cost {}{}", what, told_apart(p, best),
                           signed_duration(o.time_seconds.mean - f.time_seconds.mean),
                           signed_usd(o.cost_usd->mean - f.cost_usd->mean),
                           p.result.meets_all() ? "" : " (misses a limit)"),
