@@ -27,6 +27,10 @@ Json json_of(const StepEstimate& s) {
                {"bubble_seconds", s.bubble.count()},
                {"bottleneck", to_text(s.bottleneck)},
                {"mfu", s.mfu}};
+  if (s.push.count() > 0) {
+    json["push_seconds"] = s.push.count();
+    json["pull_seconds"] = s.pull.count();
+  }
   if (waits_for_more_than_gradients(s.exposed)) json["exposed_seconds"] = json_of(s.exposed);
   return json;
 }
@@ -86,7 +90,9 @@ void add_life(Json& out, const Forecast& f) {
   out["cost_breakdown_usd"] =
       lived && f.cost_usd ? by_name<CostPart>(f.cost_breakdown_usd) : Json(nullptr);
   out["goodput"] = lived ? Json(f.goodput.mean) : Json(nullptr);
+  out["goodput_range"] = lived ? json_of(f.goodput) : Json(nullptr);
   out["badput"] = lived ? by_name<Badput>(f.badput) : Json(nullptr);
+  out["lost_work_seconds"] = lived ? json_of(f.lost_work_seconds) : Json(nullptr);
   out["interruptions"] = lived ? by_name<Interruption>(f.interruptions) : Json(nullptr);
 }
 

@@ -9,11 +9,23 @@
 
 namespace reckon {
 
+namespace {
+
+std::string where(bool within) { return within ? "within" : "outside"; }
+
+Json json_of(const std::optional<DiffRange>& range) {
+  if (!range) return nullptr;
+  return {{"forecast", json_of(range->forecast)},
+          {"run", range->run},
+          {"within_interval", range->within_interval()}};
+}
+
+}  // namespace
+
 std::string diff_table(const RunDiff& diff) {
-  std::string out =
-      fmt::format("{}: the run took {}, {} the forecast's {}\n\n", diff.scenario,
-                  format_duration(diff.spans.back().run),
-                  diff.within_interval ? "within" : "outside", time_range(diff.forecast_time));
+  std::string out = fmt::format("{}: the run took {}, {} the forecast's {}\n\n", diff.scenario,
+                                format_duration(diff.spans.back().run), where(diff.within_interval),
+                                time_range(diff.forecast_time));
   Columns table;
   table.row({"", "forecast", "run", "error"});
   for (const DiffSpan& s : diff.spans) {
@@ -23,6 +35,16 @@ std::string diff_table(const RunDiff& diff) {
                error ? fmt::format("{:+.1f} %", 100 * *error) : "-"});
   }
   out += table.text();
+  if (diff.goodput)
+    out +=
+        fmt::format("goodput of the run {}, {} the forecast's {}\n",
+                    fmt::format("{:.1f} %", 100 * diff.goodput->run),
+                    where(diff.goodput->within_interval()), percent_range(diff.goodput->forecast));
+  if (diff.lost_work_seconds && diff.lost_work_seconds->forecast.p95 > 0)
+    out += fmt::format("lost work of the run {}, {} the forecast's {}\n",
+                       format_duration(Seconds{diff.lost_work_seconds->run}),
+                       where(diff.lost_work_seconds->within_interval()),
+                       time_range(diff.lost_work_seconds->forecast));
   if (!diff.causes.empty()) out += "\nWhere it differed\n";
   for (const std::string& cause : diff.causes) out += "  - " + cause + '\n';
   return out;
@@ -32,6 +54,8 @@ std::string diff_json(const RunDiff& diff) {
   Json out = head("diff");
   out["scenario"] = diff.scenario;
   out["within_interval"] = diff.within_interval;
+  out["goodput"] = json_of(diff.goodput);
+  out["lost_work_seconds"] = json_of(diff.lost_work_seconds);
   out["spans"] = Json::array();
   for (const DiffSpan& s : diff.spans) {
     const auto error = s.error();

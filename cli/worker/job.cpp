@@ -119,7 +119,7 @@ Peers meet(const Options& options, const WorkerIdentity& me) {
 
 constexpr Seconds kServerTimeout{120};  // longest wait for a worker or a server
 
-ServerJob server_job(const PlannedWorkload& job, const WorkerIdentity& me) {
+ServerJob server_job(const Options& options, const PlannedWorkload& job, const WorkerIdentity& me) {
   const ParameterLayout layout = parameter_layout(job.model);
   std::vector<ParameterRange> layers;
   for (const ParameterSlot& slot : layout.slots) layers.push_back({slot.first, slot.count});
@@ -128,6 +128,7 @@ ServerJob server_job(const PlannedWorkload& job, const WorkerIdentity& me) {
           .synchronous = job.strategy.synchronous,
           .backup_workers = job.strategy.backup_workers,
           .staleness = job.strategy.staleness,
+          .phases_apart = options.phases_apart && job.strategy.synchronous,
           .optimizer = optimizer_rule(job),
           .trained = trained_ranges(layout)};
 }
@@ -135,15 +136,16 @@ ServerJob server_job(const PlannedWorkload& job, const WorkerIdentity& me) {
 int serve(const Options& options, const PlannedWorkload& job, const WorkerIdentity& me) {
   Socket listener = listen_on({me.address, me.port});
   const auto membership = join(options, me, listener.local().port);
-  run_parameter_server(*membership, me.job, me.rank - me.workers, server_job(job, me),
+  run_parameter_server(*membership, me.job, me.rank - me.workers, server_job(options, job, me),
                        std::move(listener), kServerTimeout);
   return stop_requested() ? kExitStoppedOnRequest : cli::kDone;
 }
 
-std::unique_ptr<GradientExchange> make_exchange(const PlannedWorkload& job,
+std::unique_ptr<GradientExchange> make_exchange(const Options& options, const PlannedWorkload& job,
                                                 const WorkerIdentity& me, const Peers& peers) {
   if (job.strategy.kind == StrategyKind::parameter_server)
-    return make_ps_exchange(*peers.membership, me.job, server_job(job, me), kServerTimeout);
+    return make_ps_exchange(*peers.membership, me.job, server_job(options, job, me),
+                            kServerTimeout);
   return make_all_reduce_exchange(*peers.communicator,
                                   {.optimizer = optimizer_rule(job),
                                    .trained = trained_ranges(parameter_layout(job.model)),
@@ -184,7 +186,7 @@ int train(const Options& options, const cli::LoadedPlan& loaded, const WorkerIde
 
   const Peers peers = meet(options, me);
   const auto compute = choose_device(options, job, me, *peers.communicator);
-  const auto exchange = compute ? compute->make_exchange() : make_exchange(job, me, peers);
+  const auto exchange = compute ? compute->make_exchange() : make_exchange(options, job, me, peers);
   Workers workers(threads_of(options));
   const RankShare share = share_of(job, me.rank, me.workers);
   const RuntimeOptions passes{

@@ -30,6 +30,8 @@ constexpr Row kRows[] = {
     {"micro-batch", "N", "samples of one pass; the rest is accumulated (batch_per_accelerator)"},
     {"alone", "",
      "be one worker of the plan by itself: strategy single, batch_per_accelerator samples a step"},
+    {"phases-apart", "",
+     "synchronous parameter servers: no pull before all pushes, so that each can be measured"},
     {"device", "NAME", "what computes: auto, cpu or cuda (auto)"},
     {"threads", "N", "that compute (the machine's cores, shared by its processes)"},
     {"data-threads", "N", "that read samples ahead (1)"},
@@ -127,6 +129,7 @@ Options interpret(const Values& values) {
   o.data = values.one("data").value_or("");
   o.steps = values.whole<std::int64_t>("steps", 1);
   o.alone = values.given("alone");
+  o.phases_apart = values.given("phases-apart");
   o.out = values.one("out").value_or("");
   o.keep = values.whole<int>("keep", 1).value_or(o.keep);
   o.checkpoint_steps = values.whole<std::int64_t>("checkpoint-steps", 1);

@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -16,6 +17,8 @@ enum class DeviceWish { automatic, cpu, cuda };
 
 /// What one process of a job is told on its command line.
 struct Options {
+  /// When this process began, as far as it knows.
+  std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
   bool help = false, version = false;
   std::string plan;
   std::vector<std::string> overrides;  // --set path=value
@@ -24,6 +27,7 @@ struct Options {
   std::string data;  // in place of the plan's path, relative to here
   std::optional<std::int64_t> steps, micro_batch, checkpoint_steps;
   bool alone = false;         // one worker of the plan, by itself (sim/scenario/one_worker.h)
+  bool phases_apart = false;  // pushes before pulls: each can be measured
   std::filesystem::path out;  // empty: nothing is written
   int keep = 2;
   int threads = 0, data_threads = 1;

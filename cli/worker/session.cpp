@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <thread>
 
 #include "cli/output.h"
 #include "executor/train/recovery.h"
@@ -80,7 +81,7 @@ void Session::take_up_log(int attempt) {
   communicator_.broadcast(std::as_writable_bytes(std::span(told)), 0);
   environment_.attempt = told[0];
   clock_ = RunClock(RunClock::Time(milliseconds(told[1])));
-  began_ = clock_.now();
+  began_ = clock_.at(options_.began);
 }
 
 void Session::start() {
@@ -277,8 +278,19 @@ TrainerHooks Session::hooks() {
   return hooks;
 }
 
+/// Asynchronous workers end at different times: what the last of them pushed is part of the result.
+void Session::take_final_values() {
+  constexpr std::chrono::milliseconds kBetweenQuestions{50};
+  while (!exchange_.others_are_done()) {
+    report_saving();
+    std::this_thread::sleep_for(kBetweenQuestions);
+  }
+  exchange_.take_final_values();
+}
+
 void Session::finish() {
   if (!checkpoints_) return;
+  if (!stopped_ && with_servers() && !job_.strategy.synchronous) take_final_values();
   if (!stopped_) save(false);
   report_saving();
   checkpoints_->finish();

@@ -41,6 +41,7 @@ class Session {
   void decide_alone(std::int64_t done);
   void save(bool emergency);
   void report_saving();
+  void take_final_values();
   void record_saves();
   void record(const StepMeasurement& m);
   Seconds interval() const;
@@ -60,7 +61,7 @@ class Session {
   ComputeName compute_;
   RunEnvironment environment_ = RunEnvironment::read();
   RunClock clock_;
-  Seconds began_ = clock_.now();
+  Seconds began_ = clock_.at(options_.began);  // this process
   RunDirectory directory_;
   std::optional<MeasurementLog> log_;
   std::optional<CheckpointStore> checkpoints_;

@@ -54,6 +54,10 @@ class GradientExchange {
   virtual void request_stop() {}
   /// That step, once it is known: whoever has done so many steps, or more, stops.
   virtual std::optional<std::int64_t> stop_step() const { return std::nullopt; }
+  /// Where ranks take steps of their own: have all others taken their last? Throws CommError.
+  virtual bool others_are_done() { return true; }
+  /// What the ranks have made together becomes this rank's values; after the last step of all.
+  virtual void take_final_values() {}
   /// FlatOptimizer::state() (kernels/optimizer.h) of all parameters, for checkpoints, between
   /// start() or finish_step() and the next gradient_ready(). Servers' is fetched from them.
   virtual std::vector<std::span<float>> optimizer_state() = 0;

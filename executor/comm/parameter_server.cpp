@@ -198,6 +198,9 @@ bool Server::handle(const Socket& socket, int worker) {
     case ServerMessage::flush:
       reply(socket, ServerMessage::pushed, head.tag, {});
       return true;
+    case ServerMessage::present:
+      reply(socket, ServerMessage::present, state_.present(), {});
+      return true;
     case ServerMessage::leave:
       return false;
     default:

@@ -35,6 +35,8 @@ class PsExchange final : public GradientExchange {
   ExchangeTimes finish_step(std::int64_t step, double learning_rate) override;
   std::vector<std::span<float>> optimizer_state() override;
   void restore_optimizer_state() override;
+  bool others_are_done() override;
+  void take_final_values() override;
   void request_stop() override { wants_stop_ = true; }
   std::optional<std::int64_t> stop_step() const override {
     return stop_step_ == kNoStop ? std::nullopt : std::optional(stop_step_);
@@ -182,6 +184,19 @@ void PsExchange::restore_optimizer_state() {
     }
     link.put_state(group, part);
   });
+  wait_for_all();
+}
+
+bool PsExchange::others_are_done() {
+  std::size_t present = 0;
+  links_.front()->count_present(present);
+  links_.front()->wait();
+  return present <= 1;
+}
+
+/// Servers give what they hold at this moment to whoever asks for the first values.
+void PsExchange::take_final_values() {
+  for (const auto& link : links_) link->pull_first(parameters_.values);
   wait_for_all();
 }
 }  // namespace

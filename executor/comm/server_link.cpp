@@ -201,5 +201,11 @@ void ServerLink::put_state(std::size_t group, std::span<const float> state) {
     expect(ServerMessage::stored);
   });
 }
+void ServerLink::count_present(std::size_t& workers) {
+  enqueue([&workers, this] {
+    send(ServerMessage::present, 0, {});
+    workers = std::size_t(expect(ServerMessage::present).tag);
+  });
+}
 
 }  // namespace reckon

@@ -26,7 +26,8 @@ enum class ServerMessage : std::uint16_t {
   state,
   put_state,  // tag: group; answered by `stored`
   stored,
-  flush,  // answered by `pushed`
+  flush,    // answered by `pushed`
+  present,  // answered by the same; tag: workers that have not left
 };
 inline constexpr std::uint64_t kControlMessageLimit = 1 << 16;
 

@@ -254,9 +254,9 @@ std::optional<ServerFailure> ServerState::failure() const {
   const std::lock_guard lock(mutex_);
   return failure_;
 }
-bool ServerState::all_left() const {
+std::size_t ServerState::present() const {
   const std::lock_guard lock(mutex_);
-  return std::ranges::find(left_, false) == left_.end();
+  return std::size_t(std::ranges::count(left_, false));
 }
 void ServerState::count(Bytes received, Bytes sent) {
   const std::lock_guard lock(mutex_);

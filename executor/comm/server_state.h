@@ -73,7 +73,9 @@ class ServerState {
 
   void fail(const std::string& what, std::vector<int> peers);
   std::optional<ServerFailure> failure() const;
-  bool all_left() const;
+  bool all_left() const { return present() == 0; }
+  /// Workers that have not left, those included that have not come yet.
+  std::size_t present() const;
   void count(Bytes received, Bytes sent);
   ServerReport report() const;
 

@@ -201,6 +201,15 @@ class Gang {
     }
   }
 
+  /// One that does not report, and is stopped: the others wait for it.
+  std::optional<int> stopped_server() const {
+    for (std::size_t k = 0; k < members_.size(); ++k)
+      if (!members_[k].end && !options_.members[k].reports &&
+          state_of_process(members_[k].process->id()) == 'T')
+        return int(k);
+    return std::nullopt;
+  }
+
   /// In lockstep all wait for the one that hangs: it is the one that came least far, and of several
   /// such one that is stopped.
   void look_for_silence() {
@@ -214,7 +223,8 @@ class Gang {
       if (found < 0 || distance(m) < distance(members_[std::size_t(found)])) found = int(k);
     }
     if (found < 0) return;
-    culprit_ = found;
+    culprit_ = stopped_server().value_or(found);
+    found = *culprit_;
     hung_ = true;
     members_[std::size_t(found)].process->signal(SIGKILL);
     kill_within(options_.grace);
@@ -227,6 +237,9 @@ class Gang {
     if (asked_ && m.end->signal == SIGKILL && killed_by_us_)
       return fmt::format("{} did not stop within {}", name, format_duration(options_.notice));
     if (!hung_) return name + ' ' + to_text(*m.end);
+    if (!options_.members[std::size_t(*culprit_)].reports)
+      return fmt::format("{} stands still: no progress of the others for {}", name,
+                         format_duration(options_.progress_deadline));
     if (!m.last)
       return fmt::format("{} did not say anything within {}", name,
                          format_duration(options_.start_deadline));

@@ -140,6 +140,7 @@ void Trainer::train_until(std::int64_t steps_done, const TrainerHooks& hooks) {
   const RankShare& share = options_.share;
   std::optional<DataLoader> loader;
   std::int64_t loaded = -1;  // the step whose samples come next
+  Lap whole;                 // from one step's end to the next: what writing records takes, too
   while (steps_done_ < steps_done) {
     if (loaded != steps_done_)  // at the start, and where the others went on without this rank
       loader.emplace(data_, format_,
@@ -151,7 +152,7 @@ void Trainer::train_until(std::int64_t steps_done, const TrainerHooks& hooks) {
                                    .first_step = steps_done_,
                                    .threads = options_.data_threads});
     loaded = steps_done_ + 1;
-    Lap whole, lap;
+    Lap lap;
     StepMeasurement m = run_step(*loader, hooks);
     steps_done_ = m.exchange.next_step;
     lap.next();

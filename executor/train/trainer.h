@@ -44,7 +44,8 @@ struct StepMeasurement {
   std::int64_t samples = 0;  // of all ranks
   double loss = 0;           // mean over the samples of all ranks, before the update
   double learning_rate = 0;
-  Seconds seconds{}, data_wait{}, forward{}, backward{}, checkpoint{};
+  Seconds seconds{};  // since the step before was measured; `checkpoint` among it
+  Seconds data_wait{}, forward{}, backward{}, checkpoint{};
   ExchangeTimes exchange;  // its `apply` is the optimizer
 };
 

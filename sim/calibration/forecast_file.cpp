@@ -21,6 +21,11 @@ class ForecastReader {
     }
     return value->get<double>();
   }
+  Quantiles quantiles(const std::string& path) {
+    return {number(path + "/mean"), number(path + "/p5"), number(path + "/p50"),
+            number(path + "/p95")};
+  }
+  bool has(const std::string& path) const { return find(path) != nullptr; }
   std::string text(const std::string& path) {
     const Json* value = find(path);
     if (value == nullptr || !value->is_string()) {
@@ -63,8 +68,7 @@ Expected<SaidForecast> parse_forecast(std::string_view file, std::string_view te
   SaidForecast f;
   f.scenario = in.text("/scenario");
   f.steps = std::int64_t(in.number("/steps"));
-  f.time_seconds = {in.number("/time_seconds/mean"), in.number("/time_seconds/p5"),
-                    in.number("/time_seconds/p50"), in.number("/time_seconds/p95")};
+  f.time_seconds = in.quantiles("/time_seconds");
   f.step = Seconds{in.number("/step/seconds")};
   f.compute = Seconds{in.number("/step/compute_seconds")};
   f.communication = Seconds{in.number("/step/communication_seconds")};
@@ -75,6 +79,8 @@ Expected<SaidForecast> parse_forecast(std::string_view file, std::string_view te
     f.badput[c] = in.number("/badput/" + std::string(to_text(Badput(c))));
   for (std::size_t c = 0; c < kInterruptionCauses; ++c)
     f.interruptions[c] = in.number("/interruptions/" + std::string(to_text(Interruption(c))));
+  if (in.has("/goodput_range")) f.goodput_range = in.quantiles("/goodput_range");
+  if (in.has("/lost_work_seconds")) f.lost_work_seconds = in.quantiles("/lost_work_seconds");
   if (!problems.empty()) return tl::unexpected(std::move(problems));
   return f;
 }

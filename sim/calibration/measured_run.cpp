@@ -92,16 +92,22 @@ void add_saves(const Measurements& m, std::vector<MeasuredQuantity>& quantities)
 }
 
 void add_starts(const Measurements& m, std::vector<MeasuredQuantity>& quantities) {
-  std::vector<double> starts;
+  std::vector<double> starts, restores;
   for (const RunRecord& run : m.runs) {
     const auto first = std::find_if(m.steps.begin(), m.steps.end(), [&](const StepRecord& s) {
       return s.rank == 0 && s.attempt == run.attempt;
     });
     if (first == m.steps.end()) continue;
-    const double start = (first->at - first->seconds - run.at).count();
+    double start = (first->at - first->seconds - run.at).count();
+    for (const CheckpointRecord& c : m.checkpoints)
+      if (c.action == CheckpointAction::restore && c.attempt == run.attempt) {
+        start -= c.seconds.count();
+        restores.push_back(c.seconds.count());
+      }
     if (start > 0) starts.push_back(start);
   }
   if (!starts.empty()) quantities.push_back(median_of(Measured::start, starts));
+  if (!restores.empty()) quantities.push_back(median_of(Measured::restore, restores));
 }
 
 /// What the run waited for: nodes, and to be taken away from. An attempt that ended otherwise had
@@ -185,6 +191,8 @@ std::string_view to_text(Measured q) {
       return "save";
     case Measured::start:
       return "start";
+    case Measured::restore:
+      return "restore";
     case Measured::jitter:
       return "jitter";
     case Measured::reduce:
@@ -300,6 +308,8 @@ double predicted(const MeasuredQuantity& of, const Plan& plan, const StepEstimat
       return (plan.job_start.image_pull.value + plan.job_start.framework_start.value +
               plan.job_start.compile.value)
           .count();
+    case Measured::restore:
+      return checkpoint_restore_time(plan, plan.jobs.front()).count();
     case Measured::jitter:
       return plan.framework.step_jitter.value;
     case Measured::reduce:

@@ -19,7 +19,8 @@ enum class Measured {
   update,    // of it: the optimizer
   exchange,  // of it: what the worker waited for others
   save,      // for which one checkpoint stops training
-  start,     // from an attempt's begin to its first step
+  start,     // from an attempt's begin to its first step, without the restore
+  restore,   // reading a checkpoint back
   jitter,    // standard deviation over mean of one worker's step
   reduce,    // one all-reduce of a given size between all of the plan's accelerators
   kernel,    // one kernel of the plan's accelerator

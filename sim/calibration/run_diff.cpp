@@ -79,8 +79,14 @@ class Differ {
 
   void add_categories() {
     const double mean = forecast_.time_seconds.mean;
-    Seconds trained{};
-    for (const StepRecord& s : useful_) trained += s.seconds;
+    Seconds trained{}, kept{};
+    for (const StepRecord& s : useful_) {
+      trained += s.seconds;
+      kept += s.seconds - s.input;
+    }
+    const Seconds time = run_.ends.back().at;
+    if (forecast_.goodput_range && time.count() > 0)
+      diff_.goodput = {*forecast_.goodput_range, kept / time};
     const double share = forecast_.goodput + forecast_.badput[std::size_t(Badput::data_loading)];
     add("training", Seconds{share * mean}, trained);
     const Timeline timeline = timeline_of(run_);
@@ -90,6 +96,8 @@ class Differ {
           total_of(timeline, to_text(cause)));
     Seconds lost{};
     for (const InterruptionRecord& i : run_.interruptions) lost += i.lost_work;
+    if (forecast_.lost_work_seconds)
+      diff_.lost_work_seconds = {*forecast_.lost_work_seconds, lost.count()};
     add(std::string(to_text(Badput::lost_work)),
         Seconds{forecast_.badput[std::size_t(Badput::lost_work)] * mean}, lost);
   }

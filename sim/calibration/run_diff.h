@@ -19,6 +19,7 @@ struct SaidForecast {
   double goodput = 0;
   std::array<double, kBadputCauses> badput{};  // shares of the time
   std::array<double, kInterruptionCauses> interruptions{};
+  std::optional<Quantiles> goodput_range, lost_work_seconds;  // nullopt: the file does not say
 };
 /// Mistakes name the file and the key.
 Expected<SaidForecast> parse_forecast(std::string_view file, std::string_view text);
@@ -30,10 +31,19 @@ struct DiffSpan {
   std::optional<double> error() const;
 };
 
+/// A result beside what was forecast of it.
+struct DiffRange {
+  Quantiles forecast;
+  double run = 0;
+  bool within_interval() const { return forecast.p5 <= run && run <= forecast.p95; }
+};
+
 struct RunDiff {
   std::string scenario;
   bool within_interval = false;  // the run's time lies in the forecast's p5..p95
   Quantiles forecast_time;
+  std::optional<DiffRange> goodput;  // share of the time: steps that were kept, without their input
+  std::optional<DiffRange> lost_work_seconds;  // of steps that were done again
   std::vector<DiffSpan> spans;
   std::vector<std::string> causes;  // largest effect first; sentences with the numbers
 };

@@ -87,6 +87,12 @@ double badput_share(const LifeResult& life, Badput cause) {
   return ratio(life.badput[std::size_t(cause)], life.total);
 }
 
+/// Of the whole gang: accelerator time over its accelerators.
+double lost_work_of(const LifeResult& life, int accelerators) {
+  const AcceleratorTime lost = life.badput[std::size_t(Badput::lost_work)];
+  return lost.n == 0 ? 0 : to_seconds(SimDuration{lost.n / std::max(accelerators, 1)}).count();
+}
+
 /// A job that never ended ends never.
 double seconds_since(const JobOutcome& job, SimTime from) {
   if (!job.finished) return std::numeric_limits<double>::infinity();
@@ -129,6 +135,10 @@ void summarize_time(const Plan& plan, const std::vector<LifeResult>& lives, Fore
       values_of(lives, [submit](const LifeResult& l) { return start_of(l, time_of(l, submit)); });
   f.step_factors = values_of(lives, [](const LifeResult& l) { return l.factors.step_time; });
   f.goodput = quantiles_of(lives, [](const LifeResult& l) { return ratio(l.goodput, l.total); });
+  int accelerators = 0;
+  for (const JobForecast& job : f.jobs) accelerators += job.accelerators;
+  f.lost_work_seconds = quantiles_of(
+      lives, [accelerators](const LifeResult& l) { return lost_work_of(l, accelerators); });
   for (std::size_t c = 0; c < kBadputCauses; ++c)
     f.badput[c] = mean_of(lives, [c](const LifeResult& l) { return badput_share(l, Badput(c)); });
   for (std::size_t c = 0; c < kInterruptionCauses; ++c)

@@ -63,6 +63,7 @@ struct Forecast {
   std::vector<std::pair<std::string, double>> node_hours;  // by pool, mean
   std::array<double, kCostParts> cost_breakdown_usd{};     // means; they add up to cost_usd->mean
   Quantiles goodput;                                       // fraction of the job's accelerator time
+  Quantiles lost_work_seconds;                             // done, and done again: of a whole gang
   std::array<double, kBadputCauses> badput{};              // means; goodput.mean + all of them = 1
   std::array<double, kInterruptionCauses> interruptions{};  // means
   Quantiles interruptions_total;

@@ -258,8 +258,11 @@ void check_capacity_type(Draft& draft, const PlannedPool& pool) {
                 "pricing: on_demand, or service: vertex");
   if (plan.service == Service::vertex && pool.slice)
     draft.error(path, "Vertex has no spot TPU slices", "pricing: on_demand");
-  if (plan.provider == Provider::selectel || plan.provider == Provider::on_premises)
+  if (plan.provider == Provider::selectel)
     draft.not_yet(path, fmt::format("spot capacity of {}", to_text(plan.provider)));
+  if (plan.provider == Provider::on_premises && !draft.scenario().disruptions.preemption)
+    draft.error(path, "how often nodes on premises are taken back is the owner's rule",
+                "disruptions: {preemption: !exponential {mean: 24h}}");
 }
 
 }  // namespace

@@ -60,6 +60,8 @@ struct StepEstimate {
   Seconds communication{};          // all of it, hidden or not
   Seconds exposed_communication{};  // what is not hidden behind the backward pass: exposed.total()
   ExposedCommunication exposed;
+  /// Synchronous parameter servers: all gradients to them, all values back, each by itself.
+  Seconds push{}, pull{};
   Seconds input{};          // what the input pipeline needs for a step's samples
   Seconds exposed_input{};  // step time above what compute and communication alone need
   Seconds bubble{};         // pipeline stages that wait for the first or the last micro-batches

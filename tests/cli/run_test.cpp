@@ -5,11 +5,9 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <fstream>
-#include <sstream>
 #include <thread>
 
-#include "cli/run_reckon.h"
-#include "executor/launch/process.h"
+#include "cli/background_job.h"
 #include "executor/train/checkpoint_set.h"
 #include "executor/train/measurement_log.h"
 #include "sim/base/random.h"
@@ -22,9 +20,7 @@ using namespace reckon::test;
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
 constexpr Purpose kMoment{"test_kill_moment"};
-constexpr std::chrono::seconds kPatience{120};
 
 /// A perceptron of 5,121 weights on synthetic data, two workers.
 std::string job_text(int steps) {
@@ -45,54 +41,14 @@ std::string job_text(int steps) {
          "    - {name: here, machine: {vcpu: 1, memory: 2GiB, network: 10Gbps}, nodes: 2}\n";
 }
 
-/// `reckon run` in the background; killed at the end where it still runs.
-class Job {
- public:
+/// The job of job.yaml, which begins again as often and as soon as it must.
+struct Job : BackgroundJob {
   Job(const Workspace& w, const std::string& out, const std::string& options)
-      : err_(w.path(out + ".err")),
-        process_(
-            {"reckon",
-             {"sh", "-c",
-              "cd '" + w.path("").string() +
-                  "' && exec '" RECKON_BINARY_DIR "/bin/reckon' run job.yaml --out " + out +
-                  " --retries 100000 --retry-delay 0s --replications 20 --checkpoint-steps 20 " +
-                  options + " > " + out + ".out 2>> " + out + ".err"},
-             {},
-             {}}) {}
-
-  bool running() { return !process_.poll_end(); }
-  void signal(int number) { ::kill(process_.id(), number); }
-  std::string errors() const { return read_all(err_); }
-  std::vector<pid_t> workers() const {
-    const std::string id = std::to_string(process_.id());
-    std::istringstream text(read_all("/proc/" + id + "/task/" + id + "/children"));
-    std::vector<pid_t> ids;
-    for (pid_t child = 0; text >> child;) ids.push_back(child);
-    return ids;
-  }
-  /// Its exit code; -1 where it does not end in time.
-  int code() {
-    const auto until = Clock::now() + kPatience;
-    while (running() && Clock::now() < until)
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    const auto end = process_.poll_end();
-    return end ? end->code + (end->signal != 0 ? 128 + end->signal : 0) : -1;
-  }
-
- private:
-  fs::path err_;
-  ChildProcess process_;
+      : BackgroundJob(w, "job.yaml", out,
+                      "--retries 100000 --retry-delay 0s --replications 20 "
+                      "--checkpoint-steps 20 " +
+                          options) {}
 };
-
-/// Waits until `there` or the job has ended.
-bool wait_for(Job& job, const std::function<bool()>& there) {
-  const auto until = Clock::now() + kPatience;
-  while (!there()) {
-    if (!job.running() || Clock::now() > until) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  return true;
-}
 
 std::size_t lines_of(const fs::path& file) {
   const std::string text = read_all(file);
@@ -134,9 +90,9 @@ void kill_at_random(int wanted, std::uint32_t stream) {
   const Workspace w;
   constexpr int kSteps = 600;
   w.write("job.yaml", job_text(kSteps));
-  const auto begin = Clock::now();
+  const auto begin = BackgroundJob::Clock::now();
   const std::string expected = undisturbed(w);
-  const Seconds whole = Clock::now() - begin;
+  const Seconds whole = BackgroundJob::Clock::now() - begin;
   RandomStream random(1, stream, kMoment, 0);
   int kills = 0;
   for (int number = 0; kills < wanted; ++number) {
@@ -178,7 +134,7 @@ TEST_CASE("a run that is stopped, killed or hung goes on to the same bits") {
   SECTION("SIGTERM: a checkpoint, code 75, how to resume; then resumed") {
     {
       Job job(w, "run", "--set 'workload.optimizer={kind: sgd}'");  // as it is anyway
-      REQUIRE(wait_for(job, [&] { return has_steps(w, "run", 100); }));
+      REQUIRE(job.wait_for([&] { return has_steps(w, "run", 100); }));
       job.signal(SIGTERM);
       CHECK(job.code() == 75);
       CHECK(contains(job.errors(),
@@ -195,7 +151,7 @@ TEST_CASE("a run that is stopped, killed or hung goes on to the same bits") {
   SECTION("Ctrl-C, then a flipped bit in the newest checkpoint: the one before is used, and said") {
     {
       Job job(w, "run", "");
-      REQUIRE(wait_for(job, [&] {
+      REQUIRE(job.wait_for([&] {
         const auto sets = list_sets(w.path("run") / "checkpoints");
         return sets.size() >= 2 && sets[1].complete;
       }));
@@ -215,7 +171,7 @@ TEST_CASE("a run that is stopped, killed or hung goes on to the same bits") {
   }
   SECTION("a worker that hangs is killed and named, and the job goes on") {
     Job job(w, "run", "--hang 1s");
-    REQUIRE(wait_for(job, [&] { return has_steps(w, "run", 100); }));
+    REQUIRE(job.wait_for([&] { return has_steps(w, "run", 100); }));
     const auto workers = job.workers();
     REQUIRE(workers.size() == 2);
     ::kill(workers[1], SIGSTOP);
@@ -226,7 +182,7 @@ TEST_CASE("a run that is stopped, killed or hung goes on to the same bits") {
     std::vector<pid_t> workers;
     {
       Job job(w, "run", "");
-      REQUIRE(wait_for(job, [&] { return has_steps(w, "run", 100); }));
+      REQUIRE(job.wait_for([&] { return has_steps(w, "run", 100); }));
       workers = job.workers();
       job.signal(SIGKILL);
       CHECK(job.code() == 128 + SIGKILL);

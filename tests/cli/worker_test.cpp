@@ -181,6 +181,31 @@ TEST_CASE("asynchronous workers make checkpoints, and go on from them") {
   }
 }
 
+TEST_CASE("the first of asynchronous workers waits for the last one's part of the result") {
+  const Workspace w;
+  const std::string text =
+      plan(kRecords,
+           "{kind: parameter_server, workers: 2, parameter_servers: 1, mode: asynchronous}", 2);
+  w.write("plan.yaml",
+          text.substr(0, text.rfind("}]")) +
+              "}, {name: servers, role: parameter_server, machine: n1-standard-8, nodes: 1}]\n");
+  const std::string common =
+      kWorker + "plan.yaml --servers 1 --workers 2 --threads 1 --out run " +
+      "--set workload.train.steps=300 --master 127.0.0.1:" +
+      std::to_string(20000 + (getpid() + 7) % 20000);
+  const Output out = w.run_shell(
+      common + " --role ps --rank 0 & " + common + " --role worker --rank 1 & slow=$!; " + common +
+      " --role worker --rank 0 & first=$!; until grep -q '\"rank\":1,\"step\":' "
+      "run/measurements.jsonl 2>/dev/null || ! kill -0 $first; do sleep 0.01; done; kill -STOP "
+      "$slow; for k in $(seq 3000); do grep -q '\"rank\":0,\"step\":299,' run/measurements.jsonl "
+      "&& break; sleep 0.01; done; sleep 0.3; kill -0 $first && echo waits; kill -CONT $slow; "
+      "wait $first; code=$?; wait; exit $code");
+  CHECK(out.err == "");
+  CHECK(contains(out.out, "waits"));
+  CHECK(out.code == 0);
+  CHECK(std::filesystem::exists(w.path("run/parameters.bin")));
+}
+
 TEST_CASE("with a backup worker the others do not wait for one that stands still") {
   const Workspace w;
   const std::string text = plan(kRecords,

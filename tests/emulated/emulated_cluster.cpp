@@ -1,27 +1,13 @@
 #include "emulated/emulated_cluster.h"
 
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sched.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <stdexcept>
 
 #include <fmt/format.h>
-
-// Every TCP socket of this program, Gloo's too, uses cubic: bbr, the default of some machines, is
-// paced by its own model of the link and takes a share that depends on the others' control.
-extern "C" int socket(int domain, int type, int protocol) {
-  const int fd = int(syscall(SYS_socket, domain, type, protocol));
-  constexpr char kControl[] = "cubic";
-  if (fd >= 0 && (domain == AF_INET || domain == AF_INET6))
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, kControl, sizeof kControl - 1);
-  return fd;
-}
 
 namespace reckon {
 
@@ -44,6 +30,7 @@ std::string EmulatedCluster::why_not() {
   return "";
 }
 
+std::string EmulatedCluster::name_of(int host) const { return fmt::format("{}h{}", prefix_, host); }
 std::string EmulatedCluster::address(int host) { return fmt::format("10.77.0.{}", host + 1); }
 
 EmulatedCluster::EmulatedCluster(const std::vector<BytesPerSecond>& links)
@@ -53,7 +40,7 @@ EmulatedCluster::EmulatedCluster(const std::vector<BytesPerSecond>& links)
   run(fmt::format("ip -n {} link add br0 type bridge", bridge));
   run(fmt::format("ip -n {} link set br0 up", bridge));
   for (int h = 0; h < hosts_; ++h) {
-    const std::string ns = fmt::format("{}h{}", prefix_, h), port = fmt::format("p{}", h);
+    const std::string ns = name_of(h), port = fmt::format("p{}", h);
     run(fmt::format("ip netns add {}", ns));
     run(fmt::format("ip -n {} link add {} type veth peer name eth0 netns {}", bridge, port, ns));
     run(fmt::format("ip -n {} link set {} master br0 up", bridge, port));
@@ -70,12 +57,12 @@ EmulatedCluster::EmulatedCluster(const std::vector<BytesPerSecond>& links)
 
 EmulatedCluster::~EmulatedCluster() {
   for (int h = 0; h < hosts_; ++h)
-    (void)!std::system(fmt::format("ip netns del {}h{} 2>/dev/null", prefix_, h).c_str());
+    (void)!std::system(fmt::format("ip netns del {} 2>/dev/null", name_of(h)).c_str());
   (void)!std::system(fmt::format("ip netns del {}b 2>/dev/null", prefix_).c_str());
 }
 
 void EmulatedCluster::enter(int host) const {
-  const std::string path = fmt::format("/run/netns/{}h{}", prefix_, host);
+  const std::string path = "/run/netns/" + name_of(host);
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0 || setns(fd, CLONE_NEWNET) != 0)
     throw std::runtime_error("cannot enter the namespace " + path);

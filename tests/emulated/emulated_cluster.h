@@ -18,6 +18,8 @@ class EmulatedCluster {
   EmulatedCluster& operator=(const EmulatedCluster&) = delete;
 
   static std::string address(int host);
+  /// For `ip netns exec`.
+  std::string name_of(int host) const;
   /// The calling process lives on that host from now on.
   void enter(int host) const;
 

@@ -35,6 +35,7 @@ inline Forecast example_forecast() {
   f.node_hours = {{"p100", 60}, {"servers", 20.5}};
   f.cost_breakdown_usd = {150, 80, 5, 0, 10, 5};
   f.goodput = {0.9, 0.85, 0.91, 0.95};
+  f.lost_work_seconds = {1200, 0, 1000, 3600};
   f.badput = {0.01, 0.02, 0.01, 0.0, 0.03, 0.01, 0.02};
   f.interruptions = {2.5, 0, 0.25};
   f.interruptions_total = {2.75, 0, 3, 6};

@@ -46,7 +46,9 @@ TEST_CASE("the field names of `reckon simulate --format json` are the interface"
                                                        "node_hours",
                                                        "cost_breakdown_usd",
                                                        "goodput",
+                                                       "goodput_range",
                                                        "badput",
+                                                       "lost_work_seconds",
                                                        "interruptions",
                                                        "prices_as_of",
                                                        "catalog_digest",
@@ -107,8 +109,8 @@ TEST_CASE("what is unknown is null, never a guess") {
   f.feasible = false;
   j = json::parse(forecast_json(f));
   CHECK(j["feasible"] == false);
-  for (const char* name :
-       {"step", "time_seconds", "cost_usd", "node_hours", "goodput", "badput", "interruptions"}) {
+  for (const char* name : {"step", "time_seconds", "cost_usd", "node_hours", "goodput",
+                           "goodput_range", "badput", "lost_work_seconds", "interruptions"}) {
     INFO(name);
     CHECK(j[name].is_null());
   }

@@ -151,6 +151,30 @@ TEST_CASE("phases of a step add up, and apart they give the same bits") {
   CHECK(outcomes[1].output == expected);
 }
 
+TEST_CASE("an asynchronous job ends with what its last worker pushed, too") {
+  ServerJob job = job_for(2, 2, SgdMomentum{.momentum = 0});
+  job.synchronous = false;
+  constexpr int kSteps[] = {2, 5};
+  constexpr double kRate = 0.5;
+  const auto outcomes = run_ps_job(job, [&](int rank, Membership& m, const ServerJob& j) {
+    std::vector<float> values(j.keys.count(), 0), gradients(j.keys.count(), 1);
+    const auto exchange = make_ps_exchange(m, "reckon", j, Seconds{20});
+    exchange->start({values, gradients});
+    for (int step = 0; step < kSteps[rank]; ++step) {
+      if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      exchange->gradient_ready({0, gradients.size()});
+      exchange->finish_step(step, kRate);
+    }
+    if (rank == 1) return std::string();
+    while (!exchange->others_are_done()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    exchange->take_final_values();
+    return fmt::format("{} {}", values.front(), values.back());
+  });
+  // Each of 7 gradients of 1 stands for both workers: -7 * 2 * 0.5.
+  INFO(outcomes[1].output);
+  CHECK(outcomes[0].output == "-7 -7");
+}
+
 TEST_CASE(
     "optimizer state goes to a checkpoint and back: the resumed job ends with the same bits") {
   for (const OptimizerRule rule : {OptimizerRule{SgdMomentum{}}, OptimizerRule{AdamW{}}}) {

@@ -136,6 +136,20 @@ TEST_CASE("of several that are silent at the same place the stopped one is named
   CHECK(run(options).culprit == 1);
 }
 
+TEST_CASE("a stopped server is named, not the worker that waits for it") {
+  GangOptions options =
+      gang_of({"say 7 computing; say 7 exchanging; sleep 60", "kill -STOP $$; sleep 60"});
+  options.members[1].name = "rank 1 (server 0)";
+  options.members[1].reports = false;
+  options.progress_deadline = 300ms;
+  options.grace = 100ms;
+  const GangEnd end = run(options);
+  CHECK(end.hung);
+  CHECK(end.culprit == 1);
+  CHECK(end.reason == "rank 1 (server 0) stands still: no progress of the others for 300 ms");
+  CHECK(verdict_on(end) == Verdict::retry);
+}
+
 TEST_CASE("a member that never says anything is given the time of a start") {
   GangOptions options = gang_of({"sleep 60"});
   options.progress_deadline = 10ms;  // does not count before the first word

@@ -59,6 +59,29 @@ TEST_CASE("a run that went as forecast lies within the interval") {
   CHECK(!span_of(*diff, "lost_work").error());
 }
 
+TEST_CASE("goodput and lost work of a run lie beside what was forecast of them") {
+  std::string text = kForecast;
+  text.insert(text.find("\"goodput\""),
+              "\"goodput_range\":{\"mean\":0.8,\"p5\":0.7,\"p50\":0.8,\"p95\":0.9},"
+              "\"lost_work_seconds\":{\"mean\":1,\"p5\":0,\"p50\":1,\"p95\":2},");
+  const auto forecast = parse_forecast("f.json", text);
+  REQUIRE(forecast);
+  Measurements run = run_of(5, 2);
+  run.steps[3].input = Seconds{1.9};  // waited for
+  InterruptionRecord lost;
+  lost.lost_work = Seconds{1.5};
+  run.interruptions = {lost, lost};
+  const auto diff = diff_run(*forecast, run, "run");
+  REQUIRE(diff);
+  REQUIRE(diff->goodput);
+  CHECK(diff->goodput->run == Approx((22 - 1.9) / 27));  // 11 * 2 s of steps in 27 s
+  CHECK(diff->goodput->within_interval());
+  REQUIRE(diff->lost_work_seconds);
+  CHECK(diff->lost_work_seconds->run == Approx(3));
+  CHECK(!diff->lost_work_seconds->within_interval());
+  CHECK(!diff_run(*parse_forecast("f.json", kForecast), run, "run")->goodput);  // it did not say
+}
+
 TEST_CASE("the causes of a difference are told with their numbers, the largest first") {
   const auto forecast = parse_forecast("f.json", kForecast);
   const auto diff = diff_run(*forecast, run_of(1, 4), "run");  // 1 + 11 * 4 = 45 s
