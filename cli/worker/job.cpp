@@ -110,10 +110,14 @@ struct Peers {
   std::unique_ptr<Membership> membership;
   std::unique_ptr<Communicator> communicator;
 };
-Peers meet(const Options& options, const WorkerIdentity& me) {
+Peers meet(const Options& options, const PlannedStrategy& strategy, const WorkerIdentity& me) {
   if (me.members() == 1) return {nullptr, std::move(make_thread_communicators(1)[0])};
   auto membership = join(options, me, me.port);
-  auto communicator = make_gloo_communicator(*membership, {.ranks = me.workers});
+  auto communicator =
+      make_gloo_communicator(*membership, {.ranks = me.workers,
+                                           .all_reduce = strategy.all_reduce == AllReduceKind::ring
+                                                             ? GlooOptions::AllReduce::ring
+                                                             : GlooOptions::AllReduce::by_rank});
   return {std::move(membership), std::move(communicator)};
 }
 
@@ -184,7 +188,7 @@ int train(const Options& options, const cli::LoadedPlan& loaded, const WorkerIde
     lock.emplace(options.out);
   }
 
-  const Peers peers = meet(options, me);
+  const Peers peers = meet(options, job.strategy, me);
   const auto compute = choose_device(options, job, me, *peers.communicator);
   const auto exchange = compute ? compute->make_exchange() : make_exchange(options, job, me, peers);
   Workers workers(threads_of(options));

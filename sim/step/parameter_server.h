@@ -57,12 +57,6 @@ ParameterServerSetup server_setup(const Plan& plan, const PlannedWorkload& job,
 NetworkProblem synchronous_step(const ParameterServerSetup& setup, bool fold = true,
                                 bool overlap = true);
 
-/// The same as `reckon-worker` does it (executor/comm/ps_exchange.h), whose gradients and values
-/// meet on the links: forward, backward, pushes in reverse order, and a group's values go back as
-/// soon as it is applied, while others are still pushed; the next step waits for all of them.
-/// Communication alone, of G equal groups: (1 + 1/G) max(W/P, 1) M / B.
-NetworkProblem synchronous_exchange(const ParameterServerSetup& setup, bool fold = true);
-
 /// All groups of all workers to the servers (push) or back (pull), and nothing beside.
 enum class OneWay { push, pull };
 NetworkProblem one_way(const ParameterServerSetup& setup, OneWay way, bool fold = true);

@@ -85,10 +85,17 @@ struct WorkerStep {
   Deps pushed;
 };
 
-/// Backward from `at` on, and the pushes: in reverse order, each behind the one before.
-WorkerStep add_backward(ActivityGraph& g, const ParameterServerSetup& s, const WorkerPorts& w,
-                        double factor, bool overlap, ActivityId at) {
+WorkerStep add_worker_step(ActivityGraph& g, const ParameterServerSetup& s, const WorkerPorts& w,
+                           double factor, bool overlap, const Deps& start) {
   const std::size_t k = s.groups.size();
+  Deps pulled, before = start;
+  for (const auto& group : s.groups) {
+    pulled.push_back(add_transfer(g, s, w, w.pull, group.size, before));
+    before = {pulled.back()};
+  }
+  ActivityId at = overlap ? pulled.front() : pulled.back();
+  for (std::size_t i = 0; i < k; ++i)
+    at = g.add({.delay = factor * s.groups[i].forward}, {at, overlap ? pulled[i] : pulled.back()});
   Deps computed(k);
   for (std::size_t i = k; i-- > 0;) {
     at = g.add({.delay = factor * s.groups[i].backward}, {at});
@@ -102,20 +109,6 @@ WorkerStep add_backward(ActivityGraph& g, const ParameterServerSetup& s, const W
     step.pushed[i] = add_transfer(g, s, w, w.push, s.groups[i].size, after);
   }
   return step;
-}
-
-WorkerStep add_worker_step(ActivityGraph& g, const ParameterServerSetup& s, const WorkerPorts& w,
-                           double factor, bool overlap, const Deps& start) {
-  const std::size_t k = s.groups.size();
-  Deps pulled, before = start;
-  for (const auto& group : s.groups) {
-    pulled.push_back(add_transfer(g, s, w, w.pull, group.size, before));
-    before = {pulled.back()};
-  }
-  ActivityId at = overlap ? pulled.front() : pulled.back();
-  for (std::size_t i = 0; i < k; ++i)
-    at = g.add({.delay = factor * s.groups[i].forward}, {at, overlap ? pulled[i] : pulled.back()});
-  return add_backward(g, s, w, factor, overlap, at);
 }
 
 }  // namespace
@@ -132,31 +125,6 @@ NetworkProblem synchronous_step(const ParameterServerSetup& s, bool fold, bool o
     for (const auto& step : steps) pushed.push_back(step.pushed[i]);
     const double share = all.v > 0 ? s.groups[i].size / all : 0;
     last = {p.graph.add({.delay = share * s.update}, pushed)};
-  }
-  return p;
-}
-
-NetworkProblem synchronous_exchange(const ParameterServerSetup& s, bool fold) {
-  NetworkProblem p;
-  const auto workers = add_workers(p.network, s, fold, fold);
-  Seconds forward{};
-  for (const auto& group : s.groups) forward += group.forward;
-  std::vector<WorkerStep> steps;
-  for (const auto& w : workers)
-    steps.push_back(add_backward(p.graph, s, w, 1, true, p.graph.add({.delay = forward}, {})));
-  const Bytes all = s.variables();
-  Deps applied;
-  std::vector<Deps> pulled(workers.size());
-  for (std::size_t i = s.groups.size(); i-- > 0;) {
-    Deps pushed = applied;
-    for (const auto& step : steps) pushed.push_back(step.pushed[i]);
-    const double share = all.v > 0 ? s.groups[i].size / all : 0;
-    applied = {p.graph.add({.delay = share * s.update}, pushed)};
-    for (std::size_t w = 0; w < workers.size(); ++w) {
-      Deps after = pulled[w];
-      after.push_back(applied.front());
-      pulled[w] = {add_transfer(p.graph, s, workers[w], workers[w].pull, s.groups[i].size, after)};
-    }
   }
   return p;
 }

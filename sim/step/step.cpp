@@ -142,16 +142,12 @@ bool synchronous_servers(StepEstimate& e, const Plan& plan, const PlannedWorkloa
   add_local_reduction(setup, *w.pool, s, network);
   const double factor =
       straggler_factor(w.live, s.backup_workers, plan.framework.step_jitter.value);
-  // Workers that compute on CPUs are ours, whose pushes and pulls meet.
-  const auto graph = [&](const ParameterServerSetup& of) {
-    return w.pool->accelerator ? synchronous_step(of) : synchronous_exchange(of);
-  };
-  e.step = makespan(graph(slowed(setup, factor)), network);
+  e.step = makespan(synchronous_step(slowed(setup, factor)), network);
   e.update = setup.update;
   e.exposed.servers = e.exposed_communication = std::max(Seconds{}, e.step - e.compute - e.update);
   auto silent = slowed(setup, 0);
   silent.update = Seconds{};
-  e.communication = makespan(graph(silent), network);
+  e.communication = makespan(synchronous_step(silent), network);
   e.push = makespan(one_way(silent, OneWay::push), network);
   e.pull = makespan(one_way(silent, OneWay::pull), network);
   e.sent_per_worker = setup.variables();
