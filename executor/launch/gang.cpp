@@ -143,8 +143,17 @@ class Gang {
       culprit_is_victim_ = victim;
     }
     const bool stopping = end.code == kExitStoppedOnRequest;
-    kill_within(stopping ? options_.notice : options_.grace);
+    kill_within(stopping ? options_.notice : begun() ? options_.grace : kGraceOfStart);
   }
+
+  /// Does anybody do more than start? Who starts has nothing to save, and may wait for the lost one
+  /// for as long as a start may take.
+  bool begun() const {
+    return std::any_of(members_.begin(), members_.end(), [](const Watched& m) {
+      return m.last && m.last->phase != ProgressPhase::starting;
+    });
+  }
+  static constexpr Seconds kGraceOfStart{0.5};
 
   void obey(StopRequest request) {
     if (request != StopRequest::none && !asked_) {

@@ -150,6 +150,14 @@ TEST_CASE("a stopped server is named, not the worker that waits for it") {
   CHECK(verdict_on(end) == Verdict::retry);
 }
 
+TEST_CASE("a loss while all are starting does not wait for those who wait for the lost one") {
+  GangOptions options = gang_of({"sleep 60", "kill -KILL $$"});
+  options.grace = 60s;
+  GangEnd end;
+  CHECK(elapsed_of([&] { end = run(options); }) < 20s);
+  CHECK(end.culprit == 1);
+}
+
 TEST_CASE("a member that never says anything is given the time of a start") {
   GangOptions options = gang_of({"sleep 60"});
   options.progress_deadline = 10ms;  // does not count before the first word
