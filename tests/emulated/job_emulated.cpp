@@ -50,7 +50,8 @@ const char* const kLayer =
     "  latency: {value: 200 us, low: 50 us, high: 2 ms}\n";
 /// 270,912 weights.
 const char* const kSmallModel =
-    R"({"model_type":"gpt2","architectures":["GPT2LMHeadModel"],"n_embd":96,"n_layer":2,"n_head":4,"n_positions":16,"vocab_size":480})";
+    R"({"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "n_embd": 96, "n_layer": 2,
+        "n_head": 4, "n_positions": 16, "vocab_size": 480})";
 
 std::string pool(const std::string& name, const std::string& role, double link, int nodes) {
   return fmt::format(
