@@ -77,7 +77,8 @@ struct Modes {
   bool cross_validate = false, regret = false;
 };
 Modes modes_of(const Options& options) {
-  const std::vector<std::string> kinds{"normalised", "vtrain", "collectives"}, folds{"source"};
+  const std::vector<std::string> kinds{"normalised", "vtrain", "collectives", "time_to_train"},
+      folds{"source"};
   Modes m;
   m.from = word_of(options, "from", kinds);
   if (m.from.empty()) m.from = kinds.front();
@@ -87,6 +88,8 @@ Modes modes_of(const Options& options) {
   m.regret = !options.answer("regret").empty();
   if (m.from == "collectives" && (m.cross_validate || m.warm > 0 || m.regret))
     throw UsageError("--from collectives is scored cold only");
+  if (m.from == "time_to_train" && (m.cross_validate || m.regret))
+    throw UsageError("--from time_to_train is scored cold and warm only");
   return m;
 }
 
@@ -109,6 +112,22 @@ int collectives(const Options& options, std::string_view bytes, const Catalog& c
   result.from = "collectives";
   result.unit = "GB/s of bus bandwidth";
   return tell(result, options, worst);
+}
+
+int time_to_train(const Options& options, std::string_view bytes, const Catalog& catalog,
+                  const Modes& modes) {
+  TextPool texts;
+  auto runs = score_time_to_train(options.files.front(), bytes,
+                                  {trust_of(options), options.answer("source")}, texts, catalog);
+  if (!runs) {
+    report(runs.error());
+    return kInputIsWrong;
+  }
+  AccuracyReport result = make_accuracy_report(runs->counts, std::move(runs->scored));
+  result.from = modes.from;
+  result.unit = "minutes to the target";
+  if (modes.warm > 0) result.warm.push_back(evaluate_warm(result.runs, modes.warm));
+  return tell(result, options, modes.worst);
 }
 
 void refit(const std::string& file, std::span<const PublishedRun> runs, const Catalog& catalog) {
@@ -141,6 +160,7 @@ int run_accuracy(const Command& self, std::span<const std::string> arguments) {
   }
   const MappedFile file(options.files.front());
   if (modes.from == "collectives") return collectives(options, file.bytes(), *catalog, modes.worst);
+  if (modes.from == "time_to_train") return time_to_train(options, file.bytes(), *catalog, modes);
   TextPool texts;
   const auto input = read_input(options, file.bytes(), texts);
   if (!input) {

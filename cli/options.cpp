@@ -168,7 +168,7 @@ constexpr std::array kModelOptions{
 
 // What `reckon accuracy` alone takes.
 constexpr std::array kAccuracyOptions{
-    OptionRow{"from", "normalised|vtrain|collectives", "the kind of file (normalised)"},
+    OptionRow{"from", "normalised|vtrain|collectives|time_to_train", "the kind of file (normalised)"},
     OptionRow{"cross-validate", "source",
               "fit the catalog's efficiencies anew without each source in turn, and predict it"},
     OptionRow{"warm", "K", "score too what is predicted after K runs of each group are measured"},

@@ -22,6 +22,9 @@ std::string reason_not_on_device(const Layer& layer, std::span<const Layer> laye
           [&](const Multiply&) {
             return input(0).output == input(1).output ? kNone : "has a gate of another shape";
           },
+          [&](const Add&) {
+            return input(0).output == input(1).output ? kNone : "adds a number a channel";
+          },
           [&](const SoftmaxCrossEntropy&) {
             return index(layer.id) + 1 == layers.size() ? kNone : "is not the last layer";
           },
@@ -30,7 +33,7 @@ std::string reason_not_on_device(const Layer& layer, std::span<const Layer> laye
           [&](const LayerNorm&) { return kNone; }, [&](const RmsNorm&) { return kNone; },
           [&](const Activation&) { return kNone; }, [&](const Pool2d&) { return kNone; },
           [&](const GlobalAveragePool&) { return kNone; }, [&](const Flatten&) { return kNone; },
-          [&](const RotaryEmbedding&) { return kNone; }, [&](const Add&) { return kNone; },
+          [&](const RotaryEmbedding&) { return kNone; },
           [&](const auto&) { return "has no CUDA kernel"; }},
       layer.op);
 }

@@ -18,6 +18,8 @@ bool is_loss(const LayerOp& op) {
 
 /// Why not, or "".
 std::string reason_not_to_run(const Layer& layer, std::span<const Layer> layers) {
+  if (only_simulated(layer.op)) return "has no code that trains it";
+  if (layer.tied_to && std::holds_alternative<Conv2d>(layer.op)) return "shares its kernels";
   constexpr std::int64_t kExactIds = std::int64_t{1} << 24;  // of a float
   const auto input = [&](std::size_t k) -> const Shape& {
     return layers[index(layer.inputs[k])].output;
@@ -30,6 +32,9 @@ std::string reason_not_to_run(const Layer& layer, std::span<const Layer> layers)
                                [&](const SoftmaxCrossEntropy& s) { return rows(s.classes); },
                                [&](const BatchNorm&) -> std::string {
                                  return input(0).size() == 2 ? "normalises tokens" : "";
+                               },
+                               [&](const Add&) -> std::string {
+                                 return input(0) == input(1) ? "" : "adds a number a channel";
                                },
                                [&](const Attention& a) -> std::string {
                                  return a.window > 0 && !a.causal ? "has a window and is not causal"

@@ -1,6 +1,7 @@
 #include "executor/train/layer_runner.h"
 
 #include "executor/train/run_factories.h"
+#include "sim/base/check.h"
 #include "sim/catalog/model_shapes.h"
 
 namespace reckon {
@@ -49,7 +50,11 @@ RunnerPtr<T> make_runner(const Layer& layer, const LayerGeometry& g) {
           [&](const Concat&) -> Ptr { return run::concat<T>(g); },
           [&](const ScaleBy& op) -> Ptr { return run::scale_by<T>(op, g); },
           [&](const SigmoidCrossEntropy&) -> Ptr { return run::sigmoid_cross_entropy<T>(g); },
-          [&](const MeanSquaredError&) -> Ptr { return run::mean_squared_error<T>(g); }},
+          [&](const MeanSquaredError&) -> Ptr { return run::mean_squared_error<T>(g); },
+          [&](const auto&) -> Ptr {
+            RECKON_CHECK(false);  // cannot_run()
+            return nullptr;
+          }},
       layer.op);
 }
 

@@ -113,4 +113,17 @@ struct CollectiveRuns {
 Expected<CollectiveRuns> score_collectives(std::string_view file_name, std::string_view bytes,
                                            TextPool& pool, const Catalog& catalog);
 
+/// Measured times to a target quality (columns id, source, accelerator, accelerators, nodes, model,
+/// global_batch, epochs_or_samples_to_converge, minutes, trust, notes; the notes say "unit=samples"
+/// or "unit=epochs"), predicted from the samples that the run needed and its configuration.
+/// Evaluation and start-up are in the measured minutes and not in the predicted ones. Numbers are
+/// minutes.
+struct TimedRuns {
+  PublishedCounts counts;
+  ScoredRuns scored;
+};
+Expected<TimedRuns> score_time_to_train(std::string_view file_name, std::string_view bytes,
+                                        const PublishedFilter& filter, TextPool& pool,
+                                        const Catalog& catalog);
+
 }  // namespace reckon

@@ -165,6 +165,16 @@ bool Machine::offered_under(Service service) const {
   return services.empty() || std::ranges::find(services, service) != services.end();
 }
 
+std::vector<Convergence> Catalog::convergence_of(std::string_view model,
+                                                 std::string_view dataset) const {
+  std::map<double, std::vector<ConvergencePoint>> by_target;
+  for (const ConvergencePoint& p : convergence)
+    if (p.model == model && p.dataset == dataset) by_target[p.accuracy].push_back(p);
+  std::vector<Convergence> laws;
+  for (const auto& [accuracy, points] : by_target) laws.push_back(*convergence_law(points));
+  return laws;
+}
+
 const PublishedModel* Catalog::find_published(std::string_view model) const {
   const auto found = std::ranges::find(published_models, model, &PublishedModel::model);
   return found == published_models.end() ? nullptr : &*found;

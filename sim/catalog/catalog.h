@@ -12,6 +12,7 @@
 #include "sim/base/diagnostic.h"
 #include "sim/base/fact.h"
 #include "sim/base/quantity.h"
+#include "sim/catalog/convergence.h"
 #include "sim/catalog/model_graph.h"
 #include "sim/catalog/precision.h"
 
@@ -289,6 +290,7 @@ class Catalog {
   std::vector<SoftwareStack> stacks;
   std::vector<LinkClass> links;
   std::vector<PublishedModel> published_models;
+  std::vector<ConvergencePoint> convergence;
   OperationalDefaults operations;
   /// XXH3-64 of what the layers say, 16 hex digits: the order of rows and comments do not matter.
   std::string digest;
@@ -327,6 +329,8 @@ class Catalog {
   const ScaleTier* find_tier(Service service, std::string_view name) const;
   const ClusterNames* find_cluster_names(std::string_view name) const;
   const PublishedModel* find_published(std::string_view model) const;
+  /// The laws of a model on a dataset, one a target that is known, lowest first.
+  std::vector<Convergence> convergence_of(std::string_view model, std::string_view dataset) const;
 };
 
 /// Reads every file of `layers` in order; an entry of a later layer replaces the fields it gives of

@@ -29,6 +29,7 @@ struct Builder {
 
   void published_models(std::span<const Entry> entries);
   void datasets(std::span<const Entry> entries);
+  void convergence(std::span<const Entry> entries);
   void storages(std::span<const Entry> entries);
   void operations(std::span<const Entry> entries);
 

@@ -111,6 +111,36 @@ void Builder::datasets(std::span<const Entry> entries) {
   }
 }
 
+void Builder::convergence(std::span<const Entry> entries) {
+  const SourceTable sources(catalog.sources);
+  const std::vector<std::string> names = zoo_names();
+  std::vector<std::string> known;
+  for (const Dataset& d : catalog.datasets) known.push_back(d.name);
+  for (const Entry& entry : entries) {
+    Reader reader(texts, sources, entry);
+    ConvergencePoint made;
+    made.model = reader.text("model");
+    reader.reference(
+        "model", "model of the zoo",
+        [&](std::string_view name) { return std::ranges::find(names, name) != names.end(); },
+        [&] { return names; });
+    made.dataset = reader.text("dataset");
+    reader.reference(
+        "dataset", "dataset",
+        [&](std::string_view name) { return std::ranges::find(known, name) != known.end(); },
+        [&] { return known; });
+    made.accuracy = reader.fact<double>("accuracy", parse_fraction).value;
+    const auto count = [](std::string_view text) { return parse_number(text); };
+    made.global_batch =
+        static_cast<std::int64_t>(reader.fact<double>("global_batch", count).value);
+    made.samples = reader.fact<Samples>("samples", parse_samples);
+    made.runs = static_cast<int>(reader.fact<double>("runs", count).value);
+    reader.text("notes");
+    reader.finish();
+    catalog.convergence.push_back(std::move(made));
+  }
+}
+
 void Builder::storages(std::span<const Entry> entries) {
   const SourceTable sources(catalog.sources);
   for (const Entry& entry : entries) {

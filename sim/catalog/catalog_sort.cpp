@@ -57,6 +57,9 @@ void sort_rows(Catalog& c) {
     return fmt::format("{} {} {}", e.accelerator, int(e.precision), e.stack);
   });
   sort_by(c.published_models, [](const PublishedModel& m) { return m.model; });
+  sort_by(c.convergence, [](const ConvergencePoint& p) {
+    return fmt::format("{} {} {:.6f} {:020}", p.model, p.dataset, p.accuracy, p.global_batch);
+  });
   sort_by(c.stacks, own_name);
   sort_by(c.links, own_name);
 }

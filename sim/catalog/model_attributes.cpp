@@ -106,7 +106,17 @@ std::string_view kind_name(const LayerOp& op) {
                                                                               "Concat",
                                                                               "ScaleBy",
                                                                               "SigmoidCrossEntropy",
-                                                                              "MeanSquaredError"};
+                                                                              "MeanSquaredError",
+                                                                              "ExtraInput",
+                                                                              "Conv3d",
+                                                                              "TransposedConv",
+                                                                              "GroupNorm",
+                                                                              "Upsample",
+                                                                              "RoiAlign",
+                                                                              "RegionTokens",
+                                                                              "RegroupTokens",
+                                                                              "PairSums",
+                                                                              "Recurrence"};
   return kNames[op.index()];
 }
 
@@ -183,6 +193,47 @@ std::optional<ShapeError> check_attributes(const LayerOp& op) {
           },
           [](const SelectTokens& s) {
             return check_sizes({{"count", s.count}});
+          },
+          [](const ExtraInput& x) {
+            return check_sizes({{"rows", x.rows}, {"width", x.width, 0}});
+          },
+          [](const Conv3d& c) {
+            return check_sizes({{"in", c.in},
+                                {"out", c.out},
+                                {"kernel", c.kernel},
+                                {"stride", c.stride},
+                                {"padding", c.padding, 0}});
+          },
+          [](const TransposedConv& c) -> Checked {
+            if (auto e = check_sizes(
+                    {{"in", c.in}, {"out", c.out}, {"kernel", c.kernel}, {"stride", c.stride}}))
+              return e;
+            if (c.dimensions == 2 || c.dimensions == 3) return std::nullopt;
+            return ShapeError{fmt::format("has {} dimensions", c.dimensions), "it is 2 or 3"};
+          },
+          [](const GroupNorm& n) -> Checked {
+            if (auto e = check_sizes({{"channels", n.channels}, {"groups", n.groups}})) return e;
+            if (n.channels % n.groups == 0) return std::nullopt;
+            return ShapeError{
+                fmt::format("{} groups do not divide {} channels", n.groups, n.channels), {}};
+          },
+          [](const Upsample& u) {
+            return check_sizes({{"factor", u.factor}});
+          },
+          [](const RoiAlign& r) {
+            return check_sizes({{"regions", r.regions}, {"size", r.size}});
+          },
+          [](const RegionTokens& r) {
+            return check_sizes({{"regions", r.regions}});
+          },
+          [](const RegroupTokens& r) {
+            return check_sizes({{"join", r.join}, {"split", r.split}});
+          },
+          [](const Recurrence& r) -> Checked {
+            if (auto e = check_sizes({{"hidden", r.hidden}})) return e;
+            if (r.gates == 1 || r.gates == 3 || r.gates == 4) return std::nullopt;
+            return ShapeError{fmt::format("has {} gates", r.gates),
+                              "4: LSTM, 3: GRU, 1: a plain recurrent layer"};
           },
           [](const SoftmaxCrossEntropy& s) {
             return check_sizes({{"classes", s.classes}});

@@ -1,6 +1,7 @@
 #include "sim/catalog/model_counts.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/catalog/model_shapes.h"
 
@@ -15,6 +16,9 @@ constexpr double kNormFlops = 5;
 constexpr double kRmsNormFlops = 4;
 constexpr double kRotaryFlops = 3;
 constexpr double kSquareFlops = 3;  // difference, square, sum
+constexpr double kRoiReads = 4 * 4;  // four points a bin, each between four of the map
+constexpr double kRoiFlops = 2 * kRoiReads;
+constexpr double kGateFlops = 4;    // sigmoid or tanh, and its part in the state
 constexpr Bytes kStatistic{4};      // fp32, whatever the layers run in
 constexpr Bytes kMask{1};           // torch.bool
 constexpr Bytes kIndex{8};          // torch.int64
@@ -176,6 +180,50 @@ LayerCount count(const Attention& a, Inputs in, const Shape& out, bool) {
   return c;
 }
 
+LayerCount count(const ExtraInput&, Inputs, const Shape&, bool) { return {}; }
+LayerCount count(const RegroupTokens&, Inputs, const Shape&, bool) { return {}; }
+LayerCount count(const Conv3d& c, Inputs in, const Shape& out, bool gradient) {
+  const double per_output = 2 * d(c.kernel) * d(c.kernel) * d(c.kernel) * d(c.in);
+  return product(in, out, WorkKind::convolution, Flops{per_output * size(out)}, gradient);
+}
+LayerCount count(const TransposedConv& c, Inputs in, const Shape& out, bool gradient) {
+  const double per_input = 2 * std::pow(d(c.kernel), d(c.dimensions)) * d(c.out);
+  return product(in, out, WorkKind::convolution, Flops{per_input * size(*in[0])}, gradient);
+}
+LayerCount count(const GroupNorm& n, Inputs in, const Shape& out, bool) {
+  LayerCount c = element_wise(in, out, kNormFlops);
+  c.elements_in *= 2;
+  c.saved_fixed = kStatistic * 2 * d(n.groups);
+  return c;
+}
+LayerCount count(const Upsample&, Inputs in, const Shape& out, bool) {
+  LayerCount c = element_wise(in, out, 0);
+  c.backward = Flops{size(out)};
+  return c;
+}
+LayerCount count(const RoiAlign&, Inputs, const Shape& out, bool) {
+  LayerCount c = element_wise({}, out, kRoiFlops);
+  c.elements_in = kRoiReads * size(out);
+  return c;
+}
+LayerCount count(const RegionTokens&, Inputs in, const Shape& out, bool) {
+  return element_wise(in, out, 0);
+}
+LayerCount count(const PairSums&, Inputs in, const Shape& out, bool) {
+  return element_wise(in, out, 1);
+}
+LayerCount count(const Recurrence& r, Inputs in, const Shape& out, bool) {
+  const double gates = d(r.gates) * d(r.hidden);
+  LayerCount c =
+      product(in, out, WorkKind::matmul, Flops{2 * gates * d(r.hidden) * rows(out)}, true);
+  c.forward += Flops{kGateFlops * gates * rows(out)};
+  c.backward += Flops{kGateFlops * gates * rows(out)};
+  c.steps = out.front();
+  // The cell's state of each step, beside the gates (the input) and the outputs.
+  c.saved_fixed = kStatistic * size(out);
+  return c;
+}
+
 LayerCount count(const Add&, Inputs in, const Shape& out, bool) {
   return element_wise(in, out, static_cast<double>(in.size() - 1));
 }
@@ -212,6 +260,16 @@ double weight_elements(const LayerOp& op) {
                  [](const ExpertLinear& e) {
                    return d(e.experts) * (d(e.in) + (e.bias ? 1 : 0)) * d(e.out);
                  },
+                 [](const Conv3d& c) {
+                   const double kernel = d(c.kernel) * d(c.kernel) * d(c.kernel) * d(c.in);
+                   return (kernel + (c.bias ? 1 : 0)) * d(c.out);
+                 },
+                 [](const TransposedConv& c) {
+                   const double kernel = std::pow(d(c.kernel), d(c.dimensions)) * d(c.in);
+                   return (kernel + (c.bias ? 1 : 0)) * d(c.out);
+                 },
+                 [](const GroupNorm& n) { return 2 * d(n.channels); },
+                 [](const Recurrence& r) { return d(r.gates) * d(r.hidden) * (d(r.hidden) + 1); },
                  [](const Embedding& e) { return d(e.rows) * d(e.width); },
                  [](const PositionEmbedding& e) { return d(e.rows) * d(e.width); },
                  [](const auto&) { return 0.0; }},
@@ -228,7 +286,9 @@ bool keeps_inputs(const LayerOp& op, bool frozen) {
       overloaded{
           [&](const Linear&) { return !frozen; }, [&](const Conv2d&) { return !frozen; },
           [&](const Embedding&) { return !frozen; }, [&](const EmbeddingBag&) { return !frozen; },
-          [&](const ExpertLinear&) { return !frozen; }, [](const BatchNorm&) { return true; },
+          [&](const ExpertLinear&) { return !frozen; }, [&](const Conv3d&) { return !frozen; },
+          [&](const TransposedConv&) { return !frozen; }, [](const GroupNorm&) { return true; },
+          [](const Recurrence&) { return true; }, [](const BatchNorm&) { return true; },
           [](const LayerNorm&) { return true; }, [](const RmsNorm&) { return true; },
           [](const Pool2d&) { return true; }, [](const Multiply&) { return true; },
           [](const Attention&) { return true; }, [](const PairwiseDots&) { return true; },
@@ -244,12 +304,23 @@ bool keeps_inputs(const LayerOp& op, bool frozen) {
 
 bool keeps_output(const LayerOp& op) {
   if (const Activation* a = std::get_if<Activation>(&op)) return !keeps_inputs(*a, false);
-  return std::holds_alternative<Attention>(op);
+  return std::holds_alternative<Attention>(op) || std::holds_alternative<Recurrence>(op);
+}
+
+bool only_simulated(const LayerOp& op) {
+  return std::visit(
+      overloaded{[](const ExtraInput&) { return true; }, [](const Conv3d&) { return true; },
+                 [](const TransposedConv&) { return true; }, [](const GroupNorm&) { return true; },
+                 [](const Upsample&) { return true; }, [](const RoiAlign&) { return true; },
+                 [](const RegionTokens&) { return true; },
+                 [](const RegroupTokens&) { return true; }, [](const PairSums&) { return true; },
+                 [](const Recurrence&) { return true; }, [](const auto&) { return false; }},
+      op);
 }
 
 bool is_view(const LayerOp& op) {
   if (const Dropout* drop = std::get_if<Dropout>(&op)) return drop->rate == 0;
-  return std::holds_alternative<Flatten>(op);
+  return std::holds_alternative<Flatten>(op) || std::holds_alternative<RegroupTokens>(op);
 }
 
 LayerCount count_layer(const Layer& layer, std::span<const Shape* const> inputs,

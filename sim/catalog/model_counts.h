@@ -28,8 +28,14 @@
 //   EmbeddingBag            n for each id beyond the first
 //   ExpertCombine           2 top_k n, and 3 for each score
 //   SoftmaxCrossEntropy, SigmoidCrossEntropy, MeanSquaredError   3 elements of the input
+//   Conv3d                  2 kernel^3 in n
+//   TransposedConv          2 kernel^dimensions out, for each element of the input
+//   GroupNorm               5 n
+//   RoiAlign                32 n: four points a bin, each interpolated between four of the map
+//   PairSums                n
+//   Recurrence              2 gates hidden hidden a step, and 4 a gate's element
 //   InputLayer, Flatten, Embedding, SelectTokens, SelectFeatures, ClassToken, ImageTokens,
-//   ExpertDispatch, Concat  0
+//   ExpertDispatch, Concat, ExtraInput, Upsample, RegionTokens, RegroupTokens  0
 // Attention counts the full T x T for a causal model too, although fused kernels skip half of it:
 // so do the published MFU figures that forecasts are compared with.
 //
@@ -44,7 +50,8 @@
 //   A frozen layer          no gradient of its weights: 1x, where something before it is trained
 //
 // BYTES: elements_in and elements_out are activations that a kernel of its own reads and writes.
-//   BatchNorm reads twice (statistics first). Attention is one fused kernel that never writes the
+//   BatchNorm and GroupNorm read twice (statistics first). A Recurrence reads its weights once: they
+//   stay in the caches between its steps; the steps wait for each other (LayerCount::steps). Attention is one fused kernel that never writes the
 //   scores [Dao 2022]. Flatten and a Dropout of rate 0 move nothing. The loss writes its
 //   log-softmax.
 //

@@ -139,6 +139,8 @@ class Checker {
   static std::optional<std::pair<std::int64_t, std::int64_t>> matrix(const LayerOp& op) {
     if (const Linear* l = std::get_if<Linear>(&op)) return std::pair{l->out, l->in};
     if (const Embedding* e = std::get_if<Embedding>(&op)) return std::pair{e->rows, e->width};
+    if (const Conv2d* c = std::get_if<Conv2d>(&op))
+      return std::pair{c->out, c->in / c->groups * c->kernel_h * c->kernel_w};
     return std::nullopt;
   }
 
@@ -154,7 +156,7 @@ class Checker {
       error(i,
             fmt::format("cannot share the weights of '{}' ({})", layers_[owner].name,
                         kind_name(layers_[owner].op)),
-            "Linear and Embedding can be tied, to a layer that owns its weights");
+            "Linear, Embedding and Conv2d can be tied, to a layer that owns its weights");
     } else if (*own != *other) {
       error(i, fmt::format("has weights of ({}, {}), those of '{}' are ({}, {})", own->first,
                            own->second, layers_[owner].name, other->first, other->second));

@@ -142,7 +142,8 @@ struct SelectTokens {
   std::int64_t count = 1;
   bool masked = false;
 };
-/// Residual: element-wise sum of the inputs. The sum of losses is a loss.
+/// Residual: element-wise sum of the inputs. The sum of losses is a loss. The last of two may be
+/// one number a channel, (C) for (C, H, W).
 struct Add {};
 /// Gate: element-wise product of two inputs. The second may be one number a channel, (C) for
 /// (C, H, W), or one a token, (T, 1) for (T, D).
@@ -153,6 +154,56 @@ struct Concat {};
 struct ScaleBy {
   double factor = 1;
 };
+
+// Layers that are simulated and not trained here (only_simulated()).
+/// What else comes with a sample, of a shape of its own: (rows) of ids where width is 0, else
+/// (rows, width).
+struct ExtraInput {
+  std::int64_t rows = 1, width = 0;
+};
+/// Cubic kernels over (C, D, H, W). (out, in, kernel, kernel, kernel), (out)
+struct Conv3d {
+  std::int64_t in = 0, out = 0, kernel = 3, stride = 1, padding = 1;
+  bool bias = false;
+};
+/// Each side n of an image or, with 3 dimensions, of a volume becomes (n - 1) stride + kernel.
+/// (in, out, kernel, ..., kernel), (out)
+struct TransposedConv {
+  std::int64_t in = 0, out = 0, kernel = 2, stride = 2, dimensions = 2;
+  bool bias = true;
+};
+/// (C), (C): over each group of channels of a sample by itself; as many groups as channels:
+/// instance norm [Wu 2018, arXiv:1803.08494].
+struct GroupNorm {
+  std::int64_t channels = 0, groups = 1;
+};
+/// Each point of (C, H, W) factor x factor times.
+struct Upsample {
+  std::int64_t factor = 2;
+};
+/// `regions` of an image's feature maps (C, H, W), all of C channels, each sampled at size x size
+/// bins of four points [He 2017, arXiv:1703.06870, section 3]; stacked: (C, regions * size, size).
+struct RoiAlign {
+  std::int64_t regions = 1, size = 7;
+};
+/// (C, regions * S, S) -> (regions, C S S)
+struct RegionTokens {
+  std::int64_t regions = 1;
+};
+/// (T, D) -> (T, D) regrouped in its order: `join` tokens become one, then each `split`; what does
+/// not fill a group is padded.
+struct RegroupTokens {
+  std::int64_t join = 1, split = 1;
+};
+/// (T, D) and (U, D) -> (T U, D): the sum of each pair.
+struct PairSums {};
+/// (T, gates * hidden), what the inputs give to the gates (a Linear), -> (T, hidden): the
+/// recurrence, one step after the other; four gates: LSTM [Hochreiter 1997], three: GRU. (gates *
+/// hidden, hidden), (gates * hidden)
+struct Recurrence {
+  std::int64_t hidden = 0, gates = 4;
+};
+
 /// (T, classes) or (classes) -> loss (1)
 struct SoftmaxCrossEntropy {
   std::int64_t classes = 0;
@@ -168,7 +219,11 @@ using LayerOp =
                  Attention, SelectTokens, Add, Multiply, SoftmaxCrossEntropy, SinusoidalPositions,
                  ClassToken, ImageTokens, EmbeddingBag, SelectFeatures, PairwiseDots,
                  ExpertDispatch, ExpertLinear, ExpertCombine, Concat, ScaleBy, SigmoidCrossEntropy,
-                 MeanSquaredError>;
+                 MeanSquaredError, ExtraInput, Conv3d, TransposedConv, GroupNorm, Upsample,
+                 RoiAlign, RegionTokens, RegroupTokens, PairSums, Recurrence>;
+
+/// The simulator counts such layers; no runtime of ours trains them.
+bool only_simulated(const LayerOp& op);
 
 /// The kind of work a layer is, as far as efficiency goes (rows of catalogs/efficiencies.csv).
 /// memory: bound by bytes (norms, activations, sums).
@@ -210,6 +265,8 @@ struct LayerCount {
   bool has_backward = true;  // it, or something before it, is trained
   bool frozen = false;       // its weights have no gradient
   bool depthwise = false;    // grouped convolution with one channel a group: bound by memory
+  /// Kernels that wait for each other where others have one: the steps of a recurrence.
+  std::int64_t steps = 1;
 };
 
 enum class SampleUnit { image, sequence, record };

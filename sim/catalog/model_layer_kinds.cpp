@@ -71,6 +71,25 @@ LayerOp read_expert_linear(A& a) {
   return ExpertLinear{experts, top_k, in, a.main_number(), a.flag("bias", false)};
 }
 
+LayerOp read_conv3d(A& a) {
+  return Conv3d{.in = a.number("in", a.channels()),
+                .out = a.main_number(),
+                .kernel = a.number("kernel", 3),
+                .stride = a.number("stride", 1),
+                .padding = a.number("padding", 1),
+                .bias = a.flag("bias", true)};
+}
+
+LayerOp read_transposed_conv(A& a) {
+  const bool volume = a.inputs() > 0 && a.input(0).size() == 4;
+  return TransposedConv{.in = a.number("in", a.channels()),
+                        .out = a.main_number(),
+                        .kernel = a.number("kernel", 2),
+                        .stride = a.number("stride", 2),
+                        .dimensions = volume ? 3 : 2,
+                        .bias = a.flag("bias", true)};
+}
+
 template <class Op>
 LayerOp plain(A& a) {
   a.no_main();
@@ -166,7 +185,34 @@ constexpr std::array kKinds{
            return SoftmaxCrossEntropy{a.number("classes", a.features())};
          }},
     Kind{{"sigmoid_cross_entropy", "{sigmoid_cross_entropy: true}"}, plain<SigmoidCrossEntropy>},
-    Kind{{"mean_squared_error", "{mean_squared_error: true}"}, plain<MeanSquaredError>}};
+    Kind{{"mean_squared_error", "{mean_squared_error: true}"}, plain<MeanSquaredError>},
+    Kind{{"extra_input", "{extra_input: 77, width: 1024}"},
+         [](A& a) -> LayerOp {
+           return ExtraInput{a.main_number(), a.number("width", 0)};
+         }},
+    Kind{{"conv3d", "{conv3d: 64, kernel: 3, stride: 1, padding: 1, bias: false}"}, read_conv3d},
+    Kind{{"transposed_conv", "{transposed_conv: 32, kernel: 2, stride: 2}"}, read_transposed_conv},
+    Kind{{"group_norm", "{group_norm: 32}"},
+         [](A& a) -> LayerOp {
+           return GroupNorm{a.number("channels", a.channels()), a.main_number()};
+         }},
+    Kind{{"upsample", "{upsample: 2}"}, [](A& a) -> LayerOp { return Upsample{a.main_number()}; }},
+    Kind{{"roi_align", "{roi_align: 512, size: 7, from: \"p2, p3\"}"},
+         [](A& a) -> LayerOp {
+           return RoiAlign{a.main_number(), a.number("size", 7)};
+         }},
+    Kind{{"region_tokens", "{region_tokens: 512}"},
+         [](A& a) -> LayerOp { return RegionTokens{a.main_number()}; }},
+    Kind{{"regroup_tokens", "{regroup_tokens: true, join: 2, split: 1}"},
+         [](A& a) -> LayerOp {
+           a.no_main();
+           return RegroupTokens{a.number("join", 1), a.number("split", 1)};
+         }},
+    Kind{{"pair_sums", "{pair_sums: \"frames, symbols\"}"}, plain<PairSums>, true},
+    Kind{{"recurrence", "{recurrence: 1024, gates: 4}"},
+         [](A& a) -> LayerOp {
+           return Recurrence{a.main_number(), a.number("gates", 4)};
+         }}};
 
 }  // namespace
 

@@ -207,10 +207,10 @@ Result shape_of(const ExpertCombine& e, Inputs in) {
   return Shape{*tokens, in[0]->back()};
 }
 
-/// All dimensions agree but one: the first of images, the last of all others.
+/// All dimensions agree but one: the first of images and volumes, the last of all others.
 Result shape_of(const Concat&, Inputs in) {
   Result result = *in[0];
-  const std::size_t axis = in[0]->size() == 3 ? 0 : in[0]->size() - 1;
+  const std::size_t axis = in[0]->size() >= 3 ? 0 : in[0]->size() - 1;
   for (const Shape* shape : in.subspan(1)) {
     Shape other = *shape;
     const bool same_rank = other.size() == result->size();
@@ -272,6 +272,15 @@ Arity arity(const LayerOp& op) {
                                [](const Add&) {
                                  return Arity{2, kMany, "two inputs or more"};
                                },
+                               [](const ExtraInput&) {
+                                 return Arity{0, 0, "no input"};
+                               },
+                               [](const RoiAlign&) {
+                                 return Arity{1, kMany, "the feature maps of an image"};
+                               },
+                               [](const PairSums&) {
+                                 return Arity{2, 2, "two inputs"};
+                               },
                                [](const Concat&) {
                                  return Arity{2, kMany, "two inputs or more"};
                                },
@@ -308,11 +317,21 @@ Result infer_shape(const LayerOp& op, Inputs inputs, const Shape& input) {
           [&](const Activation&) -> Result { return *inputs[0]; },
           [&](const Dropout&) -> Result { return *inputs[0]; },
           [&](const Flatten&) -> Result { return Shape{elements(*inputs[0])}; },
-          [&](const Add&) { return all_equal(inputs); },
+          [&](const Add&) -> Result {
+            const Shape &a = *inputs[0], &b = *inputs[1];
+            if (inputs.size() == 2 && a.size() == 3 && b == Shape{a[0]}) return a;
+            return all_equal(inputs);
+          },
           [&](const ScaleBy&) -> Result { return *inputs[0]; },
           [&](const SigmoidCrossEntropy&) { return loss_of(inputs); },
           [&](const MeanSquaredError&) { return loss_of(inputs); },
-          [&](const auto& other) { return shape_of(other, inputs); }},
+          [&](const auto& other) -> Result {
+            if constexpr (requires { shape_of(other, inputs); }) {
+              return shape_of(other, inputs);
+            } else {
+              return simulated_shape(op, inputs);
+            }
+          }},
       op);
 }
 

@@ -35,4 +35,8 @@ std::optional<ShapeError> check_attributes(const LayerOp& op);
 tl::expected<Shape, ShapeError> infer_shape(const LayerOp& op, std::span<const Shape* const> inputs,
                                             const Shape& input);
 
+/// The same of a layer that is only simulated; the number of inputs has been checked.
+tl::expected<Shape, ShapeError> simulated_shape(const LayerOp& op,
+                                                std::span<const Shape* const> inputs);
+
 }  // namespace reckon

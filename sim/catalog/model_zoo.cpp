@@ -1,10 +1,13 @@
 #include "sim/catalog/model_zoo.h"
 
+#include <algorithm>
 #include <array>
 
 #include "sim/base/check.h"
+#include "sim/catalog/model_zoo_detection.h"
 #include "sim/catalog/model_zoo_images.h"
 #include "sim/catalog/model_zoo_records.h"
+#include "sim/catalog/model_zoo_speech.h"
 #include "sim/catalog/model_zoo_tables.h"
 #include "sim/catalog/model_zoo_translation.h"
 
@@ -51,6 +54,51 @@ constexpr std::array kFixedModels{
                [] {
                  return make_resnet("resnet152_v1_5", {{3, 8, 36, 3}, true, true});
                }},
+    FixedModel{"resnet18_cifar10",
+               [] {
+                 ResNetShape shape{{2, 2, 2, 2}};
+                 shape.small_images = true;
+                 shape.classes = 10;
+                 return make_resnet("resnet18_cifar10", shape);
+               }},
+    FixedModel{"resnext50_32x4d",
+               [] {
+                 return make_resnet("resnext50_32x4d", {{3, 4, 6, 3}, true, true, 32, 4});
+               }},
+    FixedModel{"resnext101_32x4d",
+               [] {
+                 return make_resnet("resnext101_32x4d", {{3, 4, 23, 3}, true, true, 32, 4});
+               }},
+    FixedModel{"wide_resnet50_2",
+               [] {
+                 return make_resnet("wide_resnet50_2", {{3, 4, 6, 3}, true, true, 1, 128});
+               }},
+    FixedModel{"ssd300_resnet34",
+               [] {
+                 return make_ssd300("ssd300_resnet34", {{{3, 4, 6, 3}}, false});
+               }},
+    FixedModel{"ssd300_resnet50",
+               [] {
+                 return make_ssd300("ssd300_resnet50", {{{3, 4, 6, 3}, true, true}, true});
+               }},
+    FixedModel{"retinanet",
+               [] {
+                 return make_retinanet("retinanet", {{{3, 4, 6, 3}, true, true}, 91});
+               }},
+    FixedModel{"retinanet_mlperf",
+               [] {
+                 return make_retinanet("retinanet_mlperf",
+                                       {{{3, 4, 6, 3}, true, true, 32, 4}, 264});
+               }},
+    FixedModel{"mask_rcnn",
+               [] {
+                 return make_mask_rcnn("mask_rcnn", {{{3, 4, 6, 3}, true, true}, 91});
+               }},
+    FixedModel{"mask_rcnn_mlperf",
+               [] {
+                 return make_mask_rcnn("mask_rcnn_mlperf", {{{3, 4, 6, 3}, true, false}, 81});
+               }},
+    FixedModel{"unet3d_kits19", [] { return make_unet3d_kits19(); }},
     FixedModel{"vgg16", [] { return make_vgg16(); }},
     FixedModel{"alexnet", [] { return make_alexnet(); }},
     FixedModel{"inception_v3", [] { return make_inception_v3(); }},
@@ -117,6 +165,11 @@ constexpr TranslationShape kTransformerBigShape{.layers = 6,
                                                 .sequence_length = 64,
                                                 .dropout = 0.3};
 
+/// LibriSpeech's 960 hours of training are 281,241 utterances [Panayotov 2015, table 1]: 12.3 s, 410
+/// frames of 30 ms, and 33 words [9.4 million words: the same, section 3] of about 1.5 pieces each.
+constexpr std::string_view kRnnt = "rnnt";
+constexpr TransducerShape kRnntShape{.frames = 410, .symbols = 50};
+
 const LanguageModel* find_language_model(std::string_view name) {
   for (const LanguageModel& model : language_models()) {
     if (model.name == name) return &model;
@@ -137,6 +190,7 @@ std::vector<std::string> zoo_names() {
   for (const FixedModel& entry : kFixedModels) names.emplace_back(entry.name);
   for (const LanguageModel& model : language_models()) names.emplace_back(model.name);
   names.emplace_back(kTransformerBig);
+  names.emplace_back(kRnnt);
   return names;
 }
 
@@ -152,6 +206,14 @@ std::optional<ModelGraph> zoo_model(std::string_view name,
     shape.sequence_length = sequence_length.value_or(shape.sequence_length);
     return built(make_translation_transformer(std::string(name), shape));
   }
+  if (name == kRnnt) {
+    TransducerShape shape = kRnntShape;
+    if (sequence_length) {
+      shape.symbols = std::max<std::int64_t>(1, shape.symbols * *sequence_length / shape.frames);
+      shape.frames = *sequence_length;
+    }
+    return built(make_rnnt(std::string(name), shape));
+  }
   const LanguageModel* own = find_language_model(name);
   if (!own) return std::nullopt;
   TransformerDimensions d = own->dimensions;
@@ -164,6 +226,8 @@ bool zoo_takes_sequence_length(std::string_view name) { return zoo_longest_seque
 
 std::int64_t zoo_longest_sequence(std::string_view name) {
   if (name == kTransformerBig) return kLongestSequence;
+  // Pairs of frames and symbols grow with its square.
+  if (name == kRnnt) return 1 << 14;
   const LanguageModel* own = find_language_model(name);
   if (!own) return 0;
   const bool table = own->dimensions.positions > 0 && !own->positions_follow_sequence;

@@ -14,16 +14,24 @@ class LayerList {
  public:
   explicit LayerList(std::size_t expected_layers) { layers_.reserve(expected_layers); }
 
+  /// Of the layers that follow: none is trained; no batch norm is.
+  void freeze(bool all, bool norms) {
+    freeze_all_ = all;
+    freeze_norms_ = norms;
+  }
+
   /// The group of the layers that follow.
   void set_group(std::string group) { group_ = std::move(group); }
 
   LayerId add(std::string name, LayerOp op, std::vector<LayerId> inputs) {
     const LayerId id{static_cast<std::uint32_t>(layers_.size())};
+    const bool is_norm = std::holds_alternative<BatchNorm>(op);
     layers_.push_back({.id = id,
                        .name = std::move(name),
                        .group = group_,
                        .op = op,
-                       .inputs = std::move(inputs)});
+                       .inputs = std::move(inputs),
+                       .frozen = freeze_all_ || (freeze_norms_ && is_norm)});
     return id;
   }
   LayerId add(std::string name, LayerOp op, LayerId input) {
@@ -50,6 +58,7 @@ class LayerList {
  private:
   std::vector<Layer> layers_;
   std::string group_;
+  bool freeze_all_ = false, freeze_norms_ = false;
 };
 
 }  // namespace reckon

@@ -13,72 +13,7 @@ namespace {
 constexpr std::int64_t kImageNetClasses = 1000;
 const Shape kImageNetInput{3, 224, 224};
 
-/// torchvision BasicBlock: 3x3, 3x3.
-Features basic_block(LayerList& net, const std::string& name, Features in, std::int64_t width,
-                     std::int64_t stride) {
-  LayerId x =
-      conv_bn(net, name + ".conv1", name + ".bn1", square(in.channels, width, 3, stride), in.layer);
-  x = net.add(name + ".relu", Activation{}, x);
-  x = conv_bn(net, name + ".conv2", name + ".bn2", square(width, width, 3, 1), x);
-  LayerId shortcut = in.layer;
-  if (stride != 1 || in.channels != width) {
-    shortcut = conv_bn(net, name + ".downsample.0", name + ".downsample.1",
-                       square(in.channels, width, 1, stride), in.layer);
-  }
-  x = net.add(name + ".add", Add{}, {x, shortcut});
-  return {net.add(name + ".relu_1", Activation{}, x), width};
-}
-
-/// torchvision Bottleneck: 1x1, 3x3, 1x1.
-Features bottleneck(LayerList& net, const std::string& name, Features in, std::int64_t width,
-                    std::int64_t stride, bool stride_in_3x3) {
-  const std::int64_t first = stride_in_3x3 ? 1 : stride, second = stride_in_3x3 ? stride : 1;
-  const std::int64_t out = 4 * width;
-  LayerId x =
-      conv_bn(net, name + ".conv1", name + ".bn1", square(in.channels, width, 1, first), in.layer);
-  x = net.add(name + ".relu", Activation{}, x);
-  x = conv_bn(net, name + ".conv2", name + ".bn2", square(width, width, 3, second), x);
-  x = net.add(name + ".relu_1", Activation{}, x);
-  x = conv_bn(net, name + ".conv3", name + ".bn3", square(width, out, 1, 1), x);
-  LayerId shortcut = in.layer;
-  if (stride != 1 || in.channels != out) {
-    shortcut = conv_bn(net, name + ".downsample.0", name + ".downsample.1",
-                       square(in.channels, out, 1, stride), in.layer);
-  }
-  x = net.add(name + ".add", Add{}, {x, shortcut});
-  return {net.add(name + ".relu_2", Activation{}, x), out};
-}
-
 }  // namespace
-
-Expected<ModelGraph> make_resnet(std::string name, const ResNetShape& shape) {
-  LayerList net(16 + 12 * static_cast<std::size_t>(shape.blocks[0] + shape.blocks[1] +
-                                                   shape.blocks[2] + shape.blocks[3]));
-  net.set_group("stem");
-  LayerId x = net.add("input", InputLayer{}, std::vector<LayerId>{});
-  x = conv_bn(net, "conv1", "bn1", square(3, 64, 7, 2), x);
-  x = net.add("relu", Activation{}, x);
-  x = net.add("maxpool", Pool2d{.kernel = 3, .stride = 2, .padding = 1}, x);
-
-  Features features{x, 64};
-  for (std::size_t stage = 0; stage < shape.blocks.size(); ++stage) {
-    net.set_group(fmt::format("layer{}", stage + 1));
-    const std::int64_t width = std::int64_t{64} << stage;
-    for (int block = 0; block < shape.blocks[stage]; ++block) {
-      const std::string prefix = fmt::format("layer{}.{}", stage + 1, block);
-      const std::int64_t stride = stage > 0 && block == 0 ? 2 : 1;
-      features = shape.bottleneck
-                     ? bottleneck(net, prefix, features, width, stride, shape.stride_in_3x3)
-                     : basic_block(net, prefix, features, width, stride);
-    }
-  }
-
-  net.set_group("head");
-  x = net.add("avgpool", GlobalAveragePool{}, features.layer);
-  x = net.add("fc", Linear{features.channels, kImageNetClasses}, x);
-  net.add("loss", SoftmaxCrossEntropy{kImageNetClasses}, x);
-  return ModelGraph::make(std::move(name), SampleUnit::image, kImageNetInput, net.take());
-}
 
 Expected<ModelGraph> make_vgg16() {
   // torchvision's cfgs["D"]; 0 stands for "M", a pooling that halves the image.

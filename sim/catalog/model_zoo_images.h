@@ -17,6 +17,12 @@ struct ResNetShape {
   /// Where a bottleneck halves the image: v1 (the paper) in its first 1x1, v1.5 (torchvision) in
   /// its 3x3.
   bool stride_in_3x3 = false;
+  // ResNeXt [Xie 2017, arXiv:1611.05431] and wide ResNet [Zagoruyko 2016, arXiv:1605.07146]:
+  // torchvision's `groups` and `width_per_group` of a bottleneck's 3x3.
+  std::int64_t groups = 1, width_per_group = 64;
+  /// CIFAR's: 32 x 32, a 3x3 stem of stride 1, no pooling (kuangliu/pytorch-cifar, resnet.py).
+  bool small_images = false;
+  std::int64_t classes = 1000;
 };
 Expected<ModelGraph> make_resnet(std::string name, const ResNetShape& shape);
 

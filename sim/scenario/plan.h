@@ -89,6 +89,7 @@ struct PlannedWorkload {
   int batch_per_accelerator = 1;
   std::int64_t global_batch = 1;  // samples of one optimizer step, all workers
   double total_samples = 0;       // to train on
+  std::optional<Convergence> convergence;  // training to an accuracy: total_samples by the batch
   std::int64_t steps = 0;         // optimizer steps: ceil(total_samples / global_batch)
   double evaluations = 0;         // passes over the validation set
   PlannedStrategy strategy;

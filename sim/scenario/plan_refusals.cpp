@@ -15,9 +15,6 @@ void refuse_in_workload(Draft& draft, const WorkloadSpec& workload) {
   if (workload.model && std::holds_alternative<ModelFromHuggingFace>(*workload.model))
     draft.error("workload.model", "the Hugging Face config has not been read",
                 "give its dimensions: model: {transformer: {layers: 32, hidden: 4096, ...}}");
-  if (workload.train && workload.train->unit == TrainLength::Unit::to_accuracy)
-    draft.not_yet("workload.train", "training to an accuracy",
-                  "give the length instead: train: {epochs: 90}");
   if (workload.container) {
     const auto& profile = workload.container->profile;
     if (std::holds_alternative<std::monostate>(profile))

@@ -182,6 +182,31 @@ void resolve_evaluations(Draft& draft, PlannedWorkload& job, const WorkloadSpec&
   job.evaluations = std::ceil(epochs / *workload.evaluate_every_epochs - 1e-9);
 }
 
+/// False: nobody has published what it takes, and an error says what is known.
+bool resolve_target(Draft& draft, PlannedWorkload& job, double accuracy) {
+  const auto laws = draft.catalog.convergence_of(job.model.name(), job.dataset.name);
+  std::string known;
+  for (const Convergence& law : laws) {
+    constexpr double kSameTarget = 1e-6;
+    if (std::abs(law.accuracy - accuracy) <= kSameTarget) {
+      job.convergence = law;
+      job.total_samples = samples_to_target(law, job.global_batch).v;
+      if (job.global_batch > law.largest_batch)
+        draft.warn(fmt::format(
+            "a global batch of {} is larger than any that is known to reach {:.1f} % ({})",
+            job.global_batch, 100 * accuracy, law.largest_batch));
+      return true;
+    }
+    known += fmt::format("{}{:.1f}%", known.empty() ? "" : ", ", 100 * law.accuracy);
+  }
+  draft.error("workload.train",
+              fmt::format("how long {} on {} takes to {:.1f} % is not known", job.model.name(),
+                          job.dataset.name, 100 * accuracy),
+              known.empty() ? "give the length instead: train: {epochs: 90}"
+                            : "known for it: to_accuracy: " + known);
+  return false;
+}
+
 void resolve_train(Draft& draft, PlannedWorkload& job, const TrainLength& train) {
   switch (train.unit) {
     case TrainLength::Unit::epochs:
@@ -202,7 +227,8 @@ void resolve_train(Draft& draft, PlannedWorkload& job, const TrainLength& train)
       job.total_samples = train.amount / double(job.model.sequence_length());
       break;
     case TrainLength::Unit::to_accuracy:
-      return;  // refused by name before
+      if (!resolve_target(draft, job, train.amount)) return;
+      break;
   }
   job.steps =
       static_cast<std::int64_t>(std::ceil(job.total_samples / double(job.global_batch) - 1e-9));

@@ -11,7 +11,8 @@ namespace {
 struct Pass {
   Flops flops{};
   Bytes bytes{};
-  int kernels = 1;
+  int kernels = 1;    // that the host issues
+  double serial = 1;  // of the device: a recurrence has one a step
 };
 
 double flop_efficiency(const Efficiency& e, WorkKind kind) {
@@ -32,11 +33,11 @@ Seconds pass_time(const Pass& pass, const Processor& core, double efficiency, bo
   const Seconds memory = pass.bytes / (core.memory_bandwidth * core.efficiency.memory.value);
   Seconds arithmetic{};
   if (efficiency > 0 && pass.flops.v > 0) {
-    const Flops saturated = pass.flops + double(pass.kernels) * core.efficiency.half_size.value;
+    const Flops saturated = pass.flops + pass.serial * core.efficiency.half_size.value;
     arithmetic = saturated / (core.peak * efficiency);
   }
   by_memory = memory > arithmetic;
-  return std::max(memory, arithmetic) + double(pass.kernels) * core.efficiency.launch.value;
+  return std::max(memory, arithmetic) + pass.serial * core.efficiency.launch.value;
 }
 
 struct LayerPasses {
@@ -51,8 +52,10 @@ LayerPasses passes_of(const LayerWork& work, const ElementSizes& size, double ba
   p.forward.flops = work.forward * batch;
   p.forward.bytes = in + out + weights * size.weight;
   p.backward.flops = work.backward * batch;
+  p.forward.serial = work.steps;
   if (!work.has_backward) {
     p.backward.kernels = 0;
+    p.backward.serial = 0;
     return p;
   }
   p.backward.bytes = 2 * in + out + weights * size.gradient;
@@ -65,6 +68,7 @@ LayerPasses passes_of(const LayerWork& work, const ElementSizes& size, double ba
     p.backward.kernels = 2;
     p.backward.bytes += out + weights * size.weight;
   }
+  p.backward.serial = p.backward.kernels + work.steps - 1;
   return p;
 }
 
@@ -91,7 +95,8 @@ LayerWork work_of(const LayerCount& c) {
           .work = c.work,
           .has_backward = c.has_backward,
           .frozen = c.frozen,
-          .depthwise = c.depthwise};
+          .depthwise = c.depthwise,
+          .steps = double(c.steps)};
 }
 
 LayerCost cost_of(const LayerWork& work, const ElementSizes& size, const Processor& core,

@@ -35,6 +35,7 @@ struct LayerWork {
   double weights_read = 0;
   WorkKind work = WorkKind::memory;
   bool has_backward = true, frozen = false, depthwise = false;
+  double steps = 1;  // kernels that wait for each other, of those that others have one of
 };
 LayerWork work_of(const LayerCount& count);
 
@@ -46,7 +47,8 @@ struct LayerCost {
 /// Roofline [Williams et al. 2009, "Roofline", CACM 52(4)] for each pass over `batch` samples on
 /// one core:
 ///   t = max((F + k H) / (peak e_kind), bytes / (bandwidth e_memory)) + k launch
-/// F: FLOPs of the pass; k: kernels it takes (backward of a layer with weights: 2, else 1); H:
+/// F: FLOPs of the pass; k: kernels it takes (backward of a layer with weights: 2, else 1; of a
+/// recurrence one a step, backward one more for the gradient of all steps' weights); H:
 /// `half_size`, so that a kernel of H FLOPs reaches half of its kind's efficiency e_kind. Bytes:
 /// activations and weights read and written once by each kernel. Layers of kind memory, and
 /// depthwise convolutions, have the second term only.

@@ -229,8 +229,6 @@ TEST_CASE("AI Platform Training has no spot machines") {
 TEST_CASE("what is not simulated yet is refused by name") {
   CHECK_THAT(with("workload.finetune={method: qlora, rank: 16}"),
              Contains("finetune with method qlora is not simulated yet"));
-  CHECK_THAT(with("workload.train={to_accuracy: 76%}"),
-             Contains("training to an accuracy is not simulated yet"));
   CHECK_THAT(with("workload.model={huggingface: config.json}"),
              Contains("the Hugging Face config has not been read"));
   CHECK_THAT(with("cluster.pools.p100.pricing=reserved"),

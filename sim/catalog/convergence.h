@@ -1,0 +1,45 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "sim/base/fact.h"
+#include "sim/base/quantity.h"
+
+// How long a model must be trained to reach a quality, against the batch of a step.
+namespace reckon {
+
+/// What reference runs of one batch needed (catalogs/convergence.csv): the median of `runs`.
+struct ConvergencePoint {
+  std::string model;    // a name of the zoo
+  std::string dataset;  // a name of the catalog
+  double accuracy = 0;  // the target, 0..1; what it measures is in the notes
+  std::int64_t global_batch = 0;
+  Fact<Samples> samples;
+  int runs = 1;
+};
+
+/// The law of [McCandlish et al. 2018, "An empirical model of large-batch training",
+/// arXiv:1812.06162]: steps S and samples E to a target obey (S / S_min - 1) (E / E_min - 1) = 1,
+/// hence with E = B S
+///   E(B) = E_min (1 + B / B_crit),  B_crit = E_min / S_min:
+/// at the critical batch twice the fewest samples are needed, and half of the time that more
+/// accelerators save is lost.
+struct Convergence {
+  double accuracy = 0;
+  Samples fewest{};           // E_min
+  double critical_batch = 0;  // B_crit, samples; 0: no batch measured costs more
+  std::int64_t smallest_batch = 0, largest_batch = 0;  // that were measured
+  double spread = 0;  // of the points around the law, standard deviation of the logarithm
+};
+
+/// Samples to the target with steps of `global_batch`.
+Samples samples_to_target(const Convergence& law, std::int64_t global_batch);
+
+/// The law through points of one model, dataset and target: least squares of the relative error,
+/// each point with the weight of its runs. nullopt: no point. From one batch alone, or where larger
+/// batches did not need more, the law is constant.
+std::optional<Convergence> convergence_law(std::span<const ConvergencePoint> points);
+
+}  // namespace reckon
