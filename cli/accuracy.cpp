@@ -34,17 +34,6 @@ std::string trust_of(const Options& options) {
   return letters;
 }
 
-/// 0: not given.
-int count_of(const Options& options, const std::string& name) {
-  const std::string text = options.answer(name);
-  if (text.empty()) return 0;
-  constexpr std::int64_t kMost = 1'000'000;
-  const auto value = parse_integer(text);
-  if (!value || *value < 1 || *value > kMost)
-    throw UsageError(fmt::format("--{} takes a whole number from 1, not '{}'", name, text));
-  return static_cast<int>(*value);
-}
-
 std::string word_of(const Options& options, const std::string& name,
                     std::span<const std::string> words) {
   const std::string text = options.answer(name);
@@ -82,8 +71,8 @@ Modes modes_of(const Options& options) {
   Modes m;
   m.from = word_of(options, "from", kinds);
   if (m.from.empty()) m.from = kinds.front();
-  m.worst = count_of(options, "worst");
-  m.warm = count_of(options, "warm");
+  m.worst = count_answer(options, "worst");
+  m.warm = count_answer(options, "warm");
   m.cross_validate = !word_of(options, "cross-validate", folds).empty();
   m.regret = !options.answer("regret").empty();
   if (m.from == "collectives" && (m.cross_validate || m.warm > 0 || m.regret))
@@ -126,7 +115,7 @@ int time_to_train(const Options& options, std::string_view bytes, const Catalog&
   AccuracyReport result = make_accuracy_report(runs->counts, std::move(runs->scored));
   result.from = modes.from;
   result.unit = "minutes to the target";
-  if (modes.warm > 0) result.warm.push_back(evaluate_warm(result.runs, modes.warm));
+  if (modes.warm > 0) result.warm.push_back(evaluate_warm(result.runs, modes.warm, catalog));
   return tell(result, options, modes.worst);
 }
 
@@ -178,7 +167,7 @@ int run_accuracy(const Command& self, std::span<const std::string> arguments) {
                                           : score_cold(input->runs, *catalog));
   result.from = modes.from;
   result.cross_validated = modes.cross_validate;
-  if (modes.warm > 0) result.warm.push_back(evaluate_warm(result.runs, modes.warm));
+  if (modes.warm > 0) result.warm.push_back(evaluate_warm(result.runs, modes.warm, *catalog));
   if (modes.regret) result.regret = regret_of(result.runs);
   return tell(result, options, modes.worst);
 }

@@ -28,6 +28,8 @@ int run_simulate(const Command& self, std::span<const std::string> arguments);
 std::string simulate_options();
 int run_accuracy(const Command& self, std::span<const std::string> arguments);
 std::string accuracy_options();
+int run_self_check(const Command& self, std::span<const std::string> arguments);
+std::string self_check_options();
 int run_explain(const Command& self, std::span<const std::string> arguments);
 std::string explain_options();
 int run_compare(const Command& self, std::span<const std::string> arguments);

@@ -85,6 +85,14 @@ constexpr std::array kCommands{
             "can be scored,\n"
             "3 the environment failed\n",
             run_accuracy, accuracy_options},
+    Command{"self-check", "scores predictions against measurements that come with reckon",
+            "reckon self-check [options]",
+            "Examples:\n"
+            "  reckon self-check\n"
+            "  reckon self-check --worst 5 --format json\n"
+            "\n"
+            "Exit codes: 0 scored, 2 a catalog is wrong, 3 the environment failed\n",
+            run_self_check, self_check_options, false},
     Command{
         "run", "runs a plan for real on this machine, watched, with a forecast that it corrects",
         "reckon run FILE [options]",

@@ -168,7 +168,8 @@ constexpr std::array kModelOptions{
 
 // What `reckon accuracy` alone takes.
 constexpr std::array kAccuracyOptions{
-    OptionRow{"from", "normalised|vtrain|collectives|time_to_train", "the kind of file (normalised)"},
+    OptionRow{"from", "normalised|vtrain|collectives|time_to_train",
+              "the kind of file (normalised)"},
     OptionRow{"cross-validate", "source",
               "fit the catalog's efficiencies anew without each source in turn, and predict it"},
     OptionRow{"warm", "K", "score too what is predicted after K runs of each group are measured"},
@@ -364,6 +365,16 @@ std::string describe_options(OptionNames names) {
     out += fmt::format("  {:<24} {}\n", fmt::format("--{} {}", row.name, row.value), row.help);
   }
   return out;
+}
+
+int count_answer(const Options& options, const std::string& name) {
+  const std::string text = options.answer(name);
+  if (text.empty()) return 0;
+  constexpr std::int64_t kMost = 1'000'000;
+  const auto value = parse_integer(text);
+  if (!value || *value < 1 || *value > kMost)
+    throw UsageError(fmt::format("--{} takes a whole number from 1, not '{}'", name, text));
+  return static_cast<int>(*value);
 }
 
 }  // namespace reckon::cli

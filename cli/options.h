@@ -52,4 +52,7 @@ Options parse_options(const Command& command, OptionNames names,
                       std::span<const std::string> arguments);
 std::string describe_options(OptionNames names);
 
+/// The whole number from 1 behind an option of `answers`; 0: not given; else a UsageError.
+int count_answer(const Options& options, const std::string& name);
+
 }  // namespace reckon::cli

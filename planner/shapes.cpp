@@ -138,8 +138,8 @@ std::int64_t steps_of(const Question& question, const PlannedWorkload& job,
                       std::int64_t global_batch) {
   const TrainLength& train = *question.file.scenario.workload->train;
   if (train.unit == TrainLength::Unit::steps) return std::int64_t(std::ceil(train.amount - 1e-9));
-  const double samples = job.convergence ? samples_to_target(*job.convergence, global_batch).v
-                                         : job.total_samples;
+  const double samples =
+      job.convergence ? samples_to_target(*job.convergence, global_batch).v : job.total_samples;
   return std::int64_t(std::ceil(samples / double(global_batch) - 1e-9));
 }
 
@@ -174,8 +174,7 @@ void apply_shape(const Shape& shape, const Question& question, std::size_t worke
   job.global_batch =
       l.global_batch() - (shape.kind == StrategyKind::parameter_server ? dropped : 0);
   job.steps = steps_of(question, job, job.global_batch);
-  if (job.convergence)
-    job.total_samples = samples_to_target(*job.convergence, job.global_batch).v;
+  if (job.convergence) job.total_samples = samples_to_target(*job.convergence, job.global_batch).v;
 }
 
 std::vector<StrategyKind> kinds_for(const ShapeSource& source, int nodes) {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <tuple>
 
+#include "sim/calibration/held_out_intervals.h"
 #include "sim/forecast/forecast.h"
 
 namespace reckon {
@@ -39,25 +39,6 @@ WarmGroups groups_of(std::span<const ScoredRun> runs) {
 }
 
 double log_ratio(const ScoredRun& r) { return std::log(r.measured / r.predicted); }
-
-void set_intervals(std::vector<ScoredRun>& runs) {
-  constexpr std::size_t kEnough = 20;
-  std::map<std::string_view, std::optional<std::pair<double, double>>> by_source;
-  for (const ScoredRun& r : runs) by_source[r.at.source];
-  for (auto& [source, range] : by_source) {
-    std::vector<double> others;
-    for (const ScoredRun& r : runs)
-      if (r.at.source != source) others.push_back(log_ratio(r));
-    if (others.size() < kEnough) continue;
-    range = std::pair(std::exp(quantile(others, 0.05)), std::exp(quantile(others, 0.95)));
-  }
-  for (ScoredRun& r : runs) {
-    const auto& range = by_source[r.at.source];
-    if (!range) continue;
-    r.low = r.predicted * range->first;
-    r.high = r.predicted * range->second;
-  }
-}
 
 struct Layout {
   std::string_view strategy;
@@ -97,7 +78,6 @@ std::vector<ScoredRun> warm(std::span<const ScoredRun> cold, int points) {
   }
   std::sort(result.begin(), result.end(),
             [](const ScoredRun& a, const ScoredRun& b) { return a.at.line < b.at.line; });
-  set_intervals(result);
   return result;
 }
 
@@ -149,8 +129,9 @@ Regret regret_of(std::span<const ScoredRun> runs) {
   return regret;
 }
 
-WarmEvaluation evaluate_warm(std::span<const ScoredRun> cold, int points) {
-  const auto rest = warm(cold, points);
+WarmEvaluation evaluate_warm(std::span<const ScoredRun> cold, int points, const Catalog& catalog) {
+  auto rest = warm(cold, points);
+  set_held_out_intervals(rest, catalog);
   const auto larger = at_larger_scale(rest, cold, points);
   return {points, evaluate(rest), scores_of(larger), grouped_scores_of(larger)};
 }

@@ -12,9 +12,8 @@ namespace reckon {
 /// `points` runs on the fewest accelerators are taken as measured: their mean log(measured /
 /// predicted) is a factor on the predictions of the rest, which are returned. Among runs on equally
 /// few accelerators those with the batch per accelerator that most of the group has come first,
-/// then the earlier line. The interval is the 5th to 95th percentile of log(measured / predicted)
-/// among the warm predictions of all other sources; where there are less than 20 of those, the cold
-/// one's. Groups with no more runs than points return none.
+/// then the earlier line. Intervals move with the predictions. Groups with no more runs than points
+/// return none.
 std::vector<ScoredRun> warm(std::span<const ScoredRun> cold, int points);
 
 /// Of `runs` as warm() returned them those on more accelerators than their calibration points.
@@ -26,7 +25,8 @@ std::vector<ScoredRun> at_larger_scale(std::span<const ScoredRun> warm_runs,
 /// with at least two layouts (strategy, degrees, micro batch).
 Regret regret_of(std::span<const ScoredRun> runs);
 
-/// warm() and at_larger_scale(), scored.
-WarmEvaluation evaluate_warm(std::span<const ScoredRun> cold, int points);
+/// warm() and at_larger_scale(), scored; intervals from the other sources' warm residuals
+/// (held_out_intervals.h).
+WarmEvaluation evaluate_warm(std::span<const ScoredRun> cold, int points, const Catalog& catalog);
 
 }  // namespace reckon

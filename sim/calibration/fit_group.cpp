@@ -3,9 +3,9 @@
 #include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <tuple>
 
+#include "sim/calibration/descent.h"
 #include "sim/step/compute.h"
 #include "sim/step/step.h"
 
@@ -159,36 +159,20 @@ struct Posterior {
   }
 };
 
-struct Descent {
-  double cost = std::numeric_limits<double>::infinity();
-  Eigen::VectorXd x;
-  Eigen::MatrixXd hessian;
-};
-
-Descent descend(const Posterior& posterior, Eigen::VectorXd x) {
+Descent descend_from(const Posterior& posterior, const Eigen::VectorXd& start) {
   constexpr int kMostRounds = 16;
   constexpr double kEnough = 3e-2;  // of the cost, whose unit is a standard deviation squared
-  Descent best{posterior.cost(x), x, {}};
-  double damping = 1e-2;
-  Eigen::VectorXd gradient;
-  posterior.derivatives(best.x, gradient, best.hessian);
-  for (int round = 0; round < kMostRounds && damping < 1e6; ++round) {
-    Eigen::MatrixXd damped = best.hessian;
-    damped.diagonal() *= 1 + damping;
-    const Eigen::VectorXd y = posterior.limited(best.x - damped.ldlt().solve(gradient));
-    const double cost = posterior.cost(y);
-    if (cost >= best.cost) {
-      damping *= 8;
-      continue;
-    }
-    const bool done = best.cost - cost < kEnough;
-    best.cost = cost;
-    best.x = y;
-    damping /= 4;
-    posterior.derivatives(best.x, gradient, best.hessian);
-    if (done) break;
-  }
-  return best;
+  DescentProblem problem;
+  problem.cost = [&](const Eigen::VectorXd& x) { return posterior.cost(x); };
+  problem.slope = [&](const Eigen::VectorXd& x) {
+    Slope slope;
+    posterior.derivatives(x, slope.gradient, slope.hessian);
+    return slope;
+  };
+  problem.limited = [&](const Eigen::VectorXd& x) { return posterior.limited(x); };
+  problem.most_rounds = kMostRounds;
+  problem.enough = kEnough;
+  return descend(problem, start);
 }
 
 }  // namespace
@@ -251,13 +235,13 @@ GroupFit fit_group(std::span<FitRun* const> runs, const Efficiency& prior,
     start[kHostNumber] += std::log(kSlowHost);
     starts.push_back(start);
   }
-  Descent best;
-  for (const Eigen::VectorXd& from : starts) {
-    Descent found = descend(posterior, posterior.limited(from));
+  Descent best = descend_from(posterior, starts.front());
+  for (const Eigen::VectorXd& from : std::span(starts).subspan(1)) {
+    Descent found = descend_from(posterior, from);
     if (found.cost < best.cost) best = std::move(found);
   }
-  const Eigen::MatrixXd covariance =
-      best.hessian.ldlt().solve(Eigen::MatrixXd::Identity(posterior.size(), posterior.size()));
+  const Eigen::MatrixXd covariance = best.slope.hessian.ldlt().solve(
+      Eigen::MatrixXd::Identity(posterior.size(), posterior.size()));
   GroupFit fit;
   fit.logs = best.x.head<kFittedNumbers>();
   fit.errors = covariance.diagonal().cwiseMax(0).cwiseSqrt().head<kFittedNumbers>();

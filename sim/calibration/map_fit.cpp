@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/calibration/descent.h"
+
 namespace reckon {
 namespace {
 
@@ -21,7 +23,8 @@ Eigen::VectorXd weights(const Eigen::VectorXd& e, double limit) {
   return (limit * e.array().abs().max(1e-12).inverse()).min(1.0);
 }
 
-double cost_of(const MapProblem& p, const Eigen::VectorXd& x, const Eigen::VectorXd& residuals) {
+double cost_of(const MapProblem& p, const Eigen::VectorXd& x) {
+  const Eigen::VectorXd residuals = p.residuals(x);
   double total = 0;
   for (Eigen::Index k = 0; k < x.size(); ++k)
     total += loss((x[k] - p.prior[k]) / p.spread[k], kHuberOfPrior);
@@ -30,14 +33,10 @@ double cost_of(const MapProblem& p, const Eigen::VectorXd& x, const Eigen::Vecto
   return total;
 }
 
-struct Slope {
-  Eigen::VectorXd gradient;
-  Eigen::MatrixXd hessian;
-};
-
-/// Fills in the fit's slopes and weights at its x.
+/// Fills in the fit's residuals, slopes and weights at its x.
 Slope slope_at(const MapProblem& p, MapFit& fit) {
   constexpr double kStep = 0.01;
+  fit.residuals = p.residuals(fit.x);
   fit.slopes.resize(fit.residuals.size(), fit.x.size());
   for (Eigen::Index k = 0; k < fit.x.size(); ++k) {
     Eigen::VectorXd y = fit.x;
@@ -60,34 +59,17 @@ Slope slope_at(const MapProblem& p, MapFit& fit) {
 }  // namespace
 
 MapFit fit_map(const MapProblem& p) {
-  constexpr int kMostRounds = 200;
-  constexpr double kEnough = 1e-4;  // of the cost, whose unit is a standard deviation squared
   MapFit fit;
-  fit.x = p.prior.cwiseMin(p.most);
-  fit.residuals = p.residuals(fit.x);
-  double cost = cost_of(p, fit.x, fit.residuals);
-  Slope slope = slope_at(p, fit);
-  double damping = 1e-2;
-  for (int round = 0; round < kMostRounds && damping < 1e8; ++round) {
-    Eigen::MatrixXd damped = slope.hessian;
-    damped.diagonal() *= 1 + damping;
-    const Eigen::VectorXd y = (fit.x - damped.ldlt().solve(slope.gradient)).cwiseMin(p.most);
-    const Eigen::VectorXd residuals = p.residuals(y);
-    const double now = cost_of(p, y, residuals);
-    if (!(now < cost)) {
-      damping *= 8;
-      continue;
-    }
-    const bool done = cost - now < kEnough;
-    cost = now;
-    fit.x = y;
-    fit.residuals = residuals;
-    damping /= 4;
-    slope = slope_at(p, fit);
-    if (done) break;
-  }
+  DescentProblem problem;
+  problem.cost = [&](const Eigen::VectorXd& x) { return cost_of(p, x); };
+  problem.slope = [&](const Eigen::VectorXd& x) {
+    fit.x = x;
+    return slope_at(p, fit);
+  };
+  problem.limited = [&](const Eigen::VectorXd& x) -> Eigen::VectorXd { return x.cwiseMin(p.most); };
+  const Descent found = descend(problem, p.prior);
   fit.covariance =
-      slope.hessian.ldlt().solve(Eigen::MatrixXd::Identity(fit.x.size(), fit.x.size()));
+      found.slope.hessian.ldlt().solve(Eigen::MatrixXd::Identity(found.x.size(), found.x.size()));
   return fit;
 }
 

@@ -25,8 +25,7 @@ struct MapFit {
   Eigen::MatrixXd covariance;  // Laplace's approximation: the inverse of the posterior's curvature
 };
 
-/// Levenberg-Marquardt from the prior [Madsen, Nielsen, Tingleff 2004, "Methods for non-linear
-/// least squares problems", Sec. 3.2]; slopes by differences.
+/// From the prior (descent.h); slopes by differences.
 MapFit fit_map(const MapProblem& problem);
 
 }  // namespace reckon

@@ -14,13 +14,17 @@ namespace reckon {
 namespace {
 
 /// Names under which timm and MLPerf list models of the zoo.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kOtherNames{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kOtherNames{
     {{"dlrm", "dlrm_mlperf"},
      {"dlrm_dcnv2", "dlrm_dcnv2_mlperf"},
      {"retinanet", "retinanet_mlperf"},
      {"mask_rcnn", "mask_rcnn_mlperf"},
      {"ssd300", "ssd300_resnet34"},
      {"unet3d", "unet3d_kits19"},
+     {"vit_tiny_patch16_224", "vit_ti_16"},
+     {"vit_small_patch16_224", "vit_s_16"},
+     {"deit_small_patch16_224", "vit_s_16"},
+     {"deit_base_patch16_224", "vit_b_16"},
      {"vit_base_patch16_224", "vit_b_16"},
      {"vit_base_patch32_224", "vit_b_32"},
      {"vit_large_patch16_224", "vit_l_16"}}};

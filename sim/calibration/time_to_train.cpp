@@ -16,17 +16,10 @@ namespace {
 
 using Failure = tl::unexpected<std::string>;
 
-constexpr std::array<std::string_view, 11> kColumns{"id",
-                                                    "source",
-                                                    "accelerator",
-                                                    "accelerators",
-                                                    "nodes",
-                                                    "model",
-                                                    "global_batch",
-                                                    "epochs_or_samples_to_converge",
-                                                    "minutes",
-                                                    "trust",
-                                                    "notes"};
+constexpr std::array<std::string_view, 11> kColumns{
+    "id",      "source", "accelerator",  "accelerators",
+    "nodes",   "model",  "global_batch", "epochs_or_samples_to_converge",
+    "minutes", "trust",  "notes"};
 
 /// How these train is a matter of layouts, which such files do not have.
 constexpr std::array<std::string_view, 5> kOfUnknownLayout{"gpt", "gpt_lora", "dlrm", "dlrm_dcnv2",
@@ -77,14 +70,14 @@ RunConfiguration configuration_of(const TimedRow& row, TextPool& pool) {
   const bool unknown = std::ranges::find(kOfUnknownLayout, run.model) != kOfUnknownLayout.end();
   run.strategy = unknown ? "unknown" : run.accelerators == 1 ? "single" : "all_reduce";
   run.global_batch = static_cast<std::int64_t>(row.number("global_batch"));
-  if (run.accelerators > 0)
-    run.batch_per_accelerator = double(run.global_batch) / run.accelerators;
+  if (run.accelerators > 0) run.batch_per_accelerator = double(run.global_batch) / run.accelerators;
   if (run.model.starts_with("bert")) run.sequence_length = kBertSequence;
   run.stack = kStack;
   return run;
 }
 
-/// How many samples the run needed. Epochs are of the dataset that reference runs of the model read.
+/// How many samples the run needed. Epochs are of the dataset that reference runs of the model
+/// read.
 tl::expected<Samples, std::string> samples_of(const TimedRow& row, const RunConfiguration& run,
                                               const Catalog& catalog) {
   const double count = row.number("epochs_or_samples_to_converge");

@@ -131,8 +131,7 @@ void Builder::convergence(std::span<const Entry> entries) {
         [&] { return known; });
     made.accuracy = reader.fact<double>("accuracy", parse_fraction).value;
     const auto count = [](std::string_view text) { return parse_number(text); };
-    made.global_batch =
-        static_cast<std::int64_t>(reader.fact<double>("global_batch", count).value);
+    made.global_batch = static_cast<std::int64_t>(reader.fact<double>("global_batch", count).value);
     made.samples = reader.fact<Samples>("samples", parse_samples);
     made.runs = static_cast<int>(reader.fact<double>("runs", count).value);
     reader.text("notes");

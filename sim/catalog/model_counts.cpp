@@ -15,13 +15,13 @@ constexpr double kSoftmaxFlops = 3;
 constexpr double kNormFlops = 5;
 constexpr double kRmsNormFlops = 4;
 constexpr double kRotaryFlops = 3;
-constexpr double kSquareFlops = 3;  // difference, square, sum
+constexpr double kSquareFlops = 3;   // difference, square, sum
 constexpr double kRoiReads = 4 * 4;  // four points a bin, each between four of the map
 constexpr double kRoiFlops = 2 * kRoiReads;
-constexpr double kGateFlops = 4;    // sigmoid or tanh, and its part in the state
-constexpr Bytes kStatistic{4};      // fp32, whatever the layers run in
-constexpr Bytes kMask{1};           // torch.bool
-constexpr Bytes kIndex{8};          // torch.int64
+constexpr double kGateFlops = 4;  // sigmoid or tanh, and its part in the state
+constexpr Bytes kStatistic{4};    // fp32, whatever the layers run in
+constexpr Bytes kMask{1};         // torch.bool
+constexpr Bytes kIndex{8};        // torch.int64
 
 double d(std::int64_t x) { return static_cast<double>(x); }
 double size(const Shape& shape) { return d(elements(shape)); }
@@ -282,24 +282,31 @@ double untied_elements(const LayerOp& op) {
 }
 
 bool keeps_inputs(const LayerOp& op, bool frozen) {
-  return std::visit(
-      overloaded{
-          [&](const Linear&) { return !frozen; }, [&](const Conv2d&) { return !frozen; },
-          [&](const Embedding&) { return !frozen; }, [&](const EmbeddingBag&) { return !frozen; },
-          [&](const ExpertLinear&) { return !frozen; }, [&](const Conv3d&) { return !frozen; },
-          [&](const TransposedConv&) { return !frozen; }, [](const GroupNorm&) { return true; },
-          [](const Recurrence&) { return true; }, [](const BatchNorm&) { return true; },
-          [](const LayerNorm&) { return true; }, [](const RmsNorm&) { return true; },
-          [](const Pool2d&) { return true; }, [](const Multiply&) { return true; },
-          [](const Attention&) { return true; }, [](const PairwiseDots&) { return true; },
-          [](const ExpertCombine&) { return true; },
-          [](const SigmoidCrossEntropy&) { return true; },
-          [](const MeanSquaredError&) { return true; },
-          [](const Activation& a) {
-            return a.kind == ActivationKind::gelu || a.kind == ActivationKind::silu;
-          },
-          [](const auto&) { return false; }},
-      op);
+  return std::visit(overloaded{[&](const Linear&) { return !frozen; },
+                               [&](const Conv2d&) { return !frozen; },
+                               [&](const Embedding&) { return !frozen; },
+                               [&](const EmbeddingBag&) { return !frozen; },
+                               [&](const ExpertLinear&) { return !frozen; },
+                               [&](const Conv3d&) { return !frozen; },
+                               [&](const TransposedConv&) { return !frozen; },
+                               [](const GroupNorm&) { return true; },
+                               [](const Recurrence&) { return true; },
+                               [](const BatchNorm&) { return true; },
+                               [](const LayerNorm&) { return true; },
+                               [](const RmsNorm&) { return true; },
+                               [](const Pool2d&) { return true; },
+                               [](const Multiply&) { return true; },
+                               [](const Attention&) { return true; },
+                               [](const PairwiseDots&) { return true; },
+                               [](const ExpertCombine&) { return true; },
+                               [](const SigmoidCrossEntropy&) { return true; },
+                               [](const MeanSquaredError&) { return true; },
+                               [](const Activation& a) {
+                                 return a.kind == ActivationKind::gelu ||
+                                        a.kind == ActivationKind::silu;
+                               },
+                               [](const auto&) { return false; }},
+                    op);
 }
 
 bool keeps_output(const LayerOp& op) {

@@ -50,10 +50,10 @@
 //   A frozen layer          no gradient of its weights: 1x, where something before it is trained
 //
 // BYTES: elements_in and elements_out are activations that a kernel of its own reads and writes.
-//   BatchNorm and GroupNorm read twice (statistics first). A Recurrence reads its weights once: they
-//   stay in the caches between its steps; the steps wait for each other (LayerCount::steps). Attention is one fused kernel that never writes the
-//   scores [Dao 2022]. Flatten and a Dropout of rate 0 move nothing. The loss writes its
-//   log-softmax.
+//   BatchNorm and GroupNorm read twice (statistics first). A Recurrence reads its weights once:
+//   they stay in the caches between its steps; the steps wait for each other (LayerCount::steps).
+//   Attention is one fused kernel that never writes the scores [Dao 2022]. Flatten and a Dropout of
+//   rate 0 move nothing. The loss writes its log-softmax.
 //
 // SAVED for the backward pass, as PyTorch's autograd keeps it (tools/autograd/derivatives.yaml):
 //   inputs of Linear, Conv2d, ExpertLinear, Embedding, EmbeddingBag, none of these where frozen;

@@ -209,8 +209,7 @@ constexpr std::array kKinds{
            return RegroupTokens{a.number("join", 1), a.number("split", 1)};
          }},
     Kind{{"pair_sums", "{pair_sums: \"frames, symbols\"}"}, plain<PairSums>, true},
-    Kind{{"recurrence", "{recurrence: 1024, gates: 4}"},
-         [](A& a) -> LayerOp {
+    Kind{{"recurrence", "{recurrence: 1024, gates: 4}"}, [](A& a) -> LayerOp {
            return Recurrence{a.main_number(), a.number("gates", 4)};
          }}};
 

@@ -88,8 +88,8 @@ Result shape_of(const RegroupTokens& r, Inputs in) {
 Result shape_of(const PairSums&, Inputs in) {
   const Shape &a = *in[0], &b = *in[1];
   if (a.size() != 2 || b.size() != 2 || a[1] != b[1]) {
-    return error(fmt::format("takes (T, D) and (U, D), its inputs are {} and {}", to_text(a),
-                             to_text(b)));
+    return error(
+        fmt::format("takes (T, D) and (U, D), its inputs are {} and {}", to_text(a), to_text(b)));
   }
   return Shape{a[0] * b[0], a[1]};
 }

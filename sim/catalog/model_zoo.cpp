@@ -85,11 +85,11 @@ constexpr std::array kFixedModels{
                [] {
                  return make_retinanet("retinanet", {{{3, 4, 6, 3}, true, true}, 91});
                }},
-    FixedModel{"retinanet_mlperf",
-               [] {
-                 return make_retinanet("retinanet_mlperf",
-                                       {{{3, 4, 6, 3}, true, true, 32, 4}, 264});
-               }},
+    FixedModel{
+        "retinanet_mlperf",
+        [] {
+          return make_retinanet("retinanet_mlperf", {{{3, 4, 6, 3}, true, true, 32, 4}, 264});
+        }},
     FixedModel{"mask_rcnn",
                [] {
                  return make_mask_rcnn("mask_rcnn", {{{3, 4, 6, 3}, true, true}, 91});
@@ -99,7 +99,18 @@ constexpr std::array kFixedModels{
                  return make_mask_rcnn("mask_rcnn_mlperf", {{{3, 4, 6, 3}, true, false}, 81});
                }},
     FixedModel{"unet3d_kits19", [] { return make_unet3d_kits19(); }},
-    FixedModel{"vgg16", [] { return make_vgg16(); }},
+    FixedModel{"vgg11",
+               [] {
+                 return make_vgg("vgg11", {1, 1, 2, 2, 2});
+               }},
+    FixedModel{"vgg16",
+               [] {
+                 return make_vgg("vgg16", {2, 2, 3, 3, 3});
+               }},
+    FixedModel{"vgg19",
+               [] {
+                 return make_vgg("vgg19", {2, 2, 4, 4, 4});
+               }},
     FixedModel{"alexnet", [] { return make_alexnet(); }},
     FixedModel{"inception_v3", [] { return make_inception_v3(); }},
     // Width, depth, resolution and dropout: [Tan 2019, arXiv:1905.11946] and its
@@ -125,6 +136,14 @@ constexpr std::array kFixedModels{
                  return make_efficientnet("efficientnet_b4", {1.4, 1.8, 380, 0.4});
                }},
     // [Dosovitskiy 2021, arXiv:2010.11929, table 1].
+    FixedModel{"vit_ti_16",
+               [] {
+                 return make_vision_transformer("vit_ti_16", {12, 192, 3, 768, 16});
+               }},
+    FixedModel{"vit_s_16",
+               [] {
+                 return make_vision_transformer("vit_s_16", {12, 384, 6, 1536, 16});
+               }},
     FixedModel{"vit_b_16",
                [] {
                  return make_vision_transformer("vit_b_16", {12, 768, 12, 3072, 16});
@@ -149,6 +168,8 @@ constexpr std::array kFixedModels{
     FixedModel{"alphago_zero_40", [] { return make_alphago_zero("alphago_zero_40", 40); }},
     FixedModel{"dlrm_mlperf", [] { return make_dlrm_mlperf(); }},
     FixedModel{"dlrm_dcnv2_mlperf", [] { return make_dlrm_dcnv2_mlperf(); }},
+    FixedModel{"ncf", [] { return make_ncf(); }},
+    FixedModel{"yolov3", [] { return make_yolov3(); }},
     FixedModel{"mlp_boston_housing", [] { return make_boston_housing_mlp(); }},
     FixedModel{"mlp_mnist", [] { return make_mnist_mlp(); }}};
 
@@ -165,10 +186,14 @@ constexpr TranslationShape kTransformerBigShape{.layers = 6,
                                                 .sequence_length = 64,
                                                 .dropout = 0.3};
 
-/// LibriSpeech's 960 hours of training are 281,241 utterances [Panayotov 2015, table 1]: 12.3 s, 410
-/// frames of 30 ms, and 33 words [9.4 million words: the same, section 3] of about 1.5 pieces each.
+/// LibriSpeech's 960 hours of training are 281,241 utterances [Panayotov 2015, table 1]: 12.3 s,
+/// 410 frames of 30 ms, and 33 words [9.4 million words: the same, section 3] of about 1.5 pieces
+/// each.
 constexpr std::string_view kRnnt = "rnnt";
 constexpr TransducerShape kRnntShape{.frames = 410, .symbols = 50};
+/// bptt of the example.
+constexpr std::string_view kLstmWords = "lstm_lm_wikitext2";
+constexpr std::int64_t kLstmWordsLength = 35;
 
 const LanguageModel* find_language_model(std::string_view name) {
   for (const LanguageModel& model : language_models()) {
@@ -191,6 +216,7 @@ std::vector<std::string> zoo_names() {
   for (const LanguageModel& model : language_models()) names.emplace_back(model.name);
   names.emplace_back(kTransformerBig);
   names.emplace_back(kRnnt);
+  names.emplace_back(kLstmWords);
   return names;
 }
 
@@ -206,6 +232,9 @@ std::optional<ModelGraph> zoo_model(std::string_view name,
     shape.sequence_length = sequence_length.value_or(shape.sequence_length);
     return built(make_translation_transformer(std::string(name), shape));
   }
+  if (name == kLstmWords)
+    return built(
+        make_lstm_language_model(std::string(name), sequence_length.value_or(kLstmWordsLength)));
   if (name == kRnnt) {
     TransducerShape shape = kRnntShape;
     if (sequence_length) {
@@ -225,7 +254,7 @@ std::optional<ModelGraph> zoo_model(std::string_view name,
 bool zoo_takes_sequence_length(std::string_view name) { return zoo_longest_sequence(name) > 0; }
 
 std::int64_t zoo_longest_sequence(std::string_view name) {
-  if (name == kTransformerBig) return kLongestSequence;
+  if (name == kTransformerBig || name == kLstmWords) return kLongestSequence;
   // Pairs of frames and symbols grow with its square.
   if (name == kRnnt) return 1 << 14;
   const LanguageModel* own = find_language_model(name);

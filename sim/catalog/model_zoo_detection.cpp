@@ -90,7 +90,8 @@ std::vector<Features> ssd_maps(LayerList& net, Features x, bool narrow_with_norm
     const std::int64_t inner = narrow_with_norms ? step.narrow_inner : step.inner;
     const std::string name = fmt::format("additional_blocks.{}", i);
     net.set_group(name);
-    Conv2d first = square(x.channels, inner, 1, 1), second = square(inner, step.out, 3, step.stride);
+    Conv2d first = square(x.channels, inner, 1, 1),
+           second = square(inner, step.out, 3, step.stride);
     if (step.stride == 1) second.padding = 0;
     int position = 0;
     const auto add = [&](const LayerOp& op) {
@@ -130,7 +131,8 @@ Expected<ModelGraph> make_ssd300(std::string name, const Ssd300Shape& shape) {
     LayerId labels = head("conf", kClasses);
     labels = net.add(fmt::format("conf.{}.tokens", i), ImageTokens{}, labels);
     labels = net.add(fmt::format("conf.{}.boxes", i), RegroupTokens{1, kBoxes[i]}, labels);
-    losses.push_back(net.add(fmt::format("conf.{}.loss", i), SoftmaxCrossEntropy{kClasses}, labels));
+    losses.push_back(
+        net.add(fmt::format("conf.{}.loss", i), SoftmaxCrossEntropy{kClasses}, labels));
   }
   net.add("loss", Add{}, losses);
   return ModelGraph::make(std::move(name), SampleUnit::image, {3, 300, 300}, net.take());

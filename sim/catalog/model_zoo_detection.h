@@ -9,9 +9,9 @@
 namespace reckon {
 
 /// [Liu 2016, arXiv:1512.02325] of 300 x 300 pixels on a ResNet up to its third stage, of stride 1:
-/// 38 x 38 points. Reference: mlcommons/training:retired_benchmarks/ssd-v1/ssd/ssd300.py (ResNet-34)
-/// and NVIDIA/DeepLearningExamples:PyTorch/Detection/SSD/ssd/model.py (ResNet-50), whose additional
-/// layers are narrower and have batch norms.
+/// 38 x 38 points. Reference: mlcommons/training:retired_benchmarks/ssd-v1/ssd/ssd300.py
+/// (ResNet-34) and NVIDIA/DeepLearningExamples:PyTorch/Detection/SSD/ssd/model.py (ResNet-50),
+/// whose additional layers are narrower and have batch norms.
 struct Ssd300Shape {
   ResNetShape backbone;
   bool narrow_with_norms = false;
@@ -41,6 +41,11 @@ struct MaskRcnnShape {
   std::int64_t regions = 512, positive = 128;
 };
 Expected<ModelGraph> make_mask_rcnn(std::string name, const MaskRcnnShape& shape);
+
+/// YOLOv3 [Redmon 2018, arXiv:1804.02767] on Darknet-53 (table 1 there), 416 x 416, 80 classes;
+/// pjreddie/darknet:cfg/yolov3.cfg. Its leaky ReLU counts as a ReLU, its loss as a sigmoid
+/// cross-entropy over all that is predicted.
+Expected<ModelGraph> make_yolov3();
 
 /// 3D U-Net [Cicek 2016, arXiv:1606.06650] as MLPerf trained it on KiTS19:
 /// mlcommons/training:retired_benchmarks/unet3d/pytorch/model: one channel, 3 classes, patches of

@@ -15,26 +15,23 @@ const Shape kImageNetInput{3, 224, 224};
 
 }  // namespace
 
-Expected<ModelGraph> make_vgg16() {
-  // torchvision's cfgs["D"]; 0 stands for "M", a pooling that halves the image.
-  constexpr std::array<std::int64_t, 18> kFeatures{64, 64,  0,   128, 128, 0,   256, 256, 256,
-                                                   0,  512, 512, 512, 0,   512, 512, 512, 0};
-  LayerList net(48);
+Expected<ModelGraph> make_vgg(std::string name, const std::array<int, 5>& convolutions) {
+  constexpr std::array<std::int64_t, 5> kWidths{64, 128, 256, 512, 512};
+  LayerList net(56);
   net.set_group("features.0");
   LayerId x = net.add("input", InputLayer{}, std::vector<LayerId>{});
   std::int64_t channels = 3;
-  int position = 0, stage = 0;
-  for (std::int64_t width : kFeatures) {
-    if (width == 0) {
-      x = net.add(fmt::format("features.{}", position++), Pool2d{}, x);
-      net.set_group(fmt::format("features.{}", ++stage));
-      continue;
+  int position = 0;
+  for (std::size_t stage = 0; stage < kWidths.size(); ++stage) {
+    net.set_group(fmt::format("features.{}", stage));
+    for (int i = 0; i < convolutions[stage]; ++i) {
+      Conv2d conv = square(channels, kWidths[stage], 3, 1);
+      conv.bias = true;
+      x = net.add(fmt::format("features.{}", position++), conv, x);
+      x = net.add(fmt::format("features.{}", position++), Activation{}, x);
+      channels = kWidths[stage];
     }
-    Conv2d conv = square(channels, width, 3, 1);
-    conv.bias = true;
-    x = net.add(fmt::format("features.{}", position++), conv, x);
-    x = net.add(fmt::format("features.{}", position++), Activation{}, x);
-    channels = width;
+    x = net.add(fmt::format("features.{}", position++), Pool2d{}, x);
   }
   net.set_group("classifier");
   x = net.add("flatten", Flatten{}, x);
@@ -46,7 +43,7 @@ Expected<ModelGraph> make_vgg16() {
   x = net.add("classifier.5", Dropout{0.5}, x);
   x = net.add("classifier.6", Linear{4096, kImageNetClasses}, x);
   net.add("loss", SoftmaxCrossEntropy{kImageNetClasses}, x);
-  return ModelGraph::make("vgg16", SampleUnit::image, kImageNetInput, net.take());
+  return ModelGraph::make(std::move(name), SampleUnit::image, kImageNetInput, net.take());
 }
 
 Expected<ModelGraph> make_alexnet() {

@@ -26,9 +26,10 @@ struct ResNetShape {
 };
 Expected<ModelGraph> make_resnet(std::string name, const ResNetShape& shape);
 
-/// Configuration D of [Simonyan 2015, arXiv:1409.1556, table 1]; torchvision/models/vgg.py (its
-/// adaptive pooling to 7 x 7 is the identity at this input size).
-Expected<ModelGraph> make_vgg16();
+/// [Simonyan 2015, arXiv:1409.1556, table 1] by the convolutions of its five stages (configuration
+/// D, 16 layers: 2, 2, 3, 3, 3); torchvision/models/vgg.py (its adaptive pooling to 7 x 7 is the
+/// identity at this input size).
+Expected<ModelGraph> make_vgg(std::string name, const std::array<int, 5>& convolutions);
 
 /// [Krizhevsky 2014, arXiv:1404.5997]; torchvision/models/alexnet.py (its adaptive pooling to 6 x 6
 /// is the identity at this input size).

@@ -101,6 +101,31 @@ Expected<ModelGraph> make_dlrm_dcnv2_mlperf() {
   return finish(net, "dlrm_dcnv2_mlperf", x, kWidth, kIds);
 }
 
+Expected<ModelGraph> make_ncf() {
+  constexpr std::int64_t kUsers = 138493, kFilms = 26744, kFactors = 64, kFirst = 256;
+  constexpr std::array<std::int64_t, 3> kLayers{256, 128, 64};
+  LayerList net(24);
+  net.set_group("tables");
+  const LayerId record = net.add("record", InputLayer{}, std::vector<LayerId>{});
+  const LayerId user = net.add("user", SelectFeatures{0, 1}, record);
+  const LayerId film = net.add("item", SelectFeatures{1, 1}, record);
+  const auto table = [&](const char* name, std::int64_t rows, std::int64_t width, LayerId ids) {
+    return net.add(name, EmbeddingBag{rows, width, 1}, ids);
+  };
+  const LayerId mf_user = table("mf_user_embed", kUsers, kFactors, user);
+  const LayerId mf_film = table("mf_item_embed", kFilms, kFactors, film);
+  const LayerId mlp_user = table("mlp_user_embed", kUsers, kFirst / 2, user);
+  const LayerId mlp_film = table("mlp_item_embed", kFilms, kFirst / 2, film);
+  net.set_group("layers");
+  const LayerId mf = net.add("mf", Multiply{}, {mf_user, mf_film});
+  LayerId x = net.add("mlp.concat", Concat{}, {mlp_user, mlp_film});
+  x = perceptron(net, "mlp", x, kFirst, kLayers, true);
+  x = net.add("final.concat", Concat{}, {mf, x});
+  x = net.add("final", Linear{kFactors + kLayers.back(), 1}, x);
+  net.add("loss", SigmoidCrossEntropy{}, x);
+  return ModelGraph::make("ncf", SampleUnit::record, {2}, net.take());
+}
+
 Expected<ModelGraph> make_boston_housing_mlp() {
   constexpr std::array<std::int64_t, 3> kWidths{64, 64, 1};
   LayerList net(8);

@@ -12,6 +12,11 @@ Expected<ModelGraph> make_dlrm_mlperf();
 /// layers, and several ids a category: the README's "MLPerf DLRM v2 benchmark".
 Expected<ModelGraph> make_dlrm_dcnv2_mlperf();
 
+/// NeuMF [He 2017, arXiv:1708.05031, section 3.4] on MovieLens 20M (138,493 users, 26,744 films
+/// [Harper 2015, table 2]), of mlcommons/training:retired_benchmarks/ncf/neumf.py: 64 factors,
+/// layers of 256, 256, 128 and 64. A record is a user and a film.
+Expected<ModelGraph> make_ncf();
+
 /// 13 features, 64 and 64 hidden, one price: [Chollet 2017, "Deep Learning with Python", section
 /// 3.6].
 Expected<ModelGraph> make_boston_housing_mlp();

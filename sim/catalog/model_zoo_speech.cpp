@@ -55,4 +55,17 @@ Expected<ModelGraph> make_rnnt(std::string name, const TransducerShape& shape) {
                           net.take());
 }
 
+Expected<ModelGraph> make_lstm_language_model(std::string name, std::int64_t sequence_length) {
+  constexpr std::int64_t kWords = 33278, kWidth = 200;
+  constexpr double kDropout = 0.2;
+  LayerList net(16);
+  LayerId x = net.add("input", InputLayer{}, std::vector<LayerId>{});
+  x = net.add("encoder", Embedding{kWords, kWidth}, x);
+  x = net.add("drop", Dropout{kDropout}, x);
+  x = lstm(net, "rnn", {kWidth, kWidth, 2, kDropout}, x);
+  x = net.add("decoder", Linear{kWidth, kWords}, x);
+  net.add("loss", SoftmaxCrossEntropy{kWords}, x);
+  return ModelGraph::make(std::move(name), SampleUnit::sequence, {sequence_length}, net.take());
+}
+
 }  // namespace reckon

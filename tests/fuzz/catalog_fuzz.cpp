@@ -32,7 +32,8 @@ constexpr std::array kFiles{"accelerators.yaml",
                             "scale_tiers.csv",
                             "storage_prices.csv",
                             "models.csv",
-                            "stacks.csv"};
+                            "stacks.csv",
+                            "convergence.csv"};
 
 /// A directory of this process, removed at its end.
 struct Directory {

@@ -2,10 +2,12 @@
 #include <cmath>
 #include <vector>
 
+#include "executor/train/graph_runtime.h"
 #include "executor/train/layer_runner.h"
 #include "executor/train/networks.h"
 #include "kernels/layers_reference.h"
 #include "sim/catalog/model_shapes.h"
+#include "sim/catalog/model_zoo.h"
 
 // Each layer that computes more than an element at a time, against its definition in plain loops.
 using namespace reckon;
@@ -192,4 +194,14 @@ TEST_CASE("activations are what their definitions say") {
   }
   check_equal(run_layer(Activation{ActivationKind::gelu}, {20}, 1, {x}, {}, {}), gelu);
   check_equal(run_layer(Activation{ActivationKind::silu}, {20}, 1, {x}, {}, {}), silu);
+}
+
+TEST_CASE("layers that are only simulated are refused by name before anything runs") {
+  for (const char* name : {"rnnt", "retinanet", "unet3d_kits19"}) {
+    CAPTURE(name);
+    const Diagnostics errors = cannot_run(zoo_model(name).value());
+    REQUIRE_FALSE(errors.empty());
+    CHECK(errors.front().what.find("it cannot be trained here") != std::string::npos);
+  }
+  CHECK(cannot_run(zoo_model("resnext50_32x4d").value()).empty());
 }

@@ -31,9 +31,9 @@ TEST_CASE("RetinaNet has the published multiply-adds of its convolutions at 800 
 }
 
 TEST_CASE("MLPerf's RetinaNet differs from torchvision's by its backbone and its classes") {
-  // ResNeXt-50 32x4d has 25,028,904 - 25,557,032 = -528,128 parameters more, 15,104 of them in batch
-  // norms, which are frozen (resnext50's are 68,224, resnet50's 53,120); 264 classes for 91 at nine
-  // anchors are 9 * 173 more outputs of 256 * 9 weights and a bias.
+  // ResNeXt-50 32x4d has 25,028,904 - 25,557,032 = -528,128 parameters more, 15,104 of them in
+  // batch norms, which are frozen (resnext50's are 68,224, resnet50's 53,120); 264 classes for 91
+  // at nine anchors are 9 * 173 more outputs of 256 * 9 weights and a bias.
   const std::int64_t classes = 9 * 173 * (256 * 9 + 1);
   CHECK(zoo("retinanet_mlperf").parameters() - zoo("retinanet").parameters() == classes - 528'128);
 }
@@ -88,8 +88,8 @@ TEST_CASE("SSD300 on ResNet-34 has the parameters of the reference's layers") {
 }
 
 TEST_CASE("The 3D U-Net has the parameters of the reference's layers") {
-  // unet3d.py: pairs of 3^3 convolutions without biases, each with an instance norm of two numbers a
-  // channel; 2^3 transposed ones with biases; 1^3 to three classes.
+  // unet3d.py: pairs of 3^3 convolutions without biases, each with an instance norm of two numbers
+  // a channel; 2^3 transposed ones with biases; 1^3 to three classes.
   const auto pair = [](std::int64_t in, std::int64_t out) {
     return 27 * (in * out + out * out) + 4 * out;
   };
@@ -128,4 +128,19 @@ TEST_CASE("A recurrence's steps wait for each other") {
   // 2 * 4 h * h a step, and 4 for each element of the gates.
   CHECK(pre.forward.v == 410.0 * (2 * 4 * 1024.0 * 1024 + 4 * 4 * 1024));
   CHECK(net.counts()[index(layer(net, "encoder.pre_rnn.0.gates").id)].steps == 1);
+}
+
+TEST_CASE("YOLOv3 has the published operations") {
+  // pjreddie.com/darknet/yolo: 65.86 billion for YOLOv3-416, two a multiply-add.
+  CHECK(2 * zoo("yolov3").forward_macs() == Approx(65.86e9).epsilon(0.005));
+}
+
+TEST_CASE("NeuMF and the LSTM over words have the parameters of their references' layers") {
+  // neumf.py on MovieLens 20M: two tables of 64 and two of 128 for 138,493 users and 26,744 films.
+  const std::int64_t tables = (138'493 + 26'744) * (64 + 128);
+  const std::int64_t layers = 257 * 256 + 257 * 128 + 129 * 64 + 129;
+  CHECK(zoo("ncf").parameters() == tables + layers);
+  // word_language_model: embedding, two LSTMs of torch (4 h (in + h + 2)), decoder.
+  const std::int64_t lstms = 2 * 4 * 200 * (200 + 200 + 2);
+  CHECK(zoo("lstm_lm_wikitext2").parameters() == 33'278 * 200 + lstms + 33'278 * 201);
 }

@@ -52,6 +52,27 @@ TEST_CASE("a kernel of half_size FLOPs reaches half of its kind's efficiency") {
   CHECK(halved == Approx(2 * large).epsilon(1e-9));
 }
 
+TEST_CASE("the steps of a recurrence pay for their kernels one after the other, its host once") {
+  LayerWork work{.forward = Flops{1e9}, .backward = Flops{2e9}, .weights_read = 1};
+  work.work = WorkKind::matmul;
+  Processor core{FlopsPerSecond{1e12}, BytesPerSecond{1e15}, 1, {}};
+  core.efficiency.matmul = core.efficiency.memory = Fact<double>{1.0};
+  core.efficiency.half_size = Fact<Flops>{Flops{1e8}};
+  core.efficiency.launch = Fact<Seconds>{Seconds{1e-6}};
+  const ElementSizes size{};
+  // One kernel: (1e9 + 1e8) / 1e12 + 1 us; backward two: (2e9 + 2e8) / 1e12 + 2 us.
+  const LayerCost one = cost_of(work, size, core, 1);
+  CHECK(one.forward.count() == Approx(1.1e-3 + 1e-6));
+  CHECK(one.backward.count() == Approx(2.2e-3 + 2e-6));
+  // Ten steps: ten kernels forward; backward ten, and one more for the weights of all steps.
+  work.steps = 10;
+  const LayerCost ten = cost_of(work, size, core, 1);
+  CHECK(ten.forward.count() == Approx((1e9 + 10e8) / 1e12 + 10e-6));
+  CHECK(ten.backward.count() == Approx((2e9 + 11e8) / 1e12 + 11e-6));
+  CHECK(ten.forward_kernels == one.forward_kernels);
+  CHECK(ten.backward_kernels == one.backward_kernels);
+}
+
 TEST_CASE("a pass over the network takes no less than its host needs to issue it") {
   Plan plan = make_round_plan(small_mlp(), StrategyKind::single);
   const auto free = processor_of(plan.pools[0], Precision::fp32);

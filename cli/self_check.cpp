@@ -1,0 +1,70 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/load.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "report/accuracy.h"
+#include "sim/base/mapped_file.h"
+#include "sim/catalog/catalog.h"
+
+namespace reckon::cli {
+namespace {
+
+constexpr std::array<std::string_view, 4> kNames{"format", "worst", "catalog", "help"};
+
+/// Mean absolute errors that others print for the same runs [Bang et al. 2024, vTrain, section
+/// V-B; Isaev et al. 2023, Calculon, as scored there].
+constexpr std::string_view kOthers =
+    "For comparison, the mean on the same runs: vTrain, which profiles its kernels on the hardware,"
+    "\n8.4 %; Calculon, uncalibrated, 39.0 %.\n";
+
+std::string heading(const std::filesystem::path& file) {
+  return fmt::format(
+      "{}\n1,440 iterations of GPT that vTrain's authors measured on 8 x A100-80 (MIT licence "
+      "beside "
+      "the\nfile). None of them is in any fit of this catalog.\n\n",
+      file.string());
+}
+
+}  // namespace
+
+std::string self_check_options() { return describe_options(kNames); }
+
+int run_self_check(const Command& self, std::span<const std::string> arguments) {
+  const Options options = parse_options(self, kNames, arguments);
+  if (options.help) {
+    print(help_text(self));
+    return kDone;
+  }
+  if (!options.files.empty())
+    throw UsageError("self-check takes no file; its measurements come with reckon");
+  const auto catalog = load_catalogs(options);
+  if (!catalog) {
+    report(catalog.error());
+    return kInputIsWrong;
+  }
+  const auto path = default_catalog_directory() / "self-check" / "vtrain_single.csv";
+  const MappedFile file(path.string());
+  TextPool texts;
+  std::vector<PublishedRun> runs;
+  const auto counts = read_vtrain_runs(path.string(), file.bytes(), texts,
+                                       [&](const PublishedRun& r) { runs.push_back(r); });
+  if (!counts) {
+    report(counts.error());
+    return kEnvironmentFailed;
+  }
+  AccuracyReport result = make_accuracy_report(*counts, score_cold(runs, *catalog));
+  result.from = "vtrain";
+  const int worst = count_answer(options, "worst");
+  if (options.format == OutputFormat::json)
+    print(accuracy_json(result, worst));
+  else
+    print(heading(path) + accuracy_table(result, worst) + "\n" + std::string(kOthers));
+  return result.runs.empty() ? kEnvironmentFailed : kDone;
+}
+
+}  // namespace reckon::cli

@@ -1,0 +1,33 @@
+#include "sim/calibration/descent.h"
+
+#include <Eigen/Cholesky>
+
+namespace reckon {
+
+Descent descend(const DescentProblem& p, const Eigen::VectorXd& start) {
+  constexpr double kMostDamping = 1e8;
+  Descent best;
+  best.x = p.limited(start);
+  best.cost = p.cost(best.x);
+  best.slope = p.slope(best.x);
+  double damping = 1e-2;
+  for (int round = 0; round < p.most_rounds && damping < kMostDamping; ++round) {
+    Eigen::MatrixXd damped = best.slope.hessian;
+    damped.diagonal() *= 1 + damping;
+    const Eigen::VectorXd y = p.limited(best.x - damped.ldlt().solve(best.slope.gradient));
+    const double cost = p.cost(y);
+    if (!(cost < best.cost)) {
+      damping *= 8;
+      continue;
+    }
+    const bool done = best.cost - cost < p.enough;
+    best.cost = cost;
+    best.x = y;
+    damping /= 4;
+    best.slope = p.slope(best.x);
+    if (done) break;
+  }
+  return best;
+}
+
+}  // namespace reckon
