@@ -349,6 +349,7 @@ LayerCount count_layer(const Layer& layer, std::span<const Shape* const> inputs,
     c.model = (input_has_gradient ? 2 : 1) * c.matrix;
     if (c.matrix.v > 0) c.backward = c.forward;
   }
+  if (layer.frozen && std::holds_alternative<BatchNorm>(layer.op)) c.elements_in /= 2;
   const bool learns = weights > 0 && !layer.frozen;
   c.has_backward = learns || input_has_gradient;
   c.frozen = layer.frozen;

@@ -50,7 +50,8 @@
 //   A frozen layer          no gradient of its weights: 1x, where something before it is trained
 //
 // BYTES: elements_in and elements_out are activations that a kernel of its own reads and writes.
-//   BatchNorm and GroupNorm read twice (statistics first). A Recurrence reads its weights once:
+//   BatchNorm and GroupNorm read twice (statistics first; a frozen
+//   BatchNorm has its own). A Recurrence reads its weights once:
 //   they stay in the caches between its steps; the steps wait for each other (LayerCount::steps).
 //   Attention is one fused kernel that never writes the scores [Dao 2022]. Flatten and a Dropout of
 //   rate 0 move nothing. The loss writes its log-softmax.
