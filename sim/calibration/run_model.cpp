@@ -143,7 +143,9 @@ tl::expected<RunModel, std::string> model_of_run(const RunConfiguration& run) {
     if (run.model == "gpt_lora") model.finetune = Finetune{"lora", kLoraRank};
     return model;
   }
-  const std::string name(zoo_name(run.model));
+  std::string name(zoo_name(run.model));
+  // MLPerf's SSD is on a ResNet-34, NVIDIA's example, which others run too, on a ResNet-50.
+  if (run.model == "ssd300" && !run.stack.ends_with("mlperf")) name = "ssd300_resnet50";
   if (!zoo_model(name)) return tl::unexpected(fmt::format("no model graph: {}", run.model));
   model.spec = ModelByName{name};
   if (zoo_takes_sequence_length(name) && run.sequence_length > 0)
