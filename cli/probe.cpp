@@ -48,6 +48,11 @@ std::optional<ModelGraph> model_of(const Options& options) {
   if (!model)
     throw UsageError(fmt::format("no model is named '{}'{}\nreckon model list shows them", name,
                                  did_you_mean(name, zoo_names())));
+  for (const Layer& layer : model->layers())
+    if (only_simulated(layer.op))
+      throw UsageError(
+          fmt::format("layer '{}' of {} is only simulated: nothing here runs it to measure it",
+                      layer.name, name));
   return model;
 }
 

@@ -160,7 +160,7 @@ Expected<TimedRuns> score_time_to_train(std::string_view file_name, std::string_
     scored->at.id = pool.keep(cells.text("id"));
     scored->at.source = pool.keep(source);
     scored->at.trust = trust.empty() ? 'C' : trust.front();
-    result.scored.runs.push_back(std::move(*scored));
+    result.scored.runs.push_back(*scored);
   }
   return result;
 }
