@@ -5,10 +5,14 @@
 #include <cmath>
 #include <numeric>
 
+#include "sim/base/check.h"
 #include "sim/forecast/replicate.h"
 
 namespace reckon::planner {
 namespace {
+
+constexpr std::string_view kImagePull = "job_start.image_pull";
+constexpr std::string_view kFrameworkStart = "job_start.framework_start";
 
 enum class Direction { speed, burden, unknown };
 
@@ -50,6 +54,11 @@ double least_factor(const PlanAssumption& a, Direction direction, double score) 
   return std::pow(std::min(r, 1 / r), std::abs(score));
 }
 
+bool is_spread(const PlanAssumption& a) { return a.key.ends_with("efficiency.step_spread"); }
+bool bounds_rest_on(const PlanAssumption& a) {
+  return a.affects_step || is_spread(a) || a.key == kImagePull || a.key == kFrameworkStart;
+}
+
 double statistic(const std::vector<double>& values, std::optional<double> probability) {
   if (probability) return quantile(values, *probability);
   return std::accumulate(values.begin(), values.end(), 0.0) / double(values.size());
@@ -57,22 +66,29 @@ double statistic(const std::vector<double>& values, std::optional<double> probab
 
 }  // namespace
 
-const std::vector<double>& Draws::scores(const PlanAssumption& assumption) {
-  std::vector<double>& scores = by_key_[assumption.key];
-  if (scores.empty())
-    for (int k = 0; k < replications_; ++k)
-      scores.push_back(draw_score(assumption, seed_, std::uint32_t(k)));
-  return scores;
+void Draws::draw(const Site& site) {
+  for (const PlanAssumption& a : site.assumptions) {
+    if (!bounds_rest_on(a)) continue;
+    std::vector<double>& scores = by_key_[a.key];
+    if (scores.empty())
+      for (int k = 0; k < replications_; ++k)
+        scores.push_back(draw_score(a, seed_, std::uint32_t(k)));
+  }
+}
+const std::vector<double>& Draws::scores(const PlanAssumption& assumption) const {
+  const auto drawn = by_key_.find(assumption.key);
+  RECKON_CHECK(drawn != by_key_.end());
+  return drawn->second;
 }
 
 namespace {
 
 /// G(k).
-std::vector<double> time_factors(const Site& site, Draws& draws) {
+std::vector<double> time_factors(const Site& site, const Draws& draws) {
   std::vector<double> factors(std::size_t(draws.replications()), 1.0);
   bool spread_is_drawn = false;
   for (const PlanAssumption& a : site.assumptions) {
-    const bool spread = a.key.ends_with("efficiency.step_spread");
+    const bool spread = is_spread(a);
     if (!spread && !a.affects_step) continue;
     spread_is_drawn = spread_is_drawn || spread;
     const std::vector<double>& scores = draws.scores(a);
@@ -86,7 +102,7 @@ std::vector<double> time_factors(const Site& site, Draws& draws) {
 }
 
 /// What a new node needs before a job works on it, in every replication.
-std::vector<double> start_seconds(const Site& site, Draws& draws) {
+std::vector<double> start_seconds(const Site& site, const Draws& draws) {
   std::vector<double> seconds(std::size_t(draws.replications()), 0.0);
   const auto add = [&](std::string_view key, Seconds median) {
     const auto drawn = std::ranges::find(site.assumptions, key, &PlanAssumption::key);
@@ -94,8 +110,8 @@ std::vector<double> start_seconds(const Site& site, Draws& draws) {
       seconds[k] += drawn == site.assumptions.end() ? median.count()
                                                     : value_at(*drawn, draws.scores(*drawn)[k]);
   };
-  add("job_start.image_pull", site.image_pull);
-  add("job_start.framework_start", site.framework_start);
+  add(kImagePull, site.image_pull);
+  add(kFrameworkStart, site.framework_start);
   return seconds;
 }
 
@@ -110,7 +126,7 @@ LeastStatistics statistics_of(const std::vector<double>& factors, const Question
 
 }  // namespace
 
-LeastFactors least_factors(const Question& question, const Site& site, Draws& draws) {
+LeastFactors least_factors(const Question& question, const Site& site, const Draws& draws) {
   std::vector<double> factors = time_factors(site, draws);
   LeastFactors least;
   least.time = least.spot_cost = statistics_of(factors, question);
@@ -139,25 +155,9 @@ Bounds bounds_of(const Question& question, const Site& site, const LeastFactors&
   Bounds b;
   b.deadline = time * in_time.at_deadline;
   b.budget = cost * paid.at_budget;
-  switch (question.objective) {
-    case Objective::cost:
-    case Objective::throughput_per_dollar:
-    case Objective::cost_under_deadline:
-      b.score = cost * paid.mean;
-      break;
-    case Objective::p95_cost:
-      b.score = cost * paid.p95;
-      break;
-    case Objective::time:
-      b.score = time * in_time.mean;
-      break;
-    case Objective::p95_time:
-      b.score = time * in_time.p95;
-      break;
-    case Objective::cost_time:
-      b.score = cost * paid.mean * time * in_time.mean;
-      break;
-  }
+  const bool p95 = is_of_p95(question.objective);
+  b.score = score_of(question.objective, time * (p95 ? in_time.p95 : in_time.mean),
+                     cost * (p95 ? paid.p95 : paid.mean));
   return b;
 }
 

@@ -37,7 +37,9 @@ namespace reckon::planner {
 class Draws {
  public:
   Draws(std::uint64_t seed, int replications) : seed_(seed), replications_(replications) {}
-  const std::vector<double>& scores(const PlanAssumption& assumption);
+  /// Of all that the site's bounds rest on. Before it is asked for them.
+  void draw(const Site& site);
+  const std::vector<double>& scores(const PlanAssumption& assumption) const;
   int replications() const { return replications_; }
 
  private:
@@ -55,7 +57,8 @@ struct LeastFactors {
   LeastStatistics time;
   LeastStatistics spot_cost;  // with 0 in the replications in which work may have been free
 };
-LeastFactors least_factors(const Question& question, const Site& site, Draws& draws);
+/// `draws` has drawn for the site. May be called from several threads.
+LeastFactors least_factors(const Question& question, const Site& site, const Draws& draws);
 
 struct Bounds {
   double score = 0;

@@ -1,53 +1,57 @@
 #include "planner/candidates.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <tuple>
 
+#include "planner/outlook.h"
 #include "sim/base/parallel.h"
+#include "sim/cluster/life.h"
 
 namespace reckon::planner {
 namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::infinity();
 
-double estimated_score(Objective objective, double time, double cost) {
-  switch (objective) {
-    case Objective::time:
-    case Objective::p95_time:
-      return time;
-    case Objective::cost_time:
-      return time * cost;
-    case Objective::cost:
-    case Objective::throughput_per_dollar:
-    case Objective::cost_under_deadline:
-    case Objective::p95_cost:
-      return cost;
-  }
-  return cost;
+/// A search that races simulates about so many lives for each replication of a forecast: the first
+/// wave, the finalists, the front, and the shorter lives of the rounds (planner/race.cpp).
+constexpr double kForecasts = 48;
+constexpr int kFewestReplications = 40;
+/// Their lives say how long the search's are.
+constexpr std::size_t kTypical = 64;
+/// Of each way of buying, so many are looked at more closely, under so many draws.
+constexpr std::size_t kLookedAt = 1024;
+constexpr int kDraws = 64;
+/// Events of a life, besides those of its job: each node is asked for, comes, and is given back;
+/// what interrupts is noticed, happens, and a node is asked for and waited for again.
+constexpr double kEventsOfJob = 30, kEventsOfNode = 4, kEventsOfInterruption = 6;
+
+const Interruptions& interruptions_of(const Space& space, const Candidate& c) {
+  const Outside& outside = space.site(c).outside[std::size_t(space.shape(c).nodes)];
+  return space.offer(c).pricing == CapacityType::spot ? outside.spot : outside.on_demand;
 }
 
-Candidate candidate_of(const Question& question, const Site& site, const LeastFactors& least,
+Candidate candidate_of(const Question& question, const Space& space, std::size_t site_index,
                        std::size_t shape_index, std::size_t offer_index) {
-  const Shape& shape = site.shapes[shape_index];
-  const Offer& offer = site.offers[offer_index];
-  const Outside& outside = site.outside[std::size_t(shape.nodes)];
   Candidate c;
+  c.site = std::uint32_t(site_index);
   c.shape = std::uint32_t(shape_index);
   c.offer = std::uint32_t(offer_index);
-  const bool spot = offer.pricing == CapacityType::spot;
-  const double stretch = spot ? outside.stretch_spot : outside.stretch_on_demand;
-  c.time = outside.start_seconds + double(shape.steps) * shape.step_seconds * stretch;
+  const Site& site = space.site(c);
+  const Shape& shape = space.shape(c);
+  const Offer& offer = space.offer(c);
+  const double work = double(shape.steps) * shape.step_seconds;
+  const double start = site.outside[std::size_t(shape.nodes)].start_seconds;
+  c.time = start + work * stretch_of(interruptions_of(space, c), work);
   double rate = 0;
   for (std::size_t p = 0; p < offer.pools.size(); ++p)
     rate += double(offer.pools[p].nano_usd_per_hour) * 1e-9 / 3600 *
             (p == site.worker ? shape.nodes : shape.parameter_servers);
-  c.cost = offer.known ? rate * c.time : kUnknown;
-  c.estimate = estimated_score(question.objective, c.time, c.cost);
-  const Bounds b = bounds_of(question, site, least, shape, offer);
-  c.bound = b.score;
-  c.proven_late = question.deadline && b.deadline > question.deadline->value;
-  c.proven_dear = question.budget && b.budget > question.budget->value;
+  c.cost = offer.known && std::isfinite(c.time) ? rate * c.time : kUnknown;
+  // A life is cut at the horizon: it never ended.
+  const bool ends = c.time <= LifeOptions{}.horizon.count();
+  c.estimate = ends ? score_of(question.objective, c.time, c.cost) : kUnknown;
   return c;
 }
 
@@ -55,50 +59,101 @@ Candidate candidate_of(const Question& question, const Site& site, const LeastFa
 /// catalog's order nor threads decide.
 bool more_promising(const Question& question, const Candidate& a, const Candidate& b) {
   const auto key = [&](const Candidate& c) {
-    const bool proven = c.proven_late || c.proven_dear;
     const bool late = question.deadline && c.time > question.deadline->value;
     const bool dear = question.budget && c.cost > question.budget->value;
-    return std::tuple(proven, late || dear, c.estimate, c.time, c.site, c.shape, c.offer);
+    return std::tuple(late || dear, c.estimate, c.time, c.site, c.shape, c.offer);
   };
   return key(a) < key(b);
 }
 
-}  // namespace
-
-Space make_space(const Question& question, const Catalog& catalog, const NetworkModel& network,
-                 const SpaceOptions& options) {
+/// Sites and their candidates, without bounds.
+Space every_candidate(const Question& question, const Catalog& catalog, const NetworkModel& network,
+                      int threads) {
   Space space;
   const HardwareList hardware = hardware_for(question, catalog);
   space.sites.resize(hardware.kinds.size());
-  parallel_for(hardware.kinds.size(), options.threads, [&](std::size_t k) {
+  parallel_for(hardware.kinds.size(), threads, [&](std::size_t k) {
     space.sites[k] = make_site(question, hardware.kinds[k], catalog, network);
   });
   if (hardware.nowhere > 0) {
     space.considered += std::int64_t(hardware.nowhere);
     space.rejected["no region is known to offer the machine"] += std::int64_t(hardware.nowhere);
   }
-  Draws draws(options.seed, options.replications);
   for (std::size_t k = 0; k < space.sites.size(); ++k) {
     const Site& site = space.sites[k];
     space.considered += site.considered;
     for (const auto& [reason, count] : site.rejected) space.rejected[reason] += count;
-    if (site.shapes.empty() || site.offers.empty()) continue;
-    const LeastFactors least = least_factors(question, site, draws);
     for (std::size_t s = 0; s < site.shapes.size(); ++s)
       for (std::size_t o = 0; o < site.offers.size(); ++o) {
-        if (std::int64_t{site.shapes[s].nodes} * site.hardware.per_node > site.offers[o].quota) {
+        if (std::int64_t{site.shapes[s].nodes} * site.hardware.per_node > site.offers[o].quota)
           ++space.rejected["above the quota"];
-          continue;
-        }
-        Candidate c = candidate_of(question, site, least, s, o);
-        c.site = std::uint32_t(k);
-        space.candidates.push_back(c);
+        else
+          space.candidates.push_back(candidate_of(question, space, k, s, o));
       }
   }
+  return space;
+}
+
+/// As many as were asked for, or what the effort does for.
+int affordable_replications(const Space& space, const SpaceOptions& options) {
+  const std::size_t n = std::min(kTypical, space.candidates.size());
+  if (options.effort <= 0 || n == 0) return options.replications;
+  double events = 0;
+  for (std::size_t k = 0; k < n; ++k) events += events_of(space, space.candidates[k]);
+  const double affordable = options.effort / (kForecasts * events / double(n));
+  if (affordable >= options.replications) return options.replications;
+  return std::min(options.replications, std::max(kFewestReplications, int(affordable)));
+}
+
+void set_bounds(const Question& question, Space& space, const SpaceOptions& options) {
+  Draws draws(options.seed, space.replications);
+  for (const Site& site : space.sites)
+    if (!site.shapes.empty()) draws.draw(site);
+  std::vector<LeastFactors> least(space.sites.size());
+  parallel_for(least.size(), options.threads, [&](std::size_t k) {
+    if (!space.sites[k].shapes.empty() && !space.sites[k].offers.empty())
+      least[k] = least_factors(question, space.sites[k], draws);
+  });
+  for (Candidate& c : space.candidates) {
+    const Bounds b =
+        bounds_of(question, space.site(c), least[c.site], space.shape(c), space.offer(c));
+    c.bound = b.score;
+    c.proven_late = question.deadline && b.deadline > question.deadline->value;
+    c.proven_dear = question.budget && b.budget > question.budget->value;
+  }
+}
+
+}  // namespace
+
+double events_of(const Space& space, const Candidate& c) {
+  const double longest = LifeOptions{}.horizon.count();
+  const double interruptions = std::min(c.time, longest) / interruptions_of(space, c).every;
+  return kEventsOfJob + kEventsOfNode * space.shape(c).nodes +
+         kEventsOfInterruption * interruptions;
+}
+
+Space make_space(const Question& question, const Catalog& catalog, const NetworkModel& network,
+                 const SpaceOptions& options) {
+  Space space = every_candidate(question, catalog, network, options.threads);
   std::ranges::sort(space.candidates, [&](const Candidate& a, const Candidate& b) {
     return more_promising(question, a, b);
   });
+  Outlook outlook({question, catalog, network, space, options.seed,
+                   std::min(kDraws, options.replications), options.threads});
+  if (space.candidates.size() > kTypical) outlook.reorder(space.candidates, kLookedAt);
+  space.replications = affordable_replications(space, options);
+  set_bounds(question, space, options);
+  std::ranges::stable_partition(
+      space.candidates, [](const Candidate& c) { return !c.proven_late && !c.proven_dear; });
   return space;
+}
+
+Expected<Plan> plan_of(const Question& question, const Catalog& catalog, const Space& space,
+                       const Candidate& c) {
+  auto file = read_with(question.base, overrides_for(question, space.site(c).hardware,
+                                                     space.offer(c), space.shape(c)));
+  if (!file) return tl::unexpected(std::move(file.error()));
+  return make_plan(*file, catalog);
 }
 
 }  // namespace reckon::planner

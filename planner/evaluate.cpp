@@ -50,16 +50,8 @@ Evaluated judged(const Question& question, Forecast forecast) {
   return e;
 }
 
-Expected<Plan> Evaluator::plan_of(const Candidate& c) const {
-  const Space& space = s_.space;
-  auto file = read_with(s_.question.base, overrides_for(s_.question, space.site(c).hardware,
-                                                        space.offer(c), space.shape(c)));
-  if (!file) return tl::unexpected(std::move(file.error()));
-  return make_plan(*file, s_.catalog);
-}
-
 Evaluated Evaluator::evaluate_one(const Candidate& c, int replications, int threads) const {
-  const auto plan = plan_of(c);
+  const auto plan = planner::plan_of(s_.question, s_.catalog, s_.space, c);
   Evaluated e;
   if (plan) {
     ForecastOptions how;

@@ -41,7 +41,6 @@ class Evaluator {
 
   /// Of each candidate, in their order; all draw from the same streams.
   std::vector<Evaluated> evaluate(std::span<const Candidate> candidates, int replications);
-  Expected<Plan> plan_of(const Candidate& candidate) const;
   std::int64_t lives() const { return lives_; }  // that were simulated so far
 
  private:

@@ -2,13 +2,14 @@
 #include <vector>
 
 #include "planner/evaluate.h"
+#include "planner/outlook.h"
 
 // Time against cost.
 namespace reckon::planner {
 
-/// Candidates that by the quick look are on the front, at most `most`, spread over it: what is
+/// Candidates that by the closer look are on the front, at most `most`, spread over it: what is
 /// forecast so that the front is more than the neighbourhood of the best score.
-std::vector<Candidate> estimated_front(const Space& space, std::size_t most);
+std::vector<Candidate> estimated_front(const Space& space, Outlook& outlook, std::size_t most);
 
 /// Of the forecasts with a price that end: those that no other is both faster and cheaper than
 /// (means), fastest first.

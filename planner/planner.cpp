@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t kFrontPoints = 12;
 constexpr std::size_t kRivals = 10;
+constexpr int kFrontDraws = 256;
 constexpr double kStandardErrors = 1.96;  // 95 %
 
 /// Limits that keep something of a lower score away: a forecast that misses only that limit, or a
@@ -85,12 +86,14 @@ Expected<Answer> plan(const Question& question, const Catalog& catalog, const Ne
   answer.deadline = question.deadline;
   answer.budget = question.budget;
   answer.seed = options.seed.value_or(given.seed);
-  answer.replications = options.replications.value_or(given.replications);
+  answer.replications_asked = options.replications.value_or(given.replications);
   answer.assumed = question.assumed;
   answer.file = question.base.is_file ? question.base.name : "";
 
-  const Space space =
-      make_space(question, catalog, network, {answer.seed, answer.replications, options.threads});
+  const Space space = make_space(question, catalog, network,
+                                 {answer.seed, answer.replications_asked, options.threads,
+                                  options.replications ? 0 : options.effort});
+  answer.replications = space.replications;
   const bool nothing =
       std::ranges::all_of(space.sites, [](const Site& site) { return !site.refused.empty(); });
   if (!space.sites.empty() && nothing) return tl::unexpected(space.sites.front().refused);
@@ -99,14 +102,15 @@ Expected<Answer> plan(const Question& question, const Catalog& catalog, const Ne
 
   Evaluator evaluator({question, catalog, network, space, answer.seed, options.threads});
   RaceOptions how;
-  how.replications = answer.replications;
   how.exact_up_to = options.exact_up_to;
   how.progress = options.progress;
   answer.search = race(space, evaluator, how);
   std::vector<Evaluated>& finished = answer.search.finished;
   count_rejections(space, answer);
 
-  const auto missing = not_yet_forecast(estimated_front(space, kFrontPoints), finished);
+  Outlook outlook({question, catalog, network, space, answer.seed,
+                   std::min(kFrontDraws, answer.replications), options.threads});
+  const auto missing = not_yet_forecast(estimated_front(space, outlook, kFrontPoints), finished);
   for (Evaluated& e : evaluator.evaluate(missing, answer.replications))
     finished.push_back(std::move(e));
   std::ranges::sort(finished, is_better);

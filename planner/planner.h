@@ -27,7 +27,8 @@ struct Answer {
   Objective objective = Objective::cost;
   std::optional<Limit> deadline, budget;
   std::uint64_t seed = 1;
-  int replications = 0;
+  int replications = 0;         // of every forecast
+  int replications_asked = 0;   // more than that: the effort did not do for them
   std::int64_t considered = 0;  // shapes x places, with all that were left out
   std::int64_t feasible = 0;    // of them fit in memory, are sold somewhere and within quotas
   std::int64_t lives = 0;       // that were simulated
@@ -47,12 +48,15 @@ struct Answer {
 
 struct PlannerOptions {
   std::optional<std::uint64_t> seed;  // the scenario's otherwise
+  /// The scenario's otherwise, or as many as the effort does for.
   std::optional<int> replications;
+  /// Events that the lives of a search may have in all, about (SpaceOptions).
+  double effort = 4e6;
   int threads = 0;
   std::size_t keep = 5;  // plans in the answer
   /// Up to so many candidates that no bound excludes are all forecast: the answer is exact then.
   std::size_t exact_up_to = 48;
-  std::function<void(std::int64_t considered, std::size_t racing)> progress;
+  std::function<void(const SearchProgress&)> progress;
 };
 
 /// Errors: the question makes no plan on any hardware, whatever it varies.

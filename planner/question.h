@@ -35,9 +35,14 @@ enum class Objective {
 };
 std::string_view to_text(Objective objective);
 
-/// Less is better. Infinite: it never ends, or its price is unknown and the objective needs one.
-double score(Objective objective, const Forecast& forecast);
+/// What the objective makes of a time (seconds) and a cost (USD, infinite: unknown), of whatever
+/// they are: two means, two quantiles, one life. Less is better.
+double score_of(Objective objective, double time, double cost);
 bool needs_price(Objective objective);
+/// Its time and cost are the 95th percentiles; else the means.
+bool is_of_p95(Objective objective);
+/// Infinite: it never ends, or its price is unknown and the objective needs one.
+double score(Objective objective, const Forecast& forecast);
 
 /// What may vary. A list of one value is what is kept.
 struct Freedom {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
 
 namespace reckon::planner {
 namespace {
@@ -11,12 +10,14 @@ namespace {
 constexpr double kNone = std::numeric_limits<double>::infinity();
 /// Candidates that are forecast at a time between two looks at the bounds.
 constexpr std::size_t kWave = 8;
+/// The first wave of a space that is too large to be forecast whole finds what prunes the rest.
+constexpr std::size_t kFirstWave = 4;
 /// Waves that look for a first plan that meets all limits.
 constexpr int kFirstWaves = 4;
-constexpr int kFewestLives = 32;  // of the first round of a race
-
-/// Successive halving: half of the racers stay, with four times the lives.
-constexpr int kMoreLives = 4;
+/// Lives of each racer in the first round: a sixteenth of the replications, within these.
+constexpr int kFewestLives = 8, kMostFirstLives = 32;
+/// Successive halving: half of the racers stay, with twice the lives.
+constexpr int kMoreLives = 2;
 
 class Race {
  public:
@@ -31,13 +32,15 @@ class Race {
   RaceResult result;
 
   void run() {
+    const bool small = open_.size() <= options_.exact_up_to;
+    const std::size_t first = small ? kWave : kFirstWave;
     for (int wave = 0; wave < kFirstWaves && !open_.empty() && best_ == kNone; ++wave)
-      finish_wave();
+      finish_wave(first);
     drop_proven();
     if (open_.size() <= options_.exact_up_to) {
       std::ranges::stable_sort(open_, {}, &Candidate::bound);
       while (!open_.empty()) {
-        finish_wave();
+        finish_wave(kWave);
         drop_proven();
       }
       result.exact = true;
@@ -49,14 +52,21 @@ class Race {
 
  private:
   void finish(std::vector<Candidate> wave) {
-    for (Evaluated& e : evaluator_.evaluate(wave, options_.replications)) {
+    for (Evaluated& e : evaluator_.evaluate(wave, space_.replications)) {
       if (e.meets_all()) best_ = std::min(best_, e.score);
       result.finished.push_back(std::move(e));
     }
-    if (options_.progress) options_.progress(space_.considered, open_.size());
+    tell(open_.size());
   }
-  void finish_wave() {
-    const std::size_t n = std::min(kWave, open_.size());
+  void tell(std::size_t racing) const {
+    if (!options_.progress) return;
+    const std::int64_t left_out = space_.considered - std::int64_t(space_.candidates.size()) +
+                                  result.proven_late + result.proven_dear + result.proven_worse +
+                                  result.outrun + result.not_tried;
+    options_.progress({space_.considered, left_out, racing, best_});
+  }
+  void finish_wave(std::size_t most) {
+    const std::size_t n = std::min(most, open_.size());
     std::vector<Candidate> wave(open_.begin(), open_.begin() + std::ptrdiff_t(n));
     open_.erase(open_.begin(), open_.begin() + std::ptrdiff_t(n));
     finish(std::move(wave));
@@ -77,9 +87,9 @@ class Race {
     std::vector<Candidate> racing(open_.begin(), open_.begin() + std::ptrdiff_t(starters));
     for (std::size_t k = starters; k < open_.size(); ++k) note_open(open_[k].bound);
     result.not_tried = std::int64_t(open_.size() - starters);
-    for (int lives = std::min(kFewestLives, options_.replications);
-         racing.size() > options_.finalists && lives < options_.replications;
-         lives = std::min(lives * kMoreLives, options_.replications)) {
+    const int all = space_.replications;
+    for (int lives = std::clamp(all / 16, kFewestLives, kMostFirstLives);
+         racing.size() > options_.finalists && lives < all; lives *= kMoreLives) {
       std::vector<Evaluated> round = evaluator_.evaluate(racing, lives);
       std::ranges::sort(round, is_better);
       const std::size_t stay = std::max(options_.finalists, (round.size() + 1) / 2);
@@ -92,7 +102,7 @@ class Race {
           note_open(round[k].candidate.bound);
         }
       }
-      if (options_.progress) options_.progress(space_.considered, racing.size());
+      tell(racing.size());
     }
     finish(std::move(racing));
   }
@@ -106,21 +116,7 @@ class Race {
 
 /// What the objective averages, in one replication.
 double of_life(Objective objective, const Forecast& f, std::size_t k) {
-  const double time = f.times_seconds[k];
-  const double cost = f.costs_usd.empty() ? kNone : f.costs_usd[k];
-  switch (objective) {
-    case Objective::time:
-    case Objective::p95_time:
-      return time;
-    case Objective::cost_time:
-      return time * cost;
-    case Objective::cost:
-    case Objective::throughput_per_dollar:
-    case Objective::cost_under_deadline:
-    case Objective::p95_cost:
-      return cost;
-  }
-  return cost;
+  return score_of(objective, f.times_seconds[k], f.costs_usd.empty() ? kNone : f.costs_usd[k]);
 }
 
 bool certainly_less(Objective objective, const Forecast& a, const Forecast& b, double z) {

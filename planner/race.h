@@ -11,12 +11,18 @@
 // random numbers.
 namespace reckon::planner {
 
+/// Where a search stands.
+struct SearchProgress {
+  std::int64_t considered = 0, pruned = 0;  // looked at; left out by a rule, a limit or a bound
+  std::size_t racing = 0;
+  double best = 0;  // score of the best so far; infinite: none
+};
+
 struct RaceOptions {
-  int replications = 1000;
   std::size_t exact_up_to = 48;  // so many candidates are all forecast whole
   std::size_t starters = 64;     // of a race
   std::size_t finalists = 8;     // forecast whole at its end
-  std::function<void(std::int64_t considered, std::size_t racing)> progress;
+  std::function<void(const SearchProgress&)> progress;
 };
 
 struct RaceResult {

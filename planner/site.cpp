@@ -210,17 +210,22 @@ class SiteMaker {
     o.start_seconds = (node + begin).count();
     const Seconds save = checkpoint_save_time(plan_, job);
     const Seconds again = node + begin + checkpoint_restore_time(plan_, job);
-    const auto stretch = [&](CapacityType pricing) {
+    const auto interruptions = [&](CapacityType pricing) {
       plan_.pools[site_.worker].pricing = pricing;
+      Interruptions by;
+      by.save = save.count();
+      by.restart = again.count();
       const Seconds mtti = mean_time_to_interruption(plan_, job);
-      if (mtti >= Seconds::max() || !(mtti.count() > 0)) return 1.0;
-      Seconds interval = optimal_checkpoint_interval(save, mtti);
-      if (job.checkpoint.mode == CheckpointSpec::Mode::interval) interval = job.checkpoint.interval;
-      if (!(interval.count() > 0)) return 1 + again / mtti;
-      return 1 + save / interval + (interval / 2 + again) / mtti;
+      if (mtti >= Seconds::max() || !(mtti.count() > 0)) return by;
+      by.every = mtti.count();
+      if (job.checkpoint.mode == CheckpointSpec::Mode::interval)
+        by.interval = job.checkpoint.interval.count();
+      else if (job.checkpoint.mode == CheckpointSpec::Mode::optimal)
+        by.interval = optimal_checkpoint_interval(save, mtti).count();
+      return by;
     };
-    o.stretch_on_demand = stretch(CapacityType::on_demand);
-    o.stretch_spot = stretch(CapacityType::spot);
+    o.on_demand = interruptions(CapacityType::on_demand);
+    o.spot = interruptions(CapacityType::spot);
     return o;
   }
 
@@ -235,6 +240,14 @@ class SiteMaker {
 };
 
 }  // namespace
+
+double stretch_of(const Interruptions& by, double work_seconds) {
+  if (std::isinf(by.every) || !(work_seconds > 0)) return 1;
+  const bool saves = by.interval > 0 && by.interval < work_seconds;
+  const double work = saves ? by.interval : work_seconds;
+  const double save = saves ? by.save : 0;
+  return by.every / work * std::exp(by.restart / by.every) * std::expm1((work + save) / by.every);
+}
 
 Site make_site(const Question& question, const Hardware& hardware, const Catalog& catalog,
                const NetworkModel& network) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -13,12 +14,22 @@ namespace reckon::planner {
 /// Why candidates were left out, with how many; in the order of the words.
 using Rejections = std::map<std::string, std::int64_t>;
 
-/// Time of a life outside its steps, at medians; to rank by, not to answer with.
+/// What interrupts a job and what that takes, in seconds.
+struct Interruptions {
+  double every = std::numeric_limits<double>::infinity();  // mean time between two; infinite: never
+  double interval = 0;  // of useful work between two saves; 0: there are none
+  double save = 0, restart = 0;
+};
+/// Time over useful time, of so much work [Daly 2006, Eq. 20 over T_s]: with M the mean time to
+/// interruption, t the work between two saves (without saves all of it), d a save and R a restart,
+///   (M / t) exp(R / M) (exp((t + d) / M) - 1)
+/// To first order 1 + d / t + (t / 2 + R) / M. Infinite where it hardly ever gets to a save.
+double stretch_of(const Interruptions& by, double work_seconds);
+
+/// A life outside its steps, at medians; to rank by, not to answer with.
 struct Outside {
   double start_seconds = 0;  // from the request to the first step
-  /// Time over useful time with interruptions, to first order [Young 1974; Daly 2006, Eq. 20 with
-  /// exp(x) = 1 + x]: 1 + save / interval + (interval / 2 + restart) / (time to interruption).
-  double stretch_on_demand = 1, stretch_spot = 1;
+  Interruptions on_demand, spot;
 };
 
 struct Site {

@@ -85,21 +85,23 @@ void Life::request_node(Pool& pool, std::uint32_t slot, bool by_autoscaler) {
 void Life::on_ready(Node& node) {
   Pool& pool = cluster_.pool_of(node);
   node.was_ready = true;
+  node.lease_ends = reclaim_time(node, pool);
   come_up(node);
   if (pool.provisioning == 0) pool.backoff.succeeded();
-  if (!pool.reclaimable || reclaim_.never()) return;
-  const auto& traces = plan_.reclaim.trace;
-  SimTime taken = SimTime::max();
-  if (!reclaim_.from_trace()) {
-    taken = now_ + reclaim_.draw(node.reclaim);
-  } else if (!traces.empty()) {  // the trace's slots are those of all spot pools, in order
-    taken = next_in_trace(traces[(pool.trace_offset + node.slot) % traces.size()],
-                          plan_.reclaim.trace_length, now_);
-  }
-  if (taken > horizon_) return;
-  node.goes_at = taken;
-  schedule(std::max(now_, taken - reclaim_notice_), EventKind::reclaim_notice,
+  if (node.lease_ends > horizon_) return;
+  node.goes_at = node.lease_ends;
+  schedule(std::max(now_, node.goes_at - reclaim_notice_), EventKind::reclaim_notice,
            cluster_.index_of(node), node.lease);
+}
+
+SimTime Life::reclaim_time(Node& node, const Pool& pool) {
+  if (!pool.reclaimable || reclaim_.never()) return SimTime::max();
+  if (!reclaim_.from_trace()) return now_ + reclaim_.draw(node.reclaim);
+  const auto& traces = plan_.reclaim.trace;
+  if (traces.empty()) return SimTime::max();
+  // The trace's slots are those of all spot pools, in order.
+  return next_in_trace(traces[(pool.trace_offset + node.slot) % traces.size()],
+                       plan_.reclaim.trace_length, now_);
 }
 
 // The autoscaler gives up on the node and, for a while, on its group. A node that never came costs
@@ -116,7 +118,8 @@ SimDuration Life::wait(SimDuration mean, RandomStream& stream) const {
   return SimDuration{std::llrint(std::min(double(mean.count()) * stream.exponential(), kLongest))};
 }
 
-/// Ready for pods, with its next maintenance and failure drawn anew.
+/// Ready for pods, with its next maintenance and failure drawn anew. What would come after its
+/// lease is not scheduled: under many reclaims it would fill the queue.
 void Life::come_up(Node& node) {
   Pool& pool = cluster_.pool_of(node);
   set_state(node, NodeState::ready);
@@ -127,14 +130,15 @@ void Life::come_up(Node& node) {
     // The job trains on until a save just fits before the machine goes.
     const SimTime save = begin - longest_save_;
     const bool in_time = save >= std::max(now_, begin - maintenance_notice_);
-    if (any_saves_ && in_time) {
-      schedule(save, EventKind::maintenance_notice, index, node.up);
-    } else {
-      schedule(begin, EventKind::maintenance_begin, index, node.up);
-    }
+    const bool noticed = any_saves_ && in_time;
+    const SimTime at = noticed ? save : begin;
+    if (at <= node.lease_ends)
+      schedule(at, noticed ? EventKind::maintenance_notice : EventKind::maintenance_begin, index,
+               node.up);
   }
   if (pool.failure_mean.count() > 0) {
-    schedule(now_ + wait(pool.failure_mean, node.failure), EventKind::failed, index, node.up);
+    const SimTime fails = now_ + wait(pool.failure_mean, node.failure);
+    if (fails <= node.lease_ends) schedule(fails, EventKind::failed, index, node.up);
   }
 }
 

@@ -68,6 +68,8 @@ class Life {
   SimDuration wait(SimDuration mean, RandomStream& stream) const;
   void request_node(Pool& pool, std::uint32_t slot, bool by_autoscaler);
   void come_up(Node& node);
+  /// When the provider takes back a node that came now; max: never.
+  SimTime reclaim_time(Node& node, const Pool& pool);
   void hold(Job& job, Node& node);
   void let_go(Node& node, NodeState next);  // the job leaves the node
   void end_lease(Node& node, bool reclaimed);

@@ -65,8 +65,9 @@ struct Node {
   std::uint32_t use = 0;    // from one holder to the next
   bool was_ready = false;   // in this lease
   SimTime requested{}, state_since{}, free_since{};
-  SimTime goes_at = SimTime::max();  // the planned reclaim or maintenance
-  SimDuration away{}, busy{};        // of this lease
+  SimTime goes_at = SimTime::max();     // the planned reclaim or maintenance
+  SimTime lease_ends = SimTime::max();  // at the latest: its reclaim is drawn when it comes
+  SimDuration away{}, busy{};           // of this lease
   SimDuration job_active_at_hold{};
   RandomStream provisioning, reclaim, maintenance, failure;
 };

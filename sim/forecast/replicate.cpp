@@ -90,6 +90,20 @@ ForecastSetup make_setup(const Plan& plan, const NetworkModel& network) {
   return setup;
 }
 
+double step_factor(const ForecastSetup& setup, std::uint64_t seed, std::uint32_t replication) {
+  PaceFactors factors;
+  double spread = step_spread(setup.plan);
+  for (std::size_t i = 0; i < setup.assumptions.size(); ++i) {
+    const PlanAssumption& a = setup.assumptions[i];
+    const std::optional<Sensitivity>& ends = setup.jobs.front().sensitivities[i];
+    if (!ends) continue;
+    const double score = draw_score(a, seed, replication);
+    if (a.affects_step) multiply(factors, *ends, score);
+    if (a.key.ends_with("efficiency.step_spread")) spread = value_at(a, score);
+  }
+  return factors.step * spread;
+}
+
 Replicator::Replicator(const ForecastSetup& setup) : setup_(setup), plan_(setup.plan) {
   for (std::size_t k = 0; k < setup.jobs.size(); ++k) {
     paces_.push_back(setup.jobs[k].paced.pace);

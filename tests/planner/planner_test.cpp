@@ -90,6 +90,7 @@ TEST_CASE("no bound lies above what it bounds") {
       INFO("case " << which << ", " << e.overrides.front() << " " << e.overrides.back());
       REQUIRE(e.refused.empty());
       const planner::Site& site = space.site(e.candidate);
+      draws.draw(site);
       const auto least = planner::least_factors(q, site, draws);
       const planner::Bounds b =
           planner::bounds_of(q, site, least, space.shape(e.candidate), space.offer(e.candidate));
