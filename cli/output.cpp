@@ -92,16 +92,21 @@ ProgressLine::~ProgressLine() {
 
 std::function<void(double)> ProgressLine::callback() {
   if (!terminal_) return {};
-  return [this](double share) { show(share); };
+  return [this](double share) { show(fmt::format("simulating {:3.0f} %", 100 * share)); };
 }
 
-void ProgressLine::show(double share) {
+std::function<void(const std::string&)> ProgressLine::text_callback() {
+  if (!terminal_) return {};
+  return [this](const std::string& text) { show(text); };
+}
+
+void ProgressLine::show(const std::string& text) {
   constexpr long kQuietMs = 2000, kBetweenMs = 100;
   const long now = now_ms();
   if (now - begin_ms_ < kQuietMs || now - last_ms_ < kBetweenMs) return;
   last_ms_ = now;
   shown_ = true;
-  std::fputs(fmt::format("\rsimulating {:3.0f} %", 100 * share).c_str(), stderr);
+  std::fputs(("\r" + text + "\033[K").c_str(), stderr);
   std::fflush(stderr);
 }
 

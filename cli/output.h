@@ -21,8 +21,8 @@ void print(std::string_view text);
 /// Prints on standard error, as far as that is possible.
 void print_error(std::string_view text);
 
-/// Shows the share done on one line of standard error, only if that is a terminal and the run takes
-/// over two seconds. Empty (no callback to call) where standard error is no terminal.
+/// Shows the share done, or a text, on one line of standard error, only if that is a terminal and
+/// the run takes over two seconds. Empty (no callback to call) where standard error is no terminal.
 class ProgressLine {
  public:
   ProgressLine();
@@ -30,9 +30,11 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
   std::function<void(double)> callback();
+  /// Any text in place of the share.
+  std::function<void(const std::string&)> text_callback();
 
  private:
-  void show(double share);
+  void show(const std::string& text);
   bool terminal_ = false;
   bool shown_ = false;
   long begin_ms_ = 0, last_ms_ = 0;

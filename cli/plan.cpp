@@ -169,6 +169,12 @@ int run_plan(const Command& self, std::span<const std::string> arguments) {
   how.seed = options.seed;
   how.replications = options.replications;
   how.threads = options.threads;
+  ProgressLine line;
+  if (const auto show = line.text_callback())
+    how.progress = [show](const planner::SearchProgress& p) {
+      show(fmt::format("{} considered, {} pruned, {} racing, best so far {:.4g}", p.considered,
+                       p.pruned, p.racing, p.best));
+    };
   const auto catalog = load_catalogs(options);
   if (!catalog) {
     report(catalog.error());

@@ -103,6 +103,7 @@ Expected<Answer> plan(const Question& question, const Catalog& catalog, const Ne
   Evaluator evaluator({question, catalog, network, space, answer.seed, options.threads});
   RaceOptions how;
   how.exact_up_to = options.exact_up_to;
+  how.prune = options.prune;
   how.progress = options.progress;
   answer.search = race(space, evaluator, how);
   std::vector<Evaluated>& finished = answer.search.finished;

@@ -73,6 +73,7 @@ class Race {
   }
   /// A bound equal to the best could still tie and win by name: it stays.
   void drop_proven() {
+    if (!options_.prune) return;
     result.proven_worse +=
         std::int64_t(std::erase_if(open_, [&](const Candidate& c) { return c.bound > best_; }));
   }

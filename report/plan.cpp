@@ -52,6 +52,11 @@ std::string search_text(const Answer& a, int width) {
     text += a.certain_ranks == 0
                 ? "The first two plans are too close to tell apart at 95 %."
                 : fmt::format("The order is certain at 95 % down to rank {}.", a.certain_ranks);
+  if (a.replications < a.replications_asked)
+    text += fmt::format(
+        " The effort did not do for {} replications of lives with so many interruptions: each plan "
+        "has {}.",
+        format_count(a.replications_asked), format_count(a.replications));
   std::string out;
   for (const std::string& line : wrap(text, width - 2)) out += "  " + line + "\n";
   return out;

@@ -118,6 +118,7 @@ std::string plan_json(const Answer& a) {
   out["budget"] = limit_object(a.budget, "usd");
   out["seed"] = a.seed;
   out["replications"] = a.replications;
+  out["replications_asked"] = a.replications_asked;
   out["candidates_considered"] = a.considered;
   out["feasible"] = a.feasible;
   out["search"] = search_object(a);

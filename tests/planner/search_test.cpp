@@ -1,0 +1,108 @@
+#include <catch2/catch.hpp>
+
+#include <cmath>
+
+#include "planner/planner.h"
+#include "planner/small_spaces.h"
+
+// What ranks candidates before anything is simulated, and what a race says of itself.
+using namespace reckon;
+using namespace reckon::test;
+
+TEST_CASE("interruptions stretch a life as Daly's whole formula says") {
+  planner::Interruptions by;
+  CHECK(planner::stretch_of(by, 1e6) == 1);  // never interrupted
+  by = {.every = 1e6, .interval = 1000, .save = 10, .restart = 100};
+  // To first order 1 + 10 / 1000 + (1000 / 2 + 100) / 1e6 = 1.0106; the rest is of second order.
+  CHECK(planner::stretch_of(by, 1e7) == Approx(1.0106).epsilon(2e-5));
+  by.every = 1000;
+  // (1000 / 1000) e^0.1 (e^1.01 - 1) = 1.10517 x 1.74560
+  CHECK(planner::stretch_of(by, 1e7) == Approx(1.92919).epsilon(1e-4));
+  // Without saves all of the work has to be done in one go: (1000 / 3000) e^0.1 (e^3 - 1).
+  by.interval = 0;
+  CHECK(planner::stretch_of(by, 3000) == Approx(1.0 / 3 * 1.10517 * 19.0855).epsilon(1e-4));
+  by.every = 1;  // never gets there
+  CHECK(std::isinf(planner::stretch_of(by, 1e6)));
+}
+
+TEST_CASE("replications give way to the effort, and the answer says so") {
+  const SmallSpace s = small_space(7);
+  std::string text = small_text(s);
+  text.replace(text.find("replications: 12"), 16, "replications: 500");
+  const planner::Question q = question_of(text, shipped_catalog());
+  const auto network = make_fluid_network();
+  planner::PlannerOptions how;
+  how.threads = 1;
+  how.effort = 1e5;
+  const auto little = planner::plan(q, shipped_catalog(), *network, how);
+  REQUIRE(little);
+  CHECK(little->replications_asked == 500);
+  CHECK(little->replications < 500);
+  CHECK(little->replications >= 40);
+  for (const planner::RankedPlan& p : little->plans)
+    CHECK(p.result.forecast.replications == little->replications);
+  how.replications = 500;  // who says the number gets it
+  const auto all = planner::plan(q, shipped_catalog(), *network, how);
+  REQUIRE(all);
+  CHECK(all->replications == 500);
+}
+
+TEST_CASE("what a race calls certain holds under other draws") {
+  const auto network = make_fluid_network();
+  int certain = 0, held = 0;
+  for (std::uint32_t which = 3000; which < 3012; ++which) {
+    SmallSpace s = small_space(which);
+    s.deadline = s.budget = "";
+    s.objective = "cost";
+    std::string text = small_text(s);
+    const planner::Question q = question_of(text, shipped_catalog());
+    planner::PlannerOptions how;
+    how.threads = 1;
+    how.exact_up_to = 0;
+    how.replications = 60;
+    const auto answer = planner::plan(q, shipped_catalog(), *network, how);
+    REQUIRE(answer);
+    const std::size_t last = std::min(answer->certain_ranks + 1, answer->plans.size());
+    std::vector<double> again;
+    for (std::size_t k = 0; k < last; ++k) {
+      const auto file = planner::read_with(q.base, answer->plans[k].result.overrides);
+      REQUIRE(file);
+      ForecastOptions more;
+      more.replications = 400;
+      more.seed = 77;
+      more.threads = 1;
+      more.assumption_effects = false;
+      again.push_back(planner::score(
+          q.objective, make_forecast(make_plan(*file, shipped_catalog()).value(), *network, more)));
+    }
+    for (std::size_t k = 0; k + 1 < again.size(); ++k) {
+      ++certain;
+      held += again[k] <= again[k + 1] ? 1 : 0;
+    }
+  }
+  REQUIRE(certain >= 10);
+  // Certain at 95 %, each pair by itself.
+  CHECK(held >= int(std::floor(0.95 * certain)));
+}
+
+TEST_CASE("pruning by bounds changes no answer") {
+  for (std::uint32_t which = 4000; which < 4010; ++which) {
+    const planner::Question q = question_of(small_text(small_space(which)), shipped_catalog());
+    const auto network = make_fluid_network();
+    planner::PlannerOptions how;
+    how.threads = 1;
+    how.exact_up_to = 1000;
+    how.keep = 1;
+    const auto with = planner::plan(q, shipped_catalog(), *network, how);
+    how.prune = false;
+    const auto without = planner::plan(q, shipped_catalog(), *network, how);
+    REQUIRE(with);
+    REQUIRE(without);
+    INFO("case " << which);
+    REQUIRE(with->plans.size() == without->plans.size());
+    if (!with->plans.empty())
+      CHECK(with->plans.front().result.score == without->plans.front().result.score);
+    CHECK(without->lives >= with->lives);
+    CHECK(without->search.proven_worse == 0);
+  }
+}
