@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <filesystem>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "cli/command.h"
 #include "cli/load.h"
@@ -41,9 +44,32 @@ double tolerance_of(const Options& options) {
   const std::string text = options.answer("tolerance");
   if (text.empty()) return 0;
   const auto share = parse_fraction(text);
-  if (!share || *share < 0)
+  const bool percent = text.ends_with('%');
+  if (!share || *share < 0 || (!percent && *share >= 1))  // 3 is meant as 3 %, not as 300
     throw UsageError("--tolerance takes a share such as 3%, not '" + text + "'");
   return *share;
+}
+
+/// Files that are read and written: an empty name is an unset variable of a script, and one that is
+/// named twice would be lost.
+void refuse_paths(const Options& options) {
+  namespace fs = std::filesystem;
+  std::vector<std::pair<std::string, fs::path>> taken;
+  const auto take = [&](const std::string& what, const std::string& path) {
+    const fs::path place = fs::weakly_canonical(path);
+    for (const auto& [other, there] : taken)
+      if (there == place)
+        throw UsageError(fmt::format("{} and {} are one file: {}", other, what, path));
+    taken.emplace_back(what, place);
+  };
+  for (const std::string& file : options.files) take("the question", file);
+  if (!options.memo.empty()) take("--memo", options.memo);
+  for (const char* name : {"baseline", "out", "svg", "diff"}) {
+    const auto given = options.answers.find(name);
+    if (given == options.answers.end()) continue;
+    if (given->second.empty()) throw UsageError(fmt::format("--{} needs the name of a file", name));
+    take(fmt::format("--{}", name), given->second);
+  }
 }
 
 void refuse_combinations(const Options& options) {
@@ -67,12 +93,9 @@ struct Setting {
   planner::PlannerOptions how;
 };
 
-int print_fewest(const Setting& s) {
+Expected<int> answer_fewest(const Setting& s) {
   const auto answer = planner::fewest(s.question, s.catalog, s.network, s.how);
-  if (!answer) {
-    report(answer.error());
-    return kInputIsWrong;
-  }
+  if (!answer) return tl::unexpected(answer.error());
   print(s.options.format == OutputFormat::json ? fewest_json(*answer) : fewest_table(*answer));
   return answer->meets_all() ? kDone : kAnswerIsNo;
 }
@@ -100,57 +123,59 @@ Expected<void> write_files(const Setting& s, const planner::Answer& answer,
   return {};
 }
 
-/// Is today's best worse than the baseline? Prints how.
-Expected<bool> worse_than_baseline(const Setting& s, const planner::Answer& answer,
-                                   const std::optional<Plan>& best) {
+/// What --baseline names; nullopt: it was not given.
+Expected<std::optional<planner::Baseline>> baseline_of(const Setting& s) {
+  const std::string path = s.options.answer("baseline");
+  if (path.empty()) return std::nullopt;
   Options as_it_stands = s.options;
   as_it_stands.overrides.clear();
   as_it_stands.layers.clear();
-  auto file = load_scenario(s.options.answer("baseline"), as_it_stands);
+  auto file = load_scenario(path, as_it_stands);
   if (!file) return tl::unexpected(std::move(file.error()));
-  const auto baseline = planner::read_baseline(s.question, std::move(*file), s.catalog, s.network,
-                                               answer, s.how.threads);
-  if (!baseline) return tl::unexpected(baseline.error());
-  const double tolerance = tolerance_of(s.options);
-  const auto verdict = planner::held_against_baseline(answer, *baseline, tolerance);
-  const BaselineInputs inputs{answer, *baseline, verdict, tolerance, best ? &*best : nullptr};
-  if (s.options.format == OutputFormat::table) print(baseline_text(inputs));
-  if (const std::string diff = s.options.answer("diff"); !diff.empty())
-    write_file(diff, baseline_markdown(inputs));
-  return verdict.worse;
+  auto baseline = planner::read_baseline(s.question, std::move(*file), s.catalog);
+  if (!baseline) return tl::unexpected(std::move(baseline.error()));
+  return std::optional(std::move(*baseline));
 }
 
-int answer_question(const Setting& s) {
-  auto answer = planner::plan(s.question, s.catalog, s.network, s.how);
-  if (!answer) {
-    report(answer.error());
-    return kInputIsWrong;
+/// The plans, then the baseline; the exit code.
+int print_answer(const Setting& s, const planner::Answer& answer, const BaselineInputs* held) {
+  if (s.options.format == OutputFormat::json) {
+    print(plan_json(answer, held));
+  } else {
+    print(plan_table(answer));
+    if (held != nullptr) print(baseline_text(*held));
   }
+  if (held != nullptr)
+    if (const std::string diff = s.options.answer("diff"); !diff.empty())
+      write_file(diff, baseline_markdown(*held));
+  return answer.infeasible || (held != nullptr && held->verdict.worse) ? kAnswerIsNo : kDone;
+}
+
+Expected<int> answer_question(const Setting& s) {
+  const double tolerance = tolerance_of(s.options);
+  auto baseline = baseline_of(s);
+  if (!baseline) return tl::unexpected(std::move(baseline.error()));
+  auto answer = planner::plan(s.question, s.catalog, s.network, s.how);
+  if (!answer) return tl::unexpected(std::move(answer.error()));
   planner::explain_choice(s.question, s.catalog, s.network, s.how, *answer);
   std::optional<Plan> best;
   if (!answer->plans.empty()) {
     auto resolved = planner::resolve(s.question, answer->plans.front(), s.catalog);
-    if (!resolved) {
-      report(resolved.error());
-      return kInputIsWrong;
-    }
+    if (!resolved) return tl::unexpected(std::move(resolved.error()));
     best = std::move(*resolved);
   }
-  if (const auto written = write_files(s, *answer, best); !written) {
-    report(written.error());
-    return kInputIsWrong;
-  }
-  print(s.options.format == OutputFormat::json ? plan_json(*answer) : plan_table(*answer));
-  int code = answer->infeasible ? kAnswerIsNo : kDone;
-  if (!s.options.answer("baseline").empty()) {
-    const auto worse = worse_than_baseline(s, *answer, best);
-    if (!worse) {
-      report(worse.error());
-      return kInputIsWrong;
-    }
-    if (*worse) code = kAnswerIsNo;
-  }
-  return code;
+  const Plan* const todays = best ? &*best : nullptr;
+  if (*baseline)
+    if (const auto judged =
+            judge_today(**baseline, s.question, *answer, todays, s.network, s.how.threads);
+        !judged)
+      return tl::unexpected(judged.error());
+  if (const auto written = write_files(s, *answer, best); !written)
+    return tl::unexpected(written.error());
+  if (!*baseline) return print_answer(s, *answer, nullptr);
+  const auto verdict = planner::held_against_baseline(*answer, **baseline, tolerance);
+  const BaselineInputs held{*answer, **baseline, verdict, tolerance, todays};
+  return print_answer(s, *answer, &held);
 }
 
 }  // namespace
@@ -163,6 +188,7 @@ int run_plan(const Command& self, std::span<const std::string> arguments) {
     print(help_text(self));
     return kDone;
   }
+  refuse_paths(options);
   refuse_combinations(options);
   planner::PlannerOptions how;
   how.keep = plans_to_keep(options);
@@ -187,7 +213,11 @@ int run_plan(const Command& self, std::span<const std::string> arguments) {
   }
   const auto network = make_network(options);
   const Setting setting{options, *question, *catalog, *network, how};
-  return options.answer("fewest").empty() ? answer_question(setting) : print_fewest(setting);
+  const auto code =
+      options.answer("fewest").empty() ? answer_question(setting) : answer_fewest(setting);
+  if (code) return *code;
+  report(code.error());
+  return kInputIsWrong;
 }
 
 }  // namespace reckon::cli

@@ -1,5 +1,7 @@
 #include "planner/baseline.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <limits>
 
@@ -35,40 +37,71 @@ std::optional<double> score_said(Objective objective, const PlannedSpec& planned
   return std::nullopt;
 }
 
+Diagnostics wrong(const Baseline& b, std::string what, std::string hint) {
+  return {{Severity::error, {b.name, 0, 0}, std::move(what), std::move(hint)}};
+}
+
+/// In a word what the plan's job is, so that two plans are for the same thing: model, data and,
+/// where the batch does not decide it, samples.
+std::string work_of(const Plan& plan) {
+  const PlannedWorkload& job = plan.jobs.front();
+  std::string text = fmt::format("{} on {}", job.model.name(), job.dataset.name);
+  if (!job.convergence) text += fmt::format(", {:.6g} samples", job.total_samples);
+  return text;
+}
+
 }  // namespace
 
 Expected<Baseline> read_baseline(const Question& question, ScenarioFile file,
-                                 const Catalog& catalog, const NetworkModel& network,
-                                 const Answer& answer, int threads) {
-  auto plan = make_plan(file, catalog);
-  if (!plan) return tl::unexpected(std::move(plan.error()));
+                                 const Catalog& catalog) {
   Baseline b;
   b.name = file.places.file;
-  b.plan = std::move(*plan);
+  b.replications = file.scenario.forecast.replications;
+  b.seed = file.scenario.forecast.seed;
   if (const auto& planned = file.scenario.planned) {
     b.time_then = said(*planned, "time_seconds.mean");
     b.cost_then = said(*planned, "cost_usd.mean");
     b.score_then = score_said(question.objective, *planned);
     b.catalog_then = planned->catalog_digest;
     b.prices_then = planned->prices_as_of;
+    b.seed = planned->seed;
   }
+  auto plan = make_plan(file, catalog);
+  if (plan)
+    b.plan = std::move(*plan);
+  else
+    b.no_plan = std::move(plan.error());
+  if (!b.plan && !b.score_then) return tl::unexpected(std::move(b.no_plan));
+  return b;
+}
+
+Expected<void> judge_today(Baseline& baseline, const Question& question, const Answer& answer,
+                           const Plan* best, const NetworkModel& network, int threads) {
+  if (!baseline.plan) return {};
+  if (best != nullptr && work_of(*best) != work_of(*baseline.plan))
+    return tl::unexpected(wrong(baseline,
+                                fmt::format("the baseline trains {}, the question {}",
+                                            work_of(*baseline.plan), work_of(*best)),
+                                "make a new baseline with --out"));
   ForecastOptions how;
   how.replications = answer.replications;
   how.seed = answer.seed;
   how.threads = threads;
   how.assumption_effects = false;
-  b.today = judged(question, make_forecast(b.plan, network, how));
-  return b;
+  baseline.today = judged(question, make_forecast(*baseline.plan, network, how));
+  return {};
 }
 
 BaselineVerdict held_against_baseline(const Answer& answer, const Baseline& baseline,
                                       double tolerance) {
+  constexpr double kNever = std::numeric_limits<double>::infinity();
   BaselineVerdict v;
-  v.before = baseline.score_then.value_or(baseline.today.score);
-  v.now = answer.plans.empty() ? std::numeric_limits<double>::infinity()
-                               : answer.plans.front().result.score;
-  v.change = v.now / v.before - 1;
-  v.worse = !(v.now <= v.before * (1 + tolerance));
+  v.before = baseline.score_then ? *baseline.score_then
+             : baseline.today    ? baseline.today->score
+                                 : kNever;
+  v.now = answer.plans.empty() ? kNever : answer.plans.front().result.score;
+  v.change = v.now == v.before ? 0 : v.now / v.before - 1;
+  v.worse = answer.plans.empty() || v.now > v.before * (1 + tolerance);
   return v;
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,23 +12,31 @@ namespace reckon::planner {
 /// What a plan file says of itself, and what its plan would take and cost today.
 struct Baseline {
   std::string name;  // of the file
-  Plan plan;         // with today's catalog
   /// Of the `planned:` block: the means when it was made; nullopt: the file has none.
   std::optional<double> time_then, cost_then;
   std::optional<double> score_then;
   std::string catalog_then, prices_then;  // digest, date; "": not said
-  Evaluated today;                        // the same plan, judged by today's question
+  std::uint64_t seed = 1;                 // of the forecast then
+  int replications = 0;
+  std::optional<Plan> plan;        // with today's catalog; nullopt: it is no plan any more
+  Diagnostics no_plan;             // why
+  std::optional<Evaluated> today;  // the same plan, judged by today's question: judge_today()
 };
 
-/// Errors: it is no plan any more with today's catalog.
+/// Before the search, so that a file that cannot be read costs nothing. Errors: neither does the
+/// file say what its plan would have cost, nor is it a plan with today's catalog.
 Expected<Baseline> read_baseline(const Question& question, ScenarioFile file,
-                                 const Catalog& catalog, const NetworkModel& network,
-                                 const Answer& answer, int threads);
+                                 const Catalog& catalog);
+
+/// Forecasts the baseline's plan with the answer's seed and replications. `best`: today's best
+/// plan, if there is one. Errors: the baseline trains something else.
+Expected<void> judge_today(Baseline& baseline, const Question& question, const Answer& answer,
+                           const Plan* best, const NetworkModel& network, int threads);
 
 struct BaselineVerdict {
   double before = 0;   // score: then, where the file says it, else what it would be today
   double now = 0;      // of today's best; infinite: no plan fits
-  double change = 0;   // now / before - 1
+  double change = 0;   // now / before - 1; 0 where both are 0
   bool worse = false;  // by more than the tolerance, or no plan fits
 };
 BaselineVerdict held_against_baseline(const Answer& answer, const Baseline& baseline,

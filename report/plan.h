@@ -9,8 +9,10 @@ namespace reckon {
 /// The ranked plans with their ranges, why the first, the front, and what was left out and why.
 std::string plan_table(const planner::Answer& answer, int width = 100);
 
-/// `reckon plan --format json`: one object, indented by two, with its newline.
-std::string plan_json(const planner::Answer& answer);
+struct BaselineInputs;  // report/plan_memo.h
+/// `reckon plan --format json`: one object, indented by two, with its newline. `baseline`: nullptr
+/// where none was asked for.
+std::string plan_json(const planner::Answer& answer, const BaselineInputs* baseline);
 
 /// The front as a chart of characters with its legend; "" where there are no two plans to compare.
 std::string front_text(const planner::Answer& answer, int width = 100);

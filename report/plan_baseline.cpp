@@ -48,27 +48,36 @@ std::optional<double> mean_of(const std::optional<Quantiles>& q) {
 
 /// What the plans are, then what they cost: the baseline when it was made, and today's best.
 std::vector<Row> rows_of(const BaselineInputs& in) {
-  const Plan& before = in.baseline.plan;
-  const PlannedWorkload& old = before.jobs.front();
+  const Plan* before = in.baseline.plan ? &*in.baseline.plan : nullptr;
   std::vector<Row> rows;
-  const auto add = [&](const char* what, std::string was, std::string is) {
-    rows.push_back({what, std::move(was), in.best == nullptr ? "no plan fits" : std::move(is)});
+  const auto of_plans = [&](const char* what, auto&& text) {
+    rows.push_back({what, before == nullptr ? "no plan today" : text(*before),
+                    in.best == nullptr ? "no plan fits" : text(*in.best)});
   };
-  const Plan& best = in.best == nullptr ? before : *in.best;
-  const PlannedWorkload& job = best.jobs.front();
-  add("hardware", hardware_text(before), hardware_text(best));
-  add("strategy", strategy_of(old), strategy_of(job));
-  add("batch", batch_of(old), batch_of(job));
-  add("precision", std::string(to_text(old.precision)), std::string(to_text(job.precision)));
-  const Forecast& today = in.baseline.today.forecast;
-  const Forecast* now = in.best == nullptr ? nullptr : &in.answer.plans.front().result.forecast;
+  const auto of_jobs = [&](const char* what, auto&& text) {
+    of_plans(what, [&](const Plan& p) { return std::string(text(p.jobs.front())); });
+  };
+  of_plans("hardware", [](const Plan& p) { return hardware_text(p); });
+  of_jobs("strategy", [](const PlannedWorkload& job) { return strategy_of(job); });
+  of_jobs("batch", [](const PlannedWorkload& job) { return batch_of(job); });
+  of_jobs("precision", [](const PlannedWorkload& job) { return to_text(job.precision); });
   const bool said = in.baseline.time_then.has_value();
-  add("mean time", said ? mean_time(in.baseline.time_then) : mean_time(today.time_seconds.mean),
-      now ? mean_time(now->time_seconds.mean) : "");
-  add("mean cost", said ? mean_cost(in.baseline.cost_then) : mean_cost(mean_of(today.cost_usd)),
-      now ? mean_cost(mean_of(now->cost_usd)) : "");
-  add("prices as of", said ? in.baseline.prices_then : before.prices_as_of, best.prices_as_of);
-  add("catalog", said ? in.baseline.catalog_then : before.catalog_digest, best.catalog_digest);
+  const Forecast* then = in.baseline.today ? &in.baseline.today->forecast : nullptr;
+  const Forecast* now = in.best == nullptr ? nullptr : &in.answer.plans.front().result.forecast;
+  const auto time = [](const Forecast* f) {
+    return f == nullptr ? "no plan fits" : mean_time(f->time_seconds.mean);
+  };
+  const auto cost = [](const Forecast* f) {
+    return f == nullptr ? "no plan fits" : mean_cost(mean_of(f->cost_usd));
+  };
+  rows.push_back({"mean time", said ? mean_time(in.baseline.time_then) : time(then), time(now)});
+  rows.push_back({"mean cost", said ? mean_cost(in.baseline.cost_then) : cost(then), cost(now)});
+  of_plans("prices as of", [](const Plan& p) { return p.prices_as_of; });
+  of_plans("catalog", [](const Plan& p) { return p.catalog_digest; });
+  if (said) {
+    rows[rows.size() - 2].before = in.baseline.prices_then;
+    rows[rows.size() - 1].before = in.baseline.catalog_then;
+  }
   return rows;
 }
 
@@ -86,16 +95,27 @@ std::string verdict_text(const BaselineInputs& in) {
 
 /// What the baseline's plan itself would be today: prices and models have changed, not the plan.
 std::string today_text(const BaselineInputs& in) {
-  const Forecast& f = in.baseline.today.forecast;
+  const planner::Baseline& b = in.baseline;
+  if (!b.today)
+    return fmt::format("The baseline's own plan is none today: {}.", b.no_plan.front().what);
+  const Forecast& f = b.today->forecast;
   if (!f.feasible) return "The baseline's own plan does not fit in memory with today's catalog.";
   std::string text = fmt::format("The baseline's own plan would take {} and cost {} today",
                                  mean_time(f.time_seconds.mean), mean_cost(mean_of(f.cost_usd)));
-  if (!in.baseline.today.meets_deadline) text += ", and miss the deadline";
-  if (!in.baseline.today.meets_budget) text += ", and miss the budget";
-  return text + ".";
+  if (!b.today->meets_deadline) text += ", and miss the deadline";
+  if (!b.today->meets_budget) text += ", and miss the budget";
+  text += '.';
+  if (b.score_then && (b.seed != in.answer.seed || b.replications != in.answer.replications))
+    text += fmt::format(
+        " It was forecast with seed {} and {} replications, today's with {} and {}: part of the "
+        "difference is chance.",
+        b.seed, format_count(b.replications), in.answer.seed, format_count(in.answer.replications));
+  return text;
 }
 
 }  // namespace
+
+std::string baseline_verdict(const BaselineInputs& in) { return verdict_text(in); }
 
 std::string baseline_text(const BaselineInputs& in) {
   std::string out =

@@ -1,5 +1,6 @@
 #include "report/json_parts.h"
 #include "report/plan.h"
+#include "report/plan_memo.h"
 #include "report/plan_parts.h"
 #include "sim/scenario/plan_draft.h"
 
@@ -108,9 +109,22 @@ Json measurements_array(const Answer& a) {
   return out;
 }
 
+Json baseline_object(const BaselineInputs* in) {
+  if (in == nullptr) return nullptr;
+  return {{"name", in->baseline.name},
+          {"score_then", number(in->verdict.before)},
+          {"score_now", number(in->verdict.now)},
+          {"change", number(in->verdict.change)},
+          {"tolerance", in->tolerance},
+          {"worse", in->verdict.worse},
+          {"verdict", baseline_verdict(*in)},
+          {"today",
+           in->baseline.today ? forecast_object(in->baseline.today->forecast) : Json(nullptr)}};
+}
+
 }  // namespace
 
-std::string plan_json(const Answer& a) {
+std::string plan_json(const Answer& a, const BaselineInputs* baseline) {
   Json out = head("plan");
   out["scenario"] = a.scenario;
   out["objective"] = planner::to_text(a.objective);
@@ -145,6 +159,7 @@ std::string plan_json(const Answer& a) {
     out["rejected"].push_back({{"reason", reason}, {"count", count}});
   out["assumed"] = a.assumed;
   out["infeasible"] = infeasible_object(a.infeasible);
+  out["baseline"] = baseline_object(baseline);
   return dump(out, 2);
 }
 

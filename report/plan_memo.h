@@ -27,6 +27,8 @@ struct BaselineInputs {
 };
 /// `--baseline`: what is different, as text for a terminal and as Markdown for a comment.
 std::string baseline_text(const BaselineInputs& inputs);
+/// Of it the sentence that says which is better.
+std::string baseline_verdict(const BaselineInputs& inputs);
 std::string baseline_markdown(const BaselineInputs& inputs);
 
 }  // namespace reckon

@@ -63,6 +63,46 @@ TEST_CASE("a baseline: equal today passes, a dearer price fails beyond the toler
   CHECK(w.run("plan q.yaml --tolerance 3%").code == 2);
   CHECK(w.run("plan q.yaml --baseline best.yaml --tolerance -1%").code == 2);
   CHECK(w.run("plan q.yaml --baseline nowhere.yaml").code == 2);
+  // A bare 3 would be 300 %.
+  CHECK(w.run("plan q.yaml --baseline best.yaml --tolerance 3").code == 2);
+  const Json held =
+      Json::parse(w.run("plan q.yaml --baseline then.yaml --format json").out)["baseline"];
+  CHECK(held["worse"] == true);
+  CHECK(double(held["change"]) == Approx(0.10).epsilon(1e-4));
+  CHECK(Json::parse(planned.out)["baseline"].is_null());
+}
+
+TEST_CASE("a baseline is neither overwritten nor left out by an empty name") {
+  const Workspace w;
+  w.write("q.yaml", kQuestion);
+  REQUIRE(w.run("plan q.yaml --out best.yaml").code == 0);
+  const std::string before = read_all(w.path("best.yaml"));
+  const Output same = w.run("plan q.yaml --baseline best.yaml --out ./best.yaml");
+  CHECK(same.code == 2);
+  CHECK(same.err.find("--baseline and --out are one file") != std::string::npos);
+  CHECK(read_all(w.path("best.yaml")) == before);
+  CHECK(w.run("plan q.yaml --out q.yaml").code == 2);
+  CHECK(w.run("plan q.yaml --baseline ''").code == 2);
+}
+
+TEST_CASE("a baseline of another job is refused; one that is no plan any more is still held to") {
+  const Workspace w;
+  w.write("q.yaml", kQuestion);
+  REQUIRE(w.run("plan q.yaml --out best.yaml").code == 0);
+  const Output other = w.run("plan q.yaml --set workload.train.epochs=1 --baseline best.yaml");
+  CHECK(other.code == 2);
+  CHECK(other.err.find("the baseline trains") != std::string::npos);
+  std::string gone = read_all(w.path("best.yaml"));
+  const std::size_t at = gone.find("n1-standard-16");
+  REQUIRE(at != std::string::npos);
+  gone.replace(at, 14, "n1-standard-17");
+  w.write("gone.yaml", gone);
+  const Output held = w.run("plan q.yaml --baseline gone.yaml");
+  INFO(held.out + held.err);
+  CHECK(held.code == 0);
+  CHECK(held.out.find("The baseline's own plan is none today") != std::string::npos);
+  const Output seed = w.run("plan q.yaml --seed 6 --baseline best.yaml --tolerance 20%");
+  CHECK(seed.out.find("part of the difference is chance") != std::string::npos);
 }
 
 TEST_CASE("the memo of a plan is one page with question, recommendation, alternatives and prices") {
