@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -93,6 +94,24 @@ struct Setting {
   planner::PlannerOptions how;
 };
 
+/// The setting's, telling `line`, which is gone before anything is printed, how far the search is.
+planner::PlannerOptions watched(const Setting& s, ProgressLine& line) {
+  planner::PlannerOptions how = s.how;
+  if (const auto show = line.text_callback())
+    how.progress = [show](const planner::SearchProgress& p) {
+      std::string text =
+          fmt::format("{} considered, {} pruned, {} racing", p.considered, p.pruned, p.racing);
+      if (std::isfinite(p.best)) text += fmt::format(", best score so far {:.4g}", p.best);
+      show(text);
+    };
+  return how;
+}
+
+Expected<planner::Answer> search(const Setting& s) {
+  ProgressLine line;
+  return planner::plan(s.question, s.catalog, s.network, watched(s, line));
+}
+
 Expected<int> answer_fewest(const Setting& s) {
   const auto answer = planner::fewest(s.question, s.catalog, s.network, s.how);
   if (!answer) return tl::unexpected(answer.error());
@@ -155,7 +174,7 @@ Expected<int> answer_question(const Setting& s) {
   const double tolerance = tolerance_of(s.options);
   auto baseline = baseline_of(s);
   if (!baseline) return tl::unexpected(std::move(baseline.error()));
-  auto answer = planner::plan(s.question, s.catalog, s.network, s.how);
+  auto answer = search(s);
   if (!answer) return tl::unexpected(std::move(answer.error()));
   planner::explain_choice(s.question, s.catalog, s.network, s.how, *answer);
   std::optional<Plan> best;
@@ -195,12 +214,6 @@ int run_plan(const Command& self, std::span<const std::string> arguments) {
   how.seed = options.seed;
   how.replications = options.replications;
   how.threads = options.threads;
-  ProgressLine line;
-  if (const auto show = line.text_callback())
-    how.progress = [show](const planner::SearchProgress& p) {
-      show(fmt::format("{} considered, {} pruned, {} racing, best so far {:.4g}", p.considered,
-                       p.pruned, p.racing, p.best));
-    };
   const auto catalog = load_catalogs(options);
   if (!catalog) {
     report(catalog.error());

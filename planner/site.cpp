@@ -16,6 +16,11 @@ constexpr const char* kNoPrice = "no price is known";
 constexpr const char* kDearer = "the same machine is cheaper in another region";
 constexpr const char* kOverQuota = "above the quota";
 
+/// Spot, if it may be: a plan has the law of reclaims only where a pool is spot.
+CapacityType riskiest(const std::vector<CapacityType>& pricing) {
+  return std::ranges::count(pricing, CapacityType::spot) > 0 ? CapacityType::spot : pricing.back();
+}
+
 /// A scenario on that hardware that make_plan takes whatever the batch and the layout: the seed of
 /// all shapes, whose strategy and batch apply_shape then sets.
 std::vector<std::string> seed_overrides(const Question& question, const Hardware& hardware) {
@@ -29,7 +34,7 @@ std::vector<std::string> seed_overrides(const Question& question, const Hardware
   seed.layout.data = servers ? 1 : std::max(1, hardware.per_node);
   Offer offer;
   offer.region = hardware.regions.front();
-  offer.pricing = question.may.pricing.back();  // spot behind on demand: its law of reclaims
+  offer.pricing = riskiest(question.may.pricing);
   return overrides_for(question, hardware, offer, seed);
 }
 
@@ -190,7 +195,7 @@ class SiteMaker {
       site_.outside[std::size_t(shape.nodes)] = outside();
     }
     apply_shape(*largest, q_, site_.worker, plan_);
-    plan_.pools[site_.worker].pricing = q_.may.pricing.back();
+    plan_.pools[site_.worker].pricing = riskiest(q_.may.pricing);
     site_.assumptions = assumptions_of(plan_);
     for (PlanAssumption& a : site_.assumptions) a.set = nullptr;
     const double spread = plan_.pools[site_.worker].efficiency.step_spread.value;
