@@ -143,8 +143,8 @@ Space make_space(const Question& question, const Catalog& catalog, const Network
   if (space.candidates.size() > kTypical) outlook.reorder(space.candidates, kLookedAt);
   space.replications = affordable_replications(space, options);
   set_bounds(question, space, options);
-  std::ranges::stable_partition(
-      space.candidates, [](const Candidate& c) { return !c.proven_late && !c.proven_dear; });
+  std::stable_partition(space.candidates.begin(), space.candidates.end(),
+                        [](const Candidate& c) { return !c.proven_late && !c.proven_dear; });
   return space;
 }
 
