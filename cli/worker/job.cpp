@@ -121,6 +121,17 @@ Peers meet(const Options& options, const PlannedStrategy& strategy, const Worker
   return {std::move(membership), std::move(communicator)};
 }
 
+/// What rank 0 says where gradients are summed otherwise than the plan, and so a forecast, has it.
+void warn_of_other_sums(const PlannedStrategy& strategy, const WorkerIdentity& me) {
+  const bool summed = strategy.kind != StrategyKind::parameter_server;
+  if (me.rank != 0 || me.workers < 3 || !summed || strategy.all_reduce == AllReduceKind::ring)
+    return;
+  cli::print_error(
+      fmt::format("reckon-worker: warning: this all_reduce is run rank by rank, which {} workers "
+                  "may find slower than forecast; all_reduce: ring is run as forecast\n",
+                  me.workers));
+}
+
 constexpr Seconds kServerTimeout{120};  // longest wait for a worker or a server
 
 ServerJob server_job(const Options& options, const PlannedWorkload& job, const WorkerIdentity& me) {
@@ -190,6 +201,7 @@ int train(const Options& options, const cli::LoadedPlan& loaded, const WorkerIde
 
   const Peers peers = meet(options, job.strategy, me);
   const auto compute = choose_device(options, job, me, *peers.communicator);
+  if (!compute) warn_of_other_sums(job.strategy, me);  // devices sum with NCCL
   const auto exchange = compute ? compute->make_exchange() : make_exchange(options, job, me, peers);
   Workers workers(threads_of(options));
   const RankShare share = share_of(job, me.rank, me.workers);

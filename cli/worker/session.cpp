@@ -32,8 +32,13 @@ CheckpointOptions checkpoint_options(const Options& options, const PlannedWorklo
                        .ranks = ranks},
           .rank = rank,
           .keep = options.keep,
-          .attempt = attempt};
+          .attempt = attempt,
+          // Others' steps, which rank 0's number of the set does not count, go on.
+          .replaces = !job.strategy.synchronous};
 }
+
+/// Of a checkpoint's counters: steps that a rank has done that takes steps of its own.
+std::string steps_of(std::size_t rank) { return fmt::format("step.{}", rank); }
 
 }  // namespace
 
@@ -48,7 +53,7 @@ Session::Session(const Options& options, const Plan& plan, int attempt, Communic
       trainer_(trainer),
       steps_(steps),
       compute_(std::move(compute)),
-      clock_(environment_.clock.value_or(RunClock::starting_now())),
+      clock_(environment_.clock.value_or(RunClock::started_at(options.began))),
       directory_{options.out},
       save_cost_(job_.checkpoint.save_overhead.value) {
   if (options.out.empty()) return;
@@ -88,6 +93,7 @@ void Session::start() {
   if (log_) restore();
   // Servers take one rank's; without servers every rank has its own.
   trainer_.start(!with_servers() || communicator_.rank() == 0);
+  if (waits_for_nobody()) exchange_.begin_at(trainer_.steps_done());
   if (with_servers()) communicator_.barrier();  // nobody pushes before they have it
   record_run();
   saved_ = Clock::now();
@@ -107,8 +113,20 @@ void Session::restore() {
   const std::optional<std::int64_t> step = recovered_step(communicator_, recover, report);
   if (!step) return;
   const auto targets = trainer_.restore(*step);
-  if (!checkpoints_) return;  // the servers tell it the parameters
-  checkpoints_->load(*step, targets);
+  // Where the first rank alone has a checkpoint the servers tell the others the parameters.
+  const Counters counters = checkpoints_ ? checkpoints_->load(*step, targets) : Counters{};
+  if (!waits_for_nobody()) return record_restore(*step, targets, begin);
+  std::vector<std::int64_t> steps(static_cast<std::size_t>(communicator_.size()), *step);
+  for (std::size_t rank = 1; rank < steps.size(); ++rank)
+    if (const auto own = counters.find(steps_of(rank)); own != counters.end())
+      steps[rank] = own->second;
+  communicator_.broadcast(std::as_writable_bytes(std::span(steps)), 0);
+  if (communicator_.rank() == 0) return record_restore(*step, targets, begin);
+  trainer_.go_on_from(steps[static_cast<std::size_t>(communicator_.rank())]);
+}
+
+void Session::record_restore(std::int64_t step, std::span<const RestoreSection> targets,
+                             Clock::time_point begin) {
   if (communicator_.rank() != 0) return;
   Bytes size{};
   for (const RestoreSection& section : targets)
@@ -116,7 +134,7 @@ void Session::restore() {
   const Seconds time = Clock::now() - begin;
   log_->append(CheckpointRecord{.attempt = environment_.attempt,
                                 .action = CheckpointAction::restore,
-                                .step = *step,
+                                .step = step,
                                 .at = clock_.now(),
                                 .seconds = time,
                                 .blocked = time,
@@ -197,8 +215,15 @@ void Session::decide_alone(std::int64_t done) {
 
 void Session::save(bool emergency) {
   report_saving();
-  checkpoints_->save(trainer_.steps_done(), {{"step", trainer_.steps_done()}}, trainer_.state(),
-                     emergency);
+  Counters counters{{"step", trainer_.steps_done()}};
+  if (waits_for_nobody()) {
+    // First how far the others are, then the values: every step that is counted is in them.
+    const auto ranks = exchange_.progress();
+    for (std::size_t rank = 1; rank < ranks.size(); ++rank)
+      counters[steps_of(rank)] = ranks[rank].steps_done;
+    exchange_.take_final_values();
+  }
+  checkpoints_->save(trainer_.steps_done(), std::move(counters), trainer_.state(), emergency);
   saved_ = Clock::now();
   saved_steps_ = trainer_.steps_done();
 }
@@ -279,9 +304,18 @@ TrainerHooks Session::hooks() {
 }
 
 /// Asynchronous workers end at different times: what the last of them pushed is part of the result.
-void Session::take_final_values() {
+/// Who leaves without having taken its last step was stopped, and then this rank stops, too.
+void Session::wait_for_others() {
   constexpr std::chrono::milliseconds kBetweenQuestions{50};
-  while (!exchange_.others_are_done()) {
+  exchange_.end_steps();
+  for (;;) {
+    const auto ranks = exchange_.progress();
+    if (std::ranges::all_of(ranks, &RankProgress::finished)) break;
+    const auto gave_up = [](const RankProgress& rank) { return rank.left && !rank.finished; };
+    stopped_ = stop_requested() || std::ranges::any_of(ranks, gave_up);
+    if (stopped_) return save(true);
+    if (Clock::now() - saved_ >= interval()) save(false);
+    record_saves();
     report_saving();
     std::this_thread::sleep_for(kBetweenQuestions);
   }
@@ -289,8 +323,9 @@ void Session::take_final_values() {
 }
 
 void Session::finish() {
+  if (!stopped_ && waits_for_nobody() && communicator_.rank() > 0) exchange_.end_steps();
   if (!checkpoints_) return;
-  if (!stopped_ && with_servers() && !job_.strategy.synchronous) take_final_values();
+  if (!stopped_ && waits_for_nobody()) wait_for_others();
   if (!stopped_) save(false);
   report_saving();
   checkpoints_->finish();

@@ -35,17 +35,21 @@ class Session {
  private:
   void take_up_log(int attempt);
   void restore();
+  void record_restore(std::int64_t step, std::span<const RestoreSection> targets,
+                      std::chrono::steady_clock::time_point begin);
   void record_run();
   bool is_due(std::int64_t done) const;
   void agree(double& loss);
   void decide_alone(std::int64_t done);
   void save(bool emergency);
   void report_saving();
-  void take_final_values();
+  void wait_for_others();
   void record_saves();
   void record(const StepMeasurement& m);
   Seconds interval() const;
   bool with_servers() const { return job_.strategy.kind == StrategyKind::parameter_server; }
+  /// Asynchronous: ranks take steps of their own.
+  bool waits_for_nobody() const { return with_servers() && !job_.strategy.synchronous; }
   /// All ranks take the same steps, and agree in each.
   bool in_lockstep() const {
     return job_.strategy.synchronous && job_.strategy.backup_workers == 0;

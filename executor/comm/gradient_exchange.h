@@ -35,6 +35,12 @@ struct ExchangeTimes {
   std::int64_t next_step = 0;
 };
 
+struct RankProgress {
+  std::int64_t steps_done = 0;  // of the whole job, what it was resumed with included
+  bool finished = false;        // it has said end_steps()
+  bool left = false;
+};
+
 class GradientExchange {
  public:
   virtual ~GradientExchange() = default;
@@ -54,8 +60,14 @@ class GradientExchange {
   virtual void request_stop() {}
   /// That step, once it is known: whoever has done so many steps, or more, stops.
   virtual std::optional<std::int64_t> stop_step() const { return std::nullopt; }
-  /// Where ranks take steps of their own: have all others taken their last? Throws CommError.
-  virtual bool others_are_done() { return true; }
+  /// Where ranks take steps of their own: with which this rank begins. After start(), and before
+  /// any rank's first step. Throws CommError.
+  virtual void begin_at(std::int64_t) {}
+  /// This rank has taken its last step, and will not leave because it was stopped. Throws
+  /// CommError.
+  virtual void end_steps() {}
+  /// By rank; empty where ranks do not take steps of their own. Throws CommError.
+  virtual std::vector<RankProgress> progress() { return {}; }
   /// What the ranks have made together becomes this rank's values; after the last step of all.
   virtual void take_final_values() {}
   /// FlatOptimizer::state() (kernels/optimizer.h) of all parameters, for checkpoints, between

@@ -198,8 +198,16 @@ bool Server::handle(const Socket& socket, int worker) {
     case ServerMessage::flush:
       reply(socket, ServerMessage::pushed, head.tag, {});
       return true;
-    case ServerMessage::present:
-      reply(socket, ServerMessage::present, state_.present(), {});
+    case ServerMessage::begin:
+      state_.begin(worker, std::int64_t(head.tag));
+      reply(socket, ServerMessage::stored, head.tag, {});
+      return true;
+    case ServerMessage::end:
+      state_.ended(worker);
+      reply(socket, ServerMessage::stored, head.tag, {});
+      return true;
+    case ServerMessage::progress:
+      reply(socket, ServerMessage::progress, 0, encode(state_.progress()));
       return true;
     case ServerMessage::leave:
       return false;

@@ -35,7 +35,9 @@ class PsExchange final : public GradientExchange {
   ExchangeTimes finish_step(std::int64_t step, double learning_rate) override;
   std::vector<std::span<float>> optimizer_state() override;
   void restore_optimizer_state() override;
-  bool others_are_done() override;
+  void begin_at(std::int64_t step) override;
+  void end_steps() override;
+  std::vector<RankProgress> progress() override;
   void take_final_values() override;
   void request_stop() override { wants_stop_ = true; }
   std::optional<std::int64_t> stop_step() const override {
@@ -187,11 +189,28 @@ void PsExchange::restore_optimizer_state() {
   wait_for_all();
 }
 
-bool PsExchange::others_are_done() {
-  std::size_t present = 0;
-  links_.front()->count_present(present);
-  links_.front()->wait();
-  return present <= 1;
+void PsExchange::begin_at(std::int64_t step) {
+  for (const auto& link : links_) link->begin_at(step);
+  wait_for_all();
+}
+void PsExchange::end_steps() {
+  for (const auto& link : links_) link->end_steps();
+  wait_for_all();
+}
+
+/// What all servers have.
+std::vector<RankProgress> PsExchange::progress() {
+  std::vector<std::vector<RankProgress>> said(links_.size());
+  for (std::size_t s = 0; s < links_.size(); ++s) links_[s]->get_progress(said[s]);
+  wait_for_all();
+  std::vector<RankProgress> all = said.front();
+  for (const auto& one : said)
+    for (std::size_t w = 0; w < all.size(); ++w) {
+      all[w].steps_done = std::min(all[w].steps_done, one[w].steps_done);
+      all[w].finished = all[w].finished && one[w].finished;
+      all[w].left = all[w].left && one[w].left;
+    }
+  return all;
 }
 
 /// Servers give what they hold at this moment to whoever asks for the first values.

@@ -201,10 +201,27 @@ void ServerLink::put_state(std::size_t group, std::span<const float> state) {
     expect(ServerMessage::stored);
   });
 }
-void ServerLink::count_present(std::size_t& workers) {
-  enqueue([&workers, this] {
-    send(ServerMessage::present, 0, {});
-    workers = std::size_t(expect(ServerMessage::present).tag);
+void ServerLink::begin_at(std::int64_t step) {
+  enqueue([=, this] {
+    send(ServerMessage::begin, std::uint64_t(step), {});
+    expect(ServerMessage::stored);
+  });
+}
+void ServerLink::end_steps() {
+  enqueue([this] {
+    send(ServerMessage::end, 0, {});
+    expect(ServerMessage::stored);
+  });
+}
+void ServerLink::get_progress(std::vector<RankProgress>& progress) {
+  enqueue([&progress, this] {
+    send(ServerMessage::progress, 0, {});
+    const MessageHead head = expect(ServerMessage::progress);
+    if (head.length > kControlMessageLimit) throw WireError("progress of that length");
+    std::vector<std::byte> payload(head.length);
+    receive_payload(socket_, head, payload, Deadline::after(timeout_));
+    progress = decode_progress(payload);
+    if (progress.size() != std::size_t(job_.workers)) throw WireError("progress of other workers");
   });
 }
 

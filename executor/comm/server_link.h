@@ -41,8 +41,9 @@ class ServerLink {
   void pull_first(std::span<float> values);
   void get_state(std::size_t group, std::span<float> state);
   void put_state(std::size_t group, std::span<const float> state);
-  /// Workers that have not left the server, this one among them.
-  void count_present(std::size_t& workers);
+  void begin_at(std::int64_t step);
+  void end_steps();
+  void get_progress(std::vector<RankProgress>& progress);
 
   /// Until all of it is done. Throws CommError.
   Times wait();

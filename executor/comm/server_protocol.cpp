@@ -59,6 +59,26 @@ ServerFailure decode_failure(std::span<const std::byte> bytes) {
   return failure;
 }
 
+std::vector<std::byte> encode(const std::vector<RankProgress>& progress) {
+  FieldWriter fields;
+  fields.number(std::int64_t(progress.size()));
+  for (const RankProgress& rank : progress)
+    fields.number(rank.steps_done).number(rank.finished ? 1 : 0).number(rank.left ? 1 : 0);
+  return taken(fields);
+}
+std::vector<RankProgress> decode_progress(std::span<const std::byte> bytes) {
+  FieldReader fields{bytes};
+  std::vector<RankProgress> progress;
+  const std::int64_t count = fields.number();
+  for (std::int64_t i = 0; i < count; ++i) {
+    RankProgress& rank = progress.emplace_back();
+    rank.steps_done = fields.number();
+    rank.finished = fields.number() != 0;
+    rank.left = fields.number() != 0;
+  }
+  return progress;
+}
+
 std::vector<std::byte> encode(const StepEnd& end) {
   FieldWriter fields;
   fields.number(bits(end.learning_rate)).number(end.stop ? 1 : 0);

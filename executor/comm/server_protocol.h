@@ -26,8 +26,10 @@ enum class ServerMessage : std::uint16_t {
   state,
   put_state,  // tag: group; answered by `stored`
   stored,
-  flush,    // answered by `pushed`
-  present,  // answered by the same; tag: workers that have not left
+  flush,     // answered by `pushed`
+  begin,     // tag: the worker's first step; answered by `stored`
+  end,       // the worker has taken its last step; answered by `stored`
+  progress,  // answered by the same: all workers' RankProgress
 };
 inline constexpr std::uint64_t kControlMessageLimit = 1 << 16;
 
@@ -63,6 +65,9 @@ PullReport decode_pull_report(std::span<const std::byte> bytes);
 
 std::vector<std::byte> encode(const ServerFailure& failure);
 ServerFailure decode_failure(std::span<const std::byte> bytes);
+
+std::vector<std::byte> encode(const std::vector<RankProgress>& progress);
+std::vector<RankProgress> decode_progress(std::span<const std::byte> bytes);
 
 /// A worker has pushed all of a step.
 struct StepEnd {

@@ -18,7 +18,7 @@ constexpr std::size_t kStepsRemembered = 64;
 }  // namespace
 
 ServerState::ServerState(const ServerJob& job, int server)
-    : job_(job), finished_(std::size_t(job.workers), -1), left_(std::size_t(job.workers)) {
+    : job_(job), finished_(std::size_t(job.workers), -1), progress_(std::size_t(job.workers)) {
   RECKON_CHECK(job.workers >= 1);
   RECKON_CHECK(job.backup_workers >= 0 && job.backup_workers < job.workers);
   for (std::size_t g = 0; g < job.keys.groups.size(); ++g) {
@@ -52,7 +52,8 @@ bool ServerState::pushed(int worker, std::int64_t step, std::size_t group) {
   Group& g = groups_[group];
   if (!std::exchange(g.begun, true)) {
     g.version = step;
-    for (std::int64_t& last : finished_) last = std::max(last, step - 1);
+    if (job_.synchronous)
+      for (std::int64_t& last : finished_) last = std::max(last, step - 1);
   }
   if (!job_.synchronous) return step > finished_[std::size_t(worker)];
   if (step > g.version || std::ranges::count(g.arrived, worker) > 0) return false;
@@ -91,6 +92,7 @@ bool ServerState::finished(int worker, std::int64_t step, double learning_rate) 
     apply_times_[step] = Clock::now() - begin;
   }
   finished_[std::size_t(worker)] = std::max(finished_[std::size_t(worker)], step);
+  progress_[std::size_t(worker)].steps_done = step + 1;
   while (apply_times_.size() > kStepsRemembered) apply_times_.erase(apply_times_.begin());
   changed_.notify_all();
   return true;
@@ -138,9 +140,23 @@ void ServerState::apply(Group& group, std::span<const int> workers, double scale
   group.optimizer->update(step, learning_rate, scale, group.values, gradients);
 }
 
+void ServerState::begin(int worker, std::int64_t step) {
+  const std::lock_guard lock(mutex_);
+  finished_[std::size_t(worker)] = step - 1;
+  progress_[std::size_t(worker)].steps_done = step;
+  changed_.notify_all();
+}
+
+void ServerState::ended(int worker) {
+  const std::lock_guard lock(mutex_);
+  progress_[std::size_t(worker)].finished = true;
+  finished_[std::size_t(worker)] = std::numeric_limits<std::int64_t>::max();
+  changed_.notify_all();
+}
+
 void ServerState::left(int worker) {
   const std::lock_guard lock(mutex_);
-  left_[std::size_t(worker)] = true;
+  progress_[std::size_t(worker)].left = true;
   finished_[std::size_t(worker)] = std::numeric_limits<std::int64_t>::max();
   changed_.notify_all();
 }
@@ -168,12 +184,12 @@ bool ServerState::ready(const Group& group, std::int64_t step) const {
 std::vector<int> ServerState::missed(std::int64_t step) const {
   std::vector<int> gone;
   if (!job_.synchronous) return gone;
-  for (std::size_t w = 0; w < left_.size(); ++w)
-    if (left_[w]) gone.push_back(int(w));
+  for (std::size_t w = 0; w < progress_.size(); ++w)
+    if (progress_[w].left) gone.push_back(int(w));
   for (const Group& g : groups_) {
     if (g.version >= step || g.applying) continue;
     const auto will_come = [&](int w) {
-      return !left_[std::size_t(w)] || std::ranges::count(g.arrived, w) > 0;
+      return !progress_[std::size_t(w)].left || std::ranges::count(g.arrived, w) > 0;
     };
     std::size_t possible = 0;
     for (int w = 0; w < job_.workers; ++w) possible += will_come(w) ? 1 : 0;
@@ -254,9 +270,13 @@ std::optional<ServerFailure> ServerState::failure() const {
   const std::lock_guard lock(mutex_);
   return failure_;
 }
-std::size_t ServerState::present() const {
+std::vector<RankProgress> ServerState::progress() const {
   const std::lock_guard lock(mutex_);
-  return std::size_t(std::ranges::count(left_, false));
+  return progress_;
+}
+bool ServerState::all_left() const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::all_of(progress_, &RankProgress::left);
 }
 void ServerState::count(Bytes received, Bytes sent) {
   const std::lock_guard lock(mutex_);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "executor/comm/gradient_exchange.h"
 #include "executor/comm/server_keys.h"
 #include "executor/comm/socket.h"
 #include "sim/base/quantity.h"
@@ -49,7 +50,12 @@ class ServerState {
   bool pushed(int worker, std::int64_t step, std::size_t group);
   /// `worker` has pushed all groups of `step`. False: its learning rate is not the others'.
   bool finished(int worker, std::int64_t step, double learning_rate);
+  /// Workers that take steps of their own: with which `worker` begins, and that it has taken its
+  /// last.
+  void begin(int worker, std::int64_t step);
+  void ended(int worker);
   void left(int worker);
+  std::vector<RankProgress> progress() const;
 
   struct Values {
     std::size_t group = 0;
@@ -73,9 +79,7 @@ class ServerState {
 
   void fail(const std::string& what, std::vector<int> peers);
   std::optional<ServerFailure> failure() const;
-  bool all_left() const { return present() == 0; }
-  /// Workers that have not left, those included that have not come yet.
-  std::size_t present() const;
+  bool all_left() const;
   void count(Bytes received, Bytes sent);
   ServerReport report() const;
 
@@ -115,8 +119,8 @@ class ServerState {
   std::map<std::int64_t, double> learning_rates_;  // synchronous: of steps not yet taken
   std::map<std::int64_t, Seconds> apply_times_;    // of the last steps
   std::vector<std::int64_t> finished_;             // by worker: the last step; -1: none
-  std::vector<bool> left_;
-  std::int64_t furthest_ = 0;  // step that a worker was told to take
+  std::vector<RankProgress> progress_;             // by worker
+  std::int64_t furthest_ = 0;                      // step that a worker was told to take
   std::int64_t stop_step_ = kNoStop;
   std::optional<ServerFailure> failure_;
   ServerReport report_;

@@ -143,7 +143,9 @@ class Gang {
       culprit_is_victim_ = victim;
     }
     const bool stopping = end.code == kExitStoppedOnRequest;
-    kill_within(stopping ? options_.notice : begun() ? options_.grace : kGraceOfStart);
+    kill_within(stopping  ? options_.notice
+                : begun() ? options_.grace
+                          : std::min(options_.grace, kGraceOfStart));
   }
 
   /// Does anybody do more than start? Who starts has nothing to save, and may wait for the lost one

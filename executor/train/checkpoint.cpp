@@ -1,7 +1,9 @@
 #include "executor/train/checkpoint.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <thread>
 #include <utility>
 
@@ -36,6 +38,19 @@ void set_aside(const fs::path& set) {
   fs::remove_all(aside);
   fs::rename(set, aside);
   flush_directory(set.parent_path());
+}
+
+/// `next` takes the place of `old`, which goes.
+void exchange_sets(const fs::path& next, const fs::path& old) {
+  // At once, so that a crash leaves one or the other.
+  if (::renameat2(AT_FDCWD, next.c_str(), AT_FDCWD, old.c_str(), RENAME_EXCHANGE) == 0) {
+    flush_directory(old.parent_path());
+    remove_set(next);
+    return;
+  }
+  remove_set(old);  // a file system that cannot
+  fs::rename(next, old);
+  flush_directory(old.parent_path());
 }
 
 }  // namespace
@@ -96,8 +111,7 @@ void CheckpointStore::save(std::int64_t step, Counters counters,
                            std::span<const StateSection> sections, bool emergency) {
   const Clock::time_point begin = Clock::now();
   finish();
-  const fs::path set = set_directory(options_.directory, step);
-  if (is_complete(set)) return;
+  if (!options_.replaces && is_complete(set_directory(options_.directory, step))) return;
 
   Work work;
   work.header.identity = options_.identity;
@@ -129,7 +143,10 @@ std::vector<SaveReport> CheckpointStore::take_reports() {
 
 SaveReport CheckpointStore::write(Work work) const {
   const Clock::time_point begin = Clock::now();
-  const fs::path set = set_directory(options_.directory, work.header.step);
+  const fs::path place = set_directory(options_.directory, work.header.step);
+  const bool replaces = options_.replaces && is_complete(place);
+  const fs::path set = replaces ? fs::path(place.string() + ".next") : place;
+  if (replaces) fs::remove_all(set);
   create_directories_durably(set);
   std::vector<StateSection> sections;
   std::size_t first = 0;
@@ -141,6 +158,7 @@ SaveReport CheckpointStore::write(Work work) const {
       write_shard(shard_file(set, options_.rank), std::move(work.header), sections);
   if (options_.rank == 0) {
     complete_set(set, own);
+    if (replaces) exchange_sets(set, place);
     prune_sets(options_.directory, options_.keep);
   }
   work.report.write = Clock::now() - begin;

@@ -29,7 +29,9 @@ struct CheckpointOptions {
   int rank = 0;
   int keep = 2;              // complete sets; at least 1
   std::int64_t attempt = 0;  // which start of the job this is; the same on all ranks
-  Seconds deadline{60};      // for the others' parts, from when rank 0's own is written
+  /// A save takes the place of a complete set of its step, which else stays; one rank's sets only.
+  bool replaces = false;
+  Seconds deadline{60};  // for the others' parts, from when rank 0's own is written
 };
 
 /// What recover() found. Both empty: the job starts from the beginning.
@@ -68,7 +70,7 @@ class CheckpointStore {
 
   /// Copies `sections` and returns. First waits for the save before it and throws what that failed
   /// with (FileError, CheckpointError). `step`: optimizer steps done. A step that a complete set
-  /// holds already is not saved again.
+  /// holds already is not saved again without options.replaces.
   void save(std::int64_t step, Counters counters, std::span<const StateSection> sections,
             bool emergency = false);
 

@@ -41,6 +41,12 @@ class RunClock {
   using Time = std::chrono::system_clock::time_point;
   explicit RunClock(Time started) : started_(started) {}
   static RunClock starting_now() { return RunClock(std::chrono::system_clock::now()); }
+  /// At a moment of the steady clock.
+  static RunClock started_at(std::chrono::steady_clock::time_point moment) {
+    const auto since = std::chrono::steady_clock::now() - moment;
+    return RunClock(std::chrono::system_clock::now() -
+                    std::chrono::duration_cast<Time::duration>(since));
+  }
   Time started() const { return started_; }
   Seconds now() const { return std::chrono::system_clock::now() - started_; }
   /// When something happened that was timed by the steady clock.

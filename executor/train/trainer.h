@@ -74,6 +74,8 @@ class Trainer {
   /// Before start(): where a checkpoint of `steps_done` steps is to be read to, all of it. Data and
   /// dropout then go on at the exact sample.
   std::vector<RestoreSection> restore(std::int64_t steps_done);
+  /// After restore(), where ranks take steps of their own: this rank's.
+  void go_on_from(std::int64_t steps_done) { steps_done_ = steps_done; }
   /// Starts the exchange, so that every rank has the same values and goes on from the same step.
   /// `restores_optimizer`: this rank hands what it has restored to the exchange.
   void start(bool restores_optimizer = true);

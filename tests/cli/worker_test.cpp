@@ -189,10 +189,9 @@ TEST_CASE("the first of asynchronous workers waits for the last one's part of th
   w.write("plan.yaml",
           text.substr(0, text.rfind("}]")) +
               "}, {name: servers, role: parameter_server, machine: n1-standard-8, nodes: 1}]\n");
-  const std::string common =
-      kWorker + "plan.yaml --servers 1 --workers 2 --threads 1 --out run " +
-      "--set workload.train.steps=300 --master 127.0.0.1:" +
-      std::to_string(20000 + (getpid() + 7) % 20000);
+  const std::string common = kWorker + "plan.yaml --servers 1 --workers 2 --threads 1 --out run " +
+                             "--set workload.train.steps=300 --master 127.0.0.1:" +
+                             std::to_string(20000 + (getpid() + 7) % 20000);
   const Output out = w.run_shell(
       common + " --role ps --rank 0 & " + common + " --role worker --rank 1 & slow=$!; " + common +
       " --role worker --rank 0 & first=$!; until grep -q '\"rank\":1,\"step\":' "
@@ -204,6 +203,73 @@ TEST_CASE("the first of asynchronous workers waits for the last one's part of th
   CHECK(contains(out.out, "waits"));
   CHECK(out.code == 0);
   CHECK(std::filesystem::exists(w.path("run/parameters.bin")));
+}
+
+TEST_CASE(
+    "asynchronous workers that are stopped while the first waits go on with their own steps") {
+  const Workspace w;
+  const std::string text =
+      plan(kRecords,
+           "{kind: parameter_server, workers: 2, parameter_servers: 1, mode: asynchronous}", 2);
+  w.write("plan.yaml",
+          text.substr(0, text.rfind("}]")) +
+              "}, {name: servers, role: parameter_server, machine: n1-standard-8, nodes: 1}]\n");
+  const auto common = [](int attempt) {
+    return kWorker + "plan.yaml --servers 1 --workers 2 --threads 1 --out run --attempt " +
+           std::to_string(attempt) + " --set workload.train.steps=300 --master 127.0.0.1:" +
+           std::to_string(20000 + (getpid() + 11 + attempt) % 20000);
+  };
+  // Rank 1 stands still somewhere before its end until rank 0 waits for it, with a last step saved
+  // already (--checkpoint-steps); then both are asked to stop.
+  const std::string first = common(0) + " --checkpoint-steps 300";
+  const Output stopped = w.run_shell(
+      first + " --role ps --rank 0 & server=$!; " + first + " --role worker --rank 1 & slow=$!; " +
+      first +
+      " --role worker --rank 0 & first=$!; until grep -q '\"rank\":1,\"step\":' "
+      "run/measurements.jsonl 2>/dev/null || ! kill -0 $first; do sleep 0.01; done; kill -STOP "
+      "$slow; for k in $(seq 3000); do grep -q '\"rank\":0,\"step\":299,' run/measurements.jsonl "
+      "&& break; sleep 0.01; done; sleep 0.3; kill -TERM $slow $first; kill -CONT $slow; "
+      "wait $first; code=$?; wait $slow; echo first $code, second $?; wait $server");
+  CHECK(stopped.err == "");
+  CHECK(contains(stopped.out, "first 75, second 75"));
+  CHECK(!std::filesystem::exists(w.path("run/parameters.bin")));
+  const auto done_by_second = [&](int attempt) {  // its highest step
+    const std::string log = read_all(w.path("run/measurements.jsonl"));
+    int last = -1;
+    for (int step = 0; step < 300; ++step)
+      if (contains(log, "\"attempt\":" + std::to_string(attempt) +
+                            ",\"rank\":1,\"step\":" + std::to_string(step) + ","))
+        last = step;
+    return last;
+  };
+  const int before = done_by_second(0);
+  REQUIRE(before >= 0);
+  REQUIRE(before < 299);
+
+  const std::string again = common(1);
+  const Output resumed =
+      w.run_shell(again + " --role ps --rank 0 & " + again + " --role worker --rank 1 & " + again +
+                  " --role worker --rank 0; code=$?; wait; exit $code");
+  CHECK(resumed.err == "");
+  CHECK(resumed.code == 0);
+  CHECK(std::filesystem::exists(w.path("run/parameters.bin")));
+  CHECK(done_by_second(1) == 299);
+  const std::string log = read_all(w.path("run/measurements.jsonl"));
+  // None is left out; the one it was in when rank 0 saved may be done again.
+  const auto began_with = [&](int step) {
+    return contains(log, "\"attempt\":1,\"rank\":1,\"step\":" + std::to_string(step) + ",");
+  };
+  CHECK(began_with(before + 1));
+  CHECK_FALSE(began_with(before - 1));
+  CHECK_FALSE(contains(log, "\"attempt\":1,\"rank\":0,\"step\":"));  // it had none left
+
+  // A checkpoint of the end says so: nobody trains again.
+  const std::string third = common(2);
+  const Output over =
+      w.run_shell(third + " --role ps --rank 0 & " + third + " --role worker --rank 1 & " + third +
+                  " --role worker --rank 0; code=$?; wait; exit $code");
+  CHECK(over.code == 0);
+  CHECK(done_by_second(2) == -1);
 }
 
 TEST_CASE("with a backup worker the others do not wait for one that stands still") {

@@ -19,7 +19,10 @@ using namespace reckon;
 using Json = nlohmann::json;
 
 constexpr int kRuns = 5;  // and the first step, which is not counted
-constexpr double kBoundBefore = 0.15, kBoundAfter = 0.07, kBoundTogether = 0.15;
+constexpr double kBoundBefore = 0.15, kBoundAfter = 0.07;
+// Asynchronous exchanges miss kBoundAfter: 10.8 % where it was measured
+// (docs/measurements/2026-11-22-emulated-jobs.md says why).
+constexpr double kBoundAsynchronous = 0.15;
 
 enum class Kind { ring, servers_apart, servers, asynchronous };
 
@@ -39,7 +42,7 @@ struct Row {
   const Case* of;
   std::string phase, key;  // of the forecast's JSON
   double before = 0, run = 0, after = 0;
-  bool together() const { return of->kind == Kind::servers || of->kind == Kind::asynchronous; }
+  bool asynchronous() const { return of->kind == Kind::asynchronous; }
 };
 
 /// Links carry frames of Ethernet: of 1514 bytes 1448 are payload of TCP with time stamps; what
@@ -128,7 +131,7 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-/// Of the counted steps; of each step its longest on any worker.
+/// Of the counted steps; of each step its longest on any worker, of an asynchronous job on rank 0.
 double measured(const test::Workspace& w, const Case& c, const std::string& out,
                 Seconds StepRecord::*part) {
   const auto log = read_measurement_log(w.path(out) / "measurements.jsonl");
@@ -161,11 +164,14 @@ std::vector<Row> rows_of(const test::Workspace& w, const Case& c, const std::str
 bool print(const Row& r) {
   const double before = r.before / r.run - 1, after = r.after / r.run - 1;
   const bool good =
-      std::abs(before) <= (r.together() ? kBoundTogether : kBoundBefore) &&
-      (r.of->learned || std::abs(after) <= (r.together() ? kBoundTogether : kBoundAfter));
+      std::abs(before) <= kBoundBefore &&
+      (r.of->learned || std::abs(after) <= (r.asynchronous() ? kBoundAsynchronous : kBoundAfter));
   fmt::print("| {} | {} | {} | {:.3f} | {:.3f} | {:+.1f} % | {:.3f} | {:+.1f} %{} |\n", r.of->name,
              r.of->large ? "2.7" : "1.1", r.phase, r.run, r.before, before * 100, r.after,
-             after * 100, r.of->learned ? " (calibrated on)" : "");
+             after * 100,
+             r.of->learned                                       ? " (calibrated on)"
+             : r.asynchronous() && std::abs(after) > kBoundAfter ? " (misses 7 %)"
+                                                                 : "");
   std::fflush(stdout);
   return good;
 }

@@ -286,7 +286,8 @@ TEST_CASE("workers that a trace takes back are interruptions of the run and of i
   }
 }
 
-TEST_CASE("goodput and lost work of 20 runs on a trace lie in the forecast's interval", "[.long]") {
+TEST_CASE("of 20 runs on a trace 16 lost works and 13 goodputs lie in the forecast's interval",
+          "[.long]") {
   const SlowLoopback network;
   if (!network.works()) skip_test("a slow loopback needs root, network namespaces, ip and tc");
   const Workspace w;
@@ -309,7 +310,11 @@ TEST_CASE("goodput and lost work of 20 runs on a trace lie in the forecast's int
       "\nInside of %d: by rate goodput %d, lost work %d; by trace goodput %d, lost work %d.\n",
       kRuns, goodput, lost, goodput_by_trace, lost_by_trace);
   CHECK(lost >= 16);
-  // Reported, not demanded: 15 where it was measured
-  // (docs/measurements/2026-11-22-killed-on-a-trace.md says why).
-  CHECK_NOFAIL(goodput >= 16);
+  // 16 are asked of goodput, too, and are missed: 15 where it was measured
+  // (docs/measurements/2026-11-22-killed-on-a-trace.md says why). What is held: two fewer than
+  // were measured, by trace, where 11 and 15 were, two and three.
+  CHECK(goodput >= 13);
+  CHECK(goodput_by_trace >= 9);
+  CHECK(lost_by_trace >= 12);
+  if (goodput < 16) WARN("missed: goodput inside in 16 of 20 runs; it was in " << goodput);
 }
