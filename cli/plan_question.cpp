@@ -41,6 +41,27 @@ std::vector<std::string> overrides_of(const Options& options) {
   return out;
 }
 
+std::string option_words(const char* option, const std::string& value) {
+  std::string quoted;
+  for (const char c : value) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return fmt::format(" --{} '{}'", option, quoted);
+}
+
+planner::CommandWords words_of(const Options& options, const std::vector<std::string>& overrides) {
+  planner::CommandWords out;
+  for (const auto& layer : options.layers)
+    out.file_options += option_words("layer", layer.string());
+  for (const std::string& change : overrides)
+    if (!change.starts_with("plan.") && !change.starts_with("plan="))
+      out.file_options += option_words("set", change);
+  for (const auto& directory : options.catalogs)
+    out.catalog_options += option_words("catalog", directory.string());
+  for (const auto& file : options.calibrations)
+    out.catalog_options += option_words("calibration", file.string());
+  out.plan_file = options.answer("out");
+  return out;
+}
+
 Expected<std::string> text_of_flags(const Options& options, const Catalog& catalog) {
   const std::string model = options.answer("model");
   Diagnostics problems;
@@ -91,6 +112,7 @@ Expected<planner::Question> plan_question(const Options& options, const Catalog&
   planner::Base base;
   base.overrides = overrides_of(options);
   base.layers = options.layers;
+  base.words = words_of(options, base.overrides);
   base.complete = [](ScenarioFile& file) { return resolve_model_files(file); };
   if (!options.files.empty()) {
     for (const char* option : {"model", "dataset", "tokens", "epochs"})

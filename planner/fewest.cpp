@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kLook = 32;            // replications of a first look
 constexpr double kFarOff = 1.25;     // times the limit: then a first look is enough
-constexpr std::size_t kLayouts = 3;  // of each number of accelerators
+constexpr std::size_t kLayouts = 3;  // of each number of accelerators, by each order
 
 using Kind = std::pair<Provider, std::string>;
 
@@ -78,6 +78,7 @@ class Finder {
                         s.step_seconds * double(s.steps));
     };
     if (row.fits && key(row.fits->hardware, row.fits->shape) <= key(h, *shape)) return;
+    row.why_not.clear();
     row.fits.emplace();
     row.fits->hardware = h;
     row.fits->shape = *shape;
@@ -95,17 +96,37 @@ class Finder {
       if (!c.proven_late && !c.proven_dear) by_count[accelerators(space_, c)].push_back(c);
     }
     for (auto& [count, some] : by_count) {
-      std::ranges::stable_sort(
-          some, {}, [&](const Candidate& c) { return question_.deadline ? c.time : c.estimate; });
-      if (some.size() > kLayouts) some.resize(kLayouts);
-      auto best = best_of(some);
+      auto best = best_of(promising(std::move(some)));
       if (!best) continue;
       row.meets = ranked(space_, std::move(*best));
+      row.why_not.clear();
       return;
     }
     row.why_not = !any               ? "no price is known, or its quota is too small"
                   : by_count.empty() ? "a lower bound proves that it misses a limit"
                                      : "misses a limit with every number of nodes";
+  }
+
+  /// Those that seem to meet all limits before those that do not; the fastest of them with a
+  /// deadline, else the best; with a budget besides also the cheapest.
+  std::vector<Candidate> promising(std::vector<Candidate> some) const {
+    const auto misses = [&](const Candidate& c) {
+      return over(question_.deadline, c.time) > 1 || over(question_.budget, c.cost) > 1;
+    };
+    std::ranges::stable_sort(some, {}, [&](const Candidate& c) {
+      return std::pair(misses(c), question_.deadline ? c.time : c.estimate);
+    });
+    if (some.size() <= kLayouts) return some;
+    const auto rest = some.begin() + std::ptrdiff_t(kLayouts);
+    std::size_t keep = kLayouts;
+    if (question_.deadline && question_.budget) {
+      std::stable_sort(rest, some.end(), [&](const Candidate& a, const Candidate& b) {
+        return std::pair(misses(a), a.cost) < std::pair(misses(b), b.cost);
+      });
+      keep = std::min(2 * kLayouts, some.size());
+    }
+    some.resize(keep);
+    return some;
   }
 
   /// The best of those that meet all limits; nullopt: none does.
@@ -164,13 +185,18 @@ Expected<Fewest> fewest(const Question& question, const Catalog& catalog,
   out.budget = question.budget;
   out.seed = options.seed.value_or(given.seed);
   out.replications = options.replications.value_or(given.replications);
-  const Space space =
-      make_space(question, catalog, network, {out.seed, out.replications, options.threads});
+  Question asked = question;
+  const SpaceOptions how{out.seed, out.replications, options.threads};
+  Space space = make_space(asked, catalog, network, how);
+  if (space.candidates.empty() && !asked.budget && needs_price(asked.objective)) {
+    asked.objective = Objective::time;  // nothing has a price: of equals the fastest is taken
+    space = make_space(asked, catalog, network, how);
+  }
   const bool nothing =
       std::ranges::all_of(space.sites, [](const Site& site) { return !site.refused.empty(); });
   if (!space.sites.empty() && nothing) return tl::unexpected(space.sites.front().refused);
-  Evaluator evaluator({question, catalog, network, space, out.seed, options.threads});
-  out.rows = Finder(question, space, evaluator, out.replications).rows();
+  Evaluator evaluator({asked, catalog, network, space, out.seed, options.threads});
+  out.rows = Finder(asked, space, evaluator, out.replications).rows();
   if (question.file.scenario.workload->strategy.kind == StrategyKind::parameter_server)
     if (const auto plan = make_plan(question.file, catalog))
       if (plan->pool_with(Role::parameter_server) != nullptr &&

@@ -41,8 +41,9 @@ struct Fewest {
 };
 
 /// Numbers of nodes are the question's. A number of accelerators counts as too few where a bound
-/// proves it, or where 32 replications of the three layouts that look fastest miss a limit by more
-/// than a quarter; nearer ones are forecast with all replications. Errors as in plan().
+/// proves it, or where 32 replications of the three layouts that look fastest (with a deadline and
+/// a budget also of the three that look cheapest) miss a limit by more than a quarter; nearer ones
+/// are forecast with all replications. Errors as in plan().
 Expected<Fewest> fewest(const Question& question, const Catalog& catalog,
                         const NetworkModel& network, const PlannerOptions& options = {});
 

@@ -89,6 +89,7 @@ Expected<Answer> plan(const Question& question, const Catalog& catalog, const Ne
   answer.replications_asked = options.replications.value_or(given.replications);
   answer.assumed = question.assumed;
   answer.file = question.base.is_file ? question.base.name : "";
+  answer.words = question.base.words;
 
   const Space space = make_space(question, catalog, network,
                                  {answer.seed, answer.replications_asked, options.threads,

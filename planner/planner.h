@@ -41,6 +41,7 @@ struct Answer {
   std::optional<Infeasible> infeasible;  // no plan fits
   std::vector<std::string> assumed;      // what the question did not say
   std::string file;                      // the question's; "": the command line was all of it
+  CommandWords words;                    // to ask other commands of the same
   // Of explain_choice():
   std::optional<Sensitivity> sensitivity;
   std::vector<Measurement> measurements;  // worth most first

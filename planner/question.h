@@ -61,6 +61,13 @@ struct Freedom {
   std::int64_t most_global_batch = 0;
 };
 
+/// With which words other commands read what the question was read from.
+struct CommandWords {
+  std::string file_options;     // " --layer a.yaml --set 'a.b=c'"; without keys of `plan:`
+  std::string catalog_options;  // " --catalog DIR --calibration FILE"
+  std::string plan_file;        // that the first plan is written into; "": none
+};
+
 /// The scenario's text, and what is put over it before it is read.
 struct Base {
   std::string text, name;  // name stands for the file in messages
@@ -69,6 +76,7 @@ struct Base {
   std::vector<std::filesystem::path> layers;
   /// Reads what the scenario refers to (exchange/model_files.h); empty: nothing.
   std::function<Diagnostics(ScenarioFile&)> complete;
+  CommandWords words;
 };
 /// The scenario with more overrides behind those of the base.
 Expected<ScenarioFile> read_with(const Base& base, const std::vector<std::string>& more);

@@ -120,6 +120,14 @@ double of_life(Objective objective, const Forecast& f, std::size_t k) {
   return score_of(objective, f.times_seconds[k], f.costs_usd.empty() ? kNone : f.costs_usd[k]);
 }
 
+}  // namespace
+
+RaceResult race(const Space& space, Evaluator& evaluator, const RaceOptions& options) {
+  Race made(space, evaluator, options);
+  made.run();
+  return std::move(made.result);
+}
+
 bool certainly_less(Objective objective, const Forecast& a, const Forecast& b, double z) {
   const std::size_t n = a.times_seconds.size();
   if (n < 2 || b.times_seconds.size() != n) return false;
@@ -133,14 +141,6 @@ bool certainly_less(Objective objective, const Forecast& a, const Forecast& b, d
   const double mean = sum / double(n);
   const double variance = std::max(0.0, (squares - sum * mean) / double(n - 1));
   return mean > z * std::sqrt(variance / double(n)) && mean > 0;
-}
-
-}  // namespace
-
-RaceResult race(const Space& space, Evaluator& evaluator, const RaceOptions& options) {
-  Race made(space, evaluator, options);
-  made.run();
-  return std::move(made.result);
 }
 
 std::size_t ranks_certain(const Question& question, const std::vector<Evaluated>& ranked,

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <variant>
 
+#include "planner/race.h"
 #include "planner/rivals.h"
 #include "sim/base/parallel.h"
 
@@ -14,8 +15,8 @@ namespace {
 
 constexpr std::array kLevers{Lever::price_here, Lever::price_everywhere, Lever::reclaims,
                              Lever::network};
-constexpr std::array kTried{2.0, 8.0};  // and their inverses
-constexpr double kCloseEnough = 1.005;  // bisection ends there
+constexpr double kCloseEnough = 1.005;    // bisection ends there
+constexpr double kStandardErrors = 1.96;  // of a difference that is no chance: 95 %
 
 HourlyRate times(HourlyRate rate, double factor) {
   return {std::llround(double(rate.nano_usd_per_hour) * factor)};
@@ -92,8 +93,8 @@ class Contest {
     }
     Sensitivity out;
     out.replications = replications_;
-    out.most = kTried.back();
-    drop_ties(out);
+    out.most = kFactorsTried.back();
+    drop_better(out, all_replications);
     out.rivals = entries_.size() - 1;
     for (const Lever lever : kLevers) {
       if (std::ranges::none_of(entries_, [&](const Entry& e) {
@@ -113,14 +114,14 @@ class Contest {
   };
   struct Verdict {
     bool flipped = false;
-    std::vector<std::size_t> better;  // than the choice, best first
+    std::vector<std::size_t> better;  // than the choice, best first; they meet all limits
     Evaluated best;                   // of them
     std::string limit;                // that the choice misses
   };
 
-  Evaluated judge(const Entry& e, const Plan& plan) const {
+  Evaluated judge(const Entry& e, const Plan& plan, int replications) const {
     ForecastOptions how;
-    how.replications = replications_;
+    how.replications = replications;
     how.seed = seed_;
     how.threads = 1;
     how.assumption_effects = false;
@@ -130,19 +131,33 @@ class Contest {
   }
   void forecast_bases() {
     parallel_for(entries_.size(), options_.threads, [&](std::size_t k) {
-      entries_[k].base = judge(entries_[k], entries_[k].resolved);
+      entries_[k].base = judge(entries_[k], entries_[k].resolved, replications_);
     });
   }
-  void drop_ties(Sensitivity& out) {
-    const Evaluated choice = entries_.front().base;
+  bool certain(const Evaluated& better, const Evaluated& choice) const {
+    return certainly_less(question_.objective, better.forecast, choice.forecast, kStandardErrors);
+  }
+  /// Those that are better than the choice as it stands; beyond chance only if they still are with
+  /// all replications.
+  void drop_better(Sensitivity& out, int all_replications) {
+    const Entry choice = entries_.front();
+    std::optional<Evaluated> whole;  // the choice with all replications
     std::vector<Entry> kept;
     for (Entry& e : entries_) {
-      if (kept.empty() || !is_better(e.base, choice)) {
+      if (kept.empty() || !is_better(e.base, choice.base)) {
         kept.push_back(std::move(e));
-      } else {
-        out.ties.push_back(std::move(e.plan));
-        out.ties.back().result = std::move(e.base);
+        continue;
       }
+      bool beyond_chance = certain(e.base, choice.base);
+      if (beyond_chance && replications_ < all_replications) {
+        if (!whole) whole = judge(choice, choice.resolved, all_replications);
+        Evaluated again = judge(e, e.resolved, all_replications);
+        beyond_chance = is_better(again, *whole) && certain(again, *whole);
+        if (beyond_chance) e.base = std::move(again);
+      }
+      std::vector<RankedPlan>& dropped = beyond_chance ? out.better : out.ties;
+      dropped.push_back(std::move(e.plan));
+      dropped.back().result = std::move(e.base);
     }
     entries_ = std::move(kept);
   }
@@ -154,14 +169,15 @@ class Contest {
       const Entry& e = entries_[k == 0 ? 0 : among[k - 1]];
       const RankedPlan& chosen = entries_.front().plan;
       now[k] = moves(e.resolved, e.plan, chosen, lever)
-                   ? judge(e, with_lever(e.resolved, e.plan, chosen, lever, factor))
+                   ? judge(e, with_lever(e.resolved, e.plan, chosen, lever, factor), replications_)
                    : e.base;
     });
     Verdict v;
     v.limit = missed(now.front());
     std::vector<std::size_t> order;
     for (std::size_t k = 1; k < now.size(); ++k)
-      if (is_better(now[k], now.front()) && std::isfinite(now[k].score)) order.push_back(k);
+      if (now[k].meets_all() && is_better(now[k], now.front()) && std::isfinite(now[k].score))
+        order.push_back(k);
     std::ranges::stable_sort(
         order, [&](std::size_t a, std::size_t b) { return is_better(now[a], now[b]); });
     for (const std::size_t k : order) v.better.push_back(among[k - 1]);
@@ -170,30 +186,45 @@ class Contest {
     return v;
   }
 
-  std::optional<Flip> flip(Lever lever, bool up) const {
+  std::vector<std::size_t> all_rivals() const {
     std::vector<std::size_t> all(entries_.size() - 1);
     std::iota(all.begin(), all.end(), std::size_t{1});
+    return all;
+  }
+
+  std::optional<Flip> flip(Lever lever, bool up) const {
     double holds = 1;
-    for (const double tried : kTried) {
+    for (const double tried : kFactorsTried) {
       const double factor = up ? tried : 1 / tried;
-      const Verdict v = verdict(lever, factor, all);
+      const Verdict v = verdict(lever, factor, all_rivals());
       if (v.flipped) return between(lever, holds, factor, v);
       holds = factor;
     }
     return std::nullopt;
   }
 
-  Flip between(Lever lever, double holds, double factor, Verdict v) const {
-    while (std::max(factor / holds, holds / factor) > kCloseEnough) {
-      const double middle = std::sqrt(factor * holds);
-      Verdict m = verdict(lever, middle, v.better);
-      if (m.flipped) {
-        factor = middle;
-        v = std::move(m);
-      } else {
-        holds = middle;
+  Flip between(Lever lever, const double sure, double factor, Verdict v) const {
+    double holds = sure;
+    while (true) {
+      while (std::max(factor / holds, holds / factor) > kCloseEnough) {
+        const double middle = std::sqrt(factor * holds);
+        Verdict m = verdict(lever, middle, v.better);
+        if (m.flipped) {
+          factor = middle;
+          v = std::move(m);
+        } else {
+          holds = middle;
+        }
       }
+      if (holds == sure) break;
+      // One that was not better at the factor where bisection began may be here.
+      Verdict h = verdict(lever, holds, all_rivals());
+      if (!h.flipped) break;
+      factor = holds;
+      holds = sure;
+      v = std::move(h);
     }
+    v = verdict(lever, factor, all_rivals());
     Flip out;
     out.lever = lever;
     out.factor = factor;

@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,16 +30,22 @@ struct Flip {
 
 struct LeverFlips {
   Lever lever{};
-  std::optional<Flip> up, down;  // nullopt: no factor within Sensitivity::most does
+  std::optional<Flip> up, down;  // nullopt: none of the factors tried does
 };
+
+/// Factors that are tried before bisection, and their inverses.
+inline constexpr std::array kFactorsTried{2.0, 8.0};
 
 struct Sensitivity {
   int replications = 0;            // of each forecast
   double most = 8;                 // factors from 1 / most to most are looked at
   std::size_t rivals = 0;          // plans that the choice was held against
   std::vector<LeverFlips> levers;  // those that move any of the plans
-  /// Better than the choice with that few replications already: too close to tell apart.
+  // Plans that no threshold was looked for of:
+  /// Better with that few replications already, by less than chance may do: a tie.
   std::vector<RankedPlan> ties;
+  /// Better beyond chance with all replications: the search had not simulated them.
+  std::vector<RankedPlan> better;
 };
 
 /// The plan with the lever's number times the factor. `chosen`: whose price a price lever is.

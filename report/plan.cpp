@@ -98,14 +98,14 @@ std::string why_text(const Answer& a, int width) {
     add_lines(out, "  ", fmt::format("The {} binds: without it there is a better plan.", limit),
               width);
   const Forecast& f = best.result.forecast;
-  if (!f.cost_usd) return out;
   const auto against = [&](std::string what, const RankedPlan& p) {
     what.front() = 'N';
     const Forecast& o = p.result.forecast;
+    const std::string cost =
+        o.cost_usd && f.cost_usd ? ", cost " + signed_usd(o.cost_usd->mean - f.cost_usd->mean) : "";
     add_lines(out, "  ",
-              fmt::format("{}: {}; time {}, cost {}{}", what, told_apart(p, best),
-                          signed_duration(o.time_seconds.mean - f.time_seconds.mean),
-                          signed_usd(o.cost_usd->mean - f.cost_usd->mean),
+              fmt::format("{}: {}; time {}{}{}", what, told_apart(p, best),
+                          signed_duration(o.time_seconds.mean - f.time_seconds.mean), cost,
                           p.result.meets_all() ? "" : " (misses a limit)"),
               width);
   };

@@ -75,11 +75,11 @@ std::string servers_text(const planner::FewestServers& s, int width) {
   std::string out = "\nParameter servers\n";
   const auto step = [&](int servers) { return format_duration(s.steps[std::size_t(servers - 1)]); };
   add_lines(out, "  ",
-            s.enough ? fmt::format(
-                           "From {} on the servers are no longer what a step waits for most: {} a "
-                           "step ({} with 1).",
-                           *s.enough, step(*s.enough), step(1))
-                     : fmt::format("Up to {} the servers are what a step waits for most.", s.tried),
+            s.enough
+                ? fmt::format("With {} the servers are no longer what a step waits for most: {} a "
+                              "step ({} with 1).",
+                              *s.enough, step(*s.enough), step(1))
+                : fmt::format("Up to {} the servers are what a step waits for most.", s.tried),
             width);
   if (s.no_gain)
     add_lines(out, "  ",

@@ -83,11 +83,11 @@ Json sensitivity_object(const std::optional<planner::Sensitivity>& s) {
         {{"lever", to_text(l.lever)}, {"up", flip_object(l.up)}, {"down", flip_object(l.down)}});
   Json ties = Json::array();
   for (const RankedPlan& tie : s->ties) ties.push_back(plan_object(tie));
-  return {{"replications", s->replications},
-          {"rivals", s->rivals},
-          {"largest_factor", s->most},
-          {"levers", std::move(levers)},
-          {"ties", std::move(ties)}};
+  Json better = Json::array();
+  for (const RankedPlan& plan : s->better) better.push_back(plan_object(plan));
+  return {{"replications", s->replications}, {"rivals", s->rivals},
+          {"largest_factor", s->most},       {"levers", std::move(levers)},
+          {"ties", std::move(ties)},         {"better", std::move(better)}};
 }
 
 Json measurements_array(const Answer& a) {

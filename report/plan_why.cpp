@@ -48,6 +48,17 @@ std::string lever_text(Lever lever, const RankedPlan& chosen) {
   return "";
 }
 
+/// "1/8, 1/2, 2 and 8".
+std::string factors_tried() {
+  std::string small, large;
+  for (const double tried : planner::kFactorsTried) {
+    small = fmt::format("1/{:.0f}, ", tried) + small;
+    if (!large.empty()) large += tried == planner::kFactorsTried.back() ? " and " : ", ";
+    large += fmt::format("{:.0f}", tried);
+  }
+  return small + large;
+}
+
 std::string better_word(Objective objective) {
   switch (objective) {
     case Objective::cost:
@@ -132,13 +143,14 @@ std::string told_apart(const RankedPlan& plan, const RankedPlan& from) {
 std::string command_for(const Answer& a, const Measurement& m) {
   const RankedPlan& chosen = a.plans.front();
   const bool own = m.on.result.overrides == chosen.result.overrides;
-  if (a.file.empty() && !own) return "";
-  std::string plan = "best.yaml";  // as --out writes it
-  if (!a.file.empty()) {
-    plan = a.file;
+  if (m.kind == MeasurementKind::storage) return "reckon probe --checkpoint-dir DIR";
+  const bool written = own && !a.words.plan_file.empty();
+  if (a.file.empty() && !written) return "";
+  std::string plan = written ? a.words.plan_file : a.file + a.words.file_options;
+  if (!written)
     for (const std::string& change : m.on.result.overrides)
       plan += fmt::format(" --set '{}'", change);
-  }
+  plan += a.words.catalog_options;
   switch (m.kind) {
     case MeasurementKind::trial:
       return fmt::format("reckon trial {} --like-pool", plan);
@@ -151,7 +163,7 @@ std::string command_for(const Answer& a, const Measurement& m) {
     case MeasurementKind::reclaims:
       return fmt::format("reckon calibrate WAITS.csv --scenario {}", plan);
     case MeasurementKind::storage:
-      return "reckon probe --checkpoint-dir DIR";
+      break;
   }
   return "";
 }
@@ -160,19 +172,25 @@ std::vector<std::string> changes_of_choice(const Answer& a) {
   std::vector<std::string> out;
   if (!a.sensitivity || a.plans.empty()) return out;
   const planner::Sensitivity& s = *a.sensitivity;
-  if (s.rivals + s.ties.size() == 0) return {"Nothing: there is no other plan."};
+  const bool alone = s.rivals + s.ties.size() + s.better.size() == 0;
+  if (alone && std::ranges::none_of(s.levers, [](const auto& l) { return l.up || l.down; }))
+    return {"Nothing: there is no other plan."};
   std::vector<std::string> still;
   for (const planner::LeverFlips& l : s.levers) {
     for (const auto& flip : {l.up, l.down})
       if (flip) out.push_back(flip_text(a, *flip) + ".");
     if (!l.up && !l.down) still.push_back(lever_text(l.lever, a.plans.front()));
   }
-  if (!still.empty())
-    out.push_back(fmt::format("No factor from 1/{0:.0f} to {0:.0f} does: {1}.", s.most,
-                              fmt::join(still, "; ")));
-  for (const RankedPlan& tie : s.ties)
+  // Of those that were dropped it would not be true.
+  if (!still.empty() && s.ties.empty() && s.better.empty())
     out.push_back(
-        fmt::format("Too close to tell apart already: {}.", told_apart(tie, a.plans.front())));
+        fmt::format("None of {} times does: {}.", factors_tried(), fmt::join(still, "; ")));
+  for (const RankedPlan& better : s.better)
+    out.push_back(fmt::format("Better as it stands, and not simulated by the search: {}.",
+                              told_apart(better, a.plans.front())));
+  for (const RankedPlan& tie : s.ties)
+    out.push_back(fmt::format("Too close to tell apart with {} replications: {}.",
+                              format_count(s.replications), told_apart(tie, a.plans.front())));
   out.push_back(fmt::format(
       "Found by bisection over forecasts of {} replications each, against {} other plans.",
       format_count(s.replications), s.rivals));
@@ -184,7 +202,7 @@ std::vector<Advice> advice_of(const Answer& a) {
   if (a.measurements.empty())
     return {{a.replications < 100
                  ? "Not said: it takes 100 replications or more."
-                 : "Nothing: no assumed number within its range makes another plan the choice.",
+                 : "Nothing: none of the measurements we know of changes the choice.",
              ""}};
   std::vector<Advice> out;
   for (const Measurement& m : a.measurements) {

@@ -69,6 +69,46 @@ TEST_CASE("one node less than the fewest misses the deadline") {
   CHECK_FALSE(answer_of(llama(fmt::format("{}", least), limits), shipped_catalog()).infeasible);
 }
 
+TEST_CASE("with a deadline and a budget spot nodes that meet both are found beside faster ones") {
+  SmallSpace s;
+  s.machines = {"n1-standard-8"};
+  s.accelerators = {"T4"};
+  s.regions = {"us-central1", "us-west1", "europe-west4", "asia-east1"};
+  s.nodes_low = s.nodes_high = 1;
+  s.objective = "cost";
+  s.pricing = {"spot"};
+  const planner::Answer spot = answer_of(small_text(s), shipped_catalog());
+  REQUIRE_FALSE(spot.plans.empty());
+  const Forecast& cheap = spot.plans.front().result.forecast;
+  s.pricing = {"on_demand", "spot"};
+  // On demand is faster and costs more than twice as much, in more than three regions.
+  s.deadline = fmt::format("{:.1f}min", cheap.time_seconds.mean / 60 * 1.1);
+  s.budget = fmt::format("{:.3f} USD", cheap.cost_usd->mean * 1.3);
+  const planner::Fewest answer = fewest_of(small_text(s));
+  REQUIRE(answer.rows.size() == 1);
+  REQUIRE(answer.rows.front().meets);
+  CHECK(answer.rows.front().meets->offer.pricing == CapacityType::spot);
+  CHECK(answer.rows.front().why_not.empty());
+}
+
+TEST_CASE("machines of one's own without a price are asked for by time") {
+  std::string text = llama("4..8");
+  const std::size_t at = text.find("cluster:");
+  text = text.substr(0, at) +
+         "cluster:\n"
+         "  provider: on_premises\n"
+         "  pools: [{name: workers, nodes: 8, machine: {vcpu: 24, memory: 170GB, "
+         "network: 100Gbps}, accelerator: {type: A100-SXM4-40, count: 1}}]\n"
+         "forecast: {replications: 20, seed: 3}\n"
+         "plan:\n"
+         "  vary: {recompute: full, nodes: 4..8}\n";
+  const planner::Fewest answer = fewest_of(text);
+  REQUIRE(answer.rows.size() == 1);
+  REQUIRE(answer.rows.front().meets);
+  CHECK_FALSE(answer.rows.front().meets->result.forecast.cost_usd);
+  CHECK(answer.meets_all());
+}
+
 TEST_CASE("with one parameter server less the servers are still what a step waits for") {
   const auto file = read_scenario(RECKON_SOURCE_DIR "/scenarios/parameter-servers-k80.yaml");
   REQUIRE(file);

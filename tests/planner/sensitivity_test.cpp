@@ -158,6 +158,48 @@ TEST_CASE("a deadline that the choice misses when a number moves is named") {
   CHECK(up->limit == "deadline");
 }
 
+TEST_CASE("one that misses a limit itself does not take the place of the choice") {
+  SmallSpace s = one_machine();
+  s.pricing = {"on_demand"};
+  s.quota = 1;  // one accelerator
+  const std::string law = "disruptions: {preemption: !exponential {mean: 0.5h}}\n";
+  const planner::Answer alone = explained(small_text(s));
+  const Forecast& bought = alone.plans.front().result.forecast;
+  s.pricing = {"on_demand", "spot"};
+  s.deadline = fmt::format("{:.3f}min", bought.time_seconds.mean / 60 * 1.02);
+  s.budget = fmt::format("{:.3f} USD", bought.cost_usd->mean * 1.2);
+  const planner::Answer answer = explained(small_text(s) + law);
+  REQUIRE(answer.plans.front().offer.pricing == CapacityType::on_demand);
+  // Spot is cheaper and late: with a dearer choice, which misses the budget, both miss a limit.
+  REQUIRE(std::ranges::any_of(answer.rivals, [&](const planner::RankedPlan& r) {
+    return !r.result.meets_all() && r.result.score < answer.plans.front().result.score;
+  }));
+  const auto up = flips_of(answer, Lever::price_here).up;
+  REQUIRE(up);
+  CHECK(up->limit == "budget");
+  CHECK(up->factor > 1.2);  // a part of the cost is no price of nodes
+  for (const planner::LeverFlips& l : answer.sensitivity->levers)
+    for (const auto& flip : {l.up, l.down})
+      if (flip && flip->rival) CHECK(flip->rival->result.meets_all());
+}
+
+TEST_CASE("a plan that is better beyond chance is no tie") {
+  SmallSpace s = one_machine();
+  s.accelerators = {"T4", "V100-SXM2-16"};
+  const planner::Question question = question_of(small_text(s), shipped_catalog());
+  const planner::Answer answer = explained(small_text(s));
+  REQUIRE(answer.plans.size() > 1);
+  REQUIRE(answer.certain_ranks + 1 >= answer.plans.size());
+  const auto network = make_fluid_network();
+  const planner::Sensitivity found =
+      planner::sensitivity(question, shipped_catalog(), *network, answer.plans.back(),
+                           {answer.plans.front()}, {.replications = 8, .threads = 1});
+  CHECK(found.ties.empty());
+  REQUIRE(found.better.size() == 1);
+  CHECK(found.better.front().result.overrides == choice(answer));
+  CHECK(found.better.front().result.forecast.replications == answer.replications);
+}
+
 TEST_CASE("all prices doubled leave every threshold where it is") {
   SmallSpace s = one_machine();
   s.accelerators = {"T4", "V100-SXM2-16"};
@@ -211,6 +253,7 @@ TEST_CASE(
   s.pricing = {"on_demand", "spot"};
   s.nodes_high = 2;
   const planner::Answer answer = explained(small_text(s), shipped_catalog(), 400);
+  REQUIRE_FALSE(answer.measurements.empty());
   double before = std::numeric_limits<double>::infinity();
   for (const planner::Measurement& m : answer.measurements) {
     CHECK(m.worth == Approx(m.share * m.saves));
