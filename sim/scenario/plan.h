@@ -87,11 +87,11 @@ struct PlannedWorkload {
   /// Samples of one pass; model_parallel: of the `replica()` accelerators that run it together.
   /// What global_batch holds beyond one pass of all is accumulated before the update.
   int batch_per_accelerator = 1;
-  std::int64_t global_batch = 1;  // samples of one optimizer step, all workers
-  double total_samples = 0;       // to train on
+  std::int64_t global_batch = 1;           // samples of one optimizer step, all workers
+  double total_samples = 0;                // to train on
   std::optional<Convergence> convergence;  // training to an accuracy: total_samples by the batch
-  std::int64_t steps = 0;         // optimizer steps: ceil(total_samples / global_batch)
-  double evaluations = 0;         // passes over the validation set
+  std::int64_t steps = 0;                  // optimizer steps: ceil(total_samples / global_batch)
+  double evaluations = 0;                  // passes over the validation set
   PlannedStrategy strategy;
   PlannedCheckpoint checkpoint;
 };
