@@ -73,9 +73,12 @@ void judge_length(const std::map<std::string, std::string>& written, InitAnswers
 
 std::string default_dataset(const std::string& model, const Catalog& catalog) {
   const auto graph = zoo_model(model);
+  const Dataset* largest = nullptr;
   for (const Dataset& dataset : catalog.datasets)
-    if (graph && dataset.unit == graph->sample_unit()) return dataset.name;
-  return "";
+    if (graph && dataset.unit == graph->sample_unit() &&
+        (largest == nullptr || dataset.samples.value > largest->samples.value))
+      largest = &dataset;
+  return largest == nullptr ? "" : largest->name;
 }
 
 std::optional<Diagnostic> judge_answer(std::string_view option, const std::string& written,

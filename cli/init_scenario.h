@@ -28,7 +28,7 @@ Expected<InitAnswers> judge_answers(const std::map<std::string, std::string>& wr
 std::optional<Diagnostic> judge_answer(std::string_view option, const std::string& written,
                                        const Catalog& catalog);
 
-/// The first of the catalog whose samples the model reads; "" where none is.
+/// The largest of the catalog whose samples the model reads; "" where none is.
 std::string default_dataset(const std::string& model, const Catalog& catalog);
 
 /// A commented scenario that `reckon simulate` accepts as it is. Of the machines and places that

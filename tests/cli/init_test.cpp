@@ -144,3 +144,15 @@ TEST_CASE("init overwrites nothing") {
   CHECK(contains(r.err, "'a.yaml' exists"));
   CHECK(read_all(w.path("a.yaml")) == "mine");
 }
+
+TEST_CASE("a model gets the largest data set that it reads: pictures ImageNet, sequences words") {
+  const Workspace w;
+  for (const auto& [model, dataset] : {std::pair{"resnet50", "dataset: imagenet"},
+                                       std::pair{"gpt2_small", "dataset: openwebtext"}}) {
+    const Output r = w.run(std::string("init --epochs 1 --accelerator H100-SXM5-80 --model ") +
+                           model + " --out -");
+    INFO(r.out << r.err);
+    CHECK(r.code == 0);
+    CHECK(contains(r.out, dataset));
+  }
+}
