@@ -196,7 +196,7 @@ TEST_CASE("the first of asynchronous workers waits for the last one's part of th
       common + " --role ps --rank 0 & " + common + " --role worker --rank 1 & slow=$!; " + common +
       " --role worker --rank 0 & first=$!; until grep -q '\"rank\":1,\"step\":' "
       "run/measurements.jsonl 2>/dev/null || ! kill -0 $first; do sleep 0.01; done; kill -STOP "
-      "$slow; for k in $(seq 3000); do grep -q '\"rank\":0,\"step\":299,' run/measurements.jsonl "
+      "$slow; for k in $(seq 9000); do grep -q '\"rank\":0,\"step\":299,' run/measurements.jsonl "
       "&& break; sleep 0.01; done; sleep 0.3; kill -0 $first && echo waits; kill -CONT $slow; "
       "wait $first; code=$?; wait; exit $code");
   CHECK(out.err == "");
@@ -216,7 +216,9 @@ TEST_CASE(
               "}, {name: servers, role: parameter_server, machine: n1-standard-8, nodes: 1}]\n");
   const auto common = [](int attempt) {
     return kWorker + "plan.yaml --servers 1 --workers 2 --threads 1 --out run --attempt " +
-           std::to_string(attempt) + " --set workload.train.steps=300 --master 127.0.0.1:" +
+           std::to_string(attempt) + " --set workload.train.steps=300" +
+           // Small, so that gradients of any age leave the loss finite.
+           " --set workload.optimizer.learning_rate=1e-4 --master 127.0.0.1:" +
            std::to_string(20000 + (getpid() + 11 + attempt) % 20000);
   };
   // Rank 1 stands still somewhere before its end until rank 0 waits for it, with a last step saved
@@ -227,7 +229,7 @@ TEST_CASE(
       first +
       " --role worker --rank 0 & first=$!; until grep -q '\"rank\":1,\"step\":' "
       "run/measurements.jsonl 2>/dev/null || ! kill -0 $first; do sleep 0.01; done; kill -STOP "
-      "$slow; for k in $(seq 3000); do grep -q '\"rank\":0,\"step\":299,' run/measurements.jsonl "
+      "$slow; for k in $(seq 9000); do grep -q '\"rank\":0,\"step\":299,' run/measurements.jsonl "
       "&& break; sleep 0.01; done; sleep 0.3; kill -TERM $slow $first; kill -CONT $slow; "
       "wait $first; code=$?; wait $slow; echo first $code, second $?; wait $server");
   CHECK(stopped.err == "");
