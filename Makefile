@@ -1,6 +1,6 @@
 # The two commands of a fresh machine are `make demo` and `make test`. Everything here is thin: the work is CMake's,
 # the list of packages is scripts/packages.txt.
-.PHONY: help deps demo test test-long bench asan asan-all fuzz tidy format format-check lint install clean
+.PHONY: help deps demo image test test-long bench asan asan-all fuzz tidy format format-check lint install clean
 .DEFAULT_GOAL := help
 
 empty :=
@@ -13,6 +13,7 @@ help:
 	@echo "make demo       install what is missing, build a release, simulate a real scenario (the main job)"
 	@echo "make test       the same for the test suite"
 	@echo "make test-long  what takes longer than continuous integration may"
+	@echo "make image      an image with reckon-worker for \`reckon run --on kubernetes\`, as a file: build/reckon-worker.tar"
 	@echo "make bench      benchmarks; ratios are taken within one run"
 	@echo "make asan       tests of what handles memory, files, threads and text, under the address and undefined-behaviour sanitizers;"
 	@echo "                asan-all: every unit test"
@@ -31,6 +32,12 @@ $(RELEASE)/build.ninja:
 demo: deps $(RELEASE)/build.ninja
 	ninja -C $(RELEASE) -j$(JOBS) reckon
 	$(RELEASE)/bin/reckon simulate scenarios/gke-p100-autoscaling.yaml
+
+# Of the CPU alone: CUDA's libraries would be 540 MB of it. See Containerfile for the other.
+image: deps
+	cmake -S . -B build/image -G Ninja -DCMAKE_BUILD_TYPE=Release -DRECKON_CUDA_WANTED=OFF -DRECKON_TESTS=OFF -DRECKON_HTML=OFF
+	ninja -C build/image -j$(JOBS) reckon-worker
+	scripts/image build/reckon-worker.tar --worker build/image/bin/reckon-worker
 
 test: deps $(RELEASE)/build.ninja
 	ninja -C $(RELEASE) -j$(JOBS)

@@ -97,6 +97,7 @@ int collectives(const Options& options, std::string_view bytes, const Catalog& c
     report(runs.error());
     return kInputIsWrong;
   }
+  report(runs->counts.problems);
   AccuracyReport result = make_accuracy_report(runs->counts, std::move(runs->scored));
   result.from = "collectives";
   result.unit = "GB/s of bus bandwidth";
@@ -112,9 +113,11 @@ int time_to_train(const Options& options, std::string_view bytes, const Catalog&
     report(runs.error());
     return kInputIsWrong;
   }
+  report(runs->counts.problems);
   AccuracyReport result = make_accuracy_report(runs->counts, std::move(runs->scored));
   result.from = modes.from;
   result.unit = "minutes to the target";
+  result.others.clear();  // how long runs alike took is a matter of the samples that each needed
   if (modes.warm > 0) result.warm.push_back(evaluate_warm(result.runs, modes.warm, catalog));
   return tell(result, options, modes.worst);
 }

@@ -38,6 +38,8 @@ constexpr std::array kCommands{
         "  reckon plan spot.yaml --nodes 1..16 --pricing spot,on_demand --out best.yaml && reckon "
         "simulate best.yaml\n"
         "  reckon plan spot.yaml --fewest --deadline 8h@95%\n"
+        "  reckon plan spot.yaml --provider gcp --residency EU --carbon-free 80%\n"
+        "  reckon plan scenarios/plan-fleet.yaml --out fleet.yaml && reckon simulate fleet-1.yaml\n"
         "  reckon plan spot.yaml --baseline best.yaml --tolerance 3% --diff comment.md\n"
         "\n"
         "Exit codes: 0 done, 1 no plan fits or it is worse than the baseline, 2 the question is "
@@ -94,16 +96,45 @@ constexpr std::array kCommands{
             "Exit codes: 0 scored, 2 a catalog is wrong, 3 the environment failed\n",
             run_self_check, self_check_options, false},
     Command{
-        "run", "runs a plan for real on this machine, watched, with a forecast that it corrects",
+        "run",
+        "runs a plan for real, here or on Kubernetes, watched, with a forecast that it corrects",
         "reckon run FILE [options]",
         "Examples:\n"
         "  reckon run scenarios/small-mlp-cpu.yaml\n"
         "  reckon run mlp.yaml --out runs/second --deadline 2h --format json > run.json\n"
         "  reckon run mlp.yaml --out runs/second --resume\n"
+        "  reckon run mlp.yaml --on kubernetes --image registry.example/reckon-worker:1 --dry-run\n"
+        "  reckon run mlp.yaml --on kubernetes --image registry.example/reckon-worker:1\n"
+        "  reckon run --on kubernetes --attach mlp\n"
         "\n"
         "Exit codes: 0 finished, 1 the run failed, 2 the scenario is wrong or cannot run here,\n"
         "3 the environment failed, 75 stopped on request behind a checkpoint: --resume goes on\n",
         run_run, run_options_text},
+    Command{"status", "how far a run on Kubernetes is, process by process",
+            "reckon status NAME --on kubernetes [options]",
+            "Examples:\n"
+            "  reckon status mlp --on kubernetes\n"
+            "  reckon status mlp --on kubernetes --context prod --namespace team\n"
+            "\n"
+            "Exit codes: 0 done, 2 there is no such run, 3 the environment failed\n",
+            run_status_command, cluster_run_options, false},
+    Command{
+        "stop", "ends a run on Kubernetes behind a checkpoint",
+        "reckon stop NAME --on kubernetes [options]",
+        "Examples:\n"
+        "  reckon stop mlp --on kubernetes && reckon run --on kubernetes --attach mlp --resume\n"
+        "\n"
+        "Exit codes: 0 stopped, 2 there is no such run, 3 the environment failed\n",
+        run_stop, cluster_run_options, false},
+    Command{"delete", "removes a run that is over from Kubernetes",
+            "reckon delete NAME --on kubernetes [options]",
+            "Examples:\n"
+            "  reckon delete mlp --on kubernetes\n"
+            "  reckon delete mlp --on kubernetes --checkpoints\n"
+            "\n"
+            "Exit codes: 0 deleted, 1 it still runs, 2 there is no such run, 3 the environment "
+            "failed\n",
+            run_delete, delete_options, false},
     Command{
         "trial", "runs a few steps of a job here and forecasts all of it: does an accelerator pay?",
         "reckon trial FILE [options]",
@@ -161,10 +192,11 @@ constexpr std::array kCommands{
             "Exit codes: 0 done, 3 the history cannot be read\n",
             run_history, history_options, false},
     Command{
-        "export", "a plan as Kubernetes manifests, or as the commands that make its cluster",
-        "reckon export kubernetes|gcloud FILE [options]",
-        "kubernetes  everything that `kubectl apply` needs to run the plan's job\n"
-        "gcloud      the commands that make the plan's cluster on GKE\n"
+        "export", "a plan as Kubernetes manifests, gcloud commands or an AI Platform job",
+        "reckon export kubernetes|gcloud|ai-platform FILE [options]",
+        "kubernetes   everything that `kubectl apply` needs to run the plan's job\n"
+        "gcloud       the commands that make the plan's cluster on GKE\n"
+        "ai-platform  the config.yaml of an AI Platform job, with what `reckon import` kept of it\n"
         "\n"
         "Examples:\n"
         "  reckon export gcloud scenarios/gke-p100-autoscaling.yaml\n"
@@ -174,6 +206,26 @@ constexpr std::array kCommands{
         "Exit codes: 0 done, 2 the scenario is wrong or cannot be written so, 3 the environment "
         "failed\n",
         run_export, export_options},
+    Command{
+        "import", "a commented scenario from the files that you already have",
+        "reckon import ai-platform|gke|kubernetes|tf-config [FILE] [options]",
+        "ai-platform  config.yaml and gcloud's flags; what a forecast has no use for is kept for "
+        "export\n"
+        "gke          gcloud container node-pools list --format=json\n"
+        "kubernetes   manifests with a Job, JobSet, TFJob or PyTorchJob\n"
+        "tf-config    TensorFlow's TF_CONFIG, of a file or of this environment\n"
+        "Such files do not say what is trained: --model, --epochs or --tokens, --batch do.\n"
+        "\n"
+        "Examples:\n"
+        "  reckon import ai-platform config.yaml --model resnet50 --epochs 90 --out job.yaml\n"
+        "  reckon import ai-platform gcloud ai-platform jobs submit training my_job \\\n"
+        "      --scale-tier custom --master-machine-type n1-highcpu-16 \\\n"
+        "      --master-accelerator count=4,type=nvidia-tesla-t4 -- --learning-rate 0.1\n"
+        "  reckon import gke pools.json --model bert_large --servers ps-pool\n"
+        "  reckon import kubernetes job.yaml --accelerator A100-SXM4-80\n"
+        "\n"
+        "Exit codes: 0 done, 2 the file is wrong, 3 the environment failed\n",
+        run_import, import_options, false},
     Command{
         "init", "writes a commented scenario from five answers, on a terminal or as options",
         "reckon init [options]",

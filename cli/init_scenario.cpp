@@ -8,6 +8,7 @@
 
 #include "sim/base/money.h"
 #include "sim/base/unit_text.h"
+#include "sim/catalog/machine_choice.h"
 #include "sim/scenario/plan.h"
 #include "sim/scenario/scenario_yaml.h"
 #include "sim/step/step.h"
@@ -31,38 +32,7 @@ struct Draft {
   int batch = 1;
 };
 
-/// A host with fewer virtual CPUs for each accelerator starves it of input: what
-/// a2-highgpu (12), n1 with 4 V100 (8) and p3 (8) have at least.
-constexpr int kVcpusPerAccelerator = 8;
 constexpr int kLargestBatch = 1024;  // beyond it convergence, not memory, is the limit
-
-/// Of the machines that may carry exactly `per_node`: those with the accelerators built in and, of
-/// those that they are attached to, the smallest that has CPUs enough, else the largest.
-std::vector<const Machine*> machines_for(const Catalog& catalog, Provider provider,
-                                         const Accelerator& accelerator, int per_node) {
-  std::vector<const Machine*> built_in, attached;
-  for (const Machine& m : catalog.machines) {
-    if (m.provider != provider || !m.services.empty()) continue;  // some services' own types
-    if (!m.accelerator.empty()) {
-      if (m.accelerator == accelerator.name && m.accelerator_count == per_node)
-        built_in.push_back(&m);
-      continue;
-    }
-    for (const Service service : {Service::gke, Service::mks}) {
-      if (provider_of(service) != provider) continue;
-      const auto counts = catalog.allowed_counts(service, m.name, accelerator.name);
-      if (std::find(counts.begin(), counts.end(), per_node) != counts.end()) attached.push_back(&m);
-    }
-  }
-  if (attached.empty()) return built_in;
-  const auto enough = [&](const Machine* m) { return m->vcpus >= kVcpusPerAccelerator * per_node; };
-  const auto better = [&](const Machine* a, const Machine* b) {
-    if (enough(a) != enough(b)) return enough(a);
-    return enough(a) ? a->vcpus < b->vcpus : a->vcpus > b->vcpus;
-  };
-  built_in.push_back(*std::min_element(attached.begin(), attached.end(), better));
-  return built_in;
-}
 
 std::vector<std::string> regions_for(const Catalog& catalog, Provider provider,
                                      std::string_view item, const std::string& wanted) {
@@ -90,7 +60,7 @@ std::vector<Offer> gpu_offers(const InitAnswers& answers, const Catalog& catalog
     // The most on one node first: what they tell each other then stays inside it.
     for (int per_node = std::min(answers.count, 64); per_node >= 1; --per_node) {
       if (answers.count % per_node != 0) continue;
-      const auto machines = machines_for(catalog, provider, accelerator, per_node);
+      const auto machines = machines_with(catalog, provider, accelerator, per_node);
       const std::size_t before = offers.size();
       for (const Machine* machine : machines)
         for (const std::string& region :

@@ -80,6 +80,16 @@ constexpr std::array kInitOptions{
 
 // What `reckon run` takes besides: judged there.
 constexpr std::array kRunOptions{
+    OptionRow{"on", "local|kubernetes", "where the processes are (local: this machine)"},
+    OptionRow{"context", "NAME", "of the kubeconfig, on Kubernetes (kubectl's current one)"},
+    OptionRow{"pull-secret", "NAME",
+              "on Kubernetes: the namespace's secret for the image's registry"},
+    OptionRow{"dry-run", "",
+              "on Kubernetes: print what would be applied, and whether it would run"},
+    OptionRow{"attach", "NAME", "on Kubernetes: watch a run that is there, and go on with it"},
+    OptionRow{"pending", "DURATION",
+              "on Kubernetes: pods without a node for so long find no room (15min)"},
+    OptionRow{"checkpoints", "", "with the volume claim that was made for its checkpoints"},
     OptionRow{"resume", "", "go on with the run in that directory, from its last checkpoint"},
     OptionRow{"checkpoint-steps", "N",
               "steps between two checkpoints (the scenario's workload.checkpoint)"},
@@ -143,6 +153,9 @@ constexpr std::array kPlanOptions{
     OptionRow{"layouts", "", "try every split of the model; it needs --global-batch"},
     OptionRow{"global-batch", "N", "samples of an optimizer step"},
     OptionRow{"budget", "MONEY", "what it may cost: 20000USD@90% is with that probability"},
+    OptionRow{"residency", "A,B", "where data may be: countries (ISO 3166), or EU"},
+    OptionRow{"carbon-free", "SHARE",
+              "least share of a region's power that is free of carbon, such as 80%"},
     OptionRow{"objective", "NAME",
               "what is best: cost, time, cost_time, throughput_per_dollar, cost_under_deadline, "
               "p95_cost or p95_time (cost)"},
@@ -192,10 +205,18 @@ constexpr std::array kCalibrateOptions{
     OptionRow{"force", "", "write the overlay although held-out forecasts become worse by it"},
 };
 
+// What `reckon import` takes besides.
+constexpr std::array kImportOptions{
+    OptionRow{"machine", "NAME", "the machine of the workers, where the file does not say it"},
+    OptionRow{"pool", "NAME", "gke: the node pool that trains (the one with most accelerators)"},
+    OptionRow{"servers", "NAME",
+              "gke: the node pool of the parameter servers; tf-config: their machine"},
+};
+
 // Options that one command alone takes and judges itself.
-constexpr std::array<std::span<const OptionRow>, 9> kOwnOptions{
-    kInitOptions,     kRunOptions,    kTrialOptions, kProbeOptions,    kModelOptions,
-    kAccuracyOptions, kExportOptions, kPlanOptions,  kCalibrateOptions};
+constexpr std::array<std::span<const OptionRow>, 10> kOwnOptions{
+    kInitOptions,     kRunOptions,    kTrialOptions, kProbeOptions,     kModelOptions,
+    kAccuracyOptions, kExportOptions, kPlanOptions,  kCalibrateOptions, kImportOptions};
 
 const OptionRow& row_of(std::string_view name) {
   for (const auto rows : kOwnOptions)
@@ -350,7 +371,8 @@ Options parse_options(const Command& command, OptionNames names,
     po::variables_map map;
     po::store(parsed, map);
     const Options options = interpret(map);
-    if (!options.help && command.needs_file && options.files.empty())
+    const bool file_is_elsewhere = options.answers.contains("attach");
+    if (!options.help && command.needs_file && options.files.empty() && !file_is_elsewhere)
       throw UsageError(fmt::format("a file is missing: {}", command.usage));
     return options;
   } catch (const po::error& e) {

@@ -13,9 +13,11 @@
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/plan_fleet.h"
 #include "cli/plan_question.h"
 #include "planner/baseline.h"
 #include "planner/fewest.h"
+#include "planner/fleet.h"
 #include "planner/plan_file.h"
 #include "report/memo.h"
 #include "report/plan_fewest.h"
@@ -25,12 +27,12 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 32> kNames{
-    "format",   "model",       "tokens",  "epochs",   "dataset",      "accelerator",  "provider",
-    "region",   "nodes",       "pricing", "strategy", "layouts",      "global-batch", "deadline",
-    "budget",   "objective",   "plans",   "fewest",   "out",          "memo",         "svg",
-    "baseline", "tolerance",   "diff",    "seed",     "replications", "set",          "layer",
-    "catalog",  "calibration", "threads", "help"};
+constexpr std::array<std::string_view, 34> kNames{
+    "format", "model",     "tokens",      "epochs",      "dataset", "accelerator",  "provider",
+    "region", "nodes",     "pricing",     "strategy",    "layouts", "global-batch", "deadline",
+    "budget", "residency", "carbon-free", "objective",   "plans",   "fewest",       "out",
+    "memo",   "svg",       "baseline",    "tolerance",   "diff",    "seed",         "replications",
+    "set",    "layer",     "catalog",     "calibration", "threads", "help"};
 
 std::size_t plans_to_keep(const Options& options) {
   const std::string text = options.answer("plans");
@@ -219,12 +221,22 @@ int run_plan(const Command& self, std::span<const std::string> arguments) {
     report(catalog.error());
     return kInputIsWrong;
   }
-  const auto question = plan_question(options, *catalog);
+  auto base = plan_base(options, *catalog);
+  if (!base) {
+    report(base.error());
+    return kInputIsWrong;
+  }
+  const auto network = make_network(options);
+  if (const auto file = planner::read_with(*base, {}); file && planner::is_fleet(*file)) {
+    const auto code = answer_fleet(options, *base, *catalog, *network);
+    if (!code) report(code.error());
+    return code.value_or(kInputIsWrong);
+  }
+  const auto question = planner::make_question(std::move(*base), *catalog);
   if (!question) {
     report(question.error());
     return kInputIsWrong;
   }
-  const auto network = make_network(options);
   const Setting setting{options, *question, *catalog, *network, how};
   const auto code =
       options.answer("fewest").empty() ? answer_question(setting) : answer_fewest(setting);

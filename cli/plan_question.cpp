@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <filesystem>
 
 #include "cli/init_scenario.h"
 #include "cli/output.h"
@@ -26,6 +27,8 @@ constexpr std::array kOfPlan{OptionOfPlan{"accelerator", "plan.vary.accelerator"
                              OptionOfPlan{"strategy", "plan.vary.strategy", true},
                              OptionOfPlan{"deadline", "plan.deadline", false},
                              OptionOfPlan{"budget", "plan.budget", false},
+                             OptionOfPlan{"residency", "plan.residency", true},
+                             OptionOfPlan{"carbon-free", "plan.carbon_free", false},
                              OptionOfPlan{"objective", "plan.objective", false}};
 
 std::vector<std::string> overrides_of(const Options& options) {
@@ -105,9 +108,23 @@ Expected<std::string> text_of_flags(const Options& options, const Catalog& catal
       model, dataset, tokens ? "tokens" : "epochs", amount, batch, free_batch);
 }
 
+/// Of the catalog, where the question speaks of them; a file that does not read is told later.
+Expected<void> read_regions(const Options& options, planner::Base& base) {
+  const auto file = planner::read_with(base, {});
+  if (!file || !file->scenario.plan) return {};
+  const auto& said = file->scenario.plan->vary;
+  if (!said.contains("residency") && !said.contains("carbon_free")) return {};
+  std::vector<std::filesystem::path> layers{default_catalog_directory()};
+  layers.insert(layers.end(), options.catalogs.begin(), options.catalogs.end());
+  auto regions = load_regions(layers);
+  if (!regions) return tl::unexpected(std::move(regions.error()));
+  base.regions = std::move(*regions);
+  return {};
+}
+
 }  // namespace
 
-Expected<planner::Question> plan_question(const Options& options, const Catalog& catalog) {
+Expected<planner::Base> plan_base(const Options& options, const Catalog& catalog) {
   if (options.files.size() > 1) throw UsageError("plan takes one scenario file");
   planner::Base base;
   base.overrides = overrides_of(options);
@@ -132,7 +149,8 @@ Expected<planner::Question> plan_question(const Options& options, const Catalog&
     base.is_file = false;
     base.text = std::move(*text);
   }
-  return planner::make_question(std::move(base), catalog);
+  if (auto read = read_regions(options, base); !read) return tl::unexpected(read.error());
+  return base;
 }
 
 }  // namespace reckon::cli

@@ -21,7 +21,7 @@ constexpr Seconds kRendezvous{60}, kSilence{120};
 constexpr Bytes kLargestMessage{67108864};  // 64 MiB, as nccl-tests' usual sweeps reach at least
 constexpr Bytes kLargestBetweenDevices{268435456};
 
-ProcessSpec member(int rank, const MembersWanted& wanted, std::uint16_t port) {
+ProcessSpec member(int rank, const MembersWanted& wanted, const Socket& rendezvous) {
   ProcessSpec p;
   p.name = fmt::format("process {} of the probe", rank);
   p.command = {std::filesystem::read_symlink("/proc/self/exe").string(),
@@ -38,7 +38,8 @@ ProcessSpec member(int rank, const MembersWanted& wanted, std::uint16_t port) {
                    {"LOCAL_RANK", index},
                    {"LOCAL_WORLD_SIZE", all},
                    {"MASTER_ADDR", "127.0.0.1"},
-                   {"MASTER_PORT", std::to_string(port)}};
+                   {"MASTER_PORT", std::to_string(rendezvous.local().port)}};
+  if (rank == 0) p.inherited = {{RunEnvironment::kRendezvousVariable, rendezvous.fd()}};
   return p;
 }
 
@@ -53,12 +54,16 @@ std::optional<WorkerIdentity> probe_identity() {
 
 std::vector<ProbeRecord> probe_as_member(const WorkerIdentity& me, const RepeatRule& rule,
                                          DeviceWish device) {
+  std::optional<Socket> listener;  // of whoever started this process
+  if (const auto descriptor = RunEnvironment::read().rendezvous; descriptor && me.rank == 0)
+    listener.emplace(*descriptor);
   const auto membership = Membership::join({.job = "probe",
                                             .rank = me.rank,
                                             .size = me.members(),
                                             .master = me.master,
                                             .address = me.address,
-                                            .deadline = kRendezvous});
+                                            .deadline = kRendezvous},
+                                           std::move(listener));
   const auto communicator = make_gloo_communicator(*membership, {.timeout = kSilence});
   std::vector<ProbeRecord> all =
       probe_collectives({*communicator, *communicator, rule, ""}, kLargestMessage);
@@ -72,16 +77,17 @@ std::vector<ProbeRecord> probe_as_member(const WorkerIdentity& me, const RepeatR
 std::vector<ProbeRecord> probe_between_processes(const MembersWanted& wanted) {
   watch_stop_signals();
   GangOptions gang;
-  const std::uint16_t port = free_port();
+  gang.rendezvous = local_rendezvous();
   for (int rank = 0; rank < wanted.processes; ++rank)
-    gang.members.push_back(member(rank, wanted, port));
+    gang.members.push_back(member(rank, wanted, gang.rendezvous));
   std::string records, said;
   GangEvents events;
   events.output = [&](int, std::string_view line) {
     (line.starts_with('{') ? records : said) += std::string(line) + '\n';
   };
-  const GangEnd end = run_gang(
-      gang, events, [] { return stop_requests() > 0 ? StopRequest::at_once : StopRequest::none; });
+  const GangEnd end = run_gang(std::move(gang), events, [] {
+    return stop_requests() > 0 ? StopRequest::at_once : StopRequest::none;
+  });
   if (end.code != 0) throw std::runtime_error(fmt::format("{}\n{}", end.reason, said));
   const auto measured = parse_measurements("collectives", records);
   if (!measured) throw std::runtime_error(format(measured.error()));

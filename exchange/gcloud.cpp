@@ -21,14 +21,8 @@ std::string command(const std::string& head, const std::vector<std::string>& fla
 }
 
 std::string accelerator_flag(const PlannedPool& pool) {
-  // GKE's own name is the alias with hyphens and lower case: "nvidia-tesla-p100".
-  std::string name = pool.accelerator->name;
-  for (const std::string& alias : pool.accelerator->aliases)
-    if (alias.starts_with("nvidia-")) {
-      name = alias;
-      break;
-    }
-  return fmt::format("--accelerator=type={},count={}", name, pool.accelerators_per_node);
+  return fmt::format("--accelerator=type={},count={}", cloud_name_of(*pool.accelerator),
+                     pool.accelerators_per_node);
 }
 
 std::string pool_command(const Plan& plan, const PlannedPool& pool, const std::string& where) {
@@ -50,6 +44,12 @@ std::string pool_command(const Plan& plan, const PlannedPool& pool, const std::s
 }
 
 }  // namespace
+
+std::string cloud_name_of(const Accelerator& accelerator) {
+  for (const std::string& alias : accelerator.aliases)
+    if (alias.starts_with("nvidia-")) return alias;
+  return accelerator.name;
+}
 
 Expected<std::string> gcloud_commands(const ScenarioFile& file, const Plan& plan) {
   if (plan.service != Service::gke)

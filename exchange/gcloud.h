@@ -6,6 +6,9 @@
 
 namespace reckon {
 
+/// What Google calls a GPU: "nvidia-tesla-p100"; ours where the catalog has no alias of that form.
+std::string cloud_name_of(const Accelerator& accelerator);
+
 /// The commands that make a plan's cluster on GKE: the cluster, then each of its node pools, with
 /// accelerators, autoscaling bounds and spot as planned, TPU slices with their topology. A plan of
 /// another service is a mistake at `cluster.service`.

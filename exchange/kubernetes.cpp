@@ -17,7 +17,7 @@ namespace {
 // Since when Kubernetes has what we would like to use, and does so without a feature gate.
 constexpr int kIndexedJob = 22, kPodFailurePolicy = 26, kPodIndexLabel = 28;
 
-/// Lower-case letters, digits and hyphens, at most 40: room for "-12-worker-4095" in 63.
+/// At most 40 characters: room for "-12-worker-4095" in 63.
 std::string dns_label(std::string_view text) {
   std::string label;
   for (char c : text) {
@@ -117,7 +117,7 @@ Json object(const char* version, const char* kind, const Job& job, const std::st
 }
 
 Json own_pods(const Job& job) {
-  return {{"matchLabels", {{"app.kubernetes.io/instance", job.name_space}}}};
+  return {{"matchLabels", {{"app.kubernetes.io/instance", job.run}}}};
 }
 
 Json config_map(const Job& job) {
@@ -152,7 +152,7 @@ Json service(const Job& job) {
 /// The job's pods talk to each other, to the cluster's name server and, where checkpoints go to a
 /// bucket or the program is the user's own, to the outside by HTTPS.
 Json network_policy(const Job& job) {
-  Json policy = object("networking.k8s.io/v1", "NetworkPolicy", job, job.name_space);
+  Json policy = object("networking.k8s.io/v1", "NetworkPolicy", job, job.run);
   Json peers = Json::array();
   peers.push_back({{"podSelector", own_pods(job)}});
   Json egress = Json::array();
@@ -203,9 +203,9 @@ Json job_spec(const Job& job, const PodGroup& group, std::optional<int> rank) {
   spec["completions"] = pods;
   spec["parallelism"] = pods;
   if (!rank) spec["completionMode"] = "Indexed";
-  spec["backoffLimit"] = job.plan->retry.backoff_limit;
+  spec["backoffLimit"] = job.options->watched ? 0 : job.plan->retry.backoff_limit;
   Json pod = pod_template(job, group, rank, true);
-  if (job.options->minor >= kPodFailurePolicy)
+  if (job.options->minor >= kPodFailurePolicy && !job.options->watched)
     spec["podFailurePolicy"] = failure_policy(pod.at("spec").at("containers"));
   spec["template"] = std::move(pod);
   return spec;
@@ -228,7 +228,7 @@ Json stateful_set(const Job& job, const PodGroup& group) {
 void add_jobs(std::vector<Json>& documents, const Job& job) {
   for (const PodGroup& group : job.groups) {
     if (!job.rank_by_rank) {
-      if (group.role == Role::parameter_server) {
+      if (group.role == Role::parameter_server && !job.options->watched) {
         documents.push_back(stateful_set(job, group));
         continue;
       }
@@ -328,6 +328,9 @@ Diagnostics what_cannot_be(const Job& job) {
   if (!job.options->bucket.empty() && job.plan->service != Service::gke)
     problem("cluster.service", "a bucket is mounted on GKE only",
             "--claim NAME of a volume for checkpoints");
+  if (job.options->watched && job.container != nullptr)
+    problem("workload.container", "a program of one's own is not watched in a cluster yet",
+            "`reckon export kubernetes` writes its manifests");
   if (job.container == nullptr && job.text->scenario.find("\nextends:") != std::string::npos)
     problem("extends", "the pods get this file alone, not the one that it extends",
             "write one plan file first");
@@ -336,8 +339,9 @@ Diagnostics what_cannot_be(const Job& job) {
 
 std::vector<Json> documents_of(const Job& job) {
   std::vector<Json> documents;
-  documents.push_back(object("v1", "Namespace", job, job.name_space));
-  Json account = object("v1", "ServiceAccount", job, job.name_space);
+  if (job.options->make_namespace)
+    documents.push_back(object("v1", "Namespace", job, job.name_space));
+  Json account = object("v1", "ServiceAccount", job, job.run);
   account["automountServiceAccountToken"] = false;
   documents.push_back(std::move(account));
   documents.push_back(config_map(job));
@@ -372,6 +376,8 @@ std::optional<JobShape> parse_job_shape(std::string_view text) {
   return std::nullopt;
 }
 
+std::string kubernetes_name(std::string_view plan) { return kubernetes::dns_label(plan); }
+
 Expected<std::string> kubernetes_manifests(const ScenarioFile& file, const Plan& plan,
                                            const PlanWords& text, const Catalog& catalog,
                                            const KubernetesExport& options) {
@@ -379,8 +385,9 @@ Expected<std::string> kubernetes_manifests(const ScenarioFile& file, const Plan&
   Job job{.file = &file, .plan = &plan, .text = &text, .catalog = &catalog, .options = &options};
   if (file.scenario.workload && file.scenario.workload->container)
     job.container = &*file.scenario.workload->container;
-  job.name_space = options.name_space.empty() ? dns_label(plan.name) : options.name_space;
-  job.name = fmt::format("{}-{}", dns_label(plan.name), options.attempt);
+  job.run = dns_label(plan.name);
+  job.name_space = options.name_space.empty() ? job.run : options.name_space;
+  job.name = fmt::format("{}-{}", job.run, options.attempt);
   job.groups = groups_of(job);
   for (const PodGroup& group : job.groups)
     (group.role == Role::parameter_server ? job.servers : job.workers) += group.count;
@@ -388,7 +395,8 @@ Expected<std::string> kubernetes_manifests(const ScenarioFile& file, const Plan&
   const bool chief =
       job.groups.front().role == Role::chief || (job.container != nullptr && job.servers > 0);
   job.rank_by_rank = options.as == JobShape::job &&
-                     (chief || options.minor < (job.servers > 0 ? kPodIndexLabel : kIndexedJob));
+                     (chief || options.minor < (job.servers > 0 && !options.watched ? kPodIndexLabel
+                                                                                    : kIndexedJob));
   Diagnostics problems = what_cannot_be(job);
   if (!problems.empty()) return tl::unexpected(std::move(problems));
   std::string yaml;

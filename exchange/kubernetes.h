@@ -25,6 +25,12 @@ struct KubernetesExport {
   std::string claim;                           // an existing claim; "": one is made
   std::string storage_class;                   // of the claim that is made; "": the cluster's
   int attempt = 1;  // part of all names: DNS records of an earlier try may still be there
+  bool make_namespace = true;  // false: it is there, and may not be ours to change
+  std::string pull_secret;     // of the namespace, for the image's registry; "": none
+  /// Somebody watches the job and makes the next attempt when one of its pods is lost (`reckon
+  /// run`): the cluster starts nothing again, and reckon-worker prints its measurements.
+  bool watched = false;
+  std::string run_started;  // watched: of the first attempt, 2026-12-04T18:00:00.123Z
 };
 
 /// The plan's files as the pods get them.
@@ -32,6 +38,9 @@ struct PlanWords {
   std::string scenario;                // all of it
   std::vector<std::string> arguments;  // of reckon-worker behind the plan: "--set", "a=b"
 };
+
+/// The job's name in a cluster, without the attempt: lower-case letters, digits and hyphens.
+std::string kubernetes_name(std::string_view plan);
 
 /// Namespace, service account, configuration, claim, headless service, network policy and the job,
 /// as YAML documents in the order in which they are to be applied. The same plan gives the same

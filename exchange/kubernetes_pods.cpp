@@ -54,13 +54,13 @@ Json variable(const std::string& name, const std::string& value) {
 }
 
 /// The pod's number in its group: written down, or known to the pod when it starts.
-void add_index(Json& environment, const PodGroup& group, std::optional<int> rank) {
+void add_index(Json& environment, const Job& job, const PodGroup& group, std::optional<int> rank) {
   if (rank) {
     environment.push_back(variable("RECKON_INDEX", std::to_string(*rank - group.first_rank)));
     return;
   }
   environment.push_back(field(
-      "RECKON_INDEX", group.role == Role::parameter_server
+      "RECKON_INDEX", group.role == Role::parameter_server && !job.options->watched
                           ? "metadata.labels['apps.kubernetes.io/pod-index']"
                           : "metadata.annotations['batch.kubernetes.io/job-completion-index']"));
 }
@@ -118,7 +118,11 @@ Json environment_of(const Job& job, const PodGroup& group, std::optional<int> ra
     for (const auto& [name, value] : job.container->env)
       environment.push_back(variable(name, value));
   if (!wires) return environment;
-  add_index(environment, group, rank);
+  if (job.options->watched) {
+    environment.push_back(variable("RECKON_ATTEMPT", std::to_string(job.options->attempt)));
+    environment.push_back(variable("RECKON_RUN_STARTED", job.options->run_started));
+  }
+  add_index(environment, job, group, rank);
   const bool together = job.workers + job.servers > 1;
   if (together && (job.servers > 0 || job.container != nullptr))
     environment.push_back(variable("TF_CONFIG", tf_config(job, group, rank)));
@@ -156,6 +160,7 @@ Json container_of(const Job& job, const PodGroup& group, std::optional<int> rank
     arguments.push_back("/checkpoints/" + job.plan->name);
     arguments.push_back("--attempt");
     arguments.push_back(std::to_string(job.options->attempt));
+    if (job.options->watched) arguments.emplace_back("--log-records");
     c["args"] = arguments;
   }
   if (Json environment = environment_of(job, group, rank, wires); !environment.empty())
@@ -261,7 +266,7 @@ std::string Job::term(std::string_view key) const {
 }
 
 std::string Job::claim() const {
-  return options->claim.empty() ? name_space + "-checkpoints" : options->claim;
+  return options->claim.empty() ? run + "-checkpoints" : options->claim;
 }
 
 std::string group_name(const Job& job, const PodGroup& group) {
@@ -282,7 +287,7 @@ std::string host_of(const Job& job, int rank) {
 
 Json labels_of(const Job& job) {
   return {{"app.kubernetes.io/name", "reckon"},
-          {"app.kubernetes.io/instance", job.name_space},
+          {"app.kubernetes.io/instance", job.run},
           {"app.kubernetes.io/managed-by", "reckon"},
           {"reckon/attempt", std::to_string(job.options->attempt)}};
 }
@@ -296,18 +301,23 @@ Json pod_template(const Job& job, const PodGroup& group, std::optional<int> rank
   // The autoscaler must not move a training job to empty a node.
   annotations[job.term("annotations.safe_to_evict")] = "false";
   if (!job.options->bucket.empty()) annotations["gke-gcsfuse/volumes"] = "true";
+  // Of the pods that the group has: a pod's own rank is that behind it by its index.
+  if (job.options->watched)
+    annotations["reckon/first-rank"] = std::to_string(rank.value_or(group.first_rank));
   metadata["annotations"] = annotations;
 
   Json spec;
   if (rank)
     spec["hostname"] = fmt::format("{}-{}", group_name(job, group), *rank - group.first_rank);
   if (wires && job.options->as == JobShape::job) spec["subdomain"] = job.service();
-  spec["serviceAccountName"] = job.name_space;
+  spec["serviceAccountName"] = job.run;
+  if (!job.options->pull_secret.empty())
+    spec["imagePullSecrets"] = Json::array({{{"name", job.options->pull_secret}}});
   spec["automountServiceAccountToken"] = false;
-  spec["restartPolicy"] =
-      group.role == Role::parameter_server && !rank && wires && job.options->as == JobShape::job
-          ? "Always"
-          : "Never";
+  spec["restartPolicy"] = group.role == Role::parameter_server && !rank && wires &&
+                                  !job.options->watched && job.options->as == JobShape::job
+                              ? "Always"
+                              : "Never";
   spec["terminationGracePeriodSeconds"] = grace_seconds(job, *group.pool);
   if (Json selector = selector_of(job, group); !selector.empty())
     spec["nodeSelector"] = std::move(selector);

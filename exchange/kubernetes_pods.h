@@ -32,6 +32,7 @@ struct Job {
   const Catalog* catalog = nullptr;
   const KubernetesExport* options = nullptr;
   const ContainerSpec* container = nullptr;  // the user's own program
+  std::string run;                           // "resnet50"
   std::string name;                          // of the attempt: "resnet50-1"
   std::string name_space;
   std::vector<PodGroup> groups;  // workers (chief first), then servers

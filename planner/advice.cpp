@@ -54,12 +54,6 @@ std::optional<MeasurementKind> kind_of(const PlanAssumption& a) {
   return std::nullopt;
 }
 
-double mean_of(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double v : values) sum += v;
-  return sum / double(values.size());
-}
-
 /// Of the chosen plan and those rivals whose mean is a fair one: they meet all limits and end.
 std::vector<Contender> contenders(const Question& question, const Catalog& catalog,
                                   const RankedPlan& chosen, const std::vector<RankedPlan>& rivals) {

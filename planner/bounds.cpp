@@ -55,8 +55,12 @@ double least_factor(const PlanAssumption& a, Direction direction, double score) 
 }
 
 bool is_spread(const PlanAssumption& a) { return a.key.ends_with("efficiency.step_spread"); }
+/// Multiplies the work by what is drawn.
+bool is_factor(const PlanAssumption& a) {
+  return is_spread(a) || a.key.starts_with(kSamplesFactor);
+}
 bool bounds_rest_on(const PlanAssumption& a) {
-  return a.affects_step || is_spread(a) || a.key == kImagePull || a.key == kFrameworkStart;
+  return a.affects_step || is_factor(a) || a.key == kImagePull || a.key == kFrameworkStart;
 }
 
 double statistic(const std::vector<double>& values, std::optional<double> probability) {
@@ -88,13 +92,13 @@ std::vector<double> time_factors(const Site& site, const Draws& draws) {
   std::vector<double> factors(std::size_t(draws.replications()), 1.0);
   bool spread_is_drawn = false;
   for (const PlanAssumption& a : site.assumptions) {
-    const bool spread = is_spread(a);
-    if (!spread && !a.affects_step) continue;
-    spread_is_drawn = spread_is_drawn || spread;
+    const bool factor = is_factor(a);
+    if (!factor && !a.affects_step) continue;
+    spread_is_drawn = spread_is_drawn || is_spread(a);
     const std::vector<double>& scores = draws.scores(a);
     const Direction direction = direction_of(a.key);
     for (std::size_t k = 0; k < factors.size(); ++k)
-      factors[k] *= spread ? value_at(a, scores[k]) : least_factor(a, direction, scores[k]);
+      factors[k] *= factor ? value_at(a, scores[k]) : least_factor(a, direction, scores[k]);
   }
   if (!spread_is_drawn)
     for (double& f : factors) f *= site.step_spread;

@@ -20,7 +20,8 @@
 //   e_a >= min(r, 1/r),  and e_a >= 1 where a goes to its slower end
 //
 // (slower: less of a speed, more of a size or a wait). The residual spread of the fit multiplies
-// every step as it is drawn. Hence in replication k
+// every step as it is drawn, that of the law of training to an accuracy their number. Hence in
+// replication k
 //
 //   time(k) >= W x G(k),      G(k) = spread(k) x product over a of min(r, 1/r)^|s| or 1
 //   cost(k) >= W x G(k) x (price of the gang's nodes)

@@ -18,6 +18,8 @@ constexpr double kUnknown = std::numeric_limits<double>::infinity();
 /// wave, the finalists, the front, and the shorter lives of the rounds (planner/race.cpp).
 constexpr double kForecasts = 48;
 constexpr int kFewestReplications = 40;
+/// A quantile rests on at least so many replications beyond it: 200 at 95 %.
+constexpr double kBeyondQuantile = 10;
 /// Their lives say how long the search's are.
 constexpr std::size_t kTypical = 64;
 /// Of each way of buying, so many are looked at more closely, under so many draws.
@@ -79,6 +81,11 @@ Space every_candidate(const Question& question, const Catalog& catalog, const Ne
     space.considered += std::int64_t(hardware.nowhere);
     space.rejected["no region is known to offer the machine"] += std::int64_t(hardware.nowhere);
   }
+  if (hardware.forbidden > 0) {
+    space.considered += std::int64_t(hardware.forbidden);
+    space.rejected["only in regions that residency or carbon exclude"] +=
+        std::int64_t(hardware.forbidden);
+  }
   for (std::size_t k = 0; k < space.sites.size(); ++k) {
     const Site& site = space.sites[k];
     space.considered += site.considered;
@@ -94,15 +101,25 @@ Space every_candidate(const Question& question, const Catalog& catalog, const Ne
   return space;
 }
 
+int fewest_replications(const Question& question) {
+  int fewest = kFewestReplications;
+  for (const auto& limit : {question.deadline, question.budget})
+    if (limit && limit->probability)
+      fewest = std::max(fewest, int(std::ceil(kBeyondQuantile / (1 - *limit->probability) - 1e-9)));
+  if (is_of_p95(question.objective)) fewest = std::max(fewest, int(kBeyondQuantile / 0.05));
+  return fewest;
+}
+
 /// As many as were asked for, or what the effort does for.
-int affordable_replications(const Space& space, const SpaceOptions& options) {
+int affordable_replications(const Question& question, const Space& space,
+                            const SpaceOptions& options) {
   const std::size_t n = std::min(kTypical, space.candidates.size());
   if (options.effort <= 0 || n == 0) return options.replications;
   double events = 0;
   for (std::size_t k = 0; k < n; ++k) events += events_of(space, space.candidates[k]);
   const double affordable = options.effort / (kForecasts * events / double(n));
   if (affordable >= options.replications) return options.replications;
-  return std::min(options.replications, std::max(kFewestReplications, int(affordable)));
+  return std::min(options.replications, std::max(fewest_replications(question), int(affordable)));
 }
 
 void set_bounds(const Question& question, Space& space, const SpaceOptions& options) {
@@ -138,10 +155,10 @@ Space make_space(const Question& question, const Catalog& catalog, const Network
   std::ranges::sort(space.candidates, [&](const Candidate& a, const Candidate& b) {
     return more_promising(question, a, b);
   });
-  Outlook outlook({question, catalog, network, space, options.seed,
-                   std::min(kDraws, options.replications), options.threads});
+  Outlook outlook({question, catalog, network, space, options.seed, options.threads},
+                  std::min(kDraws, options.replications));
   if (space.candidates.size() > kTypical) outlook.reorder(space.candidates, kLookedAt);
-  space.replications = affordable_replications(space, options);
+  space.replications = affordable_replications(question, space, options);
   set_bounds(question, space, options);
   std::stable_partition(space.candidates.begin(), space.candidates.end(),
                         [](const Candidate& c) { return !c.proven_late && !c.proven_dear; });

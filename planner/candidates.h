@@ -30,6 +30,16 @@ struct Space {
   const Offer& offer(const Candidate& c) const { return sites[c.site].offers[c.offer]; }
 };
 
+/// What looks at candidates.
+struct SearchSetting {
+  const Question& question;
+  const Catalog& catalog;
+  const NetworkModel& network;
+  const Space& space;
+  std::uint64_t seed = 1;
+  int threads = 0;
+};
+
 /// As the scenario that it stands for, read and planned like any other.
 Expected<Plan> plan_of(const Question& question, const Catalog& catalog, const Space& space,
                        const Candidate& candidate);
@@ -41,7 +51,8 @@ struct SpaceOptions {
   int replications = 1000;
   int threads = 0;
   /// Events of lives that a search may simulate in all, about; 0: any number. Where the most
-  /// promising candidates live through many interruptions, replications give way, down to 40.
+  /// promising candidates live through many interruptions, replications give way, down to 40,
+  /// or to ten beyond the quantile that a limit or the objective is held against (95 %: 200).
   double effort = 0;
 };
 Space make_space(const Question& question, const Catalog& catalog, const NetworkModel& network,

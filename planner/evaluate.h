@@ -29,15 +29,7 @@ Evaluated judged(const Question& question, Forecast forecast);
 
 class Evaluator {
  public:
-  struct Setting {
-    const Question& question;
-    const Catalog& catalog;
-    const NetworkModel& network;
-    const Space& space;
-    std::uint64_t seed = 1;
-    int threads = 0;
-  };
-  explicit Evaluator(Setting setting) : s_(setting) {}
+  explicit Evaluator(const SearchSetting& setting) : s_(setting) {}
 
   /// Of each candidate, in their order; all draw from the same streams.
   std::vector<Evaluated> evaluate(std::span<const Candidate> candidates, int replications);
@@ -45,7 +37,7 @@ class Evaluator {
 
  private:
   Evaluated evaluate_one(const Candidate& candidate, int replications, int threads) const;
-  Setting s_;
+  SearchSetting s_;
   std::int64_t lives_ = 0;
 };
 

@@ -13,6 +13,39 @@ bool allows(const std::vector<T>& list, const T& value) {
   return list.empty() || std::ranges::find(list, value) != list.end();
 }
 
+/// May data be there, and is the power clean enough? Where it is not known, no.
+bool is_permitted(const Question& q, Provider provider, const std::string& name) {
+  if (q.residency.empty() && !q.carbon_free) return true;
+  const Region* region = find_region(q.base.regions, provider, name);
+  if (region == nullptr) return false;
+  const bool resides =
+      q.residency.empty() || std::ranges::any_of(region->jurisdictions, [&](const std::string& j) {
+        return std::ranges::count(q.residency, j) > 0;
+      });
+  return resides && (!q.carbon_free || region->carbon_free.value_or(-1) >= *q.carbon_free);
+}
+
+/// Each kind with each interval and storage of checkpoints that may be.
+std::vector<Hardware> with_checkpoints(const Question& q, const Catalog& catalog,
+                                       std::vector<Hardware> kinds) {
+  std::vector<std::string> intervals = q.may.checkpoint_intervals;
+  if (intervals.empty()) intervals.emplace_back();
+  std::vector<Hardware> out;
+  for (const Hardware& kind : kinds) {
+    std::vector<std::string> storages;
+    for (const std::string& name : q.may.checkpoint_storages)
+      if (catalog.find_storage(name)->provider == kind.provider) storages.push_back(name);
+    if (storages.empty()) storages.emplace_back();
+    for (const std::string& interval : intervals)
+      for (const std::string& storage : storages) {
+        out.push_back(kind);
+        out.back().checkpoint_interval = interval;
+        out.back().checkpoint_storage = storage;
+      }
+  }
+  return out;
+}
+
 std::string precision_for(const Question& q, const Catalog& catalog, const std::string& name) {
   const Accelerator* a = catalog.find_accelerator(name);
   return q.may.precision && a != nullptr ? std::string(to_text(a->training_precision()))
@@ -78,8 +111,13 @@ class Collector {
     h.per_node = count;
     h.precision = precision_for(q_, catalog_, accelerator);
     h.regions = regions(provider, h);
-    if (h.regions.empty())
+    const bool nowhere = h.regions.empty();
+    std::erase_if(h.regions,
+                  [&](const std::string& region) { return !is_permitted(q_, provider, region); });
+    if (nowhere)
       ++list.nowhere;
+    else if (h.regions.empty())
+      ++list.forbidden;
     else
       list.kinds.push_back(std::move(h));
   }
@@ -115,7 +153,11 @@ Hardware own_hardware(const Question& question, const Catalog& catalog) {
 }  // namespace
 
 HardwareList hardware_for(const Question& question, const Catalog& catalog) {
-  if (!question.may.hardware) return {{own_hardware(question, catalog)}, 0};
+  if (!question.may.hardware) {
+    const Hardware own = own_hardware(question, catalog);
+    if (!is_permitted(question, own.provider, own.regions.front())) return {{}, 0, 1};
+    return {with_checkpoints(question, catalog, {own}), 0, 0};
+  }
   Collector collector(question, catalog);
   for (const Provider provider : question.may.providers) collector.collect(provider);
   const auto key = [](const Hardware& h) {
@@ -123,6 +165,7 @@ HardwareList hardware_for(const Question& question, const Catalog& catalog) {
   };
   auto& kinds = collector.list.kinds;
   std::ranges::sort(kinds, [&](const Hardware& a, const Hardware& b) { return key(a) < key(b); });
+  kinds = with_checkpoints(question, catalog, std::move(kinds));
   return std::move(collector.list);
 }
 

@@ -195,14 +195,16 @@ class CutShapes {
 
   void add_largest(StrategyKind kind, int nodes, Layout l) {
     l.micro_batches = 1;
-    if (l.data > s_.question.may.most_global_batch) return reject(kBatchTooLarge);
+    const PlannedWorkload& job = s_.plan.jobs.front();
+    const std::int64_t most = most_global_batch(s_.question, job);
+    if (l.data > most)
+      return reject(is_beyond_runs(job, l.data) ? kBatchNeverReached : kBatchTooLarge);
     const auto fits = [&](int batch) {
       l.micro_batch = batch;
       return model_.memory(l).fits();
     };
     int batch = 1;
-    while (std::int64_t{2} * batch * l.data <= s_.question.may.most_global_batch && fits(2 * batch))
-      batch *= 2;
+    while (std::int64_t{2} * batch * l.data <= most && fits(2 * batch)) batch *= 2;
     l.micro_batch = batch;
     add(kind, nodes, l);
   }
@@ -213,6 +215,10 @@ class CutShapes {
         s_.question.may.global_batch ? *s_.question.may.global_batch : l.global_batch();
     if (!broken_rules(model_.limits(), l, int(l.accelerators()), batch).empty()) {
       reject("the layout breaks a rule of the model");
+      return true;
+    }
+    if (is_beyond_runs(s_.plan.jobs.front(), batch)) {
+      reject(kBatchNeverReached);
       return true;
     }
     if (!model_.memory(l).fits()) {

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <tuple>
 
 #include "sim/base/parallel.h"
@@ -14,13 +13,6 @@ namespace reckon::planner {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-
-double mean_of(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / double(values.size());
-}
-double held(const Limit& limit, const std::vector<double>& values) {
-  return limit.probability ? quantile(values, *limit.probability) : mean_of(values);
-}
 
 }  // namespace
 
@@ -32,7 +24,7 @@ Outlook::DrawnSite Outlook::draw(const Candidate& first) const {
   const Site& site = s_.space.site(first);
   const auto reclaim = std::ranges::find(site.assumptions, "reclaim.mean", &PlanAssumption::key);
   const bool known = reclaim != site.assumptions.end() && reclaim->value > 0;
-  for (int k = 0; k < s_.draws; ++k) {
+  for (int k = 0; k < draws_; ++k) {
     const auto replication = std::uint32_t(k);
     drawn.step.push_back(step_factor(setup, s_.seed, replication));
     drawn.reclaim.push_back(known ? value_at(*reclaim, draw_score(*reclaim, s_.seed, replication)) /
@@ -69,8 +61,8 @@ Promise Outlook::of(const Candidate& c) {
   }
   if (times.empty()) return promise;
   const Question& q = s_.question;
-  promise.misses = (q.deadline && held(*q.deadline, times) > q.deadline->value) ||
-                   (q.budget && held(*q.budget, costs) > q.budget->value);
+  promise.misses = (q.deadline && held_against(*q.deadline, times) > q.deadline->value) ||
+                   (q.budget && held_against(*q.budget, costs) > q.budget->value);
   promise.time = mean_of(times);
   promise.cost = mean_of(costs);
   const bool p95 = is_of_p95(q.objective);

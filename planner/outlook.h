@@ -23,16 +23,7 @@ struct Promise {
 /// those of the first candidate of its site that was asked for.
 class Outlook {
  public:
-  struct Setting {
-    const Question& question;
-    const Catalog& catalog;
-    const NetworkModel& network;
-    const Space& space;
-    std::uint64_t seed = 1;
-    int draws = 64;
-    int threads = 0;
-  };
-  explicit Outlook(const Setting& setting) : s_(setting) {}
+  explicit Outlook(const SearchSetting& setting, int draws) : s_(setting), draws_(draws) {}
 
   Promise of(const Candidate& candidate);
   /// Puts the first `most` candidates for each way of buying, before all others, into the order of
@@ -46,7 +37,8 @@ class Outlook {
   DrawnSite draw(const Candidate& first) const;
   const DrawnSite& site_of(const Candidate& candidate);
 
-  Setting s_;
+  SearchSetting s_;
+  int draws_;
   std::map<std::uint32_t, DrawnSite> sites_;
 };
 

@@ -119,6 +119,10 @@ std::vector<std::string> overrides_for(const Question& question, const Hardware&
   std::vector<std::string> out;
   add_cluster(question, hardware, offer, shape, out);
   if (!hardware.precision.empty()) out.push_back("workload.precision=" + hardware.precision);
+  if (!hardware.checkpoint_interval.empty())
+    out.push_back("workload.checkpoint.interval=" + hardware.checkpoint_interval);
+  if (!hardware.checkpoint_storage.empty())
+    out.push_back("workload.checkpoint.storage=" + hardware.checkpoint_storage);
   add_strategy(question, shape, out);
   return out;
 }
@@ -128,6 +132,18 @@ std::string hardware_text(const Hardware& h, int nodes) {
   const std::string machine = h.machine.empty() ? "machine of your own" : h.machine;
   if (h.accelerator.empty()) return fmt::format("{} x {}", nodes, machine);
   return fmt::format("{} x {} with {} {}", nodes, machine, h.per_node, h.accelerator);
+}
+
+std::string checkpoint_text(const Hardware& h) {
+  std::string text;
+  if (h.checkpoint_interval == "none")
+    text = "no checkpoints";
+  else if (!h.checkpoint_interval.empty())
+    text = h.checkpoint_interval == "optimal" ? "checkpoints at the optimal interval"
+                                              : "checkpoints every " + h.checkpoint_interval;
+  if (!h.checkpoint_storage.empty())
+    text += fmt::format("{} on {}", text.empty() ? "checkpoints" : "", h.checkpoint_storage);
+  return text;
 }
 
 std::string strategy_text(const Shape& s) {

@@ -91,9 +91,10 @@ Expected<Answer> plan(const Question& question, const Catalog& catalog, const Ne
   answer.file = question.base.is_file ? question.base.name : "";
   answer.words = question.base.words;
 
-  const Space space = make_space(question, catalog, network,
-                                 {answer.seed, answer.replications_asked, options.threads,
-                                  options.replications ? 0 : options.effort});
+  const bool insists = options.replications || says_replications(question);
+  const Space space = make_space(
+      question, catalog, network,
+      {answer.seed, answer.replications_asked, options.threads, insists ? 0 : options.effort});
   answer.replications = space.replications;
   const bool nothing =
       std::ranges::all_of(space.sites, [](const Site& site) { return !site.refused.empty(); });
@@ -110,8 +111,8 @@ Expected<Answer> plan(const Question& question, const Catalog& catalog, const Ne
   std::vector<Evaluated>& finished = answer.search.finished;
   count_rejections(space, answer);
 
-  Outlook outlook({question, catalog, network, space, answer.seed,
-                   std::min(kFrontDraws, answer.replications), options.threads});
+  Outlook outlook({question, catalog, network, space, answer.seed, options.threads},
+                  std::min(kFrontDraws, answer.replications));
   const auto missing = not_yet_forecast(estimated_front(space, outlook, kFrontPoints), finished);
   for (Evaluated& e : evaluator.evaluate(missing, answer.replications))
     finished.push_back(std::move(e));

@@ -28,7 +28,7 @@ struct Answer {
   std::optional<Limit> deadline, budget;
   std::uint64_t seed = 1;
   int replications = 0;         // of every forecast
-  int replications_asked = 0;   // more than that: the effort did not do for them
+  int replications_asked = 0;   // more than that: nobody wrote a number, and the effort did not do
   std::int64_t considered = 0;  // shapes x places, with all that were left out
   std::int64_t feasible = 0;    // of them fit in memory, are sold somewhere and within quotas
   std::int64_t lives = 0;       // that were simulated
@@ -49,7 +49,7 @@ struct Answer {
 
 struct PlannerOptions {
   std::optional<std::uint64_t> seed;  // the scenario's otherwise
-  /// The scenario's otherwise, or as many as the effort does for.
+  /// The scenario's otherwise; where neither says a number, as many as the effort does for.
   std::optional<int> replications;
   /// Events that the lives of a search may have in all, about (SpaceOptions).
   double effort = 4e6;

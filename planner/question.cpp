@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "sim/base/unit_text.h"
 #include "sim/scenario/pricing.h"
@@ -52,6 +53,10 @@ class Maker {
     read_strategies(s);
     read_limits(spec);
     q_.quota = spec.quota;
+    read_checkpoints();
+    if (const auto* names = varied("residency")) q_.residency = *names;
+    if (const auto* share = varied("carbon_free")) q_.carbon_free = *parse_fraction(share->front());
+    check_residency();
     for (const Objective o : kObjectives)
       if (to_text(o) == spec.objective) q_.objective = o;
     if (q_.objective == Objective::cost_under_deadline && !q_.deadline)
@@ -208,6 +213,37 @@ class Maker {
                     may.most_global_batch));
   }
 
+  void read_checkpoints() {
+    if (const auto* texts = varied("checkpoint_interval")) q_.may.checkpoint_intervals = *texts;
+    const auto* names = varied("checkpoint_storage");
+    if (!names) return;
+    std::vector<std::string> known;
+    for (const Storage& s : catalog_.storages)
+      if (std::ranges::count(q_.may.providers, s.provider) > 0) known.push_back(s.name);
+    for (const std::string& name : *names) {
+      const Storage* s = catalog_.find_storage(name);
+      if (s != nullptr && std::ranges::count(known, s->name) > 0)
+        q_.may.checkpoint_storages.push_back(s->name);
+      else
+        error("plan.vary.checkpoint_storage",
+              fmt::format("unknown storage '{}'{}", name, did_you_mean(name, known)),
+              fmt::format("known: {}", fmt::join(known, ", ")));
+    }
+  }
+
+  /// A jurisdiction that no region is under is a mistake: nothing would ever fit.
+  void check_residency() {
+    std::vector<std::string> known;
+    for (const Region& region : q_.base.regions)
+      known.insert(known.end(), region.jurisdictions.begin(), region.jurisdictions.end());
+    std::ranges::sort(known);
+    known.erase(std::unique(known.begin(), known.end()), known.end());
+    for (const std::string& name : q_.residency)
+      if (!std::ranges::binary_search(known, name))
+        error("plan.residency", fmt::format("no region of the catalog is in '{}'", name),
+              fmt::format("known: {}", fmt::join(known, ", ")));
+  }
+
   std::optional<double> probability_of(const std::string& text) {
     const std::size_t at = text.find('@');
     if (at == std::string::npos) return std::nullopt;
@@ -247,6 +283,14 @@ class Maker {
 
 double held_against(const Limit& limit, const Quantiles& mean, const std::vector<double>& values) {
   return limit.probability ? quantile(values, *limit.probability) : mean.mean;
+}
+
+double held_against(const Limit& limit, const std::vector<double>& values) {
+  return limit.probability ? quantile(values, *limit.probability) : mean_of(values);
+}
+
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / double(values.size());
 }
 
 std::string_view to_text(Objective objective) {
@@ -319,6 +363,14 @@ const PoolSpec& worker_pool(const Scenario& scenario) {
   for (const PoolSpec& pool : scenario.cluster.pools)
     if (!pool.role) return pool;
   return scenario.cluster.pools.front();
+}
+
+bool says_replications(const Question& question) {
+  const auto at = [&](const char* path) { return question.file.places.find(path); };
+  const bool in_file = at("forecast.replications") != at("forecast");
+  return in_file || std::ranges::any_of(question.base.overrides, [](const std::string& text) {
+           return text.starts_with("forecast.replications=");
+         });
 }
 
 Expected<Question> make_question(Base base, const Catalog& catalog) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/catalog/catalog.h"
+#include "sim/catalog/regions.h"
 #include "sim/forecast/forecast.h"
 #include "sim/scenario/scenario.h"
 
@@ -23,6 +24,8 @@ struct Limit {
 };
 /// The number that a limit is held against: the mean of the replications, or their quantile.
 double held_against(const Limit& limit, const Quantiles& mean, const std::vector<double>& values);
+double held_against(const Limit& limit, const std::vector<double>& values);
+double mean_of(const std::vector<double>& values);
 
 enum class Objective {
   cost,  // mean
@@ -51,11 +54,13 @@ struct Freedom {
   std::vector<std::string> accelerators, machines, regions;  // canonical; empty: any
   std::vector<int> nodes;                                    // ascending
   std::vector<CapacityType> pricing;
-  std::vector<int> parameter_servers;  // ascending; empty: as in the scenario
-  std::vector<StrategyKind> kinds;     // empty: the scenario's
-  std::vector<Recompute> recompute;    // empty: the scenario's
-  bool precision = false;              // each accelerator's own for training
-  bool layouts = false;                // all degrees of a cut model
+  std::vector<int> parameter_servers;             // ascending; empty: as in the scenario
+  std::vector<StrategyKind> kinds;                // empty: the scenario's
+  std::vector<Recompute> recompute;               // empty: the scenario's
+  bool precision = false;                         // each accelerator's own for training
+  bool layouts = false;                           // all degrees of a cut model
+  std::vector<std::string> checkpoint_intervals;  // as written; empty: the scenario's
+  std::vector<std::string> checkpoint_storages;   // canonical; empty: the scenario's
   // The batch: one of the first two as in the scenario, or free up to so many samples of a step.
   std::optional<int> batch_per_accelerator, global_batch;
   std::int64_t most_global_batch = 0;
@@ -77,6 +82,7 @@ struct Base {
   /// Reads what the scenario refers to (exchange/model_files.h); empty: nothing.
   std::function<Diagnostics(ScenarioFile&)> complete;
   CommandWords words;
+  std::vector<Region> regions;  // of the catalog, where a limit speaks of them
 };
 /// The scenario with more overrides behind those of the base.
 Expected<ScenarioFile> read_with(const Base& base, const std::vector<std::string>& more);
@@ -86,13 +92,18 @@ struct Question {
   ScenarioFile file;  // the base as read
   Freedom may;
   std::optional<Limit> deadline, budget;
-  std::map<std::string, int> quota;  // "gcp/us-central1/H100-SXM5-80" -> accelerators
+  std::map<std::string, int> quota;    // "gcp/us-central1/H100-SXM5-80" -> accelerators
+  std::vector<std::string> residency;  // jurisdictions that a region may be under; empty: any
+  std::optional<double> carbon_free;   // least share of its power, 0..1
   Objective objective = Objective::cost;
   std::vector<std::string> assumed;  // what was not said and how it is taken: sentences
 };
 
 /// Reads the base and its `plan:` block. Errors stand at their place in the file.
 Expected<Question> make_question(Base base, const Catalog& catalog);
+
+/// Does the scenario, or what is put over it, say how many replications a forecast has?
+bool says_replications(const Question& question);
 
 /// Name of the pool whose nodes compute: what the planner varies.
 const PoolSpec& worker_pool(const Scenario& scenario);

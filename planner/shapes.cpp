@@ -49,6 +49,11 @@ class WholeShapes {
     const int per_worker = accelerators_per_worker(s_.question, kind, per_node);
     shape.layout.data = workers_of(kind, nodes, per_node, per_worker) * std::max(1, per_worker);
     if (!set_batch(shape)) return;
+    apply_shape(shape, s_.question, s_.worker_pool, s_.plan);
+    if (is_beyond_runs(s_.plan.jobs.front(), s_.plan.jobs.front().global_batch)) {
+      ++rejected_[kBatchNeverReached];
+      return;
+    }
     if (!fits(shape)) {
       ++rejected_[kTooLittleMemory];
       return;
@@ -95,11 +100,13 @@ class WholeShapes {
     }
     l.micro_batches = 1;
     l.micro_batch = 1;
-    if (l.data > s_.question.may.most_global_batch) {
-      ++rejected_[kBatchTooLarge];
+    const std::int64_t most = most_global_batch(s_.question, s_.plan.jobs.front());
+    if (l.data > most) {
+      ++rejected_[is_beyond_runs(s_.plan.jobs.front(), l.data) ? kBatchNeverReached
+                                                               : kBatchTooLarge];
       return false;
     }
-    for (std::int64_t next = 2; next * l.data <= s_.question.may.most_global_batch; next *= 2) {
+    for (std::int64_t next = 2; next * l.data <= most; next *= 2) {
       if (!fits_with(shape, next)) break;
       l.micro_batch = int(next);
     }
@@ -143,6 +150,14 @@ std::int64_t steps_of(const Question& question, const PlannedWorkload& job,
   return std::int64_t(std::ceil(samples / double(global_batch) - 1e-9));
 }
 
+bool is_beyond_runs(const PlannedWorkload& job, std::int64_t global_batch) {
+  return job.convergence && global_batch > job.convergence->largest_batch;
+}
+std::int64_t most_global_batch(const Question& question, const PlannedWorkload& job) {
+  const std::int64_t allowed = question.may.most_global_batch;
+  return job.convergence ? std::min(allowed, job.convergence->largest_batch) : allowed;
+}
+
 void apply_shape(const Shape& shape, const Question& question, std::size_t worker_pool,
                  Plan& plan) {
   PlannedWorkload& job = plan.jobs.front();
@@ -171,10 +186,11 @@ void apply_shape(const Shape& shape, const Question& question, std::size_t worke
   job.batch_per_accelerator = l.micro_batch;
   const std::int64_t dropped = std::int64_t{s.backup_workers} * l.micro_batch * l.micro_batches *
                                std::max(1, s.accelerators_per_worker);
-  job.global_batch =
+  const std::int64_t batch =
       l.global_batch() - (shape.kind == StrategyKind::parameter_server ? dropped : 0);
-  job.steps = steps_of(question, job, job.global_batch);
-  if (job.convergence) job.total_samples = samples_to_target(*job.convergence, job.global_batch).v;
+  const TrainLength& train = *question.file.scenario.workload->train;
+  if (train.unit == TrainLength::Unit::steps) job.total_samples = train.amount * double(batch);
+  change_batch(job, batch);
 }
 
 std::vector<StrategyKind> kinds_for(const ShapeSource& source, int nodes) {

@@ -62,6 +62,12 @@ void apply_shape(const Shape& shape, const Question& question, std::size_t worke
 std::int64_t steps_of(const Question& question, const PlannedWorkload& job,
                       std::int64_t global_batch);
 
+/// Training to an accuracy by steps of more samples than any published run's: nobody knows whether
+/// it is reached.
+bool is_beyond_runs(const PlannedWorkload& job, std::int64_t global_batch);
+/// Samples of one step that the question allows and that are not beyond the runs.
+std::int64_t most_global_batch(const Question& question, const PlannedWorkload& job);
+
 /// What shapes are made from. `plan` is one of the hardware, and changed on the way.
 struct ShapeSource {
   const Question& question;
@@ -82,5 +88,7 @@ std::vector<Shape> cut_shapes(const ShapeSource& source, Rejections& rejected);
 inline constexpr const char* kTooLittleMemory = "does not fit in memory";
 inline constexpr const char* kBatchDoesNotDivide = "the global batch cannot be shared out evenly";
 inline constexpr const char* kBatchTooLarge = "more samples a step than allowed";
+inline constexpr const char* kBatchNeverReached =
+    "more samples a step than any published run to the accuracy";
 
 }  // namespace reckon::planner

@@ -19,14 +19,17 @@ struct Hardware {
   std::string machine, accelerator;  // canonical; accelerator "": none
   std::string slice;                 // TPU; machine is then ""
   int per_node = 0;
+  std::string checkpoint_interval;   // where it is free: as written; else ""
+  std::string checkpoint_storage;    // where it is free; else ""
   std::string precision;             // where it is free: the accelerator's own; else ""
   std::vector<std::string> regions;  // where it may be had
 };
 /// In the order of provider, machine, accelerator and count, whatever the catalog's order.
-/// `nowhere`: kinds that fit the question but that no place offers.
+/// `nowhere`: kinds that fit the question but that no place offers. `forbidden`: that only places
+/// offer which the limits on residency and carbon exclude.
 struct HardwareList {
   std::vector<Hardware> kinds;
-  std::size_t nowhere = 0;
+  std::size_t nowhere = 0, forbidden = 0;
 };
 HardwareList hardware_for(const Question& question, const Catalog& catalog);
 
@@ -57,6 +60,8 @@ std::vector<std::string> overrides_for(const Question& question, const Hardware&
                                        const Offer& offer, const Shape& shape);
 /// "2 x a3-highgpu-8g (8 H100-SXM5-80 each)".
 std::string hardware_text(const Hardware& hardware, int nodes);
+/// "checkpoints every 30min on pd-ssd"; "" where neither is free.
+std::string checkpoint_text(const Hardware& hardware);
 /// "sharded, ZeRO-3, micro-batch 2, full recomputation".
 std::string strategy_text(const Shape& shape);
 

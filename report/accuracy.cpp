@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "report/accuracy_rows.h"
 #include "report/text.h"
 
@@ -76,6 +78,22 @@ std::string regret_table(const Regret& regret) {
   return "\n" + rows.text();
 }
 
+/// How far runs of the same lie from their own median (the noise floor), how close other sources'
+/// median comes to each (a baseline), and how close the prediction.
+std::string others_table(const AccuracyReport& report) {
+  if (report.others.empty()) return "";
+  Columns rows;
+  rows.row(head("Where other sources ran the same"));
+  for (const OthersScores& same : report.others) {
+    std::string name = same.name;
+    std::ranges::replace(name, '_', ' ');
+    rows.row(cells_of("same " + name + ": from the median of all", same.floor));
+    rows.row(cells_of("  the others' median", same.others));
+    rows.row(cells_of("  predicted", same.predicted));
+  }
+  return "\n" + rows.text();
+}
+
 std::string summary_table(const Evaluation& e) {
   Columns rows;
   rows.row(head(""));
@@ -100,13 +118,7 @@ std::string accuracy_table(const AccuracyReport& report, int worst) {
           : "Cold: nothing measured is given; the catalog's rows are fitted to some of these "
             "sources");
   out += summary_table(report.cold);
-  if (report.baseline.runs > 0) {
-    Columns rows;
-    rows.row(head("Where other sources ran the same"));
-    rows.row(cells_of("their median", report.baseline));
-    rows.row(cells_of("predicted", report.cold_where_baseline));
-    out += "\n" + rows.text();
-  }
+  out += others_table(report);
   for (const WarmEvaluation& w : report.warm) {
     out += fmt::format(
         "\nWarm {}: so many runs on the fewest accelerators of each source, model, accelerator, "

@@ -81,8 +81,11 @@ std::string accuracy_json(const AccuracyReport& report, int worst) {
     out["regret"] = {{"one_node", json_of(report.regret->one_node)},
                      {"many_nodes", json_of(report.regret->many_nodes)},
                      {"trust_c", json_of(report.regret->weak)}};
-  out["baseline"] = {{"others", json_of(report.baseline)},
-                     {"predicted", json_of(report.cold_where_baseline)}};
+  out["others"] = Json::object();
+  for (const OthersScores& same : report.others)
+    out["others"][same.name] = {{"floor", json_of(same.floor)},
+                                {"others", json_of(same.others)},
+                                {"predicted", json_of(same.predicted)}};
   out["by"] = parts_of(report.cold);
   if (worst > 0) {
     out["worst"] = Json::array();

@@ -55,8 +55,8 @@ std::string search_text(const Answer& a, int width) {
   if (a.replications < a.replications_asked)
     text += fmt::format(
         " The effort did not do for {} replications of lives with so many interruptions: each plan "
-        "has {}.",
-        format_count(a.replications_asked), format_count(a.replications));
+        "has {} (`--replications {}` insists).",
+        format_count(a.replications_asked), format_count(a.replications), a.replications_asked);
   std::string out;
   for (const std::string& line : wrap(text, width - 2)) out += "  " + line + "\n";
   return out;
@@ -191,7 +191,9 @@ std::string place_text(const RankedPlan& p) {
   std::string text = planner::hardware_text(p.hardware, p.shape.nodes);
   text += fmt::format(", {}", to_text(p.hardware.provider));
   if (!p.offer.region.empty()) text += " " + p.offer.region;
-  return text + fmt::format(", {}", to_text(p.offer.pricing));
+  text += fmt::format(", {}", to_text(p.offer.pricing));
+  const std::string checkpoints = checkpoint_text(p.hardware);
+  return checkpoints.empty() ? text : text + ", " + checkpoints;
 }
 
 std::string plan_table(const Answer& a, int width) {

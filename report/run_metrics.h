@@ -2,7 +2,7 @@
 #include <chrono>
 #include <string>
 
-#include "executor/launch/local_run.h"
+#include "executor/launch/run_tracker.h"
 
 namespace reckon {
 

@@ -80,7 +80,7 @@ std::string run_line(const RunStatus& s, SystemTime now, int width) {
   return line;
 }
 
-std::string run_summary(const LocalRunEnd& end, const Forecast& forecast) {
+std::string run_summary(const RunEnd& end, const Forecast& forecast) {
   const RunStatus& s = end.status;
   const bool finished = end.end.verdict == Verdict::finished;
   std::string out =
@@ -98,7 +98,7 @@ std::string run_summary(const LocalRunEnd& end, const Forecast& forecast) {
   return out + facts.text();
 }
 
-std::string run_json(const LocalRunEnd& end, const Forecast& forecast) {
+std::string run_json(const RunEnd& end, const Forecast& forecast) {
   const RunStatus& s = end.status;
   const bool measured = s.step.count() > 0;
   Json out = head("run");

@@ -2,7 +2,7 @@
 #include <chrono>
 #include <string>
 
-#include "executor/launch/local_run.h"
+#include "executor/launch/run_tracker.h"
 
 // A run as a person follows it: one line while it goes on, a few at its end. Values in, text out.
 namespace reckon {
@@ -13,7 +13,7 @@ namespace reckon {
 std::string run_line(const RunStatus& status, std::chrono::system_clock::time_point now, int width);
 
 /// The answer of the run against its forecast.
-std::string run_summary(const LocalRunEnd& end, const Forecast& forecast);
-std::string run_json(const LocalRunEnd& end, const Forecast& forecast);
+std::string run_summary(const RunEnd& end, const Forecast& forecast);
+std::string run_json(const RunEnd& end, const Forecast& forecast);
 
 }  // namespace reckon

@@ -21,6 +21,8 @@
 #include "executor/train/run_lock.h"
 #include "executor/train/stop_signal.h"
 #include "sim/scenario/one_worker.h"
+#include "sim/step/collectives_cpu.h"
+#include "sim/step/worker_pools.h"
 
 namespace reckon::worker {
 namespace {
@@ -75,6 +77,11 @@ Diagnostics refusals(const Plan& plan, const WorkerIdentity& me, const std::stri
       refuse("the worker does not run this strategy",
              "it runs single, mirrored, multi_worker_mirrored and parameter_server");
   }
+  const AllReduceKind sums = job.strategy.all_reduce;
+  const bool on_cpus = !worker_pools(plan).front()->accelerator;
+  if (!servers && job.strategy.workers > 1 && on_cpus && !runs_on_cpus(sums))
+    refuse(fmt::format("workers on CPUs do not sum gradients by all_reduce: {}", to_text(sums)),
+           "they do by ring, or auto, which is a ring for all but small buckets");
   if (servers && me.servers == 0)
     refuse("the strategy has parameter servers, this job has none",
            "start them too: `reckon run` does, or --servers N and --role ps");
@@ -92,6 +99,13 @@ Diagnostics refusals(const Plan& plan, const WorkerIdentity& me, const std::stri
   return errors;
 }
 
+/// Whoever started this process listens for rank 0 already.
+std::optional<Socket> inherited_rendezvous(const WorkerIdentity& me) {
+  const auto descriptor = RunEnvironment::read().rendezvous;
+  if (me.rank != 0 || !descriptor) return std::nullopt;
+  return Socket{*descriptor};
+}
+
 std::unique_ptr<Membership> join(const Options& options, const WorkerIdentity& me,
                                  std::uint16_t port) {
   return Membership::join({.job = me.job,
@@ -102,7 +116,8 @@ std::unique_ptr<Membership> join(const Options& options, const WorkerIdentity& m
                            .master = me.master,
                            .address = me.address,
                            .port = port,
-                           .deadline = options.rendezvous_deadline});
+                           .deadline = options.rendezvous_deadline},
+                          inherited_rendezvous(me));
 }
 
 /// The workers that meet, or this one alone.
@@ -113,23 +128,13 @@ struct Peers {
 Peers meet(const Options& options, const PlannedStrategy& strategy, const WorkerIdentity& me) {
   if (me.members() == 1) return {nullptr, std::move(make_thread_communicators(1)[0])};
   auto membership = join(options, me, me.port);
+  using Kind = GlooOptions::AllReduce;
+  const Kind kind = options.sum_directly                         ? Kind::direct
+                    : strategy.all_reduce == AllReduceKind::ring ? Kind::ring
+                                                                 : Kind::automatic;
   auto communicator =
-      make_gloo_communicator(*membership, {.ranks = me.workers,
-                                           .all_reduce = strategy.all_reduce == AllReduceKind::ring
-                                                             ? GlooOptions::AllReduce::ring
-                                                             : GlooOptions::AllReduce::by_rank});
+      make_gloo_communicator(*membership, {.ranks = me.workers, .all_reduce = kind});
   return {std::move(membership), std::move(communicator)};
-}
-
-/// What rank 0 says where gradients are summed otherwise than the plan, and so a forecast, has it.
-void warn_of_other_sums(const PlannedStrategy& strategy, const WorkerIdentity& me) {
-  const bool summed = strategy.kind != StrategyKind::parameter_server;
-  if (me.rank != 0 || me.workers < 3 || !summed || strategy.all_reduce == AllReduceKind::ring)
-    return;
-  cli::print_error(
-      fmt::format("reckon-worker: warning: this all_reduce is run rank by rank, which {} workers "
-                  "may find slower than forecast; all_reduce: ring is run as forecast\n",
-                  me.workers));
 }
 
 constexpr Seconds kServerTimeout{120};  // longest wait for a worker or a server
@@ -201,7 +206,6 @@ int train(const Options& options, const cli::LoadedPlan& loaded, const WorkerIde
 
   const Peers peers = meet(options, job.strategy, me);
   const auto compute = choose_device(options, job, me, *peers.communicator);
-  if (!compute) warn_of_other_sums(job.strategy, me);  // devices sum with NCCL
   const auto exchange = compute ? compute->make_exchange() : make_exchange(options, job, me, peers);
   Workers workers(threads_of(options));
   const RankShare share = share_of(job, me.rank, me.workers);

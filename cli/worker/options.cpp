@@ -25,6 +25,9 @@ constexpr Row kRows[] = {
     {"data", "PATH", "where the samples are (the plan's workload.data.path)"},
     {"steps", "N", "end after so many optimizer steps (the plan's)"},
     {"out", "DIR", "measurements, checkpoints, trained parameters (none)"},
+    {"log-records", "",
+     "print measurements as JSON lines in place of writing them to --out, which may then be\n"
+     "                               storage that machines share"},
     {"keep", "N", "complete checkpoints that are kept (2)"},
     {"checkpoint-steps", "N", "steps between two checkpoints (the plan's interval)"},
     {"micro-batch", "N", "samples of one pass; the rest is accumulated (batch_per_accelerator)"},
@@ -32,6 +35,8 @@ constexpr Row kRows[] = {
      "be one worker of the plan by itself: strategy single, batch_per_accelerator samples a step"},
     {"phases-apart", "",
      "synchronous parameter servers: no pull before all pushes, so that each can be measured"},
+    {"sum-directly", "",
+     "workers on CPUs: no ring, each rank adds up its part of all gradients; not as forecast"},
     {"device", "NAME", "what computes: auto, cpu or cuda (auto)"},
     {"threads", "N", "that compute (the machine's cores, shared by its processes)"},
     {"data-threads", "N", "that read samples ahead (1)"},
@@ -130,7 +135,9 @@ Options interpret(const Values& values) {
   o.steps = values.whole<std::int64_t>("steps", 1);
   o.alone = values.given("alone");
   o.phases_apart = values.given("phases-apart");
+  o.sum_directly = values.given("sum-directly");
   o.out = values.one("out").value_or("");
+  o.log_records = values.given("log-records");
   o.keep = values.whole<int>("keep", 1).value_or(o.keep);
   o.checkpoint_steps = values.whole<std::int64_t>("checkpoint-steps", 1);
   o.micro_batch = values.whole<std::int64_t>("micro-batch", 1);

@@ -28,7 +28,9 @@ struct Options {
   std::optional<std::int64_t> steps, micro_batch, checkpoint_steps;
   bool alone = false;         // one worker of the plan, by itself (sim/scenario/one_worker.h)
   bool phases_apart = false;  // pushes before pulls: each can be measured
+  bool sum_directly = false;  // gradients on CPUs: not in a ring
   std::filesystem::path out;  // empty: nothing is written
+  bool log_records = false;   // measurements are printed, for whoever watches from afar
   int keep = 2;
   int threads = 0, data_threads = 1;
   DeviceWish device = DeviceWish::automatic;

@@ -37,9 +37,6 @@ CheckpointOptions checkpoint_options(const Options& options, const PlannedWorklo
           .replaces = !job.strategy.synchronous};
 }
 
-/// Of a checkpoint's counters: steps that a rank has done that takes steps of its own.
-std::string steps_of(std::size_t rank) { return fmt::format("step.{}", rank); }
-
 }  // namespace
 
 Session::Session(const Options& options, const Plan& plan, int attempt, Communicator& communicator,
@@ -58,8 +55,8 @@ Session::Session(const Options& options, const Plan& plan, int attempt, Communic
       save_cost_(job_.checkpoint.save_overhead.value) {
   if (options.out.empty()) return;
   create_directories_durably(directory_.root);
-  if (!environment_.supervisor) take_up_log(attempt);
-  log_.emplace(directory_.measurements());
+  if (!supervised()) take_up_log(attempt);
+  if (!options.log_records) log_.emplace(directory_.measurements());
   // In lockstep all ranks save the same step. Asynchronous workers, and those with backups, are at
   // steps of their own: what rank 0 and the servers have is the job's state.
   if (!in_lockstep() && communicator.rank() > 0) return;
@@ -89,8 +86,15 @@ void Session::take_up_log(int attempt) {
   began_ = clock_.at(options_.began);
 }
 
+void Session::keep(const MeasurementRecord& record) {
+  if (log_)
+    log_->append(record);
+  else if (options_.log_records)
+    cli::print(to_line(record));
+}
+
 void Session::start() {
-  if (log_) restore();
+  if (!options_.out.empty()) restore();
   // Servers take one rank's; without servers every rank has its own.
   trainer_.start(!with_servers() || communicator_.rank() == 0);
   if (waits_for_nobody()) exchange_.begin_at(trainer_.steps_done());
@@ -118,7 +122,7 @@ void Session::restore() {
   if (!waits_for_nobody()) return record_restore(*step, targets, begin);
   std::vector<std::int64_t> steps(static_cast<std::size_t>(communicator_.size()), *step);
   for (std::size_t rank = 1; rank < steps.size(); ++rank)
-    if (const auto own = counters.find(steps_of(rank)); own != counters.end())
+    if (const auto own = counters.find(steps_counter(rank)); own != counters.end())
       steps[rank] = own->second;
   communicator_.broadcast(std::as_writable_bytes(std::span(steps)), 0);
   if (communicator_.rank() == 0) return record_restore(*step, targets, begin);
@@ -132,38 +136,38 @@ void Session::record_restore(std::int64_t step, std::span<const RestoreSection> 
   for (const RestoreSection& section : targets)
     size += Bytes{static_cast<double>(section.bytes.size())};
   const Seconds time = Clock::now() - begin;
-  log_->append(CheckpointRecord{.attempt = environment_.attempt,
-                                .action = CheckpointAction::restore,
-                                .step = step,
-                                .at = clock_.now(),
-                                .seconds = time,
-                                .blocked = time,
-                                .size = size});
+  keep(CheckpointRecord{.attempt = environment_.attempt,
+                        .action = CheckpointAction::restore,
+                        .step = step,
+                        .at = clock_.now(),
+                        .seconds = time,
+                        .blocked = time,
+                        .size = size});
 }
 
 void Session::record_run() {
-  if (!log_ || communicator_.rank() != 0) return;
+  if (!keeps_records() || communicator_.rank() != 0) return;
   const PlannedPool* pool = plan_.pool_with(Role::worker);
-  log_->append(RunRecord{.scenario = plan_.name,
-                         .attempt = environment_.attempt,
-                         .started = clock_.text(),
-                         .at = began_,
-                         .first_step = trainer_.steps_done(),
-                         .steps = steps_,
-                         .model = job_.model.name(),
-                         .precision = compute_.precision,
-                         .optimizer = job_.optimizer == Optimizer::adamw ? "adamw" : "sgd",
-                         .strategy = std::string(planning::to_text(job_.strategy.kind)),
-                         .stack = compute_.stack,
-                         .workers = communicator_.size(),
-                         .parameter_servers = job_.strategy.parameter_servers,
-                         .accelerators = compute_.accelerator.empty() ? 0 : communicator_.size(),
-                         .accelerator = compute_.accelerator,
-                         .machine = pool != nullptr ? pool->machine.name : "",
-                         .batch_per_accelerator = job_.batch_per_accelerator,
-                         .global_batch = job_.global_batch,
-                         .seed = plan_.seed,
-                         .catalog_digest = plan_.catalog_digest});
+  keep(RunRecord{.scenario = plan_.name,
+                 .attempt = environment_.attempt,
+                 .started = clock_.text(),
+                 .at = began_,
+                 .first_step = trainer_.steps_done(),
+                 .steps = steps_,
+                 .model = job_.model.name(),
+                 .precision = compute_.precision,
+                 .optimizer = job_.optimizer == Optimizer::adamw ? "adamw" : "sgd",
+                 .strategy = std::string(planning::to_text(job_.strategy.kind)),
+                 .stack = compute_.stack,
+                 .workers = communicator_.size(),
+                 .parameter_servers = job_.strategy.parameter_servers,
+                 .accelerators = compute_.accelerator.empty() ? 0 : communicator_.size(),
+                 .accelerator = compute_.accelerator,
+                 .machine = pool != nullptr ? pool->machine.name : "",
+                 .batch_per_accelerator = job_.batch_per_accelerator,
+                 .global_batch = job_.global_batch,
+                 .seed = plan_.seed,
+                 .catalog_digest = plan_.catalog_digest});
 }
 
 /// Time of useful work between two saves.
@@ -220,7 +224,7 @@ void Session::save(bool emergency) {
     // First how far the others are, then the values: every step that is counted is in them.
     const auto ranks = exchange_.progress();
     for (std::size_t rank = 1; rank < ranks.size(); ++rank)
-      counters[steps_of(rank)] = ranks[rank].steps_done;
+      counters[steps_counter(rank)] = ranks[rank].steps_done;
     exchange_.take_final_values();
   }
   checkpoints_->save(trainer_.steps_done(), std::move(counters), trainer_.state(), emergency);
@@ -238,45 +242,45 @@ void Session::record_saves() {
   for (const SaveReport& save : checkpoints_->take_reports()) {
     save_cost_ = save.blocked;
     if (communicator_.rank() != 0) continue;
-    log_->append(CheckpointRecord{.attempt = environment_.attempt,
-                                  .action = CheckpointAction::save,
-                                  .emergency = save.emergency,
-                                  .step = save.step,
-                                  .at = clock_.at(save.begin) + save.blocked + save.write,
-                                  .seconds = save.blocked + save.write,
-                                  .blocked = save.blocked,
-                                  .size = save.size});
+    keep(CheckpointRecord{.attempt = environment_.attempt,
+                          .action = CheckpointAction::save,
+                          .emergency = save.emergency,
+                          .step = save.step,
+                          .at = clock_.at(save.begin) + save.blocked + save.write,
+                          .seconds = save.blocked + save.write,
+                          .blocked = save.blocked,
+                          .size = save.size});
   }
 }
 
 void Session::record(const StepMeasurement& m) {
   const ExchangeTimes& x = m.exchange;
   const Seconds step = m.seconds - m.checkpoint;  // what a save costs is recorded as a save
-  if (log_)
-    log_->append(StepRecord{.attempt = environment_.attempt,
-                            .rank = communicator_.rank(),
-                            .step = m.step,
-                            .at = clock_.now() - m.checkpoint,
-                            .seconds = step,
-                            .compute = m.forward + m.backward,
-                            .communication = x.communication,
-                            .exposed_communication = x.exposed_communication,
-                            .input = m.data_wait,
-                            .update = with_servers() ? Seconds{0} : x.apply,
-                            .push = x.push,
-                            .pull = x.pull,
-                            .wait = x.wait,
-                            .apply = with_servers() ? x.apply : Seconds{0},
-                            .sent = x.sent,
-                            .samples = m.samples,
-                            .loss = m.loss});
+  if (keeps_records())
+    keep(StepRecord{.attempt = environment_.attempt,
+                    .rank = communicator_.rank(),
+                    .step = m.step,
+                    .at = clock_.now() - m.checkpoint,
+                    .seconds = step,
+                    .compute = m.forward + m.backward,
+                    .communication = x.communication,
+                    .exposed_communication = x.exposed_communication,
+                    .input = m.data_wait,
+                    .update = with_servers() ? Seconds{0} : x.apply,
+                    .push = x.push,
+                    .pull = x.pull,
+                    .wait = x.wait,
+                    .apply = with_servers() ? x.apply : Seconds{0},
+                    .sent = x.sent,
+                    .samples = m.samples,
+                    .loss = m.loss});
   progress_.report({.step = m.step,
                     .phase = ProgressPhase::done,
                     .seconds = step,
                     .samples = m.samples,
                     .loss = m.loss});
   if (checkpoints_) record_saves();
-  if (progress_.watched() || communicator_.rank() != 0) return;
+  if (progress_.watched() || options_.log_records || communicator_.rank() != 0) return;
   cli::print(fmt::format(
       "step {} loss {:.4f} samples/s {:.1f} step {:.3f}s (forward {:.3f}, backward {:.3f}, data "
       "{:.3f}, communication {:.3f}, optimizer {:.3f}, checkpoint {:.3f})\n",
@@ -335,12 +339,12 @@ void Session::finish() {
     const std::array parts{std::as_bytes(trainer_.parameters())};
     write_durably(directory_.parameters(), parts);
   }
-  if (!environment_.supervisor)  // who watches says how it ended
-    log_->append(EndRecord{.attempt = environment_.attempt,
-                           .finished = !stopped_,
-                           .at = clock_.now(),
-                           .steps_done = trainer_.steps_done(),
-                           .detail = stopped_ ? "stopped on request" : ""});
+  if (!supervised())  // who watches says how it ended
+    keep(EndRecord{.attempt = environment_.attempt,
+                   .finished = !stopped_,
+                   .at = clock_.now(),
+                   .steps_done = trainer_.steps_done(),
+                   .detail = stopped_ ? "stopped on request" : ""});
 }
 
 }  // namespace reckon::worker

@@ -34,6 +34,7 @@ class Session {
 
  private:
   void take_up_log(int attempt);
+  void keep(const MeasurementRecord& record);
   void restore();
   void record_restore(std::int64_t step, std::span<const RestoreSection> targets,
                       std::chrono::steady_clock::time_point begin);
@@ -47,6 +48,9 @@ class Session {
   void record_saves();
   void record(const StepMeasurement& m);
   Seconds interval() const;
+  bool keeps_records() const { return log_ || options_.log_records; }
+  /// Somebody watches, who counts starts and records how the run ends.
+  bool supervised() const { return environment_.supervisor || options_.log_records; }
   bool with_servers() const { return job_.strategy.kind == StrategyKind::parameter_server; }
   /// Asynchronous: ranks take steps of their own.
   bool waits_for_nobody() const { return with_servers() && !job_.strategy.synchronous; }
@@ -67,7 +71,7 @@ class Session {
   RunClock clock_;
   Seconds began_ = clock_.at(options_.began);  // this process
   RunDirectory directory_;
-  std::optional<MeasurementLog> log_;
+  std::optional<MeasurementLog> log_;  // nullopt: records are printed, or not kept
   std::optional<CheckpointStore> checkpoints_;
   ProgressPipe progress_;
   std::chrono::steady_clock::time_point saved_ = std::chrono::steady_clock::now();

@@ -16,10 +16,10 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  /// Element-wise sum over all ranks, in place. The order of additions is always the same, so
-  /// results repeat bit for bit. On CPUs it is the order of the ranks, ((x0 + x1) + x2) + ..., for
-  /// every element: the result depends neither on the backend nor on how values are cut into
-  /// calls.
+  /// Element-wise sum over all ranks, in place. The order of additions is always the same for the
+  /// same number of ranks and of values in the call, so results repeat bit for bit, and all ranks
+  /// have the same bits. Between threads, and where Gloo sums directly, it is the order of the
+  /// ranks, ((x0 + x1) + x2) + ..., for every element, however values are cut into calls.
   virtual void all_reduce(std::span<float> values) = 0;
   virtual void all_reduce(std::span<double> values) = 0;
   virtual void all_reduce(std::span<std::int64_t> values) = 0;

@@ -30,6 +30,7 @@ std::unique_ptr<Communicator> make_gloo_communicator(Membership& /*membership*/,
 #include <gloo/transport/tcp/device.h>
 
 #include "executor/comm/rank_parts.h"
+#include "sim/step/collectives_cpu.h"
 
 namespace reckon {
 
@@ -78,7 +79,7 @@ class GlooCommunicator final : public Communicator {
   template <class T>
   void sum_over_ranks(std::span<T> values);
   template <class T>
-  void sum_by_rank(std::span<T> values);
+  void sum_directly(std::span<T> values);
   template <class T>
   void add_parts(std::span<T> mine);
   std::unique_ptr<gloo::transport::UnboundBuffer> buffer(std::span<const std::byte> bytes) {
@@ -150,8 +151,10 @@ template <class T>
 void GlooCommunicator::sum_over_ranks(std::span<T> values) {
   if (size_ == 1 || values.empty()) return;
   guarded("all-reduce", values.size_bytes(), [&] {
-    if (options_.all_reduce == GlooOptions::AllReduce::by_rank) {
-      sum_by_rank(values);
+    using Kind = GlooOptions::AllReduce;
+    const bool small = summed_directly(Bytes{double(values.size_bytes())});
+    if (options_.all_reduce == Kind::direct || (options_.all_reduce == Kind::automatic && small)) {
+      sum_directly(values);
       return;
     }
     gloo::AllreduceOptions call(context_);
@@ -164,7 +167,7 @@ void GlooCommunicator::sum_over_ranks(std::span<T> values) {
 }
 
 template <class T>
-void GlooCommunicator::sum_by_rank(std::span<T> values) {
+void GlooCommunicator::sum_directly(std::span<T> values) {
   const auto part = [&](int r) { return part_of_rank(values.size(), size_, r); };
   const Part mine = part(rank());
   scratch_.resize(mine.count * sizeof(T) * std::size_t(size_));

@@ -9,11 +9,12 @@ namespace reckon {
 struct GlooOptions {
   int ranks = 0;         // members [0, ranks) take part; 0: all
   Seconds timeout{120};  // longest wait for a peer within a call
-  /// by_rank: every rank sums its n-th part of all ranks' values in the order of the ranks and
-  /// sends the sum to all: 2 (n-1)/n of the bytes on the wire as in a ring, in 2 rounds instead of
-  /// 2 (n-1), to n-1 peers at once. ring: Gloo's, each element summed in the order of the ring from
-  /// its part on: bits depend on how values are cut into calls.
-  enum class AllReduce { by_rank, ring } all_reduce = AllReduce::by_rank;
+  /// ring: Gloo's, each element summed in the order of the ring from its part on: bits depend on
+  /// the ranks' number and on how values are cut into calls, on nothing else. direct: every rank
+  /// sums its n-th part of all ranks' values in the order of the ranks and sends the sum to all:
+  /// the ring's bytes in 2 rounds instead of 2 (n-1), to n-1 peers at once; bits do not depend on
+  /// the cutting. automatic: summed_directly() (sim/step/collectives_cpu.h).
+  enum class AllReduce { automatic, ring, direct } all_reduce = AllReduce::automatic;
 };
 
 /// Over TCP, on the interface of this rank's Member::address; each pair of ranks has a connection

@@ -51,7 +51,7 @@ bool ServerState::pushed(int worker, std::int64_t step, std::size_t group) {
   std::unique_lock lock(mutex_);
   Group& g = groups_[group];
   if (!std::exchange(g.begun, true)) {
-    g.version = step;
+    g.version = job_.synchronous ? step : steps_begun_with();
     if (job_.synchronous)
       for (std::int64_t& last : finished_) last = std::max(last, step - 1);
   }
@@ -64,6 +64,14 @@ bool ServerState::pushed(int worker, std::int64_t step, std::size_t group) {
   g.arrived.push_back(worker);
   apply_complete(lock);
   return true;
+}
+
+/// Updates that a resumed job's optimizer state has seen (its bias correction counts them): every
+/// step of every worker was one. Called before the first of this start.
+std::int64_t ServerState::steps_begun_with() const {
+  std::int64_t steps = 0;
+  for (const RankProgress& p : progress_) steps += p.steps_done;
+  return steps;
 }
 
 bool ServerState::finished(int worker, std::int64_t step, double learning_rate) {

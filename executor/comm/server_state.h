@@ -111,6 +111,7 @@ class ServerState {
   std::vector<int> missed(std::int64_t step) const;
   bool may_begin(std::int64_t step) const;
   std::int64_t slowest_finished() const;
+  std::int64_t steps_begun_with() const;
 
   const ServerJob job_;
   std::deque<Group> groups_;

@@ -2,17 +2,15 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <memory>
 #include <tuple>
 
 #include "executor/comm/errors.h"
+#include "executor/launch/line_reader.h"
 #include "executor/train/stop_signal.h"
 #include "sim/base/unit_text.h"
 
@@ -21,42 +19,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Whole lines out of the pieces that a pipe delivers, empty ones left out. A carriage return ends
-/// a line too: progress bars write theirs over and over.
-class Lines {
- public:
-  /// What is there, but not for ever: who writes without end does not keep the others waiting.
-  /// false: the other end is closed.
-  bool read_from(int descriptor, const std::function<void(std::string_view)>& on_line) {
-    std::array<char, 65536> part{};
-    constexpr int kReads = 16;  // more than a pipe holds
-    for (int k = 0; k < kReads; ++k) {
-      const ssize_t n = ::read(descriptor, part.data(), part.size());
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return errno == EAGAIN;
-      if (n == 0) {
-        if (!rest_.empty()) on_line(std::exchange(rest_, {}));
-        return false;
-      }
-      rest_.append(part.data(), std::size_t(n));
-      std::size_t begin = 0;
-      for (std::size_t end = 0; (end = rest_.find_first_of("\r\n", begin)) != std::string::npos;
-           begin = end + 1)
-        if (end > begin) on_line(std::string_view(rest_).substr(begin, end - begin));
-      rest_.erase(0, begin);
-      if (rest_.size() > kLongestLine) on_line(std::exchange(rest_, {}));
-    }
-    return true;
-  }
-
- private:
-  static constexpr std::size_t kLongestLine = 65536;  // what is longer is cut
-  std::string rest_;
-};
-
 struct Watched {
   std::unique_ptr<ChildProcess> process;
-  Lines output_lines, progress_lines;
+  LineReader output_lines, progress_lines;
   bool output_open = true, progress_open = true;
   std::optional<ProgressReport> last;
   Clock::time_point heard;
@@ -293,9 +258,11 @@ class Gang {
 
 }  // namespace
 
-GangEnd run_gang(const GangOptions& options, const GangEvents& events,
+GangEnd run_gang(GangOptions options, const GangEvents& events,
                  const std::function<StopRequest()>& stop) {
-  return Gang(options, events).run(stop);
+  Gang gang(options, events);
+  options.rendezvous.close();
+  return gang.run(stop);
 }
 
 }  // namespace reckon

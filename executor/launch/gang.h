@@ -5,9 +5,11 @@
 #include <string_view>
 #include <vector>
 
+#include "executor/comm/socket.h"
 #include "executor/launch/process.h"
 #include "executor/train/progress.h"
 #include "sim/base/quantity.h"
+#include "sim/cluster/life.h"
 
 // All processes of one job, started together, watched until the last has ended. Nothing is started
 // again here: see supervise.h.
@@ -15,6 +17,9 @@ namespace reckon {
 
 struct GangOptions {
   std::vector<ProcessSpec> members;  // workers by rank, then parameter servers
+  /// Where they meet: rank 0 inherits it. Held until all are started, so that no other program can
+  /// take the port, and not longer, so that nobody waits at it for a rank 0 that is gone.
+  Socket rendezvous;
   /// Without a word of progress for so long a member hangs; 0: never. `start_deadline` (where that
   /// is longer) holds before the first word and in phases that take as long as the state is large:
   /// starting, restoring, saving. While a member is in one of these, those that came further wait
@@ -43,14 +48,15 @@ struct GangEnd {
                                  // were asked to stop
   bool hung = false;             // the culprit was killed because it was silent
   bool asked = false;            // a StopRequest came
-  std::string reason;            // "rank 2 was killed by signal 9 (Killed)"
+  std::optional<Interruption> cause;  // where whoever ran it knows more than the code says
+  std::string reason;                 // "rank 2 was killed by signal 9 (Killed)"
   /// The code that says what to do next: that of the culprit, 128 + its signal, 75 where all
   /// stopped on request, 0 where all ended well.
   int code = 0;
 };
 
 /// Starts all, or none where one cannot be started (throws std::runtime_error).
-GangEnd run_gang(const GangOptions& options, const GangEvents& events,
+GangEnd run_gang(GangOptions options, const GangEvents& events,
                  const std::function<StopRequest()>& stop);
 
 }  // namespace reckon

@@ -1,20 +1,15 @@
 #include "executor/launch/local_job.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <stdexcept>
 
 namespace reckon {
 
 std::vector<ProcessSpec> processes_of(const PlannedStrategy& strategy, const LocalJob& job,
-                                      std::int64_t attempt, std::uint16_t master_port) {
+                                      std::int64_t attempt, const Socket& rendezvous) {
   const int workers = strategy.workers, all = workers + strategy.parameter_servers;
   RunEnvironment told;
   told.attempt = attempt;
@@ -37,28 +32,19 @@ std::vector<ProcessSpec> processes_of(const PlannedStrategy& strategy, const Loc
     flag("--workers", std::to_string(workers));
     flag("--servers", std::to_string(strategy.parameter_servers));
     flag("--attempt", std::to_string(attempt));
-    flag("--master", fmt::format("127.0.0.1:{}", master_port));
+    flag("--master", text(rendezvous.local()));
     p.environment = told.variables();
     p.environment.emplace_back("LOCAL_RANK", std::to_string(rank));
     p.environment.emplace_back("LOCAL_WORLD_SIZE", std::to_string(all));
     p.reports = !server;  // it serves as long as its workers live, at their pace
+    if (rank == 0) p.inherited.emplace_back(RunEnvironment::kRendezvousVariable, rendezvous.fd());
     if (job.lock >= 0) p.inherited.emplace_back(RunEnvironment::kLockVariable, job.lock);
     processes.push_back(std::move(p));
   }
   return processes;
 }
 
-std::uint16_t free_port() {
-  const FileHandle socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  if (!socket.open() || ::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), length) != 0 ||
-      ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &length) != 0)
-    throw std::runtime_error(fmt::format("cannot find a free port: {}", std::strerror(errno)));
-  return ntohs(address.sin_port);
-}
+Socket local_rendezvous() { return listen_on({"127.0.0.1", 0}); }
 
 std::filesystem::path find_worker() {
   if (const char* named = std::getenv("RECKON_WORKER"); named != nullptr && *named != '\0')

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "executor/comm/socket.h"
 #include "executor/launch/process.h"
 #include "executor/train/run_directory.h"
 #include "sim/scenario/plan.h"
@@ -22,10 +23,10 @@ struct LocalJob {
 /// launcher sets as well (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR,
 /// MASTER_PORT).
 std::vector<ProcessSpec> processes_of(const PlannedStrategy& strategy, const LocalJob& job,
-                                      std::int64_t attempt, std::uint16_t master_port);
-
-/// A port of this machine that nobody listens at, now. Throws std::runtime_error.
-std::uint16_t free_port();
+                                      std::int64_t attempt, const Socket& rendezvous);
+/// They meet at `rendezvous`, which rank 0 inherits: a port that is only named could be taken by
+/// another program before rank 0 listens at it. At a free port of this machine. Throws SocketError.
+Socket local_rendezvous();
 
 /// `reckon-worker` beside this program, or what RECKON_WORKER names. Throws std::runtime_error.
 std::filesystem::path find_worker();

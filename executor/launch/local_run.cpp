@@ -3,91 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <deque>
-#include <fstream>
-#include <map>
+#include <cmath>
 
 #include "executor/launch/local_job.h"
+#include "executor/launch/run_files.h"
 #include "executor/train/checkpoint_set.h"
-#include "executor/train/measurement_log.h"
 #include "sim/base/check.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon {
 namespace {
-
-namespace fs = std::filesystem;
-
-fs::path made(const fs::path& directory) {
-  create_directories_durably(directory);
-  return directory;
-}
-
-/// What an earlier part of the run left behind.
-struct Before {
-  RunClock clock = RunClock::starting_now();
-  std::int64_t attempt = 0;  // of the next start
-  std::vector<StepRecord> steps;
-  std::int64_t interruptions = 0;
-};
-
-Before look_back(const LocalRunOptions& options) {
-  const fs::path file = options.directory.measurements();
-  const std::string root = options.directory.root.string();
-  const bool there = fs::exists(file) && fs::file_size(file) > 0;
-  if (!there && options.resume) throw FileError(fmt::format("{} holds no run to resume", root));
-  if (!there) return {};
-  if (!options.resume)
-    throw FileError(fmt::format(
-        "{} holds a run already; --resume goes on with it, --out names another directory", root));
-  const auto read = read_measurement_log(file);
-  if (!read) throw FileError(format(read.error()));
-  Before before;
-  for (const RunRecord& run : read->runs)
-    before.attempt = std::max(before.attempt, run.attempt + 1);
-  if (!read->runs.empty())
-    if (const auto clock = RunClock::parse(read->runs.front().started)) before.clock = *clock;
-  before.steps = read->steps;
-  before.interruptions = std::int64_t(read->interruptions.size());
-  return before;
-}
-
-double median_of(std::deque<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + std::ptrdiff_t(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-/// One file a process.
-class ProcessLogs {
- public:
-  ProcessLogs(fs::path directory, int processes) : directory_(made(directory)) {
-    for (int k = 0; k < processes; ++k) {
-      const fs::path file = file_of(k);
-      files_.emplace_back(file, std::ios::app);
-      if (!files_.back())
-        throw FileError(fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
-    }
-  }
-  /// A message where this is the first line that cannot be written; then no more are.
-  std::optional<std::string> line(int member, std::string_view text) {
-    std::ofstream& file = files_[std::size_t(member)];
-    if (!file) return std::nullopt;
-    file << text << '\n' << std::flush;
-    if (file) return std::nullopt;
-    return fmt::format("cannot write {}: {}; it ends here", file_of(member).string(),
-                       std::strerror(errno));
-  }
-
- private:
-  fs::path file_of(int member) const { return directory_ / fmt::format("rank-{}.log", member); }
-
-  fs::path directory_;
-  std::vector<std::ofstream> files_;
-};
 
 class LocalRun {
  public:
@@ -96,32 +21,24 @@ class LocalRun {
       : plan_(plan),
         options_(options),
         observer_(observer),
-        lock_(made(options.directory.root)),
-        before_(look_back(options)),
-        log_(options.directory.measurements()),
-        logs_(options.directory.logs(), processes()),
-        live_(forecast, options.deadline) {
-    // Behind the lock: the directory may be another run's.
-    if (!options.plan_text.empty()) write_durably(options.directory.plan(), options.plan_text);
-    if (!options.resume && !options.request_text.empty())
-      write_durably(options.directory.request(), options.request_text);
-    if (!options.resume && !options.forecast_text.empty())
-      write_durably(options.directory.forecast(), options.forecast_text);
+        files_({.directory = options.directory,
+                .earlier = options.resume ? Earlier::needed : Earlier::refused,
+                .processes = processes(),
+                .plan_text = options.plan_text,
+                .request_text = options.request_text,
+                .forecast_text = options.forecast_text}),
+        tracker_(forecast, job().steps, options.deadline) {
     job_.worker = options.worker;
     job_.arguments = options.arguments;
-    job_.clock = before_.clock;
-    job_.lock = lock_.descriptor();
-    status_.steps = job().steps;
-    status_.step_forecast = forecast.step.step;
-    status_.deadline = options.deadline;
-    status_.phase = to_text(ProgressPhase::starting);
-    take_up(before_);
+    job_.clock = files_.before().clock;
+    job_.lock = files_.lock();
+    tracker_.take_up(files_.before().steps, files_.before().interruptions);
   }
 
-  LocalRunEnd run(const std::function<StopRequest()>& stop) {
+  RunEnd run(const std::function<StopRequest()>& stop) {
     SuperviseOptions how;
     how.retry = options_.retry;
-    how.first_attempt = before_.attempt;
+    how.first_attempt = files_.before().attempt;
     how.gang = [this](std::int64_t attempt) { return gang(attempt); };
     SuperviseEvents events;
     events.starting = [this](std::int64_t attempt) { on_start(attempt); };
@@ -131,11 +48,10 @@ class LocalRun {
     events.gang.output = [this](int member, std::string_view line) { on_output(member, line); };
     events.gang.progress = [this](int member, const ProgressReport& r) { on_progress(member, r); };
     events.gang.tick = [this] { show(); };
-    LocalRunEnd end;
+    RunEnd end;
     end.end = supervise(how, events, stop);
     record_end(end.end);
-    update();
-    end.status = status_;
+    end.status = tracker_.at(job_.clock.now());
     end.checkpoint = newest_checkpoint();
     return end;
   }
@@ -144,21 +60,10 @@ class LocalRun {
   const PlannedWorkload& job() const { return plan_.jobs.front(); }
   int processes() const { return job().strategy.workers + job().strategy.parameter_servers; }
 
-  void take_up(const Before& before) {
-    std::int64_t attempt = -1;
-    for (const StepRecord& s : before.steps) {
-      if (s.rank != 0) continue;
-      if (s.attempt == attempt) live_.add_step(s.seconds);  // not the first of a start
-      attempt = s.attempt;
-      status_.steps_done = s.step + 1;
-    }
-    for (std::int64_t k = 0; k < before.interruptions; ++k) live_.add_interruption();
-    status_.interruptions = before.interruptions;
-  }
-
   GangOptions gang(std::int64_t attempt) const {
     GangOptions g;
-    g.members = processes_of(job().strategy, job_, attempt, free_port());
+    g.rendezvous = local_rendezvous();
+    g.members = processes_of(job().strategy, job_, attempt, g.rendezvous);
     g.progress_deadline = options_.progress_deadline;
     g.start_deadline = options_.start_deadline;
     g.notice = options_.notice;
@@ -167,29 +72,21 @@ class LocalRun {
   }
 
   void on_start(std::int64_t attempt) {
-    status_.attempt = attempt;
-    status_.phase = to_text(ProgressPhase::starting);
-    first_step_of_start_ = true;
-    recent_.clear();
+    tracker_.begin_attempt(attempt);
+    done_ = saved_steps();
   }
 
   void on_output(int member, std::string_view line) {
-    if (const auto trouble = logs_.line(member, line)) say(*trouble);
+    if (const auto trouble = files_.line(member, line)) say(*trouble);
     if (observer_.output) observer_.output(fmt::format("rank {}", member), line);
   }
 
   void on_progress(int member, const ProgressReport& r) {
+    const bool done = r.phase == ProgressPhase::done;
+    if (done && member < job().strategy.workers) done_[std::size_t(member)] = r.step + 1;
     if (member != 0) return;
-    status_.phase = to_text(r.phase);
-    if (r.phase != ProgressPhase::done) return;
-    status_.steps_done = r.step + 1;
-    status_.loss = r.loss;
-    if (std::exchange(first_step_of_start_, false)) return;  // it warms caches and connections up
-    live_.add_step(r.seconds);
-    constexpr std::size_t kRecent = 50;
-    recent_.push_back(r.seconds.count());
-    if (recent_.size() > kRecent) recent_.pop_front();
-    samples_ = double(r.samples);
+    tracker_.set_phase(to_text(r.phase));
+    if (r.phase == ProgressPhase::done) tracker_.step_done(r.step, r.seconds, r.samples, r.loss);
   }
 
   /// Steps that are done and not in a checkpoint are to be done again.
@@ -200,14 +97,13 @@ class LocalRun {
     r.rank = end.culprit;
     r.at = job_.clock.now();
     if (r.cause == Interruption::preemption) r.notice = options_.notice;
-    r.lost_steps = std::max<std::int64_t>(0, status_.steps_done - newest_checkpoint().value_or(0));
-    r.lost_work = double(r.lost_steps) * Seconds{median_of(recent_)};
+    const std::int64_t of_first =
+        std::max<std::int64_t>(0, tracker_.steps_done() - newest_checkpoint().value_or(0));
+    const double lost = waits_for_nobody() ? lost_by_all() : double(of_first);
+    r.lost_steps = std::llround(lost);
+    r.lost_work = tracker_.interrupted(of_first, lost);
     r.detail = end.reason;
-    log_.append(r);
-    live_.add_interruption();
-    ++status_.interruptions;
-    status_.steps_done -= r.lost_steps;
-    status_.phase = "waiting";
+    files_.measurements().append(r);
     say(fmt::format("{}; {} steps to do again; starting again in {}", end.reason, r.lost_steps,
                     format_duration(delay)));
   }
@@ -218,23 +114,46 @@ class LocalRun {
     return std::nullopt;
   }
 
-  void record_end(const SupervisedEnd& end) {
-    EndRecord r;
-    r.attempt = status_.attempt;
-    r.finished = end.verdict == Verdict::finished;
-    r.at = job_.clock.now();
-    r.steps_done = status_.steps_done;
-    r.detail = end.reason;
-    log_.append(r);
+  bool waits_for_nobody() const { return !job().strategy.synchronous; }
+
+  /// By worker: how many of its steps the newest checkpoint holds. Of workers that take steps of
+  /// their own rank 0's part says it.
+  std::vector<std::int64_t> saved_steps() const {
+    std::vector<std::int64_t> saved(std::size_t(job().strategy.workers));
+    for (const CheckpointSet& set : list_sets(options_.directory.checkpoints())) {
+      if (!set.complete) continue;
+      saved.assign(saved.size(), set.step);
+      if (!waits_for_nobody()) break;
+      try {
+        const Counters counters = read_shard_header(shard_file(set.directory, 0)).counters;
+        for (std::size_t rank = 1; rank < saved.size(); ++rank)
+          if (const auto own = counters.find(steps_counter(rank)); own != counters.end())
+            saved[rank] = own->second;
+      } catch (const std::runtime_error&) {
+        // Damaged: the workers will find that out, and say what they do.
+      }
+      break;
+    }
+    return saved;
   }
 
-  void update() {
-    status_.elapsed = job_.clock.now();
-    status_.step = Seconds{median_of(recent_)};
-    status_.samples_per_second = status_.step.count() > 0
-                                     ? SamplesPerSecond{samples_ / status_.step.count()}
-                                     : SamplesPerSecond{};
-    status_.estimate = live_.at(status_.elapsed, status_.steps_done);
+  /// Steps of the job: the mean over the workers, each of which takes all of them.
+  double lost_by_all() const {
+    const std::vector<std::int64_t> saved = saved_steps();
+    double lost = 0;
+    for (std::size_t rank = 0; rank < saved.size(); ++rank)
+      lost += double(std::max<std::int64_t>(0, done_[rank] - saved[rank]));
+    return lost / double(saved.size());
+  }
+
+  void record_end(const SupervisedEnd& end) {
+    EndRecord r;
+    r.attempt = tracker_.attempt();
+    r.finished = end.verdict == Verdict::finished;
+    r.at = job_.clock.now();
+    r.steps_done = tracker_.steps_done();
+    r.detail = end.reason;
+    files_.measurements().append(r);
   }
 
   void show() {
@@ -242,8 +161,7 @@ class LocalRun {
     const auto now = std::chrono::steady_clock::now();
     if (now - shown_ < std::chrono::milliseconds(100)) return;
     shown_ = now;
-    update();
-    observer_.status(status_);
+    observer_.status(tracker_.at(job_.clock.now()));
   }
 
   void say(const std::string& text) const {
@@ -253,23 +171,17 @@ class LocalRun {
   const Plan& plan_;
   const LocalRunOptions& options_;
   const RunObserver& observer_;
-  RunLock lock_;
-  Before before_;
-  MeasurementLog log_;
-  ProcessLogs logs_;
-  LiveForecast live_;
+  RunFiles files_;
+  RunTracker tracker_;
   LocalJob job_;
-  RunStatus status_;
-  std::deque<double> recent_;  // seconds of the last steps
-  double samples_ = 0;
-  bool first_step_of_start_ = true;
+  std::vector<std::int64_t> done_;  // by worker: its steps
   std::chrono::steady_clock::time_point shown_{};
 };
 
 }  // namespace
 
-LocalRunEnd run_locally(const Plan& plan, const Forecast& forecast, const LocalRunOptions& options,
-                        const RunObserver& observer, const std::function<StopRequest()>& stop) {
+RunEnd run_locally(const Plan& plan, const Forecast& forecast, const LocalRunOptions& options,
+                   const RunObserver& observer, const std::function<StopRequest()>& stop) {
   RECKON_CHECK(forecast.feasible && plan.jobs.size() == 1);
   return LocalRun(plan, forecast, options, observer).run(stop);
 }

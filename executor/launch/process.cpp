@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <span>
 #include <stdexcept>
 
 #include "executor/train/progress.h"
@@ -88,13 +90,29 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
-void set_up(SpawnSettings& settings, int output, int progress,
+/// A file in memory that holds `text`, read from its begin.
+FileHandle in_memory(const std::string& text) {
+  FileHandle file(::memfd_create("input", MFD_CLOEXEC));
+  if (!file.open()) fail("cannot make a file in memory", errno);
+  write_all(file.get(), std::as_bytes(std::span(text)), "a file in memory");
+  ::lseek(file.get(), 0, SEEK_SET);
+  return file;
+}
+
+struct Streams {
+  int input = -1;  // -1: /dev/null
+  int output = -1, errors = -1, progress = -1;
+};
+void set_up(SpawnSettings& settings, const Streams& streams,
             const std::vector<FileHandle>& inherited) {
   auto* actions = &settings.actions;
-  ::posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_adddup2(actions, output, STDOUT_FILENO);
-  ::posix_spawn_file_actions_adddup2(actions, output, STDERR_FILENO);
-  ::posix_spawn_file_actions_adddup2(actions, progress, kProgressDescriptor);
+  if (streams.input >= 0)
+    ::posix_spawn_file_actions_adddup2(actions, streams.input, STDIN_FILENO);
+  else
+    ::posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(actions, streams.output, STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(actions, streams.errors, STDERR_FILENO);
+  ::posix_spawn_file_actions_adddup2(actions, streams.progress, kProgressDescriptor);
   for (std::size_t k = 0; k < inherited.size(); ++k)
     ::posix_spawn_file_actions_adddup2(actions, inherited[k].get(),
                                        kProgressDescriptor + 1 + int(k));
@@ -119,11 +137,21 @@ ChildProcess::ChildProcess(const ProcessSpec& spec) {
   Pipe output = make_pipe(), progress = make_pipe();
   output.write = out_of_the_way(output.write.get());
   progress.write = out_of_the_way(progress.write.get());
+  Pipe errors;
+  if (spec.errors_apart) {
+    errors = make_pipe();
+    errors.write = out_of_the_way(errors.write.get());
+  }
+  FileHandle input;
+  if (spec.input) input = out_of_the_way(in_memory(*spec.input).get());
   std::vector<FileHandle> inherited;
   for (const auto& [name, descriptor] : spec.inherited)
     inherited.push_back(out_of_the_way(descriptor));
   SpawnSettings settings;
-  set_up(settings, output.write.get(), progress.write.get(), inherited);
+  set_up(settings,
+         {input.get(), output.write.get(),
+          spec.errors_apart ? errors.write.get() : output.write.get(), progress.write.get()},
+         inherited);
   std::vector<std::string> words = spec.command, environment = environment_of(spec);
   const std::vector<char*> arguments = pointers_to(words), variables = pointers_to(environment);
   const int error = ::posix_spawnp(&id_, arguments.front(), &settings.actions, &settings.attributes,
@@ -131,6 +159,7 @@ ChildProcess::ChildProcess(const ProcessSpec& spec) {
   if (error != 0) fail(fmt::format("cannot start {} ({})", spec.name, spec.command.front()), error);
   handle_ = FileHandle(int(::syscall(SYS_pidfd_open, id_, 0)));
   output_ = std::move(output.read);
+  errors_ = std::move(errors.read);
   progress_ = std::move(progress.read);
 }
 

@@ -20,6 +20,9 @@ struct ProcessSpec {
   std::vector<std::pair<std::string, int>> inherited;
   /// It says where it is (ProgressPipe). Whoever does not cannot be found silent.
   bool reports = true;
+  /// What it reads from standard input, all of it at once; nullopt: /dev/null.
+  std::optional<std::string> input;
+  bool errors_apart = false;  // standard error is not merged into the output
 };
 
 struct ProcessEnd {
@@ -33,7 +36,7 @@ std::string to_text(const ProcessEnd& end);
 class ChildProcess {
  public:
   /// In a process group of its own (a terminal's Ctrl-C does not reach it), signals as by default,
-  /// standard input from /dev/null, progress on the descriptor that ProgressPipe looks for. Throws
+  /// progress on the descriptor that ProgressPipe looks for. Throws
   /// std::runtime_error where it cannot be started.
   explicit ChildProcess(const ProcessSpec& spec);
   /// Kills and reaps it where it still runs.
@@ -43,6 +46,7 @@ class ChildProcess {
 
   pid_t id() const { return id_; }
   int output() const { return output_.get(); }      // non-blocking
+  int errors() const { return errors_.get(); }      // non-blocking; -1: they are in the output
   int progress() const { return progress_.get(); }  // non-blocking
   int handle() const { return handle_.get(); }      // pidfd: readable when it has ended
 
@@ -52,7 +56,7 @@ class ChildProcess {
 
  private:
   pid_t id_ = -1;
-  FileHandle output_, progress_, handle_;
+  FileHandle output_, errors_, progress_, handle_;
   std::optional<ProcessEnd> end_;
 };
 

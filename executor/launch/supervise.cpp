@@ -39,6 +39,7 @@ SupervisedEnd hopeless(const GangEnd& end, int attempts) {
 GangEnd start(const SuperviseOptions& options, const SuperviseEvents& events, std::int64_t attempt,
               const std::function<StopRequest()>& stop) {
   try {
+    if (options.run) return options.run(attempt);
     return run_gang(options.gang(attempt), events.gang, stop);
   } catch (const std::runtime_error& error) {
     if (attempt == options.first_attempt) throw;
@@ -61,6 +62,7 @@ Verdict verdict_on(const GangEnd& end) {
 }
 
 Interruption cause_of(const GangEnd& end) {
+  if (end.cause) return *end.cause;
   return end.code == kExitStoppedOnRequest ? Interruption::preemption : Interruption::failure;
 }
 

@@ -34,6 +34,8 @@ struct SuperviseOptions {
   RetryRules retry;
   /// The gang of the k-th start, k from `first_attempt`: addresses and ports are its own.
   std::function<GangOptions(std::int64_t attempt)> gang;
+  /// In place of run_gang(gang(attempt)): a gang elsewhere. A start that throws is a failure.
+  std::function<GangEnd(std::int64_t attempt)> run;
   std::int64_t first_attempt = 0;
 };
 

@@ -130,7 +130,7 @@ TrialSample run_trial(const TrialOptions& options, const std::function<void(std:
   GangOptions gang;
   gang.members = {options.process};
   gang.notice = options.notice;
-  const GangEnd end = run_gang(gang, events, [&] {
+  const GangEnd end = run_gang(std::move(gang), events, [&] {
     asked = asked || (stop && stop() != StopRequest::none);
     late = late || (!enough && Clock::now() > until);
     return enough || late || asked ? StopRequest::graceful : StopRequest::none;

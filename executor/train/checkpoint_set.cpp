@@ -55,6 +55,8 @@ std::int64_t step_of(const std::string& name) {
 
 }  // namespace
 
+std::string steps_counter(std::size_t rank) { return fmt::format("step.{}", rank); }
+
 fs::path set_directory(const fs::path& root, std::int64_t step) {
   return root / fmt::format("{}{:012}", kPrefix, step);
 }

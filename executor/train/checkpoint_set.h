@@ -20,6 +20,10 @@ struct CheckpointSet {
   bool complete = false;  // it has a manifest
 };
 
+/// Among the counters of rank 0's part of a job whose ranks take steps of their own: how many
+/// steps `rank` has done.
+std::string steps_counter(std::size_t rank);
+
 std::filesystem::path set_directory(const std::filesystem::path& root, std::int64_t step);
 std::filesystem::path shard_file(const std::filesystem::path& set, int rank);
 

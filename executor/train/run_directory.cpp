@@ -57,6 +57,7 @@ RunEnvironment RunEnvironment::read() {
   if (const char* started = std::getenv(kStarted)) e.clock = RunClock::parse(started);
   if (const auto id = integer_of(kSupervisor)) e.supervisor = int(*id);
   if (const auto descriptor = integer_of(kLockVariable)) e.lock = int(*descriptor);
+  if (const auto descriptor = integer_of(kRendezvousVariable)) e.rendezvous = int(*descriptor);
   return e;
 }
 

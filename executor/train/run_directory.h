@@ -69,11 +69,13 @@ struct RunEnvironment {
   std::optional<RunClock> clock;  // RECKON_RUN_STARTED
   std::optional<int> supervisor;  // RECKON_SUPERVISOR: process that watches
   std::optional<int> lock;        // RECKON_LOCK_FD: the run's lock, inherited
+  std::optional<int> rendezvous;  // RECKON_RENDEZVOUS_FD: rank 0 listens there already, inherited
 
   static RunEnvironment read();
-  /// As variables, but for the lock, whose number differs from process to process.
+  /// As variables, but for what is inherited, whose numbers differ from process to process.
   std::vector<std::pair<std::string, std::string>> variables() const;
   static constexpr const char* kLockVariable = "RECKON_LOCK_FD";
+  static constexpr const char* kRendezvousVariable = "RECKON_RENDEZVOUS_FD";
 };
 
 }  // namespace reckon

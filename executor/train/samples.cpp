@@ -10,6 +10,53 @@ namespace {
 
 constexpr Purpose kSynthetic{"synthetic_sample"};
 
+/// The finisher of SplitMix64 [Steele, Lea and Flood 2014, "Fast splittable pseudorandom number
+/// generators", Fig. 17]: a bijection whose every input bit changes half of the output's.
+std::uint64_t mixed(std::uint64_t z) {
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+  return z ^ (z >> 31);
+}
+
+/// The random bits of one sample: SplitMix64 from a key, by position instead of one after another.
+class SampleBits {
+ public:
+  explicit SampleBits(std::uint64_t key) : key_(key) {}
+  std::uint64_t at(std::uint64_t k) const { return mixed(key_ + (k + 1) * 0x9E3779B97F4A7C15); }
+
+ private:
+  std::uint64_t key_;
+};
+
+/// The sum of four uniform numbers of 16 bits, whole, shifted and scaled to mean 0 and deviation 1
+/// (Irwin-Hall: the variance of one is (2^32 - 1) / 12).
+float nearly_normal(std::uint64_t bits) {
+  constexpr std::uint64_t kLow = 0xFFFF;
+  const auto sum = static_cast<std::int32_t>((bits & kLow) + (bits >> 16 & kLow) +
+                                             (bits >> 32 & kLow) + (bits >> 48));
+  constexpr std::int32_t kTwiceMean = 4 * 65535;
+  constexpr float kScale = 1.0F / 75674.45F;  // 1 / (2 sqrt(4 (2^32 - 1) / 12))
+  return static_cast<float>(2 * sum - kTwiceMean) * kScale;
+}
+
+/// In [0, below), below < 2^32.
+float whole(std::uint64_t bits, std::int64_t below) {
+  return static_cast<float>((bits >> 32) * static_cast<std::uint64_t>(below) >> 32);
+}
+
+/// `first` numbers the field's values among the sample's.
+void fill_field(const SampleField& field, const SampleBits& bits, std::uint64_t first,
+                std::span<float> values) {
+  const bool all_ids = field.ids.size() == 1 && field.ids[0].count == std::ssize(values);
+  if (!all_ids)
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = nearly_normal(bits.at(first + i));
+  for (const IdRange& ids : field.ids)
+    for (std::int64_t k = ids.first; k < ids.first + ids.count; ++k) {
+      const auto i = static_cast<std::size_t>(k);
+      values[i] = whole(bits.at(first + i), ids.below);
+    }
+}
+
 /// What a layer that reads an input makes of it.
 void note_reader(const Layer& reader, std::span<const Layer> layers, SampleField& field) {
   const std::int64_t all = elements(field.shape);
@@ -86,14 +133,12 @@ void fill_synthetic(const SampleFormat& format, std::uint64_t seed, std::int64_t
                     SampleBatch& batch, std::int64_t at) {
   RandomStream stream(seed, static_cast<std::uint32_t>(index >> 32), kSynthetic,
                       static_cast<std::uint32_t>(index));
-  const auto below = [&](std::int64_t n) {
-    return static_cast<std::int64_t>(stream.uniform() * static_cast<double>(n));
-  };
+  const std::uint64_t high = stream(), low = stream();
+  const SampleBits bits(high << 32 | low);
+  std::uint64_t first = 0;
   const auto fill = [&](const SampleField& field, std::span<float> values) {
-    for (float& value : values) value = static_cast<float>(stream.normal());
-    for (const IdRange& ids : field.ids)
-      for (std::int64_t i = 0; i < ids.count; ++i)
-        values[static_cast<std::size_t>(ids.first + i)] = static_cast<float>(below(ids.below));
+    fill_field(field, bits, first, values);
+    first += values.size();
   };
   for (std::size_t k = 0; k < format.inputs.size(); ++k) fill(format.inputs[k], batch.input(k, at));
   for (std::size_t k = 0; k < format.targets.size(); ++k)

@@ -1,6 +1,7 @@
 #include "sim/calibration/accuracy.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -122,6 +123,70 @@ std::string target_of(const ScoredRun& r) {
   return r.stack_known ? "CNN and BERT, stack known" : "CNN and BERT, stack never seen";
 }
 
+/// What of a configuration two runs must share.
+RunConfiguration in_common(const RunConfiguration& run, Alike alike) {
+  RunConfiguration same;
+  same.accelerator = run.accelerator;
+  same.accelerators = run.accelerators;
+  same.model = model_name(run);
+  same.precision = run.precision;
+  if (alike == Alike::hardware_and_model) return same;
+  same.likely_precision = run.likely_precision;
+  same.nodes = run.nodes;
+  same.accelerators_per_node = run.accelerators_per_node;
+  same.intra_node_link = run.intra_node_link;
+  same.inter_node = run.inter_node;
+  same.strategy = run.strategy;
+  same.parameter_servers = run.parameter_servers;
+  same.tensor = run.tensor;
+  same.pipeline = run.pipeline;
+  same.context = run.context;
+  same.expert = run.expert;
+  same.micro_batch = run.micro_batch;
+  same.batch_per_accelerator = run.batch_per_accelerator;
+  same.global_batch = run.global_batch;
+  same.sequence_length = run.sequence_length;
+  same.recompute = run.recompute;
+  if (alike == Alike::stack) same.stack = run.stack;
+  return same;
+}
+
+/// Runs that other sources have alike, guessed by the median of those, or of all that are alike.
+std::vector<ScoredRun> guessed_by_alike(std::span<const ScoredRun> runs, Alike alike,
+                                        bool own_too) {
+  std::map<RunConfiguration, std::vector<const ScoredRun*>> groups;
+  for (const ScoredRun& r : runs) groups[in_common(r.at.run, alike)].push_back(&r);
+  std::vector<ScoredRun> result;
+  for (const ScoredRun& r : runs) {
+    std::vector<double> others, all;
+    for (const ScoredRun* other : groups[in_common(r.at.run, alike)]) {
+      all.push_back(other->measured);
+      if (other->at.source != r.at.source) others.push_back(other->measured);
+    }
+    if (others.empty()) continue;
+    ScoredRun guess = r;
+    guess.predicted = guess.low = guess.high = median(own_too ? all : others);
+    result.push_back(guess);
+  }
+  return result;
+}
+
+constexpr std::array<std::pair<Alike, const char*>, 3> kAlikeNames{
+    {{Alike::hardware_and_model, "hardware_and_model"},
+     {Alike::configuration, "configuration"},
+     {Alike::stack, "configuration_and_stack"}}};
+
+OthersScores scores_of_others(std::span<const ScoredRun> runs, Alike alike) {
+  const auto guesses = baseline(runs, alike);
+  std::set<int> lines;
+  for (const ScoredRun& r : guesses) lines.insert(r.at.line);
+  std::vector<ScoredRun> same;
+  for (const ScoredRun& r : runs)
+    if (lines.contains(r.at.line)) same.push_back(r);
+  return {"", grouped_scores_of(noise_floor(runs, alike)), grouped_scores_of(guesses),
+          grouped_scores_of(same)};
+}
+
 }  // namespace
 
 Scores scores_of(std::span<const ScoredRun> runs) {
@@ -171,25 +236,11 @@ Evaluation evaluate(std::span<const ScoredRun> runs) {
   return e;
 }
 
-std::vector<ScoredRun> baseline(std::span<const ScoredRun> runs) {
-  using Key = std::tuple<std::string_view, std::string_view, std::string_view, int>;
-  const auto key_of = [](const ScoredRun& r) -> Key {
-    const RunConfiguration& run = r.at.run;
-    return {run.accelerator, model_name(run), run.precision, run.accelerators};
-  };
-  std::map<Key, std::vector<const ScoredRun*>> alike;
-  for (const ScoredRun& r : runs) alike[key_of(r)].push_back(&r);
-  std::vector<ScoredRun> result;
-  for (const ScoredRun& r : runs) {
-    std::vector<double> others;
-    for (const ScoredRun* other : alike[key_of(r)])
-      if (other->at.source != r.at.source) others.push_back(other->measured);
-    if (others.empty()) continue;
-    ScoredRun guess = r;
-    guess.predicted = guess.low = guess.high = median(others);
-    result.push_back(guess);
-  }
-  return result;
+std::vector<ScoredRun> baseline(std::span<const ScoredRun> runs, Alike alike) {
+  return guessed_by_alike(runs, alike, false);
+}
+std::vector<ScoredRun> noise_floor(std::span<const ScoredRun> runs, Alike alike) {
+  return guessed_by_alike(runs, alike, true);
 }
 
 ScoredRuns score_cold(std::span<const PublishedRun> measurements, const Catalog& catalog) {
@@ -218,14 +269,11 @@ AccuracyReport make_accuracy_report(const PublishedCounts& counts, ScoredRuns sc
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   report.runs = std::move(scored.runs);
   report.cold = evaluate(report.runs);
-  const auto guesses = baseline(report.runs);
-  std::set<int> lines;
-  for (const ScoredRun& r : guesses) lines.insert(r.at.line);
-  std::vector<ScoredRun> same;
-  for (const ScoredRun& r : report.runs)
-    if (lines.contains(r.at.line)) same.push_back(r);
-  report.baseline = grouped_scores_of(guesses);
-  report.cold_where_baseline = grouped_scores_of(same);
+  for (const auto& [alike, name] : kAlikeNames) {
+    OthersScores scores = scores_of_others(report.runs, alike);
+    scores.name = name;
+    if (scores.others.runs > 0) report.others.push_back(std::move(scores));
+  }
   return report;
 }
 

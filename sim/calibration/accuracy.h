@@ -59,9 +59,28 @@ struct Evaluation {
 };
 Evaluation evaluate(std::span<const ScoredRun> runs);
 
-/// Prediction by what others measured: the median over other sources at the same accelerator,
-/// model, precision and number of accelerators. Only runs that have such others.
-std::vector<ScoredRun> baseline(std::span<const ScoredRun> runs);
+/// What two runs have in common that are taken for the same.
+enum class Alike {
+  hardware_and_model,  // accelerator, model, precision and number of accelerators
+  configuration,       // and nodes, links, layout, batch, sequence length and recomputation
+  stack                // and software stack
+};
+/// Prediction by what others measured: the median over other sources' runs that are alike. Only
+/// runs that have such others. It is a guess with an error of its own, to be beaten, not a limit.
+std::vector<ScoredRun> baseline(std::span<const ScoredRun> runs, Alike alike);
+/// The same runs, each with the median of all that are alike, itself among them: one number for
+/// runs that a row tells nothing apart about, and of all such numbers the one nearest to them in
+/// the mean of absolute distances. How far they lie from it is the noise floor as these runs show
+/// it; of few runs it comes out low (of two, half of their difference), because each draws the
+/// median along.
+std::vector<ScoredRun> noise_floor(std::span<const ScoredRun> runs, Alike alike);
+
+/// By group: how far runs lie from the median of their own kind, how close other sources' runs
+/// come, and how close the prediction of the same runs.
+struct OthersScores {
+  std::string name;
+  Scores floor, others, predicted;
+};
 
 /// Runs that could be predicted, and why the others could not.
 struct ScoredRuns {
@@ -96,7 +115,7 @@ struct AccuracyReport {
   std::vector<std::pair<std::string, std::int64_t>> skipped;  // most first
   std::vector<ScoredRun> runs;                                // the cold predictions
   Evaluation cold;
-  Scores baseline, cold_where_baseline;  // by group
+  std::vector<OthersScores> others;  // that have any: "hardware_and_model", ...
   std::vector<WarmEvaluation> warm;
   std::optional<Regret> regret;
 };

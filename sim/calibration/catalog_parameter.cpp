@@ -62,6 +62,18 @@ constexpr std::string_view kSpeed = "speed";
 constexpr std::array<std::string_view, 6> kEfficiencyNumbers{
     "convolution", "matmul", "attention", "memory", "half_size", "launch"};
 
+/// Of the catalog's row that a plan's efficiencies come from. A stack without a row of its own for
+/// this accelerator is known by what it makes of the row for any stack.
+std::string_view stack_of_row(const Efficiency& of_plan, const Catalog& catalog) {
+  const auto own = [&](const Efficiency& row) {
+    return row.accelerator == of_plan.accelerator && row.precision == of_plan.precision &&
+           row.stack == of_plan.stack;
+  };
+  const bool has_own = !of_plan.stack.empty() &&
+                       std::any_of(catalog.efficiencies.begin(), catalog.efficiencies.end(), own);
+  return has_own ? std::string_view(of_plan.stack) : kAnyStack;
+}
+
 }  // namespace
 
 class ParameterFinder {
@@ -240,9 +252,8 @@ std::vector<std::string> parameters_of(const Plan& plan, const Catalog& catalog)
   for (const PlannedPool& pool : plan.pools) {
     if (pool.accelerator && !pool.efficiency.accelerator.empty()) {
       const Efficiency& e = pool.efficiency;
-      const std::string row =
-          fmt::format("efficiencies/{}/{}/{}/", e.accelerator, to_text(e.precision),
-                      e.stack.empty() ? kAnyStack : std::string_view(e.stack));
+      const std::string row = fmt::format("efficiencies/{}/{}/{}/", e.accelerator,
+                                          to_text(e.precision), stack_of_row(e, catalog));
       add(row + std::string(kSpeed));
       for (const std::string_view number : kEfficiencyNumbers) add(row + std::string(number));
     }

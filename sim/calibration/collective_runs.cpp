@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
-#include <optional>
 
-#include "sim/base/csv.h"
 #include "sim/base/unit_text.h"
 #include "sim/calibration/accuracy.h"
+#include "sim/calibration/named_csv.h"
 #include "sim/step/collectives.h"
 
 // Measured all-reduces: bus bandwidth against message size.
@@ -81,30 +79,13 @@ tl::expected<System, std::string> system_of(std::string_view text, int gpus, int
 
 Expected<CollectiveRuns> score_collectives(std::string_view file_name, std::string_view bytes,
                                            TextPool& pool, const Catalog& catalog) {
-  CsvReader csv(bytes);
-  std::vector<CsvField> row;
-  const bool any = csv.next(row);
-  std::map<std::string, std::size_t, std::less<>> at;
-  for (std::size_t i = 0; i < row.size(); ++i) at.emplace(std::string(row[i].text), i);
-  const std::size_t width = row.size();
+  auto csv = NamedCsv::open(file_name, bytes, kColumns);
+  if (!csv) return tl::unexpected(std::move(csv.error()));
   CollectiveRuns result;
-  Diagnostics missing;
-  for (const std::string_view name : kColumns)
-    if (!any || !at.contains(name))
-      missing.push_back({Severity::error,
-                         {std::string(file_name), any ? 1 : 0, any ? 1 : 0},
-                         fmt::format("column '{}' is missing", name),
-                         fmt::format("columns: {}", fmt::join(kColumns, ", "))});
-  if (!missing.empty()) return tl::unexpected(std::move(missing));
   const auto network = make_fluid_network();
-  while (csv.next(row)) {
-    ++result.counts.rows;
+  while (csv->next(result.counts)) {
     const auto skip = [&](const std::string& reason) { ++result.scored.skipped[reason]; };
-    if (row.size() != width) {
-      skip("not as many fields as columns");
-      continue;
-    }
-    const auto text = [&](std::string_view name) { return row[at.find(name)->second].text; };
+    const auto text = [&](std::string_view name) { return csv->text(name); };
     const auto number = [&](std::string_view name) { return parse_number(text(name)).value_or(0); };
     const double gpus = number("gpus"), nodes = number("nodes");
     const double size = number("message_bytes"), micros = number("time_us");
@@ -130,7 +111,7 @@ Expected<CollectiveRuns> score_collectives(std::string_view file_name, std::stri
       return bus_bandwidth(CollectiveKind::all_reduce, Bytes{size}, ranks, t).v / 1e9;
     };
     ScoredRun r;
-    r.at.line = row.front().line;
+    r.at.line = csv->line();
     r.at.source = pool.keep(text("source"));
     r.at.trust = 'A';
     r.at.run.accelerator = system->accelerator;

@@ -238,7 +238,8 @@ GroupFit fit_group(std::span<FitRun* const> runs, const Efficiency& prior,
   Descent best = descend_from(posterior, starts.front());
   for (const Eigen::VectorXd& from : std::span(starts).subspan(1)) {
     Descent found = descend_from(posterior, from);
-    if (found.cost < best.cost) best = std::move(found);
+    // Not "<": a start from which nothing can be predicted has no number for its cost.
+    if (!(best.cost <= found.cost)) best = std::move(found);
   }
   const Eigen::MatrixXd covariance = best.slope.hessian.ldlt().solve(
       Eigen::MatrixXd::Identity(posterior.size(), posterior.size()));

@@ -10,7 +10,7 @@
 
 #include "sim/calibration/live_forecast.h"
 #include "sim/forecast/forecast.h"
-#include "sim/step/collectives.h"
+#include "sim/step/collectives_cpu.h"
 #include "sim/step/compute.h"
 #include "sim/step/worker_pools.h"
 
@@ -313,7 +313,8 @@ double predicted(const MeasuredQuantity& of, const Plan& plan, const StepEstimat
     case Measured::jitter:
       return plan.framework.step_jitter.value;
     case Measured::reduce:
-      return all_reduce(fabric_of(plan, s, s.workers), of.size, s.all_reduce, network).time.count();
+      return all_reduce_of_workers(plan, s, fabric_of(plan, s, s.workers), of.size, network)
+          .time.count();
     case Measured::kernel:
       return kernel_time(*of.kernel, plan).count();
     case Measured::number:

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
-#include <optional>
 
-#include "sim/base/csv.h"
 #include "sim/base/unit_text.h"
 #include "sim/calibration/accuracy.h"
+#include "sim/calibration/named_csv.h"
 #include "sim/calibration/run_plan.h"
 
 // Runs to a target quality: how long they took, given how many samples they needed.
@@ -31,12 +29,8 @@ constexpr std::int64_t kBertSequence = 512;
 
 class TimedRow {
  public:
-  TimedRow(const std::map<std::string, std::size_t, std::less<>>& at,
-           std::span<const CsvField> cells)
-      : at_(at), cells_(cells) {}
-  std::string_view text(std::string_view column) const {
-    return cells_[at_.find(column)->second].text;
-  }
+  explicit TimedRow(const NamedCsv& csv) : csv_(csv) {}
+  std::string_view text(std::string_view column) const { return csv_.text(column); }
   /// 0: blank, or no number above zero.
   double number(std::string_view column) const {
     constexpr double kMost = 1e15;
@@ -53,8 +47,7 @@ class TimedRow {
   }
 
  private:
-  const std::map<std::string, std::size_t, std::less<>>& at_;
-  std::span<const CsvField> cells_;
+  const NamedCsv& csv_;
 };
 
 RunConfiguration configuration_of(const TimedRow& row, TextPool& pool) {
@@ -122,29 +115,12 @@ tl::expected<ScoredRun, std::string> score(const TimedRow& row, TextPool& pool,
 Expected<TimedRuns> score_time_to_train(std::string_view file_name, std::string_view bytes,
                                         const PublishedFilter& filter, TextPool& pool,
                                         const Catalog& catalog) {
-  CsvReader csv(bytes);
-  std::vector<CsvField> row;
-  const bool any = csv.next(row);
-  std::map<std::string, std::size_t, std::less<>> at;
-  for (std::size_t i = 0; i < row.size(); ++i) at.emplace(std::string(row[i].text), i);
-  const std::size_t width = row.size();
-  Diagnostics missing;
-  for (const std::string_view name : kColumns)
-    if (!any || !at.contains(name))
-      missing.push_back({Severity::error,
-                         {std::string(file_name), any ? 1 : 0, any ? 1 : 0},
-                         fmt::format("column '{}' is missing", name),
-                         fmt::format("columns: {}", fmt::join(kColumns, ", "))});
-  if (!missing.empty()) return tl::unexpected(std::move(missing));
+  auto csv = NamedCsv::open(file_name, bytes, kColumns);
+  if (!csv) return tl::unexpected(std::move(csv.error()));
   TimedRuns result;
   Predictor predict(catalog);
-  while (csv.next(row)) {
-    ++result.counts.rows;
-    if (row.size() != width) {
-      ++result.scored.skipped["not as many fields as columns"];
-      continue;
-    }
-    const TimedRow cells(at, row);
+  const TimedRow cells(*csv);
+  while (csv->next(result.counts)) {
     const std::string_view source = cells.text("source"), trust = cells.text("trust");
     if ((!filter.trust.empty() && filter.trust.find(trust) == std::string::npos) ||
         (!filter.source.empty() && filter.source != source)) {
@@ -156,7 +132,7 @@ Expected<TimedRuns> score_time_to_train(std::string_view file_name, std::string_
       ++result.scored.skipped[scored.error()];
       continue;
     }
-    scored->at.line = row.front().line;
+    scored->at.line = csv->line();
     scored->at.id = pool.keep(cells.text("id"));
     scored->at.source = pool.keep(source);
     scored->at.trust = trust.empty() ? 'C' : trust.front();

@@ -1,11 +1,9 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <map>
-#include <vector>
 
-#include "sim/base/csv.h"
 #include "sim/base/unit_text.h"
+#include "sim/calibration/named_csv.h"
 #include "sim/calibration/published_runs.h"
 
 // The table of iteration times that vTrain publishes beside its simulator [Bang et al. 2024,
@@ -74,46 +72,26 @@ PublishedRun run_of(const std::array<double, kColumns.size()>& v, TextPool& pool
 Expected<PublishedCounts> read_vtrain_runs(
     std::string_view file_name, std::string_view bytes, TextPool& pool,
     const std::function<void(const PublishedRun&)>& deliver) {
-  CsvReader csv(bytes);
-  std::vector<CsvField> row;
+  auto csv = NamedCsv::open(file_name, bytes, kColumns);
+  if (!csv) return tl::unexpected(std::move(csv.error()));
   PublishedCounts counts;
-  const std::string file(file_name);
-  const bool any = csv.next(row);
-  std::map<std::string_view, std::size_t> at;
-  std::vector<std::string> header;  // fields live until the next row
-  for (const CsvField& cell : row) header.emplace_back(cell.text);
-  for (std::size_t i = 0; i < header.size(); ++i) at.emplace(header[i], i);
-  for (const std::string_view name : kColumns)
-    if (!any || !at.contains(name))
-      counts.problems.push_back({Severity::error,
-                                 {file, any ? 1 : 0, any ? 1 : 0},
-                                 fmt::format("column '{}' is missing", name),
-                                 fmt::format("columns: {}", fmt::join(kColumns, ", "))});
-  if (!counts.problems.empty()) return tl::unexpected(std::move(counts.problems));
-  while (csv.next(row)) {
-    ++counts.rows;
+  while (csv->next(counts)) {
     std::array<double, kColumns.size()> values{};
     std::string wrong;
-    if (row.size() != header.size()) wrong = "not as many fields as columns";
     for (std::size_t i = 0; i < kColumns.size() && wrong.empty(); ++i) {
-      const auto value = parse_number(row[at[kColumns[i]]].text);
+      const auto value = parse_number(csv->text(kColumns[i]));
       if (value && *value > 0 && *value < 1e12)
         values[i] = *value;
       else
         wrong = fmt::format("{} is not a number above zero", kColumns[i]);
     }
-    if (wrong.empty()) {
-      PublishedRun r = run_of(values, pool);
-      r.line = row.front().line;
-      deliver(r);
+    if (!wrong.empty()) {
+      csv->skip(counts, wrong);
       continue;
     }
-    constexpr int kTold = 20;
-    if (++counts.skipped[wrong] <= kTold)
-      counts.problems.push_back({Severity::error,
-                                 {file, row.front().line, row.front().column},
-                                 "row skipped: " + wrong,
-                                 ""});
+    PublishedRun r = run_of(values, pool);
+    r.line = csv->line();
+    deliver(r);
   }
   return counts;
 }

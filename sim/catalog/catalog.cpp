@@ -1,10 +1,10 @@
 #include "sim/catalog/catalog.h"
 
 #include <algorithm>
-#include <tuple>
 
 #include "sim/base/check.h"
 #include "sim/catalog/catalog_build.h"
+#include "sim/catalog/convergence_laws.h"
 
 namespace reckon {
 namespace {
@@ -167,12 +167,7 @@ bool Machine::offered_under(Service service) const {
 
 std::vector<Convergence> Catalog::convergence_of(std::string_view model,
                                                  std::string_view dataset) const {
-  std::map<double, std::vector<ConvergencePoint>> by_target;
-  for (const ConvergencePoint& p : convergence)
-    if (p.model == model && p.dataset == dataset) by_target[p.accuracy].push_back(p);
-  std::vector<Convergence> laws;
-  for (const auto& [accuracy, points] : by_target) laws.push_back(*convergence_law(points));
-  return laws;
+  return convergence_laws(convergence, model, dataset);
 }
 
 const PublishedModel* Catalog::find_published(std::string_view model) const {

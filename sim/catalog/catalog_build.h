@@ -3,6 +3,7 @@
 
 #include "sim/catalog/catalog.h"
 #include "sim/catalog/catalog_text.h"
+#include "sim/catalog/regions.h"
 
 // One function for each file of a catalog: merged entries in, typed rows of the Catalog out.
 // References are checked against what is already in the catalog, so the order of build_catalog
@@ -12,6 +13,7 @@ namespace reckon::catalog_text {
 struct Builder {
   Texts& texts;
   Catalog& catalog;
+  std::vector<Region>& rows_of_regions;
 
   void sources(std::span<const Entry> entries);
 
@@ -34,6 +36,7 @@ struct Builder {
   void operations(std::span<const Entry> entries);
 
   void locations(std::span<const Entry> entries);
+  void regions(std::span<const Entry> entries);
   void prices(std::span<const Entry> entries);
   void storage_prices(std::span<const Entry> entries);
 };

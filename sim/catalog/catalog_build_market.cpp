@@ -102,6 +102,28 @@ void Builder::locations(std::span<const Entry> entries) {
   }
 }
 
+void Builder::regions(std::span<const Entry> entries) {
+  const SourceTable sources(catalog.sources);
+  const auto number = [&](Reader& reader, std::string_view field, auto parse) {
+    const auto fact = reader.optional_fact<double>(field, parse, Need::not_negative);
+    return fact ? std::optional(fact->value) : std::nullopt;
+  };
+  for (const Entry& entry : entries) {
+    Reader reader(texts, sources, entry);
+    Region made;
+    made.provider =
+        reader.word("provider", provider_from_text, provider_names).value_or(Provider::gcp);
+    made.name = reader.text("region");
+    made.jurisdictions = strings(reader.text("jurisdictions"));
+    made.carbon_free = number(reader, "carbon_free", parse_fraction);
+    if (made.carbon_free.value_or(0) > 1)
+      reader.complain("carbon_free", "more than all of the power is free of carbon",
+                      "a share such as 0.87 or 87%");
+    made.grid_gco2_per_kwh = number(reader, "grid_gco2_per_kwh", scaled<double>(1));
+    rows_of_regions.push_back(std::move(made));
+  }
+}
+
 void Builder::prices(std::span<const Entry> entries) {
   const SourceTable sources(catalog.sources);
   const auto per_hour = scaled<UsdPerSecond>(1.0 / 3600);

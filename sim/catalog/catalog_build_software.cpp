@@ -130,10 +130,12 @@ void Builder::convergence(std::span<const Entry> entries) {
         [&](std::string_view name) { return std::ranges::find(known, name) != known.end(); },
         [&] { return known; });
     made.accuracy = reader.fact<double>("accuracy", parse_fraction).value;
-    const auto count = [](std::string_view text) { return parse_number(text); };
-    made.global_batch = static_cast<std::int64_t>(reader.fact<double>("global_batch", count).value);
+    if (std::string start = reader.text("starts_from"); !start.empty())
+      made.starts_from = std::move(start);
+    made.sequence_length = reader.integer("sequence_length", 0, 1);
+    made.global_batch = reader.required_integer("global_batch", 1);
     made.samples = reader.fact<Samples>("samples", parse_samples);
-    made.runs = static_cast<int>(reader.fact<double>("runs", count).value);
+    made.runs = reader.required_integer("runs", 1);
     reader.text("notes");
     reader.finish();
     catalog.convergence.push_back(std::move(made));

@@ -79,10 +79,11 @@ void finish(const FileKind& kind, Entry& entry) {
   for (const std::string_view column : kind.key) {
     const std::string_view name = column == kind.plural ? kind.singular : column;
     const Cell* cell = entry.find(name);
-    entry.key += normalised(cell ? cell->text : "");
+    const bool blank = !cell || cell->text.empty();
+    const std::string_view unsaid = column == kind.blank.column ? kind.blank.means : "";
+    entry.key += normalised(blank ? unsaid : cell->text);
     entry.key += '|';
-    if (cell && !cell->text.empty())
-      entry.name += fmt::format("{}{}", entry.name.empty() ? "" : " ", cell->text);
+    if (!blank) entry.name += fmt::format("{}{}", entry.name.empty() ? "" : " ", cell->text);
   }
   entry.name = fmt::format("{} '{}'", kind.noun, entry.name);
 }

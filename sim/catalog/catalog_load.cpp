@@ -6,6 +6,7 @@
 #include <fstream>
 #include <map>
 #include <system_error>
+#include <tuple>
 
 #include "sim/base/check.h"
 #include "sim/catalog/catalog.h"
@@ -72,8 +73,13 @@ const std::vector<FileKind>& file_kinds() {
       {"datasets.yaml", "dataset", {}, {}},
       {"convergence.csv",
        "point",
-       {"model", "dataset", "accuracy", "global_batch", "samples", "runs", "source", "notes"},
-       {"model", "dataset", "accuracy", "global_batch"}},
+       {"model", "dataset", "accuracy", "starts_from", "sequence_length", "global_batch", "samples",
+        "runs", "source", "notes"},
+       {"model", "dataset", "accuracy", "starts_from", "sequence_length", "global_batch"},
+       "",
+       "",
+       "",
+       {"starts_from", kFromScratch}},
       {"storages.yaml", "storage", {}, {}},
       {"operations.yaml", "group", {}, {}},
       {"locations.csv",
@@ -82,6 +88,11 @@ const std::vector<FileKind>& file_kinds() {
        {"provider", "items", "region"},
        "items",
        "item"},
+      {"regions.csv",
+       "region",
+       {"provider", "region", "jurisdictions", "carbon_free", "grid_gco2_per_kwh", "source",
+        "notes"},
+       {"provider", "region"}},
       {"prices.csv",
        "price",
        {"provider", "region", "zones", "item", "covers", "count", "on_demand_usd_per_hour",
@@ -148,6 +159,7 @@ class Merged {
 
 class Loader {
  public:
+  std::vector<Region> regions;  // of the last load
   Expected<Catalog> load(std::span<const std::filesystem::path> layers) {
     for (const FileKind& kind : file_kinds()) merged_.emplace_back(kind);
     for (const auto& layer : layers) {
@@ -247,9 +259,10 @@ class Loader {
         {"storages.yaml", &Builder::storages},
         {"operations.yaml", &Builder::operations},
         {"locations.csv", &Builder::locations},
+        {"regions.csv", &Builder::regions},
         {"prices.csv", &Builder::prices},
         {"storage_prices.csv", &Builder::storage_prices}};
-    Builder builder{texts_, catalog_};
+    Builder builder{texts_, catalog_, regions};
     const auto& kinds = file_kinds();
     for (std::size_t i = 0; i < kinds.size(); ++i) {
       const auto found =
@@ -304,6 +317,23 @@ class Loader {
 
 Expected<Catalog> load_catalog(std::span<const std::filesystem::path> layers) {
   return Loader().load(layers);
+}
+
+Expected<std::vector<Region>> load_regions(std::span<const std::filesystem::path> layers) {
+  Loader loader;
+  const auto catalog = loader.load(layers);
+  if (!catalog) return tl::unexpected(catalog.error());
+  std::ranges::sort(loader.regions, [](const Region& a, const Region& b) {
+    return std::tie(a.provider, a.name) < std::tie(b.provider, b.name);
+  });
+  return std::move(loader.regions);
+}
+
+const Region* find_region(const std::vector<Region>& regions, Provider provider,
+                          std::string_view name) {
+  const auto found = std::ranges::find_if(
+      regions, [&](const Region& r) { return r.provider == provider && r.name == name; });
+  return found == regions.end() ? nullptr : &*found;
 }
 
 std::filesystem::path default_catalog_directory() {

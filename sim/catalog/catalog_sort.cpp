@@ -58,7 +58,8 @@ void sort_rows(Catalog& c) {
   });
   sort_by(c.published_models, [](const PublishedModel& m) { return m.model; });
   sort_by(c.convergence, [](const ConvergencePoint& p) {
-    return fmt::format("{} {} {:.6f} {:020}", p.model, p.dataset, p.accuracy, p.global_batch);
+    return fmt::format("{} {} {:.6f} {} {:020} {:020}", p.model, p.dataset, p.accuracy,
+                       p.starts_from, p.sequence_length, p.global_batch);
   });
   sort_by(c.stacks, own_name);
   sort_by(c.links, own_name);

@@ -56,6 +56,10 @@ struct FileKind {
   std::string_view
       own_source_column{};  // CSV: this column's numbers have a source column of their own,
                             // "<first word>_source"; empty: all use "source"
+  /// CSV: a column of the key that means something where it is blank.
+  struct Blank {
+    std::string_view column, means;
+  } blank{};
 };
 
 /// Lower case, '_' for '-': names that differ in these only are the same.

@@ -128,8 +128,7 @@ Plan with_workers(const Plan& plan, int workers) {
   const double batches = double(job.global_batch) / job.strategy.accelerators();
   job.strategy.workers = workers;
   job.strategy.backup_workers = std::min(job.strategy.backup_workers, workers - 1);
-  job.global_batch = std::max<std::int64_t>(1, std::llround(batches * job.strategy.accelerators()));
-  job.steps = std::int64_t(std::ceil(job.total_samples / double(job.global_batch)));
+  change_batch(job, std::max<std::int64_t>(1, std::llround(batches * job.strategy.accelerators())));
   return changed;
 }
 

@@ -6,6 +6,7 @@
 
 #include "sim/base/parallel.h"
 #include "sim/base/unit_text.h"
+#include "sim/catalog/convergence_laws.h"
 #include "sim/forecast/explain.h"
 #include "sim/scenario/layout.h"
 #include "sim/step/collectives.h"
@@ -23,6 +24,12 @@ bool keeps_rules(const PlannedWorkload& job) {
   return broken_rules(LayoutLimits(job.model), layout_of(job), job.strategy.accelerators(),
                       job.global_batch)
       .empty();
+}
+
+/// Is it known how many samples the changed batch needs to the accuracy?
+bool keeps_law(const PlannedWorkload& now, const PlannedWorkload& changed) {
+  return !changed.convergence || changed.global_batch == now.global_batch ||
+         is_measured_at(*changed.convergence, changed.global_batch);
 }
 
 bool computes(const PlannedPool& pool) {
@@ -47,7 +54,7 @@ class Changes {
   }
   void add(std::string what, const Plan& changed) {
     const PlannedWorkload& job = changed.jobs.front();
-    if (!keeps_rules(job)) return;
+    if (!keeps_rules(job) || !keeps_law(plan_.jobs.front(), job)) return;
     if (estimate_memory(changed, job).fits()) changed_.emplace_back(std::move(what), changed);
   }
 
@@ -112,7 +119,7 @@ void add_batch(Changes& changes, const Plan& plan) {
                             together ? "" : "on each accelerator ", job.batch_per_accelerator),
                 [=](Plan& p) {
                   p.jobs.front().batch_per_accelerator = to;
-                  p.jobs.front().global_batch = global;
+                  change_batch(p.jobs.front(), global);
                 });
   };
   const int now = job.batch_per_accelerator;
@@ -157,13 +164,15 @@ void add_servers(Changes& changes, const Plan& plan) {
         if (pool.role == Role::parameter_server) double_it(pool.machine.network);
     });
   }
-  changes.add(
-      s.synchronous ? "asynchronous instead of synchronous" : "synchronous instead of asynchronous",
-      [](Plan& p) {
-        PlannedStrategy& changed = p.jobs.front().strategy;
-        changed.synchronous = !changed.synchronous;
-        changed.backup_workers = 0;
-      });
+  // What asynchronous training needs to an accuracy is not known.
+  if (!s.synchronous || !plan.jobs.front().convergence)
+    changes.add(s.synchronous ? "asynchronous instead of synchronous"
+                              : "synchronous instead of asynchronous",
+                [](Plan& p) {
+                  PlannedStrategy& changed = p.jobs.front().strategy;
+                  changed.synchronous = !changed.synchronous;
+                  changed.backup_workers = 0;
+                });
   changes.add("all-reduce instead of parameter servers", [](Plan& p) {
     p.jobs.front().strategy.kind = StrategyKind::multi_worker_mirrored;
     p.jobs.front().strategy.parameter_servers = 0;
@@ -204,8 +213,9 @@ void add_layouts(Changes& changes, const Plan& plan) {
                 [](Plan& p) { p.jobs.front().strategy.offload_optimizer = false; });
 }
 
-void add_algorithms(Changes& changes, const StepEstimate& now) {
-  if (now.all_reduce.empty()) return;
+void add_algorithms(Changes& changes, const Plan& plan, const StepEstimate& now) {
+  // Processes on CPUs choose between a ring and the direct way by themselves.
+  if (now.all_reduce.empty() || !worker_pools(plan).front()->accelerator) return;
   for (const auto kind : {AllReduceKind::ring, AllReduceKind::tree, AllReduceKind::hierarchical}) {
     if (to_text(kind) == now.all_reduce) continue;
     changes.add(fmt::format("{} all-reduce instead of {}", to_text(kind), now.all_reduce),
@@ -223,7 +233,7 @@ std::vector<Change> changes_that_apply(const Plan& plan, const StepEstimate& now
   add_workers(changes, plan);
   add_servers(changes, plan);
   add_layouts(changes, plan);
-  add_algorithms(changes, now);
+  add_algorithms(changes, plan, now);
   return changes.estimate(network);
 }
 

@@ -100,6 +100,7 @@ double step_factor(const ForecastSetup& setup, std::uint64_t seed, std::uint32_t
     const double score = draw_score(a, seed, replication);
     if (a.affects_step) multiply(factors, *ends, score);
     if (a.key.ends_with("efficiency.step_spread")) spread = value_at(a, score);
+    if (a.key.starts_with(kSamplesFactor)) factors.step *= value_at(a, score);
   }
   return factors.step * spread;
 }
@@ -142,7 +143,10 @@ LifeResult Replicator::run(std::uint64_t seed, std::uint32_t replication, std::o
     }
     const Plan& plan = k == 0 ? plan_ : *others_[k - 1];
     const PlannedWorkload& job = plan.jobs.front();
-    paces_[k].evaluation = setup_.jobs[k].paced.pace.evaluation * factors[k].evaluation;
+    const JobPace& median = setup_.jobs[k].paced.pace;
+    const double longer = job.samples_factor.value;
+    paces_[k].steps = std::int64_t(std::ceil(double(median.steps) * longer));
+    paces_[k].evaluation = median.evaluation * (factors[k].evaluation * longer);
     paces_[k].checkpoint_save = checkpoint_save_time(plan, job) * factors[k].save;
     paces_[k].checkpoint_restore = checkpoint_restore_time(plan, job) * factors[k].restore;
     paces_[k].step_factor = factors[k].step;

@@ -201,6 +201,17 @@ void add_input_and_storage(Table& table, const Plan& plan) {
       [](auto& p) -> auto& { return p.jobs.front().checkpoint.save_overhead; });
 }
 
+/// Published runs lie around the law by which training to an accuracy is as long as it is.
+void add_length(Table& table, const Plan& plan) {
+  const PlannedWorkload& job = plan.jobs.front();
+  if (!job.convergence) return;
+  table.add(
+      fmt::format("samples to {:.1f} % against the law's", 100 * job.convergence->accuracy),
+      fmt::format("{}.{}.{}.{:g}.{}", kSamplesFactor, job.model.name(), job.dataset.name,
+                  job.convergence->accuracy, job.convergence->starts_from),
+      "factor", kLife, [](auto& p) -> auto& { return p.jobs.front().samples_factor; });
+}
+
 void add_start(Table& table) {
   table.add(
       "pulling the container image", "job_start.image_pull", "s", kLife,
@@ -324,6 +335,7 @@ std::vector<PlanAssumption> assumptions_of(const Plan& plan) {
   if (plan.jobs.empty()) return {};
   for (std::size_t i = 0; i < plan.pools.size(); ++i) add_pool(table, plan, i);
   add_input_and_storage(table, plan);
+  add_length(table, plan);
   add_start(table);
   add_framework(table, plan);
   add_disruptions(table, plan);

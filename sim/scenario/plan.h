@@ -90,8 +90,11 @@ struct PlannedWorkload {
   std::int64_t global_batch = 1;           // samples of one optimizer step, all workers
   double total_samples = 0;                // to train on
   std::optional<Convergence> convergence;  // training to an accuracy: total_samples by the batch
-  std::int64_t steps = 0;                  // optimizer steps: ceil(total_samples / global_batch)
-  double evaluations = 0;                  // passes over the validation set
+  /// Samples that a run to an accuracy needs over total_samples; 1 and certain for other lengths.
+  Fact<double> samples_factor{1.0};
+  std::int64_t steps = 0;  // optimizer steps: ceil(total_samples / global_batch)
+  std::optional<double> evaluate_every_epochs;
+  double evaluations = 0;  // passes over the validation set
   PlannedStrategy strategy;
   PlannedCheckpoint checkpoint;
 };
@@ -238,5 +241,12 @@ struct PlanAssumption {
       set;  // as if the number were known to be so: low = high = value
 };
 std::vector<PlanAssumption> assumptions_of(const Plan& plan);
+/// How the key of PlannedWorkload::samples_factor begins.
+inline constexpr std::string_view kSamplesFactor = "workload.samples_to_accuracy";
+
+/// Steps of so many samples each. The training stays as long in samples, to an accuracy it has
+/// those of the law; steps and evaluations (every so many epochs, and at the end where the last one
+/// does not fall on it) follow.
+void change_batch(PlannedWorkload& job, std::int64_t global_batch);
 
 }  // namespace reckon

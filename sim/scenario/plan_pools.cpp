@@ -249,6 +249,12 @@ void resolve_nodes(Draft& draft, PlannedPool& pool, const PoolSpec& spec) {
   pool.nodes_min = pool.nodes_max = nodes.initial;
 }
 
+/// Does an overlay's number (sim/calibration/calibration.h, lay_over) take the catalog's place?
+bool is_calibrated(const Catalog& catalog, std::string_view key) {
+  const auto source = std::size_t(catalog.operations.at(key).source);
+  return catalog.sources[source].reference.starts_with("calibration ");
+}
+
 void check_capacity_type(Draft& draft, const PlannedPool& pool) {
   if (pool.pricing != CapacityType::spot) return;
   const Plan& plan = draft.plan;
@@ -260,9 +266,11 @@ void check_capacity_type(Draft& draft, const PlannedPool& pool) {
     draft.error(path, "Vertex has no spot TPU slices", "pricing: on_demand");
   if (plan.provider == Provider::selectel)
     draft.not_yet(path, fmt::format("spot capacity of {}", to_text(plan.provider)));
-  if (plan.provider == Provider::on_premises && !draft.scenario().disruptions.preemption)
+  if (plan.provider == Provider::on_premises && !draft.scenario().disruptions.preemption &&
+      !is_calibrated(draft.catalog, keys::kReclaimMean))
     draft.error(path, "how often nodes on premises are taken back is the owner's rule",
-                "disruptions: {preemption: !exponential {mean: 24h}}");
+                "disruptions: {preemption: !exponential {mean: 24h}}, or a --calibration on "
+                "records of it");
 }
 
 }  // namespace

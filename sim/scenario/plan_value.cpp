@@ -1,5 +1,7 @@
 #include "sim/scenario/plan.h"
 
+#include <cmath>
+
 // What a finished Plan answers about itself; needs nothing of how it was made.
 namespace reckon {
 
@@ -14,6 +16,17 @@ Plan plan_of_job(const Plan& plan, std::size_t job) {
   alone.jobs = {plan.jobs[job]};
   alone.jobs.front().same_as.reset();
   return alone;
+}
+
+void change_batch(PlannedWorkload& job, std::int64_t global_batch) {
+  constexpr double kRounding = 1e-9;
+  job.global_batch = global_batch;
+  if (job.convergence) job.total_samples = samples_to_target(*job.convergence, global_batch).v;
+  job.steps =
+      static_cast<std::int64_t>(std::ceil(job.total_samples / double(global_batch) - kRounding));
+  if (!job.evaluate_every_epochs) return;
+  const double epochs = job.total_samples / job.dataset.samples.value.v;
+  job.evaluations = std::ceil(epochs / *job.evaluate_every_epochs - kRounding);
 }
 
 Optimizer default_optimizer(SampleUnit unit) {

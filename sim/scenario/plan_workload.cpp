@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/catalog/convergence_laws.h"
 #include "sim/catalog/model_finetune.h"
 #include "sim/catalog/model_layers.h"
 #include "sim/scenario/plan_draft.h"
@@ -177,34 +178,85 @@ void resolve_evaluations(Draft& draft, PlannedWorkload& job, const WorkloadSpec&
                 "leave evaluation out");
     return;
   }
-  // Every so many epochs, and once more at the end where the last one does not fall on it.
-  const double epochs = job.total_samples / job.dataset.samples.value.v;
-  job.evaluations = std::ceil(epochs / *workload.evaluate_every_epochs - 1e-9);
+  job.evaluate_every_epochs = workload.evaluate_every_epochs;
+}
+
+std::string target_text(const Convergence& law) {
+  const bool scratch = law.starts_from == kFromScratch;
+  return fmt::format("{{to_accuracy: {:.1f}%{}}}", 100 * law.accuracy,
+                     scratch ? "" : ", starts_from: " + law.starts_from);
+}
+
+/// The law of runs like this one; nullopt: there is none, and an error says what is known.
+std::optional<Convergence> law_for(Draft& draft, const PlannedWorkload& job,
+                                   const TrainLength& train) {
+  const auto refuse = [&](std::string what, std::string hint) {
+    draft.error("workload.train", std::move(what), std::move(hint));
+    return std::nullopt;
+  };
+  const std::string length = "give the length instead: train: {epochs: 90}";
+  if (const auto& tuned = draft.scenario().workload->finetune)
+    return refuse(
+        fmt::format("published runs to an accuracy train the whole model; how long {} takes "
+                    "is not known",
+                    tuned->method),
+        length);
+  constexpr double kSameTarget = 1e-6;
+  const std::string start =
+      train.starts_from.empty() ? std::string(kFromScratch) : train.starts_from;
+  std::vector<std::string> known;
+  std::optional<Convergence> other_start, other_length;
+  for (Convergence& law : draft.catalog.convergence_of(job.model.name(), job.dataset.name)) {
+    known.push_back(target_text(law));
+    if (std::abs(law.accuracy - train.amount) > kSameTarget) continue;
+    const bool same_length =
+        law.sequence_length == 0 || law.sequence_length == job.model.sequence_length();
+    if (law.starts_from != start)
+      other_start = std::move(law);
+    else if (!same_length)
+      other_length = std::move(law);
+    else
+      return std::move(law);
+  }
+  if (other_length)
+    return refuse(
+        fmt::format("the published runs of {} to {:.1f} % read sequences of {} tokens in the mean, "
+                    "this one reads {}",
+                    job.model.name(), 100 * train.amount, other_length->sequence_length,
+                    job.model.sequence_length()),
+        fmt::format("sequence_length: {}, where this one pads no more than they; or {}",
+                    other_length->sequence_length, length));
+  if (other_start)
+    return refuse(
+        fmt::format("the published runs of {} to {:.1f} % start from {}, not from {}",
+                    job.model.name(), 100 * train.amount, other_start->starts_from, start),
+        fmt::format("train: {}, where that is what this one starts from; or {}",
+                    target_text(*other_start), length));
+  return refuse(fmt::format("how long {} on {} takes to {:.1f} % is not known", job.model.name(),
+                            job.dataset.name, 100 * train.amount),
+                known.empty() ? length : "known for it: train: " + join(known, ", "));
 }
 
 /// False: nobody has published what it takes, and an error says what is known.
-bool resolve_target(Draft& draft, PlannedWorkload& job, double accuracy) {
-  const auto laws = draft.catalog.convergence_of(job.model.name(), job.dataset.name);
-  std::string known;
-  for (const Convergence& law : laws) {
-    constexpr double kSameTarget = 1e-6;
-    if (std::abs(law.accuracy - accuracy) <= kSameTarget) {
-      job.convergence = law;
-      job.total_samples = samples_to_target(law, job.global_batch).v;
-      if (job.global_batch > law.largest_batch)
-        draft.warn(fmt::format(
-            "a global batch of {} is larger than any that is known to reach {:.1f} % ({})",
-            job.global_batch, 100 * accuracy, law.largest_batch));
-      return true;
-    }
-    known += fmt::format("{}{:.1f}%", known.empty() ? "" : ", ", 100 * law.accuracy);
+bool resolve_target(Draft& draft, PlannedWorkload& job, const TrainLength& train) {
+  job.convergence = law_for(draft, job, train);
+  if (!job.convergence) return false;
+  const Convergence& law = *job.convergence;
+  job.samples_factor = spread_of(law);
+  if (!is_measured_at(law, job.global_batch)) {
+    const bool above = job.global_batch > law.largest_batch;
+    draft.warn(
+        fmt::format("a global batch of {} is {} than any that is known to reach {:.1f} % ({})",
+                    job.global_batch, above ? "larger" : "smaller", 100 * train.amount,
+                    above ? law.largest_batch : law.smallest_batch));
   }
-  draft.error("workload.train",
-              fmt::format("how long {} on {} takes to {:.1f} % is not known", job.model.name(),
-                          job.dataset.name, 100 * accuracy),
-              known.empty() ? "give the length instead: train: {epochs: 90}"
-                            : "known for it: to_accuracy: " + known);
-  return false;
+  if (job.strategy.kind == StrategyKind::parameter_server && !job.strategy.synchronous)
+    draft.warn(
+        fmt::format("the samples to {:.1f} % are those of synchronous runs; asynchronous servers "
+                    "apply gradients of older parameters and may need more, or never get there: "
+                    "nobody published how many",
+                    100 * train.amount));
+  return true;
 }
 
 void resolve_train(Draft& draft, PlannedWorkload& job, const TrainLength& train) {
@@ -227,11 +279,10 @@ void resolve_train(Draft& draft, PlannedWorkload& job, const TrainLength& train)
       job.total_samples = train.amount / double(job.model.sequence_length());
       break;
     case TrainLength::Unit::to_accuracy:
-      if (!resolve_target(draft, job, train.amount)) return;
+      if (!resolve_target(draft, job, train)) return;
       break;
   }
-  job.steps =
-      static_cast<std::int64_t>(std::ceil(job.total_samples / double(job.global_batch) - 1e-9));
+  change_batch(job, job.global_batch);
   constexpr double kMostSteps = 1e12;
   if (!(job.total_samples / double(job.global_batch) >= 1e-9) || double(job.steps) > kMostSteps)
     draft.error(
@@ -266,9 +317,9 @@ void resolve_workload(Draft& draft) {
 void resolve_length(Draft& draft, PlannedWorkload& job) {
   const WorkloadSpec& workload = *draft.scenario().workload;
   if (!draft.workload_known || !workload.train) return;
+  resolve_evaluations(draft, job, workload);
   resolve_train(draft, job, *workload.train);
   resolve_optimizer_settings(job, workload.optimizer_settings);
-  resolve_evaluations(draft, job, workload);
 }
 
 }  // namespace reckon::planning

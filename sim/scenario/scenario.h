@@ -62,7 +62,8 @@ using DatasetSpec = std::variant<DatasetByName, DatasetInline>;
 /// Exactly one is given.
 struct TrainLength {
   enum class Unit { epochs, samples, steps, tokens, to_accuracy } unit = Unit::epochs;
-  double amount = 0;  // to_accuracy: 0..1
+  double amount = 0;        // to_accuracy: 0..1
+  std::string starts_from;  // to_accuracy: what the training begins with; "": not said
 };
 
 enum class StrategyKind {

@@ -212,6 +212,12 @@ const Fields<ClusterSpec>& cluster_fields() {
       field<C>("pools", pools, read_pools, "Groups of equal nodes; or give a scale_tier.",
                "[{name: p100, machine: n1-standard-16, accelerator: {type: P100-PCIE-16, "
                "count: 2}, nodes: 3}]"),
+      field<C>(
+          "ai_platform", Form{Form::Kind::map},
+          [](Reader& r, const YamlNode& n, C&) { r.expect(n, YamlNode::Kind::map); },
+          "What `reckon import ai-platform` found besides, for `reckon export ai-platform`: its "
+          "words are the service's, and change no forecast.",
+          "{trainingInput: {pythonModule: trainer.task}}"),
   };
   return table;
 }

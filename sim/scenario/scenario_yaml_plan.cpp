@@ -42,6 +42,11 @@ void check_range(Reader& reader, const YamlNode& node, double least) {
     reader.error(fmt::format("{}: the range {} is empty", reader.subject(), describe(node)));
 }
 
+/// "optimal", "none" or a duration.
+void check_interval(Reader& reader, const YamlNode& node) {
+  if (node.text != "optimal" && node.text != "none") reader.number(node, duration_above_zero());
+}
+
 /// One value or a list of them; each is judged by `check` and kept as written.
 template <class Check>
 Field<Vary> vary_field(std::string_view key, Check check, std::vector<std::string> words,
@@ -99,6 +104,11 @@ const Fields<Vary>& vary_fields() {
           "global_batch", range(1), {},
           "Most samples of a step; the batch of an accelerator is then the largest that fits.",
           "1..1024"),
+      vary_field("checkpoint_interval", check_interval, {},
+                 "Work between two checkpoints: durations, optimal, none.", "[optimal, 30min]"),
+      vary_field("checkpoint_storage", text, {},
+                 "Storages for checkpoints to consider, of the catalog.",
+                 "[gcs-standard, local-ssd]"),
       words_field("recompute", recompute, "Recomputation to consider.", "any"),
       words_field("layout", {"any"}, "Splits over data, tensor, pipeline, context and expert.",
                   "any"),
@@ -123,12 +133,25 @@ std::optional<std::string> limit_value(Reader& reader, const YamlNode& node, std
   return text->substr(0, at);
 }
 
+void check_duration(Reader& reader, const YamlNode& node, const std::string& text) {
+  YamlNode duration = node;
+  duration.text = text;
+  reader.number(duration, duration_above_zero());
+}
+
 void read_deadline(Reader& reader, const YamlNode& node, PlanSpec& plan) {
   const auto value = limit_value(reader, node, plan.deadline);
-  if (!value || parse_utc_time(*value)) return;
-  YamlNode duration = node;
-  duration.text = *value;
-  reader.number(duration, duration_above_zero());
+  if (value && !parse_utc_time(*value)) check_duration(reader, node, *value);
+}
+
+void read_deadlines(Reader& reader, const YamlNode& node, PlanSpec& plan) {
+  reader.each_entry(node, [&](const std::string& job, const YamlNode& value) {
+    std::string written;
+    const auto limit = limit_value(reader, value, written);
+    if (!limit) return;
+    check_duration(reader, value, *limit);
+    plan.vary["deadline of " + job] = {written};
+  });
 }
 
 void read_budget(Reader& reader, const YamlNode& node, PlanSpec& plan) {
@@ -172,9 +195,15 @@ void flatten(Reader& reader, const YamlNode& node, const std::string& path,
 
 const Fields<PlanSpec>& plan_fields() {
   using P = PlanSpec;
+  // Beside what varies, as written too: what the regions and the jobs must keep.
+  const auto keep_number = [](const char* key, const Form& form) {
+    return [key, form](Reader& r, const YamlNode& n, P& p) {
+      if (r.number(n, form)) p.vary[key] = {n.text};
+    };
+  };
   const auto vary = [](Reader& r, const YamlNode& n, P& p) {
     Vary value;
-    if (read_fields(r, n, vary_fields(), value)) p.vary = std::move(value.values);
+    if (read_fields(r, n, vary_fields(), value)) p.vary.merge(value.values);
   };
   const auto objective = [](Reader& r, const YamlNode& n, P& p) {
     if (const auto i = r.word(n, texts_of(kObjectives))) p.objective = kObjectives[*i].text;
@@ -188,6 +217,17 @@ const Fields<PlanSpec>& plan_fields() {
                "20000 USD@90%"),
       field<P>("quota", Form{.kind = Form::Kind::map, .item = Form::Kind::whole}, read_quota,
                "Accelerators that may be used, by place.", "{gcp/us-central1/H100-SXM5-80: 128}"),
+      field<P>(
+          "residency", Form{.kind = Form::Kind::list, .item = Form::Kind::text},
+          [](Reader& r, const YamlNode& n, P& p) { p.vary["residency"] = r.texts(n); },
+          "Countries (ISO 3166) or EU: the region must be in one of them.", "[EU, CH]"),
+      field<P>("carbon_free", fraction(), keep_number("carbon_free", fraction()),
+               "Least share of the region's power that is free of carbon.", "80%"),
+      field<P>("period", duration_above_zero(), keep_number("period", duration_above_zero()),
+               "Of several jobs: all are done within it, and reserved nodes are paid for it.",
+               "7d"),
+      field<P>("deadlines", Form{.kind = Form::Kind::map, .item = Form::Kind::text}, read_deadlines,
+               "Of several jobs: by when after its submit each is done.", "{nightly: 8h@95%}"),
       field<P>("objective", Form{.kind = Form::Kind::word, .words = texts_of(kObjectives)},
                objective, "What is best.", "cost"),
   };

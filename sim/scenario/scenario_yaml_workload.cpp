@@ -18,6 +18,7 @@ constexpr std::array kPrecisionWords{
 // `train:` holds the length and, with tokens, the sequence length.
 struct TrainKeys {
   TrainLength length;
+  std::string starts_from;
   std::optional<std::int64_t> sequence_length;
 };
 
@@ -44,6 +45,10 @@ const Fields<TrainKeys>& train_fields() {
                    "Tokens to train on.", "300B"),
       length_field("to_accuracy", Unit::to_accuracy, fraction(true),
                    "Validation accuracy to reach.", "75.9%"),
+      text_field("starts_from", &TrainKeys::starts_from,
+                 "With to_accuracy: what the training begins with, scratch or a checkpoint that "
+                 "published runs began with; default: scratch.",
+                 "mlperf-checkpoint"),
       number_field("sequence_length", &TrainKeys::sequence_length, sequence_length_form(),
                    "Tokens of one sample; default: the model's own.", "2048"),
   };
@@ -164,8 +169,12 @@ Field<WorkloadSpec> train_field() {
         const std::size_t before = r.errors();
         if (!read_fields(r, n, train_fields(), keys)) return;
         check_one_of(r, n, kLengths, r.errors() == before ? 1 : 0);
+        if (!keys.starts_from.empty() && keys.length.unit != Unit::to_accuracy)
+          r.error("starts_from is for to_accuracy only: other lengths are as long from anywhere",
+                  "leave starts_from out");
         if (keys.sequence_length) w.sequence_length = keys.sequence_length;
         w.train = keys.length;
+        w.train->starts_from = std::move(keys.starts_from);
       },
       "How long to train: exactly one of epochs, samples, steps, tokens, to_accuracy.",
       "{epochs: 90}");

@@ -1,12 +1,12 @@
 #include "sim/step/step.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <map>
 
 #include "sim/base/check.h"
 #include "sim/step/assumptions.h"
-#include "sim/step/collectives.h"
+#include "sim/step/collectives_cpu.h"
 #include "sim/step/compute.h"
 #include "sim/step/input.h"
 #include "sim/step/overlap.h"
@@ -63,7 +63,7 @@ void reduce_gradients(StepEstimate& e, const Plan& plan, const PlannedWorkload& 
                         : s.kind == StrategyKind::mirrored ? fabric_of_worker(*w.pool, s)
                                                            : fabric_of(plan, s, w.live);
   std::vector<Seconds> durations;
-  std::array<Bytes, 4> reduced_by{};
+  std::map<std::string_view, Bytes> reduced_by;
   Bytes sent{};
   for (const Bucket& bucket : buckets) {
     if (tpu) {
@@ -72,18 +72,19 @@ void reduce_gradients(StepEstimate& e, const Plan& plan, const PlannedWorkload& 
       sent += c.sent_by_rank;
       continue;
     }
-    const auto choice = all_reduce(fabric, bucket.size, s.all_reduce, network);
+    const auto choice = all_reduce_of_workers(plan, s, fabric, bucket.size, network);
     durations.push_back(choice.time);
     sent += choice.sent_by_rank;
-    reduced_by[std::size_t(choice.kind)] += bucket.size;
+    reduced_by[choice.algorithm] += bucket.size;
   }
   const auto result = overlap(buckets, durations, w.batch.backward);
   e.communication = result.communication;
   e.exposed.gradients = result.exposed;
   e.sent_per_worker = sent * double(w.per_worker);
-  const auto most = std::max_element(reduced_by.begin(), reduced_by.end());
-  if (most->v > 0 && fabric.ranks() > 1)
-    e.all_reduce = to_text(AllReduceKind(most - reduced_by.begin()));
+  const auto most =
+      std::max_element(reduced_by.begin(), reduced_by.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most != reduced_by.end() && fabric.ranks() > 1) e.all_reduce = most->first;
 }
 
 /// A worker with several accelerators adds their gradients up before it pushes, and hands out what
@@ -221,8 +222,7 @@ Seconds host_time(const Plan& plan, const PlannedStrategy& s, int live,
   Seconds host{};
   for (const auto* pool : worker_pools(plan)) host = std::max(host, pool->host_step.value);
   if (live > 1 && runs_in_step(s) && !worker_pools(plan).front()->accelerator)
-    host +=
-        all_reduce(fabric_of(plan, s, live), kAgreement, AllReduceKind::automatic, network).time;
+    host += all_reduce_of_workers(plan, s, fabric_of(plan, s, live), kAgreement, network).time;
   return host;
 }
 

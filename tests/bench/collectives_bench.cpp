@@ -50,7 +50,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "RANKS: 2 to 64\n");
     return 2;
   }
-  for (const auto kind : {GlooOptions::AllReduce::by_rank, GlooOptions::AllReduce::ring}) {
+  for (const auto kind : {GlooOptions::AllReduce::direct, GlooOptions::AllReduce::ring}) {
     Socket listener = listen_on({"127.0.0.1", 0});
     RendezvousOptions options{.size = ranks, .master = listener.local()};
     const auto outcomes = run_processes(ranks, [&](int rank) {
@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
       return measure(*make_gloo_communicator(*membership, {.all_reduce = kind}));
     });
     fmt::print("{} ranks, {}\n{:>10} {:>12} {:>10} {:>10}\n{}", ranks,
-               kind == GlooOptions::AllReduce::ring ? "ring" : "by rank", "bytes", "time (us)",
+               kind == GlooOptions::AllReduce::ring ? "ring" : "direct", "bytes", "time (us)",
                "algbw GB/s", "busbw GB/s", outcomes[0].output);
   }
   return 0;

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/plan_small_question.h"
 #include "cli/run_reckon.h"
 
 // What `reckon plan` answers besides its table: the fewest, the baseline, the memo.
@@ -10,23 +11,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-constexpr const char* kQuestion =
-    "# Question: how many T4 for two epochs?\n"
-    "name: small\n"
-    "workload:\n"
-    "  model: resnet50\n"
-    "  dataset: imagenet\n"
-    "  train: {epochs: 2}\n"
-    "  batch_per_accelerator: 32\n"
-    "  strategy: {kind: single}\n"
-    "cluster:\n"
-    "  provider: gcp\n"
-    "  region: us-central1\n"
-    "  pools: [{name: workers, machine: n1-standard-16, accelerator: {type: T4, count: 1}, nodes: "
-    "1}]\n"
-    "forecast: {replications: 40, seed: 5}\n"
-    "plan:\n"
-    "  vary: {machine: n1-standard-16, accelerator: [T4], nodes: 1..2, pricing: [on_demand]}\n";
+const std::string kQuestion = small_plan_question("T4", "on_demand");
 
 }  // namespace
 

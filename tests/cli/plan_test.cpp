@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/plan_small_question.h"
 #include "cli/run_reckon.h"
 
 using namespace reckon::test;
@@ -9,23 +10,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-constexpr const char* kQuestion =
-    "name: small\n"
-    "workload:\n"
-    "  model: resnet50\n"
-    "  dataset: imagenet\n"
-    "  train: {epochs: 2}\n"
-    "  batch_per_accelerator: 32\n"
-    "  strategy: {kind: single}\n"
-    "cluster:\n"
-    "  provider: gcp\n"
-    "  region: us-central1\n"
-    "  pools: [{name: workers, machine: n1-standard-16, accelerator: {type: T4, count: 1}, nodes: "
-    "1}]\n"
-    "forecast: {replications: 40, seed: 5}\n"
-    "plan:\n"
-    "  vary: {machine: n1-standard-16, accelerator: [T4, V100-SXM2-16], nodes: 1..2, pricing: "
-    "[spot, on_demand]}\n";
+const std::string kQuestion = small_plan_question("T4, V100-SXM2-16", "spot, on_demand");
 
 }  // namespace
 

@@ -66,7 +66,7 @@ std::string pool(const std::string& name, const std::string& role, double link, 
 std::string scenario(const Case& c) {
   const std::string strategy =
       c.servers == 0
-          ? fmt::format("{{kind: multi_worker_mirrored, workers: {}, all_reduce: ring}}", c.workers)
+          ? fmt::format("{{kind: multi_worker_mirrored, workers: {}}}", c.workers)
           : fmt::format("{{kind: parameter_server, workers: {}, parameter_servers: {}, mode: {}}}",
                         c.workers, c.servers,
                         c.kind == Kind::asynchronous ? "asynchronous" : "synchronous");

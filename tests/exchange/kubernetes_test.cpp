@@ -114,6 +114,32 @@ TEST_CASE("an attempt's names are its own, the namespace and the checkpoints are
   CHECK_THAT(second.yaml, Contains("claimName: two-servers-checkpoints"));
 }
 
+TEST_CASE("a job that is watched starts nothing again by itself, and its pods say who they are") {
+  const KubernetesExport watched{.minor = 31,
+                                 .name_space = "team",
+                                 .attempt = 3,
+                                 .make_namespace = false,
+                                 .pull_secret = "key",
+                                 .watched = true,
+                                 .run_started = "2026-11-22T03:00:00.000Z"};
+  const Exported e = exported(kServers, watched);
+  CHECK_THAT(e.yaml, !Contains("StatefulSet") && !Contains("podFailurePolicy") &&
+                         !Contains("restartPolicy: Always") && !Contains("kind: Namespace"));
+  CHECK(count(e.yaml, "backoffLimit: 0\n") == 2);
+  // The servers' ranks follow the three workers'.
+  CHECK_THAT(e.yaml, Contains("reckon/first-rank: \"0\"") && Contains("reckon/first-rank: \"3\""));
+  CHECK_THAT(e.yaml, Contains("name: RECKON_ATTEMPT\n              value: \"3\"") &&
+                         Contains("- \"--log-records\"\n"));
+  CHECK_THAT(e.yaml, Contains("imagePullSecrets:\n        - name: key"));
+  // Below 1.22 each rank is a Job of its own.
+  KubernetesExport old = watched;
+  old.minor = 20;
+  CHECK_THAT(exported(kServers, old).yaml, Contains("reckon/first-rank: \"4\""));
+  // In a namespace that others use, names and labels are the run's own.
+  CHECK_THAT(e.yaml, Contains("app.kubernetes.io/instance: two-servers\n") &&
+                         !Contains("app.kubernetes.io/instance: team"));
+}
+
 TEST_CASE("an operator's job leaves the wiring to the operator") {
   const Exported e = exported(kServers, {.as = JobShape::tfjob});
   CHECK_THAT(e.yaml, Contains("kind: TFJob") && Contains("PS:") && Contains("Worker:"));

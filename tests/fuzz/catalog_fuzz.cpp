@@ -33,7 +33,8 @@ constexpr std::array kFiles{"accelerators.yaml",
                             "storage_prices.csv",
                             "models.csv",
                             "stacks.csv",
-                            "convergence.csv"};
+                            "convergence.csv",
+                            "regions.csv"};
 
 /// A directory of this process, removed at its end.
 struct Directory {

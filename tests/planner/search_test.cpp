@@ -26,9 +26,12 @@ TEST_CASE("interruptions stretch a life as Daly's whole formula says") {
 }
 
 TEST_CASE("replications give way to the effort, and the answer says so") {
-  const SmallSpace s = small_space(7);
+  SmallSpace s = small_space(7);
+  s.deadline = s.budget = "";
+  s.objective = "cost";
   std::string text = small_text(s);
-  text.replace(text.find("replications: 12"), 16, "replications: 500");
+  const std::string written = "forecast: {replications: 12, seed: 3}\n";
+  text.erase(text.find(written), written.size());  // nobody says how many: 1,000
   const planner::Question q = question_of(text, shipped_catalog());
   const auto network = make_fluid_network();
   planner::PlannerOptions how;
@@ -36,7 +39,7 @@ TEST_CASE("replications give way to the effort, and the answer says so") {
   how.effort = 1e5;
   const auto little = planner::plan(q, shipped_catalog(), *network, how);
   REQUIRE(little);
-  CHECK(little->replications_asked == 500);
+  CHECK(little->replications_asked == 1000);
   CHECK(little->replications < 500);
   CHECK(little->replications >= 40);
   for (const planner::RankedPlan& p : little->plans)
@@ -45,6 +48,21 @@ TEST_CASE("replications give way to the effort, and the answer says so") {
   const auto all = planner::plan(q, shipped_catalog(), *network, how);
   REQUIRE(all);
   CHECK(all->replications == 500);
+  const auto asked = [&](const std::string& more) {
+    const auto answer =
+        planner::plan(question_of(text + more, shipped_catalog()), shipped_catalog(), *network, [] {
+          planner::PlannerOptions options;
+          options.threads = 1;
+          options.effort = 1;
+          return options;
+        }());
+    REQUIRE(answer);
+    return answer->replications;
+  };
+  CHECK(asked("forecast: {replications: 60}\n") == 60);  // so does who writes it in the file
+  CHECK(asked("forecast: {seed: 4}\n") == 40);
+  CHECK(asked("  deadline: 900h@95%\n") == 200);  // ten beyond the quantile
+  CHECK(asked("  deadline: 900h@80%\n") == 50);
 }
 
 TEST_CASE("what a race calls certain holds under other draws") {

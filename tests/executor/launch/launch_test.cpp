@@ -30,7 +30,7 @@ GangOptions gang_of(std::vector<std::string> scripts) {
   return options;
 }
 
-GangEnd run(const GangOptions& options) { return run_gang(options, {}, {}); }
+GangEnd run(GangOptions&& options) { return run_gang(std::move(options), {}, {}); }
 
 Seconds elapsed_of(const std::function<void()>& f) {
   const auto begin = std::chrono::steady_clock::now();
@@ -75,7 +75,7 @@ TEST_CASE("a member that writes without end is still watched, and a line without
     all += line.size();
   };
   const auto stop = [&] { return all == 300'000 ? StopRequest::at_once : StopRequest::none; };
-  CHECK(run_gang(options, events, stop).asked);
+  CHECK(run_gang(std::move(options), events, stop).asked);
   CHECK(all == 300'000);
   CHECK(longest <= 2 * 65536);  // a full line less one, and one read more
 }
@@ -86,7 +86,7 @@ TEST_CASE("the environment and inherited descriptors reach a member, our other f
   GangOptions options = gang_of({"echo \"hello $GREETED\" >&$GIFT"});
   options.members[0].environment = {{"GREETED", "world"}};
   options.members[0].inherited = {{"GIFT", ends[1]}};
-  CHECK(run(options).code == 0);
+  CHECK(run(std::move(options)).code == 0);
   char text[64] = {};
   CHECK(::read(ends[0], text, sizeof text - 1) == 12);
   CHECK(std::string(text) == "hello world\n");
@@ -98,7 +98,7 @@ TEST_CASE("a member that is killed is named, and the others are ended after the 
   GangOptions options = gang_of({"sleep 60", "kill -9 $$"});
   options.grace = 100ms;
   GangEnd end;
-  CHECK(elapsed_of([&] { end = run(options); }) < 10s);
+  CHECK(elapsed_of([&] { end = run(std::move(options)); }) < 10s);
   CHECK(end.culprit == 1);
   CHECK(end.reason == "rank 1 was killed by signal 9 (Killed)");
   CHECK(end.code == 137);
@@ -121,7 +121,7 @@ TEST_CASE("a member that says nothing for too long is killed and named with its 
                "say 7 computing; say 7 exchanging; sleep 60"});
   options.progress_deadline = 300ms;
   options.grace = 100ms;
-  const GangEnd end = run(options);
+  const GangEnd end = run(std::move(options));
   CHECK(end.hung);
   CHECK(end.culprit == 1);  // the others wait for it in the exchange
   CHECK(end.reason == "rank 1 hung in step 7 (computing): no progress for 300 ms");
@@ -133,7 +133,7 @@ TEST_CASE("of several that are silent at the same place the stopped one is named
       gang_of({"say 7 computing; sleep 60", "say 7 computing; kill -STOP $$; sleep 60"});
   options.progress_deadline = 300ms;
   options.grace = 100ms;
-  CHECK(run(options).culprit == 1);
+  CHECK(run(std::move(options)).culprit == 1);
 }
 
 TEST_CASE("a stopped server is named, not the worker that waits for it") {
@@ -143,7 +143,7 @@ TEST_CASE("a stopped server is named, not the worker that waits for it") {
   options.members[1].reports = false;
   options.progress_deadline = 300ms;
   options.grace = 100ms;
-  const GangEnd end = run(options);
+  const GangEnd end = run(std::move(options));
   CHECK(end.hung);
   CHECK(end.culprit == 1);
   CHECK(end.reason == "rank 1 (server 0) stands still: no progress of the others for 300 ms");
@@ -154,7 +154,7 @@ TEST_CASE("a loss while all are starting does not wait for those who wait for th
   GangOptions options = gang_of({"sleep 60", "kill -KILL $$"});
   options.grace = 60s;
   GangEnd end;
-  CHECK(elapsed_of([&] { end = run(options); }) < 20s);
+  CHECK(elapsed_of([&] { end = run(std::move(options)); }) < 20s);
   CHECK(end.culprit == 1);
 }
 
@@ -163,7 +163,7 @@ TEST_CASE("a member that never says anything is given the time of a start") {
   options.progress_deadline = 10ms;  // does not count before the first word
   options.start_deadline = 300ms;
   options.grace = 0s;
-  const GangEnd end = run(options);
+  const GangEnd end = run(std::move(options));
   CHECK(end.reason == "rank 0 did not say anything within 300 ms");
 }
 
@@ -172,7 +172,7 @@ TEST_CASE("a member that does not report is held to no deadline") {
       gang_of({"for i in 1 2 3 4 5 6; do say $i computing; sleep 0.1; done", "sleep 0.7"});
   options.members[1].reports = false;
   options.start_deadline = options.progress_deadline = 300ms;
-  CHECK(run(options).code == 0);
+  CHECK(run(std::move(options)).code == 0);
 }
 
 TEST_CASE("who saves has the time of a start, and who waits for it is not found silent") {
@@ -184,7 +184,7 @@ TEST_CASE("who saves has the time of a start, and who waits for it is not found 
                "say 7 computing; say 6 saving; sleep 0.8; say 7 computing; echo > " + saved});
   options.progress_deadline = 400ms;
   options.start_deadline = 20s;
-  const GangEnd end = run(options);
+  const GangEnd end = run(std::move(options));
   CHECK(end.reason == "");
   CHECK(end.code == 0);
   std::filesystem::remove(saved);
@@ -196,7 +196,7 @@ TEST_CASE("of those that are silent the one that hangs while it saves is named")
   options.progress_deadline = 100ms;
   options.start_deadline = 500ms;
   options.grace = 100ms;
-  const GangEnd end = run(options);
+  const GangEnd end = run(std::move(options));
   CHECK(end.culprit == 1);
   CHECK(end.reason == "rank 1 hung in step 6 (saving): no progress for 500 ms");
 }
@@ -208,7 +208,7 @@ TEST_CASE("a request to stop reaches all; who ends with 75 has stopped well") {
   GangEvents events;
   events.progress = [&](int, const ProgressReport& r) { ready += r.step == 1 ? 1 : 0; };
   const auto stop = [&] { return ready == 2 ? StopRequest::graceful : StopRequest::none; };
-  const GangEnd end = run_gang(options, events, stop);
+  const GangEnd end = run_gang(std::move(options), events, stop);
   CHECK(end.asked);
   CHECK(end.code == 75);
   CHECK(!end.culprit);
@@ -222,7 +222,7 @@ TEST_CASE("who does not stop within the notice is killed, and named") {
   GangEvents events;
   events.progress = [&](int, const ProgressReport&) { ready = true; };
   const auto stop = [&] { return ready ? StopRequest::graceful : StopRequest::none; };
-  const GangEnd end = run_gang(options, events, stop);
+  const GangEnd end = run_gang(std::move(options), events, stop);
   CHECK(end.reason == "rank 0 did not stop within 200 ms");
   CHECK(verdict_on(end) == Verdict::hopeless);
 }
@@ -233,7 +233,7 @@ TEST_CASE("a program that does not exist is an error that names it, and nothing 
   std::string message;
   CHECK(elapsed_of([&] {
           try {
-            run(options);
+            run(std::move(options));
           } catch (const std::runtime_error& e) {
             message = e.what();
           }

@@ -64,7 +64,7 @@ FIRST=${FIRST:-0}
 }
 
 struct Watched {
-  LocalRunEnd end;
+  RunEnd end;
   std::vector<std::string> messages;
   std::vector<std::string> output;
   Measurements measured;
@@ -72,9 +72,11 @@ struct Watched {
 
 /// Two workers of a plan with 20 steps that a forecast thinks take 10 ms each.
 Watched run_script(const Directory& d, const std::string& body,
-                   const std::function<StopRequest()>& stop = {}, bool resume = false) {
+                   const std::function<StopRequest()>& stop = {}, bool resume = false,
+                   bool synchronous = true) {
   Plan plan = test::make_round_plan(test::small_mlp(), StrategyKind::multi_worker_mirrored, 2);
   plan.jobs.front().steps = 20;
+  plan.jobs.front().strategy.synchronous = synchronous;
   Forecast forecast;
   forecast.scenario = "round";
   forecast.steps = 20;
@@ -205,7 +207,8 @@ TEST_CASE("workers keep the lock of a run whose watcher is gone") {
     auto lock = std::make_unique<RunLock>(d.path() / "run");
     job.lock = lock->descriptor();
     PlannedStrategy one;
-    const auto specs = processes_of(one, job, 0, 1);
+    const Socket rendezvous = local_rendezvous();
+    const auto specs = processes_of(one, job, 0, rendezvous);
     ChildProcess child(specs.at(0));
     lock.reset();
     CHECK(contains(message_of([&] { RunLock second(d.path() / "run"); }), "is in use"));
@@ -229,17 +232,50 @@ TEST_CASE("a log that cannot be written is an error at the start, and a message 
   CHECK(contains(w.messages[0], "rank-1.log: No space left on device; it ends here"));
 }
 
+TEST_CASE("steps of all workers are lost that take steps of their own") {
+  const Directory d;
+  const fs::path set = set_directory(d.path() / "run" / "checkpoints", 4);
+  fs::create_directories(set);
+  write_shard(shard_file(set, 0), {.step = 4, .counters = {{"step", 4}, {steps_counter(1), 6}}},
+              {});
+  std::ofstream(set / "manifest.json") << "{}";
+  const Watched w = run_script(d, R"(
+[ $ATTEMPT = 0 ] || exit 0
+if [ $RANK = 1 ]; then say 9 done 0.5 32 1; sleep 60; fi
+say 4 done 0.5 32 1
+say 5 done 0.5 32 1
+sleep 0.5
+exit 3)",
+                               {}, false, false);
+  CHECK(w.end.end.verdict == Verdict::finished);
+  REQUIRE(w.measured.interruptions.size() == 1);
+  // Rank 0 had done 6 of which 4 were saved, rank 1 had done 10, and 6: on average 3.
+  CHECK(w.measured.interruptions[0].lost_steps == 3);
+  CHECK(w.measured.interruptions[0].lost_work == 1500ms);
+}
+
 TEST_CASE("workers report where they are, parameter servers do not") {
   PlannedStrategy strategy;
   strategy.workers = 2;
   strategy.parameter_servers = 1;
-  const auto specs = processes_of(strategy, {}, 0, 1);
+  const auto specs = processes_of(strategy, {}, 0, local_rendezvous());
   REQUIRE(specs.size() == 3);
   CHECK(specs[1].reports);
   CHECK(!specs[2].reports);
 }
 
-TEST_CASE("a free port is none that needs rights") { CHECK(free_port() > 1023); }
+TEST_CASE("processes meet at a port that is listened at before they are started") {
+  PlannedStrategy strategy;
+  strategy.workers = 2;
+  const Socket rendezvous = local_rendezvous();
+  const auto specs = processes_of(strategy, {}, 0, rendezvous);
+  const std::pair<std::string, int> inherited{RunEnvironment::kRendezvousVariable, rendezvous.fd()};
+  CHECK(std::ranges::count(specs.at(0).inherited, inherited) == 1);
+  CHECK(specs.at(1).inherited.empty());
+  CHECK(std::ranges::count(specs.at(1).command, text(rendezvous.local())) == 1);
+  // Nobody else can have it.
+  CHECK_THROWS_AS(listen_on(rendezvous.local()), SocketError);
+}
 
 }  // namespace
 }  // namespace reckon

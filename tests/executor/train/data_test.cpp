@@ -320,3 +320,32 @@ TEST_CASE("a sample that cannot be read is an error when its turn comes") {
   for (int step = 0; step < 3; ++step) CHECK_NOTHROW(loader.next());
   CHECK_THROWS_AS(loader.next(), DataError);
 }
+
+TEST_CASE(
+    "synthetic samples are functions of seed and number, with the moments that they promise") {
+  constexpr std::int64_t kValues = 40'000;
+  const ModelGraph model = classifier({kValues}, 10);
+  const auto of = [&](std::uint64_t seed, std::int64_t sample) {
+    const auto source = open_data({}, {}, model, seed, 100);
+    return read(*source, model, sample).input;
+  };
+  const std::vector<float> values = of(7, 3);
+  // Whole numbers until the last operation: these bits are those of every machine.
+  const auto scaled = [](int twice_the_sum) { return float(twice_the_sum) * (1.0F / 75674.45F); };
+  CHECK(values[0] == scaled(-118'564));
+  CHECK(values[1] == scaled(-39'900));
+  CHECK(values[kValues - 1] == scaled(-15'976));
+  double sum = 0, squares = 0, largest = 0;
+  for (const float v : values) {
+    sum += v;
+    squares += double(v) * v;
+    largest = std::max(largest, std::abs(double(v)));
+  }
+  // Deviations of the estimates: 1/200 of the mean, less than 1/250 of the deviation.
+  CHECK(std::abs(sum / kValues) < 0.025);
+  CHECK(std::sqrt(squares / kValues) == Approx(1).epsilon(0.02));
+  CHECK(largest <= 2 * std::sqrt(3));  // the ends of a sum of four uniform numbers
+  CHECK(of(7, 3) == values);
+  CHECK(of(7, 4) != values);
+  CHECK(of(8, 3) != values);
+}

@@ -83,11 +83,47 @@ TEST_CASE("a group counts once, however many runs were submitted to it") {
 TEST_CASE("the baseline is the median of other sources alone, where there are any") {
   const ScoredRun runs[] = {run("a", "T4", 1, 100, 0), run("b", "T4", 1, 120, 0),
                             run("c", "T4", 1, 140, 0), run("a", "T4", 2, 100, 0)};
-  const auto guesses = baseline(runs);
+  const auto guesses = baseline(runs, Alike::hardware_and_model);
   REQUIRE(guesses.size() == 3);
   CHECK(guesses[0].predicted == Approx(130));
   CHECK(guesses[1].predicted == Approx(120));
   CHECK(guesses[2].predicted == Approx(110));
+}
+
+TEST_CASE("the noise floor is the distance to the median of all, not the others' guess") {
+  const ScoredRun runs[] = {run("a", "T4", 1, 100, 0), run("b", "T4", 1, 120, 0),
+                            run("c", "T4", 1, 140, 0), run("a", "T4", 2, 100, 0)};
+  const auto floor = noise_floor(runs, Alike::hardware_and_model);
+  REQUIRE(floor.size() == 3);  // the last has no other source to differ from
+  for (const ScoredRun& r : floor) CHECK(r.predicted == Approx(120));
+  const ScoredRun two[] = {run("a", "T4", 1, 100, 0), run("b", "T4", 1, 120, 0)};
+  CHECK(noise_floor(two, Alike::stack)[0].predicted == Approx(110));
+  CHECK(baseline(two, Alike::stack)[0].predicted == Approx(120));
+}
+
+TEST_CASE("runs on other nodes or links are not alike in configuration") {
+  for (const auto differ : {+[](RunConfiguration& r) { r.nodes = 2; },
+                            +[](RunConfiguration& r) { r.accelerators_per_node = 4; },
+                            +[](RunConfiguration& r) { r.intra_node_link = "pcie4"; },
+                            +[](RunConfiguration& r) { r.inter_node = BytesPerSecond{1e9}; }}) {
+    ScoredRun runs[] = {run("a", "T4", 8, 100, 0), run("b", "T4", 8, 120, 0)};
+    REQUIRE(baseline(runs, Alike::configuration).size() == 2);
+    differ(runs[1].at.run);
+    CHECK(baseline(runs, Alike::configuration).empty());
+    CHECK(baseline(runs, Alike::hardware_and_model).size() == 2);
+  }
+}
+
+TEST_CASE("the noise floor compares runs that are alike in layout and batch, and in stack") {
+  std::vector<ScoredRun> runs{run("a", "T4", 1, 100, 0), run("b", "T4", 1, 120, 0),
+                              run("c", "T4", 1, 140, 0)};
+  runs[1].at.run.stack = "other";
+  runs[2].at.run.batch_per_accelerator = 7;
+  CHECK(baseline(runs, Alike::hardware_and_model).size() == 3);
+  const auto same = baseline(runs, Alike::configuration);
+  REQUIRE(same.size() == 2);
+  CHECK(same[0].predicted == Approx(120));
+  CHECK(baseline(runs, Alike::stack).empty());
 }
 
 TEST_CASE("a run is predicted from its configuration by the step model") {

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "sim/scenario/scenario_yaml.h"
 #include "support/shipped_catalog.h"
 
 namespace reckon {
@@ -152,6 +153,42 @@ TEST_CASE("the speed of a row moves all of its numbers, and leaves the rest of i
   CHECK(is.half_size.value == was.half_size.value);
   CHECK(is.step_spread.low == Approx(0.8 / 0.84));
   CHECK(is.step_spread.high == Approx(0.8 / 0.76));
+}
+
+TEST_CASE("a plan's parameters are in the catalog, also of a stack without rows of its own") {
+  Catalog c = catalog();
+  const auto file = read_scenario(RECKON_SOURCE_DIR "/scenarios/aws-p4d-spot.yaml");  // mlperf
+  REQUIRE(file);
+  const auto plan = make_plan(*file, c);
+  REQUIRE(plan);
+  REQUIRE_FALSE(plan->pools.front().efficiency.stack.empty());
+  const std::vector<std::string> names = parameters_of(*plan, c);
+  CHECK(names.size() > 10);
+  for (const std::string& name : names) {
+    INFO(name);
+    CHECK(find_parameter(c, name));
+  }
+}
+
+TEST_CASE("a record of reclaims stands for the law that a scenario of one's own machines lacks") {
+  const std::string text =
+      "name: own\nworkload:\n  model: mlp_mnist\n  dataset: {samples: 1000, bytes_per_sample: "
+      "1kB}\n"
+      "  train: {steps: 10}\n  batch_per_accelerator: 8\n  strategy: {kind: single}\n"
+      "cluster:\n  provider: on_premises\n  pools:\n"
+      "    - {name: here, machine: {vcpu: 1, memory: 2GiB, network: 1Gbps}, nodes: 1, "
+      "pricing: spot}\n";
+  const ScenarioFile file = parse_scenario(text, "own.yaml").value();
+  Catalog c = catalog();
+  CHECK_FALSE(make_plan(file, c));
+  Calibration overlay = example();
+  overlay.corrections = {correction("operations/spot.reclaim_mean_s", 3600)};
+  REQUIRE(lay_over(c, overlay).empty());
+  const auto plan = make_plan(file, c);
+  REQUIRE(plan);
+  REQUIRE(plan->reclaim.assumed_mean);
+  CHECK(plan->reclaim.assumed_mean->value == Seconds{3600});
+  CHECK(plan->reclaim.assumed_mean->low == Seconds{3240});  // each replication draws it
 }
 
 }  // namespace reckon

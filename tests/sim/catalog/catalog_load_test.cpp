@@ -103,6 +103,22 @@ TEST_CASE("a user's layer adds machines, accelerators, sources and prices") {
   CHECK(price->on_demand->value.v * 3600 == Approx(4.10));
 }
 
+TEST_CASE("a training that starts from nothing named starts from scratch") {
+  Directory user;
+  user.with("convergence.csv",
+            "model,dataset,accuracy,starts_from,sequence_length,global_batch,samples,runs\n"
+            "resnet50_v1_5,imagenet,0.759,,,2048,90000000,1\n");
+  const auto loaded = load_over_shipped(user);
+  if (!loaded) FAIL(format(loaded.error()));
+  int points = 0;
+  for (const ConvergencePoint& p : loaded->convergence) {
+    if (p.model != "resnet50_v1_5" || p.global_batch != 2048) continue;
+    CHECK(p.samples.value.v == 9e7);
+    ++points;
+  }
+  CHECK(points == 1);
+}
+
 TEST_CASE("of two prices of the same date the later layer's is taken, an older one is not") {
   const auto v100 = [](const std::string& date) {
     Directory user;

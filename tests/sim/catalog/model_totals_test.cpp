@@ -1,18 +1,13 @@
 #include <catch2/catch.hpp>
 
-#include "sim/catalog/model_zoo.h"
 #include "sim/catalog/model_zoo_images.h"
+#include "support/zoo.h"
 
 // Totals of the zoo's networks against what is published of them.
 using namespace reckon;
+using test::zoo;
 
 namespace {
-
-ModelGraph zoo(std::string_view name) {
-  std::optional<ModelGraph> graph = zoo_model(name);
-  REQUIRE(graph.has_value());
-  return *graph;
-}
 
 /// Multiply-adds of all matrix products, attention's included, as torchvision counts "_ops".
 double all_macs(const ModelGraph& net) { return net.model_flops().v / 6; }

@@ -4,23 +4,13 @@
 
 #include <set>
 
+#include "support/zoo.h"
+
 using namespace reckon;
+using test::layer;
+using test::zoo;
 
 namespace {
-
-ModelGraph zoo(std::string_view name, std::optional<std::int64_t> sequence_length = {}) {
-  std::optional<ModelGraph> graph = zoo_model(name, sequence_length);
-  REQUIRE(graph.has_value());
-  return *graph;
-}
-
-const Layer& layer(const ModelGraph& graph, std::string_view name) {
-  for (const Layer& l : graph.layers()) {
-    if (l.name == name) return l;
-  }
-  FAIL("no layer " << name);
-  throw;
-}
 
 std::int64_t parameters_of(const ModelGraph& graph, std::string_view prefix) {
   std::int64_t sum = 0;

@@ -138,6 +138,33 @@ TEST_CASE("only changes that mean something to the plan are tried") {
   CHECK(offers(single, "2 workers instead of 1, multi_worker_mirrored"));
 }
 
+TEST_CASE("training to an accuracy is offered nothing that no run to it was made with") {
+  const auto to_accuracy = [](Plan plan, std::int64_t smallest, std::int64_t largest) {
+    PlannedWorkload& job = plan.jobs.front();
+    job.convergence = Convergence{.accuracy = 0.9,
+                                  .fewest = Samples{1e7},
+                                  .critical_batch = 1000,
+                                  .smallest_batch = smallest,
+                                  .largest_batch = largest};
+    change_batch(job, job.global_batch);
+    return explained(plan);
+  };
+  const Plan plan = server_plan();  // 4 workers, 32 samples each
+  REQUIRE(plan.jobs.front().global_batch == 128);
+  const Explanation wide = to_accuracy(plan, 64, 256);
+  for (const char* what : {"8 workers instead of 4", "2 workers instead of 4", "batch of 64",
+                           "batch of 16", "all-reduce instead"})
+    CHECK(offers(wide, what));
+  CHECK_FALSE(offers(wide, "asynchronous"));
+  const Explanation narrow = to_accuracy(plan, 65, 255);
+  for (const char* what :
+       {"8 workers instead of 4", "2 workers instead of 4", "batch of 64", "batch of 16"})
+    CHECK_FALSE(offers(narrow, what));
+  CHECK(offers(narrow, "twice the network"));
+  // What keeps its batch is compared wherever the batch lies.
+  CHECK(offers(to_accuracy(plan, 1, 8), "twice the network"));
+}
+
 TEST_CASE("a change that does not fit in memory is not offered") {
   Plan plan = reduce_plan();
   const auto fits_at = [&](int batch) {

@@ -1,0 +1,310 @@
+#include "cli/run_kubernetes.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "cli/cluster_options.h"
+#include "cli/history_store.h"
+#include "cli/load.h"
+#include "cli/output.h"
+#include "cli/run_parts.h"
+#include "executor/kubernetes/kubernetes_run.h"
+#include "executor/kubernetes/preflight.h"
+#include "executor/train/stop_signal.h"
+#include "report/json.h"
+#include "report/rank_table.h"
+#include "report/run_metrics.h"
+#include "report/run_status.h"
+#include "report/table.h"
+
+namespace reckon::cli {
+namespace {
+
+using namespace kubernetes;
+
+/// What the user said once, for the job; what a launcher is told besides is its own.
+Words words_of(const Options& options) {
+  Words words;
+  const auto add = [&](const char* name, const std::string& value) {
+    if (value.empty()) return;
+    words.push_back(fmt::format("--{}", name));
+    words.push_back(value);
+  };
+  for (const std::string& change : options.overrides) add("set", change);
+  for (const char* name :
+       {"checkpoint-steps", "image", "pull-secret", "bucket", "claim", "storage-class", "deadline",
+        "notice", "retries", "retry-delay", "pending"})
+    add(name, options.answer(name));
+  if (options.seed) add("seed", std::to_string(*options.seed));
+  if (options.replications) add("replications", std::to_string(*options.replications));
+  return words;
+}
+
+/// The run as it was started, with what this launcher was told besides.
+Options taken_up(const Command& self, OptionNames names, const Options& asked,
+                 const RunState& state, const std::string& file) {
+  Words words = state.words;
+  words.push_back(file);
+  Options options = parse_options(self, names, words);
+  for (const char* name : {"out", "metrics", "context", "namespace", "resume", "attach"})
+    if (const auto at = asked.answers.find(name); at != asked.answers.end())
+      options.answers[name] = at->second;
+  options.format = asked.format;
+  options.threads = asked.threads;
+  options.calibrations = asked.calibrations;
+  return options;
+}
+
+/// A run in a cluster between the command line and the executor.
+class ClusterCommand {
+ public:
+  ClusterCommand(const Command& self, OptionNames names, const Options& asked)
+      : self_(self), names_(names), asked_(asked) {}
+
+  int run() {
+    const std::string attach = asked_.answer("attach");
+    if (!attach.empty()) return take_up(attach);
+    if (asked_.answers.contains("resume"))
+      throw UsageError(
+          "on Kubernetes --resume goes with --attach NAME: the plan is in the cluster");
+    if (asked_.files.empty()) throw UsageError(fmt::format("say what to run: {}", self_.usage));
+    return begin();
+  }
+
+ private:
+  // ---- a new run
+
+  int begin() {
+    if (asked_.answer("image").empty())
+      throw UsageError(
+          "--image is missing: the image with reckon-worker, where the cluster's nodes can pull "
+          "it; "
+          "`make image` builds one");
+    const Options& options = asked_;
+    if (const auto code = load(options, options.files.front())) return *code;
+    const std::string run = kubernetes_name(plan().name);
+    const Kubectl kubectl = kubectl_of(run);
+    const ClusterFacts facts = cluster_facts(kubectl);
+
+    KubernetesRunOptions how = run_options(options, run);
+    how.state = {.run = run,
+                 .plan = read_text(options.files.front()),
+                 .words = words_of(options),
+                 .started = RunClock::starting_now().text(),
+                 .phase = RunPhase::running,
+                 .reason = {}};
+    how.files.earlier = Earlier::refused;
+    how.files.plan_text = how.state.plan;
+    how.files.request_text = to_text(request_of(options));
+    KubernetesExport manifest = manifest_options(options, kubectl, facts, how.state);
+    const auto first = manifests(manifest, 0);
+    if (!first) {
+      report(first.error());
+      return kInputIsWrong;
+    }
+    const PreflightAnswer answer = preflight(kubectl, facts, question(options, run, *first, true));
+    report(answer.warnings);
+    report(answer.problems);
+    if (asked_.answers.contains("dry-run")) print(*first);
+    if (!answer.problems.empty()) return answer.no_room ? kAnswerIsNo : kEnvironmentFailed;
+    if (asked_.answers.contains("dry-run")) {
+      print_error("preflight: the cluster would take it, and has room for it\n");
+      return kDone;
+    }
+    if (!facts.namespace_exists) kubectl.run({"create", "namespace", kubectl.name_space()});
+    keep(record_of(plan(), *forecast_, utc_now()));
+    return watch(options, kubectl, how, manifest);
+  }
+
+  // ---- one that is there
+
+  int take_up(const std::string& run) {
+    if (!asked_.files.empty())
+      throw UsageError("--attach takes no scenario: the plan of the run is in the cluster");
+    const Kubectl kubectl = kubectl_of(run);
+    const ClusterFacts facts = cluster_facts(kubectl);
+    const auto state = read_state(kubectl, run);
+    if (!state) {
+      print_error(
+          fmt::format("reckon: there is no run '{}' in namespace {}; --namespace names "
+                      "another\n",
+                      run, kubectl.name_space()));
+      return kInputIsWrong;
+    }
+    const bool resume = asked_.answers.contains("resume");
+    if (const auto code = is_over(*state, resume)) return *code;
+    return go_on(kubectl, facts, *state, resume);
+  }
+
+  static std::optional<int> is_over(const RunState& state, bool resume) {
+    if (state.phase == RunPhase::running || (resume && state.phase != RunPhase::finished))
+      return std::nullopt;
+    print(fmt::format("{}: {}{}{}\n", state.run, to_text(state.phase),
+                      state.reason.empty() ? "" : ": ", state.reason));
+    if (state.phase == RunPhase::finished) return kDone;
+    if (state.phase == RunPhase::failed) return kAnswerIsNo;
+    print_error("--resume goes on from its last checkpoint\n");
+    return kExitStoppedOnRequest;
+  }
+
+  int go_on(const Kubectl& kubectl, const ClusterFacts& facts, RunState state, bool resume) {
+    namespace fs = std::filesystem;
+    const std::string out = asked_.answer("out");
+    const fs::path directory =
+        fs::absolute(out.empty() ? fs::path("runs") / state.run : fs::path(out));
+    create_directories_durably(directory);
+    const std::string file = (directory / "plan.yaml").string();
+    write_durably(file, state.plan);
+    Options options = taken_up(self_, names_, asked_, state, file);
+    options.answers["out"] = directory.string();
+    if (const auto code = load(options, file)) return *code;
+
+    KubernetesRunOptions how = run_options(options, state.run);
+    how.create = false;
+    how.files.earlier = Earlier::taken_up;
+    const auto newest = newest_attempt(kubectl, state.run);
+    const bool over = !newest || newest->pods_wanted == 0 || resume;
+    how.first_attempt = !newest ? 0 : newest->number + (over ? 1 : 0);
+    const int pods =
+        plan().jobs.front().strategy.workers + plan().jobs.front().strategy.parameter_servers;
+    // Fewer than all: the launcher that made them was lost in between.
+    how.first_is_there = newest && !over && newest->pods_wanted == pods;
+    how.state = std::move(state);
+    if (resume) {
+      if (newest) end_attempt(kubectl, how.state.run, newest->number);
+      set_phase(kubectl, how.state.run, RunPhase::running, "");
+    }
+    return watch(options, kubectl, how, manifest_options(options, kubectl, facts, how.state));
+  }
+
+  // ---- both
+
+  Kubectl kubectl_of(const std::string& run) const {
+    const std::string space = asked_.answer("namespace");
+    return Kubectl::of_user(asked_.answer("context"), space.empty() ? run : space);
+  }
+
+  const Plan& plan() const { return loaded_->plan; }
+
+  /// The exit code, where there is nothing to run.
+  std::optional<int> load(const Options& options, const std::string& file) {
+    auto catalog = load_catalogs(options);
+    if (!catalog) {
+      report(catalog.error());
+      return kInputIsWrong;
+    }
+    catalog_ = std::move(*catalog);
+    auto loaded = load_plan(file, options, catalog_);
+    if (!loaded) {
+      report(loaded.error());
+      return kInputIsWrong;
+    }
+    loaded_ = std::move(*loaded);
+    words_ = plan_words(file, options);
+    forecast_ = forecast_of(options, plan());
+    if (forecast_->feasible) return std::nullopt;
+    print(forecast_table(*forecast_));
+    return kInputIsWrong;
+  }
+
+  KubernetesExport manifest_options(const Options& options, const Kubectl& kubectl,
+                                    const ClusterFacts& facts, const RunState& state) const {
+    KubernetesExport manifest = kubernetes_options(options);
+    manifest.minor = facts.minor;
+    manifest.name_space = kubectl.name_space();
+    manifest.make_namespace = !facts.namespace_exists;
+    manifest.watched = true;
+    manifest.run_started = state.started;
+    return manifest;
+  }
+
+  Expected<std::string> manifests(KubernetesExport manifest, std::int64_t attempt) const {
+    manifest.attempt = int(attempt);
+    return kubernetes_manifests(loaded_->file, plan(), words_, catalog_, manifest);
+  }
+
+  PreflightQuestion question(const Options& options, const std::string& run,
+                             const std::string& first, bool makes_run) const {
+    PreflightQuestion q{
+        .manifests = first,
+        .run = run,
+        .claim = options.answer("claim"),
+        .storage_class = options.answer("storage-class"),
+        .pull_secret = options.answer("pull-secret"),
+        .makes_claim = options.answer("claim").empty() && options.answer("bucket").empty(),
+        .makes_run = makes_run};
+    for (const PlannedPool& pool : plan().pools) q.autoscaling = q.autoscaling || pool.autoscaling;
+    return q;
+  }
+
+  KubernetesRunOptions run_options(const Options& options, const std::string& run) const {
+    KubernetesRunOptions how;
+    how.files.directory = directory_of(options, plan());
+    how.files.forecast_text = forecast_json(*forecast_);
+    how.state.run = run;
+    how.retry = retry_of(options, plan().retry);
+    how.notice = duration_option(options, "notice").value_or(Seconds{30});
+    how.pending_deadline = duration_option(options, "pending").value_or(how.pending_deadline);
+    how.deadline = deadline_of(options, plan());
+    return how;
+  }
+
+  int watch(const Options& options, const Kubectl& kubectl, KubernetesRunOptions& how,
+            KubernetesExport manifest) {
+    manifest.make_namespace = false;  // it is there by now
+    how.manifests = [this, manifest](std::int64_t attempt) {
+      return *manifests(manifest, attempt);
+    };
+    Display display;
+    const auto metrics = metrics_server(options, display);
+    std::string table;
+    KubernetesObserver observer;
+    observer.ranks = [&](const std::vector<RankStatus>& ranks) {
+      constexpr std::size_t kMostLines = 16;
+      table = rank_table(ranks, kMostLines);
+    };
+    observer.run.status = [&](const RunStatus& s) {
+      display.status(s, table);
+      if (metrics) metrics->publish(run_metrics(plan().name, s, std::chrono::system_clock::now()));
+    };
+    observer.run.output = [&](std::string_view process, std::string_view line) {
+      display.line(fmt::format("[{}] {}", process, line));
+    };
+    observer.run.message = [&](const std::string& text) { display.line(text); };
+    watch_stop_signals();
+    const RunEnd end = run_on_kubernetes(plan(), *forecast_, kubectl, how, observer, stop_request);
+    keep_and_draw(plan(), *forecast_, how.files.directory);
+    if (end.end.verdict == Verdict::stopped)
+      display.line(fmt::format("go on with: reckon run --on kubernetes --attach {}{}{} --resume",
+                               how.state.run,
+                               kubectl.name_space() == how.state.run ? "" : " --namespace ",
+                               kubectl.name_space() == how.state.run ? "" : kubectl.name_space()));
+    print(options.format == OutputFormat::json ? run_json(end, *forecast_)
+                                               : run_summary(end, *forecast_));
+    return end.end.exit_code;
+  }
+
+  const Command& self_;
+  OptionNames names_;
+  const Options& asked_;
+  Catalog catalog_;
+  std::optional<LoadedPlan> loaded_;
+  PlanWords words_;
+  std::optional<Forecast> forecast_;
+};
+
+}  // namespace
+
+int run_in_cluster(const Command& self, OptionNames names, const Options& options) {
+  return ClusterCommand(self, names, options).run();
+}
+
+void refuse_cluster_options(const Options& options) {
+  for (const char* name : {"context", "namespace", "image", "pull-secret", "bucket", "claim",
+                           "storage-class", "dry-run", "attach", "pending"})
+    if (options.answers.contains(name))
+      throw UsageError(fmt::format("--{} goes with --on kubernetes", name));
+}
+
+}  // namespace reckon::cli

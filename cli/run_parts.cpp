@@ -1,0 +1,166 @@
+#include "cli/run_parts.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "cli/history_store.h"
+#include "cli/load.h"
+#include "cli/output.h"
+#include "executor/train/measurement_log.h"
+#include "executor/train/stop_signal.h"
+#include "report/json.h"
+#include "report/run_status.h"
+#include "sim/base/unit_text.h"
+#include "sim/calibration/measured_run.h"
+#include "sim/calibration/run_timeline.h"
+
+namespace reckon::cli {
+namespace {
+
+/// What the run took, beside what was forecast of it.
+void keep_run(const Plan& plan, const Forecast& forecast, const Measurements& measured,
+              const RunDirectory& directory) {
+  if (measured.ends.empty() || !measured.ends.back().finished) return;
+  HistoryRecord record = record_of(plan, forecast, utc_now());
+  record.kind = HistoryRecord::Kind::run;
+  const double took = measured.ends.back().at.count();
+  record.time_seconds = {took, took, took, took};
+  record.cost_usd.reset();
+  std::vector<double> steps;
+  for (const StepRecord& s : steady_steps(measured)) steps.push_back(s.seconds.count());
+  if (!steps.empty()) record.step_seconds = quantile(std::move(steps), 0.5);
+  record.directory = directory.root.string();
+  keep(record);
+}
+
+}  // namespace
+
+Display::Display() : terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+void Display::status(const RunStatus& status, const std::string& table) {
+  const auto now = std::chrono::steady_clock::now();
+  constexpr std::chrono::seconds kBetweenLines{30};
+  if (!terminal_ && shown_ && now - *shown_ < kBetweenLines) return;
+  shown_ = now;
+  const std::string line = run_line(status, std::chrono::system_clock::now(), width());
+  if (!terminal_) return print_error(line + '\n');
+  clear();
+  print_error(table + line);
+  drawn_ = 1 + int(std::count(table.begin(), table.end(), '\n'));
+}
+
+void Display::line(std::string_view text) {
+  clear();
+  print_error(fmt::format("{}\n", text));
+}
+
+void Display::clear() {
+  if (drawn_ > 1) print_error(fmt::format("\033[{}A", drawn_ - 1));
+  if (drawn_ > 0) print_error("\r\033[J");
+  drawn_ = 0;
+}
+
+int Display::width() const {
+  winsize size{};
+  const bool known = terminal_ && ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0;
+  return known && size.ws_col > 20 ? size.ws_col - 1 : 160;
+}
+
+std::optional<Seconds> duration_option(const Options& options, const char* name) {
+  const auto found = options.answers.find(name);
+  if (found == options.answers.end()) return std::nullopt;
+  const auto value = parse_duration(found->second);
+  if (!value) throw UsageError(fmt::format("--{}: {}", name, value.error()));
+  if (value->count() < 0) throw UsageError(fmt::format("--{} is negative", name));
+  return *value;
+}
+
+std::optional<Seconds> deadline_of(const Options& options, const Plan& plan) {
+  if (const auto given = duration_option(options, "deadline")) return given;
+  std::optional<Seconds> tightest;
+  for (const Expectation& e : plan.expect) {
+    const bool bound = e.comparison == Comparison::le || e.comparison == Comparison::lt;
+    if (e.metric == Metric::time && bound)
+      tightest = std::min(tightest.value_or(Seconds::max()), Seconds{e.value});
+  }
+  return tightest;
+}
+
+RetryRules retry_of(const Options& options, RetryRules rules) {
+  if (const auto found = options.answers.find("retries"); found != options.answers.end()) {
+    const auto limit = parse_integer(found->second);
+    if (!limit || *limit < 0 || *limit > 1'000'000)
+      throw UsageError("--retries takes a whole number, such as 6");
+    rules.backoff_limit = int(*limit);
+  }
+  if (const auto delay = duration_option(options, "retry-delay")) {
+    rules.base = *delay;
+    rules.cap = std::max(rules.cap, *delay);
+  }
+  return rules;
+}
+
+RunRequest request_of(const Options& options) {
+  namespace fs = std::filesystem;
+  RunRequest request{.file = fs::absolute(options.files.front()), .overrides = options.overrides};
+  for (const fs::path& layer : options.layers) request.layers.push_back(fs::absolute(layer));
+  return request;
+}
+
+RunDirectory directory_of(const Options& options, const Plan& plan) {
+  namespace fs = std::filesystem;
+  const std::string out = options.answer("out");
+  return {fs::absolute(out.empty() ? fs::path("runs") / plan.name : fs::path(out))};
+}
+
+Forecast forecast_of(const Options& options, const Plan& plan) {
+  const auto network = make_network(options);
+  ForecastOptions how;
+  how.seed = options.seed;
+  how.replications = options.replications;
+  how.threads = options.threads;
+  how.assumption_effects = false;
+  return make_forecast(plan, *network, how);
+}
+
+std::unique_ptr<MetricsServer> metrics_server(const Options& options, Display& display) {
+  const std::string text = options.answer("metrics");
+  if (text.empty()) return nullptr;
+  const auto port = parse_integer(text);
+  if (!port || *port < 0 || *port > std::numeric_limits<std::uint16_t>::max())
+    throw UsageError(fmt::format("--metrics takes a port from 0 to 65535, not '{}'", text));
+  auto server = std::make_unique<MetricsServer>(std::uint16_t(*port));
+  display.line(fmt::format("metrics at http://localhost:{}/metrics", server->port()));
+  return server;
+}
+
+StopRequest stop_request() {
+  const int requests = stop_requests();
+  return requests == 0   ? StopRequest::none
+         : requests == 1 ? StopRequest::graceful
+                         : StopRequest::at_once;
+}
+
+void keep_and_draw(const Plan& plan, const Forecast& forecast, const RunDirectory& directory) {
+  const auto measured = read_measurement_log(directory.measurements());
+  if (!measured) return report(measured.error());
+  keep_run(plan, forecast, *measured, directory);
+  LifeResult life;
+  life.timeline = timeline_of(*measured);
+  write_file(directory.trace(), trace_json(plan, life));
+}
+
+std::string quoted(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + '\'';
+}
+
+}  // namespace reckon::cli

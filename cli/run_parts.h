@@ -1,0 +1,60 @@
+#pragma once
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cli/options.h"
+#include "executor/launch/metrics_server.h"
+#include "executor/launch/run_tracker.h"
+#include "executor/train/run_directory.h"
+#include "executor/train/run_request.h"
+#include "sim/forecast/forecast.h"
+
+// What `reckon run` does alike wherever the processes are.
+namespace reckon::cli {
+
+/// Shows a run on standard error: lines that are rewritten on a terminal, now and then a line
+/// elsewhere.
+class Display {
+ public:
+  Display();
+  ~Display() { clear(); }
+  Display(const Display&) = delete;
+  Display& operator=(const Display&) = delete;
+
+  /// `table`: lines above the status, on a terminal only.
+  void status(const RunStatus& status, const std::string& table = {});
+  void line(std::string_view text);
+
+ private:
+  void clear();
+  int width() const;
+
+  bool terminal_;
+  int drawn_ = 0;  // lines that are to be rewritten
+  std::optional<std::chrono::steady_clock::time_point> shown_;
+};
+
+std::optional<Seconds> duration_option(const Options& options, const char* name);
+/// The deadline that was given, else the tightest upper bound on time that the scenario expects.
+std::optional<Seconds> deadline_of(const Options& options, const Plan& plan);
+RetryRules retry_of(const Options& options, RetryRules rules);
+RunRequest request_of(const Options& options);
+RunDirectory directory_of(const Options& options, const Plan& plan);
+Forecast forecast_of(const Options& options, const Plan& plan);
+
+/// nullptr: nobody asked for metrics.
+std::unique_ptr<MetricsServer> metrics_server(const Options& options, Display& display);
+
+/// By the signals that have come: the second request does not wait for checkpoints.
+StopRequest stop_request();
+
+/// Keeps what the run took beside what was forecast of it, and draws its timeline.
+void keep_and_draw(const Plan& plan, const Forecast& forecast, const RunDirectory& directory);
+
+/// As a word of the shell.
+std::string quoted(const std::string& word);
+
+}  // namespace reckon::cli

@@ -1,0 +1,97 @@
+#include "exchange/foreign/tf_config.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <set>
+
+#include "exchange/foreign/foreign_file.h"
+
+namespace reckon {
+namespace {
+
+struct TaskType {
+  std::string_view name;
+  Role role;
+  std::string_view pool;
+};
+constexpr std::array kTaskTypes{
+    TaskType{"chief", Role::chief, "chief"}, TaskType{"master", Role::chief, "master"},
+    TaskType{"worker", Role::worker, "workers"}, TaskType{"ps", Role::parameter_server, "servers"},
+    TaskType{"evaluator", Role::evaluator, "evaluators"}};
+
+bool computes(Role role) { return role == Role::worker || role == Role::chief; }
+
+/// A list of addresses, or a map from index to address (a sparse cluster).
+int count_of(ForeignFile& file, const YamlNode* cluster, std::string_view type) {
+  const YamlNode::Entry* entry = cluster->find(type);
+  if (entry == nullptr) return 0;
+  if (entry->value.kind == YamlNode::Kind::map) {
+    file.ignore(cluster, type);
+    return int(entry->value.entries.size());
+  }
+  const std::vector<std::string> addresses = file.texts(cluster, type);
+  std::set<std::string> seen;
+  for (const std::string& address : addresses)
+    if (!seen.insert(address).second)
+      file.mistake(entry->value.at, fmt::format("{} is twice in {}", address, type));
+  return int(addresses.size());
+}
+
+ImportedPool pool_of(const TaskType& type, int nodes, const AssumedMachines& machines) {
+  ImportedPool pool;
+  pool.name = type.pool;
+  pool.role = type.role;
+  pool.machine = computes(type.role) ? machines.workers : machines.servers;
+  if (computes(type.role) && !machines.accelerator.empty()) {
+    pool.accelerator = machines.accelerator;
+    pool.per_node = machines.per_node;
+  }
+  pool.nodes = {nodes, nodes, nodes};
+  pool.note = "assumed";
+  return pool;
+}
+
+}  // namespace
+
+Expected<Imported> import_tf_config(std::string_view json, const std::string& file,
+                                    const AssumedMachines& machines) {
+  auto root = parse_yaml(json, file);
+  if (!root) return tl::unexpected(std::move(root.error()));
+  ForeignFile config(std::move(*root));
+  Imported out;
+  out.kind = "tf-config";
+  out.from = file;
+  out.name = "tf-config";
+  out.provider = machines.provider;
+  out.region = machines.region;
+  const YamlNode* cluster = config.map(config.root(), "cluster");
+  if (cluster == nullptr)
+    config.mistake(config.root()->at, "no cluster is in it",
+                   R"(example: {"cluster": {"worker": ["host1:port", "host2:port"]}})");
+  else
+    for (const TaskType& type : kTaskTypes)
+      if (const int nodes = count_of(config, cluster, type.name); nodes > 0) {
+        if (type.role == Role::evaluator) {
+          out.assumed.emplace_back("evaluators: their time and cost are not simulated");
+          continue;
+        }
+        out.pools.push_back(pool_of(type, nodes, machines));
+        out.pools.back().at = config.place(cluster, type.name);
+      }
+  config.ignore(config.root(), "task");  // which process reads it
+  if (cluster != nullptr && out.pools.empty() && config.mistakes().empty())
+    config.mistake(cluster->at, "the cluster has no chief, master, worker, ps or evaluator");
+  if (!config.mistakes().empty()) return tl::unexpected(std::move(config.mistakes()));
+  out.left_out = config.left_over();
+  out.assumed.push_back(
+      fmt::format("all machines: a process on each, workers {}{}; --machine, --accelerator and "
+                  "--count say others",
+                  machines.workers,
+                  machines.accelerator.empty()
+                      ? ""
+                      : fmt::format(" with {} x {}", machines.per_node, machines.accelerator)));
+  return out;
+}
+
+}  // namespace reckon

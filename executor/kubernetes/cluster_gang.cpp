@@ -1,0 +1,396 @@
+#include "executor/kubernetes/cluster_gang.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "executor/comm/errors.h"
+#include "executor/kubernetes/pod_log.h"
+#include "executor/kubernetes/resource_watch.h"
+#include "executor/train/stop_signal.h"
+#include "sim/base/unit_text.h"
+
+namespace reckon::kubernetes {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kNoRoom = 1, kNoImage = 127;
+/// Of each pod a kubectl follows the log; of more pods than this the later ones' are not read.
+constexpr std::size_t kMostLogs = 64;
+
+struct Member {
+  std::optional<PodView> pod;  // the first of its rank; who comes in its place is not it
+  std::optional<PodLoss> loss;
+  bool gone = false;  // its object is deleted
+  int order = -1;     // among those that were lost
+  std::unique_ptr<PodLog> log;
+
+  bool ended() const { return loss.has_value(); }
+};
+
+Seconds since(Clock::time_point moment) { return Clock::now() - moment; }
+
+class ClusterGang {
+ public:
+  ClusterGang(const Kubectl& kubectl, const ClusterGangOptions& options,
+              const ClusterGangEvents& events)
+      : kubectl_(kubectl),
+        options_(options),
+        events_(events),
+        members_(options.names.size()),
+        pods_(kubectl, path("pods"), selector_of(options.run, options.attempt), pod_events()),
+        cluster_events_(kubectl, path("events"), "", event_events()) {}
+
+  GangEnd run(const std::function<StopRequest()>& stop) {
+    while (!over()) {
+      wait();
+      pods_.poll();
+      poll_events();
+      follow_logs();
+      obey(stop ? stop() : StopRequest::none);
+      judge();
+      tell();
+    }
+    return result();
+  }
+
+ private:
+  std::string path(const char* kind) const {
+    return fmt::format("/api/v1/namespaces/{}/{}", kubectl_.name_space(), kind);
+  }
+
+  ResourceWatch::Events pod_events() {
+    return {.changed = [this](const Json& pod) { on_pod(pod_view(pod), false); },
+            .deleted = [this](const Json& pod) { on_pod(pod_view(pod), true); },
+            .trouble =
+                [this](const std::string& trouble) {
+                  say(trouble.empty() ? "the cluster answers again"
+                                      : "the cluster is away: " + trouble);
+                }};
+  }
+  ResourceWatch::Events event_events() {
+    return {.changed = [this](const Json& event) { on_event(event_view(event)); },
+            .deleted = {},
+            .trouble = {}};
+  }
+
+  bool over() const {
+    const bool all = std::ranges::all_of(members_, &Member::ended);
+    if (!all) return false;
+    const bool read =
+        std::ranges::all_of(members_, [](const Member& m) { return !m.log || m.log->done(); });
+    return read || since(all_ended_) > Seconds{15};
+  }
+
+  /// Until something happens, at most a tenth of a second.
+  void wait() {
+    constexpr int kTickMilliseconds = 100;
+    std::vector<pollfd> polled;
+    const auto add = [&](int descriptor) {
+      if (descriptor >= 0) polled.push_back({descriptor, POLLIN, 0});
+    };
+    add(pods_.descriptor());
+    for (const Member& m : members_)
+      if (m.log) add(m.log->descriptor());
+    ::poll(polled.data(), polled.size(), kTickMilliseconds);
+  }
+
+  /// Events say more about what happens; a user who may not read them does without.
+  void poll_events() {
+    if (no_events_) return;
+    try {
+      cluster_events_.poll();
+    } catch (const KubectlError& error) {
+      no_events_ = true;
+      say(fmt::format("without events: {}", error.what()));
+    }
+  }
+
+  void on_event(const EventView& event) {
+    if (event.kind != "Pod" || !event.name.starts_with(options_.run + '-')) return;
+    about_[event.name].push_back(event);
+    if (events_.event) events_.event(event);
+  }
+
+  void on_pod(const PodView& view, bool deleted) {
+    if (view.attempt != options_.attempt || view.rank < 0 ||
+        std::size_t(view.rank) >= members_.size())
+      return;
+    Member& m = members_[std::size_t(view.rank)];
+    if (m.pod && m.pod->uid != view.uid) return;  // a Job's pod in place of a deleted one
+    m.pod = view;
+    m.gone = deleted;
+    if (events_.pod) events_.pod(view);
+    if (!m.ended() && (view.ended() || deleted)) lose(view.rank, loss_at(view));
+  }
+
+  /// Its node says why a pod was taken away; who ended by itself needs no look.
+  static bool is_taken(const PodView& view) {
+    const bool by_itself = view.exit_code && *view.exit_code != kExitStoppedOnRequest;
+    return !view.node.empty() && (view.deleting || !by_itself);
+  }
+
+  PodLoss loss_at(const PodView& view) const {
+    if (view.phase == "Succeeded") return {};
+    std::optional<NodeView> node;
+    bool gone = false;
+    if (is_taken(view)) {
+      const KubectlResult r =
+          kubectl_.attempt({"get", "node", view.node, "--output=json"}, {}, Seconds{10});
+      const Json json = Json::parse(r.out, nullptr, false);
+      if (r.good() && json.is_object()) node = node_view(json);
+      gone = !r.good() && failure_of(r.err) == KubectlFailure::missing;
+    }
+    const auto events = about_.find(view.name);
+    const std::vector<EventView> none;
+    return loss_of(view, events != about_.end() ? events->second : none, node, gone);
+  }
+
+  void lose(int rank, PodLoss loss) {
+    Member& m = members_[std::size_t(rank)];
+    m.loss = std::move(loss);
+    if (m.loss->end != PodEnd::finished) {
+      m.order = losses_++;
+      if (!broken_) broken_ = Clock::now();
+    }
+    if (std::ranges::all_of(members_, &Member::ended)) all_ended_ = Clock::now();
+  }
+
+  void follow_logs() {
+    for (std::size_t k = 0; k < std::min(members_.size(), kMostLogs); ++k) {
+      Member& m = members_[k];
+      if (!m.pod) continue;
+      if (!m.log && (m.pod->started || m.pod->exit_code))
+        m.log = std::make_unique<PodLog>(kubectl_, m.pod->name, [this, k](std::string_view line) {
+          if (events_.output) events_.output(int(k), line);
+        });
+      if (m.log) m.log->poll(m.ended());
+    }
+  }
+
+  void obey(StopRequest request) {
+    if (request == StopRequest::none) return;
+    asked_ = true;
+    if (request == StopRequest::at_once) kill_at_ = Clock::now();
+  }
+
+  // ---- what is to be done
+
+  void judge() {
+    if (!broken_ && !asked_) look_at_waiting();
+    if (asked_ || hopeless_ || (broken_ && since(*broken_) > options_.grace)) end_others();
+    if (kill_at_ && Clock::now() >= *kill_at_) kill_rest();
+  }
+
+  /// Ends what still runs; what does not end by itself is killed.
+  void end_others() {
+    constexpr Seconds kBetweenTries{2};
+    if (ending_ || since(last_try_) < kBetweenTries) return;
+    last_try_ = Clock::now();
+    try {
+      end_attempt(kubectl_, options_.run, options_.attempt);
+    } catch (const KubectlError& error) {
+      if (!passes(error.failure())) throw;
+      return;
+    }
+    ending_ = true;
+    constexpr Seconds kMargin{10};  // the cluster's own delays around the pods' grace period
+    kill_at_ =
+        Clock::now() + std::chrono::duration_cast<Clock::duration>(options_.notice + kMargin);
+  }
+
+  /// Pods that do not end are on nodes that do not answer, or stand still.
+  void kill_rest() {
+    kill_at_.reset();
+    for (std::size_t k = 0; k < members_.size(); ++k) {
+      Member& m = members_[k];
+      if (m.ended()) continue;
+      if (!m.pod) {  // there never was one
+        lose(int(k), {PodEnd::deleted, 137, "was never there"});
+        continue;
+      }
+      PodLoss loss = loss_at(*m.pod);
+      if (loss.end == PodEnd::deleted) loss.words = "did not end";
+      kubectl_.attempt({"delete", "pod", m.pod->name, "--force", "--grace-period=0", "--wait=false",
+                        "--ignore-not-found"});
+      lose(int(k), std::move(loss));
+    }
+  }
+
+  void look_at_waiting() {
+    for (std::size_t k = 0; k < members_.size(); ++k) {
+      Member& m = members_[k];
+      if (m.ended() || (m.pod && m.pod->started)) continue;
+      if (!m.pod || m.pod->node.empty())
+        look_at_unplaced(int(k));
+      else
+        look_at_starting(int(k));
+    }
+  }
+
+  void look_at_unplaced(int rank) {
+    Member& m = members_[std::size_t(rank)];
+    const std::string why = m.pod ? m.pod->unschedulable : "";
+    if (!why.empty()) tell_once("no node yet: " + why);
+    if (since(began_) < options_.pending_deadline) return;
+    give_up(rank, kNoRoom,
+            fmt::format(
+                "has no node after {}: {}", format_duration(options_.pending_deadline),
+                why.empty() ? "its Job has not made a pod; `kubectl describe job` says why" : why));
+  }
+
+  void look_at_starting(int rank) {
+    Member& m = members_[std::size_t(rank)];
+    const StartTrouble trouble = start_trouble(*m.pod);
+    if (trouble.words.empty()) {
+      if (since(began_) > options_.pending_deadline)
+        give_up(rank, kNoRoom,
+                fmt::format("has not started on {} after {}; `kubectl describe pod {}` says why",
+                            m.pod->node, format_duration(options_.pending_deadline), m.pod->name));
+      return;
+    }
+    tell_once(fmt::format("{}: {}", options_.names[std::size_t(rank)], trouble.words));
+    if (trouble.for_good || since(began_) > options_.image_deadline)
+      give_up(rank, kNoImage, "does not start: " + trouble.words);
+  }
+
+  void give_up(int rank, int code, std::string words) {
+    if (hopeless_) return;
+    hopeless_ = rank;
+    hopeless_code_ = code;
+    hopeless_words_ = std::move(words);
+  }
+
+  // ---- what is told
+
+  void tell_once(const std::string& text) {
+    if (told_.insert(text).second) say(text);
+  }
+  void say(const std::string& text) const {
+    if (events_.message) events_.message(text);
+  }
+
+  static PodProgress progress_of(const Member& m) {
+    if (!m.pod) return {m.ended() ? "gone" : "no pod yet", ""};
+    const PodView& pod = *m.pod;
+    std::string state = "starts";
+    if (m.loss)
+      state = m.loss->end == PodEnd::finished ? "done" : m.loss->words;
+    else if (pod.deleting)
+      state = "is being ended";
+    else if (pod.node.empty())
+      state = "waits for a node";
+    else if (pod.started)
+      state = "runs";
+    else if (const StartTrouble trouble = start_trouble(pod); !trouble.words.empty())
+      state = trouble.words;
+    return {state, pod.node};
+  }
+
+  void tell() {
+    if (events_.tick) events_.tick();
+    if (!events_.pods) return;
+    std::vector<PodProgress> all;
+    for (const Member& m : members_) all.push_back(progress_of(m));
+    events_.pods(all);
+  }
+
+  // ---- how it ended
+
+  /// The lower, the more it is to blame: it failed or was taken away; it stopped behind a
+  /// checkpoint, as all do when one is asked to; it lost another, or was ended by us.
+  int innocence(const Member& m) const {
+    const PodLoss& loss = *m.loss;
+    if (loss.code == kExitLostPeer || (ending_ && loss.end == PodEnd::deleted)) return 2;
+    return loss.end == PodEnd::failed && loss.code == kExitStoppedOnRequest ? 1 : 0;
+  }
+
+  std::optional<int> culprit() const {
+    if (hopeless_) return hopeless_;
+    std::optional<int> found;
+    for (std::size_t k = 0; k < members_.size(); ++k) {
+      const Member& m = members_[k];
+      if (!m.loss || m.loss->end == PodEnd::finished) continue;
+      const Member* best = found ? &members_[std::size_t(*found)] : nullptr;
+      const bool better = best == nullptr || std::pair(innocence(m), m.order) <
+                                                 std::pair(innocence(*best), best->order);
+      if (better) found = int(k);
+    }
+    return found;
+  }
+
+  GangEnd result() const {
+    GangEnd end;
+    end.asked = asked_;
+    for (const Member& m : members_) {
+      const int code = m.loss->code;
+      end.ends.push_back(code > 128 ? ProcessEnd{0, code - 128} : ProcessEnd{code, 0});
+    }
+    const bool finished =
+        std::ranges::all_of(members_, [](const Member& m) { return m.loss->code == 0; });
+    if (finished && !hopeless_) return end;
+    if (asked_) {  // whoever was still starting had nothing to save
+      end.code = kExitStoppedOnRequest;
+      end.reason = "stopped on request";
+      return end;
+    }
+    end.culprit = culprit();
+    const Member& m = members_[std::size_t(*end.culprit)];
+    const std::string& name = options_.names[std::size_t(*end.culprit)];
+    if (hopeless_) {
+      end.code = hopeless_code_;
+      end.reason = fmt::format("{} {}", name, hopeless_words_);
+      return end;
+    }
+    end.code = m.loss->code;
+    end.cause = interruption_of(*m.loss);
+    end.reason = fmt::format("{} {}", name, m.loss->words);
+    return end;
+  }
+
+  const Kubectl& kubectl_;
+  const ClusterGangOptions& options_;
+  const ClusterGangEvents& events_;
+  std::vector<Member> members_;
+  ResourceWatch pods_, cluster_events_;
+  std::map<std::string, std::vector<EventView>> about_;  // by pod
+  std::set<std::string> told_;
+  Clock::time_point began_ = Clock::now(), all_ended_{}, last_try_{};
+  std::optional<Clock::time_point> broken_, kill_at_;
+  std::optional<int> hopeless_;
+  std::string hopeless_words_;
+  int hopeless_code_ = 0, losses_ = 0;
+  bool asked_ = false, ending_ = false, no_events_ = false;
+};
+
+}  // namespace
+
+std::string selector_of(const std::string& run) {
+  return fmt::format("app.kubernetes.io/name=reckon,app.kubernetes.io/instance={}", run);
+}
+std::string selector_of(const std::string& run, std::int64_t attempt) {
+  return fmt::format("{},reckon/attempt={}", selector_of(run), attempt);
+}
+
+void end_attempt(const Kubectl& kubectl, const std::string& run, std::int64_t attempt) {
+  const Json jobs = kubectl.json({"get", "jobs", "--selector", selector_of(run, attempt)});
+  if (jobs.at("items").empty()) return;
+  // A Job that wants no pods ends those that run and keeps those that have ended.
+  kubectl.run(
+      {"patch", "--filename", "-", "--type", "merge", "--patch", R"({"spec":{"parallelism":0}})"},
+      jobs.dump());
+}
+
+GangEnd watch_cluster_gang(const Kubectl& kubectl, const ClusterGangOptions& options,
+                           const ClusterGangEvents& events,
+                           const std::function<StopRequest()>& stop) {
+  return ClusterGang(kubectl, options, events).run(stop);
+}
+
+}  // namespace reckon::kubernetes

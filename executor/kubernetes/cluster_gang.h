@@ -1,0 +1,56 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "executor/kubernetes/pod_loss.h"
+#include "executor/kubernetes/pod_view.h"
+#include "executor/launch/gang.h"
+
+// All pods of one attempt of a job, from their Jobs' being there until the last has ended: what
+// run_gang() is for processes of this machine.
+namespace reckon::kubernetes {
+
+struct ClusterGangOptions {
+  std::string run;  // the job's name, without the attempt
+  std::int64_t attempt = 0;
+  std::vector<std::string> names;  // of the processes, by rank: "rank 0"
+  Seconds notice{30};              // from a request to stop until pods are killed
+  Seconds grace{10};               // from a pod's loss until the others are ended
+  Seconds pending_deadline{900};   // without a node for so long: there is no room
+  Seconds image_deadline{180};     // without an image for so long: there is none
+};
+
+/// How far one pod is.
+struct PodProgress {
+  std::string state;  // "waits for a node", "pulls its image", "runs", "ended"
+  std::string node;
+};
+
+struct ClusterGangEvents {
+  std::function<void(int rank, std::string_view line)> output;
+  std::function<void(const PodView&)> pod;  // one of the attempt's, whenever it changes
+  std::function<void(const EventView&)> event;
+  std::function<void(const std::string&)> message;
+  std::function<void(const std::vector<PodProgress>&)> pods;  // at ticks
+  std::function<void()> tick;                                 // ten times a second
+};
+
+/// GangEnd::code is 1 where there is no room, 127 where there is no image. Throws KubectlError for
+/// what does not pass by itself.
+GangEnd watch_cluster_gang(const Kubectl& kubectl, const ClusterGangOptions& options,
+                           const ClusterGangEvents& events,
+                           const std::function<StopRequest()>& stop);
+
+/// Ends the pods of an attempt that still run, by SIGTERM and the pods' grace period; those that
+/// have ended stay, with their logs.
+void end_attempt(const Kubectl& kubectl, const std::string& run, std::int64_t attempt);
+
+/// Labels by which the objects of a run are found, and of one attempt of it.
+std::string selector_of(const std::string& run);
+std::string selector_of(const std::string& run, std::int64_t attempt);
+
+}  // namespace reckon::kubernetes

@@ -1,0 +1,55 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "executor/kubernetes/cluster_gang.h"
+#include "executor/kubernetes/run_state.h"
+#include "executor/launch/run_files.h"
+#include "executor/launch/run_tracker.h"
+#include "sim/forecast/forecast.h"
+#include "sim/scenario/plan.h"
+
+// A plan run in a cluster, watched from here. The cluster holds all of it: whoever watches may end
+// and another may go on.
+namespace reckon::kubernetes {
+
+struct KubernetesRunOptions {
+  RunFilesOptions files;  // kept here, as those of a run on this machine
+  /// What is in the cluster. A new run's is created; else the run is there.
+  RunState state;
+  bool create = true;
+  std::int64_t first_attempt = 0;
+  bool first_is_there = false;  // its pods were made by an earlier launcher
+  /// What is applied for an attempt.
+  std::function<std::string(std::int64_t attempt)> manifests;
+  RetryRules retry;
+  Seconds notice{30};
+  Seconds pending_deadline{900};
+  std::optional<Seconds> deadline;  // of the job, from its first start
+};
+
+/// One process of the job, for a table.
+struct RankStatus {
+  std::string name, node, state;
+  std::int64_t steps_done = 0;
+  Seconds step{};  // the last
+};
+
+struct KubernetesObserver {
+  RunObserver run;
+  std::function<void(const std::vector<RankStatus>&)> ranks;  // ten times a second
+};
+
+/// "rank 3", "rank 4 (server 0)".
+std::vector<std::string> process_names(const PlannedStrategy& strategy);
+
+/// Throws KubectlError for what does not pass by itself, FileError where the directory cannot be
+/// used. `forecast` must be feasible.
+RunEnd run_on_kubernetes(const Plan& plan, const Forecast& forecast, const Kubectl& kubectl,
+                         const KubernetesRunOptions& options, const KubernetesObserver& observer,
+                         const std::function<StopRequest()>& stop);
+
+}  // namespace reckon::kubernetes

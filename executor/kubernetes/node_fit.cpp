@@ -1,0 +1,195 @@
+#include "executor/kubernetes/node_fit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "executor/kubernetes/pod_view.h"
+#include "sim/base/unit_text.h"
+
+namespace reckon::kubernetes {
+namespace {
+
+Resources resources_of(const Json& object) {
+  Resources resources;
+  for (const auto& [name, amount] : object.items()) {
+    const auto value = quantity_of(amount.is_string() ? amount.get<std::string>() : amount.dump());
+    if (value) resources[name] = *value;
+  }
+  return resources;
+}
+
+struct Node {
+  std::string name;
+  Resources left;
+  std::map<std::string, std::string> labels;
+  Json taints = Json::array();
+  bool usable = false;
+};
+
+Json value_at(const Json& object, const char* pointer, Json otherwise) {
+  const Json::json_pointer at(pointer);
+  if (object.contains(at)) return object.at(at);
+  return otherwise;
+}
+
+Node node_of(const Json& object) {
+  Node node;
+  const NodeView view = node_view(object);
+  node.name = view.name;
+  node.usable = view.ready && !view.cordoned;
+  node.left = resources_of(value_at(object, "/status/allocatable", Json::object()));
+  node.taints = value_at(object, "/spec/taints", Json::array());
+  const Json labels = value_at(object, "/metadata/labels", Json::object());
+  for (const auto& [key, value] : labels.items())
+    if (value.is_string()) node.labels[key] = value;
+  return node;
+}
+
+bool tolerates(const Json& toleration, const Json& taint) {
+  const std::string key = toleration.value("key", ""), effect = toleration.value("effect", "");
+  if (!key.empty() && key != taint.value("key", "")) return false;
+  if (!effect.empty() && effect != taint.value("effect", "")) return false;
+  return toleration.value("operator", "Equal") == "Exists" ||
+         toleration.value("value", "") == taint.value("value", "");
+}
+
+/// Why a pod cannot be placed on the node, whatever else runs there; "": nothing keeps it away.
+std::string obstacle(const PodDemand& pod, const Node& node) {
+  if (!node.usable) return "not ready or cordoned";
+  for (const auto& [key, value] : pod.selector) {
+    const auto at = node.labels.find(key);
+    if (at == node.labels.end() || at->second != value)
+      return fmt::format("no label {}={}", key, value);
+  }
+  for (const Json& taint : node.taints) {
+    const std::string effect = taint.value("effect", "");
+    if (effect != "NoSchedule" && effect != "NoExecute") continue;
+    const bool tolerated = std::ranges::any_of(
+        pod.tolerations, [&](const Json& toleration) { return tolerates(toleration, taint); });
+    if (!tolerated) return fmt::format("its taint {}", taint.value("key", ""));
+  }
+  return "";
+}
+
+std::string amount_text(const std::string& resource, double amount) {
+  if (resource == "cpu") return fmt::format("{:g} cores", amount);
+  if (resource == "memory") return format_bytes(Bytes{amount}) + " of memory";
+  return fmt::format("{:g} {}", amount, resource);
+}
+
+/// What the node lacks for one more of the pods; "": it has room.
+std::string shortage(const PodDemand& pod, const Node& node) {
+  for (const auto& [resource, wanted] : pod.requests) {
+    const auto at = node.left.find(resource);
+    const double there = at != node.left.end() ? at->second : 0;
+    constexpr double kRounding = 1e-9;
+    if (wanted > there * (1 + kRounding) + kRounding)
+      return fmt::format("{} where {} is asked for", amount_text(resource, there),
+                         amount_text(resource, wanted));
+  }
+  return "";
+}
+
+std::string misfit_text(const PodDemand& pod, const std::vector<Node>& nodes) {
+  std::map<std::string, int> reasons;
+  for (const Node& node : nodes) {
+    const std::string why = obstacle(pod, node);
+    ++reasons[why.empty() ? shortage(pod, node) : why];
+  }
+  std::string text =
+      fmt::format("no node has room for a pod of {} (of {} nodes", pod.name, nodes.size());
+  for (const auto& [why, count] : reasons) text += fmt::format("; {}: {}", count, why);
+  return text + ')';
+}
+
+}  // namespace
+
+std::optional<double> quantity_of(const std::string& text) {
+  constexpr std::array<std::pair<std::string_view, double>, 13> kSuffixes{
+      {{"Ki", 1024.0},
+       {"Mi", 1048576.0},
+       {"Gi", 1073741824.0},
+       {"Ti", 1099511627776.0},
+       {"Pi", 1125899906842624.0},
+       {"n", 1e-9},
+       {"u", 1e-6},
+       {"m", 1e-3},
+       {"k", 1e3},
+       {"M", 1e6},
+       {"G", 1e9},
+       {"T", 1e12},
+       {"P", 1e15}}};
+  for (const auto& [suffix, factor] : kSuffixes)
+    if (text.ends_with(suffix)) {
+      const auto number = parse_number(text.substr(0, text.size() - suffix.size()));
+      return number ? std::optional(*number * factor) : std::nullopt;
+    }
+  const auto number = parse_number(text);
+  return number ? std::optional(*number) : std::nullopt;
+}
+
+std::vector<PodDemand> demands_of(const std::vector<Json>& manifests) {
+  std::vector<PodDemand> demands;
+  for (const Json& manifest : manifests) {
+    if (manifest.value("kind", "") != "Job") continue;
+    PodDemand demand;
+    demand.name = "job " + value_at(manifest, "/metadata/name", "").get<std::string>();
+    demand.count = value_at(manifest, "/spec/parallelism", 1).get<int>();
+    const Json spec = value_at(manifest, "/spec/template/spec", Json::object());
+    for (const Json& container : spec.value("containers", Json::array())) {
+      // Where only a limit is given it is the request too.
+      Resources asked = resources_of(value_at(container, "/resources/limits", Json::object()));
+      for (const auto& [name, amount] :
+           resources_of(value_at(container, "/resources/requests", Json::object())))
+        asked[name] = amount;
+      for (const auto& [name, amount] : asked) demand.requests[name] += amount;
+    }
+    demand.requests["pods"] = 1;
+    const Json selector = spec.value("nodeSelector", Json::object());
+    for (const auto& [key, value] : selector.items())
+      demand.selector[key] = value.get<std::string>();
+    demand.tolerations = spec.value("tolerations", Json::array());
+    demands.push_back(std::move(demand));
+  }
+  return demands;
+}
+
+Room room_for(const std::vector<PodDemand>& demands, const Json& list) {
+  std::vector<Node> nodes;
+  for (const Json& node : list.value("items", Json::array())) nodes.push_back(node_of(node));
+  const std::vector<Node> empty = nodes;
+  std::vector<const PodDemand*> order;
+  for (const PodDemand& demand : demands) order.push_back(&demand);
+  const auto cpu = [](const PodDemand* d) {
+    const auto at = d->requests.find("cpu");
+    return at != d->requests.end() ? at->second : 0;
+  };
+  std::ranges::sort(order, [&](auto* a, auto* b) {
+    return std::pair(-cpu(a), a->name) < std::pair(-cpu(b), b->name);
+  });
+  Room room;
+  for (const PodDemand* demand : order) {
+    room.pods += demand->count;
+    const bool fits_somewhere = std::ranges::any_of(empty, [&](const Node& node) {
+      return obstacle(*demand, node).empty() && shortage(*demand, node).empty();
+    });
+    if (!fits_somewhere) {
+      room.misfits.push_back(misfit_text(*demand, empty));
+      continue;
+    }
+    for (int k = 0; k < demand->count; ++k) {
+      const auto node = std::ranges::find_if(nodes, [&](const Node& n) {
+        return obstacle(*demand, n).empty() && shortage(*demand, n).empty();
+      });
+      if (node == nodes.end()) break;
+      for (const auto& [resource, amount] : demand->requests) node->left[resource] -= amount;
+      ++room.placed;
+    }
+  }
+  return room;
+}
+
+}  // namespace reckon::kubernetes

@@ -1,0 +1,53 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "executor/kubernetes/kubectl.h"
+
+// What the API server says of pods, events and nodes, as far as a run needs it: JSON in, structs
+// out.
+namespace reckon::kubernetes {
+
+using Time = std::chrono::system_clock::time_point;
+
+/// "2026-11-22T03:00:00Z", with or without a fraction; nullopt: no such time.
+std::optional<Time> parse_time(const std::string& text);
+
+struct PodView {
+  std::string name, uid, node;
+  std::string phase;  // Pending, Running, Succeeded, Failed, Unknown
+  std::int64_t attempt = 0;
+  int rank = -1;  // of all processes of the job; -1: the pod is not one of reckon's
+  std::optional<Time> created, scheduled, started, finished;  // the last two: of its container
+  bool deleting = false;
+  std::optional<int> exit_code;
+  std::string ended_as;                  // of the container: Completed, Error, OOMKilled
+  std::string waiting, waiting_message;  // why the container does not run yet: ErrImagePull
+  std::string reason, message;           // of the pod: Evicted, NodeLost
+  std::string unschedulable;             // the scheduler's words
+  std::string disruption;                // why it is deleted (1.26): PreemptionByScheduler
+
+  bool ended() const { return phase == "Succeeded" || phase == "Failed"; }
+};
+PodView pod_view(const Json& pod);
+
+struct EventView {
+  std::string kind, name;  // of the object that it is about
+  std::string reason, message;
+  std::optional<Time> at;  // the last
+};
+EventView event_view(const Json& event);
+
+struct NodeView {
+  std::string name;
+  bool ready = false;
+  bool cordoned = false;            // nothing is placed there: it is being drained
+  std::vector<std::string> taints;  // keys
+  std::optional<Time> created;
+};
+NodeView node_view(const Json& node);
+
+}  // namespace reckon::kubernetes

@@ -1,0 +1,281 @@
+#include "executor/kubernetes/preflight.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <optional>
+#include <sstream>
+
+#include "executor/kubernetes/node_fit.h"
+#include "executor/kubernetes/run_state.h"
+#include "sim/base/unit_text.h"
+
+namespace reckon::kubernetes {
+namespace {
+
+constexpr int kOldest = 20;
+
+/// One document after the other, or a List of them.
+std::vector<Json> documents_of(const std::string& text) {
+  std::vector<Json> documents;
+  std::istringstream in(text);
+  while (in >> std::ws && in.peek() != std::istringstream::traits_type::eof()) {
+    Json document;
+    try {
+      in >> document;
+    } catch (const Json::parse_error&) {
+      break;
+    }
+    if (document.value("kind", "") == "List")
+      for (Json& item : document["items"]) documents.push_back(std::move(item));
+    else
+      documents.push_back(std::move(document));
+  }
+  return documents;
+}
+
+class Preflight {
+ public:
+  Preflight(const Kubectl& kubectl, const ClusterFacts& facts, const PreflightQuestion& question)
+      : kubectl_(kubectl), facts_(facts), question_(question) {}
+
+  PreflightAnswer answer() {
+    look_at_permissions();
+    look_at_run();
+    look_at_storage();
+    look_at_secret();
+    if (const auto manifests = accepted()) {
+      const auto demands = demands_of(*manifests);
+      look_at_nodes(demands);
+      look_at_quotas(demands);
+    }
+    return std::move(answer_);
+  }
+
+ private:
+  void problem(std::string what, std::string hint) {
+    answer_.problems.push_back(
+        {.at = {.file = "cluster"}, .what = std::move(what), .hint = std::move(hint)});
+  }
+  void warn(std::string what, std::string hint = "") {
+    answer_.warnings.push_back({.severity = Severity::warning,
+                                .at = {.file = "cluster"},
+                                .what = std::move(what),
+                                .hint = std::move(hint)});
+  }
+
+  /// nullopt: it is not there, or may not be looked at, which is said.
+  std::optional<Json> look(const Words& words, const char* what) {
+    try {
+      return kubectl_.json(words);
+    } catch (const KubectlError& error) {
+      if (error.failure() == KubectlFailure::missing) return std::nullopt;
+      if (error.failure() != KubectlFailure::forbidden) throw;
+      warn(fmt::format("{} not looked at: {}", what, error.what()));
+      return std::nullopt;
+    }
+  }
+  bool there(const Words& words) const {
+    const KubectlResult r = kubectl_.attempt(words);
+    return r.good() || failure_of(r.err) != KubectlFailure::missing;
+  }
+
+  void look_at_permissions() {
+    struct Need {
+      const char *verb, *resource, *what_for;
+    };
+    constexpr std::array<Need, 17> kNeeds{{{"create", "jobs.batch", "makes the pods"},
+                                           {"get", "jobs.batch", ""},
+                                           {"list", "jobs.batch", ""},
+                                           {"patch", "jobs.batch", "ends an attempt"},
+                                           {"create", "configmaps", "holds the plan"},
+                                           {"get", "configmaps", ""},
+                                           {"patch", "configmaps", ""},
+                                           {"create", "services", "names for the ranks"},
+                                           {"get", "services", ""},
+                                           {"create", "serviceaccounts", ""},
+                                           {"get", "serviceaccounts", ""},
+                                           {"create", "networkpolicies.networking.k8s.io", ""},
+                                           {"get", "networkpolicies.networking.k8s.io", ""},
+                                           {"list", "pods", "watches the ranks"},
+                                           {"watch", "pods", ""},
+                                           {"delete", "pods", "ends pods of lost nodes"},
+                                           {"get", "pods/log", "reads the ranks' progress"}}};
+    std::string missing;
+    const auto need = [&](const Words& words, const std::string& text) {
+      Words all{"auth", "can-i", "--quiet"};
+      all.insert(all.end(), words.begin(), words.end());
+      const KubectlResult r = kubectl_.attempt(all);
+      if (r.good()) return;
+      if (passes(failure_of(r.err)))
+        throw KubectlError(failure_of(r.err), "kubectl auth can-i: " + r.err);
+      missing += (missing.empty() ? "" : ", ") + text;
+    };
+    for (const Need& n : kNeeds) {
+      const bool log = std::string_view(n.resource) == "pods/log";
+      const Words words =
+          log ? Words{n.verb, "pods", "--subresource=log"} : Words{n.verb, n.resource};
+      need(words, fmt::format("{} {}{}{}", n.verb, n.resource, *n.what_for != '\0' ? ": " : "",
+                              n.what_for));
+    }
+    if (question_.makes_claim)
+      need({"create", "persistentvolumeclaims"}, "create persistentvolumeclaims: checkpoints");
+    if (!facts_.namespace_exists) need({"create", "namespaces"}, "create namespaces");
+    if (!missing.empty())
+      problem(fmt::format("you may not, in namespace {}: {}", kubectl_.name_space(), missing),
+              "ask for the Role 'edit' there, or choose a namespace of yours: --namespace");
+  }
+
+  void look_at_run() {
+    if (!question_.makes_run || !facts_.namespace_exists) return;
+    if (!look({"get", "configmap", question_.run + "-run"}, "an earlier run")) return;
+    problem(
+        fmt::format("a run '{}' is in namespace {} already", question_.run, kubectl_.name_space()),
+        fmt::format("--attach {0} watches it, --resume goes on with it, `reckon delete {0} --on "
+                    "kubernetes` removes it",
+                    question_.run));
+  }
+
+  void look_at_storage() {
+    if (!question_.claim.empty() && facts_.namespace_exists &&
+        !there({"get", "persistentvolumeclaim", question_.claim}))
+      problem(fmt::format("there is no volume claim '{}' in namespace {}", question_.claim,
+                          kubectl_.name_space()),
+              "`kubectl get pvc` lists those that are; without --claim one is made");
+    if (!question_.makes_claim) return;
+    const auto classes = look({"get", "storageclasses"}, "storage classes");
+    if (!classes) return;
+    bool found = false;
+    std::string names;
+    for (const Json& item : classes->at("items")) {
+      const std::string name = item.at("metadata").at("name");
+      names += (names.empty() ? "" : ", ") + name;
+      const Json notes = item.value(Json::json_pointer("/metadata/annotations"), Json::object());
+      const bool standard =
+          notes.value("storageclass.kubernetes.io/is-default-class", "") == "true";
+      found =
+          found || (question_.storage_class.empty() ? standard : name == question_.storage_class);
+    }
+    if (found) return;
+    problem(question_.storage_class.empty()
+                ? "the cluster has no default storage class: the checkpoints' claim would wait for "
+                  "ever"
+                : fmt::format("there is no storage class '{}'", question_.storage_class),
+            fmt::format("--storage-class NAME ({}), or --claim NAME of a claim that many nodes may "
+                        "write to",
+                        names.empty() ? "there is none" : names));
+  }
+
+  void look_at_secret() {
+    if (question_.pull_secret.empty() || !facts_.namespace_exists) return;
+    if (there({"get", "secret", question_.pull_secret})) return;
+    problem(fmt::format("there is no secret '{}' in namespace {}", question_.pull_secret,
+                        kubectl_.name_space()),
+            fmt::format("kubectl create secret docker-registry {} --docker-server=... "
+                        "--docker-username=... --docker-password=...",
+                        question_.pull_secret));
+  }
+
+  /// The manifests as the server would take them; nullopt: it does not.
+  std::optional<std::vector<Json>> accepted() {
+    const auto dry = [&](const char* where) {
+      return kubectl_.attempt(
+          {"apply", "--filename", "-", fmt::format("--dry-run={}", where), "--output=json"},
+          question_.manifests);
+    };
+    // A namespace that is not there yet cannot be asked about what is to be in it.
+    KubectlResult result = dry(facts_.namespace_exists ? "server" : "client");
+    if (!result.good() && failure_of(result.err) == KubectlFailure::forbidden) {
+      warn("the manifests were not tried on the server: " + result.err);
+      result = dry("client");
+    }
+    if (result.good()) return documents_of(result.out);
+    if (passes(failure_of(result.err)))
+      throw KubectlError(failure_of(result.err), "kubectl apply --dry-run: " + result.err);
+    problem("the cluster does not take the manifests", result.err);
+    return std::nullopt;
+  }
+
+  void look_at_nodes(const std::vector<PodDemand>& demands) {
+    const auto nodes = look({"get", "nodes"}, "nodes");
+    if (!nodes) return;
+    const Room room = room_for(demands, *nodes);
+    if (room.placed == room.pods) return;
+    const std::string hint =
+        "`kubectl describe nodes` lists what they have; a smaller machine in "
+        "the scenario's pool asks for less";
+    const auto say = [&](const std::string& what) {
+      if (question_.autoscaling) return warn(what, "the pool's autoscaler must add nodes for it");
+      answer_.no_room = true;
+      problem(what, hint);
+    };
+    for (const std::string& misfit : room.misfits) say(misfit);
+    if (room.misfits.empty())
+      say(fmt::format("the nodes have room for {} of {} pods, were they empty", room.placed,
+                      room.pods));
+  }
+
+  void look_at_quotas(const std::vector<PodDemand>& demands) {
+    if (!facts_.namespace_exists) return;
+    const auto quotas = look({"get", "resourcequotas"}, "quotas");
+    if (!quotas) return;
+    Resources wanted;
+    for (const PodDemand& demand : demands) {
+      wanted["count/jobs.batch"] += 1;
+      for (const auto& [resource, amount] : demand.requests) {
+        const double all = amount * demand.count;
+        wanted[resource] += all;
+        if (resource != "pods") wanted["requests." + resource] += all;
+      }
+    }
+    for (const Json& quota : quotas->at("items")) look_at_quota(quota, wanted);
+  }
+
+  void look_at_quota(const Json& quota, const Resources& wanted) {
+    const auto amount = [&](const char* part, const std::string& resource) {
+      const Json all = quota.value("status", Json::object()).value(part, Json::object());
+      return quantity_of(all.value(resource, "0")).value_or(0);
+    };
+    const Json hard = quota.value("status", Json::object()).value("hard", Json::object());
+    for (const auto& [resource, limit] : hard.items()) {
+      const auto at = wanted.find(resource);
+      if (at == wanted.end()) continue;
+      const double left = amount("hard", resource) - amount("used", resource);
+      if (at->second <= left * (1 + 1e-9)) continue;
+      problem(fmt::format("quota {} leaves {:g} of {}, and the job asks for {:g}",
+                          quota.at("metadata").at("name").get<std::string>(), left, resource,
+                          at->second),
+              "ask for more, wait until other jobs end, or choose another namespace: --namespace");
+    }
+  }
+
+  const Kubectl& kubectl_;
+  const ClusterFacts& facts_;
+  const PreflightQuestion& question_;
+  PreflightAnswer answer_;
+};
+
+}  // namespace
+
+ClusterFacts cluster_facts(const Kubectl& kubectl) {
+  const Json version = kubectl.json({"version"}, Seconds{20});
+  const std::string minor =
+      version.value(Json::json_pointer("/serverVersion/minor"), std::string());  // "20", "31+"
+  const auto number = parse_integer(minor.substr(0, minor.find_first_not_of("0123456789")));
+  if (!number || *number < kOldest)
+    throw KubectlError(KubectlFailure::setup,
+                       fmt::format("the cluster's version is 1.{}; reckon runs on Kubernetes 1.{} "
+                                   "and later",
+                                   minor, kOldest));
+  ClusterFacts facts{.minor = int(*number), .namespace_exists = true};
+  const KubectlResult space = kubectl.attempt({"get", "namespace", kubectl.name_space()});
+  if (!space.good()) facts.namespace_exists = failure_of(space.err) != KubectlFailure::missing;
+  return facts;
+}
+
+PreflightAnswer preflight(const Kubectl& kubectl, const ClusterFacts& facts,
+                          const PreflightQuestion& question) {
+  return Preflight(kubectl, facts, question).answer();
+}
+
+}  // namespace reckon::kubernetes

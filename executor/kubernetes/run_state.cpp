@@ -1,0 +1,105 @@
+#include "executor/kubernetes/run_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "executor/kubernetes/cluster_gang.h"
+#include "sim/base/unit_text.h"
+
+namespace reckon::kubernetes {
+namespace {
+
+constexpr std::array<std::string_view, 5> kPhases{"running", "stopping", "stopped", "finished",
+                                                  "failed"};
+constexpr const char* kPhase = "reckon/phase";
+constexpr const char* kReason = "reckon/reason";
+
+std::string object_of(const std::string& run) { return run + "-run"; }
+
+std::string text_of(const Json& object, const char* key) {
+  const auto at = object.find(key);
+  return at != object.end() && at->is_string() ? at->get<std::string>() : "";
+}
+
+RunPhase phase_of(const std::string& text) {
+  const auto at = std::ranges::find(kPhases, text);
+  return at != kPhases.end() ? RunPhase(at - kPhases.begin()) : RunPhase::running;
+}
+
+}  // namespace
+
+std::string to_text(RunPhase phase) { return std::string(kPhases[std::size_t(phase)]); }
+
+void create_state(const Kubectl& kubectl, const RunState& state) {
+  const Json labels = {{"app.kubernetes.io/name", "reckon"},
+                       {"app.kubernetes.io/instance", state.run},
+                       {"app.kubernetes.io/managed-by", "reckon"}};
+  const Json map = {{"apiVersion", "v1"},
+                    {"kind", "ConfigMap"},
+                    {"metadata",
+                     {{"name", object_of(state.run)},
+                      {"labels", labels},
+                      {"annotations", {{kPhase, to_text(state.phase)}, {kReason, state.reason}}}}},
+                    {"data",
+                     {{"plan.yaml", state.plan},
+                      {"words", Json(state.words).dump()},
+                      {"started", state.started}}}};
+  kubectl.run({"create", "--filename", "-"}, map.dump());
+}
+
+std::optional<RunState> read_state(const Kubectl& kubectl, const std::string& run) {
+  Json map;
+  try {
+    map = kubectl.json({"get", "configmap", object_of(run)});
+  } catch (const KubectlError& error) {
+    if (error.failure() == KubectlFailure::missing) return std::nullopt;
+    throw;
+  }
+  const Json data = map.value("data", Json::object());
+  const Json notes = map.value(Json::json_pointer("/metadata/annotations"), Json::object());
+  RunState state{.run = run,
+                 .plan = text_of(data, "plan.yaml"),
+                 .words = {},
+                 .started = text_of(data, "started"),
+                 .phase = phase_of(text_of(notes, kPhase)),
+                 .reason = text_of(notes, kReason)};
+  const Json words = Json::parse(text_of(data, "words"), nullptr, false);
+  if (words.is_array())
+    for (const Json& word : words)
+      if (word.is_string()) state.words.push_back(word);
+  return state;
+}
+
+void set_phase(const Kubectl& kubectl, const std::string& run, RunPhase phase,
+               const std::string& reason) {
+  kubectl.run({"annotate", "configmap", object_of(run), "--overwrite",
+               fmt::format("{}={}", kPhase, to_text(phase)),
+               fmt::format("{}={}", kReason, reason)});
+}
+
+std::optional<NewestAttempt> newest_attempt(const Kubectl& kubectl, const std::string& run) {
+  const Json jobs = kubectl.json({"get", "jobs", "--selector", selector_of(run)});
+  std::optional<NewestAttempt> newest;
+  for (const Json& job : jobs.at("items")) {
+    const Json labels = job.value(Json::json_pointer("/metadata/labels"), Json::object());
+    const auto number = parse_integer(text_of(labels, "reckon/attempt"));
+    if (!number) continue;
+    if (!newest || *number > newest->number) newest = NewestAttempt{*number, 0};
+    if (*number == newest->number)
+      newest->pods_wanted += job.value(Json::json_pointer("/spec/parallelism"), 1);
+  }
+  return newest;
+}
+
+std::string delete_run(const Kubectl& kubectl, const std::string& run, bool with_claim) {
+  const std::string kinds = std::string(
+                                "jobs,pods,services,configmaps,serviceaccounts,"
+                                "networkpolicies.networking.k8s.io") +
+                            (with_claim ? ",persistentvolumeclaims" : "");
+  return kubectl.run(
+      {"delete", kinds, "--selector", selector_of(run), "--ignore-not-found", "--wait=false"});
+}
+
+}  // namespace reckon::kubernetes

@@ -1,0 +1,43 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "executor/kubernetes/kubectl.h"
+
+// What a run leaves in its cluster, so that any launcher can pick it up: a ConfigMap NAME-run, and
+// the Jobs of its attempts by their labels.
+namespace reckon::kubernetes {
+
+enum class RunPhase { running, stopping, stopped, finished, failed };
+std::string to_text(RunPhase phase);
+
+struct RunState {
+  std::string run;                 // NAME
+  std::string plan;                // the scenario's text
+  std::vector<std::string> words;  // of the command line that started it, without the scenario
+  std::string started;             // of the first attempt (RunClock::text)
+  RunPhase phase = RunPhase::running;
+  std::string reason;  // why it is over
+};
+
+/// Throws KubectlError; a run of that name that is there already is a conflict.
+void create_state(const Kubectl& kubectl, const RunState& state);
+/// nullopt: there is no such run.
+std::optional<RunState> read_state(const Kubectl& kubectl, const std::string& run);
+void set_phase(const Kubectl& kubectl, const std::string& run, RunPhase phase,
+               const std::string& reason);
+
+/// The Jobs of a run's newest attempt.
+struct NewestAttempt {
+  std::int64_t number = 0;
+  int pods_wanted = 0;  // 0: its Jobs were told to end
+};
+std::optional<NewestAttempt> newest_attempt(const Kubectl& kubectl, const std::string& run);
+
+/// All objects of a run but its namespace, its claim and what lies there; a list of what was
+/// deleted, as kubectl says it.
+std::string delete_run(const Kubectl& kubectl, const std::string& run, bool with_claim);
+
+}  // namespace reckon::kubernetes

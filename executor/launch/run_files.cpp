@@ -1,0 +1,77 @@
+#include "executor/launch/run_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace reckon {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path made(const fs::path& directory) {
+  create_directories_durably(directory);
+  return directory;
+}
+
+EarlierPart look_back(const RunFilesOptions& options) {
+  const fs::path file = options.directory.measurements();
+  const std::string root = options.directory.root.string();
+  const bool there = fs::exists(file) && fs::file_size(file) > 0;
+  if (!there && options.earlier == Earlier::needed)
+    throw FileError(fmt::format("{} holds no run to resume", root));
+  if (!there) return {};
+  if (options.earlier == Earlier::refused)
+    throw FileError(fmt::format(
+        "{} holds a run already; --resume goes on with it, --out names another directory", root));
+  const auto read = read_measurement_log(file);
+  if (!read) throw FileError(format(read.error()));
+  EarlierPart before;
+  for (const RunRecord& run : read->runs)
+    before.attempt = std::max(before.attempt, run.attempt + 1);
+  if (!read->runs.empty())
+    if (const auto clock = RunClock::parse(read->runs.front().started)) before.clock = *clock;
+  before.steps = read->steps;
+  before.interruptions = std::int64_t(read->interruptions.size());
+  for (const CheckpointRecord& c : read->checkpoints)
+    if (c.action == CheckpointAction::save)
+      before.checkpoint = std::max(before.checkpoint.value_or(0), c.step);
+  return before;
+}
+
+}  // namespace
+
+RunFiles::RunFiles(const RunFilesOptions& options)
+    : directory_(options.directory),
+      lock_(made(directory_.root)),
+      before_(look_back(options)),
+      measurements_(directory_.measurements()) {
+  made(directory_.logs());
+  for (int k = 0; k < options.processes; ++k) {
+    logs_.emplace_back(log_of(k), std::ios::app);
+    if (!logs_.back())
+      throw FileError(fmt::format("cannot write {}: {}", log_of(k).string(), std::strerror(errno)));
+  }
+  // Behind the lock: the directory may be another run's.
+  if (!options.plan_text.empty()) write_durably(directory_.plan(), options.plan_text);
+  if (options.earlier == Earlier::needed) return;
+  if (!options.request_text.empty()) write_durably(directory_.request(), options.request_text);
+  if (!options.forecast_text.empty()) write_durably(directory_.forecast(), options.forecast_text);
+}
+
+fs::path RunFiles::log_of(int process) const {
+  return directory_.logs() / fmt::format("rank-{}.log", process);
+}
+
+std::optional<std::string> RunFiles::line(int process, std::string_view text) {
+  std::ofstream& file = logs_[std::size_t(process)];
+  if (!file) return std::nullopt;
+  file << text << '\n' << std::flush;
+  if (file) return std::nullopt;
+  return fmt::format("cannot write {}: {}; it ends here", log_of(process).string(),
+                     std::strerror(errno));
+}
+
+}  // namespace reckon

@@ -1,0 +1,58 @@
+#pragma once
+#include <cstdint>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "executor/train/measurement_log.h"
+#include "executor/train/run_directory.h"
+
+// The directory of a run as whoever watches it keeps it.
+namespace reckon {
+
+/// What an earlier part of the run left behind.
+struct EarlierPart {
+  RunClock clock = RunClock::starting_now();
+  std::int64_t attempt = 0;  // of the next start
+  std::vector<StepRecord> steps;
+  std::int64_t interruptions = 0;
+  std::optional<std::int64_t> checkpoint;  // the newest that was saved
+};
+
+/// Whether the directory may hold a part of the run already.
+enum class Earlier { refused, needed, taken_up };
+
+struct RunFilesOptions {
+  RunDirectory directory;
+  Earlier earlier = Earlier::refused;
+  int processes = 1;
+  std::string plan_text;                    // kept as the directory's plan.yaml; empty: none
+  std::string request_text, forecast_text;  // of a new run: its request.json, forecast.json
+};
+
+class RunFiles {
+ public:
+  /// Throws FileError where the directory cannot be used: another job in it, a run where none may
+  /// be, none where one must be.
+  explicit RunFiles(const RunFilesOptions& options);
+
+  const EarlierPart& before() const { return before_; }
+  MeasurementLog& measurements() { return measurements_; }
+  int lock() const { return lock_.descriptor(); }
+  /// What a process printed, to its file. A message where this is the first line that cannot be
+  /// written; then no more are.
+  std::optional<std::string> line(int process, std::string_view text);
+
+ private:
+  std::filesystem::path log_of(int process) const;
+
+  RunDirectory directory_;
+  RunLock lock_;
+  EarlierPart before_;
+  MeasurementLog measurements_;
+  std::vector<std::ofstream> logs_;
+};
+
+}  // namespace reckon

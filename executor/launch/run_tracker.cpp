@@ -1,0 +1,78 @@
+#include "executor/launch/run_tracker.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "executor/train/progress.h"
+
+namespace reckon {
+namespace {
+
+double median_of(std::deque<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + std::ptrdiff_t(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+RunTracker::RunTracker(const Forecast& forecast, std::int64_t steps,
+                       std::optional<Seconds> deadline)
+    : live_(forecast, deadline) {
+  status_.steps = steps;
+  status_.step_forecast = forecast.step.step;
+  status_.deadline = deadline;
+  status_.phase = to_text(ProgressPhase::starting);
+}
+
+void RunTracker::take_up(const std::vector<StepRecord>& steps, std::int64_t interruptions) {
+  std::int64_t attempt = -1;
+  for (const StepRecord& s : steps) {
+    if (s.rank != 0) continue;
+    if (s.attempt == attempt) live_.add_step(s.seconds);  // not the first of a start
+    attempt = s.attempt;
+    status_.steps_done = s.step + 1;
+  }
+  for (std::int64_t k = 0; k < interruptions; ++k) live_.add_interruption();
+  status_.interruptions += interruptions;
+}
+
+void RunTracker::begin_attempt(std::int64_t attempt) {
+  status_.attempt = attempt;
+  status_.phase = to_text(ProgressPhase::starting);
+  first_step_of_start_ = true;
+  recent_.clear();
+}
+
+void RunTracker::step_done(std::int64_t step, Seconds seconds, std::int64_t samples,
+                           std::optional<double> loss) {
+  status_.steps_done = step + 1;
+  status_.loss = loss;
+  if (std::exchange(first_step_of_start_, false)) return;  // it warms caches and connections up
+  live_.add_step(seconds);
+  constexpr std::size_t kRecent = 50;
+  recent_.push_back(seconds.count());
+  if (recent_.size() > kRecent) recent_.pop_front();
+  samples_ = double(samples);
+}
+
+Seconds RunTracker::interrupted(std::int64_t of_first, double of_all) {
+  live_.add_interruption();
+  ++status_.interruptions;
+  status_.steps_done -= of_first;
+  status_.phase = "waiting";
+  return of_all * Seconds{median_of(recent_)};
+}
+
+const RunStatus& RunTracker::at(Seconds elapsed) {
+  status_.elapsed = elapsed;
+  status_.step = Seconds{median_of(recent_)};
+  status_.samples_per_second = status_.step.count() > 0
+                                   ? SamplesPerSecond{samples_ / status_.step.count()}
+                                   : SamplesPerSecond{};
+  status_.estimate = live_.at(elapsed, status_.steps_done);
+  return status_;
+}
+
+}  // namespace reckon

@@ -1,0 +1,121 @@
+#include "planner/fleet.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "planner/fleet_make.h"
+#include "planner/fleet_mix.h"
+#include "sim/base/unit_text.h"
+#include "sim/scenario/pricing.h"
+
+namespace reckon::planner {
+namespace {
+
+/// A limit binds where the objective without it is better by more than the solver's tolerance.
+constexpr double kBetter = 1e-4;
+
+struct Named {
+  const char* name;
+  bool MixQuestion::*holds;
+};
+constexpr std::array kLimits{
+    Named{"quota", &MixQuestion::quota}, Named{"deadlines", &MixQuestion::deadlines},
+    Named{"budget", &MixQuestion::budget}, Named{"period", &MixQuestion::period}};
+
+/// Limits without which the choice would be better.
+void find_binding(FleetAnswer& answer, double objective) {
+  for (const Named& limit : kLimits) {
+    MixQuestion without;
+    without.*limit.holds = false;
+    const MixAnswer other = solve_pool_mix(answer.fleet, without);
+    if (other.choice.runs.empty() || other.status != MipSolution::Status::optimal) continue;
+    if (other.objective < objective - kBetter * std::abs(objective))
+      answer.limits.push_back({limit.name, other.objective, std::nullopt, ""});
+  }
+}
+
+/// Of a question that nothing answers: each limit that by itself would have to give way, and how
+/// far.
+void find_relaxations(FleetAnswer& answer) {
+  struct Stretched {
+    const char* name;
+    MixQuestion::Least least;
+    const char* unit;
+  };
+  const std::array stretched{Stretched{"quota", MixQuestion::Least::quota, "accelerators more"},
+                             Stretched{"deadlines", MixQuestion::Least::lateness, "s later"},
+                             Stretched{"budget", MixQuestion::Least::cost, "USD"}};
+  for (const Stretched& s : stretched) {
+    MixQuestion question;
+    question.least = s.least;
+    const MixAnswer other = solve_pool_mix(answer.fleet, question);
+    if (!other.choice.runs.empty())
+      answer.limits.push_back({s.name, std::nullopt, other.objective, s.unit});
+  }
+  MixQuestion longer;
+  longer.period = false;
+  if (answer.limits.empty() && !solve_pool_mix(answer.fleet, longer).choice.runs.empty())
+    answer.limits.push_back({"period", std::nullopt, std::nullopt, ""});
+}
+
+Expected<std::optional<Limit>> budget_of(const ScenarioFile& file) {
+  const std::string& text = file.scenario.plan->budget;
+  if (text.empty()) return std::nullopt;
+  const std::size_t at = text.find('@');
+  const auto usd = planning::to_usd_rate(*parse_money(text.substr(0, at)), file.scenario.prices);
+  if (!usd)
+    return tl::unexpected(Diagnostics{{Severity::error, file.places.find("plan.budget"),
+                                       usd.error(), "prices: {currency: EUR, usd_rate: 0.92}"}});
+  Limit limit{usd->v, std::nullopt, text};
+  if (at != std::string::npos) limit.probability = *parse_fraction(text.substr(at + 1));
+  return limit;
+}
+
+}  // namespace
+
+bool Replay::meets_all() const {
+  return meets_budget && std::ranges::all_of(jobs, &ReplayedJob::meets);
+}
+
+Expected<FleetAnswer> plan_fleet(const Base& base, const Catalog& catalog,
+                                 const NetworkModel& network, const FleetOptions& options) {
+  auto file = read_with(base, {});
+  if (!file) return tl::unexpected(std::move(file.error()));
+  Diagnostics problems = check_fleet(*file);
+  if (const std::string none = why_no_solver(); !none.empty())
+    problems.push_back({Severity::error, file->places.find("jobs"), none,
+                        "a plan for several jobs needs it; each job can be planned by itself"});
+  if (!problems.empty()) return tl::unexpected(std::move(problems));
+  const Scenario& scenario = file->scenario;
+  FleetAnswer answer;
+  answer.scenario = scenario.name;
+  answer.objective = scenario.plan->objective == "time" ? Objective::time : Objective::cost;
+  answer.seed = options.seed.value_or(scenario.forecast.seed);
+  answer.replications = options.replications.value_or(scenario.forecast.replications);
+  auto budget = budget_of(*file);
+  if (!budget) return tl::unexpected(std::move(budget.error()));
+  answer.fleet.budget = *budget;
+  const FleetSetting setting{base, *file, catalog, network, answer.seed, options.threads};
+  if (auto made = make_fleet(setting, answer); !made) return tl::unexpected(made.error());
+  if (!answer.without_plan.empty()) return answer;
+
+  const MixAnswer mix = solve_pool_mix(answer.fleet);
+  answer.columns = mix.columns;
+  answer.rows = mix.rows;
+  answer.proven = mix.status == MipSolution::Status::optimal;
+  answer.bound = mix.bound;
+  if (mix.choice.runs.empty()) {
+    find_relaxations(answer);
+    return answer;
+  }
+  answer.choice = mix.choice;
+  find_binding(answer, mix.objective);
+  auto replayed = replay(setting, answer, mix.choice, answer.replications);
+  if (!replayed) return tl::unexpected(std::move(replayed.error()));
+  answer.replay = std::move(*replayed);
+  return answer;
+}
+
+}  // namespace reckon::planner

@@ -1,0 +1,37 @@
+#include "sim/catalog/machine_choice.h"
+
+#include <algorithm>
+
+namespace reckon {
+namespace {
+
+constexpr int kVcpusPerAccelerator = 8;
+
+}  // namespace
+
+std::vector<const Machine*> machines_with(const Catalog& catalog, Provider provider,
+                                          const Accelerator& accelerator, int count) {
+  std::vector<const Machine*> built_in, attached;
+  for (const Machine& m : catalog.machines) {
+    if (m.provider != provider || !m.services.empty()) continue;
+    if (!m.accelerator.empty()) {
+      if (m.accelerator == accelerator.name && m.accelerator_count == count) built_in.push_back(&m);
+      continue;
+    }
+    for (const Service service : {Service::gke, Service::mks}) {
+      if (provider_of(service) != provider) continue;
+      const auto counts = catalog.allowed_counts(service, m.name, accelerator.name);
+      if (std::find(counts.begin(), counts.end(), count) != counts.end()) attached.push_back(&m);
+    }
+  }
+  if (attached.empty()) return built_in;
+  const auto enough = [&](const Machine* m) { return m->vcpus >= kVcpusPerAccelerator * count; };
+  const auto better = [&](const Machine* a, const Machine* b) {
+    if (enough(a) != enough(b)) return enough(a);
+    return enough(a) ? a->vcpus < b->vcpus : a->vcpus > b->vcpus;
+  };
+  built_in.push_back(*std::min_element(attached.begin(), attached.end(), better));
+  return built_in;
+}
+
+}  // namespace reckon

@@ -1,0 +1,15 @@
+#pragma once
+#include <vector>
+
+#include "sim/catalog/catalog.h"
+
+namespace reckon {
+
+/// Of the provider's machines those that carry exactly `count` of the accelerator: all that have
+/// them built in; and, of those that they are attached to, the smallest with at least 8 vCPUs an
+/// accelerator, else the largest. Fewer starve it of input: a2-highgpu has 12 each, n1 with 4 V100
+/// and p3 have 8. Services' own types are left out.
+std::vector<const Machine*> machines_with(const Catalog& catalog, Provider provider,
+                                          const Accelerator& accelerator, int count);
+
+}  // namespace reckon

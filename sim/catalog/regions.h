@@ -1,0 +1,28 @@
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/catalog/catalog.h"
+
+namespace reckon {
+
+/// Where a region is, for limits on where data may be and on how clean the power is.
+struct Region {
+  Provider provider = Provider::gcp;
+  std::string name;
+  std::vector<std::string> jurisdictions;   // ISO 3166 country codes, and "EU"
+  std::optional<double> carbon_free;        // share of the power, 0..1; nullopt: not published
+  std::optional<double> grid_gco2_per_kwh;  // of the grid that it stands on
+};
+
+/// The regions of a catalog's layers (catalogs/regions.csv), by provider and name. Errors are those
+/// of load_catalog.
+Expected<std::vector<Region>> load_regions(std::span<const std::filesystem::path> layers);
+/// nullptr: not known.
+const Region* find_region(const std::vector<Region>& regions, Provider provider,
+                          std::string_view name);
+
+}  // namespace reckon

@@ -1,0 +1,146 @@
+#include "executor/kubernetes/preflight.h"
+
+#include <catch2/catch.hpp>
+
+#include "executor/kubernetes/fake_kubectl.h"
+#include "executor/kubernetes/run_state.h"
+
+using namespace reckon;
+using namespace reckon::kubernetes;
+using Catch::Matchers::Contains;
+using reckon::test::FakeKubectl;
+
+namespace {
+
+/// A cluster of one node with two cores. Files change its mind: `may-not` lists verbs that are
+/// forbidden, `there` objects that exist, `quota` is the list of quotas.
+const char* const kCluster = R"(
+shift 2  # --namespace ns
+missing() { echo 'Error from server (NotFound): not found' >&2; exit 1; }
+case "$*" in
+  "version"*) echo '{"serverVersion": {"major": "1", "minor": "31+"}}' ;;
+  "get namespace ns"*) ;;
+  "auth can-i --quiet "*) shift 3; ! grep -qxF "$*" may-not 2>/dev/null ;;
+  "get resourcequotas"*) cat quota ;;
+  "get storageclasses"*) echo '{"items": [{"metadata": {"name": "slow"}}]}' ;;
+  "get nodes"*) echo '{"items": [{"metadata": {"name": "a"}, "status": {
+    "conditions": [{"type": "Ready", "status": "True"}],
+    "allocatable": {"cpu": "2", "memory": "8Gi", "pods": "110"}}}]}' ;;
+  "get "*) grep -qxF "$2 $3" there 2>/dev/null || missing; echo '{"metadata": {}}' ;;
+  "apply --filename - --dry-run=server"*) cat jobs ;;
+  *) echo "what is $*?" >&2; exit 9 ;;
+esac
+)";
+
+std::string jobs(const std::string& cpu) {
+  return R"({"kind": "Job", "metadata": {"name": "a-0-worker"}, "spec": {"parallelism": 3,
+    "template": {"spec": {"containers": [{"resources": {"requests": {"cpu": ")" +
+         cpu + R"("}}}]}}}})";
+}
+
+struct Example {
+  Example() : fake(kCluster) {
+    fake.write("jobs", jobs("500m"));
+    fake.write("quota", R"({"items": []})");
+    fake.write("there", "persistentvolumeclaim disk\n");
+  }
+  PreflightAnswer ask() const {
+    const Kubectl kubectl = fake.kubectl();
+    return preflight(kubectl, cluster_facts(kubectl), question);
+  }
+  FakeKubectl fake;
+  PreflightQuestion question{
+      .manifests = "x", .run = "a", .claim = "disk", .storage_class = {}, .pull_secret = {}};
+};
+
+}  // namespace
+
+TEST_CASE("a cluster that has what a job needs has no problem with it") {
+  const Example e;
+  CHECK(cluster_facts(e.fake.kubectl()).minor == 31);
+  const PreflightAnswer answer = e.ask();
+  INFO(format(answer.problems));
+  CHECK(answer.problems.empty());
+  CHECK(answer.warnings.empty());
+}
+
+TEST_CASE("all that keeps a job from running is told at once, with what to do") {
+  Example e;
+  e.fake.write("may-not", "patch jobs.batch\nget pods --subresource=log\n");
+  e.fake.write("there", "configmap a-run\n");
+  e.fake.write("jobs", jobs("3"));
+  e.fake.write("quota", R"({"items": [{"metadata": {"name": "q"}, "status": {
+    "hard": {"requests.cpu": "8", "pods": "10"},
+    "used": {"requests.cpu": "500m", "pods": "0"}}}]})");
+  e.question.pull_secret = "key";
+  const PreflightAnswer answer = e.ask();
+  const std::string text = format(answer.problems);
+  CHECK(answer.problems.size() == 6);
+  CHECK_THAT(text, Contains("you may not, in namespace ns: patch jobs.batch: ends an attempt, get "
+                            "pods/log: reads the ranks' progress"));
+  CHECK_THAT(text, Contains("a run 'a' is in namespace ns already"));
+  CHECK_THAT(text, Contains("there is no volume claim 'disk'"));
+  CHECK_THAT(text, Contains("there is no secret 'key'"));
+  CHECK_THAT(text, Contains("no node has room for a pod of job a-0-worker (of 1 nodes; 1: 2 cores "
+                            "where 3 cores is asked for)"));
+  CHECK_THAT(text, Contains("quota q leaves 7.5 of requests.cpu, and the job asks for 9"));
+  CHECK(answer.no_room);
+}
+
+TEST_CASE("a pool that grows may get the nodes that are not there yet") {
+  Example e;
+  e.fake.write("jobs", jobs("3"));
+  e.question.autoscaling = true;
+  const PreflightAnswer answer = e.ask();
+  CHECK(answer.problems.empty());
+  CHECK(!answer.no_room);
+  CHECK(answer.warnings.size() == 1);
+}
+
+TEST_CASE("a claim that nobody would ever serve is a problem") {
+  Example e;
+  e.question.claim.clear();
+  e.question.makes_claim = true;
+  CHECK_THAT(format(e.ask().problems), Contains("no default storage class") && Contains("(slow)"));
+  e.question.storage_class = "slow";
+  CHECK(e.ask().problems.empty());
+  e.question.storage_class = "fast";
+  CHECK_THAT(format(e.ask().problems), Contains("there is no storage class 'fast'"));
+}
+
+TEST_CASE("a cluster that is too old says so") {
+  const FakeKubectl fake("echo '{\"serverVersion\": {\"minor\": \"19\"}}'");
+  CHECK_THROWS_WITH(cluster_facts(fake.kubectl()), Contains("1.20 and later"));
+}
+
+TEST_CASE("the state of a run is read as it was written, and its newest attempt by its Jobs") {
+  const FakeKubectl fake(R"(
+shift 2
+case "$1 $2" in
+  "create --filename") cat > state ;;
+  "get configmap") [ -e state ] && cat state || { echo '(NotFound)' >&2; exit 1; } ;;
+  "get jobs") echo '{"items": [
+    {"metadata": {"labels": {"reckon/attempt": "9"}}, "spec": {"parallelism": 4}},
+    {"metadata": {"labels": {"reckon/attempt": "10"}}, "spec": {"parallelism": 3}},
+    {"metadata": {"labels": {"reckon/attempt": "10"}}, "spec": {"parallelism": 0}}]}' ;;
+esac)");
+  const Kubectl kubectl = fake.kubectl();
+  CHECK(!read_state(kubectl, "a"));
+  create_state(kubectl, {.run = "a",
+                         .plan = "name: a\n# \"quoted\"\n",
+                         .words = {"--set", "x=1, 2"},
+                         .started = "2026-11-22T03:00:00.000Z",
+                         .phase = RunPhase::stopping,
+                         .reason = "why not"});
+  const auto state = read_state(kubectl, "a");
+  REQUIRE(state);
+  CHECK(state->plan == "name: a\n# \"quoted\"\n");
+  CHECK(state->words == Words{"--set", "x=1, 2"});
+  CHECK(state->started == "2026-11-22T03:00:00.000Z");
+  CHECK(state->phase == RunPhase::stopping);
+  CHECK(state->reason == "why not");
+  const auto newest = newest_attempt(kubectl, "a");
+  REQUIRE(newest);
+  CHECK(newest->number == 10);  // not "9", which sorts behind it as text
+  CHECK(newest->pods_wanted == 3);
+}

@@ -1,0 +1,50 @@
+#pragma once
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/run_reckon.h"
+
+namespace reckon::test {
+
+/// A real Kubernetes on this machine, started by the scripts of a kit: the folder that
+/// RECKON_KUBERNETES_KIT names, else ../shared/kubernetes beside the checkout. A test without one
+/// is skipped, with the reason.
+class Cluster {
+ public:
+  enum class Parts { control_plane, with_node };
+  /// `options`: more words for the kit's `up`.
+  explicit Cluster(Parts parts, const std::string& options = "");
+  ~Cluster();
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
+
+  /// Of one test program: started by the first who asks.
+  static Cluster& with_node();
+
+  std::string environment() const { return "KUBECONFIG='" + kubeconfig_ + "'"; }
+  /// What kubectl prints; its input is `manifest`.
+  std::string kubectl(const std::string& arguments, const std::string& manifest = "") const;
+  nlohmann::json get(const std::string& what) const;
+  /// The API server is killed and comes back after `away` seconds.
+  void restart_api_server(int away) const;
+  const std::string& image() const { return image_; }
+
+  /// A namespace with a volume claim "checkpoints", whose files lie in a directory of this machine.
+  struct Space {
+    std::string name;
+    std::filesystem::path volume;
+  };
+  Space make_space(const std::string& name, const Workspace& w) const;
+
+ private:
+  void make_image();
+
+  Workspace workspace_;
+  std::string kit_, kubeconfig_, run_, image_ = "localhost/reckon-worker:test";
+};
+
+/// Until `there`, for two minutes at most.
+bool wait_for(const std::function<bool()>& there);
+
+}  // namespace reckon::test

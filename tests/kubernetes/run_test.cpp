@@ -1,0 +1,280 @@
+#include <signal.h>
+#include <catch2/catch.hpp>
+
+#include <memory>
+#include <thread>
+
+#include "executor/launch/process.h"
+#include "executor/train/measurement_log.h"
+#include "kubernetes/cluster.h"
+
+// `reckon run --on kubernetes` with real pods of reckon-worker. What a job ends with must be, bit
+// for bit, what it ends with on this machine when nobody disturbs it.
+using namespace reckon;
+using namespace reckon::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A perceptron of 5,121 weights on synthetic data. `strategy`: of the workload.
+std::string job_text(const std::string& name, const std::string& strategy, int nodes, int steps,
+                     int servers) {
+  return "name: " + name +
+         "\nworkload:\n"
+         "  model: mlp_boston_housing\n"
+         "  dataset: {samples: 4040, bytes_per_sample: 112B}\n"
+         "  train: {steps: " +
+         std::to_string(steps) +
+         "}\n"
+         "  precision: fp32\n"
+         "  batch_per_accelerator: 8\n"
+         "  strategy: " +
+         strategy +
+         "\n"
+         "  checkpoint: {interval: none}\n"
+         "cluster:\n"
+         "  provider: on_premises\n"
+         "  pools:\n"
+         "    - {name: here, role: worker, machine: {vcpu: 1, memory: 2GiB, network: 10Gbps}, "
+         "nodes: " +
+         std::to_string(nodes) + "}\n" +
+         (servers == 0
+              ? ""
+              : "    - {name: servers, role: parameter_server, nodes: " + std::to_string(servers) +
+                    ", machine: {vcpu: 1, memory: 2GiB, network: 10Gbps}}\n");
+}
+const std::string kRing = "{kind: multi_worker_mirrored, workers: 4, all_reduce: ring}";
+/// Each pod asks for 440 thousandths of a core, so five do not fit on two cores.
+int workers_beside_servers() { return std::thread::hardware_concurrency() > 2 ? 3 : 2; }
+
+/// One job in a namespace of its own, and what becomes of it on this machine undisturbed.
+class ClusterJob {
+ public:
+  ClusterJob(const std::string& name, const std::string& strategy, int nodes, int steps,
+             int servers = 0)
+      : cluster_(Cluster::with_node()), space_(cluster_.make_space(name, w_)), name_(name) {
+    w_.write("job.yaml", job_text(name, strategy, nodes, steps, servers));
+  }
+  ~ClusterJob() { cluster_.kubectl("delete namespace " + name_ + " --wait=false"); }
+  ClusterJob(const ClusterJob&) = delete;
+  ClusterJob& operator=(const ClusterJob&) = delete;
+
+  /// In the background; standard error is appended to `out`.err.
+  void start(const std::string& options, const std::string& out = "run") {
+    out_ = out;
+    process_ = std::make_unique<ChildProcess>(ProcessSpec{
+        "reckon",
+        {"sh", "-c",
+         "cd '" + w_.path("").string() + "' && exec env " + cluster_.environment() +
+             " '" RECKON_BINARY_DIR "/bin/reckon' run --on kubernetes --replications 20 --out " +
+             out + ' ' + options + " > " + out + ".out 2>> " + out + ".err"},
+        {},
+        {}});
+  }
+  void start_new() {
+    start(
+        "job.yaml --claim checkpoints --checkpoint-steps 100 --retry-delay 1s --retries 20 "
+        "--image " +
+        cluster_.image());
+  }
+  bool running() { return !process_->poll_end(); }
+  void kill_launcher() {
+    process_->signal(SIGKILL);
+    REQUIRE(wait_for([&] { return !running(); }));
+  }
+  int code() {
+    const bool ended = wait_for([&] { return !running(); }) || wait_for([&] { return !running(); });
+    INFO(errors());
+    REQUIRE(ended);
+    const ProcessEnd end = *process_->poll_end();
+    return end.signal != 0 ? 128 + end.signal : end.code;
+  }
+  std::string errors() const { return read_all(w_.path(out_ + ".err")); }
+  Measurements measured() const {
+    const auto read = read_measurement_log(w_.path(out_) / "measurements.jsonl");
+    REQUIRE(read);
+    return *read;
+  }
+  bool has_steps(std::size_t count) {
+    const fs::path file = w_.path(out_) / "measurements.jsonl";
+    const std::string text = read_all(file);
+    return std::size_t(std::count(text.begin(), text.end(), '\n')) > count || !running();
+  }
+  /// The pod of a rank in the newest attempt.
+  std::string pod_of(int rank) const {
+    std::string name;
+    const nlohmann::json pods = cluster_.get("pods -n " + name_);
+    for (const auto& pod : pods.at("items"))
+      if (pod.at("metadata").at("annotations").value("reckon/first-rank", "") ==
+          std::to_string(rank))
+        name = std::max(name, pod.at("metadata").at("name").get<std::string>());
+    return name;
+  }
+  std::string kubectl(const std::string& words) const {
+    return cluster_.kubectl("-n " + name_ + ' ' + words);
+  }
+  Output reckon(const std::string& words) const { return w_.run(words, cluster_.environment()); }
+
+  /// The same parameters and losses as on this machine, every step once.
+  void check_result(int steps) {
+    const Output local =
+        w_.run("run job.yaml --out local --replications 20 --checkpoint-steps 100");
+    INFO(local.err << errors());
+    REQUIRE(local.code == 0);
+    const std::string expected = read_all(w_.path("local") / "parameters.bin");
+    REQUIRE(expected.size() == 5121 * sizeof(float));
+    CHECK((read_all(space_.volume / name_ / "parameters.bin") == expected));
+
+    const auto here = read_measurement_log(w_.path("local") / "measurements.jsonl");
+    REQUIRE(here);
+    const auto useful = measured().useful_steps(), reference = here->useful_steps();
+    REQUIRE(useful.size() == std::size_t(steps));
+    REQUIRE(reference.size() == std::size_t(steps));
+    for (std::size_t k = 0; k < useful.size(); ++k) {
+      REQUIRE(useful[k].step == reference[k].step);
+      REQUIRE(useful[k].loss == reference[k].loss);
+    }
+    REQUIRE(!measured().ends.empty());
+    CHECK(measured().ends.back().finished);
+  }
+
+  const Cluster& cluster() const { return cluster_; }
+
+ private:
+  Workspace w_;
+  Cluster& cluster_;
+  Cluster::Space space_;
+  std::string name_, out_ = "run";
+  std::unique_ptr<ChildProcess> process_;
+};
+
+}  // namespace
+
+TEST_CASE("four ranks in pods train what four processes of this machine train", "[.long]") {
+  constexpr int kSteps = 300;
+  ClusterJob job("ring", kRing, 4, kSteps);
+  job.start_new();
+  const int code = job.code();
+  INFO(job.errors());
+  REQUIRE(code == 0);
+  job.check_result(kSteps);
+  const Measurements m = job.measured();
+  CHECK(m.runs.size() == 1);
+  CHECK(m.interruptions.empty());
+  // Each pod's way to its start.
+  const auto spans = [&](const char* name) {
+    return std::count_if(m.timeline.spans.begin(), m.timeline.spans.end(),
+                         [&](const Span& s) { return s.name == name; });
+  };
+  CHECK(spans("start container") == 4);
+  // A second run of the name is refused, with what to do.
+  job.start_new();
+  CHECK(job.code() == 3);
+  CHECK_THAT(job.errors(), Contains("a run 'ring' is in namespace ring already"));
+  const Output status = job.reckon("status ring --on kubernetes");
+  CHECK_THAT(status.out, Contains("ring: finished, attempt 0"));
+}
+
+TEST_CASE("workers and parameter servers in pods train what they train here", "[.long]") {
+  constexpr int kSteps = 300, kServers = 2;
+  const int workers = workers_beside_servers();
+  ClusterJob job(
+      "servers",
+      "{kind: parameter_server, workers: " + std::to_string(workers) + ", parameter_servers: 2}",
+      workers, kSteps, kServers);
+  job.start_new();
+  const int code = job.code();
+  INFO(job.errors());
+  REQUIRE(code == 0);
+  job.check_result(kSteps);
+}
+
+TEST_CASE("a pod that is deleted by force in mid-run changes no bit of what is trained",
+          "[.long]") {
+  constexpr int kSteps = 2000;
+  ClusterJob job("forced", kRing, 4, kSteps);
+  job.start_new();
+  REQUIRE(wait_for([&] { return job.has_steps(1500); }));
+  job.kubectl("delete pod " + job.pod_of(2) + " --force --grace-period=0");
+  const int code = job.code();
+  INFO(job.errors());
+  REQUIRE(code == 0);
+  job.check_result(kSteps);
+  const Measurements m = job.measured();
+  REQUIRE(m.interruptions.size() == 1);
+  CHECK(m.interruptions[0].rank == 2);
+  CHECK(m.interruptions[0].detail == "rank 2 was deleted");
+  CHECK(m.runs.size() == 2);
+  CHECK(m.runs[1].first_step > 0);  // behind a checkpoint
+}
+
+TEST_CASE("an evicted pod saves its work, and the job goes on from there", "[.long]") {
+  constexpr int kSteps = 2000;
+  ClusterJob job("evicted", kRing, 4, kSteps);
+  job.start_new();
+  REQUIRE(wait_for([&] { return job.has_steps(1000); }));
+  job.kubectl("delete pod " + job.pod_of(1));  // SIGTERM, as an eviction is
+  const int code = job.code();
+  INFO(job.errors());
+  REQUIRE(code == 0);
+  job.check_result(kSteps);
+  const Measurements m = job.measured();
+  REQUIRE(m.interruptions.size() == 1);
+  CHECK(m.interruptions[0].rank == 1);
+  CHECK(m.interruptions[0].lost_steps == 0);  // an emergency checkpoint was made
+}
+
+TEST_CASE("an API server that is away for a while in mid-run is waited for", "[.long]") {
+  constexpr int kSteps = 2000;
+  ClusterJob job("away", kRing, 4, kSteps);
+  job.start_new();
+  REQUIRE(wait_for([&] { return job.has_steps(500); }));
+  job.cluster().restart_api_server(5);
+  const int code = job.code();
+  INFO(job.errors());
+  REQUIRE(code == 0);
+  job.check_result(kSteps);
+  CHECK(job.measured().interruptions.empty());  // of the job, none
+  CHECK_THAT(job.errors(), Contains("the cluster is away"));
+  CHECK_THAT(job.errors(), Contains("the cluster answers again"));
+}
+
+TEST_CASE("a launcher that is killed is replaced by another, which goes on watching", "[.long]") {
+  constexpr int kSteps = 2000;
+  ClusterJob job("attached", kRing, 4, kSteps);
+  job.start_new();
+  REQUIRE(wait_for([&] { return job.has_steps(500); }));
+  job.kill_launcher();
+  job.start("--attach attached", "another");  // and another directory, as on another machine
+  const int code = job.code();
+  INFO(job.errors());
+  REQUIRE(code == 0);
+  job.check_result(kSteps);
+  CHECK(job.measured().interruptions.empty());
+}
+
+TEST_CASE("a run is stopped behind a checkpoint, shown, resumed, and deleted", "[.long]") {
+  constexpr int kSteps = 2000;
+  ClusterJob job("stopped", kRing, 4, kSteps);
+  job.start_new();
+  REQUIRE(wait_for([&] { return job.has_steps(500); }));
+  const Output running = job.reckon("status stopped --on kubernetes");
+  CHECK_THAT(running.out, Contains("stopped: running, attempt 0"));
+  CHECK_THAT(running.out, Contains("rank 3"));
+  CHECK(job.reckon("delete stopped --on kubernetes").code == 1);
+  const Output stopped = job.reckon("stop stopped --on kubernetes");
+  INFO(stopped.err);
+  CHECK(stopped.code == 0);
+  CHECK(job.code() == 75);
+  job.start("--attach stopped");
+  CHECK(job.code() == 75);
+  job.start("--attach stopped --resume");
+  const int code = job.code();
+  INFO(job.errors());
+  REQUIRE(code == 0);
+  job.check_result(kSteps);
+  CHECK(job.reckon("delete stopped --on kubernetes").code == 0);
+  CHECK(job.reckon("status stopped --on kubernetes").code == 2);
+}

@@ -1,0 +1,106 @@
+#include <catch2/catch.hpp>
+
+#include "kubernetes/cluster.h"
+
+// Jobs that a cluster cannot run, told before or after they are given to it. Nodes are played by
+// the kit's fake-nodes: 8 GPUs each.
+using namespace reckon;
+using namespace reckon::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+std::string gpu_job(const std::string& name, int workers, int per_worker) {
+  return "name: " + name +
+         "\nworkload:\n"
+         "  model: resnet50\n"
+         "  dataset: imagenet\n"
+         "  train: {steps: 1000}\n"
+         "  precision: fp32\n"
+         "  batch_per_accelerator: 32\n"
+         "  strategy: {kind: multi_worker_mirrored, workers: " +
+         std::to_string(workers) +
+         "}\n"
+         "cluster:\n"
+         "  provider: on_premises\n"
+         "  pools:\n"
+         "    - name: gpus\n"
+         "      machine: {vcpu: 8, memory: 32GiB, network: 10Gbps}\n"
+         "      accelerator: {type: P100-PCIE-16, count: " +
+         std::to_string(per_worker) + "}\n      nodes: " + std::to_string(workers) + "\n";
+}
+
+const char* const kOptions =
+    " --on kubernetes --replications 20 --image localhost/none:1 --claim checkpoints --out run";
+
+}  // namespace
+
+TEST_CASE("what a cluster cannot run is said before anything is applied, all at once") {
+  const Cluster cluster(Cluster::Parts::control_plane, "--fake-nodes 2");
+  REQUIRE(wait_for([&] { return cluster.get("nodes").at("items").size() == 2; }));
+  const Workspace w;
+  cluster.make_space("small", w);
+  w.write("large.yaml", gpu_job("large", 2, 16));
+  w.write("many.yaml", gpu_job("many", 5, 8));
+  w.write("fits.yaml", gpu_job("fits", 2, 8));
+  const auto reckon = [&](const std::string& words) { return w.run(words, cluster.environment()); };
+
+  const Output large = reckon(std::string("run large.yaml --namespace small") + kOptions);
+  CHECK(large.code == 1);
+  CHECK_THAT(large.err, Contains("no node has room for a pod of job large-0-worker-0"));
+  CHECK_THAT(large.err, Contains("8 nvidia.com/gpu where 16 nvidia.com/gpu is asked for"));
+
+  const Output many = reckon(std::string("run many.yaml --namespace small") + kOptions);
+  CHECK(many.code == 1);
+  CHECK_THAT(many.err, Contains("the nodes have room for 2 of 5 pods"));
+
+  cluster.kubectl("apply -f -", R"(apiVersion: v1
+kind: ResourceQuota
+metadata: {name: few, namespace: small}
+spec: {hard: {requests.nvidia.com/gpu: "8"}}
+)");
+  const auto counted = [&] {
+    return cluster.get("resourcequota few -n small").at("status").contains("hard");
+  };
+  REQUIRE(wait_for(counted));
+  const Output quota =
+      reckon("run fits.yaml --namespace small --pull-secret key" + std::string(kOptions));
+  CHECK(quota.code == 3);
+  CHECK_THAT(quota.err, Contains("quota few leaves 8 of requests.nvidia.com/gpu, and the job asks "
+                                 "for 16"));
+  CHECK_THAT(quota.err, Contains("there is no secret 'key' in namespace small"));
+
+  cluster.kubectl("delete resourcequota few -n small");
+  const Output dry = reckon(std::string("run fits.yaml --namespace small --dry-run") + kOptions);
+  INFO(dry.err);
+  CHECK(dry.code == 0);
+  CHECK_THAT(dry.out, Contains("name: fits-0-worker-1"));
+  CHECK(cluster.get("jobs -n small").at("items").empty());
+
+  // Somebody else is on the nodes: it would fit, and never does.
+  cluster.kubectl("apply -f -", R"(apiVersion: batch/v1
+kind: Job
+metadata: {name: other, namespace: small}
+spec:
+  parallelism: 2
+  completions: 2
+  template:
+    metadata: {annotations: {fake/run-seconds: "600"}}
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: none, resources: {limits: {nvidia.com/gpu: 8}}}]
+)");
+  REQUIRE(wait_for([&] {
+    return cluster.get("pods -n small --field-selector status.phase=Running").at("items").size() ==
+           2;
+  }));
+  const Output full =
+      reckon(std::string("run fits.yaml --namespace small --pending 3s") + kOptions);
+  INFO(full.err);
+  CHECK(full.code == 1);
+  CHECK_THAT(full.out, Contains("has no node after 3"));
+  CHECK_THAT(full.out, Contains("Insufficient nvidia.com/gpu"));
+  const Output again = reckon("run --on kubernetes --attach fits --namespace small --out run");
+  CHECK(again.code == 1);
+  CHECK_THAT(again.out, Contains("fits: failed"));
+}

@@ -1,0 +1,55 @@
+#include "sim/step/collectives_cpu.h"
+
+#include <catch2/catch.hpp>
+
+#include "support/plans.h"
+
+using namespace reckon;
+
+namespace {
+
+Fabric flat(int nodes, int per_node = 1) {
+  return {.nodes = nodes,
+          .ranks_per_node = per_node,
+          .peer = 20.0_GBps,
+          .nic = 1.25_GBps,
+          .peer_latency = Seconds{5e-6},
+          .nic_latency = Seconds{40e-6}};
+}
+
+double seconds(const Collective& c) { return makespan(c, *make_fluid_network()).count(); }
+
+}  // namespace
+
+TEST_CASE("direct all-reduce sends a ring's bytes in two rounds") {
+  // M = 1.024 GB: 2 (40 us + (n-1) M / (n 1.25 GB/s)).
+  const Bytes size{1.024e9};
+  CHECK(seconds(direct_all_reduce(flat(1), size)) == 0);
+  for (const int n : {2, 8}) {
+    const double expected = 2 * (40e-6 + (n - 1) * 1.024e9 / n / 1.25e9);
+    for (const bool fold : {true, false})
+      CHECK(seconds(direct_all_reduce(flat(n), size, fold)) == Approx(expected).epsilon(1e-9));
+    CHECK(direct_all_reduce(flat(n), size).steps == 2);
+    CHECK(direct_all_reduce(flat(n), size).sent_by_rank ==
+          ring_all_reduce(flat(n), size).sent_by_rank);
+  }
+}
+
+TEST_CASE("workers on CPUs sum what fits into a first window directly, all else in a ring") {
+  const auto network = make_fluid_network();
+  Plan plan = test::make_round_plan(test::small_mlp(), StrategyKind::multi_worker_mirrored, 4);
+  PlannedStrategy& strategy = plan.jobs.front().strategy;
+  const auto algorithm = [&](double bytes) {
+    return all_reduce_of_workers(plan, strategy, flat(4), Bytes{bytes}, *network).algorithm;
+  };
+  plan.pools.front().accelerator.reset();
+  CHECK(algorithm(24) == "direct");
+  CHECK(algorithm(14'600) == "direct");  // 10 segments of 1,460 bytes
+  CHECK(algorithm(14'604) == "ring");
+  // A tree of small messages would be faster: 2 ceil(log2 4) hops; but that is not what runs.
+  CHECK(algorithm(20'000) == "ring");
+  strategy.all_reduce = AllReduceKind::ring;
+  CHECK(algorithm(24) == "ring");
+  CHECK(runs_on_cpus(AllReduceKind::automatic));
+  CHECK_FALSE(runs_on_cpus(AllReduceKind::tree));
+}
