@@ -52,11 +52,7 @@ CheckedScenario check_one(const std::string& file, const Options& options, const
     return checked;
   }
   ProgressLine progress;
-  ForecastOptions how;
-  how.seed = options.seed;
-  how.replications = options.replications;
-  how.threads = options.threads;
-  how.assumption_effects = false;
+  ForecastOptions how = forecast_options(options);
   how.progress = progress.callback();
   const Forecast forecast = make_forecast(loaded->plan, network, how);
   const auto& expect = loaded->plan.expect;

@@ -58,11 +58,9 @@ CandidateComparison compare_all(const std::vector<Candidate>& candidates, const 
                                 const NetworkModel& network) {
   int most = 0;
   for (const Candidate& c : candidates) most = std::max(most, c.plan.replications);
-  ForecastOptions how;
+  ForecastOptions how = forecast_options(options);
   how.seed = options.seed.value_or(candidates.front().plan.seed);
   how.replications = options.replications.value_or(most);
-  how.threads = options.threads;
-  how.assumption_effects = false;
   ProgressLine line;
   const auto progress = line.callback();
   std::vector<Forecast> forecasts;

@@ -5,6 +5,15 @@
 
 namespace reckon::cli {
 
+ForecastOptions forecast_options(const Options& options) {
+  ForecastOptions how;
+  how.seed = options.seed;
+  how.replications = options.replications;
+  how.threads = options.threads;
+  how.assumption_effects = false;
+  return how;
+}
+
 std::unique_ptr<NetworkModel> make_network(const Options& options) {
   if (options.engine == "simgrid") return make_referee_network(find_referee());
   return make_fluid_network();

@@ -6,6 +6,7 @@
 
 #include "cli/options.h"
 #include "sim/catalog/catalog.h"
+#include "sim/forecast/forecast.h"
 #include "sim/scenario/plan.h"
 #include "sim/scenario/scenario.h"
 #include "sim/step/network.h"
@@ -34,6 +35,10 @@ Expected<LoadedPlan> load_plan(const std::string& file, const Options& options,
                                const Catalog& catalog);
 
 std::unique_ptr<NetworkModel> make_network(const Options& options);
+
+/// Seed, replications and threads of the command line; without the effects of assumptions, which
+/// only `simulate` tells.
+ForecastOptions forecast_options(const Options& options);
 
 /// What to do where `html_assets()` has no scripts.
 inline constexpr const char* kHtmlTodo =

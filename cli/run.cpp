@@ -10,6 +10,7 @@
 #include "cli/output.h"
 #include "cli/run_kubernetes.h"
 #include "cli/run_parts.h"
+#include "exchange/shell_word.h"
 #include "executor/launch/local_job.h"
 #include "executor/launch/local_run.h"
 #include "executor/train/run_request.h"
@@ -76,7 +77,7 @@ void tell_how_to_resume(std::span<const std::string> arguments, const RunEnd& en
   if (!end.checkpoint) return display.line("there is no checkpoint that a run could go on from");
   std::string command = "reckon run";
   for (const std::string& word : arguments)
-    if (word != "--resume") command += ' ' + quoted(word);
+    if (word != "--resume") command += ' ' + shell_word(word);
   display.line(
       fmt::format("checkpoint at step {}; go on with: {} --resume", *end.checkpoint, command));
 }

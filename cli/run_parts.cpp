@@ -119,12 +119,7 @@ RunDirectory directory_of(const Options& options, const Plan& plan) {
 
 Forecast forecast_of(const Options& options, const Plan& plan) {
   const auto network = make_network(options);
-  ForecastOptions how;
-  how.seed = options.seed;
-  how.replications = options.replications;
-  how.threads = options.threads;
-  how.assumption_effects = false;
-  return make_forecast(plan, *network, how);
+  return make_forecast(plan, *network, forecast_options(options));
 }
 
 std::unique_ptr<MetricsServer> metrics_server(const Options& options, Display& display) {
@@ -152,15 +147,6 @@ void keep_and_draw(const Plan& plan, const Forecast& forecast, const RunDirector
   LifeResult life;
   life.timeline = timeline_of(*measured);
   write_file(directory.trace(), trace_json(plan, life));
-}
-
-std::string quoted(const std::string& word) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + '\'';
 }
 
 }  // namespace reckon::cli

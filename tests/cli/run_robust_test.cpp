@@ -17,6 +17,7 @@
 #include "executor/launch/process.h"
 #include "executor/train/measurement_log.h"
 #include "support/skip.h"
+#include "support/small_job.h"
 
 // What may befall `reckon run` besides a killed process (run_test.cpp): each ends with a clear
 // error, or goes on.
@@ -28,28 +29,8 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-std::string job_text(int steps, const std::string& strategy, const std::string& more = "") {
-  return "name: small\n"
-         "workload:\n"
-         "  model: mlp_boston_housing\n"
-         "  dataset: {samples: 4040, bytes_per_sample: 112B}\n"
-         "  train: {steps: " +
-         std::to_string(steps) +
-         "}\n"
-         "  precision: fp32\n"
-         "  batch_per_accelerator: 8\n"
-         "  strategy: " +
-         strategy +
-         "\n"
-         "  checkpoint: {interval: none}\n" +
-         more +
-         "cluster:\n"
-         "  provider: on_premises\n"
-         "  pools:\n";
-}
 const std::string kTwoWorkers = "{kind: multi_worker_mirrored, workers: 2}";
-const std::string kHere =
-    "    - {name: here, machine: {vcpu: 1, memory: 2GiB, network: 10Gbps}, nodes: 2}\n";
+const std::string kHere = small_pool(2);
 constexpr const char* kRun = "run job.yaml --replications 20 --retry-delay 0s ";
 
 /// `reckon run` in the background, as a shell's child that becomes it.
@@ -121,8 +102,9 @@ std::vector<float> parameters_of(const fs::path& file) {
 
 TEST_CASE("a loss that is not a number ends the run at once, with the step") {
   const Workspace w;
-  w.write("job.yaml",
-          job_text(200, kTwoWorkers, "  optimizer: {kind: sgd, learning_rate: 1000000}\n") + kHere);
+  w.write("job.yaml", small_job("small", kTwoWorkers, 200,
+                                "  optimizer: {kind: sgd, learning_rate: 1000000}\n") +
+                          kHere);
   const Output r = w.run(kRun + std::string("--out run --retries 5"));
   INFO(r.err);
   CHECK(r.code == 1);
@@ -137,13 +119,11 @@ TEST_CASE("a loss that is not a number ends the run at once, with the step") {
 
 TEST_CASE("a second job in a run's directory is refused, and the first goes on untouched") {
   const Workspace w;
-  w.write("job.yaml", job_text(4000, kTwoWorkers) + kHere);
+  w.write("job.yaml", small_job("small", kTwoWorkers, 4000) + kHere);
   ChildProcess first = start(w, "--out run > first.out 2>&1");
   REQUIRE(wait_until([&] { return contains(read_all(w.path("run/measurements.jsonl")), "step"); }));
   const std::string plan = read_all(w.path("run/plan.yaml"));
-  w.write("other.yaml", job_text(10, "{kind: single}") +
-                            "    - {name: here, machine: {vcpu: 1, memory: 2GiB, network: 10Gbps}, "
-                            "nodes: 1}\n");
+  w.write("other.yaml", small_job("small", "{kind: single}", 10) + small_pool(1));
   const Output second = w.run("run other.yaml --replications 20 --out run");
   CHECK(second.code == 3);
   CHECK(contains(second.err, "is in use by process " + std::to_string(first.id())));
@@ -158,7 +138,7 @@ TEST_CASE("a second job in a run's directory is refused, and the first goes on u
 
 TEST_CASE("metrics of a run are Prometheus' text format, and a port in use is said to be") {
   const Workspace w;
-  w.write("job.yaml", job_text(100000, kTwoWorkers) + kHere);
+  w.write("job.yaml", small_job("small", kTwoWorkers, 100000) + kHere);
   const Listener taken;
   const Output refused = w.run(kRun + ("--out run --metrics " + std::to_string(taken.port())));
   CHECK(refused.code == 3);
@@ -225,7 +205,7 @@ TEST_CASE("a full disk ends the run with its name, and what was accepted is stil
     fs::path at;
     ~Mounted() { ::umount2(at.c_str(), MNT_DETACH); }
   } const mounted{disk};
-  w.write("job.yaml", job_text(100000, kTwoWorkers) + kHere);
+  w.write("job.yaml", small_job("small", kTwoWorkers, 100000) + kHere);
   const Output r = w.run(kRun + std::string("--out disk/run --retries 1 --checkpoint-steps 1000"));
   INFO(r.err);
   CHECK((r.code == 3 || r.code == 1));
@@ -239,14 +219,14 @@ TEST_CASE("a full disk ends the run with its name, and what was accepted is stil
 
 TEST_CASE("two workers with two synchronous parameter servers train what all-reduce trains") {
   const Workspace w;
-  w.write("job.yaml", job_text(60, kTwoWorkers) + kHere);
+  w.write("job.yaml", small_job("small", kTwoWorkers, 60) + kHere);
   REQUIRE(w.run(kRun + std::string("--out ring")).code == 0);
   w.write("job.yaml",
-          job_text(60,
-                   "{kind: parameter_server, workers: 2, parameter_servers: 2, mode: "
-                   "synchronous}") +
-              "    - {name: here, role: worker, machine: {vcpu: 1, memory: 2GiB, network: 10Gbps}, "
-              "nodes: 2}\n"
+          small_job("small",
+                    "{kind: parameter_server, workers: 2, parameter_servers: 2, mode: "
+                    "synchronous}",
+                    60) +
+              kHere +
               "    - {name: servers, role: parameter_server, machine: {vcpu: 1, memory: 2GiB, "
               "network: 10Gbps}, nodes: 2}\n");
   const Output r = w.run(kRun + std::string("--out servers"));

@@ -11,6 +11,7 @@
 #include "executor/train/checkpoint_set.h"
 #include "executor/train/measurement_log.h"
 #include "sim/base/random.h"
+#include "support/small_job.h"
 
 // `reckon run` with real processes that are killed, stopped and hung. What a job ends with must be,
 // bit for bit, what it ends with when nobody disturbs it.
@@ -22,23 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 constexpr Purpose kMoment{"test_kill_moment"};
 
-/// A perceptron of 5,121 weights on synthetic data, two workers.
 std::string job_text(int steps) {
-  return "name: survivor\n"
-         "workload:\n"
-         "  model: mlp_boston_housing\n"
-         "  dataset: {samples: 4040, bytes_per_sample: 112B}\n"
-         "  train: {steps: " +
-         std::to_string(steps) +
-         "}\n"
-         "  precision: fp32\n"
-         "  batch_per_accelerator: 8\n"
-         "  strategy: {kind: multi_worker_mirrored, workers: 2}\n"
-         "  checkpoint: {interval: none}\n"
-         "cluster:\n"
-         "  provider: on_premises\n"
-         "  pools:\n"
-         "    - {name: here, machine: {vcpu: 1, memory: 2GiB, network: 10Gbps}, nodes: 2}\n";
+  return small_job("survivor", "{kind: multi_worker_mirrored, workers: 2}", steps) + small_pool(2);
 }
 
 /// The job of job.yaml, which begins again as often and as soon as it must.

@@ -7,6 +7,7 @@
 #include "executor/launch/process.h"
 #include "executor/train/measurement_log.h"
 #include "kubernetes/cluster.h"
+#include "support/small_job.h"
 
 // `reckon run --on kubernetes` with real pods of reckon-worker. What a job ends with must be, bit
 // for bit, what it ends with on this machine when nobody disturbs it.
@@ -18,28 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A perceptron of 5,121 weights on synthetic data. `strategy`: of the workload.
 std::string job_text(const std::string& name, const std::string& strategy, int nodes, int steps,
                      int servers) {
-  return "name: " + name +
-         "\nworkload:\n"
-         "  model: mlp_boston_housing\n"
-         "  dataset: {samples: 4040, bytes_per_sample: 112B}\n"
-         "  train: {steps: " +
-         std::to_string(steps) +
-         "}\n"
-         "  precision: fp32\n"
-         "  batch_per_accelerator: 8\n"
-         "  strategy: " +
-         strategy +
-         "\n"
-         "  checkpoint: {interval: none}\n"
-         "cluster:\n"
-         "  provider: on_premises\n"
-         "  pools:\n"
-         "    - {name: here, role: worker, machine: {vcpu: 1, memory: 2GiB, network: 10Gbps}, "
-         "nodes: " +
-         std::to_string(nodes) + "}\n" +
+  return small_job(name, strategy, steps) + small_pool(nodes) +
          (servers == 0
               ? ""
               : "    - {name: servers, role: parameter_server, nodes: " + std::to_string(servers) +

@@ -2,24 +2,11 @@
 
 #include <catch2/catch.hpp>
 
+#include "support/fabrics.h"
 #include "support/plans.h"
 
 using namespace reckon;
-
-namespace {
-
-Fabric flat(int nodes, int per_node = 1) {
-  return {.nodes = nodes,
-          .ranks_per_node = per_node,
-          .peer = 20.0_GBps,
-          .nic = 1.25_GBps,
-          .peer_latency = Seconds{5e-6},
-          .nic_latency = Seconds{40e-6}};
-}
-
-double seconds(const Collective& c) { return makespan(c, *make_fluid_network()).count(); }
-
-}  // namespace
+using namespace reckon::test;
 
 TEST_CASE("direct all-reduce sends a ring's bytes in two rounds") {
   // M = 1.024 GB: 2 (40 us + (n-1) M / (n 1.25 GB/s)).

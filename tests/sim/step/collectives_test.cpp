@@ -4,22 +4,10 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "support/fabrics.h"
+
 using namespace reckon;
-
-namespace {
-
-Fabric flat(int nodes, int per_node = 1) {
-  return {.nodes = nodes,
-          .ranks_per_node = per_node,
-          .peer = 20.0_GBps,
-          .nic = 1.25_GBps,
-          .peer_latency = Seconds{5e-6},
-          .nic_latency = Seconds{40e-6}};
-}
-
-double seconds(const Collective& c) { return makespan(c, *make_fluid_network()).count(); }
-
-}  // namespace
+using namespace reckon::test;
 
 TEST_CASE("ring all-reduce takes 2(n-1) rounds of M/n and the latency of each") {
   // M = 1.024 GB divides by 2, 8 and 1024. t = 2(n-1) (40 us + M / (n 1.25 GB/s)).
