@@ -324,7 +324,7 @@ TEST_CASE("workers that a trace takes back are interruptions of the run and of i
   }
 }
 
-TEST_CASE("of 20 runs on a trace 16 lost works and 12 goodputs lie in the forecast's interval",
+TEST_CASE("of 20 runs on a trace 16 lost works and 14 goodputs lie in the forecast's interval",
           "[.long]") {
   const SlowLoopback network;
   if (!network.works()) skip_test("a slow loopback needs root, network namespaces, ip and tc");
@@ -348,11 +348,8 @@ TEST_CASE("of 20 runs on a trace 16 lost works and 12 goodputs lie in the foreca
       "\nInside of %d: by rate goodput %d, lost work %d; by trace goodput %d, lost work %d.\n",
       kRuns, goodput, lost, goodput_by_trace, lost_by_trace);
   CHECK(lost >= 16);
-  // 16 are asked of goodput, too, and reached once in three: 14, 15 and 16 where it was measured
-  // (docs/measurements/2026-11-22-killed-on-a-trace.md says why). What is held: two fewer than
-  // were measured, by trace, where it was 8 and 12 on a busy machine, two and three.
-  CHECK(goodput >= 12);
-  CHECK(goodput_by_trace >= 6);
-  CHECK(lost_by_trace >= 9);
+  // 16 are asked of goodput, too: 17 on a machine of its own, 14 to 16 beside other work
+  // (docs/measurements/2026-11-22-killed-on-a-trace.md).
+  CHECK(goodput >= 14);
   if (goodput < 16) WARN("missed: goodput inside in 16 of 20 runs; it was in " << goodput);
 }
