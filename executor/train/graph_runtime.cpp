@@ -36,7 +36,11 @@ std::string reason_not_to_run(const Layer& layer, std::span<const Layer> layers)
                                [&](const Add&) -> std::string {
                                  return input(0) == input(1) ? "" : "adds a number a channel";
                                },
+                               [&](const ImageTokens&) -> std::string {
+                                 return input(0).size() == 2 ? "makes an image of tokens" : "";
+                               },
                                [&](const Attention& a) -> std::string {
+                                 if (layer.inputs.size() == 4) return "has scores of distances";
                                  return a.window > 0 && !a.causal ? "has a window and is not causal"
                                                                   : "";
                                },

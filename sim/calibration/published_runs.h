@@ -52,6 +52,7 @@ struct RunConfiguration {
   std::int64_t sequence_length = 0;
   std::string_view recompute;  // none, selective, full, unknown
   std::string_view stack;
+  std::string_view framework;  // as printed; only tells which variant of a network a source runs
 
   friend auto operator<=>(const RunConfiguration&, const RunConfiguration&) = default;
 };
@@ -80,8 +81,9 @@ struct PublishedCounts {
 
 /// Reads rows from `bytes` one after the other and hands each good and wanted one to `deliver`; its
 /// texts are in `pool`. A row that is wrong is counted in `skipped` and told in `problems`, with
-/// its line; one without samples_per_second is counted. A header that lacks a column which a row
-/// cannot do without is an error, with all that it lacks.
+/// its line; one without samples_per_second is counted, unless its value_raw are tokens/s of a
+/// model whose sources' samples are known by their tokens (tokens_of_run()). A header that lacks a
+/// column which a row cannot do without is an error, with all that it lacks.
 Expected<PublishedCounts> read_published_runs(
     std::string_view file_name, std::string_view bytes, const PublishedFilter& filter,
     TextPool& pool, const std::function<void(const PublishedRun&)>& deliver);

@@ -9,6 +9,7 @@
 #include "sim/base/csv.h"
 #include "sim/base/unit_text.h"
 #include "sim/calibration/published_runs.h"
+#include "sim/calibration/run_plan.h"
 
 namespace reckon {
 namespace {
@@ -103,10 +104,12 @@ constexpr std::array<std::string_view, 31> kOptional{"id",
                                                      "head_dim",
                                                      "gated_mlp",
                                                      "likely_precision"};
+// Read where they are there: to tell variants of a network apart, and to score with where
+// samples_per_second is blank.
+constexpr std::array<std::string_view, 3> kQuiet{"framework", "value_raw", "unit_raw"};
 // Of the format, and not for a prediction to look at, or of no use to one.
-constexpr std::array<std::string_view, 9> kUnread{
-    "source_ref", "year",      "framework", "active_params", "gpus_used_per_node",
-    "metric_raw", "value_raw", "unit_raw",  "notes"};
+constexpr std::array<std::string_view, 6> kUnread{
+    "source_ref", "year", "active_params", "gpus_used_per_node", "metric_raw", "notes"};
 
 class Reading {
  public:
@@ -172,7 +175,7 @@ class Reading {
     const auto known = [&](auto& names) {
       return std::find(names.begin(), names.end(), cell.text) != names.end();
     };
-    if (!known(kNeeded) && !known(kOptional)) {
+    if (!known(kNeeded) && !known(kOptional) && !known(kQuiet)) {
       if (!known(kUnread)) unknown_column(cell);
       return;
     }
@@ -205,8 +208,9 @@ class Reading {
     }
     m.id = row.text("id");
     m.run = configuration(row);
-    m.measured = SamplesPerSecond{row.number("samples_per_second")};
-    if (row.reason().empty() && row.blank("samples_per_second")) {
+    const auto measured = measured_of(row, m.run);
+    m.measured = measured.value_or(SamplesPerSecond{});
+    if (row.reason().empty() && !measured) {
       ++result_.skipped["samples_per_second is blank"];
       return;
     }
@@ -221,6 +225,15 @@ class Reading {
   bool wanted(const PublishedRun& m) const {
     return (filter_.trust.empty() || filter_.trust.find(m.trust) != std::string::npos) &&
            (filter_.source.empty() || filter_.source == m.source);
+  }
+
+  /// nullopt: nothing that can be scored was measured.
+  static std::optional<SamplesPerSecond> measured_of(RowCells& row, const RunConfiguration& run) {
+    if (!row.blank("samples_per_second")) return SamplesPerSecond{row.number("samples_per_second")};
+    if (row.text("unit_raw") != "tokens/s") return std::nullopt;
+    const double tokens = tokens_of_run(run);
+    if (tokens == 0) return std::nullopt;
+    return SamplesPerSecond{row.number("value_raw") / tokens};
   }
 
   static RunConfiguration configuration(RowCells& row) {
@@ -261,6 +274,7 @@ class Reading {
     run.sequence_length = row.whole("sequence_length", 1 << 24);
     run.recompute = row.text("recompute");
     run.stack = row.text("stack");
+    run.framework = row.text("framework");
     return run;
   }
 

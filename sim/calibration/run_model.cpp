@@ -29,6 +29,26 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kOtherNa
      {"vit_base_patch32_224", "vit_b_32"},
      {"vit_large_patch16_224", "vit_l_16"}}};
 
+/// What Lambda's rows print as their framework.
+constexpr std::string_view kLambda = "PyTorch NGC / DeepLearningExamples";
+
+/// Of models that sources print tokens a second of: tokens of a sample of the zoo's length, of the
+/// languages that are counted.
+struct CountedTokens {
+  std::string_view model;
+  double tokens;
+  bool batch_in_tokens = false;
+};
+constexpr std::array kCountedTokens{
+    // NVIDIA's GNMT counts both languages, without padding [seq2seq/train/trainer.py]; sentences
+    // are padded by five tokens on average, as its entry in the zoo says.
+    CountedTokens{"gnmt", 2 * 25}, CountedTokens{"transformer_xl_base", 192},
+    CountedTokens{"transformer_xl_large", 384}, CountedTokens{"transformer_xl_base_softmax", 192},
+    CountedTokens{"transformer_xl_large_softmax", 256},
+    // Its batch is filled with sentences up to so many tokens [train.py, --max-tokens]; tokens of
+    // the target are counted.
+    CountedTokens{"transformer_big", 64, true}};
+
 std::string_view zoo_name(std::string_view name) {
   for (const auto& [other, own] : kOtherNames)
     if (other == name) return own;
@@ -144,13 +164,30 @@ tl::expected<RunModel, std::string> model_of_run(const RunConfiguration& run) {
     return model;
   }
   std::string name(zoo_name(run.model));
+  // On SQuAD, padded to 384, ELECTRA is its discriminator alone: a BERT.
+  constexpr std::int64_t kSquad = 384;
+  if (run.model == "electra_base" && run.sequence_length == kSquad) name = "bert_base";
+  if (run.model == "bart_large" && run.sequence_length == 0) name = "bart_large_xsum";
+  // Lambda runs NVIDIA's example without its adaptive softmax (lambdal/deeplearning-benchmark:
+  // pytorch/scripts/config_v1).
+  if (run.model.starts_with("transformer_xl_") && run.framework == kLambda) name += "_softmax";
   // MLPerf's SSD is on a ResNet-34, NVIDIA's example, which others run too, on a ResNet-50.
   if (run.model == "ssd300" && !run.stack.ends_with("mlperf")) name = "ssd300_resnet50";
   if (!zoo_model(name)) return tl::unexpected(fmt::format("no model graph: {}", run.model));
   model.spec = ModelByName{name};
   if (zoo_takes_sequence_length(name) && run.sequence_length > 0)
     model.sequence_length = sequence_of(run);
+  for (const CountedTokens& c : kCountedTokens) {
+    if (c.model != name || run.sequence_length > 0) continue;
+    model.tokens = c.tokens;
+    model.batch_in_tokens = c.batch_in_tokens;
+  }
   return model;
+}
+
+double tokens_of_run(const RunConfiguration& run) {
+  const auto model = model_of_run(run);
+  return model ? model->tokens : 0;
 }
 
 }  // namespace reckon

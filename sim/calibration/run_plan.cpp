@@ -188,6 +188,14 @@ void set_links(Plan& plan, const RunConfiguration& run, const Catalog& catalog) 
   }
 }
 
+/// The run with its batches in samples.
+RunConfiguration in_samples(RunConfiguration run, double tokens) {
+  run.micro_batch /= tokens;
+  run.batch_per_accelerator /= tokens;
+  run.global_batch = static_cast<std::int64_t>(double(run.global_batch) / tokens);
+  return run;
+}
+
 WorkloadSpec workload_of(const RunConfiguration& run, RunModel model, StrategySpec strategy,
                          Precision precision) {
   WorkloadSpec w;
@@ -233,12 +241,15 @@ tl::expected<Precision, std::string> precision_of_run(const RunConfiguration& ru
   return *precision;
 }
 
-tl::expected<Plan, std::string> plan_of_run(const RunConfiguration& run, const Catalog& catalog) {
-  const Accelerator* accelerator = catalog.find_accelerator(run.accelerator);
+tl::expected<Plan, std::string> plan_of_run(const RunConfiguration& printed,
+                                            const Catalog& catalog) {
+  const Accelerator* accelerator = catalog.find_accelerator(printed.accelerator);
   if (accelerator == nullptr)
-    return Failure(fmt::format("unknown accelerator {}", run.accelerator));
-  auto model = model_of_run(run);
+    return Failure(fmt::format("unknown accelerator {}", printed.accelerator));
+  auto model = model_of_run(printed);
   if (!model) return Failure(model.error());
+  const RunConfiguration run =
+      model->batch_in_tokens ? in_samples(printed, model->tokens) : printed;
   const auto precision = precision_of_run(run, *accelerator);
   if (!precision) return Failure(precision.error());
   const double micro = micro_batch_of(run);

@@ -22,10 +22,17 @@ struct RunModel {
   ModelSpec spec;
   std::optional<Finetune> finetune;
   std::optional<std::int64_t> sequence_length;
+  /// Tokens of a sample, as sources count them that print tokens a second; 0: not known.
+  double tokens = 0;
+  /// Rows print its batch in tokens, not in samples.
+  bool batch_in_tokens = false;
 };
 /// The error as above. Dimensions of a row that do not give its printed number of parameters within
 /// 10 % describe another network than the one that ran.
 tl::expected<RunModel, std::string> model_of_run(const RunConfiguration& run);
+
+/// Tokens of one sample of the run, as its source counts them (RunModel::tokens); 0: not known.
+double tokens_of_run(const RunConfiguration& run);
 
 /// The precision that the run computed in. Where it is not printed, the row's guess: "16" is bf16
 /// for language models on hardware that has it (Ampere and later: all published recipes), else

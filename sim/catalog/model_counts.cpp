@@ -169,11 +169,12 @@ LayerCount count(const RotaryEmbedding& r, Inputs in, const Shape& out, bool) {
 
 LayerCount count(const Attention& a, Inputs in, const Shape& out, bool) {
   const double tokens = d(out[0]);
-  const double others = in.size() == 3 ? d(in[1]->front()) : tokens;
+  const double others = in.size() >= 3 ? d(in[1]->front()) : tokens;
   const double scores =
       tokens * (a.window > 0 ? std::min(d(a.window), others) : others) * d(a.heads);
+  const double products = in.size() == 4 ? 3 : 2;  // scores, values, scores of the distances
   LayerCount c =
-      product(in, out, WorkKind::attention, Flops{2 * 2 * scores * d(a.head_width)}, true);
+      product(in, out, WorkKind::attention, Flops{2 * products * scores * d(a.head_width)}, true);
   c.forward += Flops{kSoftmaxFlops * scores};
   c.backward += Flops{kSoftmaxFlops * scores};
   c.saved_fixed = kStatistic * tokens * d(a.heads);

@@ -14,7 +14,7 @@
 //                           reference facebookresearch/dlrm:dlrm_s_pytorch.py computes them
 //   Attention               2 T T w h scores, 2 T T w h values       [Chowdhery 2022, app. B]
 //                           3 T T h softmax                          [Hoffmann 2022, app. F]
-//                           over the encoder's S tokens T S, with a window T min(T, window)
+//                           over S others T S, with a window T min(T, window); distances: 2 T S w h
 //   BatchNorm, LayerNorm    5 n             fvcore jit_handles.py, DeepSpeed flops profiler
 //   RmsNorm                 4 n             square, sum, two products
 //   Activation, Dropout     n               DeepSpeed flops profiler

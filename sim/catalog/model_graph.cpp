@@ -284,7 +284,9 @@ Expected<ModelGraph> ModelGraph::make(std::string name, SampleUnit unit, Shape i
   ModelGraph graph;
   graph.name_ = std::move(name);
   graph.unit_ = unit;
-  graph.sequence_length_ = unit == SampleUnit::sequence ? input[0] : 1;
+  // Tokens (T) or (T, D), or frames of sound (C, H, T).
+  const std::int64_t steps = input.size() == 3 ? input.back() : input[0];
+  graph.sequence_length_ = unit == SampleUnit::sequence ? steps : 1;
   graph.layers_ = std::move(layers);
   graph.counts_ = count_all(graph.layers_);
   return graph;

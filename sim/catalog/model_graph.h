@@ -93,7 +93,7 @@ struct SinusoidalPositions {
 struct ClassToken {
   std::int64_t width = 0;
 };
-/// (C, H, W) -> (H * W, C): each point of an image becomes a token.
+/// (C, H, W) -> (H * W, C): each point of an image becomes a token. (H * H, C) -> (C, H, H): back.
 struct ImageTokens {};
 /// (rows, D): the sum of the vectors of `ids` ids, (ids) -> (D); DLRM's tables.
 struct EmbeddingBag {
@@ -109,8 +109,8 @@ struct PairwiseDots {
 };
 /// softmax(Q K^T / sqrt(head_width)) V. Inputs: q (T, heads*w), k and v (T, kv_heads*w), already
 /// projected; or one input that holds q, k and v side by side, (T, (heads + 2 kv_heads) * w).
-/// Dropout is that of the softmax's output. Not causal, k and v may have another number of tokens
-/// than q (a decoder's attention over the encoder's output).
+/// Dropout: of the softmax's output. Not causal, k and v may have other tokens than q. A fourth
+/// input, of k's shape, holds keys of distances, whose scores are added [Dai 2019, section 3.3].
 struct Attention {
   std::int64_t heads = 1, kv_heads = 1, head_width = 64;
   bool causal = true;

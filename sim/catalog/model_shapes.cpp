@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 
 namespace reckon {
 namespace {
@@ -97,8 +98,8 @@ Result shape_of(const Attention& a, Inputs in) {
   const std::int64_t q = a.heads * a.head_width, kv = a.kv_heads * a.head_width;
   const std::int64_t tokens = in[0]->front();
   const bool fused = in.size() == 1;
-  const std::array<std::string_view, 3> names{fused ? "q, k and v" : "q", "k", "v"};
-  const std::array<std::int64_t, 3> widths{fused ? q + 2 * kv : q, kv, kv};
+  const std::array<std::string_view, 4> names{fused ? "q, k and v" : "q", "k", "v", "distances"};
+  const std::array<std::int64_t, 4> widths{fused ? q + 2 * kv : q, kv, kv, kv};
   const std::int64_t seen = fused || a.causal ? tokens : in[1]->front();
   for (std::size_t i = 0; i < in.size(); ++i) {
     const Shape wanted{i == 0 ? tokens : seen, widths[i]};
@@ -135,7 +136,16 @@ Result shape_of(const ClassToken& c, Inputs in) {
   return result;
 }
 
+/// The side of the square image that (T, C) is.
+std::optional<std::int64_t> square_side(const Shape& tokens) {
+  if (tokens.size() != 2) return std::nullopt;
+  const auto side = std::llround(std::sqrt(static_cast<double>(tokens[0])));
+  if (side * side != tokens[0]) return std::nullopt;
+  return side;
+}
+
 Result shape_of(const ImageTokens&, Inputs in) {
+  if (const auto side = square_side(*in[0])) return Shape{in[0]->back(), *side, *side};
   if (in[0]->size() != 3) return image_expected(*in[0]);
   return Shape{(*in[0])[1] * (*in[0])[2], in[0]->front()};
 }
@@ -267,7 +277,7 @@ Arity arity(const LayerOp& op) {
                                  return Arity{0, 0, "no input"};
                                },
                                [](const Attention&) {
-                                 return Arity{1, 3, "three inputs (q, k, v) or one of all"};
+                                 return Arity{1, 4, "three inputs (q, k, v) or one of all"};
                                },
                                [](const Add&) {
                                  return Arity{2, kMany, "two inputs or more"};

@@ -5,7 +5,9 @@
 
 #include "sim/base/check.h"
 #include "sim/catalog/model_zoo_detection.h"
+#include "sim/catalog/model_zoo_diffusion.h"
 #include "sim/catalog/model_zoo_images.h"
+#include "sim/catalog/model_zoo_language.h"
 #include "sim/catalog/model_zoo_records.h"
 #include "sim/catalog/model_zoo_speech.h"
 #include "sim/catalog/model_zoo_tables.h"
@@ -69,6 +71,12 @@ constexpr std::array kFixedModels{
                [] {
                  return make_resnet("resnext101_32x4d", {{3, 4, 23, 3}, true, true, 32, 4});
                }},
+    FixedModel{"se_resnext101_32x4d",
+               [] {
+                 ResNetShape shape{{3, 4, 23, 3}, true, true, 32, 4};
+                 shape.squeeze = 16;
+                 return make_resnet("se_resnext101_32x4d", shape);
+               }},
     FixedModel{"wide_resnet50_2",
                [] {
                  return make_resnet("wide_resnet50_2", {{3, 4, 6, 3}, true, true, 1, 128});
@@ -98,7 +106,21 @@ constexpr std::array kFixedModels{
                [] {
                  return make_mask_rcnn("mask_rcnn_mlperf", {{{3, 4, 6, 3}, true, false}, 81});
                }},
-    FixedModel{"unet3d_kits19", [] { return make_unet3d_kits19(); }},
+    FixedModel{"unet3d_kits19",
+               [] {
+                 return make_unet3d("unet3d_kits19", {1, 3, 1});
+               }},
+    FixedModel{"unet3d_brats",
+               [] {
+                 return make_unet3d("unet3d_brats", {4, 4, 3});
+               }},
+    FixedModel{"nnunet_3d",
+               [] {
+                 return make_unet3d("nnunet_3d", {4, 4, 1});
+               }},
+    FixedModel{"nnunet_2d", [] { return make_nnunet_2d(); }},
+    FixedModel{"vnet", [] { return make_vnet(); }},
+    FixedModel{"stable_diffusion_v2", [] { return make_stable_diffusion_v2(); }},
     FixedModel{"vgg11",
                [] {
                  return make_vgg("vgg11", {1, 1, 2, 2, 2});
@@ -135,6 +157,14 @@ constexpr std::array kFixedModels{
                [] {
                  return make_efficientnet("efficientnet_b4", {1.4, 1.8, 380, 0.4});
                }},
+    FixedModel{"efficientnet_widese_b0",
+               [] {
+                 return make_efficientnet("efficientnet_widese_b0", {1.0, 1.0, 224, 0.2, true});
+               }},
+    FixedModel{"efficientnet_widese_b4",
+               [] {
+                 return make_efficientnet("efficientnet_widese_b4", {1.4, 1.8, 380, 0.4, true});
+               }},
     // [Dosovitskiy 2021, arXiv:2010.11929, table 1].
     FixedModel{"vit_ti_16",
                [] {
@@ -169,31 +199,125 @@ constexpr std::array kFixedModels{
     FixedModel{"dlrm_mlperf", [] { return make_dlrm_mlperf(); }},
     FixedModel{"dlrm_dcnv2_mlperf", [] { return make_dlrm_dcnv2_mlperf(); }},
     FixedModel{"ncf", [] { return make_ncf(); }},
+    FixedModel{"wide_and_deep", [] { return make_wide_and_deep(); }},
     FixedModel{"yolov3", [] { return make_yolov3(); }},
     FixedModel{"mlp_boston_housing", [] { return make_boston_housing_mlp(); }},
     FixedModel{"mlp_mnist", [] { return make_mnist_mlp(); }}};
 
 constexpr std::int64_t kLongestSequence = std::int64_t{1} << 20;
+/// Pairs of frames and symbols, of words and words grow with its square.
+constexpr std::int64_t kLongestOfPairs = 1 << 14;
+
+/// Models of sequences that are no plain transformers.
+struct SequenceModel {
+  std::string_view name;
+  std::int64_t length;  // of its own data
+  std::int64_t longest;
+  Expected<ModelGraph> (*build)(std::string name, std::int64_t length);
+};
 
 /// [Vaswani 2017, table 3, "big"]; section 5.1: 37,000 tokens that both languages share. Sentences
 /// of WMT 2014 are shorter than 64 tokens, with few exceptions.
-constexpr std::string_view kTransformerBig = "transformer_big";
-constexpr TranslationShape kTransformerBigShape{.layers = 6,
-                                                .hidden = 1024,
-                                                .heads = 16,
-                                                .feed_forward = 4096,
-                                                .vocabulary = 37000,
-                                                .sequence_length = 64,
-                                                .dropout = 0.3};
+Expected<ModelGraph> transformer_big(std::string name, std::int64_t length) {
+  return make_translation_transformer(std::move(name), {.layers = 6,
+                                                        .hidden = 1024,
+                                                        .heads = 16,
+                                                        .feed_forward = 4096,
+                                                        .vocabulary = 37000,
+                                                        .sequence_length = length,
+                                                        .dropout = 0.3});
+}
+
+/// The paper's base model (table 3) over the words of Multi30k that stand there five times or more:
+/// jadore801120/attention-is-all-you-need-pytorch, README, which Gavel trains.
+Expected<ModelGraph> transformer_multi30k(std::string name, std::int64_t length) {
+  return make_translation_transformer(std::move(name), {.layers = 6,
+                                                        .hidden = 512,
+                                                        .heads = 8,
+                                                        .feed_forward = 2048,
+                                                        .vocabulary = 3149,
+                                                        .sequence_length = length,
+                                                        .dropout = 0.1,
+                                                        .source_vocabulary = 2909});
+}
+
+/// NVIDIA/DeepLearningExamples:PyTorch/LanguageModeling/Transformer-XL/pytorch/wt103_base.yaml and
+/// wt103_large.yaml: WikiText-103's 267,735 words; `adaptive` as they have it.
+TransformerXlShape transformer_xl(bool large, bool adaptive, std::int64_t length) {
+  TransformerXlShape s{.layers = 16,
+                       .hidden = 512,
+                       .heads = 8,
+                       .head_width = 64,
+                       .feed_forward = 2048,
+                       .cutoffs = {267735},
+                       .dropout = 0.1,
+                       .segment = length};
+  if (large) {
+    s.layers = 18;
+    s.hidden = 1024;
+    s.heads = 16;
+    s.feed_forward = 4096;
+    s.dropout = s.attention_dropout = 0.2;
+  }
+  if (!adaptive) return s;
+  s.cutoffs = {19997, 39997, 199997, 267735};
+  s.narrower = large ? 4 : 1;
+  return s;
+}
+template <bool large, bool adaptive>
+Expected<ModelGraph> make_xl(std::string name, std::int64_t length) {
+  return make_transformer_xl(std::move(name), transformer_xl(large, adaptive, length));
+}
 
 /// LibriSpeech's 960 hours of training are 281,241 utterances [Panayotov 2015, table 1]: 12.3 s,
 /// 410 frames of 30 ms, and 33 words [9.4 million words: the same, section 3] of about 1.5 pieces
 /// each.
-constexpr std::string_view kRnnt = "rnnt";
 constexpr TransducerShape kRnntShape{.frames = 410, .symbols = 50};
-/// bptt of the example.
-constexpr std::string_view kLstmWords = "lstm_lm_wikitext2";
-constexpr std::int64_t kLstmWordsLength = 35;
+Expected<ModelGraph> rnnt(std::string name, std::int64_t length) {
+  const std::int64_t symbols = kRnntShape.symbols * length / kRnntShape.frames;
+  return make_rnnt(std::move(name), {length, std::max<std::int64_t>(1, symbols)});
+}
+
+constexpr std::array kSequenceModels{
+    SequenceModel{"transformer_big", 64, kLongestSequence, transformer_big},
+    // 12 words a sentence, and start and end; a batch is padded to its longest, about twice that.
+    SequenceModel{"transformer_multi30k", 28, kLongestSequence, transformer_multi30k},
+    // WMT 2016 without pairs of more than 50 pieces: about 25 a sentence; buckets ten wide pad
+    // five more on average.
+    SequenceModel{"gnmt", 30, kLongestOfPairs, make_gnmt},
+    SequenceModel{"transformer_xl_base", 192, kLongestSequence, make_xl<false, true>},
+    SequenceModel{"transformer_xl_large", 384, kLongestSequence, make_xl<true, true>},
+    // As lambdal/deeplearning-benchmark:pytorch/scripts/config_v1 runs them: no --adaptive, no
+    // --div_val; the large one in segments of 256.
+    SequenceModel{"transformer_xl_base_softmax", 192, kLongestSequence, make_xl<false, false>},
+    SequenceModel{"transformer_xl_large_softmax", 256, kLongestSequence, make_xl<true, false>},
+    SequenceModel{"electra_base", 512, 512, make_electra_base},
+    // Summaries of XSum [the reference's README]: a text of 1,024 pieces, a summary of 60. Of a
+    // length of its own: pre-training, which writes the whole text again.
+    SequenceModel{"bart_large", 512, 1024,
+                  [](std::string name, std::int64_t length) {
+                    return make_bart_large(std::move(name), length, length);
+                  }},
+    SequenceModel{"bart_large_xsum", 1024, 1024,
+                  [](std::string name, std::int64_t length) {
+                    return make_bart_large(std::move(name), length,
+                                           std::min<std::int64_t>(60, length));
+                  }},
+    SequenceModel{"rnnt", kRnntShape.frames, kLongestOfPairs, rnnt},
+    // The longest utterance of LibriSpeech that is trained on, 16.7 s of frames of 10 ms, to which
+    // the references' benchmarks pad, and to a multiple of 16.
+    SequenceModel{"jasper", 1680, kLongestSequence, make_jasper},
+    SequenceModel{"quartznet", 1680, kLongestSequence, make_quartznet},
+    // CMU ARCTIC: 3 s a sentence; a batch is padded to its longest, about 5 s.
+    SequenceModel{"deepspeech2", 500, kLongestSequence, make_deepspeech2},
+    // bptt of the example.
+    SequenceModel{"lstm_lm_wikitext2", 35, kLongestSequence, make_lstm_language_model}};
+
+const SequenceModel* find_sequence_model(std::string_view name) {
+  for (const SequenceModel& model : kSequenceModels)
+    if (model.name == name) return &model;
+  return nullptr;
+}
 
 const LanguageModel* find_language_model(std::string_view name) {
   for (const LanguageModel& model : language_models()) {
@@ -214,9 +338,7 @@ std::vector<std::string> zoo_names() {
   std::vector<std::string> names;
   for (const FixedModel& entry : kFixedModels) names.emplace_back(entry.name);
   for (const LanguageModel& model : language_models()) names.emplace_back(model.name);
-  names.emplace_back(kTransformerBig);
-  names.emplace_back(kRnnt);
-  names.emplace_back(kLstmWords);
+  for (const SequenceModel& model : kSequenceModels) names.emplace_back(model.name);
   return names;
 }
 
@@ -227,22 +349,8 @@ std::optional<ModelGraph> zoo_model(std::string_view name,
   }
   const std::int64_t longest = zoo_longest_sequence(name);
   if (sequence_length && (*sequence_length < 1 || *sequence_length > longest)) return std::nullopt;
-  if (name == kTransformerBig) {
-    TranslationShape shape = kTransformerBigShape;
-    shape.sequence_length = sequence_length.value_or(shape.sequence_length);
-    return built(make_translation_transformer(std::string(name), shape));
-  }
-  if (name == kLstmWords)
-    return built(
-        make_lstm_language_model(std::string(name), sequence_length.value_or(kLstmWordsLength)));
-  if (name == kRnnt) {
-    TransducerShape shape = kRnntShape;
-    if (sequence_length) {
-      shape.symbols = std::max<std::int64_t>(1, shape.symbols * *sequence_length / shape.frames);
-      shape.frames = *sequence_length;
-    }
-    return built(make_rnnt(std::string(name), shape));
-  }
+  if (const SequenceModel* own = find_sequence_model(name))
+    return built(own->build(std::string(name), sequence_length.value_or(own->length)));
   const LanguageModel* own = find_language_model(name);
   if (!own) return std::nullopt;
   TransformerDimensions d = own->dimensions;
@@ -254,9 +362,7 @@ std::optional<ModelGraph> zoo_model(std::string_view name,
 bool zoo_takes_sequence_length(std::string_view name) { return zoo_longest_sequence(name) > 0; }
 
 std::int64_t zoo_longest_sequence(std::string_view name) {
-  if (name == kTransformerBig || name == kLstmWords) return kLongestSequence;
-  // Pairs of frames and symbols grow with its square.
-  if (name == kRnnt) return 1 << 14;
+  if (const SequenceModel* own = find_sequence_model(name)) return own->longest;
   const LanguageModel* own = find_language_model(name);
   if (!own) return 0;
   const bool table = own->dimensions.positions > 0 && !own->positions_follow_sequence;

@@ -50,7 +50,23 @@ Expected<ModelGraph> make_yolov3();
 /// 3D U-Net [Cicek 2016, arXiv:1606.06650] as MLPerf trained it on KiTS19:
 /// mlcommons/training:retired_benchmarks/unet3d/pytorch/model: one channel, 3 classes, patches of
 /// 128^3, 32 to 320 channels, instance norms. Its loss of Dice and cross-entropy counts as a
-/// cross-entropy.
-Expected<ModelGraph> make_unet3d_kits19();
+/// cross-entropy. nnU-Net [Isensee 2021, Nature Methods 18, 203] plans the same network for the
+/// brain tumours of the Medical Segmentation Decathlon, four channels and four classes
+/// (NVIDIA/DeepLearningExamples:PyTorch/Segmentation/nnUNet, task 01);
+/// TensorFlow/Segmentation/UNet_3D_Medical there trains it on BraTS, its last kernel 3^3.
+struct Unet3dShape {
+  std::int64_t channels = 1, classes = 3;
+  std::int64_t last_kernel = 1;
+};
+Expected<ModelGraph> make_unet3d(std::string name, const Unet3dShape& shape);
+
+/// nnU-Net's two-dimensional network of the same task: slices of 192 x 160, 32 to 512 channels
+/// (TensorFlow2/Segmentation/nnUNet/models/unet.py there). Leaky ReLUs count as ReLUs.
+Expected<ModelGraph> make_nnunet_2d();
+
+/// V-Net [Milletari 2016, arXiv:1606.04797] as
+/// NVIDIA/DeepLearningExamples:TensorFlow/Segmentation/VNet builds it, with 3^3 kernels on volumes
+/// of 32^3, three times down, for the hippocampus: one channel, three classes.
+Expected<ModelGraph> make_vnet();
 
 }  // namespace reckon

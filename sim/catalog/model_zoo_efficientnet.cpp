@@ -44,6 +44,7 @@ LayerId squeeze_excitation(LayerList& net, const std::string& name, std::int64_t
 struct Block {
   std::int64_t expand, kernel, stride, out;
   double drop_rate;  // stochastic depth
+  bool wide_squeeze;
 };
 
 /// torchvision's MBConv: expand 1x1, depthwise, squeeze-and-excitation, project 1x1.
@@ -57,7 +58,8 @@ Features mb_conv(LayerList& net, const std::string& name, Features in, const Blo
   Conv2d depthwise = square(expanded, expanded, b.kernel, b.stride);
   depthwise.groups = expanded;
   x = conv_bn_silu(net, next(), depthwise, x);
-  const std::int64_t squeezed = std::max<std::int64_t>(1, in.channels / 4);
+  const std::int64_t squeezed =
+      std::max<std::int64_t>(1, (b.wide_squeeze ? expanded : in.channels) / 4);
   x = squeeze_excitation(net, next(), expanded, squeezed, x);
   const std::string project = next();
   x = conv_bn(net, project + ".0", project + ".1", square(expanded, b.out, 1, 1), x);
@@ -91,9 +93,9 @@ Expected<ModelGraph> make_efficientnet(std::string name, const EfficientNetShape
     for (std::int64_t j = 0; j < scaled_depth(s.blocks, shape.depth); ++j, ++block) {
       const double rate =
           kStochasticDepth * static_cast<double>(block) / static_cast<double>(total);
-      x = mb_conv(
-          net, fmt::format("{}.{}", stage, j), x,
-          {s.expand, s.kernel, j == 0 ? s.stride : 1, scaled_channels(s.out, shape.width), rate});
+      x = mb_conv(net, fmt::format("{}.{}", stage, j), x,
+                  {s.expand, s.kernel, j == 0 ? s.stride : 1, scaled_channels(s.out, shape.width),
+                   rate, shape.wide_squeeze});
     }
   }
   net.set_group("head");

@@ -20,6 +20,9 @@ struct ResNetShape {
   // ResNeXt [Xie 2017, arXiv:1611.05431] and wide ResNet [Zagoruyko 2016, arXiv:1605.07146]:
   // torchvision's `groups` and `width_per_group` of a bottleneck's 3x3.
   std::int64_t groups = 1, width_per_group = 64;
+  /// Squeeze-and-excitation behind each bottleneck, so many times narrower inside [Hu 2018,
+  /// arXiv:1709.01507]; 0: none. Its layers on one point are Linear here.
+  std::int64_t squeeze = 0;
   /// CIFAR's: 32 x 32, a 3x3 stem of stride 1, no pooling (kuangliu/pytorch-cifar, resnet.py).
   bool small_images = false;
   std::int64_t classes = 1000;
@@ -45,6 +48,9 @@ struct EfficientNetShape {
   double width = 1, depth = 1;  // multipliers of channels and of blocks
   std::int64_t resolution = 224;
   double dropout = 0.2;
+  /// Squeezes the expanded channels to a quarter, not the block's input
+  /// (NVIDIA/DeepLearningExamples:PyTorch/Classification/ConvNets/efficientnet, "WideSE").
+  bool wide_squeeze = false;
 };
 Expected<ModelGraph> make_efficientnet(std::string name, const EfficientNetShape& shape);
 

@@ -126,6 +126,56 @@ Expected<ModelGraph> make_ncf() {
   return ModelGraph::make("ncf", SampleUnit::record, {2}, net.take());
 }
 
+Expected<ModelGraph> make_wide_and_deep() {
+  struct Category {
+    std::int64_t width, rows, ids = 1;
+  };
+  constexpr std::array<Category, 16> kCategories{{{128, 300000},
+                                                  {19, 4},
+                                                  {128, 100000},
+                                                  {64, 4000},
+                                                  {64, 1000},
+                                                  {64, 2500},
+                                                  {64, 300},
+                                                  {64, 2000},
+                                                  {64, 350, 3},
+                                                  {64, 10000, 3},
+                                                  {64, 100, 3},
+                                                  {128, 250000},
+                                                  {64, 2500},
+                                                  {64, 4000},
+                                                  {64, 1000},
+                                                  {128, 5000}}};
+  constexpr std::array<std::int64_t, 5> kLayers{1024, 1024, 1024, 1024, 1024};
+  LayerList net(96);
+  net.set_group("tables");
+  const LayerId record = net.add("record", InputLayer{}, std::vector<LayerId>{});
+  const LayerId numbers = net.add("numeric", SelectFeatures{0, kNumbers}, record);
+  std::vector<LayerId> deep{numbers}, wide{net.add("wide.numeric", Linear{kNumbers, 1}, numbers)};
+  std::int64_t first = kNumbers, width = kNumbers;
+  for (std::size_t i = 0; i < kCategories.size(); ++i) {
+    const Category& c = kCategories[i];
+    const LayerId ids =
+        net.add(fmt::format("categories.{}.ids", i), SelectFeatures{first, c.ids}, record);
+    const EmbeddingBag table{c.rows, c.width, c.ids}, weight{c.rows, 1, c.ids};
+    deep.push_back(net.add(fmt::format("deep.categories.{}", i), table, ids));
+    wide.push_back(net.add(fmt::format("wide.categories.{}", i), weight, ids));
+    first += c.ids;
+    width += c.width;
+  }
+  net.set_group("layers");
+  LayerId x = net.add("deep.concat", Concat{}, deep);
+  for (std::size_t i = 0; i < kLayers.size(); ++i) {
+    const std::string name = fmt::format("deep.{}", i);
+    x = net.add(name, Linear{i == 0 ? width : kLayers[i - 1], kLayers[i]}, x);
+    x = net.add(name + ".relu", Activation{}, x);
+    x = net.add(name + ".dropout", Dropout{0.1}, x);
+  }
+  wide.push_back(net.add("deep.out", Linear{kLayers.back(), 1}, x));
+  net.add("loss", SigmoidCrossEntropy{}, net.add("wide_and_deep", Add{}, wide));
+  return ModelGraph::make("wide_and_deep", SampleUnit::record, {first}, net.take());
+}
+
 Expected<ModelGraph> make_boston_housing_mlp() {
   constexpr std::array<std::int64_t, 3> kWidths{64, 64, 1};
   LayerList net(8);

@@ -17,6 +17,12 @@ Expected<ModelGraph> make_dlrm_dcnv2_mlperf();
 /// layers of 256, 256, 128 and 64. A record is a user and a film.
 Expected<ModelGraph> make_ncf();
 
+/// Wide & Deep [Cheng 2016, arXiv:1606.07792] on the Outbrain clicks, five layers of 1,024:
+/// NVIDIA/DeepLearningExamples:TensorFlow2/Recommendation/WideAndDeep, README, "Default
+/// configuration". 13 numbers and 16 categories, three of them of three ids. The wide part's
+/// weights of a category are a table of vectors of one.
+Expected<ModelGraph> make_wide_and_deep();
+
 /// 13 features, 64 and 64 hidden, one price: [Chollet 2017, "Deep Learning with Python", section
 /// 3.6].
 Expected<ModelGraph> make_boston_housing_mlp();

@@ -21,6 +21,17 @@ Features basic_block(LayerList& net, const std::string& name, Features in, std::
   return {net.add(name + ".relu_1", Activation{}, x), width};
 }
 
+/// senet.py of the paper's authors: SELayer, in front of the residual sum.
+LayerId squeeze_excitation(LayerList& net, const std::string& name, std::int64_t channels,
+                           std::int64_t squeeze, LayerId x) {
+  LayerId s = net.add(name + ".avg_pool", GlobalAveragePool{}, x);
+  s = net.add(name + ".fc1", Linear{channels, channels / squeeze}, s);
+  s = net.add(name + ".relu", Activation{}, s);
+  s = net.add(name + ".fc2", Linear{channels / squeeze, channels}, s);
+  s = net.add(name + ".sigmoid", Activation{ActivationKind::sigmoid}, s);
+  return net.add(name + ".scale", Multiply{}, {x, s});
+}
+
 /// torchvision Bottleneck: 1x1, 3x3, 1x1. The inner width is planes * width_per_group / 64 in each
 /// of the groups.
 Features bottleneck(LayerList& net, const std::string& name, Features in, std::int64_t planes,
@@ -36,6 +47,7 @@ Features bottleneck(LayerList& net, const std::string& name, Features in, std::i
   x = conv_bn(net, name + ".conv2", name + ".bn2", middle, x);
   x = net.add(name + ".relu_1", Activation{}, x);
   x = conv_bn(net, name + ".conv3", name + ".bn3", square(width, out, 1, 1), x);
+  if (shape.squeeze > 0) x = squeeze_excitation(net, name + ".se", out, shape.squeeze, x);
   LayerId shortcut = in.layer;
   if (stride != 1 || in.channels != out) {
     shortcut = conv_bn(net, name + ".downsample.0", name + ".downsample.1",
@@ -82,7 +94,7 @@ std::vector<Features> resnet_stages(LayerList& net, const ResNetShape& shape, La
 }
 
 Expected<ModelGraph> make_resnet(std::string name, const ResNetShape& shape) {
-  LayerList net(16 + 12 * static_cast<std::size_t>(shape.blocks[0] + shape.blocks[1] +
+  LayerList net(16 + 18 * static_cast<std::size_t>(shape.blocks[0] + shape.blocks[1] +
                                                    shape.blocks[2] + shape.blocks[3]));
   net.set_group("stem");
   const LayerId image = net.add("input", InputLayer{}, std::vector<LayerId>{});

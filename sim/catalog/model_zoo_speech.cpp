@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/catalog/model_zoo_builder.h"
+#include "sim/catalog/model_zoo_recurrent.h"
 
 namespace reckon {
 namespace {
@@ -14,12 +14,10 @@ struct Lstm {
 };
 
 LayerId lstm(LayerList& net, const std::string& name, const Lstm& op, LayerId x) {
-  constexpr std::int64_t kGates = 4;
   for (int i = 0; i < op.layers; ++i) {
     const std::string layer = fmt::format("{}.{}", name, i);
     const std::int64_t in = i == 0 ? op.in : op.hidden;
-    x = net.add(layer + ".gates", Linear{in, kGates * op.hidden}, x);
-    x = net.add(layer, Recurrence{op.hidden, kGates}, x);
+    x = recurrent_layer(net, layer, {in, op.hidden}, x);
     x = net.add(layer + ".dropout", Dropout{op.dropout}, x);
   }
   return x;

@@ -44,11 +44,15 @@ class Builder {
     net_.set_group(block_);
   }
 
-  /// Both languages look up one table, in the order source, target; the output is tied to it.
+  /// Both languages look up one table, in the order source, target; the output is tied to it. Where
+  /// the source has its own, to the target's.
   LayerId embed(const std::string& side, LayerId ids) {
-    const Embedding table{s_.vocabulary, s_.hidden};
+    const bool own = side == "encoder" && s_.source_vocabulary > 0;
+    const Embedding table{own ? s_.source_vocabulary : s_.vocabulary, s_.hidden};
     LayerId x{};
-    if (embedding_) {
+    if (own) {
+      x = net_.add(side + ".embedding", table, ids);
+    } else if (embedding_) {
       x = net_.add_tied(side + ".embedding", table, ids, *embedding_);
     } else {
       x = net_.add(side + ".embedding", table, ids);

@@ -43,7 +43,7 @@ LayerClass class_of(const ModelGraph& model, std::size_t i, const LayerSharding&
   c.sharding = sharding;
   if (const auto* a = std::get_if<Attention>(&layer.op)) {
     const Shape& keys =
-        model.layers()[index(layer.inputs.size() == 3 ? layer.inputs[1] : layer.inputs[0])].output;
+        model.layers()[index(layer.inputs.size() >= 3 ? layer.inputs[1] : layer.inputs[0])].output;
     c.key_value_elements = 2.0 * double(a->kv_heads * a->head_width) * double(keys.front());
   }
   if (const auto* e = std::get_if<ExpertLinear>(&layer.op)) c.experts = e->experts;

@@ -44,6 +44,38 @@ RunConfiguration resnet_on_k80(int accelerators) {
 
 }  // namespace
 
+TEST_CASE("a row runs the variant of a network that its source describes") {
+  const auto name_of = [](const RunConfiguration& run) {
+    return std::get<ModelByName>(model_of_run(run)->spec).name;
+  };
+  RunConfiguration run = resnet_on_k80(1);
+  run.model = "transformer_xl_base";
+  CHECK(name_of(run) == "transformer_xl_base");
+  run.framework = "PyTorch NGC / DeepLearningExamples";
+  CHECK(name_of(run) == "transformer_xl_base_softmax");
+  // ELECTRA on SQuAD, padded to 384, is its discriminator; BART without a length writes summaries.
+  run.model = "electra_base";
+  run.sequence_length = 128;
+  CHECK(name_of(run) == "electra_base");
+  run.sequence_length = 384;
+  CHECK(name_of(run) == "bert_base");
+  run.model = "bart_large";
+  CHECK(name_of(run) == "bart_large");
+  run.sequence_length = 0;
+  CHECK(name_of(run) == "bart_large_xsum");
+}
+
+TEST_CASE(
+    "Transformer-big's rows print its batch in tokens: 2,560 of them are 40 sentences of 64") {
+  RunConfiguration run = resnet_on_k80(4);
+  run.model = "transformer_big";
+  run.micro_batch = run.batch_per_accelerator = 2560;
+  run.global_batch = 4 * 2560;
+  const auto plan = plan_of_run(run, test::shipped_catalog());
+  REQUIRE(plan.has_value());
+  CHECK(plan->jobs.front().global_batch == 4 * 40);
+}
+
 TEST_CASE("errors are summed up by run: median, mean, 90th percentile, worst, bias, coverage") {
   // errors +10 %, -20 %, +40 %; |errors| sorted 0.1 0.2 0.4, p90 at position 1.8: 0.2 + 0.8 * 0.2
   const ScoredRun runs[] = {run("a", "T4", 1, 100, 110), run("a", "T4", 2, 100, 80),

@@ -107,3 +107,22 @@ TEST_CASE("rows of one source alone can be asked for") {
   CHECK(r.rows[0].trust == 'B');
   CHECK(r.counts.filtered_out == 1);
 }
+
+TEST_CASE("tokens a second are scored where the tokens of a model's samples are known") {
+  const Read r = read(
+      "source,trust,accelerator,accelerators,model,precision,strategy,samples_per_second,"
+      "batch_per_accelerator,value_raw,unit_raw,framework\n"
+      "s,B,T4,1,gnmt,fp16,single,,128,5000,tokens/s,PyTorch\n"  // 25 of each language: 100
+      "s,B,T4,1,transformer_xl_large,fp16,single,,4,3840,tokens/s,PyTorch\n"  // 384: 10
+      "s,B,T4,1,transformer_xl_large,fp16,single,,4,2560,tokens/s,"
+      "PyTorch NGC / DeepLearningExamples\n"                               // 256: 10
+      "s,B,T4,1,transformer_big,fp16,single,,5120,640,tokens/s,PyTorch\n"  // 64: 10
+      "s,B,T4,1,resnet50,fp16,single,,64,500,tokens/s,PyTorch\n"           // has none
+      "s,B,T4,1,gnmt,fp16,single,,128,50,images/s,PyTorch\n"
+      "s,B,T4,1,gnmt,fp16,single,7,128,5000,tokens/s,PyTorch\n");  // what is printed comes first
+  REQUIRE(r.rows.size() == 5);
+  CHECK(r.rows[0].measured.v == Approx(100));
+  for (const std::size_t i : {1, 2, 3}) CHECK(r.rows[i].measured.v == Approx(10));
+  CHECK(r.rows[4].measured.v == 7);
+  CHECK(r.counts.skipped.at("samples_per_second is blank") == 2);
+}
