@@ -11,6 +11,7 @@
 #include "cli/output.h"
 #include "report/json.h"
 #include "sim/forecast/forecast.h"
+#include "sim/serving/serving.h"
 
 namespace reckon::cli {
 namespace {
@@ -46,7 +47,7 @@ std::vector<std::string> scenario_files(const std::vector<std::string>& given) {
 CheckedScenario check_one(const std::string& file, const Options& options, const Catalog& catalog,
                           const NetworkModel& network) {
   CheckedScenario checked{file, std::nullopt, {}, {}};
-  const auto loaded = load_plan(file, options, catalog);
+  const auto loaded = load_all(file, options, catalog);
   if (!loaded) {
     checked.errors = loaded.error();
     return checked;
@@ -54,11 +55,18 @@ CheckedScenario check_one(const std::string& file, const Options& options, const
   ProgressLine progress;
   ForecastOptions how = forecast_options(options);
   how.progress = progress.callback();
-  const Forecast forecast = make_forecast(loaded->plan, network, how);
-  const auto& expect = loaded->plan.expect;
-  for (std::size_t k = 0; k < expect.size(); ++k)
-    checked.expectations.push_back({expect[k], evaluate(expect[k], forecast),
-                                    loaded->file.places.find(fmt::format("expect.{}", k))});
+  std::optional<Forecast> forecast;
+  if (loaded->plan) forecast = make_forecast(*loaded->plan, network, how);
+  std::optional<ServingForecast> serving;
+  if (loaded->serving) serving = forecast_serving(*loaded->serving, options.seed);
+  // A plan's have their dates resolved.
+  const auto& expect = loaded->plan ? loaded->plan->expect : loaded->file.scenario.expect;
+  for (std::size_t k = 0; k < expect.size(); ++k) {
+    const bool of_serving = serving && (is_of_serving(expect[k].metric) || !forecast);
+    checked.expectations.push_back(
+        {expect[k], of_serving ? evaluate(expect[k], *serving) : evaluate(expect[k], *forecast),
+         loaded->file.places.find(fmt::format("expect.{}", k))});
+  }
   return checked;
 }
 

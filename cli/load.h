@@ -8,6 +8,7 @@
 #include "sim/catalog/catalog.h"
 #include "sim/forecast/forecast.h"
 #include "sim/scenario/plan.h"
+#include "sim/scenario/plan_serving.h"
 #include "sim/scenario/scenario.h"
 #include "sim/step/network.h"
 
@@ -33,6 +34,16 @@ Expected<LoadedPlan> read_plan(const std::string& file, const Options& options,
 /// `expect` lines speak of `feasible`: then not fitting is an answer.
 Expected<LoadedPlan> load_plan(const std::string& file, const Options& options,
                                const Catalog& catalog);
+
+/// What a scenario asks of the simulator: a training, a service, or both beside each other.
+struct LoadedScenario {
+  ScenarioFile file;
+  std::optional<Plan> plan;  // nullopt: it trains nothing
+  std::optional<ServingPlan> serving;
+};
+/// As load_plan, with the serving block; what is wrong with either is reported together.
+Expected<LoadedScenario> load_all(const std::string& file, const Options& options,
+                                  const Catalog& catalog);
 
 std::unique_ptr<NetworkModel> make_network(const Options& options);
 

@@ -6,6 +6,7 @@
 #include "exchange/model_files.h"
 #include "sim/calibration/calibration.h"
 #include "sim/scenario/scenario_yaml.h"
+#include "sim/serving/serving.h"
 #include "sim/step/step.h"
 
 namespace reckon::cli {
@@ -60,16 +61,56 @@ Expected<LoadedPlan> read_plan(const std::string& file, const Options& options,
   return LoadedPlan{std::move(*scenario), std::move(*plan)};
 }
 
+namespace {
+
+Diagnostics memory_problems(const Plan& plan, const ScenarioFile& file, const Catalog& catalog) {
+  Diagnostics problems;
+  if (asks_whether_feasible(plan)) return problems;
+  for (const PlannedWorkload& job : plan.jobs) {
+    if (job.same_as) continue;
+    const Places places = file.places.with_alias(job.path, "workload");
+    if (auto problem = check_memory(plan, job, catalog, places))
+      problems.push_back(std::move(*problem));
+  }
+  return problems;
+}
+
+void add_new(Diagnostics& all, const Diagnostics& more) {
+  for (const Diagnostic& d : more)
+    if (std::find(all.begin(), all.end(), d) == all.end()) all.push_back(d);
+}
+
+}  // namespace
+
 Expected<LoadedPlan> load_plan(const std::string& file, const Options& options,
                                const Catalog& catalog) {
   auto loaded = read_plan(file, options, catalog);
-  if (!loaded || asks_whether_feasible(loaded->plan)) return loaded;
+  if (!loaded) return loaded;
+  Diagnostics problems = memory_problems(loaded->plan, loaded->file, catalog);
+  if (!problems.empty()) return tl::unexpected(std::move(problems));
+  return loaded;
+}
+
+Expected<LoadedScenario> load_all(const std::string& file, const Options& options,
+                                  const Catalog& catalog) {
+  auto scenario = load_scenario(file, options);
+  if (!scenario) return tl::unexpected(std::move(scenario.error()));
+  LoadedScenario loaded;
+  loaded.file = std::move(*scenario);
+  const Scenario& asked = loaded.file.scenario;
   Diagnostics problems;
-  for (const PlannedWorkload& job : loaded->plan.jobs) {
-    if (job.same_as) continue;
-    const Places places = loaded->file.places.with_alias(job.path, "workload");
-    if (auto problem = check_memory(loaded->plan, job, catalog, places))
-      problems.push_back(std::move(*problem));
+  if (trains(asked) || !asked.serving) {
+    auto plan = make_plan(loaded.file, catalog);
+    add_new(problems, plan ? memory_problems(*plan, loaded.file, catalog) : plan.error());
+    if (plan) loaded.plan = std::move(*plan);
+  }
+  if (asked.serving) {
+    auto serving = make_serving_plan(loaded.file, catalog);
+    if (!serving)
+      add_new(problems, serving.error());
+    else if (auto problem = check_serving_memory(*serving, loaded.file.places))
+      add_new(problems, {std::move(*problem)});
+    if (serving) loaded.serving = std::move(*serving);
   }
   if (!problems.empty()) return tl::unexpected(std::move(problems));
   return loaded;

@@ -11,6 +11,7 @@
 #include "report/html/html.h"
 #include "report/json.h"
 #include "report/memo.h"
+#include "report/serving.h"
 #include "report/table.h"
 #include "sim/forecast/forecast.h"
 
@@ -54,29 +55,50 @@ void write_html(const Plan& plan, const Forecast& forecast, const NetworkModel& 
   write_file(options.html, forecast_html(report, html_assets()));
 }
 
+void print_answer(const std::optional<Forecast>& forecast,
+                  const std::optional<ServingForecast>& serving, OutputFormat format) {
+  const ServingForecast* served = serving ? &*serving : nullptr;
+  if (format == OutputFormat::json)
+    return print(forecast ? forecast_json(*forecast, served) : serving_json(*serving));
+  std::string text = forecast ? forecast_table(*forecast) : "";
+  if (forecast && served) text += "\n";
+  if (served) text += serving_table(*served);
+  print(text);
+}
+
+/// Files besides the answer.
+void write_files(const Options& options, const Plan& plan, const Forecast& forecast,
+                 const NetworkModel& network, const Sweep* alternatives) {
+  const std::string& file = options.files.front();
+  if (!options.trace.empty() && !forecast.feasible)
+    print_error(fmt::format("no {}: what does not fit in memory has no timeline\n", options.trace));
+  if (forecast.feasible) keep(record_of(plan, forecast, utc_now()));
+  if (!options.trace.empty() && forecast.feasible)
+    write_file(options.trace,
+               trace_json(plan, record_replication(plan, network, forecast.seed, 0)));
+  if (!options.memo.empty())
+    write_file(options.memo,
+               memo_markdown({plan, forecast, question_of(read_text(file)), alternatives}));
+  if (!options.html.empty()) write_html(plan, forecast, network, options);
+}
+
 /// The scenario itself, without any --sweep.
 int simulate_one(const Options& options, const Catalog& catalog, const NetworkModel& network,
                  const Sweep* alternatives) {
-  const std::string& file = options.files.front();
-  const auto loaded = load_plan(file, options, catalog);
+  const auto loaded = load_all(options.files.front(), options, catalog);
   if (!loaded) {
     report(loaded.error());
     return kInputIsWrong;
   }
-  const Forecast forecast = forecast_of(loaded->plan, network, options);
-  if (alternatives == nullptr)
-    print(options.format == OutputFormat::json ? forecast_json(forecast)
-                                               : forecast_table(forecast));
-  if (!options.trace.empty() && !forecast.feasible)
-    print_error(fmt::format("no {}: what does not fit in memory has no timeline\n", options.trace));
-  if (forecast.feasible) keep(record_of(loaded->plan, forecast, utc_now()));
-  if (!options.trace.empty() && forecast.feasible)
-    write_file(options.trace, trace_json(loaded->plan, record_replication(loaded->plan, network,
-                                                                          forecast.seed, 0)));
-  if (!options.memo.empty())
-    write_file(options.memo,
-               memo_markdown({loaded->plan, forecast, question_of(read_text(file)), alternatives}));
-  if (!options.html.empty()) write_html(loaded->plan, forecast, network, options);
+  const bool of_training = !options.trace.empty() || !options.memo.empty() || !options.html.empty();
+  if (!loaded->plan && of_training)
+    throw UsageError("--trace, --memo and --html show a training, and this scenario only serves");
+  std::optional<Forecast> forecast;
+  if (loaded->plan) forecast = forecast_of(*loaded->plan, network, options);
+  std::optional<ServingForecast> serving;
+  if (loaded->serving) serving = forecast_serving(*loaded->serving, options.seed);
+  if (alternatives == nullptr) print_answer(forecast, serving, options.format);
+  if (forecast) write_files(options, *loaded->plan, *forecast, network, alternatives);
   return kDone;
 }
 

@@ -81,6 +81,13 @@ Diagnostics resolve_model_files(ScenarioFile& file) {
   if (file.scenario.workload) resolver.resolve(*file.scenario.workload, "workload");
   for (JobSpec& job : file.scenario.jobs)
     resolver.resolve(job.workload, "jobs." + job.name + ".workload");
+  if (auto& serving = file.scenario.serving; serving && serving->model) {
+    WorkloadSpec served;
+    served.model = serving->model;
+    served.sequence_length = serving->sequence_length;
+    resolver.resolve(served, "serving");
+    serving->model = served.model;
+  }
   return resolver.take();
 }
 

@@ -61,6 +61,17 @@ std::string value_text(const CheckedExpectation& e) {
       return format_count(value >= 1000 ? std::round(value) : value) + " samples/s";
     case Metric::interruptions:
       return fmt::format("{:.4g}", value);
+    case Metric::latency:
+      return format_duration(Seconds{value});
+    case Metric::serving_cost:
+      return format_usd(Usd{value});
+    case Metric::serving_utilization:
+    case Metric::serving_rejected:
+      return format_percent(value);
+    case Metric::serving_replicas:
+      return fmt::format("{:.4g}", value);
+    case Metric::serving_requests_per_second:
+      return format_count(value) + " requests/s";
     case Metric::feasible:
       return value != 0 ? "true" : "false";
   }

@@ -1,6 +1,7 @@
 #include "report/json.h"
 
 #include "report/json_parts.h"
+#include "report/serving_json.h"
 
 namespace reckon {
 namespace {
@@ -140,7 +141,11 @@ Json json_of(const CheckedScenario& s) {
 Json memory_object(const MemoryEstimate& memory) { return json_of(memory); }
 Json forecast_object(const Forecast& forecast) { return json_of(forecast); }
 
-std::string forecast_json(const Forecast& forecast) { return dump(json_of(forecast), 2); }
+std::string forecast_json(const Forecast& forecast, const ServingForecast* serving) {
+  Json out = json_of(forecast);
+  if (serving != nullptr) out["serving"] = serving_object(*serving);
+  return dump(out, 2);
+}
 
 std::string check_json(std::span<const CheckedScenario> scenarios) {
   Json out = head("check");

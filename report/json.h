@@ -9,7 +9,8 @@
 namespace reckon {
 
 /// `reckon simulate --format json`: one object, indented by two, with its newline.
-std::string forecast_json(const Forecast& forecast);
+/// `serving`: of the same scenario, as its "serving".
+std::string forecast_json(const Forecast& forecast, const ServingForecast* serving = nullptr);
 
 /// `reckon check --format json`.
 std::string check_json(std::span<const CheckedScenario> scenarios);

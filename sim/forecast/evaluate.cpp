@@ -17,6 +17,8 @@ double pick(const Quantiles& q, Statistic statistic) {
       return q.p50;
     case Statistic::p95:
       return q.p95;
+    case Statistic::p99:
+      break;  // of latencies only
   }
   RECKON_CHECK(false);
   return 0;
@@ -60,34 +62,26 @@ std::optional<double> value_of(const Expectation& e, const Forecast& f) {
       return f.step.mfu;
     case Metric::step_share:
       return share_of_step(f.step, e.share);
+    case Metric::latency:
+    case Metric::serving_cost:
+    case Metric::serving_replicas:
+    case Metric::serving_utilization:
+    case Metric::serving_requests_per_second:
+    case Metric::serving_rejected:
+      break;  // is_of_serving: sim/serving answers
   }
   RECKON_CHECK(false);
   return std::nullopt;
-}
-
-bool holds(double value, Comparison comparison, double bound) {
-  switch (comparison) {
-    case Comparison::le:
-      return value <= bound;
-    case Comparison::ge:
-      return value >= bound;
-    case Comparison::lt:
-      return value < bound;
-    case Comparison::gt:
-      return value > bound;
-    case Comparison::eq:
-      return value == bound;
-    case Comparison::ne:
-      return value != bound;
-  }
-  RECKON_CHECK(false);
-  return false;
 }
 
 }  // namespace
 
 ExpectationResult evaluate(const Expectation& expectation, const Forecast& forecast) {
   ExpectationResult result{expectation.text, std::nullopt, false, ""};
+  if (is_of_serving(expectation.metric)) {
+    result.reason = "the scenario serves nothing: it has no serving block";
+    return result;
+  }
   const bool needs_a_life =
       expectation.metric != Metric::feasible && expectation.metric != Metric::memory;
   if (!forecast.feasible && needs_a_life) {

@@ -14,6 +14,8 @@
 // and what they say.
 namespace reckon {
 
+struct ServingForecast;  // sim/serving/serving.h
+
 struct Quantiles {
   double mean = 0, p5 = 0, p50 = 0, p95 = 0;
 };
@@ -104,5 +106,7 @@ struct ExpectationResult {
 };
 /// value nullopt: it cannot be said (a cost with unknown prices), which fails.
 ExpectationResult evaluate(const Expectation& expectation, const Forecast& forecast);
+/// Of a serving block: expectations that are about it (is_of_serving).
+ExpectationResult evaluate(const Expectation& expectation, const ServingForecast& forecast);
 
 }  // namespace reckon

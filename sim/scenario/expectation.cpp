@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
 #include "sim/base/unit_text.h"
 #include "sim/scenario/scenario.h"
@@ -18,19 +19,27 @@ struct Word {
   E value;
 };
 
-constexpr std::array kMetrics{Word<Metric>{"time", Metric::time},
-                              Word<Metric>{"cost", Metric::cost},
-                              Word<Metric>{"goodput", Metric::goodput},
-                              Word<Metric>{"samples_per_second", Metric::samples_per_second},
-                              Word<Metric>{"memory", Metric::memory},
-                              Word<Metric>{"step.seconds", Metric::step_seconds},
-                              Word<Metric>{"step.mfu", Metric::step_mfu},
-                              Word<Metric>{"step.share", Metric::step_share},
-                              Word<Metric>{"interruptions", Metric::interruptions},
-                              Word<Metric>{"feasible", Metric::feasible}};
+constexpr std::array kMetrics{
+    Word<Metric>{"time", Metric::time},
+    Word<Metric>{"cost", Metric::cost},
+    Word<Metric>{"goodput", Metric::goodput},
+    Word<Metric>{"samples_per_second", Metric::samples_per_second},
+    Word<Metric>{"memory", Metric::memory},
+    Word<Metric>{"step.seconds", Metric::step_seconds},
+    Word<Metric>{"step.mfu", Metric::step_mfu},
+    Word<Metric>{"step.share", Metric::step_share},
+    Word<Metric>{"interruptions", Metric::interruptions},
+    Word<Metric>{"feasible", Metric::feasible},
+    Word<Metric>{"latency", Metric::latency},
+    Word<Metric>{"serving.cost", Metric::serving_cost},
+    Word<Metric>{"serving.replicas", Metric::serving_replicas},
+    Word<Metric>{"serving.utilization", Metric::serving_utilization},
+    Word<Metric>{"serving.requests_per_second", Metric::serving_requests_per_second},
+    Word<Metric>{"serving.rejected", Metric::serving_rejected}};
 constexpr std::array kStatistics{
     Word<Statistic>{"mean", Statistic::mean}, Word<Statistic>{"p5", Statistic::p5},
-    Word<Statistic>{"p50", Statistic::p50}, Word<Statistic>{"p95", Statistic::p95}};
+    Word<Statistic>{"p50", Statistic::p50}, Word<Statistic>{"p95", Statistic::p95},
+    Word<Statistic>{"p99", Statistic::p99}};
 constexpr std::array kShares{Word<StepShare>{"communication", StepShare::communication},
                              Word<StepShare>{"compute", StepShare::compute},
                              Word<StepShare>{"input", StepShare::input},
@@ -71,7 +80,7 @@ tl::unexpected<std::string> unknown(std::string_view what, std::string_view text
 
 bool is_distribution(Metric metric) {
   return metric == Metric::time || metric == Metric::cost || metric == Metric::goodput ||
-         metric == Metric::interruptions;
+         metric == Metric::interruptions || metric == Metric::latency;
 }
 
 struct Call {
@@ -112,6 +121,9 @@ Parsed<Expectation> parse_left(std::string_view left, Expectation e) {
   if (call && !is_distribution(e.metric))
     return tl::make_unexpected(
         fmt::format("{} is one number, write it without {}( )", metric, call->function));
+  if (e.statistic == Statistic::p99 && e.metric != Metric::latency)
+    return tl::make_unexpected(
+        fmt::format("p99 is of latency; {} has mean, p5, p50 and p95", metric));
   if (!call && is_distribution(e.metric)) e.statistic = Statistic::mean;
   return e;
 }
@@ -141,17 +153,23 @@ Parsed<double> parse_value(std::string_view text, const Expectation& e) {
   switch (e.metric) {
     case Metric::time:
     case Metric::step_seconds:
+    case Metric::latency:
       return parse_duration(text).map([](Seconds s) { return s.count(); });
     case Metric::cost:
+    case Metric::serving_cost:
       return parse_cost(text);
     case Metric::goodput:
     case Metric::step_mfu:
     case Metric::step_share:
+    case Metric::serving_utilization:
+    case Metric::serving_rejected:
       return parse_fraction(text);
     case Metric::memory:
       return parse_bytes(text).map([](Bytes b) { return b.v; });
     case Metric::samples_per_second:
     case Metric::interruptions:
+    case Metric::serving_replicas:
+    case Metric::serving_requests_per_second:
       return parse_count(text);
     case Metric::feasible:
       return parse_feasible(text, e.comparison);
@@ -160,10 +178,32 @@ Parsed<double> parse_value(std::string_view text, const Expectation& e) {
 }
 
 bool is_fraction(Metric metric) {
-  return metric == Metric::goodput || metric == Metric::step_mfu || metric == Metric::step_share;
+  return metric == Metric::goodput || metric == Metric::step_mfu || metric == Metric::step_share ||
+         metric == Metric::serving_utilization || metric == Metric::serving_rejected;
 }
 
 }  // namespace
+
+bool holds(double value, Comparison comparison, double bound) {
+  switch (comparison) {
+    case Comparison::le:
+      return value <= bound;
+    case Comparison::ge:
+      return value >= bound;
+    case Comparison::lt:
+      return value < bound;
+    case Comparison::gt:
+      return value > bound;
+    case Comparison::eq:
+      return value == bound;
+    case Comparison::ne:
+      return value != bound;
+  }
+  RECKON_CHECK(false);
+  return false;
+}
+
+bool is_of_serving(Metric metric) { return metric >= Metric::latency; }
 
 Parsed<Expectation> parse_expectation(std::string_view text) {
   const std::string_view body = trimmed(text);

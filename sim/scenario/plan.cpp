@@ -1,6 +1,7 @@
 #include "sim/scenario/plan.h"
 
 #include "sim/scenario/plan_draft.h"
+#include "sim/scenario/plan_serving.h"
 #include "sim/scenario/pricing.h"
 
 namespace reckon {
@@ -45,7 +46,12 @@ Expected<Plan> plan_of_workload(const ScenarioFile& file, const Catalog& catalog
 
 Expected<Plan> make_plan(const ScenarioFile& given, const Catalog& catalog) {
   Diagnostics problems;
-  const ScenarioFile file = planning::with_pools_of_tier(given, catalog, problems);
+  if (given.scenario.serving && !trains(given.scenario))
+    return tl::unexpected(Diagnostics{
+        {Severity::error, given.places.find("serving"), "the scenario serves and trains nothing",
+         "this command is about a training: add a workload; 'reckon simulate' and 'reckon check' "
+         "take it as it is"}});
+  const ScenarioFile file = planning::with_pools_of_tier(without_serving(given), catalog, problems);
   const auto make = [&](const ScenarioFile& one) {
     return plan_of_workload(one, catalog, problems);
   };

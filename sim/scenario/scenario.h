@@ -283,16 +283,26 @@ enum class Metric {
   step_mfu,
   step_share,
   interruptions,
-  feasible
+  feasible,
+  // of `serving:`
+  latency,
+  serving_cost,
+  serving_replicas,
+  serving_utilization,
+  serving_requests_per_second,
+  serving_rejected
 };
-enum class Statistic { none, mean, p5, p50, p95 };
+/// Is it answered by the serving part of a scenario?
+bool is_of_serving(Metric metric);
+enum class Statistic { none, mean, p5, p50, p95, p99 };
 enum class Comparison { le, ge, lt, gt, eq, ne };
 enum class StepShare { communication, compute, input, bubble };
 
 /// One line of `expect:`. `value` is in SI units (seconds, USD, bytes, fraction, samples a second);
 /// feasible: true is 1, false is 0. Time, cost, goodput and interruptions are distributions over
 /// the replications: written without mean( ), p5( ), p50( ) or p95( ) they are the mean (p50 is
-/// never implied), and `statistic` says so. The others are one number each and have statistic none.
+/// never implied), and `statistic` says so. Latency is one over the requests, and the only one that
+/// has a p99. The others are one number each and have statistic none.
 struct Expectation {
   std::string text;
   Metric metric = Metric::time;
@@ -305,6 +315,56 @@ struct Expectation {
 };
 /// "p95(time) <= 48h". The error is a sentence with the allowed words.
 Parsed<Expectation> parse_expectation(std::string_view text);
+bool holds(double value, Comparison comparison, double bound);
+
+// ---- serving
+// -----------------------------------------------------------------------------------------------
+/// To which ready replica a request goes.
+///  random: as kube-proxy's iptables rules choose; round_robin: in turn, as ipvs does;
+///  least_requests: the one of two random replicas with fewer requests [Mitzenmacher 2001, "The
+///  power of two choices in randomized load balancing"; Envoy's LEAST_REQUEST]; shared_queue:
+///  replicas take requests from one queue.
+enum class Routing { random, round_robin, least_requests, shared_queue };
+/// poisson: independent requests; regular: as far from each other as the rate says.
+enum class Arrivals { poisson, regular };
+
+struct ServingReplicasSpec {
+  std::optional<int> initial;  // default: what the first rate needs
+  int min = 1, max = 1;
+  int standby = 0;                           // ready beside them, without requests
+  std::optional<double> target_utilization;  // of the HorizontalPodAutoscaler, 0..1
+};
+struct ServingAutoscalerSpec {  // --horizontal-pod-autoscaler-* of the kube-controller-manager
+  std::optional<Seconds> sync_period, downscale_stabilization;
+  std::optional<double> tolerance;
+};
+struct ServingBatchSpec {
+  int max = 1;
+  Seconds wait{};  // of a request for others to fill its batch
+};
+struct ServingOverheadSpec {
+  Seconds request{}, batch{};  // what each takes of a replica beside the forward pass
+};
+
+/// `serving:` as written: requests to a trained model on the pool with role inference.
+struct ServingSpec {
+  std::optional<ModelSpec> model;  // default: the workload's
+  std::optional<std::int64_t> sequence_length;
+  std::optional<Precision> precision;
+  std::string stack;
+  std::string pool;                         // default: the only one with role inference
+  std::vector<double> requests_per_second;  // one, or 24: by the hour of the day, UTC
+  Arrivals arrivals = Arrivals::poisson;
+  ServingBatchSpec batch;
+  ServingReplicasSpec replicas;
+  ServingAutoscalerSpec autoscaler;
+  Routing routing = Routing::random;
+  int queue_limit = 1000;           // requests that wait at a replica; others are refused
+  std::optional<Seconds> start_up;  // of a replica on a node that is there
+  ServingOverheadSpec overhead;
+  std::optional<Seconds> period;  // that is simulated
+  std::string goal;               // "p99(latency) <= 50ms", of `reckon plan`
+};
 
 /// `plan:` as written; read and checked, used by `reckon plan`.
 struct PlanSpec {
@@ -332,6 +392,7 @@ struct Scenario {
   DisruptionsSpec disruptions;
   std::vector<JobSpec> jobs;
   std::optional<TraceSpec> trace;
+  std::optional<ServingSpec> serving;
   ForecastSpec forecast;
   std::vector<Expectation> expect;
   std::optional<PlanSpec> plan;

@@ -90,7 +90,8 @@ void read_expectations(Reader& reader, const YamlNode& node, Scenario& scenario)
 void check_scenario(Reader& reader, const YamlNode& root, const Scenario& scenario,
                     const Places& places) {
   constexpr std::array<std::string_view, 3> kWork{"workload", "jobs", "trace"};
-  check_one_of(reader, root, kWork, 1);
+  const bool serves = root.has("serving") || reader.misspelt("serving");
+  check_one_of(reader, root, kWork, serves ? 0 : 1);
   const auto money_at = [&](const std::string& path, const MoneyText& money) {
     check_currency(reader, places.find(path), path, money,
                    scenario.prices ? &*scenario.prices : nullptr);
@@ -148,6 +149,10 @@ const Fields<Scenario>& scenario_fields() {
                "[{name: a, submit: 0h, workload: {...}}]"),
       block_field<trace_spec_fields>("trace", &S::trace, {}, "Instead of workload: recorded jobs.",
                                      "{file: jobs.csv, format: csv}"),
+      block_field<serving_fields>("serving", &S::serving, check_serving,
+                                  "Requests to a trained model, on the pool with role inference.",
+                                  "{requests_per_second: 200, batch: {max: 16, wait: 5ms}, "
+                                  "replicas: {min: 2, max: 10}}"),
       block_field<forecast_fields>("forecast", &S::forecast, {}, "How often and from which seed.",
                                    "{replications: 1000, seed: 1}"),
       field<S>("expect", expect, read_expectations, "What `reckon check` checks.",

@@ -197,6 +197,7 @@ const Fields<ClusterSpec>& cluster_fields();
 const Fields<PoolSpec>& pool_fields();
 const Fields<PricesSpec>& prices_fields();
 const Fields<DisruptionsSpec>& disruptions_fields();
+const Fields<ServingSpec>& serving_fields();
 const Fields<PlanSpec>& plan_fields();
 const Fields<PlannedSpec>& planned_fields();
 
@@ -205,6 +206,7 @@ void check_workload(Reader&, const YamlNode&, const WorkloadSpec&);
 void check_strategy(Reader&, const YamlNode&, const StrategySpec&);
 void check_cluster(Reader&, const YamlNode&, const ClusterSpec&);
 void check_prices(Reader&, const YamlNode&, const PricesSpec&);
+void check_serving(Reader&, const YamlNode&, const ServingSpec&);
 /// Money without an exchange rate cannot be added up: reported where it stands.
 /// What an inline machine costs (scenario_yaml_prices.cpp).
 void read_purchase(Reader&, const YamlNode&, MachineInline&);

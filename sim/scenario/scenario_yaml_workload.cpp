@@ -9,12 +9,6 @@ constexpr std::array<std::string_view, 5> kLengths{"epochs", "samples", "steps",
                                                    "to_accuracy"};
 constexpr std::array kFinetune{Word<std::string_view>{"lora", "lora"},
                                Word<std::string_view>{"qlora", "qlora"}};
-constexpr std::array kPrecisionWords{
-    Word<Precision>{"fp32", Precision::fp32},  Word<Precision>{"tf32", Precision::tf32},
-    Word<Precision>{"fp16", Precision::fp16},  Word<Precision>{"bf16", Precision::bf16},
-    Word<Precision>{"fp8", Precision::fp8},    Word<Precision>{"mxfp8", Precision::mxfp8},
-    Word<Precision>{"nvfp4", Precision::nvfp4}};
-
 // `train:` holds the length and, with tokens, the sequence length.
 struct TrainKeys {
   TrainLength length;

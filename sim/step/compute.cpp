@@ -197,4 +197,19 @@ ComputeTimes compute_times(const PlannedWorkload& job, const Processor& processo
   return times;
 }
 
+Seconds forward_time(const PlannedWorkload& job, const Processor& processor, double batch) {
+  const ElementSizes size = element_sizes(job);
+  const Processor core = one_core(processor);
+  const double core_batch = batch / processor.cores;
+  Seconds device{};
+  int dispatches = 0;
+  for (const LayerCount& count : job.model.counts()) {
+    if (count.forward.v == 0 && count.elements_out == 0) continue;  // input, view
+    const LayerCost cost = cost_of(work_of(count), size, core, core_batch);
+    device += cost.forward;
+    dispatches += cost.forward_kernels;
+  }
+  return std::max(device, host_time(dispatches, processor));
+}
+
 }  // namespace reckon

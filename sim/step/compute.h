@@ -72,4 +72,8 @@ struct ComputeTimes {
 /// (host_time), every layer as much longer.
 ComputeTimes compute_times(const PlannedWorkload& job, const Processor& processor, double batch);
 
+/// A pass forward only, as a served model runs it: the same roofline of each layer (cost_of), and
+/// no less than the host needs to issue its forward kernels.
+Seconds forward_time(const PlannedWorkload& job, const Processor& processor, double batch);
+
 }  // namespace reckon

@@ -179,6 +179,18 @@ MemoryEstimate estimate_memory(const Plan& plan, const PlannedWorkload& job) {
   return m;
 }
 
+MemoryEstimate estimate_forward_memory(const Plan& plan, const PlannedWorkload& job) {
+  const PlannedPool& pool = smallest_pool(plan);
+  const ElementSizes size = element_sizes(job);
+  const double copies = pool.accelerator ? std::max(1, pool.accelerator->cores_per_device) : 1;
+  MemoryEstimate m;
+  m.parameters = copies * double(job.model.parameters()) * size.weight;
+  m.activations = largest_working_set(job.model) * job.batch_per_accelerator * size.activation;
+  m.reserve = plan.framework.reserve.value;
+  m.available = memory_of(pool);
+  return m;
+}
+
 std::optional<Diagnostic> check_memory(const Plan& plan, const PlannedWorkload& job,
                                        const Catalog& catalog, const Places& places) {
   const MemoryEstimate m = estimate_memory(plan, job);

@@ -24,6 +24,9 @@ struct MemoryEstimate {
   bool fits() const { return required() <= available; }
 };
 MemoryEstimate estimate_memory(const Plan& plan, const PlannedWorkload& job);
+/// Of a pass forward only, of a model that is served: parameters in the working precision without
+/// gradients or optimizer, and of the activations those that the largest layer reads and writes.
+MemoryEstimate estimate_forward_memory(const Plan& plan, const PlannedWorkload& job);
 /// nullopt: it fits. Else the error with the numbers by part and what would make it fit (the
 /// largest batch that does, recomputation, an accelerator of the catalog with enough memory).
 /// `places` points at the batch or the model.

@@ -1,5 +1,7 @@
 #include <catch2/catch.hpp>
 
+#include "sim/scenario/plan_serving.h"
+#include "sim/scenario/scenario_yaml.h"
 #include "support/scenario_text.h"
 
 // The plans of the shipped scenarios, worked out by hand.
@@ -165,6 +167,13 @@ TEST_CASE("every shipped scenario has a plan") {
   for (const auto& entry : std::filesystem::directory_iterator(
            std::filesystem::path(RECKON_SOURCE_DIR) / "scenarios")) {
     INFO(entry.path());
+    const Expected<ScenarioFile> file = read_scenario(entry.path());
+    REQUIRE(file);
+    if (file->scenario.serving) {
+      const Expected<ServingPlan> serving = make_serving_plan(*file, test::shipped_catalog());
+      CHECK((serving ? "" : format(serving.error())) == "");
+      if (!trains(file->scenario)) continue;
+    }
     const Expected<Plan> plan = shipped_plan(entry.path().stem().string());
     CHECK((plan ? "" : format(plan.error())) == "");
   }

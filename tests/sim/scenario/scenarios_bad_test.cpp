@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "sim/scenario/plan.h"
+#include "sim/scenario/plan_serving.h"
 #include "sim/scenario/scenario_yaml.h"
 
 // Every file of tests/scenarios_bad/ holds, in the comments it begins with, exactly the diagnostics
@@ -58,6 +59,10 @@ Diagnostics diagnostics_of(const std::filesystem::path& file) {
   const auto scenario = read_scenario(file);
   if (!scenario) return scenario.error();
   REQUIRE(catalog());
+  if (scenario->scenario.serving) {
+    const auto serving = make_serving_plan(*scenario, *catalog());
+    return serving ? Diagnostics{} : serving.error();
+  }
   const auto plan = make_plan(*scenario, *catalog());
   return plan ? Diagnostics{} : plan.error();
 }

@@ -1,0 +1,141 @@
+#include "report/serving.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/serving_json.h"
+#include "report/text.h"
+#include "sim/base/unit_text.h"
+
+namespace reckon {
+namespace {
+
+constexpr int kBarWidth = 24;
+
+std::string rate_text(double rate) {
+  return format_count(rate >= 100 ? std::round(rate) : std::round(rate * 10) / 10) + " requests/s";
+}
+
+std::string answer(const ServingForecast& f) {
+  Columns facts(Columns::Kind::facts);
+  facts.row({"latency",
+             fmt::format("p50 {}, p95 {}, p99 {} (mean {}, longest {})", format_duration(f.p50),
+                         format_duration(f.p95), format_duration(f.p99), format_duration(f.mean),
+                         format_duration(f.service.latency.largest()))});
+  facts.row(
+      {"answered", fmt::format("{}, {} of the requests refused", rate_text(f.requests_per_second),
+                               format_percent(f.refused_share))});
+  const auto& r = f.service;
+  facts.row({"replicas", fmt::format("{:.1f} on average ({} .. {}), {} busy, batches of {:.1f}",
+                                     f.replicas, r.ready_least, r.ready_most,
+                                     format_percent(r.utilization()), r.batch_mean())});
+  std::string cost = "unknown: see the warnings";
+  if (f.cost_usd) {
+    cost = fmt::format("{} for {}", format_usd(Usd{*f.cost_usd}), format_duration(f.period));
+    if (f.usd_per_million)
+      cost += fmt::format(", {} a million requests", format_usd(Usd{*f.usd_per_million}));
+  }
+  facts.row({"cost", cost});
+  facts.row({"nodes of " + f.pool, fmt::format("{:.1f} node-hours", f.node_hours)});
+  return facts.text();
+}
+
+std::string replica(const ServingForecast& f) {
+  Columns facts(Columns::Kind::facts);
+  facts.row({"forward pass",
+             fmt::format("{} for one request, {} for a batch of {}", format_duration(f.batch_one),
+                         format_duration(f.batch_full), f.batch_max)});
+  facts.row({"at most", rate_text(f.capacity) + " with full batches"});
+  facts.row({"memory", fmt::format("{} of {}", format_bytes(f.memory.required()),
+                                   format_bytes(f.memory.available))});
+  return "\nA replica\n" + facts.text();
+}
+
+std::string timeline(const ServingForecast& f) {
+  double most = 0;
+  for (const ServiceSlice& s : f.service.slices) most = std::max(most, s.ready);
+  Columns rows;
+  rows.row({"from", "requests/s", "replicas", "busy", "p50", "p99", ""});
+  for (const ServiceSlice& s : f.service.slices)
+    rows.row({format_duration(s.from), fmt::format("{:.1f}", double(s.arrived) / s.length.count()),
+              fmt::format("{:.1f}", s.ready), format_percent(s.utilization), format_duration(s.p50),
+              format_duration(s.p99), bar(most > 0 ? s.ready / most : 0, kBarWidth)});
+  return "\nReplicas over time\n" + rows.text();
+}
+
+std::string warnings(const ServingForecast& f, int width) {
+  if (f.warnings.empty()) return "";
+  std::string out = "\nWarnings of serving\n";
+  for (const std::string& text : f.warnings) {
+    const char* lead = "  - ";
+    for (const std::string& line : wrap(text, width - 4)) {
+      out += lead + line + '\n';
+      lead = "    ";
+    }
+  }
+  return out;
+}
+
+Json json_of(const ServiceSlice& s) {
+  return {{"from_seconds", s.from.count()},
+          {"requests_per_second", double(s.arrived) / s.length.count()},
+          {"replicas", s.ready},
+          {"utilization", s.utilization},
+          {"latency_p50_seconds", s.p50.count()},
+          {"latency_p99_seconds", s.p99.count()}};
+}
+
+}  // namespace
+
+std::string serving_table(const ServingForecast& f, int width) {
+  const std::string on = f.accelerator.empty() ? "CPUs" : f.accelerator;
+  return fmt::format("Serving {} on {} ({}, seed {})\n", f.model, on, f.precision, f.seed) +
+         answer(f) + replica(f) + timeline(f) + warnings(f, width);
+}
+
+Json serving_object(const ServingForecast& f) {
+  const auto price = [](const std::optional<double>& usd) { return usd ? Json(*usd) : Json(); };
+  Json out = {
+      {"model", f.model},
+      {"pool", f.pool},
+      {"accelerator", text_or_null(f.accelerator)},
+      {"precision", f.precision},
+      {"period_seconds", f.period.count()},
+      {"latency_seconds",
+       {{"mean", f.mean.count()},
+        {"p50", f.p50.count()},
+        {"p95", f.p95.count()},
+        {"p99", f.p99.count()},
+        {"max", f.service.latency.largest().count()}}},
+      {"requests_per_second", f.requests_per_second},
+      {"refused_share", f.refused_share},
+      {"batch_mean", f.service.batch_mean()},
+      {"batch_seconds", {{"one", f.batch_one.count()}, {"full", f.batch_full.count()}}},
+      {"replica_requests_per_second_max", f.capacity},
+      {"utilization", f.service.utilization()},
+      {"replicas",
+       {{"mean", f.replicas}, {"min", f.service.ready_least}, {"max", f.service.ready_most}}},
+      {"memory", memory_object(f.memory)},
+      {"node_hours", f.node_hours},
+      {"cost_usd", price(f.cost_usd)},
+      {"cost_per_million_requests_usd", price(f.usd_per_million)}};
+  out["timeline"] = Json::array();
+  for (const ServiceSlice& s : f.service.slices) out["timeline"].push_back(json_of(s));
+  out["prices_as_of"] = text_or_null(f.prices_as_of);
+  out["warnings"] = f.warnings;
+  return out;
+}
+
+std::string serving_json(const ServingForecast& f) {
+  Json out = head("simulate");
+  out["scenario"] = f.scenario;
+  out["seed"] = f.seed;
+  out["serving"] = serving_object(f);
+  out["catalog_digest"] = text_or_null(f.catalog_digest);
+  out["calibrations"] = f.calibrations;
+  return dump(out, 2);
+}
+
+}  // namespace reckon

@@ -1,0 +1,63 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/scenario/plan.h"
+
+// What a scenario's `serving:` block is once every name is resolved: the value that sim/serving/
+// moves through virtual time. It is apart from the Plan of the training, because the two share
+// nothing but the file: their pools, their bills and their clocks are their own.
+namespace reckon {
+
+/// How replicas come and go: the rules of the HorizontalPodAutoscaler, with its defaults where the
+/// scenario names none (Kubernetes documentation, "Horizontal Pod Autoscaling", "Algorithm
+/// details").
+struct ReplicaRules {
+  int initial = 1, min = 1, max = 1;
+  int standby = 0;  // ready beside them, without requests
+  double target_utilization = 0.8;
+  Seconds sync_period{15}, downscale_stabilization{300};
+  double tolerance = 0.1;
+};
+
+struct ServingPlan {
+  /// As if it were a job: `jobs.front()` is the model, `batch_per_accelerator` the largest batch;
+  /// `pools.front()` is where it is served. Prices, speeds and rules are resolved as those of a
+  /// training.
+  Plan base;
+  std::vector<double> requests_per_second;  // one, or 24 by the hour of the day
+  Arrivals arrivals = Arrivals::poisson;
+  int batch_max = 1;
+  Seconds batch_wait{};
+  ReplicaRules replicas;
+  bool initial_given = false;  // else replicas.initial follows from the first rate
+  Routing routing = Routing::random;
+  int queue_limit = 1000;
+  std::optional<Seconds> start_up;  // given; else from base.job_start
+  Seconds overhead_request{}, overhead_batch{};
+  Seconds period{};
+  Seconds starts_at{};  // time of day of its first second
+  std::optional<Expectation> goal;
+  bool alone = true;  // the scenario trains nothing: the cluster's fee is of serving
+
+  const PlannedPool& pool() const { return base.pools.front(); }
+  const PlannedWorkload& model() const { return base.jobs.front(); }
+  /// A replica has one accelerator; a node without any is one replica.
+  int replicas_per_node() const { return std::max(1, pool().accelerators_per_node); }
+  int most_replicas() const { return pool().nodes_max * replicas_per_node(); }
+  double rate_at(Seconds since_start) const;  // requests a second
+  double rate_mean() const;                   // over a day
+};
+
+/// Whether the scenario also trains: `workload` or `jobs`.
+bool trains(const Scenario& scenario);
+
+/// The `serving:` block, which is there, with the catalog's help. All errors at once.
+Expected<ServingPlan> make_serving_plan(const ScenarioFile& file, const Catalog& catalog);
+
+/// The file of the training alone: without the serving block, its pool and what is expected of it.
+/// As it is where nothing is served.
+ScenarioFile without_serving(const ScenarioFile& file);
+
+}  // namespace reckon

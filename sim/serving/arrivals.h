@@ -1,0 +1,25 @@
+#pragma once
+#include "sim/base/random.h"
+#include "sim/serving/service.h"
+
+namespace reckon {
+
+/// Times at which requests come, in order, from `begin` (at or before the period's 0, at the first
+/// rate until then). A rate holds until its hour ends; the gap across the end begins anew, which
+/// changes nothing of a Poisson process (it has no memory).
+class RequestStream {
+ public:
+  RequestStream(const ServiceSetting& setting, std::uint64_t seed, SimTime begin);
+  /// SimTime::max(): no more.
+  SimTime next();
+
+ private:
+  double rate_at(SimTime at) const;
+  SimTime end_of_rate(SimTime at) const;
+
+  const ServiceSetting& setting_;
+  RandomStream random_;
+  SimTime now_;
+};
+
+}  // namespace reckon

@@ -1,0 +1,47 @@
+#include "sim/serving/replica_autoscaler.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace reckon {
+namespace {
+
+constexpr int kPodsPerLook = 4;      // default policy of scaleUp: 4 pods ...
+constexpr double kTimesPerLook = 2;  // ... or 100 % more in 15 s, the larger one
+/// Sums of shares of busy time: 0.8 + 0.8 is not above 2 x 0.8.
+constexpr double kRounding = 1e-9;
+
+int rounded_up(double replicas) { return static_cast<int>(std::ceil(replicas - kRounding)); }
+
+}  // namespace
+
+int recommended_replicas(const ReplicaLoad& load, const ReplicaRules& rules) {
+  if (load.ready == 0) return load.current;
+  const double ratio = load.utilization / load.ready / rules.target_utilization;
+  const auto near = [&](double r) { return std::abs(1 - r) <= rules.tolerance + kRounding; };
+  const int starting = std::max(0, load.current - load.ready);
+  if (starting == 0 || ratio <= 1)
+    return near(ratio) ? load.current : rounded_up(ratio * load.ready);
+  const int all = load.ready + starting;
+  const double with_starting = load.utilization / all / rules.target_utilization;
+  if (near(with_starting) || with_starting < 1) return load.current;
+  return std::max(load.current, rounded_up(with_starting * all));
+}
+
+int ReplicaAutoscaler::look(SimTime now, const ReplicaLoad& load) {
+  int wanted = recommended_replicas(load, rules_);
+  const SimTime oldest = now - to_clock(rules_.downscale_stabilization);
+  while (!recent_.empty() && recent_.front().at < oldest) recent_.pop_front();
+  recent_.push_back({now, wanted});
+  // As many as anybody asked for lately; it never makes more than the present look wants.
+  if (wanted < load.current) {
+    int most = wanted;
+    for (const Recommendation& r : recent_) most = std::max(most, r.replicas);
+    wanted = std::min(most, load.current);
+  }
+  const int limit =
+      std::max(load.current + kPodsPerLook, static_cast<int>(kTimesPerLook * load.current));
+  return std::clamp(std::min(wanted, limit), rules_.min, rules_.max);
+}
+
+}  // namespace reckon

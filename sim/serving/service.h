@@ -1,0 +1,65 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "sim/serving/latency.h"
+#include "sim/serving/replica_autoscaler.h"
+
+// The life of a service, request by request: arrivals, queues with dynamic batching, replicas that
+// come and go, the nodes under them. It knows no model and no price (serving.h does).
+namespace reckon {
+
+/// fixed: a forward pass does the same work each time. exponential: only to hold the queue against
+/// closed forms.
+enum class BatchTimeLaw { fixed, exponential };
+
+struct ServiceSetting {
+  std::vector<double> requests_per_second;  // one, or 24 by the hour of the day
+  Seconds starts_at{};                      // time of day of the first second
+  Arrivals arrivals = Arrivals::poisson;
+  /// Of a batch of 1, 2, ... `batch_times.size()` requests, which is the largest; each above 0.
+  std::vector<Seconds> batch_times;
+  BatchTimeLaw law = BatchTimeLaw::fixed;
+  /// A batch starts when a replica is free and either as many requests as the largest batch wait or
+  /// the first of them has waited so long.
+  Seconds batch_wait{};
+  Routing routing = Routing::random;
+  int queue_limit = 1000;  // waiting at a replica (shared_queue: per replica); others are refused
+  ReplicaRules replicas;
+  // Nodes: a replica starts on a node with room; one that no node has room for waits for a new one.
+  int replicas_per_node = 1;
+  int nodes_initial = 1, nodes_min = 1, nodes_max = 1;
+  Seconds node_provisioning{}, node_scan{}, node_unneeded{};
+  Seconds replica_start{};        // on a node that had one before
+  Seconds first_replica_start{};  // on a new node: the image is pulled
+  Seconds period{};
+  Seconds warm_up{};  // at the first rate, before the period; not counted
+  int slices = 24;    // equal parts of the period for the timeline
+};
+
+struct ServiceSlice {
+  Seconds from{}, length{};
+  std::uint64_t arrived = 0;
+  double ready = 0;        // replicas that take requests, mean
+  double utilization = 0;  // of them: busy share
+  Seconds p50{}, p99{};
+};
+
+struct ServiceResult {
+  LatencyHistogram latency;  // of requests that arrived in the period
+  std::uint64_t arrived = 0, served = 0, refused = 0;
+  std::uint64_t batches = 0;
+  double ready_seconds = 0;  // of replicas that take requests
+  double busy_seconds = 0;
+  int ready_least = 0, ready_most = 0;  // replicas that take requests
+  std::vector<SimDuration> leases;      // of each node, in the period
+  std::vector<ServiceSlice> slices;
+
+  double utilization() const { return ready_seconds > 0 ? busy_seconds / ready_seconds : 0; }
+  double batch_mean() const { return batches > 0 ? double(served) / double(batches) : 0; }
+};
+
+/// One seed, one life; the clock is whole nanoseconds and ties are served in order.
+ServiceResult simulate_service(const ServiceSetting& setting, std::uint64_t seed);
+
+}  // namespace reckon

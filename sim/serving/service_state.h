@@ -1,0 +1,89 @@
+#pragma once
+#include <deque>
+#include <queue>
+#include <tuple>
+#include <vector>
+
+#include "sim/base/random.h"
+#include "sim/serving/service.h"
+
+// The parts of a service while it lives. Used by service*.cpp alone.
+namespace reckon {
+
+enum class ReplicaState { starting, standby, serving, draining, gone };
+
+struct Replica {
+  ReplicaState state = ReplicaState::starting;
+  std::size_t node = 0;
+  std::deque<SimTime> queue;     // arrival times of what waits
+  std::vector<SimTime> running;  // of the batch in work
+  bool busy = false;
+  std::uint32_t stamp = 0;  // of its batching timer
+  bool timer = false;       // one runs
+  SimTime busy_from{};
+  SimDuration busy_total{}, busy_at_look{};  // computed in all; at the autoscaler's last look
+  SimTime looked_at{};                       // that look, or when it began to serve
+};
+
+struct ServiceNode {
+  SimTime requested{}, ready{};
+  SimTime deleted = SimTime::max();  // max: it is kept
+  bool pulled = false;               // has the image, or is about to
+  int used = 0;
+  std::uint32_t stamp = 0;  // of its deletion
+
+  bool kept() const { return deleted == SimTime::max(); }
+};
+
+enum class ServiceEventKind { batch_done, batch_timer, replica_ready, node_unneeded, look };
+struct ServiceEvent {
+  SimTime at{};
+  std::uint64_t sequence = 0;
+  ServiceEventKind kind{};
+  std::uint32_t entity = 0, stamp = 0;
+  bool operator<(const ServiceEvent& o) const {
+    return std::tie(o.at, o.sequence) < std::tie(at, sequence);
+  }
+};
+
+/// Replicas and the nodes under them: what the autoscalers decide, carried out.
+class Fleet {
+ public:
+  explicit Fleet(const ServiceSetting& setting);
+
+  std::vector<Replica> replicas;
+  std::vector<ServiceNode> nodes;
+  std::vector<std::uint32_t> serving;  // those that take requests, oldest first
+
+  void push(SimTime at, ServiceEventKind kind, std::uint32_t entity, std::uint32_t stamp);
+  bool has_events() const { return !events_.empty(); }
+  SimTime next_at() const { return events_.empty() ? SimTime::max() : events_.top().at; }
+  ServiceEvent pop();
+
+  int desired() const { return desired_; }
+  /// The first replicas, ready at once.
+  void begin(SimTime now);
+  /// As many as `desired`, and those on standby, are there or on their way.
+  void scale(SimTime now, int desired);
+  void on_ready(SimTime now, std::uint32_t replica);
+  /// A replica that was told to go and has nothing left to do.
+  void release(SimTime now, std::uint32_t replica);
+  void on_unneeded(SimTime now, std::uint32_t node, std::uint32_t stamp);
+  /// Of each node, request to deletion, as far as it lies in the period.
+  std::vector<SimDuration> leases(SimTime end) const;
+
+ private:
+  void create(SimTime now, bool at_once);
+  std::size_t node_with_room(SimTime now);
+  void remove_one(SimTime now);
+  void choose_serving(SimTime now);
+  int alive() const;
+  int nodes_kept() const;
+
+  const ServiceSetting& setting_;
+  std::priority_queue<ServiceEvent> events_;
+  std::uint64_t sequence_ = 0;
+  int desired_ = 0;
+};
+
+}  // namespace reckon

@@ -1,0 +1,165 @@
+#include "sim/serving/serving.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/base/unit_text.h"
+#include "sim/cluster/billing.h"
+#include "sim/step/compute.h"
+#include "sim/step/input.h"
+
+namespace reckon {
+namespace {
+
+constexpr Seconds kSettling{600};
+constexpr double kMicro = 1e-6;
+
+/// Of each batch up to the largest. Beyond a thousand neighbours are alike: every 16th is computed.
+std::vector<Seconds> batch_times(const ServingPlan& plan) {
+  constexpr int kEach = 1024, kStride = 16;
+  std::vector<Seconds> times(std::size_t(plan.batch_max));
+  for (int b = 1; b <= plan.batch_max; ++b) {
+    const bool computed = b <= kEach || b % kStride == 0 || b == plan.batch_max;
+    times[std::size_t(b - 1)] = computed ? batch_time(plan, b) : Seconds{};
+  }
+  for (int b = plan.batch_max - 1; b > kEach; --b)
+    if (times[std::size_t(b - 1)].count() == 0) times[std::size_t(b - 1)] = times[std::size_t(b)];
+  return times;
+}
+
+double first_rate(const ServingPlan& plan) {
+  const double first = plan.rate_at(Seconds{});
+  return first > 0 ? first : plan.rate_mean();
+}
+
+NanoUsd bill_of(const ServingPlan& plan, const ServiceResult& service) {
+  NanoUsd bill;
+  for (const SimDuration time : service.leases)
+    bill += charge_lease(plan.pool().price, plan.base.billing, {time, SimDuration{}, time, false})
+                .total();
+  if (plan.alone) bill += charge(plan.base.billing.management, to_clock(plan.period));
+  return bill;
+}
+
+std::vector<std::string> warnings_of(const ServingPlan& plan, const ServingForecast& f) {
+  std::vector<std::string> warnings = plan.base.warnings;
+  const double most = plan.replicas.max * f.capacity;
+  const double peak =
+      *std::max_element(plan.requests_per_second.begin(), plan.requests_per_second.end());
+  if (peak > most)
+    warnings.push_back(fmt::format(
+        "{} requests/s are more than {} replicas can answer ({} requests/s with full batches): "
+        "queues grow to their limit and the rest is refused",
+        format_count(peak), plan.replicas.max, format_count(std::round(most))));
+  if (f.refused_share > 0)
+    warnings.push_back(fmt::format("{} of the requests were refused: {} waited already",
+                                   format_percent(f.refused_share),
+                                   format_count(plan.queue_limit)));
+  if (!plan.pool().price.known)
+    warnings.push_back(fmt::format("the price of pool '{}' is unknown, so is the cost", f.pool));
+  return warnings;
+}
+
+}  // namespace
+
+Seconds batch_time(const ServingPlan& plan, int batch) {
+  const PlannedWorkload& job = plan.model();
+  const Processor processor = processor_of(plan.pool(), job.precision);
+  return forward_time(job, processor, batch) + input_times(plan.pool(), job, batch).copy +
+         plan.overhead_batch + plan.overhead_request * batch;
+}
+
+double replica_capacity(const ServingPlan& plan) {
+  return plan.batch_max / batch_time(plan, plan.batch_max).count();
+}
+
+std::optional<Diagnostic> check_serving_memory(const ServingPlan& plan, const Places& places) {
+  const MemoryEstimate m = estimate_forward_memory(plan.base, plan.model());
+  if (m.fits()) return std::nullopt;
+  const PlannedPool& pool = plan.pool();
+  Diagnostic d;
+  d.at = places.find("serving.batch.max");
+  d.what = fmt::format("{} at batch {} needs {} of memory on each {} to be served, which has {}",
+                       plan.model().model.name(), plan.batch_max, format_bytes(m.required()),
+                       pool.accelerator ? pool.accelerator->name : pool.machine.name,
+                       format_bytes(m.available));
+  d.hint = fmt::format("parameters {}, activations {}, framework {}", format_bytes(m.parameters),
+                       format_bytes(m.activations), format_bytes(m.reserve));
+  if (m.parameters + m.reserve <= m.available)
+    d.hint += "\na smaller batch.max fits";
+  else
+    d.hint += "\nnot even the parameters fit: another accelerator, or a narrower precision";
+  return d;
+}
+
+ServiceSetting service_of(const ServingPlan& plan) {
+  const PlannedPool& pool = plan.pool();
+  ServiceSetting s;
+  s.requests_per_second = plan.requests_per_second;
+  s.starts_at = plan.starts_at;
+  s.arrivals = plan.arrivals;
+  s.batch_times = batch_times(plan);
+  s.batch_wait = plan.batch_wait;
+  s.routing = plan.routing;
+  s.queue_limit = plan.queue_limit;
+  s.replicas = plan.replicas;
+  s.period = plan.period;
+  if (!plan.initial_given) {
+    const double each = replica_capacity(plan) * plan.replicas.target_utilization;
+    s.replicas.initial = static_cast<int>(std::clamp(
+        std::ceil(first_rate(plan) / each), double(plan.replicas.min), double(plan.replicas.max)));
+    s.warm_up = kSettling;
+  }
+  s.replicas_per_node = plan.replicas_per_node();
+  s.nodes_initial = pool.nodes_initial;
+  s.nodes_min = pool.nodes_min;
+  s.nodes_max = pool.nodes_max;
+  s.node_provisioning = pool.provisioning.value;
+  s.node_scan = plan.base.autoscaler.scan_interval;
+  s.node_unneeded = plan.base.autoscaler.scale_down_unneeded_time;
+  const JobStartRules& start = plan.base.job_start;
+  s.replica_start = plan.start_up.value_or(start.framework_start.value);
+  s.first_replica_start =
+      plan.start_up.value_or(start.image_pull.value + start.framework_start.value);
+  return s;
+}
+
+ServingForecast forecast_serving(const ServingPlan& plan, std::optional<std::uint64_t> seed) {
+  ServingForecast f;
+  f.scenario = plan.base.name;
+  f.model = plan.model().model.name();
+  f.pool = plan.pool().name;
+  f.accelerator = plan.pool().accelerator ? plan.pool().accelerator->name : "";
+  f.precision = to_text(plan.model().precision);
+  f.seed = seed.value_or(plan.base.seed);
+  f.period = plan.period;
+  f.batch_max = plan.batch_max;
+  f.memory = estimate_forward_memory(plan.base, plan.model());
+  f.batch_one = batch_time(plan, 1);
+  f.batch_full = batch_time(plan, plan.batch_max);
+  f.capacity = replica_capacity(plan);
+  f.service = simulate_service(service_of(plan), f.seed);
+  const ServiceResult& r = f.service;
+  f.mean = r.latency.mean();
+  f.p50 = r.latency.quantile(0.50);
+  f.p95 = r.latency.quantile(0.95);
+  f.p99 = r.latency.quantile(0.99);
+  const double period = plan.period.count();
+  f.requests_per_second = double(r.served) / period;
+  f.refused_share = r.arrived > 0 ? double(r.refused) / double(r.arrived) : 0;
+  f.replicas = r.ready_seconds / period;
+  for (const SimDuration time : r.leases) f.node_hours += to_seconds(time).count() / 3600;
+  if (plan.pool().price.known) {
+    f.cost_usd = to_usd(bill_of(plan, r)).v;
+    if (r.served > 0) f.usd_per_million = *f.cost_usd / (double(r.served) * kMicro);
+  }
+  f.prices_as_of = plan.pool().price.as_of;
+  f.catalog_digest = plan.base.catalog_digest;
+  f.calibrations = plan.base.calibrations;
+  f.warnings = warnings_of(plan, f);
+  return f;
+}
+
+}  // namespace reckon

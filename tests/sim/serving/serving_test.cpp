@@ -1,0 +1,155 @@
+#include "sim/serving/serving.h"
+
+#include <catch2/catch.hpp>
+
+#include "sim/scenario/scenario_yaml.h"
+#include "sim/step/compute.h"
+#include "support/shipped_catalog.h"
+
+using namespace reckon;
+using namespace std::chrono_literals;
+using test::shipped_catalog;
+
+namespace {
+
+const std::string kService = R"(
+serving:
+  model: resnet50_v1_5
+  precision: fp16
+  requests_per_second: 100
+  batch: {max: 8, wait: 2ms}
+  replicas: {min: 1, max: 4}
+cluster:
+  provider: gcp
+  region: us-central1
+  zone: us-central1-a
+  pools:
+    - name: t4
+      role: inference
+      machine: n1-standard-8
+      accelerator: {type: T4, count: 2}
+      nodes: 2
+)";
+
+ScenarioFile file_of(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  auto file = parse_scenario(text, "s.yaml", overrides);
+  if (!file) FAIL(format(file.error()));
+  return std::move(*file);
+}
+
+ServingPlan plan_of(const std::vector<std::string>& overrides = {}) {
+  auto plan = make_serving_plan(file_of(kService, overrides), shipped_catalog());
+  if (!plan) FAIL(format(plan.error()));
+  return std::move(*plan);
+}
+
+}  // namespace
+
+TEST_CASE("a service is resolved like a training: pool, price, precision, rules") {
+  const ServingPlan plan = plan_of();
+  CHECK(plan.model().model.name() == "resnet50_v1_5");
+  CHECK(plan.model().precision == Precision::fp16);
+  CHECK(plan.pool().accelerator->name == "T4");
+  CHECK(plan.pool().price.known);
+  CHECK(plan.replicas_per_node() == 2);
+  CHECK(plan.most_replicas() == 4);
+  CHECK(plan.replicas.sync_period == 15s);
+  CHECK(plan.replicas.downscale_stabilization == 300s);
+  CHECK(plan.replicas.target_utilization == Approx(0.8));
+  CHECK(plan.period == 1h);
+  CHECK(plan.alone);
+}
+
+TEST_CASE("a forward pass is cheaper than a training step and a batch than its samples") {
+  const ServingPlan plan = plan_of();
+  const PlannedWorkload& job = plan.model();
+  const Processor t4 = processor_of(plan.pool(), job.precision);
+  const ComputeTimes training = compute_times(job, t4, 8);
+  CHECK(forward_time(job, t4, 8) <= training.forward);
+  CHECK(forward_time(job, t4, 8) < training.total());
+  CHECK(batch_time(plan, 8) > batch_time(plan, 1));
+  CHECK(batch_time(plan, 8) < 8 * batch_time(plan, 1));
+}
+
+TEST_CASE("what was measured beside the forward pass is added to it") {
+  const ServingPlan bare = plan_of();
+  const ServingPlan plan = plan_of({"serving.overhead={request: 1ms, batch: 3ms}"});
+  CHECK((batch_time(plan, 4) - batch_time(bare, 4)).count() == Approx(0.007));
+}
+
+TEST_CASE("a service alone pays for its nodes and the cluster, and answers all that it can") {
+  const ServingForecast f = forecast_serving(plan_of());
+  CHECK(f.requests_per_second == Approx(100).epsilon(0.02));
+  CHECK(f.refused_share == 0);
+  CHECK(f.p50 <= f.p95);
+  CHECK(f.p95 <= f.p99);
+  CHECK(f.p50 >= f.batch_one);
+  // Two nodes for an hour, and the fee of GKE.
+  const ServingPlan plan = plan_of();
+  const double node = to_usd(charge(plan.pool().price.machine, to_clock(1h))).v +
+                      to_usd(charge(plan.pool().price.accelerators, to_clock(1h))).v;
+  const double fee = to_usd(charge(plan.base.billing.management, to_clock(1h))).v;
+  REQUIRE(f.cost_usd);
+  CHECK(*f.cost_usd == Approx(2 * node + fee));
+  CHECK(f.node_hours == Approx(2));
+}
+
+TEST_CASE("beside a training the model, its precision and the cluster's fee are the training's") {
+  const std::string both = R"(
+workload:
+  model: resnet50_v1_5
+  dataset: imagenet
+  train: {epochs: 1}
+  precision: fp16
+  batch_per_accelerator: 64
+serving: {requests_per_second: 10}
+cluster:
+  provider: gcp
+  region: us-central1
+  zone: us-central1-a
+  pools:
+    - {name: a100, role: worker, machine: a2-highgpu-1g, nodes: 1}
+    - {name: t4, role: inference, machine: n1-standard-4, accelerator: {type: T4}, nodes: 1}
+)";
+  const ScenarioFile file = file_of(both);
+  const auto serving = make_serving_plan(file, shipped_catalog());
+  if (!serving) FAIL(format(serving.error()));
+  CHECK(serving->model().precision == Precision::fp16);
+  CHECK(serving->pool().name == "t4");
+  CHECK_FALSE(serving->alone);
+  const auto training = make_plan(file, shipped_catalog());
+  if (!training) FAIL(format(training.error()));
+  REQUIRE(training->pools.size() == 1);
+  CHECK(training->pools.front().name == "a100");
+}
+
+TEST_CASE("mistakes of a service are said at their place") {
+  const auto errors = [](const std::vector<std::string>& overrides) {
+    const auto plan = make_serving_plan(file_of(kService, overrides), shipped_catalog());
+    return plan ? std::string() : format(plan.error());
+  };
+  CHECK_THAT(errors({"cluster.pools.t4.role=worker"}),
+             Catch::Contains("no pool has role inference"));
+  CHECK_THAT(errors({"serving.pool=t5"}), Catch::Contains("no pool is named 't5'"));
+  CHECK_THAT(errors({"serving.model=resnet5"}), Catch::Contains("unknown model 'resnet5'"));
+  CHECK_THAT(errors({"serving.precision=fp8"}), Catch::Contains("has no fp8"));
+  CHECK_THAT(errors({"cluster.pools.t4.pricing=spot"}),
+             Catch::Contains("serving on spot nodes is not simulated yet"));
+  CHECK_THAT(errors({"serving.requests_per_second=900000", "serving.period=1d"}),
+             Catch::Contains("a shorter period"));
+}
+
+TEST_CASE("a training command says that a scenario only serves") {
+  const auto plan = make_plan(file_of(kService), shipped_catalog());
+  REQUIRE_FALSE(plan);
+  CHECK_THAT(format(plan.error()), Catch::Contains("serves and trains nothing"));
+}
+
+TEST_CASE("a model that does not fit is refused with its numbers") {
+  const ScenarioFile file = file_of(kService, {"serving.model=llama3_8b", "serving.batch.max=64"});
+  const auto plan = make_serving_plan(file, shipped_catalog());
+  if (!plan) FAIL(format(plan.error()));
+  const auto problem = check_serving_memory(*plan, file.places);
+  REQUIRE(problem);
+  CHECK_THAT(problem->what, Catch::Contains("to be served"));
+}
