@@ -33,8 +33,10 @@ std::vector<std::string> cells_of(std::string name, const Scores& s) {
 
 std::string skipped_table(const AccuracyReport& report) {
   Columns rows(Columns::Kind::facts);
-  for (const auto& [reason, count] : report.skipped)
-    rows.row({fmt::format("{:>6}", count), reason});
+  for (const auto& [reason, rows_of] : report.skipped)
+    rows.row(
+        {fmt::format("{:>6}", rows_of.count), reason,
+         fmt::format("{} {}", rows_of.count == 1 ? "line" : "first in line", rows_of.first_line)});
   return rows.empty() ? "" : "\nSkipped\n" + rows.text();
 }
 

@@ -65,8 +65,9 @@ std::string accuracy_json(const AccuracyReport& report, int worst) {
   out["filtered_out"] = report.filtered_out;
   out["scored"] = report.runs.size();
   out["skipped"] = Json::array();
-  for (const auto& [reason, count] : report.skipped)
-    out["skipped"].push_back({{"reason", reason}, {"count", count}});
+  for (const auto& [reason, rows] : report.skipped)
+    out["skipped"].push_back(
+        {{"reason", reason}, {"count", rows.count}, {"first_line", rows.first_line}});
   out["cross_validated"] = report.cross_validated;
   out["cold"] = json_of(report.cold);
   if (!report.warm.empty()) {

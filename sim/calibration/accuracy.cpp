@@ -249,7 +249,7 @@ ScoredRuns score_cold(std::span<const PublishedRun> measurements, const Catalog&
   for (const PublishedRun& m : measurements) {
     const Predicted& p = predict(m.run);
     if (!p) {
-      ++result.skipped[p.error()];
+      result.skipped.add(p.error(), m.line);
       continue;
     }
     result.runs.push_back(
@@ -263,10 +263,10 @@ AccuracyReport make_accuracy_report(const PublishedCounts& counts, ScoredRuns sc
   report.rows = counts.rows;
   report.filtered_out = counts.filtered_out;
   auto skipped = counts.skipped;
-  for (const auto& [reason, count] : scored.skipped) skipped[reason] += count;
-  report.skipped.assign(skipped.begin(), skipped.end());
+  skipped.add(scored.skipped);
+  report.skipped.assign(skipped.reasons.begin(), skipped.reasons.end());
   std::stable_sort(report.skipped.begin(), report.skipped.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
+                   [](const auto& a, const auto& b) { return a.second.count > b.second.count; });
   report.runs = std::move(scored.runs);
   report.cold = evaluate(report.runs);
   for (const auto& [alike, name] : kAlikeNames) {

@@ -85,7 +85,7 @@ struct OthersScores {
 /// Runs that could be predicted, and why the others could not.
 struct ScoredRuns {
   std::vector<ScoredRun> runs;
-  std::map<std::string, std::int64_t, std::less<>> skipped;
+  SkippedRows skipped;
 };
 ScoredRuns score_cold(std::span<const PublishedRun> measurements, const Catalog& catalog);
 
@@ -112,8 +112,8 @@ struct AccuracyReport {
   std::string unit = "samples/s";
   bool cross_validated = false;  // `cold` is from fits without each run's source
   std::int64_t rows = 0, filtered_out = 0;
-  std::vector<std::pair<std::string, std::int64_t>> skipped;  // most first
-  std::vector<ScoredRun> runs;                                // the cold predictions
+  std::vector<std::pair<std::string, SkippedRows::Reason>> skipped;  // most first
+  std::vector<ScoredRun> runs;                                       // the cold predictions
   Evaluation cold;
   std::vector<OthersScores> others;  // that have any: "hardware_and_model", ...
   std::vector<WarmEvaluation> warm;

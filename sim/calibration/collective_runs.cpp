@@ -84,7 +84,9 @@ Expected<CollectiveRuns> score_collectives(std::string_view file_name, std::stri
   CollectiveRuns result;
   const auto network = make_fluid_network();
   while (csv->next(result.counts)) {
-    const auto skip = [&](const std::string& reason) { ++result.scored.skipped[reason]; };
+    const auto skip = [&](const std::string& reason) {
+      result.scored.skipped.add(reason, csv->line());
+    };
     const auto text = [&](std::string_view name) { return csv->text(name); };
     const auto number = [&](std::string_view name) { return parse_number(text(name)).value_or(0); };
     const double gpus = number("gpus"), nodes = number("nodes");

@@ -21,7 +21,7 @@ ScoredRuns score_cross_validated(std::span<const PublishedRun> runs, const Catal
       if (r.source == source) own.push_back(r);
     ScoredRuns scored = score_cold(own, others);
     result.runs.insert(result.runs.end(), scored.runs.begin(), scored.runs.end());
-    for (const auto& [reason, count] : scored.skipped) result.skipped[reason] += count;
+    result.skipped.add(scored.skipped);
   }
   std::sort(result.runs.begin(), result.runs.end(),
             [](const ScoredRun& a, const ScoredRun& b) { return a.at.line < b.at.line; });

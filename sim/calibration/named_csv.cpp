@@ -44,7 +44,7 @@ std::string_view NamedCsv::text(std::string_view column) const {
 
 void NamedCsv::skip(PublishedCounts& counts, const std::string& reason) const {
   constexpr int kTold = 20;
-  if (++counts.skipped[reason] > kTold) return;
+  if (counts.skipped.add(reason, line()) > kTold) return;
   counts.problems.push_back({Severity::error,
                              {file_, row_.front().line, row_.front().column},
                              "row skipped: " + reason,

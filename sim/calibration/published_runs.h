@@ -71,11 +71,26 @@ struct PublishedFilter {
   std::string source;  // one source's name
 };
 
+/// Rows that are left out, by reason.
+struct SkippedRows {
+  struct Reason {
+    std::int64_t count = 0;
+    int first_line = 0;  // of the file
+  };
+  std::map<std::string, Reason, std::less<>> reasons;
+
+  /// How often it has come up, this time included.
+  std::int64_t add(const std::string& reason, int line);
+  void add(const SkippedRows& others);
+  /// None: 0.
+  std::int64_t count(std::string_view reason) const;
+};
+
 /// What became of the rows of a file. Every row is delivered or counted under a reason.
 struct PublishedCounts {
   std::int64_t rows = 0;          // in the file, without its header
   std::int64_t filtered_out = 0;  // not wanted
-  std::map<std::string, std::int64_t, std::less<>> skipped;
+  SkippedRows skipped;
   Diagnostics problems;  // errors of rows and warnings about columns; at most 20 of a kind
 };
 

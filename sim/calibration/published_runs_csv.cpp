@@ -166,7 +166,7 @@ class Reading {
     result_.problems.push_back({Severity::error, place(at), std::move(what), std::move(hint)});
   }
   void skip(const CsvField& at, const std::string& reason, const std::string& hint = "") {
-    if (++result_.skipped[reason] <= kProblemsOfAKind)
+    if (result_.skipped.add(reason, at.line) <= kProblemsOfAKind)
       error(at, fmt::format("row skipped: {}", reason), hint);
   }
 
@@ -211,7 +211,7 @@ class Reading {
     const auto measured = measured_of(row, m.run);
     m.measured = measured.value_or(SamplesPerSecond{});
     if (row.reason().empty() && !measured) {
-      ++result_.skipped["samples_per_second is blank"];
+      result_.skipped.add("samples_per_second is blank", m.line);
       return;
     }
     if (m.run.accelerator.empty()) row.fail("accelerator", "is blank");

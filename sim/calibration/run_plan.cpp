@@ -217,6 +217,12 @@ WorkloadSpec workload_of(const RunConfiguration& run, RunModel model, StrategySp
   return w;
 }
 
+std::string unknown_accelerator(std::string_view name, const Catalog& catalog) {
+  std::vector<std::string> names;
+  for (const Accelerator& a : catalog.accelerators) names.push_back(a.name);
+  return fmt::format("unknown accelerator {}{}", name, did_you_mean(name, names));
+}
+
 }  // namespace
 
 tl::expected<Precision, std::string> precision_of_run(const RunConfiguration& run,
@@ -244,8 +250,7 @@ tl::expected<Precision, std::string> precision_of_run(const RunConfiguration& ru
 tl::expected<Plan, std::string> plan_of_run(const RunConfiguration& printed,
                                             const Catalog& catalog) {
   const Accelerator* accelerator = catalog.find_accelerator(printed.accelerator);
-  if (accelerator == nullptr)
-    return Failure(fmt::format("unknown accelerator {}", printed.accelerator));
+  if (accelerator == nullptr) return Failure(unknown_accelerator(printed.accelerator, catalog));
   auto model = model_of_run(printed);
   if (!model) return Failure(model.error());
   const RunConfiguration run =

@@ -129,7 +129,7 @@ Expected<TimedRuns> score_time_to_train(std::string_view file_name, std::string_
     }
     auto scored = score(cells, pool, catalog, predict);
     if (!scored) {
-      ++result.scored.skipped[scored.error()];
+      result.scored.skipped.add(scored.error(), csv->line());
       continue;
     }
     scored->at.line = csv->line();

@@ -228,7 +228,7 @@ TEST_CASE("published measurements are all scored or counted with a reason") {
   auto scored = score_cold(rows, test::shipped_catalog());
   const AccuracyReport report = make_accuracy_report(*counts, std::move(scored));
   std::int64_t skipped = 0;
-  for (const auto& [reason, count] : report.skipped) skipped += count;
+  for (const auto& [reason, rows] : report.skipped) skipped += rows.count;
   CHECK(std::int64_t(report.runs.size()) + skipped + report.filtered_out == report.rows);
   CHECK(report.runs.size() > 1500);
   CHECK(report.cold.groups.rank_correlation > 0.95);

@@ -18,7 +18,7 @@ TEST_CASE("columns are found by name, whatever their order and the line ends") {
   while (csv->next(counts)) seen.emplace_back(csv->text("a"));
   CHECK(seen == std::vector<std::string>{"3", "6", "9"});
   CHECK(counts.rows == 3);
-  CHECK(counts.skipped.empty());
+  CHECK(counts.skipped.reasons.empty());
 }
 
 TEST_CASE("all missing columns are told at once, of an empty file too") {
@@ -41,7 +41,7 @@ TEST_CASE("rows of another length are counted, and the first twenty told with th
   while (csv->next(counts)) ++rows;
   CHECK(rows == 2);
   CHECK(counts.rows == 32);
-  CHECK(counts.skipped.at("not as many fields as columns") == 30);
+  CHECK(counts.skipped.count("not as many fields as columns") == 30);
   REQUIRE(counts.problems.size() == 20);
   CHECK(counts.problems.front().at.line == 3);
   CHECK(counts.problems.front().what == "row skipped: not as many fields as columns");

@@ -60,7 +60,7 @@ TEST_CASE("measured all-reduces are predicted on the machine that their system n
   CHECK(runs->scored.runs[0].measured == Approx(76.79).epsilon(0.01));
   CHECK(runs->scored.runs[1].measured == Approx(232.8).epsilon(0.01));
   for (const ScoredRun& r : runs->scored.runs) CHECK(std::abs(r.error()) < 0.15);
-  CHECK(runs->scored.skipped.at("hardware that the catalog does not know") == 1);
-  CHECK(runs->scored.skipped.at("no all-reduce") == 1);
-  CHECK(runs->scored.skipped.at("accelerators, nodes, size or time are not printed") == 1);
+  CHECK(runs->scored.skipped.count("hardware that the catalog does not know") == 1);
+  CHECK(runs->scored.skipped.count("no all-reduce") == 1);
+  CHECK(runs->scored.skipped.count("accelerators, nodes, size or time are not printed") == 1);
 }

@@ -57,9 +57,9 @@ TEST_CASE("every row of measurements is delivered, not asked for, or counted wit
   CHECK(r.rows[0].measured.v == 219);
   CHECK(r.counts.filtered_out == 1);
   std::int64_t skipped = 0;
-  for (const auto& [reason, count] : r.counts.skipped) skipped += count;
+  for (const auto& [reason, rows] : r.counts.skipped.reasons) skipped += rows.count;
   CHECK(skipped == 8);
-  CHECK(r.counts.skipped.at("samples_per_second is blank") == 1);
+  CHECK(r.counts.skipped.count("samples_per_second is blank") == 1);
   CHECK(told(r.counts.problems, 3, "row skipped: samples_per_second is not a number"));
   CHECK(told(r.counts.problems, 4, "row skipped: samples_per_second is out of range"));
   CHECK(told(r.counts.problems, 5, "row skipped: trust is not A, B or C"));
@@ -94,7 +94,7 @@ TEST_CASE("of a kind of mistake the first 20 are told and all are counted") {
   std::string text = kHeader;
   for (int i = 0; i < 1000; ++i) text += "s,A,P100-PCIE-16,1,resnet50,fp32,single,zero,64\n";
   const Read r = read(text);
-  CHECK(r.counts.skipped.at("samples_per_second is not a number") == 1000);
+  CHECK(r.counts.skipped.count("samples_per_second is not a number") == 1000);
   CHECK(r.counts.problems.size() == 21);  // and the warning about columns
 }
 
@@ -124,5 +124,18 @@ TEST_CASE("tokens a second are scored where the tokens of a model's samples are 
   CHECK(r.rows[0].measured.v == Approx(100));
   for (const std::size_t i : {1, 2, 3}) CHECK(r.rows[i].measured.v == Approx(10));
   CHECK(r.rows[4].measured.v == 7);
-  CHECK(r.counts.skipped.at("samples_per_second is blank") == 2);
+  CHECK(r.counts.skipped.count("samples_per_second is blank") == 2);
+}
+
+TEST_CASE("rows that are left out are counted by reason, with the line of the first") {
+  SkippedRows rows, others;
+  CHECK(rows.add("no model graph: x", 7) == 1);
+  CHECK(rows.add("no model graph: x", 9) == 2);
+  others.add("no model graph: x", 3);
+  others.add("is blank", 4);
+  rows.add(others);
+  CHECK(rows.count("no model graph: x") == 3);
+  CHECK(rows.reasons.at("no model graph: x").first_line == 3);
+  CHECK(rows.reasons.at("is blank").first_line == 4);
+  CHECK(rows.count("another") == 0);
 }
