@@ -14,13 +14,14 @@ namespace reckon {
 namespace {
 
 /// Names under which timm and MLPerf list models of the zoo.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kOtherNames{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kOtherNames{
     {{"dlrm", "dlrm_mlperf"},
      {"dlrm_dcnv2", "dlrm_dcnv2_mlperf"},
      {"retinanet", "retinanet_mlperf"},
      {"mask_rcnn", "mask_rcnn_mlperf"},
      {"ssd300", "ssd300_resnet34"},
      {"unet3d", "unet3d_kits19"},
+     {"mobilenetv2_100", "mobilenet_v2"},
      {"vit_tiny_patch16_224", "vit_ti_16"},
      {"vit_small_patch16_224", "vit_s_16"},
      {"deit_small_patch16_224", "vit_s_16"},
@@ -169,7 +170,7 @@ tl::expected<RunModel, std::string> model_of_run(const RunConfiguration& run) {
   if (run.model == "electra_base" && run.sequence_length == kSquad) name = "bert_base";
   if (run.model == "bart_large" && run.sequence_length == 0) name = "bart_large_xsum";
   // Lambda runs NVIDIA's example without its adaptive softmax (lambdal/deeplearning-benchmark:
-  // pytorch/scripts/config_v1).
+  // pytorch/results, "adaptive=False").
   if (run.model.starts_with("transformer_xl_") && run.framework == kLambda) name += "_softmax";
   // MLPerf's SSD is on a ResNet-34, NVIDIA's example, which others run too, on a ResNet-50.
   if (run.model == "ssd300" && !run.stack.ends_with("mlperf")) name = "ssd300_resnet50";

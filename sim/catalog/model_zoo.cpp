@@ -121,6 +121,20 @@ constexpr std::array kFixedModels{
     FixedModel{"nnunet_2d", [] { return make_nnunet_2d(); }},
     FixedModel{"vnet", [] { return make_vnet(); }},
     FixedModel{"stable_diffusion_v2", [] { return make_stable_diffusion_v2(); }},
+    FixedModel{"sngan_cifar10", [] { return make_sngan_cifar10(); }},
+    FixedModel{"densenet121",
+               [] {
+                 return make_densenet("densenet121", {{6, 12, 24, 16}, 32});
+               }},
+    FixedModel{"densenet161",
+               [] {
+                 return make_densenet("densenet161", {{6, 12, 36, 24}, 48});
+               }},
+    FixedModel{"densenet201",
+               [] {
+                 return make_densenet("densenet201", {{6, 12, 48, 32}, 32});
+               }},
+    FixedModel{"mobilenet_v2", [] { return make_mobilenet_v2(); }},
     FixedModel{"vgg11",
                [] {
                  return make_vgg("vgg11", {1, 1, 2, 2, 2});
@@ -156,6 +170,10 @@ constexpr std::array kFixedModels{
     FixedModel{"efficientnet_b4",
                [] {
                  return make_efficientnet("efficientnet_b4", {1.4, 1.8, 380, 0.4});
+               }},
+    FixedModel{"efficientnet_b5",
+               [] {
+                 return make_efficientnet("efficientnet_b5", {1.6, 2.2, 456, 0.4});
                }},
     FixedModel{"efficientnet_widese_b0",
                [] {
@@ -287,8 +305,8 @@ constexpr std::array kSequenceModels{
     SequenceModel{"gnmt", 30, kLongestOfPairs, make_gnmt},
     SequenceModel{"transformer_xl_base", 192, kLongestSequence, make_xl<false, true>},
     SequenceModel{"transformer_xl_large", 384, kLongestSequence, make_xl<true, true>},
-    // As lambdal/deeplearning-benchmark:pytorch/scripts/config_v1 runs them: no --adaptive, no
-    // --div_val; the large one in segments of 256.
+    // As lambdal/deeplearning-benchmark:pytorch/results prints its runs: adaptive=False,
+    // div_val=1; the large one with tgt_len=256.
     SequenceModel{"transformer_xl_base_softmax", 192, kLongestSequence, make_xl<false, false>},
     SequenceModel{"transformer_xl_large_softmax", 256, kLongestSequence, make_xl<true, false>},
     SequenceModel{"electra_base", 512, 512, make_electra_base},

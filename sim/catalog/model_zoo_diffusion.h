@@ -11,4 +11,12 @@ namespace reckon {
 /// 77 vectors of a text come as an input. One sample is an image of 512 x 512.
 Expected<ModelGraph> make_stable_diffusion_v2();
 
+/// A generative adversarial network: SNGAN's residual networks for CIFAR-10 [Miyato 2018,
+/// arXiv:1802.05957, table 4]; pfnet-research/sngan_projection:gen_models/resnet_32.py,
+/// dis_models/snresnet_32.py. A sample is a real image and a made one: the discriminator is trained
+/// on both, and the generator through the discriminator once more (the paper trains the
+/// discriminator five times as often; spectral norms of its weights, once a batch, are left out).
+/// Each hinge loss counts as a sigmoid cross-entropy.
+Expected<ModelGraph> make_sngan_cifar10();
+
 }  // namespace reckon

@@ -54,6 +54,16 @@ struct EfficientNetShape {
 };
 Expected<ModelGraph> make_efficientnet(std::string name, const EfficientNetShape& shape);
 
+/// [Huang 2017, arXiv:1608.06993, table 1]; torchvision/models/densenet.py.
+struct DenseNetShape {
+  std::array<int, 4> layers{};  // of a block
+  std::int64_t growth = 32;     // channels that a layer adds; the stem has twice as many
+};
+Expected<ModelGraph> make_densenet(std::string name, const DenseNetShape& shape);
+
+/// [Sandler 2018, arXiv:1801.04381]; torchvision/models/mobilenetv2.py. Its ReLU6 counts as a ReLU.
+Expected<ModelGraph> make_mobilenet_v2();
+
 /// [Silver 2017, Nature 550, 354-359, methods, "Neural network architecture"]: 17 planes of 19 x
 /// 19, 256 channels; one convolutional block and blocks - 1 residual ones (the paper's 19 or 39).
 /// Policy and value head, the sum of their losses.

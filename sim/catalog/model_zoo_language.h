@@ -11,7 +11,8 @@ namespace reckon {
 /// NVIDIA/DeepLearningExamples:PyTorch/LanguageModeling/Transformer-XL/pytorch/mem_transformer.py
 /// train it: each segment also attends to the states that each layer made of the one before it,
 /// which are as many and have no gradient; scores of distances; adaptive input and output
-/// [Grave 2017, arXiv:1609.04309], the output's matrices those of the input. A sample is a segment.
+/// [Grave 2017, arXiv:1609.04309], the output's matrices those of the input. Left out: the two
+/// biases of queries that all layers share. A sample is a segment.
 struct TransformerXlShape {
   std::int64_t layers = 0, hidden = 0, heads = 0, head_width = 0, feed_forward = 0;
   /// Words by frequency, the last is all. Four parts, or one: a plain softmax. Each part has

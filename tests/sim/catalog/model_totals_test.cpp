@@ -40,7 +40,8 @@ TEST_CASE("EfficientNets have torchvision's parameters and multiply-adds") {
                       {"efficientnet_b1", {1.0, 1.1, 240}, 7'794'184, 0.687},
                       {"efficientnet_b2", {1.1, 1.2, 288}, 9'109'994, 1.088},
                       {"efficientnet_b3", {1.2, 1.4, 300}, 12'233'232, 1.827},
-                      {"efficientnet_b4", {1.4, 1.8, 380}, 19'341'616, 4.394}};
+                      {"efficientnet_b4", {1.4, 1.8, 380}, 19'341'616, 4.394},
+                      {"efficientnet_b5", {1.6, 2.2, 456}, 30'389'784, 10.266}};
   for (const Row& row : rows) {
     CAPTURE(row.name);
     CHECK(zoo(row.name).parameters() == row.parameters);
@@ -50,6 +51,22 @@ TEST_CASE("EfficientNets have torchvision's parameters and multiply-adds") {
   }
   // The paper's table 2 prints 1.0 for B2 at its own 260 pixels.
   CHECK(zoo("efficientnet_b2").forward_macs() == Approx(1.0e9).margin(0.15e9));
+}
+
+TEST_CASE("DenseNets and MobileNet v2 have torchvision's parameters and multiply-adds") {
+  // torchvision/models/densenet.py and mobilenetv2.py, meta: num_params, _ops.
+  struct Row {
+    const char* name;
+    std::int64_t parameters;
+    double gmacs;
+  };
+  for (const Row& row :
+       {Row{"densenet121", 7'978'856, 2.834}, Row{"densenet161", 28'681'000, 7.728},
+        Row{"densenet201", 20'013'928, 4.291}, Row{"mobilenet_v2", 3'504'872, 0.301}}) {
+    CAPTURE(row.name);
+    CHECK(zoo(row.name).parameters() == row.parameters);
+    CHECK(zoo(row.name).forward_macs() == Approx(row.gmacs * 1e9).margin(0.6e6));
+  }
 }
 
 TEST_CASE("vision transformers have torchvision's parameters and multiply-adds") {

@@ -60,6 +60,10 @@ TEST_CASE("Transformer-XL has the size that its paper prints for its base model"
   const auto net = make_transformer_xl("transformer_xl_paper", paper);
   REQUIRE(net.has_value());
   CHECK(double(net->parameters()) == Approx(151e6).margin(0.5e6));
+  // "#params" of lambdal/deeplearning-benchmark:pytorch/results/2xA100_80GB_PCIe, with the two
+  // biases of the heads' queries that all layers share.
+  CHECK(zoo("transformer_xl_base_softmax").parameters() + 2 * 512 == 191'948'759);
+  CHECK(zoo("transformer_xl_large_softmax").parameters() + 2 * 1024 == 519'963'095);
 }
 
 TEST_CASE("Transformer-XL attends to as many tokens before its segment, and to distances") {
@@ -182,4 +186,27 @@ TEST_CASE("Stable Diffusion's tokens become the image that they were made of") {
   // Nothing before the text is trained: its projections have a gradient of their weights alone.
   const LayerCount& text = count_of(net, "middle_block.1.transformer_blocks.0.attn2.to_k");
   CHECK(text.backward.v == text.forward.v);
+}
+
+TEST_CASE(
+    "a GAN's discriminator is one network that sees real images, made ones and the generator") {
+  // gen_models/resnet_32.py: 128 -> 4 x 4 x 256, three blocks of two norms, two 3x3 and a 1x1 of
+  // 256 channels, a norm, 3x3 to 3 channels.
+  const std::int64_t block = 2 * 512 + 2 * (256 * 256 * 9 + 256) + 256 * 256 + 256;
+  const std::int64_t generator = 129 * 4096 + 3 * block + 512 + 256 * 3 * 9 + 3;
+  // dis_models/snresnet_32.py: a first block of 3 channels, one with a 1x1, two without; 128 -> 1.
+  const std::int64_t conv = 128 * 128 * 9 + 128, point = 128 * 128 + 128;
+  const std::int64_t first = 3 * 128 * 9 + 128 + conv + 3 * 128 + 128;
+  const std::int64_t discriminator = first + (2 * conv + point) + 4 * conv + 128;
+  const ModelGraph net = zoo("sngan_cifar10");
+  CHECK(net.parameters() == generator + discriminator);
+  CHECK(parameters_under(net, "fake.") == 0);
+  CHECK(parameters_under(net, "generator.") == 0);
+  CHECK(layer(net, "gen.tanh").output == Shape{3, 32, 32});
+  CHECK(layer(net, "real.dis.block4.add").output == Shape{128, 8, 8});
+  // The images of the data have no gradient, those of the generator have.
+  const LayerCount& real = count_of(net, "real.dis.block1.c1");
+  const LayerCount& made = count_of(net, "generator.dis.block1.c1");
+  CHECK(real.backward.v == real.forward.v);
+  CHECK(made.backward.v == 2 * made.forward.v);
 }
