@@ -9,7 +9,9 @@
 #include "cli/output.h"
 #include "executor/kubernetes/kubernetes_run.h"
 #include "executor/launch/process.h"
+#include "executor/launch/progress_reader.h"
 #include "report/rank_table.h"
+#include "sim/scenario/scenario_yaml.h"
 
 // `reckon status`, `stop` and `delete`: of a run that is in a cluster.
 namespace reckon::cli {
@@ -57,15 +59,32 @@ std::vector<PodView> newest_pods(const Target& target) {
   return pods;
 }
 
+/// How the run's program tells of its progress; nullopt: it is reckon-worker.
+std::optional<ProgressReader> reader_of(const RunState& state) {
+  const auto file = parse_scenario(state.plan, state.run);
+  if (!file || !file->scenario.workload || !file->scenario.workload->container) return std::nullopt;
+  std::vector<MetricsMistake> mistakes;  // found when it was started
+  auto reader =
+      ProgressReader::from(container_metrics(*file->scenario.workload->container, mistakes));
+  return reader ? std::optional(std::move(*reader)) : std::nullopt;
+}
+
 /// The last step that the log of a pod tells of.
-void add_last_step(const Kubectl& kubectl, const PodView& pod, RankStatus& status) {
+void add_last_step(const Kubectl& kubectl, const std::optional<ProgressReader>& reader,
+                   const PodView& pod, RankStatus& status) {
   const KubectlResult log = kubectl.attempt({"logs", pod.name, "--tail=20"});
   if (!log.good()) return;
   std::string records;
   for (std::size_t begin = 0, end = 0; begin < log.out.size(); begin = end + 1) {
     end = std::min(log.out.find('\n', begin), log.out.size());
     const std::string line = log.out.substr(begin, end - begin);
-    if (line.starts_with("{\"record\":\"step\"")) records += line + '\n';
+    if (reader) {
+      const auto told = reader->line(line);
+      if (told && told->step) status.steps_done = *told->step;
+      if (told && told->seconds) status.step = *told->seconds;
+    } else if (line.starts_with("{\"record\":\"step\"")) {
+      records += line + '\n';
+    }
   }
   const auto measured = parse_measurements(pod.name, records);
   if (!measured || measured->steps.empty()) return;
@@ -73,7 +92,8 @@ void add_last_step(const Kubectl& kubectl, const PodView& pod, RankStatus& statu
   status.step = measured->steps.back().seconds;
 }
 
-RankStatus status_of(const Kubectl& kubectl, const PodView& pod) {
+RankStatus status_of(const Kubectl& kubectl, const std::optional<ProgressReader>& reader,
+                     const PodView& pod) {
   RankStatus status{.name = fmt::format("rank {}", pod.rank), .node = pod.node, .state = {}};
   const StartTrouble trouble = start_trouble(pod);
   if (pod.phase == "Succeeded")
@@ -88,7 +108,7 @@ RankStatus status_of(const Kubectl& kubectl, const PodView& pod) {
     status.state = trouble.words;
   else
     status.state = pod.started ? "runs" : "starts";
-  if (pod.started) add_last_step(kubectl, pod, status);
+  if (pod.started) add_last_step(kubectl, reader, pod, status);
   return status;
 }
 
@@ -100,7 +120,9 @@ int show_status(const Target& target) {
                     state->reason.empty() ? "" : ": ", state->reason,
                     newest ? fmt::format(", attempt {}", newest->number) : "", state->started));
   std::vector<RankStatus> ranks;
-  for (const PodView& pod : newest_pods(target)) ranks.push_back(status_of(target.kubectl, pod));
+  const auto reader = reader_of(*state);
+  for (const PodView& pod : newest_pods(target))
+    ranks.push_back(status_of(target.kubectl, reader, pod));
   constexpr std::size_t kMostLines = 64;
   if (!ranks.empty()) print(rank_table(ranks, kMostLines));
   return kDone;

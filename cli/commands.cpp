@@ -151,11 +151,12 @@ constexpr std::array kCommands{
         run_trial_command, trial_options},
     Command{"probe",
             "measures this machine: arithmetic, memory, storage, messages between processes",
-            "reckon probe [options]",
+            "reckon probe [--on kubernetes FILE] [options]",
             "Examples:\n"
             "  reckon probe\n"
             "  reckon probe --model resnet18 --batch 8 --processes 4 --out probe.jsonl\n"
             "  reckon probe --checkpoint-dir /mnt/checkpoints --format json | jq .kind\n"
+            "  reckon probe --on kubernetes plan.yaml --image registry.example.com/worker:1\n"
             "\n"
             "Exit codes: 0 measured, 2 an option is wrong, 3 the environment failed (a directory "
             "that cannot\nbe written, a process that is lost)\n",
@@ -208,12 +209,14 @@ constexpr std::array kCommands{
         run_export, export_options},
     Command{
         "import", "a commented scenario from the files that you already have",
-        "reckon import ai-platform|gke|kubernetes|tf-config [FILE] [options]",
+        "reckon import ai-platform|gke|kubernetes|tf-config|cluster [FILE] [options]",
         "ai-platform  config.yaml and gcloud's flags; what a forecast has no use for is kept for "
         "export\n"
         "gke          gcloud container node-pools list --format=json\n"
         "kubernetes   manifests with a Job, JobSet, TFJob or PyTorchJob\n"
         "tf-config    TensorFlow's TF_CONFIG, of a file or of this environment\n"
+        "cluster      the nodes, quotas and pods of the cluster that kubectl talks to, as it is "
+        "now\n"
         "Such files do not say what is trained: --model, --epochs or --tokens, --batch do.\n"
         "\n"
         "Examples:\n"
@@ -223,6 +226,7 @@ constexpr std::array kCommands{
         "      --master-accelerator count=4,type=nvidia-tesla-t4 -- --learning-rate 0.1\n"
         "  reckon import gke pools.json --model bert_large --servers ps-pool\n"
         "  reckon import kubernetes job.yaml --accelerator A100-SXM4-80\n"
+        "  reckon import cluster --model bert_large --out now.yaml\n"
         "\n"
         "Exit codes: 0 done, 2 the file is wrong, 3 the environment failed\n",
         run_import, import_options, false},

@@ -12,20 +12,24 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "exchange/foreign/ai_platform.h"
+#include "exchange/foreign/cluster_view.h"
 #include "exchange/foreign/gke_node_pools.h"
 #include "exchange/foreign/imported.h"
 #include "exchange/foreign/kubernetes_jobs.h"
 #include "exchange/foreign/tf_config.h"
+#include "executor/kubernetes/snapshot.h"
 #include "sim/base/unit_text.h"
 #include "sim/catalog/model_zoo.h"
 
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 16> kNames{
-    "model",   "dataset", "epochs",  "tokens",   "precision", "batch", "accelerator", "count",
-    "machine", "pool",    "servers", "provider", "region",    "out",   "catalog",     "help"};
-constexpr std::array<std::string_view, 4> kKinds{"ai-platform", "gke", "kubernetes", "tf-config"};
+constexpr std::array<std::string_view, 18> kNames{
+    "model",       "dataset", "epochs",    "tokens", "precision", "batch",
+    "accelerator", "count",   "machine",   "pool",   "servers",   "provider",
+    "region",      "context", "namespace", "out",    "catalog",   "help"};
+constexpr std::array<std::string_view, 5> kKinds{"ai-platform", "gke", "kubernetes", "tf-config",
+                                                 "cluster"};
 
 /// The command line, split: `gcloud`'s words of an AI Platform job are not ours to judge.
 struct Words {
@@ -119,10 +123,31 @@ Expected<Imported> ai_platform(const Words& words, const Catalog& catalog) {
   return import_ai_platform(std::move(*job), file, catalog);
 }
 
+/// A recorded cluster, or the one that kubectl talks to.
+Expected<Imported> cluster(const Options& options, const Catalog& catalog) {
+  ClusterChoice choice;
+  choice.pool = options.answer("pool");
+  choice.servers = options.answer("servers");
+  choice.name_space = options.answer("namespace");
+  choice.hints = {options.answer("accelerator"), "", provider_answer(options),
+                  options.answer("region")};
+  if (options.files.size() > 1) {
+    const std::string file = only_file(options);
+    return import_cluster(read_text(file), file, choice, catalog);
+  }
+  const auto kubectl = kubernetes::Kubectl::of_user(options.answer("context"), "");
+  const kubernetes::Snapshot snapshot = kubernetes::snapshot_of(kubectl);
+  for (const std::string& what : snapshot.not_seen) print_error("reckon: " + what + '\n');
+  const std::string context = options.answer("context");
+  return import_cluster(snapshot.list, context.empty() ? "kubectl's current context" : context,
+                        choice, catalog);
+}
+
 Expected<Imported> imported(const Words& words, const Options& options, const Catalog& catalog) {
   const std::string& kind = options.files.front();
   if (kind == "ai-platform") return ai_platform(words, catalog);
   if (kind == "tf-config") return tf_config(options);
+  if (kind == "cluster") return cluster(options, catalog);
   const std::string file = only_file(options);
   if (kind == "gke")
     return import_gke_node_pools(read_text(file), file,
@@ -138,12 +163,14 @@ void refuse_what_is_not_read(const Options& options) {
     const char* option;
     std::vector<std::string_view> kinds;
   };
-  static const std::array<Row, 6> kRead{Row{"pool", {"gke"}},
-                                        Row{"servers", {"gke", "tf-config"}},
-                                        Row{"accelerator", {"kubernetes", "tf-config"}},
+  static const std::array<Row, 8> kRead{Row{"pool", {"gke", "cluster"}},
+                                        Row{"servers", {"gke", "tf-config", "cluster"}},
+                                        Row{"accelerator", {"kubernetes", "tf-config", "cluster"}},
                                         Row{"machine", {"kubernetes", "tf-config"}},
-                                        Row{"provider", {"kubernetes", "tf-config"}},
-                                        Row{"count", {"tf-config"}}};
+                                        Row{"provider", {"kubernetes", "tf-config", "cluster"}},
+                                        Row{"count", {"tf-config"}},
+                                        Row{"context", {"cluster"}},
+                                        Row{"namespace", {"cluster"}}};
   const std::string& kind = options.files.front();
   for (const Row& row : kRead)
     if (!options.answer(row.option).empty() &&

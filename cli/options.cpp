@@ -208,7 +208,8 @@ constexpr std::array kCalibrateOptions{
 // What `reckon import` takes besides.
 constexpr std::array kImportOptions{
     OptionRow{"machine", "NAME", "the machine of the workers, where the file does not say it"},
-    OptionRow{"pool", "NAME", "gke: the node pool that trains (the one with most accelerators)"},
+    OptionRow{"pool", "NAME",
+              "gke, cluster: the node pool that trains (the one with most accelerators)"},
     OptionRow{"servers", "NAME",
               "gke: the node pool of the parameter servers; tf-config: their machine"},
 };

@@ -8,6 +8,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/probe_device.h"
+#include "cli/probe_kubernetes.h"
 #include "cli/probe_processes.h"
 #include "executor/probe/host.h"
 #include "executor/probe/nvml.h"
@@ -19,9 +20,10 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 11> kNames{
-    "model",   "batch", "sequence-length", "processes", "checkpoint-dir", "device", "item-time",
-    "threads", "out",   "format",          "help"};
+constexpr std::array<std::string_view, 20> kNames{
+    "model", "batch",   "sequence-length", "processes", "checkpoint-dir", "device",  "item-time",
+    "on",    "context", "namespace",       "image",     "pull-secret",    "pending", "steps",
+    "set",   "catalog", "threads",         "out",       "format",         "help"};
 
 std::int64_t whole_option(const Options& options, const char* name, std::int64_t otherwise,
                           std::int64_t low, std::int64_t high) {
@@ -194,6 +196,13 @@ int run_probe(const Command& self, std::span<const std::string> arguments) {
     print(help_text(self));
     return kDone;
   }
+  const std::string on = options.answer("on");
+  if (!on.empty() && on != "local" && on != "kubernetes")
+    throw UsageError(fmt::format("--on {} is none: local or kubernetes", on));
+  if (on == "kubernetes") return probe_cluster(options);
+  for (const char* name : {"context", "namespace", "image", "pull-secret", "pending", "steps"})
+    if (options.answers.contains(name))
+      throw UsageError(fmt::format("--{} goes with --on kubernetes", name));
   const ProbeRequest request = request_of(options);
   if (const auto me = probe_identity()) {
     Measurements probe;

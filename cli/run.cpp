@@ -49,10 +49,15 @@ std::vector<std::string> worker_arguments(const Options& options, const fs::path
   return words;
 }
 
-LocalRunOptions run_options(const Options& options, const Plan& plan, const Forecast& forecast) {
+LocalRunOptions run_options(const Options& options, const LoadedPlan& loaded,
+                            const Forecast& forecast) {
+  const Plan& plan = loaded.plan;
   LocalRunOptions run;
   run.directory = directory_of(options, plan);
-  run.worker = find_worker();
+  if (const ContainerSpec* container = container_of(loaded))
+    run.foreign = LocalProgram{*container, progress_of(*container)};
+  else
+    run.worker = find_worker();
   run.plan_text = read_text(options.files.front());
   run.request_text = to_text(request_of(options));
   run.forecast_text = forecast_json(forecast);
@@ -71,15 +76,18 @@ LocalRunOptions run_options(const Options& options, const Plan& plan, const Fore
 }
 
 /// The words of the user, whose changes of the plan the rest of the run needs as well.
-void tell_how_to_resume(std::span<const std::string> arguments, const RunEnd& end,
+/// A program that is not ours knows itself what it goes on from.
+void tell_how_to_resume(std::span<const std::string> arguments, const RunEnd& end, bool foreign,
                         Display& display) {
   if (end.end.verdict == Verdict::finished) return;
-  if (!end.checkpoint) return display.line("there is no checkpoint that a run could go on from");
+  if (!end.checkpoint && !foreign)
+    return display.line("there is no checkpoint that a run could go on from");
   std::string command = "reckon run";
   for (const std::string& word : arguments)
     if (word != "--resume") command += ' ' + shell_word(word);
-  display.line(
-      fmt::format("checkpoint at step {}; go on with: {} --resume", *end.checkpoint, command));
+  const std::string where =
+      end.checkpoint ? fmt::format("checkpoint at step {}; ", *end.checkpoint) : "";
+  display.line(fmt::format("{}go on with: {} --resume", where, command));
 }
 
 int run_plan(const Options& options, std::span<const std::string> arguments,
@@ -91,12 +99,19 @@ int run_plan(const Options& options, std::span<const std::string> arguments,
     return kInputIsWrong;
   }
   const Plan& plan = loaded->plan;
+  if (const ContainerSpec* container = container_of(*loaded);
+      container != nullptr && container->command.empty()) {
+    print_error(
+        "reckon: on this machine the container's image is not started, only its command, and "
+        "workload.container has none\n");
+    return kInputIsWrong;
+  }
   const Forecast forecast = forecast_of(options, plan);
   if (!forecast.feasible) {
     print(forecast_table(forecast));
     return kInputIsWrong;
   }
-  const LocalRunOptions run = run_options(options, plan, forecast);
+  const LocalRunOptions run = run_options(options, *loaded, forecast);
 
   Display display;
   const auto metrics = metrics_server(options, display);
@@ -113,7 +128,7 @@ int run_plan(const Options& options, std::span<const std::string> arguments,
   if (!run.resume) keep(record_of(plan, forecast, utc_now()));
   const RunEnd end = run_locally(plan, forecast, run, observer, stop_request);
   keep_and_draw(plan, forecast, run.directory);
-  tell_how_to_resume(arguments, end, display);
+  tell_how_to_resume(arguments, end, run.foreign.has_value(), display);
   print(options.format == OutputFormat::json ? run_json(end, forecast)
                                              : run_summary(end, forecast));
   return end.end.exit_code;

@@ -76,13 +76,12 @@ class ClusterCommand {
   // ---- a new run
 
   int begin() {
-    if (asked_.answer("image").empty())
-      throw UsageError(
-          "--image is missing: the image with reckon-worker, where the cluster's nodes can pull "
-          "it; "
-          "`make image` builds one");
     const Options& options = asked_;
     if (const auto code = load(options, options.files.front())) return *code;
+    if (container_of(*loaded_) == nullptr && asked_.answer("image").empty())
+      throw UsageError(
+          "--image is missing: the image with reckon-worker, where the cluster's nodes can pull "
+          "it; `make image` builds one");
     const std::string run = kubernetes_name(plan().name);
     const Kubectl kubectl = kubectl_of(run);
     const ClusterFacts facts = cluster_facts(kubectl);
@@ -234,6 +233,8 @@ class ClusterCommand {
         .pull_secret = options.answer("pull-secret"),
         .makes_claim = options.answer("claim").empty() && options.answer("bucket").empty(),
         .makes_run = makes_run};
+    if (const ContainerSpec* container = container_of(*loaded_))
+      q.reads_metrics = progress_of(*container).prometheus().has_value();
     for (const PlannedPool& pool : plan().pools) q.autoscaling = q.autoscaling || pool.autoscaling;
     return q;
   }
@@ -243,6 +244,8 @@ class ClusterCommand {
     how.files.directory = directory_of(options, plan());
     how.files.forecast_text = forecast_json(*forecast_);
     how.state.run = run;
+    if (const ContainerSpec* container = container_of(*loaded_))
+      how.foreign = progress_of(*container);
     how.retry = retry_of(options, plan().retry);
     how.notice = duration_option(options, "notice").value_or(Seconds{30});
     how.pending_deadline = duration_option(options, "pending").value_or(how.pending_deadline);

@@ -111,6 +111,18 @@ RunRequest request_of(const Options& options) {
   return request;
 }
 
+const ContainerSpec* container_of(const LoadedPlan& loaded) {
+  const auto& workload = loaded.file.scenario.workload;
+  return workload && workload->container ? &*workload->container : nullptr;
+}
+
+ProgressReader progress_of(const ContainerSpec& container) {
+  std::vector<MetricsMistake> mistakes;  // found when the plan was made
+  auto reader = ProgressReader::from(container_metrics(container, mistakes));
+  if (!reader) throw UsageError("workload.container.metrics.log: " + reader.error());
+  return std::move(*reader);
+}
+
 RunDirectory directory_of(const Options& options, const Plan& plan) {
   namespace fs = std::filesystem;
   const std::string out = options.answer("out");

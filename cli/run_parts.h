@@ -5,8 +5,10 @@
 #include <string>
 #include <string_view>
 
+#include "cli/load.h"
 #include "cli/options.h"
 #include "executor/launch/metrics_server.h"
+#include "executor/launch/progress_reader.h"
 #include "executor/launch/run_tracker.h"
 #include "executor/train/run_directory.h"
 #include "executor/train/run_request.h"
@@ -42,6 +44,10 @@ std::optional<Seconds> duration_option(const Options& options, const char* name)
 std::optional<Seconds> deadline_of(const Options& options, const Plan& plan);
 RetryRules retry_of(const Options& options, RetryRules rules);
 RunRequest request_of(const Options& options);
+/// The user's own program, where the scenario's workload is one.
+const ContainerSpec* container_of(const LoadedPlan& loaded);
+/// How it tells of its progress. Throws UsageError where its expression is none.
+ProgressReader progress_of(const ContainerSpec& container);
 RunDirectory directory_of(const Options& options, const Plan& plan);
 Forecast forecast_of(const Options& options, const Plan& plan);
 

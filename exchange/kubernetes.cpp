@@ -171,6 +171,11 @@ Json network_policy(const Job& job) {
   }
   Json ingress = Json::array();
   ingress.push_back({{"from", peers}});
+  if (const auto page = metrics_page(job)) {  // read by whoever watches, from outside
+    Json open = Json::array();
+    open.push_back(port("TCP", page->port));
+    ingress.push_back({{"ports", open}});
+  }
   policy["spec"] = {{"podSelector", own_pods(job)},
                     {"policyTypes", Json::array({"Ingress", "Egress"})},
                     {"ingress", ingress},
@@ -328,9 +333,6 @@ Diagnostics what_cannot_be(const Job& job) {
   if (!job.options->bucket.empty() && job.plan->service != Service::gke)
     problem("cluster.service", "a bucket is mounted on GKE only",
             "--claim NAME of a volume for checkpoints");
-  if (job.options->watched && job.container != nullptr)
-    problem("workload.container", "a program of one's own is not watched in a cluster yet",
-            "`reckon export kubernetes` writes its manifests");
   if (job.container == nullptr && job.text->scenario.find("\nextends:") != std::string::npos)
     problem("extends", "the pods get this file alone, not the one that it extends",
             "write one plan file first");

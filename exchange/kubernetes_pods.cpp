@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/scenario/job_wiring.h"
+
 namespace reckon {
 
 Allocatable allocatable_of(const Machine& machine) {
@@ -67,66 +69,70 @@ void add_index(Json& environment, const Job& job, const PodGroup& group, std::op
 
 bool has_chief(const Job& job) { return job.rank_by_rank && job.servers > 0; }
 
-/// TF_CONFIG as text, the number of the task left to the pod.
-std::string tf_config(const Job& job, const PodGroup& group, std::optional<int> rank) {
-  const auto hosts = [&](int from, int to) {
-    Json list = Json::array();
-    for (int r = from; r < to; ++r) list.push_back(fmt::format("{}:{}", host_of(job, r), kPort));
-    return list;
-  };
-  const int chiefs = has_chief(job) ? 1 : 0;
-  Json cluster = Json::object();
-  if (chiefs > 0) cluster["chief"] = hosts(0, 1);
-  if (job.workers > chiefs) cluster["worker"] = hosts(chiefs, job.workers);
-  if (job.servers > 0) cluster["ps"] = hosts(job.workers, job.workers + job.servers);
+/// Where a job's checkpoints lie, on the volume that all its pods have.
+std::string job_directory(const Job& job) { return "/checkpoints/" + job.plan->name; }
+
+JobWiring wiring_of(const Job& job, const PodGroup& group) {
+  JobWiring wiring{.workers = job.workers,
+                   .servers = job.servers,
+                   .chief = has_chief(job),
+                   .devices = group.devices,
+                   .addresses = {}};
+  for (int rank = 0; rank < job.workers + job.servers; ++rank)
+    wiring.addresses.push_back(fmt::format("{}:{}", host_of(job, rank), kPort));
+  return wiring;
+}
+
+/// The number of the task is left to the pod, where it is not known here.
+std::string task_of(const PodGroup& group, std::optional<int> rank, const JobWiring& wiring) {
+  const int chiefs = wiring.chief ? 1 : 0;
   std::string type = group.role == Role::parameter_server ? "ps" : "worker";
   std::string index = "$(RECKON_INDEX)";
   if (rank && group.role != Role::parameter_server) {
     if (*rank < chiefs) type = "chief";
     index = std::to_string(*rank < chiefs ? 0 : *rank - chiefs);
   }
-  return fmt::format(R"({{"cluster": {}, "task": {{"type": "{}", "index": {}}}}})", cluster.dump(),
-                     type, index);
+  return tf_config(wiring, type, index);
 }
 
-/// RANK and its companions, torchrun's and JAX's: a worker's, where there are no servers.
-void add_ranks(Json& environment, const Job& job, const PodGroup& group, std::optional<int> rank) {
-  const std::string number = rank ? std::to_string(*rank) : "$(RECKON_INDEX)";
-  const std::string master = host_of(job, 0), port = std::to_string(kPort);
-  const std::string size = std::to_string(job.workers);
+void add(Json& environment, const Variables& variables) {
+  for (const auto& [name, value] : variables) environment.push_back(variable(name, value));
+}
+
+/// What a program that is not ours is told whatever it is, unless the scenario says otherwise: it
+/// runs as nobody on a root that it may not write to, and its lines must not wait in a buffer.
+void add_surroundings(Json& environment, const Job& job) {
+  const auto& own = job.container->env;
   const auto set = [&](const char* name, const std::string& value) {
-    environment.push_back(variable(name, value));
+    if (!own.contains(name)) environment.push_back(variable(name, value));
   };
-  set("RANK", number);
-  set("WORLD_SIZE", size);
-  set("MASTER_ADDR", master);
-  set("MASTER_PORT", port);
-  if (job.container == nullptr) return;
-  set("PET_NNODES", size);
-  set("PET_NODE_RANK", number);
-  set("PET_NPROC_PER_NODE", std::to_string(std::max(1, group.devices)));
-  set("PET_MASTER_ADDR", master);
-  set("PET_MASTER_PORT", port);
-  set("JAX_COORDINATOR_ADDRESS", master + ":" + port);
-  set("JAX_NUM_PROCESSES", size);
-  set("JAX_PROCESS_ID", number);
+  set("RECKON_JOB_DIR", job_directory(job));
+  set("HOME", "/tmp");
+  set("USER", "reckon");
+  set("PYTHONUNBUFFERED", "1");
 }
 
 Json environment_of(const Job& job, const PodGroup& group, std::optional<int> rank, bool wires) {
   Json environment = Json::array();
-  if (job.container != nullptr)
+  if (job.container != nullptr) {
+    add_surroundings(environment, job);  // first: the user's own may refer to them
     for (const auto& [name, value] : job.container->env)
       environment.push_back(variable(name, value));
+  }
   if (!wires) return environment;
   if (job.options->watched) {
     environment.push_back(variable("RECKON_ATTEMPT", std::to_string(job.options->attempt)));
     environment.push_back(variable("RECKON_RUN_STARTED", job.options->run_started));
   }
   add_index(environment, job, group, rank);
-  const bool together = job.workers + job.servers > 1;
-  if (together && (job.servers > 0 || job.container != nullptr))
-    environment.push_back(variable("TF_CONFIG", tf_config(job, group, rank)));
-  if (together && job.servers == 0) add_ranks(environment, job, group, rank);
+  if (job.workers + job.servers < 2) return environment;
+  const JobWiring wiring = wiring_of(job, group);
+  if (job.servers > 0 || job.container != nullptr)
+    environment.push_back(variable("TF_CONFIG", task_of(group, rank, wiring)));
+  if (job.servers > 0) return environment;
+  const std::string number = rank ? std::to_string(*rank) : "$(RECKON_INDEX)";
+  add(environment, rank_variables(wiring, number));
+  if (job.container != nullptr) add(environment, launcher_variables(wiring, number));
   return environment;
 }
 
@@ -151,13 +157,13 @@ Json container_of(const Job& job, const PodGroup& group, std::optional<int> rank
                                            : "main";
   c["image"] = job.container != nullptr ? job.container->image : job.options->image;
   if (job.container != nullptr) {
-    if (!job.container->command.empty()) c["command"] = job.container->command;
+    if (!job.container->command.empty()) c["command"] = program_words(*job.container);
   } else {
     c["command"] = Json::array({"reckon-worker"});
     Json arguments = Json::array({"/plan/plan.yaml"});
     for (const std::string& word : job.text->arguments) arguments.push_back(word);
     arguments.push_back("--out");
-    arguments.push_back("/checkpoints/" + job.plan->name);
+    arguments.push_back(job_directory(job));
     arguments.push_back("--attempt");
     arguments.push_back(std::to_string(job.options->attempt));
     if (job.options->watched) arguments.emplace_back("--log-records");
@@ -169,6 +175,8 @@ Json container_of(const Job& job, const PodGroup& group, std::optional<int> rank
                      : as == JobShape::pytorchjob ? "pytorchjob-port"
                                                   : "reckon";
   c["ports"] = Json::array({{{"name", port}, {"containerPort", kPort}}});
+  if (const auto page = metrics_page(job); page && page->port != kPort)
+    c["ports"].push_back({{"name", "metrics"}, {"containerPort", page->port}});
   c["resources"] = resources_of(group);
   c["securityContext"] = {{"allowPrivilegeEscalation", false},
                           {"readOnlyRootFilesystem", true},
@@ -236,6 +244,13 @@ Json tolerations_of(const Job& job, const PodGroup& group) {
   if (group.devices > 0 && !group.tpu_by_cores)
     add(group.pool->accelerator->kind == AcceleratorKind::tpu ? "taints.tpu" : "taints.gpu");
   if (group.pool->pricing == CapacityType::spot) add("taints.spot");
+  // Whole gangs wait for the pods of a node that is lost: not for the default of 300 s.
+  constexpr int kGivenUpAfter = 30;
+  for (const char* key : {"taints.not_ready", "taints.unreachable"}) {
+    Json t = toleration(job.term(key));
+    t["tolerationSeconds"] = kGivenUpAfter;
+    list.push_back(std::move(t));
+  }
   return list;
 }
 
@@ -267,6 +282,12 @@ std::string Job::term(std::string_view key) const {
 
 std::string Job::claim() const {
   return options->claim.empty() ? run + "-checkpoints" : options->claim;
+}
+
+std::optional<PrometheusPage> metrics_page(const Job& job) {
+  if (job.container == nullptr) return std::nullopt;
+  std::vector<MetricsMistake> mistakes;  // found when the plan was made
+  return container_metrics(*job.container, mistakes).prometheus;
 }
 
 std::string group_name(const Job& job, const PodGroup& group) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "exchange/kubernetes.h"
+#include "sim/scenario/container_metrics.h"
 
 // Inside exchange: one kind of pod of a plan's job.
 namespace reckon::kubernetes {
@@ -50,6 +51,8 @@ struct Job {
 std::string group_name(const Job& job, const PodGroup& group);  // "resnet50-1-worker"
 /// DNS name by which the others reach the pod, without the cluster's domain.
 std::string host_of(const Job& job, int rank);
+/// Where the user's own program shows its metrics.
+std::optional<PrometheusPage> metrics_page(const Job& job);
 Json labels_of(const Job& job);
 /// The pod template of a group; `rank`: of one pod alone, else it is known when the pod starts.
 /// `wires`: the variables by which the processes find each other are set here, not by an operator.

@@ -113,7 +113,9 @@ std::string pool_text(const ImportedPool& pool, const Catalog& catalog) {
                        slice == nullptr ? word(pool.accelerator) : slice->accelerator,
                        word(pool.slice), note);
   } else {
-    out += fmt::format("      machine: {}{}\n", word(pool.machine), note);
+    out +=
+        fmt::format("      machine: {}{}\n",
+                    pool.inventory.empty() ? word(pool.machine) : "{" + pool.inventory + "}", note);
     if (!pool.accelerator.empty())
       out += fmt::format("      accelerator: {{type: {}, count: {}}}\n", word(pool.accelerator),
                          pool.per_node);

@@ -16,6 +16,7 @@ struct ImportedPool {
   std::string name;
   Role role = Role::worker;
   std::string machine;      // "": a slice
+  std::string inventory;    // what a machine that the catalog does not know has: "vcpu: 8, ..."
   std::string accelerator;  // as written there; "": none, or built in
   int per_node = 0;         // of them
   std::string slice;        // "v2-8"

@@ -3,176 +3,55 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <set>
 
-#include "exchange/foreign/pod_template.h"
+#include "exchange/foreign/kubernetes_replicas.h"
 #include "sim/catalog/machine_choice.h"
 
 namespace reckon {
 namespace {
 
-constexpr std::int64_t kMostPods = 100'000;
 constexpr std::string_view kAssumedHost = "n1-standard-16";  // of ranks without accelerators
 
-/// Pods of one kind.
-struct Replicas {
-  std::string name;
-  Role role = Role::worker;
-  int pods = 1;
-  PodWish pod;
-};
-
-struct ReplicaRole {
-  std::string_view word;
-  Role role;
-};
-/// Of the operators' replica specs and of names that people give (JobSet, StatefulSet).
-constexpr std::array kReplicaRoles{ReplicaRole{"chief", Role::chief},
-                                   ReplicaRole{"master", Role::chief},
-                                   ReplicaRole{"launcher", Role::chief},
-                                   ReplicaRole{"ps", Role::parameter_server},
-                                   ReplicaRole{"server", Role::parameter_server},
-                                   ReplicaRole{"servers", Role::parameter_server},
-                                   ReplicaRole{"parameter-server", Role::parameter_server},
-                                   ReplicaRole{"evaluator", Role::evaluator}};
-
-/// By the whole name, or what stands behind its last hyphen ("train-ps").
-Role role_of(std::string name) {
-  for (char& c : name) c = char(std::tolower(static_cast<unsigned char>(c)));
-  for (const ReplicaRole& known : kReplicaRoles)
-    if (name == known.word || name.ends_with(fmt::format("-{}", known.word))) return known.role;
-  return Role::worker;
+/// A chief or launcher without accelerators beside workers that have some tells them what to do,
+/// and does not compute.
+bool coordinates(const Replicas& r, const std::vector<Replicas>& all) {
+  const auto computes = [](const Replicas& other) {
+    return other.role == Role::worker && other.pod.devices > 0;
+  };
+  return r.role == Role::chief && r.pod.devices == 0 && std::ranges::any_of(all, computes);
 }
 
-class ManifestReader {
+class PoolsOfJob {
  public:
-  ManifestReader(const ClusterHints& hints, const Catalog& catalog)
-      : hints_(hints), catalog_(catalog) {}
+  PoolsOfJob(ReplicasOfJob job, const ClusterHints& hints, const Catalog& catalog)
+      : hints_(hints), catalog_(catalog), replicas_(std::move(job.replicas)) {
+    out_.name = std::move(job.name);
+    out_.left_out = std::move(job.left_out);
+    others_ = std::move(job.others);
+  }
 
-  Expected<Imported> read(std::vector<YamlNode> documents, const std::string& from) {
+  Expected<Imported> make(const std::string& from) {
     out_.kind = "kubernetes";
     out_.from = from;
-    for (YamlNode& document : documents) read_document(std::move(document));
-    if (replicas_.empty() && mistakes_.empty())
-      mistakes_.push_back(
-          {Severity::error,
-           {from, 0, 0},
-           "no Job, JobSet, TFJob or PyTorchJob is in it",
-           others_.empty() ? "" : fmt::format("it has: {}", fmt::join(others_, ", "))});
-    if (mistakes_.empty()) place();
-    if (mistakes_.empty()) make_pools();
+    set_coordinators_apart();
+    place();
+    make_pools();
     if (!mistakes_.empty()) return tl::unexpected(std::move(mistakes_));
     out_.left_out.insert(out_.left_out.end(), others_.begin(), others_.end());
     return std::move(out_);
   }
 
  private:
-  void read_document(YamlNode document) {
-    ForeignFile file(std::move(document));
-    const YamlNode* root = file.root();
-    const std::string kind = file.text(root, "kind").value_or("");
-    const YamlNode* metadata = file.map(root, "metadata");
-    const std::string name = file.text(metadata, "name").value_or("");
-    const YamlNode* spec = file.map(root, "spec");
-    const std::size_t before = replicas_.size();
-    if (kind == "Job") {
-      read_job(file, spec, name, Role::worker, 1);
-    } else if (kind == "JobSet") {
-      read_job_set(file, spec);
-    } else if (kind == "TFJob") {
-      read_operator(file, file.map(spec, "tfReplicaSpecs"));
-    } else if (kind == "PyTorchJob") {
-      read_operator(file, file.map(spec, "pytorchReplicaSpecs"));
-    } else if (kind == "StatefulSet" && role_of(name) == Role::parameter_server) {
-      add(file, name, Role::parameter_server,
-          int(file.whole(spec, "replicas", 0, kMostPods).value_or(1)), file.map(spec, "template"));
-    } else {
-      others_.push_back(
-          fmt::format("{} {}", kind.empty() ? "a document without kind" : kind, name));
-      return;
-    }
-    if (replicas_.size() == before && file.mistakes().empty())
-      file.mistake(root->at, fmt::format("{} {} has no replicas", kind, name));
-    if (kind != "StatefulSet" && replicas_.size() > before) refuse_second_job(file, name, before);
-    file.ignore(root, "apiVersion");
-    std::set<std::string> seen;
-    for (const std::string& path : file.left_over())
-      if (const std::string key = setting_of(path); seen.insert(key).second)
-        out_.left_out.push_back(fmt::format("{} {}: {}", kind, name, key));
-    mistakes_.insert(mistakes_.end(), file.mistakes().begin(), file.mistakes().end());
-  }
-
-  /// What a person would call it: of the pods "containers.volumeMounts" or
-  /// "nodeSelector.team", else the first two keys.
-  static std::string setting_of(std::string path) {
-    constexpr std::string_view kPod = "template.spec.";
-    const std::size_t pod = path.rfind(kPod);
-    if (pod != std::string::npos) path = path.substr(pod + kPod.size());
-    constexpr std::string_view kContainers = "containers.";
-    if (path.starts_with("nodeSelector.")) return path;
-    if (path.starts_with(kContainers)) {
-      const std::string below = path.substr(path.find('.', kContainers.size()) + 1);
-      return std::string(kContainers) + below.substr(0, below.find('.'));
-    }
-    const std::size_t first = path.find('.');
-    if (pod != std::string::npos || first == std::string::npos) return path.substr(0, first);
-    return path.substr(0, path.find('.', first + 1));
-  }
-
-  void read_job(ForeignFile& file, const YamlNode* spec, const std::string& name, Role role,
-                int times) {
-    const auto parallel = file.whole(spec, "parallelism", 0, kMostPods);
-    const auto completions = file.whole(spec, "completions", 0, kMostPods);
-    file.text(spec, "completionMode");
-    const std::int64_t pods = parallel.value_or(completions.value_or(1)) * times;
-    if (pods > kMostPods)
-      file.mistake(spec->at,
-                   fmt::format("{} has {} pods; at most {} are read", name, pods, kMostPods));
-    else
-      add(file, name, role, int(pods), file.map(spec, "template"));
-  }
-
-  void read_job_set(ForeignFile& file, const YamlNode* spec) {
-    for (const YamlNode* item : file.list(spec, "replicatedJobs")) {
-      const std::string name = file.text(item, "name").value_or("workers");
-      const int times = int(file.whole(item, "replicas", 0, kMostPods).value_or(1));
-      read_job(file, file.map(file.map(item, "template"), "spec"), name, role_of(name), times);
-    }
-  }
-
-  void read_operator(ForeignFile& file, const YamlNode* specs) {
-    if (specs == nullptr) return;
-    for (const YamlNode::Entry& entry : specs->entries) {
-      const YamlNode* spec = file.map(specs, entry.key);
-      add(file, entry.key, role_of(entry.key),
-          int(file.whole(spec, "replicas", 0, kMostPods).value_or(1)), file.map(spec, "template"));
-    }
-  }
-
-  void add(ForeignFile& file, const std::string& name, Role role, int pods,
-           const YamlNode* pod_template) {
-    if (pods == 0) return;
-    Replicas replicas{name, role, pods, read_pod_template(file, pod_template, catalog_)};
-    if (!replicas.pod.unknown_accelerator.empty())
-      file.mistake(replicas.pod.at,
-                   fmt::format("the accelerator '{}' is not in the catalog",
-                               replicas.pod.unknown_accelerator),
-                   "say what it is with --accelerator, or describe it in a catalog of your own");
-    replicas_.push_back(std::move(replicas));
-  }
-
-  /// Several Jobs are one where they are its ranks: the same image.
-  void refuse_second_job(ForeignFile& file, const std::string& name, std::size_t before) {
-    if (out_.name.empty()) {
-      out_.name = name;
-      job_image_ = replicas_[before].pod.container.image;
-    } else if (replicas_[before].pod.container.image != job_image_) {
-      file.mistake(file.root()->at,
-                   fmt::format("{} and {} are two jobs, with images of their own", out_.name, name),
-                   "import a file with the documents of one");
-    }
+  void set_coordinators_apart() {
+    const std::vector<Replicas> all = replicas_;
+    std::erase_if(replicas_, [&](const Replicas& r) { return coordinates(r, all); });
+    for (const Replicas& r : all)
+      if (coordinates(r, all))
+        out_.assumed.push_back(
+            fmt::format("{} has no accelerators and the workers have: it coordinates, its cost is "
+                        "not in the forecast",
+                        r.name));
   }
 
   void place() {
@@ -333,7 +212,7 @@ class ManifestReader {
     const auto machines = machines_with(catalog_, out_.provider, accelerator, per_node);
     if (machines.empty()) {
       mistake(r,
-              fmt::format("no machine of {} carries {} x {}", to_text(out_.provider), r.pod.devices,
+              fmt::format("no machine of {} carries {} x {}", to_text(out_.provider), per_node,
                           accelerator.name),
               "name the machine: --machine NAME");
       return nullptr;
@@ -431,32 +310,17 @@ class ManifestReader {
   const Catalog& catalog_;
   std::vector<Replicas> replicas_;
   std::vector<std::string> others_;
-  std::string job_image_;
   Diagnostics mistakes_;
   Imported out_;
 };
-
-/// What `kubectl get -o yaml` prints of several: {kind: List, items: [...]}.
-std::vector<YamlNode> unwrapped(std::vector<YamlNode> documents) {
-  std::vector<YamlNode> out;
-  for (YamlNode& document : documents) {
-    const auto* kind = document.find("kind");
-    const auto* items = document.find("items");
-    if (kind == nullptr || items == nullptr || !kind->value.text.ends_with("List"))
-      out.push_back(std::move(document));
-    else
-      for (const YamlNode::Entry& item : items->value.entries) out.push_back(item.value);
-  }
-  return out;
-}
 
 }  // namespace
 
 Expected<Imported> import_kubernetes_job(std::string_view text, const std::string& file,
                                          const ClusterHints& hints, const Catalog& catalog) {
-  auto documents = parse_documents(text, file);
-  if (!documents) return tl::unexpected(std::move(documents.error()));
-  return ManifestReader(hints, catalog).read(unwrapped(std::move(*documents)), file);
+  auto job = replicas_of_manifests(text, file, catalog);
+  if (!job) return tl::unexpected(std::move(job.error()));
+  return PoolsOfJob(std::move(*job), hints, catalog).make(file);
 }
 
 }  // namespace reckon

@@ -113,9 +113,15 @@ class ClusterGang {
   }
 
   void on_event(const EventView& event) {
+    const bool of_job = event.kind == "Job" && event.reason == "FailedCreate";
+    if (of_job && event.name.starts_with(attempt_prefix())) no_pod_ = event.message;
     if (event.kind != "Pod" || !event.name.starts_with(options_.run + '-')) return;
     about_[event.name].push_back(event);
     if (events_.event) events_.event(event);
+  }
+
+  std::string attempt_prefix() const {
+    return fmt::format("{}-{}-", options_.run, options_.attempt);
   }
 
   void on_pod(const PodView& view, bool deleted) {
@@ -131,12 +137,15 @@ class ClusterGang {
   }
 
   /// Its node says why a pod was taken away; who ended by itself needs no look.
-  static bool is_taken(const PodView& view) {
-    const bool by_itself = view.exit_code && *view.exit_code != kExitStoppedOnRequest;
+  bool is_taken(const PodView& view) const {
+    const bool by_itself =
+        !options_.foreign && view.exit_code && *view.exit_code != kExitStoppedOnRequest;
     return !view.node.empty() && (view.deleting || !by_itself);
   }
 
-  PodLoss loss_at(const PodView& view) const {
+  PodLoss loss_at(PodView view) const {
+    // A program that is not ours ends well when it is told to end.
+    if (options_.foreign && view.deleting && view.phase == "Succeeded") view.phase = "Failed";
     if (view.phase == "Succeeded") return {};
     std::optional<NodeView> node;
     bool gone = false;
@@ -167,11 +176,16 @@ class ClusterGang {
       Member& m = members_[k];
       if (!m.pod) continue;
       if (!m.log && (m.pod->started || m.pod->exit_code))
-        m.log = std::make_unique<PodLog>(kubectl_, m.pod->name, [this, k](std::string_view line) {
-          if (events_.output) events_.output(int(k), line);
-        });
+        m.log = std::make_unique<PodLog>(kubectl_, m.pod->name,
+                                         [this, k](std::string_view line) { on_line(k, line); });
       if (m.log) m.log->poll(m.ended());
     }
+  }
+
+  void on_line(std::size_t rank, std::string_view line) const {
+    const auto at = parse_time(members_[rank].log->last_time());
+    if (events_.output)
+      events_.output(int(rank), at.value_or(std::chrono::system_clock::now()), line);
   }
 
   void obey(StopRequest request) {
@@ -184,6 +198,7 @@ class ClusterGang {
 
   void judge() {
     if (!broken_ && !asked_) look_at_waiting();
+    if (!ending_) look_at_deleting();
     if (asked_ || hopeless_ || (broken_ && since(*broken_) > options_.grace)) end_others();
     if (kill_at_ && Clock::now() >= *kill_at_) kill_rest();
   }
@@ -217,10 +232,29 @@ class ClusterGang {
       }
       PodLoss loss = loss_at(*m.pod);
       if (loss.end == PodEnd::deleted) loss.words = "did not end";
-      kubectl_.attempt({"delete", "pod", m.pod->name, "--force", "--grace-period=0", "--wait=false",
-                        "--ignore-not-found"});
+      remove_by_force(m.pod->name);
       lose(int(k), std::move(loss));
     }
+  }
+
+  /// A pod whose node does not answer is being ended for ever: nobody is there to end it.
+  void look_at_deleting() {
+    constexpr Seconds kBetweenLooks{2};
+    if (since(last_look_) < kBetweenLooks) return;
+    last_look_ = Clock::now();
+    for (std::size_t k = 0; k < members_.size(); ++k) {
+      const Member& m = members_[k];
+      if (m.ended() || !m.pod || !m.pod->deleting) continue;
+      PodLoss loss = loss_at(*m.pod);
+      if (loss.end != PodEnd::node_lost) continue;
+      remove_by_force(m.pod->name);
+      lose(int(k), std::move(loss));
+    }
+  }
+
+  void remove_by_force(const std::string& pod) const {
+    kubectl_.attempt({"delete", "pod", pod, "--force", "--grace-period=0", "--wait=false",
+                      "--ignore-not-found"});
   }
 
   void look_at_waiting() {
@@ -236,13 +270,14 @@ class ClusterGang {
 
   void look_at_unplaced(int rank) {
     Member& m = members_[std::size_t(rank)];
-    const std::string why = m.pod ? m.pod->unschedulable : "";
-    if (!why.empty()) tell_once("no node yet: " + why);
+    const std::string why = m.pod ? m.pod->unschedulable : no_pod_;
+    if (!why.empty()) tell_once((m.pod ? "no node yet: " : "no pod yet: ") + why);
     if (since(began_) < options_.pending_deadline) return;
     give_up(rank, kNoRoom,
             fmt::format(
-                "has no node after {}: {}", format_duration(options_.pending_deadline),
-                why.empty() ? "its Job has not made a pod; `kubectl describe job` says why" : why));
+                "has no {} after {}: {}", m.pod ? "node" : "pod",
+                format_duration(options_.pending_deadline),
+                why.empty() ? "its Job has not made one; `kubectl describe job` says why" : why));
   }
 
   void look_at_starting(int rank) {
@@ -307,6 +342,7 @@ class ClusterGang {
   /// checkpoint, as all do when one is asked to; it lost another, or was ended by us.
   int innocence(const Member& m) const {
     const PodLoss& loss = *m.loss;
+    if (options_.foreign && loss.end == PodEnd::failed) return 1;  // it may have lost another
     if (loss.code == kExitLostPeer || (ending_ && loss.end == PodEnd::deleted)) return 2;
     return loss.end == PodEnd::failed && loss.code == kExitStoppedOnRequest ? 1 : 0;
   }
@@ -349,6 +385,9 @@ class ClusterGang {
       return end;
     }
     end.code = m.loss->code;
+    constexpr int kNotExecutable = 126, kNotFound = 127;
+    end.unexplained = options_.foreign && m.loss->end == PodEnd::failed &&
+                      end.code != kNotExecutable && end.code != kNotFound;
     end.cause = interruption_of(*m.loss);
     end.reason = fmt::format("{} {}", name, m.loss->words);
     return end;
@@ -360,8 +399,9 @@ class ClusterGang {
   std::vector<Member> members_;
   ResourceWatch pods_, cluster_events_;
   std::map<std::string, std::vector<EventView>> about_;  // by pod
+  std::string no_pod_;                                   // why a Job makes none: a quota
   std::set<std::string> told_;
-  Clock::time_point began_ = Clock::now(), all_ended_{}, last_try_{};
+  Clock::time_point began_ = Clock::now(), all_ended_{}, last_try_{}, last_look_{};
   std::optional<Clock::time_point> broken_, kill_at_;
   std::optional<int> hopeless_;
   std::string hopeless_words_;
@@ -384,7 +424,7 @@ void end_attempt(const Kubectl& kubectl, const std::string& run, std::int64_t at
   // A Job that wants no pods ends those that run and keeps those that have ended.
   kubectl.run(
       {"patch", "--filename", "-", "--type", "merge", "--patch", R"({"spec":{"parallelism":0}})"},
-      jobs.dump());
+      jobs.dump(), kManyObjects);
 }
 
 GangEnd watch_cluster_gang(const Kubectl& kubectl, const ClusterGangOptions& options,

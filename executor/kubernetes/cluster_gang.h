@@ -18,10 +18,13 @@ struct ClusterGangOptions {
   std::string run;  // the job's name, without the attempt
   std::int64_t attempt = 0;
   std::vector<std::string> names;  // of the processes, by rank: "rank 0"
-  Seconds notice{30};              // from a request to stop until pods are killed
-  Seconds grace{10};               // from a pod's loss until the others are ended
-  Seconds pending_deadline{900};   // without a node for so long: there is no room
-  Seconds image_deadline{180};     // without an image for so long: there is none
+  /// The program is not ours: of its exit codes only 0 has a meaning, and that only where nobody
+  /// was ending the pod.
+  bool foreign = false;
+  Seconds notice{30};             // from a request to stop until pods are killed
+  Seconds grace{10};              // from a pod's loss until the others are ended
+  Seconds pending_deadline{900};  // without a node for so long: there is no room
+  Seconds image_deadline{180};    // without an image for so long: there is none
 };
 
 /// How far one pod is.
@@ -31,7 +34,7 @@ struct PodProgress {
 };
 
 struct ClusterGangEvents {
-  std::function<void(int rank, std::string_view line)> output;
+  std::function<void(int rank, Time at, std::string_view line)> output;  // printed when
   std::function<void(const PodView&)> pod;  // one of the attempt's, whenever it changes
   std::function<void(const EventView&)> event;
   std::function<void(const std::string&)> message;

@@ -13,6 +13,9 @@
 // that every way to log in works that works for the user.
 namespace reckon::kubernetes {
 
+/// For commands about each of the objects of a job: kubectl asks a server five times a second.
+inline constexpr Seconds kManyObjects{600};
+
 using Json = nlohmann::json;
 using Words = std::vector<std::string>;
 

@@ -3,10 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <sstream>
 #include <thread>
 
+#include "executor/kubernetes/pod_log.h"
+#include "executor/kubernetes/pod_metrics.h"
 #include "executor/kubernetes/pod_times.h"
+#include "executor/launch/foreign_program.h"
 #include "executor/train/stop_signal.h"
 #include "sim/base/check.h"
 #include "sim/base/unit_text.h"
@@ -47,13 +52,17 @@ class KubernetesRun {
         clock_(clock_of(options)),
         times_(plan, clock_),
         tracker_(forecast, plan.jobs.front().steps, options.deadline) {
+    if (options.foreign) foreign_.emplace(plan, *options.foreign, clock_);
     tracker_.take_up(files_.before().steps, files_.before().interruptions);
     checkpoint_ = files_.before().checkpoint;
     for (std::size_t k = 0; k < names_.size(); ++k) ranks_[k].name = names_[k];
   }
 
   RunEnd run() {
-    if (options_.create) create_state(kubectl_, options_.state);
+    if (options_.create)
+      create_state(kubectl_, options_.state);
+    else
+      read_earlier_attempts();
     SuperviseOptions how;
     how.retry = options_.retry;
     how.first_attempt = options_.first_attempt;
@@ -88,6 +97,50 @@ class KubernetesRun {
     });
   }
 
+  // ---- what there was before
+
+  /// From the logs of earlier attempts' pods, as far as the cluster has them still: of pods that
+  /// ended by themselves.
+  void read_earlier_attempts() {
+    const Json list = patient([&] {
+      return kubectl_.json({"get", "pods", "--selector", selector_of(options_.state.run)});
+    });
+    std::map<std::pair<std::int64_t, int>, PodView> pods;  // by attempt, then rank
+    for (const Json& item : list.at("items")) {
+      PodView pod = pod_view(item);
+      const bool earlier = pod.attempt < options_.first_attempt && pod.rank >= 0 &&
+                           std::size_t(pod.rank) < names_.size();
+      if (earlier && pod.ended()) pods.emplace(std::pair(pod.attempt, pod.rank), std::move(pod));
+    }
+    std::optional<std::int64_t> attempt;
+    for (const auto& [at, pod] : pods) {
+      if (attempt != at.first) {
+        if (foreign_ && attempt) hear(0, foreign_->end());
+        attempt = at.first;
+        tracker_.begin_attempt(*attempt);
+        if (foreign_) foreign_->begin(*attempt, Seconds{0});
+      }
+      for (const MeasurementRecord& record : times_.see(pod)) keep(record);
+      if (foreign_ && pod.rank == 0 && pod.started) foreign_->started(since_start(*pod.started));
+      read_log(pod);
+    }
+    if (foreign_ && attempt) hear(0, foreign_->end());
+  }
+
+  void read_log(const PodView& pod) {
+    const KubectlResult log = kubectl_.attempt({"logs", pod.name, "--timestamps"}, {}, Seconds{60});
+    if (!log.good()) return;  // it is gone with its node
+    std::istringstream in(log.out);
+    for (std::string line; std::getline(in, line);) {
+      std::string_view text;
+      const auto at = parse_time(sortable_time(line, text));
+      if (foreign_)
+        hear(pod.rank, foreign_->line(pod.rank, since_start(at.value_or(clock_.started())), text));
+      else if (text.starts_with("{\"record\":"))
+        on_record(pod.rank, text);
+    }
+  }
+
   // ---- one attempt
 
   GangEnd run_attempt(std::int64_t attempt) {
@@ -96,10 +149,12 @@ class KubernetesRun {
       say(fmt::format("attempt {}: {} pods", attempt, names_.size()));
       patient([&] {
         return kubectl_.run({"apply", "--filename", "-"}, options_.manifests(attempt),
-                            Seconds{300});
+                            kManyObjects);
       });
     }
+    if (foreign_) foreign_->begin(attempt, Seconds{0});
     GangEnd end = watch_cluster_gang(kubectl_, gang(attempt), gang_events(), stop_);
+    if (foreign_) end_of_foreign(end);
     if (end.code == 0) return end;
     patient([&] {
       end_attempt(kubectl_, options_.state.run, attempt);
@@ -113,6 +168,12 @@ class KubernetesRun {
     return end;
   }
 
+  void end_of_foreign(GangEnd& end) {
+    metrics_.reset();
+    for (const MeasurementRecord& record : foreign_->end()) take(0, record);
+    fruitless_.judge(end, foreign_->spoke());
+  }
+
   bool stopped_from_elsewhere() {
     const auto state = patient([&] { return read_state(kubectl_, options_.state.run); });
     if (!state) throw KubectlError(KubectlFailure::missing, "the run was deleted by somebody else");
@@ -124,6 +185,7 @@ class KubernetesRun {
     g.run = options_.state.run;
     g.attempt = attempt;
     g.names = names_;
+    g.foreign = foreign_.has_value();
     g.notice = options_.notice;
     g.pending_deadline = options_.pending_deadline;
     return g;
@@ -131,21 +193,31 @@ class KubernetesRun {
 
   ClusterGangEvents gang_events() {
     ClusterGangEvents events;
-    events.output = [this](int rank, std::string_view line) { on_output(rank, line); };
+    events.output = [this](int rank, Time at, std::string_view line) { on_output(rank, at, line); };
     events.event = [this](const EventView& event) { times_.see(event); };
     events.pod = [this](const PodView& pod) {
       for (const MeasurementRecord& record : times_.see(pod)) keep(record);
+      if (foreign_ && pod.rank == 0) on_first_pod(pod);
     };
     events.message = [this](const std::string& text) { say(text); };
     events.pods = [this](const std::vector<PodProgress>& pods) { on_pods(pods); };
-    events.tick = [this] { show(); };
+    events.tick = [this] {
+      if (metrics_) poll_metrics();
+      show();
+    };
     return events;
   }
 
   // ---- what its pods say
 
-  void on_output(int rank, std::string_view line) {
-    if (line.starts_with("{\"record\":") && on_record(rank, line)) return;
+  Seconds since_start(Time at) const {
+    return std::max(Seconds{0}, Seconds(at - clock_.started()));
+  }
+
+  void on_output(int rank, Time at, std::string_view line) {
+    const bool ours = !foreign_ && line.starts_with("{\"record\":");
+    if (ours && on_record(rank, line)) return;
+    if (foreign_) hear(rank, foreign_->line(rank, since_start(at), line));
     if (const auto trouble = files_.line(rank, line)) say(*trouble);
     if (observer_.run.output) observer_.run.output(names_[std::size_t(rank)], line);
   }
@@ -153,19 +225,63 @@ class KubernetesRun {
   bool on_record(int rank, std::string_view line) {
     const auto parsed = parse_measurements(names_[std::size_t(rank)], std::string(line) + '\n');
     if (!parsed) return false;
-    for (const RunRecord& r : parsed->runs)
-      if (keep(r)) tracker_.go_on_from(r.first_step);
-    for (const CheckpointRecord& r : parsed->checkpoints)
-      if (keep(r) && r.action == CheckpointAction::save && rank == 0) checkpoint_ = r.step;
-    for (const StepRecord& r : parsed->steps) {
-      RankStatus& status = ranks_[std::size_t(rank)];
-      status.steps_done = r.step + 1;
-      status.step = r.seconds;
-      if (!keep(r) || rank != 0) continue;
-      tracker_.set_phase("computing");
-      tracker_.step_done(r.step, r.seconds, r.samples, r.loss);
-    }
+    for (const RunRecord& r : parsed->runs) take(rank, r);
+    for (const CheckpointRecord& r : parsed->checkpoints) take(rank, r);
+    for (const StepRecord& r : parsed->steps) take(rank, r);
     return true;
+  }
+
+  void take(int rank, const MeasurementRecord& record) {
+    if (const auto* step = std::get_if<StepRecord>(&record)) {
+      RankStatus& status = ranks_[std::size_t(rank)];
+      status.steps_done = step->step + 1;
+      status.step = step->seconds;
+    }
+    if (!keep(record)) return;
+    if (const auto* run = std::get_if<RunRecord>(&record)) on_start(*run);
+    const auto* saved = std::get_if<CheckpointRecord>(&record);
+    const bool of_all = foreign_ || rank == 0;
+    if (saved != nullptr && saved->action == CheckpointAction::save && of_all)
+      checkpoint_ = saved->step;
+    const auto* step = std::get_if<StepRecord>(&record);
+    if (step == nullptr || !of_all) return;
+    tracker_.set_phase("computing");
+    tracker_.step_done(step->step, step->seconds, step->samples, step->loss);
+  }
+
+  void on_start(const RunRecord& run) {
+    tracker_.go_on_from(run.first_step);
+    auto settled = interruption_.settle(run.first_step);
+    if (!settled) return;
+    keep(*settled);
+    say(fmt::format("it goes on from step {}; {} steps are done again", run.first_step,
+                    settled->lost_steps));
+  }
+
+  // ---- what a program says that is not ours
+
+  void hear(int rank, const ForeignProgram::Records& records) {
+    for (const MeasurementRecord& record : records) take(rank, record);
+    if (!foreign_->spoke() || foreign_->steps_done() <= tracker_.steps_done()) return;
+    tracker_.set_phase("computing");
+    if (tracker_.at_start()) tracker_.go_on_from(foreign_->steps_done());
+  }
+
+  void poll_metrics() {
+    metrics_->poll();
+    if (metrics_->trouble() == metrics_trouble_) return;
+    metrics_trouble_ = metrics_->trouble();
+    if (!metrics_trouble_.empty()) say("no metrics: " + metrics_trouble_);
+  }
+
+  void on_first_pod(const PodView& pod) {
+    if (!pod.started) return;
+    foreign_->started(since_start(*pod.started));
+    const auto& page = foreign_->prometheus();
+    if (!page || metrics_) return;
+    metrics_ = std::make_unique<PodMetrics>(
+        kubectl_, pod.name, page->port, page->path,
+        [this](std::string_view text) { hear(0, foreign_->page(0, clock_.now(), text)); });
   }
 
   /// False: it is known from an earlier watch.
@@ -198,15 +314,26 @@ class KubernetesRun {
     r.rank = end.culprit;
     r.at = clock_.now();
     if (r.cause != Interruption::failure) r.notice = options_.notice;
+    r.detail = end.reason;
+    if (foreign_ && !checkpoint_) return on_open_interruption(std::move(r), delay);
     r.lost_steps = std::max<std::int64_t>(0, tracker_.steps_done() - checkpoint_.value_or(0));
     r.lost_work = tracker_.interrupted(r.lost_steps, double(r.lost_steps));
-    r.detail = end.reason;
     keep(r);
     say(fmt::format("{} ({}); {} steps to do again; starting again in {}", end.reason,
                     to_text(r.cause), r.lost_steps, format_duration(delay)));
   }
 
+  /// Where it goes on is its own affair.
+  void on_open_interruption(InterruptionRecord r, Seconds delay) {
+    say(fmt::format("{} ({}); starting again in {}", r.detail, to_text(r.cause),
+                    format_duration(delay)));
+    const std::int64_t done = tracker_.steps_done();
+    const Seconds step = tracker_.interrupted(0, 1);
+    if (const auto at_once = interruption_.open(std::move(r), done, step)) keep(*at_once);
+  }
+
   void record_end(const SupervisedEnd& end) {
+    if (const auto open = interruption_.give_up()) keep(*open);
     EndRecord r;
     r.attempt = tracker_.attempt();
     r.finished = end.verdict == Verdict::finished;
@@ -246,6 +373,11 @@ class KubernetesRun {
   RunClock clock_;
   PodTimes times_;
   RunTracker tracker_;
+  std::optional<ForeignProgram> foreign_;  // nullopt: reckon-worker
+  OpenInterruption interruption_;
+  FruitlessStarts fruitless_;
+  std::unique_ptr<PodMetrics> metrics_;  // of the first rank
+  std::string metrics_trouble_;          // what was said of it
   std::optional<std::int64_t> checkpoint_;
   std::chrono::steady_clock::time_point shown_{};
 };

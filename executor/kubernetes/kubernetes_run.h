@@ -7,6 +7,7 @@
 
 #include "executor/kubernetes/cluster_gang.h"
 #include "executor/kubernetes/run_state.h"
+#include "executor/launch/progress_reader.h"
 #include "executor/launch/run_files.h"
 #include "executor/launch/run_tracker.h"
 #include "sim/forecast/forecast.h"
@@ -26,6 +27,8 @@ struct KubernetesRunOptions {
   /// What is applied for an attempt.
   std::function<std::string(std::int64_t attempt)> manifests;
   RetryRules retry;
+  /// The program is the user's own, and tells of its progress in this way; nullopt: reckon-worker.
+  std::optional<ProgressReader> foreign;
   Seconds notice{30};
   Seconds pending_deadline{900};
   std::optional<Seconds> deadline;  // of the job, from its first start

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "executor/kubernetes/pod_view.h"
+#include "sim/base/kubernetes_quantity.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon::kubernetes {
@@ -107,29 +107,7 @@ std::string misfit_text(const PodDemand& pod, const std::vector<Node>& nodes) {
 
 }  // namespace
 
-std::optional<double> quantity_of(const std::string& text) {
-  constexpr std::array<std::pair<std::string_view, double>, 13> kSuffixes{
-      {{"Ki", 1024.0},
-       {"Mi", 1048576.0},
-       {"Gi", 1073741824.0},
-       {"Ti", 1099511627776.0},
-       {"Pi", 1125899906842624.0},
-       {"n", 1e-9},
-       {"u", 1e-6},
-       {"m", 1e-3},
-       {"k", 1e3},
-       {"M", 1e6},
-       {"G", 1e9},
-       {"T", 1e12},
-       {"P", 1e15}}};
-  for (const auto& [suffix, factor] : kSuffixes)
-    if (text.ends_with(suffix)) {
-      const auto number = parse_number(text.substr(0, text.size() - suffix.size()));
-      return number ? std::optional(*number * factor) : std::nullopt;
-    }
-  const auto number = parse_number(text);
-  return number ? std::optional(*number) : std::nullopt;
-}
+std::optional<double> quantity_of(const std::string& text) { return kubernetes_quantity(text); }
 
 std::vector<PodDemand> demands_of(const std::vector<Json>& manifests) {
   std::vector<PodDemand> demands;
@@ -155,6 +133,16 @@ std::vector<PodDemand> demands_of(const std::vector<Json>& manifests) {
     demands.push_back(std::move(demand));
   }
   return demands;
+}
+
+std::vector<std::string> nodes_for(const PodDemand& demand, const Json& list) {
+  std::vector<std::string> names;
+  for (const Json& object : list.value("items", Json::array())) {
+    const Node node = node_of(object);
+    if (obstacle(demand, node).empty() && shortage(demand, node).empty())
+      names.push_back(node.name);
+  }
+  return names;
 }
 
 Room room_for(const std::vector<PodDemand>& demands, const Json& list) {

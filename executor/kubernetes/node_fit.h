@@ -31,6 +31,9 @@ struct Room {
   /// Of demands for which not even one pod has room: what is missing, as a sentence each.
   std::vector<std::string> misfits;
 };
+/// Names of the nodes that have room for such a pod, were they empty.
+std::vector<std::string> nodes_for(const PodDemand& demand, const Json& nodes);
+
 /// First fit, the larger pods first. `nodes`: what `kubectl get nodes` lists.
 Room room_for(const std::vector<PodDemand>& demands, const Json& nodes);
 

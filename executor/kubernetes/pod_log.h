@@ -20,6 +20,8 @@ class PodLog {
   void poll(bool ended);
   /// Everything was read, or what is missing is gone with its pod.
   bool done() const { return done_; }
+  /// When the line that was told last was printed; "": its time is not known.
+  const std::string& last_time() const { return last_; }
   int descriptor() const { return process_ ? process_->output() : -1; }  // -1: nothing is open
 
  private:

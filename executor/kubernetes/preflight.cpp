@@ -120,6 +120,8 @@ class Preflight {
     }
     if (question_.makes_claim)
       need({"create", "persistentvolumeclaims"}, "create persistentvolumeclaims: checkpoints");
+    if (question_.reads_metrics)
+      need({"get", "pods", "--subresource=proxy"}, "get pods/proxy: reads the program's metrics");
     if (!facts_.namespace_exists) need({"create", "namespaces"}, "create namespaces");
     if (!missing.empty())
       problem(fmt::format("you may not, in namespace {}: {}", kubectl_.name_space(), missing),
@@ -181,7 +183,7 @@ class Preflight {
     const auto dry = [&](const char* where) {
       return kubectl_.attempt(
           {"apply", "--filename", "-", fmt::format("--dry-run={}", where), "--output=json"},
-          question_.manifests);
+          question_.manifests, kManyObjects);
     };
     // A namespace that is not there yet cannot be asked about what is to be in it.
     KubectlResult result = dry(facts_.namespace_exists ? "server" : "client");

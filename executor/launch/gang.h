@@ -48,6 +48,8 @@ struct GangEnd {
                                  // were asked to stop
   bool hung = false;             // the culprit was killed because it was silent
   bool asked = false;            // a StopRequest came
+  /// The code is that of a program that is not ours, and says nothing: a later start may go better.
+  bool unexplained = false;
   std::optional<Interruption> cause;  // where whoever ran it knows more than the code says
   std::string reason;                 // "rank 2 was killed by signal 9 (Killed)"
   /// The code that says what to do next: that of the culprit, 128 + its signal, 75 where all

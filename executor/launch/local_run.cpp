@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "executor/launch/foreign_job.h"
+#include "executor/launch/foreign_program.h"
 #include "executor/launch/local_job.h"
+#include "executor/launch/local_metrics.h"
 #include "executor/launch/run_files.h"
 #include "executor/train/checkpoint_set.h"
+#include "executor/train/stop_signal.h"
 #include "sim/base/check.h"
 #include "sim/base/unit_text.h"
 
@@ -28,6 +32,7 @@ class LocalRun {
                 .request_text = options.request_text,
                 .forecast_text = options.forecast_text}),
         tracker_(forecast, job().steps, options.deadline) {
+    if (options.foreign) foreign_.emplace(plan, options.foreign->progress, files_.before().clock);
     job_.worker = options.worker;
     job_.arguments = options.arguments;
     job_.clock = files_.before().clock;
@@ -40,6 +45,7 @@ class LocalRun {
     how.retry = options_.retry;
     how.first_attempt = files_.before().attempt;
     how.gang = [this](std::int64_t attempt) { return gang(attempt); };
+    if (foreign_) how.run = [&](std::int64_t attempt) { return run_foreign(attempt, stop); };
     SuperviseEvents events;
     events.starting = [this](std::int64_t attempt) { on_start(attempt); };
     events.interrupted = [this](std::int64_t attempt, const GangEnd& end, Seconds delay) {
@@ -71,6 +77,82 @@ class LocalRun {
     return g;
   }
 
+  // ---- a program that is not ours
+
+  GangEnd run_foreign(std::int64_t attempt, const std::function<StopRequest()>& stop) {
+    foreign_->begin(attempt, job_.clock.now());
+    GangOptions g;
+    g.members = processes_of(
+        job(), options_.foreign->container,
+        {.directory = options_.directory.root / "job", .attempt = attempt, .clock = job_.clock});
+    g.notice = options_.notice;
+    g.grace = options_.grace;
+    std::unique_ptr<LocalMetrics> metrics;
+    if (const auto& page = foreign_->prometheus())
+      metrics = std::make_unique<LocalMetrics>(page->port, page->path);
+    GangEvents events;
+    events.output = [this](int member, std::string_view line) {
+      on_output(member, line);
+      hear(foreign_->line(member, job_.clock.now(), line));
+    };
+    events.tick = [&] {
+      if (const auto page = metrics ? metrics->take() : std::nullopt)
+        hear(foreign_->page(0, job_.clock.now(), *page));
+      show();
+    };
+    GangEnd end = run_gang(std::move(g), events, stop);
+    hear(foreign_->end());
+    explain(end);
+    return end;
+  }
+
+  /// Of its codes only 0 has a meaning, and that only where nobody asked it to stop.
+  void explain(GangEnd& end) {
+    if (end.asked) {
+      const bool done = end.code == 0 && tracker_.steps_done() >= job().steps;
+      if (!done) end.code = kExitStoppedOnRequest;
+      if (!done) end.reason = "stopped on request";
+      return;
+    }
+    constexpr int kNotExecutable = 126, kNotFound = 127;
+    end.unexplained = end.code != 0 && end.code != kNotExecutable && end.code != kNotFound;
+    fruitless_.judge(end, foreign_->spoke());
+  }
+
+  void hear(const ForeignProgram::Records& records) {
+    for (const MeasurementRecord& record : records) {
+      files_.measurements().append(record);
+      if (const auto* run = std::get_if<RunRecord>(&record)) on_resumed(run->first_step);
+      if (const auto* saved = std::get_if<CheckpointRecord>(&record)) saved_ = saved->step;
+      const auto* step = std::get_if<StepRecord>(&record);
+      if (step == nullptr) continue;
+      tracker_.set_phase(to_text(ProgressPhase::computing));
+      tracker_.step_done(step->step, step->seconds, step->samples, step->loss);
+    }
+    if (foreign_->spoke() && tracker_.at_start() && foreign_->steps_done() > tracker_.steps_done())
+      tracker_.go_on_from(foreign_->steps_done());
+  }
+
+  void on_resumed(std::int64_t first_step) {
+    tracker_.go_on_from(first_step);
+    const auto settled = interruption_.settle(first_step);
+    if (!settled) return;
+    files_.measurements().append(*settled);
+    say(fmt::format("it goes on from step {}; {} steps are done again", first_step,
+                    settled->lost_steps));
+  }
+
+  /// Where it goes on is its own affair.
+  void on_open_interruption(InterruptionRecord r, Seconds delay) {
+    say(fmt::format("{}; starting again in {}", r.detail, format_duration(delay)));
+    const std::int64_t done = tracker_.steps_done();
+    const Seconds step = tracker_.interrupted(0, 1);
+    if (const auto at_once = interruption_.open(std::move(r), done, step))
+      files_.measurements().append(*at_once);
+  }
+
+  // ---- both
+
   void on_start(std::int64_t attempt) {
     tracker_.begin_attempt(attempt);
     done_ = saved_steps();
@@ -97,24 +179,26 @@ class LocalRun {
     r.rank = end.culprit;
     r.at = job_.clock.now();
     if (r.cause == Interruption::preemption) r.notice = options_.notice;
+    r.detail = end.reason;
+    if (foreign_ && !newest_checkpoint()) return on_open_interruption(std::move(r), delay);
     const std::int64_t of_first =
         std::max<std::int64_t>(0, tracker_.steps_done() - newest_checkpoint().value_or(0));
     const double lost = waits_for_nobody() ? lost_by_all() : double(of_first);
     r.lost_steps = std::llround(lost);
     r.lost_work = tracker_.interrupted(of_first, lost);
-    r.detail = end.reason;
     files_.measurements().append(r);
     say(fmt::format("{}; {} steps to do again; starting again in {}", end.reason, r.lost_steps,
                     format_duration(delay)));
   }
 
   std::optional<std::int64_t> newest_checkpoint() const {
+    if (foreign_) return saved_ ? saved_ : files_.before().checkpoint;
     for (const CheckpointSet& set : list_sets(options_.directory.checkpoints()))
       if (set.complete) return set.step;
     return std::nullopt;
   }
 
-  bool waits_for_nobody() const { return !job().strategy.synchronous; }
+  bool waits_for_nobody() const { return !foreign_ && !job().strategy.synchronous; }
 
   /// By worker: how many of its steps the newest checkpoint holds. Of workers that take steps of
   /// their own rank 0's part says it.
@@ -147,6 +231,7 @@ class LocalRun {
   }
 
   void record_end(const SupervisedEnd& end) {
+    if (const auto open = interruption_.give_up()) files_.measurements().append(*open);
     EndRecord r;
     r.attempt = tracker_.attempt();
     r.finished = end.verdict == Verdict::finished;
@@ -174,7 +259,11 @@ class LocalRun {
   RunFiles files_;
   RunTracker tracker_;
   LocalJob job_;
-  std::vector<std::int64_t> done_;  // by worker: its steps
+  std::vector<std::int64_t> done_;         // by worker: its steps
+  std::optional<ForeignProgram> foreign_;  // nullopt: reckon-worker
+  std::optional<std::int64_t> saved_;      // as that program told
+  OpenInterruption interruption_;
+  FruitlessStarts fruitless_;
   std::chrono::steady_clock::time_point shown_{};
 };
 

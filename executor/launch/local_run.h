@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "executor/launch/progress_reader.h"
 #include "executor/launch/run_tracker.h"
 #include "executor/train/run_directory.h"
 #include "sim/forecast/forecast.h"
@@ -13,8 +14,15 @@
 // A plan run for real on this machine, watched from its first start to its end.
 namespace reckon {
 
+/// A program that is not ours, in place of reckon-worker.
+struct LocalProgram {
+  ContainerSpec container;  // its command and variables; the image is not used
+  ProgressReader progress;
+};
+
 struct LocalRunOptions {
   RunDirectory directory;
+  std::optional<LocalProgram> foreign;
   std::filesystem::path worker;             // the program
   std::vector<std::string> arguments;       // of every process
   std::string plan_text;                    // kept as the directory's plan.yaml; empty: none

@@ -3,16 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "sim/base/unit_text.h"
+#include "sim/scenario/container_metrics.h"
 
 namespace reckon {
 namespace {
-
-constexpr std::array<std::string_view, 6> kGroups{
-    "step", "seconds", "milliseconds", "steps_per_second", "samples_per_second", "loss"};
 
 struct Unnamed {
   std::string expression;
@@ -54,20 +51,6 @@ std::optional<double> number_of(std::string text) {
   return value && std::isfinite(*value) ? std::optional(*value) : std::nullopt;
 }
 
-void keep(LogProgress& found, const std::string& group, const std::string& text) {
-  const auto value = number_of(text);
-  if (!value) return;
-  const auto set = [&](auto& to, auto from) {
-    if (!to) to = from;
-  };
-  if (group == "step" && *value >= 0 && *value < 1e15) set(found.step, std::int64_t(*value));
-  if (group == "seconds" && *value > 0) set(found.seconds, Seconds{*value});
-  if (group == "milliseconds" && *value > 0) set(found.seconds, Seconds{*value / 1e3});
-  if (group == "steps_per_second" && *value > 0) set(found.seconds, Seconds{1 / *value});
-  if (group == "samples_per_second" && *value > 0) set(found.samples_per_second, *value);
-  if (group == "loss") set(found.loss, *value);
-}
-
 // Each by itself, the surer one of a value first.
 constexpr const char* kCommon[] = {
     R"(\b(?:global[_ ]?)?(?:steps?|iter(?:ation)?s?|batch(?:es)?)\b)"
@@ -84,9 +67,28 @@ constexpr const char* kCommon[] = {
     R"(\b(?:samples|images|imgs?|examples|sequences)(?:/s(?:ec)?|[_ ]per[_ ]second))"
     R"(['"]?[ \t]*[:=]?[ \t]*(?<samples_per_second>\d[\d,]*(?:\.\d+)?))",
     R"(\bloss\b['"]?[ \t]*[:=]?[ \t]*(?<loss>[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?))",
+    R"(\bcheckpoint[-_](?:step[-_]?)?(?<checkpoint>\d+)\b)",
+    R"(\bsav(?:ed|ing)\b.*\bcheckpoint\b.*\bstep[ \t]*[:=#]?[ \t]*(?<checkpoint>\d+)\b)",
 };
 
 }  // namespace
+
+void keep_progress(LogProgress& found, const std::string& name, const std::string& number) {
+  const auto value = number_of(number);
+  if (!value) return;
+  const auto set = [&](auto& to, auto from) {
+    if (!to) to = from;
+  };
+  constexpr double kMost = 1e15;
+  const bool counts = *value >= 0 && *value < kMost;
+  if (name == "step" && counts) set(found.step, std::int64_t(*value));
+  if (name == "checkpoint" && counts) set(found.checkpoint, std::int64_t(*value));
+  if (name == "seconds" && *value > 0) set(found.seconds, Seconds{*value});
+  if (name == "milliseconds" && *value > 0) set(found.seconds, Seconds{*value / 1e3});
+  if (name == "steps_per_second" && *value > 0) set(found.seconds, Seconds{1 / *value});
+  if (name == "samples_per_second" && *value > 0) set(found.samples_per_second, *value);
+  if (name == "loss") set(found.loss, *value);
+}
 
 ProgressPattern::ProgressPattern() {
   for (const char* text : kCommon) {
@@ -98,14 +100,14 @@ ProgressPattern::ProgressPattern() {
 
 tl::expected<ProgressPattern, std::string> ProgressPattern::from(const std::string& expression) {
   Unnamed rule = without_names(expression);
-  const std::vector<std::string> known(kGroups.begin(), kGroups.end());
+  const std::vector<std::string> known(std::begin(kProgressNames), std::end(kProgressNames));
   bool progress = false;
   for (const std::string& group : rule.groups) {
     if (group.empty()) continue;
     if (std::ranges::find(known, group) == known.end())
       return tl::unexpected(fmt::format("no group is named '{}'{}; groups: {}", group,
                                         did_you_mean(group, known), fmt::join(known, ", ")));
-    progress = progress || group != "loss";
+    progress = progress || (group != "loss" && group != "checkpoint");
   }
   if (!progress)
     return tl::unexpected(
@@ -130,10 +132,9 @@ std::optional<LogProgress> ProgressPattern::match(std::string_view line) const {
     if (!std::regex_search(text, match, rule.expression)) continue;
     for (std::size_t k = 0; k < rule.groups.size(); ++k)
       if (!rule.groups[k].empty() && match[k + 1].matched)
-        keep(found, rule.groups[k], match[k + 1].str());
+        keep_progress(found, rule.groups[k], match[k + 1].str());
   }
-  if (!found.step && !found.seconds && !found.samples_per_second) return std::nullopt;
-  return found;
+  return found.any() ? std::optional(found) : std::nullopt;
 }
 
 }  // namespace reckon

@@ -55,7 +55,7 @@ GangEnd start(const SuperviseOptions& options, const SuperviseEvents& events, st
 Verdict verdict_on(const GangEnd& end) {
   if (end.code == 0) return Verdict::finished;
   if (end.asked) return end.code == kExitStoppedOnRequest ? Verdict::stopped : Verdict::hopeless;
-  if (end.hung) return Verdict::retry;
+  if (end.hung || end.unexplained) return Verdict::retry;
   const bool for_good =
       end.code == kRunFailed || end.code == kInputIsWrong || end.code == kNoSuchProgram;
   return for_good ? Verdict::hopeless : Verdict::retry;

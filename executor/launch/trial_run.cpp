@@ -20,7 +20,7 @@ class LogReader {
 
   void line(std::string_view text) {
     const auto found = pattern_.match(text);
-    if (!found) return;
+    if (!found || !found->tells_pace()) return;
     ++lines_;
     if (found->loss) loss = found->loss;
     if (found->samples_per_second) samples_per_second = found->samples_per_second;

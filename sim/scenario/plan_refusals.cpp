@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "sim/scenario/container_metrics.h"
 #include "sim/scenario/plan_draft.h"
 
 // What the grammar knows and no model of ours covers. A key leaves this file when its model
@@ -24,6 +25,10 @@ void refuse_in_workload(Draft& draft, const WorkloadSpec& workload) {
     if (std::holds_alternative<Seconds>(profile))
       draft.not_yet("workload.container.profile", "a profile given as a step time",
                     "name a model of the zoo: profile: resnet50_v1_5");
+    std::vector<MetricsMistake> mistakes;
+    container_metrics(*workload.container, mistakes);
+    for (MetricsMistake& m : mistakes)
+      draft.error("workload.container.metrics." + m.key, std::move(m.what), std::move(m.hint));
   }
 }
 

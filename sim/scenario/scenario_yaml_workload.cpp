@@ -135,7 +135,7 @@ const Fields<ContainerSpec>& container_fields() {
       field<C>(
           "metrics", texts_by_key,
           [](Reader& r, const YamlNode& n, C& c) { c.metrics = r.text_map(n); },
-          "How its output is read.", "{log: 'step (?<step>\\d+)'}"),
+          "How its progress is read: log, json, prometheus.", "{log: 'step (?<step>\\d+)'}"),
       field<C>("profile", profile_form, profile,
                "What it costs to run: without one it can be run but not simulated.",
                "resnet50_v1_5"),

@@ -167,6 +167,18 @@ TEST_CASE("a program of one's own is told all that TensorFlow, torchrun and JAX 
   for (const char* name : {"TF_CONFIG", "RANK", "PET_NNODES", "JAX_COORDINATOR_ADDRESS", "LR"})
     CHECK_THAT(e.yaml, Contains("name: " + std::string(name) + "\n"));
   CHECK_THAT(e.yaml, Contains("image: \"my/image:3\"") && !Contains("reckon-worker"));
+  // Nobody, on a root that cannot be written to, whose lines come at once.
+  for (const char* name : {"RECKON_JOB_DIR", "HOME", "USER", "PYTHONUNBUFFERED"})
+    CHECK_THAT(e.yaml, Contains("name: " + std::string(name) + "\n"));
+  // Watched it is the same program; its metrics may be read from outside.
+  text.replace(text.find("profile: resnet50}"), 18,
+               "profile: resnet50, metrics: {prometheus: \":9100/m\"}}");
+  text.replace(text.find("[python, train.py]"), 18, "[python, train.py, --job-dir]");
+  const Exported watched = exported(text, {.minor = 31, .attempt = 0, .watched = true});
+  CHECK(watched.errors.empty());
+  CHECK_THAT(watched.yaml, Contains("- \"--job-dir\"\n            - \"$(RECKON_JOB_DIR)\"\n"));
+  CHECK_THAT(watched.yaml, Contains("containerPort: 9100") && Contains("port: 9100\n"));
+  CHECK_THAT(watched.yaml, Contains("backoffLimit: 0") && !Contains("--log-records"));
 }
 
 TEST_CASE("the commands for a cluster name each pool with its bounds") {

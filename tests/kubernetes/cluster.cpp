@@ -18,12 +18,14 @@ std::string variable(const char* name, const std::string& otherwise) {
   return value != nullptr && *value != '\0' ? value : otherwise;
 }
 
+fs::path beside() { return fs::path(RECKON_SOURCE_DIR).parent_path() / "shared" / "kubernetes"; }
+
 /// Skips the test where the kit, or what it needs of this machine, is not there.
 std::string find_kit(bool with_node) {
-  const fs::path beside = fs::path(RECKON_SOURCE_DIR).parent_path() / "shared" / "kubernetes";
-  const std::string kit = variable("RECKON_KUBERNETES_KIT", beside.string());
-  if (!fs::exists(fs::path(kit) / "up"))
-    skip_test("no Kubernetes kit: RECKON_KUBERNETES_KIT names none and there is no " + kit);
+  const std::string kit = kit_folder();
+  if (kit.empty())
+    skip_test("no Kubernetes kit: RECKON_KUBERNETES_KIT names none and there is no " +
+              beside().string());
   const std::string cache = variable("XDG_CACHE_HOME", variable("HOME", "") + "/.cache");
   if (!fs::exists(fs::path(cache) / "kubernetes-1.20.2-debian" / "bin" / "kube-apiserver"))
     skip_test("the Kubernetes kit is not built: run " + kit + "/build (5 to 8 minutes)");
@@ -33,6 +35,11 @@ std::string find_kit(bool with_node) {
 }
 
 }  // namespace
+
+std::string kit_folder() {
+  const std::string kit = variable("RECKON_KUBERNETES_KIT", beside().string());
+  return fs::exists(fs::path(kit) / "up") ? kit : "";
+}
 
 Cluster::Cluster(Parts parts, const std::string& options)
     : kit_(find_kit(parts == Parts::with_node)), run_(workspace_.path("cluster").string()) {
@@ -65,6 +72,21 @@ void Cluster::make_image() {
                            " --worker '" + worker + "'");
   INFO(made.out << made.err);
   REQUIRE(made.code == 0);
+}
+
+std::string Cluster::fake_nodes() const {
+  return "'" + kit_ + "/fake-nodes' --kubeconfig '" + kubeconfig_ + "'";
+}
+
+void Cluster::load_image(const Workspace& w, const std::string& name,
+                         const std::vector<std::string>& files) const {
+  std::string words;
+  for (const std::string& file : files) words += " --file " + file;
+  const Output loaded =
+      w.run_shell("'" + kit_ + "/make-image' " + name + " image.tar --libraries" + words + " && '" +
+                  kit_ + "/load-image' --run-dir '" + run_ + "' image.tar");
+  INFO(loaded.out << loaded.err);
+  REQUIRE(loaded.code == 0);
 }
 
 std::string Cluster::kubectl(const std::string& arguments, const std::string& manifest) const {

@@ -2,10 +2,14 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "cli/run_reckon.h"
 
 namespace reckon::test {
+
+/// The folder of the kit; "": there is none.
+std::string kit_folder();
 
 /// A real Kubernetes on this machine, started by the scripts of a kit: the folder that
 /// RECKON_KUBERNETES_KIT names, else ../shared/kubernetes beside the checkout. A test without one
@@ -28,7 +32,12 @@ class Cluster {
   nlohmann::json get(const std::string& what) const;
   /// The API server is killed and comes back after `away` seconds.
   void restart_api_server(int away) const;
+  /// A command that plays nodes without machines; `fake-nodes --help` of the kit.
+  std::string fake_nodes() const;
   const std::string& image() const { return image_; }
+  /// Gives the node an image of plain files, "SOURCE:PATH[:MODE]", with their shared libraries.
+  void load_image(const Workspace& w, const std::string& name,
+                  const std::vector<std::string>& files) const;
 
   /// A namespace with a volume claim "checkpoints", whose files lie in a directory of this machine.
   struct Space {

@@ -260,3 +260,34 @@ TEST_CASE("a run is stopped behind a checkpoint, shown, resumed, and deleted", "
   CHECK(job.reckon("delete stopped --on kubernetes").code == 0);
   CHECK(job.reckon("status stopped --on kubernetes").code == 2);
 }
+
+TEST_CASE("each node of a cluster is probed by one worker of the plan, and nothing stays",
+          "[.long]") {
+  ClusterJob job("probed", kRing, 4, 100);
+  const Output probe = job.reckon("probe job.yaml --on kubernetes --steps 20 --image " +
+                                  job.cluster().image() + " --out nodes.json");
+  INFO(probe.out << probe.err);
+  REQUIRE(probe.code == 0);
+  CHECK_THAT(probe.out, Contains("node1") && Contains("+0.0 %"));
+  CHECK(wait_for([&] { return job.cluster().get("jobs -n probed").at("items").empty(); }));
+}
+
+TEST_CASE("pods of a node that is drained are told so, and change no bit of what is trained",
+          "[.long]") {
+  constexpr int kSteps = 2000;
+  ClusterJob job("drained", kRing, 4, kSteps);
+  job.start_new();
+  REQUIRE(wait_for([&] { return job.has_steps(1000); }));
+  job.cluster().kubectl(
+      "drain node1 --ignore-daemonsets --delete-emptydir-data --force --grace-period=30 "
+      "--pod-selector=app.kubernetes.io/instance=drained");
+  job.cluster().kubectl("uncordon node1");
+  const int code = job.code();
+  INFO(job.errors());
+  REQUIRE(code == 0);
+  job.check_result(kSteps);
+  const Measurements m = job.measured();
+  REQUIRE(m.interruptions.size() == 1);
+  CHECK(m.interruptions[0].cause == Interruption::maintenance);
+  CHECK_THAT(m.interruptions[0].detail, Contains("was evicted: node1 is being drained"));
+}

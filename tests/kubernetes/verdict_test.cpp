@@ -77,6 +77,18 @@ spec: {hard: {requests.nvidia.com/gpu: "8"}}
   CHECK_THAT(dry.out, Contains("name: fits-0-worker-1"));
   CHECK(cluster.get("jobs -n small").at("items").empty());
 
+  // The cluster as a scenario: two nodes of eight accelerators that no label names.
+  const Output unknown = reckon("import cluster");
+  CHECK(unknown.code == 2);
+  CHECK_THAT(unknown.err, Contains("no label says what it is"));
+  const Output now = reckon("import cluster --accelerator P100-PCIE-16 --out now.yaml");
+  INFO(now.err);
+  CHECK(now.code == 0);
+  CHECK_THAT(read_all(w.path("now.yaml")),
+             Contains("machine: {vcpu: 96, memory: 1000GiB, network: 10Gbps}") &&
+                 Contains("accelerator: {type: P100-PCIE-16, count: 8}") && Contains("nodes: 2\n"));
+  CHECK(w.run("simulate now.yaml --replications 5").code == 0);
+
   // Somebody else is on the nodes: it would fit, and never does.
   cluster.kubectl("apply -f -", R"(apiVersion: batch/v1
 kind: Job
@@ -94,6 +106,8 @@ spec:
     return cluster.get("pods -n small --field-selector status.phase=Running").at("items").size() ==
            2;
   }));
+  CHECK_THAT(reckon("import cluster --accelerator P100-PCIE-16").out,
+             Contains("all of its 2 nodes are in use"));
   const Output full =
       reckon(std::string("run fits.yaml --namespace small --pending 3s") + kOptions);
   INFO(full.err);

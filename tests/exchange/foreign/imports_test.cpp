@@ -225,6 +225,34 @@ spec:
              Contains("no label says which") && Contains("--accelerator"));
 }
 
+TEST_CASE("a launcher without accelerators beside workers that have some is no rank") {
+  const auto part = [](const std::string& name, int pods, int gpus) {
+    return "    - name: " + name +
+           "\n      template:\n        spec:\n          parallelism: " + std::to_string(pods) +
+           "\n          template:\n            spec:\n              containers:\n"
+           "                - image: i\n" +
+           (gpus == 0 ? ""
+                      : "                  resources: {limits: {nvidia.com/gpu: " +
+                            std::to_string(gpus) + "}}\n");
+  };
+  const ClusterHints hints{"V100-SXM2-16", "", std::nullopt, ""};
+  const std::string head = "kind: JobSet\nmetadata: {name: mpi}\nspec:\n  replicatedJobs:\n";
+  const std::string text = kubernetes(head + part("launcher", 1, 0) + part("worker", 2, 8), hints);
+  INFO(text);
+  CHECK(errors_of(text) == "");
+  CHECK_THAT(text, Contains("launcher has no accelerators and the workers have: it coordinates") &&
+                       Contains("workers: 2") && !Contains("role: chief"));
+  // A chief beside workers without any is one of them.
+  CHECK_THAT(kubernetes(head + part("chief", 1, 0) + part("worker", 2, 0)),
+             Contains("role: chief") && Contains("workers: 3"));
+  // What no machine carries is told by what a node would need, not a pod.
+  const std::string selected =
+      head + part("worker", 2, 2) +
+      "              nodeSelector: {cloud.google.com/gke-accelerator: nvidia-tesla-v100, "
+      "cloud.google.com/gke-accelerator-count: \"16\"}\n";
+  CHECK_THAT(kubernetes(selected), Contains("no machine of gcp carries 16 x V100-SXM2-16"));
+}
+
 TEST_CASE("files without a job, and jobs with values of the wrong kind") {
   CHECK_THAT(kubernetes("kind: Service\nmetadata: {name: web}\n"),
              Contains("no Job, JobSet, TFJob or PyTorchJob is in it") && Contains("Service web"));

@@ -1,0 +1,161 @@
+#include "executor/launch/foreign_program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/scenario/plan_draft.h"
+
+namespace reckon {
+namespace {
+
+RunRecord run_record(const Plan& plan, const RunClock& clock) {
+  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedPool* pool = plan.pool_with(Role::worker);
+  const bool accelerated = pool != nullptr && pool->accelerator.has_value();
+  return {.scenario = plan.name,
+          .started = clock.text(),
+          .steps = job.steps,
+          .model = job.model.name(),
+          .precision = std::string(to_text(job.precision)),
+          .optimizer = job.optimizer == Optimizer::adamw ? "adamw" : "sgd",
+          .strategy = std::string(planning::to_text(job.strategy.kind)),
+          .stack = "",
+          .workers = job.strategy.workers,
+          .parameter_servers = job.strategy.parameter_servers,
+          .accelerators = accelerated ? job.strategy.accelerators() : 0,
+          .accelerator = accelerated ? pool->accelerator->name : "",
+          .machine = pool != nullptr ? pool->machine.name : "",
+          .batch_per_accelerator = job.batch_per_accelerator,
+          .global_batch = job.global_batch,
+          .seed = plan.seed,
+          .catalog_digest = plan.catalog_digest};
+}
+
+}  // namespace
+
+void ForeignProgram::begin(std::int64_t attempt, Seconds at) {
+  attempt_ = attempt;
+  began_ = at;
+  speaker_.reset();
+  last_.reset();
+  held_.clear();
+  opened_ = false;
+}
+
+void ForeignProgram::started(Seconds at) {
+  if (!last_) began_ = std::max(began_, at);
+}
+
+ForeignProgram::Records ForeignProgram::line(int rank, Seconds at, std::string_view text) {
+  const auto found = reader_.line(text);
+  return found ? see(rank, at, *found) : Records{};
+}
+
+ForeignProgram::Records ForeignProgram::page(int rank, Seconds at, std::string_view text) {
+  const auto found = reader_.page(text);
+  return found ? see(rank, at, *found) : Records{};
+}
+
+ForeignProgram::Records ForeignProgram::see(int rank, Seconds at, const LogProgress& progress) {
+  if (!speaker_ || rank < *speaker_) speaker_ = rank;
+  if (rank != *speaker_) return {};
+  Records records;
+  if (progress.checkpoint) {
+    const CheckpointRecord save{.attempt = attempt_,
+                                .action = CheckpointAction::save,
+                                .step = *progress.checkpoint,
+                                .at = at};
+    (opened_ ? records : held_).emplace_back(save);
+  }
+  if (!progress.step || !is_step(*progress.step)) return records;
+  const Told told{*progress.step, at, progress.seconds, progress.loss};
+  if (!last_) {
+    last_ = told;
+    return records;
+  }
+  // The same again, another process of the same rank a little behind, a bar of something else.
+  if (told.step <= last_->step) return records;
+  const auto steps = told.step - last_->step;
+  const Seconds each = told.seconds.value_or((at - last_->at) / double(steps));
+  if (!opened_) open(records, std::max<std::int64_t>(0, last_->step - steps), each);
+  add_steps(records, last_->step, told, each);
+  last_ = told;
+  return records;
+}
+
+/// The records of what came before the attempt's second line.
+void ForeignProgram::open(Records& records, std::int64_t from, Seconds each) {
+  opened_ = true;
+  RunRecord run = run_record(plan_, clock_);
+  run.attempt = attempt_;
+  run.at = began_;
+  run.first_step = from;
+  records.emplace_back(std::move(run));
+  // Not longer than the program was there.
+  const auto steps = std::max<std::int64_t>(1, last_->step - from);
+  const Seconds room = std::max(Seconds{0}, last_->at - began_) / double(steps);
+  add_steps(records, from, *last_, std::min(last_->seconds.value_or(each), room));
+  for (MeasurementRecord& save : held_) records.push_back(std::move(save));
+  held_.clear();
+}
+
+void ForeignProgram::add_steps(Records& records, std::int64_t from, const Told& to,
+                               Seconds each) const {
+  for (std::int64_t step = from; step < to.step; ++step) {
+    const bool is_last = step + 1 == to.step;
+    records.emplace_back(StepRecord{.attempt = attempt_,
+                                    .step = step,
+                                    .at = to.at - double(to.step - 1 - step) * each,
+                                    .seconds = each,
+                                    .samples = plan_.jobs.front().global_batch,
+                                    .loss = is_last ? to.loss : std::nullopt});
+  }
+}
+
+/// A moment in seconds since 1970, a number of samples: none of this job's steps.
+bool ForeignProgram::is_step(std::int64_t number) const {
+  constexpr std::int64_t kLongerThanPlanned = 10, kSome = 1000;
+  return number <= kLongerThanPlanned * plan_.jobs.front().steps + kSome;
+}
+
+ForeignProgram::Records ForeignProgram::end() {
+  Records records;
+  if (opened_ || !last_) return records;
+  // One line alone: of how many steps, only the program can say how long they took.
+  const bool timed = last_->seconds.has_value();
+  open(records, timed ? std::max<std::int64_t>(0, last_->step - 1) : last_->step, Seconds{0});
+  return records;
+}
+
+std::optional<InterruptionRecord> OpenInterruption::open(InterruptionRecord record,
+                                                         std::int64_t done, Seconds step) {
+  if (record_) return record;
+  record_ = std::move(record);
+  done_ = done;
+  step_ = step;
+  return std::nullopt;
+}
+
+std::optional<InterruptionRecord> OpenInterruption::settle(std::int64_t first_step) {
+  if (!record_) return std::nullopt;
+  record_->lost_steps = std::max<std::int64_t>(0, done_ - first_step);
+  record_->lost_work = double(record_->lost_steps) * step_;
+  return std::exchange(record_, std::nullopt);
+}
+
+std::optional<InterruptionRecord> OpenInterruption::give_up() {
+  return std::exchange(record_, std::nullopt);
+}
+
+void FruitlessStarts::judge(GangEnd& end, bool spoke) {
+  constexpr int kMost = 3, kRunFailed = 1;
+  count_ = end.unexplained && !spoke ? count_ + 1 : 0;
+  if (count_ < kMost) return;
+  end.unexplained = false;
+  end.code = kRunFailed;
+  end.reason += fmt::format(", and told of no step in {} starts", count_);
+}
+
+}  // namespace reckon

@@ -1,0 +1,106 @@
+#include "executor/launch/progress_reader.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "sim/base/unit_text.h"
+
+namespace reckon {
+namespace {
+
+using Json = nlohmann::json;
+
+/// "train.loss": as one key, else as keys of nested objects.
+const Json* find(const Json& object, const std::string& key) {
+  if (!object.is_object()) return nullptr;
+  if (const auto at = object.find(key); at != object.end()) return &*at;
+  const std::size_t dot = key.find('.');
+  if (dot == std::string::npos) return nullptr;
+  const auto part = object.find(key.substr(0, dot));
+  return part != object.end() ? find(*part, key.substr(dot + 1)) : nullptr;
+}
+
+/// By what a program calls it.
+const std::string& name_of(const ProgressKeys& keys, const std::string& name) {
+  const auto given = keys.find(name);
+  return given != keys.end() ? given->second : name;
+}
+
+LogProgress from_json(const Json& object, const ProgressKeys& keys) {
+  LogProgress found;
+  for (const std::string_view known : kProgressNames) {
+    const std::string name(known);
+    const Json* value = find(object, name_of(keys, name));
+    if (value == nullptr) continue;
+    if (value->is_number()) keep_progress(found, name, fmt::format("{}", value->get<double>()));
+    if (value->is_string()) keep_progress(found, name, value->get<std::string>());
+  }
+  return found;
+}
+
+/// The largest value of each series of the page, labels left out.
+/// [Prometheus, "Exposition formats", text-based: name{labels} value timestamp]
+std::map<std::string, double, std::less<>> series_of(std::string_view page) {
+  std::map<std::string, double, std::less<>> series;
+  while (!page.empty()) {
+    const std::size_t end = std::min(page.find('\n'), page.size());
+    const std::string_view line = page.substr(0, end);
+    page.remove_prefix(std::min(end + 1, page.size()));
+    const std::size_t name_end = line.find_first_of("{ \t");
+    if (line.starts_with('#') || name_end == std::string_view::npos) continue;
+    const std::size_t labels_end = line[name_end] == '{' ? line.rfind('}') : name_end;
+    if (labels_end == std::string_view::npos) continue;
+    const std::size_t begin = line.find_first_not_of(" \t}", labels_end);
+    if (begin == std::string_view::npos) continue;
+    const std::string_view number = line.substr(begin, line.find_first_of(" \t\r", begin) - begin);
+    const auto value = parse_number(number);
+    if (!value || !std::isfinite(*value)) continue;
+    const std::string name(line.substr(0, name_end));
+    const auto [at, is_new] = series.emplace(name, *value);
+    if (!is_new) at->second = std::max(at->second, *value);
+  }
+  return series;
+}
+
+}  // namespace
+
+tl::expected<ProgressReader, std::string> ProgressReader::from(ContainerMetrics metrics) {
+  std::optional<ProgressPattern> pattern;
+  if (!metrics.log.empty()) {
+    auto given = ProgressPattern::from(metrics.log);
+    if (!given) return tl::unexpected(given.error());
+    pattern = std::move(*given);
+  } else if (!metrics.json && !metrics.prometheus) {
+    pattern = ProgressPattern();
+  }
+  return ProgressReader(std::move(metrics), std::move(pattern));
+}
+
+std::optional<LogProgress> ProgressReader::line(std::string_view text) const {
+  const std::size_t begin = text.find_first_not_of(" \t");
+  if (metrics_.json && begin != std::string_view::npos && text[begin] == '{') {
+    const Json object = Json::parse(text.substr(begin), nullptr, false);
+    if (object.is_object()) {
+      const LogProgress found = from_json(object, *metrics_.json);
+      return found.any() ? std::optional(found) : std::nullopt;
+    }
+  }
+  return pattern_ ? pattern_->match(text) : std::nullopt;
+}
+
+std::optional<LogProgress> ProgressReader::page(std::string_view text) const {
+  if (!metrics_.prometheus) return std::nullopt;
+  const auto series = series_of(text);
+  LogProgress found;
+  for (const std::string_view known : kProgressNames) {
+    const std::string name(known);
+    const auto at = series.find(name_of(metrics_.prometheus->names, name));
+    if (at != series.end()) keep_progress(found, name, fmt::format("{}", at->second));
+  }
+  return found.any() ? std::optional(found) : std::nullopt;
+}
+
+}  // namespace reckon

@@ -1,0 +1,10 @@
+#pragma once
+#include <optional>
+#include <string_view>
+
+namespace reckon {
+
+/// "500m", "2", "1536Mi", "1e3" [Kubernetes API reference, "Quantity"]; nullopt: none.
+std::optional<double> kubernetes_quantity(std::string_view text);
+
+}  // namespace reckon
