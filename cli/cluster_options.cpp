@@ -29,7 +29,8 @@ KubernetesExport kubernetes_options(const Options& options) {
     if (!shape)
       throw UsageError(fmt::format(
           "--as {} is none{}", as,
-          did_you_mean(as, std::array<std::string, 4>{"job", "tfjob", "pytorchjob", "jobset"})));
+          did_you_mean(as, std::array<std::string, 6>{"job", "tfjob", "pytorchjob", "jobset",
+                                                      "serving", "tensorflow-serving"})));
     how.as = *shape;
   }
   if (const std::string text = options.answer("kubernetes-version"); !text.empty())

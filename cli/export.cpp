@@ -11,6 +11,7 @@
 #include "exchange/foreign/ai_platform.h"
 #include "exchange/gcloud.h"
 #include "exchange/kubernetes.h"
+#include "exchange/kubernetes_serving.h"
 #include "sim/scenario/scenario_yaml.h"
 #include "sim/scenario/scenario_yaml_document.h"
 
@@ -52,6 +53,31 @@ Expected<std::string> exported(const std::string& to, const std::string& file,
                               kubernetes_options(options));
 }
 
+void put_out(const Options& options, const std::string& text) {
+  const std::string out = options.answer("out");
+  if (out.empty() || out == "-")
+    print(text);
+  else
+    write_file(out, text);
+}
+
+/// `--as serving`: the service of the scenario, with or without a training beside it.
+int export_serving(ServerKind kind, Options options, const Catalog& catalog) {
+  const auto loaded = load_all(options.files[1], options, catalog);
+  if (!loaded) {
+    report(loaded.error());
+    return kInputIsWrong;
+  }
+  if (!loaded->serving)
+    throw UsageError(fmt::format(
+        "{} serves nothing: add the block serving: {{requests_per_second: 200, replicas: {{min: "
+        "2, max: 10}}}} and a pool with role inference",
+        options.files[1]));
+  options.answers.erase("as");
+  put_out(options, serving_manifests(*loaded->serving, catalog, kind, kubernetes_options(options)));
+  return kDone;
+}
+
 int export_plan(const std::string& to, const Options& options, const Catalog& catalog) {
   const std::string& file = options.files[1];
   const auto loaded = load_plan(file, options, catalog);
@@ -64,11 +90,7 @@ int export_plan(const std::string& to, const Options& options, const Catalog& ca
     report(text.error());
     return kInputIsWrong;
   }
-  const std::string out = options.answer("out");
-  if (out.empty() || out == "-")
-    print(*text);
-  else
-    write_file(out, *text);
+  put_out(options, *text);
   return kDone;
 }
 
@@ -95,6 +117,8 @@ int run_export(const Command& self, std::span<const std::string> arguments) {
     report(catalog.error());
     return kInputIsWrong;
   }
+  const auto server = parse_server_kind(options.answer("as"));
+  if (to == "kubernetes" && server) return export_serving(*server, options, *catalog);
   return export_plan(to, options, *catalog);
 }
 

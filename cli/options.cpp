@@ -135,8 +135,9 @@ constexpr std::array kProbeOptions{
 
 // What `reckon export` takes besides.
 constexpr std::array kExportOptions{
-    OptionRow{"as", "job|tfjob|pytorchjob|jobset",
-              "Kubernetes' own Job (the default) or an operator's resource"},
+    OptionRow{"as", "job|tfjob|pytorchjob|jobset|serving|tensorflow-serving",
+              "Kubernetes' own Job (the default) or an operator's resource; the serving block by "
+              "reckon-worker, or by TensorFlow Serving"},
     OptionRow{"kubernetes-version", "1.N", "of the cluster (1.31)"},
     OptionRow{"namespace", "NAME", "where the job runs; made by the manifests (the plan's name)"},
     OptionRow{"image", "NAME", "the image with reckon-worker, where the scenario has no container"},

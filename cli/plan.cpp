@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include "cli/output.h"
 #include "cli/plan_fleet.h"
 #include "cli/plan_question.h"
+#include "cli/plan_serving.h"
 #include "planner/baseline.h"
 #include "planner/fewest.h"
 #include "planner/fleet.h"
@@ -227,10 +229,22 @@ int run_plan(const Command& self, std::span<const std::string> arguments) {
     return kInputIsWrong;
   }
   const auto network = make_network(options);
+  int served = kDone;
+  if (const auto file = planner::read_with(*base, {}); file && asks_for_service(*file)) {
+    const auto code = answer_service(options, *file, *catalog);
+    if (!code) report(code.error());
+    if (!code || !trains(file->scenario)) return code.value_or(kInputIsWrong);
+    served = *code;
+    if (const auto left = leave_training(*base); !left) {
+      report(left.error());
+      return kInputIsWrong;
+    }
+    print("\nTo train\n");
+  }
   if (const auto file = planner::read_with(*base, {}); file && planner::is_fleet(*file)) {
     const auto code = answer_fleet(options, *base, *catalog, *network);
     if (!code) report(code.error());
-    return code.value_or(kInputIsWrong);
+    return std::max(code.value_or(kInputIsWrong), served);
   }
   const auto question = planner::make_question(std::move(*base), *catalog);
   if (!question) {
@@ -240,7 +254,7 @@ int run_plan(const Command& self, std::span<const std::string> arguments) {
   const Setting setting{options, *question, *catalog, *network, how};
   const auto code =
       options.answer("fewest").empty() ? answer_question(setting) : answer_fewest(setting);
-  if (code) return *code;
+  if (code) return std::max(*code, served);
   report(code.error());
   return kInputIsWrong;
 }

@@ -178,9 +178,7 @@ Json container_of(const Job& job, const PodGroup& group, std::optional<int> rank
   if (const auto page = metrics_page(job); page && page->port != kPort)
     c["ports"].push_back({{"name", "metrics"}, {"containerPort", page->port}});
   c["resources"] = resources_of(group);
-  c["securityContext"] = {{"allowPrivilegeEscalation", false},
-                          {"readOnlyRootFilesystem", true},
-                          {"capabilities", {{"drop", Json::array({"ALL"})}}}};
+  c["securityContext"] = container_security();
   c["volumeMounts"] = Json::array({{{"name", "plan"}, {"mountPath", "/plan"}, {"readOnly", true}},
                                    {{"name", "checkpoints"}, {"mountPath", "/checkpoints"}},
                                    {{"name", "scratch"}, {"mountPath", "/tmp"}},
@@ -313,6 +311,24 @@ Json labels_of(const Job& job) {
           {"reckon/attempt", std::to_string(job.options->attempt)}};
 }
 
+PodPlace place_of(const Job& job, const PodGroup& group) {
+  return {selector_of(job, group), tolerations_of(job, group), resources_of(group)};
+}
+
+Json pod_security() {
+  return {{"runAsNonRoot", true},
+          {"runAsUser", kUser},
+          {"runAsGroup", kUser},
+          {"fsGroup", kUser},
+          {"seccompProfile", {{"type", "RuntimeDefault"}}}};
+}
+
+Json container_security() {
+  return {{"allowPrivilegeEscalation", false},
+          {"readOnlyRootFilesystem", true},
+          {"capabilities", {{"drop", Json::array({"ALL"})}}}};
+}
+
 Json pod_template(const Job& job, const PodGroup& group, std::optional<int> rank, bool wires) {
   Json metadata;
   metadata["labels"] = labels_of(job);
@@ -344,11 +360,7 @@ Json pod_template(const Job& job, const PodGroup& group, std::optional<int> rank
     spec["nodeSelector"] = std::move(selector);
   if (Json tolerations = tolerations_of(job, group); !tolerations.empty())
     spec["tolerations"] = std::move(tolerations);
-  spec["securityContext"] = {{"runAsNonRoot", true},
-                             {"runAsUser", kUser},
-                             {"runAsGroup", kUser},
-                             {"fsGroup", kUser},
-                             {"seccompProfile", {{"type", "RuntimeDefault"}}}};
+  spec["securityContext"] = pod_security();
   spec["containers"] = Json::array({container_of(job, group, rank, wires)});
   spec["volumes"] = volumes_of(job);
   return {{"metadata", metadata}, {"spec", spec}};

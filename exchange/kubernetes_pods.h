@@ -54,6 +54,13 @@ std::string host_of(const Job& job, int rank);
 /// Where the user's own program shows its metrics.
 std::optional<PrometheusPage> metrics_page(const Job& job);
 Json labels_of(const Job& job);
+/// Where a group's pods may run, and what each asks of its node.
+struct PodPlace {
+  Json selector, tolerations, resources;  // the first two may be empty
+};
+PodPlace place_of(const Job& job, const PodGroup& group);
+Json pod_security();        // unprivileged
+Json container_security();  // and the root file system read-only
 /// The pod template of a group; `rank`: of one pod alone, else it is known when the pod starts.
 /// `wires`: the variables by which the processes find each other are set here, not by an operator.
 Json pod_template(const Job& job, const PodGroup& group, std::optional<int> rank, bool wires);

@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <span>
 #include <stdexcept>
 
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/worker/job.h"
+#include "cli/worker/serve.h"
 #include "executor/comm/errors.h"
 #include "executor/train/checkpoint_set.h"
 #include "executor/train/data_source.h"
@@ -21,6 +23,11 @@ int main(int argc, char** argv) {
   };
   try {
     const std::vector<std::string> arguments(argv + 1, argv + argc);
+    // Words that are no plan: a file of that name is given as ./serve.
+    if (!arguments.empty() && arguments.front() == "serve")
+      return worker::run_serve(std::span(arguments).subspan(1));
+    if (!arguments.empty() && arguments.front() == "export")
+      return worker::run_export(std::span(arguments).subspan(1));
     const worker::Options options = worker::parse_options(arguments);
     if (options.help || options.version) {
       cli::print(options.help ? worker::help_text() : "reckon-worker " RECKON_VERSION "\n");

@@ -190,7 +190,10 @@ std::string help_text() {
       "Usage: reckon-worker PLAN [options]\n\n"
       "Alone it trains the whole job. Several find each other by TF_CONFIG, by RANK, WORLD_SIZE,\n"
       "MASTER_ADDR and MASTER_PORT, or by the options below, which win. `reckon run PLAN` starts\n"
-      "and watches all processes of a job on this machine.\n\nOptions:\n";
+      "and watches all processes of a job on this machine.\n\n"
+      "What a run has trained is exported and served:\n"
+      "  reckon-worker export RUN MODEL   the next version of a model directory\n"
+      "  reckon-worker serve MODEL        its newest version over HTTP\n\nOptions:\n";
   for (const Row& row : kRows)
     text += fmt::format("  {:<28} {}\n", fmt::format("--{} {}", row.name, row.value), row.help);
   text +=

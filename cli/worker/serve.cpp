@@ -1,0 +1,349 @@
+#include "cli/worker/serve.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <boost/program_options.hpp>
+#include <chrono>
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "cli/command.h"
+#include "cli/load.h"
+#include "cli/output.h"
+#include "executor/serve/predict_server.h"
+#include "executor/train/durable_file.h"
+#include "executor/train/run_directory.h"
+#include "executor/train/run_request.h"
+#include "executor/train/stop_signal.h"
+#include "sim/base/unit_text.h"
+#include "sim/scenario/scenario_yaml.h"
+
+namespace reckon::worker {
+namespace {
+
+namespace po = boost::program_options;
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+struct Row {
+  const char *name, *value, *help;
+};
+constexpr std::array kServeRows{
+    Row{"name", "NAME", "of the model in paths (its network's)"},
+    Row{"port", "N", "of HTTP; 0: any free one (8501)"},
+    Row{"loopback", "", "answer this machine alone"},
+    Row{"batch-max", "N", "instances of one forward pass (16)"},
+    Row{"batch-wait", "DURATION", "of the first instance of a batch for others (0s)"},
+    Row{"queue-limit", "N", "instances that wait; others are refused with 503 (1000)"},
+    Row{"poll", "DURATION", "between two looks for a new version (1s)"},
+    Row{"threads", "N", "that compute (the machine's cores)"},
+    Row{"catalog", "DIR", "a catalog laid over ours; may be repeated"},
+};
+constexpr std::array kExportRows{
+    Row{"plan", "FILE", "what was trained, where no `reckon run` kept it in RUN"},
+    Row{"set", "PATH=VALUE", "changed in it then; may be repeated"},
+    Row{"layer", "FILE", "laid over it then; may be repeated"},
+    Row{"catalog", "DIR", "a catalog laid over ours; may be repeated"},
+};
+
+template <std::size_t N>
+std::string describe(const std::array<Row, N>& rows) {
+  std::string out;
+  for (const Row& row : rows)
+    out += fmt::format("  {:<26} {}\n", fmt::format("--{} {}", row.name, row.value), row.help);
+  return out + fmt::format("  {:<26} {}\n", "--help", "this text");
+}
+
+class Arguments {
+ public:
+  template <std::size_t N>
+  Arguments(const std::array<Row, N>& rows, std::span<const std::string> words) {
+    po::options_description all;
+    std::vector<std::string> names{"help"};
+    for (const Row& row : rows) {
+      names.emplace_back(row.name);
+      if (*row.value == '\0')
+        all.add_options()(row.name, "");
+      else
+        all.add_options()(row.name, po::value<std::vector<std::string>>()->composing());
+    }
+    all.add_options()("help,h", "")("path", po::value<std::vector<std::string>>());
+    po::positional_options_description paths;
+    paths.add("path", -1);
+    try {
+      const std::vector<std::string> given(words.begin(), words.end());
+      po::store(po::command_line_parser(given).options(all).positional(paths).run(), map_);
+    } catch (const po::unknown_option& e) {
+      const std::string option = e.get_option_name();
+      const auto bare = option.substr(std::min(option.find_first_not_of('-'), option.size()));
+      throw std::invalid_argument(
+          fmt::format("unknown option '{}'{}", option, did_you_mean(bare, names)));
+    } catch (const po::error& e) {
+      throw std::invalid_argument(e.what());
+    }
+  }
+  bool given(const char* name) const { return map_.count(name) > 0; }
+  std::vector<std::string> all(const char* name) const {
+    return given(name) ? map_[name].as<std::vector<std::string>>() : std::vector<std::string>{};
+  }
+  std::optional<std::string> one(const char* name) const {
+    const auto values = all(name);
+    if (values.size() > 1) throw std::invalid_argument(fmt::format("--{} is given twice", name));
+    return values.empty() ? std::nullopt : std::optional(values.front());
+  }
+  int whole(const char* name, int least, int most, int otherwise) const {
+    const auto text = one(name);
+    if (!text) return otherwise;
+    const auto value = parse_integer(*text);
+    if (!value || *value < least || *value > most)
+      throw std::invalid_argument(
+          fmt::format("--{}: '{}' is no whole number in {}..{}", name, *text, least, most));
+    return static_cast<int>(*value);
+  }
+  Seconds duration(const char* name, Seconds otherwise) const {
+    const auto text = one(name);
+    if (!text) return otherwise;
+    const auto value = parse_duration(*text);
+    if (!value) throw std::invalid_argument(fmt::format("--{}: {}", name, value.error()));
+    if (value->count() < 0)
+      throw std::invalid_argument(fmt::format("--{}: '{}' is negative", name, *text));
+    return *value;
+  }
+
+ private:
+  po::variables_map map_;
+};
+
+struct Refused {};  // diagnostics were printed
+
+template <class T>
+T take(Expected<T> value) {
+  if (value) return std::move(*value);
+  cli::report(value.error());
+  throw Refused{};
+}
+
+cli::Options common_options(const Arguments& arguments) {
+  cli::Options common;
+  for (const std::string& directory : arguments.all("catalog"))
+    common.catalogs.emplace_back(directory);
+  return common;
+}
+
+/// The network that a version's plan.yaml describes.
+ModelGraph network_of(const ModelVersion& version, const cli::Options& common,
+                      const Catalog& catalog) {
+  auto plan = cli::read_plan(version.plan().string(), common, catalog);
+  if (!plan)
+    throw ModelVersionError(
+        fmt::format("{}: {}", version.plan().string(), plan.error().front().what));
+  return std::move(plan->plan.jobs.front().model);
+}
+
+std::string server_help_head() {
+  return "Answers requests with the newest version of a model directory, and loads a newer one "
+         "when it "
+         "appears.\n\nUsage: reckon-worker serve MODEL [options]\n\n";
+}
+
+/// Looks for versions that are newer than the one that answers, and puts them to work.
+class Versions {
+ public:
+  Versions(fs::path model, cli::Options common, const Catalog& catalog, Workers& workers)
+      : model_(std::move(model)),
+        common_(std::move(common)),
+        catalog_(catalog),
+        workers_(workers) {}
+
+  std::shared_ptr<ServedModel> load(const ModelVersion& version) const {
+    return std::make_shared<ServedModel>(network_of(version, common_, catalog_), version, workers_);
+  }
+  std::shared_ptr<ServedModel> newest() const {
+    const auto versions = list_versions(model_);
+    if (versions.empty())
+      throw ModelVersionError(
+          fmt::format("{} holds no version: directories 1, 2, ... as `reckon-worker export` makes "
+                      "them",
+                      model_.string()));
+    return load(versions.back());
+  }
+  /// A version that cannot be loaded is said once, and the old one goes on; it is tried again when
+  /// its files change.
+  void look(Batcher& batcher, ServingMetrics& metrics) {
+    const auto versions = list_versions(model_);
+    if (versions.empty()) return;
+    const ModelVersion& newest = versions.back();
+    if (newest.number <= batcher.model()->version()) return;
+    const Stamp stamp = stamp_of(newest);
+    if (refused_ == std::pair(newest.number, stamp)) return;
+    try {
+      batcher.use(load(newest));
+      metrics.set_version(newest.number);
+      cli::print(fmt::format("version {} answers\n", newest.number));
+    } catch (const std::exception& e) {
+      refused_ = std::pair(newest.number, stamp);
+      metrics.add_refused_version();
+      cli::print_error(fmt::format("version {} cannot be loaded, {} goes on: {}\n", newest.number,
+                                   batcher.model()->version(), e.what()));
+    }
+  }
+
+ private:
+  /// Changes while somebody copies the version's files: it is tried again then.
+  using Stamp = std::array<std::int64_t, 3>;
+  static Stamp stamp_of(const ModelVersion& version) {
+    std::error_code missing;
+    const auto when = [&](const fs::path& path) {
+      return std::int64_t(fs::last_write_time(path, missing).time_since_epoch().count());
+    };
+    const auto size = fs::file_size(version.weights(), missing);
+    return {when(version.directory), when(version.weights()), missing ? -1 : std::int64_t(size)};
+  }
+
+  fs::path model_;
+  cli::Options common_;
+  const Catalog& catalog_;
+  Workers& workers_;
+  std::optional<std::pair<std::int64_t, Stamp>> refused_;
+};
+
+void wait_for_stop(Versions& versions, Batcher& batcher, ServingMetrics& metrics, Seconds poll) {
+  using Clock = std::chrono::steady_clock;
+  auto next = Clock::now();
+  while (!stop_requested()) {
+    if (Clock::now() >= next) {
+      versions.look(batcher, metrics);
+      next = Clock::now() + std::chrono::duration_cast<Clock::duration>(poll);
+    }
+    std::this_thread::sleep_for(20ms);
+  }
+}
+
+int serve(const Arguments& arguments, const std::string& model) {
+  const cli::Options common = common_options(arguments);
+  const BatchRules rules{.max = arguments.whole("batch-max", 1, 4096, 16),
+                         .wait = std::chrono::duration_cast<std::chrono::microseconds>(
+                             arguments.duration("batch-wait", Seconds{})),
+                         .queue_limit = arguments.whole("queue-limit", 1, 1'000'000, 1000)};
+  const Seconds poll = arguments.duration("poll", 1s);
+  PredictServer::Options options{.name = arguments.one("name").value_or(""),
+                                 .port = static_cast<std::uint16_t>(arguments.whole(
+                                     "port", 0, std::numeric_limits<std::uint16_t>::max(), 8501)),
+                                 .only_loopback = arguments.given("loopback")};
+  const int threads = arguments.whole("threads", 1, 4096, 0);
+
+  const Catalog catalog = take(cli::load_catalogs(common));
+  Workers workers(threads);
+  Versions versions(model, common, catalog, workers);
+  std::shared_ptr<ServedModel> first = versions.newest();
+  if (options.name.empty()) options.name = first->name();
+  const std::string name = options.name;
+  ServingMetrics metrics(name);
+  metrics.set_version(first->version());
+  Batcher batcher(rules, first, metrics);
+  first.reset();
+  PredictServer server(std::move(options), batcher, metrics);
+  cli::print(fmt::format("version {} of {} answers at http://127.0.0.1:{}/v1/models/{}:predict\n",
+                         batcher.model()->version(), name, server.port(), name));
+  wait_for_stop(versions, batcher, metrics, poll);
+  cli::print("stopping: what waits is answered first\n");
+  server.drain(30s);
+  return cli::kDone;
+}
+
+/// The scenario that was trained: what the command line says, or what `reckon run` kept.
+struct Trained {
+  std::string text;
+  RunRequest request;
+};
+Trained trained(const Arguments& arguments, const RunDirectory& run) {
+  Trained t;
+  if (const auto plan = arguments.one("plan")) {
+    t.request.file = fs::absolute(*plan);
+    t.request.overrides = arguments.all("set");
+    for (const std::string& layer : arguments.all("layer"))
+      t.request.layers.emplace_back(fs::absolute(layer));
+    t.text = read_file_text(t.request.file);
+    return t;
+  }
+  if (!fs::exists(run.request()))
+    throw ModelVersionError(
+        fmt::format("{} does not say what was trained, as `reckon run` does: give the plan with "
+                    "--plan FILE",
+                    run.root.string()));
+  t.request = take(parse_run_request(run.request(), read_file_text(run.request())));
+  t.text = read_file_text(run.plan());
+  return t;
+}
+
+int export_model(const Arguments& arguments, const fs::path& run, const fs::path& model) {
+  const cli::Options common = common_options(arguments);
+  const Catalog catalog = take(cli::load_catalogs(common));
+  const auto [text, request] = trained(arguments, RunDirectory{run});
+  constexpr std::array<std::string_view, 4> kLeftOut{"planned", "extends", "serving", "expect"};
+  const std::string plan =
+      take(flat_scenario(text, request.file.string(), request.overrides, request.layers, kLeftOut));
+  const auto scenario = take(cli::load_scenario_text(plan, request.file.string(), common));
+  const Plan made = take(make_plan(scenario, catalog));
+  const ModelGraph& network = made.jobs.front().model;
+  if (const auto reason = why_not_served(network)) throw ModelVersionError(*reason);
+  const ModelVersion version = export_version(run, network, plan, model);
+  cli::print(fmt::format("{} is version {} of {}\n", version.directory.string(), version.number,
+                         network.name()));
+  return cli::kDone;
+}
+
+template <class Body>
+int guarded(Body body) {
+  try {
+    return body();
+  } catch (const Refused&) {
+    return cli::kInputIsWrong;
+  } catch (const ModelVersionError& e) {
+    cli::print_error(fmt::format("reckon-worker: error: {}\n", e.what()));
+    return cli::kInputIsWrong;
+  }
+}
+
+}  // namespace
+
+std::string serve_help() { return server_help_head() + describe(kServeRows); }
+
+std::string export_help() {
+  return "Makes what a run has trained the next version of a model directory.\n\n"
+         "Usage: reckon-worker export RUN MODEL [options]\n\n" +
+         describe(kExportRows);
+}
+
+int run_serve(std::span<const std::string> words) {
+  const Arguments arguments(kServeRows, words);
+  if (arguments.given("help")) {
+    cli::print(serve_help());
+    return cli::kDone;
+  }
+  const auto paths = arguments.all("path");
+  if (paths.size() != 1)
+    throw std::invalid_argument("serve takes one model directory: reckon-worker serve MODEL");
+  return guarded([&] { return serve(arguments, paths.front()); });
+}
+
+int run_export(std::span<const std::string> words) {
+  const Arguments arguments(kExportRows, words);
+  if (arguments.given("help")) {
+    cli::print(export_help());
+    return cli::kDone;
+  }
+  const auto paths = arguments.all("path");
+  if (paths.size() != 2)
+    throw std::invalid_argument(
+        "export takes a run's directory and a model's: reckon-worker export RUN MODEL");
+  return guarded([&] { return export_model(arguments, paths[0], paths[1]); });
+}
+
+}  // namespace reckon::worker

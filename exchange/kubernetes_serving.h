@@ -1,0 +1,28 @@
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "exchange/kubernetes.h"
+#include "sim/scenario/plan_serving.h"
+
+// A serving plan as manifests: the replicas that were simulated, on a cluster.
+namespace reckon {
+
+/// What answers: `reckon-worker serve`, or TensorFlow Serving with a model of the user's own.
+enum class ServerKind { reckon, tensorflow_serving };
+/// "serving", "tensorflow-serving".
+std::optional<ServerKind> parse_server_kind(std::string_view text);
+
+/// Namespace, service account, claim of the models (NAME/1/, NAME/2/ ... below it), Deployment,
+/// Service of type LoadBalancer, HorizontalPodAutoscaler, network policy and, where replicas are on
+/// standby, a Deployment of low priority that keeps nodes and images for them, as YAML documents in
+/// the order in which they are to be applied. Of `options`: minor, name_space, make_namespace,
+/// image (of reckon's server, or in place of TensorFlow Serving's), claim, bucket, storage_class,
+/// pull_secret. The same plan gives the same text.
+///
+/// The autoscaler goes by the use of CPUs, or of accelerators: dcgm-exporter's
+/// DCGM_FI_DEV_GPU_UTIL, which an adapter has to offer as a pods metric.
+std::string serving_manifests(const ServingPlan& plan, const Catalog& catalog, ServerKind kind,
+                              const KubernetesExport& options);
+
+}  // namespace reckon

@@ -1,0 +1,142 @@
+#include "executor/serve/model_version.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <system_error>
+
+#include "executor/train/checkpoint_set.h"
+#include "executor/train/checkpoint_shard.h"
+#include "executor/train/durable_file.h"
+#include "executor/train/parameters.h"
+#include "executor/train/run_directory.h"
+
+namespace reckon {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<std::int64_t> version_number(const std::string& name) {
+  std::int64_t number = 0;
+  const char* end = name.data() + name.size();
+  const auto [stopped, error] = std::from_chars(name.data(), end, number);
+  const bool whole = error == std::errc() && stopped == end && number >= 1;
+  return whole && name.front() != '0' ? std::optional(number) : std::nullopt;
+}
+
+struct Weights {
+  CheckpointIdentity identity;
+  std::int64_t step = 0;
+  std::vector<std::string> names;
+  std::vector<std::vector<std::byte>> values;
+};
+
+bool has_statistics(const ModelGraph& network) {
+  const auto layers = network.layers();
+  return std::any_of(layers.begin(), layers.end(), [](const Layer& layer) {
+    return std::holds_alternative<BatchNorm>(layer.op);
+  });
+}
+
+std::optional<fs::path> newest_set(const fs::path& run) {
+  for (const CheckpointSet& set : list_sets(RunDirectory{run}.checkpoints()))
+    if (set.complete) return set.directory;
+  return std::nullopt;
+}
+
+/// All but the optimizer's state, which no answer needs.
+Weights of_checkpoint(const fs::path& set) {
+  const fs::path file = shard_file(set, 0);
+  const ShardHeader header = read_shard_header(file);
+  std::vector<std::vector<std::byte>> all;
+  std::vector<RestoreSection> targets;
+  for (const ShardHeader::Section& section : header.sections) all.emplace_back(section.bytes);
+  for (std::size_t k = 0; k < all.size(); ++k) targets.push_back({header.sections[k].name, all[k]});
+  read_shard(file, targets);
+  Weights weights{header.identity, header.step, {}, {}};
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    if (targets[k].name.starts_with("optimizer.")) continue;
+    weights.names.push_back(targets[k].name);
+    weights.values.push_back(std::move(all[k]));
+  }
+  return weights;
+}
+
+Weights weights_of(const fs::path& run, const ModelGraph& network) {
+  const fs::path parameters = RunDirectory{run}.parameters();
+  const bool finished = fs::exists(parameters);
+  if (finished && !has_statistics(network))
+    return {{.job = network.name(), .model = network.name(), .ranks = 1},
+            0,
+            {"parameters"},
+            {read_bytes(parameters)}};
+  if (const auto set = newest_set(run)) return of_checkpoint(*set);
+  throw ModelVersionError(
+      finished ? fmt::format("{}: {} keeps running means and variances, which only a checkpoint "
+                             "holds, and there is none: train with checkpoints",
+                             run.string(), network.name())
+               : fmt::format("{}: no run that was trained, neither a checkpoint nor parameters.bin",
+                             run.string()));
+}
+
+void require_size(const Weights& weights, const ModelGraph& network, const fs::path& run) {
+  const std::size_t wanted = parameter_layout(network).count * sizeof(float);
+  if (weights.names.empty() || weights.names.front() != "parameters" ||
+      weights.values.front().size() != wanted)
+    throw ModelVersionError(
+        fmt::format("{}: the run's weights are not those of {}", run.string(), network.name()));
+}
+
+void write_version(const fs::path& directory, const Weights& weights, std::string_view plan) {
+  std::vector<StateSection> sections;
+  for (std::size_t k = 0; k < weights.names.size(); ++k)
+    sections.push_back({weights.names[k], weights.values[k]});
+  ShardHeader header;
+  header.identity = weights.identity;
+  header.step = weights.step;
+  const ModelVersion version{0, directory};
+  write_shard(version.weights(), header, sections);
+  write_durably(version.plan(), plan);
+}
+
+}  // namespace
+
+std::vector<ModelVersion> list_versions(const fs::path& model) {
+  std::vector<ModelVersion> versions;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(model, error)) {
+    const auto number = version_number(entry.path().filename().string());
+    std::error_code gone;  // between listing and looking
+    if (number && entry.is_directory(gone)) versions.push_back({*number, entry.path()});
+  }
+  std::sort(versions.begin(), versions.end(),
+            [](const ModelVersion& a, const ModelVersion& b) { return a.number < b.number; });
+  return versions;
+}
+
+ModelVersion export_version(const fs::path& run, const ModelGraph& network, std::string_view plan,
+                            const fs::path& model) {
+  const Weights weights = weights_of(run, network);
+  require_size(weights, network, run);
+  create_directories_durably(model);
+  const auto versions = list_versions(model);
+  const std::int64_t number = versions.empty() ? 1 : versions.back().number + 1;
+  const fs::path partial = model / fmt::format(".{}.partial", number);
+  const ModelVersion version{number, model / std::to_string(number)};
+  try {
+    fs::remove_all(partial);  // of an export that was killed
+    create_directories_durably(partial);
+    write_version(partial, weights, plan);
+    fs::rename(partial, version.directory);
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove_all(partial, ignored);
+    throw;
+  }
+  flush_directory(model);
+  return version;
+}
+
+}  // namespace reckon

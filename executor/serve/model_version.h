@@ -1,0 +1,45 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/catalog/model_graph.h"
+
+// A trained model as others take it: a directory of versions, as TensorFlow Serving reads it.
+//
+//   MODEL/1/plan.yaml     the scenario whose workload is the model, on its own
+//   MODEL/1/model.ckpt    the weights and the running statistics, each with its digest
+//                         (executor/train/checkpoint_shard.h)
+//   MODEL/2/...           a newer version
+//
+// A version appears whole or not at all: it is written beside and renamed.
+namespace reckon {
+
+/// What cannot be exported or loaded, and why; the text names the file.
+struct ModelVersionError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct ModelVersion {
+  std::int64_t number = 0;
+  std::filesystem::path directory;
+  std::filesystem::path plan() const { return directory / "plan.yaml"; }
+  std::filesystem::path weights() const { return directory / "model.ckpt"; }
+};
+
+/// Complete versions, oldest first: directories whose names are whole numbers from 1. Empty where
+/// there is no such directory.
+std::vector<ModelVersion> list_versions(const std::filesystem::path& model);
+
+/// The newest checkpoint of a run directory as the next version of `model`, whose directory is made
+/// where it is missing. `plan`: what becomes its plan.yaml. A run that ended without a checkpoint
+/// is exported from its parameters, where the network has no running statistics. Throws
+/// ModelVersionError, CheckpointError and FileError; nothing is left then.
+ModelVersion export_version(const std::filesystem::path& run, const ModelGraph& network,
+                            std::string_view plan, const std::filesystem::path& model);
+
+}  // namespace reckon

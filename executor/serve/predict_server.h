@@ -1,0 +1,47 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "executor/serve/batcher.h"
+
+namespace reckon {
+
+/// Answers over HTTP/1.1, with the paths and bodies of TensorFlow Serving's REST API
+/// (https://www.tensorflow.org/tfx/serving/api_rest), so that its clients work unchanged:
+///
+///   POST /v1/models/NAME:predict               {"instances": [[...], ...]} -> {"predictions":
+///   [...]} POST /v1/models/NAME/versions/N:predict    the same, refused where N is not what is
+///   served GET  /v1/models/NAME                       {"model_version_status": [...]} GET /healthz
+///   200; 503 once it is ending GET  /metrics                              Prometheus' text format
+///
+/// An instance is the numbers of one sample, flat or in nested lists of any depth, in row-major
+/// order. Connections are kept; a client that is slow or silent delays nobody else.
+class PredictServer {
+ public:
+  struct Options {
+    std::string name;           // of the model in the paths
+    std::uint16_t port = 8501;  // 0: any free one
+    bool only_loopback = false;
+  };
+  /// Listens, and answers from a thread of its own. Throws std::runtime_error where the port is
+  /// taken. Both must outlive it.
+  PredictServer(Options options, Batcher& batcher, ServingMetrics& metrics);
+  ~PredictServer();
+  PredictServer(const PredictServer&) = delete;
+  PredictServer& operator=(const PredictServer&) = delete;
+
+  std::uint16_t port() const;
+  /// From now on /healthz answers 503, so that load balancers send nobody here any more; everything
+  /// else is answered as before.
+  void begin_to_end();
+  /// Closes the listener; connections end behind the answer that they wait for. Returns when none
+  /// waits, or after `patience`.
+  void drain(std::chrono::seconds patience);
+
+ private:
+  class Server;
+  std::unique_ptr<Server> server_;
+};
+
+}  // namespace reckon

@@ -1,0 +1,129 @@
+#include "executor/serve/served_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "executor/train/checkpoint_shard.h"
+#include "sim/base/check.h"
+
+namespace reckon {
+namespace {
+
+bool is_loss(const LayerOp& op) {
+  return std::holds_alternative<SoftmaxCrossEntropy>(op) ||
+         std::holds_alternative<SigmoidCrossEntropy>(op) ||
+         std::holds_alternative<MeanSquaredError>(op);
+}
+
+/// The layer that enters the first loss.
+std::optional<LayerId> answer_of(const ModelGraph& network) {
+  for (const Layer& layer : network.layers())
+    if (is_loss(layer.op)) return layer.inputs.front();
+  return std::nullopt;
+}
+
+std::vector<float> floats_of(const std::vector<std::byte>& bytes) {
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::copy_n(bytes.data(), values.size() * sizeof(float),
+              reinterpret_cast<std::byte*>(values.data()));
+  return values;
+}
+
+}  // namespace
+
+std::optional<std::string> why_not_served(const ModelGraph& network) {
+  const Diagnostics errors = cannot_run(network);
+  if (!errors.empty()) return errors.front().what;
+  const SampleFormat format = sample_format(network);
+  if (format.inputs.size() != 1)
+    return fmt::format("{} takes {} inputs a sample, a request holds one", network.name(),
+                       format.inputs.size());
+  if (format.masked > 0)
+    return fmt::format("{} answers for the tokens that its data has masked", network.name());
+  if (!answer_of(network)) return fmt::format("{} has no loss", network.name());
+  return std::nullopt;
+}
+
+ServedModel::Pass::Pass(const ModelGraph& network, const SampleFormat& format, std::int64_t size,
+                        Workers& workers)
+    : batch(format, size), runtime(network, RuntimeOptions{.batch = size}, workers) {}
+
+ServedModel::ServedModel(ModelGraph network, const ModelVersion& version, Workers& workers)
+    : network_(std::move(network)),
+      workers_(workers),
+      format_(sample_format(network_)),
+      version_(version.number) {
+  if (const auto reason = why_not_served(network_)) throw ModelVersionError(*reason);
+  answer_ = *answer_of(network_);
+  input_size_ = std::size_t(elements(format_.inputs.front().shape));
+  output_size_ = std::size_t(elements(network_.layers()[index(answer_)].output));
+  const ShardHeader header = read_shard_header(version.weights());
+  std::vector<std::vector<std::byte>> values;
+  std::vector<RestoreSection> targets;
+  for (const ShardHeader::Section& section : header.sections) values.emplace_back(section.bytes);
+  for (std::size_t k = 0; k < values.size(); ++k)
+    targets.push_back({header.sections[k].name, values[k]});
+  read_shard(version.weights(), targets);
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    if (targets[k].name == "parameters")
+      parameters_ = floats_of(values[k]);
+    else
+      statistics_.emplace(targets[k].name, floats_of(values[k]));
+  }
+  Pass& first = pass_of(1);
+  if (parameters_.size() != first.runtime.layout().count)
+    throw ModelVersionError(fmt::format("{}: {} weights, {} has {}", version.weights().string(),
+                                        parameters_.size(), network_.name(),
+                                        first.runtime.layout().count));
+}
+
+ServedModel::Pass& ServedModel::pass_of(std::int64_t size) {
+  std::unique_ptr<Pass>& pass = passes_[size];
+  if (pass) return *pass;
+  pass = std::make_unique<Pass>(network_, format_, size, workers_);
+  for (const auto& kept : pass->runtime.running_statistics()) {
+    const auto found = statistics_.find(kept.name);
+    if (found == statistics_.end() || found->second.size() != kept.values.size())
+      throw ModelVersionError(
+          fmt::format("version {} of {} lacks '{}'", version_, network_.name(), kept.name));
+    std::copy(found->second.begin(), found->second.end(), kept.values.begin());
+  }
+  return *pass;
+}
+
+std::optional<std::string> ServedModel::refuse(std::span<const float> instance) const {
+  if (instance.size() != input_size_)
+    return fmt::format("an instance has {} numbers, {} takes {}, shape {}", instance.size(),
+                       network_.name(), input_size_, to_text(format_.inputs.front().shape));
+  for (const IdRange& ids : format_.inputs.front().ids)
+    for (std::int64_t k = ids.first; k < ids.first + ids.count; ++k) {
+      const float id = instance[std::size_t(k)];
+      const bool fits = id >= 0 && double(id) < double(ids.below) && std::floor(id) == id;
+      if (!fits) return fmt::format("{} is no whole number in 0..{}", id, ids.below - 1);
+    }
+  return std::nullopt;
+}
+
+std::vector<std::vector<float>> ServedModel::predict(
+    std::span<const std::vector<float>* const> instances) {
+  const auto size = std::int64_t(instances.size());
+  RECKON_CHECK(size > 0);
+  Pass& pass = pass_of(size);
+  for (std::int64_t k = 0; k < size; ++k) {
+    const std::vector<float>& instance = *instances[std::size_t(k)];
+    RECKON_CHECK(instance.size() == input_size_);
+    std::copy(instance.begin(), instance.end(), pass.batch.input(0, k).begin());
+  }
+  pass.runtime.forward(pass.batch.view(), parameters_, {}, false);
+  const std::span<const float> all = pass.runtime.output(answer_);
+  std::vector<std::vector<float>> answers;
+  for (std::size_t k = 0; k < instances.size(); ++k) {
+    const auto begin = all.begin() + std::ptrdiff_t(k * output_size_);
+    answers.emplace_back(begin, begin + std::ptrdiff_t(output_size_));
+  }
+  return answers;
+}
+
+}  // namespace reckon

@@ -1,0 +1,61 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "executor/serve/model_version.h"
+#include "executor/train/graph_runtime.h"
+#include "executor/train/samples.h"
+
+// One version of a model, in memory, that answers.
+namespace reckon {
+
+/// nullopt: the network can be served: one input, and a loss whose first input is the answer. Else
+/// why not.
+std::optional<std::string> why_not_served(const ModelGraph& network);
+
+class ServedModel {
+ public:
+  /// Reads and checks the weights. Throws ModelVersionError or CheckpointError. `workers` must
+  /// outlive it; predict() is for one thread at a time.
+  ServedModel(ModelGraph network, const ModelVersion& version, Workers& workers);
+  ServedModel(const ServedModel&) = delete;
+  ServedModel& operator=(const ServedModel&) = delete;
+
+  std::int64_t version() const { return version_; }
+  const std::string& name() const { return network_.name(); }
+  std::size_t input_size() const { return input_size_; }    // numbers of one instance
+  std::size_t output_size() const { return output_size_; }  // numbers of its answer
+
+  /// nullopt: an instance that the network takes. Else what is wrong with it.
+  std::optional<std::string> refuse(std::span<const float> instance) const;
+
+  /// The answers (what enters the loss: logits) of instances that were not refused. Memory for each
+  /// number of instances is made when it first comes, and kept.
+  std::vector<std::vector<float>> predict(std::span<const std::vector<float>* const> instances);
+
+ private:
+  struct Pass {
+    SampleBatch batch;
+    GraphRuntime<float> runtime;
+    Pass(const ModelGraph& network, const SampleFormat& format, std::int64_t size,
+         Workers& workers);
+  };
+  Pass& pass_of(std::int64_t size);
+
+  ModelGraph network_;
+  Workers& workers_;
+  SampleFormat format_;
+  std::int64_t version_;
+  LayerId answer_{};
+  std::size_t input_size_ = 0, output_size_ = 0;
+  std::vector<float> parameters_;
+  std::map<std::string, std::vector<float>> statistics_;
+  std::map<std::int64_t, std::unique_ptr<Pass>> passes_;  // by number of instances
+};
+
+}  // namespace reckon

@@ -1,0 +1,83 @@
+#include "executor/serve/serving_metrics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace reckon {
+namespace {
+
+double seconds(ServingMetrics::Duration d) { return std::chrono::duration<double>(d).count(); }
+
+constexpr unsigned kDone = 200;
+
+}  // namespace
+
+void ServingMetrics::add_request(unsigned status, Duration latency) {
+  const std::lock_guard lock(mutex_);
+  ++requests_[status];
+  if (status != kDone) return;
+  const double t = seconds(latency);
+  const auto* bound = std::lower_bound(kBounds.begin(), kBounds.end(), t);
+  ++latencies_[std::size_t(bound - kBounds.begin())];
+  latency_sum_ += t;
+}
+
+void ServingMetrics::add_batch(std::size_t instances, Duration busy) {
+  const std::lock_guard lock(mutex_);
+  ++batches_;
+  instances_ += instances;
+  busy_ += seconds(busy);
+}
+
+void ServingMetrics::set_waiting(std::size_t instances) {
+  const std::lock_guard lock(mutex_);
+  waiting_ = instances;
+}
+
+void ServingMetrics::set_version(std::int64_t version) {
+  const std::lock_guard lock(mutex_);
+  version_ = version;
+}
+
+void ServingMetrics::add_refused_version() {
+  const std::lock_guard lock(mutex_);
+  ++refused_versions_;
+}
+
+std::string ServingMetrics::page() const {
+  const std::lock_guard lock(mutex_);
+  const std::string label = fmt::format("model=\"{}\"", model_);
+  std::string out;
+  const auto head = [&](const char* name, const char* type, const char* help) {
+    out += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
+  };
+  const auto one = [&](const char* name, const char* type, const char* help, double value) {
+    head(name, type, help);
+    out += fmt::format("{}{{{}}} {}\n", name, label, value);
+  };
+  head("reckon_serving_requests_total", "counter", "Requests answered, by HTTP status.");
+  for (const auto& [status, count] : requests_)
+    out +=
+        fmt::format("reckon_serving_requests_total{{{},code=\"{}\"}} {}\n", label, status, count);
+  head("reckon_serving_latency_seconds", "histogram", "From a request read to its answer.");
+  std::uint64_t below = 0;
+  for (std::size_t k = 0; k < latencies_.size(); ++k) {
+    below += latencies_[k];
+    const std::string bound = k < kBounds.size() ? fmt::format("{}", kBounds[k]) : "+Inf";
+    out += fmt::format("reckon_serving_latency_seconds_bucket{{{},le=\"{}\"}} {}\n", label, bound,
+                       below);
+  }
+  out += fmt::format("reckon_serving_latency_seconds_sum{{{}}} {}\n", label, latency_sum_);
+  out += fmt::format("reckon_serving_latency_seconds_count{{{}}} {}\n", label, below);
+  one("reckon_serving_batches_total", "counter", "Forward passes.", double(batches_));
+  one("reckon_serving_instances_total", "counter", "Instances in them.", double(instances_));
+  one("reckon_serving_busy_seconds_total", "counter", "Time in forward passes.", busy_);
+  one("reckon_serving_waiting_instances", "gauge", "Instances in the queue.", double(waiting_));
+  one("reckon_serving_model_version", "gauge", "Version that answers.", double(version_));
+  one("reckon_serving_refused_versions_total", "counter", "New versions that could not be loaded.",
+      double(refused_versions_));
+  return out;
+}
+
+}  // namespace reckon

@@ -1,0 +1,41 @@
+#pragma once
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+
+namespace reckon {
+
+/// What a server counts, and Prometheus reads. From any thread.
+class ServingMetrics {
+ public:
+  using Duration = std::chrono::steady_clock::duration;
+
+  explicit ServingMetrics(std::string model) : model_(std::move(model)) {}
+  /// A request was answered with that HTTP status, `latency` after it had been read.
+  void add_request(unsigned status, Duration latency);
+  void add_batch(std::size_t instances, Duration busy);
+  void set_waiting(std::size_t instances);
+  void set_version(std::int64_t version);
+  void add_refused_version();
+
+  /// Prometheus' text format 0.0.4. The rate of reckon_serving_busy_seconds_total is the
+  /// utilisation that a HorizontalPodAutoscaler can go by.
+  std::string page() const;
+
+ private:
+  static constexpr std::array kBounds{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
+                                      0.1,   0.25,   0.5,   1.0,  2.5,   5.0};  // seconds
+  mutable std::mutex mutex_;
+  std::string model_;
+  std::map<unsigned, std::uint64_t> requests_;  // by status
+  std::array<std::uint64_t, kBounds.size() + 1> latencies_{};
+  double latency_sum_ = 0, busy_ = 0;
+  std::uint64_t batches_ = 0, instances_ = 0, refused_versions_ = 0;
+  std::size_t waiting_ = 0;
+  std::int64_t version_ = 0;
+};
+
+}  // namespace reckon

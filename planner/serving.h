@@ -1,0 +1,52 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/catalog/catalog.h"
+#include "sim/serving/serving.h"
+
+// What a service should run on: the cheapest machines and number of replicas that hold the goal of
+// a `serving:` block (p99(latency) <= 50ms) at its highest rate.
+namespace reckon::planner {
+
+struct ServingChoice {
+  std::string machine, accelerator;  // accelerator: "" on CPUs
+  int per_node = 0;                  // accelerators of a node
+  int replicas = 0, nodes = 0;
+  double usd_per_hour = 0;   // of the nodes
+  ServingForecast forecast;  // of so many replicas at the highest rate
+};
+
+struct ServingAnswer {
+  std::string model, goal;
+  double rate = 0;                      // requests a second, the highest of the day
+  std::vector<ServingChoice> choices;   // cheapest first; none: nothing holds the goal
+  int considered = 0;                   // machines with accelerators
+  std::map<std::string, int> rejected;  // by reason
+};
+
+struct ServingQuestion {
+  std::size_t keep = 5;                   // choices, each of another accelerator
+  std::vector<std::string> accelerators;  // canonical; empty: any of the provider's
+  std::optional<std::uint64_t> seed;      // the scenario's otherwise
+};
+
+/// Of all machines of the scenario's provider and service in its region (with accelerators where
+/// its pool has them, without where it has none), each tried with the scenario's batch, routing and
+/// queue: fewest replicas by doubling and bisection, each try simulated (forecast_serving) under
+/// one seed. Latency falls as replicas are added, so the first number that holds is the fewest.
+/// Fixed numbers: what the autoscaler saves by night is the simulation's to say. A machine is not
+/// tried where even rate / capacity replicas, below which no queue is stable, cost more than what
+/// is kept already. The scenario has a serving block with a goal.
+Expected<ServingAnswer> plan_serving(const ScenarioFile& file, const Catalog& catalog,
+                                     const ServingQuestion& question = {});
+
+/// The scenario of the training alone, as text: without the serving block and its pools.
+Expected<std::string> training_text(std::string_view text, const std::string& name,
+                                    std::span<const std::string> overrides,
+                                    std::span<const std::filesystem::path> layers);
+
+}  // namespace reckon::planner

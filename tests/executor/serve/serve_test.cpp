@@ -1,0 +1,272 @@
+#include <algorithm>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "executor/serve/predict_body.h"
+#include "executor/serve/predict_server.h"
+#include "executor/train/checkpoint_shard.h"
+#include "executor/train/durable_file.h"
+#include "executor/train/parameters.h"
+#include "http_client.h"
+#include "support/plans.h"
+
+using namespace reckon;
+using namespace std::chrono_literals;
+using Json = nlohmann::json;
+using test::HttpClient;
+
+namespace {
+
+class Folder {
+ public:
+  Folder() {
+    char name[] = "/tmp/reckon-serve-XXXXXX";
+    path_ = ::mkdtemp(name);
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// A run that ended, all of whose weights are `value`.
+std::filesystem::path run_with(const std::filesystem::path& folder, const ModelGraph& model,
+                               float value) {
+  const auto run = folder / "run";
+  std::filesystem::create_directories(run);
+  const std::vector<float> weights(parameter_layout(model).count, value);
+  const std::array parts{std::as_bytes(std::span(weights))};
+  write_durably(run / "parameters.bin", parts);
+  return run;
+}
+
+ModelVersion add_version(const Folder& folder, const ModelGraph& model, float value) {
+  return export_version(run_with(folder.path(), model, value), model, "name: test\n",
+                        folder.path() / "model");
+}
+
+std::vector<float> instance_of(const ServedModel& model) {
+  return std::vector<float>(model.input_size(), 0.5f);
+}
+
+std::string body_of(const ServedModel& model, std::size_t instances = 1) {
+  Json body;
+  for (std::size_t k = 0; k < instances; ++k) body["instances"].push_back(instance_of(model));
+  return body.dump();
+}
+
+float first_number(const std::string& body) {
+  return Json::parse(body).at("predictions").at(0).at(0).get<float>();
+}
+
+/// A server of version 1 and what it stands on.
+struct Served {
+  Folder folder;
+  ModelGraph network = test::small_mlp();
+  Workers workers{1};
+  std::shared_ptr<ServedModel> first;
+  ServingMetrics metrics{"mlp"};
+  std::unique_ptr<Batcher> batcher;
+  std::unique_ptr<PredictServer> server;
+
+  explicit Served(BatchRules rules) {
+    first = load(0.01f);
+    metrics.set_version(1);
+    batcher = std::make_unique<Batcher>(rules, first, metrics);
+    server = std::make_unique<PredictServer>(
+        PredictServer::Options{.name = "mlp", .port = 0, .only_loopback = true}, *batcher, metrics);
+  }
+  ~Served() {
+    server.reset();
+    batcher.reset();
+  }
+  std::shared_ptr<ServedModel> load(float weights) {
+    return std::make_shared<ServedModel>(network, add_version(folder, network, weights), workers);
+  }
+  float answer_of(ServedModel& model) {
+    const std::vector<float> instance = instance_of(model);
+    const std::array<const std::vector<float>*, 1> one{&instance};
+    return model.predict(one).front().front();
+  }
+};
+
+const std::string kPredict = "/v1/models/mlp:predict";
+
+}  // namespace
+
+TEST_CASE("each export is the next version, whole, and nothing is left of one that failed") {
+  const Folder folder;
+  const ModelGraph model = test::small_mlp();
+  CHECK(list_versions(folder.path() / "model").empty());
+  CHECK(add_version(folder, model, 0.1f).number == 1);
+  CHECK(add_version(folder, model, 0.2f).number == 2);
+  std::filesystem::create_directories(folder.path() / "model" / "007");
+  std::filesystem::create_directories(folder.path() / "model" / ".3.partial");
+  const auto versions = list_versions(folder.path() / "model");
+  REQUIRE(versions.size() == 2);
+  CHECK(versions.back().directory.filename() == "2");
+  CHECK(read_file_text(versions.back().plan()) == "name: test\n");
+  CHECK_THROWS_AS(export_version(folder.path() / "nothing", model, "", folder.path() / "model"),
+                  ModelVersionError);
+  CHECK(list_versions(folder.path() / "model").size() == 2);
+}
+
+TEST_CASE("a run of another model is refused") {
+  const Folder folder;
+  const ModelGraph model = test::small_mlp();
+  const auto run = run_with(folder.path(), model, 1);
+  std::filesystem::resize_file(run / "parameters.bin", 16);
+  CHECK_THROWS_WITH(export_version(run, model, "", folder.path() / "model"),
+                    Catch::Contains("are not those of"));
+}
+
+TEST_CASE("a flipped bit in a version is found before it answers") {
+  const Folder folder;
+  const ModelGraph model = test::small_mlp();
+  const ModelVersion version = add_version(folder, model, 0.1f);
+  auto bytes = read_bytes(version.weights());
+  bytes.back() ^= std::byte{1};
+  const std::array parts{std::span<const std::byte>(bytes)};
+  write_durably(version.weights(), parts);
+  Workers workers(1);
+  CHECK_THROWS_AS(ServedModel(model, version, workers), CheckpointError);
+}
+
+TEST_CASE("a batch answers as its instances do one by one") {
+  const Folder folder;
+  const ModelGraph network = test::small_mlp();
+  Workers workers(1);
+  ServedModel model(network, add_version(folder, network, 0.01f), workers);
+  std::vector<std::vector<float>> instances(5, instance_of(model));
+  for (std::size_t k = 0; k < instances.size(); ++k) instances[k].front() = float(k);
+  std::vector<const std::vector<float>*> all;
+  for (const auto& instance : instances) all.push_back(&instance);
+  const auto together = model.predict(all);
+  for (std::size_t k = 0; k < instances.size(); ++k) {
+    const std::array one{all[k]};
+    const auto alone = model.predict(one).front();
+    REQUIRE(alone.size() == model.output_size());
+    for (std::size_t i = 0; i < alone.size(); ++i)
+      CHECK(together[k][i] == Approx(alone[i]).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("the server answers as TensorFlow Serving's REST API does") {
+  Served s({.max = 4});
+  HttpClient client(s.server->port());
+  const auto answer = client.post(kPredict, body_of(*s.first, 2));
+  REQUIRE(answer.status == 200);
+  CHECK(Json::parse(answer.body).at("predictions").size() == 2);
+  CHECK(first_number(answer.body) == Approx(s.answer_of(*s.load(0.01f))).epsilon(1e-5));
+  const auto status = client.get("/v1/models/mlp");
+  CHECK(Json::parse(status.body)["model_version_status"][0]["version"] == "1");
+  CHECK(client.get("/healthz").status == 200);
+  CHECK(client.post("/v1/models/mlp/versions/1:predict", body_of(*s.first)).status == 200);
+  CHECK(client.post("/v1/models/mlp/versions/2:predict", body_of(*s.first)).status == 404);
+}
+
+TEST_CASE("wrong requests are told what is wrong, and the connection goes on") {
+  Served s({.max = 4});
+  HttpClient client(s.server->port());
+  const auto refused = [&](const std::string& body) {
+    const auto answer = client.post(kPredict, body);
+    CHECK(answer.status == 400);
+    return Json::parse(answer.body).at("error").get<std::string>();
+  };
+  CHECK_THAT(refused("{"), Catch::Contains("no JSON"));
+  CHECK_THAT(refused("{}"), Catch::Contains("no 'instances'"));
+  CHECK_THAT(refused(R"({"instances": []})"), Catch::Contains("at least one"));
+  CHECK_THAT(refused(R"({"instances": [["a"]]})"), Catch::Contains("not made of numbers"));
+  CHECK_THAT(refused(R"({"instances": [[1]]})"), Catch::Contains("an instance has 1 numbers"));
+  CHECK_THAT(refused(body_of(*s.first, 5)), Catch::Contains("at most 4"));
+  CHECK(client.get(kPredict).status == 405);
+  CHECK(client.get("/nothing").status == 404);
+  CHECK(client.post(kPredict, body_of(*s.first)).status == 200);
+}
+
+TEST_CASE("metrics count requests, batches and the version") {
+  Served s({.max = 4});
+  HttpClient client(s.server->port());
+  for (int k = 0; k < 3; ++k) client.post(kPredict, body_of(*s.first));
+  const std::string page = client.get("/metrics").body;
+  CHECK_THAT(page, Catch::Contains("reckon_serving_requests_total{model=\"mlp\",code=\"200\"} 3"));
+  CHECK_THAT(page, Catch::Contains("reckon_serving_batches_total{model=\"mlp\"} 3"));
+  CHECK_THAT(page, Catch::Contains("reckon_serving_model_version{model=\"mlp\"} 1"));
+  CHECK_THAT(page, Catch::Contains("reckon_serving_latency_seconds_count{model=\"mlp\"} 3"));
+}
+
+TEST_CASE("requests that wait share a batch, however long the first would wait alone") {
+  // Only a full batch starts within the hour: four clients, one instance each, one pass.
+  Served s({.max = 4, .wait = 1h});
+  std::vector<std::thread> clients;
+  std::atomic<int> answered{0};
+  for (int k = 0; k < 4; ++k)
+    clients.emplace_back([&] {
+      HttpClient client(s.server->port());
+      answered += client.post(kPredict, body_of(*s.first)).status == 200;
+    });
+  for (auto& client : clients) client.join();
+  CHECK(answered == 4);
+  CHECK_THAT(s.metrics.page(), Catch::Contains("reckon_serving_batches_total{model=\"mlp\"} 1"));
+}
+
+TEST_CASE("a queue that is full refuses, and what waits is answered at the end") {
+  Served s({.max = 4, .wait = 1h, .queue_limit = 1});
+  std::thread first([&] {
+    HttpClient client(s.server->port());
+    CHECK(client.post(kPredict, body_of(*s.first)).status == 200);
+  });
+  while (s.metrics.page().find("waiting_instances{model=\"mlp\"} 1") == std::string::npos)
+    std::this_thread::sleep_for(1ms);
+  HttpClient second(s.server->port());
+  CHECK(second.post(kPredict, body_of(*s.first)).status == 503);
+  s.batcher.reset();  // ends: what waits is answered first
+  first.join();
+}
+
+TEST_CASE("a new version takes over between two answers and no request is dropped") {
+  Served s({.max = 4});
+  const float old_answer = s.answer_of(*s.load(0.01f));
+  const auto next = s.load(0.02f);
+  const float new_answer = s.answer_of(*next);
+  REQUIRE(old_answer != Approx(new_answer));
+  std::atomic<bool> enough{false};
+  std::atomic<int> of_old{0}, of_new{0}, wrong{0};
+  std::vector<std::thread> clients;
+  for (int k = 0; k < 3; ++k)
+    clients.emplace_back([&] {
+      HttpClient client(s.server->port());
+      while (!enough) {
+        const auto answer = client.post(kPredict, body_of(*s.first));
+        const float value = answer.status == 200 ? first_number(answer.body) : -1;
+        if (value == Approx(old_answer).epsilon(1e-4))
+          ++of_old;
+        else if (value == Approx(new_answer).epsilon(1e-4))
+          ++of_new;
+        else
+          ++wrong;
+      }
+    });
+  while (of_old < 20) std::this_thread::sleep_for(1ms);
+  s.batcher->use(next);
+  while (of_new < 20) std::this_thread::sleep_for(1ms);
+  enough = true;
+  for (auto& client : clients) client.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("a server that ends says so to load balancers first, and answers what it has") {
+  Served s({.max = 4});
+  HttpClient client(s.server->port());
+  s.server->begin_to_end();
+  CHECK(client.get("/healthz").status == 503);
+  CHECK(client.post(kPredict, body_of(*s.first)).status == 200);
+  s.server->drain(30s);
+  CHECK_THROWS_AS(HttpClient(s.server->port(), 1s), SocketError);
+}
