@@ -200,6 +200,31 @@ Json volumes_of(const Job& job) {
                       {{"name", "shared-memory"}, {"emptyDir", {{"medium", "Memory"}}}}});
 }
 
+/// The pool whose nodes stand in for the group's; nullptr: none.
+const PlannedPool* stand_in_of(const Job& job, const PodGroup& group) {
+  const auto preferred = std::size_t(group.pool - job.plan->pools.data());
+  for (const PlannedPool& pool : job.plan->pools)
+    if (pool.stands_in_for == preferred) return &pool;
+  return nullptr;
+}
+
+/// Where nodes of two pools will do, the one that is stood in for before the other.
+Json affinity_to(const Job& job, const PodGroup& group, const PlannedPool& stand_in) {
+  const std::string key = job.term("labels.pool");
+  if (key.empty()) return Json::object();
+  const auto in = [&](const Json& pools) {
+    return Json{
+        {"matchExpressions", Json::array({{{"key", key}, {"operator", "In"}, {"values", pools}}})}};
+  };
+  const std::string& preferred = group.pool->name;
+  Json node;
+  node["requiredDuringSchedulingIgnoredDuringExecution"] = {
+      {"nodeSelectorTerms", Json::array({in(Json::array({preferred, stand_in.name}))})}};
+  node["preferredDuringSchedulingIgnoredDuringExecution"] =
+      Json::array({{{"weight", 100}, {"preference", in(Json::array({preferred}))}}});
+  return {{"nodeAffinity", node}};
+}
+
 Json selector_of(const Job& job, const PodGroup& group) {
   const PlannedPool& pool = *group.pool;
   Json selector = Json::object();
@@ -208,7 +233,8 @@ Json selector_of(const Job& job, const PodGroup& group) {
     if (!key.empty() && !value.empty()) selector[key] = value;
   };
   if (job.plan->provider == Provider::on_premises || group.tpu_by_cores) return selector;
-  add("pool", pool.name);
+  const bool alone = stand_in_of(job, group) == nullptr;
+  if (alone) add("pool", pool.name);
   if (!pool.slice) add("machine", pool.machine.name);
   if (!job.plan->zone.empty()) add("zone", job.plan->zone);
   if (pool.accelerator) {
@@ -217,7 +243,7 @@ Json selector_of(const Job& job, const PodGroup& group) {
         value.empty() ? job.term("label_values.accelerator") : value);
   }
   if (pool.slice) add("tpu_topology", fmt::format("{}", fmt::join(pool.slice->torus, "x")));
-  if (pool.pricing == CapacityType::spot)
+  if (pool.pricing == CapacityType::spot && alone)
     for (const char* label : {"labels.spot", "labels.capacity", "labels.priority"})
       if (const std::string key = job.own_term(label); !key.empty())
         selector[key] = job.own_term("label_values.spot");
@@ -358,6 +384,9 @@ Json pod_template(const Job& job, const PodGroup& group, std::optional<int> rank
   spec["terminationGracePeriodSeconds"] = grace_seconds(job, *group.pool);
   if (Json selector = selector_of(job, group); !selector.empty())
     spec["nodeSelector"] = std::move(selector);
+  if (const PlannedPool* stand_in = stand_in_of(job, group))
+    if (Json affinity = affinity_to(job, group, *stand_in); !affinity.empty())
+      spec["affinity"] = std::move(affinity);
   if (Json tolerations = tolerations_of(job, group); !tolerations.empty())
     spec["tolerations"] = std::move(tolerations);
   spec["securityContext"] = pod_security();

@@ -88,8 +88,12 @@ bool tells(MeasurementKind kind, const Contender& on, const Contender& of,
   if (!of_accelerator && a.key.starts_with("pools.") &&
       on.plan->hardware.provider != of.plan->hardware.provider)
     return false;
-  const auto key = [](const PlanAssumption& x) {
-    return std::tie(x.key, x.what, x.value, x.low, x.high, x.source);
+  // Of which pools more it says so, is no part of what it is: a stand-in's nodes are the same.
+  const auto thing = [](const PlanAssumption& x) {
+    return x.what.substr(0, x.what.rfind(" pool"));
+  };
+  const auto key = [&](const PlanAssumption& x) {
+    return std::tuple(x.key, thing(x), x.value, x.low, x.high, x.source);
   };
   return std::ranges::any_of(on.assumptions,
                              [&](const PlanAssumption& b) { return key(a) == key(b); });

@@ -142,26 +142,53 @@ LeastFactors least_factors(const Question& question, const Site& site, const Dra
   return least;
 }
 
+namespace {
+
+/// USD a second of the gang's nodes: of all, and of those that are never free.
+struct Rates {
+  double all = 0, certain = 0;
+};
+
+Rates rates_of(const Site& site, const Shape& shape, const Offer& offer) {
+  Rates rates;
+  if (site.asynchronous || !offer.known) return rates;
+  const auto usd_second = [](HourlyRate rate, int nodes) {
+    return double(rate.nano_usd_per_hour) * 1e-9 / 3600 * nodes;
+  };
+  const int base = base_nodes(offer, shape.nodes);
+  rates.certain = usd_second(offer.mix.base_lowest, base);
+  for (std::size_t p = 0; p < offer.pools_lowest.size(); ++p) {
+    const bool worker = p == site.worker;
+    HourlyRate least = offer.pools_lowest[p];
+    if (worker && offer.mix.patience) least = std::min(least, offer.mix.stand_in_lowest);
+    rates.all += usd_second(least, worker ? shape.nodes - base : shape.parameter_servers);
+  }
+  rates.all += rates.certain;
+  return rates;
+}
+
+}  // namespace
+
 Bounds bounds_of(const Question& question, const Site& site, const LeastFactors& least,
                  const Shape& shape, const Offer& offer) {
   const double work = double(shape.steps) * shape.step_seconds;
-  double rate = 0;  // USD a second of the gang's nodes
-  if (!site.asynchronous && offer.known)
-    for (std::size_t p = 0; p < offer.pools_lowest.size(); ++p) {
-      const int nodes = p == site.worker ? shape.nodes : shape.parameter_servers;
-      rate += double(offer.pools_lowest[p].nano_usd_per_hour) * 1e-9 / 3600 * nodes;
-    }
+  const Rates rates = rates_of(site, shape, offer);
   // A rounding of the clock or the ledger must not lift a bound over what it bounds.
   constexpr double kRounding = 1 - 1e-9;
-  const double time = work * kRounding, cost = time * rate;
+  const double time = work * kRounding;
   const LeastStatistics& in_time = least.time;
-  const LeastStatistics& paid = offer.pricing == CapacityType::spot ? least.spot_cost : least.time;
+  const bool spot = offer.pricing == CapacityType::spot;
+  const auto cost = [&](double in_time_statistic, double spot_statistic) {
+    return time * std::max(rates.certain * in_time_statistic,
+                           rates.all * (spot ? spot_statistic : in_time_statistic));
+  };
   Bounds b;
   b.deadline = time * in_time.at_deadline;
-  b.budget = cost * paid.at_budget;
+  b.budget = cost(in_time.at_budget, least.spot_cost.at_budget);
   const bool p95 = is_of_p95(question.objective);
-  b.score = score_of(question.objective, time * (p95 ? in_time.p95 : in_time.mean),
-                     cost * (p95 ? paid.p95 : paid.mean));
+  b.score = score_of(
+      question.objective, time * (p95 ? in_time.p95 : in_time.mean),
+      p95 ? cost(in_time.p95, least.spot_cost.p95) : cost(in_time.mean, least.spot_cost.mean));
   return b;
 }
 

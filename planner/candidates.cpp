@@ -29,9 +29,12 @@ constexpr int kDraws = 64;
 /// what interrupts is noticed, happens, and a node is asked for and waited for again.
 constexpr double kEventsOfJob = 30, kEventsOfNode = 4, kEventsOfInterruption = 6;
 
-const Interruptions& interruptions_of(const Space& space, const Candidate& c) {
-  const Outside& outside = space.site(c).outside[std::size_t(space.shape(c).nodes)];
-  return space.offer(c).pricing == CapacityType::spot ? outside.spot : outside.on_demand;
+Interruptions lived_through(const Space& space, const Candidate& c) {
+  const int nodes = space.shape(c).nodes;
+  const Site& site = space.site(c);
+  Interruptions by = interruptions_of(site.outside[std::size_t(nodes)], space.offer(c), nodes);
+  by.restart += wait_for_spot(site, space.offer(c), nodes);
+  return by;
 }
 
 Candidate candidate_of(const Question& question, const Space& space, std::size_t site_index,
@@ -44,12 +47,23 @@ Candidate candidate_of(const Question& question, const Space& space, std::size_t
   const Shape& shape = space.shape(c);
   const Offer& offer = space.offer(c);
   const double work = double(shape.steps) * shape.step_seconds;
-  const double start = site.outside[std::size_t(shape.nodes)].start_seconds;
-  c.time = start + work * stretch_of(interruptions_of(space, c), work);
-  double rate = 0;
+  const double start = site.outside[std::size_t(shape.nodes)].start_seconds +
+                       wait_for_spot(site, offer, shape.nodes);
+  c.time = start + work * stretch_of(lived_through(space, c), work);
+  const int base = base_nodes(offer, shape.nodes);
+  const auto usd_second = [](HourlyRate each, int nodes) {
+    return double(each.nano_usd_per_hour) * 1e-9 / 3600 * nodes;
+  };
+  const auto workers = [&](int nodes, int reserved, HourlyRate lowest, HourlyRate price) {
+    const int covered = std::min(nodes, reserved);
+    return usd_second(lowest, covered) + usd_second(price, nodes - covered);
+  };
+  const Mix& mix = offer.mix;
+  double rate = workers(base, mix.base_reserved, mix.base_lowest, mix.base_price);
   for (std::size_t p = 0; p < offer.pools.size(); ++p)
-    rate += double(offer.pools[p].nano_usd_per_hour) * 1e-9 / 3600 *
-            (p == site.worker ? shape.nodes : shape.parameter_servers);
+    rate += p == site.worker
+                ? workers(shape.nodes - base, offer.reserved, offer.pools_lowest[p], offer.pools[p])
+                : usd_second(offer.pools[p], shape.parameter_servers);
   c.cost = offer.known && std::isfinite(c.time) ? rate * c.time : kUnknown;
   // A life is cut at the horizon: it never ended.
   const bool ends = c.time <= LifeOptions{}.horizon.count();
@@ -92,7 +106,11 @@ Space every_candidate(const Question& question, const Catalog& catalog, const Ne
     for (const auto& [reason, count] : site.rejected) space.rejected[reason] += count;
     for (std::size_t s = 0; s < site.shapes.size(); ++s)
       for (std::size_t o = 0; o < site.offers.size(); ++o) {
-        if (std::int64_t{site.shapes[s].nodes} * site.hardware.per_node > site.offers[o].quota)
+        const Shape& shape = site.shapes[s];
+        const Offer& offer = site.offers[o];
+        if (base_nodes(offer, shape.nodes) == shape.nodes)
+          ++space.rejected["a mix that leaves no node to be spot"];
+        else if (std::int64_t{nodes_at_most(offer, shape)} * site.hardware.per_node > offer.quota)
           ++space.rejected["above the quota"];
         else
           space.candidates.push_back(candidate_of(question, space, k, s, o));
@@ -144,7 +162,7 @@ void set_bounds(const Question& question, Space& space, const SpaceOptions& opti
 
 double events_of(const Space& space, const Candidate& c) {
   const double longest = LifeOptions{}.horizon.count();
-  const double interruptions = std::min(c.time, longest) / interruptions_of(space, c).every;
+  const double interruptions = std::min(c.time, longest) / lived_through(space, c).every;
   return kEventsOfJob + kEventsOfNode * space.shape(c).nodes +
          kEventsOfInterruption * interruptions;
 }

@@ -73,6 +73,50 @@ Expected<std::optional<Limit>> budget_of(const ScenarioFile& file) {
   return limit;
 }
 
+/// What the replay says of jobs that came too late, and of the budget, for the program to know.
+void learn(const FleetChoice& choice, const Replay& replay, Fleet& fleet) {
+  for (std::size_t j = 0; j < replay.jobs.size(); ++j) {
+    if (replay.jobs[j].meets) continue;
+    const FleetChoice::Run& run = choice.runs[j];
+    fleet.replayed_held_to[{j, run.option}] =
+        replay.jobs[j].held_to - (run.start - fleet.jobs[j].submit);
+  }
+  // A choice costs so many times more in the replay than in the program.
+  if (!replay.meets_budget && replay.budget_held_to > 0)
+    fleet.program_budget = fleet.budget->value * (choice.usd / replay.budget_held_to);
+}
+
+/// The program's choice and its replay. A choice whose replay misses a limit is taken back and the
+/// program solved with that knowledge; where none holds the first stands, and says what it misses.
+Expected<void> choose(const FleetSetting& setting, MixAnswer mix, FleetAnswer& answer) {
+  constexpr int kAgain = 5;
+  const Fleet asked = answer.fleet;
+  std::optional<std::pair<MixAnswer, Replay>> first;
+  while (true) {
+    auto replayed = replay(setting, answer, mix.choice, answer.replications);
+    if (!replayed) return tl::unexpected(std::move(replayed.error()));
+    const bool holds = replayed->meets_all();
+    if (holds || answer.solved_again == kAgain) {
+      if (holds || !first) first.emplace(std::move(mix), std::move(*replayed));
+      if (!holds) answer.fleet = asked;
+      break;
+    }
+    learn(mix.choice, *replayed, answer.fleet);
+    if (!first) first.emplace(std::move(mix), std::move(*replayed));
+    ++answer.solved_again;
+    mix = solve_pool_mix(answer.fleet);
+    if (!mix.choice.runs.empty()) continue;
+    answer.fleet = asked;
+    break;
+  }
+  answer.choice = first->first.choice;
+  answer.proven = first->first.status == MipSolution::Status::optimal;
+  answer.bound = first->first.bound;
+  answer.replay = std::move(first->second);
+  find_binding(answer, first->first.objective);
+  return {};
+}
+
 }  // namespace
 
 bool Replay::meets_all() const {
@@ -104,17 +148,13 @@ Expected<FleetAnswer> plan_fleet(const Base& base, const Catalog& catalog,
   const MixAnswer mix = solve_pool_mix(answer.fleet);
   answer.columns = mix.columns;
   answer.rows = mix.rows;
-  answer.proven = mix.status == MipSolution::Status::optimal;
-  answer.bound = mix.bound;
   if (mix.choice.runs.empty()) {
+    answer.proven = mix.status == MipSolution::Status::optimal;
+    answer.bound = mix.bound;
     find_relaxations(answer);
     return answer;
   }
-  answer.choice = mix.choice;
-  find_binding(answer, mix.objective);
-  auto replayed = replay(setting, answer, mix.choice, answer.replications);
-  if (!replayed) return tl::unexpected(std::move(replayed.error()));
-  answer.replay = std::move(*replayed);
+  if (auto chosen = choose(setting, mix, answer); !chosen) return tl::unexpected(chosen.error());
   return answer;
 }
 

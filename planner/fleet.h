@@ -1,8 +1,10 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "planner/mip.h"
@@ -55,6 +57,11 @@ struct Fleet {
   std::optional<Limit> budget;
   std::map<std::string, int> quota;  // accelerators
   bool by_time = false;              // least time of the last end, then least cost; else least cost
+  // What a replay said that the forecasts of jobs alone did not:
+  /// By job and option, the statistic that the deadline is held against, from the job's start.
+  std::map<std::pair<std::size_t, std::size_t>, double> replayed_held_to;
+  /// The program's cost that the budget does for; nullopt: the budget itself.
+  std::optional<double> program_budget;
 };
 
 /// What the program chose.
@@ -110,6 +117,9 @@ struct FleetAnswer {
   double bound = 0;                   // no choice costs less
   std::optional<FleetChoice> choice;  // none: no plan fits
   std::optional<Replay> replay;
+  /// How often the program was solved again because a replay missed a limit. The choice is then the
+  /// first whose replay meets all of them, or the very first where none was found.
+  int solved_again = 0;
   std::vector<FleetLimit> limits;  // that bind; of none that fits: which would have to give way
   std::vector<std::string> without_plan;  // jobs that no offer can run, with why
 };

@@ -92,6 +92,9 @@ Expected<std::string> alone(const Question& question, const Space& space, const 
   overrides.push_back(fmt::format("{}.nodes={{initial: {}, min: {}, max: {}}}", pool,
                                   held ? nodes : 0, held ? nodes : 0, nodes));
   overrides.push_back(fmt::format("{}.autoscaling={}", pool, held ? "false" : "true"));
+  // Nodes that are held are paid for the period, by the program: no other pool has them too.
+  const auto& prices = question.file.scenario.prices;
+  if (!held && prices && !prices->reserved.empty()) overrides.emplace_back("prices.reserved=[]");
   constexpr std::array<std::string_view, 4> kLeftOut{"plan", "planned", "extends", "expect"};
   return flat_scenario(base.text, base.name, overrides, base.layers, kLeftOut);
 }
@@ -174,11 +177,9 @@ Found forecast_alone(const FleetSetting& s, const Question& question, const Spac
   return found;
 }
 
-constexpr std::string_view kDeadlineOf = "deadline of ";  // of a job, among what is written
-
 std::optional<Limit> deadline_of(const PlanSpec& plan, const std::string& job) {
-  const auto own = plan.vary.find(std::string(kDeadlineOf) + job);
-  const std::string& text = own != plan.vary.end() ? own->second.front() : plan.deadline;
+  const auto own = plan.deadlines.find(job);
+  const std::string& text = own != plan.deadlines.end() ? own->second : plan.deadline;
   if (text.empty()) return std::nullopt;
   const std::size_t at = text.find('@');
   Limit limit;
@@ -200,8 +201,7 @@ void add_jobs(const Scenario& scenario, Fleet& fleet) {
 
 /// The period that is written, or what ends with the last deadline.
 std::optional<double> period_of(const Scenario& scenario, const Fleet& fleet) {
-  if (const auto period = scenario.plan->vary.find("period"); period != scenario.plan->vary.end())
-    return parse_duration(period->second.front())->count();
+  if (const auto& period = scenario.plan->period) return period->count();
   double end = 0;
   for (const FleetJob& job : fleet.jobs) {
     if (!job.deadline) return std::nullopt;
@@ -266,9 +266,13 @@ Diagnostics check_fleet(const ScenarioFile& file) {
     error("cluster",
           fmt::format("pools of {} do not grow and shrink with their jobs", to_text(service)),
           "a plan for several jobs needs a Kubernetes service: gke, eks or aks");
-  for (const auto& [key, text] : s.plan->vary) {
-    if (!key.starts_with(kDeadlineOf)) continue;
-    const std::string job = key.substr(kDeadlineOf.size());
+  for (const char* mix : {"base", "fallback"})
+    if (s.plan->vary.contains(mix))
+      error(std::string("plan.vary.") + mix,
+            "mixes of one job's nodes are not planned for several jobs yet",
+            "the jobs' pools are a mix already: pricing: [spot, on_demand]");
+  for (const auto& [name, text] : s.plan->deadlines) {
+    const std::string& job = name;
     if (std::ranges::none_of(s.jobs, [&](const JobSpec& j) { return j.name == job; }))
       error("plan.deadlines." + job, fmt::format("no job is named '{}'", job),
             "the names of jobs are those of the list `jobs:`");

@@ -30,6 +30,12 @@ class Builder {
   const FleetOption& option(const MixProgram::Start& s) const {
     return fleet_.options[fleet_.jobs[s.job].kind][s.option];
   }
+  /// The forecast's statistic, or what a replay has said since.
+  double held_to(std::size_t job, std::size_t option) const {
+    const auto replayed = fleet_.replayed_held_to.find({job, option});
+    const double alone = fleet_.options[fleet_.jobs[job].kind][option].held_to;
+    return replayed == fleet_.replayed_held_to.end() ? alone : std::max(alone, replayed->second);
+  }
   bool has_quota(const FleetPool& pool) const { return q_.quota && !pool.quota.empty(); }
 
   void add_pools() {
@@ -47,11 +53,14 @@ class Builder {
   }
 
   /// The submit, and later borders of slots where waiting may help: few enough to be searched.
-  std::vector<double> starts_of(const FleetJob& job, const FleetOption& o) const {
+  std::vector<double> starts_of(std::size_t j, std::size_t k) const {
+    const FleetJob& job = fleet_.jobs[j];
+    const FleetOption& o = fleet_.options[job.kind][k];
     double latest = q_.period ? fleet_.period - o.held_to : fleet_.period;
     const bool held_to_deadline =
         q_.deadlines && q_.least != MixQuestion::Least::lateness && job.deadline;
-    if (held_to_deadline) latest = std::min(latest, job.submit + job.deadline->value - o.held_to);
+    if (held_to_deadline)
+      latest = std::min(latest, job.submit + job.deadline->value - held_to(j, k));
     std::vector<double> out;
     if (job.submit <= latest) out.push_back(job.submit);
     const FleetPool& pool = fleet_.pools[o.pool];
@@ -71,7 +80,7 @@ class Builder {
     Mip::Row one{1, 1, {}};
     std::map<std::size_t, Mip::Row> ends;  // by pool
     for (std::size_t k = 0; k < options.size(); ++k)
-      for (const double at : starts_of(job, options[k])) {
+      for (const double at : starts_of(j, k)) {
         const std::size_t column = program_.mip.add_column(
             {options[k].usd + kWaiting * (at - job.submit) / kHour, 0, 1, true});
         program_.starts.push_back({j, k, column, at});
@@ -133,7 +142,7 @@ class Builder {
     for (const MixProgram::Start& s : program_.starts) {
       const FleetJob& job = fleet_.jobs[s.job];
       if (!job.deadline) continue;
-      const double late = s.at + option(s).held_to - job.submit - job.deadline->value;
+      const double late = s.at + held_to(s.job, s.option) - job.submit - job.deadline->value;
       rows[s.job].entries.push_back({s.column, late});
     }
     for (auto& [job, row] : rows) {
@@ -146,7 +155,7 @@ class Builder {
   void add_money() {
     if (q_.budget && fleet_.budget && q_.least != MixQuestion::Least::cost) {
       Mip::Row row;
-      row.high = fleet_.budget->value;
+      row.high = fleet_.program_budget.value_or(fleet_.budget->value);
       for (std::size_t c = 0; c < program_.mip.columns.size(); ++c)
         if (program_.mip.columns[c].cost != 0)
           row.entries.push_back({c, program_.mip.columns[c].cost});

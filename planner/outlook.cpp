@@ -46,15 +46,20 @@ Promise Outlook::of(const Candidate& c) {
   const Outside& outside = s_.space.site(c).outside[std::size_t(shape.nodes)];
   const bool spot = s_.space.offer(c).pricing == CapacityType::spot;
   const double work = double(shape.steps) * shape.step_seconds;
-  const double reclaims = spot ? 1 / outside.spot.every - 1 / outside.on_demand.every : 0;
+  const Site& site = s_.space.site(c);
+  const Offer& offer = s_.space.offer(c);
+  const Interruptions usual = interruptions_of(outside, offer, shape.nodes);
+  const double wait = wait_for_spot(site, offer, shape.nodes);
+  const double reclaims = spot ? 1 / usual.every - 1 / outside.on_demand.every : 0;
   const double longest = LifeOptions{}.horizon.count();
   std::vector<double> times, costs;
   for (std::size_t k = 0; k < drawn.step.size(); ++k) {
-    Interruptions now = spot ? outside.spot : outside.on_demand;
+    Interruptions now = usual;
+    now.restart += wait;
     const double often = 1 / outside.on_demand.every + reclaims / drawn.reclaim[k];
     now.every = often > 0 ? 1 / often : kNever;
     const double drawn_work = work * drawn.step[k];
-    const double time = outside.start_seconds + drawn_work * stretch_of(now, drawn_work);
+    const double time = outside.start_seconds + wait + drawn_work * stretch_of(now, drawn_work);
     if (!(time <= longest)) return promise;
     times.push_back(time);
     costs.push_back(c.cost / c.time * time);
@@ -72,10 +77,12 @@ Promise Outlook::of(const Candidate& c) {
 }
 
 void Outlook::reorder(std::vector<Candidate>& candidates, std::size_t most) {
-  std::map<CapacityType, std::size_t> taken;
-  const auto rest = std::stable_partition(
-      candidates.begin(), candidates.end(),
-      [&](const Candidate& c) { return taken[s_.space.offer(c).pricing]++ < most; });
+  std::map<std::tuple<CapacityType, double, CapacityType, std::string>, std::size_t> taken;
+  const auto rest =
+      std::stable_partition(candidates.begin(), candidates.end(), [&](const Candidate& c) {
+        const Offer& o = s_.space.offer(c);
+        return taken[{o.pricing, o.mix.share, o.mix.base, o.mix.patience_text}]++ < most;
+      });
   std::vector<Candidate> firsts;
   for (auto c = candidates.begin(); c != rest; ++c)
     if (sites_.try_emplace(c->site).second) firsts.push_back(*c);

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "planner/space.h"
 #include "sim/scenario/plan_draft.h"
 
@@ -22,23 +25,53 @@ std::string_view word(PipelineSchedule s) {
   return "";
 }
 
+std::string node_text(const Hardware& h) {
+  if (!h.slice.empty())
+    return fmt::format("tpu: {{type: {}, slice: {}}}, ", h.accelerator, h.slice);
+  if (h.accelerator.empty()) return fmt::format("machine: {}, ", h.machine);
+  return fmt::format("machine: {}, accelerator: {{type: {}, count: {}}}, ", h.machine,
+                     h.accelerator, h.per_node);
+}
+
 std::string pool_text(const Question& q, const Hardware& h, const Offer& offer, const Shape& s) {
   const PoolSpec& own = worker_pool(q.file.scenario);
   std::string text = fmt::format("{{name: {}, ", own.name);
   if (own.role) text += fmt::format("role: {}, ", planning::to_text(*own.role));
-  if (h.slice.empty())
-    text += fmt::format("machine: {}, accelerator: {{type: {}, count: {}}}, ", h.machine,
-                        h.accelerator, h.per_node);
-  else
-    text += fmt::format("tpu: {{type: {}, slice: {}}}, ", h.accelerator, h.slice);
-  return text + fmt::format("nodes: {}, pricing: {}}}", s.nodes, to_text(offer.pricing));
+  return text + node_text(h) +
+         fmt::format("nodes: {}, pricing: {}}}", s.nodes, to_text(offer.pricing));
+}
+
+bool is_mixed(const Offer& offer) { return offer.mix.share > 0 || offer.mix.patience; }
+
+/// The pools of a mix: the base, where the chief of the workers then is; the spot nodes; and those
+/// that stand in for them.
+std::string pools_of_mix(const Question& q, const Hardware& h, const Offer& offer, const Shape& s) {
+  const std::string& own = worker_pool(q.file.scenario).name;
+  const int base = base_nodes(offer, s.nodes), rest = s.nodes - base;
+  const std::string node = "role: worker, " + node_text(h);
+  std::string out, spot = own;
+  if (base > 0) {
+    out = fmt::format("{{name: {}, {}nodes: {}, pricing: {}}}, ", own, node, base,
+                      to_text(offer.mix.base));
+    spot += "-spot";
+  }
+  if (!offer.mix.patience)
+    return out + fmt::format("{{name: {}, {}nodes: {}, pricing: spot}}", spot, node, rest);
+  const std::string scaled =
+      fmt::format("nodes: {{initial: 0, min: 0, max: {}}}, autoscaling: true", rest);
+  return out + fmt::format(
+                   "{{name: {0}, {1}{2}, pricing: spot}}, {{name: {0}-stand-in, {1}{2}, "
+                   "pricing: on_demand, stands_in_for: {0}, after: {3}}}",
+                   spot, node, scaled, offer.mix.patience_text);
 }
 
 void add_cluster(const Question& q, const Hardware& h, const Offer& offer, const Shape& s,
                  std::vector<std::string>& out) {
   const ClusterSpec& cluster = q.file.scenario.cluster;
   const std::string pool = "cluster.pools." + worker_pool(q.file.scenario).name;
-  if (h.own) {
+  if (h.own && is_mixed(offer)) {
+    out.push_back(fmt::format("cluster.pools=[{}]", pools_of_mix(q, h, offer, s)));
+  } else if (h.own) {
     if (worker_pool(q.file.scenario).nodes.initial != s.nodes || q.may.nodes.size() > 1)
       out.push_back(fmt::format("{}.nodes={}", pool, s.nodes));
     out.push_back(fmt::format("{}.pricing={}", pool, to_text(offer.pricing)));
@@ -52,8 +85,9 @@ void add_cluster(const Question& q, const Hardware& h, const Offer& offer, const
     place += "region: " + offer.region;
     if (same && offer.region == cluster.region && !cluster.zone.empty())
       place += ", zone: " + cluster.zone;
-    out.push_back(fmt::format("cluster={{provider: {}, {}, pools: [{}]}}", to_text(h.provider),
-                              place, pool_text(q, h, offer, s)));
+    out.push_back(
+        fmt::format("cluster={{provider: {}, {}, pools: [{}]}}", to_text(h.provider), place,
+                    is_mixed(offer) ? pools_of_mix(q, h, offer, s) : pool_text(q, h, offer, s)));
   }
   if (s.parameter_servers == 0) return;
   for (const PoolSpec& p : cluster.pools)
@@ -85,7 +119,17 @@ std::string strategy_yaml(const Shape& s, bool batch_is_given) {
   return text + fmt::format(", recompute: {}}}", word(l.recompute));
 }
 
-void add_strategy(const Question& q, const Shape& s, std::vector<std::string>& out) {
+/// Processes of a kind that has one for each accelerator or several on each node.
+std::int64_t workers_of(const WorkloadSpec& w, const Shape& s) {
+  const bool servers = s.kind == StrategyKind::parameter_server;
+  const std::int64_t whole = servers ? 1 : s.layout.accelerators() / s.nodes;
+  const std::int64_t each =
+      w.strategy.kind == s.kind ? w.strategy.accelerators_per_worker.value_or(int(whole)) : whole;
+  return s.layout.accelerators() / std::max<std::int64_t>(1, each);
+}
+
+void add_strategy(const Question& q, const Offer& offer, const Shape& s,
+                  std::vector<std::string>& out) {
   const WorkloadSpec& w = *q.file.scenario.workload;
   const bool same_kind = w.strategy.kind == s.kind && s.kind != StrategyKind::model_parallel;
   const bool shared_out = q.may.global_batch.has_value();
@@ -94,13 +138,12 @@ void add_strategy(const Question& q, const Shape& s, std::vector<std::string>& o
   } else {
     const Layout& l = s.layout;
     const std::string at = "workload.strategy.";
-    if (w.strategy.workers || s.kind == StrategyKind::parameter_server) {
-      const std::int64_t per_worker = s.kind == StrategyKind::parameter_server
-                                          ? w.strategy.accelerators_per_worker.value_or(1)
-                                          : std::max<std::int64_t>(1, l.accelerators() / s.nodes);
-      out.push_back(fmt::format("{}workers={}", at,
-                                l.accelerators() / std::max<std::int64_t>(1, per_worker)));
-    }
+    // Pools that start empty do not say how many there are.
+    const bool several =
+        s.kind == StrategyKind::multi_worker_mirrored || s.kind == StrategyKind::sharded;
+    if (w.strategy.workers || s.kind == StrategyKind::parameter_server ||
+        (several && offer.mix.patience))
+      out.push_back(fmt::format("{}workers={}", at, workers_of(w, s)));
     if (s.kind == StrategyKind::parameter_server && s.parameter_servers > 0)
       out.push_back(fmt::format("{}parameter_servers={}", at, s.parameter_servers));
     if (s.kind == StrategyKind::sharded)
@@ -123,8 +166,29 @@ std::vector<std::string> overrides_for(const Question& question, const Hardware&
     out.push_back("workload.checkpoint.interval=" + hardware.checkpoint_interval);
   if (!hardware.checkpoint_storage.empty())
     out.push_back("workload.checkpoint.storage=" + hardware.checkpoint_storage);
-  add_strategy(question, shape, out);
+  add_strategy(question, offer, shape, out);
   return out;
+}
+
+int base_nodes(const Offer& offer, int nodes) {
+  constexpr double kRounding = 1e-9;
+  return std::min(nodes, int(std::ceil(offer.mix.share * nodes - kRounding)));
+}
+
+int nodes_at_most(const Offer& offer, const Shape& shape) {
+  const int rest = shape.nodes - base_nodes(offer, shape.nodes);
+  return offer.mix.patience ? shape.nodes + rest : shape.nodes;
+}
+
+std::string bought_text(const Offer& offer, int nodes) {
+  if (!is_mixed(offer)) return std::string(to_text(offer.pricing));
+  const int base = base_nodes(offer, nodes);
+  std::string text;
+  if (base > 0) text = fmt::format("{} {} + ", base, to_text(offer.mix.base));
+  text += fmt::format("{} spot", nodes - base);
+  if (offer.mix.patience)
+    text += fmt::format(", on_demand stand in after {}", offer.mix.patience_text);
+  return text;
 }
 
 std::string hardware_text(const Hardware& h, int nodes) {

@@ -92,7 +92,7 @@ Expected<std::string> plan_file(const Question& question, const RankedPlan& plan
              "`reckon "
              "run` take it too.\n",
              base.name, hardware_text(plan.hardware, plan.shape.nodes), plan.offer.region,
-             to_text(plan.offer.pricing), strategy_text(plan.shape)) +
+             bought_text(plan.offer, plan.shape.nodes), strategy_text(plan.shape)) +
          price_lines(resolved) + *text + planned_block(f, reckon_version);
 }
 

@@ -53,7 +53,7 @@ struct PlannerOptions {
   std::optional<int> replications;
   /// Events that the lives of a search may have in all, about (SpaceOptions).
   double effort = 4e6;
-  bool prune = true;  // by bounds on the score; without: to see what they are worth
+  bool prune = true;  // by bounds; without: to see what they are worth
   int threads = 0;
   std::size_t keep = 5;  // plans in the answer
   /// Up to so many candidates that no bound excludes are all forecast: the answer is exact then.

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "sim/base/unit_text.h"
+#include "sim/scenario/plan_draft.h"
 #include "sim/scenario/pricing.h"
 #include "sim/scenario/scenario_yaml.h"
 #include "sim/scenario/scenario_yaml_reader.h"
@@ -54,8 +55,9 @@ class Maker {
     read_limits(spec);
     q_.quota = spec.quota;
     read_checkpoints();
-    if (const auto* names = varied("residency")) q_.residency = *names;
-    if (const auto* share = varied("carbon_free")) q_.carbon_free = *parse_fraction(share->front());
+    read_mixes(s);
+    q_.residency = spec.residency;
+    q_.carbon_free = spec.carbon_free;
     check_residency();
     for (const Objective o : kObjectives)
       if (to_text(o) == spec.objective) q_.objective = o;
@@ -229,6 +231,42 @@ class Maker {
               fmt::format("unknown storage '{}'{}", name, did_you_mean(name, known)),
               fmt::format("known: {}", fmt::join(known, ", ")));
     }
+  }
+
+  /// A mix is written as pools beside the workers' own, of nodes with a name.
+  void read_mixes(const Scenario& s) {
+    const auto *bases = varied("base"), *fallbacks = varied("fallback");
+    if (!bases && !fallbacks) return;
+    const char* at = bases ? "plan.vary.base" : "plan.vary.fallback";
+    if (std::ranges::count(q_.may.pricing, CapacityType::spot) == 0)
+      error(at, "mixes are of spot nodes with others, and no spot nodes may be bought",
+            "plan: {vary: {pricing: [spot, on_demand]}}");
+    const PoolSpec& own = worker_pool(s);
+    if (s.cluster.pools.size() > 1)
+      error(at, "mixes beside other pools than the workers' are not planned yet",
+            "leave base and fallback out");
+    if (!q_.may.hardware && (own.tpu || !std::holds_alternative<MachineByName>(own.machine)))
+      error(at, "mixes of TPU slices or machines of your own are not planned yet",
+            "leave base and fallback out");
+    const Service service = planning::service_of(s.cluster);
+    if (fallbacks && !planning::runs_kubernetes(service))
+      error("plan.vary.fallback",
+            fmt::format("service {} does not autoscale node pools: none stands in for another",
+                        to_text(service)),
+            "a Kubernetes service: gke, eks or aks");
+    if (bases)
+      for (const std::string& text : *bases) {
+        const std::size_t space = text.find(' ');
+        q_.may.bases.push_back({*parse_fraction(std::string_view(text).substr(0, space)),
+                                text.substr(space + 1) == "reserved" ? CapacityType::reserved
+                                                                     : CapacityType::on_demand});
+      }
+    if (!fallbacks) return;
+    q_.may.fallbacks = *fallbacks;
+    if (!s.disruptions.shortage)
+      q_.assumed.push_back(
+          "there is always spot capacity, as `disruptions: {shortage: ...}` says nothing else: "
+          "on-demand nodes stand in only for spot nodes that are slow to come");
   }
 
   /// A jurisdiction that no region is under is a mistake: nothing would ever fit.

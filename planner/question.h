@@ -47,6 +47,12 @@ bool is_of_p95(Objective objective);
 /// Infinite: it never ends, or its price is unknown and the objective needs one.
 double score(Objective objective, const Forecast& forecast);
 
+/// A share of a gang's nodes that is not spot.
+struct BaseShare {
+  double share = 0;  // 0..1, both excluded
+  CapacityType bought = CapacityType::on_demand;
+};
+
 /// What may vary. A list of one value is what is kept.
 struct Freedom {
   bool hardware = false;  // the catalog's machines; else the scenario's own pools
@@ -54,6 +60,8 @@ struct Freedom {
   std::vector<std::string> accelerators, machines, regions;  // canonical; empty: any
   std::vector<int> nodes;                                    // ascending
   std::vector<CapacityType> pricing;
+  std::vector<BaseShare> bases;                   // mixes with spot, besides nodes bought alike
+  std::vector<std::string> fallbacks;             // durations, as written: Mix::patience
   std::vector<int> parameter_servers;             // ascending; empty: as in the scenario
   std::vector<StrategyKind> kinds;                // empty: the scenario's
   std::vector<Recompute> recompute;               // empty: the scenario's

@@ -24,6 +24,10 @@ class Race {
   Race(const Space& space, Evaluator& evaluator, const RaceOptions& options)
       : space_(space), evaluator_(evaluator), options_(options) {
     for (const Candidate& c : space.candidates) {
+      if (!options.prune) {
+        open_.push_back(c);
+        continue;
+      }
       result.proven_late += c.proven_late ? 1 : 0;
       result.proven_dear += !c.proven_late && c.proven_dear ? 1 : 0;
       if (!c.proven_late && !c.proven_dear) open_.push_back(c);

@@ -22,7 +22,7 @@ struct RaceOptions {
   std::size_t exact_up_to = 48;  // so many candidates are all forecast whole
   std::size_t starters = 64;     // of a race
   std::size_t finalists = 8;     // forecast whole at its end
-  bool prune = true;             // by bounds on the score
+  bool prune = true;             // by bounds, on the score and against limits
   std::function<void(const SearchProgress&)> progress;
 };
 

@@ -16,7 +16,7 @@ bool within_quota(const Question& q, const RankedPlan& p) {
   const auto quota = q.quota.find(fmt::format("{}/{}/{}", to_text(p.hardware.provider),
                                               p.offer.region, p.hardware.accelerator));
   return quota == q.quota.end() ||
-         std::int64_t{p.shape.nodes} * p.hardware.per_node <= quota->second;
+         std::int64_t{nodes_at_most(p.offer, p.shape)} * p.hardware.per_node <= quota->second;
 }
 
 /// Of all nodes for an hour; nullopt: a price is unknown.
@@ -57,12 +57,13 @@ bool same_hardware(const Hardware& a, const Hardware& b) {
 std::vector<RankedPlan> rivals_of(const Space& space, const std::vector<Evaluated>& finished,
                                   std::size_t most) {
   std::vector<RankedPlan> rivals;
-  std::set<std::tuple<std::uint32_t, CapacityType, int, StrategyKind>> seen;
+  std::set<std::tuple<std::uint32_t, std::string, int, StrategyKind>> seen;
   for (std::size_t k = 1; k < finished.size() && rivals.size() < most; ++k) {
     const Evaluated& e = finished[k];
     if (!e.refused.empty() || !std::isfinite(e.score)) continue;
     const Shape& shape = space.shape(e.candidate);
-    if (seen.emplace(e.candidate.site, space.offer(e.candidate).pricing, shape.nodes, shape.kind)
+    if (seen.emplace(e.candidate.site, bought_text(space.offer(e.candidate), shape.nodes),
+                     shape.nodes, shape.kind)
             .second)
       rivals.push_back(ranked(space, e));
   }
@@ -76,10 +77,13 @@ std::vector<RankedPlan> bought_otherwise(const Question& question, const RankedP
     std::optional<RankedPlan> cheapest;
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
     for (const std::string& region : plan.hardware.regions) {
-      if (region == plan.offer.region && pricing == plan.offer.pricing) continue;
       RankedPlan other = plan;
       other.offer.region = region;
       other.offer.pricing = pricing;
+      other.offer.mix = {};
+      if (region == plan.offer.region &&
+          bought_text(other.offer, plan.shape.nodes) == bought_text(plan.offer, plan.shape.nodes))
+        continue;
       if (!within_quota(question, other)) continue;
       other.result = {};
       other.result.overrides = overrides_for(question, other.hardware, other.offer, other.shape);

@@ -41,9 +41,9 @@ void scale_reclaims(ReclaimRules& rules, double factor) {
   rules.trace_length *= age;
 }
 
-PlannedPool* worker_pool_of(Plan& plan) {
-  const PlannedPool* pool = plan.pool_with(Role::worker);
-  return pool == nullptr ? nullptr : &plan.pools[std::size_t(pool - plan.pools.data())];
+/// Workers' nodes that are bought as the choice's are.
+bool is_bought_as(const PlannedPool& pool, const RankedPlan& chosen) {
+  return pool.role == Role::worker && pool.pricing == chosen.offer.pricing;
 }
 
 /// Nodes whose price is one number to a buyer: those with one accelerator, else of one machine.
@@ -57,7 +57,9 @@ bool moves(const Plan& plan, const RankedPlan& of, const RankedPlan& chosen, Lev
   switch (lever) {
     case Lever::price_here:
     case Lever::price_everywhere:
-      return same_goods(of.hardware, chosen.hardware) && of.offer.pricing == chosen.offer.pricing &&
+      return same_goods(of.hardware, chosen.hardware) &&
+             std::ranges::any_of(plan.pools,
+                                 [&](const PlannedPool& p) { return is_bought_as(p, chosen); }) &&
              (lever == Lever::price_everywhere || of.offer.region == chosen.offer.region);
     case Lever::reclaims:
       return !std::holds_alternative<NoReclaim>(plan.reclaim.law) &&
@@ -267,8 +269,8 @@ Plan with_lever(Plan plan, const RankedPlan& of, const RankedPlan& chosen, Lever
   switch (lever) {
     case Lever::price_here:
     case Lever::price_everywhere:
-      if (PlannedPool* const worker = worker_pool_of(plan)) {
-        PlannedPool& pool = *worker;
+      for (PlannedPool& pool : plan.pools) {
+        if (!is_bought_as(pool, chosen)) continue;
         pool.price.machine = times(pool.price.machine, factor);
         pool.price.accelerators = times(pool.price.accelerators, factor);
         if (pool.reservation) pool.reservation->price = times(pool.reservation->price, factor);

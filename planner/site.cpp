@@ -5,7 +5,11 @@
 #include <algorithm>
 #include <climits>
 #include <cmath>
+#include <limits>
+#include <tuple>
+#include <utility>
 
+#include "sim/base/unit_text.h"
 #include "sim/scenario/pricing.h"
 #include "sim/step/step.h"
 
@@ -106,6 +110,33 @@ class SiteMaker {
     return apart ? machine > 0 && accelerators > 0 : machine > 0 || accelerators > 0;
   }
 
+  static HourlyRate whole_price(const PlannedPool& pool) {
+    return {pool.price.machine.nano_usd_per_hour + pool.price.accelerators.nano_usd_per_hour};
+  }
+  static HourlyRate lowest_price(const PlannedPool& pool) {
+    return pool.reservation ? std::min(whole_price(pool), pool.reservation->price)
+                            : whole_price(pool);
+  }
+
+  /// What a reservation covers of one node it may not cover of all that the question allows.
+  void price_beyond_reservation(Offer& offer) {
+    const auto& prices = file_.scenario.prices;
+    const int most = q_.may.nodes.back();
+    if (!prices || prices->reserved.empty() || most < 2) return;
+    PlannedPool& workers = plan_.pools[site_.worker];
+    const int usual = std::exchange(workers.nodes_max, most);
+    planning::reprice(plan_, file_, catalog_);
+    PlannedPool& pool = plan_.pools[site_.worker];
+    pool.nodes_max = usual;
+    if (!pool.reservation) return;
+    offer.reserved = pool.reservation->nodes;
+    if (offer.reserved >= most) return;
+    offer.known_beyond = is_price(pool);
+    if (!offer.known_beyond) return;
+    offer.pools[site_.worker] = whole_price(pool);
+    offer.pools_lowest[site_.worker] = lowest_price(pool);
+  }
+
   Offer offer_in(const std::string& region, CapacityType pricing) {
     plan_.region = region;
     for (PlannedPool& pool : plan_.pools) pool.pricing = CapacityType::on_demand;
@@ -116,14 +147,12 @@ class SiteMaker {
     offer.pricing = pricing;
     offer.known = true;
     for (const PlannedPool& pool : plan_.pools) {
-      const std::int64_t whole =
-          pool.price.machine.nano_usd_per_hour + pool.price.accelerators.nano_usd_per_hour;
       offer.known = offer.known && is_price(pool);
-      offer.pools.push_back({whole});
-      offer.pools_lowest.push_back(
-          {pool.reservation ? std::min(whole, pool.reservation->price.nano_usd_per_hour) : whole});
+      offer.pools.push_back(whole_price(pool));
+      offer.pools_lowest.push_back(lowest_price(pool));
     }
     offer.storage = plan_.storage_per_gb;
+    price_beyond_reservation(offer);
     offer.quota = INT_MAX;
     const auto quota = q_.quota.find(fmt::format("{}/{}/{}", to_text(site_.hardware.provider),
                                                  region, site_.hardware.accelerator));
@@ -131,10 +160,53 @@ class SiteMaker {
     return offer;
   }
 
+  /// A spot offer in all mixes that may be.
+  void add_mixes(const Offer& spot, std::vector<Offer>& all) {
+    std::vector<BaseShare> bases = q_.may.bases;
+    bases.insert(bases.begin(), BaseShare{});
+    std::vector<std::string> fallbacks{""};
+    if (site_.hardware.slice.empty())
+      fallbacks.insert(fallbacks.end(), q_.may.fallbacks.begin(), q_.may.fallbacks.end());
+    for (const BaseShare& base : bases)
+      for (const std::string& fallback : fallbacks) {
+        if (base.share == 0 && fallback.empty()) continue;
+        Offer mixed = spot;
+        if (mix(base, fallback, mixed)) all.push_back(std::move(mixed));
+      }
+  }
+  /// False: nothing of the machine is reserved.
+  bool mix(const BaseShare& base, const std::string& fallback, Offer& offer) {
+    const std::string region = offer.region;
+    if (base.share > 0) {
+      const Offer other = offer_in(region, base.bought);
+      if (base.bought == CapacityType::reserved && !plan_.pools[site_.worker].reservation)
+        return false;
+      offer.mix.base_reserved = other.reserved;
+      offer.known_beyond = offer.known_beyond && other.known_beyond;
+      offer.known = offer.known && other.known;
+      offer.mix.share = base.share;
+      offer.mix.base = base.bought;
+      offer.mix.base_price = other.pools[site_.worker];
+      offer.mix.base_lowest = other.pools_lowest[site_.worker];
+    }
+    if (fallback.empty()) return true;
+    const Offer other = offer_in(region, CapacityType::on_demand);
+    offer.known = offer.known && other.known;
+    offer.mix.patience = *parse_duration(fallback);
+    offer.mix.patience_text = fallback;
+    offer.mix.stand_in_lowest = other.pools_lowest[site_.worker];
+    return true;
+  }
+
   /// Nowhere dearer, nowhere scarcer: then every life costs no more there, with the same draws.
   static bool dominates(const Offer& a, const Offer& b) {
     if (a.pricing != b.pricing || a.known != b.known || a.quota < b.quota) return false;
+    if (b.known_beyond && !a.known_beyond) return false;
     if (a.storage > b.storage) return false;
+    const auto kind = [](const Mix& m) { return std::tuple(m.share, m.base, m.patience); };
+    if (kind(a.mix) != kind(b.mix) || a.mix.base_price > b.mix.base_price ||
+        a.mix.base_lowest > b.mix.base_lowest || a.mix.stand_in_lowest > b.mix.stand_in_lowest)
+      return false;
     for (std::size_t p = 0; p < a.pools.size(); ++p)
       if (a.pools[p] > b.pools[p] || a.pools_lowest[p] > b.pools_lowest[p]) return false;
     return true;
@@ -143,8 +215,11 @@ class SiteMaker {
   void find_offers() {
     std::vector<Offer> all;
     for (const CapacityType pricing : q_.may.pricing)
-      for (const std::string& region : site_.hardware.regions)
-        all.push_back(offer_in(region, pricing));
+      for (const std::string& region : site_.hardware.regions) {
+        const Offer offer = offer_in(region, pricing);
+        all.push_back(offer);
+        if (pricing == CapacityType::spot) add_mixes(offer, all);
+      }
     all_offers_ = all.size();
     const bool priced = needs_price(q_.objective) || q_.budget;
     for (std::size_t k = 0; k < all.size(); ++k) {
@@ -200,6 +275,7 @@ class SiteMaker {
     for (PlanAssumption& a : site_.assumptions) a.set = nullptr;
     const double spread = plan_.pools[site_.worker].efficiency.step_spread.value;
     site_.step_spread = spread > 0 ? spread : 1.0;
+    site_.shortage = plan_.shortage;
     site_.free_within = plan_.billing.free_if_reclaimed_within;
     site_.image_pull = plan_.job_start.image_pull.value;
     site_.framework_start = plan_.job_start.framework_start.value;
@@ -213,6 +289,7 @@ class SiteMaker {
         start.image_pull.value + start.framework_start.value + start.compile.value;
     const Seconds node = plan_.pools[site_.worker].provisioning.value;
     o.start_seconds = (node + begin).count();
+    o.node_seconds = node.count();
     const Seconds save = checkpoint_save_time(plan_, job);
     const Seconds again = node + begin + checkpoint_restore_time(plan_, job);
     const auto interruptions = [&](CapacityType pricing) {
@@ -225,8 +302,8 @@ class SiteMaker {
       by.every = mtti.count();
       if (job.checkpoint.mode == CheckpointSpec::Mode::interval)
         by.interval = job.checkpoint.interval.count();
-      else if (job.checkpoint.mode == CheckpointSpec::Mode::optimal)
-        by.interval = optimal_checkpoint_interval(save, mtti).count();
+      by.optimal = job.checkpoint.mode == CheckpointSpec::Mode::optimal;
+      if (by.optimal) by.interval = optimal_checkpoint_interval(save, mtti).count();
       return by;
     };
     o.on_demand = interruptions(CapacityType::on_demand);
@@ -252,6 +329,29 @@ double stretch_of(const Interruptions& by, double work_seconds) {
   const double work = saves ? by.interval : work_seconds;
   const double save = saves ? by.save : 0;
   return by.every / work * std::exp(by.restart / by.every) * std::expm1((work + save) / by.every);
+}
+
+Interruptions interruptions_of(const Outside& outside, const Offer& offer, int nodes) {
+  if (offer.pricing != CapacityType::spot) return outside.on_demand;
+  const int base = base_nodes(offer, nodes);
+  if (base == 0) return outside.spot;
+  Interruptions by = outside.spot;
+  const double always = 1 / outside.on_demand.every;
+  const double rate = always + (1 / outside.spot.every - always) * (nodes - base) / nodes;
+  by.every = rate > 0 ? 1 / rate : std::numeric_limits<double>::infinity();
+  if (by.optimal && rate > 0)
+    by.interval = optimal_checkpoint_interval(Seconds{by.save}, Seconds{by.every}).count();
+  return by;
+}
+
+double wait_for_spot(const Site& site, const Offer& offer, int nodes) {
+  if (!site.shortage.on || offer.pricing != CapacityType::spot) return 0;
+  const double every = site.shortage.every.count(), lasts = site.shortage.lasts.count();
+  double wait = lasts;  // what is left of an exponential time is as long as a whole one
+  if (offer.mix.patience)
+    wait =
+        std::min(wait, offer.mix.patience->count() + site.outside[std::size_t(nodes)].node_seconds);
+  return lasts / (every + lasts) * wait;
 }
 
 Site make_site(const Question& question, const Hardware& hardware, const Catalog& catalog,

@@ -19,6 +19,7 @@ struct Interruptions {
   double every = std::numeric_limits<double>::infinity();  // mean time between two; infinite: never
   double interval = 0;  // of useful work between two saves; 0: there are none
   double save = 0, restart = 0;
+  bool optimal = false;  // the interval is by Young and Daly, from `every`
 };
 /// Time over useful time, of so much work [Daly 2006, Eq. 20 over T_s]: with M the mean time to
 /// interruption, t the work between two saves (without saves all of it), d a save and R a restart,
@@ -30,7 +31,10 @@ double stretch_of(const Interruptions& by, double work_seconds);
 struct Outside {
   double start_seconds = 0;  // from the request to the first step
   Interruptions on_demand, spot;
+  double node_seconds = 0;  // of it: a node's provisioning
 };
+/// What a gang of so many nodes, bought so, lives through: reclaims are those of its spot nodes.
+Interruptions interruptions_of(const Outside& outside, const Offer& offer, int nodes);
 
 struct Site {
   Hardware hardware;
@@ -40,6 +44,7 @@ struct Site {
   std::vector<PlanAssumption> assumptions;  // of the largest shape; `set` is not kept
   int pools = 1;
   std::size_t worker = 0;  // index of the computing pool among the plan's
+  ShortageRules shortage;  // of spot nodes
   double step_spread = 1;  // on every step, where it is not assumed
   bool asynchronous = false;
   /// A spot node that is taken back so soon after it was asked for costs nothing (0: never), and
@@ -52,6 +57,10 @@ struct Site {
 
 /// Everything on that hardware: prices of every place, shapes by the question's freedom, memory,
 /// one step of each by the step model that the forecast uses.
+/// Mean time for which a request for spot nodes waits for a shortage to end, or for those that then
+/// stand in for them; 0 where none are asked for.
+double wait_for_spot(const Site& site, const Offer& offer, int nodes);
+
 Site make_site(const Question& question, const Hardware& hardware, const Catalog& catalog,
                const NetworkModel& network);
 

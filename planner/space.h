@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,16 +45,40 @@ struct Shape {
   double step_seconds = 0;  // at the medians of all that is assumed
 };
 
+/// How a gang is bought that is not bought all alike: the rest of its nodes is spot.
+struct Mix {
+  /// A share of the nodes, rounded up, is bought so; 0: none is.
+  double share = 0;
+  CapacityType base = CapacityType::on_demand;
+  HourlyRate base_price, base_lowest;  // of a node
+  int base_reserved = 0;               // nodes at the lowest price
+  /// On-demand nodes stand in for spot nodes that do not come within so long.
+  std::optional<Seconds> patience;
+  std::string patience_text;   // as written
+  HourlyRate stand_in_lowest;  // of a node
+  friend bool operator==(const Mix&, const Mix&) = default;
+};
+
 /// What a node costs in one place, bought in one way.
 struct Offer {
   std::string region;
-  CapacityType pricing = CapacityType::on_demand;
+  CapacityType pricing = CapacityType::on_demand;  // of a mix spot
+  Mix mix;
   bool known = false;                    // the prices of all pools are
   std::vector<HourlyRate> pools;         // of a node of each pool, in the plan's order
   std::vector<HourlyRate> pools_lowest;  // where a reservation is cheaper, its price
+  int reserved = 0;  // workers' nodes that a reservation covers; the others have pools' price
+  bool known_beyond = true;  // that price is known
   HourlyRate storage;
   int quota = 0;  // accelerators; INT_MAX: no quota
 };
+/// Nodes of so many that are the mix's base; the others are bought as `pricing` says.
+int base_nodes(const Offer& offer, int nodes);
+/// Of workers, there at once: when a job goes back to spot nodes, those that stood in for them are
+/// still there.
+int nodes_at_most(const Offer& offer, const Shape& shape);
+/// "spot", "1 on_demand + 3 spot", "4 spot, on_demand stand in after 10min".
+std::string bought_text(const Offer& offer, int nodes);
 
 /// `--set` texts that turn the base into the scenario of one candidate.
 std::vector<std::string> overrides_for(const Question& question, const Hardware& hardware,

@@ -191,7 +191,7 @@ std::string place_text(const RankedPlan& p) {
   std::string text = planner::hardware_text(p.hardware, p.shape.nodes);
   text += fmt::format(", {}", to_text(p.hardware.provider));
   if (!p.offer.region.empty()) text += " " + p.offer.region;
-  text += fmt::format(", {}", to_text(p.offer.pricing));
+  text += fmt::format(", {}", planner::bought_text(p.offer, p.shape.nodes));
   const std::string checkpoints = checkpoint_text(p.hardware);
   return checkpoints.empty() ? text : text + ", " + checkpoints;
 }

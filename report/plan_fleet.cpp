@@ -110,6 +110,19 @@ std::string totals_text(const FleetAnswer& a, int width) {
                 }(),
                 a.option_replications, format_count(double(a.considered))),
             width);
+  const auto times = [&] {
+    return a.solved_again == 1 ? std::string("once") : fmt::format("{} times", a.solved_again);
+  };
+  if (a.solved_again > 0)
+    add_lines(out, "  ",
+              r.meets_all()
+                  ? fmt::format("Its first choice missed a limit in the replay. Solved again {} "
+                                "with what replays say, it chose this, which holds.",
+                                times())
+                  : fmt::format("This choice does not hold: its replay misses a limit. Solved "
+                                "again {} with what replays say, the program found none that does.",
+                                times()),
+              width);
   if (!r.meets_budget)
     add_lines(out, "  ",
               fmt::format("The budget of {} is missed in the replay: {}.", a.fleet.budget->text,
@@ -225,6 +238,7 @@ std::string fleet_json(const FleetAnswer& a) {
   fleet["program"] = {{"columns", a.columns},
                       {"rows", a.rows},
                       {"proven", a.proven},
+                      {"solved_again", a.solved_again},
                       {"option_replications", a.option_replications},
                       {"cost_usd", a.choice ? Json(a.choice->usd) : Json(nullptr)},
                       {"end_seconds", a.choice ? Json(a.choice->end) : Json(nullptr)}};

@@ -20,6 +20,7 @@ Json plan_object(const RankedPlan& p) {
           {"accelerators_per_node", p.hardware.per_node},
           {"nodes", p.shape.nodes},
           {"pricing", to_text(p.offer.pricing)},
+          {"bought", planner::bought_text(p.offer, p.shape.nodes)},
           {"strategy", planning::to_text(p.shape.kind)},
           {"parameter_servers", p.shape.parameter_servers},
           {"data", l.data},

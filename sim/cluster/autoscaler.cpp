@@ -25,8 +25,8 @@ SimTime AutoscalerTimes::scale_down_at(SimTime unneeded_since, SimTime last_scal
   return scan_at_or_after(at);
 }
 
-SimTime AutoscalerTimes::provision_timeout(SimTime requested) const {
-  return scan_at_or_after(requested + max_node_provision_time);
+SimTime AutoscalerTimes::provision_timeout(SimTime requested, SimDuration patience) const {
+  return scan_at_or_after(requested + patience);
 }
 
 void NodeGroupBackoff::failed(SimTime now, const AutoscalerTimes& times) {

@@ -18,8 +18,8 @@ struct AutoscalerTimes {
   /// the next scan, waits scale_down_unneeded_time from there, and deletes nothing within
   /// scale_down_delay_after_add of the last scale-up anywhere in the cluster.
   SimTime scale_down_at(SimTime unneeded_since, SimTime last_scale_up) const;
-  /// The scan that gives up on a node requested at `requested`.
-  SimTime provision_timeout(SimTime requested) const;
+  /// The scan that gives up on a node requested at `requested`, after so much patience.
+  SimTime provision_timeout(SimTime requested, SimDuration patience) const;
 };
 
 /// Exponential backoff of a node group whose nodes did not come [cluster-autoscaler/utils/backoff]:

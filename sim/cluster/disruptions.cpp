@@ -125,6 +125,36 @@ Seconds ReclaimLaw::mean() const {
   return Seconds::max();
 }
 
+Shortages::Shortages(const ShortageRules& rules, std::uint64_t seed, std::uint32_t replication)
+    : stream_(seed, replication, kShortage, 0) {
+  if (!rules.on) return;
+  every_ = rules.every.count() * 1e9;
+  lasts_ = rules.lasts.count() * 1e9;
+  // In the long run it is short for lasts / (every + lasts) of the time, and what is left of an
+  // exponential time is as long as a whole one.
+  const bool short_now = stream_.uniform() * (every_ + lasts_) < lasts_;
+  draw_next(SimTime{});
+  if (short_now) {
+    end_ = SimTime{} + (end_ - begin_);
+    begin_ = SimTime{};
+  }
+}
+
+void Shortages::draw_next(SimTime from) {
+  constexpr double kLongest = 20 * 365 * 24 * 3600e9;  // ns; the clock must not overflow
+  const auto draw = [&](double mean) {
+    return SimDuration{std::llrint(std::min(mean * stream_.exponential(), kLongest))};
+  };
+  begin_ = from + draw(every_);
+  end_ = begin_ + draw(lasts_);
+}
+
+SimTime Shortages::over_at(SimTime now) {
+  if (lasts_ == 0) return now;
+  while (end_ <= now) draw_next(end_);
+  return now < begin_ ? now : end_;
+}
+
 SimTime next_in_trace(std::span<const Seconds> times, Seconds length, SimTime after) {
   if (times.empty()) return SimTime::max();
   const SimDuration round = to_clock(length);

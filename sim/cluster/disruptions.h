@@ -13,6 +13,7 @@ namespace reckon {
 
 inline constexpr Purpose kProvisioning{"node_provisioning"};
 inline constexpr Purpose kReclaim{"spot_reclaim"};
+inline constexpr Purpose kShortage{"spot_shortage"};
 inline constexpr Purpose kMaintenance{"host_maintenance"};
 inline constexpr Purpose kFailure{"node_failure"};
 
@@ -56,6 +57,21 @@ class ReclaimLaw {
   double scale_ = 0, shape_ = 1;                            // seconds; exponential: the mean
   double a_ = 0, tau1_ = 0, tau2_ = 0, b_ = 0, limit_ = 0;  // seconds
   std::vector<double> knots_;  // bathtub: F at equal steps of [0, limit]
+};
+
+/// When there is spot capacity, for the whole cluster: ShortageRules. Drawn as far as it is asked
+/// for, so times may only go forward.
+class Shortages {
+ public:
+  Shortages(const ShortageRules& rules, std::uint64_t seed, std::uint32_t replication);
+  /// `now`, or the end of the shortage that it falls in.
+  SimTime over_at(SimTime now);
+
+ private:
+  void draw_next(SimTime from);
+  RandomStream stream_;
+  double every_ = 0, lasts_ = 0;  // ns
+  SimTime begin_ = SimTime::max(), end_ = SimTime::max();
 };
 
 /// The first time later than `after` in an ascending list that starts again at its `length` (0: it

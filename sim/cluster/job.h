@@ -40,7 +40,7 @@ SimDuration retry_delay(const RetryRules& rules, int failures);
 /// What the job has of a pool.
 struct Holding {
   int held = 0;              // nodes
-  int workers_to_place = 0;  // of the job's share of the pool
+  int workers_to_place = 0;  // of the job's share of the pool; a stand-in has none of its own
 };
 
 struct Job {
@@ -88,17 +88,26 @@ struct Job {
     return phase == JobPhase::initializing || phase == JobPhase::running ||
            phase == JobPhase::evacuating;
   }
-  const PoolShare& share(std::size_t pool) const { return placement.pools[pool]; }
+  /// The pool that the pool's nodes are for: itself, or the one that it stands in for.
+  std::size_t home(std::size_t pool) const {
+    return placement.pools[pool].stands_in_for.value_or(pool);
+  }
+  /// What it needs of the pool, or of the one that this stands in for.
+  const PoolShare& share(std::size_t pool) const { return placement.pools[home(pool)]; }
+  /// Nodes that it has of the share, of whichever pool.
+  int held(std::size_t pool) const {
+    const std::size_t p = home(pool);
+    const auto& other = placement.pools[p].stand_in;
+    return holdings[p].held + (other ? holdings[*other].held : 0);
+  }
   /// All of its gang is placed.
   bool is_complete() const {
     for (std::size_t p = 0; p < holdings.size(); ++p)
-      if (holdings[p].held != share(p).nodes) return false;
+      if (held(p) != share(p).nodes) return false;
     return true;
   }
-  /// Nodes of the pool that it still needs.
-  int lacks(std::size_t pool) const {
-    return wants_nodes() ? share(pool).nodes - holdings[pool].held : 0;
-  }
+  /// Nodes of the share that it still needs.
+  int lacks(std::size_t pool) const { return wants_nodes() ? share(pool).nodes - held(pool) : 0; }
   /// Time in which the job ran on its nodes, up to `now`.
   SimDuration active_until(SimTime now) const {
     return active() ? active_time + (now - active_since) : active_time;

@@ -205,6 +205,8 @@ int Life::missing(const Pool& pool) const {
   const auto p = static_cast<std::size_t>(&pool - cluster_.pools.data());
   int wanted = 0;
   for (const std::uint32_t k : wanting_) wanted += jobs_[k].lacks(p);
+  for (const auto& other : {pool.preferred, pool.stand_in})
+    if (other && takes_pods(cluster_.pools[*other])) wanted -= cluster_.pools[*other].for_pods();
   return wanted - pool.for_pods();
 }
 
@@ -233,11 +235,11 @@ void Life::on_horizon() {
 /// Ready nodes take the pods of the jobs, the earliest first; when the last of
 /// a gang is placed, that job starts.
 void Life::place_pods() {
-  for (std::size_t p = 0; p < cluster_.pools.size(); ++p) {
+  for (const std::uint32_t p : cluster_.by_preference) {
     Pool& pool = cluster_.pools[p];
     for (const std::uint32_t k : wanting_) {
       Job& job = jobs_[k];
-      while (job.lacks(p) > 0 && !pool.free.empty())
+      while (takes_pods(pool) && job.lacks(p) > 0 && !pool.free.empty())
         hold(job, cluster_.nodes[pool.first_node + pool.free.first()]);
     }
     plan_deletions(pool);
@@ -268,7 +270,7 @@ void Life::wake_autoscaler() {
   if (!any_wants_nodes()) return;
   SimTime at = SimTime::max();
   for (const Pool& pool : cluster_.pools) {
-    if (!pool.autoscaled || missing(pool) <= 0) continue;
+    if (!pool.autoscaled || !takes_pods(pool) || missing(pool) <= 0) continue;
     if (pool.size(cluster_.slots(pool)) >= pool.plan->nodes_max) continue;
     const SimTime earliest = std::max({now_, last_scan_ + SimDuration{1}, pool.backoff.until()});
     at = std::min(at, autoscaler_.scan_at_or_after(earliest));
@@ -282,8 +284,9 @@ void Life::on_scan() {
   scan_planned_ = SimTime::max();
   last_scan_ = now_;
   if (!any_wants_nodes()) return;
-  for (Pool& pool : cluster_.pools) {
-    if (!pool.autoscaled || pool.backoff.blocks(now_)) continue;
+  for (const std::uint32_t p : cluster_.by_preference) {
+    Pool& pool = cluster_.pools[p];
+    if (!pool.autoscaled || !takes_pods(pool) || pool.backoff.blocks(now_)) continue;
     const int nodes =
         std::min({missing(pool), pool.plan->nodes_max - pool.size(cluster_.slots(pool)),
                   plan_.autoscaler.max_nodes_per_scale_up});

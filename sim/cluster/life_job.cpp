@@ -148,8 +148,10 @@ void Life::update_shares(Job& job) {
     shares.provisioning = shares.waiting = 0;
     for (std::size_t p = 0; p < cluster_.pools.size(); ++p) {
       const int to_place = job.holdings[p].workers_to_place;
-      const int coming =
-          std::min(to_place, cluster_.pools[p].provisioning * job.share(p).workers_per_node);
+      const auto& stand_in = cluster_.pools[p].stand_in;
+      const int nodes =
+          cluster_.pools[p].provisioning + (stand_in ? cluster_.pools[*stand_in].provisioning : 0);
+      const int coming = std::min(to_place, nodes * job.share(p).workers_per_node);
       shares.provisioning += coming;
       shares.waiting += to_place - coming;
     }
@@ -235,6 +237,7 @@ void Life::interrupt(Job& job, bool work_is_safe) {
     }
   }
   job.shares = {};
+  leave_stand_ins(job);
   job.queue_cause = Badput::waiting;
   ++job.interruptions;
   if (is_hopeless(job)) {  // told when the event that is under way is over

@@ -71,8 +71,9 @@ void Life::request_node(Pool& pool, std::uint32_t slot, bool by_autoscaler) {
   node.was_ready = false;
   node.cold = true;
   node.away = node.busy = SimDuration{0};
-  const SimTime ready = now_ + pool.provisioning_delay.draw(node.provisioning);
-  const SimTime timeout = autoscaler_.provision_timeout(now_);
+  const SimTime given = pool.reclaimable ? cluster_.shortages.over_at(now_) : now_;
+  const SimTime ready = given + pool.provisioning_delay.draw(node.provisioning);
+  const SimTime timeout = autoscaler_.provision_timeout(now_, pool.patience);
   const std::uint32_t index = cluster_.index_of(node);
   if (by_autoscaler && timeout < ready) {
     schedule(timeout, EventKind::provision_timeout, index, node.lease);
@@ -104,10 +105,12 @@ SimTime Life::reclaim_time(Node& node, const Pool& pool) {
                        plan_.reclaim.trace_length, now_);
 }
 
-// The autoscaler gives up on the node and, for a while, on its group. A node that never came costs
-// nothing.
+// The autoscaler gives up on the node and, for a while, on its group; the group that is next in its
+// order of priority takes the pods. A node that never came costs nothing.
 void Life::on_provision_timeout(Node& node) {
-  cluster_.pool_of(node).backoff.failed(now_, autoscaler_);
+  Pool& pool = cluster_.pool_of(node);
+  pool.backoff.failed(now_, autoscaler_);
+  if (pool.stand_in) cluster_.pools[*pool.stand_in].stands_in = true;
   recorder_.mark("provision timeout", int(node.pool), int(node.slot), now_);
   end_lease(node, false);
 }
@@ -145,10 +148,10 @@ void Life::come_up(Node& node) {
 void Life::hold(Job& job, Node& node) {
   Pool& pool = cluster_.pool_of(node);
   const PoolShare& share = job.share(node.pool);
-  Holding& holding = job.holdings[node.pool];
+  Holding& holding = job.holdings[job.home(node.pool)];
   record_state(node);
   pool.free.erase(node.slot);
-  ++holding.held;
+  ++job.holdings[node.pool].held;
   ++node.use;
   node.held = true;
   node.job = job.index;
@@ -185,7 +188,7 @@ void Life::on_worker_joined(Node& node) {
 void Life::let_go(Node& node, NodeState next) {
   Pool& pool = cluster_.pool_of(node);
   Job& job = jobs_[node.job];
-  Holding& holding = job.holdings[node.pool];
+  Holding& holding = job.holdings[job.home(node.pool)];
   node.busy += job.active_until(now_) - node.job_active_at_hold;
   record_state(node);
   if (job.active()) (node.joining ? job.shares.joining : job.shares.live) -= node.workers;
@@ -194,7 +197,7 @@ void Life::let_go(Node& node, NodeState next) {
   if (node.chief) job.chief_placed = false;
   node.held = node.chief = node.joining = false;
   node.state_since = now_;
-  --holding.held;
+  --job.holdings[node.pool].held;
   pool.free.insert(node.slot);
   std::erase(job.cold_nodes, cluster_.index_of(node));
   set_state(node, next);
@@ -281,6 +284,22 @@ void Life::on_unneeded(Node& node) {
 void Life::leave_nodes(const Job& job) {
   for (Node& node : cluster_.nodes)
     if (node.held && node.job == job.index) let_go(node, NodeState::ready);
+}
+
+/// The job stopped, and waits for nodes anyway: those that only stand in are not taken again before
+/// the preferred pool has been tried, unless the autoscaler has just given up on it.
+void Life::leave_stand_ins(const Job& job) {
+  bool any = false;
+  for (Pool& pool : cluster_.pools) {
+    if (!pool.preferred) continue;
+    any = true;
+    pool.stands_in = cluster_.pools[*pool.preferred].backoff.blocks(now_);
+  }
+  if (!any) return;
+  for (Node& node : cluster_.nodes) {
+    const bool stands_in = cluster_.pool_of(node).preferred.has_value();
+    if (stands_in && node.held && node.job == job.index) let_go(node, NodeState::ready);
+  }
 }
 
 /// The last job is over: instance groups of fixed size go, and of autoscaled

@@ -60,6 +60,7 @@ class Life {
   bool all_done() const { return unfinished_ == 0; }
   bool any_wants_nodes() const;
   int missing(const Pool& pool) const;  // pods that no node, present or coming, can take
+  bool takes_pods(const Pool& pool) const { return !pool.preferred || pool.stands_in; }
   void plan_deletions(Pool& pool);
 
   // life_nodes.cpp
@@ -74,6 +75,7 @@ class Life {
   void let_go(Node& node, NodeState next);  // the job leaves the node
   void end_lease(Node& node, bool reclaimed);
   void leave_nodes(const Job& job);
+  void leave_stand_ins(const Job& job);
   void delete_nodes();
 
   // life_job.cpp

@@ -25,7 +25,8 @@ Node make_node(const PlannedPool& pool, std::uint32_t p, std::uint32_t slot,
 
 }  // namespace
 
-Cluster::Cluster(const Plan& plan, const LifeOptions& options) {
+Cluster::Cluster(const Plan& plan, const LifeOptions& options)
+    : shortages(plan.shortage, options.seed, options.replication) {
   std::size_t total = 0;
   for (const PlannedPool& pool : plan.pools)
     total += static_cast<std::size_t>(slots_of(plan, pool));
@@ -42,6 +43,8 @@ Cluster::Cluster(const Plan& plan, const LifeOptions& options) {
               .provisioning_delay = DelayLaw{planned.provisioning},
               .empty = SlotSet(static_cast<std::size_t>(slots)),
               .free = SlotSet(static_cast<std::size_t>(slots))};
+    pool.patience = to_clock(planned.patience.value_or(plan.autoscaler.max_node_provision_time));
+    if (planned.stands_in_for) pool.preferred = std::uint32_t(*planned.stands_in_for);
     pool.trace_offset = spot_slots;
     if (pool.reclaimable) spot_slots += static_cast<std::size_t>(std::max(planned.nodes_max, 0));
     if (plan.failures.on && planned.accelerators_per_node > 0) {
@@ -53,6 +56,14 @@ Cluster::Cluster(const Plan& plan, const LifeOptions& options) {
       nodes.push_back(make_node(planned, p, s, options));
     }
     pools.push_back(std::move(pool));
+  }
+  for (std::uint32_t p = 0; p < pools.size(); ++p) {
+    if (!pools[p].preferred) by_preference.push_back(p);
+  }
+  for (std::uint32_t p = 0; p < pools.size(); ++p) {
+    if (!pools[p].preferred) continue;
+    by_preference.push_back(p);
+    pools[*pools[p].preferred].stand_in = p;
   }
 }
 

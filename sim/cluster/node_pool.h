@@ -1,6 +1,7 @@
 #pragma once
 #include <bit>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sim/base/random.h"
@@ -78,6 +79,11 @@ struct Pool {
   bool reclaimable = false;
   std::size_t trace_offset = 0;  // of slot 0 in the plan's reclaim trace
   std::uint32_t first_node = 0;  // index of slot 0
+  // A stand-in takes pods from when the nodes of its preferred pool did not come until the job
+  // stops and tries that pool again.
+  std::optional<std::uint32_t> preferred, stand_in;  // indices of pools
+  bool stands_in = false;                            // now
+  SimDuration patience{};                            // with a node that was asked for
   DelayLaw provisioning_delay;
   SimDuration failure_mean{};        // of a node; 0: it never fails
   SlotSet empty, free;               // free: ready, the job does not hold it
@@ -97,6 +103,10 @@ struct Cluster {
   Cluster(const Plan& plan, const LifeOptions& options);
   std::vector<Pool> pools;
   std::vector<Node> nodes;
+  /// Indices of pools: stand-ins last.
+  std::vector<std::uint32_t> by_preference;
+  /// When a spot node that is asked for now can be given.
+  Shortages shortages;
   int slots(const Pool& pool) const;
   Pool& pool_of(const Node& node) { return pools[node.pool]; }
   std::uint32_t index_of(const Node& node) const {

@@ -19,7 +19,7 @@ std::vector<std::size_t> worker_pools(const Plan& plan) {
   std::vector<std::size_t> order;
   for (const Role role : {Role::chief, Role::worker}) {
     for (std::size_t p = 0; p < plan.pools.size(); ++p) {
-      if (plan.pools[p].role == role) order.push_back(p);
+      if (plan.pools[p].role == role && !plan.pools[p].stands_in_for) order.push_back(p);
     }
   }
   return order;
@@ -99,6 +99,12 @@ Placement place_gang(const Plan& plan, const PlannedWorkload& job) {
   placement.pools.resize(plan.pools.size());
   place_workers(plan, job.strategy, placement);
   place_servers(plan, job.strategy, placement);
+  for (std::size_t p = 0; p < plan.pools.size(); ++p) {
+    const auto& preferred = plan.pools[p].stands_in_for;
+    if (!preferred) continue;
+    placement.pools[p].stands_in_for = preferred;
+    placement.pools[*preferred].stand_in = p;
+  }
   return placement;
 }
 

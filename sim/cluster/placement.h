@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct PoolShare {
   int workers_per_node = 0;  // at most; the last node may hold fewer
   bool servers = false;      // the nodes hold parameter servers
   bool chief = false;        // the chief is on the first of them that is placed
+  /// Another pool's nodes may stand in for these; or these for another's, and then all that is said
+  /// above is said there.
+  std::optional<std::size_t> stand_in, stands_in_for;
 };
 
 struct Placement {

@@ -28,6 +28,7 @@ Expected<Plan> plan_of_workload(const ScenarioFile& file, const Catalog& catalog
   planning::resolve_pools(draft);
   planning::check_where_accelerators_are(draft);
   planning::assign_roles(draft);
+  planning::resolve_stand_ins(draft);
   if (scenario.workload) planning::resolve_workload(draft);
   if (!plan.jobs.empty()) {
     planning::resolve_strategy(draft, plan.jobs.front());

@@ -129,6 +129,12 @@ struct PlannedPool {
   int nodes_initial = 1, nodes_min = 1, nodes_max = 1;
   bool autoscaling = false;
   CapacityType pricing = CapacityType::on_demand;
+  /// The pool, by its index, that has the same hardware and role and whose nodes this one's replace
+  /// while they do not come. No job is placed here but in its stead.
+  std::optional<std::size_t> stands_in_for;
+  /// How long this pool's own nodes are waited for before the request is withdrawn; nullopt: the
+  /// autoscaler's max_node_provision_time. Set on the pool that is stood in for.
+  std::optional<Seconds> patience;
   NodePrice price;
   std::optional<PlannedReservation> reservation;
   Fact<Seconds> provisioning;         // request to schedulable, drivers included: median; range =
@@ -178,6 +184,14 @@ struct ReclaimRules {
       trace;               // law TraceReclaim: by node slot, times at which it is taken, ascending
   Seconds trace_length{};  // of the trace; it starts again at its end
 };
+/// When no spot node can be had. The cluster's spot pools share one market: times with and without
+/// capacity take turns, each exponential, from the mean share of both at the start. A node asked
+/// for in a shortage comes when it is over, and its usual delay later. Nodes that are there stay:
+/// when those are taken back says ReclaimRules.
+struct ShortageRules {
+  bool on = false;
+  Seconds every{}, lasts{};  // means: from the end of one to the begin of the next; of one
+};
 struct MaintenanceRules {
   bool on = false;
   Fact<Seconds> every;  // mean time between two events of one node
@@ -204,6 +218,7 @@ struct Plan {
   JobStartRules job_start;
   FrameworkRules framework;
   ReclaimRules reclaim;
+  ShortageRules shortage;
   MaintenanceRules maintenance;
   FailureRules failures;
   HourlyRate storage_per_gb;  // checkpoints kept; 0 where unknown
@@ -216,8 +231,8 @@ struct Plan {
   std::vector<std::string> warnings;
   std::vector<Source> sources;  // the catalog's, so that a Fact can be printed
 
-  const PlannedPool* pool_with(
-      Role role) const;  // the first; nullptr: none. worker falls back to chief's
+  /// The first that stands in for no other; nullptr: none. worker falls back to chief's.
+  const PlannedPool* pool_with(Role role) const;
 };
 
 /// Resolves names, fills in defaults, applies the service's rules (valid GPU counts, where a GPU is

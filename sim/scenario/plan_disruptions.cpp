@@ -56,6 +56,15 @@ void resolve_reclaim(Draft& draft) {
       format_duration(rules.assumed_mean->high)));
 }
 
+/// Nobody publishes how long spot capacity is gone: without a word of the user's it never is.
+void resolve_shortage(Draft& draft) {
+  const auto& given = draft.scenario().disruptions.shortage;
+  if (!given) return;
+  const bool spot = spot_slots(draft.plan) > 0;
+  if (!spot) draft.warn("disruptions.shortage has no effect: no pool has pricing: spot");
+  draft.plan.shortage = {spot, given->every, given->lasts};
+}
+
 /// CPU machines migrate live; those with accelerators are stopped. On premises the user's own
 /// schedule rules, so there is none unless it is given.
 void resolve_maintenance(Draft& draft) {
@@ -98,6 +107,7 @@ void resolve_failures(Draft& draft) {
 
 void resolve_disruptions(Draft& draft) {
   resolve_reclaim(draft);
+  resolve_shortage(draft);
   resolve_maintenance(draft);
   resolve_failures(draft);
 }

@@ -79,6 +79,7 @@ void resolve_place(Draft& draft);                           // plan_place.cpp
 void resolve_pools(Draft& draft);                           // plan_pools.cpp
 void check_where_accelerators_are(Draft& draft);            // plan_place.cpp
 void assign_roles(Draft& draft);                            // plan_roles.cpp
+void resolve_stand_ins(Draft& draft);                       // plan_stand_ins.cpp
 void resolve_workload(Draft& draft);                        // plan_workload.cpp
 void resolve_strategy(Draft& draft, PlannedWorkload& job);  // plan_strategy.cpp
 bool resolve_batch(Draft& draft, PlannedWorkload& job);     // plan_batch.cpp; false: not known

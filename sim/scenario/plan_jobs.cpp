@@ -108,6 +108,12 @@ Expected<Plan> plan_of_jobs(const ScenarioFile& file,
         {Severity::error, file.places.find("jobs"),
          fmt::format("jobs of {} do not share machines: each gets its own", to_text(service)),
          "one scenario a job, with workload: instead of jobs:"});
+  for (const PoolSpec& pool : file.scenario.cluster.pools)
+    if (!pool.stands_in_for.empty())
+      errors.push_back({Severity::error,
+                        file.places.find("cluster.pools." + pool.name + ".stands_in_for"),
+                        "pools that stand in for others are not simulated for several jobs yet",
+                        "one scenario a job, with workload: instead of jobs:"});
   Together together(file, errors);
   for (const JobSpec& job : file.scenario.jobs) {
     auto plan = make(file_of_job(file, job));

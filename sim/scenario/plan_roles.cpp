@@ -41,7 +41,8 @@ void assign_roles(Draft& draft) {
       pools.begin(), pools.end(), [](const PlannedPool& p) { return p.accelerator.has_value(); });
   draft.roles_known = true;
   for (PlannedPool& pool : pools) {
-    const std::optional<Role> given = draft.spec(pool).role;
+    std::optional<Role> given = draft.spec(pool).role;
+    if (!given && !draft.spec(pool).stands_in_for.empty()) given = Role::worker;
     const std::optional<Role> role =
         given ? given : only_role(pool, pools.size(), accelerated, strategy);
     if (!role) {

@@ -90,6 +90,11 @@ void resolve_rules(Draft& draft) {
     tpu = tpu || pool.slice.has_value();
     pool.provisioning =
         seconds_fact(operations.at(keys::provisioning(plan.provider, kind_of(pool))));
+    if (pool.patience && *pool.patience <= pool.provisioning.value)
+      draft.warn(fmt::format(
+          "nodes of pool '{}' usually take {} to come and are given up on after "
+          "{}: nearly all will be those that stand in",
+          pool.name, format_duration(pool.provisioning.value), format_duration(*pool.patience)));
   }
   plan.job_start.image_pull = seconds_fact(operations.at(keys::kImagePull));
   plan.job_start.framework_start = seconds_fact(operations.at(keys::kFrameworkStart));

@@ -21,11 +21,13 @@ std::string at(std::string_view key) { return std::string(kPath) + std::string(k
 std::vector<const PlannedPool*> computing_pools(const Plan& plan) {
   std::vector<const PlannedPool*> pools;
   const PlannedPool* worker = plan.pool_with(Role::worker);
-  for (const PlannedPool& pool : plan.pools)
+  for (const PlannedPool& pool : plan.pools) {
+    if (pool.stands_in_for) continue;  // its nodes come in the stead of others
     if (pool.role == Role::worker ||
         (pool.role == Role::chief &&
          pool.accelerator.has_value() == worker->accelerator.has_value()))
       pools.push_back(&pool);
+  }
   return pools;
 }
 

@@ -7,7 +7,7 @@ namespace reckon {
 
 const PlannedPool* Plan::pool_with(Role role) const {
   for (const PlannedPool& pool : pools)
-    if (pool.role == role) return &pool;
+    if (pool.role == role && !pool.stands_in_for) return &pool;
   return role == Role::worker ? pool_with(Role::chief) : nullptr;
 }
 

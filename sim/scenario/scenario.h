@@ -183,6 +183,10 @@ struct PoolSpec {
   NodesSpec nodes;
   bool autoscaling = false;
   CapacityType pricing = CapacityType::on_demand;
+  /// Name of the pool whose nodes this one's replace while they cannot be had; "": none.
+  std::string stands_in_for;
+  /// After so long without a node that was asked for; not given: the autoscaler's patience.
+  std::optional<Seconds> after;
 };
 
 struct ClusterSpec {
@@ -249,10 +253,16 @@ struct MaintenanceSpec {
 struct FailuresSpec {
   Seconds mtbf_per_accelerator{};
 };
+/// Spot capacity is there and gone in turn, each for an exponential time.
+struct ShortageSpec {
+  Seconds every{};  // mean time from the end of one shortage to the begin of the next
+  Seconds lasts{};  // mean
+};
 struct DisruptionsSpec {
   std::optional<ReclaimSpec> preemption;
   std::optional<MaintenanceSpec> maintenance;
   std::optional<FailuresSpec> failures;
+  std::optional<ShortageSpec> shortage;
   bool maintenance_off = false, failures_off = false;  // `maintenance: none`
 };
 
@@ -372,6 +382,11 @@ struct PlanSpec {
       vary;                                 // values as written; "1..64" stays one value
   std::string deadline, budget, objective;  // "72h@95%", "20000 USD@90%", "cost"
   std::map<std::string, int> quota;         // "gcp/us-central1/H100-SXM5-80" -> accelerators
+  std::vector<std::string> residency;       // jurisdictions a region may be under; empty: any
+  std::optional<double> carbon_free;        // least share of its power, 0..1
+  // Of several jobs:
+  std::optional<Seconds> period;                 // all are done within it
+  std::map<std::string, std::string> deadlines;  // by job, as `deadline`
 };
 
 /// `planned:` of a plan file: what it was made with. Kept, not used by the simulation.

@@ -191,6 +191,14 @@ const Fields<PoolSpec>& pool_fields() {
                     "The cluster autoscaler keeps the pool between min and max.", "true"),
       word_field("pricing", &P::pricing, kCapacityWords,
                  "What is paid, and whether the provider may take nodes back.", "spot"),
+      text_field("stands_in_for", &P::stands_in_for,
+                 "The pool whose nodes this one's replace while they cannot be had, until the job "
+                 "starts again.",
+                 "spot"),
+      number_field("after", &P::after, duration_above_zero(),
+                   "Of a pool that stands in: how long the other's nodes are waited for; default: "
+                   "the autoscaler's patience.",
+                   "10min"),
   };
   return table;
 }

@@ -119,6 +119,16 @@ const Fields<MaintenanceSpec>& maintenance_fields() {
   return table;
 }
 
+const Fields<ShortageSpec>& shortage_fields() {
+  using S = ShortageSpec;
+  static const Fields<S> table{
+      required(number_field("every", &S::every, seconds_above_zero(),
+                            "Mean time from the end of one to the begin of the next.", "20h")),
+      required(number_field("lasts", &S::lasts, seconds_above_zero(), "Mean time that one lasts.",
+                            "40min"))};
+  return table;
+}
+
 const Fields<FailuresSpec>& failures_fields() {
   static const Fields<FailuresSpec> table{required(number_field(
       "mtbf_per_accelerator", &FailuresSpec::mtbf_per_accelerator,
@@ -151,6 +161,9 @@ const Fields<DisruptionsSpec>& disruptions_fields() {
           "preemption", preemption,
           [](Reader& r, const YamlNode& n, D& d) { d.preemption = read_reclaim(r, n); },
           "When the provider takes spot nodes back.", "!exponential {mean: 8h}"),
+      block_field<shortage_fields>("shortage", &D::shortage, {},
+                                   "When spot nodes cannot be had; without it they always can.",
+                                   "{every: 20h, lasts: 40min}"),
       field<D>(
           "maintenance", maintenance,
           [](Reader& r, const YamlNode& n, D& d) {

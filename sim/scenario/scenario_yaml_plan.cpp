@@ -47,6 +47,22 @@ void check_interval(Reader& reader, const YamlNode& node) {
   if (node.text != "optimal" && node.text != "none") reader.number(node, duration_above_zero());
 }
 
+/// "25% on_demand": a share of the nodes and how they are bought.
+void check_base(Reader& reader, const YamlNode& node) {
+  const std::size_t space = node.text.find(' ');
+  const auto share = parse_fraction(std::string_view(node.text).substr(0, space));
+  const std::string bought = space == std::string::npos ? "" : node.text.substr(space + 1);
+  if (!share || *share <= 0 || *share >= 1 || (bought != "on_demand" && bought != "reserved"))
+    reader.error(fmt::format("{}: {} is no share of the nodes with how they are bought",
+                             reader.subject(), describe(node)),
+                 "write a share between 0 and 1, and on_demand or reserved\nexample: base: [25% "
+                 "on_demand, 50% reserved]");
+}
+
+void check_patience(Reader& reader, const YamlNode& node) {
+  reader.number(node, duration_above_zero());
+}
+
 /// One value or a list of them; each is judged by `check` and kept as written.
 template <class Check>
 Field<Vary> vary_field(std::string_view key, Check check, std::vector<std::string> words,
@@ -95,6 +111,12 @@ const Fields<Vary>& vary_fields() {
       vary_field("nodes", range(1), {}, "Numbers of nodes.", "1..64"),
       words_field("pricing", texts_of(kCapacityWords), "Capacity types to consider.",
                   "[spot, on_demand]"),
+      vary_field("base", check_base, {},
+                 "Mixes with spot: shares of a job's nodes that are not spot.",
+                 "[25% on_demand, 50% reserved]"),
+      vary_field("fallback", check_patience, {},
+                 "On-demand nodes stand in for spot nodes that do not come within such a time.",
+                 "[10min, 30min]"),
       vary_field("parameter_servers", range(0), {}, "Numbers of parameter servers.", "0..16"),
       words_field("strategy", strategies, "Kinds of strategy to consider.",
                   "[multi_worker_mirrored, sharded]"),
@@ -150,7 +172,7 @@ void read_deadlines(Reader& reader, const YamlNode& node, PlanSpec& plan) {
     const auto limit = limit_value(reader, value, written);
     if (!limit) return;
     check_duration(reader, value, *limit);
-    plan.vary["deadline of " + job] = {written};
+    plan.deadlines[job] = written;
   });
 }
 
@@ -195,12 +217,6 @@ void flatten(Reader& reader, const YamlNode& node, const std::string& path,
 
 const Fields<PlanSpec>& plan_fields() {
   using P = PlanSpec;
-  // Beside what varies, as written too: what the regions and the jobs must keep.
-  const auto keep_number = [](const char* key, const Form& form) {
-    return [key, form](Reader& r, const YamlNode& n, P& p) {
-      if (r.number(n, form)) p.vary[key] = {n.text};
-    };
-  };
   const auto vary = [](Reader& r, const YamlNode& n, P& p) {
     Vary value;
     if (read_fields(r, n, vary_fields(), value)) p.vary.merge(value.values);
@@ -219,13 +235,13 @@ const Fields<PlanSpec>& plan_fields() {
                "Accelerators that may be used, by place.", "{gcp/us-central1/H100-SXM5-80: 128}"),
       field<P>(
           "residency", Form{.kind = Form::Kind::list, .item = Form::Kind::text},
-          [](Reader& r, const YamlNode& n, P& p) { p.vary["residency"] = r.texts(n); },
+          [](Reader& r, const YamlNode& n, P& p) { p.residency = r.texts(n); },
           "Countries (ISO 3166) or EU: the region must be in one of them.", "[EU, CH]"),
-      field<P>("carbon_free", fraction(), keep_number("carbon_free", fraction()),
-               "Least share of the region's power that is free of carbon.", "80%"),
-      field<P>("period", duration_above_zero(), keep_number("period", duration_above_zero()),
-               "Of several jobs: all are done within it, and reserved nodes are paid for it.",
-               "7d"),
+      number_field("carbon_free", &P::carbon_free, fraction(),
+                   "Least share of the region's power that is free of carbon.", "80%"),
+      number_field("period", &P::period, duration_above_zero(),
+                   "Of several jobs: all are done within it, and reserved nodes are paid for it.",
+                   "7d"),
       field<P>("deadlines", Form{.kind = Form::Kind::map, .item = Form::Kind::text}, read_deadlines,
                "Of several jobs: by when after its submit each is done.", "{nightly: 8h@95%}"),
       field<P>("objective", Form{.kind = Form::Kind::word, .words = texts_of(kObjectives)},

@@ -14,7 +14,7 @@ std::vector<const PlannedPool*> worker_pools(const Plan& plan) {
   std::vector<const PlannedPool*> pools;
   if (const auto* chief = pool_of(plan, Role::chief)) pools.push_back(chief);
   for (const auto& pool : plan.pools)
-    if (pool.role == Role::worker) pools.push_back(&pool);
+    if (pool.role == Role::worker && !pool.stands_in_for) pools.push_back(&pool);
   RECKON_CHECK(!pools.empty());
   return pools;
 }

@@ -9,7 +9,7 @@ namespace reckon {
 const PlannedPool* pool_of(const Plan& plan, Role role);
 
 /// The pools whose processes compute: the chief's (TensorFlow: it takes part as a worker), then the
-/// workers'.
+/// workers'; without those that stand in for another.
 std::vector<const PlannedPool*> worker_pools(const Plan& plan);
 
 }  // namespace reckon

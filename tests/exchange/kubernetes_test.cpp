@@ -140,6 +140,34 @@ TEST_CASE("a job that is watched starts nothing again by itself, and its pods sa
                          !Contains("app.kubernetes.io/instance: team"));
 }
 
+TEST_CASE("pods of a pool with a stand-in may run on both, on its own first") {
+  const std::string text = R"(
+name: stand-in
+workload:
+  model: resnet50
+  dataset: imagenet
+  train: {epochs: 1}
+  batch_per_accelerator: 32
+  strategy: {kind: multi_worker_mirrored, workers: 2}
+cluster:
+  provider: gcp
+  service: gke
+  region: us-central1
+  zone: us-central1-c
+  pools:
+    - {name: spot, machine: n1-standard-8, accelerator: {type: V100-SXM2-16, count: 1},
+       nodes: {initial: 0, min: 0, max: 2}, autoscaling: true, pricing: spot}
+    - {name: steady, machine: n1-standard-8, accelerator: {type: V100-SXM2-16, count: 1},
+       nodes: {initial: 0, min: 0, max: 2}, autoscaling: true, stands_in_for: spot, after: 5min}
+)";
+  const Exported out = exported(text, {});
+  CHECK(out.errors.empty());
+  CHECK(out.yaml.find("cloud.google.com/gke-spot: \"true\"") == std::string::npos);
+  CHECK(count(out.yaml, "- steady") == 1);  // required: either of them
+  CHECK(count(out.yaml, "- spot") == 2);    // and preferred
+  CHECK(count(out.yaml, "weight: 100") == 1);
+}
+
 TEST_CASE("an operator's job leaves the wiring to the operator") {
   const Exported e = exported(kServers, {.as = JobShape::tfjob});
   CHECK_THAT(e.yaml, Contains("kind: TFJob") && Contains("PS:") && Contains("Worker:"));

@@ -244,6 +244,59 @@ TEST_CASE("a regression keeps what a column explains and leaves chance out") {
   for (const double v : flat) REQUIRE(v == Approx(mean));
 }
 
+namespace {
+
+bool measures(const planner::Answer& answer, planner::MeasurementKind kind) {
+  return std::ranges::any_of(answer.measurements,
+                             [&](const planner::Measurement& m) { return m.kind == kind; });
+}
+
+}  // namespace
+
+TEST_CASE("where the rate of reclaims decides, watching a spot node is what to measure") {
+  SmallSpace s = one_machine();
+  s.pricing = {"on_demand", "spot"};
+  // Without checkpoints spot pays off for short trainings only: how short, the assumed law decides.
+  const auto text = [&](int megasamples, const std::string& law) {
+    std::string t = small_text(s) + law;
+    t.replace(t.find("40M"), 3, fmt::format("{}M", megasamples));
+    const std::string strategy = "  strategy: {kind: single}\n";
+    t.replace(t.find(strategy), strategy.size(), strategy + "  checkpoint: {interval: none}\n");
+    return t;
+  };
+  int found = 0;
+  for (const int megasamples : {200, 400, 800, 1200, 1600, 2400}) {
+    const planner::Answer answer = explained(text(megasamples, ""), shipped_catalog(), 200);
+    if (!measures(answer, planner::MeasurementKind::reclaims)) continue;
+    ++found;
+    // Whoever says the law has nothing to learn of it.
+    const planner::Answer known =
+        explained(text(megasamples, "disruptions: {preemption: !exponential {mean: 12h}}\n"),
+                  shipped_catalog(), 200);
+    CHECK_FALSE(measures(known, planner::MeasurementKind::reclaims));
+  }
+  CHECK(found > 0);
+}
+
+TEST_CASE("where the network decides between one node and two, it is what to measure") {
+  int found = 0;
+  for (const int width : {1000, 4000, 8000, 12'000, 16'000, 24'000}) {
+    SmallSpace s = one_machine();
+    s.objective = "time";
+    const auto answer_for = [&](int nodes) {
+      s.nodes_high = nodes;
+      std::string text = small_text(s);
+      const std::string was = "{linear: 10}";
+      text.replace(text.find(was), was.size(),
+                   fmt::format("{{linear: {}}}, {{linear: 10}}", width));
+      return explained(text, shipped_catalog(), 200);
+    };
+    CHECK_FALSE(measures(answer_for(1), planner::MeasurementKind::network));
+    found += measures(answer_for(2), planner::MeasurementKind::network) ? 1 : 0;
+  }
+  CHECK(found > 0);
+}
+
 TEST_CASE(
     "what is worth measuring: chances, savings and worth agree; certain numbers are worth "
     "nothing") {
