@@ -1,14 +1,19 @@
 #include <benchmark/benchmark.h>
 
 #include <stdexcept>
+#include <string>
+#include <utility>
 
 #include "planner/planner.h"
 #include "sim/step/network.h"
 
 // The search of `reckon plan`, on two threads: GPT-3 175B on up to 4,096 H100s in every layout (at
-// most 2 s), and ResNet-50 over everything the catalog offers (at most 1 s). Counters: candidates
-// a second, and the share of them that rules and memory, limits, and the bound on the score leave
-// out. Without pruning: no bound excludes anything.
+// most 2 s), and ResNet-50 over everything the catalog offers, mixes with spot included (at most
+// 1 s); each with and without limits, and a small question that is answered exactly. Counters:
+// candidates a second; of all that is considered the share that rules, prices and memory leave out;
+// of what is left (feasible) the share that each bound excludes: of the deadline, the budget and
+// the score; and whether no candidate is left that nothing excludes. pruned:0: no bound excludes
+// anything.
 namespace {
 using namespace reckon;
 
@@ -24,6 +29,7 @@ plan:
          recompute: any}
   objective: cost
 )";
+constexpr const char* kGpt3Limits = "  deadline: 60d@95%\n  budget: 6000000 USD@90%\n";
 constexpr const char* kResnet = R"(
 name: resnet50
 workload: {model: resnet50, dataset: imagenet, train: {epochs: 90}, batch_per_accelerator: 1,
@@ -36,6 +42,27 @@ plan:
          precision: any, global_batch: 1..8192}
   objective: cost
 )";
+constexpr const char* kResnetLimits = "  deadline: 6h@95%\n  budget: 60 USD@90%\n";
+constexpr const char* kMixes =
+    "base: [25% on_demand, 50% on_demand], fallback: [10min], strategy: any";
+/// One provider's attachable GPUs on up to four nodes: few enough to forecast all that no bound
+/// excludes.
+constexpr const char* kSmall = R"(
+name: small
+workload: {model: resnet50, dataset: imagenet, train: {epochs: 90}, batch_per_accelerator: 64,
+           strategy: {kind: single}}
+cluster: {provider: gcp, region: us-central1,
+          pools: [{name: workers, machine: n1-standard-16,
+                   accelerator: {type: T4, count: 1}, nodes: 1}]}
+forecast: {replications: 200}
+plan:
+  vary: {machine: [n1-standard-16, n1-standard-32],
+         accelerator: [T4, V100-SXM2-16, P100-PCIE-16], region: [us-central1], nodes: 1..4,
+         pricing: [on_demand, spot], strategy: any, precision: any}
+  objective: cost
+  deadline: 36h@95%
+  budget: 400 USD@90%
+)";
 
 const Catalog& catalog() {
   static const Catalog kCatalog = [] {
@@ -46,39 +73,51 @@ const Catalog& catalog() {
   return kCatalog;
 }
 
-planner::Question question_of(const char* text) {
+planner::Question question_of(std::string text) {
   planner::Base base;
-  base.text = text;
+  base.text = std::move(text);
   base.name = "bench.yaml";
   auto question = planner::make_question(std::move(base), catalog());
   if (!question) throw std::runtime_error(format(question.error()));
   return std::move(*question);
 }
 
-void whole_answer(benchmark::State& state, const char* text) {
+std::string with_mixes(std::string text) {
+  const std::string before = "strategy: any";
+  return text.replace(text.find(before), before.size(), kMixes);
+}
+
+void whole_answer(benchmark::State& state, const std::string& text, bool exact = false) {
   const planner::Question question = question_of(text);
   const auto network = make_fluid_network();
   planner::PlannerOptions how;
   how.threads = 2;
   how.prune = state.range(0) == 1;
-  double considered = 0, feasible = 0, proven = 0, lives = 0;
+  if (exact) how.exact_up_to = 1'000'000;
+  double considered = 0, feasible = 0, late = 0, dear = 0, worse = 0, lives = 0, vouched = 0;
   for (auto _ : state) {
     const auto answer = planner::plan(question, catalog(), *network, how);
     if (!answer) throw std::runtime_error(format(answer.error()));
     considered += double(answer->considered);
     feasible += double(answer->feasible);
-    proven += double(answer->search.proven_worse);
+    late += double(answer->search.proven_late);
+    dear += double(answer->search.proven_dear);
+    worse += double(answer->search.proven_worse);
+    vouched += answer->search.exact ? 1 : 0;
     lives += double(answer->lives);
   }
   using benchmark::Counter;
   state.counters["candidates_per_second"] = Counter(considered, Counter::kIsRate);
   state.counters["left_out_by_rules"] = 1 - feasible / considered;
-  state.counters["feasible_pruned_by_bound"] = proven / feasible;
+  state.counters["by_deadline"] = late / feasible;
+  state.counters["by_budget"] = dear / feasible;
+  state.counters["by_score"] = worse / feasible;
+  state.counters["exact"] = Counter(vouched, Counter::kAvgIterations);
   state.counters["lives"] = Counter(lives, Counter::kAvgIterations);
 }
 
 /// Candidates with their bounds, nothing simulated.
-void space_alone(benchmark::State& state, const char* text) {
+void space_alone(benchmark::State& state, const std::string& text) {
   const planner::Question question = question_of(text);
   const auto network = make_fluid_network();
   double considered = 0;
@@ -89,20 +128,23 @@ void space_alone(benchmark::State& state, const char* text) {
       benchmark::Counter(considered, benchmark::Counter::kIsRate);
 }
 
-BENCHMARK_CAPTURE(whole_answer, gpt3_4096_h100, kGpt3)
-    ->ArgName("pruned")
-    ->Arg(1)
-    ->Arg(0)
-    ->Unit(benchmark::kMillisecond)
-    ->UseRealTime();
-BENCHMARK_CAPTURE(whole_answer, resnet50_everything, kResnet)
-    ->ArgName("pruned")
-    ->Arg(1)
-    ->Arg(0)
-    ->Unit(benchmark::kMillisecond)
-    ->UseRealTime();
+void pruned_and_not(benchmark::internal::Benchmark* bench) {
+  bench->ArgName("pruned")->Arg(1)->Arg(0)->Unit(benchmark::kMillisecond)->UseRealTime();
+}
+
+BENCHMARK_CAPTURE(whole_answer, gpt3_4096_h100, kGpt3)->Apply(pruned_and_not);
+BENCHMARK_CAPTURE(whole_answer, gpt3_with_limits, std::string(kGpt3) + kGpt3Limits)
+    ->Apply(pruned_and_not);
+BENCHMARK_CAPTURE(whole_answer, resnet50_everything, kResnet)->Apply(pruned_and_not);
+BENCHMARK_CAPTURE(whole_answer, resnet50_with_mixes, with_mixes(kResnet))->Apply(pruned_and_not);
+BENCHMARK_CAPTURE(whole_answer, resnet50_with_limits, std::string(kResnet) + kResnetLimits)
+    ->Apply(pruned_and_not);
+BENCHMARK_CAPTURE(whole_answer, small_exact, kSmall, true)->Apply(pruned_and_not);
 BENCHMARK_CAPTURE(space_alone, gpt3_4096_h100, kGpt3)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK_CAPTURE(space_alone, resnet50_everything, kResnet)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(space_alone, resnet50_with_mixes, with_mixes(kResnet))
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 
