@@ -42,7 +42,7 @@ plan:
          precision: any, global_batch: 1..8192}
   objective: cost
 )";
-constexpr const char* kResnetLimits = "  deadline: 6h@95%\n  budget: 60 USD@90%\n";
+constexpr const char* kResnetLimits = "  deadline: 12h@95%\n  budget: 100 USD@90%\n";
 constexpr const char* kMixes =
     "base: [25% on_demand, 50% on_demand], fallback: [10min], strategy: any";
 /// One provider's attachable GPUs on up to four nodes: few enough to forecast all that no bound
