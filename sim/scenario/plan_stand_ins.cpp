@@ -9,10 +9,9 @@ namespace reckon::planning {
 namespace {
 
 bool same_node(const PlannedPool& a, const PlannedPool& b) {
-  const bool accelerators =
-      a.accelerator.has_value() == b.accelerator.has_value() &&
-      (!a.accelerator || a.accelerator->name == b.accelerator->name) &&
-      a.accelerators_per_node == b.accelerators_per_node;
+  const bool accelerators = a.accelerator.has_value() == b.accelerator.has_value() &&
+                            (!a.accelerator || a.accelerator->name == b.accelerator->name) &&
+                            a.accelerators_per_node == b.accelerators_per_node;
   return accelerators && !a.slice && !b.slice && a.machine.vcpus == b.machine.vcpus &&
          a.machine.memory.value == b.machine.memory.value &&
          a.machine.network.value == b.machine.network.value;
@@ -60,16 +59,15 @@ void resolve_stand_in(Draft& draft, PlannedPool& pool) {
     return other.stands_in_for == index(preferred->id);
   });
   if (taken != draft.plan.pools.end())
-    return draft.not_yet(
-        path, fmt::format("a second pool that stands in for '{}'", preferred->name),
-        fmt::format("pool '{}' does already", taken->name));
+    return draft.not_yet(path,
+                         fmt::format("a second pool that stands in for '{}'", preferred->name),
+                         fmt::format("pool '{}' does already", taken->name));
   if (pool.role != Role::worker || preferred->role != Role::worker)
     return draft.not_yet(path, "a stand-in for other pools than the workers'", "role: worker");
   if (!same_node(pool, *preferred))
-    return draft.error(path,
-                       fmt::format("the nodes of '{}' are not those of '{}'", pool.name,
-                                   preferred->name),
-                       "a stand-in has the same machine and accelerators, bought in another way");
+    return draft.error(
+        path, fmt::format("the nodes of '{}' are not those of '{}'", pool.name, preferred->name),
+        "a stand-in has the same machine and accelerators, bought in another way");
   check_scaling(draft, pool, *preferred);
   pool.stands_in_for = index(preferred->id);
   preferred->patience = draft.spec(pool).after;

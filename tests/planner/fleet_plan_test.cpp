@@ -106,7 +106,8 @@ TEST_CASE("a choice whose replay misses a deadline is taken back, and the next o
     held_to = std::max(held_to, o.held_to);
   }
   const double submit = slot * std::ceil(mean / slot);
-  const std::string deadlines = fmt::format("  deadlines: {{second: {:.0f}s@95%}}\n", 1.03 * held_to);
+  const std::string deadlines =
+      fmt::format("  deadlines: {{second: {:.0f}s@95%}}\n", 1.03 * held_to);
   const planner::FleetAnswer a = fleet_of(two_jobs(submit, deadlines));
   REQUIRE(a.choice);
   REQUIRE(a.replay);

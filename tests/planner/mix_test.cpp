@@ -66,8 +66,9 @@ std::string mixed_text(const MixedSpace& s) {
       "  vary: {{{}pricing: [{}], base: [{}], fallback: [{}], nodes: {}..{}}}\n"
       "  objective: {}\n",
       s.shortage ? ", shortage: {every: 2h, lasts: 1h}" : "",
-      s.own ? "" : fmt::format("machine: n1-standard-8, accelerator: [{}], region: [{}], ",
-                               fmt::join(s.accelerators, ", "), fmt::join(s.regions, ", ")),
+      s.own ? ""
+            : fmt::format("machine: n1-standard-8, accelerator: [{}], region: [{}], ",
+                          fmt::join(s.accelerators, ", "), fmt::join(s.regions, ", ")),
       fmt::join(s.pricing, ", "), fmt::join(s.bases, ", "), fmt::join(s.fallbacks, ", "),
       s.nodes_low, s.nodes_high, s.objective);
   if (!s.deadline.empty()) text += fmt::format("  deadline: {}\n", s.deadline);
@@ -106,8 +107,8 @@ Bought bought(const std::string& node, int nodes, const std::string& pricing,
     name = "workers-spot";
   }
   if (fallback.empty()) {
-    out.pools += fmt::format("{{name: {}, role: worker, {}, nodes: {}, pricing: spot}}", name, node,
-                             spot);
+    out.pools +=
+        fmt::format("{{name: {}, role: worker, {}, nodes: {}, pricing: spot}}", name, node, spot);
   } else {
     const std::string scaled =
         fmt::format("{}, nodes: {{initial: 0, min: 0, max: {}}}, autoscaling: true", node, spot);
