@@ -134,6 +134,22 @@ constexpr std::array kFixedModels{
                [] {
                  return make_densenet("densenet201", {{6, 12, 48, 32}, 32});
                }},
+    FixedModel{"convnext_tiny",
+               [] {
+                 return make_convnext("convnext_tiny", {{3, 3, 9, 3}, 96, 0.1});
+               }},
+    FixedModel{"convnext_small",
+               [] {
+                 return make_convnext("convnext_small", {{3, 3, 27, 3}, 96, 0.4});
+               }},
+    FixedModel{"convnext_base",
+               [] {
+                 return make_convnext("convnext_base", {{3, 3, 27, 3}, 128, 0.5});
+               }},
+    FixedModel{"convnext_large",
+               [] {
+                 return make_convnext("convnext_large", {{3, 3, 27, 3}, 192, 0.5});
+               }},
     FixedModel{"mobilenet_v2", [] { return make_mobilenet_v2(); }},
     FixedModel{"vgg11",
                [] {
@@ -218,6 +234,7 @@ constexpr std::array kFixedModels{
     FixedModel{"dlrm_dcnv2_mlperf", [] { return make_dlrm_dcnv2_mlperf(); }},
     FixedModel{"ncf", [] { return make_ncf(); }},
     FixedModel{"wide_and_deep", [] { return make_wide_and_deep(); }},
+    FixedModel{"vae_cf", [] { return make_vae_cf(); }},
     FixedModel{"yolov3", [] { return make_yolov3(); }},
     FixedModel{"mlp_boston_housing", [] { return make_boston_housing_mlp(); }},
     FixedModel{"mlp_mnist", [] { return make_mnist_mlp(); }}};

@@ -61,6 +61,16 @@ struct DenseNetShape {
 };
 Expected<ModelGraph> make_densenet(std::string name, const DenseNetShape& shape);
 
+/// [Liu 2022, arXiv:2201.03545, section 2]; torchvision/models/convnext.py. Left out: the scale of
+/// a channel behind each block, one parameter a channel, which a compiler folds into the product
+/// before it. Norms over the channels of a point count as group norms of one group.
+struct ConvNextShape {
+  std::array<int, 4> blocks{};
+  std::int64_t width = 96;  // channels of the first stage
+  double stochastic_depth = 0.1;
+};
+Expected<ModelGraph> make_convnext(std::string name, const ConvNextShape& shape);
+
 /// [Sandler 2018, arXiv:1801.04381]; torchvision/models/mobilenetv2.py. Its ReLU6 counts as a ReLU.
 Expected<ModelGraph> make_mobilenet_v2();
 

@@ -176,6 +176,28 @@ Expected<ModelGraph> make_wide_and_deep() {
   return ModelGraph::make("wide_and_deep", SampleUnit::record, {first}, net.take());
 }
 
+Expected<ModelGraph> make_vae_cf() {
+  constexpr std::int64_t kFilms = 20108, kLiked = 73, kHidden = 600, kLatent = 200;
+  LayerList net(24);
+  net.set_group("encoder");
+  LayerId x = net.add("liked", InputLayer{}, std::vector<LayerId>{});
+  x = net.add("encoder_600", EmbeddingBag{kFilms, kHidden, kLiked}, x);
+  x = net.add("encoder_600.tanh", Activation{ActivationKind::tanh}, x);
+  x = net.add("encoder_400", Linear{kHidden, 2 * kLatent}, x);
+  const LayerId mean = net.add("mean", SelectFeatures{0, kLatent}, x);
+  const LayerId deviation = net.add("deviation", SelectFeatures{kLatent, kLatent}, x);
+  const LayerId noise = net.add("epsilon", ExtraInput{1, kLatent}, std::vector<LayerId>{});
+  const LayerId flat = net.add("epsilon.flat", Flatten{}, noise);
+  const LayerId spread = net.add("deviation.epsilon", Multiply{}, {deviation, flat});
+  net.set_group("decoder");
+  x = net.add("latent", Add{}, {mean, spread});
+  x = net.add("decoder_600", Linear{kLatent, kHidden}, x);
+  x = net.add("decoder_600.tanh", Activation{ActivationKind::tanh}, x);
+  x = net.add("decoder_films", Linear{kHidden, kFilms}, x);
+  net.add("loss", SoftmaxCrossEntropy{kFilms}, x);
+  return ModelGraph::make("vae_cf", SampleUnit::record, {kLiked}, net.take());
+}
+
 Expected<ModelGraph> make_boston_housing_mlp() {
   constexpr std::array<std::int64_t, 3> kWidths{64, 64, 1};
   LayerList net(8);

@@ -23,6 +23,12 @@ Expected<ModelGraph> make_ncf();
 /// weights of a category are a table of vectors of one.
 Expected<ModelGraph> make_wide_and_deep();
 
+/// Variational autoencoder over the films that a user liked [Liang 2018, arXiv:1802.05814, section
+/// 4.5: 600 and 200 wide] on MovieLens 20M: 20,108 films, 73 a user [table 1: 10 million of 136,677
+/// users]; NVIDIA/DeepLearningExamples:TensorFlow/Recommendation/VAE-CF. The first layer looks the
+/// films' rows up. A record is a user.
+Expected<ModelGraph> make_vae_cf();
+
 /// 13 features, 64 and 64 hidden, one price: [Chollet 2017, "Deep Learning with Python", section
 /// 3.6].
 Expected<ModelGraph> make_boston_housing_mlp();

@@ -69,6 +69,25 @@ TEST_CASE("DenseNets and MobileNet v2 have torchvision's parameters and multiply
   }
 }
 
+TEST_CASE("ConvNeXts have torchvision's multiply-adds, and its parameters but the blocks' scales") {
+  // torchvision/models/convnext.py, meta: num_params, _ops; a scale a channel of each block.
+  struct Row {
+    const char* name;
+    std::int64_t parameters, first;
+    std::int64_t third_stage;  // blocks; the others have three
+    double gmacs;
+  };
+  for (const Row& row : {Row{"convnext_tiny", 28'589'128, 96, 9, 4.456},
+                         Row{"convnext_small", 50'223'688, 96, 27, 8.684},
+                         Row{"convnext_base", 88'591'464, 128, 27, 15.355},
+                         Row{"convnext_large", 197'767'336, 192, 27, 34.361}}) {
+    CAPTURE(row.name);
+    const std::int64_t scales = row.first * (3 + 3 * 2 + row.third_stage * 4 + 3 * 8);
+    CHECK(zoo(row.name).parameters() + scales == row.parameters);
+    CHECK(zoo(row.name).forward_macs() == Approx(row.gmacs * 1e9).margin(0.6e6));
+  }
+}
+
 TEST_CASE("vision transformers have torchvision's parameters and multiply-adds") {
   // torchvision/models/vision_transformer.py, meta: num_params, _ops; H/14 at 224 pixels is
   // IMAGENET1K_SWAG_LINEAR_V1.

@@ -210,3 +210,12 @@ TEST_CASE(
   CHECK(real.backward.v == real.forward.v);
   CHECK(made.backward.v == 2 * made.forward.v);
 }
+
+TEST_CASE("the autoencoder for films reads a user's films and ranks all") {
+  // vae.py: I -> 600 -> 2 * 200, 200 -> 600 -> I; the first layer here without its bias.
+  const std::int64_t films = 20108;
+  const ModelGraph net = zoo("vae_cf");
+  CHECK(net.parameters() == films * 600 + 601 * 400 + 201 * 600 + 601 * films);
+  CHECK(layer(net, "latent").output == Shape{200});
+  CHECK(layer(net, "decoder_films").output == Shape{films});
+}
