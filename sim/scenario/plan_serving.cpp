@@ -15,6 +15,8 @@ constexpr double kHour = 3600;
 constexpr int kHoursOfDay = 24;
 /// Bounds the work of one forecast: a request costs some 50 ns.
 constexpr double kMostRequests = 5e8;
+/// Of the autoscaler, in one forecast: five days of one a second, eighty of one in 15 s.
+constexpr double kMostLooks = 500'000;
 
 using Problems = Diagnostics;
 
@@ -142,11 +144,34 @@ void check_size(const ScenarioFile& file, const ServingPlan& plan, Problems& pro
     for (double t = 0; t < period; t += kHour)
       requests += plan.rate_at(Seconds{t}) * std::min(kHour, period - t);
   }
+  requests += plan.rate_at(Seconds{}) * plan.warm_up().count();
   if (requests > kMostRequests)
     add(problems, file, "serving.period",
         fmt::format("{} requests are more than can be simulated one by one",
                     format_count(std::round(requests))),
         fmt::format("at most {}: a shorter period", format_count(kMostRequests)));
+  const ReplicaRules& rules = plan.replicas;
+  const double looks = (plan.warm_up() + plan.period) / rules.sync_period;
+  if (rules.max > rules.min && looks > kMostLooks)
+    add(problems, file, "serving.autoscaler.sync_period",
+        fmt::format("{} looks of the autoscaler are more than can be simulated",
+                    format_count(std::round(looks))),
+        fmt::format("at most {}: a longer sync_period or a shorter period",
+                    format_count(kMostLooks)));
+}
+
+/// No replica is more than 100 % busy: where that is within the tolerance of the target, none is
+/// ever added.
+void check_target(const ScenarioFile& file, const ServingPlan& plan, Problems& problems) {
+  const ReplicaRules& rules = plan.replicas;
+  if (rules.max == rules.min || rules.target_utilization * (1 + rules.tolerance) < 1) return;
+  const bool given = file.scenario.serving->replicas.target_utilization.has_value();
+  add(problems, file,
+      given ? "serving.replicas.target_utilization" : "serving.autoscaler.tolerance",
+      fmt::format("a target of {} is never exceeded by more than the tolerance of {}: no replica "
+                  "would be added",
+                  format_percent(rules.target_utilization), format_percent(rules.tolerance)),
+      "target_utilization x (1 + tolerance) has to be below 100%");
 }
 
 void refuse_what_is_not_simulated(const ScenarioFile& file, const PoolSpec& pool,
@@ -223,6 +248,7 @@ Expected<ServingPlan> make_serving_plan(const ScenarioFile& file, const Catalog&
   if (!spec.goal.empty()) plan.goal = parse_expectation(spec.goal).value();
   plan.alone = !trains(file.scenario);
   check_capacity(file, plan, problems);
+  check_target(file, plan, problems);
   check_size(file, plan, problems);
   if (!problems.empty()) return tl::unexpected(std::move(problems));
   return plan;

@@ -41,6 +41,9 @@ struct ServingPlan {
   std::optional<Expectation> goal;
   bool alone = true;  // the scenario trains nothing: the cluster's fee is of serving
 
+  /// At the first rate, before the period: without `initial` the replicas have to find their
+  /// number.
+  Seconds warm_up() const { return initial_given ? Seconds{} : Seconds{600}; }
   const PlannedPool& pool() const { return base.pools.front(); }
   const PlannedWorkload& model() const { return base.jobs.front(); }
   /// A replica has one accelerator; a node without any is one replica.
@@ -56,8 +59,9 @@ bool trains(const Scenario& scenario);
 /// The `serving:` block, which is there, with the catalog's help. All errors at once.
 Expected<ServingPlan> make_serving_plan(const ScenarioFile& file, const Catalog& catalog);
 
-/// The file of the training alone: without the serving block, its pool and what is expected of it.
-/// As it is where nothing is served.
+/// The file of the training alone: without the serving block and its pools. Its expectations stay,
+/// in their order; those of the service are for a ServingForecast. As it is where nothing is
+/// served.
 ScenarioFile without_serving(const ScenarioFile& file);
 
 }  // namespace reckon

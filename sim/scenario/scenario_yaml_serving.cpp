@@ -8,6 +8,7 @@ namespace {
 constexpr double kMostRequests = 1e6;  // a second
 constexpr double kMostReplicas = 10'000;
 constexpr double kHoursOfDay = 24;
+constexpr double kShortestSync = 1;  // seconds
 
 constexpr std::array kRoutings{Word<Routing>{"random", Routing::random},
                                Word<Routing>{"round_robin", Routing::round_robin},
@@ -95,7 +96,8 @@ void read_replicas(Reader& reader, const YamlNode& node, ServingSpec& serving) {
 const Fields<ServingAutoscalerSpec>& autoscaler_fields() {
   using A = ServingAutoscalerSpec;
   static const Fields<A> table{
-      number_field("sync_period", &A::sync_period, duration_above_zero(),
+      number_field("sync_period", &A::sync_period,
+                   Form{Form::Kind::duration, kShortestSync, kLongestTime},
                    "Between two looks at the load; default: 15s.", "15s"),
       number_field("tolerance", &A::tolerance, fraction(),
                    "Distance from the target at which nothing is done; default: 10%.", "10%"),
@@ -178,8 +180,8 @@ const Fields<ServingSpec>& serving_fields() {
                    "Requests that may wait at a replica, others are refused; default: 1000.",
                    "1000"),
       number_field("start_up", &S::start_up, duration_from_zero(),
-                   "Of a replica on a node that is there; default: image pull and framework start "
-                   "of the catalog.",
+                   "Of a replica on a node that is there, the image included; default: framework "
+                   "start of the catalog, and its image pull before it, once a node.",
                    "40s"),
       block_field<overhead_fields>("overhead", &S::overhead, {},
                                    "What a replica does beside forward passes, measured.",

@@ -1,6 +1,6 @@
 #include "sim/serving/arrivals.h"
 
-#include <cmath>
+#include <algorithm>
 
 namespace reckon {
 namespace {
@@ -31,17 +31,18 @@ SimTime RequestStream::end_of_rate(SimTime at) const {
 
 SimTime RequestStream::next() {
   const SimTime end{to_clock(setting_.period)};
+  double gap = setting_.arrivals == Arrivals::regular ? 1.0 : random_.exponential();
   while (now_ < end) {
     const double rate = rate_at(now_);
     const SimTime border = end_of_rate(now_);
     if (rate > 0) {
-      const double gaps = setting_.arrivals == Arrivals::regular ? 1.0 : random_.exponential();
-      const double seconds = gaps / rate;
+      const double seconds = gap / rate;
       const SimTime at = seconds < 1e9 ? now_ + to_clock(Seconds{seconds}) : SimTime::max();
       if (at < border) {
         now_ = at;
         return at < end ? at : SimTime::max();
       }
+      gap = std::max(0.0, gap - rate * to_seconds(border - now_).count());
     }
     now_ = border;
   }

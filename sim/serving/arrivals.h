@@ -5,8 +5,10 @@
 namespace reckon {
 
 /// Times at which requests come, in order, from `begin` (at or before the period's 0, at the first
-/// rate until then). A rate holds until its hour ends; the gap across the end begins anew, which
-/// changes nothing of a Poisson process (it has no memory).
+/// rate until then). A rate holds until its hour ends; of a gap across the end the part that is
+/// left passes at the next hour's rate: requests are evenly spaced, or exponentially, in the
+/// integral of the rate (the time change of a Poisson process [Cinlar 1975, "Introduction to
+/// Stochastic Processes", Sec. 4.7]).
 class RequestStream {
  public:
   RequestStream(const ServiceSetting& setting, std::uint64_t seed, SimTime begin);

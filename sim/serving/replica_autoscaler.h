@@ -21,8 +21,11 @@ struct ReplicaLoad {
 /// are; where counting them would turn more into fewer, nothing changes.
 int recommended_replicas(const ReplicaLoad& load, const ReplicaRules& rules);
 
-/// The limits over time, with the default policies: up by the larger of 4 replicas and 100 % in one
-/// look, down to the most that was recommended in `downscale_stabilization`; within min..max.
+/// The limits over time, with the default policies: up by the larger of 4 replicas and 100 % in 15
+/// s (however many looks that is), down to the most that was recommended in
+/// `downscale_stabilization`, of which the number at the first look counts as one; within min..max
+/// [Kubernetes, pkg/controller/podautoscaler/horizontal.go, calculateScaleUpLimitWithScalingRules,
+/// recordInitialRecommendation].
 class ReplicaAutoscaler {
  public:
   explicit ReplicaAutoscaler(const ReplicaRules& rules) : rules_(rules) {}
@@ -33,8 +36,18 @@ class ReplicaAutoscaler {
     SimTime at;
     int replicas;
   };
+  struct Change {
+    SimTime at;
+    int added;  // below 0: removed
+  };
+  void record(SimTime now, int wanted);
+  int scale_up_limit(SimTime now, int current);
+
   ReplicaRules rules_;
+  // Those that may still become the most: older ones are larger than younger ones.
   std::deque<Recommendation> recent_;
+  bool looked_ = false;
+  std::deque<Change> changes_;  // of the last 15 s
 };
 
 }  // namespace reckon

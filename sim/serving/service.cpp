@@ -1,6 +1,8 @@
 #include "sim/serving/service.h"
 
 #include <algorithm>
+#include <functional>
+#include <queue>
 
 #include "sim/base/check.h"
 #include "sim/serving/arrivals.h"
@@ -46,14 +48,16 @@ class ServiceLife {
   bool shared() const { return setting_.routing == Routing::shared_queue; }
   void offer(SimTime now, std::uint32_t replica);
   void offer_shared(SimTime now);
-  void start_batch(SimTime now, std::uint32_t replica, std::size_t size);
+  void start_batch(SimTime now, std::uint32_t replica);
   void on_batch_done(SimTime now, std::uint32_t replica);
-  void on_timer(SimTime now, std::uint32_t replica, std::uint32_t stamp);
+  bool is_due(SimTime now, const std::deque<SimTime>& queue) const;
+  SimTime due_of(const std::deque<SimTime>& queue) const {
+    return queue.front() + to_clock(setting_.batch_wait);
+  }
+  void on_timer(SimTime now, std::uint32_t replica);
+  void on_fleet_change(SimTime now);
   // The replicas.
   void on_look(SimTime now);
-  SimDuration busy_until(SimTime now, const Replica& r) const {
-    return r.busy ? r.busy_total + (now - r.busy_from) : r.busy_total;
-  }
   // The books.
   std::size_t slice_at(SimTime at) const;
   void count_ready(SimTime now);
@@ -68,6 +72,9 @@ class ServiceLife {
   RequestStream requests_;
   RandomStream routing_, batch_time_;
   std::deque<SimTime> shared_queue_;
+  bool shared_timer_ = false;  // one runs, for what waits first or for what came before it
+  // Of shared_queue: the serving replicas that are free, the oldest on top.
+  std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> free_;
   std::size_t next_in_turn_ = 0;
   ServiceResult result_;
   std::vector<ServiceSlice> slices_;
@@ -145,75 +152,89 @@ void ServiceLife::on_request(SimTime now) {
     if (counted) ++result_.refused;
     return;
   }
+  if (!counted) ++result_.waiting_begin;  // less what is answered before the period
   queue_of(to).push_back(now);
   shared() ? offer_shared(now) : offer(now, to);
 }
 
+bool ServiceLife::is_due(SimTime now, const std::deque<SimTime>& queue) const {
+  return queue.size() >= setting_.batch_times.size() || due_of(queue) <= now;
+}
+
+/// Free replicas start what is due; the rest waits until it is.
 void ServiceLife::offer_shared(SimTime now) {
-  for (const std::uint32_t k : fleet_.serving) {
-    if (shared_queue_.empty()) return;
-    if (!fleet_.replicas[k].busy) offer(now, k);
+  while (!shared_queue_.empty() && !free_.empty()) {
+    if (is_due(now, shared_queue_)) {
+      const std::uint32_t replica = free_.top();
+      free_.pop();
+      start_batch(now, replica);
+      continue;
+    }
+    if (!shared_timer_) fleet_.push(due_of(shared_queue_), ServiceEventKind::shared_timer, 0, 0);
+    shared_timer_ = true;
+    return;
   }
 }
 
 /// A free replica starts what is due, or waits until it is.
 void ServiceLife::offer(SimTime now, std::uint32_t replica) {
   Replica& r = fleet_.replicas[replica];
-  std::deque<SimTime>& queue = queue_of(replica);
-  if (r.busy || queue.empty()) return;
-  const std::size_t largest = setting_.batch_times.size();
-  const SimTime due = queue.front() + to_clock(setting_.batch_wait);
-  if (queue.size() >= largest || due <= now)
-    return start_batch(now, replica, std::min(queue.size(), largest));
-  if (r.timer) return;
+  if (r.busy || r.queue.empty()) return;
+  if (is_due(now, r.queue)) return start_batch(now, replica);
+  if (!r.timer) fleet_.push(due_of(r.queue), ServiceEventKind::batch_timer, replica, 0);
   r.timer = true;
-  fleet_.push(due, ServiceEventKind::batch_timer, replica, ++r.stamp);
 }
 
-void ServiceLife::start_batch(SimTime now, std::uint32_t replica, std::size_t size) {
+void ServiceLife::start_batch(SimTime now, std::uint32_t replica) {
   Replica& r = fleet_.replicas[replica];
   std::deque<SimTime>& queue = queue_of(replica);
+  const std::size_t size = std::min(queue.size(), setting_.batch_times.size());
   const auto last = queue.begin() + std::ptrdiff_t(size);
   r.running.assign(queue.begin(), last);
   queue.erase(queue.begin(), last);
   r.busy = true;
   r.busy_from = now;
-  r.timer = false;
-  ++r.stamp;
   Seconds time = setting_.batch_times[size - 1];
   if (setting_.law == BatchTimeLaw::exponential) time *= batch_time_.exponential();
   fleet_.push(now + to_clock(time), ServiceEventKind::batch_done, replica, 0);
 }
 
-void ServiceLife::on_timer(SimTime now, std::uint32_t replica, std::uint32_t stamp) {
+/// The request that it was set for may have gone with a full batch: what waits now is due later,
+/// and offer() sets the timer anew. So there is never more than one of a queue.
+void ServiceLife::on_timer(SimTime now, std::uint32_t replica) {
   Replica& r = fleet_.replicas[replica];
-  if (r.stamp != stamp) return;
   r.timer = false;
-  offer(now, replica);
+  if (r.state != ReplicaState::gone) offer(now, replica);
 }
 
 void ServiceLife::on_batch_done(SimTime now, std::uint32_t replica) {
   Replica& r = fleet_.replicas[replica];
-  bool any = false;
-  for (const SimTime arrived : r.running) {
-    if (arrived < SimTime{}) continue;
-    any = true;
-    ++result_.served;
-    const Seconds latency = to_seconds(now - arrived);
-    latencies_[slice_at(arrived)].add(latency);
+  for (const SimTime arrived : r.running)
+    if (arrived >= SimTime{}) latencies_[slice_at(arrived)].add(to_seconds(now - arrived));
+  if (now < SimTime{}) {
+    result_.waiting_begin -= r.running.size();
+  } else if (now < end_) {
+    result_.served += r.running.size();
+    ++result_.batches;
   }
-  if (any) ++result_.batches;
   r.running.clear();
   r.busy = false;
   r.busy_total += now - r.busy_from;
   count_busy(r.busy_from, now);
-  const bool stays = r.state != ReplicaState::draining;
-  if (shared() && (!stays || r.state == ReplicaState::standby)) {
-    if (!stays) fleet_.release(now, replica);
-    return;
-  }
-  offer(now, replica);
-  if (!stays && !r.busy && r.queue.empty()) fleet_.release(now, replica);
+  if (!shared()) offer(now, replica);
+  if (r.state == ReplicaState::draining && !r.busy && r.queue.empty()) fleet_.release(now, replica);
+  if (!shared()) return;
+  if (r.state == ReplicaState::serving) free_.push(replica);
+  offer_shared(now);
+}
+
+/// Replicas came, went or changed places: who is free is counted anew.
+void ServiceLife::on_fleet_change(SimTime now) {
+  if (!shared()) return;
+  free_ = {};
+  for (const std::uint32_t k : fleet_.serving)
+    if (!fleet_.replicas[k].busy) free_.push(k);
+  offer_shared(now);
 }
 
 void ServiceLife::on_look(SimTime now) {
@@ -221,7 +242,7 @@ void ServiceLife::on_look(SimTime now) {
   for (const std::uint32_t k : fleet_.serving) {
     Replica& r = fleet_.replicas[k];
     const Seconds seen = to_seconds(now - r.looked_at);
-    const SimDuration busy = busy_until(now, r);
+    const SimDuration busy = r.busy_until(now);
     if (seen.count() > 0) {
       ++load.ready;
       load.utilization += to_seconds(busy - r.busy_at_look) / seen;
@@ -233,7 +254,7 @@ void ServiceLife::on_look(SimTime now) {
   if (desired != fleet_.desired()) {
     count_ready(now);
     fleet_.scale(now, desired);
-    if (shared()) offer_shared(now);
+    on_fleet_change(now);
   }
   const SimTime next = now + to_clock(setting_.replicas.sync_period);
   if (next < end_) fleet_.push(next, ServiceEventKind::look, 0, 0);
@@ -245,12 +266,14 @@ void ServiceLife::finish() {
     ServiceSlice& s = slices_[k];
     s.ready = ready_[k] / s.length.count();
     s.utilization = ready_[k] > 0 ? std::min(1.0, busy_[k] / ready_[k]) : 0;
+    s.timed = latencies_[k].count();
     s.p50 = latencies_[k].quantile(0.50);
     s.p99 = latencies_[k].quantile(0.99);
     result_.latency.add(latencies_[k]);
     result_.ready_seconds += ready_[k];
     result_.busy_seconds += busy_[k];
   }
+  result_.waiting_end = result_.waiting_begin + result_.arrived - result_.refused - result_.served;
   result_.leases = fleet_.leases(end_);
   result_.slices = std::move(slices_);
 }
@@ -258,6 +281,7 @@ void ServiceLife::finish() {
 /// Requests and events in the order of time; an event before a request of the same nanosecond.
 ServiceResult ServiceLife::run() {
   fleet_.begin(begin_);
+  on_fleet_change(begin_);
   if (setting_.replicas.max > setting_.replicas.min)
     fleet_.push(begin_ + to_clock(setting_.replicas.sync_period), ServiceEventKind::look, 0, 0);
   SimTime request = requests_.next();
@@ -273,12 +297,16 @@ ServiceResult ServiceLife::run() {
         on_batch_done(event.at, event.entity);
         break;
       case ServiceEventKind::batch_timer:
-        on_timer(event.at, event.entity, event.stamp);
+        on_timer(event.at, event.entity);
+        break;
+      case ServiceEventKind::shared_timer:
+        shared_timer_ = false;
+        offer_shared(event.at);
         break;
       case ServiceEventKind::replica_ready:
         count_ready(event.at);
         fleet_.on_ready(event.at, event.entity);
-        if (shared()) offer_shared(event.at);
+        on_fleet_change(event.at);
         break;
       case ServiceEventKind::node_unneeded:
         fleet_.on_unneeded(event.at, event.entity, event.stamp);

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -30,32 +31,42 @@ struct ServiceSetting {
   int replicas_per_node = 1;
   int nodes_initial = 1, nodes_min = 1, nodes_max = 1;
   Seconds node_provisioning{}, node_scan{}, node_unneeded{};
-  Seconds replica_start{};        // on a node that had one before
-  Seconds first_replica_start{};  // on a new node: the image is pulled
+  Seconds replica_start{};  // of a replica on a node that has the image
+  Seconds image_pull{};     // before it, once a node: by the first replica that is placed there
   Seconds period{};
-  Seconds warm_up{};  // at the first rate, before the period; not counted
+  Seconds warm_up{};  // at the first rate, before the period; its requests are not counted
   int slices = 24;    // equal parts of the period for the timeline
 };
 
 struct ServiceSlice {
   Seconds from{}, length{};
   std::uint64_t arrived = 0;
-  double ready = 0;        // replicas that take requests, mean
-  double utilization = 0;  // of them: busy share
+  double ready = 0;         // replicas that take requests, mean
+  double utilization = 0;   // of them: busy share
+  std::uint64_t timed = 0;  // latencies; 0: the quantiles below say nothing
   Seconds p50{}, p99{};
 };
 
 struct ServiceResult {
-  LatencyHistogram latency;  // of requests that arrived in the period
-  std::uint64_t arrived = 0, served = 0, refused = 0;
-  std::uint64_t batches = 0;
-  double ready_seconds = 0;  // of replicas that take requests
-  double busy_seconds = 0;
+  /// Of requests that arrived in the period, also where the answer came after it.
+  LatencyHistogram latency;
+  std::uint64_t arrived = 0, refused = 0;  // in the period
+  /// Answered in the period, whenever they came: what its cost pays for.
+  std::uint64_t served = 0;
+  std::uint64_t batches = 0;  // done in the period
+  /// In a queue or a batch when the period began and when it ended:
+  ///   waiting_begin + arrived = served + refused + waiting_end
+  std::uint64_t waiting_begin = 0, waiting_end = 0;
+  double ready_seconds = 0;             // of replicas that take requests
+  double busy_seconds = 0;              // of all, also of those that only finish what they have
   int ready_least = 0, ready_most = 0;  // replicas that take requests
   std::vector<SimDuration> leases;      // of each node, in the period
   std::vector<ServiceSlice> slices;
 
-  double utilization() const { return ready_seconds > 0 ? busy_seconds / ready_seconds : 0; }
+  /// 0..1: replicas that take no more requests may still work, which does not count beyond 1.
+  double utilization() const {
+    return ready_seconds > 0 ? std::min(1.0, busy_seconds / ready_seconds) : 0;
+  }
   double batch_mean() const { return batches > 0 ? double(served) / double(batches) : 0; }
 };
 

@@ -17,17 +17,6 @@ ServiceEvent Fleet::pop() {
   return event;
 }
 
-int Fleet::alive() const {
-  return static_cast<int>(std::count_if(replicas.begin(), replicas.end(), [](const Replica& r) {
-    return r.state != ReplicaState::draining && r.state != ReplicaState::gone;
-  }));
-}
-
-int Fleet::nodes_kept() const {
-  return static_cast<int>(
-      std::count_if(nodes.begin(), nodes.end(), [](const ServiceNode& n) { return n.kept(); }));
-}
-
 void Fleet::begin(SimTime now) {
   const int replicas_wanted = setting_.replicas.initial + setting_.replicas.standby;
   const int needed =
@@ -37,6 +26,7 @@ void Fleet::begin(SimTime now) {
     ServiceNode node;
     node.requested = node.ready = now;
     nodes.push_back(node);
+    kept_.push_back(std::size_t(k));
   }
   desired_ = setting_.replicas.initial;
   for (int k = 0; k < replicas_wanted; ++k) create(now, true);
@@ -48,21 +38,27 @@ void Fleet::begin(SimTime now) {
 }
 
 /// A node that is there before one on its way, the fullest first: so empty ones stay empty and go.
-std::size_t Fleet::node_with_room(SimTime now) {
-  std::size_t best = nodes.size();
-  for (std::size_t k = 0; k < nodes.size(); ++k) {
+/// nullopt: none, and there are as many as there may be.
+std::optional<std::size_t> Fleet::node_with_room(SimTime now) {
+  std::optional<std::size_t> best;
+  for (const std::size_t k : kept_) {
     const ServiceNode& n = nodes[k];
-    if (!n.kept() || n.used >= setting_.replicas_per_node) continue;
-    if (best == nodes.size()) {
+    if (n.used >= setting_.replicas_per_node) continue;
+    if (!best) {
       best = k;
       continue;
     }
-    const ServiceNode& b = nodes[best];
+    const ServiceNode& b = nodes[*best];
     const bool n_is_there = n.ready <= now, b_is_there = b.ready <= now;
     if (n_is_there != b_is_there ? n_is_there : n.used > b.used) best = k;
   }
-  if (best < nodes.size()) return best;
-  // The node autoscaler finds the pending pod at its next look.
+  if (best) return best;
+  if (static_cast<int>(kept_.size()) >= setting_.nodes_max) return std::nullopt;
+  return request_node(now);
+}
+
+/// The node autoscaler finds the pending pod at its next look.
+std::size_t Fleet::request_node(SimTime now) {
   const SimDuration scan = to_clock(setting_.node_scan);
   SimTime noticed = now;
   if (scan.count() > 0) {
@@ -73,61 +69,98 @@ std::size_t Fleet::node_with_room(SimTime now) {
   node.requested = noticed;
   node.ready = noticed + to_clock(setting_.node_provisioning);
   nodes.push_back(node);
+  kept_.push_back(nodes.size() - 1);
   return nodes.size() - 1;
 }
 
 void Fleet::create(SimTime now, bool at_once) {
-  const std::size_t where = node_with_room(now);
-  RECKON_CHECK(nodes_kept() <= setting_.nodes_max);
-  ServiceNode& node = nodes[where];
-  ++node.used;
-  ++node.stamp;  // it is needed
-  Replica replica;
-  replica.node = where;
   const auto id = static_cast<std::uint32_t>(replicas.size());
-  if (at_once) {
-    replica.state = ReplicaState::standby;
-    node.pulled = true;
-  } else {
-    const SimTime from = std::max(now, node.ready);
-    const Seconds start = node.pulled ? setting_.replica_start : setting_.first_replica_start;
-    node.pulled = true;
-    push(from + to_clock(start), ServiceEventKind::replica_ready, id, 0);
+  replicas.emplace_back();
+  replicas.back().state = ReplicaState::pending;
+  present_.push_back(id);
+  ++alive_;
+  const bool placed = place(now, id);
+  if (!at_once) {
+    if (placed) start(now, id);
+    return;
   }
-  replicas.push_back(std::move(replica));
+  RECKON_CHECK(placed);  // the first ones fit: what the most of them need was checked
+  replicas[id].state = ReplicaState::standby;
+  nodes[replicas[id].node].pulled = now;
+}
+
+bool Fleet::place(SimTime now, std::uint32_t replica) {
+  const auto where = node_with_room(now);
+  if (!where) return false;
+  replicas[replica].node = *where;
+  ++nodes[*where].used;
+  ++nodes[*where].stamp;  // it is needed
+  return true;
+}
+
+/// The first one of a node has its image pulled; others of it wait for the same pull.
+void Fleet::start(SimTime now, std::uint32_t replica) {
+  Replica& r = replicas[replica];
+  ServiceNode& node = nodes[r.node];
+  r.state = ReplicaState::starting;
+  const SimTime there = std::max(now, node.ready);
+  if (node.pulled == SimTime::max()) node.pulled = there + to_clock(setting_.image_pull);
+  push(std::max(there, node.pulled) + to_clock(setting_.replica_start),
+       ServiceEventKind::replica_ready, replica, 0);
+}
+
+void Fleet::place_pending(SimTime now) {
+  for (const std::uint32_t k : present_) {
+    if (replicas[k].state != ReplicaState::pending) continue;
+    if (!place(now, k)) return;
+    start(now, k);
+  }
 }
 
 void Fleet::scale(SimTime now, int desired) {
   desired_ = desired;
   const int wanted = desired + setting_.replicas.standby;
-  while (alive() < wanted) create(now, false);
-  while (alive() > wanted) remove_one(now);
+  while (alive_ < wanted) create(now, false);
+  while (alive_ > wanted) remove_one(now);
   choose_serving(now);
 }
 
-/// Not ready before ready, without requests before with, the newest first (the order in which a
-/// ReplicaSet deletes pods).
+/// Without a node before with one, not ready before ready, without requests before with, the newest
+/// first (the order in which a ReplicaSet deletes pods).
 void Fleet::remove_one(SimTime now) {
   const auto order = [](ReplicaState s) {
-    return s == ReplicaState::starting ? 0 : s == ReplicaState::standby ? 1 : 2;
+    return s == ReplicaState::pending    ? 0
+           : s == ReplicaState::starting ? 1
+           : s == ReplicaState::standby  ? 2
+                                         : 3;
   };
-  std::size_t victim = replicas.size();
-  for (std::size_t k = 0; k < replicas.size(); ++k) {
+  std::optional<std::uint32_t> victim;
+  for (const std::uint32_t k : present_) {
     const ReplicaState s = replicas[k].state;
-    if (s == ReplicaState::draining || s == ReplicaState::gone) continue;
-    if (victim == replicas.size() || order(s) <= order(replicas[victim].state)) victim = k;
+    if (s == ReplicaState::draining) continue;
+    if (!victim || order(s) <= order(replicas[*victim].state)) victim = k;
   }
-  RECKON_CHECK(victim < replicas.size());
-  Replica& r = replicas[victim];
+  RECKON_CHECK(victim.has_value());
+  --alive_;
+  Replica& r = replicas[*victim];
+  if (r.state == ReplicaState::pending) {
+    r.state = ReplicaState::gone;
+    std::erase(present_, *victim);
+    return;
+  }
   r.state = ReplicaState::draining;
-  if (!r.busy && r.queue.empty()) release(now, static_cast<std::uint32_t>(victim));
+  if (!r.busy && r.queue.empty()) release(now, *victim);
 }
 
 void Fleet::release(SimTime now, std::uint32_t replica) {
   Replica& r = replicas[replica];
   r.state = ReplicaState::gone;
+  std::erase(present_, replica);
+  --nodes[r.node].used;
+  place_pending(now);
   ServiceNode& node = nodes[r.node];
-  if (--node.used > 0) return;
+  if (node.used > 0) return;
+  if (node.ready > now) node.pulled = SimTime::max();  // nothing was pulled there yet
   ++node.stamp;
   push(now + to_clock(setting_.node_unneeded), ServiceEventKind::node_unneeded,
        static_cast<std::uint32_t>(r.node), node.stamp);
@@ -135,8 +168,10 @@ void Fleet::release(SimTime now, std::uint32_t replica) {
 
 void Fleet::on_unneeded(SimTime now, std::uint32_t node, std::uint32_t stamp) {
   ServiceNode& n = nodes[node];
-  if (n.stamp != stamp || n.used > 0 || !n.kept() || nodes_kept() <= setting_.nodes_min) return;
+  if (n.stamp != stamp || n.used > 0 || !n.kept()) return;
+  if (static_cast<int>(kept_.size()) <= setting_.nodes_min) return;
   n.deleted = now;
+  std::erase(kept_, std::size_t(node));
 }
 
 void Fleet::on_ready(SimTime now, std::uint32_t replica) {
@@ -148,7 +183,7 @@ void Fleet::on_ready(SimTime now, std::uint32_t replica) {
 /// The oldest ready ones take requests, as many as are desired.
 void Fleet::choose_serving(SimTime now) {
   serving.clear();
-  for (std::uint32_t k = 0; k < replicas.size(); ++k) {
+  for (const std::uint32_t k : present_) {
     Replica& r = replicas[k];
     if (r.state != ReplicaState::standby && r.state != ReplicaState::serving) continue;
     if (static_cast<int>(serving.size()) >= desired_) {
@@ -158,7 +193,7 @@ void Fleet::choose_serving(SimTime now) {
     if (r.state == ReplicaState::standby) {
       r.state = ReplicaState::serving;
       r.looked_at = now;
-      r.busy_at_look = r.busy_total;
+      r.busy_at_look = r.busy_until(now);  // a batch of before may still run
     }
     serving.push_back(k);
   }
@@ -169,6 +204,7 @@ std::vector<SimDuration> Fleet::leases(SimTime end) const {
   for (const ServiceNode& node : nodes) {
     const SimTime from = std::max(SimTime{}, node.requested);
     const SimTime to = std::min(end, node.deleted);
+    if (node.ready >= to) continue;  // it never became one (billing.h)
     if (to > from) out.push_back(to - from);
   }
   return out;

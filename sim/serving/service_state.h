@@ -1,5 +1,6 @@
 #pragma once
 #include <deque>
+#include <optional>
 #include <queue>
 #include <tuple>
 #include <vector>
@@ -10,32 +11,43 @@
 // The parts of a service while it lives. Used by service*.cpp alone.
 namespace reckon {
 
-enum class ReplicaState { starting, standby, serving, draining, gone };
+/// pending: no node has room for it, and there may be no more of them.
+enum class ReplicaState { pending, starting, standby, serving, draining, gone };
 
 struct Replica {
   ReplicaState state = ReplicaState::starting;
-  std::size_t node = 0;
+  std::size_t node = 0;          // where it is, once it is not pending
   std::deque<SimTime> queue;     // arrival times of what waits
   std::vector<SimTime> running;  // of the batch in work
   bool busy = false;
-  std::uint32_t stamp = 0;  // of its batching timer
-  bool timer = false;       // one runs
+  bool timer = false;  // of batching: one runs, for what waits first or for what came before it
   SimTime busy_from{};
   SimDuration busy_total{}, busy_at_look{};  // computed in all; at the autoscaler's last look
   SimTime looked_at{};                       // that look, or when it began to serve
+
+  SimDuration busy_until(SimTime now) const {
+    return busy ? busy_total + (now - busy_from) : busy_total;
+  }
 };
 
 struct ServiceNode {
   SimTime requested{}, ready{};
   SimTime deleted = SimTime::max();  // max: it is kept
-  bool pulled = false;               // has the image, or is about to
+  SimTime pulled = SimTime::max();   // has the image from then on; max: nobody asked for it
   int used = 0;
   std::uint32_t stamp = 0;  // of its deletion
 
   bool kept() const { return deleted == SimTime::max(); }
 };
 
-enum class ServiceEventKind { batch_done, batch_timer, replica_ready, node_unneeded, look };
+enum class ServiceEventKind {
+  batch_done,
+  batch_timer,
+  shared_timer,
+  replica_ready,
+  node_unneeded,
+  look
+};
 struct ServiceEvent {
   SimTime at{};
   std::uint64_t sequence = 0;
@@ -66,24 +78,32 @@ class Fleet {
   /// As many as `desired`, and those on standby, are there or on their way.
   void scale(SimTime now, int desired);
   void on_ready(SimTime now, std::uint32_t replica);
-  /// A replica that was told to go and has nothing left to do.
+  /// A replica that was told to go and has nothing left to do. One that is pending gets its place.
   void release(SimTime now, std::uint32_t replica);
   void on_unneeded(SimTime now, std::uint32_t node, std::uint32_t stamp);
-  /// Of each node, request to deletion, as far as it lies in the period.
+  /// Of each node that became ready in the period or before, request to deletion, as far as it lies
+  /// in the period.
   std::vector<SimDuration> leases(SimTime end) const;
 
  private:
   void create(SimTime now, bool at_once);
-  std::size_t node_with_room(SimTime now);
+  /// Onto a node; false: none has room and there may be no more.
+  bool place(SimTime now, std::uint32_t replica);
+  void start(SimTime now, std::uint32_t replica);
+  std::optional<std::size_t> node_with_room(SimTime now);
+  std::size_t request_node(SimTime now);
+  void place_pending(SimTime now);
   void remove_one(SimTime now);
   void choose_serving(SimTime now);
-  int alive() const;
-  int nodes_kept() const;
 
   const ServiceSetting& setting_;
   std::priority_queue<ServiceEvent> events_;
   std::uint64_t sequence_ = 0;
   int desired_ = 0;
+  // Those that are not gone, oldest first: a service that breathes for months has had many.
+  std::vector<std::uint32_t> present_;
+  std::vector<std::size_t> kept_;  // nodes
+  int alive_ = 0;                  // replicas that are there or on their way and not told to go
 };
 
 }  // namespace reckon

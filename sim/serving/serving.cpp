@@ -13,7 +13,6 @@
 namespace reckon {
 namespace {
 
-constexpr Seconds kSettling{600};
 constexpr double kMicro = 1e-6;
 
 /// Of each batch up to the largest. Beyond a thousand neighbours are alike: every 16th is computed.
@@ -57,6 +56,14 @@ std::vector<std::string> warnings_of(const ServingPlan& plan, const ServingForec
     warnings.push_back(fmt::format("{} of the requests were refused: {} waited already",
                                    format_percent(f.refused_share),
                                    format_count(plan.queue_limit)));
+  // Some always are on their way; more than two batches of each replica wait for others.
+  const ServiceResult& r = f.service;
+  const double under_way = 2.0 * f.batch_max * std::max(1, r.ready_most);
+  if (double(r.waiting_end) > under_way && r.waiting_end > r.waiting_begin)
+    warnings.push_back(
+        fmt::format("{} requests still waited when the period ended: the replicas fall behind, and "
+                    "a longer period has longer latencies",
+                    format_count(double(r.waiting_end))));
   if (!plan.pool().price.known)
     warnings.push_back(fmt::format("the price of pool '{}' is unknown, so is the cost", f.pool));
   return warnings;
@@ -106,11 +113,11 @@ ServiceSetting service_of(const ServingPlan& plan) {
   s.queue_limit = plan.queue_limit;
   s.replicas = plan.replicas;
   s.period = plan.period;
+  s.warm_up = plan.warm_up();
   if (!plan.initial_given) {
     const double each = replica_capacity(plan) * plan.replicas.target_utilization;
     s.replicas.initial = static_cast<int>(std::clamp(
         std::ceil(first_rate(plan) / each), double(plan.replicas.min), double(plan.replicas.max)));
-    s.warm_up = kSettling;
   }
   s.replicas_per_node = plan.replicas_per_node();
   s.nodes_initial = pool.nodes_initial;
@@ -121,8 +128,7 @@ ServiceSetting service_of(const ServingPlan& plan) {
   s.node_unneeded = plan.base.autoscaler.scale_down_unneeded_time;
   const JobStartRules& start = plan.base.job_start;
   s.replica_start = plan.start_up.value_or(start.framework_start.value);
-  s.first_replica_start =
-      plan.start_up.value_or(start.image_pull.value + start.framework_start.value);
+  s.image_pull = plan.start_up ? Seconds{} : start.image_pull.value;
   return s;
 }
 

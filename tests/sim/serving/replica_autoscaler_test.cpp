@@ -72,5 +72,33 @@ TEST_CASE("replicas stay between min and max") {
   ReplicaAutoscaler a(narrow);
   CHECK(a.look(at(0s), load(4, 4, 1.0)) == 5);
   ReplicaAutoscaler b(narrow);
-  CHECK(b.look(at(0s), load(4, 4, 0.01)) == 3);
+  CHECK(b.look(at(0s), load(4, 4, 0.01)) == 4);
+  CHECK(b.look(at(301s), load(4, 4, 0.01)) == 3);
+}
+
+TEST_CASE(
+    "the number at the first look counts as asked for: nothing goes in the first five minutes") {
+  ReplicaAutoscaler a(rules());
+  CHECK(a.look(at(0s), load(10, 10, 0.05)) == 10);
+  CHECK(a.look(at(300s), load(10, 10, 0.05)) == 10);
+  CHECK(a.look(at(301s), load(10, 10, 0.05)) == 1);
+}
+
+TEST_CASE("a look each second adds no more in 15 s than one look would") {
+  ReplicaAutoscaler a(rules(0.1));
+  int replicas = 2;
+  for (int second = 0; second < 15; ++second)
+    replicas = a.look(at(Seconds{double(second)}), load(replicas, replicas, 1.0));
+  CHECK(replicas == 6);
+  CHECK(a.look(at(15s), load(6, 6, 1.0)) == 12);
+}
+
+TEST_CASE("the most that was asked for is that of the last five minutes, not of all times") {
+  ReplicaAutoscaler a(rules());
+  CHECK(a.look(at(0s), load(4, 4, 0.5)) == 4);
+  CHECK(a.look(at(100s), load(4, 4, 0.6)) == 5);
+  CHECK(a.look(at(200s), load(5, 5, 0.4)) == 5);  // 4
+  CHECK(a.look(at(390s), load(5, 5, 0.2)) == 5);  // 2, but 5 at 100 s
+  CHECK(a.look(at(401s), load(5, 5, 0.2)) == 4);  // 2, but 4 at 200 s
+  CHECK(a.look(at(501s), load(4, 4, 0.2)) == 2);
 }

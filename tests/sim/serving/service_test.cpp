@@ -49,7 +49,8 @@ TEST_CASE("M/M/1: the time in the system is exponential with mean 1 / (mu - lamb
   CHECK(r.utilization() == Approx(0.8).epsilon(0.01));
   CHECK(r.latency.mean().count() == Approx(1.0 / (100 - 80)).epsilon(0.04));
   CHECK(r.latency.quantile(0.99).count() == Approx(-std::log(0.01) / 20).epsilon(0.06));
-  CHECK(r.served == r.arrived);
+  CHECK(r.refused == 0);
+  CHECK(r.served + r.waiting_end == r.arrived + r.waiting_begin);
 }
 
 TEST_CASE("M/D/1: requests wait rho S / (2 (1 - rho)) in the mean") {
@@ -119,7 +120,7 @@ TEST_CASE("an overloaded server answers full batches for ever and refuses the re
   CHECK(double(r.served) / s.period.count() == Approx(800).epsilon(0.01));
   CHECK(double(r.refused) / double(r.arrived) == Approx(0.6).epsilon(0.01));
   CHECK(r.utilization() == Approx(1).epsilon(0.001));
-  CHECK(r.served + r.refused == r.arrived);
+  CHECK(r.served + r.refused + r.waiting_end == r.arrived + r.waiting_begin);
 }
 
 TEST_CASE("a batch waits for others, and no longer than it was told") {
@@ -166,7 +167,7 @@ TEST_CASE("replicas follow a day's load and no node outlives its use") {
   s.node_scan = 10s;
   s.node_unneeded = 600s;
   s.replica_start = 10s;
-  s.first_replica_start = 40s;
+  s.image_pull = 30s;
   s.routing = Routing::least_requests;
   s.period = 24h;
   const ServiceResult r = simulate_service(s, 13);
@@ -190,13 +191,135 @@ TEST_CASE("a replica on standby takes requests at once, one that starts does not
   s.batch_times = {20ms};
   s.replicas = {.initial = 1, .min = 1, .max = 4, .standby = 0, .target_utilization = 0.5};
   s.nodes_initial = s.nodes_min = s.nodes_max = 8;
-  s.replica_start = s.first_replica_start = 120s;
+  s.replica_start = 120s;
   s.period = 2h;
   s.slices = 2;
   const Seconds without = simulate_service(s, 14).slices[1].p99;
   s.replicas.standby = 4;
   const Seconds with = simulate_service(s, 14).slices[1].p99;
   CHECK(with < without / 2);
+}
+
+namespace {
+
+/// One request a second of so many replicas with passes of 20 s: what drains does so for long.
+ServiceSetting slow_replicas() {
+  ServiceSetting s;
+  s.requests_per_second.assign(24, 0.45);
+  s.requests_per_second[1] = 0.05;
+  s.requests_per_second[2] = 0.45;
+  s.batch_times = {20s};
+  s.replicas = {.initial = 10, .min = 1, .max = 10, .standby = 0, .target_utilization = 0.8};
+  s.replicas.sync_period = 1s;
+  s.replicas.downscale_stabilization = 0s;
+  s.nodes_initial = s.nodes_min = s.nodes_max = 10;
+  s.replica_start = 5s;
+  s.period = 4h;
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("a replica that finds every node taken by one that drains gets its place") {
+  // Each look of a second sends replicas away and calls others, while passes take 20 s.
+  for (const Routing routing : {Routing::random, Routing::shared_queue}) {
+    ServiceSetting s = slow_replicas();
+    s.routing = routing;
+    const ServiceResult r = simulate_service(s, 15);
+    CHECK(r.leases.size() == 10);
+    CHECK(r.ready_least < 10);
+    CHECK(r.ready_most <= 10);
+    CHECK(r.slices.back().ready > 5);  // they came back
+    CHECK(r.served + r.refused + r.waiting_end == r.arrived + r.waiting_begin);
+  }
+}
+
+TEST_CASE("replicas of a new node wait for the image that the first of them pulls") {
+  // Four more at the first look, after 15 s: 100 s until their node comes, 200 s to pull, 10 s to
+  // start.
+  ServiceSetting s;
+  s.requests_per_second = {40};
+  s.batch_times = {1s};
+  s.replicas = {.initial = 4, .min = 1, .max = 8, .standby = 0, .target_utilization = 0.5};
+  s.replicas_per_node = 4;
+  s.nodes_max = 2;
+  s.node_provisioning = 100s;
+  s.image_pull = 200s;
+  s.replica_start = 10s;
+  s.period = 340s;
+  s.slices = 34;  // of 10 s
+  const ServiceResult r = simulate_service(s, 16);
+  CHECK(r.slices[31].ready == Approx(4));  // none at 125 s, as if the image were there
+  CHECK(r.slices[33].ready == Approx(8));  // all at 325 s
+}
+
+TEST_CASE("what is answered after the period does not count as answered in it") {
+  ServiceSetting s = one_replica(200, 10ms);  // twice what it can do
+  s.period = 100s;
+  s.warm_up = 0s;
+  const ServiceResult r = simulate_service(s, 17);
+  CHECK(double(r.served) / 100 == Approx(100).epsilon(0.01));
+  CHECK(r.waiting_begin == 0);
+  CHECK(double(r.waiting_end) == Approx(double(r.arrived) / 2).epsilon(0.02));
+  // Latencies are those of all that arrived.
+  CHECK(r.latency.count() == r.arrived);
+  CHECK(r.utilization() <= 1);
+}
+
+TEST_CASE("a replica that is gone serves nothing from the shared queue") {
+  // Batches wait for an hour, so replicas that are taken away were once about to start one.
+  ServiceSetting s = replicas(one_replica(20, 10ms), 4, Routing::shared_queue);
+  s.batch_times.assign(100, 100ms);
+  s.batch_wait = 2s;
+  s.replicas.min = 1;
+  s.period = 3600s;
+  s.warm_up = 600s;
+  const ServiceResult r = simulate_service(s, 18);
+  CHECK(r.ready_most == 1);
+  // One replica at 20 requests/s in batches of 2 s: busy 5 % of the time. With the deleted ones
+  // among those that serve it would be less of it.
+  CHECK(r.busy_seconds == Approx(double(r.batches) * 0.1).epsilon(0.01));
+  CHECK(r.batch_mean() == Approx(41).epsilon(0.05));
+  CHECK(r.latency.largest().count() <= 2.1 + 1e-9);
+}
+
+TEST_CASE("a shared queue costs the same with ten thousand replicas as with ten") {
+  ServiceSetting s = replicas(one_replica(2000, 10ms), 10'000, Routing::shared_queue);
+  s.batch_times.assign(8, 10ms);
+  s.batch_wait = 3ms;
+  s.period = 100s;
+  s.warm_up = 0s;
+  const ServiceResult r = simulate_service(s, 19);  // 200,000 requests; no walk over the replicas
+  CHECK(r.refused == 0);
+  CHECK(r.latency.largest().count() <= 0.013 + 1e-9);
+}
+
+TEST_CASE("evenly spaced requests that are rarer than the hours of a day still come") {
+  ServiceSetting s = one_replica(1, 1ms);
+  s.requests_per_second.assign(24, 1.0 / 10'800);  // one each three hours
+  s.arrivals = Arrivals::regular;
+  s.period = 24h;
+  s.warm_up = 0s;
+  CHECK(simulate_service(s, 20).arrived == 7);  // 3, 6, ... 21 h
+  // Half of the gap in one hour, the other half in another.
+  s.requests_per_second.assign(24, 0);
+  s.requests_per_second[5] = 0.5 / 3600;
+  s.requests_per_second[7] = 0.6 / 3600;
+  s.period = 9h;
+  CHECK(simulate_service(s, 20).arrived == 1);
+}
+
+TEST_CASE("a node that is not ready when the period ends is not charged") {
+  ServiceSetting s;
+  s.requests_per_second = {100};
+  s.batch_times = {1s};
+  s.replicas = {.initial = 1, .min = 1, .max = 4, .standby = 0, .target_utilization = 0.5};
+  s.nodes_max = 4;
+  s.node_provisioning = 3600s;
+  s.period = 1800s;
+  CHECK(simulate_service(s, 21).leases.size() == 1);
+  s.node_provisioning = 600s;
+  CHECK(simulate_service(s, 21).leases.size() == 4);
 }
 
 TEST_CASE("latencies are counted to half a percent") {

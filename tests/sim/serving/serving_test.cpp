@@ -1,5 +1,6 @@
 #include "sim/serving/serving.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "sim/scenario/scenario_yaml.h"
@@ -137,6 +138,39 @@ TEST_CASE("mistakes of a service are said at their place") {
              Catch::Contains("serving on spot nodes is not simulated yet"));
   CHECK_THAT(errors({"serving.requests_per_second=900000", "serving.period=1d"}),
              Catch::Contains("a shorter period"));
+  // 833,333 requests/s x 600 s are what may be simulated: with the ten minutes before, too many.
+  CHECK_THAT(errors({"serving.requests_per_second=800000", "serving.period=10min"}),
+             Catch::Contains("a shorter period"));
+  CHECK(errors({"serving.requests_per_second=800000", "serving.period=10min",
+                "serving.replicas.initial=4"}) == "");
+  CHECK_THAT(errors({"serving.autoscaler.sync_period=1s", "serving.period=7d"}),
+             Catch::Contains("605,400 looks of the autoscaler"));
+  CHECK(errors({"serving.autoscaler.sync_period=1s", "serving.period=7d", "serving.replicas=4"}) ==
+        "");
+  CHECK_THAT(errors({"serving.replicas.target_utilization=95%"}),
+             Catch::Contains("no replica would be added"));
+  CHECK_THAT(errors({"serving.autoscaler.tolerance=30%"}),
+             Catch::Contains("no replica would be added"));
+}
+
+TEST_CASE("a sync_period below a second is refused where it stands") {
+  for (const char* text : {"0.1ns", "15ms", "999ms"}) {
+    const std::vector<std::string> changed{std::string("serving.autoscaler={sync_period: ") + text +
+                                           "}"};
+    const auto file = parse_scenario(kService, "s.yaml", changed);
+    CHECK_FALSE(file);
+  }
+}
+
+TEST_CASE("a service that falls behind says what still waits, and bills what it answered") {
+  const ServingForecast f =
+      forecast_serving(plan_of({"serving.requests_per_second=20000", "serving.period=2min",
+                                "serving.queue_limit=1000000", "serving.replicas.initial=4"}));
+  CHECK(f.requests_per_second <= 4 * f.capacity * 1.02);
+  CHECK(f.service.waiting_end > 0);
+  CHECK(std::any_of(f.warnings.begin(), f.warnings.end(), [](const std::string& w) {
+    return w.find("still waited when the period ended") != std::string::npos;
+  }));
 }
 
 TEST_CASE("a training command says that a scenario only serves") {
