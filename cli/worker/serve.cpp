@@ -42,6 +42,7 @@ constexpr std::array kServeRows{
     Row{"batch-wait", "DURATION", "of the first instance of a batch for others (0s)"},
     Row{"queue-limit", "N", "instances that wait; others are refused with 503 (1000)"},
     Row{"poll", "DURATION", "between two looks for a new version (1s)"},
+    Row{"linger", "DURATION", "answering on when told to stop, 503 at /healthz (10s)"},
     Row{"threads", "N", "that compute (the machine's cores)"},
     Row{"catalog", "DIR", "a catalog laid over ours; may be repeated"},
 };
@@ -155,14 +156,17 @@ std::string server_help_head() {
 /// Looks for versions that are newer than the one that answers, and puts them to work.
 class Versions {
  public:
-  Versions(fs::path model, cli::Options common, const Catalog& catalog, Workers& workers)
+  Versions(fs::path model, cli::Options common, int batch_max, const Catalog& catalog,
+           Workers& workers)
       : model_(std::move(model)),
         common_(std::move(common)),
+        batch_max_(batch_max),
         catalog_(catalog),
         workers_(workers) {}
 
   std::shared_ptr<ServedModel> load(const ModelVersion& version) const {
-    return std::make_shared<ServedModel>(network_of(version, common_, catalog_), version, workers_);
+    return std::make_shared<ServedModel>(network_of(version, common_, catalog_), version,
+                                         batch_max_, workers_);
   }
   std::shared_ptr<ServedModel> newest() const {
     const auto versions = list_versions(model_);
@@ -208,6 +212,7 @@ class Versions {
 
   fs::path model_;
   cli::Options common_;
+  int batch_max_;
   const Catalog& catalog_;
   Workers& workers_;
   std::optional<std::pair<std::int64_t, Stamp>> refused_;
@@ -225,6 +230,14 @@ void wait_for_stop(Versions& versions, Batcher& batcher, ServingMetrics& metrics
   }
 }
 
+/// Whoever balances load goes on sending requests here until it has heard that this server ends. A
+/// second signal ends the wait.
+void linger(Seconds patience) {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(patience);
+  while (Clock::now() < end && stop_requests() < 2) std::this_thread::sleep_for(20ms);
+}
+
 int serve(const Arguments& arguments, const std::string& model) {
   const cli::Options common = common_options(arguments);
   const BatchRules rules{.max = arguments.whole("batch-max", 1, 4096, 16),
@@ -232,6 +245,7 @@ int serve(const Arguments& arguments, const std::string& model) {
                              arguments.duration("batch-wait", Seconds{})),
                          .queue_limit = arguments.whole("queue-limit", 1, 1'000'000, 1000)};
   const Seconds poll = arguments.duration("poll", 1s);
+  const Seconds patience = arguments.duration("linger", 10s);
   PredictServer::Options options{.name = arguments.one("name").value_or(""),
                                  .port = static_cast<std::uint16_t>(arguments.whole(
                                      "port", 0, std::numeric_limits<std::uint16_t>::max(), 8501)),
@@ -240,7 +254,7 @@ int serve(const Arguments& arguments, const std::string& model) {
 
   const Catalog catalog = take(cli::load_catalogs(common));
   Workers workers(threads);
-  Versions versions(model, common, catalog, workers);
+  Versions versions(model, common, rules.max, catalog, workers);
   std::shared_ptr<ServedModel> first = versions.newest();
   if (options.name.empty()) options.name = first->name();
   const std::string name = options.name;
@@ -252,7 +266,9 @@ int serve(const Arguments& arguments, const std::string& model) {
   cli::print(fmt::format("version {} of {} answers at http://127.0.0.1:{}/v1/models/{}:predict\n",
                          batcher.model()->version(), name, server.port(), name));
   wait_for_stop(versions, batcher, metrics, poll);
-  cli::print("stopping: what waits is answered first\n");
+  server.begin_to_end();
+  cli::print("stopping: what comes until then is answered; a second signal ends the wait\n");
+  linger(patience);
   server.drain(30s);
   return cli::kDone;
 }

@@ -8,8 +8,11 @@
 
 namespace reckon {
 
-/// "instances" of a request to predict, each flattened to its numbers. The error is a sentence.
-tl::expected<std::vector<std::vector<float>>, std::string> parse_instances(std::string_view body);
+/// "instances" of a request to predict, at most `most`, each flattened to its numbers. The error is
+/// a sentence. Whatever the body holds, neither the stack nor the memory grows beyond what its
+/// numbers need: lists in lists are read to a depth of 64.
+tl::expected<std::vector<std::vector<float>>, std::string> parse_instances(std::string_view body,
+                                                                           std::size_t most);
 
 std::string predictions_text(const std::vector<std::vector<float>>& answers);
 std::string error_text(std::string_view what);

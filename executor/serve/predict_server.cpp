@@ -3,15 +3,17 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <chrono>
 #include <condition_variable>
-#include <future>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -32,7 +34,12 @@ using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kPatience{60};  // with a silent client
-constexpr std::uint64_t kLargestBody = 64 << 20;
+constexpr std::chrono::seconds kLastCall{1};   // at the end, for a request that is on its way
+constexpr std::chrono::seconds kLinger{5};     // for the client of a closed connection to hang up
+constexpr std::chrono::milliseconds kBackOff{100};  // when no connection can be accepted
+constexpr std::size_t kMostConnections = 1024;      // others wait in the listener's queue
+constexpr std::uint64_t kLeastBody = 64 << 10, kLargestBody = 64 << 20;
+constexpr std::uint64_t kBytesPerNumber = 32;  // of JSON: 17 digits, sign, exponent, spaces
 constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kText = "text/plain; charset=utf-8";
 constexpr std::string_view kMetrics = "text/plain; version=0.0.4; charset=utf-8";
@@ -44,26 +51,23 @@ struct Gate {
   bool open = true;
 };
 
+class Session;
+
 /// What all connections share.
 struct Shared {
   PredictServer::Options options;
   Batcher& batcher;
   ServingMetrics& metrics;
-  std::atomic<bool> ending{false}, draining{false};
-  std::mutex mutex;
-  std::condition_variable none_waits;
-  int waiting = 0;  // requests that have no answer yet; guarded by mutex
+  std::atomic<bool> ending{false};
   std::shared_ptr<Gate> gate = std::make_shared<Gate>();
-  /// Connections that the batcher answers; it does not own them. Of the connections' thread alone.
-  std::set<std::shared_ptr<void>> asked;
+  /// Those that are open; of the connections' thread alone.
+  std::set<std::shared_ptr<Session>> sessions;
+  std::function<void()> on_closed;  // called when one is no longer
 
-  void begin_request() {
-    const std::lock_guard lock(mutex);
-    ++waiting;
-  }
-  void end_request() {
-    const std::lock_guard lock(mutex);
-    if (--waiting == 0) none_waits.notify_all();
+  /// A full batch in generous JSON: of anything larger no byte is kept.
+  std::uint64_t largest_body() const {
+    const auto numbers = batcher.model()->input_size() * std::uint64_t(batcher.rules().max);
+    return std::clamp(numbers * kBytesPerNumber, kLeastBody, kLargestBody);
   }
 };
 
@@ -103,28 +107,29 @@ std::optional<Target> parse_target(std::string_view path, const std::string& nam
   return path.empty() ? std::optional(target) : std::nullopt;
 }
 
-/// One connection: request, answer, request, ...
+/// One connection: request, answer, request, ... From the first byte of a request to the last one
+/// of its answer it is busy.
 class Session : public std::enable_shared_from_this<Session> {
  public:
   Session(tcp::socket socket, Shared& shared) : stream_(std::move(socket)), shared_(shared) {}
 
-  void read() {
-    parser_.emplace();
-    parser_->body_limit(kLargestBody);
-    stream_.expires_after(kPatience);
-    http::async_read(
-        stream_, buffer_, *parser_, [self = shared_from_this()](error_code error, std::size_t) {
-          if (!error) return self->answer();
-          if (error == http::error::body_limit)
-            self->reply(refusal(http::status::payload_too_large, "the body is larger than 64 MiB"));
-        });
+  void read();
+  /// Nobody is owed an answer here: it ends. What has arrived unread is a request.
+  void close_if_idle() {
+    error_code error;
+    if (busy_ || stream_.socket().available(error) > 0) return;
+    stream_.cancel();
   }
 
  private:
+  void read_rest();
   void answer();
   void predict(const Target& target);
   void reply(Reply reply);
   void write(Reply reply);
+  void finish();
+  void hang_up();
+  void discard();
 
   beast::tcp_stream stream_;
   Shared& shared_;
@@ -132,8 +137,61 @@ class Session : public std::enable_shared_from_this<Session> {
   std::optional<http::request_parser<http::string_body>> parser_;
   http::response<http::string_body> response_;
   Clock::time_point came_{};
-  bool counted_ = false;
+  bool busy_ = false, counted_ = false;
 };
+
+void Session::read() {
+  constexpr std::size_t kPart = 16 << 10;
+  if (buffer_.size() > 0) return read_rest();  // the next request came with the last one
+  busy_ = false;
+  stream_.expires_after(kPatience);
+  stream_.async_read_some(buffer_.prepare(kPart),
+                          [self = shared_from_this()](error_code error, std::size_t n) {
+                            if (error) return self->finish();
+                            self->buffer_.commit(n);
+                            self->read_rest();
+                          });
+}
+
+void Session::read_rest() {
+  busy_ = true;
+  const std::uint64_t most = shared_.largest_body();
+  parser_.emplace();
+  parser_->body_limit(most);
+  stream_.expires_after(kPatience);
+  http::async_read(
+      stream_, buffer_, *parser_, [self = shared_from_this(), most](error_code error, std::size_t) {
+        if (!error) return self->answer();
+        if (error != http::error::body_limit) return self->finish();
+        self->reply(refusal(
+            http::status::payload_too_large,
+            fmt::format("the body is larger than {} KiB, room for a full batch", most >> 10)));
+      });
+}
+
+/// The server no longer waits for this connection.
+void Session::finish() {
+  if (shared_.sessions.erase(shared_from_this()) > 0) shared_.on_closed();
+}
+
+/// Behind the last answer. Closing at once while something unread is there would reset the
+/// connection, and the client might lose the answer.
+void Session::hang_up() {
+  finish();
+  error_code error;
+  stream_.socket().shutdown(tcp::socket::shutdown_send, error);
+  stream_.expires_after(kLinger);
+  if (!error) discard();
+}
+
+void Session::discard() {
+  constexpr std::size_t kPart = 16 << 10;
+  buffer_.clear();
+  stream_.async_read_some(buffer_.prepare(kPart),
+                          [self = shared_from_this()](error_code error, std::size_t) {
+                            if (!error) self->discard();
+                          });
+}
 
 void Session::answer() {
   const auto& request = parser_->get();
@@ -161,18 +219,13 @@ void Session::answer() {
 void Session::predict(const Target& target) {
   came_ = Clock::now();
   counted_ = true;
-  shared_.begin_request();
   const std::shared_ptr<ServedModel> model = shared_.batcher.model();
   if (target.version && *target.version != model->version())
     return reply(refusal(http::status::not_found, fmt::format("version {} is not served, {} is",
                                                               *target.version, model->version())));
-  auto instances = parse_instances(parser_->get().body());
+  const auto most = std::size_t(shared_.batcher.rules().max);
+  auto instances = parse_instances(parser_->get().body(), most);
   if (!instances) return reply(refusal(http::status::bad_request, instances.error()));
-  const int most = shared_.batcher.rules().max;
-  if (instances->size() > std::size_t(most))
-    return reply(refusal(
-        http::status::bad_request,
-        fmt::format("{} instances at once, at most {} (--batch-max)", instances->size(), most)));
   for (const auto& instance : *instances)
     if (const auto reason = model->refuse(instance))
       return reply(refusal(http::status::bad_request, *reason));
@@ -190,15 +243,12 @@ void Session::predict(const Target& target) {
       self->reply({http::status::ok, predictions_text(std::get<Predictions>(result).answers)});
     });
   };
-  shared_.asked.insert(shared_from_this());
   if (!shared_.batcher.submit(std::move(*instances), std::move(done)))
     reply(refusal(http::status::service_unavailable, "the queue is full"));
 }
 
 void Session::reply(Reply reply) {
-  const auto self = shared_from_this();  // it may be owned by `asked` alone
-  shared_.asked.erase(self);
-  if (counted_)
+  if (std::exchange(counted_, false))
     shared_.metrics.add_request(static_cast<unsigned>(reply.status), Clock::now() - came_);
   write(std::move(reply));
 }
@@ -208,17 +258,16 @@ void Session::write(Reply reply) {
   response_ = http::response<http::string_body>(reply.status, request.version());
   response_.set(http::field::content_type,
                 beast::string_view(reply.type.data(), reply.type.size()));
-  response_.keep_alive(request.keep_alive() && !shared_.draining &&
+  response_.keep_alive(request.keep_alive() && !shared_.ending &&
                        reply.status != http::status::payload_too_large);
   response_.body() = std::move(reply.body);
   response_.prepare_payload();
   if (request.method() == http::verb::head) response_.body().clear();
   stream_.expires_after(kPatience);
   http::async_write(stream_, response_, [self = shared_from_this()](error_code error, std::size_t) {
-    if (std::exchange(self->counted_, false)) self->shared_.end_request();
-    if (!error && self->response_.keep_alive()) return self->read();
-    error_code ignored;
-    self->stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+    if (error) return self->finish();
+    if (self->response_.keep_alive()) return self->read();
+    self->hang_up();
   });
 }
 
@@ -228,7 +277,9 @@ class PredictServer::Server {
  public:
   Server(PredictServer::Options options, Batcher& batcher, ServingMetrics& metrics)
       : shared_{.options = std::move(options), .batcher = batcher, .metrics = metrics},
-        acceptor_(context_) {
+        acceptor_(context_),
+        timer_(context_) {
+    shared_.on_closed = [this] { closed(); };
     listen();
     port_ = acceptor_.local_endpoint().port();
     accept();
@@ -241,7 +292,7 @@ class PredictServer::Server {
     }
     context_.stop();
     thread_.join();
-    shared_.asked.clear();
+    shared_.sessions.clear();
   }
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -249,16 +300,10 @@ class PredictServer::Server {
   std::uint16_t port() const { return port_; }
   void begin_to_end() { shared_.ending = true; }
   void drain(std::chrono::seconds patience) {
-    shared_.ending = shared_.draining = true;
-    std::promise<void> closed;
-    asio::post(context_, [&] {
-      error_code ignored;
-      acceptor_.close(ignored);
-      closed.set_value();
-    });
-    closed.get_future().wait();
-    std::unique_lock lock(shared_.mutex);
-    shared_.none_waits.wait_for(lock, patience, [this] { return shared_.waiting == 0; });
+    shared_.ending = true;
+    asio::post(context_, [this] { close_listener(); });
+    std::unique_lock lock(mutex_);
+    nobody_left_.wait_for(lock, patience, [this] { return nobody_; });
   }
 
  private:
@@ -279,20 +324,68 @@ class PredictServer::Server {
                       shared_.options.port, error.message()));
   }
   void accept() {
+    accepting_ = true;
     acceptor_.async_accept([this](error_code error, tcp::socket socket) {
-      if (!error) {
-        error_code ignored;
-        socket.set_option(tcp::no_delay(true), ignored);
-        std::make_shared<Session>(std::move(socket), shared_)->read();
-      }
-      if (acceptor_.is_open()) accept();
+      accepting_ = false;
+      if (!error) begin(std::move(socket));
+      if (!acceptor_.is_open()) return check_end();
+      if (error) return accept_later();
+      if (shared_.sessions.size() < kMostConnections) accept();
     });
+  }
+  /// The process may have no descriptor left: asked at once again, it would ask for ever.
+  void accept_later() {
+    timer_.expires_after(kBackOff);
+    timer_.async_wait([this](error_code error) {
+      if (!error && acceptor_.is_open() && !accepting_) accept();
+    });
+  }
+  void begin(tcp::socket socket) {
+    error_code ignored;
+    socket.set_option(tcp::no_delay(true), ignored);
+    auto session = std::make_shared<Session>(std::move(socket), shared_);
+    shared_.sessions.insert(session);
+    session->read();
+  }
+  void closed() {
+    if (!acceptor_.is_open()) return check_end();
+    if (!accepting_ && shared_.sessions.size() < kMostConnections) accept();
+  }
+  /// Whoever has connected is answered, and whoever is silent has a moment to say something.
+  void close_listener() {
+    if (!acceptor_.is_open()) return;
+    error_code error;
+    acceptor_.non_blocking(true, error);
+    while (!error) {
+      tcp::socket socket(context_);
+      acceptor_.accept(socket, error);
+      if (!error) begin(std::move(socket));
+    }
+    acceptor_.close(error);
+    timer_.expires_after(kLastCall);
+    timer_.async_wait([this](error_code stopped) {
+      if (stopped) return;
+      const auto open = shared_.sessions;
+      for (const auto& session : open) session->close_if_idle();
+    });
+    check_end();
+  }
+  void check_end() {
+    if (accepting_ || !shared_.sessions.empty()) return;
+    const std::lock_guard lock(mutex_);
+    nobody_ = true;
+    nobody_left_.notify_all();
   }
 
   Shared shared_;
   asio::io_context context_{1};
   tcp::acceptor acceptor_;
+  asio::steady_timer timer_;  // of the next attempt to accept; when it ends, of the last call
+  bool accepting_ = false;
   std::uint16_t port_ = 0;
+  std::mutex mutex_;
+  std::condition_variable nobody_left_;
+  bool nobody_ = false;  // the listener is closed and all connections are; guarded by mutex_
   std::thread thread_;
 };
 

@@ -32,11 +32,12 @@ class PredictServer {
   PredictServer& operator=(const PredictServer&) = delete;
 
   std::uint16_t port() const;
-  /// From now on /healthz answers 503, so that load balancers send nobody here any more; everything
-  /// else is answered as before.
+  /// From now on /healthz answers 503, so that load balancers send nobody here any more, and each
+  /// answer says that it is the last one of its connection. Who connects is answered as before.
   void begin_to_end();
-  /// Closes the listener; connections end behind the answer that they wait for. Returns when none
-  /// waits, or after `patience`.
+  /// Answers whoever has connected, and closes the listener. A connection from which the first byte
+  /// of a request has come is owed an answer; one that stays silent for a second more is closed.
+  /// Returns when no connection is left, or after `patience`.
   void drain(std::chrono::seconds patience);
 
  private:

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "executor/train/checkpoint_shard.h"
+#include "executor/train/parameters.h"
 #include "sim/base/check.h"
 
 namespace reckon {
@@ -50,15 +51,23 @@ ServedModel::Pass::Pass(const ModelGraph& network, const SampleFormat& format, s
                         Workers& workers)
     : batch(format, size), runtime(network, RuntimeOptions{.batch = size}, workers) {}
 
-ServedModel::ServedModel(ModelGraph network, const ModelVersion& version, Workers& workers)
+ServedModel::ServedModel(ModelGraph network, const ModelVersion& version, int batch_max,
+                         Workers& workers)
     : network_(std::move(network)),
       workers_(workers),
       format_(sample_format(network_)),
       version_(version.number) {
+  RECKON_CHECK(batch_max >= 1);
   if (const auto reason = why_not_served(network_)) throw ModelVersionError(*reason);
   answer_ = *answer_of(network_);
   input_size_ = std::size_t(elements(format_.inputs.front().shape));
   output_size_ = std::size_t(elements(network_.layers()[index(answer_)].output));
+  read_weights(version);
+  for (std::int64_t size = 1; size < batch_max; size *= 2) add_pass(size);
+  add_pass(batch_max);
+}
+
+void ServedModel::read_weights(const ModelVersion& version) {
   const ShardHeader header = read_shard_header(version.weights());
   std::vector<std::vector<std::byte>> values;
   std::vector<RestoreSection> targets;
@@ -72,17 +81,14 @@ ServedModel::ServedModel(ModelGraph network, const ModelVersion& version, Worker
     else
       statistics_.emplace(targets[k].name, floats_of(values[k]));
   }
-  Pass& first = pass_of(1);
-  if (parameters_.size() != first.runtime.layout().count)
+  const std::size_t wanted = parameter_layout(network_).count;
+  if (parameters_.size() != wanted)
     throw ModelVersionError(fmt::format("{}: {} weights, {} has {}", version.weights().string(),
-                                        parameters_.size(), network_.name(),
-                                        first.runtime.layout().count));
+                                        parameters_.size(), network_.name(), wanted));
 }
 
-ServedModel::Pass& ServedModel::pass_of(std::int64_t size) {
-  std::unique_ptr<Pass>& pass = passes_[size];
-  if (pass) return *pass;
-  pass = std::make_unique<Pass>(network_, format_, size, workers_);
+void ServedModel::add_pass(std::int64_t size) {
+  auto pass = std::make_unique<Pass>(network_, format_, size, workers_);
   for (const auto& kept : pass->runtime.running_statistics()) {
     const auto found = statistics_.find(kept.name);
     if (found == statistics_.end() || found->second.size() != kept.values.size())
@@ -90,7 +96,13 @@ ServedModel::Pass& ServedModel::pass_of(std::int64_t size) {
           fmt::format("version {} of {} lacks '{}'", version_, network_.name(), kept.name));
     std::copy(found->second.begin(), found->second.end(), kept.values.begin());
   }
-  return *pass;
+  passes_[size] = std::move(pass);
+}
+
+Bytes ServedModel::activation_memory() const {
+  Bytes sum{};
+  for (const auto& entry : passes_) sum = sum + entry.second->runtime.activation_memory();
+  return sum;
 }
 
 std::optional<std::string> ServedModel::refuse(std::span<const float> instance) const {
@@ -109,8 +121,9 @@ std::optional<std::string> ServedModel::refuse(std::span<const float> instance) 
 std::vector<std::vector<float>> ServedModel::predict(
     std::span<const std::vector<float>* const> instances) {
   const auto size = std::int64_t(instances.size());
-  RECKON_CHECK(size > 0);
-  Pass& pass = pass_of(size);
+  const auto found = passes_.lower_bound(size);
+  RECKON_CHECK(size > 0 && found != passes_.end());
+  Pass& pass = *found->second;
   for (std::int64_t k = 0; k < size; ++k) {
     const std::vector<float>& instance = *instances[std::size_t(k)];
     RECKON_CHECK(instance.size() == input_size_);

@@ -20,9 +20,11 @@ std::optional<std::string> why_not_served(const ModelGraph& network);
 
 class ServedModel {
  public:
-  /// Reads and checks the weights. Throws ModelVersionError or CheckpointError. `workers` must
-  /// outlive it; predict() is for one thread at a time.
-  ServedModel(ModelGraph network, const ModelVersion& version, Workers& workers);
+  /// Reads and checks the weights, and makes all memory that answers need: of passes over 1, 2, 4,
+  /// ... and `batch_max` instances, together less than three times that of the largest. Throws
+  /// ModelVersionError or CheckpointError. `workers` must outlive it; predict() is for one thread
+  /// at a time.
+  ServedModel(ModelGraph network, const ModelVersion& version, int batch_max, Workers& workers);
   ServedModel(const ServedModel&) = delete;
   ServedModel& operator=(const ServedModel&) = delete;
 
@@ -34,8 +36,12 @@ class ServedModel {
   /// nullopt: an instance that the network takes. Else what is wrong with it.
   std::optional<std::string> refuse(std::span<const float> instance) const;
 
-  /// The answers (what enters the loss: logits) of instances that were not refused. Memory for each
-  /// number of instances is made when it first comes, and kept.
+  /// Of the passes' tensors.
+  Bytes activation_memory() const;
+
+  /// The answers (what enters the loss: logits) of instances that were not refused, at least one
+  /// and at most batch_max. They take the smallest pass that holds them; its other rows are
+  /// computed for nothing.
   std::vector<std::vector<float>> predict(std::span<const std::vector<float>* const> instances);
 
  private:
@@ -45,7 +51,8 @@ class ServedModel {
     Pass(const ModelGraph& network, const SampleFormat& format, std::int64_t size,
          Workers& workers);
   };
-  Pass& pass_of(std::int64_t size);
+  void add_pass(std::int64_t size);
+  void read_weights(const ModelVersion& version);
 
   ModelGraph network_;
   Workers& workers_;
@@ -55,7 +62,7 @@ class ServedModel {
   std::size_t input_size_ = 0, output_size_ = 0;
   std::vector<float> parameters_;
   std::map<std::string, std::vector<float>> statistics_;
-  std::map<std::int64_t, std::unique_ptr<Pass>> passes_;  // by number of instances
+  std::map<std::int64_t, std::unique_ptr<Pass>> passes_;  // by number of instances; all at load
 };
 
 }  // namespace reckon

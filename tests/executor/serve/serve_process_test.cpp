@@ -108,8 +108,8 @@ TEST_CASE(
   Worker training({place.at("plan.yaml"), "--out", place.at("run"), "--threads", "1"});
   REQUIRE(training.end() == 0);
   export_once(place);
-  Worker server(
-      {"serve", place.at("mlp"), "--port", "0", "--loopback", "--poll", "10ms", "--threads", "1"});
+  Worker server({"serve", place.at("mlp"), "--port", "0", "--loopback", "--poll", "10ms",
+                 "--linger", "0s", "--threads", "1"});
   HttpClient client(port_in(server.until(":predict\n")));
   const std::string path = "/v1/models/mlp_mnist";
   Json body;
@@ -126,6 +126,36 @@ TEST_CASE(
   CHECK(client.post(path + "/versions/3:predict", body.dump()).body == answer.body);
 
   server.signal(SIGTERM);
+  CHECK(server.end() == 0);
+}
+
+TEST_CASE("a server that is told to stop answers new connections until the wait is over") {
+  const Place place;
+  Worker training({place.at("plan.yaml"), "--out", place.at("run"), "--threads", "1"});
+  REQUIRE(training.end() == 0);
+  export_once(place);
+  Worker server(
+      {"serve", place.at("mlp"), "--port", "0", "--loopback", "--linger", "1h", "--threads", "1"});
+  const std::uint16_t port = port_in(server.until(":predict\n"));
+  Json body;
+  body["instances"].push_back(std::vector<float>(784, 0.5f));
+  const std::string path = "/v1/models/mlp_mnist:predict", text = body.dump();
+  HttpClient kept(port);
+  REQUIRE(kept.post(path, text).status == 200);
+
+  server.signal(SIGTERM);
+  server.until("stopping: ");
+  CHECK(HttpClient(port).get("/healthz").status == 503);
+  CHECK(kept.post(path, text).status == 200);
+  for (int k = 0; k < 20; ++k) CHECK(HttpClient(port).post(path, text).status == 200);
+  // Those that are on their way when the wait ends.
+  std::vector<std::unique_ptr<HttpClient>> late;
+  for (int k = 0; k < 8; ++k) {
+    late.push_back(std::make_unique<HttpClient>(port));
+    late.back()->send(HttpClient::request("POST", path, text));
+  }
+  server.signal(SIGTERM);
+  for (auto& client : late) CHECK(client->answer().status == 200);
   CHECK(server.end() == 0);
 }
 

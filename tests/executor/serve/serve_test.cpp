@@ -69,13 +69,14 @@ float first_number(const std::string& body) {
 struct Served {
   Folder folder;
   ModelGraph network = test::small_mlp();
+  int batch_max;
   Workers workers{1};
   std::shared_ptr<ServedModel> first;
   ServingMetrics metrics{"mlp"};
   std::unique_ptr<Batcher> batcher;
   std::unique_ptr<PredictServer> server;
 
-  explicit Served(BatchRules rules) {
+  explicit Served(BatchRules rules) : batch_max(rules.max) {
     first = load(0.01f);
     metrics.set_version(1);
     batcher = std::make_unique<Batcher>(rules, first, metrics);
@@ -87,7 +88,8 @@ struct Served {
     batcher.reset();
   }
   std::shared_ptr<ServedModel> load(float weights) {
-    return std::make_shared<ServedModel>(network, add_version(folder, network, weights), workers);
+    return std::make_shared<ServedModel>(network, add_version(folder, network, weights), batch_max,
+                                         workers);
   }
   float answer_of(ServedModel& model) {
     const std::vector<float> instance = instance_of(model);
@@ -135,14 +137,14 @@ TEST_CASE("a flipped bit in a version is found before it answers") {
   const std::array parts{std::span<const std::byte>(bytes)};
   write_durably(version.weights(), parts);
   Workers workers(1);
-  CHECK_THROWS_AS(ServedModel(model, version, workers), CheckpointError);
+  CHECK_THROWS_AS(ServedModel(model, version, 16, workers), CheckpointError);
 }
 
 TEST_CASE("a batch answers as its instances do one by one") {
   const Folder folder;
   const ModelGraph network = test::small_mlp();
   Workers workers(1);
-  ServedModel model(network, add_version(folder, network, 0.01f), workers);
+  ServedModel model(network, add_version(folder, network, 0.01f), 16, workers);
   std::vector<std::vector<float>> instances(5, instance_of(model));
   for (std::size_t k = 0; k < instances.size(); ++k) instances[k].front() = float(k);
   std::vector<const std::vector<float>*> all;
@@ -155,6 +157,36 @@ TEST_CASE("a batch answers as its instances do one by one") {
     for (std::size_t i = 0; i < alone.size(); ++i)
       CHECK(together[k][i] == Approx(alone[i]).epsilon(1e-4));
   }
+}
+
+TEST_CASE("all memory is made at load, and more sizes of batches take no more of it") {
+  const Folder folder;
+  const ModelGraph network = test::small_mlp();
+  const ModelVersion version = add_version(folder, network, 0.01f);
+  Workers workers(1);
+  ServedModel model(network, version, 16, workers);
+  const Bytes at_load = model.activation_memory();
+  const std::vector<float> instance = instance_of(model);
+  for (std::size_t size = 1; size <= 16; ++size) {
+    const std::vector<const std::vector<float>*> all(size, &instance);
+    CHECK(model.predict(all).size() == size);
+    CHECK(model.activation_memory().v == at_load.v);
+  }
+  // 1 + 2 + 4 + 8 + 16 rows are less than twice 16; what no row has a part in comes five times.
+  const GraphRuntime<float> alone(network, {.batch = 16}, workers);
+  CHECK(at_load.v < 2.5 * alone.activation_memory().v);
+}
+
+TEST_CASE("what a row of a larger pass held before does not enter another's answer") {
+  const Folder folder;
+  const ModelGraph network = test::small_mlp();
+  Workers workers(1);
+  const ModelVersion version = add_version(folder, network, 0.01f);
+  ServedModel used(network, version, 7, workers), fresh(network, version, 7, workers);
+  const std::vector<float> loud(used.input_size(), 1e6f), quiet = instance_of(used);
+  used.predict(std::vector<const std::vector<float>*>(7, &loud));
+  const std::vector<const std::vector<float>*> five(5, &quiet);
+  CHECK(used.predict(five) == fresh.predict(five));
 }
 
 TEST_CASE("the server answers as TensorFlow Serving's REST API does") {
@@ -185,9 +217,34 @@ TEST_CASE("wrong requests are told what is wrong, and the connection goes on") {
   CHECK_THAT(refused(R"({"instances": [["a"]]})"), Catch::Contains("not made of numbers"));
   CHECK_THAT(refused(R"({"instances": [[1]]})"), Catch::Contains("an instance has 1 numbers"));
   CHECK_THAT(refused(body_of(*s.first, 5)), Catch::Contains("at most 4"));
+  const std::string deep(100'000, '[');
+  CHECK_THAT(refused(R"({"instances": )" + deep), Catch::Contains("64 lists deep"));
+  CHECK_THAT(refused(R"({"other": )" + deep), Catch::Contains("64 lists deep"));
+  CHECK_THAT(refused(R"({"instances": 7})"), Catch::Contains("no list"));
+  CHECK_THAT(refused(R"({"instances": [[0], {"a": 1}]})"), Catch::Contains("instance 1 is not"));
+  CHECK_THAT(refused("[1]"), Catch::Contains("no 'instances'"));
+  CHECK_THAT(refused(R"({"instances": [[1]]} and more)"), Catch::Contains("no JSON"));
   CHECK(client.get(kPredict).status == 405);
   CHECK(client.get("/nothing").status == 404);
   CHECK(client.post(kPredict, body_of(*s.first)).status == 200);
+}
+
+TEST_CASE("instances are numbers or lists of them, beside keys that nobody asked for") {
+  const std::string body =
+      R"({"name": "x", "a": [{"instances": 3}], "instances": [1, [[2, 3], [4]]], "b": 0})";
+  const auto instances = parse_instances(body, 2);
+  REQUIRE(instances);
+  CHECK(*instances == std::vector<std::vector<float>>{{1}, {2, 3, 4}});
+  CHECK_FALSE(parse_instances(body, 1));
+}
+
+TEST_CASE("a body that is closed as deep as it is opened is refused, not followed") {
+  // A reader that calls itself for each list needs more stack than a thread has.
+  constexpr std::size_t kDeep = 1'000'000;
+  const auto instances = parse_instances(
+      R"({"instances": )" + std::string(kDeep, '[') + "1" + std::string(kDeep, ']') + "}", 4);
+  REQUIRE_FALSE(instances);
+  CHECK_THAT(instances.error(), Catch::Contains("64 lists deep"));
 }
 
 TEST_CASE("metrics count requests, batches and the version") {
@@ -261,12 +318,93 @@ TEST_CASE("a new version takes over between two answers and no request is droppe
   CHECK(wrong == 0);
 }
 
-TEST_CASE("a server that ends says so to load balancers first, and answers what it has") {
+TEST_CASE("a server that ends says so to load balancers first, and answers whoever still comes") {
+  Served s({.max = 4});
+  HttpClient kept(s.server->port());
+  CHECK_FALSE(kept.get("/healthz").last);
+  s.server->begin_to_end();
+  const auto last = kept.post(kPredict, body_of(*s.first));
+  CHECK(last.status == 200);
+  CHECK(last.last);  // else this client would ask here for ever
+  CHECK(kept.hangs_up());
+  CHECK(HttpClient(s.server->port()).get("/healthz").status == 503);
+  CHECK(HttpClient(s.server->port()).post(kPredict, body_of(*s.first)).status == 200);
+  const std::uint16_t port = s.server->port();
+  s.server->drain(1h);
+  CHECK_THROWS_AS(HttpClient(port, 1s), SocketError);
+}
+
+namespace {
+
+/// Ends the server as the program does: what is open when it has drained is cut off.
+class Ending {
+ public:
+  explicit Ending(Served& s)
+      : thread_([&s] {
+          s.server->drain(1h);
+          s.server.reset();
+        }) {}
+  ~Ending() { thread_.join(); }
+  Ending(const Ending&) = delete;
+  Ending& operator=(const Ending&) = delete;
+
+ private:
+  std::thread thread_;
+};
+
+void wait_until_nobody_listens(std::uint16_t port) {
+  try {
+    for (;;) {
+      HttpClient probe(port, 1s);
+      std::this_thread::sleep_for(1ms);
+    }
+  } catch (const SocketError&) {
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a request whose body is still arriving when the server ends is answered") {
+  Served s({.max = 4});
+  const std::string request = HttpClient::request("POST", kPredict, body_of(*s.first));
+  const std::uint16_t port = s.server->port();
+  HttpClient client(port);
+  client.send(request.substr(0, request.size() / 2));
+  const Ending ending(s);
+  wait_until_nobody_listens(port);
+  client.send(request.substr(request.size() / 2));
+  const auto answer = client.answer();
+  CHECK(answer.status == 200);
+  CHECK(answer.last);
+}
+
+TEST_CASE("requests that are on their way when the server ends are answered") {
+  Served s({.max = 4});
+  const std::string request = HttpClient::request("POST", kPredict, body_of(*s.first));
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  for (int k = 0; k < 8; ++k) {
+    clients.push_back(std::make_unique<HttpClient>(s.server->port()));
+    if (k % 2 == 0) CHECK(clients.back()->get("/healthz").status == 200);  // it is kept
+  }
+  for (auto& client : clients) client->send(request);
+  const Ending ending(s);
+  for (auto& client : clients) CHECK(client->answer().status == 200);
+}
+
+TEST_CASE("clients that keep silent connections do not hold up the end") {
+  Served s({.max = 4});
+  HttpClient kept(s.server->port()), fresh(s.server->port());
+  CHECK(kept.get("/healthz").status == 200);
+  s.server->drain(1h);  // this test would not end
+  CHECK(kept.hangs_up());
+  CHECK(fresh.hangs_up());
+}
+
+TEST_CASE("a body without room in a full batch is refused, and the client hears so") {
   Served s({.max = 4});
   HttpClient client(s.server->port());
-  s.server->begin_to_end();
-  CHECK(client.get("/healthz").status == 503);
-  CHECK(client.post(kPredict, body_of(*s.first)).status == 200);
-  s.server->drain(30s);
-  CHECK_THROWS_AS(HttpClient(s.server->port(), 1s), SocketError);
+  const auto answer = client.post(kPredict, std::string(128 << 10, ' '));
+  CHECK(answer.status == 413);
+  CHECK(answer.last);
+  CHECK(HttpClient(s.server->port()).post(kPredict, body_of(*s.first, 4)).status == 200);
 }
