@@ -78,13 +78,28 @@ EfficiencyFit::EfficiencyFit(std::span<const PublishedRun> runs, const Catalog& 
 EfficiencyFit::~EfficiencyFit() = default;
 
 namespace {
-constexpr std::size_t kFewestRuns = 3;
-}
+
+/// Batches of one model in one source share what is particular to that program: they are one.
+class Independent {
+ public:
+  void add(const FitRun& run) { models_.emplace(run.source, run.model); }
+  bool enough() const {
+    constexpr std::size_t kFewest = 3;
+    return models_.size() >= kFewest;
+  }
+
+ private:
+  std::set<std::pair<std::string_view, std::string_view>> models_;
+};
+
+}  // namespace
 
 std::optional<GroupFit> EfficiencyFit::Data::fit(const GroupKey& key,
                                                  std::span<FitRun* const> runs) const {
   const Efficiency* prior = prior_of(catalog, key);
-  if (runs.size() < kFewestRuns || prior == nullptr) return std::nullopt;
+  Independent independent;
+  for (const FitRun* run : runs) independent.add(*run);
+  if (!independent.enough() || prior == nullptr) return std::nullopt;
   auto at = whole.find(key);
   if (at == whole.end()) {
     std::vector<FitRun*> all;
@@ -106,16 +121,18 @@ std::vector<FittedRow> EfficiencyFit::Data::rows_of(const GroupKey& key, const G
     row.efficiency = efficiency_of(fit.logs, own, *prior);
     row.efficiency.stack = std::string(stack);
     std::set<std::string> sources;
+    Independent independent;
     for (const FitRun* run : runs)
       if (belongs(*run)) {
         ++row.runs;
+        independent.add(*run);
         sources.emplace(run->source);
       }
     row.sources.assign(sources.begin(), sources.end());
     for (std::size_t i = 0; i < kFittedNumbers; ++i)
       row.standard_errors[i] = any ? fit.errors[static_cast<Eigen::Index>(i)] : own.factor_error;
     if (!any) row.standard_errors[kHostNumber] = own.host_error;
-    if (row.runs >= static_cast<int>(kFewestRuns)) rows.push_back(std::move(row));
+    if (independent.enough()) rows.push_back(std::move(row));
   };
   add("", [](const FitRun&) { return true; });
   for (const auto& factor : fit.stacks)

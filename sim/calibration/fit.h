@@ -27,7 +27,7 @@ inline constexpr std::string_view kPriorStack = "prior";
 
 struct FittedRow {
   Efficiency efficiency;  // stack "": the middle of the stacks
-  int runs = 0;           // independent ones: other configuration, source or stack
+  int runs = 0;           // of different configuration, source or stack
   std::array<double, kFittedNumbers> standard_errors{};  // of the logarithms; a stack's: of its
                                                          // factor in all but the last, host
   std::vector<std::string> sources;
@@ -41,7 +41,7 @@ class EfficiencyFit {
   EfficiencyFit(std::span<const PublishedRun> runs, const Catalog& catalog);
   ~EfficiencyFit();
 
-  /// Every row with at least three independent runs, `without` one source ("": none).
+  /// Every row with runs of at least three models or sources, `without` one source ("": none).
   std::vector<FittedRow> rows(std::string_view without = "") const;
 
  private:
