@@ -348,7 +348,7 @@ TEST_CASE("of 20 runs on a trace 16 lost works and 14 goodputs lie in the foreca
       "\nInside of %d: by rate goodput %d, lost work %d; by trace goodput %d, lost work %d.\n",
       kRuns, goodput, lost, goodput_by_trace, lost_by_trace);
   CHECK(lost >= 16);
-  // 16 are asked of goodput, too: 17 on a machine of its own, 14 to 16 beside other work
+  // 16 are asked of goodput, too: 17 with little else to do, 14 to 16 beside other work
   // (docs/measurements/2026-11-22-killed-on-a-trace.md).
   CHECK(goodput >= 14);
   if (goodput < 16) WARN("missed: goodput inside in 16 of 20 runs; it was in " << goodput);
