@@ -223,7 +223,9 @@ MeasuredRun measured_run(std::string file, ScenarioFile scenario,
   add_saves(measurements, run.quantities);
   add_starts(measurements, run.quantities);
   add_waits(measurements, run);
-  if (!measurements.runs.empty() && measurements.runs.front().workers > 1)
+  // Only a run on a cluster has waits for nodes and pods.
+  if (!measurements.runs.empty() && measurements.runs.front().workers > 1 &&
+      measurements.provisioning.empty())
     run.warnings.push_back(
         fmt::format("{}: its {} workers ran on one machine: what it says of links is of that "
                     "machine's loopback",
