@@ -325,6 +325,11 @@ Diagnostics what_cannot_be(const Job& job) {
     problem("cluster.pools",
             "a PyTorchJob's workers are all alike, and the chief has a pool of its own",
             "--as tfjob or job");
+  const auto is_crowd = [](const PodGroup& g) { return g.role == Role::chief && g.count > 1; };
+  if (as == JobShape::tfjob && std::ranges::any_of(job.groups, is_crowd))
+    problem("cluster.pools",
+            "a TFJob has one chief and one kind of worker, and the workers are in several pools",
+            "--as job or jobset");
   if (as == JobShape::jobset && job.options->minor < kIndexedJob)
     problem(
         "",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <tuple>
 
 #include "planner/outlook.h"
@@ -104,17 +105,25 @@ Space every_candidate(const Question& question, const Catalog& catalog, const Ne
     const Site& site = space.sites[k];
     space.considered += site.considered;
     for (const auto& [reason, count] : site.rejected) space.rejected[reason] += count;
-    for (std::size_t s = 0; s < site.shapes.size(); ++s)
+    for (std::size_t s = 0; s < site.shapes.size(); ++s) {
+      // Shares of few nodes round to the same ones.
+      std::set<std::tuple<std::string_view, CapacityType, int, std::optional<Seconds>>> mixes;
       for (std::size_t o = 0; o < site.offers.size(); ++o) {
         const Shape& shape = site.shapes[s];
         const Offer& offer = site.offers[o];
-        if (base_nodes(offer, shape.nodes) == shape.nodes)
+        const int base = base_nodes(offer, shape.nodes);
+        const bool is_mix = base > 0 || offer.mix.patience;
+        if (is_mix &&
+            !mixes.emplace(offer.region, offer.mix.base, base, offer.mix.patience).second)
+          ++space.rejected["a mix of the same nodes as another"];
+        else if (base == shape.nodes)
           ++space.rejected["a mix that leaves no node to be spot"];
         else if (std::int64_t{nodes_at_most(offer, shape)} * site.hardware.per_node > offer.quota)
           ++space.rejected["above the quota"];
         else
           space.candidates.push_back(candidate_of(question, space, k, s, o));
       }
+    }
   }
   return space;
 }

@@ -192,8 +192,10 @@ class SiteMaker {
     if (fallback.empty()) return true;
     const Offer other = offer_in(region, CapacityType::on_demand);
     offer.known = offer.known && other.known;
+    offer.known_beyond = offer.known_beyond && other.known_beyond;
     offer.mix.patience = *parse_duration(fallback);
     offer.mix.patience_text = fallback;
+    offer.mix.stand_in_price = other.pools[site_.worker];
     offer.mix.stand_in_lowest = other.pools_lowest[site_.worker];
     return true;
   }
@@ -205,7 +207,8 @@ class SiteMaker {
     if (a.storage > b.storage) return false;
     const auto kind = [](const Mix& m) { return std::tuple(m.share, m.base, m.patience); };
     if (kind(a.mix) != kind(b.mix) || a.mix.base_price > b.mix.base_price ||
-        a.mix.base_lowest > b.mix.base_lowest || a.mix.stand_in_lowest > b.mix.stand_in_lowest)
+        a.mix.base_lowest > b.mix.base_lowest || a.mix.stand_in_price > b.mix.stand_in_price ||
+        a.mix.stand_in_lowest > b.mix.stand_in_lowest)
       return false;
     for (std::size_t p = 0; p < a.pools.size(); ++p)
       if (a.pools[p] > b.pools[p] || a.pools_lowest[p] > b.pools_lowest[p]) return false;

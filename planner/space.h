@@ -54,8 +54,8 @@ struct Mix {
   int base_reserved = 0;               // nodes at the lowest price
   /// On-demand nodes stand in for spot nodes that do not come within so long.
   std::optional<Seconds> patience;
-  std::string patience_text;   // as written
-  HourlyRate stand_in_lowest;  // of a node
+  std::string patience_text;                   // as written
+  HourlyRate stand_in_price, stand_in_lowest;  // of a node
   friend bool operator==(const Mix&, const Mix&) = default;
 };
 

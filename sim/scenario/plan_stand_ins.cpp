@@ -41,6 +41,12 @@ void check_scaling(Draft& draft, const PlannedPool& pool, const PlannedPool& pre
                               "is not autoscaled",
                               pool.name, preferred.name, one->name),
                   "autoscaling: true, with nodes: {initial: 0, min: 0, max: 4}");
+  if (preferred.nodes_initial > 0 || preferred.nodes_min > 0)
+    draft.error(draft.path(preferred, "nodes"),
+                fmt::format("nothing stands in for the nodes that pool '{}' begins with, and '{}' "
+                            "stands in for it",
+                            preferred.name, pool.name),
+                fmt::format("nodes: {{initial: 0, min: 0, max: {}}}", preferred.nodes_max));
   if (pool.nodes_initial > 0 || pool.nodes_min > 0)
     draft.error(draft.path(pool, "nodes"),
                 fmt::format("pool '{}' has nodes only while it stands in for '{}'", pool.name,

@@ -121,10 +121,12 @@ const Fields<MaintenanceSpec>& maintenance_fields() {
 
 const Fields<ShortageSpec>& shortage_fields() {
   using S = ShortageSpec;
+  // Capacity that comes and goes within a second is a unit mistaken, and endless work.
+  const Form from_a_second{Form::Kind::duration, 1, kLongestTime};
   static const Fields<S> table{
-      required(number_field("every", &S::every, seconds_above_zero(),
+      required(number_field("every", &S::every, from_a_second,
                             "Mean time from the end of one to the begin of the next.", "20h")),
-      required(number_field("lasts", &S::lasts, seconds_above_zero(), "Mean time that one lasts.",
+      required(number_field("lasts", &S::lasts, from_a_second, "Mean time that one lasts.",
                             "40min"))};
   return table;
 }
