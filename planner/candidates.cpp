@@ -113,8 +113,7 @@ Space every_candidate(const Question& question, const Catalog& catalog, const Ne
         const Offer& offer = site.offers[o];
         const int base = base_nodes(offer, shape.nodes);
         const bool is_mix = base > 0 || offer.mix.patience;
-        if (is_mix &&
-            !mixes.emplace(offer.region, offer.mix.base, base, offer.mix.patience).second)
+        if (is_mix && !mixes.emplace(offer.region, offer.mix.base, base, offer.mix.patience).second)
           ++space.rejected["a mix of the same nodes as another"];
         else if (base == shape.nodes)
           ++space.rejected["a mix that leaves no node to be spot"];

@@ -126,8 +126,8 @@ const Fields<ShortageSpec>& shortage_fields() {
   static const Fields<S> table{
       required(number_field("every", &S::every, from_a_second,
                             "Mean time from the end of one to the begin of the next.", "20h")),
-      required(number_field("lasts", &S::lasts, from_a_second, "Mean time that one lasts.",
-                            "40min"))};
+      required(
+          number_field("lasts", &S::lasts, from_a_second, "Mean time that one lasts.", "40min"))};
   return table;
 }
 
