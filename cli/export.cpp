@@ -73,6 +73,8 @@ int export_serving(ServerKind kind, Options options, const Catalog& catalog) {
         "{} serves nothing: add the block serving: {{requests_per_second: 200, replicas: {{min: "
         "2, max: 10}}}} and a pool with role inference",
         options.files[1]));
+  if (const auto reason = why_not_exported(*loaded->serving, kind))
+    throw UsageError(fmt::format("{}: {}", options.files[1], *reason));
   options.answers.erase("as");
   put_out(options, serving_manifests(*loaded->serving, catalog, kind, kubernetes_options(options)));
   return kDone;

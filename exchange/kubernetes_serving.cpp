@@ -6,6 +6,7 @@
 
 #include "exchange/kubernetes_pods.h"
 #include "exchange/yaml_text.h"
+#include "sim/base/check.h"
 
 namespace reckon {
 namespace kubernetes {
@@ -15,6 +16,7 @@ namespace {
 constexpr int kGrpcPort = 8500, kRestPort = 8501;
 constexpr int kStableAutoscaling = 23;  // autoscaling/v2; before it v2beta2
 constexpr std::string_view kTensorFlowServing = "tensorflow/serving:2.16.1";
+constexpr int kLinger = 10;  // seconds, for whoever balances load to hear that a pod goes
 constexpr std::string_view kModels = "/models";
 
 struct Service {
@@ -82,7 +84,8 @@ Json arguments_of(const Service& s) {
          {std::string("serve"), path, std::string("--name"), s.model, std::string("--port"),
           std::to_string(kRestPort), std::string("--batch-max"), std::to_string(s.plan->batch_max),
           std::string("--batch-wait"), microseconds(s.plan->batch_wait) + "us",
-          std::string("--queue-limit"), std::to_string(s.plan->queue_limit)})
+          std::string("--queue-limit"), std::to_string(s.plan->queue_limit),
+          std::string("--linger"), fmt::format("{}s", kLinger)})
       a.push_back(word);
     return a;
   }
@@ -101,6 +104,7 @@ Json probe(const Service& s, int period, int failures) {
   const std::string path = s.of_tensorflow() ? "/v1/models/" + s.model : "/healthz";
   return {{"httpGet", {{"path", path}, {"port", "http"}}},
           {"periodSeconds", period},
+          {"timeoutSeconds", 5},
           {"failureThreshold", failures}};
 }
 
@@ -118,10 +122,12 @@ Json container_of(const Service& s, const PodPlace& place) {
   c["resources"] = place.resources;
   // A large model takes its time to load: the probe of the start waits ten minutes for it.
   c["startupProbe"] = probe(s, 5, 120);
-  c["readinessProbe"] = probe(s, 5, 1);
+  c["readinessProbe"] = probe(s, 5, 3);
   c["livenessProbe"] = probe(s, 10, 6);
-  // Whoever balances load needs a moment to hear that this pod goes.
-  c["lifecycle"] = {{"preStop", {{"exec", {{"command", Json::array({"sleep", "10"})}}}}}};
+  // Our own server lingers by itself, and its image has no shell.
+  if (s.of_tensorflow())
+    c["lifecycle"] = {
+        {"preStop", {{"exec", {{"command", Json::array({"sleep", std::to_string(kLinger)})}}}}}};
   c["securityContext"] = container_security();
   c["volumeMounts"] = Json::array({{{"name", "models"}, {"mountPath", kModels}, {"readOnly", true}},
                                    {{"name", "scratch"}, {"mountPath", "/tmp"}}});
@@ -288,9 +294,18 @@ std::optional<ServerKind> parse_server_kind(std::string_view text) {
   return std::nullopt;
 }
 
+std::optional<std::string> why_not_exported(const ServingPlan& plan, ServerKind kind) {
+  if (kind != ServerKind::reckon || !plan.pool().accelerator) return std::nullopt;
+  return fmt::format(
+      "pool {} has accelerators ({}), which reckon-worker serve would hold without using them: it "
+      "computes on CPUs; export --as tensorflow-serving, or plan a pool without accelerators",
+      plan.pool().name, plan.pool().accelerator->name);
+}
+
 std::string serving_manifests(const ServingPlan& plan, const Catalog& catalog, ServerKind kind,
                               const KubernetesExport& options) {
   using namespace kubernetes;
+  RECKON_CHECK(!why_not_exported(plan, kind));
   kubernetes::Service s;
   s.plan = &plan;
   s.kind = kind;

@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,10 @@ enum class ServerKind { reckon, tensorflow_serving };
 /// "serving", "tensorflow-serving".
 std::optional<ServerKind> parse_server_kind(std::string_view text);
 
+/// nullopt: such a server uses what the plan's pool has. Else a sentence: our own server computes
+/// on CPUs alone, and accelerators would be paid for nothing.
+std::optional<std::string> why_not_exported(const ServingPlan& plan, ServerKind kind);
+
 /// Namespace, service account, claim of the models (NAME/1/, NAME/2/ ... below it), Deployment,
 /// Service of type LoadBalancer, HorizontalPodAutoscaler, network policy and, where replicas are on
 /// standby, a Deployment of low priority that keeps nodes and images for them, as YAML documents in
@@ -21,7 +26,8 @@ std::optional<ServerKind> parse_server_kind(std::string_view text);
 /// pull_secret. The same plan gives the same text.
 ///
 /// The autoscaler goes by the use of CPUs, or of accelerators: dcgm-exporter's
-/// DCGM_FI_DEV_GPU_UTIL, which an adapter has to offer as a pods metric.
+/// DCGM_FI_DEV_GPU_UTIL, which an adapter has to offer as a pods metric. There must be no
+/// why_not_exported().
 std::string serving_manifests(const ServingPlan& plan, const Catalog& catalog, ServerKind kind,
                               const KubernetesExport& options);
 

@@ -28,14 +28,29 @@ cluster:
     - {name: t4, role: inference, machine: n1-standard-4, accelerator: {type: T4}, nodes: 5}
 )";
 
-std::string exported(ServerKind kind, const KubernetesExport& how = {},
-                     const std::vector<std::string>& overrides = {},
-                     const std::string& text = kService) {
+/// kService without its accelerators, as our own server wants it.
+std::string on_cpus() {
+  std::string text = kService;
+  const auto replace = [&](const std::string& what, const std::string& by) {
+    text.replace(text.find(what), what.size(), by);
+  };
+  replace(", accelerator: {type: T4}", "");
+  replace("precision: fp16", "precision: fp32");
+  return text;
+}
+
+ServingPlan service_of(const std::string& text, const std::vector<std::string>& overrides = {}) {
   const auto file = parse_scenario(text, "s.yaml", overrides);
   if (!file) FAIL(format(file.error()));
-  const auto plan = make_serving_plan(*file, shipped_catalog());
+  auto plan = make_serving_plan(*file, shipped_catalog());
   if (!plan) FAIL(format(plan.error()));
-  return serving_manifests(*plan, shipped_catalog(), kind, how);
+  return std::move(*plan);
+}
+
+std::string exported(ServerKind kind, const KubernetesExport& how = {},
+                     const std::vector<std::string>& overrides = {}) {
+  const std::string text = kind == ServerKind::reckon ? on_cpus() : kService;
+  return serving_manifests(service_of(text, overrides), shipped_catalog(), kind, how);
 }
 
 }  // namespace
@@ -64,11 +79,24 @@ TEST_CASE("a fixed number of replicas has no autoscaler, and the deployment says
   CHECK_THAT(yaml, !Contains("standby"));
 }
 
-TEST_CASE("replicas on CPUs are scaled by the use of CPUs") {
-  std::string text = kService;
-  const std::string gpu = "accelerator: {type: T4}, ";
-  text.erase(text.find(gpu), gpu.size());
-  const std::string yaml = exported(ServerKind::reckon, {}, {"serving.precision=fp32"}, text);
-  CHECK_THAT(yaml, Contains("averageUtilization: 60"));
-  CHECK_THAT(yaml, !Contains("nvidia.com/gpu"));
+TEST_CASE("replicas on CPUs are scaled by the use of CPUs, those on accelerators by theirs") {
+  const std::string ours = exported(ServerKind::reckon);
+  CHECK_THAT(ours, Contains("averageUtilization: 60") && !Contains("DCGM_FI_DEV_GPU_UTIL"));
+  CHECK_THAT(ours, !Contains("nvidia.com/gpu"));
+  const std::string theirs = exported(ServerKind::tensorflow_serving);
+  CHECK_THAT(theirs, Contains("DCGM_FI_DEV_GPU_UTIL") && Contains("nvidia.com/gpu"));
+}
+
+TEST_CASE("accelerators that our server would not use are not asked for") {
+  const auto reason = why_not_exported(service_of(kService), ServerKind::reckon);
+  REQUIRE(reason);
+  CHECK_THAT(*reason, Contains("pool t4") && Contains("--as tensorflow-serving"));
+  CHECK_FALSE(why_not_exported(service_of(kService), ServerKind::tensorflow_serving));
+  CHECK_FALSE(why_not_exported(service_of(on_cpus()), ServerKind::reckon));
+}
+
+TEST_CASE("our server waits by itself before it ends: its image has nothing to sleep with") {
+  const std::string ours = exported(ServerKind::reckon);
+  CHECK_THAT(ours, Contains("--linger") && !Contains("preStop"));
+  CHECK_THAT(exported(ServerKind::tensorflow_serving), Contains("preStop") && Contains("sleep"));
 }
