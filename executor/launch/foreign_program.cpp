@@ -38,8 +38,14 @@ RunRecord run_record(const Plan& plan, const RunClock& clock) {
 void ForeignProgram::begin(std::int64_t attempt, Seconds at) {
   attempt_ = attempt;
   began_ = at;
+  voices_.clear();
+  bars_.clear();
+  sure_ = false;
   speaker_.reset();
   last_.reset();
+  far_.reset();
+  lower_.reset();
+  if (saved_ >= 0) saved_before_ = std::exchange(saved_, -1);
   held_.clear();
   opened_ = false;
 }
@@ -58,31 +64,102 @@ ForeignProgram::Records ForeignProgram::page(int rank, Seconds at, std::string_v
   return found ? see(rank, at, *found) : Records{};
 }
 
+void ForeignProgram::save(Records& records, Seconds at, std::int64_t step) {
+  if (step <= saved_) return;
+  saved_ = step;
+  const CheckpointRecord save{
+      .attempt = attempt_, .action = CheckpointAction::save, .step = step, .at = at};
+  (opened_ ? records : held_).emplace_back(save);
+}
+
+/// A bar of another length is that of an epoch, or of something else altogether.
+bool ForeignProgram::is_of_job(int rank, const Told& told, const LogProgress& progress) {
+  if (!progress.bar || *progress.bar == plan_.jobs.front().steps) {
+    if (!std::exchange(sure_, true) && !opened_) {  // what was taken for steps until now
+      voices_.clear();
+      speaker_.reset();
+      last_.reset();
+      lower_.reset();
+    }
+    return true;
+  }
+  if (sure_) return false;
+  const auto [at, is_new] = bars_.emplace(std::pair(rank, *progress.bar), told);
+  const Told& first = at->second;
+  constexpr std::int64_t kSmallPart = 10;
+  if (is_new || first.step > std::max<std::int64_t>(1, *progress.bar / kSmallPart)) return false;
+  if (told.step <= first.step) return false;
+  if (!voices_.contains(rank)) speaks(rank, first);
+  return true;
+}
+
+/// Does this rank speak for the job? Who begins to puts right what another began that told less.
+bool ForeignProgram::speaks(int rank, const Told& told) {
+  Voice& voice = voices_[rank];
+  if (voice.told == 0 || told.step > voice.last.step) {
+    if (voice.told == 0) voice.first = told;
+    voice.last = told;
+    ++voice.told;
+  }
+  if (speaker_ == rank) return true;
+  const bool fits =
+      !speaker_ || (voice.told > 1 && (rank < *speaker_ || voices_[*speaker_].told < 2));
+  if (!fits) return false;
+  speaker_ = rank;
+  if (opened_) return true;
+  last_ = voice.first;
+  far_.reset();
+  lower_.reset();
+  return true;
+}
+
+/// Lines that count up below the first one: that was no step of the job.
+bool ForeignProgram::puts_right(const Told& told) {
+  constexpr int kEnough = 3;
+  if (opened_) return false;
+  if (!lower_ || told.step < lower_->first.step) lower_ = Voice{told, told, 0};
+  if (lower_->told > 0 && told.step <= lower_->last.step) return false;
+  lower_->last = told;
+  if (++lower_->told < kEnough) return false;
+  last_ = std::exchange(lower_, std::nullopt)->first;
+  far_.reset();
+  return true;
+}
+
 ForeignProgram::Records ForeignProgram::see(int rank, Seconds at, const LogProgress& progress) {
-  if (!speaker_ || rank < *speaker_) speaker_ = rank;
-  if (rank != *speaker_) return {};
   Records records;
-  if (progress.checkpoint) {
-    const CheckpointRecord save{.attempt = attempt_,
-                                .action = CheckpointAction::save,
-                                .step = *progress.checkpoint,
-                                .at = at};
-    (opened_ ? records : held_).emplace_back(save);
-  }
-  if (!progress.step || !is_step(*progress.step)) return records;
-  const Told told{*progress.step, at, progress.seconds, progress.loss};
-  if (!last_) {
-    last_ = told;
+  if (progress.checkpoint) save(records, at, *progress.checkpoint);
+  Told told{0, at, progress.seconds, progress.loss};
+  const bool first_of_rank = !voices_.contains(rank);
+  const bool reads = progress.resumed && first_of_rank;
+  if (!progress.step && !reads) return records;
+  told.step = progress.step.value_or(progress.resumed.value_or(0));
+  told.start = reads || (first_of_rank && told.step == saved_before_);
+  if (!is_step(told.step) || !is_of_job(rank, told, progress) || !speaks(rank, told))
     return records;
-  }
   // The same again, another process of the same rank a little behind, a bar of something else.
-  if (told.step <= last_->step) return records;
+  const bool further = told.step > last_->step;
+  if (!further && (told.step == last_->step || !puts_right(told))) return records;
+  advance(records, told);
+  return records;
+}
+
+void ForeignProgram::advance(Records& records, const Told& told) {
+  // No optimizer of today takes more steps in a second, the interpreter alone does not.
+  constexpr Seconds kShortestStep{20e-6};
   const auto steps = told.step - last_->step;
-  const Seconds each = told.seconds.value_or((at - last_->at) / double(steps));
-  if (!opened_) open(records, std::max<std::int64_t>(0, last_->step - steps), each);
+  const Seconds each = told.seconds.value_or((told.at - last_->at) / double(steps));
+  if (steps > 1 && each < kShortestStep) {
+    far_ = told;
+    return;
+  }
+  if (!opened_)
+    open(records, last_->start ? last_->step : std::max<std::int64_t>(0, last_->step - steps),
+         each);
   add_steps(records, last_->step, told, each);
   last_ = told;
-  return records;
+  far_.reset();
+  lower_.reset();
 }
 
 /// The records of what came before the attempt's second line.
@@ -122,10 +199,12 @@ bool ForeignProgram::is_step(std::int64_t number) const {
 
 ForeignProgram::Records ForeignProgram::end() {
   Records records;
-  if (opened_ || !last_) return records;
+  if (!last_) return records;
   // One line alone: of how many steps, only the program can say how long they took.
-  const bool timed = last_->seconds.has_value();
-  open(records, timed ? std::max<std::int64_t>(0, last_->step - 1) : last_->step, Seconds{0});
+  const bool timed = last_->seconds.has_value() && !last_->start;
+  if (!opened_)
+    open(records, timed ? std::max<std::int64_t>(0, last_->step - 1) : last_->step, Seconds{0});
+  if (far_) last_ = std::exchange(far_, std::nullopt);  // done, nobody knows when
   return records;
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "executor/launch/gang.h"
@@ -14,15 +16,23 @@
 // reckon-worker writes itself.
 namespace reckon {
 
-/// The job speaks through the first rank, by number, that tells of progress in an attempt; what the
-/// others tell is the same and left out. Its steps are numbered as it numbers them: "step 12" is
-/// taken to mean that 12 are done.
+/// The job speaks through the first rank, by number, that tells of two steps in an attempt; until
+/// there is one through the first that told of one. The steps of the others are the same and left
+/// out. Its steps are numbered as it numbers them: "step 12" is taken to mean that 12 are done.
 ///
 /// A line that is K steps behind the one before stands for K steps, each as long as the program
-/// says, else a Kth of the time between the lines. How long the steps before the first line of an
-/// attempt took is not known before the second one comes, so until then no records are made: the
-/// attempt is taken to have begun as many steps before its first line as lie between the two (but
-/// not below 0).
+/// says, else a Kth of the time between the lines; where that is shorter than any step, the lines
+/// came at once, and the next one that leaves time says how long they took. How long the steps
+/// before the first line of an attempt took is not known before the second one comes, so until then
+/// no records are made: the attempt is taken to have begun as many steps before its first line as
+/// lie between the two (but not below 0). A line that says where the program goes on, or tells the
+/// newest checkpoint of an earlier attempt, is where it began.
+///
+/// What is no step of the job is told from steps by what comes behind it: lines that count up from
+/// a lower number put a first line right that was none, and a bar whose length is not that of the
+/// job counts once it has moved from its beginning, if nothing surer is told.
+///
+/// A save counts once in an attempt, whoever tells of it, and not behind a later one.
 class ForeignProgram {
  public:
   using Records = std::vector<MeasurementRecord>;
@@ -42,8 +52,8 @@ class ForeignProgram {
 
   /// As the program told last; 0: nothing yet.
   std::int64_t steps_done() const { return last_ ? last_->step : 0; }
-  /// It has told of progress in this attempt.
-  bool spoke() const { return last_.has_value(); }
+  /// It has told of a step in this attempt, not only of where it goes on.
+  bool spoke() const { return last_ && !last_->start; }
   const std::optional<PrometheusPage>& prometheus() const { return reader_.prometheus(); }
 
  private:
@@ -52,7 +62,18 @@ class ForeignProgram {
     Seconds at{};
     std::optional<Seconds> seconds;
     std::optional<double> loss;
+    bool start = false;  // nothing was done here: the attempt goes on from it
   };
+  /// A rank's first step in the attempt.
+  struct Voice {
+    Told first, last;
+    int told = 0;  // how often it went on from there, and the first
+  };
+  void save(Records& records, Seconds at, std::int64_t step);
+  bool is_of_job(int rank, const Told& told, const LogProgress& progress);
+  bool speaks(int rank, const Told& told);
+  bool puts_right(const Told& told);
+  void advance(Records& records, const Told& told);
   Records see(int rank, Seconds at, const LogProgress& progress);
   void add_steps(Records& records, std::int64_t from, const Told& to, Seconds each) const;
   bool is_step(std::int64_t number) const;
@@ -63,10 +84,16 @@ class ForeignProgram {
   RunClock clock_;
   std::int64_t attempt_ = 0;
   Seconds began_{};
+  std::map<int, Voice> voices_;
+  std::map<std::pair<int, std::int64_t>, Told> bars_;  // by rank and length: where they began
+  bool sure_ = false;                                  // steps were told that are no such bar's
   std::optional<int> speaker_;
-  std::optional<Told> last_;             // the first of the attempt is held back while !opened_
-  bool opened_ = false;                  // the attempt's RunRecord is made
-  std::vector<MeasurementRecord> held_;  // saves before that
+  std::optional<Told> last_;    // the first of the attempt is held back while !opened_
+  std::optional<Told> far_;     // came too early behind it
+  std::optional<Voice> lower_;  // counts up below it
+  std::int64_t saved_ = -1, saved_before_ = -1;  // the newest, in this attempt and by its begin
+  bool opened_ = false;                          // the attempt's RunRecord is made
+  std::vector<MeasurementRecord> held_;          // saves before that
 };
 
 /// An interruption of a program whose checkpoints nobody else knows: what it cost is known when the

@@ -46,6 +46,7 @@ class Gang {
       collect_ends();
       obey(stop ? stop() : StopRequest::none);
       look_for_silence();
+      dismiss();
       if (kill_at_ && Clock::now() >= *kill_at_) signal_all(SIGKILL);
       if (events_.tick) events_.tick();
     }
@@ -95,13 +96,28 @@ class Gang {
       Watched& m = members_[k];
       if (m.end) continue;
       m.end = m.process->poll_end();
-      if (m.end && !m.end->good()) on_failure(int(k));
+      if (!m.end) continue;
+      if (first_ended_)
+        m.end = ProcessEnd{};
+      else if (!m.end->good())
+        on_failure(int(k));
+      else if (k == 0 && options_.ends_with_first && !culprit_ && !asked_)
+        first_ended_ = Clock::now();
     }
+  }
+
+  /// The job is done; who is left waits for somebody who is gone.
+  void dismiss() {
+    if (!first_ended_ || dismissed_ || Clock::now() - *first_ended_ < options_.grace) return;
+    dismissed_ = true;
+    signal_all(SIGTERM);
+    kill_within(options_.notice);
   }
 
   /// The first that fails is to blame, unless it only lost another that is found dead as well.
   void on_failure(int member) {
     const ProcessEnd& end = *members_[std::size_t(member)].end;
+    if (options_.foreign) return on_foreign_failure(member);
     const bool victim = end.code == kExitLostPeer || killed_by_us_;
     if (!culprit_ || (culprit_is_victim_ && !victim)) {
       culprit_ = member;
@@ -111,6 +127,13 @@ class Gang {
     kill_within(stopping  ? options_.notice
                 : begun() ? options_.grace
                           : std::min(options_.grace, kGraceOfStart));
+  }
+
+  void on_foreign_failure(int member) {
+    if (culprit_) return;
+    culprit_ = member;
+    if (!asked_) signal_all(SIGTERM);
+    kill_within(options_.grace);
   }
 
   /// Does anybody do more than start? Who starts has nothing to save, and may wait for the lost one
@@ -252,8 +275,9 @@ class Gang {
   const GangEvents& events_;
   std::vector<Watched> members_;
   std::optional<int> culprit_;
-  std::optional<Clock::time_point> kill_at_;
-  bool culprit_is_victim_ = false, hung_ = false, asked_ = false, killed_by_us_ = false;
+  std::optional<Clock::time_point> kill_at_, first_ended_;
+  bool dismissed_ = false, culprit_is_victim_ = false, hung_ = false, asked_ = false,
+       killed_by_us_ = false;
 };
 
 }  // namespace

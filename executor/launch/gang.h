@@ -30,6 +30,13 @@ struct GangOptions {
   /// From a member's failure until the others are killed: what they need to notice it and to end
   /// what they are writing.
   Seconds grace{5};
+  /// The programs are not ours: of their codes only 0 has a meaning, and nobody knows whether they
+  /// have anything to write, so after a failure the others get SIGTERM at once and all the grace.
+  bool foreign = false;
+  /// The job is over when member 0 has ended with 0: what still runs a grace later is asked to end
+  /// (SIGTERM, SIGKILL after the notice), and counts as finished whatever it ends with. So end
+  /// TensorFlow's parameter servers, which never do by themselves.
+  bool ends_with_first = false;
 };
 
 /// What the watcher wants to know while the gang runs; each may be empty.

@@ -87,6 +87,8 @@ class LocalRun {
         {.directory = options_.directory.root / "job", .attempt = attempt, .clock = job_.clock});
     g.notice = options_.notice;
     g.grace = options_.grace;
+    g.foreign = true;
+    g.ends_with_first = job().strategy.parameter_servers > 0;
     std::unique_ptr<LocalMetrics> metrics;
     if (const auto& page = foreign_->prometheus())
       metrics = std::make_unique<LocalMetrics>(page->port, page->path);
@@ -114,6 +116,7 @@ class LocalRun {
       if (!done) end.reason = "stopped on request";
       return;
     }
+    if (end.code != 0) end.cause = Interruption::failure;  // its 75 is not our workers' 75
     constexpr int kNotExecutable = 126, kNotFound = 127;
     end.unexplained = end.code != 0 && end.code != kNotExecutable && end.code != kNotFound;
     fruitless_.judge(end, foreign_->spoke());

@@ -54,8 +54,8 @@ std::optional<double> number_of(std::string text) {
 // Each by itself, the surer one of a value first.
 constexpr const char* kCommon[] = {
     R"(\b(?:global[_ ]?)?(?:steps?|iter(?:ation)?s?|batch(?:es)?)\b)"
-    R"(['"]?[ \t]*[:=#]?[ \t]*\[?[ \t]*(?<step>\d+)\b)",
-    R"((?:^|[|\s])(?<step>\d+)/\d+\s*\[)",
+    R"(['"]?[ \t]*[:=#]?[ \t]*\[?[ \t]*(?<step>\d+)\b(?!\.\d))",
+    R"((?:^|[|\s])(?<step>\d+)/(?<bar>\d+)\s*\[)",
     R"((?<milliseconds>\d+(?:\.\d+)?)\s*ms/(?:it|step|iter|batch)\b)",
     R"((?<seconds>\d+(?:\.\d+)?)\s*s/(?:it|step|iter|batch)\b)",
     R"((?<steps_per_second>\d+(?:\.\d+)?)\s*(?:it|steps?|iters?|batch(?:es)?)/s)",
@@ -71,6 +71,60 @@ constexpr const char* kCommon[] = {
     R"(\bsav(?:ed|ing)\b.*\bcheckpoint\b.*\bstep[ \t]*[:=#]?[ \t]*(?<checkpoint>\d+)\b)",
 };
 
+/// Is what follows `before` a number of steps, or a step of something else than training?
+/// "Gradient Accumulation steps = 1", "max train steps: 500", "time per step 1".
+bool is_no_step(const std::string& before) {
+  static const std::regex kOther(
+      R"(\b(?:total|num|number(?:[ \t]+of)?|max(?:imum)?|warm[-_ ]?up|accum\w*|logging)"
+      R"(|save|eval\w*|valid\w*|test|every|per|remaining)[ \t_-]+(?:[a-z]+[ \t_]+)?$)",
+      std::regex::ECMAScript | std::regex::icase);
+  return std::regex_search(before, kOther);
+}
+
+/// A bar's description that says what is counted, and it is not steps of training.
+bool is_other_bar(const std::string& before) {
+  static const std::regex kOther(
+      R"(\b(?:map|filter|cast|flatten|group|shuffl|pack|process|preprocess|token|download|upload)"
+      R"(|fetch|extract|gener|load|read|resolv|save|saving|writ|creat|eval|valid|test|predict)"
+      R"(|infer|sanity|warm|cache|caching)\w*[^|]*(?:\||:[ \t]*)[^|]*\|?[ \t]*$)",
+      std::regex::ECMAScript | std::regex::icase);
+  return std::regex_search(before, kOther);
+}
+
+/// The text up to where it speaks of checkpoints that are deleted or read.
+std::string before_reading(const std::string& text) {
+  static const std::regex kNotSaved(
+      R"(\b(?:delete|deleting|remov|prun|resum|restore|restoring|continu)\w*)"
+      R"(|\b(?:re)?load(?:s|ed|ing)?\b)",
+      std::regex::ECMAScript | std::regex::icase);
+  std::smatch match;
+  return std::regex_search(text, match, kNotSaved) ? match.prefix().str() : text;
+}
+
+bool speaks_of_saving(const std::string& text) {
+  static const std::regex kSaved(R"(\b(?:save|saving|writ|wrote|stor|dump|export)\w*)",
+                                 std::regex::ECMAScript | std::regex::icase);
+  return std::regex_search(text, kSaved);
+}
+
+bool speaks_of_resuming(const std::string& text) {
+  static const std::regex kResumed(
+      R"(\b(?:resum|restore|restoring|continu)\w*|\b(?:re)?load(?:s|ed|ing)?\b)",
+      std::regex::ECMAScript | std::regex::icase);
+  return std::regex_search(text, kResumed);
+}
+
+bool names(const std::vector<std::string>& groups, std::string_view name) {
+  return std::ranges::find(groups, name) != groups.end();
+}
+
+void keep_groups(LogProgress& found, const std::smatch& match,
+                 const std::vector<std::string>& groups) {
+  for (std::size_t k = 0; k < groups.size(); ++k)
+    if (!groups[k].empty() && match[k + 1].matched)
+      keep_progress(found, groups[k], match[k + 1].str());
+}
+
 }  // namespace
 
 void keep_progress(LogProgress& found, const std::string& name, const std::string& number) {
@@ -82,6 +136,7 @@ void keep_progress(LogProgress& found, const std::string& name, const std::strin
   constexpr double kMost = 1e15;
   const bool counts = *value >= 0 && *value < kMost;
   if (name == "step" && counts) set(found.step, std::int64_t(*value));
+  if (name == "bar" && counts) set(found.bar, std::int64_t(*value));
   if (name == "checkpoint" && counts) set(found.checkpoint, std::int64_t(*value));
   if (name == "seconds" && *value > 0) set(found.seconds, Seconds{*value});
   if (name == "milliseconds" && *value > 0) set(found.seconds, Seconds{*value / 1e3});
@@ -115,6 +170,7 @@ tl::expected<ProgressPattern, std::string> ProgressPattern::from(const std::stri
   try {
     ProgressPattern pattern;
     pattern.rules_.clear();
+    pattern.common_ = false;
     pattern.rules_.push_back({std::regex(rule.expression), std::move(rule.groups)});
     return pattern;
   } catch (const std::regex_error& e) {
@@ -122,18 +178,47 @@ tl::expected<ProgressPattern, std::string> ProgressPattern::from(const std::stri
   }
 }
 
+std::optional<LogProgress> ProgressPattern::match_common(const std::string& text) const {
+  LogProgress found;
+  const std::string written = before_reading(text);
+  const bool reads = speaks_of_resuming(text);
+  std::optional<std::int64_t> named;  // by a checkpoint that is read
+  for (const Rule& rule : rules_) {
+    const bool step = names(rule.groups, "step"), bar = names(rule.groups, "bar");
+    if (step && found.step) continue;  // a bar's length would be that of another number
+    const bool save = names(rule.groups, "checkpoint");
+    const std::string& where = save && !reads ? written : text;
+    for (std::sregex_iterator at(where.begin(), where.end(), rule.expression), end; at != end;
+         ++at) {
+      const std::string before = at->prefix().str();
+      if (bar ? is_other_bar(before) : step && is_no_step(before)) continue;
+      LogProgress one;
+      keep_groups(one, *at, rule.groups);
+      const bool saved =
+          save && std::size_t(at->position()) < written.size() && speaks_of_saving(written);
+      if (save && !saved) {
+        if (!named) named = one.checkpoint;
+        break;
+      }
+      keep_groups(found, *at, rule.groups);
+      break;
+    }
+  }
+  if (reads && !found.bar) found.resumed = found.step ? found.step : named;
+  return found.any() ? std::optional(found) : std::nullopt;
+}
+
 std::optional<LogProgress> ProgressPattern::match(std::string_view line) const {
   constexpr std::size_t kLongest = 2000;
   if (line.size() > kLongest) line.remove_prefix(line.size() - kLongest);
   const std::string text(line);
+  if (common_) return match_common(text);
   LogProgress found;
   for (const Rule& rule : rules_) {
     std::smatch match;
-    if (!std::regex_search(text, match, rule.expression)) continue;
-    for (std::size_t k = 0; k < rule.groups.size(); ++k)
-      if (!rule.groups[k].empty() && match[k + 1].matched)
-        keep_progress(found, rule.groups[k], match[k + 1].str());
+    if (std::regex_search(text, match, rule.expression)) keep_groups(found, match, rule.groups);
   }
+  if (found.step && speaks_of_resuming(text)) found.resumed = found.step;
   return found.any() ? std::optional(found) : std::nullopt;
 }
 

@@ -140,6 +140,175 @@ TEST_CASE("an attempt with a single line is recorded when it ends") {
   CHECK(!program.spoke());
 }
 
+TEST_CASE("of a Hugging Face Trainer's log its bar counts, not its numbers of steps") {
+  const Plan plan = plan_of(500);
+  ForeignProgram program(plan, reader_of({}), RunClock::starting_now());
+  Heard heard;
+  program.begin(0, 0s);
+  for (const char* line : {"Map:   0%|          | 0/4040 [00:00<?, ? examples/s]",
+                           "Map:  25%|##5       | 1000/4040 [00:00<00:00, 9000 examples/s]",
+                           "Map: 4040/4040 [00:00<00:00, 9000 examples/s]",
+                           "Loading checkpoint shards: 100%|##########| 3/3 [00:01<00:00, 2.1it/s]",
+                           "***** Running training *****", "  Num examples = 4,040",
+                           "  Num Epochs = 1", "  Instantaneous batch size per device = 8",
+                           "  Total train batch size (w. parallel, distributed & accumulation) = 8",
+                           "  Gradient Accumulation steps = 1", "  Total optimization steps = 500"})
+    heard.add(program.line(0, 5s, line));
+  CHECK(program.steps_done() == 0);
+  CHECK(!program.spoke());
+  heard.add(program.line(0, 6s, "  0%|          | 0/500 [00:00<?, ?it/s]"));
+  heard.add(program.line(0, 8s, "  0%|          | 1/500 [00:02<16:38,  2.00s/it]"));
+  heard.add(program.line(0, 10s, "  0%|          | 2/500 [00:04<16:36,  2.00s/it]"));
+  heard.add(program.line(0, 11s, "{'loss': 3.1, 'learning_rate': 4e-05, 'epoch': 0.1}"));
+  heard.add(program.line(0, 11s, " 50%|#####     | 32/63 [00:00<00:00, 64.2it/s]"));  // evaluation
+  heard.add(program.line(0, 12s, "  1%|          | 3/500 [00:06<16:34,  2.00s/it]"));
+  REQUIRE(heard.runs.size() == 1);
+  CHECK(heard.runs[0].first_step == 0);
+  REQUIRE(heard.steps.size() == 3);
+  for (std::size_t k = 0; k < 3; ++k) {
+    CHECK(heard.steps[k].step == std::int64_t(k));
+    CHECK(heard.steps[k].seconds == 2s);
+  }
+}
+
+TEST_CASE("numbers of steps are no steps, and steps behind them are") {
+  const ProgressReader reader = reader_of({});
+  for (const char* line :
+       {"Gradient Accumulation steps = 1", "Total optimization steps = 500", "max steps: 500",
+        "number of steps 500", "Warmup steps = 50", "num train steps = 9", "time per step 2"}) {
+    const auto found = reader.line(line);
+    CHECK((!found || !found->step));
+  }
+  CHECK(reader.line("max steps 500, step 12")->step == 12);
+  CHECK(reader.line("total loss 0.5 step 12")->step == 12);
+  CHECK(reader.line("log: step 12")->step == 12);
+  CHECK(reader.line("12/100 [==>....] - 12ms/step")->bar == 100);
+}
+
+TEST_CASE("a first number that was no step is withdrawn when lines count up below it") {
+  const Plan plan = plan_of(500);
+  ForeignProgram program(plan, reader_of({}), RunClock::starting_now());
+  Heard heard;
+  program.begin(0, 0s);
+  heard.add(program.line(0, 1s, "config: batch_size 8, steps: 500"));
+  for (int k = 1; k <= 4; ++k)
+    heard.add(program.line(0, Seconds{double(k + 1)}, "step " + std::to_string(k)));
+  REQUIRE(heard.runs.size() == 1);
+  CHECK(heard.runs[0].first_step == 0);
+  CHECK(program.steps_done() == 4);
+  REQUIRE(heard.steps.size() == 4);
+  CHECK(heard.steps[3].seconds == 1s);
+}
+
+TEST_CASE("lines that come at once stand for no steps until one leaves time for them") {
+  const Plan plan = plan_of(1000);
+  ForeignProgram program(plan, reader_of({}), RunClock::starting_now());
+  Heard heard;
+  program.begin(0, 0s);
+  for (const char* line : {"step 10", "step 20", "step 30"}) heard.add(program.line(0, 5s, line));
+  CHECK(heard.steps.empty());
+  heard.add(program.line(0, 15s, "step 40"));  // 30 steps in these 10 s
+  REQUIRE(heard.steps.size() == 40);
+  CHECK(heard.steps[39].seconds.count() == Approx(1. / 3));
+  heard.add(program.line(0, 15s, "step 90"));
+  CHECK(program.steps_done() == 40);
+  heard.add(program.end());
+  CHECK(heard.steps.size() == 40);
+  CHECK(program.steps_done() == 90);
+}
+
+TEST_CASE("a bar of another length counts once it moved, if nothing surer is told") {
+  const Plan plan = plan_of(500);
+  ForeignProgram program(plan, reader_of({}), RunClock::starting_now());
+  Heard heard;
+  program.begin(0, 0s);
+  heard.add(program.line(0, 1s, "40/40 [00:01<00:00, 40it/s]"));
+  CHECK(!program.spoke());
+  heard.add(program.line(0, 2s, "Epoch 1:   0/100 [00:00<?, ?it/s]"));
+  CHECK(!program.spoke());
+  heard.add(program.line(0, 4s, "Epoch 1:   4/100 [00:02<00:48, 2.00it/s]"));
+  CHECK(heard.steps.size() == 4);
+}
+
+TEST_CASE("a line that says where a program goes on is no step") {
+  const Plan plan = plan_of(1000);
+  for (const char* line : {"Resuming from step 80", "  Continuing training from global step 80",
+                           "Loading model from out/checkpoint-80."}) {
+    ForeignProgram program(plan, reader_of({}), RunClock::starting_now());
+    Heard heard;
+    program.begin(1, 0s);
+    heard.add(program.line(0, 10s, line));
+    CHECK(!program.spoke());
+    heard.add(program.line(0, 20s, "step 90"));
+    heard.add(program.line(0, 25s, "step 100, loading data took 0.1 s"));
+    REQUIRE(heard.runs.size() == 1);
+    CHECK(heard.runs[0].first_step == 80);
+    REQUIRE(heard.steps.size() == 20);
+    CHECK(heard.steps[0].step == 80);
+    CHECK(heard.steps[0].seconds == 1s);
+    CHECK(heard.saves.empty());
+  }
+  // What was loaded was another program's checkpoint: this one begins at 0.
+  ForeignProgram program(plan, reader_of({}), RunClock::starting_now());
+  Heard heard;
+  program.begin(0, 0s);
+  heard.add(program.line(0, 1s, "Loading model from base/checkpoint-500"));
+  for (int k = 1; k <= 3; ++k)
+    heard.add(program.line(0, Seconds{double(k + 1)}, "step " + std::to_string(k)));
+  REQUIRE(heard.runs.size() == 1);
+  CHECK(heard.runs[0].first_step == 0);
+  CHECK(heard.steps.size() == 3);
+}
+
+TEST_CASE("the newest checkpoint of the attempt before is where the next one goes on") {
+  const Plan plan = plan_of(1000);
+  ForeignProgram program(plan, reader_of({}), RunClock::starting_now());
+  Heard heard;
+  program.begin(0, 0s);
+  heard.add(program.line(0, 1s, "step 40"));
+  heard.add(program.line(0, 2s, "Saving model checkpoint to out/checkpoint-40"));
+  heard.add(program.line(0, 3s, "step 50"));
+  program.begin(1, 10s);
+  heard.add(program.line(0, 11s, "step 40"));
+  heard.add(program.line(0, 21s, "step 50"));
+  REQUIRE(heard.runs.size() == 2);
+  CHECK(heard.runs[1].first_step == 40);
+}
+
+TEST_CASE("checkpoints that are deleted or read are not saved") {
+  const Plan plan = plan_of(1000);
+  ForeignProgram program(plan, reader_of({}), RunClock::starting_now());
+  Heard heard;
+  program.begin(0, 0s);
+  heard.add(program.line(0, 1s, "step 1"));
+  heard.add(program.line(0, 2s, "step 2"));
+  heard.add(program.line(0, 3s, "Saving model checkpoint to out/checkpoint-200"));
+  heard.add(program.line(0, 3s,
+                         "Deleting older checkpoint [out/checkpoint-100] due to "
+                         "args.save_total_limit"));
+  heard.add(program.line(0, 3s, "Loading model from checkpoint-100, saved before"));
+  heard.add(program.line(1, 3s, "Saving model checkpoint to out/checkpoint-200"));
+  heard.add(program.line(0, 3s, "Saving model checkpoint to out/checkpoint-100"));
+  heard.add(program.line(0, 4s, "Saved out/checkpoint-300, removed out/checkpoint-200"));
+  REQUIRE(heard.saves.size() == 2);
+  CHECK(heard.saves[0].step == 200);
+  CHECK(heard.saves[1].step == 300);
+}
+
+TEST_CASE("a rank that tells of no steps does not take the word from one that does") {
+  const Plan plan = plan_of(1000);
+  ForeignProgram program(plan, reader_of({}), RunClock::starting_now());
+  Heard heard;
+  program.begin(0, 0s);
+  heard.add(program.line(1, 1s, "step 10"));
+  heard.add(program.line(0, 1s, "12.5 samples/s"));
+  heard.add(program.line(0, 1s, "steps: 900"));  // its only one
+  heard.add(program.line(1, 2s, "step 20"));
+  heard.add(program.line(1, 3s, "step 30"));
+  CHECK(program.steps_done() == 30);
+  CHECK(heard.steps.size() == 30);
+}
+
 TEST_CASE("saved checkpoints are told by their lines") {
   const Plan plan = plan_of(1000);
   ForeignProgram program(plan, reader_of({}), RunClock::starting_now());

@@ -107,6 +107,57 @@ TEST_CASE("a member that is killed is named, and the others are ended after the 
   CHECK(cause_of(end) == Interruption::failure);
 }
 
+TEST_CASE("a job whose first member ends well is over, and its servers are asked to end") {
+  // As TensorFlow's do: one obeys, one has to be killed.
+  GangOptions options = gang_of({"exit 0", "trap 'exit 3' TERM; while :; do sleep 0.05; done",
+                                 "trap '' TERM; while :; do sleep 0.05; done"});
+  options.grace = 100ms;
+  options.notice = 300ms;
+  options.foreign = options.ends_with_first = true;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto stop = [&] {  // only where it never ends
+    const bool late = std::chrono::steady_clock::now() - begin > 60s;
+    return late ? StopRequest::at_once : StopRequest::none;
+  };
+  const GangEnd end = run_gang(std::move(options), {}, stop);
+  CHECK(!end.asked);
+  CHECK(end.code == 0);
+  CHECK(!end.culprit);
+  for (const ProcessEnd& e : end.ends) CHECK(e.good());
+  CHECK(verdict_on(end) == Verdict::finished);
+}
+
+TEST_CASE("a first member that fails does not make the others' ends good ones") {
+  GangOptions options = gang_of({"exit 4", "sleep 60"});
+  options.grace = 100ms;
+  options.foreign = options.ends_with_first = true;
+  const GangEnd end = run(std::move(options));
+  CHECK(end.culprit == 0);
+  CHECK(end.code == 4);
+  CHECK(!end.ends[1].good());
+}
+
+TEST_CASE("the others of a foreign gang get a word and all the grace when one fails") {
+  // It takes longer than a gang of our own workers gets before it has said anything.
+  const std::filesystem::path ready =
+      std::filesystem::temp_directory_path() / ("reckon-ready-" + std::to_string(::getpid()));
+  std::string said;
+  GangEvents events;
+  events.output = [&](int, std::string_view line) { said += line; };
+  GangOptions options =
+      gang_of({"trap 'sleep 1; echo saved; exit 0' TERM; : > " + ready.string() +
+                   "; while :; do sleep 0.05; done",
+               "while [ ! -e " + ready.string() + " ]; do sleep 0.05; done; exit 76"});
+  options.grace = 60s;
+  options.foreign = true;
+  const GangEnd end = run_gang(std::move(options), events, {});
+  std::filesystem::remove(ready);
+  CHECK(said.find("saved") != std::string::npos);  // behind the shell's own "Terminated"
+  CHECK(end.culprit == 1);
+  CHECK(end.code == 76);
+  CHECK(end.ends[0].good());
+}
+
 TEST_CASE("who lost a peer is not to blame where the peer is found") {
   // Rank 0 notices first: it ends with 76 before rank 1 has ended.
   const GangEnd end = run(gang_of({"exit 76", "sleep 0.3; exit 3"}));

@@ -254,6 +254,36 @@ exit 3)",
   CHECK(w.measured.interruptions[0].lost_work == 1500ms);
 }
 
+TEST_CASE("75 of a program that is not ours is a failure like any other, and counts") {
+  const Directory d;
+  Plan plan = test::make_round_plan(test::small_mlp(), StrategyKind::multi_worker_mirrored, 2);
+  Forecast forecast;
+  forecast.scenario = "round";
+  forecast.steps = plan.jobs.front().steps;
+  forecast.step.step = 10ms;
+  forecast.times_seconds = {0.18, 0.2, 0.22};
+  forecast.step_factors = {0.9, 1, 1.1};
+  forecast.start_seconds = {0, 0, 0};
+  auto reader = ProgressReader::from({});
+  REQUIRE(reader);
+  LocalRunOptions options;
+  options.directory.root = d.path() / "run";
+  ContainerSpec container;
+  container.command = {"sh", "-c", "echo step 1; sleep 0.1; echo step 2; exit 75"};
+  options.foreign = LocalProgram{container, std::move(*reader)};
+  options.retry = {2, 10ms, 40ms, false};
+  std::size_t starts_again = 0;
+  RunObserver observer;
+  observer.message = [&](const std::string& text) { starts_again += contains(text, "again in"); };
+  const auto stop = [&] {  // only where it never ends
+    return starts_again > 5 ? StopRequest::at_once : StopRequest::none;
+  };
+  const RunEnd end = run_locally(plan, forecast, options, observer, stop);
+  CHECK(end.end.verdict == Verdict::hopeless);
+  CHECK(end.end.attempts == 3);
+  CHECK(starts_again == 2);
+}
+
 TEST_CASE("workers report where they are, parameter servers do not") {
   PlannedStrategy strategy;
   strategy.workers = 2;
