@@ -4,6 +4,7 @@
 #include "cli/output.h"
 #include "planner/serving.h"
 #include "report/plan_serving.h"
+#include "sim/scenario/training_text.h"
 
 namespace reckon::cli {
 namespace {
@@ -45,7 +46,7 @@ Expected<int> answer_service(const Options& options, const ScenarioFile& file,
 }
 
 Expected<void> leave_training(planner::Base& base) {
-  auto text = planner::training_text(base.text, base.name, base.overrides, base.layers);
+  auto text = training_text(base.text, base.name, base.overrides, base.layers);
   if (!text) return tl::unexpected(std::move(text.error()));
   base.text = std::move(*text);
   base.overrides.clear();

@@ -9,7 +9,6 @@
 #include "sim/forecast/forecast.h"
 #include "sim/scenario/plan_draft.h"
 #include "sim/scenario/scenario_yaml.h"
-#include "sim/scenario/scenario_yaml_document.h"
 
 namespace reckon::planner {
 namespace {
@@ -220,25 +219,6 @@ Expected<ServingAnswer> plan_serving(const ScenarioFile& file, const Catalog& ca
   const auto own = make_serving_plan(file, catalog);
   if (!own) return tl::unexpected(own.error());
   return Search(file, catalog, question).run(own->pool().accelerator.has_value());
-}
-
-Expected<std::string> training_text(std::string_view text, const std::string& name,
-                                    std::span<const std::string> overrides,
-                                    std::span<const std::filesystem::path> layers) {
-  constexpr std::array<std::string_view, 2> kLeftOut{"serving", "extends"};
-  const auto flat = flat_scenario(text, name, overrides, layers, kLeftOut);
-  if (!flat) return flat;
-  YamlNode root = parse_yaml(*flat, name).value();
-  for (YamlNode::Entry& entry : root.entries) {
-    if (entry.key != "cluster") continue;
-    for (YamlNode::Entry& part : entry.value.entries)
-      if (part.key == "pools")
-        std::erase_if(part.value.entries, [](const YamlNode::Entry& pool) {
-          const auto* role = pool.value.find("role");
-          return role != nullptr && role->value.text == "inference";
-        });
-  }
-  return write_yaml(root);
 }
 
 }  // namespace reckon::planner

@@ -44,9 +44,4 @@ struct ServingQuestion {
 Expected<ServingAnswer> plan_serving(const ScenarioFile& file, const Catalog& catalog,
                                      const ServingQuestion& question = {});
 
-/// The scenario of the training alone, as text: without the serving block and its pools.
-Expected<std::string> training_text(std::string_view text, const std::string& name,
-                                    std::span<const std::string> overrides,
-                                    std::span<const std::filesystem::path> layers);
-
 }  // namespace reckon::planner

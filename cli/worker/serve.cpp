@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/program_options.hpp>
 #include <chrono>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <system_error>
@@ -22,7 +24,8 @@
 #include "executor/train/run_request.h"
 #include "executor/train/stop_signal.h"
 #include "sim/base/unit_text.h"
-#include "sim/scenario/scenario_yaml.h"
+#include "sim/scenario/scenario_yaml_document.h"
+#include "sim/scenario/training_text.h"
 
 namespace reckon::worker {
 namespace {
@@ -168,46 +171,88 @@ class Versions {
     return std::make_shared<ServedModel>(network_of(version, common_, catalog_), version,
                                          batch_max_, workers_);
   }
-  std::shared_ptr<ServedModel> newest() const {
+  /// The newest that can be loaded. Throws what is wrong with the newest where none can.
+  std::shared_ptr<ServedModel> newest() {
     const auto versions = list_versions(model_);
     if (versions.empty())
       throw ModelVersionError(
           fmt::format("{} holds no version: directories 1, 2, ... as `reckon-worker export` makes "
                       "them",
                       model_.string()));
-    return load(versions.back());
+    if (auto model = newest_above(0, versions)) return model;
+    throw ModelVersionError(refused_.at(versions.back().number).what);
   }
-  /// A version that cannot be loaded is said once, and the old one goes on; it is tried again when
-  /// its files change.
+  std::size_t refused() const { return refused_.size(); }
+  /// A version that cannot be loaded is said once, and an older one that can, or the one that
+  /// answers, goes on. It is tried again when its files change, and after a while: the volume may
+  /// have failed, not the version.
   void look(Batcher& batcher, ServingMetrics& metrics) {
-    const auto versions = list_versions(model_);
-    if (versions.empty()) return;
-    const ModelVersion& newest = versions.back();
-    if (newest.number <= batcher.model()->version()) return;
-    const Stamp stamp = stamp_of(newest);
-    if (refused_ == std::pair(newest.number, stamp)) return;
-    try {
-      batcher.use(load(newest));
-      metrics.set_version(newest.number);
-      cli::print(fmt::format("version {} answers\n", newest.number));
-    } catch (const std::exception& e) {
-      refused_ = std::pair(newest.number, stamp);
-      metrics.add_refused_version();
-      cli::print_error(fmt::format("version {} cannot be loaded, {} goes on: {}\n", newest.number,
-                                   batcher.model()->version(), e.what()));
-    }
+    const std::size_t before = refusals_;
+    auto model = newest_above(batcher.model()->version(), list_versions(model_));
+    for (std::size_t k = before; k < refusals_; ++k) metrics.add_refused_version();
+    if (!model) return;
+    const std::int64_t version = model->version();
+    batcher.use(std::move(model));
+    metrics.set_version(version);
+    cli::print(fmt::format("version {} answers\n", version));
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
   /// Changes while somebody copies the version's files: it is tried again then.
-  using Stamp = std::array<std::int64_t, 3>;
+  using Stamp = std::array<std::int64_t, 5>;
+  struct Refusal {
+    Stamp stamp{};
+    std::string what;
+    std::chrono::seconds pause{5};  // doubled from one failure to the next
+    Clock::time_point again;
+  };
+
+  /// nullptr: none above that number can be loaded.
+  std::shared_ptr<ServedModel> newest_above(std::int64_t number,
+                                            const std::vector<ModelVersion>& versions) {
+    for (auto version = versions.rbegin(); version != versions.rend(); ++version) {
+      if (version->number <= number) break;
+      const Stamp stamp = stamp_of(*version);
+      const auto refused = refused_.find(version->number);
+      const bool same = refused != refused_.end() && refused->second.stamp == stamp;
+      if (same && Clock::now() < refused->second.again) continue;
+      try {
+        auto model = load(*version);
+        refused_.erase(version->number);
+        return model;
+      } catch (const std::exception& e) {
+        refuse(version->number, stamp, e.what(), number);
+      }
+    }
+    return nullptr;
+  }
+  void refuse(std::int64_t number, const Stamp& stamp, const std::string& what,
+              std::int64_t answering) {
+    constexpr std::chrono::seconds kLongest{600};
+    Refusal& refusal = refused_[number];
+    if (refusal.what != what || refusal.stamp != stamp) {
+      refusal = {stamp, what};
+      ++refusals_;
+      cli::print_error(fmt::format("version {} cannot be loaded, {} goes on: {}\n", number,
+                                   answering > 0 ? std::to_string(answering) : "an older one",
+                                   what));
+    } else {
+      refusal.pause = std::min(2 * refusal.pause, kLongest);
+    }
+    refusal.again = Clock::now() + refusal.pause;
+  }
   static Stamp stamp_of(const ModelVersion& version) {
     std::error_code missing;
     const auto when = [&](const fs::path& path) {
       return std::int64_t(fs::last_write_time(path, missing).time_since_epoch().count());
     };
-    const auto size = fs::file_size(version.weights(), missing);
-    return {when(version.directory), when(version.weights()), missing ? -1 : std::int64_t(size)};
+    const auto size = [&](const fs::path& path) {
+      const auto bytes = fs::file_size(path, missing);
+      return missing ? std::int64_t{-1} : std::int64_t(bytes);
+    };
+    return {when(version.directory), when(version.weights()), size(version.weights()),
+            when(version.plan()), size(version.plan())};
   }
 
   fs::path model_;
@@ -215,7 +260,8 @@ class Versions {
   int batch_max_;
   const Catalog& catalog_;
   Workers& workers_;
-  std::optional<std::pair<std::int64_t, Stamp>> refused_;
+  std::map<std::int64_t, Refusal> refused_;  // by number
+  std::size_t refusals_ = 0;                 // that were said
 };
 
 void wait_for_stop(Versions& versions, Batcher& batcher, ServingMetrics& metrics, Seconds poll) {
@@ -260,6 +306,7 @@ int serve(const Arguments& arguments, const std::string& model) {
   const std::string name = options.name;
   ServingMetrics metrics(name);
   metrics.set_version(first->version());
+  for (std::size_t k = 0; k < versions.refused(); ++k) metrics.add_refused_version();
   Batcher batcher(rules, first, metrics);
   first.reset();
   PredictServer server(std::move(options), batcher, metrics);
@@ -298,18 +345,43 @@ Trained trained(const Arguments& arguments, const RunDirectory& run) {
   return t;
 }
 
+YamlNode* value_of(YamlNode* map, std::string_view key) {
+  if (map == nullptr) return nullptr;
+  for (YamlNode::Entry& entry : map->entries)
+    if (entry.key == key) return &entry.value;
+  return nullptr;
+}
+
+struct VersionText {
+  std::string plan;
+  std::vector<VersionFile> beside;
+};
+
+/// A version goes to other machines: a config that the plan names, by a path from `directory`, goes
+/// with it.
+VersionText to_go(const std::string& plan, const fs::path& directory) {
+  YamlNode root = take(parse_yaml(plan, "plan.yaml"));
+  YamlNode* config = value_of(value_of(value_of(&root, "workload"), "model"), "huggingface");
+  if (config == nullptr) return {plan, {}};
+  fs::path file = directory / config->text;
+  if (fs::is_directory(file)) file /= "config.json";
+  config->text = "config.json";
+  return {write_yaml(root), {{config->text, read_file_text(file)}}};
+}
+
 int export_model(const Arguments& arguments, const fs::path& run, const fs::path& model) {
   const cli::Options common = common_options(arguments);
   const Catalog catalog = take(cli::load_catalogs(common));
   const auto [text, request] = trained(arguments, RunDirectory{run});
-  constexpr std::array<std::string_view, 4> kLeftOut{"planned", "extends", "serving", "expect"};
+  constexpr std::array<std::string_view, 2> kLeftOut{"planned", "expect"};
   const std::string plan =
-      take(flat_scenario(text, request.file.string(), request.overrides, request.layers, kLeftOut));
+      take(training_text(text, request.file.string(), request.overrides, request.layers, kLeftOut));
   const auto scenario = take(cli::load_scenario_text(plan, request.file.string(), common));
   const Plan made = take(make_plan(scenario, catalog));
   const ModelGraph& network = made.jobs.front().model;
   if (const auto reason = why_not_served(network)) throw ModelVersionError(*reason);
-  const ModelVersion version = export_version(run, network, plan, model);
+  const VersionText going = to_go(plan, request.file.parent_path());
+  const ModelVersion version = export_version(run, network, going.plan, model, going.beside);
   cli::print(fmt::format("{} is version {} of {}\n", version.directory.string(), version.number,
                          network.name()));
   return cli::kDone;

@@ -89,7 +89,8 @@ void require_size(const Weights& weights, const ModelGraph& network, const fs::p
         fmt::format("{}: the run's weights are not those of {}", run.string(), network.name()));
 }
 
-void write_version(const fs::path& directory, const Weights& weights, std::string_view plan) {
+void write_version(const fs::path& directory, const Weights& weights, std::string_view plan,
+                   std::span<const VersionFile> beside) {
   std::vector<StateSection> sections;
   for (std::size_t k = 0; k < weights.names.size(); ++k)
     sections.push_back({weights.names[k], weights.values[k]});
@@ -98,6 +99,7 @@ void write_version(const fs::path& directory, const Weights& weights, std::strin
   header.step = weights.step;
   const ModelVersion version{0, directory};
   write_shard(version.weights(), header, sections);
+  for (const VersionFile& file : beside) write_durably(directory / file.name, file.text);
   write_durably(version.plan(), plan);
 }
 
@@ -106,10 +108,12 @@ void write_version(const fs::path& directory, const Weights& weights, std::strin
 std::vector<ModelVersion> list_versions(const fs::path& model) {
   std::vector<ModelVersion> versions;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(model, error)) {
-    const auto number = version_number(entry.path().filename().string());
+  // `++` would throw where the file system fails in between.
+  for (fs::directory_iterator entry(model, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const auto number = version_number(entry->path().filename().string());
     std::error_code gone;  // between listing and looking
-    if (number && entry.is_directory(gone)) versions.push_back({*number, entry.path()});
+    if (number && entry->is_directory(gone)) versions.push_back({*number, entry->path()});
   }
   std::sort(versions.begin(), versions.end(),
             [](const ModelVersion& a, const ModelVersion& b) { return a.number < b.number; });
@@ -117,7 +121,7 @@ std::vector<ModelVersion> list_versions(const fs::path& model) {
 }
 
 ModelVersion export_version(const fs::path& run, const ModelGraph& network, std::string_view plan,
-                            const fs::path& model) {
+                            const fs::path& model, std::span<const VersionFile> beside) {
   const Weights weights = weights_of(run, network);
   require_size(weights, network, run);
   create_directories_durably(model);
@@ -128,7 +132,7 @@ ModelVersion export_version(const fs::path& run, const ModelGraph& network, std:
   try {
     fs::remove_all(partial);  // of an export that was killed
     create_directories_durably(partial);
-    write_version(partial, weights, plan);
+    write_version(partial, weights, plan, beside);
     fs::rename(partial, version.directory);
   } catch (...) {
     std::error_code ignored;

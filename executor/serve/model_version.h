@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -35,11 +36,18 @@ struct ModelVersion {
 /// there is no such directory.
 std::vector<ModelVersion> list_versions(const std::filesystem::path& model);
 
+/// A file that plan.yaml names, beside it.
+struct VersionFile {
+  std::string name, text;
+};
+
 /// The newest checkpoint of a run directory as the next version of `model`, whose directory is made
-/// where it is missing. `plan`: what becomes its plan.yaml. A run that ended without a checkpoint
-/// is exported from its parameters, where the network has no running statistics. Throws
-/// ModelVersionError, CheckpointError and FileError; nothing is left then.
+/// where it is missing. `plan`: what becomes its plan.yaml, with the files that it names. A run
+/// that ended without a checkpoint is exported from its parameters, where the network has no
+/// running statistics. Throws ModelVersionError, CheckpointError and FileError; nothing is left
+/// then.
 ModelVersion export_version(const std::filesystem::path& run, const ModelGraph& network,
-                            std::string_view plan, const std::filesystem::path& model);
+                            std::string_view plan, const std::filesystem::path& model,
+                            std::span<const VersionFile> beside = {});
 
 }  // namespace reckon

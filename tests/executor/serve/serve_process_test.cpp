@@ -129,6 +129,72 @@ TEST_CASE(
   CHECK(server.end() == 0);
 }
 
+TEST_CASE("a version that cannot be loaded keeps no good one below it from answering") {
+  const Place place;
+  Worker training({place.at("plan.yaml"), "--out", place.at("run"), "--threads", "1"});
+  REQUIRE(training.end() == 0);
+  export_once(place);
+  namespace fs = std::filesystem;
+  fs::create_directories(place.root / "mlp" / "4");  // nothing is in it
+  Worker server({"serve", place.at("mlp"), "--port", "0", "--loopback", "--poll", "10ms",
+                 "--linger", "0s", "--threads", "1"});
+  const std::string said = server.until(":predict\n");
+  CHECK_THAT(said, Catch::Contains("version 1 of mlp_mnist answers"));
+  fs::copy(place.root / "mlp" / "1", place.root / "copy");
+  fs::rename(place.root / "copy", place.root / "mlp" / "2");
+  server.until("version 2 answers");
+  // Its plan comes late: what was refused is looked at again.
+  fs::create_directories(place.root / "mlp" / "3");
+  fs::copy(place.root / "mlp" / "1" / "model.ckpt", place.root / "mlp" / "3" / "model.ckpt");
+  server.until("version 3 cannot be loaded, 2 goes on");
+  fs::copy(place.root / "mlp" / "1" / "plan.yaml", place.root / "mlp" / "3" / "plan.yaml");
+  CHECK_THAT(server.until("version 3 answers"), Catch::Contains("version 3 answers"));
+  server.signal(SIGTERM);
+  CHECK(server.end() == 0);
+}
+
+TEST_CASE("what was trained beside a service is exported without it") {
+  const Place place;
+  Worker training({place.at("plan.yaml"), "--out", place.at("run"), "--threads", "1"});
+  REQUIRE(training.end() == 0);
+  std::string both = kPlan;
+  both.replace(both.find("nodes: 1}"), 10,
+               "nodes: 1}, {name: answers, role: inference, machine: {vcpu: 1, memory: 2GiB, "
+               "network: 10Gbps}, nodes: 1}]");
+  both += "serving: {model: mlp_mnist, requests_per_second: 1, replicas: 1}\n";
+  std::ofstream(place.root / "plan.yaml") << both;
+  export_once(place);
+  Worker server(
+      {"serve", place.at("mlp"), "--port", "0", "--loopback", "--linger", "0s", "--threads", "1"});
+  CHECK_THAT(server.until(":predict\n"), Catch::Contains("version 1 of mlp_mnist answers"));
+  server.signal(SIGTERM);
+  CHECK(server.end() == 0);
+}
+
+TEST_CASE("a model whose config lies beside the plan is served where the plan is not") {
+  const Place place;
+  std::string plan = kPlan;
+  plan.replace(plan.find("mlp_mnist"), 9, "{huggingface: ours/small.json}");
+  plan.replace(plan.find("{samples: 1000, bytes_per_sample: 785B}"), 39,
+               "{samples: 1000, bytes_per_sample: 64B}");
+  plan.replace(plan.find("  train:"), 8, "  sequence_length: 8\n  train:");
+  std::filesystem::create_directories(place.root / "ours");
+  std::ofstream(place.root / "plan.yaml") << plan;
+  std::ofstream(place.root / "ours" / "small.json") << R"({
+    "model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 32,
+    "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2,
+    "num_key_value_heads": 2, "max_position_embeddings": 16, "hidden_act": "silu"})";
+  Worker training({place.at("plan.yaml"), "--out", place.at("run"), "--threads", "1"});
+  REQUIRE(training.end() == 0);
+  export_once(place);
+  std::filesystem::remove_all(place.root / "ours");
+  Worker server(
+      {"serve", place.at("mlp"), "--port", "0", "--loopback", "--linger", "0s", "--threads", "1"});
+  CHECK_THAT(server.until(":predict\n"), Catch::Contains("version 1 of"));
+  server.signal(SIGTERM);
+  CHECK(server.end() == 0);
+}
+
 TEST_CASE("a server that is told to stop answers new connections until the wait is over") {
   const Place place;
   Worker training({place.at("plan.yaml"), "--out", place.at("run"), "--threads", "1"});
