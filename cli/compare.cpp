@@ -22,6 +22,7 @@ constexpr std::array<std::string_view, 12> kNames{"format",  "sweep",        "se
 struct Candidate {
   std::string name;
   Plan plan;
+  bool serves = false;
 };
 
 /// Every file at every point of the sweep, named by what tells them apart.
@@ -40,7 +41,8 @@ Expected<std::vector<Candidate>> candidates_of(const Options& options, const Cat
       std::string name = loaded->plan.name;
       for (std::size_t a = 0; a < axes.size(); ++a)
         name += fmt::format("{}{}={}", a == 0 ? "  " : ", ", axes[a].path, values[a]);
-      candidates.push_back({std::move(name), std::move(loaded->plan)});
+      candidates.push_back(
+          {std::move(name), std::move(loaded->plan), loaded->file.scenario.serving.has_value()});
       files.push_back(file);
     }
   if (!errors.empty()) return tl::unexpected(std::move(errors));
@@ -94,6 +96,9 @@ int run_compare(const Command& self, std::span<const std::string> arguments) {
   }
   if (candidates->size() < 2)
     throw UsageError("compare needs two plans: two files, or one with --sweep");
+  if (std::any_of(candidates->begin(), candidates->end(),
+                  [](const Candidate& c) { return c.serves; }))
+    print_error("note: trainings are compared; what is served beside them is not\n");
   std::vector<std::string> names;
   for (const Candidate& c : *candidates) names.push_back(c.name);
   const auto network = make_network(options);

@@ -44,8 +44,9 @@ void refuse_combinations(const Options& options) {
 }
 
 void write_html(const Plan& plan, const Forecast& forecast, const NetworkModel& network,
-                const Options& options) {
+                const Options& options, const ServingForecast* serving) {
   HtmlReport report{plan, forecast, question_of(read_text(options.files.front()))};
+  report.serving = serving;
   LifeResult life;
   if (forecast.feasible) {
     report.replication = typical_replication(forecast);
@@ -68,7 +69,8 @@ void print_answer(const std::optional<Forecast>& forecast,
 
 /// Files besides the answer.
 void write_files(const Options& options, const Plan& plan, const Forecast& forecast,
-                 const NetworkModel& network, const Sweep* alternatives) {
+                 const NetworkModel& network, const Sweep* alternatives,
+                 const ServingForecast* serving) {
   const std::string& file = options.files.front();
   if (!options.trace.empty() && !forecast.feasible)
     print_error(fmt::format("no {}: what does not fit in memory has no timeline\n", options.trace));
@@ -77,9 +79,9 @@ void write_files(const Options& options, const Plan& plan, const Forecast& forec
     write_file(options.trace,
                trace_json(plan, record_replication(plan, network, forecast.seed, 0)));
   if (!options.memo.empty())
-    write_file(options.memo,
-               memo_markdown({plan, forecast, question_of(read_text(file)), alternatives}));
-  if (!options.html.empty()) write_html(plan, forecast, network, options);
+    write_file(options.memo, memo_markdown({plan, forecast, question_of(read_text(file)),
+                                            alternatives, serving}));
+  if (!options.html.empty()) write_html(plan, forecast, network, options, serving);
 }
 
 /// The scenario itself, without any --sweep.
@@ -98,7 +100,9 @@ int simulate_one(const Options& options, const Catalog& catalog, const NetworkMo
   std::optional<ServingForecast> serving;
   if (loaded->serving) serving = forecast_serving(*loaded->serving, options.seed);
   if (alternatives == nullptr) print_answer(forecast, serving, options.format);
-  if (forecast) write_files(options, *loaded->plan, *forecast, network, alternatives);
+  if (forecast)
+    write_files(options, *loaded->plan, *forecast, network, alternatives,
+                serving ? &*serving : nullptr);
   return kDone;
 }
 

@@ -41,6 +41,11 @@ std::vector<SweepAxis> sweep_axes(const Options& options) {
     if (std::any_of(axes.begin(), axes.end(),
                     [&](const SweepAxis& a) { return a.path == axis->path; }))
       problem(fmt::format("{} is swept twice", axis->path));
+    if (axis->path == "serving" || axis->path.starts_with("serving."))
+      problem(
+          fmt::format("{} changes the service, and what is forecast is the training: "
+                      "'reckon simulate --set {}={}' for each value",
+                      axis->path, axis->path, axis->values.front()));
     points *= double(axis->values.size());
     axes.push_back(std::move(*axis));
   }

@@ -43,7 +43,8 @@ std::string expectations(const MemoInputs& m) {
   if (m.plan.expect.empty()) return "";
   std::string out = "## What was asked of it\n\n" + markdown_header({"condition", "holds"});
   for (const Expectation& e : m.plan.expect) {
-    const ExpectationResult r = evaluate(e, m.forecast);
+    const bool of_serving = m.serving != nullptr && is_of_serving(e.metric);
+    const ExpectationResult r = of_serving ? evaluate(e, *m.serving) : evaluate(e, m.forecast);
     out += markdown_row({markdown_code(e.text), r.passed ? "yes"
                                                 : r.reason.empty()
                                                     ? "**no**"

@@ -20,7 +20,8 @@ struct MemoInputs {
   const Plan& plan;
   const Forecast& forecast;
   std::string question;
-  const Sweep* alternatives = nullptr;  // of --sweep
+  const Sweep* alternatives = nullptr;       // of --sweep
+  const ServingForecast* serving = nullptr;  // beside the training; answers what is expected of it
 };
 /// Markdown: question, answer, what was expected, alternatives, risks, assumptions with their
 /// effect in money, prices.

@@ -13,6 +13,7 @@ namespace reckon {
 namespace {
 
 constexpr int kBarWidth = 24;
+const std::string kUnknown = "-";
 
 std::string rate_text(double rate) {
   return format_count(rate >= 100 ? std::round(rate) : std::round(rate * 10) / 10) + " requests/s";
@@ -20,10 +21,12 @@ std::string rate_text(double rate) {
 
 std::string answer(const ServingForecast& f) {
   Columns facts(Columns::Kind::facts);
-  facts.row({"latency",
-             fmt::format("p50 {}, p95 {}, p99 {} (mean {}, longest {})", format_duration(f.p50),
-                         format_duration(f.p95), format_duration(f.p99), format_duration(f.mean),
-                         format_duration(f.service.latency.largest()))});
+  const bool timed = f.service.latency.count() > 0;
+  facts.row({"latency", !timed ? "unknown: no request was answered"
+                               : fmt::format("p50 {}, p95 {}, p99 {} (mean {}, longest {})",
+                                             format_duration(f.p50), format_duration(f.p95),
+                                             format_duration(f.p99), format_duration(f.mean),
+                                             format_duration(f.service.latency.largest()))});
   facts.row(
       {"answered", fmt::format("{}, {} of the requests refused", rate_text(f.requests_per_second),
                                format_percent(f.refused_share))});
@@ -60,8 +63,11 @@ std::string timeline(const ServingForecast& f) {
   rows.row({"from", "requests/s", "replicas", "busy", "p50", "p99", ""});
   for (const ServiceSlice& s : f.service.slices)
     rows.row({format_duration(s.from), fmt::format("{:.1f}", double(s.arrived) / s.length.count()),
-              fmt::format("{:.1f}", s.ready), format_percent(s.utilization), format_duration(s.p50),
-              format_duration(s.p99), bar(most > 0 ? s.ready / most : 0, kBarWidth)});
+              fmt::format("{:.1f}", s.ready),
+              s.ready > 0 ? format_percent(s.utilization) : kUnknown,
+              s.timed > 0 ? format_duration(s.p50) : kUnknown,
+              s.timed > 0 ? format_duration(s.p99) : kUnknown,
+              bar(most > 0 ? s.ready / most : 0, kBarWidth)});
   return "\nReplicas over time\n" + rows.text();
 }
 
@@ -78,13 +84,16 @@ std::string warnings(const ServingForecast& f, int width) {
   return out;
 }
 
+/// null where nothing was counted.
+Json known(bool is_known, double value) { return is_known ? Json(value) : Json(); }
+
 Json json_of(const ServiceSlice& s) {
   return {{"from_seconds", s.from.count()},
           {"requests_per_second", double(s.arrived) / s.length.count()},
           {"replicas", s.ready},
-          {"utilization", s.utilization},
-          {"latency_p50_seconds", s.p50.count()},
-          {"latency_p99_seconds", s.p99.count()}};
+          {"utilization", known(s.ready > 0, s.utilization)},
+          {"latency_p50_seconds", known(s.timed > 0, s.p50.count())},
+          {"latency_p99_seconds", known(s.timed > 0, s.p99.count())}};
 }
 
 }  // namespace
@@ -96,6 +105,7 @@ std::string serving_table(const ServingForecast& f, int width) {
 }
 
 Json serving_object(const ServingForecast& f) {
+  const bool timed = f.service.latency.count() > 0;
   const auto price = [](const std::optional<double>& usd) { return usd ? Json(*usd) : Json(); };
   Json out = {
       {"model", f.model},
@@ -104,13 +114,14 @@ Json serving_object(const ServingForecast& f) {
       {"precision", f.precision},
       {"period_seconds", f.period.count()},
       {"latency_seconds",
-       {{"mean", f.mean.count()},
-        {"p50", f.p50.count()},
-        {"p95", f.p95.count()},
-        {"p99", f.p99.count()},
-        {"max", f.service.latency.largest().count()}}},
+       {{"mean", known(timed, f.mean.count())},
+        {"p50", known(timed, f.p50.count())},
+        {"p95", known(timed, f.p95.count())},
+        {"p99", known(timed, f.p99.count())},
+        {"max", known(timed, f.service.latency.largest().count())}}},
       {"requests_per_second", f.requests_per_second},
       {"refused_share", f.refused_share},
+      {"waiting_at_end", f.service.waiting_end},
       {"batch_mean", f.service.batch_mean()},
       {"batch_seconds", {{"one", f.batch_one.count()}, {"full", f.batch_full.count()}}},
       {"replica_requests_per_second_max", f.capacity},

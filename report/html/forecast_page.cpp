@@ -49,7 +49,8 @@ void add_expectations(Page& page, const HtmlReport& r) {
   if (r.plan.expect.empty()) return;
   Table table{{"condition", "holds"}, {}};
   for (const Expectation& e : r.plan.expect) {
-    const ExpectationResult result = evaluate(e, r.forecast);
+    const bool of_serving = r.serving != nullptr && is_of_serving(e.metric);
+    const ExpectationResult result = of_serving ? evaluate(e, *r.serving) : evaluate(e, r.forecast);
     table.rows.push_back({e.text, result.passed           ? "yes"
                                   : result.reason.empty() ? "no"
                                                           : "no: " + result.reason});

@@ -29,6 +29,7 @@ struct HtmlReport {
   std::string question;              // "": the scenario asks none
   const LifeResult* life = nullptr;  // of replication `replication`, recorded
   std::uint32_t replication = 0;
+  const ServingForecast* serving = nullptr;  // beside the training; answers what is expected of it
 };
 std::string forecast_html(const HtmlReport& report, const HtmlAssets& assets);
 

@@ -28,7 +28,7 @@ double pick(const ServingForecast& f, Statistic statistic) {
 std::optional<double> value_of(const Expectation& e, const ServingForecast& f) {
   switch (e.metric) {
     case Metric::latency:
-      return f.service.served > 0 ? std::optional(pick(f, e.statistic)) : std::nullopt;
+      return f.service.latency.count() > 0 ? std::optional(pick(f, e.statistic)) : std::nullopt;
     case Metric::serving_cost:
       return f.cost_usd;
     case Metric::serving_replicas:

@@ -9,9 +9,10 @@ namespace {
 
 /// `problems` are those that are known already.
 Expected<Plan> plan_of_workload(const ScenarioFile& file, const Catalog& catalog,
-                                Diagnostics problems) {
+                                Diagnostics problems, bool of_replicas = false) {
   const Scenario& scenario = file.scenario;
   planning::Draft draft{.file = file, .catalog = catalog};
+  draft.of_replicas = of_replicas;
   draft.errors = std::move(problems);
   Plan& plan = draft.plan;
   plan.name = scenario.name;
@@ -45,13 +46,18 @@ Expected<Plan> plan_of_workload(const ScenarioFile& file, const Catalog& catalog
 
 }  // namespace
 
+Expected<Plan> planning::plan_of_replicas(const ScenarioFile& file, const Catalog& catalog) {
+  return plan_of_workload(file, catalog, {}, true);
+}
+
 Expected<Plan> make_plan(const ScenarioFile& given, const Catalog& catalog) {
   Diagnostics problems;
   if (given.scenario.serving && !trains(given.scenario))
-    return tl::unexpected(Diagnostics{
-        {Severity::error, given.places.find("serving"), "the scenario serves and trains nothing",
-         "this command is about a training: add a workload; 'reckon simulate' and 'reckon check' "
-         "take it as it is"}});
+    return tl::unexpected(Diagnostics{{Severity::error, given.places.find("serving"),
+                                       "the scenario serves and trains nothing",
+                                       "what was asked for is about a training: add a workload; "
+                                       "'reckon simulate' without --sweep "
+                                       "and 'reckon check' take it as it is"}});
   const ScenarioFile file = planning::with_pools_of_tier(without_serving(given), catalog, problems);
   const auto make = [&](const ScenarioFile& one) {
     return plan_of_workload(one, catalog, problems);

@@ -20,6 +20,7 @@ struct Draft {
   std::vector<bool> resolved;  // by pool: machine and accelerator are known and may stand together
   bool region_known = false, roles_known = false;
   bool workload_known = false, strategy_known = false;
+  bool of_replicas = false;  // what looks like a job of one accelerator runs on each of them
 
   const Scenario& scenario() const { return file.scenario; }
   void error(std::string_view path, std::string what, std::string hint = "") {
@@ -69,6 +70,8 @@ ScenarioFile with_pools_of_tier(const ScenarioFile& file, const Catalog& catalog
 /// if it were alone, as one. `make` makes the plan of a file with one workload.
 Expected<Plan> plan_of_jobs(const ScenarioFile& file,
                             const std::function<Expected<Plan>(const ScenarioFile&)>& make);
+/// plan.cpp: the plan of a file whose workload is what each replica of a service runs.
+Expected<Plan> plan_of_replicas(const ScenarioFile& file, const Catalog& catalog);
 /// The service whose rules apply where the scenario names none.
 Service service_of(const ClusterSpec& cluster);
 

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "sim/base/unit_text.h"
+#include "sim/scenario/plan_draft.h"
 
 namespace reckon {
 namespace {
@@ -98,6 +99,8 @@ ScenarioFile file_of_serving(const ScenarioFile& file, const PoolSpec& pool) {
   s.jobs.clear();
   s.serving.reset();
   s.expect.clear();
+  // One reservation does not hold for two: it is the training's.
+  if (s.prices && trains(file.scenario)) s.prices->reserved.clear();
   PoolSpec one = pool;
   one.role = Role::worker;
   s.cluster.pools = {std::move(one)};
@@ -188,6 +191,17 @@ void refuse_what_is_not_simulated(const ScenarioFile& file, const PoolSpec& pool
         "pricing: on_demand");
 }
 
+void add_warnings(ServingPlan& plan, const Scenario& scenario) {
+  std::vector<std::string>& warnings = plan.base.warnings;
+  const DisruptionsSpec& d = scenario.disruptions;
+  if (d.preemption || d.maintenance || d.failures)
+    warnings.emplace_back(
+        "disruptions do nothing to the service: no node under it fails or is taken away");
+  if (trains(scenario) && scenario.prices && !scenario.prices->reserved.empty())
+    warnings.emplace_back(
+        "reservations are the training's: the service pays the price of its pool for each node");
+}
+
 }  // namespace
 
 double ServingPlan::rate_at(Seconds since_start) const {
@@ -220,15 +234,14 @@ Expected<ServingPlan> make_serving_plan(const ScenarioFile& file, const Catalog&
   if (pool == nullptr) return tl::unexpected(std::move(problems));
   refuse_what_is_not_simulated(file, *pool, problems);
   if (!problems.empty()) return tl::unexpected(std::move(problems));
-  auto base = make_plan(file_of_serving(file, *pool), catalog);
+  auto base = planning::plan_of_replicas(file_of_serving(file, *pool), catalog);
   if (!base) return tl::unexpected(std::move(base.error()));
 
   const ServingSpec& spec = *file.scenario.serving;
   ServingPlan plan;
   plan.base = std::move(*base);
   plan.base.pools.front().role = Role::worker;
-  // The note that a job of one accelerator leaves others idle is no fault of replicas.
-  plan.base.warnings.clear();
+  add_warnings(plan, file.scenario);
   plan.requests_per_second = spec.requests_per_second;
   plan.arrivals = spec.arrivals;
   plan.batch_max = spec.batch.max;

@@ -166,7 +166,7 @@ int resolve_workers(Draft& draft, const StrategySpec& spec,
                     capacity_text(pools)));
     return 0;
   }
-  if (workers < initial)
+  if (workers < initial && !draft.of_replicas)
     draft.warn(fmt::format(
         "the strategy uses {} of the {} workers that the pools' first nodes could hold; "
         "the rest is billed and idle",

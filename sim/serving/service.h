@@ -38,6 +38,13 @@ struct ServiceSetting {
   int slices = 24;    // equal parts of the period for the timeline
 };
 
+/// A node in the period, from its request (or the period's begin) to its deletion (or the end).
+struct ServiceLease {
+  SimTime from{};
+  SimDuration time{};
+  int slot = 0;  // the lowest that was free: those of a reservation are filled first
+};
+
 struct ServiceSlice {
   Seconds from{}, length{};
   std::uint64_t arrived = 0;
@@ -60,7 +67,7 @@ struct ServiceResult {
   double ready_seconds = 0;             // of replicas that take requests
   double busy_seconds = 0;              // of all, also of those that only finish what they have
   int ready_least = 0, ready_most = 0;  // replicas that take requests
-  std::vector<SimDuration> leases;      // of each node, in the period
+  std::vector<ServiceLease> leases;
   std::vector<ServiceSlice> slices;
 
   /// 0..1: replicas that take no more requests may still work, which does not count beyond 1.

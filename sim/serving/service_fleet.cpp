@@ -25,6 +25,7 @@ void Fleet::begin(SimTime now) {
   for (int k = 0; k < first; ++k) {
     ServiceNode node;
     node.requested = node.ready = now;
+    node.slot = k;
     nodes.push_back(node);
     kept_.push_back(std::size_t(k));
   }
@@ -66,11 +67,19 @@ std::size_t Fleet::request_node(SimTime now) {
     noticed = now + (scan - since) % scan;
   }
   ServiceNode node;
+  node.slot = lowest_free_slot();
   node.requested = noticed;
   node.ready = noticed + to_clock(setting_.node_provisioning);
   nodes.push_back(node);
   kept_.push_back(nodes.size() - 1);
   return nodes.size() - 1;
+}
+
+int Fleet::lowest_free_slot() const {
+  std::vector<bool> taken(kept_.size() + 1);
+  for (const std::size_t k : kept_)
+    if (const auto slot = std::size_t(nodes[k].slot); slot < taken.size()) taken[slot] = true;
+  return static_cast<int>(std::find(taken.begin(), taken.end(), false) - taken.begin());
 }
 
 void Fleet::create(SimTime now, bool at_once) {
@@ -199,13 +208,13 @@ void Fleet::choose_serving(SimTime now) {
   }
 }
 
-std::vector<SimDuration> Fleet::leases(SimTime end) const {
-  std::vector<SimDuration> out;
+std::vector<ServiceLease> Fleet::leases(SimTime end) const {
+  std::vector<ServiceLease> out;
   for (const ServiceNode& node : nodes) {
     const SimTime from = std::max(SimTime{}, node.requested);
     const SimTime to = std::min(end, node.deleted);
     if (node.ready >= to) continue;  // it never became one (billing.h)
-    if (to > from) out.push_back(to - from);
+    if (to > from) out.push_back({from, to - from, node.slot});
   }
   return out;
 }

@@ -34,7 +34,7 @@ struct ServiceNode {
   SimTime requested{}, ready{};
   SimTime deleted = SimTime::max();  // max: it is kept
   SimTime pulled = SimTime::max();   // has the image from then on; max: nobody asked for it
-  int used = 0;
+  int used = 0, slot = 0;
   std::uint32_t stamp = 0;  // of its deletion
 
   bool kept() const { return deleted == SimTime::max(); }
@@ -83,7 +83,7 @@ class Fleet {
   void on_unneeded(SimTime now, std::uint32_t node, std::uint32_t stamp);
   /// Of each node that became ready in the period or before, request to deletion, as far as it lies
   /// in the period.
-  std::vector<SimDuration> leases(SimTime end) const;
+  std::vector<ServiceLease> leases(SimTime end) const;
 
  private:
   void create(SimTime now, bool at_once);
@@ -92,6 +92,7 @@ class Fleet {
   void start(SimTime now, std::uint32_t replica);
   std::optional<std::size_t> node_with_room(SimTime now);
   std::size_t request_node(SimTime now);
+  int lowest_free_slot() const;
   void place_pending(SimTime now);
   void remove_one(SimTime now);
   void choose_serving(SimTime now);

@@ -35,9 +35,17 @@ double first_rate(const ServingPlan& plan) {
 
 NanoUsd bill_of(const ServingPlan& plan, const ServiceResult& service) {
   NanoUsd bill;
-  for (const SimDuration time : service.leases)
-    bill += charge_lease(plan.pool().price, plan.base.billing, {time, SimDuration{}, time, false})
+  const auto& reservation = plan.pool().reservation;
+  for (const ServiceLease& lease : service.leases) {
+    const bool in_place = reservation && lease.slot < reservation->nodes;
+    SimDuration term = SimDuration::max();
+    if (in_place && reservation->until)
+      term = std::max(SimDuration{}, SimTime{} + to_clock(*reservation->until) - lease.from);
+    bill += charge_lease(plan.pool().price, plan.base.billing,
+                         {lease.time, SimDuration{}, lease.time, false},
+                         in_place ? &*reservation : nullptr, term)
                 .total();
+  }
   if (plan.alone) bill += charge(plan.base.billing.management, to_clock(plan.period));
   return bill;
 }
@@ -156,7 +164,7 @@ ServingForecast forecast_serving(const ServingPlan& plan, std::optional<std::uin
   f.requests_per_second = double(r.served) / period;
   f.refused_share = r.arrived > 0 ? double(r.refused) / double(r.arrived) : 0;
   f.replicas = r.ready_seconds / period;
-  for (const SimDuration time : r.leases) f.node_hours += to_seconds(time).count() / 3600;
+  for (const ServiceLease& lease : r.leases) f.node_hours += to_seconds(lease.time).count() / 3600;
   if (plan.pool().price.known) {
     f.cost_usd = to_usd(bill_of(plan, r)).v;
     if (r.served > 0) f.usd_per_million = *f.cost_usd / (double(r.served) * kMicro);

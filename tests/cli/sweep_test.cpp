@@ -64,6 +64,15 @@ TEST_CASE("wrong sweeps are refused with an example") {
   }
 }
 
+TEST_CASE("a sweep of what is served is refused, since it forecasts trainings") {
+  const Workspace w;
+  w.write("a.yaml", kScenario);
+  const Output r = w.run("simulate a.yaml --sweep serving.replicas.max=2..8");
+  INFO(r.err);
+  CHECK(r.code == 2);
+  CHECK(contains(r.err, "serving.replicas.max changes the service"));
+}
+
 TEST_CASE("the option --memo writes the question, the answer and what was tried") {
   const Workspace w;
   w.write("a.yaml", "# Question: is one epoch enough?\n" + std::string(kScenario));

@@ -178,7 +178,7 @@ TEST_CASE("replicas follow a day's load and no node outlives its use") {
   // The morning finds one replica: it queues until the others are there.
   CHECK(r.slices[8].p99 > r.slices[12].p99);
   double node_hours = 0;
-  for (const SimDuration lease : r.leases) node_hours += to_seconds(lease).count() / 3600;
+  for (const ServiceLease& lease : r.leases) node_hours += to_seconds(lease.time).count() / 3600;
   // One node for 24 h, three to five more for the eight hours of the day and a little.
   CHECK(node_hours >= 24 + 3 * 8);
   CHECK(node_hours <= 24 + 5 * 8.5);

@@ -173,6 +173,34 @@ TEST_CASE("a service that falls behind says what still waits, and bills what it 
   }));
 }
 
+TEST_CASE(
+    "warnings of prices and disruptions stay, the note of idle accelerators is none of a service") {
+  const auto has = [](const ServingPlan& plan, const char* text) {
+    const auto& w = plan.base.warnings;
+    return std::any_of(w.begin(), w.end(),
+                       [&](const std::string& s) { return s.find(text) != std::string::npos; });
+  };
+  CHECK_FALSE(has(plan_of(), "billed and idle"));
+  CHECK_FALSE(has(plan_of(), "disruptions"));
+  CHECK(has(plan_of({"disruptions={failures: {mtbf_per_accelerator: 100h}}"}),
+            "disruptions do nothing"));
+  CHECK(has(plan_of({"prices={reserved: [{machine: n1-standard-16, count: 1, price: 0.1 USD/h}]}"}),
+            "is not used"));
+}
+
+TEST_CASE("nodes in the places of a reservation cost its price") {
+  const std::string reserved =
+      "prices={reserved: [{machine: n1-standard-8, count: 1, price: 0.1 USD/h}]}";
+  const ServingForecast open = forecast_serving(plan_of());
+  const ServingForecast one = forecast_serving(plan_of({reserved}));
+  REQUIRE(open.cost_usd);
+  REQUIRE(one.cost_usd);
+  const ServingPlan plan = plan_of();
+  const double node = to_usd(charge(plan.pool().price.machine, to_clock(1h))).v +
+                      to_usd(charge(plan.pool().price.accelerators, to_clock(1h))).v;
+  CHECK(*open.cost_usd - *one.cost_usd == Approx(node - 0.1));
+}
+
 TEST_CASE("a training command says that a scenario only serves") {
   const auto plan = make_plan(file_of(kService), shipped_catalog());
   REQUIRE_FALSE(plan);
