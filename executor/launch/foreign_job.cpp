@@ -65,9 +65,9 @@ std::vector<ProcessSpec> processes_of(const PlannedWorkload& job, const Containe
                         {"RECKON_RUN_STARTED", start.clock.text()}};
     const Variables own = variables_of(wiring, rank);
     variables.insert(variables.end(), own.begin(), own.end());
-    for (const auto& [name, value] : container.env) {
-      std::erase_if(variables, [&](const auto& v) { return v.first == name; });
-      variables.emplace_back(name, with_variables(value, variables));
+    for (const auto& given : container.env) {
+      std::erase_if(variables, [&](const auto& v) { return v.first == given.first; });
+      variables.emplace_back(given.first, with_variables(given.second, variables));
     }
     for (const std::string& word : program_words(container))
       p.command.push_back(with_variables(word, variables));
