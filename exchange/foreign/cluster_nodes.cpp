@@ -64,6 +64,7 @@ class NodeReader {
     const Json::json_pointer cordoned("/spec/unschedulable");
     node_.cordoned = json_.contains(cordoned) && json_.at(cordoned) == true;
     read_ready();
+    read_taints();
     read_devices();
     const std::string id = text_at(json_, "/spec/providerID");
     for (const ServiceWords& service : kServices) {
@@ -86,6 +87,30 @@ class NodeReader {
     if (!json_.contains(conditions)) return;
     for (const Json& c : json_.at(conditions))
       if (text_at(c, "/type") == "Ready") node_.ready = text_at(c, "/status") == "True";
+  }
+
+  /// As tolerations of `export` are written: by key, whatever the value.
+  bool is_tolerated(std::string_view key) const {
+    for (const ClusterNames& names : catalog_.cluster_names)
+      for (const char* taint : {"taints.gpu", "taints.tpu", "taints.spot"}) {
+        const ClusterNames::Name* name = names.find(taint);
+        if (name != nullptr && key == name->text.substr(0, name->text.find_first_of("=:")))
+          return true;
+      }
+    return false;
+  }
+
+  void read_taints() {
+    // Kubernetes' own, of the moment: not-ready, unschedulable, memory-pressure.
+    constexpr std::string_view kOfTheMoment = "node.kubernetes.io/";
+    const Json::json_pointer taints("/spec/taints");
+    if (!json_.contains(taints) || !json_.at(taints).is_array()) return;
+    for (const Json& taint : json_.at(taints)) {
+      const std::string key = text_at(taint, "/key"), effect = text_at(taint, "/effect");
+      const bool keeps_away = effect == "NoSchedule" || effect == "NoExecute";
+      if (keeps_away && !key.starts_with(kOfTheMoment) && !is_tolerated(key))
+        node_.taints.push_back(key);
+    }
   }
 
   void read_devices() {
@@ -220,15 +245,16 @@ std::vector<ScaledGroup> scaled_groups(const std::string& status) {
   return groups;
 }
 
-bool is_of(const ScaledGroup& group, const SeenNode& node) {
+std::size_t fit_of(const ScaledGroup& group, const SeenNode& node) {
   constexpr std::string_view kGroup = "-grp";
   std::string name = group.name;
   if (name.ends_with(kGroup)) {
     name.resize(name.size() - kGroup.size() + 1);
-    return node.name.starts_with(name);
+    return node.name.starts_with(name) ? name.size() : 0;
   }
-  if (!node.pool.empty() && name == node.pool) return true;
-  return !node.pool.empty() && name.find('-' + node.pool + '-') != std::string::npos;
+  if (node.pool.empty()) return 0;
+  const bool holds = name == node.pool || name.find('-' + node.pool + '-') != std::string::npos;
+  return holds ? node.pool.size() : 0;
 }
 
 }  // namespace reckon

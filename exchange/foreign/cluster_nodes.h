@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -20,6 +21,9 @@ struct SeenNode {
   int devices = 0;
   double cores = 0, memory = 0;  // of the machine
   bool spot = false, ready = false, cordoned = false;
+  /// Keys of taints that keep pods of the job away: those of the control plane, of teams. Not those
+  /// that its pods tolerate (accelerators, spot), nor those that say how the node is just now.
+  std::vector<std::string> taints;
 };
 SeenNode seen_node(const nlohmann::json& node, const Catalog& catalog);
 
@@ -30,8 +34,10 @@ struct ScaledGroup {
 };
 /// Of the autoscaler's status, in the text that it wrote before 1.30 and the YAML since.
 std::vector<ScaledGroup> scaled_groups(const std::string& status);
-/// Do the group's nodes carry such names? GKE's groups are called as their nodes, with "-grp" in
-/// place of what numbers them; groups of EKS hold the name of the node group.
-bool is_of(const ScaledGroup& group, const SeenNode& node);
+/// How many letters of the node's name or its pool's the group's name holds; 0: it is not its node.
+/// The largest is its group, as "gpu" is in the name of pool "gpu-big" too. GKE's groups are called
+/// as their nodes, with "-grp" in place of what numbers them; groups of EKS hold the name of the
+/// node group.
+std::size_t fit_of(const ScaledGroup& group, const SeenNode& node);
 
 }  // namespace reckon

@@ -68,9 +68,11 @@ class ClusterReader {
     out_.from = from;
     sort(list);
     count_use();
+    leave_out_tainted();
     for (const SeenNode& node : nodes_) add(node);
     read_autoscaler();
-    if (pools_.empty()) mistake("no nodes are in it", "kubectl get nodes --output=json");
+    if (pools_.empty() && problems_.empty())
+      mistake("no nodes are in it", "kubectl get nodes --output=json");
     if (problems_.empty()) choose();
     if (!problems_.empty()) return tl::unexpected(std::move(problems_));
     say_what_waits();
@@ -104,6 +106,21 @@ class ClusterReader {
       if (node.devices > 0 && node.accelerator.empty()) node.accelerator = hinted();
   }
 
+  /// Pods of the job go to none of them.
+  void leave_out_tainted() {
+    std::map<std::string, int> by_taint;
+    for (const SeenNode& node : nodes_)
+      if (!node.taints.empty()) ++by_taint[fmt::format("{}", fmt::join(node.taints, ", "))];
+    const bool any = !nodes_.empty();
+    std::erase_if(nodes_, [](const SeenNode& node) { return !node.taints.empty(); });
+    for (const auto& [taints, count] : by_taint)
+      out_.left_out.push_back(
+          fmt::format("{} nodes that pods keep away from: taint {}", count, taints));
+    if (any && nodes_.empty())
+      mistake("all of its nodes have taints that the pods of a job do not tolerate",
+              "kubectl describe nodes shows them");
+  }
+
   std::string hinted() const {
     const Accelerator* found = catalog_.find_accelerator(choice_.hints.accelerator);
     return found != nullptr ? found->name : "";
@@ -122,9 +139,8 @@ class ClusterReader {
   }
 
   static std::string key_of(const SeenNode& node) {
-    return node.pool.empty() ? fmt::format("{}/{}/{}/{:g}", node.machine, node.accelerator,
-                                           node.devices, node.cores)
-                             : node.pool;
+    return fmt::format("{}/{}/{}/{}/{:g}/{}", node.pool, node.machine, node.accelerator,
+                       node.devices, node.cores, node.spot);
   }
 
   void add(const SeenNode& node) {
@@ -159,8 +175,8 @@ class ClusterReader {
   void read_autoscaler() {
     for (const ScaledGroup& group : scaled_groups(status_)) {
       const auto node =
-          std::ranges::find_if(nodes_, [&](const SeenNode& n) { return is_of(group, n); });
-      if (node == nodes_.end()) {
+          std::ranges::max_element(nodes_, {}, [&](const SeenNode& n) { return fit_of(group, n); });
+      if (node == nodes_.end() || fit_of(group, *node) == 0) {
         out_.left_out.push_back(fmt::format("node group {}: up to {} nodes, none of which is there",
                                             group.name, group.max));
         continue;

@@ -163,7 +163,11 @@ class ClusterGang {
 
   void lose(int rank, PodLoss loss) {
     Member& m = members_[std::size_t(rank)];
+    if (first_ended_) loss = {};  // the job is done, and the others wait for somebody who is gone
     m.loss = std::move(loss);
+    if (rank == 0 && options_.ends_with_first && m.loss->end == PodEnd::finished && !broken_ &&
+        !asked_)
+      first_ended_ = Clock::now();
     if (m.loss->end != PodEnd::finished) {
       m.order = losses_++;
       if (!broken_) broken_ = Clock::now();
@@ -197,9 +201,12 @@ class ClusterGang {
   // ---- what is to be done
 
   void judge() {
-    if (!broken_ && !asked_) look_at_waiting();
+    if (!broken_ && !asked_ && !first_ended_) look_at_waiting();
     if (!ending_) look_at_deleting();
-    if (asked_ || hopeless_ || (broken_ && since(*broken_) > options_.grace)) end_others();
+    const auto passed = [&](const std::optional<Clock::time_point>& moment) {
+      return moment && since(*moment) > options_.grace;
+    };
+    if (asked_ || hopeless_ || passed(broken_) || passed(first_ended_)) end_others();
     if (kill_at_ && Clock::now() >= *kill_at_) kill_rest();
   }
 
@@ -388,7 +395,7 @@ class ClusterGang {
     constexpr int kNotExecutable = 126, kNotFound = 127;
     end.unexplained = options_.foreign && m.loss->end == PodEnd::failed &&
                       end.code != kNotExecutable && end.code != kNotFound;
-    end.cause = interruption_of(*m.loss);
+    end.cause = interruption_of(*m.loss, options_.foreign);
     end.reason = fmt::format("{} {}", name, m.loss->words);
     return end;
   }
@@ -402,7 +409,7 @@ class ClusterGang {
   std::string no_pod_;                                   // why a Job makes none: a quota
   std::set<std::string> told_;
   Clock::time_point began_ = Clock::now(), all_ended_{}, last_try_{}, last_look_{};
-  std::optional<Clock::time_point> broken_, kill_at_;
+  std::optional<Clock::time_point> broken_, first_ended_, kill_at_;
   std::optional<int> hopeless_;
   std::string hopeless_words_;
   int hopeless_code_ = 0, losses_ = 0;

@@ -21,6 +21,8 @@ struct ClusterGangOptions {
   /// The program is not ours: of its exit codes only 0 has a meaning, and that only where nobody
   /// was ending the pod.
   bool foreign = false;
+  /// The job is over when rank 0 has ended with 0, as GangOptions::ends_with_first says.
+  bool ends_with_first = false;
   Seconds notice{30};             // from a request to stop until pods are killed
   Seconds grace{10};              // from a pod's loss until the others are ended
   Seconds pending_deadline{900};  // without a node for so long: there is no room

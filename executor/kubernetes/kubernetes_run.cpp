@@ -45,6 +45,7 @@ class KubernetesRun {
         options_(options),
         observer_(observer),
         stop_(stop),
+        has_servers_(plan.jobs.front().strategy.parameter_servers > 0),
         names_(process_names(plan.jobs.front().strategy)),
         ranks_(names_.size()),
         known_(lines_of(options.files.directory.measurements())),
@@ -186,6 +187,7 @@ class KubernetesRun {
     g.attempt = attempt;
     g.names = names_;
     g.foreign = foreign_.has_value();
+    g.ends_with_first = g.foreign && has_servers_;
     g.notice = options_.notice;
     g.pending_deadline = options_.pending_deadline;
     return g;
@@ -366,6 +368,7 @@ class KubernetesRun {
   const KubernetesRunOptions& options_;
   const KubernetesObserver& observer_;
   const std::function<StopRequest()>& stop_;
+  bool has_servers_;
   std::vector<std::string> names_;
   std::vector<RankStatus> ranks_;
   std::set<std::string> known_;  // records that an earlier launcher has kept here

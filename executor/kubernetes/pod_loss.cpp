@@ -89,7 +89,7 @@ PodLoss loss_of(const PodView& pod, std::span<const EventView> events,
   return loss;
 }
 
-Interruption interruption_of(const PodLoss& loss) {
+Interruption interruption_of(const PodLoss& loss, bool foreign) {
   switch (loss.end) {
     case PodEnd::preempted:
     case PodEnd::node_shut_down:
@@ -97,7 +97,8 @@ Interruption interruption_of(const PodLoss& loss) {
     case PodEnd::drained:
       return Interruption::maintenance;
     case PodEnd::failed:  // stopped behind a checkpoint, and nobody here asked it to
-      return loss.code == kExitStoppedOnRequest ? Interruption::preemption : Interruption::failure;
+      return !foreign && loss.code == kExitStoppedOnRequest ? Interruption::preemption
+                                                            : Interruption::failure;
     case PodEnd::finished:
     case PodEnd::out_of_memory:
     case PodEnd::evicted:

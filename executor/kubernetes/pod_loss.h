@@ -37,8 +37,8 @@ struct PodLoss {
 PodLoss loss_of(const PodView& pod, std::span<const EventView> events,
                 const std::optional<NodeView>& node, bool node_gone);
 
-/// In the simulator's words.
-Interruption interruption_of(const PodLoss& loss);
+/// In the simulator's words. The code of a program that is not ours says nothing (`foreign`).
+Interruption interruption_of(const PodLoss& loss, bool foreign);
 
 /// Why a pod's container does not start; "": it does, or there is no trouble yet. `for_good`: it
 /// will not without somebody changing something.

@@ -173,9 +173,69 @@ TEST_CASE("the autoscaler's status is read in both of its forms") {
   CHECK(groups[0].max == 9);
   SeenNode seen;
   seen.pool = "workers";
-  CHECK(is_of(groups[0], seen));
+  CHECK(fit_of(groups[0], seen) == 7);
   seen.pool = "work";
-  CHECK(!is_of(groups[0], seen));
+  CHECK(fit_of(groups[0], seen) == 0);
+}
+
+namespace {
+
+Json with_taint(Json node, const char* key, const char* effect) {
+  node["spec"]["taints"].push_back({{"key", key}, {"value", "x"}, {"effect", effect}});
+  return node;
+}
+Json eks_node(const std::string& name, const std::string& pool) {
+  return node(name, {{"eks.amazonaws.com/nodegroup", pool}, {"kubernetes.io/hostname", name}}, 0,
+              "aws://");
+}
+
+}  // namespace
+
+TEST_CASE("nodes whose taints keep the job's pods away are not counted, and how many is said") {
+  const Json labels = {{"kubernetes.io/hostname", "n"}};
+  const std::string control = "node-role.kubernetes.io/control-plane";
+  const std::string text = imported(
+      {with_taint(node("control", labels, 0, ""), control.c_str(), "NoSchedule"),
+       with_taint(node("team", labels, 0, ""), "dedicated", "NoExecute"), node("a", labels, 0, ""),
+       with_taint(node("b", labels, 0, ""), "busy", "PreferNoSchedule")});
+  INFO(text);
+  CHECK_THAT(text, Contains("nodes: 2\n") &&
+                       Contains("1 nodes that pods keep away from: taint " + control) &&
+                       Contains("taint dedicated"));
+  CHECK_THAT(imported(Json::array({with_taint(gke_node(0), control.c_str(), "NoSchedule")})),
+             Contains("all of its nodes have taints"));
+}
+
+TEST_CASE("taints that exported pods tolerate, and those of the moment, keep no node out") {
+  Json cordoned = with_taint(gke_node(2), "node.kubernetes.io/unschedulable", "NoSchedule");
+  cordoned["spec"]["unschedulable"] = true;
+  const std::string text =
+      imported({with_taint(gke_node(0), "nvidia.com/gpu", "NoSchedule"),
+                with_taint(gke_node(1), "cloud.google.com/gke-spot", "NoSchedule"), cordoned});
+  INFO(text);
+  CHECK_THAT(text, Contains("nodes: 2\n") && Contains("1 of 3 nodes are not ready or cordoned") &&
+                       !Contains("keep away"));
+}
+
+TEST_CASE("nodes of one pool that differ in machine, accelerators or price are not one pool") {
+  Json other = gke_node(2);
+  other["metadata"]["labels"].erase("cloud.google.com/gke-spot");
+  const std::string text = imported({gke_node(0), gke_node(1), other});
+  INFO(text);
+  CHECK_THAT(text, Contains("nodes: 2\n") && Contains("pricing: spot") &&
+                       Contains("pool p100-1 (1 nodes of n1-standard-16)"));
+}
+
+TEST_CASE("a group of nodes is that of the pool whose whole name it holds") {
+  const std::string groups =
+      "autoscalerStatus: Running\nnodeGroups:\n- name: eks-gpu-big-1a2b\n  health:\n"
+      "    minSize: 0\n    maxSize: 9\n";
+  ClusterChoice choice;
+  choice.pool = "gpu-big";
+  const std::string text =
+      imported({eks_node("a", "gpu"), eks_node("b", "gpu-big"), status(groups)}, choice);
+  INFO(text);
+  CHECK_THAT(text, Contains("name: gpu-big\n") && Contains("max: 9"));
 }
 
 TEST_CASE("files that are no cluster, and pools that are not there") {

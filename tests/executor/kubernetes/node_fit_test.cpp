@@ -42,6 +42,8 @@ TEST_CASE("quantities are read as Kubernetes writes them") {
   CHECK(quantity_of("24689304Ki") == 24689304 * 1024.0);
   CHECK(quantity_of("1e3") == 1000);
   CHECK(quantity_of("3M") == 3e6);
+  CHECK(quantity_of("2E") == 2e18);
+  CHECK(quantity_of("1Ei") == 1152921504606846976.0);
   CHECK(!quantity_of("many"));
   CHECK(!quantity_of(""));
 }

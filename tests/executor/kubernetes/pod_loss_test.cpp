@@ -67,9 +67,10 @@ TEST_CASE("a container that ended by itself is told by its code or signal") {
   CHECK(loss(pod(ended(0))).end == PodEnd::finished);
   CHECK(loss(pod(ended(3))).words == "ended with code 3");
   CHECK(loss(pod(ended(139))).words == "was killed by signal 11 (Segmentation fault)");
-  CHECK(interruption_of(loss(pod(ended(3)))) == Interruption::failure);
+  CHECK(interruption_of(loss(pod(ended(3))), false) == Interruption::failure);
   // 75 that nobody here asked for: somebody takes the node.
-  CHECK(interruption_of(loss(pod(ended(75)))) == Interruption::preemption);
+  CHECK(interruption_of(loss(pod(ended(75))), false) == Interruption::preemption);
+  CHECK(interruption_of(loss(pod(ended(75))), true) == Interruption::failure);
 }
 
 TEST_CASE("memory above the limit, evictions, preemptions and lost nodes are told apart") {
@@ -87,7 +88,7 @@ TEST_CASE("memory above the limit, evictions, preemptions and lost nodes are tol
                                  .message = "Preempted by team/big on node node1",
                                  .at = {}}});
   CHECK(preempted.end == PodEnd::preempted);
-  CHECK(interruption_of(preempted) == Interruption::preemption);
+  CHECK(interruption_of(preempted, true) == Interruption::preemption);
   const Json condition = {
       {"conditions",
        {{{"type", "DisruptionTarget"}, {"status", "True"}, {"reason", "PreemptionByScheduler"}}}}};
@@ -100,7 +101,7 @@ TEST_CASE("memory above the limit, evictions, preemptions and lost nodes are tol
   CHECK(lost.words == "node1 is lost");
   CHECK(lost.code == 137);
   CHECK(loss(pod({}), {}, std::nullopt, true).end == PodEnd::node_lost);
-  CHECK(interruption_of(lost) == Interruption::failure);
+  CHECK(interruption_of(lost, true) == Interruption::failure);
 }
 
 TEST_CASE("a node that is drained or taken back is no failure") {
@@ -109,10 +110,10 @@ TEST_CASE("a node that is drained or taken back is no failure") {
   const PodLoss drained = loss(pod(ended(75), kDeleting), {}, cordoned);
   CHECK(drained.end == PodEnd::drained);
   CHECK(drained.code == 75);
-  CHECK(interruption_of(drained) == Interruption::maintenance);
+  CHECK(interruption_of(drained, true) == Interruption::maintenance);
   NodeView reclaimed = kReady;
   reclaimed.taints = {"cloud.google.com/impending-node-termination"};
-  CHECK(interruption_of(loss(pod(ended(75), kDeleting), {}, reclaimed)) ==
+  CHECK(interruption_of(loss(pod(ended(75), kDeleting), {}, reclaimed), true) ==
         Interruption::preemption);
   CHECK(loss(pod({{"phase", "Failed"}, {"reason", "Terminated"}})).end == PodEnd::node_shut_down);
 }
