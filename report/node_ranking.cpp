@@ -80,7 +80,8 @@ std::string node_json(const std::vector<RankedNode>& nodes) {
   }
   const nlohmann::ordered_json all = {
       {"schema_version", 1}, {"command", "probe"}, {"nodes", std::move(list)}};
-  return all.dump(2) + '\n';
+  // What a program says need not be UTF-8.
+  return all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 
 }  // namespace reckon

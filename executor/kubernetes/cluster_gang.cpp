@@ -201,12 +201,13 @@ class ClusterGang {
   // ---- what is to be done
 
   void judge() {
-    if (!broken_ && !asked_ && !first_ended_) look_at_waiting();
+    const bool breaks = broken_ && !options_.independent;
+    if (!breaks && !asked_ && !first_ended_) look_at_waiting();
     if (!ending_) look_at_deleting();
     const auto passed = [&](const std::optional<Clock::time_point>& moment) {
       return moment && since(*moment) > options_.grace;
     };
-    if (asked_ || hopeless_ || passed(broken_) || passed(first_ended_)) end_others();
+    if (asked_ || hopeless_ || (breaks && passed(broken_)) || passed(first_ended_)) end_others();
     if (kill_at_ && Clock::now() >= *kill_at_) kill_rest();
   }
 
@@ -303,6 +304,12 @@ class ClusterGang {
   }
 
   void give_up(int rank, int code, std::string words) {
+    if (options_.independent) {
+      // Its Job, which may start none again, makes no other.
+      if (const auto& pod = members_[std::size_t(rank)].pod; pod)
+        kubectl_.attempt({"delete", "pod", pod->name, "--wait=false", "--ignore-not-found"});
+      return lose(rank, {PodEnd::deleted, code, std::move(words)});
+    }
     if (hopeless_) return;
     hopeless_ = rank;
     hopeless_code_ = code;
@@ -374,6 +381,7 @@ class ClusterGang {
     for (const Member& m : members_) {
       const int code = m.loss->code;
       end.ends.push_back(code > 128 ? ProcessEnd{0, code - 128} : ProcessEnd{code, 0});
+      end.reasons.push_back(m.loss->words);
     }
     const bool finished =
         std::ranges::all_of(members_, [](const Member& m) { return m.loss->code == 0; });

@@ -23,6 +23,9 @@ struct ClusterGangOptions {
   bool foreign = false;
   /// The job is over when rank 0 has ended with 0, as GangOptions::ends_with_first says.
   bool ends_with_first = false;
+  /// No member waits for another: one that is lost, or finds no room or image in time, is one alone
+  /// (its pod is deleted), and the others go on. GangEnd::reasons says how each ended.
+  bool independent = false;
   Seconds notice{30};             // from a request to stop until pods are killed
   Seconds grace{10};              // from a pod's loss until the others are ended
   Seconds pending_deadline{900};  // without a node for so long: there is no room

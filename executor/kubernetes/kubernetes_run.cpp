@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <sstream>
 #include <thread>
 
 #include "executor/kubernetes/pod_log.h"
@@ -54,6 +53,7 @@ class KubernetesRun {
         times_(plan, clock_),
         tracker_(forecast, plan.jobs.front().steps, options.deadline) {
     if (options.foreign) foreign_.emplace(plan, *options.foreign, clock_);
+    if (foreign_ && !known_.empty()) learn_known();
     tracker_.take_up(files_.before().steps, files_.before().interruptions);
     checkpoint_ = files_.before().checkpoint;
     for (std::size_t k = 0; k < names_.size(); ++k) ranks_[k].name = names_[k];
@@ -131,10 +131,14 @@ class KubernetesRun {
   void read_log(const PodView& pod) {
     const KubectlResult log = kubectl_.attempt({"logs", pod.name, "--timestamps"}, {}, Seconds{60});
     if (!log.good()) return;  // it is gone with its node
-    std::istringstream in(log.out);
-    for (std::string line; std::getline(in, line);) {
+    std::optional<Time> at;   // of a line; bars draw over one another in it, "\r" between them
+    std::string_view left = log.out;
+    while (!left.empty()) {
+      const std::size_t end = std::min(left.find_first_of("\r\n"), left.size());
+      const std::string_view line = left.substr(0, end);
+      left.remove_prefix(std::min(end + 1, left.size()));
       std::string_view text;
-      const auto at = parse_time(sortable_time(line, text));
+      if (const auto time = parse_time(sortable_time(line, text))) at = time;
       if (foreign_)
         hear(pod.rank, foreign_->line(pod.rank, since_start(at.value_or(clock_.started())), text));
       else if (text.starts_with("{\"record\":"))
@@ -286,9 +290,42 @@ class KubernetesRun {
         [this](std::string_view text) { hear(0, foreign_->page(0, clock_.now(), text)); });
   }
 
+  /// Of what was made of a foreign program's log before. Made again it may have other times: those
+  /// of a page of metrics, of lines that were read in other pieces.
+  bool is_known(const MeasurementRecord& record) const {
+    const auto up_to = [](const std::map<std::int64_t, std::int64_t>& last, std::int64_t attempt,
+                          std::int64_t step) {
+      const auto at = last.find(attempt);
+      return at != last.end() && step <= at->second;
+    };
+    if (const auto* run = std::get_if<RunRecord>(&record))
+      return known_runs_.contains(run->attempt);
+    if (const auto* step = std::get_if<StepRecord>(&record))
+      return up_to(known_steps_, step->attempt, step->step);
+    const auto* save = std::get_if<CheckpointRecord>(&record);
+    return save != nullptr && up_to(known_saves_, save->attempt, save->step);
+  }
+
+  void learn_known() {
+    std::string text;
+    for (const std::string& line : known_) text += line;
+    const auto parsed = parse_measurements("measurements", text);
+    if (!parsed) return;
+    const auto raise = [](std::map<std::int64_t, std::int64_t>& last, std::int64_t attempt,
+                          std::int64_t step) {
+      const auto [at, is_new] = last.emplace(attempt, step);
+      if (!is_new) at->second = std::max(at->second, step);
+    };
+    for (const RunRecord& run : parsed->runs) known_runs_.insert(run.attempt);
+    for (const StepRecord& step : parsed->steps) raise(known_steps_, step.attempt, step.step);
+    for (const CheckpointRecord& save : parsed->checkpoints)
+      if (save.action == CheckpointAction::save) raise(known_saves_, save.attempt, save.step);
+  }
+
   /// False: it is known from an earlier watch.
   bool keep(const MeasurementRecord& record) {
     if (!known_.empty() && known_.contains(to_line(record))) return false;
+    if (foreign_ && is_known(record)) return false;
     files_.measurements().append(record);
     return true;
   }
@@ -372,6 +409,9 @@ class KubernetesRun {
   std::vector<std::string> names_;
   std::vector<RankStatus> ranks_;
   std::set<std::string> known_;  // records that an earlier launcher has kept here
+  // Of a foreign program: attempts, and the last step and save of each.
+  std::set<std::int64_t> known_runs_;
+  std::map<std::int64_t, std::int64_t> known_steps_, known_saves_;
   RunFiles files_;
   RunClock clock_;
   PodTimes times_;

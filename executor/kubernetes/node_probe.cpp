@@ -3,12 +3,51 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <random>
 
-#include "executor/kubernetes/run_state.h"
 #include "sim/calibration/measurements.h"
 
 namespace reckon::kubernetes {
 namespace {
+
+/// Deletes what a probe made, however it ends; where that cannot be done, tells what is to be done,
+/// as what was measured is worth more.
+class CleanUp {
+ public:
+  CleanUp(const Kubectl& kubectl, const std::string& name,
+          const std::function<void(const std::string&)>& message)
+      : kubectl_(kubectl), name_(name), message_(message) {}
+  ~CleanUp() {
+    const std::string selector = selector_of(name_);
+    try {
+      kubectl_.run(
+          {"delete", kKinds, "--selector", selector, "--ignore-not-found", "--wait=false"});
+    } catch (const std::exception& error) {
+      if (message_)
+        message_(
+            fmt::format("the probe's pods may be there still ({}): kubectl --namespace {} "
+                        "delete {} --selector {}",
+                        error.what(), kubectl_.name_space(), kKinds, selector));
+    }
+  }
+  CleanUp(const CleanUp&) = delete;
+  CleanUp& operator=(const CleanUp&) = delete;
+
+ private:
+  static constexpr const char* kKinds = "jobs,pods,configmaps";
+  const Kubectl& kubectl_;
+  const std::string& name_;
+  const std::function<void(const std::string&)>& message_;
+};
+
+/// Of its own, so that pods of an earlier probe that are being deleted are none of this one; short
+/// enough for a label with what is put behind it.
+std::string name_of_its_own(const NodeProbeOptions& options) {
+  constexpr std::size_t kLongest = 40;
+  std::string name = options.name.substr(0, kLongest);
+  while (name.ends_with('-')) name.pop_back();
+  return fmt::format("{}-{:05x}", name, std::random_device{}() & 0xfffffU);
+}
 
 /// As many pods at once as logs are followed of.
 constexpr std::size_t kAtOnce = 32;
@@ -52,16 +91,13 @@ class Probe {
     ClusterGangOptions gang;
     gang.run = options_.name;
     for (const ProbedNode& n : nodes_) gang.names.push_back(n.node);
-    gang.foreign = true;         // what one of them ends with says nothing of the others
-    gang.grace = Seconds{3600};  // and they go on
+    gang.foreign = gang.independent = true;
     gang.pending_deadline = options_.pending_deadline;
     ClusterGangEvents events;
     events.output = [this](int rank, Time, std::string_view line) { on_line(rank, line); };
     events.message = message_;
     const GangEnd end = watch_cluster_gang(kubectl_, gang, events, stop);
-    for (std::size_t k = 0; k < nodes_.size(); ++k) judge(nodes_[k], end.ends[k]);
-    if (end.culprit && nodes_[std::size_t(*end.culprit)].seconds.empty())
-      nodes_[std::size_t(*end.culprit)].problem = end.reason;
+    for (std::size_t k = 0; k < nodes_.size(); ++k) judge(nodes_[k], end.ends[k], end.reasons[k]);
   }
 
   std::vector<ProbedNode> nodes() && { return std::move(nodes_); }
@@ -69,7 +105,10 @@ class Probe {
  private:
   void on_line(int rank, std::string_view line) {
     if (!line.starts_with("{\"record\":")) {
-      nodes_[std::size_t(rank)].problem = line;  // the last that it said
+      std::string& said = nodes_[std::size_t(rank)].problem;  // the last
+      said = line;
+      std::ranges::replace_if(
+          said, [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
       return;
     }
     const auto parsed = parse_measurements("log", std::string(line) + '\n');
@@ -78,10 +117,10 @@ class Probe {
       nodes_[std::size_t(rank)].seconds.push_back(step.seconds.count());
   }
 
-  static void judge(ProbedNode& node, const ProcessEnd& end) {
+  static void judge(ProbedNode& node, const ProcessEnd& end, const std::string& reason) {
     const std::string said = std::exchange(node.problem, "");
     if (end.good() && !node.seconds.empty()) return;
-    node.problem = to_text(end) + (said.empty() ? "" : ": " + said);
+    node.problem = (reason.empty() ? to_text(end) : reason) + (said.empty() ? "" : ": " + said);
     node.seconds.clear();
   }
 
@@ -104,7 +143,17 @@ Json probe_job(const NodeProbeOptions& options, int rank) {
   const Json worker = Json::parse(options.worker);
   Json pod = worker.at("spec").at("template").at("spec");
   set_alone(pod, options);
-  pod["nodeSelector"] = {{"kubernetes.io/hostname", options.nodes.at(std::size_t(rank))}};
+  pod.erase("nodeSelector");
+  // By its object's name: the label of the host's name may be another, and two nodes may share it.
+  pod["affinity"] = {
+      {"nodeAffinity",
+       {{"requiredDuringSchedulingIgnoredDuringExecution",
+         {{"nodeSelectorTerms",
+           Json::array(
+               {{{"matchFields", Json::array({{{"key", "metadata.name"},
+                                               {"operator", "In"},
+                                               {"values", Json::array({options.nodes.at(
+                                                              std::size_t(rank))})}}})}}})}}}}}};
   return {{"apiVersion", "batch/v1"},
           {"kind", "Job"},
           {"metadata",
@@ -124,20 +173,18 @@ std::vector<ProbedNode> probe_nodes(const Kubectl& kubectl, const NodeProbeOptio
                                     const std::function<void(const std::string&)>& message,
                                     const std::function<StopRequest()>& stop) {
   std::vector<ProbedNode> all;
+  const std::string name = name_of_its_own(options);
   for (std::size_t at = 0; at < options.nodes.size(); at += kAtOnce) {
     NodeProbeOptions part = options;
     const std::size_t end = std::min(at + kAtOnce, options.nodes.size());
     part.nodes.assign(options.nodes.begin() + std::ptrdiff_t(at),
                       options.nodes.begin() + std::ptrdiff_t(end));
-    part.name = fmt::format("{}-{}", options.name, at / kAtOnce);
+    part.name = fmt::format("{}-{}", name, at / kAtOnce);
     Probe probe(kubectl, part, message);
-    try {
+    {
+      const CleanUp clean_up(kubectl, part.name, message);
       probe.run(stop);
-    } catch (const KubectlError&) {
-      delete_run(kubectl, part.name, false);
-      throw;
     }
-    delete_run(kubectl, part.name, false);
     for (ProbedNode& node : std::move(probe).nodes()) all.push_back(std::move(node));
     if (stop && stop() != StopRequest::none) break;
   }

@@ -32,7 +32,7 @@ Json probe_job(const NodeProbeOptions& options, int rank);
 Json probe_plan(const NodeProbeOptions& options);
 
 /// Applies, watches, and deletes what it applied. A node that fails is told with its problem; the
-/// others go on. Throws KubectlError.
+/// others go on. Throws KubectlError, but not for what could not be deleted.
 std::vector<ProbedNode> probe_nodes(const Kubectl& kubectl, const NodeProbeOptions& options,
                                     const std::function<void(const std::string&)>& message,
                                     const std::function<StopRequest()>& stop);

@@ -51,10 +51,12 @@ enum class StopRequest { none, graceful, at_once };
 
 struct GangEnd {
   std::vector<ProcessEnd> ends;  // by member
-  std::optional<int> culprit;    // whose end or silence ended the others; none: all ended well, or
-                                 // were asked to stop
-  bool hung = false;             // the culprit was killed because it was silent
-  bool asked = false;            // a StopRequest came
+  std::vector<std::string>
+      reasons;                 // likewise, of a gang elsewhere: "was deleted"; "": it ended well
+  std::optional<int> culprit;  // whose end or silence ended the others; none: all ended well, or
+                               // were asked to stop
+  bool hung = false;           // the culprit was killed because it was silent
+  bool asked = false;          // a StopRequest came
   /// The code is that of a program that is not ours, and says nothing: a later start may go better.
   bool unexplained = false;
   std::optional<Interruption> cause;  // where whoever ran it knows more than the code says

@@ -32,7 +32,11 @@ NodeProbeOptions options() {
 TEST_CASE("the pod of a probe is a worker by itself, on its node, with a volume of its own") {
   const Json job = probe_job(options(), 1);
   const Json pod = job.at("spec").at("template").at("spec");
-  CHECK(pod.at("nodeSelector") == Json{{"kubernetes.io/hostname", "b"}});
+  CHECK(!pod.contains("nodeSelector"));
+  const Json term = pod.at(Json::json_pointer(
+      "/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0"));
+  CHECK(term == Json::parse(R"({"matchFields": [{"key": "metadata.name", "operator": "In",
+                                                 "values": ["b"]}]})"));
   CHECK(!pod.contains("subdomain"));
   CHECK(!pod.contains("serviceAccountName"));
   CHECK(pod.at("tolerations").size() == 1);
