@@ -146,7 +146,8 @@ class Search {
 
   static double usd_of(const Candidate& c, int replicas) {
     const int each = std::max(1, c.per_node);
-    return c.usd_per_node * ((replicas + each - 1) / each);
+    const int nodes = (replicas + each - 1) / each;
+    return c.usd_per_node * nodes;
   }
 
   /// What a candidate has to be cheaper than: the kept one of its accelerator, or the last one

@@ -304,7 +304,12 @@ class ClusterReader {
              seen.name, busy);
     const int now = seen.free > 0 ? seen.free : seen.ready;
     pool.nodes = {now, now, now};
-    if (seen.scaled && seen.max > 0) {
+    if (seen.scaled && seen.max > 0 && out_.provider == Provider::on_premises) {
+      assume(
+          "pool {}: as many nodes as now, not {} to {}: autoscaling is simulated for machines "
+          "of a cloud that the catalog knows",
+          seen.name, seen.min, seen.max);
+    } else if (seen.scaled && seen.max > 0) {
       pool.autoscaling = true;
       const int used = seen.free > 0 ? busy : 0;  // they count against the group's bounds
       pool.nodes.max = std::max({1, now, seen.max - used});

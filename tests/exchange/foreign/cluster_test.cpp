@@ -184,9 +184,14 @@ Json with_taint(Json node, const char* key, const char* effect) {
   node["spec"]["taints"].push_back({{"key", key}, {"value", "x"}, {"effect", effect}});
   return node;
 }
-Json eks_node(const std::string& name, const std::string& pool) {
-  return node(name, {{"eks.amazonaws.com/nodegroup", pool}, {"kubernetes.io/hostname", name}}, 0,
-              "aws://");
+Json eks_node(const std::string& name, const std::string& pool,
+              const std::string& machine = "g4dn.xlarge") {
+  return node(name,
+              {{"eks.amazonaws.com/nodegroup", pool},
+               {"kubernetes.io/hostname", name},
+               {"node.kubernetes.io/instance-type", machine},
+               {"topology.kubernetes.io/region", "us-east-1"}},
+              1, "aws://");
 }
 
 }  // namespace
@@ -236,6 +241,17 @@ TEST_CASE("a group of nodes is that of the pool whose whole name it holds") {
       imported({eks_node("a", "gpu"), eks_node("b", "gpu-big"), status(groups)}, choice);
   INFO(text);
   CHECK_THAT(text, Contains("name: gpu-big\n") && Contains("max: 9"));
+}
+
+TEST_CASE("pools of machines that the catalog does not know have as many nodes as now") {
+  const std::string groups =
+      "autoscalerStatus: Running\nnodeGroups:\n- name: eks-gpu-1a2b\n  health:\n"
+      "    minSize: 0\n    maxSize: 9\n";
+  ClusterChoice choice;
+  choice.hints.accelerator = "T4";
+  const std::string text = imported({eks_node("a", "gpu", "z9.huge"), status(groups)}, choice);
+  INFO(text);
+  CHECK_THAT(text, Contains("nodes: 1\n") && Contains("as many nodes as now, not 0 to 9"));
 }
 
 TEST_CASE("files that are no cluster, and pools that are not there") {
