@@ -115,6 +115,9 @@ void add_starts(const Measurements& m, std::vector<MeasuredQuantity>& quantities
 void add_waits(const Measurements& m, MeasuredRun& run) {
   for (const ProvisioningRecord& p : m.provisioning)
     run.waits.push_back({WaitRecord::Kind::provisioning, p.pool, {p.seconds, !p.ready}});
+  // A machine at hand is waited for until its first processes start.
+  if (m.provisioning.empty() && !m.runs.empty() && m.runs.front().at.count() > 0)
+    run.waits.push_back({WaitRecord::Kind::provisioning, "", {m.runs.front().at, false}});
   const bool reclaimed =
       std::any_of(m.interruptions.begin(), m.interruptions.end(),
                   [](const InterruptionRecord& i) { return i.cause == Interruption::preemption; });

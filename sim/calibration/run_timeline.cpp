@@ -54,7 +54,11 @@ class TimelineOfJob {
 
  private:
   void add_attempt(const RunRecord& run, bool again) {
-    if (again) add({"backoff", to_text(Badput::waiting), at_, run.at});
+    // Where nothing says how long nodes were waited for, it is until the first processes start.
+    if (again)
+      add({"backoff", to_text(Badput::waiting), at_, run.at});
+    else if (m_.provisioning.empty())
+      add({"provision", to_text(Badput::provisioning), at_, run.at});
     const std::vector<Piece> pieces = pieces_of(m_, run.attempt);
     const Seconds begin = pieces.empty() ? end_of(run) : pieces.front().begin;
     add({"initialize", to_text(Badput::initialization), run.at, begin});
