@@ -142,6 +142,13 @@ spec:
   volumeName: )" + name + R"(
   resources: {requests: {storage: 1Gi}}
 )");
+  // The controller binds within a moment or, when it saw the claim before the volume, at its next
+  // round; until then a pod waits for its claim, whatever else it lacks.
+  const auto bound = [&] {
+    const nlohmann::json claim = get("pvc checkpoints -n " + name);
+    return claim.value("/status/phase"_json_pointer, std::string()) == "Bound";
+  };
+  REQUIRE(wait_for(bound));
   return space;
 }
 
