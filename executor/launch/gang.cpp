@@ -7,6 +7,7 @@
 #include <chrono>
 #include <csignal>
 #include <memory>
+#include <thread>
 #include <tuple>
 
 #include "executor/comm/errors.h"
@@ -51,10 +52,20 @@ class Gang {
       if (events_.tick) events_.tick();
     }
     read_pipes();
+    wait_for_remains();
     return result();
   }
 
  private:
+  /// Children of members hold the lock of the run that they inherited: until they are gone the run
+  /// is in use. They are killed already; where nobody reaps them their number stays for ever.
+  void wait_for_remains() const {
+    const auto until = Clock::now() + std::chrono::seconds(1);
+    const auto remains = [](const Watched& m) { return m.process->has_remains(); };
+    while (Clock::now() < until && std::any_of(members_.begin(), members_.end(), remains))
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+
   bool all_ended() const {
     return std::all_of(members_.begin(), members_.end(),
                        [](const Watched& m) { return m.end.has_value(); });

@@ -187,6 +187,8 @@ void ChildProcess::signal(int number) {
   if (!end_) ::kill(-id_, number);
 }
 
+bool ChildProcess::has_remains() const { return end_ && ::kill(-id_, 0) == 0; }
+
 char state_of_process(pid_t id) {
   std::ifstream file(fmt::format("/proc/{}/stat", id));
   std::string text;

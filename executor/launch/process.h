@@ -53,6 +53,9 @@ class ChildProcess {
   /// Its end, once it has come; reaps it.
   std::optional<ProcessEnd> poll_end();
   void signal(int number);  // to its whole group; nothing when it has ended
+  /// It has ended, and what it started and left, killed with it, is not quite gone: it holds what
+  /// it inherited for a moment more.
+  bool has_remains() const;
 
  private:
   pid_t id_ = -1;
