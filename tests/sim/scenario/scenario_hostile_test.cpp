@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <filesystem>
@@ -20,8 +22,8 @@ std::string errors(std::string_view text) {
 
 /// A path of its own below the build folder, removed at the end.
 struct TemporaryFile {
-  std::filesystem::path path =
-      std::filesystem::path(RECKON_BINARY_DIR) / "scenario_hostile_test.yaml";
+  std::filesystem::path path = std::filesystem::path(RECKON_BINARY_DIR) /
+                               ("scenario_hostile_" + std::to_string(::getpid()) + ".yaml");
   explicit TemporaryFile(std::string_view text) { std::ofstream(path, std::ios::binary) << text; }
   ~TemporaryFile() { std::filesystem::remove(path); }
 };
