@@ -120,7 +120,7 @@ std::vector<double> known(const Contender& of, const Contender& on, const Probe&
     columns.push_back(std::move(score));
     columns.push_back(std::move(square));
   }
-  return explained_by(of.values, std::move(columns));
+  return expected_given(of.values, std::move(columns));
 }
 
 const PlannedPool* worker_pool(const Plan& plan) { return plan.pool_with(Role::worker); }
@@ -257,6 +257,20 @@ std::vector<double> explained_by(const std::vector<double>& values,
     basis.push_back(std::move(column));
   }
   return fitted;
+}
+
+std::vector<double> expected_given(const std::vector<double>& amounts,
+                                   std::vector<std::vector<double>> columns) {
+  std::vector<double> logarithms;
+  for (const double x : amounts) {
+    if (!(x > 0)) return explained_by(amounts, std::move(columns));
+    logarithms.push_back(std::log(x));
+  }
+  std::vector<double> out = explained_by(logarithms, std::move(columns));
+  for (double& x : out) x = std::exp(x);
+  const double scale = mean_of(amounts) / mean_of(out);
+  for (double& x : out) x *= scale;
+  return out;
 }
 
 std::vector<Measurement> worth_measuring(const Question& question, const Catalog& catalog,

@@ -12,10 +12,14 @@
 // from the same stream, score z_a(k), and cost y_p(k) with plan p. What a measurement of the
 // assumptions A would be worth is the expected value of partial perfect information
 //   worth = min_p mean_k y_p(k) - mean_k min_p m_p(k),   m_p(k) = E[y_p | z_A(k)],
-// m_p estimated by regression of y_p on z_a and z_a^2 for a in A [Strong, Oakley and Brennan 2014,
+// m_p estimated by regression on z_a and z_a^2 for a in A [Strong, Oakley and Brennan 2014,
 // "Estimating multiparameter partial expected value of perfect information from a probabilistic
 // sensitivity analysis sample", Medical Decision Making 34(3):311-326], with
-// terms left out that explain less than chance does at 1 %. A plan that does not rest on A, or
+// terms left out that explain less than chance does at 1 %. Assumptions multiply times and costs,
+// and where nodes are taken back often a few draws are many times the others: a line through y_p
+// itself falls below zero between them, so it is log y_p that is regressed, and what comes back is
+// scaled to the mean of y_p [the smearing estimate of Duan 1983, Journal of the American
+// Statistical Association 78(383):605-610]. A plan that does not rest on A, or
 // whose number is another's, keeps its mean: what is measured on one accelerator says nothing
 // of another. It is an upper bound for a real measurement, which is never perfect.
 namespace reckon::planner {
@@ -56,5 +60,9 @@ bool can_be_worth(Objective objective);
 /// degree of freedom). All of one length.
 std::vector<double> explained_by(const std::vector<double>& values,
                                  std::vector<std::vector<double>> columns);
+/// The same for times and costs, by their logarithms where all are above zero: above zero too, and
+/// of the same mean.
+std::vector<double> expected_given(const std::vector<double>& amounts,
+                                   std::vector<std::vector<double>> columns);
 
 }  // namespace reckon::planner

@@ -244,6 +244,33 @@ TEST_CASE("a regression keeps what a column explains and leaves chance out") {
   for (const double v : flat) REQUIRE(v == Approx(mean));
 }
 
+TEST_CASE("what is expected of a cost with a heavy tail stays a cost") {
+  std::vector<double> x, square, cost;
+  RandomStream stream(7, 0, Purpose{"advice test"}, 1);
+  double mean = 0;
+  for (int k = 0; k < 1000; ++k) {
+    x.push_back(stream.normal());
+    square.push_back(x.back() * x.back());
+    // A few draws are a hundred times the median, as where nodes are taken back within minutes.
+    cost.push_back(400 * std::exp(1.5 * x.back() + 0.3 * stream.normal()));
+    mean += cost.back() / 1000;
+  }
+  const auto line = planner::explained_by(cost, {x, square});
+  REQUIRE(*std::ranges::min_element(line) < 0);  // what would be called a saving
+  const auto expected = planner::expected_given(cost, {x, square});
+  double of_expected = 0;
+  for (std::size_t k = 0; k < expected.size(); ++k) {
+    const double truth = 400 * std::exp(1.5 * x[k] + 0.5 * 0.3 * 0.3);
+    REQUIRE(expected[k] > 0.7 * truth);
+    REQUIRE(expected[k] < 1.4 * truth);
+    of_expected += expected[k] / 1000;
+  }
+  CHECK(of_expected == Approx(mean));
+  // Where something costs nothing there is no logarithm.
+  cost.front() = 0;
+  CHECK(planner::expected_given(cost, {x, square}) == planner::explained_by(cost, {x, square}));
+}
+
 namespace {
 
 bool measures(const planner::Answer& answer, planner::MeasurementKind kind) {
