@@ -56,7 +56,9 @@ int main(int argc, char** argv) {
   try {
     return dispatch({argv + 1, argv + argc});
   } catch (const UsageError& e) {
-    print_error(fmt::format("reckon: {}\nTry 'reckon --help'.\n", e.what()));
+    const Command* command = argc > 1 ? find_command(argv[1]) : nullptr;
+    print_error(fmt::format("reckon: {}\nTry 'reckon {}--help'.\n", e.what(),
+                            command != nullptr ? fmt::format("{} ", command->name) : ""));
     return kInputIsWrong;
   } catch (const std::exception& e) {
     print_error(fmt::format("reckon: error: {}\n", e.what()));
