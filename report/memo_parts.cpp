@@ -71,7 +71,9 @@ std::string memo_risks(const Forecast& f) {
           "- Interruptions of a mean run: {}; {} of accelerator time is lost work.\n",
           fmt::join(causes, ", "), format_percent(f.badput[std::size_t(Badput::lost_work)]));
     if (f.extrapolated)
-      out += "- No measurement of this accelerator is behind the forecast, only of its kind.\n";
+      out +=
+          "- No measurement is behind the accelerator's speed at this precision, only what "
+          "practitioners commonly report.\n";
   }
   for (const std::string& warning : f.warnings) out += "- " + markdown_safe(warning) + ".\n";
   return out + "\n";

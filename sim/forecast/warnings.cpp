@@ -33,8 +33,13 @@ bool prices_known(const Plan& plan) {
 }
 
 bool is_extrapolated(const Plan& plan) {
-  return std::any_of(plan.pools.begin(), plan.pools.end(), [](const PlannedPool& p) {
-    return p.accelerator && p.efficiency.accelerator != p.accelerator->name;
+  const auto undated = [&](SourceId id) {
+    const auto source = std::size_t(id);
+    return id != SourceId::user && source < plan.sources.size() &&
+           plan.sources[source].retrieved.empty();
+  };
+  return std::any_of(plan.pools.begin(), plan.pools.end(), [&](const PlannedPool& p) {
+    return p.accelerator && undated(p.efficiency.matmul.source);
   });
 }
 

@@ -11,8 +11,8 @@ namespace reckon {
 /// would be a guess.
 bool prices_known(const Plan& plan);
 
-/// The efficiencies are those of an accelerator's architecture, no measurement of the accelerator
-/// itself is in the catalog.
+/// The efficiencies of an accelerator at the job's precision are general knowledge: neither the
+/// catalog's fit nor the user's calibration has seen its architecture compute with it.
 bool is_extrapolated(const Plan& plan);
 
 /// What a reader of the forecast must know before relying on it.

@@ -243,6 +243,19 @@ TEST_CASE("a step that the framework's assumed memory may push out is said to be
   CHECK(forecast_of(plan, 4).warnings.empty());
 }
 
+TEST_CASE("a forecast is extrapolated where no measurement is behind the accelerator's speed") {
+  Plan plan = certain_plan();
+  plan.sources = {{"user", "", ""},
+                  {"general-knowledge", "no document", ""},
+                  {"fitted", "published runs", "2026-11-21"}};
+  Fact<double>& matmul = plan.pools.front().efficiency.matmul;
+  CHECK_FALSE(forecast_of(plan, 4).extrapolated);  // the user says so
+  matmul.source = SourceId{1};
+  CHECK(forecast_of(plan, 4).extrapolated);
+  matmul.source = SourceId{2};  // an architecture's row, as all that are fitted
+  CHECK_FALSE(forecast_of(plan, 4).extrapolated);
+}
+
 TEST_CASE("runs that are given up make the time unknown, and the forecast says how many and why") {
   Plan plan = uncertain_plan();
   plan.retry.backoff_limit = 0;
