@@ -11,6 +11,9 @@ std::string provisioning(Provider provider, NodeKind kind) {
 std::string spot_notice(Provider provider) {
   return fmt::format("spot.{}_notice_s", to_text(provider));
 }
+std::string maintenance_every(Provider provider) {
+  return fmt::format("maintenance.{}_every_s", to_text(provider));
+}
 std::string maintenance_notice(Provider provider) {
   return fmt::format("maintenance.{}_notice_s", to_text(provider));
 }

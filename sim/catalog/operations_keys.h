@@ -38,7 +38,6 @@ inline constexpr std::string_view kCompileTpu = "job_start.compile_tpu_s";
 inline constexpr std::string_view kPreemptibleLifeMax = "spot.gcp_preemptible_life_max_s";
 inline constexpr std::string_view kReclaimMean = "spot.reclaim_mean_s";
 
-inline constexpr std::string_view kMaintenanceEvery = "maintenance.every_s";
 inline constexpr std::string_view kMaintenanceDuration = "maintenance.duration_s";
 
 inline constexpr std::string_view kMtbfPerAccelerator = "failures.mtbf_per_accelerator_s";
@@ -75,7 +74,6 @@ inline constexpr std::array kAll{kScanInterval,
                                  kCompileTpu,
                                  kPreemptibleLifeMax,
                                  kReclaimMean,
-                                 kMaintenanceEvery,
                                  kMaintenanceDuration,
                                  kMtbfPerAccelerator,
                                  kRepair,
@@ -96,6 +94,7 @@ enum class NodeKind { cpu, gpu, tpu };
 // key).
 std::string provisioning(Provider provider, NodeKind kind);  // "provisioning.gcp_gpu_s"
 std::string spot_notice(Provider provider);                  // "spot.gcp_notice_s"
+std::string maintenance_every(Provider provider);            // "maintenance.gcp_every_s"
 std::string maintenance_notice(Provider provider);           // "maintenance.gcp_notice_s"
 std::string billing_granularity(Provider provider);          // "billing.gcp_granularity_s"
 std::string billing_minimum(Provider provider);              // "billing.gcp_minimum_s"

@@ -87,7 +87,7 @@ void resolve_maintenance(Draft& draft) {
     return;
   }
   rules.on = accelerated && plan.provider != Provider::on_premises;
-  rules.every = seconds_fact(operations.at(keys::kMaintenanceEvery));
+  rules.every = seconds_fact(operations.at(keys::maintenance_every(plan.provider)));
   rules.notice = Seconds{operations.at(keys::maintenance_notice(plan.provider)).value};
 }
 

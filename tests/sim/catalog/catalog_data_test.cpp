@@ -245,6 +245,7 @@ TEST_CASE("every operational number that code asks for is there") {
     made.push_back(keys::provisioning(provider, keys::NodeKind::cpu));
     made.push_back(keys::provisioning(provider, keys::NodeKind::gpu));
     made.push_back(keys::spot_notice(provider));
+    made.push_back(keys::maintenance_every(provider));
     made.push_back(keys::maintenance_notice(provider));
     made.push_back(keys::billing_granularity(provider));
     made.push_back(keys::billing_minimum(provider));
