@@ -31,28 +31,69 @@ std::string phases(const Explanation& e) {
   return "\nWhere a step goes\n" + rows.text();
 }
 
+/// Neighbours that are alike in all that is printed, as the blocks of a transformer are.
+struct Block {
+  LayerGroupTime each;
+  std::string last;  // the name of the last of them
+  int groups = 1;
+  Seconds time() const { return groups * (each.forward + each.backward); }
+};
+
+bool alike(const LayerGroupTime& a, const LayerGroupTime& b) {
+  const auto same = [](Seconds x, Seconds y) {
+    return std::abs((x - y).count()) <= 1e-6 * (x + y).count();
+  };
+  return a.layers == b.layers && a.parameters == b.parameters &&
+         a.bound_by_memory == b.bound_by_memory && same(a.forward, b.forward) &&
+         same(a.backward, b.backward);
+}
+
+std::vector<Block> blocks_of(const std::vector<LayerGroupTime>& groups) {
+  std::vector<Block> out;
+  for (const LayerGroupTime& g : groups) {
+    if (out.empty() || !alike(out.back().each, g)) {
+      out.push_back({.each = g, .last = g.name});
+      continue;
+    }
+    ++out.back().groups;
+    out.back().last = g.name;
+  }
+  return out;
+}
+
+std::string name_of(const Block& b) {
+  const std::string& first = b.each.name;
+  if (b.groups == 1)
+    return b.each.layers > 1 ? fmt::format("{} ({} layers)", first, b.each.layers) : first;
+  // "transformer.h.0 to 95": what both names begin with is said once.
+  const std::size_t number = b.last.find_last_not_of("0123456789") + 1;
+  const bool counted = first.starts_with(b.last.substr(0, number));
+  return fmt::format("{} to {} ({} layer{} each)", first, counted ? b.last.substr(number) : b.last,
+                     b.each.layers, b.each.layers > 1 ? "s" : "");
+}
+
 std::string layers(const Explanation& e) {
-  std::vector<double> times;
-  for (const LayerGroupTime& g : e.layers) times.push_back((g.forward + g.backward).count());
-  std::vector<double> sorted = times;
+  const std::vector<Block> blocks = blocks_of(e.layers);
+  std::vector<Seconds> sorted;
+  for (const Block& b : blocks) sorted.push_back(b.time());
   std::sort(sorted.rbegin(), sorted.rend());
-  const double least = sorted.size() > kGroupsShown ? sorted[kGroupsShown - 1] : 0;
+  const Seconds least = sorted.size() > kGroupsShown ? sorted[kGroupsShown - 1] : Seconds{};
   Columns rows;
   rows.row({"", "forward", "backward", "of step", "parameters", "bound by"});
   std::size_t shown = 0, left_out = 0;
   double share_left_out = 0;
-  for (std::size_t k = 0; k < e.layers.size(); ++k) {
-    const LayerGroupTime& g = e.layers[k];
-    if (times[k] < least || shown == kGroupsShown) {
-      ++left_out;
-      share_left_out += g.share;
+  for (const Block& b : blocks) {
+    const LayerGroupTime& g = b.each;
+    if (b.time() < least || shown == kGroupsShown) {
+      left_out += std::size_t(b.groups);
+      share_left_out += b.groups * g.share;
       continue;
     }
     ++shown;
-    const std::string name =
-        g.layers > 1 ? fmt::format("{} ({} layers)", g.name, g.layers) : g.name;
-    rows.row({name, format_duration(g.forward), format_duration(g.backward), percent(g.share),
-              format_count(double(g.parameters)), g.bound_by_memory ? "memory" : "arithmetic"});
+    rows.row({name_of(b), format_duration(b.groups * g.forward),
+              format_duration(b.groups * g.backward), percent(b.groups * g.share),
+              format_count(double(b.groups) * double(g.parameters)),
+              g.bound_by_memory ? "memory" : "arithmetic"});
   }
   std::string out = "\nCompute by layer group\n" + rows.text();
   if (left_out > 0)

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
 
 #include "support/golden.h"
@@ -54,6 +55,22 @@ TEST_CASE("an explanation shows step, layers, memory, what would help and the cr
     CHECK(line.size() <= 100);
     CHECK((line.empty() || line.back() != ' '));
   }
+}
+
+TEST_CASE("blocks that are alike are one line with their sum, others are told apart") {
+  Explanation e = example();
+  e.layers = {{"embeddings", 1, 1ms, 2ms, 0.015, 1'000, true}};
+  for (int k = 0; k < 12; ++k)
+    e.layers.push_back({"h." + std::to_string(k), 10, 2ms, 4ms, 0.03, 7'000, false});
+  e.layers[6].forward = 3ms;  // h.5
+  for (const char* name : {"tail.a", "tail.b"})
+    e.layers.push_back({name, 1, 0ms, 0ms, 0, 0, false});
+  const std::string table = std::regex_replace(explain_table(e), std::regex(" +"), " ");
+  CHECK(table.find("h.0 to 4 (10 layers each) 10.0 ms 20.0 ms 15.0 % 35,000") != std::string::npos);
+  CHECK(table.find("h.5 (10 layers) 3.00 ms 4.00 ms 3.0 % 7,000") != std::string::npos);
+  CHECK(table.find("h.6 to 11 (10 layers each) 12.0 ms 24.0 ms 18.0 % 42,000") !=
+        std::string::npos);
+  CHECK(table.find("tail.a to tail.b (1 layer each)") != std::string::npos);
 }
 
 TEST_CASE("who is fastest is told by stretches of the number of workers") {
