@@ -14,6 +14,9 @@
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#ifdef RECKON_HAS_CUDA
+#include "executor/cuda/nccl_library.h"
+#endif
 #include "executor/probe/nvml.h"
 #include "report/html/html.h"
 #include "sim/step/referee.h"
@@ -80,12 +83,15 @@ Finding cuda() {
 }
 
 Finding nccl() {
-#ifdef RECKON_HAS_NCCL
-  return {"nccl", true, "found when this was built", ""};
+#ifdef RECKON_HAS_CUDA
+  const std::string problem = cuda::why_no_nccl();
+  if (problem.empty()) return {"nccl", true, "libnccl.so.2, version " + cuda::nccl_version(), ""};
 #else
-  return {"nccl", false, "not found when this was built",
-          "install NCCL beside the CUDA toolkit and build again; forecasts need none"};
+  const std::string problem = "built without GPU code";
 #endif
+  return {"nccl", false, problem,
+          "install NCCL, or name the folder of PyTorch's in LD_LIBRARY_PATH; one device and "
+          "forecasts need none"};
 }
 
 Finding gpu() {

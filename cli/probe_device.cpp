@@ -8,6 +8,7 @@
 
 #ifdef RECKON_HAS_CUDA
 #include "executor/cuda/nccl_communicator.h"
+#include "executor/cuda/nccl_library.h"
 #include "executor/cuda/open_device.h"
 #include "executor/probe/device/device_probe.h"
 #endif
@@ -51,8 +52,8 @@ DeviceProbe probe_device(const RepeatRule& rule, const ModelGraph* model, std::i
 
 std::vector<ProbeRecord> probe_between_devices(Communicator& control, int local_rank,
                                                const RepeatRule& rule, Bytes largest) {
-#ifdef RECKON_HAS_NCCL
-  std::int64_t without = cuda::why_no_device(local_rank).empty() ? 0 : 1;
+  const bool able = cuda::why_no_device(local_rank).empty() && cuda::why_no_nccl().empty();
+  std::int64_t without = able ? 0 : 1;
   control.all_reduce(std::span<std::int64_t>(&without, 1));
   if (without > 0) return {};
   const cuda::OpenDevice device(local_rank);
@@ -63,10 +64,6 @@ std::vector<ProbeRecord> probe_between_devices(Communicator& control, int local_
     return ProbeBuffers{all.first(count), all.last(count), both};
   };
   return probe_collectives({*nccl, control, rule, device.name(), allocate}, largest);
-#else
-  (void)control, (void)local_rank, (void)rule, (void)largest;
-  return {};
-#endif
 }
 
 #else

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #ifdef RECKON_WITH_NCCL
-#include <nccl.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstring>
 #include <vector>
 
+#include "executor/cuda/nccl_library.h"
 #include "sim/base/check.h"
 
 namespace reckon::cuda {
@@ -17,7 +17,7 @@ namespace {
 
 void check(ncclResult_t result, const char* what) {
   if (result == ncclSuccess) return;
-  throw DeviceError(fmt::format("NCCL {}: {}", what, ncclGetErrorString(result)));
+  throw DeviceError(fmt::format("NCCL {}: {}", what, nccl_library().get_error_string(result)));
 }
 
 struct Stream {
@@ -63,11 +63,11 @@ class Nccl final : public NcclCommunicator {
   Nccl(Communicator& control, int device) : rank_(control.rank()), size_(control.size()) {
     refuse_shared_devices(control, device);
     ncclUniqueId id{};
-    if (rank_ == 0) check(ncclGetUniqueId(&id), "id");
+    if (rank_ == 0) check(nccl_.get_unique_id(&id), "id");
     control.broadcast(std::as_writable_bytes(std::span(&id, 1)), 0);
-    check(ncclCommInitRank(&comm_, size_, id, rank_), "rendezvous");
+    check(nccl_.comm_init_rank(&comm_, size_, id, rank_), "rendezvous");
   }
-  ~Nccl() override { ncclCommDestroy(comm_); }
+  ~Nccl() override { nccl_.comm_destroy(comm_); }
   Nccl(const Nccl&) = delete;
   Nccl& operator=(const Nccl&) = delete;
 
@@ -79,41 +79,43 @@ class Nccl final : public NcclCommunicator {
   void all_reduce(std::span<std::int64_t> values) override { sum(values, ncclInt64); }
   void all_gather(std::span<const float> mine, std::span<float> all) override {
     RECKON_CHECK(all.size() == mine.size() * static_cast<std::size_t>(size_));
-    check(ncclAllGather(mine.data(), all.data(), mine.size(), ncclFloat32, comm_, stream_.get),
+    check(nccl_.all_gather(mine.data(), all.data(), mine.size(), ncclFloat32, comm_, stream_.get),
           "all-gather");
     wait("all-gather");
   }
   void reduce_scatter(std::span<const float> all, std::span<float> mine) override {
     RECKON_CHECK(all.size() == mine.size() * static_cast<std::size_t>(size_));
-    check(ncclReduceScatter(all.data(), mine.data(), mine.size(), ncclFloat32, ncclSum, comm_,
-                            stream_.get),
+    check(nccl_.reduce_scatter(all.data(), mine.data(), mine.size(), ncclFloat32, ncclSum, comm_,
+                               stream_.get),
           "reduce-scatter");
     wait("reduce-scatter");
   }
   void all_to_all(std::span<const float> send, std::span<float> receive) override {
     RECKON_CHECK(send.size() == receive.size());
     const std::size_t part = send.size() / static_cast<std::size_t>(size_);
-    check(ncclGroupStart(), "all-to-all");
+    check(nccl_.group_start(), "all-to-all");
     for (int r = 0; r < size_; ++r) {
       const std::size_t at = static_cast<std::size_t>(r) * part;
-      check(ncclSend(send.data() + at, part, ncclFloat32, r, comm_, stream_.get), "all-to-all");
-      check(ncclRecv(receive.data() + at, part, ncclFloat32, r, comm_, stream_.get), "all-to-all");
+      check(nccl_.send(send.data() + at, part, ncclFloat32, r, comm_, stream_.get), "all-to-all");
+      check(nccl_.receive(receive.data() + at, part, ncclFloat32, r, comm_, stream_.get),
+            "all-to-all");
     }
-    check(ncclGroupEnd(), "all-to-all");
+    check(nccl_.group_end(), "all-to-all");
     wait("all-to-all");
   }
   void broadcast(std::span<std::byte> bytes, int root) override {
-    check(ncclBroadcast(bytes.data(), bytes.data(), bytes.size(), ncclUint8, root, comm_,
-                        stream_.get),
+    check(nccl_.broadcast(bytes.data(), bytes.data(), bytes.size(), ncclUint8, root, comm_,
+                          stream_.get),
           "broadcast");
     wait("broadcast");
   }
   void send(std::span<const std::byte> bytes, int to) override {
-    check(ncclSend(bytes.data(), bytes.size(), ncclUint8, to, comm_, stream_.get), "send");
+    check(nccl_.send(bytes.data(), bytes.size(), ncclUint8, to, comm_, stream_.get), "send");
     wait("send");
   }
   void receive(std::span<std::byte> bytes, int from) override {
-    check(ncclRecv(bytes.data(), bytes.size(), ncclUint8, from, comm_, stream_.get), "receive");
+    check(nccl_.receive(bytes.data(), bytes.size(), ncclUint8, from, comm_, stream_.get),
+          "receive");
     wait("receive");
   }
   void barrier() override { all_reduce(one_.span()); }
@@ -124,12 +126,12 @@ class Nccl final : public NcclCommunicator {
   void queue_sums(std::span<const std::span<float>> ranges, cudaStream_t stream) override {
     cuda::check(cudaEventRecord(made_.get, stream), "gradients");
     cuda::check(cudaStreamWaitEvent(stream_.get, made_.get), "gradients");
-    check(ncclGroupStart(), "all-reduce");
+    check(nccl_.group_start(), "all-reduce");
     for (const std::span<float> range : ranges)
-      check(ncclAllReduce(range.data(), range.data(), range.size(), ncclFloat32, ncclSum, comm_,
-                          stream_.get),
+      check(nccl_.all_reduce(range.data(), range.data(), range.size(), ncclFloat32, ncclSum, comm_,
+                             stream_.get),
             "all-reduce");
-    check(ncclGroupEnd(), "all-reduce");
+    check(nccl_.group_end(), "all-reduce");
   }
   void join(cudaStream_t stream) override {
     cuda::check(cudaEventRecord(summed_.get, stream_.get), "sums");
@@ -139,13 +141,14 @@ class Nccl final : public NcclCommunicator {
  private:
   template <class T>
   void sum(std::span<T> values, ncclDataType_t type) {
-    check(ncclAllReduce(values.data(), values.data(), values.size(), type, ncclSum, comm_,
-                        stream_.get),
+    check(nccl_.all_reduce(values.data(), values.data(), values.size(), type, ncclSum, comm_,
+                           stream_.get),
           "all-reduce");
     wait("all-reduce");
   }
   void wait(const char* what) { cuda::check(cudaStreamSynchronize(stream_.get), what); }
 
+  const NcclLibrary& nccl_ = nccl_library();
   int rank_, size_;
   ncclComm_t comm_ = nullptr;
   Stream stream_;
@@ -163,9 +166,11 @@ std::unique_ptr<NcclCommunicator> make_nccl_communicator(Communicator& control, 
 
 #else
 
+#include "executor/cuda/nccl_library.h"
+
 namespace reckon::cuda {
 std::unique_ptr<NcclCommunicator> make_nccl_communicator(Communicator&, int) {
-  throw DeviceError("this build has no NCCL: several devices cannot train together");
+  throw DeviceError("several devices cannot train together without NCCL: " + why_no_nccl());
 }
 }  // namespace reckon::cuda
 

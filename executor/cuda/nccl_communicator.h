@@ -18,7 +18,8 @@ class NcclCommunicator : public Communicator, public DeviceReducer {
 
 /// Collective over `control`, a communicator of the same ranks on their hosts, which carries NCCL's
 /// id and outlives nothing: it is used here alone. The current device is this rank's. Throws
-/// DeviceError, also where two ranks of a host would share a device, naming both.
+/// DeviceError: where there is no NCCL (why_no_nccl), and where two ranks of a host would share a
+/// device, naming both.
 std::unique_ptr<NcclCommunicator> make_nccl_communicator(Communicator& control, int device);
 
 }  // namespace reckon::cuda

@@ -55,12 +55,37 @@ def gpt2(batch):
     return model, optimizer, (ids[:, :-1], ids[:, 1:])
 
 
+class Bottleneck(nn.Module):
+    """[He 2015], with the stride in the 3 x 3 convolution (v1.5)."""
+
+    def __init__(self, inner, width, stride):
+        super().__init__()
+        outer = 4 * width
+        conv = lambda i, o, k, s=1: nn.Sequential(
+            nn.Conv2d(i, o, k, s, k // 2, bias=False), nn.BatchNorm2d(o))
+        self.body = nn.Sequential(conv(inner, width, 1), nn.ReLU(inplace=True), conv(width, width, 3, stride),
+                                  nn.ReLU(inplace=True), conv(width, outer, 1))
+        self.past = conv(inner, outer, 1, stride) if stride > 1 or inner != outer else nn.Identity()
+
+    def forward(self, x):
+        return functional.relu(self.body(x) + self.past(x), inplace=True)
+
+
 class Classifier(nn.Module):
+    """ResNet-50, 25.6 million parameters, without torchvision: PyTorch alone is asked for."""
+
     def __init__(self):
         super().__init__()
-        import torchvision
-
-        self.net = torchvision.models.resnet50()
+        layers = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True),
+                  nn.MaxPool2d(3, 2, 1)]
+        inner = 64
+        for stage, blocks in enumerate([3, 4, 6, 3]):
+            for block in range(blocks):
+                width = 64 << stage
+                layers.append(Bottleneck(inner, width, 2 if stage > 0 and block == 0 else 1))
+                inner = 4 * width
+        layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(inner, 1000)]
+        self.net = nn.Sequential(*layers)
 
     def forward(self, images, target):
         return functional.cross_entropy(self.net(images), target)

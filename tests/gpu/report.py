@@ -27,16 +27,20 @@ def measured_step(path):
     return statistics.median(work), statistics.median(waits), len(steps)
 
 
+def step_of(path):
+    try:
+        return json.loads(path.read_text())["step"]["seconds"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
 def rows_of(root, model):
     rows = []
     for path in sorted(root.glob(f"forecast-{model}-*.json"), key=lambda p: int(p.stem.split("-")[-1])):
         batch = int(path.stem.split("-")[-1])
         run = root / f"run-{model}-{batch}" / "measurements.jsonl"
-        try:
-            forecast = json.loads(path.read_text())["step"]["seconds"]
-        except (ValueError, KeyError, TypeError):
-            forecast = None
-        rows.append((batch, forecast, measured_step(run) if run.exists() else None))
+        rows.append((batch, step_of(path), step_of(root / f"calibrated-{model}-{batch}.json"),
+                     measured_step(run) if run.exists() else None))
     return rows
 
 
@@ -46,9 +50,6 @@ def percent(value, of):
 
 def table(root, model):
     rows = rows_of(root, model)
-    at = {b: (f, m[0]) for b, f, m in rows if f and m}
-    base = at.get(CALIBRATED_ON[model])
-    factor = base[1] / base[0] if base else None
     out = [f"\n## {model}\n",
            "| batch | forecast (ms) | measured (ms) | data wait (ms) | error | error, calibrated | "
            "samples/s | PyTorch, samples/s | compiled |",
@@ -60,9 +61,8 @@ def table(root, model):
                 record = json.loads(line)
                 torch[record["batch"], record["compiled"]] = record["samples_per_second"]
     number = lambda x, digits=1: "not measured" if x is None else f"{x:.{digits}f}"
-    for batch, forecast, run in rows:
+    for batch, forecast, calibrated, run in rows:
         work, wait = (run[0], run[1]) if run else (None, None)
-        calibrated = forecast * factor if forecast and factor else None
         mark = "(calibrated on)" if batch == CALIBRATED_ON[model] else percent(calibrated, work)
         out.append("| " + " | ".join([
             str(batch), number(forecast and forecast * 1e3), number(work and work * 1e3),
@@ -78,10 +78,13 @@ def main():
     print(f"# Training steps on {text('device.txt').splitlines()[0]}, {text('date.txt')}\n")
     print("Command: `tests/gpu/run`. Forecasts were written before the first step ran. `measured`: median of a "
           "step's wall time without the wait for data, the first third left out as warm-up; `error`: forecast / measured "
-          "- 1; `calibrated`: every forecast times measured / forecast of one batch size.\n")
+          "- 1; `calibrated`: forecast again, before those steps ran, with what `reckon calibrate` made of the run "
+          "of one batch size.\n")
     print(f"Device: {text('device.txt')}\n")
     print(f"Kernels against references: {text('kernels.txt')}\n")
-    print(f"compute-sanitizer: {text('sanitizer.txt')}")
+    print(f"NCCL, one rank: {text('nccl.txt')}\n")
+    print(f"compute-sanitizer: {text('sanitizer.txt')}\n")
+    print(f"What failed or did not run: {text('failures.txt')}")
     for model in CALIBRATED_ON:
         print(table(root, model))
 
