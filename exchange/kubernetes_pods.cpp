@@ -102,37 +102,45 @@ void add(Json& environment, const Variables& variables) {
 /// What a program that is not ours is told whatever it is, unless the scenario says otherwise: it
 /// runs as nobody on a root that it may not write to, and its lines must not wait in a buffer.
 void add_surroundings(Json& environment, const Job& job) {
-  const auto& own = job.container->env;
-  const auto set = [&](const char* name, const std::string& value) {
-    if (!own.contains(name)) environment.push_back(variable(name, value));
-  };
-  set("RECKON_JOB_DIR", job_directory(job));
-  set("HOME", "/tmp");
-  set("USER", "reckon");
-  set("PYTHONUNBUFFERED", "1");
+  environment.push_back(variable("RECKON_JOB_DIR", job_directory(job)));
+  environment.push_back(variable("HOME", "/tmp"));
+  environment.push_back(variable("USER", "reckon"));
+  environment.push_back(variable("PYTHONUNBUFFERED", "1"));
 }
 
-Json environment_of(const Job& job, const PodGroup& group, std::optional<int> rank, bool wires) {
-  Json environment = Json::array();
-  if (job.container != nullptr) {
-    add_surroundings(environment, job);  // first: the user's own may refer to them
-    for (const auto& [name, value] : job.container->env)
-      environment.push_back(variable(name, value));
-  }
-  if (!wires) return environment;
+/// How the pod finds the others.
+void add_wiring(Json& environment, const Job& job, const PodGroup& group, std::optional<int> rank) {
   if (job.options->watched) {
     environment.push_back(variable("RECKON_ATTEMPT", std::to_string(job.options->attempt)));
     environment.push_back(variable("RECKON_RUN_STARTED", job.options->run_started));
   }
   add_index(environment, job, group, rank);
-  if (job.workers + job.servers < 2) return environment;
+  if (job.workers + job.servers < 2) return;
   const JobWiring wiring = wiring_of(job, group);
   if (job.servers > 0 || job.container != nullptr)
     environment.push_back(variable("TF_CONFIG", task_of(group, rank, wiring)));
-  if (job.servers > 0) return environment;
+  if (job.servers > 0) return;
   const std::string number = rank ? std::to_string(*rank) : "$(RECKON_INDEX)";
   add(environment, rank_variables(wiring, number));
   if (job.container != nullptr) add(environment, launcher_variables(wiring, number));
+}
+
+/// The user's own come last, and so may refer to all of ours: Kubernetes puts "$(NAME)" in of what
+/// stands above it. One that is ours as well is the user's, in our place: what stands below it may
+/// refer to it.
+Json environment_of(const Job& job, const PodGroup& group, std::optional<int> rank, bool wires) {
+  Json environment = Json::array();
+  if (job.container != nullptr) add_surroundings(environment, job);
+  if (wires) add_wiring(environment, job, group, rank);
+  if (job.container == nullptr) return environment;
+  for (const auto& [name, value] : job.container->env) {
+    const auto same = [&](const Json& ours) { return ours.at("name") == name; };
+    const auto ours = std::ranges::find_if(environment, same);
+    if (ours != environment.end())
+      *ours = variable(name, value);
+    else
+      environment.push_back(variable(name, value));
+  }
   return environment;
 }
 
@@ -260,6 +268,8 @@ Json toleration(const std::string& taint) {
   return t;
 }
 
+bool is_spot(const PlannedPool& pool) { return pool.pricing == CapacityType::spot; }
+
 Json tolerations_of(const Job& job, const PodGroup& group) {
   Json list = Json::array();
   const auto add = [&](const char* key) {
@@ -267,7 +277,8 @@ Json tolerations_of(const Job& job, const PodGroup& group) {
   };
   if (group.devices > 0 && !group.tpu_by_cores)
     add(group.pool->accelerator->kind == AcceleratorKind::tpu ? "taints.tpu" : "taints.gpu");
-  if (group.pool->pricing == CapacityType::spot) add("taints.spot");
+  const PlannedPool* stand_in = stand_in_of(job, group);
+  if (is_spot(*group.pool) || (stand_in != nullptr && is_spot(*stand_in))) add("taints.spot");
   // Whole gangs wait for the pods of a node that is lost: not for the default of 300 s.
   constexpr int kGivenUpAfter = 30;
   for (const char* key : {"taints.not_ready", "taints.unreachable"}) {
@@ -278,11 +289,13 @@ Json tolerations_of(const Job& job, const PodGroup& group) {
   return list;
 }
 
-/// What a pod is given to save its work: the notice of whoever takes its node away.
-std::int64_t grace_seconds(const Job& job, const PlannedPool& pool) {
+/// What a pod is given to save its work: the notice of whoever takes its node away. On whichever of
+/// two pools it comes to run, it must not be promised more than its cloud waits.
+std::int64_t grace_seconds(const Job& job, const PodGroup& group) {
   constexpr double kDefault = 30;
+  const PlannedPool* stand_in = stand_in_of(job, group);
   double notice = kDefault;
-  if (pool.pricing == CapacityType::spot)
+  if (is_spot(*group.pool) || (stand_in != nullptr && is_spot(*stand_in)))
     notice = std::max(1.0, job.plan->reclaim.notice.count());
   else if (job.plan->maintenance.on)
     notice = std::max(kDefault, job.plan->maintenance.notice.count());
@@ -381,7 +394,7 @@ Json pod_template(const Job& job, const PodGroup& group, std::optional<int> rank
                                   !job.options->watched && job.options->as == JobShape::job
                               ? "Always"
                               : "Never";
-  spec["terminationGracePeriodSeconds"] = grace_seconds(job, *group.pool);
+  spec["terminationGracePeriodSeconds"] = grace_seconds(job, group);
   if (Json selector = selector_of(job, group); !selector.empty())
     spec["nodeSelector"] = std::move(selector);
   if (const PlannedPool* stand_in = stand_in_of(job, group))

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 
 #include "exchange/foreign/kubernetes_replicas.h"
@@ -107,7 +108,10 @@ class PoolsOfJob {
     const auto trains =
         std::ranges::find_if(replicas_, [](const Replicas& r) { return r.role == Role::worker; });
     const Replicas& shown = trains == replicas_.end() ? replicas_.front() : *trains;
-    if (!shown.pod.container.image.empty()) out_.container = shown.pod.container;
+    if (!shown.pod.container.image.empty()) {
+      out_.container = shown.pod.container;
+      leave_wiring_out(*out_.container);
+    }
     for (const Replicas& r : replicas_)
       if (r.role != Role::evaluator && r.pod.container.command != shown.pod.container.command)
         out_.left_out.push_back(fmt::format("{}: its own command", r.name));
@@ -117,6 +121,26 @@ class PoolsOfJob {
                                           fmt::join(shown.pod.referenced, ", ")));
     if (out_.region.empty() && out_.provider != Provider::on_premises) assume_region();
     out_.assumed.emplace_back("workload.strategy: what follows from the roles of the ranks");
+  }
+
+  /// How ranks find each other: theirs names services that are not there where reckon makes the
+  /// pods, which are told so by reckon.
+  void leave_wiring_out(ImportedContainer& container) {
+    constexpr std::array<std::string_view, 8> kWiring{
+        "TF_CONFIG",         "RANK",          "WORLD_SIZE",
+        "MASTER_ADDR",       "MASTER_PORT",   "JAX_COORDINATOR_ADDRESS",
+        "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"};
+    std::vector<std::string> names;
+    std::erase_if(container.environment, [&](const auto& variable) {
+      const std::string& name = variable.first;
+      const bool wires = name.starts_with("PET_") || name.starts_with("RECKON_") ||
+                         std::ranges::find(kWiring, name) != kWiring.end();
+      if (wires) names.push_back(name);
+      return wires;
+    });
+    if (!names.empty())
+      out_.left_out.push_back(
+          fmt::format("variables that reckon sets itself: {}", fmt::join(names, ", ")));
   }
 
   /// Ranks of the same role on the same machines share a pool.

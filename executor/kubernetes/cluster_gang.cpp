@@ -27,11 +27,18 @@ constexpr std::size_t kMostLogs = 64;
 struct Member {
   std::optional<PodView> pod;  // the first of its rank; who comes in its place is not it
   std::optional<PodLoss> loss;
-  bool gone = false;  // its object is deleted
-  int order = -1;     // among those that were lost
+  bool gone = false;   // its object is deleted
+  int order = -1;      // among those that were lost
+  bool by_us = false;  // lost after we had begun to end the others
   std::unique_ptr<PodLog> log;
 
   bool ended() const { return loss.has_value(); }
+};
+
+struct SeenNode {
+  std::optional<NodeView> node;
+  bool gone = false;
+  std::optional<Clock::time_point> at;  // when it was looked at
 };
 
 Seconds since(Clock::time_point moment) { return Clock::now() - moment; }
@@ -130,6 +137,9 @@ class ClusterGang {
       return;
     Member& m = members_[std::size_t(view.rank)];
     if (m.pod && m.pod->uid != view.uid) return;  // a Job's pod in place of a deleted one
+    // Somebody else ends it: its node may be gone by the time that it has ended.
+    const bool told_to_end = view.deleting && !(m.pod && m.pod->deleting);
+    if (told_to_end && !deleted && !is_ending() && !view.node.empty()) look_at_node(view.node);
     m.pod = view;
     m.gone = deleted;
     if (events_.pod) events_.pod(view);
@@ -143,28 +153,36 @@ class ClusterGang {
     return !view.node.empty() && (view.deleting || !by_itself);
   }
 
-  PodLoss loss_at(PodView view) const {
+  PodLoss loss_at(PodView view) {
     // A program that is not ours ends well when it is told to end.
     if (options_.foreign && view.deleting && view.phase == "Succeeded") view.phase = "Failed";
     if (view.phase == "Succeeded") return {};
-    std::optional<NodeView> node;
-    bool gone = false;
-    if (is_taken(view)) {
-      const KubectlResult r =
-          kubectl_.attempt({"get", "node", view.node, "--output=json"}, {}, Seconds{10});
-      const Json json = Json::parse(r.out, nullptr, false);
-      if (r.good() && json.is_object()) node = node_view(json);
-      gone = !r.good() && failure_of(r.err) == KubectlFailure::missing;
-    }
+    const SeenNode seen = is_taken(view) ? look_at_node(view.node) : SeenNode{};
     const auto events = about_.find(view.name);
     const std::vector<EventView> none;
-    return loss_of(view, events != about_.end() ? events->second : none, node, gone);
+    return loss_of(view, events != about_.end() ? events->second : none, seen.node, seen.gone);
+  }
+
+  /// A node as it is now or was a moment ago, for the pods that it had; one that is gone as it was
+  /// last seen: its taints say why.
+  const SeenNode& look_at_node(const std::string& name) {
+    constexpr Seconds kMoment{2};
+    SeenNode& seen = nodes_[name];
+    if (seen.at && since(*seen.at) < kMoment) return seen;
+    const KubectlResult r =
+        kubectl_.attempt({"get", "node", name, "--output=json"}, {}, Seconds{10});
+    const Json json = Json::parse(r.out, nullptr, false);
+    if (r.good() && json.is_object()) seen.node = node_view(json);
+    seen.gone = !r.good() && failure_of(r.err) == KubectlFailure::missing;
+    seen.at = Clock::now();
+    return seen;
   }
 
   void lose(int rank, PodLoss loss) {
     Member& m = members_[std::size_t(rank)];
     if (first_ended_) loss = {};  // the job is done, and the others wait for somebody who is gone
     m.loss = std::move(loss);
+    m.by_us = is_ending();
     if (rank == 0 && options_.ends_with_first && m.loss->end == PodEnd::finished && !broken_ &&
         !asked_)
       first_ended_ = Clock::now();
@@ -215,6 +233,7 @@ class ClusterGang {
   void end_others() {
     constexpr Seconds kBetweenTries{2};
     if (ending_ || since(last_try_) < kBetweenTries) return;
+    tell_of_break();
     last_try_ = Clock::now();
     try {
       end_attempt(kubectl_, options_.run, options_.attempt);
@@ -226,6 +245,17 @@ class ClusterGang {
     constexpr Seconds kMargin{10};  // the cluster's own delays around the pods' grace period
     kill_at_ =
         Clock::now() + std::chrono::duration_cast<Clock::duration>(options_.notice + kMargin);
+  }
+
+  bool is_ending() const { return last_try_ != Clock::time_point{}; }
+
+  /// Once, and before anything is done about it.
+  void tell_of_break() const {
+    if (is_ending() || !broken_ || asked_ || hopeless_ || options_.independent || !events_.breaks)
+      return;
+    GangEnd end;
+    blame(end);
+    events_.breaks(end);
   }
 
   /// Pods that do not end are on nodes that do not answer, or stand still.
@@ -353,11 +383,12 @@ class ClusterGang {
   // ---- how it ended
 
   /// The lower, the more it is to blame: it failed or was taken away; it stopped behind a
-  /// checkpoint, as all do when one is asked to; it lost another, or was ended by us.
+  /// checkpoint, as all do when one is asked to; it lost another, or was ended by us. Who was
+  /// deleted before we ended anybody is to blame, and not a node that fell silent behind that.
   int innocence(const Member& m) const {
     const PodLoss& loss = *m.loss;
     if (options_.foreign && loss.end == PodEnd::failed) return 1;  // it may have lost another
-    if (loss.code == kExitLostPeer || (ending_ && loss.end == PodEnd::deleted)) return 2;
+    if (loss.code == kExitLostPeer || (m.by_us && loss.end == PodEnd::deleted)) return 2;
     return loss.end == PodEnd::failed && loss.code == kExitStoppedOnRequest ? 1 : 0;
   }
 
@@ -391,13 +422,19 @@ class ClusterGang {
       end.reason = "stopped on request";
       return end;
     }
+    blame(end);
+    return end;
+  }
+
+  /// Some member is lost.
+  void blame(GangEnd& end) const {
     end.culprit = culprit();
     const Member& m = members_[std::size_t(*end.culprit)];
     const std::string& name = options_.names[std::size_t(*end.culprit)];
     if (hopeless_) {
       end.code = hopeless_code_;
       end.reason = fmt::format("{} {}", name, hopeless_words_);
-      return end;
+      return;
     }
     end.code = m.loss->code;
     constexpr int kNotExecutable = 126, kNotFound = 127;
@@ -405,7 +442,6 @@ class ClusterGang {
                       end.code != kNotExecutable && end.code != kNotFound;
     end.cause = interruption_of(*m.loss, options_.foreign);
     end.reason = fmt::format("{} {}", name, m.loss->words);
-    return end;
   }
 
   const Kubectl& kubectl_;
@@ -414,7 +450,8 @@ class ClusterGang {
   std::vector<Member> members_;
   ResourceWatch pods_, cluster_events_;
   std::map<std::string, std::vector<EventView>> about_;  // by pod
-  std::string no_pod_;                                   // why a Job makes none: a quota
+  std::map<std::string, SeenNode> nodes_;
+  std::string no_pod_;  // why a Job makes none: a quota
   std::set<std::string> told_;
   Clock::time_point began_ = Clock::now(), all_ended_{}, last_try_{}, last_look_{};
   std::optional<Clock::time_point> broken_, first_ended_, kill_at_;

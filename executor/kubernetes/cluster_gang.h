@@ -44,7 +44,10 @@ struct ClusterGangEvents {
   std::function<void(const EventView&)> event;
   std::function<void(const std::string&)> message;
   std::function<void(const std::vector<PodProgress>&)> pods;  // at ticks
-  std::function<void()> tick;                                 // ten times a second
+  /// The attempt is broken, and the others are about to be ended: who is to blame, as far as is
+  /// known by then.
+  std::function<void(const GangEnd&)> breaks;
+  std::function<void()> tick;  // ten times a second
 };
 
 /// GangEnd::code is 1 where there is no room, 127 where there is no image. Throws KubectlError for

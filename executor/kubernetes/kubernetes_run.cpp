@@ -51,9 +51,10 @@ class KubernetesRun {
         files_(with_processes(options.files, names_.size())),
         clock_(clock_of(options)),
         times_(plan, clock_),
-        tracker_(forecast, plan.jobs.front().steps, options.deadline) {
+        tracker_(forecast, plan.jobs.front().steps, options.deadline),
+        interruptions_(options.state.interruptions) {
     if (options.foreign) foreign_.emplace(plan, *options.foreign, clock_);
-    if (foreign_ && !known_.empty()) learn_known();
+    if (!known_.empty()) learn_known();
     tracker_.take_up(files_.before().steps, files_.before().interruptions);
     checkpoint_ = files_.before().checkpoint;
     for (std::size_t k = 0; k < names_.size(); ++k) ranks_[k].name = names_[k];
@@ -118,6 +119,7 @@ class KubernetesRun {
       if (attempt != at.first) {
         if (foreign_ && attempt) hear(0, foreign_->end());
         attempt = at.first;
+        take_up_interruptions(*attempt);
         tracker_.begin_attempt(*attempt);
         if (foreign_) foreign_->begin(*attempt, Seconds{0});
       }
@@ -126,6 +128,29 @@ class KubernetesRun {
       read_log(pod);
     }
     if (foreign_ && attempt) hear(0, foreign_->end());
+    take_up_interruptions(options_.first_attempt);
+  }
+
+  /// Those of attempts before this one that an earlier launcher wrote into the cluster, and perhaps
+  /// not into files that are here.
+  void take_up_interruptions(std::int64_t before) {
+    const std::vector<KeptInterruption>& earlier = options_.state.interruptions;
+    for (; taken_up_ < earlier.size(); ++taken_up_) {
+      const KeptInterruption& kept = earlier[taken_up_];
+      const std::int64_t attempt = kept.record.attempt;
+      if (attempt >= before) return;
+      if (known_interruptions_.contains(attempt)) continue;
+      tracker_.interrupted(kept.open ? 0 : std::min(kept.record.lost_steps, tracker_.steps_done()),
+                           0);
+      if (!kept.open) {
+        keep(kept.record);
+        continue;
+      }
+      const auto at_once = interruption_.open(kept.record, kept.done, kept.step);
+      if (at_once) keep(*at_once);
+      const auto next = known_runs_.upper_bound(attempt);  // it went on, and that is known
+      if (next != known_runs_.end()) settle(next->second);
+    }
   }
 
   void read_log(const PodView& pod) {
@@ -158,9 +183,10 @@ class KubernetesRun {
       });
     }
     if (foreign_) foreign_->begin(attempt, Seconds{0});
-    GangEnd end = watch_cluster_gang(kubectl_, gang(attempt), gang_events(), stop_);
+    GangEnd end = watch_cluster_gang(kubectl_, gang(attempt), gang_events(attempt), stop_);
     if (foreign_) end_of_foreign(end);
     if (end.code == 0) return end;
+    if (!end.asked) on_break(attempt, end);
     patient([&] {
       end_attempt(kubectl_, options_.state.run, attempt);
       return 0;
@@ -197,7 +223,7 @@ class KubernetesRun {
     return g;
   }
 
-  ClusterGangEvents gang_events() {
+  ClusterGangEvents gang_events(std::int64_t attempt) {
     ClusterGangEvents events;
     events.output = [this](int rank, Time at, std::string_view line) { on_output(rank, at, line); };
     events.event = [this](const EventView& event) { times_.see(event); };
@@ -206,9 +232,11 @@ class KubernetesRun {
       if (foreign_ && pod.rank == 0) on_first_pod(pod);
     };
     events.message = [this](const std::string& text) { say(text); };
+    events.breaks = [this, attempt](const GangEnd& end) { on_break(attempt, end); };
     events.pods = [this](const std::vector<PodProgress>& pods) { on_pods(pods); };
     events.tick = [this] {
       if (metrics_) poll_metrics();
+      if (unwritten_) write_interruptions();
       show();
     };
     return events;
@@ -257,10 +285,15 @@ class KubernetesRun {
 
   void on_start(const RunRecord& run) {
     tracker_.go_on_from(run.first_step);
-    auto settled = interruption_.settle(run.first_step);
+    settle(run.first_step);
+  }
+
+  void settle(std::int64_t first_step) {
+    const auto settled = interruption_.settle(first_step);
     if (!settled) return;
     keep(*settled);
-    say(fmt::format("it goes on from step {}; {} steps are done again", run.first_step,
+    note({.record = *settled});
+    say(fmt::format("it goes on from step {}; {} steps are done again", first_step,
                     settled->lost_steps));
   }
 
@@ -316,10 +349,12 @@ class KubernetesRun {
       const auto [at, is_new] = last.emplace(attempt, step);
       if (!is_new) at->second = std::max(at->second, step);
     };
-    for (const RunRecord& run : parsed->runs) known_runs_.insert(run.attempt);
+    for (const RunRecord& run : parsed->runs) known_runs_.emplace(run.attempt, run.first_step);
     for (const StepRecord& step : parsed->steps) raise(known_steps_, step.attempt, step.step);
     for (const CheckpointRecord& save : parsed->checkpoints)
       if (save.action == CheckpointAction::save) raise(known_saves_, save.attempt, save.step);
+    for (const InterruptionRecord& r : parsed->interruptions)
+      known_interruptions_.insert(r.attempt);
   }
 
   /// False: it is known from an earlier watch.
@@ -346,16 +381,62 @@ class KubernetesRun {
 
   // ---- what happens to the job
 
-  void on_interruption(std::int64_t attempt, const GangEnd& end, Seconds delay) {
-    InterruptionRecord r;
+  /// As far as it is known while the attempt breaks.
+  KeptInterruption interruption(std::int64_t attempt, const GangEnd& end) {
+    KeptInterruption kept;
+    InterruptionRecord& r = kept.record;
     r.attempt = attempt;
     r.cause = cause_of(end);
     r.rank = end.culprit;
     r.at = clock_.now();
     if (r.cause != Interruption::failure) r.notice = options_.notice;
     r.detail = end.reason;
-    if (foreign_ && !checkpoint_) return on_open_interruption(std::move(r), delay);
-    r.lost_steps = std::max<std::int64_t>(0, tracker_.steps_done() - checkpoint_.value_or(0));
+    kept.open = foreign_ && !checkpoint_;
+    kept.done = tracker_.steps_done();
+    kept.step = tracker_.at(r.at).step;
+    if (!kept.open) r.lost_steps = std::max<std::int64_t>(0, kept.done - checkpoint_.value_or(0));
+    r.lost_work = double(r.lost_steps) * kept.step;
+    return kept;
+  }
+
+  /// Its pods are about to be ended: from then on nobody else could tell why.
+  void on_break(std::int64_t attempt, const GangEnd& end) {
+    if (verdict_on(end) == Verdict::retry) note(interruption(attempt, end));
+  }
+
+  /// What is known of an attempt's interruption, in place of what was known before.
+  void note(KeptInterruption kept) {
+    const auto same = [&](const KeptInterruption& k) {
+      return k.record.attempt == kept.record.attempt;
+    };
+    const auto before = std::ranges::find_if(interruptions_, same);
+    if (before != interruptions_.end())
+      *before = std::move(kept);
+    else
+      interruptions_.push_back(std::move(kept));
+    unwritten_ = true;
+    write_interruptions();
+  }
+
+  /// A cluster that is away gets them later.
+  void write_interruptions() {
+    constexpr std::chrono::seconds kBetweenTries{2};
+    const auto now = std::chrono::steady_clock::now();
+    if (now - written_ < kBetweenTries && write_failed_) return;
+    written_ = now;
+    try {
+      set_interruptions(kubectl_, options_.state.run, interruptions_);
+      unwritten_ = write_failed_ = false;
+    } catch (const KubectlError&) {
+      write_failed_ = true;
+    }
+  }
+
+  void on_interruption(std::int64_t attempt, const GangEnd& end, Seconds delay) {
+    KeptInterruption kept = interruption(attempt, end);
+    InterruptionRecord& r = kept.record;
+    note(kept);
+    if (kept.open) return on_open_interruption(std::move(r), delay);
     r.lost_work = tracker_.interrupted(r.lost_steps, double(r.lost_steps));
     keep(r);
     say(fmt::format("{} ({}); {} steps to do again; starting again in {}", end.reason,
@@ -372,7 +453,10 @@ class KubernetesRun {
   }
 
   void record_end(const SupervisedEnd& end) {
-    if (const auto open = interruption_.give_up()) keep(*open);
+    if (const auto open = interruption_.give_up()) {
+      keep(*open);
+      note({.record = *open});
+    }
     EndRecord r;
     r.attempt = tracker_.attempt();
     r.finished = end.verdict == Verdict::finished;
@@ -410,14 +494,19 @@ class KubernetesRun {
   std::vector<RankStatus> ranks_;
   std::set<std::string> known_;  // records that an earlier launcher has kept here
   // Of a foreign program: attempts, and the last step and save of each.
-  std::set<std::int64_t> known_runs_;
+  std::map<std::int64_t, std::int64_t> known_runs_;  // their first steps
   std::map<std::int64_t, std::int64_t> known_steps_, known_saves_;
+  std::set<std::int64_t> known_interruptions_;  // by attempt
   RunFiles files_;
   RunClock clock_;
   PodTimes times_;
   RunTracker tracker_;
   std::optional<ForeignProgram> foreign_;  // nullopt: reckon-worker
   OpenInterruption interruption_;
+  std::vector<KeptInterruption> interruptions_;  // of the run, as the cluster is told
+  std::size_t taken_up_ = 0;                     // so many of earlier launchers' are dealt with
+  bool unwritten_ = false, write_failed_ = false;
+  std::chrono::steady_clock::time_point written_{};
   FruitlessStarts fruitless_;
   std::unique_ptr<PodMetrics> metrics_;  // of the first rank
   std::string metrics_trouble_;          // what was said of it

@@ -11,7 +11,8 @@
 namespace reckon::kubernetes {
 namespace {
 
-constexpr int kKilled = 137;  // 128 + SIGKILL, as a shell counts
+constexpr int kKilled = 137;     // 128 + SIGKILL, as a shell counts
+constexpr int kNoProgram = 127;  // likewise
 
 const EventView* event_of(std::span<const EventView> events, std::string_view reason) {
   const auto found =
@@ -73,6 +74,10 @@ PodLoss loss_of(const PodView& pod, std::span<const EventView> events,
   if (pod.ended_as == "OOMKilled")
     return {PodEnd::out_of_memory, pod.exit_code.value_or(kKilled),
             "ran out of memory: it needs more than its limit"};
+  // What the container's runtime could not start, nobody can: no such program in the image, or one
+  // that cannot be run. containerd gives it the code 128, others 126 or 127.
+  if (one_of(pod.ended_as, {"StartError", "ContainerCannotRun"}))
+    return {PodEnd::failed, kNoProgram, with("could not be started", pod.ended_message)};
   PodLoss loss = taken(pod, events, node, node_gone);
   if (pod.exit_code) loss.code = *pod.exit_code;
   if (loss.end != PodEnd::finished) {

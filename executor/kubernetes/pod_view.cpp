@@ -42,6 +42,7 @@ void read_container(PodView& pod, const Json& status) {
   const Json& end = status.at("state").at("terminated");
   pod.exit_code = end.value("exitCode", 0);
   pod.ended_as = text_at(end, "/reason");
+  pod.ended_message = text_at(end, "/message");
   pod.started = time_at(end, "/startedAt");
   pod.finished = time_at(end, "/finishedAt");
 }

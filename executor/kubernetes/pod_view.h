@@ -24,7 +24,7 @@ struct PodView {
   std::optional<Time> created, scheduled, started, finished;  // the last two: of its container
   bool deleting = false;
   std::optional<int> exit_code;
-  std::string ended_as;                  // of the container: Completed, Error, OOMKilled
+  std::string ended_as, ended_message;   // of the container: Completed, Error, OOMKilled
   std::string waiting, waiting_message;  // why the container does not run yet: ErrImagePull
   std::string reason, message;           // of the pod: Evicted, NodeLost
   std::string unschedulable;             // the scheduler's words

@@ -15,6 +15,7 @@ constexpr std::array<std::string_view, 5> kPhases{"running", "stopping", "stoppe
                                                   "failed"};
 constexpr const char* kPhase = "reckon/phase";
 constexpr const char* kReason = "reckon/reason";
+constexpr const char* kInterruptions = "interruptions";
 
 std::string object_of(const std::string& run) { return run + "-run"; }
 
@@ -26,6 +27,23 @@ std::string text_of(const Json& object, const char* key) {
 RunPhase phase_of(const std::string& text) {
   const auto at = std::ranges::find(kPhases, text);
   return at != kPhases.end() ? RunPhase(at - kPhases.begin()) : RunPhase::running;
+}
+
+/// Records of an older or newer reckon that this one cannot read are left out.
+std::vector<KeptInterruption> interruptions_of(const std::string& text) {
+  std::vector<KeptInterruption> kept;
+  const Json list = Json::parse(text, nullptr, false);
+  if (!list.is_array()) return kept;
+  for (const Json& item : list) {
+    if (!item.is_object() || !item.contains("record")) continue;
+    const auto read = parse_measurements("interruptions", item.at("record").dump() + '\n');
+    if (!read || read->interruptions.size() != 1) continue;
+    kept.push_back({.record = read->interruptions.front(),
+                    .open = item.value("open", false),
+                    .done = item.value("done", std::int64_t{0}),
+                    .step = Seconds{item.value("step_seconds", 0.0)}});
+  }
+  return kept;
 }
 
 }  // namespace
@@ -64,7 +82,8 @@ std::optional<RunState> read_state(const Kubectl& kubectl, const std::string& ru
                  .words = {},
                  .started = text_of(data, "started"),
                  .phase = phase_of(text_of(notes, kPhase)),
-                 .reason = text_of(notes, kReason)};
+                 .reason = text_of(notes, kReason),
+                 .interruptions = interruptions_of(text_of(data, kInterruptions))};
   const Json words = Json::parse(text_of(data, "words"), nullptr, false);
   if (words.is_array())
     for (const Json& word : words)
@@ -77,6 +96,18 @@ void set_phase(const Kubectl& kubectl, const std::string& run, RunPhase phase,
   kubectl.run({"annotate", "configmap", object_of(run), "--overwrite",
                fmt::format("{}={}", kPhase, to_text(phase)),
                fmt::format("{}={}", kReason, reason)});
+}
+
+void set_interruptions(const Kubectl& kubectl, const std::string& run,
+                       const std::vector<KeptInterruption>& interruptions) {
+  Json list = Json::array();
+  for (const KeptInterruption& kept : interruptions)
+    list.push_back({{"record", Json::parse(to_line(kept.record))},
+                    {"open", kept.open},
+                    {"done", kept.done},
+                    {"step_seconds", kept.step.count()}});
+  const Json patch = {{"data", {{kInterruptions, list.dump()}}}};
+  kubectl.run({"patch", "configmap", object_of(run), "--type", "merge", "--patch", patch.dump()});
 }
 
 std::optional<NewestAttempt> newest_attempt(const Kubectl& kubectl, const std::string& run) {

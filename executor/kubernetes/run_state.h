@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "executor/kubernetes/kubectl.h"
+#include "sim/calibration/measurements.h"
 
 // What a run leaves in its cluster, so that any launcher can pick it up: a ConfigMap NAME-run, and
 // the Jobs of its attempts by their labels.
@@ -13,13 +14,24 @@ namespace reckon::kubernetes {
 enum class RunPhase { running, stopping, stopped, finished, failed };
 std::string to_text(RunPhase phase);
 
+/// What broke an attempt, written down before its other pods are ended: whoever watches may be lost
+/// at any time.
+struct KeptInterruption {
+  InterruptionRecord record;
+  /// The program's checkpoints are its own: what it cost is known when it goes on.
+  bool open = false;
+  std::int64_t done = 0;  // steps by then
+  Seconds step{};         // what one of them took
+};
+
 struct RunState {
   std::string run;                 // NAME
   std::string plan;                // the scenario's text
   std::vector<std::string> words;  // of the command line that started it, without the scenario
   std::string started;             // of the first attempt (RunClock::text)
   RunPhase phase = RunPhase::running;
-  std::string reason;  // why it is over
+  std::string reason;                           // why it is over
+  std::vector<KeptInterruption> interruptions;  // by attempt
 };
 
 /// Throws KubectlError; a run of that name that is there already is a conflict.
@@ -28,6 +40,9 @@ void create_state(const Kubectl& kubectl, const RunState& state);
 std::optional<RunState> read_state(const Kubectl& kubectl, const std::string& run);
 void set_phase(const Kubectl& kubectl, const std::string& run, RunPhase phase,
                const std::string& reason);
+
+void set_interruptions(const Kubectl& kubectl, const std::string& run,
+                       const std::vector<KeptInterruption>& interruptions);
 
 /// The Jobs of a run's newest attempt.
 struct NewestAttempt {

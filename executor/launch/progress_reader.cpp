@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -12,6 +13,8 @@ namespace reckon {
 namespace {
 
 using Json = nlohmann::json;
+
+constexpr std::string_view kNoNumbers[] = {"NaN", "-Infinity", "Infinity"};
 
 /// "train.loss": as one key, else as keys of nested objects.
 const Json* find(const Json& object, const std::string& key) {
@@ -27,6 +30,30 @@ const Json* find(const Json& object, const std::string& key) {
 const std::string& name_of(const ProgressKeys& keys, const std::string& name) {
   const auto given = keys.find(name);
   return given != keys.end() ? given->second : name;
+}
+
+/// Python writes what is no number as NaN, Infinity and -Infinity, which JSON has no words for.
+Json parse_python(std::string_view text) {
+  std::string plain;
+  bool in_string = false;
+  for (std::size_t k = 0; k < text.size(); ++k) {
+    const std::string_view rest = text.substr(k);
+    if (in_string && text[k] == '\\' && rest.size() > 1) {
+      plain += text[k++];
+    } else if (text[k] == '"') {
+      in_string = !in_string;
+    } else if (!in_string) {
+      const auto word =
+          std::ranges::find_if(kNoNumbers, [&](std::string_view w) { return rest.starts_with(w); });
+      if (word != std::end(kNoNumbers)) {
+        plain += "null";
+        k += word->size() - 1;
+        continue;
+      }
+    }
+    plain += text[k];
+  }
+  return Json::parse(plain, nullptr, false);
 }
 
 LogProgress from_json(const Json& object, const ProgressKeys& keys) {
@@ -82,7 +109,7 @@ tl::expected<ProgressReader, std::string> ProgressReader::from(ContainerMetrics 
 std::optional<LogProgress> ProgressReader::line(std::string_view text) const {
   const std::size_t begin = text.find_first_not_of(" \t");
   if (metrics_.json && begin != std::string_view::npos && text[begin] == '{') {
-    const Json object = Json::parse(text.substr(begin), nullptr, false);
+    const Json object = parse_python(text.substr(begin));
     if (object.is_object()) {
       const LogProgress found = from_json(object, *metrics_.json);
       return found.any() ? std::optional(found) : std::nullopt;

@@ -13,7 +13,9 @@
 namespace reckon {
 namespace {
 
-constexpr int kRunFailed = 1, kInputIsWrong = 2, kEnvironmentFailed = 3, kNoSuchProgram = 127;
+constexpr int kRunFailed = 1, kInputIsWrong = 2, kEnvironmentFailed = 3;
+// As a shell says it, and a container's runtime after it.
+constexpr int kNotExecutable = 126, kNoSuchProgram = 127;
 
 /// Waits out a back-off; false: a request to stop came.
 bool wait_out(Seconds delay, const std::function<StopRequest()>& stop,
@@ -56,8 +58,8 @@ Verdict verdict_on(const GangEnd& end) {
   if (end.code == 0) return Verdict::finished;
   if (end.asked) return end.code == kExitStoppedOnRequest ? Verdict::stopped : Verdict::hopeless;
   if (end.hung || end.unexplained) return Verdict::retry;
-  const bool for_good =
-      end.code == kRunFailed || end.code == kInputIsWrong || end.code == kNoSuchProgram;
+  const bool for_good = end.code == kRunFailed || end.code == kInputIsWrong ||
+                        end.code == kNotExecutable || end.code == kNoSuchProgram;
   return for_good ? Verdict::hopeless : Verdict::retry;
 }
 

@@ -17,7 +17,7 @@ enum class Verdict {
   finished,
   stopped,  // on request: to be resumed by whoever asked
   retry,    // a process was lost: 75, 76, a signal, silence, the environment (3)
-  hopeless  // 1: the run's answer is no; 2: it cannot run as configured; 127: no such program
+  hopeless  // 1: the run's answer is no; 2: it cannot run as configured; 126, 127: no program
 };
 Verdict verdict_on(const GangEnd& end);
 /// 75 that nobody here asked for: its machine is to be taken away. All else is a failure.

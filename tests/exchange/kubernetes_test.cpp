@@ -166,6 +166,15 @@ cluster:
   CHECK(count(out.yaml, "- steady") == 1);  // required: either of them
   CHECK(count(out.yaml, "- spot") == 2);    // and preferred
   CHECK(count(out.yaml, "weight: 100") == 1);
+  // Either may be the spot pool: its taint is tolerated, and no more than its notice promised.
+  std::string other = text;
+  other.replace(other.find(", pricing: spot"), 15, "");
+  other.replace(other.find("after: 5min"), 11, "after: 5min, pricing: spot");
+  for (const std::string& mix : {text, other}) {
+    const std::string yaml = exported(mix, {}).yaml;
+    CHECK_THAT(yaml, Contains("- key: cloud.google.com/gke-spot\n") &&
+                         Contains("terminationGracePeriodSeconds: 30\n"));
+  }
 }
 
 TEST_CASE("an operator's job leaves the wiring to the operator") {
@@ -195,6 +204,8 @@ TEST_CASE("a program of one's own is told all that TensorFlow, torchrun and JAX 
   for (const char* name : {"TF_CONFIG", "RANK", "PET_NNODES", "JAX_COORDINATOR_ADDRESS", "LR"})
     CHECK_THAT(e.yaml, Contains("name: " + std::string(name) + "\n"));
   CHECK_THAT(e.yaml, Contains("image: \"my/image:3\"") && !Contains("reckon-worker"));
+  // What is the user's stands below all that it may refer to.
+  CHECK(e.yaml.find("name: LR\n") > e.yaml.find("name: JAX_PROCESS_ID\n"));
   // Nobody, on a root that cannot be written to, whose lines come at once.
   for (const char* name : {"RECKON_JOB_DIR", "HOME", "USER", "PYTHONUNBUFFERED"})
     CHECK_THAT(e.yaml, Contains("name: " + std::string(name) + "\n"));

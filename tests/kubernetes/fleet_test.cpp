@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include <memory>
+#include <set>
 
 #include "executor/launch/process.h"
 #include "executor/train/measurement_log.h"
@@ -102,9 +103,12 @@ class FleetJob {
   }
   bool all_run(int attempt, int count) {
     for (int k = 0; k < 4; ++k)
-      if (wait_for([&] { return running_pods(attempt) == count || !running(); }))
-        return running_pods(attempt) == count;
-    return false;
+      if (wait_for([&] { return running_pods(attempt) == count || !running(); })) break;
+    const int there = running_pods(attempt);
+    if (there != count)
+      UNSCOPED_INFO(there << " pods of attempt " << attempt << " run\n"
+                          << read_all(w_.path("run.out")) << errors());
+    return there == count;
   }
   std::string node_of(int attempt, int rank) const {
     const nlohmann::json all = pods(attempt);
@@ -160,10 +164,12 @@ TEST_CASE("a spot node that is taken back is a preemption, and the job waits for
   job.play_nodes("first", 2, -1);
   job.start();
   REQUIRE(job.all_run(0, 2));
-  // As a cloud does it: a taint that says so, the pods are ended, then the node is gone.
+  // As a cloud does it: a taint that says so, the pods are ended, and a while later the node is
+  // gone.
   const std::string node = job.node_of(0, 0);
   job.kubectl("taint node " + node + " cloud.google.com/impending-node-termination=:NoSchedule");
   job.kubectl("delete pod -n spot -l reckon/attempt=0 --field-selector spec.nodeName=" + node);
+  REQUIRE(job.comes_to_say("starting again"));
   job.kubectl("delete node " + node);
   REQUIRE(job.comes_to_say("no node yet"));
   job.play_nodes("second", 1, -1);  // its replacement
@@ -190,6 +196,13 @@ TEST_CASE("a gang of 256 pods on 64 nodes of 8 GPUs runs, loses a node, runs aga
   CHECK(!job.said("no node yet"));
   // Four of the gang's pods on each node.
   const std::string lost = job.node_of(0, 37);
+  std::set<int> ranks;
+  const nlohmann::json all = job.pods(0);
+  for (const auto& pod : all)
+    if (pod.at("spec").value("nodeName", "") == lost)
+      ranks.insert(std::stoi(
+          pod.at("metadata").at("annotations").at("reckon/first-rank").get<std::string>()));
+  REQUIRE(ranks.contains(37));
   job.kubectl(
       "delete pod -n gang -l reckon/attempt=0 --force --grace-period=0 "
       "--field-selector spec.nodeName=" +
@@ -207,6 +220,8 @@ TEST_CASE("a gang of 256 pods on 64 nodes of 8 GPUs runs, loses a node, runs aga
   const Measurements m = job.measured();
   REQUIRE(m.interruptions.size() == 1);
   CHECK(m.interruptions[0].cause == Interruption::failure);
+  REQUIRE(m.interruptions[0].rank);  // one of those on the node, and none that was ended for it
+  CHECK(ranks.contains(*m.interruptions[0].rank));
   REQUIRE(!m.ends.empty());
   CHECK(m.ends.back().finished);
 }

@@ -1,10 +1,4 @@
-#include <catch2/catch.hpp>
-
-#include <memory>
-
-#include "executor/launch/process.h"
-#include "executor/train/measurement_log.h"
-#include "kubernetes/cluster.h"
+#include "kubernetes/foreign_job.h"
 
 // A program that is not ours in real pods: a script of the shell in an image with nothing but a
 // shell, which tells of its steps by lines and keeps a file of its own.
@@ -15,7 +9,6 @@ using Catch::Matchers::Contains;
 namespace {
 
 constexpr int kSteps = 200;
-const char* const kImage = "localhost/my-trainer:1";
 
 /// Saves every 40 steps. At its first start rank 0 waits behind step 100 for the others, as a
 /// collective would; told to end it saves and ends well.
@@ -39,97 +32,12 @@ while [ $step -lt 200 ]; do
 done
 )sh";
 
-const std::string kScenario = std::string("name: mine\n") +
-                              "workload:\n"
-                              "  container:\n"
-                              "    image: " +
-                              kImage +
-                              "\n"
-                              "    command: [/bin/train, --job-dir]\n"
-                              "    profile: mlp_boston_housing\n"
-                              "    metrics: {log: 'it (?<step>[0-9]+) \\| mse (?<loss>[0-9.]+)'}\n"
-                              "  dataset: {samples: 4040, bytes_per_sample: 112B}\n"
-                              "  train: {steps: 200}\n"
-                              "  precision: fp32\n"
-                              "  batch_per_accelerator: 8\n"
-                              "  strategy: {kind: multi_worker_mirrored, workers: 3}\n"
-                              "  checkpoint: {interval: none}\n"
-                              "cluster:\n"
-                              "  provider: on_premises\n"
-                              "  pools:\n"
-                              "    - {name: here, role: worker, nodes: 3, machine: {vcpu: 1, "
-                              "memory: 2GiB, network: 10Gbps}}\n";
-
-class ForeignJob {
- public:
-  ForeignJob() : cluster_(Cluster::with_node()) {
-    w_.write("train", kTrain);
-    cluster_.load_image(w_, kImage,
-                        {"train:bin/train:755", "/bin/sh:bin/sh", "/bin/sleep:bin/sleep",
-                         "/bin/mkdir:bin/mkdir", "/bin/mv:bin/mv"});
-    space_ = cluster_.make_space("mine", w_);
-    w_.write("mine.yaml", kScenario);
-  }
-  ~ForeignJob() { cluster_.kubectl("delete namespace mine --wait=false"); }
-  ForeignJob(const ForeignJob&) = delete;
-  ForeignJob& operator=(const ForeignJob&) = delete;
-
-  void start(const std::string& words, const std::string& out) {
-    out_ = out;
-    process_ = std::make_unique<ChildProcess>(
-        ProcessSpec{"reckon",
-                    {"sh", "-c",
-                     "cd '" + w_.path("").string() + "' && exec env " + cluster_.environment() +
-                         " '" RECKON_BINARY_DIR "/bin/reckon' run --on kubernetes --out " + out +
-                         ' ' + words + " > " + out + ".out 2>> " + out + ".err"},
-                    {},
-                    {}});
-  }
-  bool running() { return !process_->poll_end(); }
-  void kill_launcher() {
-    process_->signal(SIGKILL);
-    REQUIRE(wait_for([&] { return !running(); }));
-  }
-  int code() {
-    const bool ended = wait_for([&] { return !running(); }) || wait_for([&] { return !running(); });
-    INFO(errors());
-    REQUIRE(ended);
-    const ProcessEnd end = *process_->poll_end();
-    return end.signal != 0 ? 128 + end.signal : end.code;
-  }
-  std::string errors() const { return read_all(w_.path(out_ + ".err")); }
-  bool said(const std::string& text) { return contains(errors(), text) || !running(); }
-  Measurements measured() const {
-    const auto read = read_measurement_log(w_.path(out_) / "measurements.jsonl");
-    REQUIRE(read);
-    return *read;
-  }
-  std::string pod_of(int rank) const {
-    std::string name;
-    const nlohmann::json pods = cluster_.get("pods -n mine");
-    for (const auto& pod : pods.at("items"))
-      if (pod.at("metadata").at("annotations").value("reckon/first-rank", "") ==
-          std::to_string(rank))
-        name = std::max(name, pod.at("metadata").at("name").get<std::string>());
-    return name;
-  }
-  void kubectl(const std::string& words) const { cluster_.kubectl("-n mine " + words); }
-  Output reckon(const std::string& words) const { return w_.run(words); }
-
- private:
-  Workspace w_;
-  Cluster& cluster_;
-  Cluster::Space space_;
-  std::string out_;
-  std::unique_ptr<ChildProcess> process_;
-};
-
 }  // namespace
 
 TEST_CASE("a program of one's own trains in pods, is deleted by force, resumes by its own file",
           "[.long]") {
-  ForeignJob job;
-  job.start("mine.yaml --replications 20 --claim checkpoints --retry-delay 1s", "run");
+  ForeignJob job("mine", kTrain, foreign_job("mine", kSteps, 3));
+  job.start_new();
   REQUIRE(wait_for([&] { return job.said("it 100 |"); }));
   job.kubectl("delete pod " + job.pod_of(1) + " --force --grace-period=0");
   // In the middle of the second attempt the launcher dies, and another takes its place.
@@ -160,9 +68,30 @@ TEST_CASE("a program of one's own trains in pods, is deleted by force, resumes b
   CHECK_THAT(diff.out, Contains("mine: the run took"));
 }
 
+TEST_CASE("an interruption that a launcher died over is told by the one that goes on, elsewhere",
+          "[.long]") {
+  ForeignJob job("handed", kTrain, foreign_job("handed", kSteps, 3));
+  job.start_new("--retry-delay 1min");
+  REQUIRE(wait_for([&] { return job.said("it 100 |"); }));
+  job.kubectl("delete pod " + job.pod_of(1) + " --force --grace-period=0");
+  REQUIRE(wait_for([&] { return job.said("starting again in"); }));
+  job.kill_launcher();
+  job.start("--attach handed", "elsewhere");
+  const int code = job.code();
+  INFO(job.errors());
+  REQUIRE(code == 0);
+  const Measurements m = job.measured();
+  REQUIRE(m.interruptions.size() == 1);
+  CHECK(m.interruptions[0].attempt == 0);
+  CHECK(m.interruptions[0].detail == "rank 1 was deleted");
+  CHECK(m.interruptions[0].lost_steps == 20);  // from 100 back to 80, as the next attempt told
+  REQUIRE(!m.runs.empty());
+  CHECK(m.runs.back().first_step == 80);
+}
+
 TEST_CASE("a program of one's own that ends well when it is evicted was interrupted", "[.long]") {
-  ForeignJob job;
-  job.start("mine.yaml --replications 20 --claim checkpoints --retry-delay 1s", "run");
+  ForeignJob job("mine", kTrain, foreign_job("mine", kSteps, 3));
+  job.start_new();
   REQUIRE(wait_for([&] { return job.said("it 100 |"); }));
   job.kubectl("delete pod " + job.pod_of(2));  // SIGTERM, and it ends with 0
   const int code = job.code();

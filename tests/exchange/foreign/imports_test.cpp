@@ -66,6 +66,7 @@ spec:
           args: [--epochs, "90"]
           env:
             - {name: NCCL_DEBUG, value: WARN}
+            - {name: MASTER_ADDR, value: train-0.train}
             - {name: TOKEN, valueFrom: {secretKeyRef: {name: s, key: t}}}
           resources: {limits: {nvidia.com/gpu: 8, cpu: 90}}
 )";
@@ -137,6 +138,8 @@ TEST_CASE("a Kubernetes Job: ranks, machine, place, container") {
   CHECK_THAT(text, Contains("#   - ConfigMap settings"));
   CHECK_THAT(text, Contains("Job train: nodeSelector.team") && Contains("spec.backoffLimit"));
   CHECK_THAT(text, Contains("variables with values from the cluster: TOKEN"));
+  CHECK_THAT(text, Contains("variables that reckon sets itself: MASTER_ADDR\n") &&
+                       !Contains("train-0.train"));
 }
 
 TEST_CASE("pods share a node that has room for several") {

@@ -144,3 +144,38 @@ esac)");
   CHECK(newest->number == 10);  // not "9", which sorts behind it as text
   CHECK(newest->pods_wanted == 3);
 }
+
+TEST_CASE("what interrupted a run is read as it was written, open or not") {
+  const FakeKubectl fake(R"(
+shift 2
+case "$1 $2" in
+  "patch configmap") printf '%s' "$7" > state ;;
+  "get configmap") cat state ;;
+esac)");
+  const Kubectl kubectl = fake.kubectl();
+  InterruptionRecord lost;
+  lost.attempt = 2;
+  lost.cause = Interruption::preemption;
+  lost.rank = 7;
+  lost.at = Seconds{12.5};
+  lost.lost_steps = 3;
+  lost.detail = "rank 7 \"node\" was taken back";
+  InterruptionRecord later;
+  later.attempt = 3;
+  set_interruptions(
+      kubectl, "a",
+      {{.record = lost}, {.record = later, .open = true, .done = 140, .step = Seconds{0.25}}});
+  const auto state = read_state(kubectl, "a");
+  REQUIRE(state);
+  REQUIRE(state->interruptions.size() == 2);
+  const KeptInterruption& first = state->interruptions[0];
+  CHECK(to_line(first.record) == to_line(lost));
+  CHECK(!first.open);
+  const KeptInterruption& second = state->interruptions[1];
+  CHECK(second.record.attempt == 3);
+  CHECK(second.open);
+  CHECK(second.done == 140);
+  CHECK(second.step == Seconds{0.25});
+  fake.write("state", R"({"data": {"interruptions": "[{\"record\": {\"record\": \"new\"}}, 1]"}})");
+  CHECK(read_state(kubectl, "a")->interruptions.empty());
+}

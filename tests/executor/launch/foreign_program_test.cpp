@@ -334,6 +334,12 @@ TEST_CASE("lines that are JSON objects are read by their keys") {
   CHECK(!own.line("step 41"));  // no object
   CHECK(!own.line(R"({"epoch": 3})"));
   CHECK(!own.line(R"({"global_step": )"));
+  // As Python writes what is no number.
+  const auto torn = own.line(R"({"global_step": 41, "train": {"loss": NaN}, "a": [-Infinity]})");
+  REQUIRE(torn);
+  CHECK(torn->step == 41);
+  CHECK(!torn->loss);
+  CHECK(own.line(R"({"text": "NaN \" Infinity", "global_step": 42, "x": Infinity})")->step == 42);
   const ProgressReader plain = reader_of({{"json", ""}, {"log", "at (?<step>[0-9]+)"}});
   CHECK(plain.line(R"({"step": "7", "samples_per_second": 12.5})")->samples_per_second == 12.5);
   CHECK(plain.line("at 9")->step == 9);
