@@ -172,6 +172,8 @@ tl::expected<RunModel, std::string> model_of_run(const RunConfiguration& run) {
   // Lambda runs NVIDIA's example without its adaptive softmax (lambdal/deeplearning-benchmark:
   // pytorch/results, "adaptive=False").
   if (run.model.starts_with("transformer_xl_") && run.framework == kLambda) name += "_softmax";
+  // AdaptDL's example is on MovieLens 1M.
+  if (run.model == "ncf" && run.stack.ends_with("adaptdl")) name = "ncf_ml1m";
   // MLPerf's SSD is on a ResNet-34, NVIDIA's example, which others run too, on a ResNet-50.
   if (run.model == "ssd300" && !run.stack.ends_with("mlperf")) name = "ssd300_resnet50";
   if (!zoo_model(name)) return tl::unexpected(fmt::format("no model graph: {}", run.model));

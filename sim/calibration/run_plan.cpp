@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/step/step.h"
+
 namespace reckon {
 namespace {
 
@@ -109,15 +111,18 @@ tl::expected<StrategySpec, std::string> strategy_of(const RunConfiguration& run,
 }
 
 /// The bandwidth of a node's network. Not printed: that of the widest machine in the catalog with
-/// as many of this accelerator built in. 0: not known.
+/// as many of this accelerator built in, else with more: what is rented with one accelerator has no
+/// network for eight. 0: not known.
 BytesPerSecond network_of(const RunConfiguration& run, const Placement& at,
                           const Accelerator& accelerator, const Catalog& catalog) {
   if (run.inter_node && run.inter_node->v > 0) return *run.inter_node * at.nodes_as_printed;
-  BytesPerSecond widest{};
-  for (const Machine& m : catalog.machines)
-    if (m.accelerator == accelerator.name && m.accelerator_count >= at.per_node)
-      widest = std::max(widest, m.network.value);
-  return widest;
+  BytesPerSecond as_many{}, more{};
+  for (const Machine& m : catalog.machines) {
+    if (m.accelerator != accelerator.name) continue;
+    if (m.accelerator_count == at.per_node) as_many = std::max(as_many, m.network.value);
+    if (m.accelerator_count > at.per_node) more = std::max(more, m.network.value);
+  }
+  return as_many.v > 0 ? as_many : more;
 }
 
 struct Site {
@@ -173,19 +178,43 @@ Site gpu_site(const RunConfiguration& run, const Placement& at, const Accelerato
   return site;
 }
 
-/// What a scenario cannot say of links, from the row: PCIe where the accelerator could do more, and
-/// the kind of network. RDMA from 100 Gb/s a node on: general knowledge of published clusters.
-void set_links(Plan& plan, const RunConfiguration& run, const Catalog& catalog) {
+/// RDMA from 100 Gb/s a node on: general knowledge of published clusters. Below, TCP: of EC2 where
+/// the catalog's machine that is like a row's nodes is.
+std::string_view network_link_of(const PlannedPool& pool, const Catalog& catalog) {
   constexpr BytesPerSecond kRdma{100e9 / 8};
+  const BytesPerSecond network = pool.machine.network.value;
+  if (network >= kRdma) return "infiniband";
+  for (const Machine& m : catalog.machines)
+    if (pool.accelerator && m.accelerator == pool.accelerator->name &&
+        m.accelerator_count >= pool.accelerators_per_node && m.network.value == network)
+      return m.provider == Provider::aws ? "ethernet-ec2" : "ethernet";
+  return "ethernet";
+}
+
+/// What a scenario cannot say of links, from the row: PCIe where the accelerator has links of its
+/// own that this form of it lacks, and the kind of network.
+void set_links(Plan& plan, const RunConfiguration& run, const Catalog& catalog) {
   for (PlannedPool& pool : plan.pools) {
     if (pool.slice) continue;
-    const bool rdma = pool.machine.network.value >= kRdma;
-    if (const LinkClass* link = catalog.find_link(rdma ? "infiniband" : "ethernet"))
+    if (const LinkClass* link = catalog.find_link(network_link_of(pool, catalog)))
       pool.network_link = *link;
     if (!pool.accelerator || !run.intra_node_link.starts_with("pcie")) continue;
+    if (!pool.accelerator->peer_bandwidth) continue;  // its peer_link is on PCIe
     pool.accelerator->peer_bandwidth.reset();
     if (const LinkClass* link = catalog.find_link("pcie")) pool.peer_link = *link;
   }
+}
+
+/// What is recomputed is not printed: the least with which the run fits, for it ran; none where it
+/// fits with none of them.
+void recompute_to_fit(const Plan& plan, PlannedWorkload& job) {
+  const Recompute assumed = job.strategy.recompute;
+  for (const Recompute mode : {Recompute::none, Recompute::selective, Recompute::full}) {
+    if (mode < assumed) continue;
+    job.strategy.recompute = mode;
+    if (estimate_memory(plan, job).fits()) return;
+  }
+  job.strategy.recompute = assumed;
 }
 
 /// The run with its batches in samples.
@@ -284,6 +313,7 @@ tl::expected<Plan, std::string> plan_of_run(const RunConfiguration& printed,
   PlannedWorkload& job = plan->jobs.front();
   job.global_batch = std::max(job.global_batch, run.global_batch);
   set_links(*plan, run, catalog);
+  if (run.recompute == "unknown" && cuts_the_model(job.strategy.kind)) recompute_to_fit(*plan, job);
   return std::move(*plan);
 }
 

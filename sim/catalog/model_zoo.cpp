@@ -233,6 +233,7 @@ constexpr std::array kFixedModels{
     FixedModel{"dlrm_mlperf", [] { return make_dlrm_mlperf(); }},
     FixedModel{"dlrm_dcnv2_mlperf", [] { return make_dlrm_dcnv2_mlperf(); }},
     FixedModel{"ncf", [] { return make_ncf(); }},
+    FixedModel{"ncf_ml1m", [] { return make_ncf_ml1m(); }},
     FixedModel{"wide_and_deep", [] { return make_wide_and_deep(); }},
     FixedModel{"vae_cf", [] { return make_vae_cf(); }},
     FixedModel{"yolov3", [] { return make_yolov3(); }},

@@ -101,9 +101,15 @@ Expected<ModelGraph> make_dlrm_dcnv2_mlperf() {
   return finish(net, "dlrm_dcnv2_mlperf", x, kWidth, kIds);
 }
 
-Expected<ModelGraph> make_ncf() {
-  constexpr std::int64_t kUsers = 138493, kFilms = 26744, kFactors = 64, kFirst = 256;
-  constexpr std::array<std::int64_t, 3> kLayers{256, 128, 64};
+namespace {
+
+struct Films {
+  std::int64_t users, films, factors;
+  std::array<std::int64_t, 3> layers;
+};
+
+Expected<ModelGraph> make_neumf(std::string name, const Films& data) {
+  constexpr std::int64_t kFirst = 256;
   LayerList net(24);
   net.set_group("tables");
   const LayerId record = net.add("record", InputLayer{}, std::vector<LayerId>{});
@@ -112,18 +118,25 @@ Expected<ModelGraph> make_ncf() {
   const auto table = [&](const char* name, std::int64_t rows, std::int64_t width, LayerId ids) {
     return net.add(name, EmbeddingBag{rows, width, 1}, ids);
   };
-  const LayerId mf_user = table("mf_user_embed", kUsers, kFactors, user);
-  const LayerId mf_film = table("mf_item_embed", kFilms, kFactors, film);
-  const LayerId mlp_user = table("mlp_user_embed", kUsers, kFirst / 2, user);
-  const LayerId mlp_film = table("mlp_item_embed", kFilms, kFirst / 2, film);
+  const LayerId mf_user = table("mf_user_embed", data.users, data.factors, user);
+  const LayerId mf_film = table("mf_item_embed", data.films, data.factors, film);
+  const LayerId mlp_user = table("mlp_user_embed", data.users, kFirst / 2, user);
+  const LayerId mlp_film = table("mlp_item_embed", data.films, kFirst / 2, film);
   net.set_group("layers");
   const LayerId mf = net.add("mf", Multiply{}, {mf_user, mf_film});
   LayerId x = net.add("mlp.concat", Concat{}, {mlp_user, mlp_film});
-  x = perceptron(net, "mlp", x, kFirst, kLayers, true);
+  x = perceptron(net, "mlp", x, kFirst, data.layers, true);
   x = net.add("final.concat", Concat{}, {mf, x});
-  x = net.add("final", Linear{kFactors + kLayers.back(), 1}, x);
+  x = net.add("final", Linear{data.factors + data.layers.back(), 1}, x);
   net.add("loss", SigmoidCrossEntropy{}, x);
-  return ModelGraph::make("ncf", SampleUnit::record, {2}, net.take());
+  return ModelGraph::make(std::move(name), SampleUnit::record, {2}, net.take());
+}
+
+}  // namespace
+
+Expected<ModelGraph> make_ncf() { return make_neumf("ncf", {138493, 26744, 64, {256, 128, 64}}); }
+Expected<ModelGraph> make_ncf_ml1m() {
+  return make_neumf("ncf_ml1m", {6040, 3706, 32, {128, 64, 32}});
 }
 
 Expected<ModelGraph> make_wide_and_deep() {

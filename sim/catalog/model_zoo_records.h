@@ -16,6 +16,9 @@ Expected<ModelGraph> make_dlrm_dcnv2_mlperf();
 /// [Harper 2015, table 2]), of mlcommons/training:retired_benchmarks/ncf/neumf.py: 64 factors,
 /// layers of 256, 256, 128 and 64. A record is a user and a film.
 Expected<ModelGraph> make_ncf();
+/// The same on MovieLens 1M (6,040 users, 3,706 films), of petuum/adaptdl:examples/NCF: 32 factors,
+/// layers of 256, 128, 64 and 32.
+Expected<ModelGraph> make_ncf_ml1m();
 
 /// Wide & Deep [Cheng 2016, arXiv:1606.07792] on the Outbrain clicks, five layers of 1,024:
 /// NVIDIA/DeepLearningExamples:TensorFlow2/Recommendation/WideAndDeep, README, "Default

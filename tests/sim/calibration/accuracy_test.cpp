@@ -53,6 +53,10 @@ TEST_CASE("a row runs the variant of a network that its source describes") {
   CHECK(name_of(run) == "transformer_xl_base");
   run.framework = "PyTorch NGC / DeepLearningExamples";
   CHECK(name_of(run) == "transformer_xl_base_softmax");
+  run.model = "ncf";
+  CHECK(name_of(run) == "ncf");
+  run.stack = "pytorch-adaptdl";
+  CHECK(name_of(run) == "ncf_ml1m");
   // ELECTRA on SQuAD, padded to 384, is its discriminator; BART without a length writes summaries.
   run.model = "electra_base";
   run.sequence_length = 128;
@@ -171,6 +175,32 @@ TEST_CASE("a run is predicted from its configuration by the step model") {
   REQUIRE(eight.has_value());
   CHECK(eight->rate.v > 6 * one->rate.v);
   CHECK(eight->rate.v < 8 * one->rate.v);
+}
+
+TEST_CASE(
+    "links that a row does not print are those of the accelerator and of a machine of its size") {
+  const Catalog& catalog = test::shipped_catalog();
+  // K80s copy through the host's memory whatever PCIe is printed; an A100 has no NVLink on a card.
+  CHECK(plan_of_run(resnet_on_k80(4), catalog)->pools.front().peer_link.name == "pcie-host");
+  RunConfiguration run = resnet_on_k80(4);
+  run.accelerator = "A100-SXM4-40";
+  CHECK(plan_of_run(run, catalog)->pools.front().peer_link.name == "pcie");
+  // Nodes of one V100 have the network of a machine with one, not of one with eight.
+  run.accelerator = "V100-SXM2-16";
+  run.intra_node_link = "none";
+  run.accelerators_per_node = 1;
+  run.nodes = 4;
+  const double one = plan_of_run(run, catalog)->pools.front().machine.network.value.v;
+  run.accelerators = 32;
+  run.accelerators_per_node = 8;
+  const double eight = plan_of_run(run, catalog)->pools.front().machine.network.value.v;
+  CHECK(one < eight / 10);
+  // Four T4 and 50 Gb/s are g4dn.12xlarge.
+  run.accelerator = "T4";
+  run.accelerators_per_node = 4;
+  run.accelerators = 16;
+  run.inter_node = BytesPerSecond{50e9 / 8};
+  CHECK(plan_of_run(run, catalog)->pools.front().network_link.name == "ethernet-ec2");
 }
 
 TEST_CASE("what cannot be predicted says why in words that can be counted") {

@@ -89,7 +89,7 @@ TEST_CASE("a V100 multiplies at 125 TFLOP/s and has six NVLink 2 links of 25 GB/
   CHECK(v100.peak_for(Precision::fp16)->value.v == Approx(125e12));
   CHECK(v100.peer_bandwidth->value.v == Approx(6 * 25e9));
   CHECK(v100.peer_link == "nvlink");
-  CHECK(test::shipped_catalog().find_accelerator("P100")->peer_link == "pcie");
+  CHECK(test::shipped_catalog().find_accelerator("P100")->peer_link == "pcie-host");
 }
 
 TEST_CASE("n1-standard-32 needs at least four V100 or K80 and two of the others on AI Platform") {

@@ -129,6 +129,9 @@ TEST_CASE("NeuMF and the LSTM over words have the parameters of their references
   const std::int64_t tables = (138'493 + 26'744) * (64 + 128);
   const std::int64_t layers = 257 * 256 + 257 * 128 + 129 * 64 + 129;
   CHECK(zoo("ncf").parameters() == tables + layers);
+  // adaptdl's model.py on MovieLens 1M, 32 factors, three layers.
+  const std::int64_t small = 257 * 128 + 129 * 64 + 65 * 32 + 65;
+  CHECK(zoo("ncf_ml1m").parameters() == (6'040 + 3'706) * (32 + 128) + small);
   // word_language_model: embedding, two LSTMs of torch (4 h (in + h + 2)), decoder.
   const std::int64_t lstms = 2 * 4 * 200 * (200 + 200 + 2);
   CHECK(zoo("lstm_lm_wikitext2").parameters() == 33'278 * 200 + lstms + 33'278 * 201);

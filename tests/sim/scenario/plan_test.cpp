@@ -33,7 +33,7 @@ TEST_CASE("three nodes of two P100 are six replicas of 64 images") {
   CHECK(job.steps == 300274);
   CHECK(job.evaluations == 9);
   CHECK(plan.pools.at(0).nodes_max == 5);
-  CHECK(plan.pools.at(0).peer_link.name == "pcie");
+  CHECK(plan.pools.at(0).peer_link.name == "pcie-host");
   CHECK(plan.retry.backoff_limit == 6);
 }
 
