@@ -253,7 +253,7 @@ ScoredRuns score_cold(std::span<const PublishedRun> measurements, const Catalog&
       continue;
     }
     result.runs.push_back(
-        {m, m.measured.v, p->rate.v, p->low.v, p->high.v, p->stack_known, p->fits});
+        {m, m.measured.v, p->rate.v, p->low.v, p->high.v, p->stack_known, p->fits, p->slowing});
   }
   return result;
 }

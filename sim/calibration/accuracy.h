@@ -22,6 +22,7 @@ struct ScoredRun {
   double measured = 0;
   double predicted = 0, low = 0, high = 0;  // low..high: nine of ten
   bool stack_known = false, fits = true;
+  Slowing slowing = {};  // of `predicted`
   double error() const { return predicted / measured - 1; }
   bool covered() const { return low <= measured && measured <= high; }
   double half_width() const { return (high - low) / 2 / predicted; }

@@ -65,11 +65,15 @@ std::vector<ScoredRun> warm(std::span<const ScoredRun> cold, int points) {
   for (const auto& [key, members] : groups_of(cold)) {
     const auto count = static_cast<std::size_t>(points);
     if (members.size() <= count) continue;
-    double sum = 0;
-    for (std::size_t i = 0; i < count; ++i) sum += log_ratio(members[i]);
-    const double factor = std::exp(sum / points);
+    Slowness mean;
+    for (std::size_t i = 0; i < count; ++i) {
+      const Slowness s = members[i].slowing.explained(log_ratio(members[i]));
+      mean.devices += s.devices / points;
+      mean.links += s.links / points;
+    }
     for (std::size_t i = count; i < members.size(); ++i) {
       ScoredRun r = members[i];
+      const double factor = std::exp(r.slowing.log_rate(mean));
       r.predicted *= factor;
       r.low *= factor;
       r.high *= factor;
@@ -96,12 +100,12 @@ std::vector<ScoredRun> at_larger_scale(std::span<const ScoredRun> warm_runs,
 
 Regret regret_of(std::span<const ScoredRun> runs) {
   using Key = std::tuple<std::string_view, std::string_view, int, std::string_view, std::int64_t,
-                         std::int64_t, std::string_view, std::string_view>;
+                         std::int64_t, std::string_view, std::string_view, std::string_view>;
   std::map<Key, std::vector<const ScoredRun*>> groups;
   for (const ScoredRun& r : runs) {
     const RunConfiguration& run = r.at.run;
     groups[{r.at.source, run.accelerator, run.accelerators, model_name(run), run.global_batch,
-            run.sequence_length, run.precision, run.recompute}]
+            run.sequence_length, run.precision, run.recompute, run.stack}]
         .push_back(&r);
   }
   Regret regret;

@@ -9,8 +9,9 @@
 namespace reckon {
 
 /// In each group of runs of one (source, model, variant, accelerator, precision, stack) the
-/// `points` runs on the fewest accelerators are taken as measured: their mean log(measured /
-/// predicted) is a factor on the predictions of the rest, which are returned. Among runs on equally
+/// `points` runs on the fewest accelerators are taken as measured: how much slower than predicted
+/// they say that devices and links are (Slowing::explained, the mean of them) slows the rest, which
+/// is returned. Among runs on equally
 /// few accelerators those with the batch per accelerator that most of the group has come first,
 /// then the earlier line. Intervals move with the predictions. Groups with no more runs than points
 /// return none.
@@ -21,8 +22,9 @@ std::vector<ScoredRun> at_larger_scale(std::span<const ScoredRun> warm_runs,
                                        std::span<const ScoredRun> cold, int points);
 
 /// The layout that we would take is that of the highest predicted rate.
-/// Groups: same source, accelerators, model, global batch, sequence, precision and recomputation,
-/// with at least two layouts (strategy, degrees, micro batch).
+/// Groups: same source, accelerators, model, global batch, sequence, precision, recomputation and
+/// stack (nobody chooses a layout by changing the framework), with at least two layouts (strategy,
+/// degrees, micro batch).
 Regret regret_of(std::span<const ScoredRun> runs);
 
 /// warm() and at_larger_scale(), scored; intervals from the other sources' warm residuals
