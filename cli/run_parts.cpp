@@ -91,6 +91,9 @@ std::optional<Seconds> deadline_of(const Options& options, const Plan& plan) {
 }
 
 RetryRules retry_of(const Options& options, RetryRules rules) {
+  constexpr Seconds kShortestWait{1}, kLongestWait{60};
+  rules.base = std::max(rules.base, kShortestWait);
+  rules.cap = std::max(rules.cap, kLongestWait);
   if (const auto found = options.answers.find("retries"); found != options.answers.end()) {
     const auto limit = parse_integer(found->second);
     if (!limit || *limit < 0 || *limit > 1'000'000)

@@ -42,6 +42,9 @@ class Display {
 std::optional<Seconds> duration_option(const Options& options, const char* name);
 /// The deadline that was given, else the tightest upper bound on time that the scenario expects.
 std::optional<Seconds> deadline_of(const Options& options, const Plan& plan);
+/// The service's rules, changed by --retries and --retry-delay. Where the service waits for nothing
+/// a run does, a second that doubles up to a minute: what ends a job at once would end it a
+/// thousand times an hour, and nobody could read why.
 RetryRules retry_of(const Options& options, RetryRules rules);
 RunRequest request_of(const Options& options);
 /// The user's own program, where the scenario's workload is one.

@@ -321,6 +321,13 @@ Diagnostics what_cannot_be(const Job& job) {
   if (as == JobShape::pytorchjob && job.servers > 0)
     problem("workload.strategy", "a PyTorchJob has no parameter servers",
             "--as tfjob, jobset or job");
+  if (job.plan->jobs.front().strategy.kind == StrategyKind::parameter_server && job.servers == 0 &&
+      job.container == nullptr)
+    problem(
+        "workload.strategy.parameter_servers",
+        "without a server the variables are on the chief's host, and pods of reckon-worker have "
+        "none there",
+        "parameter_servers: 1, and a pool {name: servers, role: parameter_server, ...}");
   if (as == JobShape::pytorchjob && job.groups.size() > 1)
     problem("cluster.pools",
             "a PyTorchJob's workers are all alike, and the chief has a pool of its own",

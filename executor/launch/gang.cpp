@@ -25,6 +25,7 @@ struct Watched {
   LineReader output_lines, progress_lines;
   bool output_open = true, progress_open = true;
   std::optional<ProgressReport> last;
+  std::string last_words;
   Clock::time_point heard;
   std::optional<ProcessEnd> end;
 };
@@ -88,6 +89,7 @@ class Gang {
       Watched& m = members_[k];
       if (m.output_open)
         m.output_open = m.output_lines.read_from(m.process->output(), [&](std::string_view line) {
+          if (line.find_first_not_of(" \t\r") != std::string_view::npos) m.last_words = line;
           if (events_.output) events_.output(int(k), line);
         });
       if (m.progress_open)
@@ -278,6 +280,7 @@ class Gang {
     if (culprit_) {
       const ProcessEnd& end = r.ends[std::size_t(*culprit_)];
       r.code = end.signal != 0 ? 128 + end.signal : end.code;
+      r.last_words = members_[std::size_t(*culprit_)].last_words;
     }
     return r;
   }

@@ -61,6 +61,7 @@ struct GangEnd {
   bool unexplained = false;
   std::optional<Interruption> cause;  // where whoever ran it knows more than the code says
   std::string reason;                 // "rank 2 was killed by signal 9 (Killed)"
+  std::string last_words;             // the last line that the culprit printed; "": none
   /// The code that says what to do next: that of the culprit, 128 + its signal, 75 where all
   /// stopped on request, 0 where all ended well.
   int code = 0;

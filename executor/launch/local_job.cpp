@@ -3,14 +3,21 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
 
 namespace reckon {
 
+int server_processes(const PlannedStrategy& strategy) {
+  return strategy.kind == StrategyKind::parameter_server ? std::max(1, strategy.parameter_servers)
+                                                         : 0;
+}
+
 std::vector<ProcessSpec> processes_of(const PlannedStrategy& strategy, const LocalJob& job,
                                       std::int64_t attempt, const Socket& rendezvous) {
-  const int workers = strategy.workers, all = workers + strategy.parameter_servers;
+  const int workers = strategy.workers, servers = server_processes(strategy);
+  const int all = workers + servers;
   RunEnvironment told;
   told.attempt = attempt;
   told.clock = job.clock;
@@ -30,7 +37,7 @@ std::vector<ProcessSpec> processes_of(const PlannedStrategy& strategy, const Loc
     flag("--role", server ? "ps" : "worker");
     flag("--rank", std::to_string(server ? rank - workers : rank));
     flag("--workers", std::to_string(workers));
-    flag("--servers", std::to_string(strategy.parameter_servers));
+    flag("--servers", std::to_string(servers));
     flag("--attempt", std::to_string(attempt));
     flag("--master", text(rendezvous.local()));
     p.environment = told.variables();

@@ -19,6 +19,11 @@ struct LocalJob {
   int lock = -1;  // descriptor of the run's lock
 };
 
+/// Server processes of the job. Where its parameter servers have no nodes of their own
+/// (parameter_servers: 0) the variables are on the chief's host, as simulated: one process beside
+/// the workers holds them.
+int server_processes(const PlannedStrategy& strategy);
+
 /// One process a worker, then one a parameter server: their ranks, by the variables that PyTorch's
 /// launcher sets as well (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR,
 /// MASTER_PORT).

@@ -44,6 +44,7 @@ class LocalRun {
     SuperviseOptions how;
     how.retry = options_.retry;
     how.first_attempt = files_.before().attempt;
+    how.checkpoint = [this] { return newest_checkpoint(); };
     how.gang = [this](std::int64_t attempt) { return gang(attempt); };
     if (foreign_) how.run = [&](std::int64_t attempt) { return run_foreign(attempt, stop); };
     SuperviseEvents events;
@@ -64,7 +65,11 @@ class LocalRun {
 
  private:
   const PlannedWorkload& job() const { return plan_.jobs.front(); }
-  int processes() const { return job().strategy.workers + job().strategy.parameter_servers; }
+  int processes() const {
+    const PlannedStrategy& s =
+        job().strategy;  // a program of one's own places its variables itself
+    return s.workers + (options_.foreign ? s.parameter_servers : server_processes(s));
+  }
 
   GangOptions gang(std::int64_t attempt) const {
     GangOptions g;

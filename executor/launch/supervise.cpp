@@ -52,6 +52,39 @@ GangEnd start(const SuperviseOptions& options, const SuperviseEvents& events, st
   }
 }
 
+/// Counts starts in a row that the environment ended and that saved nothing: whatever is in their
+/// way (a full disk, a directory that cannot be written) is there at the next start, too.
+class FutileStarts {
+ public:
+  explicit FutileStarts(const SuperviseOptions& options) : options_(options) {
+    if (options_.checkpoint) saved_ = options_.checkpoint();
+  }
+
+  /// Was this one more of too many?
+  bool too_many(const GangEnd& end) {
+    constexpr int kMost = 3;
+    if (!options_.checkpoint) return false;
+    const auto saved = options_.checkpoint();
+    const bool environment = end.code == kEnvironmentFailed && !end.hung && !end.unexplained;
+    count_ = environment && !(saved > saved_) ? count_ + 1 : 0;
+    saved_ = saved;
+    return count_ >= kMost;
+  }
+
+  SupervisedEnd give_up(const GangEnd& end, int attempts) const {
+    const std::string words = end.last_words.empty() ? "" : fmt::format(" ({})", end.last_words);
+    return {Verdict::hopeless, kEnvironmentFailed,
+            fmt::format("{}{}, as {} starts in a row did, and no newer checkpoint was made",
+                        end.reason, words, count_),
+            attempts};
+  }
+
+ private:
+  const SuperviseOptions& options_;
+  std::optional<std::int64_t> saved_;
+  int count_ = 0;
+};
+
 }  // namespace
 
 Verdict verdict_on(const GangEnd& end) {
@@ -71,6 +104,7 @@ Interruption cause_of(const GangEnd& end) {
 SupervisedEnd supervise(const SuperviseOptions& options, const SuperviseEvents& events,
                         const std::function<StopRequest()>& stop) {
   int failures = 0, attempts = 0;
+  FutileStarts futile(options);
   for (std::int64_t attempt = options.first_attempt;; ++attempt) {
     if (events.starting) events.starting(attempt);
     const GangEnd end = start(options, events, attempt, stop);
@@ -85,6 +119,7 @@ SupervisedEnd supervise(const SuperviseOptions& options, const SuperviseEvents& 
       case Verdict::retry:
         break;
     }
+    if (futile.too_many(end)) return futile.give_up(end, attempts);
     if (cause_of(end) == Interruption::failure || options.retry.counts_disruptions) ++failures;
     if (failures > options.retry.backoff_limit)
       return {Verdict::hopeless, kRunFailed,

@@ -37,6 +37,9 @@ struct SuperviseOptions {
   /// In place of run_gang(gang(attempt)): a gang elsewhere. A start that throws is a failure.
   std::function<GangEnd(std::int64_t attempt)> run;
   std::int64_t first_attempt = 0;
+  /// The step of the newest complete checkpoint. Where it is given, three starts in a row that the
+  /// environment ended (3) and that left no newer one are the last: a full disk stays full.
+  std::function<std::optional<std::int64_t>()> checkpoint;
 };
 
 struct SuperviseEvents {
@@ -47,8 +50,10 @@ struct SuperviseEvents {
 };
 
 /// Runs until the job is finished, stopped, hopeless, or has failed more often than the rules
-/// allow: every failure counts, preemptions only where the rules count disruptions. Throws what
-/// run_gang() throws at the first start; a later one that cannot be made is a failure like others.
+/// allow: every failure counts, preemptions only where the rules count disruptions. An environment
+/// that fails again and again (`checkpoint`) is hopeless as well, with code 3 and what the lost
+/// process said last. Throws what run_gang() throws at the first start; a later one that cannot be
+/// made is a failure like others.
 SupervisedEnd supervise(const SuperviseOptions& options, const SuperviseEvents& events,
                         const std::function<StopRequest()>& stop);
 

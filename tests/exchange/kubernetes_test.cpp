@@ -186,6 +186,10 @@ TEST_CASE("an operator's job leaves the wiring to the operator") {
 TEST_CASE("what cannot be written is refused all at once, at its place") {
   const Exported e = exported(kServers, {.minor = 20, .as = JobShape::pytorchjob, .bucket = ""});
   CHECK_THAT(e.errors, Contains("s.yaml:8") && Contains("no parameter servers"));
+  std::string none = kServers.substr(0, kServers.find("    - {name: servers"));
+  none.erase(none.find(", parameter_servers: 2"), 22);
+  CHECK_THAT(exported(none, {.minor = 20}).errors,
+             Contains("s.yaml:8") && Contains("the variables are on the chief's host"));
   CHECK_THAT(exported(kServers, {.minor = 20, .as = JobShape::jobset}).errors,
              Contains("Kubernetes 1.20 lacks"));
 }

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 
 #include "executor/launch/supervise.h"
@@ -376,6 +377,51 @@ TEST_CASE("a later start that cannot be made is one more failure") {
   CHECK(end.attempts == 3);
   REQUIRE(reasons.size() == 2);
   CHECK(reasons[1] == "cannot start rank 0 (/no/such/program): No such file or directory");
+}
+
+/// Never tried too often, and at once. `saved`: the newest checkpoint after the k-th start.
+SupervisedEnd supervise_without_limit(const std::string& script,
+                                      const std::vector<std::int64_t>& saved) {
+  SuperviseOptions options;
+  options.retry = {std::numeric_limits<int>::max(), Seconds{0}, Seconds{0}, false};
+  std::size_t started = 0;
+  options.gang = [&](std::int64_t attempt) {
+    ++started;
+    GangOptions gang = gang_of({script});
+    gang.members[0].environment = {{"ATTEMPT", std::to_string(attempt)}};
+    return gang;
+  };
+  options.checkpoint = [&]() -> std::optional<std::int64_t> {
+    if (started == 0 || saved.empty()) return std::nullopt;
+    return saved[std::min(started, saved.size()) - 1];
+  };
+  return supervise(options, {}, {});
+}
+
+TEST_CASE("an environment that ends three starts in a row, nothing saved, ends the job with 3") {
+  const std::string full = "echo cannot write parameters: the disk is full; echo; exit 3";
+  const SupervisedEnd end = supervise_without_limit(full, {});
+  CHECK(end.verdict == Verdict::hopeless);
+  CHECK(end.exit_code == 3);
+  CHECK(end.attempts == 3);
+  CHECK(end.reason ==
+        "rank 0 ended with code 3 (cannot write parameters: the disk is full), as 3 starts in a "
+        "row did, and no newer checkpoint was made");
+  // The first two saved something: the count begins behind them.
+  CHECK(supervise_without_limit(full, {10, 20, 20, 20, 20}).attempts == 5);
+}
+
+TEST_CASE("an environment that fails now and then does not end the job") {
+  // 3 3 76 3 3 76 3 3 0: never three in a row.
+  const SupervisedEnd other = supervise_without_limit(
+      "[ $ATTEMPT -lt 8 ] || exit 0; [ $((ATTEMPT % 3)) = 2 ] && exit 76; exit 3", {});
+  CHECK(other.verdict == Verdict::finished);
+  CHECK(other.attempts == 9);
+  // Each start saves something.
+  const SupervisedEnd ahead =
+      supervise_without_limit("[ $ATTEMPT -lt 6 ] && exit 3; exit 0", {10, 20, 30, 40, 50, 60, 70});
+  CHECK(ahead.verdict == Verdict::finished);
+  CHECK(ahead.attempts == 7);
 }
 
 TEST_CASE("a request to stop during a back-off ends the job at once") {

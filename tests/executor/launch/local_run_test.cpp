@@ -286,12 +286,25 @@ TEST_CASE("75 of a program that is not ours is a failure like any other, and cou
 
 TEST_CASE("workers report where they are, parameter servers do not") {
   PlannedStrategy strategy;
+  strategy.kind = StrategyKind::parameter_server;
   strategy.workers = 2;
   strategy.parameter_servers = 1;
   const auto specs = processes_of(strategy, {}, 0, local_rendezvous());
   REQUIRE(specs.size() == 3);
   CHECK(specs[1].reports);
   CHECK(!specs[2].reports);
+}
+
+TEST_CASE("parameter servers without nodes of their own are one process beside the workers") {
+  PlannedStrategy strategy;
+  strategy.kind = StrategyKind::parameter_server;
+  strategy.workers = 2;
+  strategy.parameter_servers = 0;
+  const auto specs = processes_of(strategy, {}, 0, local_rendezvous());
+  REQUIRE(specs.size() == 3);
+  CHECK(specs[2].name == "rank 2 (server 0)");
+  strategy.kind = StrategyKind::multi_worker_mirrored;
+  CHECK(server_processes(strategy) == 0);
 }
 
 TEST_CASE("processes meet at a port that is listened at before they are started") {
