@@ -28,6 +28,10 @@ std::optional<double> cost_of(const TrialRow& row) {
   return row.cost_usd ? std::optional(row.cost_usd->p50) : std::nullopt;
 }
 
+/// A job of minutes may be won by that alone.
+constexpr std::string_view kAlone =
+    "(this machine's time has no start, checkpoints and failures in it, the plans' times have)";
+
 /// Whether something else than this machine pays, in a few sentences.
 std::vector<std::string> verdicts(const Trial& trial) {
   std::vector<std::string> out;
@@ -40,7 +44,10 @@ std::vector<std::string> verdicts(const Trial& trial) {
   else
     out.push_back(fmt::format("fastest: {}, {:.3g} times as fast as this machine", fastest->name,
                               here.time_seconds.p50 / fastest->time_seconds.p50));
-  if (cheapest == nullptr) return out;
+  if (cheapest == nullptr) {
+    out.emplace_back(kAlone);
+    return out;
+  }
   if (here.cost_usd && cheapest != &here)
     out.push_back(fmt::format("cheapest: {}, {:.3g} of this machine's cost", cheapest->name,
                               cheapest->cost_usd->p50 / here.cost_usd->p50));
@@ -50,6 +57,7 @@ std::vector<std::string> verdicts(const Trial& trial) {
     out.push_back(fmt::format(
         "cheapest: {}, unless this machine costs less than {} an hour (--price says what it costs)",
         cheapest->name, format_usd(Usd{cheapest->cost_usd->p50 / (here.time_seconds.p50 / 3600)})));
+  out.emplace_back(kAlone);
   return out;
 }
 

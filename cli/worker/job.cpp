@@ -190,6 +190,11 @@ int train(const Options& options, const cli::LoadedPlan& loaded, const WorkerIde
   const Plan& plan = loaded.plan;
   const PlannedWorkload& job = plan.jobs[0];
   const std::int64_t steps = options.steps ? std::min(*options.steps, job.steps) : job.steps;
+  if (options.steps && *options.steps > job.steps && me.rank == 0)
+    cli::print_error(
+        fmt::format("reckon-worker: warning: --steps {}, but the plan has {}: no more are done "
+                    "(--set workload.train.steps={})\n",
+                    *options.steps, job.steps, *options.steps));
   DataSpec data = job.data;
   if (!options.data.empty()) data.path = std::filesystem::absolute(options.data).string();
   const auto source = open_data(data, loaded.file.directory, job.model, plan.seed,

@@ -86,7 +86,7 @@ TrialSample sample_of(const LogReader& log) {
   s.samples_per_second = log.samples_per_second;
   const bool own = !log.own().empty();
   s.seconds = own ? log.own() : log.between();
-  s.clock = own ? "the program's own" : "the time between its lines";
+  s.clock = own ? "the program's own clock" : "the time between its lines";
   if (!own || log.between().empty()) return s;
   constexpr double kDisagree = 0.2;
   double said = 0;
@@ -107,7 +107,7 @@ TrialSample run_trial(const TrialOptions& options, const std::function<void(std:
   LogReader log(pattern);
   Tail tail;
   TrialSample ours;
-  ours.clock = "the program's own";
+  ours.clock = "the program's own clock";
   bool enough = false, late = false, asked = false;
   const auto count = [&](std::int64_t steps) {
     enough = enough || steps >= options.steps;

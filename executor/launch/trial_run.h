@@ -30,7 +30,7 @@ struct TrialSample {
   std::int64_t steps = 0;                    // that they stand for
   std::optional<double> loss;                // the last
   std::optional<double> samples_per_second;  // as the program says, the last
-  std::string clock;  // whose: "the program's own", "the time between its lines"
+  std::string clock;  // whose: "the program's own clock", "the time between its lines"
   std::vector<std::string> warnings;
 };
 

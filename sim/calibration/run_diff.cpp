@@ -127,6 +127,14 @@ class Differ {
   std::vector<Effect> effects_;
 };
 
+/// From a checkpoint, or from files of its own where the program is not ours (it has no stack).
+bool can_go_on(const Measurements& run) {
+  const bool foreign = !run.runs.empty() && run.runs.front().stack.empty();
+  return foreign || std::ranges::any_of(run.checkpoints, [](const CheckpointRecord& c) {
+           return c.action == CheckpointAction::save;
+         });
+}
+
 }  // namespace
 
 std::optional<double> DiffSpan::error() const {
@@ -143,7 +151,9 @@ Expected<RunDiff> diff_run(const SaidForecast& forecast, const Measurements& run
   };
   if (run.useful_steps().empty()) problem("the run has no step", "");
   if (run.ends.empty() || !run.ends.back().finished)
-    problem("the run is not finished", "go on with it: reckon run ... --resume");
+    problem("the run is not finished", can_go_on(run)
+                                           ? "go on with it: reckon run ... --resume"
+                                           : "it left no checkpoint to go on from: run it again");
   for (const RunRecord& r : run.runs) {
     if (r.scenario != forecast.scenario)
       problem(fmt::format("the run is of scenario '{}', the forecast of '{}'", r.scenario,

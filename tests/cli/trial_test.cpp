@@ -78,6 +78,8 @@ TEST_CASE("trial measures a program of the user's own, and says whether somethin
   const Output table = w.run("trial job.yaml --steps 20 " + kCommand);
   CHECK(contains(table.out, "this machine, training alone"));
   CHECK(contains(table.out, "nothing of these is faster than this machine"));
+  CHECK(contains(table.out, "by the program's own clock"));
+  CHECK(contains(table.out, "this machine's time has no start"));
 }
 
 TEST_CASE("another batch than the plan's leaves the plan as it was forecast") {

@@ -56,6 +56,17 @@ TEST_CASE("a device that this worker cannot have is refused with the reason") {
   CHECK(contains(typo.err, "did you mean 'cuda'"));
 }
 
+TEST_CASE("more steps than the plan has are not done, and that is said") {
+  const Workspace w;
+  w.write("plan.yaml", small_plan(kRecords));
+  const Output more = worker(w, "plan.yaml --steps 1000 --set workload.train.steps=2");
+  CHECK(more.code == 0);
+  CHECK(contains(more.err,
+                 "warning: --steps 1000, but the plan has 2: no more are done (--set "
+                 "workload.train.steps=1000)"));
+  CHECK(worker(w, "plan.yaml --steps 1").err == "");
+}
+
 TEST_CASE("a run that is gone on with ends with the bits of one that was not interrupted") {
   const Workspace w;
   w.write("plan.yaml", small_plan(kRecords));

@@ -103,7 +103,7 @@ TEST_CASE("a progress bar that rewrites its line is read as it is rewritten") {
                       6),
                 {}, {});
   CHECK(s.steps == 6);
-  CHECK(s.clock == "the program's own");
+  CHECK(s.clock == "the program's own clock");
   CHECK(s.seconds.at(0) == Approx(0.05));
   // 20 it/s, and a line every 0.02 s or a little more: somebody is wrong, unless this machine slept
   // 2.5 times as long as it was told.

@@ -103,6 +103,13 @@ TEST_CASE("what cannot be compared is refused with the reason") {
         "run: error: the run is not finished\n"
         "    go on with it: reckon run ... --resume\n"
         "run: error: the run is of scenario 'other', the forecast of 'mlp'\n");
+  // A run of our worker (it has a stack) whose loss was no number before it saved anything.
+  unfinished.runs[0].stack = "reckon-cpu-avx2";
+  CHECK(format(diff_run(*forecast, unfinished, "run").error())
+            .find("it left no checkpoint to go on from: run it again") != std::string::npos);
+  unfinished.checkpoints.push_back({.action = CheckpointAction::save});
+  CHECK(format(diff_run(*forecast, unfinished, "run").error()).find("--resume") !=
+        std::string::npos);
   CHECK(!parse_forecast("f.json", "[]"));
   const auto missing = parse_forecast("f.json", R"({"scenario":1})");
   REQUIRE(!missing);
