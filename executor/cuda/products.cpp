@@ -1,6 +1,5 @@
 #include "executor/cuda/products.h"
 
-#include <cublasLt.h>
 #include <fmt/format.h>
 
 #include <compare>
@@ -8,6 +7,7 @@
 #include <optional>
 #include <type_traits>
 
+#include "executor/cuda/cublas_lt.h"
 #include "executor/cuda/device_memory.h"
 #include "sim/base/check.h"
 
@@ -18,7 +18,7 @@ constexpr std::size_t kWorkspace = std::size_t{64} << 20;  // bytes; Hopper's ke
 
 void check(cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  throw DeviceError(fmt::format("{}: {}", what, cublasLtGetStatusString(status)));
+  throw DeviceError(fmt::format("{}: {}", what, cublas_lt().status_string(status)));
 }
 
 template <class E>
@@ -37,7 +37,7 @@ struct Key {
 class Plan {
  public:
   Plan(cublasLtHandle_t handle, const Key& key) {
-    check(cublasLtMatmulDescCreate(&operation_, CUBLAS_COMPUTE_32F, CUDA_R_32F), "matmul");
+    check(cublas_lt().matmul_desc_create(&operation_, CUBLAS_COMPUTE_32F, CUDA_R_32F), "matmul");
     set(CUBLASLT_MATMUL_DESC_TRANSA, key.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_TRANSB, key.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     if (key.biased) {
@@ -50,10 +50,10 @@ class Plan {
     choose(handle, key);
   }
   ~Plan() {
-    cublasLtMatrixLayoutDestroy(out_);
-    cublasLtMatrixLayoutDestroy(second_);
-    cublasLtMatrixLayoutDestroy(first_);
-    cublasLtMatmulDescDestroy(operation_);
+    cublas_lt().matrix_layout_destroy(out_);
+    cublas_lt().matrix_layout_destroy(second_);
+    cublas_lt().matrix_layout_destroy(first_);
+    cublas_lt().matmul_desc_destroy(operation_);
   }
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
@@ -62,46 +62,47 @@ class Plan {
            const void* bias, void* workspace, cudaStream_t stream) {
     if (bias != nullptr) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
     const float one = 1, before = accumulate ? 1.0f : 0.0f;
-    check(cublasLtMatmul(handle, operation_, &one, b, first_, a, second_, &before, out, out_, out,
-                         out_, &algorithm_, workspace, kWorkspace, stream),
+    check(cublas_lt().matmul(handle, operation_, &one, b, first_, a, second_, &before, out, out_,
+                             out, out_, &algorithm_, workspace, kWorkspace, stream),
           "matrix product");
   }
 
  private:
   template <class T>
   void set(cublasLtMatmulDescAttributes_t attribute, const T& value) {
-    check(cublasLtMatmulDescSetAttribute(operation_, attribute, &value, sizeof(value)), "matmul");
+    check(cublas_lt().matmul_desc_set_attribute(operation_, attribute, &value, sizeof(value)),
+          "matmul");
   }
   /// Of a matrix that is (rows, columns) after the transposition, in columns.
   static cublasLtMatrixLayout_t layout(cudaDataType_t type, std::int64_t rows, std::int64_t columns,
                                        std::int64_t stride, bool transposed) {
     if (transposed) std::swap(rows, columns);
     cublasLtMatrixLayout_t made = nullptr;
-    check(cublasLtMatrixLayoutCreate(&made, type, static_cast<std::uint64_t>(rows),
-                                     static_cast<std::uint64_t>(columns), stride),
+    check(cublas_lt().matrix_layout_create(&made, type, static_cast<std::uint64_t>(rows),
+                                           static_cast<std::uint64_t>(columns), stride),
           "matrix layout");
     return made;
   }
   void choose(cublasLtHandle_t handle, const Key& key) {
     cublasLtMatmulPreference_t preference = nullptr;
-    check(cublasLtMatmulPreferenceCreate(&preference), "matmul");
+    check(cublas_lt().matmul_preference_create(&preference), "matmul");
     const std::size_t workspace = kWorkspace;
-    check(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                               &workspace, sizeof(workspace)),
+    check(cublas_lt().matmul_preference_set_attribute(
+              preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof(workspace)),
           "matmul");
     // Parts of buffers are multiplied too: 16 bytes are all that a pointer promises.
     const std::uint32_t alignment = 16;
     for (const auto attribute :
          {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
-      check(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &alignment,
-                                                 sizeof(alignment)),
+      check(cublas_lt().matmul_preference_set_attribute(preference, attribute, &alignment,
+                                                        sizeof(alignment)),
             "matmul");
     cublasLtMatmulHeuristicResult_t best{};
     int found = 0;
-    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+    const cublasStatus_t status = cublas_lt().matmul_algo_get_heuristic(
         handle, operation_, first_, second_, out_, out_, preference, 1, &best, &found);
-    cublasLtMatmulPreferenceDestroy(preference);
+    cublas_lt().matmul_preference_destroy(preference);
     if (status != CUBLAS_STATUS_SUCCESS || found == 0)
       throw DeviceError(fmt::format("cuBLASLt has no product of {} x {} by {} x {}", key.rows,
                                     key.inner, key.inner, key.columns));
@@ -117,11 +118,11 @@ class Plan {
 
 struct Products::Library {
   explicit Library(cudaStream_t s) : stream(s), workspace(static_cast<std::int64_t>(kWorkspace)) {
-    check(cublasLtCreate(&handle), "cuBLASLt");
+    check(cublas_lt().create(&handle), "cuBLASLt");
   }
   ~Library() {
     plans.clear();
-    cublasLtDestroy(handle);
+    cublas_lt().destroy(handle);
   }
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
