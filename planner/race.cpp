@@ -133,8 +133,8 @@ RaceResult race(const Space& space, Evaluator& evaluator, const RaceOptions& opt
 }
 
 bool certainly_less(Objective objective, const Forecast& a, const Forecast& b, double z) {
-  const std::size_t n = a.times_seconds.size();
-  if (n < 2 || b.times_seconds.size() != n) return false;
+  const std::size_t n = std::min(a.times_seconds.size(), b.times_seconds.size());
+  if (n < 2) return false;
   double sum = 0, squares = 0;
   for (std::size_t k = 0; k < n; ++k) {
     const double d = of_life(objective, b, k) - of_life(objective, a, k);

@@ -38,7 +38,8 @@ struct RaceResult {
 RaceResult race(const Space& space, Evaluator& evaluator, const RaceOptions& options);
 
 /// Is `a` less than `b` in the mean of what the objective averages, by more than `z` standard
-/// errors of the paired difference? Both must have drawn from the same streams.
+/// errors of the paired difference, over the replications that both have? Both must have drawn from
+/// the same streams.
 bool certainly_less(Objective objective, const Forecast& a, const Forecast& b, double z);
 
 /// First ranks whose order is certain: of each pair of neighbours the difference of the means of

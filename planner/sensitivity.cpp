@@ -9,6 +9,7 @@
 #include "planner/race.h"
 #include "planner/rivals.h"
 #include "sim/base/parallel.h"
+#include "sim/forecast/replicate.h"
 
 namespace reckon::planner {
 namespace {
@@ -17,6 +18,11 @@ constexpr std::array kLevers{Lever::price_here, Lever::price_everywhere, Lever::
                              Lever::network};
 constexpr double kCloseEnough = 1.005;    // bisection ends there
 constexpr double kStandardErrors = 1.96;  // of a difference that is no chance: 95 %
+/// With a factor a rival is looked at no further where its worst few lives alone make it worse than
+/// the choice, or where its first ones are worse by so many standard errors.
+constexpr std::size_t kWorstLives = 4;
+constexpr int kFirstLook = 16;
+constexpr double kBeyondDoubt = 4;
 
 HourlyRate times(HourlyRate rate, double factor) {
   return {std::llround(double(rate.nano_usd_per_hour) * factor)};
@@ -71,6 +77,37 @@ bool moves(const Plan& plan, const RankedPlan& of, const RankedPlan& chosen, Lev
   return false;
 }
 
+/// The first lives of a forecast, as if no more had been asked for; means of what is neither time
+/// nor cost stay those of all lives.
+Forecast first_lives(Forecast f, int replications) {
+  const auto n = std::size_t(replications);
+  f.replications = replications;
+  f.times_seconds.resize(n);
+  f.time_seconds = quantiles(f.times_seconds);
+  f.unfinished_share =
+      double(std::ranges::count_if(f.times_seconds, [](double t) { return std::isinf(t); })) /
+      double(n);
+  if (f.cost_usd) {
+    f.costs_usd.resize(n);
+    f.cost_usd = quantiles(f.costs_usd);
+  }
+  return f;
+}
+
+/// The longest first.
+std::vector<std::size_t> longest_lives(const Forecast& f) {
+  std::vector<std::size_t> lives(f.times_seconds.size());
+  std::iota(lives.begin(), lives.end(), std::size_t{0});
+  std::ranges::stable_sort(lives, std::ranges::greater{},
+                           [&](std::size_t k) { return f.times_seconds[k]; });
+  lives.resize(std::min(lives.size(), kWorstLives));
+  return lives;
+}
+
+bool is_price(Lever lever) {
+  return lever == Lever::price_here || lever == Lever::price_everywhere;
+}
+
 std::string missed(const Evaluated& e) {
   return !e.meets_deadline ? "deadline" : !e.meets_budget ? "budget" : "";
 }
@@ -83,7 +120,7 @@ class Contest {
 
   /// The first is the choice.
   void add(RankedPlan plan, Plan resolved) {
-    entries_.push_back({std::move(plan), std::move(resolved), {}});
+    entries_.push_back({std::move(plan), std::move(resolved), {}, {}});
   }
 
   Sensitivity run(int all_replications) {
@@ -98,11 +135,9 @@ class Contest {
     out.most = kFactorsTried.back();
     drop_better(out, all_replications);
     out.rivals = entries_.size() - 1;
+    draw_price_lines();
     for (const Lever lever : kLevers) {
-      if (std::ranges::none_of(entries_, [&](const Entry& e) {
-            return moves(e.resolved, e.plan, entries_.front().plan, lever);
-          }))
-        continue;
+      if (std::ranges::none_of(entries_, [&](const Entry& e) { return moves(e, lever); })) continue;
       out.levers.push_back({lever, flip(lever, true), flip(lever, false)});
     }
     return out;
@@ -113,6 +148,7 @@ class Contest {
     RankedPlan plan;
     Plan resolved;
     Evaluated base;
+    std::vector<double> usd_per_price;  // of each life, for each time the price; empty: none
   };
   struct Verdict {
     bool flipped = false;
@@ -121,11 +157,11 @@ class Contest {
     std::string limit;                // that the choice misses
   };
 
-  Evaluated judge(const Entry& e, const Plan& plan, int replications) const {
+  Evaluated judge(const Entry& e, const Plan& plan, int replications, int threads) const {
     ForecastOptions how;
     how.replications = replications;
     how.seed = seed_;
-    how.threads = 1;
+    how.threads = threads;
     how.assumption_effects = false;
     Evaluated out = judged(question_, make_forecast(plan, network_, how));
     out.overrides = e.plan.result.overrides;
@@ -133,7 +169,14 @@ class Contest {
   }
   void forecast_bases() {
     parallel_for(entries_.size(), options_.threads, [&](std::size_t k) {
-      entries_[k].base = judge(entries_[k], entries_[k].resolved, replications_);
+      Entry& e = entries_[k];
+      const Forecast& known = e.plan.result.forecast;  // of the search, under the same draws
+      if (known.feasible && known.seed == seed_ && known.replications >= replications_) {
+        e.base = judged(question_, first_lives(known, replications_));
+        e.base.overrides = e.plan.result.overrides;
+      } else {
+        e.base = judge(e, e.resolved, replications_, 1);
+      }
     });
   }
   bool certain(const Evaluated& better, const Evaluated& choice) const {
@@ -152,8 +195,8 @@ class Contest {
       }
       bool beyond_chance = certain(e.base, choice.base);
       if (beyond_chance && replications_ < all_replications) {
-        if (!whole) whole = judge(choice, choice.resolved, all_replications);
-        Evaluated again = judge(e, e.resolved, all_replications);
+        if (!whole) whole = judge(choice, choice.resolved, all_replications, options_.threads);
+        Evaluated again = judge(e, e.resolved, all_replications, options_.threads);
         beyond_chance = is_better(again, *whole) && certain(again, *whole);
         if (beyond_chance) e.base = std::move(again);
       }
@@ -164,26 +207,99 @@ class Contest {
     entries_ = std::move(kept);
   }
 
+  /// A life's bill is a line in a price, and nothing else of it depends on prices: two points each
+  /// give it for every factor.
+  void draw_price_lines() {
+    parallel_for(entries_.size(), options_.threads, [&](std::size_t k) {
+      Entry& e = entries_[k];
+      if (e.base.forecast.costs_usd.empty() || !moves(e, Lever::price_everywhere)) return;
+      const Evaluated doubled =
+          judge(e, with_lever(e, Lever::price_everywhere, 2), replications_, 1);
+      for (std::size_t r = 0; r < doubled.forecast.costs_usd.size(); ++r)
+        e.usd_per_price.push_back(doubled.forecast.costs_usd[r] - e.base.forecast.costs_usd[r]);
+    });
+  }
+  Evaluated at_price(const Entry& e, double factor) const {
+    Forecast f = e.base.forecast;
+    for (std::size_t k = 0; k < e.usd_per_price.size(); ++k)
+      f.costs_usd[k] += (factor - 1) * e.usd_per_price[k];
+    if (f.cost_usd) f.cost_usd = quantiles(f.costs_usd);
+    Evaluated out = judged(question_, std::move(f));
+    out.overrides = e.plan.result.overrides;
+    return out;
+  }
+
+  bool moves(const Entry& e, Lever lever) const {
+    return planner::moves(e.resolved, e.plan, entries_.front().plan, lever);
+  }
+  Plan with_lever(const Entry& e, Lever lever, double factor) const {
+    return planner::with_lever(e.resolved, e.plan, entries_.front().plan, lever, factor);
+  }
+  Evaluated with_factor(const Entry& e, Lever lever, double factor, int threads) const {
+    if (!moves(e, lever)) return e.base;
+    if (is_price(lever)) return at_price(e, factor);
+    return judge(e, with_lever(e, lever, factor), replications_, threads);
+  }
+
+  /// Can all its lives not make it better than the choice? Proven by its worst lives, or hardly, by
+  /// its first.
+  bool is_hopeless(const Entry& e, Lever lever, double factor, const Evaluated& choice) const {
+    const Objective objective = question_.objective;
+    if (replications_ <= kFirstLook || is_price(lever) || is_of_p95(objective)) return false;
+    const Plan plan = with_lever(e, lever, factor);
+    const ForecastSetup setup = make_setup(plan, network_);
+    Replicator replicator(setup);
+    const SimDuration submit = to_clock(plan.jobs.front().submit);
+    Forecast lived;  // times and costs of some lives
+    const auto ends = [&](std::size_t k) {
+      const LifeResult life = replicator.run(seed_, std::uint32_t(k));
+      lived.times_seconds.push_back(to_seconds(life.finish - SimTime{} - submit).count());
+      if (e.base.forecast.cost_usd) lived.costs_usd.push_back(to_usd(life.bill).v);
+      return life.finished;
+    };
+    const auto least_mean = [&](const std::vector<double>& values) {
+      return std::accumulate(values.begin(), values.end(), 0.0) / replications_;
+    };
+    for (const std::size_t k : longest_lives(e.base.forecast)) {
+      if (!ends(k)) return true;
+      const double least =
+          score_of(objective, least_mean(lived.times_seconds), least_mean(lived.costs_usd));
+      if (choice.meets_all() && least > choice.score) return true;
+    }
+    lived = {};
+    for (std::size_t k = 0; k < kFirstLook; ++k)
+      if (!ends(k)) return true;
+    return choice.meets_all() && certainly_less(objective, choice.forecast, lived, kBeyondDoubt);
+  }
+
+  /// The choice and those of `among`, all with the factor; nullopt: hopeless.
+  std::vector<std::optional<Evaluated>> lived(Lever lever, double factor,
+                                              const std::vector<std::size_t>& among) const {
+    std::vector<std::optional<Evaluated>> now(among.size() + 1);
+    now.front() = with_factor(entries_.front(), lever, factor, options_.threads);
+    parallel_for(among.size(), options_.threads, [&](std::size_t i) {
+      const Entry& e = entries_[among[i]];
+      if (moves(e, lever) && is_hopeless(e, lever, factor, *now.front())) return;
+      now[i + 1] = with_factor(e, lever, factor, 1);
+    });
+    return now;
+  }
+
   /// The choice against those of `among`, all with the factor.
   Verdict verdict(Lever lever, double factor, const std::vector<std::size_t>& among) const {
-    std::vector<Evaluated> now(among.size() + 1);
-    parallel_for(now.size(), options_.threads, [&](std::size_t k) {
-      const Entry& e = entries_[k == 0 ? 0 : among[k - 1]];
-      const RankedPlan& chosen = entries_.front().plan;
-      now[k] = moves(e.resolved, e.plan, chosen, lever)
-                   ? judge(e, with_lever(e.resolved, e.plan, chosen, lever, factor), replications_)
-                   : e.base;
-    });
+    const std::vector<std::optional<Evaluated>> now = lived(lever, factor, among);
+    const Evaluated& choice = *now.front();
     Verdict v;
-    v.limit = missed(now.front());
+    v.limit = missed(choice);
     std::vector<std::size_t> order;
     for (std::size_t k = 1; k < now.size(); ++k)
-      if (now[k].meets_all() && is_better(now[k], now.front()) && std::isfinite(now[k].score))
+      if (now[k] && now[k]->meets_all() && is_better(*now[k], choice) &&
+          std::isfinite(now[k]->score))
         order.push_back(k);
     std::ranges::stable_sort(
-        order, [&](std::size_t a, std::size_t b) { return is_better(now[a], now[b]); });
+        order, [&](std::size_t a, std::size_t b) { return is_better(*now[a], *now[b]); });
     for (const std::size_t k : order) v.better.push_back(among[k - 1]);
-    if (!order.empty()) v.best = now[order.front()];
+    if (!order.empty()) v.best = *now[order.front()];
     v.flipped = !order.empty() || !v.limit.empty();
     return v;
   }
