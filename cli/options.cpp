@@ -152,7 +152,17 @@ constexpr std::array kPlanOptions{
     OptionRow{"nodes", "1..64", "numbers of nodes to consider"},
     OptionRow{"strategy", "A,B", "kinds of strategy to consider (any)"},
     OptionRow{"layouts", "", "try every split of the model; it needs --global-batch"},
-    OptionRow{"global-batch", "N", "samples of an optimizer step"},
+    OptionRow{"global-batch", "N", "samples of an optimizer step; 1..8192: at most so many, free"},
+    OptionRow{"base", "A,B",
+              "shares of a job's nodes that are not spot, such as '25% on_demand,50% reserved'"},
+    OptionRow{"fallback", "A,B",
+              "on-demand nodes stand in for spot nodes that have not come within 10min,30min"},
+    OptionRow{"parameter-servers", "0..16", "numbers of parameter servers to consider"},
+    OptionRow{"recompute", "A,B", "none, selective, full or any"},
+    OptionRow{"checkpoint-interval", "A,B", "durations, optimal or none"},
+    OptionRow{"checkpoint-storage", "A,B", "storages of the catalog to consider"},
+    OptionRow{"quota", "PLACE=N,...",
+              "accelerators that may be had: gcp/us-central1/H100-SXM5-80=128"},
     OptionRow{"budget", "MONEY", "what it may cost: 20000USD@90% is with that probability"},
     OptionRow{"residency", "A,B", "where data may be: countries (ISO 3166), or EU"},
     OptionRow{"carbon-free", "SHARE",
@@ -175,7 +185,7 @@ constexpr std::array kModelOptions{
     OptionRow{"batch", "N", "samples of one step on one accelerator (1, or the scenario's)"},
     OptionRow{"sequence-length", "N", "tokens of a sequence (the model's own)"},
     OptionRow{"precision", "NAME",
-              "fp32, tf32, fp16, bf16, fp8, mxfp8 or nvfp4 (bf16, or what the accelerator has)"},
+              "fp32, tf32, fp16, bf16, fp8, mxfp8 or nvfp4 (what the accelerator has: plan any)"},
     OptionRow{"finetune", "lora:RANK", "train adapters of that rank and freeze the model"},
     OptionRow{"over", "N", "accelerators that share state or model under ZeRO and the like (8)"},
 };
@@ -208,7 +218,8 @@ constexpr std::array kCalibrateOptions{
 
 // What `reckon import` takes besides.
 constexpr std::array kImportOptions{
-    OptionRow{"machine", "NAME", "the machine of the workers, where the file does not say it"},
+    OptionRow{"machine", "NAME",
+              "the machine of the workers, where the file does not say it (plan: several)"},
     OptionRow{"pool", "NAME",
               "gke, cluster: the node pool that trains (the one with most accelerators)"},
     OptionRow{"servers", "NAME",

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 
@@ -19,17 +20,45 @@ struct OptionOfPlan {
   bool list;
 };
 /// Options that stand for keys of the `plan:` block.
-constexpr std::array kOfPlan{OptionOfPlan{"accelerator", "plan.vary.accelerator", true},
-                             OptionOfPlan{"provider", "plan.vary.provider", true},
-                             OptionOfPlan{"region", "plan.vary.region", true},
-                             OptionOfPlan{"nodes", "plan.vary.nodes", true},
-                             OptionOfPlan{"pricing", "plan.vary.pricing", true},
-                             OptionOfPlan{"strategy", "plan.vary.strategy", true},
-                             OptionOfPlan{"deadline", "plan.deadline", false},
-                             OptionOfPlan{"budget", "plan.budget", false},
-                             OptionOfPlan{"residency", "plan.residency", true},
-                             OptionOfPlan{"carbon-free", "plan.carbon_free", false},
-                             OptionOfPlan{"objective", "plan.objective", false}};
+constexpr std::array kOfPlan{
+    OptionOfPlan{"accelerator", "plan.vary.accelerator", true},
+    OptionOfPlan{"machine", "plan.vary.machine", true},
+    OptionOfPlan{"provider", "plan.vary.provider", true},
+    OptionOfPlan{"region", "plan.vary.region", true},
+    OptionOfPlan{"nodes", "plan.vary.nodes", true},
+    OptionOfPlan{"pricing", "plan.vary.pricing", true},
+    OptionOfPlan{"base", "plan.vary.base", true},
+    OptionOfPlan{"fallback", "plan.vary.fallback", true},
+    OptionOfPlan{"strategy", "plan.vary.strategy", true},
+    OptionOfPlan{"parameter-servers", "plan.vary.parameter_servers", true},
+    OptionOfPlan{"recompute", "plan.vary.recompute", true},
+    OptionOfPlan{"checkpoint-interval", "plan.vary.checkpoint_interval", true},
+    OptionOfPlan{"checkpoint-storage", "plan.vary.checkpoint_storage", true},
+    OptionOfPlan{"deadline", "plan.deadline", false},
+    OptionOfPlan{"budget", "plan.budget", false},
+    OptionOfPlan{"residency", "plan.residency", true},
+    OptionOfPlan{"carbon-free", "plan.carbon_free", false},
+    OptionOfPlan{"objective", "plan.objective", false}};
+
+/// "gcp/us-central1/T4=8,aws/us-east-1/V100-SXM2-16=16" as the block that it stands for.
+std::string quota_block(const std::string& text) {
+  std::string block;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string one = text.substr(begin, end - begin);
+    const std::size_t equal = one.find('=');
+    if (equal == std::string::npos || equal == 0 || equal + 1 == one.size())
+      throw UsageError(fmt::format(
+          "--quota takes places with numbers such as gcp/us-central1/T4=8, not '{}'", one));
+    block += fmt::format("{}{}: {}", block.empty() ? "" : ", ", one.substr(0, equal),
+                         one.substr(equal + 1));
+    begin = end + 1;
+  }
+  return fmt::format("plan.quota={{{}}}", block);
+}
+
+/// "1..8192": free, up to so many; else the number that is kept.
+bool is_range(const std::string& batch) { return batch.find("..") != std::string::npos; }
 
 std::vector<std::string> overrides_of(const Options& options) {
   std::vector<std::string> out = options.overrides;
@@ -38,9 +67,16 @@ std::vector<std::string> overrides_of(const Options& options) {
       out.push_back(o.list ? fmt::format("{}=[{}]", o.path, value)
                            : fmt::format("{}={}", o.path, value));
   if (!options.answer("layouts").empty()) out.emplace_back("plan.vary.layout=any");
-  if (const std::string batch = options.answer("global-batch");
-      !batch.empty() && !options.files.empty())
+  if (const std::string batch = options.answer("global-batch"); is_range(batch))
+    out.push_back("plan.vary.global_batch=" + batch);
+  else if (!batch.empty() && !options.files.empty())
     out.push_back("workload.global_batch=" + batch);
+  if (const std::string quota = options.answer("quota"); !quota.empty())
+    out.push_back(quota_block(quota));
+  if (const std::string precision = options.answer("precision"); precision == "any")
+    out.emplace_back("plan.vary.precision=any");
+  else if (!precision.empty())
+    out.push_back("workload.precision=" + precision);
   return out;
 }
 
@@ -82,7 +118,8 @@ Expected<std::string> text_of_flags(const Options& options, const Catalog& catal
   if (dataset.empty())
     throw UsageError(fmt::format("no dataset of the catalog is read by {}: give --dataset", model));
   // Without a batch it is free up to what `reckon init` takes as the largest.
-  const std::string given = options.answer("global-batch");
+  const std::string said = options.answer("global-batch");
+  const std::string given = is_range(said) ? "" : said;
   const std::string batch = given.empty() ? "batch_per_accelerator: 1" : "global_batch: " + given;
   const char* free_batch = given.empty() ? "    global_batch: 1..1024\n" : "";
   return fmt::format(

@@ -63,3 +63,48 @@ TEST_CASE("options alone are a question; a wrong one is told by its place") {
   CHECK(budget.code == 2);
   CHECK(budget.err.find("--set plan.budget=cheap") != std::string::npos);
 }
+
+TEST_CASE("each freedom of the plan: block is an option too, and gives the same answer") {
+  const Workspace w;
+  w.write("plain.yaml", kQuestion);
+  w.write(
+      "block.yaml",
+      kQuestion.substr(0, kQuestion.find("plan:")) +
+          "plan:\n"
+          "  vary: {machine: [n1-standard-16], accelerator: [T4], nodes: 1..2, pricing: [spot],\n"
+          "         strategy: [multi_worker_mirrored, parameter_server], base: [50% on_demand],\n"
+          "         fallback: [10min], parameter_servers: 1..2, recompute: [none],\n"
+          "         checkpoint_interval: [10min, optimal], checkpoint_storage: [gcs-standard]}\n"
+          "  quota: {gcp/us-central1/T4: 6}\n");
+  const Output block = w.run("plan block.yaml --format json");
+  INFO(block.err);
+  REQUIRE(block.code == 0);
+  const Output options = w.run(
+      "plan plain.yaml --machine n1-standard-16 --accelerator T4 --nodes 1..2 --pricing spot "
+      "--strategy multi_worker_mirrored,parameter_server --base '50% on_demand' --fallback 10min "
+      "--parameter-servers 1..2 --recompute none --checkpoint-interval 10min,optimal "
+      "--checkpoint-storage gcs-standard --quota gcp/us-central1/T4=6 --format json");
+  INFO(options.err);
+  REQUIRE(options.code == 0);
+  const Json a = Json::parse(block.out), b = Json::parse(options.out);
+  CHECK(a["candidates_considered"] == b["candidates_considered"]);
+  CHECK(a["rejected"] == b["rejected"]);
+  CHECK(a["plans"] == b["plans"]);
+  const Output wrong = w.run("plan plain.yaml --quota gcp/us-central1/T4");
+  CHECK(wrong.code == 2);
+  CHECK(wrong.err.find("--quota takes places with numbers") != std::string::npos);
+}
+
+TEST_CASE("the batch of a step is given, or free up to a number") {
+  const Workspace w;
+  const std::string question =
+      "plan --model resnet50 --epochs 1 --accelerator t4 --provider gcp --region us-central1 "
+      "--nodes 2 --pricing spot --replications 20 --precision fp32 --global-batch ";
+  const Output given = w.run(question + "64");
+  INFO(given.err);
+  CHECK(given.code == 0);
+  CHECK(given.out.find("Assumed: each accelerator gets") == std::string::npos);
+  const Output free = w.run(question + "1..64");
+  CHECK(free.code == 0);
+  CHECK(free.out.find("Assumed: each accelerator gets") != std::string::npos);
+}
