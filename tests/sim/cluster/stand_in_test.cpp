@@ -40,6 +40,27 @@ void add_base(Case& c, Seconds life) {
   c.plan.reclaim.trace = {{}, {life}};  // by slot of the spot pools: the stood-in-for, the base
 }
 
+/// A base node with the chief, which is always there, and a spot node that comes at 100, is taken
+/// at 600 and cannot be had again; its stand-in is asked for 300 s later. Pools: base, stand-in,
+/// spot.
+Case half_on_spot() {
+  Case c = with_stand_in();
+  c.plan.pools.push_back(round_pool("base", Role::worker, 1, 1));
+  std::swap(c.plan.pools[0], c.plan.pools[2]);
+  c.plan.pools[1].stands_in_for = 2;
+  c.plan.jobs[0].strategy.workers = 2;
+  c.pace.step_by_workers.assign(3, Seconds{1});
+  c.plan.reclaim.law = TraceReclaim{};
+  c.plan.reclaim.trace = {{Seconds{600}}};
+  c.plan.shortage = {true, Seconds{2'000}, Seconds{4'000}};
+  for (c.options.seed = 1; c.options.seed < 5000; ++c.options.seed) {
+    Shortages shortages(c.plan.shortage, c.options.seed, 0);
+    const auto at = [](double t) { return SimTime{} + to_clock(Seconds{t}); };
+    if (shortages.over_at(at(0)) == at(0) && shortages.over_at(at(600)) > at(3'000)) break;
+  }
+  return c;
+}
+
 double node_seconds(const LifeResult& life, std::size_t pool) {
   return std::round(to_seconds(life.node_time[pool]).count() * 1e3) / 1e3;
 }
@@ -124,20 +145,31 @@ TEST_CASE("when the shortage is over the job goes back to spot nodes at its next
   CHECK(node_seconds(life, kSpot) == 30'100 + 40'000 + 600 - 30'000);
 }
 
-TEST_CASE("asynchronous workers on stand-ins go on while spot nodes are short") {
-  Case c = with_stand_in();
-  c.plan.pools[kSpot].provisioning = Fact<Seconds>{10'000s};
-  c.plan.pools.push_back(round_pool("base", Role::worker, 1, 1));
-  std::swap(c.plan.pools[0], c.plan.pools[2]);  // the chief is on the base
-  c.plan.pools[1].stands_in_for = 2;
-  PlannedStrategy& s = c.plan.jobs[0].strategy;
-  s.workers = 2;
-  s.synchronous = false;
+TEST_CASE("asynchronous workers go on without the spot node, and at full pace on its stand-in") {
+  Case c = half_on_spot();
+  c.plan.jobs[0].strategy.synchronous = false;
   c.pace.step_by_workers = {Seconds{0}, Seconds{2}, Seconds{1}};
   const LifeResult life = c.run();
-  CHECK(life.finished);
-  CHECK(finish_seconds(life) == 1400);  // its gang is complete at 400
-  CHECK(goodput(life) == 2 * 1000);
+  // From 100 to 600 both work: 500 steps. One alone until the stand-in, which is asked for at 900,
+  // is ready at 1000: 200 more at half the pace, and the last 300 at the whole.
+  CHECK(finish_seconds(life) == 1300);
+  CHECK(count(life, Interruption::preemption) == 1);
+  CHECK(badput(life, Badput::lost_work) == 0);
+  CHECK(goodput(life) == 2 * 500 + 1 * 400 + 2 * 300);
+  CHECK(node_seconds(life, 1) == 1300 - 900 + 600);
+  CHECK(node_seconds(life, 2) == 600);
+}
+
+TEST_CASE(
+    "a gang that is half on spot stops with its spot node, and starts again on the stand-in") {
+  const LifeResult life = half_on_spot().run();
+  // 500 s of both are lost; the base node waits from 600 until the stand-in is ready at 1000.
+  CHECK(finish_seconds(life) == 1000 + 1000);
+  CHECK(count(life, Interruption::preemption) == 1);
+  CHECK(badput(life, Badput::lost_work) == 2 * 500);
+  CHECK(node_seconds(life, 0) == 2000);
+  CHECK(node_seconds(life, 1) == 2000 - 900 + 600);
+  CHECK(node_seconds(life, 2) == 600);
 }
 
 TEST_CASE("no spot node is given in a shortage, and shortages last for their share of the time") {
