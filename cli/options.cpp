@@ -185,7 +185,7 @@ constexpr std::array kModelOptions{
     OptionRow{"batch", "N", "samples of one step on one accelerator (1, or the scenario's)"},
     OptionRow{"sequence-length", "N", "tokens of a sequence (the model's own)"},
     OptionRow{"precision", "NAME",
-              "fp32, tf32, fp16, bf16, fp8, mxfp8 or nvfp4 (what the accelerator has: plan any)"},
+              "fp32, tf32, fp16, bf16, fp8, mxfp8 or nvfp4 (bf16, or what the accelerator has)"},
     OptionRow{"finetune", "lora:RANK", "train adapters of that rank and freeze the model"},
     OptionRow{"over", "N", "accelerators that share state or model under ZeRO and the like (8)"},
 };
@@ -218,8 +218,7 @@ constexpr std::array kCalibrateOptions{
 
 // What `reckon import` takes besides.
 constexpr std::array kImportOptions{
-    OptionRow{"machine", "NAME",
-              "the machine of the workers, where the file does not say it (plan: several)"},
+    OptionRow{"machine", "NAME", "the machine of the workers, where the file does not say it"},
     OptionRow{"pool", "NAME",
               "gke, cluster: the node pool that trains (the one with most accelerators)"},
     OptionRow{"servers", "NAME",

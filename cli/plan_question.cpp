@@ -149,8 +149,8 @@ Expected<std::string> text_of_flags(const Options& options, const Catalog& catal
 Expected<void> read_regions(const Options& options, planner::Base& base) {
   const auto file = planner::read_with(base, {});
   if (!file || !file->scenario.plan) return {};
-  const auto& said = file->scenario.plan->vary;
-  if (!said.contains("residency") && !said.contains("carbon_free")) return {};
+  const PlanSpec& said = *file->scenario.plan;
+  if (said.residency.empty() && !said.carbon_free) return {};
   std::vector<std::filesystem::path> layers{default_catalog_directory()};
   layers.insert(layers.end(), options.catalogs.begin(), options.catalogs.end());
   auto regions = load_regions(layers);

@@ -78,9 +78,9 @@ TEST_CASE("a baseline of another job is refused; one that is no plan any more is
   CHECK(other.code == 2);
   CHECK(other.err.find("the baseline trains") != std::string::npos);
   std::string gone = read_all(w.path("best.yaml"));
-  const std::size_t at = gone.find("n1-standard-16");
+  const std::size_t at = gone.find("machine: n1-standard-16");
   REQUIRE(at != std::string::npos);
-  gone.replace(at, 14, "n1-standard-17");
+  gone.replace(at, 23, "machine: n1-standard-17");
   w.write("gone.yaml", gone);
   const Output held = w.run("plan q.yaml --baseline gone.yaml");
   INFO(held.out + held.err);

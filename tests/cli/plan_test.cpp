@@ -108,3 +108,18 @@ TEST_CASE("the batch of a step is given, or free up to a number") {
   CHECK(free.code == 0);
   CHECK(free.out.find("Assumed: each accelerator gets") != std::string::npos);
 }
+
+TEST_CASE("where data may be and how clean the power is are asked of the catalog's regions") {
+  const Workspace w;
+  const std::string question =
+      "plan --model resnet50 --epochs 1 --accelerator h100,l4 --provider gcp --nodes 1 "
+      "--pricing spot --replications 20 ";
+  const Output europe = w.run(question + "--residency EU --carbon-free 80%");
+  INFO(europe.out << europe.err);
+  CHECK(europe.code == 0);
+  CHECK(europe.out.find("gcp europe-") != std::string::npos);
+  CHECK(europe.out.find("gcp us-") == std::string::npos);
+  const Output nowhere = w.run(question + "--residency Atlantis");
+  CHECK(nowhere.code == 2);
+  CHECK(nowhere.err.find("no region of the catalog is in 'Atlantis'") != std::string::npos);
+}
