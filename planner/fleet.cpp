@@ -73,17 +73,19 @@ Expected<std::optional<Limit>> budget_of(const ScenarioFile& file) {
   return limit;
 }
 
-/// What the replay says of jobs that came too late, and of the budget, for the program to know.
+/// What the replay says of jobs that came too late, and of the budget, for the program to know. The
+/// worst that was met stays: else two choices that both miss could take turns.
 void learn(const FleetChoice& choice, const Replay& replay, Fleet& fleet) {
   for (std::size_t j = 0; j < replay.jobs.size(); ++j) {
     if (replay.jobs[j].meets) continue;
     const FleetChoice::Run& run = choice.runs[j];
-    fleet.replayed_held_to[{j, run.option}] =
-        replay.jobs[j].held_to - (run.start - fleet.jobs[j].submit);
+    double& worst = fleet.replayed_held_to[{j, run.option}];
+    worst = std::max(worst, replay.jobs[j].held_to - (run.start - fleet.jobs[j].submit));
   }
   // A choice costs so many times more in the replay than in the program.
   if (!replay.meets_budget && replay.budget_held_to > 0)
-    fleet.program_budget = fleet.budget->value * (choice.usd / replay.budget_held_to);
+    fleet.program_budget = std::min(fleet.program_budget.value_or(fleet.budget->value),
+                                    fleet.budget->value * (choice.usd / replay.budget_held_to));
 }
 
 /// The program's choice and its replay. A choice whose replay misses a limit is taken back and the
