@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "cli/output.h"
 #include "executor/train/recovery.h"
@@ -228,6 +229,7 @@ void Session::save(bool emergency) {
     exchange_.take_final_values();
   }
   checkpoints_->save(trainer_.steps_done(), std::move(counters), trainer_.state(), emergency);
+  planned_save_ = !emergency;
   saved_ = Clock::now();
   saved_steps_ = trainer_.steps_done();
 }
@@ -274,11 +276,13 @@ void Session::record(const StepMeasurement& m) {
                     .sent = x.sent,
                     .samples = m.samples,
                     .loss = m.loss});
-  progress_.report({.step = m.step,
-                    .phase = ProgressPhase::done,
-                    .seconds = step,
-                    .samples = m.samples,
-                    .loss = m.loss});
+  progress_.report(
+      {.step = m.step,
+       .phase = ProgressPhase::done,
+       .seconds = step,
+       .samples = m.samples,
+       .loss = m.loss,
+       .saved = std::exchange(planned_save_, false) ? std::optional(m.checkpoint) : std::nullopt});
   if (checkpoints_) record_saves();
   if (progress_.watched() || options_.log_records || communicator_.rank() != 0) return;
   cli::print(fmt::format(

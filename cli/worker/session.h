@@ -78,6 +78,7 @@ class Session {
   Seconds save_cost_;             // of the last save, else as planned
   std::int64_t saved_steps_ = 0;  // done at the last save, or at the start
   bool save_due_ = false, stopped_ = false;
+  bool planned_save_ = false;  // made behind the step that is to be reported
 };
 
 }  // namespace reckon::worker

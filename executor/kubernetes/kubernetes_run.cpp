@@ -55,7 +55,8 @@ class KubernetesRun {
         interruptions_(options.state.interruptions) {
     if (options.foreign) foreign_.emplace(plan, *options.foreign, clock_);
     if (!known_.empty()) learn_known();
-    tracker_.take_up(files_.before().steps, files_.before().interruptions);
+    tracker_.take_up(files_.before().steps, files_.before().checkpoints,
+                     files_.before().interruptions);
     checkpoint_ = files_.before().checkpoint;
     for (std::size_t k = 0; k < names_.size(); ++k) ranks_[k].name = names_[k];
   }
@@ -275,8 +276,10 @@ class KubernetesRun {
     if (const auto* run = std::get_if<RunRecord>(&record)) on_start(*run);
     const auto* saved = std::get_if<CheckpointRecord>(&record);
     const bool of_all = foreign_ || rank == 0;
-    if (saved != nullptr && saved->action == CheckpointAction::save && of_all)
+    if (saved != nullptr && saved->action == CheckpointAction::save && of_all) {
       checkpoint_ = saved->step;
+      if (!saved->emergency) tracker_.saved(saved->blocked);
+    }
     const auto* step = std::get_if<StepRecord>(&record);
     if (step == nullptr || !of_all) return;
     tracker_.set_phase("computing");

@@ -37,7 +37,8 @@ class LocalRun {
     job_.arguments = options.arguments;
     job_.clock = files_.before().clock;
     job_.lock = files_.lock();
-    tracker_.take_up(files_.before().steps, files_.before().interruptions);
+    tracker_.take_up(files_.before().steps, files_.before().checkpoints,
+                     files_.before().interruptions);
   }
 
   RunEnd run(const std::function<StopRequest()>& stop) {
@@ -131,7 +132,10 @@ class LocalRun {
     for (const MeasurementRecord& record : records) {
       files_.measurements().append(record);
       if (const auto* run = std::get_if<RunRecord>(&record)) on_resumed(run->first_step);
-      if (const auto* saved = std::get_if<CheckpointRecord>(&record)) saved_ = saved->step;
+      if (const auto* saved = std::get_if<CheckpointRecord>(&record)) {
+        saved_ = saved->step;
+        tracker_.saved(saved->blocked);
+      }
       const auto* step = std::get_if<StepRecord>(&record);
       if (step == nullptr) continue;
       tracker_.set_phase(to_text(ProgressPhase::computing));
@@ -176,7 +180,9 @@ class LocalRun {
     if (done && member < job().strategy.workers) done_[std::size_t(member)] = r.step + 1;
     if (member != 0) return;
     tracker_.set_phase(to_text(r.phase));
-    if (r.phase == ProgressPhase::done) tracker_.step_done(r.step, r.seconds, r.samples, r.loss);
+    if (!done) return;
+    tracker_.step_done(r.step, r.seconds, r.samples, r.loss);
+    if (r.saved) tracker_.saved(*r.saved);
   }
 
   /// Steps that are done and not in a checkpoint are to be done again.

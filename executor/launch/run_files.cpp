@@ -34,6 +34,7 @@ EarlierPart look_back(const RunFilesOptions& options) {
   if (!read->runs.empty())
     if (const auto clock = RunClock::parse(read->runs.front().started)) before.clock = *clock;
   before.steps = read->steps;
+  before.checkpoints = read->checkpoints;
   before.interruptions = std::int64_t(read->interruptions.size());
   for (const CheckpointRecord& c : read->checkpoints)
     if (c.action == CheckpointAction::save)

@@ -17,6 +17,7 @@ struct EarlierPart {
   RunClock clock = RunClock::starting_now();
   std::int64_t attempt = 0;  // of the next start
   std::vector<StepRecord> steps;
+  std::vector<CheckpointRecord> checkpoints;
   std::int64_t interruptions = 0;
   std::optional<std::int64_t> checkpoint;  // the newest that was saved
 };

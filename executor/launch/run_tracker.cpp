@@ -26,14 +26,24 @@ RunTracker::RunTracker(const Forecast& forecast, std::int64_t steps,
   status_.phase = to_text(ProgressPhase::starting);
 }
 
-void RunTracker::take_up(const std::vector<StepRecord>& steps, std::int64_t interruptions) {
+void RunTracker::take_up(const std::vector<StepRecord>& steps,
+                         const std::vector<CheckpointRecord>& saves, std::int64_t interruptions) {
   std::int64_t attempt = -1;
+  auto save = saves.begin();
+  const auto add_saves = [&](std::optional<std::int64_t> before) {  // of this attempt's, in order
+    for (; save != saves.end() && save->attempt <= attempt; ++save) {
+      if (before && save->attempt == attempt && save->step > *before) return;
+      if (save->action == CheckpointAction::save && !save->emergency) saved(save->blocked);
+    }
+  };
   for (const StepRecord& s : steps) {
     if (s.rank != 0) continue;
-    if (s.attempt == attempt) live_.add_step(s.seconds);  // not the first of a start
+    add_saves(s.step);
+    live_.add_step(s.seconds, s.attempt != attempt);
     attempt = s.attempt;
     status_.steps_done = s.step + 1;
   }
+  add_saves(std::nullopt);
   for (std::int64_t k = 0; k < interruptions; ++k) live_.add_interruption();
   status_.interruptions += interruptions;
 }
@@ -49,8 +59,9 @@ void RunTracker::step_done(std::int64_t step, Seconds seconds, std::int64_t samp
                            std::optional<double> loss) {
   status_.steps_done = step + 1;
   status_.loss = loss;
-  if (std::exchange(first_step_of_start_, false)) return;  // it warms caches and connections up
-  live_.add_step(seconds);
+  const bool first = std::exchange(first_step_of_start_, false);
+  live_.add_step(seconds, first);
+  if (first) return;  // it warms caches and connections up
   constexpr std::size_t kRecent = 50;
   recent_.push_back(seconds.count());
   if (recent_.size() > kRecent) recent_.pop_front();

@@ -48,13 +48,16 @@ class RunTracker {
   RunTracker(const Forecast& forecast, std::int64_t steps, std::optional<Seconds> deadline);
 
   /// What an earlier part of the run has measured.
-  void take_up(const std::vector<StepRecord>& steps, std::int64_t interruptions);
+  void take_up(const std::vector<StepRecord>& steps, const std::vector<CheckpointRecord>& saves,
+               std::int64_t interruptions);
   void begin_attempt(std::int64_t attempt);
   void set_phase(std::string_view phase) { status_.phase = phase; }
   /// It goes on from a checkpoint of so many steps.
   void go_on_from(std::int64_t steps_done) { status_.steps_done = steps_done; }
   void step_done(std::int64_t step, Seconds seconds, std::int64_t samples,
                  std::optional<double> loss);
+  /// A checkpoint behind the last step, for which training stood still so long.
+  void saved(Seconds blocked) { live_.add_save(blocked); }
   /// So many steps of rank 0 are to be done again, and of all ranks in the mean; the time that the
   /// latter took.
   Seconds interrupted(std::int64_t of_first, double of_all);

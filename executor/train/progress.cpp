@@ -38,24 +38,30 @@ std::string_view to_text(ProgressPhase p) { return kPhases[static_cast<std::size
 std::string to_line(const ProgressReport& r) {
   if (r.phase != ProgressPhase::done) return fmt::format("{} {}\n", r.step, to_text(r.phase));
   const bool known = r.loss && std::isfinite(*r.loss);
-  return fmt::format("{} done {} {} {}\n", r.step, r.seconds.count(), r.samples,
-                     known ? fmt::format("{}", *r.loss) : "-");
+  return fmt::format("{} done {} {} {}{}\n", r.step, r.seconds.count(), r.samples,
+                     known ? fmt::format("{}", *r.loss) : "-",
+                     r.saved ? fmt::format(" {}", r.saved->count()) : "");
 }
 
 std::optional<ProgressReport> parse_progress(std::string_view line) {
   const std::vector<std::string_view> words = words_of(line);
-  if (words.size() != 2 && words.size() != 5) return std::nullopt;
+  if (words.size() != 2 && words.size() != 5 && words.size() != 6) return std::nullopt;
   const auto step = parse_integer(words[0]);
   const auto* phase = std::find(kPhases.begin(), kPhases.end(), words[1]);
   if (!step || phase == kPhases.end()) return std::nullopt;
-  ProgressReport report{*step, ProgressPhase(phase - kPhases.begin()), {}, 0, {}};
-  if ((report.phase == ProgressPhase::done) != (words.size() == 5)) return std::nullopt;
+  ProgressReport report{*step, ProgressPhase(phase - kPhases.begin()), {}, 0, {}, {}};
+  if ((report.phase == ProgressPhase::done) != (words.size() > 2)) return std::nullopt;
   if (words.size() == 2) return report;
   const auto seconds = parse_number(words[2]);
   const auto samples = parse_integer(words[3]);
   if (!seconds || !samples) return std::nullopt;
   report.seconds = Seconds{*seconds};
   report.samples = *samples;
+  if (words.size() == 6) {
+    const auto saved = parse_number(words[5]);
+    if (!saved) return std::nullopt;
+    report.saved = Seconds{*saved};
+  }
   if (words[4] == "-") return report;
   const auto loss = parse_number(words[4]);
   if (!loss) return std::nullopt;

@@ -21,9 +21,11 @@ struct ProgressReport {
   Seconds seconds{};  // the step's wall time
   std::int64_t samples = 0;
   std::optional<double> loss;
+  std::optional<Seconds> saved;  // a checkpoint behind it: how long training stood still for it
 };
 
-/// "17 done 0.0121 256 2.31\n", "17 exchanging\n". No number of a loss: "-".
+/// "17 done 0.0121 256 2.31\n", "17 exchanging\n". No number of a loss: "-". With a checkpoint:
+/// "17 done 0.0121 256 2.31 0.0003\n".
 std::string to_line(const ProgressReport& report);
 /// nullopt: the line is none of ours.
 std::optional<ProgressReport> parse_progress(std::string_view line);

@@ -36,6 +36,35 @@ struct NormalBelief {
   double spread() const;  // standard deviation of the mean; degrees > 2
 };
 
+/// By how much something takes longer than a common middle: as each replication of the forecast
+/// drew it until it is measured, then by the posterior predictive of its mean over what is to come.
+class MeasuredFactor {
+ public:
+  /// `logs`: of the replications' factors. `least_spread` (of the mean) and `noise` (from one value
+  /// to the next): standard deviations of the logarithm before anything is measured. `stream`
+  /// tells the factors of one forecast apart.
+  MeasuredFactor(std::vector<double> logs, double least_spread, double noise, int stream);
+  void add(double factor) { values_.add(factor), sum_ += factor, ++count_; }  // > 0
+  bool is_measured() const { return !values_.means().empty(); }
+
+  /// Logarithm of the mean of the values to come: its centre, and the standard deviation of what is
+  /// not known of that mean.
+  double centre() const;
+  double spread() const { return belief().spread(); }
+  /// By replication: of the mean of `to_come` values (at least one), whose own noise is in it.
+  std::vector<double> factors(double to_come) const;
+
+ private:
+  NormalBelief belief() const;
+
+  std::vector<double> logs_;
+  std::vector<double> scores_;  // by replication: where in the law it stands, in deviations
+  double middle_ = 0, spread_ = 0, noise_ = 0;  // before any value
+  BlockMeans values_;
+  double sum_ = 0;
+  std::int64_t count_ = 0;
+};
+
 /// Quantiles from the run's begin; the forecast's own before anything is measured.
 struct LiveEstimate {
   Quantiles time_seconds;
@@ -50,8 +79,12 @@ class LiveForecast {
   /// `deadline`: from the run's begin. The forecast must be feasible.
   LiveForecast(const Forecast& forecast, std::optional<Seconds> deadline);
 
-  /// A step that training took, whatever became of its result. Leave out the first of a start.
-  void add_step(Seconds measured);
+  /// A step that training took, whatever became of its result, without what a save of it cost. Of
+  /// the first of a start only the work counts: it warms caches and connections up.
+  void add_step(Seconds measured, bool first_of_start = false);
+  /// A checkpoint behind the last step, for which training stood still so long (0: no time of its
+  /// own; it is among the steps). Not one of an emergency, which nobody planned.
+  void add_save(Seconds blocked);
   void add_interruption() { ++interruptions_; }
 
   /// `elapsed`: since the run's begin; `steps_done`: safe or not, as training counts.
@@ -59,23 +92,34 @@ class LiveForecast {
 
  private:
   struct Sample {
-    double log_factor = 0;  // of the step's time, against the forecast's medians
-    double time = 0;        // all of it; infinite: never finishes
-    double start = 0;       // of it, before the first step
+    double time = 0;   // all of it; infinite: never finishes
+    double start = 0;  // of it, before the first step
+    double steps = 0;  // of it, in the job's steps, each once
+    double save = 0;   // of it, in checkpoints
+    double again = 0;  // of it, because of interruptions
+    double other = 0;  // of it, besides those and the steps: evaluation
     double cost = 0;
   };
   /// By how much interruptions are more frequent than was forecast.
   double interruption_ratio(Seconds elapsed) const;
+  void divide_besides(const Forecast& forecast);
+  void prepare_saves(const Forecast& forecast);
+  double all_steps() const { return double(steps_ > 0 ? steps_ : 1); }
+  /// By replication: seconds of the saves to come, with so many seconds of steps to come.
+  std::vector<double> saves_to_come(const std::vector<double>& work, double share_left) const;
 
   std::vector<Sample> samples_;
   std::optional<Seconds> deadline_;
   Seconds step_{};
   std::int64_t steps_ = 0;
   bool priced_ = false;
-  double forecast_interruptions_ = 0, forecast_time_ = 0, interrupted_share_ = 0;
-  NormalBelief prior_;
-  BlockMeans measured_;
+  double forecast_interruptions_ = 0, forecast_time_ = 0;
+  MeasuredFactor step_factor_, save_factor_;
   std::int64_t interruptions_ = 0;
+  // Of saves: seconds of steps between two of them and of one, in the middle, as forecast (0: none
+  // are); seconds of steps that were measured, until now and until the last save.
+  double interval_ = 0, save_ = 0, work_ = 0, work_saved_ = 0;
+  std::int64_t saves_ = 0;
 };
 
 }  // namespace reckon

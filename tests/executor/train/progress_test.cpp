@@ -7,7 +7,7 @@ namespace reckon {
 namespace {
 
 TEST_CASE("a progress report is read as it was written, and nothing else is read as one") {
-  const ProgressReport done{17, ProgressPhase::done, Seconds{0.1}, 256, 2.302585092994046};
+  const ProgressReport done{17, ProgressPhase::done, Seconds{0.1}, 256, 2.302585092994046, {}};
   CHECK(to_line(done) == "17 done 0.1 256 2.302585092994046\n");
   const auto read = parse_progress(to_line(done));
   REQUIRE(read);
@@ -17,10 +17,17 @@ TEST_CASE("a progress report is read as it was written, and nothing else is read
   nan.loss = std::nan("");
   CHECK(to_line(nan) == "17 done 0.1 256 -\n");
   CHECK(!parse_progress(to_line(nan))->loss);
+  CHECK(!read->saved);
+  ProgressReport saved = done;
+  saved.saved = Seconds{0.0003};
+  CHECK(to_line(saved) == "17 done 0.1 256 2.302585092994046 0.0003\n");
+  REQUIRE(parse_progress(to_line(saved)));
+  CHECK(parse_progress(to_line(saved))->saved == saved.saved);
   for (const ProgressPhase p : {ProgressPhase::starting, ProgressPhase::exchanging})
-    CHECK(parse_progress(to_line({3, p, {}, 0, {}}))->phase == p);
-  for (const char* text : {"", "17", "17 done", "x computing", "17 resting", "17 computing 1 2 3",
-                           "17 done 0.1 256 much", "17 done 0.1 256 1 2"})
+    CHECK(parse_progress(to_line({3, p, {}, 0, {}, {}}))->phase == p);
+  for (const char* text :
+       {"", "17", "17 done", "x computing", "17 resting", "17 computing 1 2 3",
+        "17 done 0.1 256 much", "17 done 0.1 256 1 much", "17 done 0.1 256 1 2 3"})
     CHECK(!parse_progress(text));
 }
 
