@@ -67,6 +67,8 @@ std::string obstacle(const PodDemand& pod, const Node& node) {
   for (const Json& taint : node.taints) {
     const std::string effect = taint.value("effect", "");
     if (effect != "NoSchedule" && effect != "NoExecute") continue;
+    // Of a node that is ready it is about to be taken away: the cluster does so a while later.
+    if (taint.value("key", "") == "node.kubernetes.io/not-ready") continue;
     const bool tolerated = std::ranges::any_of(
         pod.tolerations, [&](const Json& toleration) { return tolerates(toleration, taint); });
     if (!tolerated) return fmt::format("its taint {}", taint.value("key", ""));
@@ -159,6 +161,8 @@ Room room_for(const std::vector<PodDemand>& demands, const Json& list) {
     return std::pair(-cpu(a), a->name) < std::pair(-cpu(b), b->name);
   });
   Room room;
+  room.nodes = int(empty.size());
+  room.not_ready = int(std::ranges::count_if(empty, [](const Node& n) { return !n.usable; }));
   for (const PodDemand* demand : order) {
     room.pods += demand->count;
     const bool fits_somewhere = std::ranges::any_of(empty, [&](const Node& node) {

@@ -27,7 +27,8 @@ struct PodDemand {
 std::vector<PodDemand> demands_of(const std::vector<Json>& manifests);
 
 struct Room {
-  int pods = 0, placed = 0;  // wanted; with room, all at once
+  int pods = 0, placed = 0;      // wanted; with room, all at once
+  int nodes = 0, not_ready = 0;  // or cordoned: these take none
   /// Of demands for which not even one pod has room: what is missing, as a sentence each.
   std::vector<std::string> misfits;
 };

@@ -212,9 +212,13 @@ class Preflight {
       problem(what, hint);
     };
     for (const std::string& misfit : room.misfits) say(misfit);
-    if (room.misfits.empty())
-      say(fmt::format("the nodes have room for {} of {} pods, were they empty", room.placed,
-                      room.pods));
+    if (!room.misfits.empty()) return;
+    const std::string out_of_use =
+        room.not_ready == 0
+            ? ""
+            : fmt::format("; {} of {} nodes are not ready or cordoned", room.not_ready, room.nodes);
+    say(fmt::format("the nodes have room for {} of {} pods, were they empty{}", room.placed,
+                    room.pods, out_of_use));
   }
 
   void look_at_quotas(const std::vector<PodDemand>& demands) {

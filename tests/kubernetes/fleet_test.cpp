@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <set>
+#include <sstream>
 
 #include "executor/launch/process.h"
 #include "executor/train/measurement_log.h"
@@ -59,6 +60,17 @@ class FleetJob {
         {},
         {}}));
     REQUIRE(wait_for([&] { return contains(read_all(w_.path(prefix + ".log")), "registered"); }));
+    if (seconds >= 0) return;
+    // Before a job asks whether they have room: only nodes that are ready have.
+    const auto all_ready = [&] {
+      const std::string nodes = cluster_.kubectl("get nodes --no-headers");
+      int ready = 0;
+      std::istringstream lines(nodes);
+      for (std::string line; std::getline(lines, line);)
+        ready += line.starts_with(prefix + '-') && contains(line, " Ready ");
+      return ready == count;
+    };
+    REQUIRE(wait_for(all_ready));
   }
   void stop_nodes() { nodes_.clear(); }
   void lose(const std::string& node) { w_.write("lost", node + "\n"); }

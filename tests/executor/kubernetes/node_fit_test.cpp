@@ -93,6 +93,12 @@ TEST_CASE("labels, taints, cordons and nodes that are not ready keep pods away")
   CHECK(room_for({pod}, nodes({node("a", "4", "8Gi", 0, tainted)})).placed == 0);
   CHECK(room_for({pod}, nodes({node("a", "4", "8Gi", 0, cordoned)})).placed == 0);
   CHECK(room_for({pod}, nodes({node("a", "4", "8Gi", 0, away)})).placed == 0);
+  CHECK(room_for({pod}, nodes({node("a", "4", "8Gi", 0, away)})).not_ready == 1);
+  CHECK(room_for({pod}, nodes({node("a", "4", "8Gi", 0, tainted)})).not_ready == 0);
+  const Json new_here = {
+      {"spec",
+       {{"taints", {{{"key", "node.kubernetes.io/not-ready"}, {"effect", "NoSchedule"}}}}}}};
+  CHECK(room_for({pod}, nodes({node("a", "4", "8Gi", 0, new_here)})).placed == 1);
   pod.tolerations = {{{"key", "spot"}, {"operator", "Exists"}, {"effect", "NoSchedule"}}};
   CHECK(room_for({pod}, nodes({node("a", "4", "8Gi", 0, tainted)})).placed == 1);
   pod.tolerations = {{{"key", "spot"}, {"value", "false"}}};
