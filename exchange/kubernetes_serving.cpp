@@ -100,8 +100,14 @@ Json arguments_of(const Service& s) {
   return a;
 }
 
-Json probe(const Service& s, int period, int failures) {
-  const std::string path = s.of_tensorflow() ? "/v1/models/" + s.model : "/healthz";
+/// Without a version our server is alive and not ready: a claim may be empty until the first
+/// training ends.
+enum class Probe { alive, ready };
+
+Json probe(const Service& s, Probe what, int period, int failures) {
+  const std::string path = s.of_tensorflow()      ? "/v1/models/" + s.model
+                           : what == Probe::ready ? "/healthz"
+                                                  : "/livez";
   return {{"httpGet", {{"path", path}, {"port", "http"}}},
           {"periodSeconds", period},
           {"timeoutSeconds", 5},
@@ -121,9 +127,9 @@ Json container_of(const Service& s, const PodPlace& place) {
   if (s.of_tensorflow()) c["ports"].push_back(port("grpc", kGrpcPort));
   c["resources"] = place.resources;
   // A large model takes its time to load: the probe of the start waits ten minutes for it.
-  c["startupProbe"] = probe(s, 5, 120);
-  c["readinessProbe"] = probe(s, 5, 3);
-  c["livenessProbe"] = probe(s, 10, 6);
+  c["startupProbe"] = probe(s, Probe::alive, 5, 120);
+  c["readinessProbe"] = probe(s, Probe::ready, 5, 3);
+  c["livenessProbe"] = probe(s, Probe::alive, 10, 6);
   // Our own server lingers by itself, and its image has no shell.
   if (s.of_tensorflow())
     c["lifecycle"] = {

@@ -171,30 +171,18 @@ class Versions {
     return std::make_shared<ServedModel>(network_of(version, common_, catalog_), version,
                                          batch_max_, workers_);
   }
-  /// The newest that can be loaded. Throws what is wrong with the newest where none can.
-  std::shared_ptr<ServedModel> newest() {
-    const auto versions = list_versions(model_);
-    if (versions.empty())
-      throw ModelVersionError(
-          fmt::format("{} holds no version: directories 1, 2, ... as `reckon-worker export` makes "
-                      "them",
-                      model_.string()));
-    if (auto model = newest_above(0, versions)) return model;
-    throw ModelVersionError(refused_.at(versions.back().number).what);
-  }
-  std::size_t refused() const { return refused_.size(); }
   /// A version that cannot be loaded is said once, and an older one that can, or the one that
   /// answers, goes on. It is tried again when its files change, and after a while: the volume may
-  /// have failed, not the version.
-  void look(Batcher& batcher, ServingMetrics& metrics) {
+  /// have failed, not the version. True: a newer one answers.
+  bool look(Batcher& batcher, ServingMetrics& metrics) {
     const std::size_t before = refusals_;
-    auto model = newest_above(batcher.model()->version(), list_versions(model_));
+    const auto answering = batcher.model();
+    auto model = newest_above(answering ? answering->version() : 0, list_versions(model_));
     for (std::size_t k = before; k < refusals_; ++k) metrics.add_refused_version();
-    if (!model) return;
-    const std::int64_t version = model->version();
+    if (!model) return false;
+    metrics.set_version(model->version());
     batcher.use(std::move(model));
-    metrics.set_version(version);
-    cli::print(fmt::format("version {} answers\n", version));
+    return true;
   }
 
  private:
@@ -234,9 +222,9 @@ class Versions {
     if (refusal.what != what || refusal.stamp != stamp) {
       refusal = {stamp, what};
       ++refusals_;
-      cli::print_error(fmt::format("version {} cannot be loaded, {} goes on: {}\n", number,
-                                   answering > 0 ? std::to_string(answering) : "an older one",
-                                   what));
+      cli::print_error(fmt::format(
+          "version {} cannot be loaded{}: {}\n", number,
+          answering > 0 ? fmt::format(", {} goes on", answering) : std::string(), what));
     } else {
       refusal.pause = std::min(2 * refusal.pause, kLongest);
     }
@@ -264,13 +252,43 @@ class Versions {
   std::size_t refusals_ = 0;                 // that were said
 };
 
-void wait_for_stop(Versions& versions, Batcher& batcher, ServingMetrics& metrics, Seconds poll) {
+/// A server, what it answers with, and how it is called.
+struct Serving {
+  Versions versions;
+  ServingMetrics metrics;
+  Batcher batcher;
+  std::string name;  // given; else that of the first network that answers
+  std::uint16_t port = 0;
+
+  void look() {
+    const bool first = batcher.model() == nullptr;
+    if (!versions.look(batcher, metrics)) return;
+    const auto model = batcher.model();
+    if (!first) return cli::print(fmt::format("version {} answers\n", model->version()));
+    if (name.empty()) name = model->name();
+    metrics.set_model(name);
+    if (port > 0) announce();
+  }
+  void announce() const {
+    if (const auto model = batcher.model())
+      return cli::print(
+          fmt::format("version {} of {} answers at http://127.0.0.1:{}/v1/models/{}:predict\n",
+                      model->version(), name, port, name));
+    cli::print(fmt::format(
+        "no version answers yet: waiting for one, as `reckon-worker export` makes them; 503 at "
+        "http://127.0.0.1:{}/healthz until then\n",
+        port));
+  }
+};
+
+void wait_for_stop(Serving& serving, Seconds poll) {
   using Clock = std::chrono::steady_clock;
-  auto next = Clock::now();
+  const auto pause = std::chrono::duration_cast<Clock::duration>(poll);
+  auto next = Clock::now() + pause;
   while (!stop_requested()) {
     if (Clock::now() >= next) {
-      versions.look(batcher, metrics);
-      next = Clock::now() + std::chrono::duration_cast<Clock::duration>(poll);
+      serving.look();
+      next = Clock::now() + pause;
     }
     std::this_thread::sleep_for(20ms);
   }
@@ -300,19 +318,19 @@ int serve(const Arguments& arguments, const std::string& model) {
 
   const Catalog catalog = take(cli::load_catalogs(common));
   Workers workers(threads);
-  Versions versions(model, common, rules.max, catalog, workers);
-  std::shared_ptr<ServedModel> first = versions.newest();
-  if (options.name.empty()) options.name = first->name();
-  const std::string name = options.name;
-  ServingMetrics metrics(name);
-  metrics.set_version(first->version());
-  for (std::size_t k = 0; k < versions.refused(); ++k) metrics.add_refused_version();
-  Batcher batcher(rules, first, metrics);
-  first.reset();
-  PredictServer server(std::move(options), batcher, metrics);
-  cli::print(fmt::format("version {} of {} answers at http://127.0.0.1:{}/v1/models/{}:predict\n",
-                         batcher.model()->version(), name, server.port(), name));
-  wait_for_stop(versions, batcher, metrics, poll);
+  if (!fs::is_directory(model))
+    throw ModelVersionError(
+        fmt::format("there is no directory {}: `reckon-worker export` makes one", model));
+  Serving serving{.versions = Versions(model, common, rules.max, catalog, workers),
+                  .metrics = ServingMetrics(options.name),
+                  .batcher = Batcher(rules, nullptr, serving.metrics),
+                  .name = options.name};
+  serving.look();
+  options.name = serving.name;
+  PredictServer server(std::move(options), serving.batcher, serving.metrics);
+  serving.port = server.port();
+  serving.announce();
+  wait_for_stop(serving, poll);
   server.begin_to_end();
   cli::print("stopping: what comes until then is answered; a second signal ends the wait\n");
   linger(patience);

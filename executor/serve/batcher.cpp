@@ -9,7 +9,6 @@ namespace reckon {
 
 Batcher::Batcher(BatchRules rules, std::shared_ptr<ServedModel> model, ServingMetrics& metrics)
     : rules_(rules), metrics_(metrics), model_(std::move(model)) {
-  RECKON_CHECK(model_ != nullptr);
   RECKON_CHECK(rules.max >= 1);
   thread_ = std::thread([this] { answer(); });
 }
@@ -38,6 +37,7 @@ bool Batcher::submit(std::vector<std::vector<float>> instances, Done done) {
   RECKON_CHECK(!instances.empty() && instances.size() <= std::size_t(rules_.max));
   {
     const std::lock_guard lock(mutex_);
+    RECKON_CHECK(model_ != nullptr);
     if (ending_ || waiting_ + instances.size() > std::size_t(rules_.queue_limit)) return false;
     waiting_ += instances.size();
     queue_.push_back({std::move(instances), std::move(done), Clock::now()});

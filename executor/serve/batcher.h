@@ -39,6 +39,7 @@ class Batcher {
   /// Called once, from the thread that answers.
   using Done = std::function<void(PredictResult)>;
 
+  /// `model`: nullptr until use() brings one.
   Batcher(BatchRules rules, std::shared_ptr<ServedModel> model, ServingMetrics& metrics);
   /// Answers what waits, then ends.
   ~Batcher();
@@ -51,7 +52,7 @@ class Batcher {
   void use(std::shared_ptr<ServedModel> model);
 
   /// One request: its instances, at least one and at most rules().max, stay in one batch. False:
-  /// the queue is full, and `done` is not called.
+  /// the queue is full, and `done` is not called. There is a model.
   bool submit(std::vector<std::vector<float>> instances, Done done);
 
  private:

@@ -66,7 +66,9 @@ struct Shared {
 
   /// A full batch in generous JSON: of anything larger no byte is kept.
   std::uint64_t largest_body() const {
-    const auto numbers = batcher.model()->input_size() * std::uint64_t(batcher.rules().max);
+    const auto model = batcher.model();
+    if (!model) return kLeastBody;
+    const auto numbers = model->input_size() * std::uint64_t(batcher.rules().max);
     return std::clamp(numbers * kBytesPerNumber, kLeastBody, kLargestBody);
   }
 };
@@ -124,7 +126,8 @@ class Session : public std::enable_shared_from_this<Session> {
  private:
   void read_rest();
   void answer();
-  void predict(const Target& target);
+  Reply health() const;
+  void predict(const Target& target, const ServedModel& model);
   void reply(Reply reply);
   void write(Reply reply);
   void finish();
@@ -198,36 +201,46 @@ void Session::answer() {
   const std::string target(request.target());
   const std::string_view path = std::string_view(target).substr(0, target.find('?'));
   const bool reads = request.method() == http::verb::get || request.method() == http::verb::head;
-  if (reads && path == "/healthz")
-    return shared_.ending ? reply({http::status::service_unavailable, "ending\n", kText})
-                          : reply({http::status::ok, "ok\n", kText});
+  if (reads && path == "/healthz") return reply(health());
+  if (reads && path == "/livez") return reply({http::status::ok, "ok\n", kText});
   if (reads && path == "/metrics")
     return reply({http::status::ok, shared_.metrics.page(), kMetrics});
+  const std::shared_ptr<ServedModel> model = shared_.batcher.model();
+  if (!model)
+    return reply(refusal(http::status::service_unavailable, "no version has been loaded yet"));
+  if (shared_.options.name.empty()) shared_.options.name = model->name();
   const auto asked = parse_target(path, shared_.options.name);
   if (!asked)
     return reply(refusal(http::status::not_found,
                          fmt::format("nothing is at {}; predictions are at /v1/models/{}:predict",
                                      path, shared_.options.name)));
   if (asked->status && reads)
-    return reply(
-        {http::status::ok, status_text(shared_.batcher.model()->version(), shared_.ending)});
-  if (asked->predict && request.method() == http::verb::post) return predict(*asked);
+    return reply({http::status::ok, status_text(model->version(), shared_.ending)});
+  if (asked->predict && request.method() == http::verb::post) return predict(*asked, *model);
   reply(refusal(http::status::method_not_allowed,
                 asked->predict ? "predictions are asked for with POST" : "GET it"));
 }
 
-void Session::predict(const Target& target) {
+Reply Session::health() const {
+  const auto unwell = [](const char* why) {
+    return Reply{http::status::service_unavailable, why, kText};
+  };
+  if (shared_.ending) return unwell("ending\n");
+  if (!shared_.batcher.model()) return unwell("no version has been loaded yet\n");
+  return {http::status::ok, "ok\n", kText};
+}
+
+void Session::predict(const Target& target, const ServedModel& model) {
   came_ = Clock::now();
   counted_ = true;
-  const std::shared_ptr<ServedModel> model = shared_.batcher.model();
-  if (target.version && *target.version != model->version())
+  if (target.version && *target.version != model.version())
     return reply(refusal(http::status::not_found, fmt::format("version {} is not served, {} is",
-                                                              *target.version, model->version())));
+                                                              *target.version, model.version())));
   const auto most = std::size_t(shared_.batcher.rules().max);
   auto instances = parse_instances(parser_->get().body(), most);
   if (!instances) return reply(refusal(http::status::bad_request, instances.error()));
   for (const auto& instance : *instances)
-    if (const auto reason = model->refuse(instance))
+    if (const auto reason = model.refuse(instance))
       return reply(refusal(http::status::bad_request, *reason));
   // The answer is written by the connections' thread.
   auto done = [weak = weak_from_this(), gate = shared_.gate](PredictResult result) {

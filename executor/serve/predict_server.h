@@ -12,15 +12,18 @@ namespace reckon {
 ///
 ///   POST /v1/models/NAME:predict               {"instances": [[...], ...]} -> {"predictions":
 ///   [...]} POST /v1/models/NAME/versions/N:predict    the same, refused where N is not what is
-///   served GET  /v1/models/NAME                       {"model_version_status": [...]} GET /healthz
-///   200; 503 once it is ending GET  /metrics                              Prometheus' text format
+///   served GET  /v1/models/NAME                       {"model_version_status": [...]}
+///   GET /healthz 200; 503 while no version answers and once it is ending
+///   GET /livez 200    GET /metrics Prometheus' text format
+///
+/// Until the batcher has a model, what is asked of one is answered with 503.
 ///
 /// An instance is the numbers of one sample, flat or in nested lists of any depth, in row-major
 /// order. Connections are kept; a client that is slow or silent delays nobody else.
 class PredictServer {
  public:
   struct Options {
-    std::string name;           // of the model in the paths
+    std::string name;           // of the model in the paths; empty: that of the first
     std::uint16_t port = 8501;  // 0: any free one
     bool only_loopback = false;
   };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "executor/train/checkpoint_shard.h"
 #include "executor/train/parameters.h"
@@ -47,24 +48,18 @@ std::optional<std::string> why_not_served(const ModelGraph& network) {
   return std::nullopt;
 }
 
-ServedModel::Pass::Pass(const ModelGraph& network, const SampleFormat& format, std::int64_t size,
-                        Workers& workers)
-    : batch(format, size), runtime(network, RuntimeOptions{.batch = size}, workers) {}
-
 ServedModel::ServedModel(ModelGraph network, const ModelVersion& version, int batch_max,
                          Workers& workers)
-    : network_(std::move(network)),
-      workers_(workers),
-      format_(sample_format(network_)),
-      version_(version.number) {
+    : network_(std::move(network)), format_(sample_format(network_)), version_(version.number) {
   RECKON_CHECK(batch_max >= 1);
   if (const auto reason = why_not_served(network_)) throw ModelVersionError(*reason);
   answer_ = *answer_of(network_);
   input_size_ = std::size_t(elements(format_.inputs.front().shape));
   output_size_ = std::size_t(elements(network_.layers()[index(answer_)].output));
+  batch_ = SampleBatch(format_, batch_max);
+  runtime_ = std::make_unique<GraphRuntime<float>>(
+      network_, RuntimeOptions{.batch = batch_max, .trains = false}, workers);
   read_weights(version);
-  for (std::int64_t size = 1; size < batch_max; size *= 2) add_pass(size);
-  add_pass(batch_max);
 }
 
 void ServedModel::read_weights(const ModelVersion& version) {
@@ -75,35 +70,27 @@ void ServedModel::read_weights(const ModelVersion& version) {
   for (std::size_t k = 0; k < values.size(); ++k)
     targets.push_back({header.sections[k].name, values[k]});
   read_shard(version.weights(), targets);
+  std::map<std::string, std::vector<float>> statistics;
   for (std::size_t k = 0; k < values.size(); ++k) {
     if (targets[k].name == "parameters")
       parameters_ = floats_of(values[k]);
     else
-      statistics_.emplace(targets[k].name, floats_of(values[k]));
+      statistics.emplace(targets[k].name, floats_of(values[k]));
   }
   const std::size_t wanted = parameter_layout(network_).count;
   if (parameters_.size() != wanted)
     throw ModelVersionError(fmt::format("{}: {} weights, {} has {}", version.weights().string(),
                                         parameters_.size(), network_.name(), wanted));
-}
-
-void ServedModel::add_pass(std::int64_t size) {
-  auto pass = std::make_unique<Pass>(network_, format_, size, workers_);
-  for (const auto& kept : pass->runtime.running_statistics()) {
-    const auto found = statistics_.find(kept.name);
-    if (found == statistics_.end() || found->second.size() != kept.values.size())
+  for (const auto& kept : runtime_->running_statistics()) {
+    const auto found = statistics.find(kept.name);
+    if (found == statistics.end() || found->second.size() != kept.values.size())
       throw ModelVersionError(
           fmt::format("version {} of {} lacks '{}'", version_, network_.name(), kept.name));
     std::copy(found->second.begin(), found->second.end(), kept.values.begin());
   }
-  passes_[size] = std::move(pass);
 }
 
-Bytes ServedModel::activation_memory() const {
-  Bytes sum{};
-  for (const auto& entry : passes_) sum = sum + entry.second->runtime.activation_memory();
-  return sum;
-}
+Bytes ServedModel::activation_memory() const { return runtime_->activation_memory(); }
 
 std::optional<std::string> ServedModel::refuse(std::span<const float> instance) const {
   if (instance.size() != input_size_)
@@ -121,16 +108,12 @@ std::optional<std::string> ServedModel::refuse(std::span<const float> instance) 
 std::vector<std::vector<float>> ServedModel::predict(
     std::span<const std::vector<float>* const> instances) {
   const auto size = std::int64_t(instances.size());
-  const auto found = passes_.lower_bound(size);
-  RECKON_CHECK(size > 0 && found != passes_.end());
-  Pass& pass = *found->second;
   for (std::int64_t k = 0; k < size; ++k) {
     const std::vector<float>& instance = *instances[std::size_t(k)];
     RECKON_CHECK(instance.size() == input_size_);
-    std::copy(instance.begin(), instance.end(), pass.batch.input(0, k).begin());
+    std::copy(instance.begin(), instance.end(), batch_.input(0, k).begin());
   }
-  pass.runtime.forward(pass.batch.view(), parameters_, {}, false);
-  const std::span<const float> all = pass.runtime.output(answer_);
+  const std::span<const float> all = runtime_->predict(batch_.view(), size, parameters_, answer_);
   std::vector<std::vector<float>> answers;
   for (std::size_t k = 0; k < instances.size(); ++k) {
     const auto begin = all.begin() + std::ptrdiff_t(k * output_size_);

@@ -1,7 +1,6 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,10 +19,9 @@ std::optional<std::string> why_not_served(const ModelGraph& network);
 
 class ServedModel {
  public:
-  /// Reads and checks the weights, and makes all memory that answers need: of passes over 1, 2, 4,
-  /// ... and `batch_max` instances, together less than three times that of the largest. Throws
-  /// ModelVersionError or CheckpointError. `workers` must outlive it; predict() is for one thread
-  /// at a time.
+  /// Reads and checks the weights, and makes all memory that answers need: of one forward pass over
+  /// `batch_max` instances. Throws ModelVersionError or CheckpointError. `workers` must outlive it;
+  /// predict() is for one thread at a time.
   ServedModel(ModelGraph network, const ModelVersion& version, int batch_max, Workers& workers);
   ServedModel(const ServedModel&) = delete;
   ServedModel& operator=(const ServedModel&) = delete;
@@ -36,33 +34,24 @@ class ServedModel {
   /// nullopt: an instance that the network takes. Else what is wrong with it.
   std::optional<std::string> refuse(std::span<const float> instance) const;
 
-  /// Of the passes' tensors.
+  /// Of the pass' tensors, without what layers work in.
   Bytes activation_memory() const;
 
   /// The answers (what enters the loss: logits) of instances that were not refused, at least one
-  /// and at most batch_max. They take the smallest pass that holds them; its other rows are
-  /// computed for nothing.
+  /// and at most batch_max.
   std::vector<std::vector<float>> predict(std::span<const std::vector<float>* const> instances);
 
  private:
-  struct Pass {
-    SampleBatch batch;
-    GraphRuntime<float> runtime;
-    Pass(const ModelGraph& network, const SampleFormat& format, std::int64_t size,
-         Workers& workers);
-  };
-  void add_pass(std::int64_t size);
   void read_weights(const ModelVersion& version);
 
   ModelGraph network_;
-  Workers& workers_;
   SampleFormat format_;
   std::int64_t version_;
   LayerId answer_{};
   std::size_t input_size_ = 0, output_size_ = 0;
   std::vector<float> parameters_;
-  std::map<std::string, std::vector<float>> statistics_;
-  std::map<std::int64_t, std::unique_ptr<Pass>> passes_;  // by number of instances; all at load
+  SampleBatch batch_;
+  std::unique_ptr<GraphRuntime<float>> runtime_;
 };
 
 }  // namespace reckon

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 namespace reckon {
 namespace {
@@ -25,9 +26,15 @@ void ServingMetrics::add_request(unsigned status, Duration latency) {
 
 void ServingMetrics::add_batch(std::size_t instances, Duration busy) {
   const std::lock_guard lock(mutex_);
-  ++batches_;
-  instances_ += instances;
-  busy_ += seconds(busy);
+  Batches& alike = by_size_[std::bit_ceil(instances)];
+  ++alike.batches;
+  alike.instances += instances;
+  alike.busy += seconds(busy);
+}
+
+void ServingMetrics::set_model(std::string model) {
+  const std::lock_guard lock(mutex_);
+  model_ = std::move(model);
 }
 
 void ServingMetrics::set_waiting(std::size_t instances) {
@@ -70,9 +77,20 @@ std::string ServingMetrics::page() const {
   }
   out += fmt::format("reckon_serving_latency_seconds_sum{{{}}} {}\n", label, latency_sum_);
   out += fmt::format("reckon_serving_latency_seconds_count{{{}}} {}\n", label, below);
-  one("reckon_serving_batches_total", "counter", "Forward passes.", double(batches_));
-  one("reckon_serving_instances_total", "counter", "Instances in them.", double(instances_));
-  one("reckon_serving_busy_seconds_total", "counter", "Time in forward passes.", busy_);
+  // Of each size apart: what a pass and what an instance costs follows from them
+  // (fit_serving_overhead).
+  const auto by_size = [&](const char* name, const char* help, auto value) {
+    head(name, "counter", help);
+    if (by_size_.empty()) out += fmt::format("{}{{{},up_to=\"1\"}} 0\n", name, label);
+    for (const auto& [up_to, batches] : by_size_)
+      out += fmt::format("{}{{{},up_to=\"{}\"}} {}\n", name, label, up_to, value(batches));
+  };
+  by_size("reckon_serving_batches_total", "Forward passes, by their instances.",
+          [](const Batches& b) { return b.batches; });
+  by_size("reckon_serving_instances_total", "Instances in them.",
+          [](const Batches& b) { return b.instances; });
+  by_size("reckon_serving_busy_seconds_total", "Time in forward passes.",
+          [](const Batches& b) { return b.busy; });
   one("reckon_serving_waiting_instances", "gauge", "Instances in the queue.", double(waiting_));
   one("reckon_serving_model_version", "gauge", "Version that answers.", double(version_));
   one("reckon_serving_refused_versions_total", "counter", "New versions that could not be loaded.",

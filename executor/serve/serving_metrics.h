@@ -13,7 +13,9 @@ class ServingMetrics {
  public:
   using Duration = std::chrono::steady_clock::duration;
 
+  /// `model`: what it is called; it may be told later.
   explicit ServingMetrics(std::string model) : model_(std::move(model)) {}
+  void set_model(std::string model);
   /// A request was answered with that HTTP status, `latency` after it had been read.
   void add_request(unsigned status, Duration latency);
   void add_batch(std::size_t instances, Duration busy);
@@ -32,8 +34,13 @@ class ServingMetrics {
   std::string model_;
   std::map<unsigned, std::uint64_t> requests_;  // by status
   std::array<std::uint64_t, kBounds.size() + 1> latencies_{};
-  double latency_sum_ = 0, busy_ = 0;
-  std::uint64_t batches_ = 0, instances_ = 0, refused_versions_ = 0;
+  double latency_sum_ = 0;
+  struct Batches {
+    std::uint64_t batches = 0, instances = 0;
+    double busy = 0;
+  };
+  std::map<std::size_t, Batches> by_size_;  // by the power of two that holds them
+  std::uint64_t refused_versions_ = 0;
   std::size_t waiting_ = 0;
   std::int64_t version_ = 0;
 };

@@ -68,8 +68,9 @@ GraphRuntime<T>::GraphRuntime(const ModelGraph& model, RuntimeOptions options, W
       options_(options),
       layout_(parameter_layout(model)),
       schedule_(make_schedule(model, options.batch, options.recompute,
-                              static_cast<std::int64_t>(kCacheLine / sizeof(T)))),
-      memory_(static_cast<std::size_t>(schedule_.elements)) {
+                              static_cast<std::int64_t>(kCacheLine / sizeof(T)), options.trains)),
+      memory_(static_cast<std::size_t>(schedule_.elements)),
+      samples_(options.batch) {
   RECKON_CHECK(options.batch > 0);
   RECKON_CHECK(cannot_run(model).empty());
   pass_.workers = &workers;
@@ -156,6 +157,35 @@ void GraphRuntime<T>::run(const Action& action) {
 }
 
 template <class T>
+void GraphRuntime<T>::use_batch(std::int64_t samples) {
+  if (samples == samples_) return;
+  for (const auto& runner : runners_) runner->set_batch(samples);
+  samples_ = samples;
+}
+
+template <class T>
+std::span<const T> GraphRuntime<T>::predict(const BatchView& batch, std::int64_t samples,
+                                            std::span<const T> values, LayerId last) {
+  RECKON_CHECK(samples >= 1);
+  RECKON_CHECK(samples <= options_.batch);
+  RECKON_CHECK(batch.inputs.size() == batch_.inputs.size());
+  for (std::size_t k = 0; k < batch.inputs.size(); ++k) {
+    const std::size_t each = batch.inputs[k].size() / static_cast<std::size_t>(options_.batch);
+    batch_.inputs[k] = batch.inputs[k].first(each * static_cast<std::size_t>(samples));
+  }
+  const std::size_t masked = batch.masked.size() / static_cast<std::size_t>(options_.batch);
+  pass_.masked = batch.masked.first(masked * static_cast<std::size_t>(samples));
+  pass_.training = false;
+  set_parameters(values);
+  use_batch(samples);
+  for (std::size_t t = 0; t <= index(last); ++t) {
+    RECKON_CHECK(!is_loss(model_.layers()[t].op));
+    run(schedule_.actions[t]);
+  }
+  return output(last);
+}
+
+template <class T>
 double GraphRuntime<T>::forward(const BatchView& batch, std::span<const T> values,
                                 StepPosition position, bool training) {
   RECKON_CHECK(batch.inputs.size() == batch_.inputs.size());
@@ -166,6 +196,7 @@ double GraphRuntime<T>::forward(const BatchView& batch, std::span<const T> value
   pass_.training = training;
   pass_.step = position.step;
   pass_.first_sample = position.first_sample;
+  use_batch(options_.batch);
   set_parameters(values);
   for (std::size_t t = 0; t < schedule_.forward_count; ++t) run(schedule_.actions[t]);
   const T* losses = memory_.data() + schedule_.values.back().first;
@@ -178,6 +209,7 @@ template <class T>
 void GraphRuntime<T>::backward(std::span<const T> values, std::span<T> gradients, double scale,
                                const std::function<void(ParameterRange)>& ready) {
   RECKON_CHECK(pass_.training);
+  RECKON_CHECK(options_.trains);
   RECKON_CHECK(gradients.size() == layout_.count);
   set_parameters(values);
   const auto layers = model_.layers();
@@ -213,7 +245,7 @@ std::vector<typename GraphRuntime<T>::Statistics> GraphRuntime<T>::running_stati
 
 template <class T>
 std::span<const T> GraphRuntime<T>::output(LayerId layer) const {
-  const auto count = options_.batch * elements(model_.layers()[index(layer)].output);
+  const auto count = samples_ * elements(model_.layers()[index(layer)].output);
   return {memory_.data() + schedule_.values[index(layer)].first, static_cast<std::size_t>(count)};
 }
 

@@ -27,6 +27,7 @@ struct RuntimeOptions {
   std::int64_t batch = 1;
   Recompute recompute = Recompute::none;
   std::uint64_t seed = 1;  // of dropout
+  bool trains = true;      // else forward passes alone, in less memory
 };
 
 /// Which step a pass belongs to; both decide the dropout masks.
@@ -51,6 +52,10 @@ class GraphRuntime {
   /// and a backward pass may follow. values: layout().count.
   double forward(const BatchView& batch, std::span<const T> values, StepPosition position,
                  bool training);
+  /// What `last`, of which no loss is a part, makes of the first `samples` of the
+  /// batch, 1..batch(): without training, and no layer behind it is run. Targets may be left out.
+  std::span<const T> predict(const BatchView& batch, std::int64_t samples,
+                             std::span<const T> values, LayerId last);
   /// Gradients of (scale * loss) of the last forward pass are added to `gradients`; scale =
   /// 1 / micro-batches when accumulating. `ready` is called as soon as a layer's gradients are
   /// final for this pass, last layer first; may be empty.
@@ -78,6 +83,7 @@ class GraphRuntime {
   void find_weights(std::size_t i);
   void set_parameters(std::span<const T> values);
   void run(const Action& action);
+  void use_batch(std::int64_t samples);
   void set_data(std::size_t layer);
 
   const ModelGraph& model_;
@@ -90,6 +96,7 @@ class GraphRuntime {
   std::vector<ParameterRange> trained_range_;      // by layer
   AlignedBuffer<T> memory_, scratch_;
   BatchView batch_;
+  std::int64_t samples_;  // of the pass in work
   PassState pass_;
 };
 

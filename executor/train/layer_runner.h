@@ -62,6 +62,8 @@ template <class T>
 class LayerRunner {
  public:
   virtual ~LayerRunner() = default;
+  /// From now on passes are over so many samples: at least one, at most those of its geometry.
+  virtual void set_batch(std::int64_t samples) = 0;
   virtual void forward(const LayerMemory<T>& memory, const PassState& pass) = 0;
   /// Called once for each forward, with the same inputs.
   virtual void backward(const LayerMemory<T>& memory, const PassState& pass) = 0;

@@ -49,8 +49,9 @@ template <class T, class F>
 class ActivationRunner : public LayerRunner<T> {
  public:
   ActivationRunner(const Geometry& g, bool keeps_input)
-      : count_(g.batch * elements(g.output)), keeps_input_(keeps_input) {}
+      : size_(elements(g.output)), count_(g.batch * size_), keeps_input_(keeps_input) {}
 
+  void set_batch(std::int64_t samples) override { count_ = samples * size_; }
   void forward(const LayerMemory<T>& m, const PassState& pass) override {
     pass.workers->run_pieces(count_, 4 * kPiece, [&](std::int64_t begin, std::int64_t end) {
       const T* x = m.inputs[0];
@@ -70,7 +71,7 @@ class ActivationRunner : public LayerRunner<T> {
   }
 
  private:
-  std::int64_t count_;
+  std::int64_t size_, count_;  // of a sample, of the batch
   bool keeps_input_;
 };
 
@@ -80,6 +81,7 @@ class DropoutRunner : public LayerRunner<T> {
   DropoutRunner(const Dropout& op, LayerId layer, const Geometry& g)
       : op_(op), layer_(layer), batch_(g.batch), size_(elements(g.output)) {}
 
+  void set_batch(std::int64_t samples) override { batch_ = samples; }
   void forward(const LayerMemory<T>& m, const PassState& pass) override {
     apply(m.inputs[0], m.output, false, pass);
   }

@@ -9,7 +9,8 @@ namespace {
 template <class T>
 class AddRunner : public LayerRunner<T> {
  public:
-  explicit AddRunner(const Geometry& g) : count_(g.batch * elements(g.output)) {}
+  explicit AddRunner(const Geometry& g) : size_(elements(g.output)), count_(g.batch * size_) {}
+  void set_batch(std::int64_t samples) override { count_ = samples * size_; }
   void forward(const LayerMemory<T>& m, const PassState& pass) override {
     pass.workers->run_pieces(count_, 4 * kPiece, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) m.output[i] = m.inputs[0][i] + m.inputs[1][i];
@@ -29,7 +30,7 @@ class AddRunner : public LayerRunner<T> {
   }
 
  private:
-  std::int64_t count_;
+  std::int64_t size_, count_;  // of a sample, of the batch
 };
 
 /// The second input: the same shape, one number a feature (of the sample), or one a row.
@@ -43,6 +44,7 @@ class MultiplyRunner : public LayerRunner<T> {
         by_feature_(g.inputs[1] != g.output && g.output.size() == 3),
         by_row_(g.inputs[1] != g.output && !by_feature_) {}
 
+  void set_batch(std::int64_t samples) override { batch_ = samples; }
   void forward(const LayerMemory<T>& m, const PassState& pass) override {
     for_rows(*pass.workers, [&](std::int64_t sample, std::int64_t r) {
       const std::int64_t at = (sample * rows_ + r) * features_;
@@ -102,7 +104,8 @@ template <class T>
 class ScaleByRunner : public LayerRunner<T> {
  public:
   ScaleByRunner(const ScaleBy& op, const Geometry& g)
-      : factor_(static_cast<T>(op.factor)), count_(g.batch * elements(g.output)) {}
+      : factor_(static_cast<T>(op.factor)), size_(elements(g.output)), count_(g.batch * size_) {}
+  void set_batch(std::int64_t samples) override { count_ = samples * size_; }
   void forward(const LayerMemory<T>& m, const PassState& pass) override {
     pass.workers->run_pieces(count_, 4 * kPiece, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) m.output[i] = factor_ * m.inputs[0][i];
@@ -120,7 +123,7 @@ class ScaleByRunner : public LayerRunner<T> {
 
  private:
   T factor_;
-  std::int64_t count_;
+  std::int64_t size_, count_;  // of a sample, of the batch
 };
 
 /// Dot products of all pairs (i, j), j < i, row by row: the lower triangle of
@@ -130,6 +133,7 @@ class PairwiseDotsRunner : public LayerRunner<T> {
  public:
   PairwiseDotsRunner(const PairwiseDots& op, const Geometry& g)
       : batch_(g.batch), vectors_(op.vectors), width_(op.width) {}
+  void set_batch(std::int64_t samples) override { batch_ = samples; }
   void forward(const LayerMemory<T>& m, const PassState& pass) override {
     for_pairs(*pass.workers, [&](std::int64_t sample, std::size_t i, std::size_t j, auto pair) {
       const T *a = m.inputs[i] + sample * width_, *b = m.inputs[j] + sample * width_;

@@ -42,6 +42,7 @@ class AttentionRunner : public LayerRunner<T> {
 
   std::int64_t scratch_elements(int workers) const override { return workers * own_scratch(); }
 
+  void set_batch(std::int64_t samples) override { batch_ = samples; }
   void forward(const LayerMemory<T>& m, const PassState& pass) override {
     pass.workers->run(batch_ * op_.heads, [&](std::int64_t task, int worker) {
       const std::int64_t b = task / op_.heads, head = task % op_.heads;

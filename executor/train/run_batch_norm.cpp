@@ -19,7 +19,8 @@ class BatchNormRunner : public LayerRunner<T> {
  public:
   BatchNormRunner(const BatchNorm& op, const Geometry& g)
       : channels_(op.channels),
-        rows_(g.batch * rows_of(g.output)),
+        rows_each_(rows_of(g.output)),
+        rows_(g.batch * rows_each_),
         pieces_((rows_ + kRows - 1) / kRows),
         mean_(size(1)),
         inverse_(size(1)),
@@ -30,6 +31,10 @@ class BatchNormRunner : public LayerRunner<T> {
     std::fill_n(running_.data() + channels_, channels_, T{1});
   }
 
+  void set_batch(std::int64_t samples) override {
+    rows_ = samples * rows_each_;
+    pieces_ = (rows_ + kRows - 1) / kRows;
+  }
   std::span<T> running_statistics() override { return running_.span(); }
 
   void forward(const LayerMemory<T>& m, const PassState& pass) override {
@@ -136,7 +141,7 @@ class BatchNormRunner : public LayerRunner<T> {
     }
   }
 
-  std::int64_t channels_, rows_, pieces_;
+  std::int64_t channels_, rows_each_, rows_, pieces_;
   AlignedBuffer<T> mean_, inverse_, first_, second_, sums_, running_;
 };
 

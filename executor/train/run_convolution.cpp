@@ -34,6 +34,7 @@ class ConvolutionRunner : public LayerRunner<T> {
     return std::max(workers * aligned_count<T>(task_rows() * patch_), shared_rows() * patch_);
   }
 
+  void set_batch(std::int64_t samples) override { batch_ = samples; }
   void forward(const LayerMemory<T>& m, const PassState& pass) override {
     Workers& workers = *pass.workers;
     const T* weight = prepare_weight(m.weight, workers);

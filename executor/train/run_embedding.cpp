@@ -19,7 +19,12 @@ template <class T>
 class EmbeddingRunner : public LayerRunner<T> {
  public:
   EmbeddingRunner(std::int64_t rows, std::int64_t width, std::int64_t ids, const Geometry& g)
-      : table_rows_(rows), width_(width), ids_(ids), rows_(g.batch * rows_of(g.output)) {}
+      : table_rows_(rows),
+        width_(width),
+        ids_(ids),
+        rows_each_(rows_of(g.output)),
+        rows_(g.batch * rows_each_) {}
+  void set_batch(std::int64_t samples) override { rows_ = samples * rows_each_; }
   void forward(const LayerMemory<T>& m, const PassState& pass) override {
     pass.workers->run_pieces(rows_, 64, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) {
@@ -49,7 +54,7 @@ class EmbeddingRunner : public LayerRunner<T> {
   std::int64_t vector_of(const LayerMemory<T>& m, std::int64_t r, std::int64_t k) const {
     return id_of(static_cast<double>(m.inputs[0][r * ids_ + k]), table_rows_) * width_;
   }
-  std::int64_t table_rows_, width_, ids_, rows_;
+  std::int64_t table_rows_, width_, ids_, rows_each_, rows_;
 };
 
 /// A learned vector added to each position.
@@ -58,6 +63,7 @@ class PositionEmbeddingRunner : public LayerRunner<T> {
  public:
   PositionEmbeddingRunner(const PositionEmbedding& op, const Geometry& g)
       : batch_(g.batch), size_(g.output[0] * op.width) {}
+  void set_batch(std::int64_t samples) override { batch_ = samples; }
   void forward(const LayerMemory<T>& m, const PassState& pass) override {
     pass.workers->run(batch_, [&](std::int64_t b, int) {
       const T* x = m.inputs[0] + b * size_;
@@ -87,6 +93,7 @@ class ClassTokenRunner : public LayerRunner<T> {
  public:
   ClassTokenRunner(const ClassToken& op, const Geometry& g)
       : batch_(g.batch), width_(op.width), size_(elements(g.inputs[0])) {}
+  void set_batch(std::int64_t samples) override { batch_ = samples; }
   void forward(const LayerMemory<T>& m, const PassState& pass) override {
     pass.workers->run(batch_, [&](std::int64_t b, int) {
       T* y = m.output + b * (size_ + width_);

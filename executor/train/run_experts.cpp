@@ -38,6 +38,9 @@ namespace {
 /// The routing of every sample, from its scores (the second input).
 template <class T>
 class RoutedRunner : public LayerRunner<T> {
+ public:
+  void set_batch(std::int64_t samples) override { batch_ = samples; }
+
  protected:
   RoutedRunner(std::int64_t experts, std::int64_t top_k, const Geometry& g)
       : experts_(experts),

@@ -11,8 +11,9 @@ template <class T>
 class LinearRunner : public LayerRunner<T> {
  public:
   LinearRunner(const Linear& op, const Geometry& g)
-      : in_(op.in), out_(op.out), rows_(g.batch * rows_of(g.output)) {}
+      : in_(op.in), out_(op.out), rows_each_(rows_of(g.output)), rows_(g.batch * rows_each_) {}
 
+  void set_batch(std::int64_t samples) override { rows_ = samples * rows_each_; }
   void forward(const LayerMemory<T>& m, const PassState& pass) override {
     reckon::multiply<T>(*pass.workers, {rows_, out_, in_}, {m.inputs[0], in_},
                         {m.weight, in_, true}, m.output, out_, false);
@@ -40,7 +41,7 @@ class LinearRunner : public LayerRunner<T> {
 
  private:
   std::int64_t piece_rows() const { return std::max<std::int64_t>(1, 4 * kPiece / out_); }
-  std::int64_t in_, out_, rows_;
+  std::int64_t in_, out_, rows_each_, rows_;  // rows of a sample, of the batch
 };
 
 }  // namespace

@@ -26,6 +26,7 @@ class SoftmaxCrossEntropyRunner : public LayerRunner<T> {
         log_sums_(static_cast<std::size_t>(batch_ * rows_)),
         losses_(static_cast<std::size_t>(batch_ * rows_)) {}
 
+  void set_batch(std::int64_t samples) override { batch_ = samples; }
   void forward(const LayerMemory<T>& m, const PassState& pass) override {
     check_target(pass, batch_ * rows_);
     pass.workers->run_pieces(
@@ -86,6 +87,7 @@ template <class T, class F>
 class ElementLossRunner : public LayerRunner<T> {
  public:
   explicit ElementLossRunner(const Geometry& g) : batch_(g.batch), size_(elements(g.inputs[0])) {}
+  void set_batch(std::int64_t samples) override { batch_ = samples; }
   void forward(const LayerMemory<T>& m, const PassState& pass) override {
     check_target(pass, batch_ * size_);
     pass.workers->run(batch_, [&](std::int64_t b, int) {

@@ -20,10 +20,12 @@ class RowNormRunner : public LayerRunner<T> {
   /// heads: each row of the tensor is so many rows of the norm.
   RowNormRunner(std::int64_t width, std::int64_t heads, const Geometry& g)
       : width_(width),
-        rows_(g.batch * rows_of(g.output) * heads),
+        rows_each_(rows_of(g.output) * heads),
+        rows_(g.batch * rows_each_),
         mean_(static_cast<std::size_t>(Centred ? rows_ : 0)),
         inverse_(static_cast<std::size_t>(rows_)) {}
 
+  void set_batch(std::int64_t samples) override { rows_ = samples * rows_each_; }
   void forward(const LayerMemory<T>& m, const PassState& pass) override {
     pass.workers->run_pieces(rows_, kRows, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) {
@@ -98,7 +100,7 @@ class RowNormRunner : public LayerRunner<T> {
     });
   }
 
-  std::int64_t width_, rows_;
+  std::int64_t width_, rows_each_, rows_;
   AlignedBuffer<T> mean_, inverse_;
 };
 

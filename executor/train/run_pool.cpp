@@ -24,6 +24,7 @@ class PoolRunner : public LayerRunner<T> {
       largest_.resize(static_cast<std::size_t>(batch_ * out_h_ * out_w_ * channels_));
   }
 
+  void set_batch(std::int64_t samples) override { batch_ = samples; }
   void forward(const LayerMemory<T>& m, const PassState& pass) override {
     const bool max = op_.kind == PoolKind::max;
     for_outputs(*pass.workers, [&](std::int64_t sample, std::int64_t out, const Window& w) {
@@ -107,6 +108,7 @@ class GlobalAveragePoolRunner : public LayerRunner<T> {
  public:
   explicit GlobalAveragePoolRunner(const Geometry& g)
       : batch_(g.batch), points_(rows_of(g.inputs[0])), channels_(g.output[0]) {}
+  void set_batch(std::int64_t samples) override { batch_ = samples; }
   void forward(const LayerMemory<T>& m, const PassState& pass) override {
     pass.workers->run(batch_, [&](std::int64_t sample, int) {
       T* y = m.output + sample * channels_;

@@ -30,6 +30,7 @@ class RotaryRunner : public LayerRunner<T> {
       }
     }
   }
+  void set_batch(std::int64_t samples) override { rows_ = samples * tokens_; }
   void forward(const LayerMemory<T>& m, const PassState& pass) override {
     rotate(m.inputs[0], m.output, T{1}, false, *pass.workers);
   }
@@ -75,6 +76,7 @@ class SinusoidalRunner : public LayerRunner<T> {
       table_.data()[i] = static_cast<T>(j % 2 == 0 ? std::sin(angle) : std::cos(angle));
     }
   }
+  void set_batch(std::int64_t samples) override { batch_ = samples; }
   void forward(const LayerMemory<T>& m, const PassState& pass) override {
     pass.workers->run(batch_, [&](std::int64_t b, int) {
       for (std::int64_t i = 0; i < size_; ++i)

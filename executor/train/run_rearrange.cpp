@@ -21,6 +21,7 @@ template <class T>
 class InputRunner : public LayerRunner<T> {
  public:
   explicit InputRunner(const Geometry& g) : batch_(g.batch), shape_(g.output) {}
+  void set_batch(std::int64_t samples) override { batch_ = samples; }
   void forward(const LayerMemory<T>& m, const PassState& pass) override {
     const std::int64_t size = elements(shape_), channels = shape_.size() == 3 ? shape_[0] : 1;
     RECKON_CHECK(static_cast<std::int64_t>(pass.record.size()) == batch_ * size);
@@ -43,6 +44,7 @@ class FlattenRunner : public LayerRunner<T> {
       : batch_(g.batch),
         size_(elements(g.output)),
         channels_(turned && g.inputs[0].size() == 3 ? g.inputs[0][0] : 1) {}
+  void set_batch(std::int64_t samples) override { batch_ = samples; }
   void forward(const LayerMemory<T>& m, const PassState& pass) override {
     pass.workers->run(batch_, [&](std::int64_t b, int) {
       turn(m.inputs[0] + b * size_, m.output + b * size_, size_ / channels_, channels_, false);
@@ -65,9 +67,10 @@ template <class T>
 class ConcatRunner : public LayerRunner<T> {
  public:
   explicit ConcatRunner(const Geometry& g)
-      : rows_(g.batch * rows_of(g.output)), width_(features_of(g.output)) {
+      : rows_each_(rows_of(g.output)), rows_(g.batch * rows_each_), width_(features_of(g.output)) {
     for (const Shape& shape : g.inputs) widths_.push_back(features_of(shape));
   }
+  void set_batch(std::int64_t samples) override { rows_ = samples * rows_each_; }
   void forward(const LayerMemory<T>& m, const PassState& pass) override {
     pass.workers->run_pieces(rows_, 64, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) {
@@ -92,7 +95,7 @@ class ConcatRunner : public LayerRunner<T> {
   }
 
  private:
-  std::int64_t rows_, width_;
+  std::int64_t rows_each_, rows_, width_;
   std::vector<std::int64_t> widths_;
 };
 
@@ -102,6 +105,7 @@ class SelectTokensRunner : public LayerRunner<T> {
  public:
   SelectTokensRunner(const SelectTokens& op, const Geometry& g)
       : op_(op), batch_(g.batch), tokens_(g.inputs[0][0]), width_(g.output[1]) {}
+  void set_batch(std::int64_t samples) override { batch_ = samples; }
   void forward(const LayerMemory<T>& m, const PassState& pass) override {
     for_rows(*pass.workers, pass, [&](std::int64_t from, std::int64_t to) {
       std::copy_n(m.inputs[0] + from * width_, width_, m.output + to * width_);
@@ -141,6 +145,7 @@ class SelectFeaturesRunner : public LayerRunner<T> {
  public:
   SelectFeaturesRunner(const SelectFeatures& op, const Geometry& g)
       : op_(op), batch_(g.batch), width_(g.inputs[0][0]) {}
+  void set_batch(std::int64_t samples) override { batch_ = samples; }
   void forward(const LayerMemory<T>& m, const PassState&) override {
     for (std::int64_t b = 0; b < batch_; ++b)
       std::copy_n(m.inputs[0] + b * width_ + op_.first, op_.count, m.output + b * op_.count);

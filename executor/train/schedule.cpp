@@ -46,7 +46,8 @@ std::vector<Group> recomputed_groups(const ModelGraph& model, Recompute recomput
 
 class Planner {
  public:
-  Planner(const ModelGraph& model, std::int64_t batch, Recompute recompute, std::int64_t line)
+  Planner(const ModelGraph& model, std::int64_t batch, Recompute recompute, std::int64_t line,
+          bool backward)
       : layers_(model.layers()), counts_(model.counts()), batch_(batch), line_(line) {
     const std::size_t n = layers_.size();
     schedule_.is_recomputed.assign(n, 0);
@@ -55,7 +56,7 @@ class Planner {
     for (std::size_t g = 0; g < groups.size(); ++g)
       std::fill(schedule_.group_of.begin() + static_cast<std::ptrdiff_t>(groups[g].first),
                 schedule_.group_of.begin() + static_cast<std::ptrdiff_t>(groups[g].last), g + 1);
-    make_actions(groups);
+    make_actions(groups, backward);
     schedule_.values.assign(n, {});
     schedule_.recomputed.assign(n, {});
     schedule_.gradients.assign(n, {});
@@ -71,10 +72,11 @@ class Planner {
     std::size_t first = std::numeric_limits<std::size_t>::max(), last = 0;
   };
 
-  void make_actions(const std::vector<Group>& groups) {
+  void make_actions(const std::vector<Group>& groups, bool backward) {
     for (std::size_t i = 0; i < layers_.size(); ++i)
       schedule_.actions.push_back({Kind::forward, i});
     schedule_.forward_count = layers_.size();
+    if (!backward) return;
     std::size_t group = groups.size();
     for (std::size_t i = layers_.size(); i-- > 0;) {
       while (group > 0 && groups[group - 1].first > i) --group;
@@ -188,8 +190,8 @@ class Planner {
 }  // namespace
 
 Schedule make_schedule(const ModelGraph& model, std::int64_t batch, Recompute recompute,
-                       std::int64_t element_line) {
-  return Planner(model, batch, recompute, element_line).take();
+                       std::int64_t element_line, bool backward) {
+  return Planner(model, batch, recompute, element_line, backward).take();
 }
 
 std::vector<std::vector<char>> accumulating_inputs(const ModelGraph& model) {

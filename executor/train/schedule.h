@@ -41,9 +41,10 @@ struct Schedule {
 /// arXiv:2205.05198, section 5]. What a layer's backward pass reads is keeps_inputs() and
 /// keeps_output() of sim/catalog/model_counts.h, the rules by which memory is forecast; beside them
 /// the softmax loss reads its input in place of a log-softmax of the same size.
-/// `element_line`: places are multiples of so many elements (a cache line).
+/// `element_line`: places are multiples of so many elements (a cache line). Without `backward` it
+/// is the forward pass alone, which keeps a tensor no longer than until its last reader.
 Schedule make_schedule(const ModelGraph& model, std::int64_t batch, Recompute recompute,
-                       std::int64_t element_line);
+                       std::int64_t element_line, bool backward = true);
 
 /// Where the tensors of layer `i` lie in `memory`, schedule.elements of E, on a CPU or a device:
 /// into a LayerMemory<E> or a DeviceLayerMemory<E>. `late`: after the forward pass.

@@ -71,7 +71,10 @@ WorkloadSpec workload_of(const Scenario& scenario) {
   if (serving.model) job.model = serving.model;
   if (serving.sequence_length) job.sequence_length = serving.sequence_length;
   if (serving.precision) job.precision = serving.precision;
-  if (!serving.stack.empty()) job.stack = serving.stack;
+  if (serving.stack == kMeasuredStack)
+    job.stack.clear();
+  else if (!serving.stack.empty())
+    job.stack = serving.stack;
   job.dataset = DatasetInline{.samples = 1, .bytes_per_sample = Bytes{0}};
   job.train = TrainLength{.unit = TrainLength::Unit::steps, .amount = 1};
   job.batch_per_accelerator = serving.batch.max;
@@ -252,6 +255,11 @@ Expected<ServingPlan> make_serving_plan(const ScenarioFile& file, const Catalog&
   plan.start_up = spec.start_up;
   plan.overhead_request = spec.overhead.request;
   plan.overhead_batch = spec.overhead.batch;
+  plan.measured = spec.stack == kMeasuredStack;
+  if (plan.measured && (plan.overhead_batch + plan.overhead_request).count() <= 0)
+    add(problems, file, "serving.stack", "stack measured without an overhead: nothing takes time",
+        "overhead: {request: 300us, batch: 1ms}, as `reckon calibrate` writes it from the metrics "
+        "of a server");
   const bool by_hour = plan.requests_per_second.size() > 1;
   plan.period = spec.period.value_or(Seconds{by_hour ? kHoursOfDay * kHour : kHour});
   if (file.scenario.start) {

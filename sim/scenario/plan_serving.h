@@ -1,6 +1,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/scenario/plan.h"
@@ -21,6 +22,10 @@ struct ReplicaRules {
   double tolerance = 0.1;
 };
 
+/// `serving.stack` of a server that was measured as it is (fit_serving_overhead): no model of its
+/// forward pass is asked.
+inline constexpr std::string_view kMeasuredStack = "measured";
+
 struct ServingPlan {
   /// As if it were a job: `jobs.front()` is the model, `batch_per_accelerator` the largest batch;
   /// `pools.front()` is where it is served. Prices, speeds and rules are resolved as those of a
@@ -36,6 +41,8 @@ struct ServingPlan {
   int queue_limit = 1000;
   std::optional<Seconds> start_up;  // given; else from base.job_start
   Seconds overhead_request{}, overhead_batch{};
+  /// The scenario's stack is kMeasuredStack: the overhead is all that a batch takes.
+  bool measured = false;
   Seconds period{};
   Seconds starts_at{};  // time of day of its first second
   std::optional<Expectation> goal;

@@ -156,8 +156,11 @@ const Fields<ServingSpec>& serving_fields() {
                    "Tokens of one request; default: the model's own.", "512"),
       word_field("precision", &S::precision, kPrecisionWords,
                  "What the multiplications run in; default: the workload's.", "fp16"),
-      text_field("stack", &S::stack,
-                 "Software stack whose measured efficiencies apply; default: any.", "xla"),
+      text_field(
+          "stack", &S::stack,
+          "Software stack whose measured efficiencies apply; default: any. measured: of none, "
+          "overhead is all that a batch takes.",
+          "xla"),
       name_field("pool", &S::pool, "Where; default: the pool with role inference.", "serving"),
       required(field<S>("requests_per_second", rates, read_rates,
                         "Requests of one sample each; 24 numbers: by the hour of the day in UTC.",

@@ -33,7 +33,8 @@ double first_rate(const ServingPlan& plan) {
   return first > 0 ? first : plan.rate_mean();
 }
 
-NanoUsd bill_of(const ServingPlan& plan, const ServiceResult& service) {
+NanoUsd bill_of(const ServingPlan& plan, const ServiceResult& service,
+                std::optional<Seconds> trained_for) {
   NanoUsd bill;
   const auto& reservation = plan.pool().reservation;
   for (const ServiceLease& lease : service.leases) {
@@ -46,7 +47,9 @@ NanoUsd bill_of(const ServingPlan& plan, const ServiceResult& service) {
                          in_place ? &*reservation : nullptr, term)
                 .total();
   }
-  if (plan.alone) bill += charge(plan.base.billing.management, to_clock(plan.period));
+  const Seconds paid = plan.alone ? Seconds{} : trained_for.value_or(plan.period);
+  if (paid < plan.period)
+    bill += charge(plan.base.billing.management, to_clock(plan.period - paid));
   return bill;
 }
 
@@ -80,10 +83,11 @@ std::vector<std::string> warnings_of(const ServingPlan& plan, const ServingForec
 }  // namespace
 
 Seconds batch_time(const ServingPlan& plan, int batch) {
+  const Seconds beside = plan.overhead_batch + plan.overhead_request * batch;
+  if (plan.measured) return beside;
   const PlannedWorkload& job = plan.model();
   const Processor processor = processor_of(plan.pool(), job.precision);
-  return forward_time(job, processor, batch) + input_times(plan.pool(), job, batch).copy +
-         plan.overhead_batch + plan.overhead_request * batch;
+  return forward_time(job, processor, batch) + input_times(plan.pool(), job, batch).copy + beside;
 }
 
 double replica_capacity(const ServingPlan& plan) {
@@ -140,7 +144,8 @@ ServiceSetting service_of(const ServingPlan& plan) {
   return s;
 }
 
-ServingForecast forecast_serving(const ServingPlan& plan, std::optional<std::uint64_t> seed) {
+ServingForecast forecast_serving(const ServingPlan& plan, std::optional<std::uint64_t> seed,
+                                 std::optional<Seconds> trained_for) {
   ServingForecast f;
   f.scenario = plan.base.name;
   f.model = plan.model().model.name();
@@ -166,7 +171,7 @@ ServingForecast forecast_serving(const ServingPlan& plan, std::optional<std::uin
   f.replicas = r.ready_seconds / period;
   for (const ServiceLease& lease : r.leases) f.node_hours += to_seconds(lease.time).count() / 3600;
   if (plan.pool().price.known) {
-    f.cost_usd = to_usd(bill_of(plan, r)).v;
+    f.cost_usd = to_usd(bill_of(plan, r, trained_for)).v;
     if (r.served > 0) f.usd_per_million = *f.cost_usd / (double(r.served) * kMicro);
   }
   f.prices_as_of = plan.pool().price.as_of;

@@ -15,6 +15,7 @@ namespace reckon {
 /// How long a replica is at work on a batch of `batch` requests: the forward pass of the step model
 /// (forward_time), the copy of the inputs to the accelerator, and what was measured beside them:
 ///   S(b) = forward(b) + copy(b) + overhead.batch + b overhead.request
+/// of which the first two are left out where the whole was measured (kMeasuredStack).
 Seconds batch_time(const ServingPlan& plan, int batch);
 
 /// Requests a second that one replica can answer with full batches, for ever.
@@ -48,7 +49,9 @@ struct ServingForecast {
   std::vector<std::string> warnings;
 };
 
-/// `seed`: the plan's otherwise.
-ServingForecast forecast_serving(const ServingPlan& plan, std::optional<std::uint64_t> seed = {});
+/// `seed`: the plan's otherwise. `trained_for`: how long a training beside it pays the cluster's
+/// fee; what the period is longer the service does. Not given: all of it.
+ServingForecast forecast_serving(const ServingPlan& plan, std::optional<std::uint64_t> seed = {},
+                                 std::optional<Seconds> trained_for = {});
 
 }  // namespace reckon

@@ -153,6 +153,34 @@ TEST_CASE("a version that cannot be loaded keeps no good one below it from answe
   CHECK(server.end() == 0);
 }
 
+TEST_CASE("a server without a version waits for one, and says that it is not ready") {
+  const Place place;
+  Worker training({place.at("plan.yaml"), "--out", place.at("run"), "--threads", "1"});
+  REQUIRE(training.end() == 0);
+  std::filesystem::create_directories(place.root / "mlp" / "1");  // nothing is in it
+  Worker server({"serve", place.at("mlp"), "--port", "0", "--loopback", "--poll", "10ms",
+                 "--linger", "0s", "--threads", "1"});
+  HttpClient client(port_in(server.until("/healthz until then\n")));
+  CHECK(client.get("/healthz").status == 503);
+  CHECK(client.get("/livez").status == 200);
+  CHECK(client.get("/metrics").status == 200);
+  Json body;
+  body["instances"].push_back(std::vector<float>(784, 0.5f));
+  const std::string path = "/v1/models/mlp_mnist:predict";
+  const auto early = client.post(path, body.dump());
+  CHECK(early.status == 503);
+  CHECK_THAT(early.body, Catch::Contains("no version has been loaded yet"));
+
+  export_once(place);
+  CHECK_THAT(server.until(":predict\n"), Catch::Contains("version 2 of mlp_mnist answers"));
+  CHECK(client.get("/healthz").status == 200);
+  CHECK(client.post(path, body.dump()).status == 200);
+  CHECK_THAT(client.get("/metrics").body,
+             Catch::Contains("reckon_serving_model_version{model=\"mlp_mnist\"} 2"));
+  server.signal(SIGTERM);
+  CHECK(server.end() == 0);
+}
+
 TEST_CASE("what was trained beside a service is exported without it") {
   const Place place;
   Worker training({place.at("plan.yaml"), "--out", place.at("run"), "--threads", "1"});
@@ -226,11 +254,11 @@ TEST_CASE("a server that is told to stop answers new connections until the wait 
 }
 
 TEST_CASE(
-    "a model directory without a version, and a run that nobody knows, are refused with code 2") {
+    "a model directory that is not there, and a run that nobody knows, are refused with code 2") {
   const Place place;
   Worker server({"serve", place.at("nothing"), "--port", "0"});
   CHECK(server.end() == 2);
-  CHECK_THAT(server.until(""), Catch::Contains("holds no version"));
+  CHECK_THAT(server.until(""), Catch::Contains("there is no directory"));
   Worker exporter({"export", place.at("nothing"), place.at("mlp")});
   CHECK(exporter.end() == 2);
   CHECK_THAT(exporter.until(""), Catch::Contains("--plan FILE"));

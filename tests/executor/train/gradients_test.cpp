@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
 
@@ -64,6 +65,34 @@ TEST_CASE("the gradient tests leave no kind of layer out that is trained") {
     for (const Layer& layer : model.layers()) kinds.insert(layer.op.index());
   }
   CHECK(kinds.size() == trained_kinds(std::make_index_sequence<std::variant_size_v<LayerOp>>{}));
+}
+
+TEST_CASE("a part of a batch is answered as in the whole, in a forward pass' memory") {
+  for (const GradientCase& test : all_gradient_cases()) {
+    INFO(test.name);
+    const ModelGraph model = test.make();
+    constexpr std::int64_t kBatch = 3;
+    Trial<double> whole(model, kBatch);
+    const double loss = whole.runtime.forward(whole.data.view(), whole.values.span(), {}, false);
+    const auto loss_layer = std::ranges::find_if(model.layers(), [](const Layer& layer) {
+      return std::holds_alternative<SoftmaxCrossEntropy>(layer.op) ||
+             std::holds_alternative<SigmoidCrossEntropy>(layer.op) ||
+             std::holds_alternative<MeanSquaredError>(layer.op);
+    });
+    REQUIRE(loss_layer != model.layers().end());
+    const LayerId answer = loss_layer->inputs.front();
+    const auto kept = whole.runtime.output(answer);
+    const std::vector<double> wanted(kept.begin(), kept.end());
+    GraphRuntime<double> forward(model, {.batch = kBatch, .trains = false}, whole.workers);
+    CHECK(forward.activation_memory().v <= whole.runtime.activation_memory().v);
+    for (const std::int64_t samples : {1, 3, 2, 1}) {
+      const auto got = forward.predict(whole.data.view(), samples, whole.values.span(), answer);
+      REQUIRE(got.size() * kBatch == wanted.size() * std::size_t(samples));
+      for (std::size_t i = 0; i < got.size(); ++i)
+        CHECK(got[i] == Approx(wanted[i]).epsilon(1e-9).margin(1e-12));
+    }
+    CHECK(forward.forward(whole.data.view(), whole.values.span(), {}, false) == Approx(loss));
+  }
 }
 
 TEST_CASE("recomputed activations give the same bits as kept ones") {

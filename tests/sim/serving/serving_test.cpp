@@ -78,6 +78,19 @@ TEST_CASE("what was measured beside the forward pass is added to it") {
   CHECK((batch_time(plan, 4) - batch_time(bare, 4)).count() == Approx(0.007));
 }
 
+TEST_CASE("of a server that was measured as it is nothing is modelled beside it") {
+  const ServingPlan plan = plan_of(
+      {"serving.stack=measured", "serving.overhead.batch=1ms", "serving.overhead.request=3ms"});
+  CHECK(batch_time(plan, 1).count() == Approx(0.004));
+  CHECK(batch_time(plan, 8).count() == Approx(0.025));
+  for (const std::string& warning : plan.base.warnings)  // no stack is called so
+    CHECK_THAT(warning, !Catch::Contains("measured"));
+  const auto nothing =
+      make_serving_plan(file_of(kService, {"serving.stack=measured"}), shipped_catalog());
+  REQUIRE_FALSE(nothing);
+  CHECK_THAT(format(nothing.error()), Catch::Contains("nothing takes time"));
+}
+
 TEST_CASE("a service alone pays for its nodes and the cluster, and answers all that it can") {
   const ServingForecast f = forecast_serving(plan_of());
   CHECK(f.requests_per_second == Approx(100).epsilon(0.02));
@@ -118,6 +131,12 @@ cluster:
   CHECK(serving->model().precision == Precision::fp16);
   CHECK(serving->pool().name == "t4");
   CHECK_FALSE(serving->alone);
+  // The period is an hour: what the training does not pay of the fee the service does.
+  const double fee = to_usd(charge(serving->base.billing.management, to_clock(1h))).v;
+  REQUIRE(fee > 0);
+  const double bare = *forecast_serving(*serving).cost_usd;
+  CHECK(*forecast_serving(*serving, {}, 2h).cost_usd == Approx(bare));
+  CHECK(*forecast_serving(*serving, {}, 15min).cost_usd == Approx(bare + 0.75 * fee));
   const auto training = make_plan(file, shipped_catalog());
   if (!training) FAIL(format(training.error()));
   REQUIRE(training->pools.size() == 1);

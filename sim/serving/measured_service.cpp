@@ -1,0 +1,114 @@
+#include "sim/serving/measured_service.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "sim/base/unit_text.h"
+#include "sim/scenario/plan_serving.h"
+
+namespace reckon {
+namespace {
+
+constexpr std::string_view kBatches = "reckon_serving_batches_total";
+constexpr std::string_view kInstances = "reckon_serving_instances_total";
+constexpr std::string_view kBusy = "reckon_serving_busy_seconds_total";
+
+struct Sample {
+  std::string_view name, size;
+  double value = 0;
+};
+
+/// A line of Prometheus' text format 0.0.4: NAME{..., up_to="4"} VALUE. nullopt: another one.
+std::optional<Sample> parse_line(std::string_view line) {
+  const std::size_t open = line.find('{'), close = line.rfind("} ");
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open)
+    return std::nullopt;
+  constexpr std::string_view kLabel = "up_to=\"";
+  const std::string_view labels = line.substr(open + 1, close - open - 1);
+  const std::size_t at = labels.find(kLabel);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view size = labels.substr(at + kLabel.size());
+  const auto value = parse_number(line.substr(close + 2));
+  if (!value || *value < 0) return std::nullopt;
+  return Sample{line.substr(0, open), size.substr(0, size.find('"')), *value};
+}
+
+double squared(double x) { return x * x; }
+
+/// Sum over sizes of weight ((batch + s request) / t - 1)^2.
+double loss(const std::vector<MeasuredBatches>& measured, double batch, double request) {
+  double sum = 0;
+  for (const MeasuredBatches& m : measured)
+    sum += m.batches * squared((batch + m.size() * request) / m.time().count() - 1);
+  return sum;
+}
+
+}  // namespace
+
+bool is_serving_metrics(std::string_view text) {
+  return text.find(kBatches) != std::string_view::npos;
+}
+
+Expected<std::vector<MeasuredBatches>> parse_serving_metrics(const std::string& name,
+                                                             std::string_view text) {
+  std::map<std::string, MeasuredBatches, std::less<>> by_size;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (const auto sample = parse_line(text.substr(0, end))) {
+      MeasuredBatches& m = by_size[std::string(sample->size)];
+      if (sample->name == kBatches) m.batches += sample->value;
+      if (sample->name == kInstances) m.instances += sample->value;
+      if (sample->name == kBusy) m.busy += Seconds{sample->value};
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  std::vector<MeasuredBatches> measured;
+  for (const auto& [size, m] : by_size)
+    if (m.batches > 0 && m.instances > 0 && m.busy.count() > 0) measured.push_back(m);
+  if (measured.empty())
+    return tl::unexpected(Diagnostics{{Severity::error,
+                                       {name, 0, 0},
+                                       "the server has answered nothing yet",
+                                       "read its /metrics again under load"}});
+  return measured;
+}
+
+std::optional<MeasuredOverhead> fit_serving_overhead(const std::vector<MeasuredBatches>& measured) {
+  // Normal equations of the relative errors: unknowns batch, request; weights n / t^2.
+  double n = 0, s = 0, ss = 0, t = 0, st = 0;
+  for (const MeasuredBatches& m : measured) {
+    const double weight = m.batches / squared(m.time().count()), size = m.size();
+    n += weight;
+    s += weight * size;
+    ss += weight * size * size;
+    t += weight * m.time().count();
+    st += weight * size * m.time().count();
+  }
+  const double determinant = n * ss - s * s;
+  constexpr double kApart = 1e-6;  // of the sizes' variance, relative
+  if (determinant <= kApart * n * ss) return std::nullopt;
+  double batch = (ss * t - s * st) / determinant, request = (n * st - s * t) / determinant;
+  if (batch < 0 || request < 0) {  // the best of the two borders
+    const double alone = t / n, each = st / ss;
+    const bool by_request = loss(measured, 0, each) < loss(measured, alone, 0);
+    batch = by_request ? 0 : alone;
+    request = by_request ? each : 0;
+  }
+  MeasuredOverhead fit{Seconds{batch}, Seconds{request}, 0};
+  for (const MeasuredBatches& m : measured)
+    fit.error = std::max(fit.error, std::abs((batch + m.size() * request) / m.time().count() - 1));
+  return fit;
+}
+
+std::string overhead_layer(const MeasuredOverhead& overhead, const std::string& from) {
+  return fmt::format(
+      "# A layer over a scenario (--layer): what {} has measured.\n"
+      "serving:\n  stack: {}\n  overhead: {{batch: {:.1f} us, request: {:.1f} us}}\n",
+      from, kMeasuredStack, overhead.batch.count() * 1e6, overhead.request.count() * 1e6);
+}
+
+}  // namespace reckon
