@@ -11,7 +11,9 @@
 #include "executor/train/run_directory.h"
 #include "executor/train/run_request.h"
 #include "report/calibration.h"
+#include "sim/base/unit_text.h"
 #include "sim/calibration/calibrate.h"
+#include "sim/serving/measured_service.h"
 
 namespace reckon::cli {
 namespace {
@@ -119,6 +121,42 @@ Expected<std::vector<MeasuredRun>> load_runs(const Options& options, const Catal
   return runs;
 }
 
+/// The metrics of a server that answers requests: no run, and no number of the catalog.
+bool is_server(const fs::path& path) {
+  return fs::is_regular_file(path) && path.extension() != ".jsonl" &&
+         is_serving_metrics(read_text(path));
+}
+
+Expected<MeasuredOverhead> measured_overhead(const fs::path& path) {
+  const auto batches = parse_serving_metrics(path.string(), read_text(path));
+  if (!batches) return tl::unexpected(batches.error());
+  if (const auto fit = fit_serving_overhead(*batches)) return *fit;
+  return tl::unexpected(
+      Diagnostics{{Severity::error,
+                   {path.string(), 0, 0},
+                   "all batches had the same size: what a batch and what a request costs cannot be "
+                   "told apart",
+                   "read /metrics again under more load, so that some requests share a batch"}});
+}
+
+int calibrate_server(const Options& options, const fs::path& path) {
+  const auto overhead = measured_overhead(path);
+  if (!overhead) {
+    report(overhead.error());
+    return kInputIsWrong;
+  }
+  const std::string given = options.answer("out");
+  const std::string out = given.empty() ? "measured-serving.yaml" : given;
+  write_file(out, overhead_layer(*overhead, path.filename().string()));
+  if (out != "-")
+    print(
+        fmt::format("a batch takes {} and {} a request, within {} of what was measured of each "
+                    "size\n{}: for the same model on such machines, with --layer {}\n",
+                    format_duration(overhead->batch), format_duration(overhead->request),
+                    format_percent(overhead->error), out, out));
+  return kDone;
+}
+
 int calibrate_runs(const Options& options, const Catalog& catalog) {
   const auto runs = load_runs(options, catalog);
   if (!runs) {
@@ -160,7 +198,9 @@ int run_calibrate(const Command& self, std::span<const std::string> arguments) {
     report(catalog.error());
     return kInputIsWrong;
   }
-  return calibrate_runs(options, *catalog);
+  const bool one_server = options.files.size() == 1 && is_server(options.files.front());
+  return one_server ? calibrate_server(options, options.files.front())
+                    : calibrate_runs(options, *catalog);
 }
 
 }  // namespace reckon::cli

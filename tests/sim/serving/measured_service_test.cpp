@@ -40,8 +40,8 @@ TEST_CASE("a server that has answered nothing is said by name") {
   const auto measured = parse_serving_metrics(
       "page.txt", "reckon_serving_batches_total{model=\"m\",up_to=\"1\"} 0\n");
   REQUIRE_FALSE(measured);
-  CHECK_THAT(format(measured.error()), Catch::Contains("page.txt: error: ") &&
-                                           Catch::Contains("answered nothing yet"));
+  CHECK_THAT(format(measured.error()),
+             Catch::Contains("page.txt: error: ") && Catch::Contains("answered nothing yet"));
 }
 
 TEST_CASE("what lies on a line is found again, whatever the weights") {
