@@ -258,24 +258,27 @@ void Session::record_saves() {
 void Session::record(const StepMeasurement& m) {
   const ExchangeTimes& x = m.exchange;
   const Seconds step = m.seconds - m.checkpoint;  // what a save costs is recorded as a save
-  if (keeps_records())
-    keep(StepRecord{.attempt = environment_.attempt,
-                    .rank = communicator_.rank(),
-                    .step = m.step,
-                    .at = clock_.now() - m.checkpoint,
-                    .seconds = step,
-                    .compute = m.forward + m.backward,
-                    .communication = x.communication,
-                    .exposed_communication = x.exposed_communication,
-                    .input = m.data_wait,
-                    .update = with_servers() ? Seconds{0} : x.apply,
-                    .push = x.push,
-                    .pull = x.pull,
-                    .wait = x.wait,
-                    .apply = with_servers() ? x.apply : Seconds{0},
-                    .sent = x.sent,
-                    .samples = m.samples,
-                    .loss = m.loss});
+  if (keeps_records()) {
+    StepRecord r{.attempt = environment_.attempt,
+                 .rank = communicator_.rank(),
+                 .step = m.step,
+                 .at = clock_.now() - m.checkpoint,
+                 .seconds = step,
+                 .compute = m.forward + m.backward,
+                 .communication = x.communication,
+                 .input = m.data_wait,
+                 .update = with_servers() ? Seconds{0} : x.apply,
+                 .exposed_communication = x.exposed_communication,
+                 .push = x.push,
+                 .pull = x.pull,
+                 .wait = x.wait,
+                 .apply = with_servers() ? x.apply : Seconds{0},
+                 .sent = x.sent,
+                 .samples = m.samples,
+                 .loss = m.loss};
+    r.other = rest_of(r);
+    keep(r);
+  }
   progress_.report(
       {.step = m.step,
        .phase = ProgressPhase::done,

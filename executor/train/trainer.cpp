@@ -132,7 +132,15 @@ StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks)
 
   report(hooks, step, ProgressPhase::exchanging);
   m.exchange = exchange_.finish_step(step, m.learning_rate);
-  if (hooks.mean_loss) m.loss = hooks.mean_loss(m.loss);
+  if (!hooks.mean_loss) return m;
+  lap.next();
+  m.loss = hooks.mean_loss(m.loss);
+  // One more exchange, where there is anybody to exchange with.
+  if (m.exchange.communication > Seconds{0}) {
+    const Seconds agreed = lap.next();
+    m.exchange.communication += agreed;
+    m.exchange.exposed_communication += agreed;
+  }
   return m;
 }
 

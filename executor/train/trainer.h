@@ -51,7 +51,8 @@ struct StepMeasurement {
 
 /// All may be empty.
 struct TrainerHooks {
-  /// Loss of this rank's samples -> of all ranks'. Called by every rank, every step.
+  /// Loss of this rank's samples -> of all ranks'. Called by every rank, every step; its time is
+  /// communication's.
   std::function<double(double)> mean_loss;
   std::function<void(const StepMeasurement&)> measured;
   std::function<void(std::int64_t step, ProgressPhase)> progress;

@@ -47,11 +47,12 @@ struct PartOfStep {
   Measured what;
   Seconds StepRecord::*part;
 };
-constexpr std::array<PartOfStep, 4> kParts{
+constexpr std::array<PartOfStep, 5> kParts{
     {{Measured::step, &StepRecord::seconds},
      {Measured::compute, &StepRecord::compute},
      {Measured::update, &StepRecord::update},
-     {Measured::exchange, &StepRecord::exposed_communication}}};
+     {Measured::exchange, &StepRecord::exposed_communication},
+     {Measured::other, &StepRecord::other}}};
 
 /// Robust: from the median absolute deviation, which is 0.6745 standard deviations of a normal law.
 double spread_of(const std::vector<double>& values) {
@@ -190,6 +191,8 @@ std::string_view to_text(Measured q) {
       return "update";
     case Measured::exchange:
       return "exchange";
+    case Measured::other:
+      return "other";
     case Measured::save:
       return "save";
     case Measured::start:
@@ -307,6 +310,8 @@ double predicted(const MeasuredQuantity& of, const Plan& plan, const StepEstimat
       return step.update.count();
     case Measured::exchange:
       return step.exposed_communication.count();
+    case Measured::other:
+      return step.host.count();
     case Measured::save:
       return checkpoint_save_time(plan, plan.jobs.front()).count();
     case Measured::start:

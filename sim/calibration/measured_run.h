@@ -18,6 +18,7 @@ enum class Measured {
   compute,   // of it: forward and backward
   update,    // of it: the optimizer
   exchange,  // of it: what the worker waited for others
+  other,     // of it: the worker's own time outside all that
   save,      // for which one checkpoint stops training
   start,     // from an attempt's begin to its first step, without the restore
   restore,   // reading a checkpoint back

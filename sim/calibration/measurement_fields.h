@@ -46,6 +46,7 @@ void for_each_field(R& r, F&& f) {
   f("exposed_communication_seconds", r.exposed_communication);
   f("input_seconds", r.input);
   f("update_seconds", r.update);
+  f("other_seconds", r.other);
   f("push_seconds", r.push);
   f("pull_seconds", r.pull);
   f("wait_seconds", r.wait);

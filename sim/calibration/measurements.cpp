@@ -20,6 +20,14 @@ constexpr std::array<std::string_view, std::variant_size_v<MeasurementRecord>> k
     "run",          "step", "span",    "mark",        "interruption", "checkpoint",
     "provisioning", "end",  "machine", "accelerator", "probe"};
 
+constexpr int kOldestVersion = 1;
+/// Keys that records of the oldest version lack. A line may be all that is read, without the record
+/// that says the version.
+constexpr std::array<std::string_view, 1> kLaterKeys{"other_seconds"};
+bool came_later(std::string_view key) {
+  return std::find(kLaterKeys.begin(), kLaterKeys.end(), key) != kLaterKeys.end();
+}
+
 // ---- values to JSON and back; read() is false where the value is of the wrong kind
 
 Json write(const std::string& v) { return v; }
@@ -153,9 +161,11 @@ class LineReader {
   template <class Record>
   void versioned(const Json& json, std::vector<Record>& records) {
     const auto version = json.find("schema_version");
-    if (version != json.end() && version->is_number() && *version != kMeasurementsVersion)
-      return problem(fmt::format("schema_version is {}", version->dump()),
-                     fmt::format("this reckon reads {}", kMeasurementsVersion));
+    if (version != json.end() && version->is_number() &&
+        !(*version >= kOldestVersion && *version <= kMeasurementsVersion))
+      return problem(
+          fmt::format("schema_version is {}", version->dump()),
+          fmt::format("this reckon reads {} to {}", kOldestVersion, kMeasurementsVersion));
     keep(json, records);
   }
 
@@ -167,6 +177,7 @@ class LineReader {
     for_each_field(record, [&](const char* key, auto& value) {
       known.emplace_back(key);
       const auto found = json.find(key);
+      if (found == json.end() && came_later(key)) return;
       if (found == json.end())
         problem(fmt::format("key '{}' is missing", key), "");
       else if (!read(*found, value))
@@ -203,6 +214,11 @@ std::string to_line(const MeasurementRecord& record) {
       },
       record);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+Seconds rest_of(const StepRecord& s) {
+  const Seconds parts = s.compute + s.exposed_communication + s.input + s.update;
+  return std::max(Seconds{}, s.seconds - parts);
 }
 
 std::vector<StepRecord> Measurements::useful_steps(int rank) const {

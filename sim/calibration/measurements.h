@@ -15,16 +15,17 @@
 // they are in "record". Written by whoever runs a job (executor/train/measurement_log.h), read by
 // calibration, by comparison with a forecast, and by people with jq.
 //
-//   {"record":"run","schema_version":1,"scenario":"mlp","attempt":0,...}
+//   {"record":"run","schema_version":2,"scenario":"mlp","attempt":0,...}
 //   {"record":"step","attempt":0,"step":0,"at_seconds":0.81,"seconds":0.0121,"loss":2.31,...}
 //   {"record":"span","name":"save","category":"checkpoint_save","begin_seconds":60.2,...}
 //
 // Times are seconds since the first start of the run (`started` of its first record). A step that
-// was done again after an interruption is there once for each attempt. A file of `reckon probe`
+// was done again after an interruption is there once for each attempt. Version 1 had no
+// `other_seconds`, which is then read as 0: it was not measured. A file of `reckon probe`
 // holds the records of sim/calibration/probe_record.h, and may be one with a run's.
 namespace reckon {
 
-inline constexpr int kMeasurementsVersion = 1;
+inline constexpr int kMeasurementsVersion = 2;
 
 /// One start of the job's processes: the first record, and one more after every restart.
 struct RunRecord {
@@ -50,12 +51,19 @@ struct StepRecord {
   std::int64_t step = 0;  // from 0
   Seconds at{};           // its end
   Seconds seconds{};      // wall time, of all it consists of
-  Seconds compute{}, communication{}, exposed_communication{}, input{}, update{};
+  // compute + exposed communication + input + update + other = seconds. Who only tells when steps
+  // end has none of them.
+  Seconds compute{}, communication{}, input{}, update{};
+  Seconds exposed_communication{};          // of gradients, then of the loss and whether to go on
+  Seconds other{};                          // the worker's own: its loop, its records
   Seconds push{}, pull{}, wait{}, apply{};  // parameter server: by phase; else 0
   Bytes sent{};                             // by this rank, payload
   std::int64_t samples = 0;                 // of all ranks
   std::optional<double> loss;               // mean over the samples; absent: not a number
 };
+
+/// What no part of a step has.
+Seconds rest_of(const StepRecord& step);
 
 /// A rank or a node was lost, or asked to stop.
 struct InterruptionRecord {

@@ -213,17 +213,25 @@ std::string_view to_text(Bottleneck b) {
 
 namespace {
 
-/// What the slowest worker's loop does in a step outside layers, exchange and update. Several
-/// workers on CPUs that go in step end it with one small all-reduce: the loss of all samples,
-/// whether to stop and whether to save (Session::agree of our worker: three doubles).
-Seconds host_time(const Plan& plan, const PlannedStrategy& s, int live,
-                  const NetworkModel& network) {
-  constexpr Bytes kAgreement{24};
+/// What the slowest worker's loop does in a step outside layers, exchange and update.
+Seconds host_time(const Plan& plan) {
   Seconds host{};
   for (const auto* pool : worker_pools(plan)) host = std::max(host, pool->host_step.value);
-  if (live > 1 && runs_in_step(s) && !worker_pools(plan).front()->accelerator)
-    host += all_reduce_of_workers(plan, s, fabric_of(plan, s, live), kAgreement, network).time;
   return host;
+}
+
+/// Several workers on CPUs that go in step end it with one small all-reduce: the loss of all
+/// samples, whether to stop and whether to save (Session::agree of our worker: three doubles).
+void agree_on_going_on(StepEstimate& e, const Plan& plan, const PlannedStrategy& s, int live,
+                       const NetworkModel& network) {
+  constexpr Bytes kAgreement{24};
+  if (live == 1 || !runs_in_step(s) || worker_pools(plan).front()->accelerator) return;
+  const Seconds time =
+      all_reduce_of_workers(plan, s, fabric_of(plan, s, live), kAgreement, network).time;
+  e.communication += time;
+  e.exposed.gradients += time;
+  e.exposed_communication += time;
+  e.step += time;
 }
 
 void wait_for_input(StepEstimate& e) {
@@ -232,8 +240,7 @@ void wait_for_input(StepEstimate& e) {
 }
 
 /// ZeRO, tensor, pipeline, context and expert parallelism.
-StepEstimate cut_model_step(const Plan& plan, const PlannedWorkload& job,
-                            const NetworkModel& network) {
+StepEstimate cut_model_step(const Plan& plan, const PlannedWorkload& job) {
   const StepModel model(job.model, step_setting(plan, job));
   const Layout layout = layout_of(job);
   StepEstimate e = model.estimate(layout);
@@ -242,7 +249,7 @@ StepEstimate cut_model_step(const Plan& plan, const PlannedWorkload& job,
   for (const auto* pool : worker_pools(plan))
     e.input = std::max(e.input, input_times(*pool, job, samples).slowest());
   const Seconds alone = e.step;
-  e.host = host_time(plan, job.strategy, 1, network);
+  e.host = host_time(plan);
   e.step += e.host;
   wait_for_input(e);
   if (e.exposed_input.count() > 0) e.bottleneck = Bottleneck::input;
@@ -257,7 +264,7 @@ StepEstimate cut_model_step(const Plan& plan, const PlannedWorkload& job,
 StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job,
                            const NetworkModel& network, int live_workers) {
   const PlannedStrategy& s = job.strategy;
-  if (cuts_the_model(s.kind)) return cut_model_step(plan, job, network);
+  if (cuts_the_model(s.kind)) return cut_model_step(plan, job);
   const Workers w = workers_of(plan, job, live_workers);
   StepEstimate e;
   e.layers = w.batch.layers;
@@ -283,7 +290,8 @@ StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job,
   // them.
   for (const auto* pool : worker_pools(plan))
     e.input = std::max(e.input, input_times(*pool, job, w.samples).slowest());
-  e.host = host_time(plan, s, w.live, network);
+  e.host = host_time(plan);
+  agree_on_going_on(e, plan, s, w.live, network);
   double used = double(w.accelerators) * w.samples;
   if (!runs_in_step(s)) {
     e.input *= double(job.global_batch) / used;

@@ -67,6 +67,11 @@ void check_measurements(const Workspace& w, const std::string& out, int steps) {
   const auto useful = read->useful_steps();
   REQUIRE(useful.size() == std::size_t(steps));
   for (int k = 0; k < steps; ++k) REQUIRE(useful[std::size_t(k)].step == k);
+  for (const StepRecord& s : read->steps) {  // every second of a step is in one of its parts
+    const Seconds parts = s.compute + s.exposed_communication + s.input + s.update + s.other;
+    REQUIRE(parts.count() == Approx(s.seconds.count()).margin(1e-9));
+    REQUIRE(s.other > Seconds{0});
+  }
   REQUIRE(!read->ends.empty());
   CHECK(read->ends.back().finished);
 }

@@ -170,6 +170,49 @@ TEST_CASE("four ranks with a quarter of the batch each do what one rank does, to
   }
 }
 
+TEST_CASE(
+    "the exchange of the loss is communication that nothing hides, and parts fit into a step") {
+  using namespace std::chrono_literals;
+  constexpr auto kExchange = 20ms;  // at least
+  const auto job = workload(test::small_gpt2(0), Optimizer::sgd_momentum, 0.1);
+  auto communicators = make_thread_communicators(2);
+  std::vector<std::vector<StepMeasurement>> ranks(2);
+  {
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < 2; ++rank)
+      threads.emplace_back([&, rank] {
+        const auto k = static_cast<std::size_t>(rank);
+        TrainerOptions options = options_of(job, 3);
+        options.share = share_of(job, rank, 2);
+        options.micro_batch = options.share.own;
+        Workers workers(1);
+        const auto data = open_data({}, {}, job.model, 9, 40);
+        const auto exchange = make_all_reduce_exchange(
+            *communicators[k], {.optimizer = optimizer_rule(job),
+                                .trained = trained_ranges(parameter_layout(job.model))});
+        Trainer trainer(job.model, options, *data, *exchange, workers);
+        trainer.start();
+        TrainerHooks hooks;
+        hooks.measured = [&](const StepMeasurement& m) { ranks[k].push_back(m); };
+        hooks.mean_loss = [&](double loss) {
+          std::this_thread::sleep_for(kExchange);
+          return loss;
+        };
+        trainer.train(hooks);
+      });
+  }
+  for (const auto& steps : ranks) {
+    REQUIRE(steps.size() == 3);
+    for (const StepMeasurement& m : steps) {
+      CHECK(m.exchange.exposed_communication >= Seconds{kExchange});
+      CHECK(m.exchange.communication >= Seconds{kExchange});
+      const Seconds parts = m.data_wait + m.forward + m.backward + m.checkpoint +
+                            m.exchange.exposed_communication + m.exchange.apply;
+      CHECK(parts <= m.seconds);
+    }
+  }
+}
+
 TEST_CASE("threads and recomputation change no bit of a training") {
   const bool images = GENERATE(true, false);
   const auto job = images ? workload(test::small_resnet(), Optimizer::sgd_momentum, 0.05)

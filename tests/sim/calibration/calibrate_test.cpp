@@ -127,6 +127,27 @@ TEST_CASE("few values move the catalog little, many decide") {
   CHECK(much > 1);
 }
 
+TEST_CASE("what a worker takes outside the parts of a step is its own number, and is fitted") {
+  // Ten times what the catalog says, in a step of which other parts are as it says.
+  constexpr double kOther = 1e-3;
+  Catalog slow = catalog();
+  set(slow, "operations/host.cpu_step_s", kOther);
+  MeasuredRun run = run_on(slow, kModel, 512);
+  run.quantities.push_back({Measured::other, step_of(run.scenario, slow).host.count(), 0.01, 100});
+  REQUIRE(run.quantities.back().value == Approx(kOther));
+  const std::vector<MeasuredRun> runs{run};
+  const auto c = calibrate(runs, catalog(), *make_fluid_network());
+  REQUIRE(c);
+  const Correction* between = correction_of(*c, "operations/host.cpu_step_s");
+  REQUIRE(between != nullptr);
+  CHECK(between->calibrated.value == Approx(kOther).epsilon(0.05));
+  CHECK(std::count(between->rows.begin(), between->rows.end(), run.name + ": other") == 1);
+  Catalog calibrated = catalog();
+  REQUIRE(lay_over(calibrated, *c).empty());
+  CHECK(step_of(run.scenario, calibrated).step / step_of(run.scenario, slow).step ==
+        Approx(1).epsilon(0.03));
+}
+
 TEST_CASE("runs that pull to both sides make what is held out worse, and are said to") {
   const std::vector<MeasuredRun> runs{run_on(catalog(), kModel, 8192, 0.01, 3),
                                       run_on(catalog(), kModel, 16384, 0.01, 1.0 / 3)};

@@ -31,6 +31,7 @@ TEST_CASE("every kind of record is read as it was written, digit for digit") {
   StepRecord step = step_record(2, 17, 0.1);
   step.at = Seconds{1.0 / 3};
   step.sent = Bytes{123456789};
+  step.other = Seconds{0.0023};
   const Span span{"save",
                   "checkpoint_save",
                   0,
@@ -142,9 +143,40 @@ TEST_CASE("mistakes are all reported, each at its line") {
 }
 
 TEST_CASE("measurements of another format version are refused, not misread") {
-  std::string line = to_line(RunRecord{});
-  line.replace(line.find("\"schema_version\":1"), 18, "\"schema_version\":2");
-  CHECK(errors_of(line) == "run.jsonl:1: error: schema_version is 2\n    this reckon reads 1\n");
+  for (const std::string version : {"0", "3", "1.5e9"}) {
+    std::string line = to_line(RunRecord{});
+    line.replace(line.find("\"schema_version\":2"), 18, "\"schema_version\":" + version);
+    CHECK_THAT(errors_of(line), Catch::StartsWith("run.jsonl:1: error: schema_version is ") &&
+                                    Catch::EndsWith("    this reckon reads 1 to 2\n"));
+  }
+}
+
+TEST_CASE("steps of the first version, without their rest, are read") {
+  StepRecord step = step_record(0, 0, 1);
+  step.other = Seconds{0.25};
+  step.update = Seconds{0.5};
+  std::string run = to_line(RunRecord{}), line = to_line(step);
+  run.replace(run.find("\"schema_version\":2"), 18, "\"schema_version\":1");
+  const std::string other = "\"other_seconds\":0.25,";
+  REQUIRE(line.find(other) != std::string::npos);
+  line.erase(line.find(other), other.size());
+  const auto read = parse_measurements("x", run + line);
+  REQUIRE(read);
+  CHECK(read->steps.at(0).other == Seconds{0});
+  CHECK(read->steps.at(0).update == Seconds{0.5});
+  CHECK(parse_measurements("x", line).has_value());  // a line of a pod's log
+}
+
+TEST_CASE("the rest of a step is what none of its parts has, and never less than nothing") {
+  StepRecord step = step_record(0, 0, 1);
+  step.compute = Seconds{0.5};
+  step.communication = Seconds{0.4};  // most of it behind the backward pass
+  step.exposed_communication = Seconds{0.125};
+  step.input = Seconds{0.0625};
+  step.update = Seconds{0.0625};
+  CHECK(rest_of(step) == Seconds{0.25});
+  step.compute = Seconds{0.9};
+  CHECK(rest_of(step) == Seconds{0});
 }
 
 TEST_CASE("numbers that do not fit are refused") {

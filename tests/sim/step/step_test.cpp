@@ -255,6 +255,20 @@ TEST_CASE("a checkpoint holds fp32 weights and optimizer state") {
   CHECK(checkpoint_restore_time(plan, plan.jobs[0]).count() == Approx(12.0 * 669706 / 1e8));
 }
 
+TEST_CASE("workers on CPUs that go in step exchange their loss, too, and nothing hides that") {
+  Plan plan = make_round_plan(small_mlp(), StrategyKind::multi_worker_mirrored, 2);
+  plan.pools[0].accelerator.reset();
+  plan.framework.step_jitter = Fact<double>{0};
+  plan.pools[0].host_step = Fact<Seconds>{Seconds{0.001}};
+  const StepEstimate e = estimate(plan);
+  CHECK(e.host.count() == Approx(0.001));  // the worker's own, and nothing else
+  CHECK(e.exposed_communication == e.exposed.total());
+  CHECK((e.compute + e.update + e.exposed_communication + e.host + e.exposed_input).count() ==
+        Approx(e.step.count()));
+  CHECK(e.exposed.gradients > Seconds{0});
+  CHECK(estimate(plan, 1).exposed_communication == Seconds{0});
+}
+
 TEST_CASE("the step cache answers what estimate_step answers, for every number of workers") {
   const Plan plan = resnet(StrategyKind::multi_worker_mirrored, 8, 2);
   const auto network = make_fluid_network();
