@@ -277,10 +277,17 @@ class Contest {
                                               const std::vector<std::size_t>& among) const {
     std::vector<std::optional<Evaluated>> now(among.size() + 1);
     now.front() = with_factor(entries_.front(), lever, factor, options_.threads);
+    std::vector<char> hopeless(among.size(), 0);
     parallel_for(among.size(), options_.threads, [&](std::size_t i) {
       const Entry& e = entries_[among[i]];
-      if (moves(e, lever) && is_hopeless(e, lever, factor, *now.front())) return;
-      now[i + 1] = with_factor(e, lever, factor, 1);
+      hopeless[i] = moves(e, lever) && is_hopeless(e, lever, factor, *now.front()) ? 1 : 0;
+    });
+    std::vector<std::size_t> whole;
+    for (std::size_t i = 0; i < among.size(); ++i)
+      if (hopeless[i] == 0) whole.push_back(i);
+    const int inner = whole.size() == 1 ? options_.threads : 1;
+    parallel_for(whole.size(), options_.threads, [&](std::size_t w) {
+      now[whole[w] + 1] = with_factor(entries_[among[whole[w]]], lever, factor, inner);
     });
     return now;
   }
