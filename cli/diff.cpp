@@ -61,7 +61,7 @@ int run_diff(const Command& self, std::span<const std::string> arguments) {
     return kInputIsWrong;
   }
   print(options.format == OutputFormat::json ? diff_json(*diff) : diff_table(*diff));
-  return diff->within_interval ? kDone : kAnswerIsNo;
+  return diff->within_interval() ? kDone : kAnswerIsNo;
 }
 
 }  // namespace reckon::cli

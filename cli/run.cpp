@@ -127,10 +127,10 @@ int run_plan(const Options& options, std::span<const std::string> arguments,
   watch_stop_signals();
   if (!run.resume) keep(record_of(plan, forecast, utc_now()));
   const RunEnd end = run_locally(plan, forecast, run, observer, stop_request);
-  keep_and_draw(plan, forecast, run.directory);
+  const std::optional<Usd> cost = keep_and_draw(plan, forecast, run.directory);
   tell_how_to_resume(arguments, end, run.foreign.has_value(), display);
-  print(options.format == OutputFormat::json ? run_json(end, forecast)
-                                             : run_summary(end, forecast));
+  print(options.format == OutputFormat::json ? run_json(end, forecast, cost)
+                                             : run_summary(end, forecast, cost));
   return end.end.exit_code;
 }
 

@@ -277,14 +277,14 @@ class ClusterCommand {
     observer.run.message = [&](const std::string& text) { display.line(text); };
     watch_stop_signals();
     const RunEnd end = run_on_kubernetes(plan(), *forecast_, kubectl, how, observer, stop_request);
-    keep_and_draw(plan(), *forecast_, how.files.directory);
+    const std::optional<Usd> cost = keep_and_draw(plan(), *forecast_, how.files.directory);
     if (end.end.verdict == Verdict::stopped)
       display.line(fmt::format("go on with: reckon run --on kubernetes --attach {}{}{} --resume",
                                how.state.run,
                                kubectl.name_space() == how.state.run ? "" : " --namespace ",
                                kubectl.name_space() == how.state.run ? "" : kubectl.name_space()));
-    print(options.format == OutputFormat::json ? run_json(end, *forecast_)
-                                               : run_summary(end, *forecast_));
+    print(options.format == OutputFormat::json ? run_json(end, *forecast_, cost)
+                                               : run_summary(end, *forecast_, cost));
     return end.end.exit_code;
   }
 

@@ -16,6 +16,7 @@
 #include "report/run_status.h"
 #include "sim/base/unit_text.h"
 #include "sim/calibration/measured_run.h"
+#include "sim/calibration/run_bill.h"
 #include "sim/calibration/run_timeline.h"
 
 namespace reckon::cli {
@@ -134,7 +135,9 @@ RunDirectory directory_of(const Options& options, const Plan& plan) {
 
 Forecast forecast_of(const Options& options, const Plan& plan) {
   const auto network = make_network(options);
-  return make_forecast(plan, *network, forecast_options(options));
+  ForecastOptions how = forecast_options(options);
+  how.assumption_effects = true;  // `reckon diff` names which was off
+  return make_forecast(plan, *network, how);
 }
 
 std::unique_ptr<MetricsServer> metrics_server(const Options& options, Display& display) {
@@ -155,13 +158,19 @@ StopRequest stop_request() {
                          : StopRequest::at_once;
 }
 
-void keep_and_draw(const Plan& plan, const Forecast& forecast, const RunDirectory& directory) {
+std::optional<Usd> keep_and_draw(const Plan& plan, const Forecast& forecast,
+                                 const RunDirectory& directory) {
   const auto measured = read_measurement_log(directory.measurements());
-  if (!measured) return report(measured.error());
+  if (!measured) {
+    report(measured.error());
+    return std::nullopt;
+  }
   keep_run(plan, forecast, *measured, directory);
   LifeResult life;
   life.timeline = timeline_of(*measured);
   write_file(directory.trace(), trace_json(plan, life));
+  if (!forecast.rates || measured->ends.empty()) return std::nullopt;
+  return to_usd(bill_of(*forecast.rates, *measured).total);
 }
 
 }  // namespace reckon::cli

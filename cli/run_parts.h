@@ -60,7 +60,9 @@ std::unique_ptr<MetricsServer> metrics_server(const Options& options, Display& d
 /// By the signals that have come: the second request does not wait for checkpoints.
 StopRequest stop_request();
 
-/// Keeps what the run took beside what was forecast of it, and draws its timeline.
-void keep_and_draw(const Plan& plan, const Forecast& forecast, const RunDirectory& directory);
+/// Keeps what the run took beside what was forecast of it, and draws its timeline. Returns what the
+/// run has cost, where prices are known.
+std::optional<Usd> keep_and_draw(const Plan& plan, const Forecast& forecast,
+                                 const RunDirectory& directory);
 
 }  // namespace reckon::cli

@@ -220,10 +220,10 @@ std::string who_is_fastest(const Crossover& c) {
 }
 
 std::string explain_table(const Explanation& e, int width) {
-  std::string out = fmt::format("{}\n  step {}, bound by {}; {} samples/s, MFU {}\n", e.scenario,
-                                format_duration(e.step.step), to_text(e.step.bottleneck),
-                                format_count(std::round(e.step.samples_per_second.v)),
-                                format_percent(e.step.mfu));
+  std::string out =
+      fmt::format("{}\n  step {}, bound by {}; {} samples/s{}\n", e.scenario,
+                  format_duration(e.step.step), to_text(e.step.bottleneck),
+                  format_count(std::round(e.step.samples_per_second.v)), mfu_text(e.step));
   return out + phases(e) + layers(e) + memory(e.memory) + help(e) + crossover(e, width);
 }
 

@@ -27,7 +27,10 @@ Json json_of(const StepEstimate& s) {
                {"input_seconds", s.input.count()},
                {"bubble_seconds", s.bubble.count()},
                {"bottleneck", to_text(s.bottleneck)},
-               {"mfu", s.mfu}};
+               {"mfu", s.mfu > 0 ? Json(s.mfu) : Json(nullptr)},
+               {"exposed_input_seconds", s.exposed_input.count()},
+               {"update_seconds", s.update.count()},
+               {"host_seconds", s.host.count()}};
   if (s.push.count() > 0) {
     json["push_seconds"] = s.push.count();
     json["pull_seconds"] = s.pull.count();
@@ -63,7 +66,36 @@ Json json_of(const AssumptionEffect& a) {
           {"value", a.value},
           {"source", a.source},
           {"time_effect_seconds", number(a.time_effect_seconds)},
-          {"cost_effect_usd", a.cost_effect_usd ? number(*a.cost_effect_usd) : Json(nullptr)}};
+          {"cost_effect_usd", a.cost_effect_usd ? number(*a.cost_effect_usd) : Json(nullptr)},
+          {"key", a.key},
+          {"unit", a.unit},
+          {"median", number(a.median)},
+          {"low", number(a.low)},
+          {"high", number(a.high)},
+          {"effects_seconds", a.effects_seconds},
+          {"effects_usd", a.effects_usd}};
+}
+
+double usd_per_hour(HourlyRate rate) { return double(rate.nano_usd_per_hour) / 1e9; }
+
+Json json_of(const RunRates& rates) {
+  Json pools = Json::array();
+  for (const PoolRates& p : rates.pools) {
+    Json pool = {{"pool", p.pool},
+                 {"nodes", p.nodes},
+                 {"machine_usd_per_hour", usd_per_hour(p.price.machine)},
+                 {"accelerators_usd_per_hour", usd_per_hour(p.price.accelerators)}};
+    if (const auto& r = p.reservation)
+      pool["reserved"] = {{"nodes", r->nodes},
+                          {"usd_per_hour", usd_per_hour(r->price)},
+                          {"until_seconds", r->until ? Json(r->until->count()) : Json(nullptr)}};
+    pools.push_back(std::move(pool));
+  }
+  return {{"pools", pools},
+          {"management_usd_per_hour", usd_per_hour(rates.billing.management)},
+          {"storage_usd_per_hour", usd_per_hour(rates.storage)},
+          {"granularity_seconds", rates.billing.granularity.count()},
+          {"minimum_seconds", rates.billing.minimum.count()}};
 }
 
 Json json_of(const JobForecast& job, bool lived) {
@@ -90,6 +122,7 @@ void add_life(Json& out, const Forecast& f) {
   out["node_hours"] = lived ? hours : Json(nullptr);
   out["cost_breakdown_usd"] =
       lived && f.cost_usd ? by_name<CostPart>(f.cost_breakdown_usd) : Json(nullptr);
+  out["rates"] = lived && f.rates ? json_of(*f.rates) : Json(nullptr);
   out["goodput"] = lived ? Json(f.goodput.mean) : Json(nullptr);
   out["goodput_range"] = lived ? json_of(f.goodput) : Json(nullptr);
   out["badput"] = lived ? by_name<Badput>(f.badput) : Json(nullptr);

@@ -107,4 +107,8 @@ std::string percent_range(const Quantiles& share) {
   return fmt::format("{} % ({} .. {})", number(share.p50), number(share.p5), number(share.p95));
 }
 
+std::string mfu_text(const StepEstimate& step) {
+  return step.mfu > 0 ? ", MFU " + format_percent(step.mfu) : "";
+}
+
 }  // namespace reckon

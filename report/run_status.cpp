@@ -80,7 +80,7 @@ std::string run_line(const RunStatus& s, SystemTime now, int width) {
   return line;
 }
 
-std::string run_summary(const RunEnd& end, const Forecast& forecast) {
+std::string run_summary(const RunEnd& end, const Forecast& forecast, std::optional<Usd> cost) {
   const RunStatus& s = end.status;
   const bool finished = end.end.verdict == Verdict::finished;
   std::string out =
@@ -88,6 +88,8 @@ std::string run_summary(const RunEnd& end, const Forecast& forecast) {
   Columns facts(Columns::Kind::facts);
   facts.row({"", "", "run", "forecast"});
   facts.row({"", "time", time_value(s.elapsed), time_range(forecast.time_seconds)});
+  if (cost && forecast.cost_usd)
+    facts.row({"", "cost", usd_value(cost->v), usd_range(*forecast.cost_usd)});
   facts.row({"", "step", s.step.count() > 0 ? format_duration(s.step) : "none",
              format_duration(s.step_forecast)});
   facts.row({"", "steps", format_count(double(s.steps_done)), format_count(double(s.steps))});
@@ -98,7 +100,7 @@ std::string run_summary(const RunEnd& end, const Forecast& forecast) {
   return out + facts.text();
 }
 
-std::string run_json(const RunEnd& end, const Forecast& forecast) {
+std::string run_json(const RunEnd& end, const Forecast& forecast, std::optional<Usd> cost) {
   const RunStatus& s = end.status;
   const bool measured = s.step.count() > 0;
   Json out = head("run");
@@ -107,6 +109,7 @@ std::string run_json(const RunEnd& end, const Forecast& forecast) {
   out["reason"] = text_or_null(end.end.reason);
   out["exit_code"] = end.end.exit_code;
   out["time_seconds"] = s.elapsed.count();
+  out["cost_usd"] = cost ? Json(cost->v) : Json(nullptr);
   out["steps"] = s.steps_done;
   out["step"] = {{"seconds", measured ? Json(s.step.count()) : Json(nullptr)}};
   out["samples_per_second"] = measured ? Json(s.samples_per_second.v) : Json(nullptr);
@@ -115,6 +118,7 @@ std::string run_json(const RunEnd& end, const Forecast& forecast) {
   out["interruptions"] = s.interruptions;
   out["checkpoint_step"] = end.checkpoint ? Json(*end.checkpoint) : Json(nullptr);
   out["forecast"] = {{"time_seconds", json_of(forecast.time_seconds)},
+                     {"cost_usd", forecast.cost_usd ? json_of(*forecast.cost_usd) : Json(nullptr)},
                      {"step", {{"seconds", forecast.step.step.count()}}},
                      {"steps", forecast.steps}};
   return dump(out, 2);

@@ -1,5 +1,6 @@
 #pragma once
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "executor/launch/run_tracker.h"
@@ -12,8 +13,8 @@ namespace reckon {
 /// At most `width` characters: what matters least is left out first.
 std::string run_line(const RunStatus& status, std::chrono::system_clock::time_point now, int width);
 
-/// The answer of the run against its forecast.
-std::string run_summary(const RunEnd& end, const Forecast& forecast);
-std::string run_json(const RunEnd& end, const Forecast& forecast);
+/// The answer of the run against its forecast. `cost`: of the run, nullopt: a price is unknown.
+std::string run_summary(const RunEnd& end, const Forecast& forecast, std::optional<Usd> cost);
+std::string run_json(const RunEnd& end, const Forecast& forecast, std::optional<Usd> cost);
 
 }  // namespace reckon

@@ -62,9 +62,9 @@ std::string step(const Forecast& f) {
   facts.row(
       {"step", fmt::format("{}, bound by {}", format_duration(s.step), to_text(s.bottleneck))});
   facts.row(
-      {"throughput", fmt::format("{} samples/s on {} accelerator{}, MFU {}",
+      {"throughput", fmt::format("{} samples/s on {} accelerator{}{}",
                                  format_count(std::round(s.samples_per_second.v)), f.accelerators,
-                                 f.accelerators == 1 ? "" : "s", format_percent(s.mfu))});
+                                 f.accelerators == 1 ? "" : "s", mfu_text(s))});
   facts.row(
       {"length", fmt::format("{} step{}", format_count(double(f.steps)), f.steps == 1 ? "" : "s")});
   facts.row(

@@ -24,6 +24,9 @@ std::string percent_range(const Quantiles& share);  // "93.1 % (90.0 .. 95.2)"
 std::string signed_duration(double seconds);
 std::string signed_usd(double usd);
 
+/// ", MFU 39.9 %"; "" where the workers have no accelerators whose peak it would be a share of.
+std::string mfu_text(const StepEstimate& step);
+
 struct TimeUnit {
   double seconds;
   const char* name;

@@ -1,5 +1,7 @@
 #include <nlohmann/json.hpp>
 
+#include <cmath>
+
 #include "sim/calibration/run_diff.h"
 
 namespace reckon {
@@ -25,7 +27,23 @@ class ForecastReader {
     return {number(path + "/mean"), number(path + "/p5"), number(path + "/p50"),
             number(path + "/p95")};
   }
-  bool has(const std::string& path) const { return find(path) != nullptr; }
+  /// Is there, and not null, which stands for what is unknown.
+  bool has(const std::string& path) const {
+    const Json* value = find(path);
+    return value != nullptr && !value->is_null();
+  }
+  std::size_t size(const std::string& path) const { return has(path) ? find(path)->size() : 0; }
+  std::vector<std::pair<std::string, double>> numbers(const std::string& path) {
+    std::vector<std::pair<std::string, double>> values;
+    if (!has(path)) return values;
+    for (const auto& [name, value] : find(path)->items()) {
+      if (!value.is_number())
+        problem(path + "/" + name);
+      else
+        values.emplace_back(name, value.get<double>());
+    }
+    return values;
+  }
   std::string text(const std::string& path) {
     const Json* value = find(path);
     if (value == nullptr || !value->is_string()) {
@@ -52,6 +70,77 @@ class ForecastReader {
   Diagnostics& problems_;
 };
 
+HourlyRate hourly_rate(double usd) { return {std::llrint(usd * 1e9)}; }
+
+PoolRates pool_rates(ForecastReader& in, const std::string& at) {
+  PoolRates p;
+  p.pool = in.text(at + "/pool");
+  p.nodes = int(in.number(at + "/nodes"));
+  p.price.machine = hourly_rate(in.number(at + "/machine_usd_per_hour"));
+  p.price.accelerators = hourly_rate(in.number(at + "/accelerators_usd_per_hour"));
+  if (in.has(at + "/reserved")) {
+    p.reservation =
+        PlannedReservation{int(in.number(at + "/reserved/nodes")),
+                           hourly_rate(in.number(at + "/reserved/usd_per_hour")), std::nullopt};
+    if (in.has(at + "/reserved/until_seconds"))
+      p.reservation->until = Seconds{in.number(at + "/reserved/until_seconds")};
+  }
+  return p;
+}
+
+void read_money(ForecastReader& in, SaidForecast& f) {
+  if (!in.has("/cost_usd")) return;
+  f.cost_usd = in.quantiles("/cost_usd");
+  for (std::size_t p = 0; p < kCostParts; ++p)
+    f.cost_breakdown_usd[p] = in.number("/cost_breakdown_usd/" + std::string(to_text(CostPart(p))));
+  f.node_hours = in.numbers("/node_hours");
+  if (!in.has("/rates")) return;
+  RunRates rates;
+  for (std::size_t k = 0; k < in.size("/rates/pools"); ++k)
+    rates.pools.push_back(pool_rates(in, "/rates/pools/" + std::to_string(k)));
+  rates.billing.management = hourly_rate(in.number("/rates/management_usd_per_hour"));
+  rates.billing.granularity = Seconds{in.number("/rates/granularity_seconds")};
+  rates.billing.minimum = Seconds{in.number("/rates/minimum_seconds")};
+  rates.storage = hourly_rate(in.number("/rates/storage_usd_per_hour"));
+  f.rates = std::move(rates);
+}
+
+/// Those whose effects the file says; an older one has but their sum.
+void read_assumptions(ForecastReader& in, SaidForecast& f) {
+  for (std::size_t k = 0; k < in.size("/assumptions"); ++k) {
+    const std::string at = "/assumptions/" + std::to_string(k);
+    if (!in.has(at + "/key")) continue;
+    AssumptionEffect a;
+    a.what = in.text(at + "/what");
+    a.value = in.text(at + "/value");
+    a.source = in.text(at + "/source");
+    a.key = in.text(at + "/key");
+    a.unit = in.text(at + "/unit");
+    a.median = in.number(at + "/median");
+    a.low = in.number(at + "/low");
+    a.high = in.number(at + "/high");
+    for (auto& [row, effect] : in.numbers(at + "/effects_seconds"))
+      a.effects_seconds.emplace(std::move(row), effect);
+    for (auto& [part, effect] : in.numbers(at + "/effects_usd"))
+      a.effects_usd.emplace(std::move(part), effect);
+    f.assumptions.push_back(std::move(a));
+  }
+}
+
+void read_step(ForecastReader& in, SaidForecast& f) {
+  f.step = Seconds{in.number("/step/seconds")};
+  f.communication = Seconds{in.number("/step/communication_seconds")};
+  f.parts.compute = Seconds{in.number("/step/compute_seconds")};
+  f.parts.exposed_communication = Seconds{in.number("/step/exposed_communication_seconds")};
+  f.says_update = in.has("/step/update_seconds");
+  if (f.says_update) {
+    f.parts.update = Seconds{in.number("/step/update_seconds")};
+    f.parts.exposed_input = Seconds{in.number("/step/exposed_input_seconds")};
+  }
+  f.parts.other = f.step - f.parts.compute - f.parts.exposed_communication - f.parts.exposed_input -
+                  f.parts.update;
+}
+
 }  // namespace
 
 Expected<SaidForecast> parse_forecast(std::string_view file, std::string_view text) {
@@ -69,11 +158,7 @@ Expected<SaidForecast> parse_forecast(std::string_view file, std::string_view te
   f.scenario = in.text("/scenario");
   f.steps = std::int64_t(in.number("/steps"));
   f.time_seconds = in.quantiles("/time_seconds");
-  f.step = Seconds{in.number("/step/seconds")};
-  f.compute = Seconds{in.number("/step/compute_seconds")};
-  f.communication = Seconds{in.number("/step/communication_seconds")};
-  f.exposed_communication = Seconds{in.number("/step/exposed_communication_seconds")};
-  f.input = Seconds{in.number("/step/input_seconds")};
+  read_step(in, f);
   f.goodput = in.number("/goodput");
   for (std::size_t c = 0; c < kBadputCauses; ++c)
     f.badput[c] = in.number("/badput/" + std::string(to_text(Badput(c))));
@@ -81,6 +166,8 @@ Expected<SaidForecast> parse_forecast(std::string_view file, std::string_view te
     f.interruptions[c] = in.number("/interruptions/" + std::string(to_text(Interruption(c))));
   if (in.has("/goodput_range")) f.goodput_range = in.quantiles("/goodput_range");
   if (in.has("/lost_work_seconds")) f.lost_work_seconds = in.quantiles("/lost_work_seconds");
+  read_money(in, f);
+  read_assumptions(in, f);
   if (!problems.empty()) return tl::unexpected(std::move(problems));
   return f;
 }

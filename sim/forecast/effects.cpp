@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string>
 
 #include "sim/base/check.h"
 #include "sim/base/parallel.h"
@@ -20,18 +22,40 @@ int replications_at_each_end(int replications, std::size_t assumptions) {
   return std::min(replications, std::clamp(fair_share, 8, 48));
 }
 
+/// Means over lives.
 struct MeanLife {
   double seconds = 0;
   double usd = 0;
+  std::map<std::string, double> seconds_of, usd_of;  // by what AssumptionEffect calls its rows
 };
+
+/// A life's time by what it was spent on; shares are those of accelerator time.
+void add_time(const LifeResult& life, double seconds, double weight, MeanLife& mean) {
+  mean.seconds += seconds * weight;
+  const auto part = [&](std::string_view row, AcceleratorTime time) {
+    if (life.total.n > 0)
+      mean.seconds_of[std::string(row)] += ratio(time, life.total) * seconds * weight;
+  };
+  part("training", life.goodput);
+  for (std::size_t c = 0; c < kBadputCauses; ++c) {
+    const bool of_steps = Badput(c) == Badput::data_loading;
+    part(of_steps ? "training" : to_text(Badput(c)), life.badput[c]);
+  }
+}
+
+void add_money(const LifeResult& life, double weight, MeanLife& mean) {
+  mean.usd += to_usd(life.bill).v * weight;
+  for (std::size_t p = 0; p < kCostParts; ++p)
+    mean.usd_of[std::string(to_text(CostPart(p)))] += to_usd(life.cost[p]).v * weight;
+}
 
 MeanLife live_with(const ForecastSetup& setup, std::uint64_t seed, int replications, Held held) {
   Replicator replicator(setup);
   MeanLife mean;
   for (int k = 0; k < replications; ++k) {
     const LifeResult life = replicator.run(seed, std::uint32_t(k), held);
-    mean.seconds += to_seconds(life.finish - SimTime{}).count() / replications;
-    mean.usd += to_usd(life.bill).v / replications;
+    add_time(life, to_seconds(life.finish - SimTime{}).count(), 1.0 / replications, mean);
+    add_money(life, 1.0 / replications, mean);
   }
   return mean;
 }
@@ -65,6 +89,25 @@ double relative_size(const AssumptionEffect& e, const Forecast& f) {
   if (e.cost_effect_usd && f.cost_usd && f.cost_usd->p50 > 0)
     size = std::max(size, std::abs(*e.cost_effect_usd) / f.cost_usd->p50);
   return size;
+}
+
+/// Rows that differ between the ends, as high minus low.
+std::map<std::string, double> differences(const std::map<std::string, double>& low,
+                                          const std::map<std::string, double>& high) {
+  std::map<std::string, double> rows;
+  for (const auto& [row, value] : high) {
+    const auto found = low.find(row);
+    const double difference = value - (found == low.end() ? 0 : found->second);
+    if (difference != 0) rows.emplace(row, difference);
+  }
+  return rows;
+}
+
+void add_step_effects(const Sensitivity& ends, AssumptionEffect& e) {
+  for (const StepPart& part : kStepParts) {
+    const double difference = (ends.high_step.*part.time - ends.low_step.*part.time).count();
+    if (difference != 0) e.effects_seconds.emplace(part.name, difference);
+  }
 }
 
 }  // namespace
@@ -111,7 +154,18 @@ std::vector<AssumptionEffect> assumption_effects(const ForecastSetup& setup,
     AssumptionEffect e{a.what, format_assumption(a), source_text(setup.plan, a.source), 0,
                        std::nullopt};
     e.time_effect_seconds = ends[2 * c + 1].seconds - ends[2 * c].seconds;
-    if (forecast.cost_usd) e.cost_effect_usd = ends[2 * c + 1].usd - ends[2 * c].usd;
+    e.key = a.key;
+    e.unit = a.unit;
+    e.median = a.value;
+    e.low = a.low;
+    e.high = a.high;
+    e.effects_seconds = differences(ends[2 * c].seconds_of, ends[2 * c + 1].seconds_of);
+    const auto& of_step = setup.jobs.front().sensitivities[candidates[c]];
+    if (of_step) add_step_effects(*of_step, e);
+    if (forecast.cost_usd) {
+      e.cost_effect_usd = ends[2 * c + 1].usd - ends[2 * c].usd;
+      e.effects_usd = differences(ends[2 * c].usd_of, ends[2 * c + 1].usd_of);
+    }
     if (relative_size(e, forecast) > 0) effects.push_back(std::move(e));
   }
   std::stable_sort(effects.begin(), effects.end(),

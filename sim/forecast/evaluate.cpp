@@ -59,7 +59,7 @@ std::optional<double> value_of(const Expectation& e, const Forecast& f) {
     case Metric::step_seconds:
       return f.step.step.count();
     case Metric::step_mfu:
-      return f.step.mfu;
+      return f.step.mfu > 0 ? std::optional(f.step.mfu) : std::nullopt;
     case Metric::step_share:
       return share_of_step(f.step, e.share);
     case Metric::latency:
@@ -90,7 +90,9 @@ ExpectationResult evaluate(const Expectation& expectation, const Forecast& forec
   }
   const std::optional<double> value = value_of(expectation, forecast);
   if (!value) {
-    result.reason = "a price is unknown";
+    result.reason = expectation.metric == Metric::step_mfu
+                        ? "the workers have no accelerators, whose peak MFU is a share of"
+                        : "a price is unknown";
     return result;
   }
   if (!std::isfinite(*value)) {

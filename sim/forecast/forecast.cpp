@@ -162,6 +162,7 @@ void summarize_money(const Plan& plan, const std::vector<LifeResult>& lives, For
                               }));
   }
   if (!prices_known(plan)) return;
+  f.rates = rates_of(plan);
   f.costs_usd = values_of(lives, [](const LifeResult& l) { return to_usd(l.bill).v; });
   f.cost_usd = quantiles(f.costs_usd);
   for (std::size_t p = 0; p < kCostParts; ++p)

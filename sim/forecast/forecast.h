@@ -2,11 +2,13 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/cluster/life.h"
+#include "sim/forecast/rates.h"
 #include "sim/scenario/plan.h"
 #include "sim/step/step.h"
 
@@ -30,6 +32,13 @@ struct AssumptionEffect {
   double time_effect_seconds =
       0;  // mean time at its high end minus at its low end (signed by the larger half)
   std::optional<double> cost_effect_usd;
+  std::string key, unit;  // PlanAssumption's
+  double median = 0, low = 0, high = 0;
+  /// The same effect by what it falls on; what has none is left out. Time: "training" (steps that
+  /// were kept, with their waits for data), the other causes of badput; of one step of the first
+  /// job: "step.compute", ... (StepParts), there with all other numbers at their medians.
+  std::map<std::string, double> effects_seconds;
+  std::map<std::string, double> effects_usd;  // by CostPart
 };
 
 /// One of the jobs that share the cluster. Times are since the first job's
@@ -64,6 +73,7 @@ struct Forecast {
   std::optional<Quantiles> cost_usd;                       // nullopt: a price is unknown
   std::vector<std::pair<std::string, double>> node_hours;  // by pool, mean
   std::array<double, kCostParts> cost_breakdown_usd{};     // means; they add up to cost_usd->mean
+  std::optional<RunRates> rates;                           // nullopt: a price is unknown
   Quantiles goodput;                                       // fraction of the job's accelerator time
   Quantiles lost_work_seconds;                             // done, and done again: of a whole gang
   std::array<double, kBadputCauses> badput{};              // means; goodput.mean + all of them = 1

@@ -60,9 +60,8 @@ double ratio(Seconds changed, Seconds median) {
   return median.count() > 0 ? changed.count() / median.count() : 1.0;
 }
 
-PaceFactors factors_of(const Plan& plan, const PacedJob& median, const NetworkModel& network) {
+PaceFactors factors_of(const Plan& plan, const StepEstimate& step, const PacedJob& median) {
   const PlannedWorkload& job = plan.jobs.front();
-  const StepEstimate step = estimate_step(plan, job, network);
   PaceFactors f;
   f.step = ratio(step.step, median.step.step);
   f.evaluation = ratio(evaluation_time(plan, job, step) * job.evaluations, median.pace.evaluation);
@@ -98,10 +97,14 @@ std::vector<Sensitivity> sensitivities(Plan& scratch,
   for (std::size_t i = 0; i < assumptions.size(); ++i) {
     const PlanAssumption& a = assumptions[i];
     if (!a.affects_step) continue;
-    a.set(scratch, a.low);
-    result[i].low = factors_of(scratch, median, network);
-    a.set(scratch, a.high);
-    result[i].high = factors_of(scratch, median, network);
+    const auto at = [&](double value, PaceFactors& factors, StepParts& parts) {
+      a.set(scratch, value);
+      const StepEstimate step = estimate_step(scratch, scratch.jobs.front(), network);
+      factors = factors_of(scratch, step, median);
+      parts = parts_of(step);
+    };
+    at(a.low, result[i].low, result[i].low_step);
+    at(a.high, result[i].high, result[i].high_step);
     a.set(scratch, a.value);
   }
   return result;

@@ -4,6 +4,7 @@
 #include "sim/cluster/life.h"
 #include "sim/scenario/plan.h"
 #include "sim/step/step.h"
+#include "sim/step/step_parts.h"
 
 // What the step model says about a job, in the words of the cluster's life.
 namespace reckon {
@@ -28,6 +29,7 @@ struct PaceFactors {
 /// never again.
 struct Sensitivity {
   PaceFactors low, high;
+  StepParts low_step, high_step;
 };
 
 /// `scratch` is a copy of the plan that is changed and set back. Assumptions that do not affect the

@@ -255,7 +255,7 @@ StepEstimate cut_model_step(const Plan& plan, const PlannedWorkload& job) {
   if (e.exposed_input.count() > 0) e.bottleneck = Bottleneck::input;
   const double slowed = alone / e.step;
   e.samples_per_second = e.samples_per_second * slowed;
-  e.mfu *= slowed;
+  e.mfu = worker_pools(plan).front()->accelerator ? e.mfu * slowed : 0;
   return e;
 }
 
@@ -305,8 +305,10 @@ StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job,
   wait_for_input(e);
   e.samples_per_second = Samples{used} / e.step;
 
-  const FlopsPerSecond peak = processor_of(*w.pool, job.precision).peak;
-  e.mfu = job.model.model_flops().v * e.samples_per_second.v / (peak.v * w.accelerators);
+  if (w.pool->accelerator) {
+    const FlopsPerSecond peak = processor_of(*w.pool, job.precision).peak;
+    e.mfu = job.model.model_flops().v * e.samples_per_second.v / (peak.v * w.accelerators);
+  }
   e.bottleneck = bottleneck_of(e, servers_busier, w.batch);
   return e;
 }

@@ -72,7 +72,9 @@ struct StepEstimate {
   Seconds update{};         // optimizer, on the accelerator or on the parameter servers
   Seconds host{};           // a worker's own time outside all that, and to agree on going on
   Bottleneck bottleneck = Bottleneck::compute;
-  double mfu = 0;  // model FLOP/s over the peak of the same precision, dense
+  /// Model FLOP/s over the printed peak of the same precision, dense. 0: computed on CPUs, of which
+  /// nobody prints one (the catalog's rate of a vCPU is what is achieved, and may be exceeded).
+  double mfu = 0;
   SamplesPerSecond samples_per_second{};
   Bytes sent_per_worker{};        // bytes on the wire out of one worker, a step
   double server_utilization = 0;  // parameter servers' NICs, busiest direction

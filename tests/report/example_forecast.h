@@ -34,6 +34,12 @@ inline Forecast example_forecast() {
   f.cost_usd = Quantiles{250, 230, 248, 301};
   f.node_hours = {{"p100", 60}, {"servers", 20.5}};
   f.cost_breakdown_usd = {150, 80, 5, 0, 10, 5};
+  PoolRates p100{"p100", 3, {}, std::nullopt}, servers{"servers", 2, {}, std::nullopt};
+  p100.price.machine = {760'000'000};
+  p100.price.accelerators = {2'920'000'000};
+  p100.reservation = PlannedReservation{1, {2'000'000'000}, 720h};
+  servers.price.machine = {473'000'000};
+  f.rates = RunRates{{p100, servers}, {1s, 60s, 60s, {100'000'000}}, {250'000}};
   f.goodput = {0.9, 0.85, 0.91, 0.95};
   f.lost_work_seconds = {1200, 0, 1000, 3600};
   f.badput = {0.01, 0.02, 0.01, 0.0, 0.03, 0.01, 0.02};
@@ -53,6 +59,14 @@ inline Forecast example_forecast() {
       {"framework start", "20 s (10 s .. 40 s)", "general knowledge", 30, 0.1},
       {"price of storage", "0.02 USD (0.02 USD .. 0.03 USD)", "general knowledge", 0, 0.05},
   };
+  AssumptionEffect& efficiency = f.assumptions.front();
+  efficiency.key = "pools.p100.efficiency.convolution";
+  efficiency.unit = "fraction";
+  efficiency.median = 0.45;
+  efficiency.low = 0.38;
+  efficiency.high = 0.52;
+  efficiency.effects_seconds = {{"training", -18'000}, {"step.compute", -0.05}};
+  efficiency.effects_usd = {{"accelerators", -50}, {"machines", -11.25}};
   f.warnings = {
       "the first warning, which is long enough to be broken into two lines when the table is a "
       "hundred characters wide",

@@ -45,6 +45,7 @@ TEST_CASE("the field names of `reckon simulate --format json` are the interface"
                                                        "cost_usd",
                                                        "node_hours",
                                                        "cost_breakdown_usd",
+                                                       "rates",
                                                        "goodput",
                                                        "goodput_range",
                                                        "badput",
@@ -60,7 +61,8 @@ TEST_CASE("the field names of `reckon simulate --format json` are the interface"
   using Names = std::vector<std::string>;  // json sorts them
   CHECK(keys(j["step"]) == Names{"bottleneck", "bubble_seconds", "communication_seconds",
                                  "compute_seconds", "exposed_communication_seconds",
-                                 "input_seconds", "mfu", "seconds"});
+                                 "exposed_input_seconds", "host_seconds", "input_seconds", "mfu",
+                                 "seconds", "update_seconds"});
   CHECK(keys(j["memory"]) == Names{"available_bytes", "parts", "required_bytes"});
   CHECK(keys(j["time_seconds"]) == Names{"mean", "p5", "p50", "p95"});
   CHECK(keys(j["cost_usd"]) == Names{"mean", "p5", "p50", "p95"});
@@ -69,8 +71,9 @@ TEST_CASE("the field names of `reckon simulate --format json` are the interface"
   CHECK(keys(j["badput"]) == Names{"checkpoint_restore", "checkpoint_save", "data_loading",
                                    "initialization", "lost_work", "provisioning", "waiting"});
   CHECK(keys(j["interruptions"]) == Names{"failure", "maintenance", "preemption"});
-  CHECK(keys(j["assumptions"][0]) ==
-        Names{"cost_effect_usd", "source", "time_effect_seconds", "value", "what"});
+  CHECK(keys(j["assumptions"][0]) == Names{"cost_effect_usd", "effects_seconds", "effects_usd",
+                                           "high", "key", "low", "median", "source",
+                                           "time_effect_seconds", "unit", "value", "what"});
   CHECK(keys(j["node_hours"]) == Names{"p100", "servers"});
 }
 
@@ -95,12 +98,16 @@ TEST_CASE("values arrive in the JSON unchanged") {
 TEST_CASE("what is unknown is null, never a guess") {
   Forecast f = test::example_forecast();
   f.cost_usd.reset();
+  f.rates.reset();
+  f.step.mfu = 0;  // no accelerators
   f.prices_as_of.clear();
   f.time_seconds.p95 = std::numeric_limits<double>::infinity();
   f.assumptions[0].cost_effect_usd.reset();
   json j = json::parse(forecast_json(f));
   CHECK(j["cost_usd"].is_null());
   CHECK(j["cost_breakdown_usd"].is_null());
+  CHECK(j["rates"].is_null());
+  CHECK(j["step"]["mfu"].is_null());
   CHECK(j["prices_as_of"].is_null());
   CHECK(j["time_seconds"]["p95"].is_null());
   CHECK(j["assumptions"][0]["cost_effect_usd"].is_null());

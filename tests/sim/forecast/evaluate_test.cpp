@@ -61,6 +61,15 @@ TEST_CASE("every metric of an expectation has its value in the forecast") {
   CHECK(value(Metric::feasible) == 1);
 }
 
+TEST_CASE("an expectation of MFU fails where there is none, and says why") {
+  Forecast f = forecast();
+  f.step.mfu = 0;
+  const auto result = evaluate(expect(Metric::step_mfu, Statistic::none, Comparison::ge, 0), f);
+  CHECK_FALSE(result.passed);
+  CHECK_FALSE(result.value);
+  CHECK(result.reason == "the workers have no accelerators, whose peak MFU is a share of");
+}
+
 TEST_CASE("the shares of a step are exposed times over the step time") {
   Expectation e = expect(Metric::step_share, Statistic::none, Comparison::le, 1);
   const auto share = [&](StepShare s) {

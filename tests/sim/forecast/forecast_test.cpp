@@ -174,6 +174,27 @@ TEST_CASE("a better efficiency makes the run shorter and cheaper, and its effect
   CHECK(found);
 }
 
+TEST_CASE("an assumption's effects by part add up to its effect on time and money") {
+  const Forecast f = forecast_of(uncertain_plan());
+  REQUIRE_FALSE(f.assumptions.empty());
+  for (const AssumptionEffect& a : f.assumptions) {
+    INFO(a.key);
+    double seconds = 0, usd = 0;
+    for (const auto& [row, effect] : a.effects_seconds)
+      if (!row.starts_with("step.")) seconds += effect;
+    for (const auto& [part, effect] : a.effects_usd) usd += effect;
+    CHECK(seconds == Approx(a.time_effect_seconds).margin(1e-6 * f.time_seconds.mean));
+    CHECK(usd == Approx(*a.cost_effect_usd).margin(1e-6 * f.cost_usd->mean));
+    CHECK(a.low < a.high);
+    if (a.key.ends_with("efficiency.matmul")) {
+      CHECK(a.median == 0.5);
+      CHECK(a.effects_seconds.at("step.compute") < 0);
+      CHECK(a.effects_seconds.count("step.update") == 0);
+    }
+    if (a.key.ends_with("provisioning")) CHECK(a.effects_seconds.at("provisioning") > 0);
+  }
+}
+
 TEST_CASE("progress rises to one and is told by one thread at a time") {
   const auto network = make_fluid_network();
   ForecastOptions options;

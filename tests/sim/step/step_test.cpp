@@ -217,6 +217,17 @@ TEST_CASE("MFU is model FLOP/s over peak") {
   CHECK(e.mfu < 0.5);  // the round accelerator's efficiency
 }
 
+TEST_CASE("workers without accelerators have no MFU, whatever their vCPUs are fitted to") {
+  Plan plan = resnet(StrategyKind::single, 1, 1);
+  for (PlannedPool& pool : plan.pools) {
+    pool.accelerator.reset();
+    pool.accelerators_per_node = 0;
+  }
+  const auto e = estimate(plan);
+  CHECK(e.samples_per_second.v > 0);
+  CHECK(e.mfu == 0);
+}
+
 TEST_CASE("a faster link, NIC or accelerator never makes a step slower") {
   CHECK(rc::check([] {
     const auto kind = *rc::gen::element(StrategyKind::mirrored, StrategyKind::multi_worker_mirrored,

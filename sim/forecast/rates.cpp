@@ -1,0 +1,32 @@
+#include "sim/forecast/rates.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/base/check.h"
+#include "sim/forecast/explain.h"
+#include "sim/forecast/warnings.h"
+#include "sim/step/step.h"
+
+namespace reckon {
+
+RunRates rates_of(const Plan& plan) {
+  RECKON_CHECK(prices_known(plan));
+  RunRates rates;
+  rates.billing = plan.billing;
+  for (const PlannedPool& pool : plan.pools) {
+    if (pool.stands_in_for) continue;  // its nodes come in place of others that were counted
+    const int used = nodes_used(plan, pool);
+    const int nodes = pool.autoscaling ? std::max(used, pool.nodes_min) : pool.nodes_initial;
+    if (nodes > 0) rates.pools.push_back({pool.name, nodes, pool.price, pool.reservation});
+  }
+  for (const PlannedWorkload& job : plan.jobs) {
+    if (job.checkpoint.mode == CheckpointSpec::Mode::none) continue;
+    const double gigabytes = checkpoint_bytes(job).v / 1e9;
+    rates.storage.nano_usd_per_hour +=
+        std::llrint(double(plan.storage_per_gb.nano_usd_per_hour) * gigabytes);
+  }
+  return rates;
+}
+
+}  // namespace reckon

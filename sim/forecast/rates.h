@@ -1,0 +1,29 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/scenario/plan.h"
+
+namespace reckon {
+
+/// A pool's nodes while the job runs, and what one of them costs.
+struct PoolRates {
+  std::string pool;
+  int nodes = 0;
+  NodePrice price;
+  std::optional<PlannedReservation> reservation;
+};
+
+/// At what prices a run of the plan is billed: enough to make out its bill from its measurements.
+struct RunRates {
+  std::vector<PoolRates> pools;
+  BillingRules billing;
+  HourlyRate storage;  // of the checkpoints that are kept
+};
+
+/// Prices of the plan must be known. Nodes of a pool that scales are those that the strategy uses,
+/// of another all that it has.
+RunRates rates_of(const Plan& plan);
+
+}  // namespace reckon
