@@ -44,7 +44,7 @@ struct LayerTime {
 
 /// What a step waits for others, by what it waits for.
 struct ExposedCommunication {
-  Seconds gradients{};   // all-reduce, or ZeRO's reduce-scatter
+  Seconds gradients{};   // all-reduce (the loss's, too), or ZeRO's reduce-scatter
   Seconds parameters{};  // ZeRO's all-gathers
   Seconds tensor{};      // tensor and sequence parallelism
   Seconds context{};     // keys and values
@@ -70,7 +70,7 @@ struct StepEstimate {
   Seconds bubble{};         // pipeline stages that wait for the first or the last micro-batches
   Seconds forward{};        // one pass of one batch, forward only, with what it waits for
   Seconds update{};         // optimizer, on the accelerator or on the parameter servers
-  Seconds host{};           // a worker's own time outside all that, and to agree on going on
+  Seconds host{};           // a worker's own time outside all that
   Bottleneck bottleneck = Bottleneck::compute;
   /// Model FLOP/s over the printed peak of the same precision, dense. 0: computed on CPUs, of which
   /// nobody prints one (the catalog's rate of a vCPU is what is achieved, and may be exceeded).
