@@ -211,8 +211,10 @@ std::vector<StrategyKind> kinds_for(const ShapeSource& source, int nodes) {
   }
   for (const StrategyKind kind : free)
     if (!is_data_parallel(kind) || kind == by_size) kinds.push_back(kind);
+  // What cuts the model has no rates for processors.
+  const bool accelerated = source.plan.pools[source.worker_pool].accelerator.has_value();
   std::erase_if(kinds, [&](StrategyKind kind) {
-    const bool needs_several = cuts_the_model(kind) && nodes * per_node < 2;
+    const bool needs_several = cuts_the_model(kind) && (!accelerated || nodes * per_node < 2);
     return needs_several || (slice && (kind != StrategyKind::tpu || nodes > 1));
   });
   return kinds;

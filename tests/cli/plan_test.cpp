@@ -123,3 +123,24 @@ TEST_CASE("where data may be and how clean the power is are asked of the catalog
   CHECK(nowhere.code == 2);
   CHECK(nowhere.err.find("no region of the catalog is in 'Atlantis'") != std::string::npos);
 }
+
+TEST_CASE("machines without accelerators are planned too, with any strategy") {
+  const Workspace w;
+  w.write("cpus.yaml",
+          "name: cpus\n"
+          "workload:\n"
+          "  model: mlp_mnist\n"
+          "  dataset: {samples: 60000, bytes_per_sample: 785B}\n"
+          "  train: {steps: 100}\n"
+          "  precision: fp32\n"
+          "  batch_per_accelerator: 64\n"
+          "  strategy: {kind: multi_worker_mirrored, workers: 2}\n"
+          "cluster:\n"
+          "  provider: on_premises\n"
+          "  pools: [{name: here, machine: {vcpu: 1, memory: 2GiB, network: 10Gbps}, nodes: 2}]\n"
+          "forecast: {replications: 20}\n");
+  const Output planned = w.run("plan cpus.yaml --nodes 1..2 --strategy any --objective time");
+  INFO(planned.err);
+  CHECK(planned.code == 0);
+  CHECK(planned.out.find("multi_worker_mirrored") != std::string::npos);
+}
