@@ -57,8 +57,7 @@ CheckedScenario check_one(const std::string& file, const Options& options, const
   how.progress = progress.callback();
   std::optional<Forecast> forecast;
   if (loaded->plan) forecast = make_forecast(*loaded->plan, network, how);
-  std::optional<ServingForecast> serving;
-  if (loaded->serving) serving = forecast_serving(*loaded->serving, options.seed);
+  const std::optional<ServingForecast> serving = forecast_service(*loaded, forecast, options);
   // A plan's have their dates resolved.
   const auto& expect = loaded->plan ? loaded->plan->expect : loaded->file.scenario.expect;
   for (std::size_t k = 0; k < expect.size(); ++k) {

@@ -12,6 +12,7 @@
 #include "exchange/gcloud.h"
 #include "exchange/kubernetes.h"
 #include "exchange/kubernetes_serving.h"
+#include "executor/serve/served_model.h"
 #include "sim/scenario/scenario_yaml.h"
 #include "sim/scenario/scenario_yaml_document.h"
 
@@ -73,8 +74,12 @@ int export_serving(ServerKind kind, Options options, const Catalog& catalog) {
         "{} serves nothing: add the block serving: {{requests_per_second: 200, replicas: {{min: "
         "2, max: 10}}}} and a pool with role inference",
         options.files[1]));
-  if (const auto reason = why_not_exported(*loaded->serving, kind))
-    throw UsageError(fmt::format("{}: {}", options.files[1], *reason));
+  auto reason = why_not_exported(*loaded->serving, kind);
+  if (!reason && kind == ServerKind::reckon) {
+    reason = why_not_served(loaded->serving->model().model);
+    if (reason) *reason += ": reckon-worker serve cannot answer with it; --as tensorflow-serving";
+  }
+  if (reason) throw UsageError(fmt::format("{}: {}", options.files[1], *reason));
   options.answers.erase("as");
   put_out(options, serving_manifests(*loaded->serving, catalog, kind, kubernetes_options(options)));
   return kDone;

@@ -5,6 +5,15 @@
 
 namespace reckon::cli {
 
+std::optional<ServingForecast> forecast_service(const LoadedScenario& loaded,
+                                                const std::optional<Forecast>& forecast,
+                                                const Options& options) {
+  if (!loaded.serving) return std::nullopt;
+  std::optional<Seconds> trained_for;
+  if (forecast && forecast->feasible) trained_for = Seconds{forecast->time_seconds.mean};
+  return forecast_serving(*loaded.serving, options.seed, trained_for);
+}
+
 ForecastOptions forecast_options(const Options& options) {
   ForecastOptions how;
   how.seed = options.seed;

@@ -10,6 +10,7 @@
 #include "sim/scenario/plan.h"
 #include "sim/scenario/plan_serving.h"
 #include "sim/scenario/scenario.h"
+#include "sim/serving/serving.h"
 #include "sim/step/network.h"
 
 namespace reckon::cli {
@@ -50,6 +51,12 @@ std::unique_ptr<NetworkModel> make_network(const Options& options);
 /// Seed, replications and threads of the command line; without the effects of assumptions, which
 /// only `simulate` tells.
 ForecastOptions forecast_options(const Options& options);
+
+/// Of what is served, if anything is. The training beside it pays the cluster's fee for as long as
+/// `forecast` has it take.
+std::optional<ServingForecast> forecast_service(const LoadedScenario& loaded,
+                                                const std::optional<Forecast>& forecast,
+                                                const Options& options);
 
 /// What to do where `html_assets()` has no scripts.
 inline constexpr const char* kHtmlTodo =

@@ -12,6 +12,7 @@
 #include "report/json.h"
 #include "report/memo.h"
 #include "report/serving.h"
+#include "report/serving_sweep.h"
 #include "report/table.h"
 #include "sim/forecast/forecast.h"
 
@@ -97,8 +98,7 @@ int simulate_one(const Options& options, const Catalog& catalog, const NetworkMo
     throw UsageError("--trace, --memo and --html show a training, and this scenario only serves");
   std::optional<Forecast> forecast;
   if (loaded->plan) forecast = forecast_of(*loaded->plan, network, options);
-  std::optional<ServingForecast> serving;
-  if (loaded->serving) serving = forecast_serving(*loaded->serving, options.seed);
+  const std::optional<ServingForecast> serving = forecast_service(*loaded, forecast, options);
   if (alternatives == nullptr) print_answer(forecast, serving, options.format);
   if (forecast)
     write_files(options, *loaded->plan, *forecast, network, alternatives,
@@ -106,9 +106,30 @@ int simulate_one(const Options& options, const Catalog& catalog, const NetworkMo
   return kDone;
 }
 
+int simulate_serving_sweep(const Options& options, const std::vector<SweepAxis>& axes,
+                           const Catalog& catalog) {
+  if (!options.memo.empty())
+    throw UsageError("--memo is of a training, and this --sweep of a service: leave one out");
+  const auto sweep = run_serving_sweep(options.files.front(), options, axes, catalog);
+  if (!sweep) {
+    report(sweep.error());
+    return kInputIsWrong;
+  }
+  print(options.format == OutputFormat::json ? serving_sweep_json(*sweep)
+                                             : serving_sweep_table(*sweep));
+  if (!options.csv.empty()) write_file(options.csv, serving_sweep_csv(*sweep));
+  return kDone;
+}
+
 int simulate_sweep(const Options& options, const Catalog& catalog, const NetworkModel& network) {
-  const auto sweep =
-      run_sweep(options.files.front(), options, sweep_axes(options), catalog, network);
+  const std::vector<SweepAxis> axes = sweep_axes(options, true);
+  const auto of_service = sweeps_service(options.files.front(), options, axes);
+  if (!of_service) {
+    report(of_service.error());
+    return kInputIsWrong;
+  }
+  if (*of_service) return simulate_serving_sweep(options, axes, catalog);
+  const auto sweep = run_sweep(options.files.front(), options, axes, catalog, network);
   if (!sweep) {
     report(sweep.error());
     return kInputIsWrong;

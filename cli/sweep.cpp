@@ -23,9 +23,13 @@ std::string does_not_fit(const Forecast& f) {
                      format_bytes(f.memory.available));
 }
 
+bool is_of_service(const SweepAxis& axis) {
+  return axis.path == "serving" || axis.path.starts_with("serving.");
+}
+
 }  // namespace
 
-std::vector<SweepAxis> sweep_axes(const Options& options) {
+std::vector<SweepAxis> sweep_axes(const Options& options, bool of_services) {
   std::vector<SweepAxis> axes;
   std::string problems;
   const auto problem = [&](const std::string& text) {
@@ -41,7 +45,7 @@ std::vector<SweepAxis> sweep_axes(const Options& options) {
     if (std::any_of(axes.begin(), axes.end(),
                     [&](const SweepAxis& a) { return a.path == axis->path; }))
       problem(fmt::format("{} is swept twice", axis->path));
-    if (axis->path == "serving" || axis->path.starts_with("serving."))
+    if (!of_services && is_of_service(*axis))
       problem(
           fmt::format("{} changes the service, and what is forecast is the training: "
                       "'reckon simulate --set {}={}' for each value",
@@ -86,6 +90,49 @@ Expected<Sweep> run_sweep(const std::string& file, const Options& options,
         point.reason = does_not_fit(*point.forecast);
         point.forecast.reset();
       }
+    } else {
+      point.reason = reason_of(loaded.error());
+      if (!first_errors) first_errors = loaded.error();
+    }
+    sweep.points.push_back(std::move(point));
+    if (progress) progress(double(sweep.points.size()) / double(points.size()));
+  }
+  if (!any && first_errors) return tl::unexpected(std::move(*first_errors));
+  return sweep;
+}
+
+Expected<bool> sweeps_service(const std::string& file, const Options& options,
+                              const std::vector<SweepAxis>& axes) {
+  if (std::any_of(axes.begin(), axes.end(), is_of_service)) return true;
+  // The first point, as a scenario may be whole with its values alone.
+  std::vector<std::string> values;
+  for (const SweepAxis& axis : axes) values.push_back(axis.values.front());
+  const auto scenario = load_scenario(file, at_point(options, axes, values));
+  if (!scenario) return tl::unexpected(scenario.error());
+  return scenario->scenario.serving && !trains(scenario->scenario);
+}
+
+Expected<ServingSweep> run_serving_sweep(const std::string& file, const Options& options,
+                                         const std::vector<SweepAxis>& axes,
+                                         const Catalog& catalog) {
+  ServingSweep sweep;
+  sweep.scenario = std::filesystem::path(file).stem().string();
+  for (const SweepAxis& axis : axes) sweep.paths.push_back(axis.path);
+  const auto points = sweep_points(axes);
+  std::optional<Diagnostics> first_errors;
+  bool any = false;
+  ProgressLine line;
+  const auto progress = line.callback();
+  for (const auto& values : points) {
+    ServingSweepPoint point{values, std::nullopt, ""};
+    const auto loaded = load_all(file, at_point(options, axes, values), catalog);
+    if (loaded && loaded->serving) {
+      any = true;
+      sweep.scenario = loaded->serving->base.name;
+      sweep.goal = loaded->serving->goal;
+      point.forecast = forecast_serving(*loaded->serving, options.seed);
+    } else if (loaded) {
+      point.reason = "it serves nothing";
     } else {
       point.reason = reason_of(loaded.error());
       if (!first_errors) first_errors = loaded.error();

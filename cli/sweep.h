@@ -5,13 +5,15 @@
 
 #include "cli/load.h"
 #include "cli/options.h"
+#include "report/serving_sweep.h"
 #include "report/sweep.h"
 #include "sim/scenario/sweep.h"
 
 namespace reckon::cli {
 
-/// The axes of --sweep, or a UsageError that names every one that is wrong.
-std::vector<SweepAxis> sweep_axes(const Options& options);
+/// The axes of --sweep, or a UsageError that names every one that is wrong; those of the service
+/// are where only trainings are forecast.
+std::vector<SweepAxis> sweep_axes(const Options& options, bool of_services = false);
 
 /// The options of one point: those given, with the point's values as `--set`.
 Options at_point(const Options& options, const std::vector<SweepAxis>& axes,
@@ -22,5 +24,13 @@ Options at_point(const Options& options, const std::vector<SweepAxis>& axes,
 Expected<Sweep> run_sweep(const std::string& file, const Options& options,
                           const std::vector<SweepAxis>& axes, const Catalog& catalog,
                           const NetworkModel& network);
+
+/// Whether a sweep is of the service: it changes one, or `file` trains nothing.
+Expected<bool> sweeps_service(const std::string& file, const Options& options,
+                              const std::vector<SweepAxis>& axes);
+/// As run_sweep, of the service.
+Expected<ServingSweep> run_serving_sweep(const std::string& file, const Options& options,
+                                         const std::vector<SweepAxis>& axes,
+                                         const Catalog& catalog);
 
 }  // namespace reckon::cli

@@ -6,8 +6,10 @@
 #include <cmath>
 #include <tuple>
 
+#include "sim/base/unit_text.h"
 #include "sim/forecast/forecast.h"
 #include "sim/scenario/plan_draft.h"
+#include "sim/scenario/pricing.h"
 #include "sim/scenario/scenario_yaml.h"
 
 namespace reckon::planner {
@@ -15,14 +17,35 @@ namespace {
 
 constexpr double kRequests = 200'000;              // of one try: its p99 rests on 2,000 of them
 constexpr double kShortest = 60, kLongest = 3600;  // seconds
+constexpr double kHour = 3600;
+constexpr double kAlike = 1e-9;  // prices that differ by rounding alone
 constexpr int kMostReplicas = 4096;
+constexpr const char* kDearer = "costs more than what is kept";
 
 struct Candidate {
   std::string machine, accelerator;
   int per_node = 0;
-  bool built_in = false;                   // the machine brings its accelerators
+  bool built_in = false;  // the machine brings its accelerators
+  bool own = false;       // the scenario's pool as it is
+  bool priced = true;
   int least = 1;                           // replicas, below which no queue is stable
   double usd_per_node = 0, least_usd = 0;  // an hour
+};
+
+/// So many replicas of a candidate at most, and what keeps more away.
+struct Most {
+  int replicas = kMostReplicas;
+  const char* why = "needs more than 4,096 replicas";
+
+  void at(int others, const char* reason) {
+    if (others >= replicas) return;
+    replicas = others;
+    why = reason;
+  }
+  void nodes_at(double nodes, int per_node, const char* reason) {
+    const double replicas_of = std::max(0.0, std::floor(nodes)) * per_node;
+    if (replicas_of < kMostReplicas) at(static_cast<int>(replicas_of), reason);
+  }
 };
 
 PoolSpec* pool_of(Scenario& scenario) {
@@ -35,9 +58,12 @@ PoolSpec* pool_of(Scenario& scenario) {
 
 class Search {
  public:
-  Search(const ScenarioFile& file, const Catalog& catalog, const ServingQuestion& question)
+  Search(const ScenarioFile& file, const Catalog& catalog, const ServingQuestion& question,
+         Seconds period)
       : catalog_(catalog), question_(question), file_(file) {
     Scenario& s = file_.scenario;
+    own_ = *pool_of(s);
+    hours_ = period.count() / kHour;
     goal_ = parse_expectation(s.serving->goal).value();
     const auto& rates = s.serving->requests_per_second;
     answer_.goal = s.serving->goal;
@@ -47,6 +73,8 @@ class Search {
     s.serving->replicas = {};
     s.expect.clear();
   }
+
+  void keep_to(std::optional<double> budget) { budget_ = budget; }
 
   ServingAnswer run(bool on_accelerators) {
     collect(on_accelerators);
@@ -58,11 +86,11 @@ class Search {
              std::tie(b.least_usd, b.machine, b.accelerator, b.per_node);
     });
     for (const Candidate& c : able) {
-      const double bound = dearest_kept(c.accelerator);
-      if (c.least_usd >= bound)
-        reject("costs more than what is kept, at the least");
+      const Most most = most_of(c);
+      if (c.least > most.replicas)
+        reject(most.why);
       else
-        try_it(c, bound);
+        try_it(c, most);
     }
     return std::move(answer_);
   }
@@ -73,6 +101,22 @@ class Search {
   bool allowed(const std::string& accelerator) const {
     const auto& list = question_.accelerators;
     return list.empty() || std::find(list.begin(), list.end(), accelerator) != list.end();
+  }
+
+  /// Its machines may be nobody else's, or at a price of its own. What it has in common with one of
+  /// the catalog is tried once, as the own pool.
+  void collect_own() {
+    Candidate own{own_.name, "", 0, false, true};
+    if (const auto* named = std::get_if<MachineByName>(&own_.machine)) own.machine = named->name;
+    const auto plan = make_serving_plan(file_, catalog_).value();
+    if (plan.pool().accelerator) own.accelerator = plan.pool().accelerator->name;
+    own.per_node = plan.pool().accelerators_per_node;
+    if (!own.accelerator.empty() && !allowed(own.accelerator)) return;
+    std::erase_if(candidates_, [&](const Candidate& c) {
+      return std::tie(c.machine, c.accelerator, c.per_node) ==
+             std::tie(own.machine, own.accelerator, own.per_node);
+    });
+    candidates_.push_back(own);
   }
 
   void collect(bool on_accelerators) {
@@ -94,6 +138,7 @@ class Search {
           for (const int count : catalog_.allowed_counts(service, m.name, a.name))
             candidates_.push_back({m.name, a.name, count, false});
     }
+    collect_own();
     answer_.considered = static_cast<int>(candidates_.size());
   }
 
@@ -102,10 +147,13 @@ class Search {
     const int each = std::max(1, c.per_node);
     const int nodes = (replicas + each - 1) / each;
     PoolSpec& pool = *pool_of(s);
-    pool.machine = MachineByName{c.machine};
-    pool.accelerator.reset();
-    if (!c.accelerator.empty() && !c.built_in)
-      pool.accelerator = AcceleratorSpec{c.accelerator, c.per_node};
+    pool = own_;
+    if (!c.own) {
+      pool.machine = MachineByName{c.machine};
+      pool.accelerator.reset();
+      if (!c.accelerator.empty() && !c.built_in)
+        pool.accelerator = AcceleratorSpec{c.accelerator, c.per_node};
+    }
     pool.nodes = {nodes, nodes, nodes};
     pool.autoscaling = false;
     pool.pricing = CapacityType::on_demand;
@@ -115,6 +163,10 @@ class Search {
 
   /// Offered, large enough and fast enough; its price and least number of replicas are filled in.
   bool is_able(Candidate& c) {
+    if (!c.own && file_.scenario.serving->stack == kMeasuredStack) {
+      reject("what a batch takes was measured on the scenario's own pool");
+      return false;
+    }
     const auto plan = plan_of(c, 1);
     if (!plan) {
       reject("not offered so in the region, or without the precision");
@@ -130,7 +182,8 @@ class Search {
       return false;
     }
     const NodePrice& price = plan->pool().price;
-    if (!price.known) {
+    c.priced = price.known;
+    if (!price.known && !is_on_premises(c)) {
       reject("its price is unknown");
       return false;
     }
@@ -139,9 +192,31 @@ class Search {
     // One part in a million below the rate at which a queue grows for ever.
     c.least = std::max(1, static_cast<int>(std::ceil(answer_.rate / replica_capacity(*plan))));
     c.least_usd = usd_of(c, c.least);
-    if (c.least <= kMostReplicas) return true;
-    reject("needs more than 4,096 replicas");
-    return false;
+    return true;
+  }
+  bool is_on_premises(const Candidate& c) const {
+    return c.own && file_.scenario.cluster.provider == Provider::on_premises;
+  }
+
+  /// Of the prices of what is kept, the budget, the quota and the machines that are there.
+  Most most_of(const Candidate& c) const {
+    Most most;
+    const int each = std::max(1, c.per_node);
+    most.at(4 * c.least + 16, "no number of replicas holds the goal");
+    if (is_on_premises(c)) most.nodes_at(own_.nodes.max, each, "more nodes than the pool has");
+    const Scenario& s = file_.scenario;
+    if (s.plan && c.per_node > 0) {
+      const auto quota = s.plan->quota.find(
+          fmt::format("{}/{}/{}", to_text(s.cluster.provider), s.cluster.region, c.accelerator));
+      if (quota != s.plan->quota.end())
+        most.nodes_at(double(quota->second) / each, each, "above the quota");
+    }
+    if (c.usd_per_node <= 0) return most;
+    if (budget_) most.nodes_at(*budget_ / hours_ / c.usd_per_node, each, "above the budget");
+    const double bound = dearest_kept(c.accelerator);
+    if (std::isfinite(bound))
+      most.nodes_at(std::ceil(bound / c.usd_per_node - kAlike) - 1, each, kDearer);
+    return most;
   }
 
   static double usd_of(const Candidate& c, int replicas) {
@@ -168,32 +243,28 @@ class Search {
     return good ? std::optional(std::move(forecast)) : std::nullopt;
   }
 
-  void try_it(const Candidate& c, double bound) {
-    int fails = c.least - 1, holds = c.least;
-    std::optional<ServingForecast> found;
-    while (!(found = holds_with(c, holds))) {
-      fails = holds;
-      holds = holds < 4 ? holds + 1 : holds + holds / 2;
-      if (usd_of(c, holds) >= bound) return reject("costs more than what is kept");
-      if (holds > 4 * c.least + 16) return reject("no number of replicas holds the goal");
-    }
-    while (holds - fails > 1) {
-      const int middle = fails + (holds - fails) / 2;
-      if (auto better = holds_with(c, middle)) {
-        holds = middle;
-        found = std::move(better);
-      } else {
-        fails = middle;
-      }
-    }
-    keep(c, holds, std::move(*found));
+  void try_it(const Candidate& c, const Most& most) {
+    std::map<int, ServingForecast> found;
+    const auto fewest = fewest_that_hold(c.least, most.replicas, [&](int replicas) {
+      auto forecast = holds_with(c, replicas);
+      if (forecast) found.emplace(replicas, std::move(*forecast));
+      return forecast.has_value();
+    });
+    if (!fewest) return reject(most.why);
+    keep(c, *fewest, std::move(found.at(*fewest)));
   }
 
   void keep(const Candidate& c, int replicas, ServingForecast forecast) {
     const int each = std::max(1, c.per_node);
-    ServingChoice choice{
-        c.machine,           c.accelerator,      c.per_node, replicas, (replicas + each - 1) / each,
-        usd_of(c, replicas), std::move(forecast)};
+    ServingChoice choice{.machine = c.machine,
+                         .accelerator = c.accelerator,
+                         .own = c.own,
+                         .per_node = c.per_node,
+                         .replicas = replicas,
+                         .nodes = (replicas + each - 1) / each,
+                         .priced = c.priced,
+                         .usd_per_hour = usd_of(c, replicas),
+                         .forecast = std::move(forecast)};
     auto& choices = answer_.choices;
     std::erase_if(choices, [&](const ServingChoice& o) { return o.accelerator == c.accelerator; });
     choices.push_back(std::move(choice));
@@ -207,19 +278,52 @@ class Search {
   const Catalog& catalog_;
   const ServingQuestion& question_;
   ScenarioFile file_;
+  PoolSpec own_;
+  double hours_ = 1;              // of the period
+  std::optional<double> budget_;  // USD for it
   Expectation goal_;
   std::vector<Candidate> candidates_;
   ServingAnswer answer_;
 };
 
+/// nullopt: none, or that of a training.
+Expected<std::optional<double>> budget_of(const ScenarioFile& file) {
+  const Scenario& s = file.scenario;
+  if (!s.plan || s.plan->budget.empty() || trains(s)) return std::nullopt;
+  const std::string& text = s.plan->budget;
+  const auto usd = planning::to_usd_rate(*parse_money(text.substr(0, text.find('@'))), s.prices);
+  if (usd) return usd->v;
+  return tl::unexpected(Diagnostics{{Severity::error, file.places.find("plan.budget"), usd.error(),
+                                     "prices: {currency: EUR, usd_rate: 0.92}"}});
+}
+
 }  // namespace
+
+std::optional<int> fewest_that_hold(int least, int most, const std::function<bool(int)>& holds) {
+  if (least > most) return std::nullopt;
+  int fails = least - 1, next = least;
+  while (!holds(next)) {
+    if (next == most) return std::nullopt;
+    fails = next;
+    next = std::min(most, next < 4 ? next + 1 : next + next / 2);
+  }
+  while (next - fails > 1) {
+    const int middle = fails + (next - fails) / 2;
+    (holds(middle) ? next : fails) = middle;
+  }
+  return next;
+}
 
 Expected<ServingAnswer> plan_serving(const ScenarioFile& file, const Catalog& catalog,
                                      const ServingQuestion& question) {
-  // The question itself has to be a right one: its own pool is tried first.
+  // The question itself has to be a right one: its own pool is tried too.
   const auto own = make_serving_plan(file, catalog);
   if (!own) return tl::unexpected(own.error());
-  return Search(file, catalog, question).run(own->pool().accelerator.has_value());
+  const auto budget = budget_of(file);
+  if (!budget) return tl::unexpected(budget.error());
+  Search search(file, catalog, question, own->period);
+  search.keep_to(*budget);
+  return search.run(own->pool().accelerator.has_value());
 }
 
 }  // namespace reckon::planner

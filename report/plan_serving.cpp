@@ -35,16 +35,19 @@ std::string serving_plan_table(const ServingAnswer& a) {
            "another region\n" +
            rejected(a);
   Columns rows;
+  const auto machine = [](const ServingChoice& c) {
+    return c.own ? c.machine + " (yours)" : c.machine;
+  };
   rows.row({"", "on", "machine", "replicas", "nodes", "USD/h", "p50", "p99", "busy"});
   for (std::size_t k = 0; k < a.choices.size(); ++k) {
     const ServingChoice& c = a.choices[k];
-    rows.row({fmt::format("{}.", k + 1), name_of(c), c.machine, std::to_string(c.replicas),
-              std::to_string(c.nodes), fmt::format("{:.2f}", c.usd_per_hour),
+    rows.row({fmt::format("{}.", k + 1), name_of(c), machine(c), std::to_string(c.replicas),
+              std::to_string(c.nodes), c.priced ? fmt::format("{:.2f}", c.usd_per_hour) : "-",
               format_duration(c.forecast.p50), format_duration(c.forecast.p99),
               format_percent(c.forecast.service.utilization())});
   }
   out += rows.text();
-  if (a.choices.size() > 1)
+  if (a.choices.size() > 1 && a.choices[0].priced)
     out += fmt::format("  {} costs {:.0f} % less than {}, the next\n", name_of(a.choices[0]),
                        100 * (1 - a.choices[0].usd_per_hour / a.choices[1].usd_per_hour),
                        name_of(a.choices[1]));
@@ -63,10 +66,11 @@ std::string serving_plan_json(const ServingAnswer& a) {
     out["serving_plans"].push_back({{"rank", k + 1},
                                     {"accelerator", text_or_null(c.accelerator)},
                                     {"machine", c.machine},
+                                    {"own_pool", c.own},
                                     {"accelerators_per_node", c.per_node},
                                     {"replicas", c.replicas},
                                     {"nodes", c.nodes},
-                                    {"usd_per_hour", c.usd_per_hour},
+                                    {"usd_per_hour", c.priced ? Json(c.usd_per_hour) : Json()},
                                     {"serving", serving_object(c.forecast)}});
   }
   out["rejected"] = Json::array();

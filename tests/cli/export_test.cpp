@@ -30,3 +30,18 @@ TEST_CASE("export says what it does not know, and what cannot be written") {
   CHECK(bucket.code == 2);
   CHECK_THAT(bucket.err, Contains("on GKE only"));
 }
+
+TEST_CASE("a network that our server cannot answer with is exported for TensorFlow Serving alone") {
+  const Workspace w;
+  const auto service = [&](const char* model) {
+    return w.write("s.yaml", std::string("name: s\nserving: {model: ") + model +
+                                 ", precision: fp32, requests_per_second: 1, replicas: 1}\n"
+                                 "cluster:\n  provider: gcp\n  region: us-central1\n  zone: "
+                                 "us-central1-a\n  pools: [{name: cpus, role: inference, machine: "
+                                 "n1-standard-8, nodes: 1}]\n");
+  };
+  const Output refused = w.run("export kubernetes " + service("bert_base") + " --as serving");
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, Contains("--as tensorflow-serving"));
+  CHECK(w.run("export kubernetes " + service("resnet50") + " --as serving").code == 0);
+}

@@ -64,13 +64,61 @@ TEST_CASE("wrong sweeps are refused with an example") {
   }
 }
 
-TEST_CASE("a sweep of what is served is refused, since it forecasts trainings") {
+const char* const kService = R"(name: service
+serving:
+  model: resnet50_v1_5
+  precision: fp16
+  requests_per_second: 900
+  batch: {max: 8}
+  replicas: {initial: 1, min: 1, max: 1}
+  period: 2min
+  goal: p99(latency) <= 100ms
+cluster:
+  provider: gcp
+  region: us-central1
+  zone: us-central1-a
+  pools:
+    - {name: t4, role: inference, machine: n1-standard-4, accelerator: {type: T4}, nodes: 8}
+)";
+
+TEST_CASE("a sweep of the service tells its latencies and costs, and the cheapest that holds") {
   const Workspace w;
-  w.write("a.yaml", kScenario);
-  const Output r = w.run("simulate a.yaml --sweep serving.replicas.max=2..8");
+  w.write("s.yaml", kService);
+  const std::string sweep =
+      "simulate s.yaml --sweep serving.replicas=1,4 "
+      "--sweep cluster.pools.t4.nodes=2,4,6";
+  const Output json = w.run(sweep + " --format json --csv s.csv");
+  INFO(json.err);
+  REQUIRE(json.code == 0);
+  const auto answer = nlohmann::json::parse(json.out);
+  REQUIRE(answer["sweep"].size() == 6);
+  const auto& points = answer["sweep"];
+  CHECK(points[0]["serving"]["refused_share"] > 0.1);  // one T4 does not answer 900 a second
+  CHECK(points[3]["serving"].is_null());               // 4 replicas on 2 nodes
+  CHECK(contains(points[3]["reason"], "do not fit"));
+  CHECK(points[4]["serving"]["latency_seconds"]["p99"] <= 0.1);
+  CHECK(points[4]["serving"]["cost_usd"] < points[5]["serving"]["cost_usd"]);
+  CHECK(answer["cheapest"] == 4);
+  const std::string csv = read_all(w.path("s.csv"));
+  CHECK(std::count(csv.begin(), csv.end(), '\n') == 7);
+  CHECK(contains(csv, "latency_p99_seconds"));
+  const Output table = w.run(sweep);
+  CHECK(contains(table.out, "misses the goal"));
+  CHECK(contains(table.out, "cheapest"));
+  CHECK(contains(table.out, "goal: p99(latency) <= 100ms"));
+}
+
+TEST_CASE("what serves alone is swept as a service, whatever changes; compare is of trainings") {
+  const Workspace w;
+  w.write("s.yaml", kService);
+  const Output r = w.run("simulate s.yaml --sweep cluster.pools.t4.nodes=1,2");
   INFO(r.err);
-  CHECK(r.code == 2);
-  CHECK(contains(r.err, "serving.replicas.max changes the service"));
+  CHECK(r.code == 0);
+  CHECK(contains(r.out, "p99"));
+  w.write("a.yaml", kScenario);
+  const Output compared = w.run("compare a.yaml --sweep serving.replicas.max=2..8");
+  CHECK(compared.code == 2);
+  CHECK(contains(compared.err, "serving.replicas.max changes the service"));
 }
 
 TEST_CASE("the option --memo writes the question, the answer and what was tried") {
