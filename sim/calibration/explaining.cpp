@@ -69,14 +69,12 @@ std::vector<Explaining> most_plausible(const std::vector<EffectOn>& effects, dou
                                        Around around, std::size_t most) {
   // What hardly moves the number would have to be orders of magnitude off: that names no culprit.
   constexpr double kLeastEffect = 0.05;
-  std::vector<EffectOn> candidates;
-  std::copy_if(
-      effects.begin(), effects.end(), std::back_inserter(candidates),
-      [&](const EffectOn& e) { return std::abs(e.effect) >= kLeastEffect * std::abs(difference); });
   std::vector<Explaining> found;
-  for (const EffectOn& e : candidates)
+  for (const EffectOn& e : effects) {
+    if (std::abs(e.effect) < kLeastEffect * std::abs(difference)) continue;
     if (auto one = explaining(*e.assumption, e.effect, difference, around))
       found.push_back(std::move(*one));
+  }
   const auto how_far = [](const Explaining& e) {
     return std::abs(score_of(e.assumption, *e.value));
   };
@@ -84,11 +82,12 @@ std::vector<Explaining> most_plausible(const std::vector<EffectOn>& effects, dou
     return how_far(a) < how_far(b);
   });
   if (found.empty()) {
-    std::stable_sort(candidates.begin(), candidates.end(),
-                     [](const EffectOn& a, const EffectOn& b) {
-                       return std::abs(a.effect) > std::abs(b.effect);
-                     });
-    for (const EffectOn& e : candidates) found.push_back({*e.assumption, std::nullopt, 0});
+    std::vector<EffectOn> rests_on = effects;
+    std::erase_if(rests_on, [](const EffectOn& e) { return e.effect == 0; });
+    std::stable_sort(rests_on.begin(), rests_on.end(), [](const EffectOn& a, const EffectOn& b) {
+      return std::abs(a.effect) > std::abs(b.effect);
+    });
+    for (const EffectOn& e : rests_on) found.push_back({*e.assumption, std::nullopt, 0});
   }
   if (found.size() > most) found.resize(most);
   return found;
@@ -98,7 +97,7 @@ std::string to_text(const Explaining& e) {
   const AssumptionEffect& a = e.assumption;
   const std::string assumed = fmt::format("assumed {} [{}; {}]", a.value, a.key, a.source);
   if (!e.value)
-    return fmt::format("{}: rests on it, but no value of it would explain all; {}", a.what,
+    return fmt::format("{}: rests on it, but nothing near its range would explain all; {}", a.what,
                        assumed);
   std::string where = fmt::format("percentile {:.0f} of that range", 100 * e.percentile);
   if (!e.within_range()) where = *e.value < a.median ? "below that range" : "above that range";

@@ -73,10 +73,15 @@ TEST_CASE("where no assumption explains it alone, those it rests on are named, t
   REQUIRE(found.size() == 2);
   CHECK(found[0].assumption.key == "job_start.it");
   CHECK_FALSE(found[0].value);
+  // Nor where their ranges are too narrow to matter beside the difference; of what it does not rest
+  // on nothing is said.
+  const auto narrow = most_plausible({{&one, 0.1}, {&two, 0}}, 1000, Around::medians);
+  REQUIRE(narrow.size() == 1);
+  CHECK_FALSE(narrow[0].value);
   CHECK_FALSE(found[0].within_range());
   CHECK(to_text(found[0]) ==
-        "it: rests on it, but no value of it would explain all; assumed 1 min 40 s (50.0 s .. 3 "
-        "min 20 s) [job_start.it; a book]");
+        "it: rests on it, but nothing near its range would explain all; assumed 1 min 40 s (50.0 s "
+        ".. 3 min 20 s) [job_start.it; a book]");
 }
 
 }  // namespace
