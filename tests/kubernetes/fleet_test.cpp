@@ -1,9 +1,9 @@
 #include <signal.h>
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <set>
-#include <sstream>
 
 #include "executor/launch/process.h"
 #include "executor/train/measurement_log.h"
@@ -61,14 +61,13 @@ class FleetJob {
         {}}));
     REQUIRE(wait_for([&] { return contains(read_all(w_.path(prefix + ".log")), "registered"); }));
     if (seconds >= 0) return;
-    // Before a job asks whether they have room: only nodes that are ready have.
+    // Before a job asks for room: nodes that are ready are tainted as if they were not for a while.
     const auto all_ready = [&] {
-      const std::string nodes = cluster_.kubectl("get nodes --no-headers");
-      int ready = 0;
-      std::istringstream lines(nodes);
-      for (std::string line; std::getline(lines, line);)
-        ready += line.starts_with(prefix + '-') && contains(line, " Ready ");
-      return ready == count;
+      const nlohmann::json all = cluster_.get("nodes").at("items");
+      return count == std::count_if(all.begin(), all.end(), [&](const nlohmann::json& node) {
+               const std::string name = node.at("metadata").value("name", "");
+               return name.starts_with(prefix + '-') && !node.at("spec").contains("taints");
+             });
     };
     REQUIRE(wait_for(all_ready));
   }

@@ -90,7 +90,7 @@ TEST_CASE("an interruption that a launcher died over is told by the one that goe
 }
 
 TEST_CASE("a program of one's own that ends well when it is evicted was interrupted", "[.long]") {
-  ForeignJob job("mine", kTrain, foreign_job("mine", kSteps, 3));
+  ForeignJob job("polite", kTrain, foreign_job("polite", kSteps, 3));
   job.start_new();
   REQUIRE(wait_for([&] { return job.said("it 100 |"); }));
   job.kubectl("delete pod " + job.pod_of(2));  // SIGTERM, and it ends with 0
