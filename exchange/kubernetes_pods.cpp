@@ -133,13 +133,13 @@ Json environment_of(const Job& job, const PodGroup& group, std::optional<int> ra
   if (job.container != nullptr) add_surroundings(environment, job);
   if (wires) add_wiring(environment, job, group, rank);
   if (job.container == nullptr) return environment;
-  for (const auto& [name, value] : job.container->env) {
-    const auto same = [&](const Json& ours) { return ours.at("name") == name; };
+  for (const auto& given : job.container->env) {
+    const auto same = [&](const Json& ours) { return ours.at("name") == given.first; };
     const auto ours = std::ranges::find_if(environment, same);
     if (ours != environment.end())
-      *ours = variable(name, value);
+      *ours = variable(given.first, given.second);
     else
-      environment.push_back(variable(name, value));
+      environment.push_back(variable(given.first, given.second));
   }
   return environment;
 }
