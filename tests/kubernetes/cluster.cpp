@@ -153,7 +153,7 @@ spec:
 }
 
 bool wait_for(const std::function<bool()>& there) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(10);
   while (std::chrono::steady_clock::now() < until) {
     if (there()) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(200));

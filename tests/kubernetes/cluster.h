@@ -53,7 +53,7 @@ class Cluster {
   std::string kit_, kubeconfig_, run_, image_ = "localhost/reckon-worker:test";
 };
 
-/// Until `there`, for two minutes at most.
+/// Until `there`, for ten minutes at most: a machine may have fifty other things to do.
 bool wait_for(const std::function<bool()>& there);
 
 }  // namespace reckon::test
