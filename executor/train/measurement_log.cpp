@@ -10,29 +10,48 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <thread>
 
 namespace reckon {
 namespace {
 
 constexpr std::chrono::seconds kBetweenSyncs{10};
+constexpr std::chrono::milliseconds kPatience{1000};
 
 [[noreturn]] void fail(const char* what, const std::filesystem::path& file) {
   throw FileError(fmt::format("cannot {} {}: {}", what, file.string(), std::strerror(errno)));
 }
 
-/// flock(2) for one append; other writers are processes with an open file of their own.
+/// flock(2) for one append; other writers are processes with an open file of their own. One that
+/// was stopped in the middle of its append (a hung worker) keeps the lock for as long: it is waited
+/// for with `patience`, and then the others write without it.
 class Exclusive {
  public:
-  Exclusive(int descriptor, const std::filesystem::path& file) : descriptor_(descriptor) {
-    while (::flock(descriptor_, LOCK_EX) != 0)
-      if (errno != EINTR) fail("lock", file);
+  Exclusive(int descriptor, const std::filesystem::path& file, std::chrono::milliseconds patience)
+      : descriptor_(descriptor) {
+    using Clock = std::chrono::steady_clock;
+    const auto until = Clock::now() + patience;
+    for (int tries = 0;; ++tries) {
+      held_ = ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0;
+      if (held_) return;
+      if (errno != EINTR && errno != EWOULDBLOCK) fail("lock", file);
+      if (Clock::now() > until) return;
+      if (tries < 20)
+        std::this_thread::yield();  // an append takes some microseconds
+      else
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
   }
-  ~Exclusive() { ::flock(descriptor_, LOCK_UN); }
+  ~Exclusive() {
+    if (held_) ::flock(descriptor_, LOCK_UN);
+  }
   Exclusive(const Exclusive&) = delete;
   Exclusive& operator=(const Exclusive&) = delete;
+  bool held() const { return held_; }
 
  private:
   int descriptor_;
+  bool held_ = false;
 };
 
 off_t size_of(int descriptor, const std::filesystem::path& file) {
@@ -67,8 +86,9 @@ MeasurementLog::MeasurementLog(std::filesystem::path file)
   const bool fresh = !std::filesystem::exists(path_);
   file_ = open_file(path_, O_RDWR | O_CREAT | O_APPEND);
   if (fresh) flush_directory(path_.parent_path());
-  const Exclusive exclusive(file_.get(), path_);
-  cut_torn_line();
+  const Exclusive exclusive(file_.get(), path_, kPatience);
+  other_hangs_ = !exclusive.held();
+  if (exclusive.held()) cut_torn_line();
 }
 
 void MeasurementLog::cut_torn_line() {
@@ -84,13 +104,17 @@ void MeasurementLog::cut_torn_line() {
 void MeasurementLog::append(const MeasurementRecord& record) {
   const std::string line = to_line(record);
   {
-    const Exclusive exclusive(file_.get(), path_);
-    cut_torn_line();
+    const Exclusive exclusive(file_.get(), path_,
+                              other_hangs_ ? std::chrono::milliseconds{0} : kPatience);
+    other_hangs_ = !exclusive.held();
+    if (exclusive.held()) cut_torn_line();
     const off_t before = size_of(file_.get(), path_);
     try {
-      write_all(file_.get(), std::as_bytes(std::span(line)), path_);
+      write_all(file_.get(), std::as_bytes(std::span(line)), path_);  // at the end: O_APPEND
     } catch (...) {
-      if (::ftruncate(file_.get(), before) != 0) fail("take back a line of", path_);
+      // Without the lock there may be lines of others behind it: what is torn is cut off later.
+      if (exclusive.held() && ::ftruncate(file_.get(), before) != 0)
+        fail("take back a line of", path_);
       throw;
     }
   }

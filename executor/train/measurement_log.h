@@ -30,6 +30,7 @@ class MeasurementLog {
   std::filesystem::path path_;
   FileHandle file_;
   std::size_t torn_bytes_ = 0;
+  bool other_hangs_ = false;  // a writer holds the lock for long: nobody waits for it a second time
   std::chrono::steady_clock::time_point synced_;
 };
 

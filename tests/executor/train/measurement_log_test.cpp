@@ -1,4 +1,6 @@
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -46,6 +48,23 @@ TEST_CASE("a line that another writer left torn is cut off by the next record") 
   log.append(step_of(0, 1));
   CHECK(log.torn_bytes() == 5);
   CHECK(read_measurement_log(file)->steps.size() == 2);
+}
+
+TEST_CASE("a writer that hangs with the lock keeps nobody from writing") {
+  const Scratch scratch;
+  const auto file = scratch.path() / "measurements.jsonl";
+  MeasurementLog log(file);
+  const FileHandle hung = open_file(file, O_RDWR);
+  REQUIRE(::flock(hung.get(), LOCK_EX) == 0);
+  std::string all;
+  for (int step = 0; step < 500; ++step) {  // not a second each: the lock is waited for once
+    log.append(step_of(0, step));
+    all += to_line(step_of(0, step));
+  }
+  CHECK(read_file_text(file) == all);
+  REQUIRE(::flock(hung.get(), LOCK_UN) == 0);
+  log.append(step_of(0, 500));
+  CHECK(read_file_text(file) == all + to_line(step_of(0, 500)));
 }
 
 TEST_CASE("a record that does not fit on the disk leaves the file as it was") {
