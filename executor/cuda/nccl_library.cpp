@@ -5,9 +5,7 @@
 #include "executor/cuda/device_memory.h"
 
 #ifdef RECKON_WITH_NCCL
-#include <dlfcn.h>
-
-#include <array>
+#include "executor/cuda/loaded_library.h"
 
 namespace reckon::cuda {
 namespace {
@@ -17,38 +15,23 @@ struct Loaded {
   std::string problem;
 };
 
-/// The loader's own search, then where the build found it.
-void* open_library(std::string& problem) {
-  for (const char* name : std::array{"libnccl.so.2", RECKON_NCCL_FOUND_AT}) {
-    if (void* library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
-    if (problem.empty()) problem = ::dlerror();
-  }
-  return nullptr;
-}
-
 Loaded load() {
   Loaded out;
-  void* library = open_library(out.problem);
-  if (library == nullptr) return out;
-  out.problem.clear();
-  const auto find = [&](auto& entry, const char* name) {
-    entry = reinterpret_cast<std::remove_reference_t<decltype(entry)>>(::dlsym(library, name));
-    if (entry == nullptr && out.problem.empty())
-      out.problem = fmt::format("libnccl.so.2 has no {}: it is older than 2.7", name);
-  };
-  find(out.entries.get_version, "ncclGetVersion");
-  find(out.entries.get_error_string, "ncclGetErrorString");
-  find(out.entries.get_unique_id, "ncclGetUniqueId");
-  find(out.entries.comm_init_rank, "ncclCommInitRank");
-  find(out.entries.comm_destroy, "ncclCommDestroy");
-  find(out.entries.all_reduce, "ncclAllReduce");
-  find(out.entries.all_gather, "ncclAllGather");
-  find(out.entries.reduce_scatter, "ncclReduceScatter");
-  find(out.entries.broadcast, "ncclBroadcast");
-  find(out.entries.send, "ncclSend");
-  find(out.entries.receive, "ncclRecv");
-  find(out.entries.group_start, "ncclGroupStart");
-  find(out.entries.group_end, "ncclGroupEnd");
+  LoadedLibrary library("libnccl.so.2", RECKON_NCCL_FOUND_AT);
+  library.find(out.entries.get_version, "ncclGetVersion");
+  library.find(out.entries.get_error_string, "ncclGetErrorString");
+  library.find(out.entries.get_unique_id, "ncclGetUniqueId");
+  library.find(out.entries.comm_init_rank, "ncclCommInitRank");
+  library.find(out.entries.comm_destroy, "ncclCommDestroy");
+  library.find(out.entries.all_reduce, "ncclAllReduce");
+  library.find(out.entries.all_gather, "ncclAllGather");
+  library.find(out.entries.reduce_scatter, "ncclReduceScatter");
+  library.find(out.entries.broadcast, "ncclBroadcast");
+  library.find(out.entries.send, "ncclSend");
+  library.find(out.entries.receive, "ncclRecv");
+  library.find(out.entries.group_start, "ncclGroupStart");
+  library.find(out.entries.group_end, "ncclGroupEnd");
+  out.problem = library.problem();
   return out;
 }
 

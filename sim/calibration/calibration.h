@@ -48,7 +48,7 @@ struct HeldOut {
   std::string how;  // "each of 3 configurations in turn", "the second half of the steps"
   int rows = 0;
   double error_before = 0, error_after = 0;  // mean of |ln(forecast / measured)|
-  /// Worse by more than the rows' own noise can explain, or runs of one job differ by (1 %).
+  /// Worse by more than the rows' own noise can explain.
   bool worse = false;
 };
 

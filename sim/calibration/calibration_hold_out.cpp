@@ -36,10 +36,7 @@ struct Errors {
     if (rows == 0) return held;
     held.error_before = before / rows;
     held.error_after = after / rows;
-    // Runs of one job on one machine differ by more [35.3 and 35.9 s in docs/measurements/
-    // 2026-11-22-kubernetes-forecast.md], however little their own steps do.
-    constexpr double kBetweenRuns = 0.01;
-    held.worse = held.error_after > held.error_before + std::max(noise / rows, kBetweenRuns);
+    held.worse = held.error_after > held.error_before + noise / rows;
     return held;
   }
 };

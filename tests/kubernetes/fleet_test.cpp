@@ -204,6 +204,7 @@ TEST_CASE("a gang of 256 pods on 64 nodes of 8 GPUs runs, loses a node, runs aga
   job.play_nodes("node", 64, -1);
   job.start("--pending 30min");
   REQUIRE(job.all_run(0, 256));
+  CHECK(!job.said("no node yet"));
   // Four of the gang's pods on each node.
   const std::string lost = job.node_of(0, 37);
   std::set<int> ranks;

@@ -1,0 +1,27 @@
+#include "executor/cuda/loaded_library.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+namespace reckon::cuda {
+
+LoadedLibrary::LoadedLibrary(std::string name, const char* found_at) : name_(std::move(name)) {
+  for (const char* at : {name_.c_str(), found_at}) {
+    library_ = ::dlopen(at, RTLD_NOW | RTLD_LOCAL);
+    if (library_ != nullptr) {
+      problem_.clear();
+      return;
+    }
+    if (problem_.empty()) problem_ = ::dlerror();  // of the search: what a user can mend
+  }
+}
+
+void* LoadedLibrary::address_of(const char* name) {
+  if (library_ == nullptr) return nullptr;
+  void* found = ::dlsym(library_, name);
+  if (found == nullptr && problem_.empty())
+    problem_ = fmt::format("{} has no {}: it is older than what this was built with", name_, name);
+  return found;
+}
+
+}  // namespace reckon::cuda
