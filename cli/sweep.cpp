@@ -68,9 +68,13 @@ Options at_point(const Options& options, const std::vector<SweepAxis>& axes,
   return point;
 }
 
-Expected<Sweep> run_sweep(const std::string& file, const Options& options,
-                          const std::vector<SweepAxis>& axes, const Catalog& catalog,
-                          const NetworkModel& network) {
+namespace {
+
+/// `at(options, sweep, point)` forecasts one point, or says what is wrong with the scenario there;
+/// an error only where that is so at every point.
+template <class Sweep, class At>
+Expected<Sweep> run_points(const std::string& file, const Options& options,
+                           const std::vector<SweepAxis>& axes, At at) {
   Sweep sweep;
   sweep.scenario = std::filesystem::path(file).stem().string();
   for (const SweepAxis& axis : axes) sweep.paths.push_back(axis.path);
@@ -80,26 +84,21 @@ Expected<Sweep> run_sweep(const std::string& file, const Options& options,
   ProgressLine line;
   const auto progress = line.callback();
   for (const auto& values : points) {
-    SweepPoint point{values, std::nullopt, ""};
-    const auto loaded = load_plan(file, at_point(options, axes, values), catalog);
-    if (loaded) {
+    auto& point = sweep.points.emplace_back();
+    point.values = values;
+    if (auto done = at(at_point(options, axes, values), sweep, point)) {
       any = true;
-      sweep.scenario = loaded->plan.name;
-      point.forecast = make_forecast(loaded->plan, network, forecast_options(options));
-      if (!point.forecast->feasible) {
-        point.reason = does_not_fit(*point.forecast);
-        point.forecast.reset();
-      }
     } else {
-      point.reason = reason_of(loaded.error());
-      if (!first_errors) first_errors = loaded.error();
+      point.reason = reason_of(done.error());
+      if (!first_errors) first_errors = std::move(done.error());
     }
-    sweep.points.push_back(std::move(point));
     if (progress) progress(double(sweep.points.size()) / double(points.size()));
   }
   if (!any && first_errors) return tl::unexpected(std::move(*first_errors));
   return sweep;
 }
+
+}  // namespace
 
 Expected<bool> sweeps_service(const std::string& file, const Options& options,
                               const std::vector<SweepAxis>& axes) {
@@ -112,36 +111,42 @@ Expected<bool> sweeps_service(const std::string& file, const Options& options,
   return scenario->scenario.serving && !trains(scenario->scenario);
 }
 
+Expected<Sweep> run_sweep(const std::string& file, const Options& options,
+                          const std::vector<SweepAxis>& axes, const Catalog& catalog,
+                          const NetworkModel& network) {
+  return run_points<Sweep>(
+      file, options, axes,
+      [&](const Options& there, Sweep& sweep, SweepPoint& point) -> Expected<void> {
+        const auto loaded = load_plan(file, there, catalog);
+        if (!loaded) return tl::unexpected(loaded.error());
+        sweep.scenario = loaded->plan.name;
+        Forecast f = make_forecast(loaded->plan, network, forecast_options(options));
+        if (f.feasible)
+          point.forecast = std::move(f);
+        else
+          point.reason = does_not_fit(f);
+        return {};
+      });
+}
+
 Expected<ServingSweep> run_serving_sweep(const std::string& file, const Options& options,
                                          const std::vector<SweepAxis>& axes,
                                          const Catalog& catalog) {
-  ServingSweep sweep;
-  sweep.scenario = std::filesystem::path(file).stem().string();
-  for (const SweepAxis& axis : axes) sweep.paths.push_back(axis.path);
-  const auto points = sweep_points(axes);
-  std::optional<Diagnostics> first_errors;
-  bool any = false;
-  ProgressLine line;
-  const auto progress = line.callback();
-  for (const auto& values : points) {
-    ServingSweepPoint point{values, std::nullopt, ""};
-    const auto loaded = load_all(file, at_point(options, axes, values), catalog);
-    if (loaded && loaded->serving) {
-      any = true;
-      sweep.scenario = loaded->serving->base.name;
-      sweep.goal = loaded->serving->goal;
-      point.forecast = forecast_serving(*loaded->serving, options.seed);
-    } else if (loaded) {
-      point.reason = "it serves nothing";
-    } else {
-      point.reason = reason_of(loaded.error());
-      if (!first_errors) first_errors = loaded.error();
-    }
-    sweep.points.push_back(std::move(point));
-    if (progress) progress(double(sweep.points.size()) / double(points.size()));
-  }
-  if (!any && first_errors) return tl::unexpected(std::move(*first_errors));
-  return sweep;
+  return run_points<ServingSweep>(file, options, axes,
+                                  [&](const Options& there, ServingSweep& sweep,
+                                      SweepPointOf<ServingForecast>& point) -> Expected<void> {
+                                    const auto loaded = load_all(file, there, catalog);
+                                    if (!loaded) return tl::unexpected(loaded.error());
+                                    if (!loaded->serving) {
+                                      point.reason = "it serves nothing";
+                                      return {};
+                                    }
+                                    sweep.scenario = loaded->serving->base.name;
+                                    sweep.goal = loaded->serving->goal;
+                                    point.forecast =
+                                        forecast_serving(*loaded->serving, options.seed);
+                                    return {};
+                                  });
 }
 
 }  // namespace reckon::cli

@@ -19,12 +19,6 @@ constexpr std::array<std::string_view, 15> kColumns{
     "step_spread", "runs",      "standard_errors", "source",      "notes"};
 constexpr std::string_view kSource = "fitted";
 
-std::string line_of(std::span<const std::string> cells) {
-  std::string line;
-  for (std::size_t i = 0; i < cells.size(); ++i) line += (i ? "," : "") + csv_cell(cells[i]);
-  return line + "\n";
-}
-
 /// The numbers of a fit go together: what one of them slows down, another has sped up. Their
 /// common uncertainty is step_spread. Only what no run told has a range of its own.
 std::string cell_of(double value, double standard_error) {
@@ -62,7 +56,7 @@ std::string line_of(const FittedRow& row) {
       errors,
       std::string(kSource),
       fmt::format("{}", fmt::join(row.sources, " "))};
-  return line_of(cells);
+  return csv_line(cells);
 }
 
 using Key = std::pair<std::string, std::string>;  // accelerator, precision
@@ -104,7 +98,7 @@ std::string stacks_csv(std::span<const FittedStack> stacks, std::string_view com
         fmt::format("{:.2f} {:.2f}", s.speed_error, s.host_error),
         std::string(kSource),
         fmt::format("{}", fmt::join(s.sources, " "))};
-    out += line_of(cells);
+    out += csv_line(cells);
   }
   return out;
 }
@@ -127,7 +121,7 @@ std::string efficiencies_csv(std::string_view existing, std::span<const FittedRo
     std::copy(kColumns.begin(), kColumns.end(), names.begin());
     return names;
   }();
-  out += line_of(header);
+  out += csv_line(header);
   const auto write_fitted = [&](const Key& key) {
     if (!fitted.contains(key) || !written.insert(key).second) return;
     for (const FittedRow& row : rows)
@@ -141,7 +135,7 @@ std::string efficiencies_csv(std::string_view existing, std::span<const FittedRo
       if (with_prior.contains(key)) continue;
       row[kStack] = kPriorStack;
     }
-    out += line_of(row);
+    out += csv_line(row);
   }
   for (const Key& key : fitted) write_fitted(key);
   return out;

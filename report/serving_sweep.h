@@ -1,24 +1,15 @@
 #pragma once
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "report/sweep_rows.h"
 #include "sim/serving/serving.h"
 
 // `reckon simulate --sweep` of a service: one row a point.
 namespace reckon {
 
-struct ServingSweepPoint {
-  std::vector<std::string> values;          // by path
-  std::optional<ServingForecast> forecast;  // nullopt: the point cannot be, `reason` says why
-  std::string reason;
-};
-
-struct ServingSweep {
-  std::string scenario;
+struct ServingSweep : SweepOf<ServingForecast> {
   std::optional<Expectation> goal;  // of the block, where it has one
-  std::vector<std::string> paths;
-  std::vector<ServingSweepPoint> points;
 };
 
 /// Index of the cheapest point, the first of equals: with a goal of those that hold it and refuse

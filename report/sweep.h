@@ -1,25 +1,15 @@
 #pragma once
 #include <optional>
-#include <span>
 #include <string>
-#include <vector>
 
+#include "report/sweep_rows.h"
 #include "sim/forecast/forecast.h"
 
 // `reckon simulate --sweep`: one row a point.
 namespace reckon {
 
-struct SweepPoint {
-  std::vector<std::string> values;   // by path
-  std::optional<Forecast> forecast;  // nullopt: the point cannot be, `reason` says why
-  std::string reason;
-};
-
-struct Sweep {
-  std::string scenario;
-  std::vector<std::string> paths;
-  std::vector<SweepPoint> points;
-};
+using SweepPoint = SweepPointOf<Forecast>;
+using Sweep = SweepOf<Forecast>;
 
 /// Index of the point with the lowest median, the first of equals; nullopt: none has one.
 std::optional<std::size_t> fastest(const Sweep& sweep);

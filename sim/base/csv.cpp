@@ -108,4 +108,10 @@ std::string csv_cell(std::string_view text) {
   return quoted + '"';
 }
 
+std::string csv_line(std::span<const std::string> cells) {
+  std::string line;
+  for (std::size_t k = 0; k < cells.size(); ++k) line += (k == 0 ? "" : ",") + csv_cell(cells[k]);
+  return line + "\n";
+}
+
 }  // namespace reckon

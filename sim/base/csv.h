@@ -49,5 +49,7 @@ class CsvReader {
 
 /// A field as RFC 4180 wants it written: in quotes where it must be.
 std::string csv_cell(std::string_view text);
+/// A row of such fields, with its line end.
+std::string csv_line(std::span<const std::string> cells);
 
 }  // namespace reckon
