@@ -151,22 +151,42 @@ RunConfiguration in_common(const RunConfiguration& run, Alike alike) {
   return same;
 }
 
-/// Runs that other sources have alike, guessed by the median of those, or of all that are alike.
+/// The median that is guessed for a source's runs among `group`; nullopt: no other source has any.
+std::optional<double> guess_for(std::string_view source, std::span<const ScoredRun* const> group,
+                                bool own_too) {
+  std::vector<double> values;
+  bool others = false;
+  for (const ScoredRun* r : group) {
+    const bool other = r->at.source != source;
+    others = others || other;
+    if (other || own_too) values.push_back(r->measured);
+  }
+  return others ? std::optional(median(std::move(values))) : std::nullopt;
+}
+
+/// Runs that other sources have alike, guessed by the median of those, or of all that are alike. A
+/// source's guess is made once in a group: a file of a million rows has groups as large.
 std::vector<ScoredRun> guessed_by_alike(std::span<const ScoredRun> runs, Alike alike,
                                         bool own_too) {
-  std::map<RunConfiguration, std::vector<const ScoredRun*>> groups;
-  for (const ScoredRun& r : runs) groups[in_common(r.at.run, alike)].push_back(&r);
-  std::vector<ScoredRun> result;
+  struct Group {
+    std::vector<const ScoredRun*> runs;
+    std::map<std::string_view, std::optional<double>> guesses;  // by source
+  };
+  std::map<RunConfiguration, Group> groups;
+  std::vector<Group*> group_of;  // by run
   for (const ScoredRun& r : runs) {
-    std::vector<double> others, all;
-    for (const ScoredRun* other : groups[in_common(r.at.run, alike)]) {
-      all.push_back(other->measured);
-      if (other->at.source != r.at.source) others.push_back(other->measured);
-    }
-    if (others.empty()) continue;
-    ScoredRun guess = r;
-    guess.predicted = guess.low = guess.high = median(own_too ? all : others);
-    result.push_back(guess);
+    Group& group = groups[in_common(r.at.run, alike)];
+    group.runs.push_back(&r);
+    group_of.push_back(&group);
+  }
+  std::vector<ScoredRun> result;
+  for (std::size_t k = 0; k < runs.size(); ++k) {
+    Group& group = *group_of[k];
+    const auto [known, first] = group.guesses.try_emplace(runs[k].at.source);
+    if (first) known->second = guess_for(runs[k].at.source, group.runs, own_too);
+    if (!known->second) continue;
+    ScoredRun& guess = result.emplace_back(runs[k]);
+    guess.predicted = guess.low = guess.high = *known->second;
   }
   return result;
 }
