@@ -92,13 +92,9 @@ int tell(const AccuracyReport& result, const Options& options, int worst) {
 
 int collectives(const Options& options, std::string_view bytes, const Catalog& catalog, int worst) {
   TextPool texts;
-  auto runs = score_collectives(options.files.front(), bytes, texts, catalog);
-  if (!runs) {
-    report(runs.error());
-    return kInputIsWrong;
-  }
-  report(runs->counts.problems);
-  AccuracyReport result = make_accuracy_report(runs->counts, std::move(runs->scored));
+  auto runs = checked(score_collectives(options.files.front(), bytes, texts, catalog));
+  report(runs.counts.problems);
+  AccuracyReport result = make_accuracy_report(runs.counts, std::move(runs.scored));
   result.from = "collectives";
   result.unit = "GB/s of bus bandwidth";
   return tell(result, options, worst);
@@ -107,14 +103,10 @@ int collectives(const Options& options, std::string_view bytes, const Catalog& c
 int time_to_train(const Options& options, std::string_view bytes, const Catalog& catalog,
                   const Modes& modes) {
   TextPool texts;
-  auto runs = score_time_to_train(options.files.front(), bytes,
-                                  {trust_of(options), options.answer("source")}, texts, catalog);
-  if (!runs) {
-    report(runs.error());
-    return kInputIsWrong;
-  }
-  report(runs->counts.problems);
-  AccuracyReport result = make_accuracy_report(runs->counts, std::move(runs->scored));
+  auto runs = checked(score_time_to_train(
+      options.files.front(), bytes, {trust_of(options), options.answer("source")}, texts, catalog));
+  report(runs.counts.problems);
+  AccuracyReport result = make_accuracy_report(runs.counts, std::move(runs.scored));
   result.from = modes.from;
   result.unit = "minutes to the target";
   result.others.clear();  // how long runs alike took is a matter of the samples that each needed
@@ -145,32 +137,24 @@ int run_accuracy(const Command& self, std::span<const std::string> arguments) {
   }
   if (options.files.size() > 1) throw UsageError("accuracy takes one file of measurements");
   const Modes modes = modes_of(options);
-  const auto catalog = load_catalogs(options);
-  if (!catalog) {
-    report(catalog.error());
-    return kInputIsWrong;
-  }
+  const auto catalog = checked(load_catalogs(options));
   const MappedFile file(options.files.front());
-  if (modes.from == "collectives") return collectives(options, file.bytes(), *catalog, modes.worst);
-  if (modes.from == "time_to_train") return time_to_train(options, file.bytes(), *catalog, modes);
+  if (modes.from == "collectives") return collectives(options, file.bytes(), catalog, modes.worst);
+  if (modes.from == "time_to_train") return time_to_train(options, file.bytes(), catalog, modes);
   TextPool texts;
-  const auto input = read_input(options, file.bytes(), texts);
-  if (!input) {
-    report(input.error());
-    return kInputIsWrong;
-  }
-  report(input->counts.problems);
+  const auto input = checked(read_input(options, file.bytes(), texts));
+  report(input.counts.problems);
   const std::string refitted = options.answer("refit");
   if (!refitted.empty()) {
-    refit(refitted, input->runs, *catalog);
+    refit(refitted, input.runs, catalog);
     return kDone;
   }
   AccuracyReport result = make_accuracy_report(
-      input->counts, modes.cross_validate ? score_cross_validated(input->runs, *catalog)
-                                          : score_cold(input->runs, *catalog));
+      input.counts, modes.cross_validate ? score_cross_validated(input.runs, catalog)
+                                         : score_cold(input.runs, catalog));
   result.from = modes.from;
   result.cross_validated = modes.cross_validate;
-  if (modes.warm > 0) result.warm.push_back(evaluate_warm(result.runs, modes.warm, *catalog));
+  if (modes.warm > 0) result.warm.push_back(evaluate_warm(result.runs, modes.warm, catalog));
   if (modes.regret) result.regret = regret_of(result.runs);
   return tell(result, options, modes.worst);
 }

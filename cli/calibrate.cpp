@@ -140,42 +140,30 @@ Expected<MeasuredOverhead> measured_overhead(const fs::path& path) {
 }
 
 int calibrate_server(const Options& options, const fs::path& path) {
-  const auto overhead = measured_overhead(path);
-  if (!overhead) {
-    report(overhead.error());
-    return kInputIsWrong;
-  }
+  const auto overhead = checked(measured_overhead(path));
   const std::string given = options.answer("out");
   const std::string out = given.empty() ? "measured-serving.yaml" : given;
-  write_file(out, overhead_layer(*overhead, path.filename().string()));
+  write_file(out, overhead_layer(overhead, path.filename().string()));
   if (out != "-")
     print(
         fmt::format("a batch takes {} and {} a request, within {} of what was measured of each "
                     "size\n{}: for the same model on such machines, with --layer {}\n",
-                    format_duration(overhead->batch), format_duration(overhead->request),
-                    format_percent(overhead->error), out, out));
+                    format_duration(overhead.batch), format_duration(overhead.request),
+                    format_percent(overhead.error), out, out));
   return kDone;
 }
 
 int calibrate_runs(const Options& options, const Catalog& catalog) {
-  const auto runs = load_runs(options, catalog);
-  if (!runs) {
-    report(runs.error());
-    return kInputIsWrong;
-  }
-  auto calibration = calibrate(*runs, catalog, *make_network(options));
-  if (!calibration) {
-    report(calibration.error());
-    return kInputIsWrong;
-  }
-  calibration->created = utc_now().substr(0, 10);
+  const auto runs = checked(load_runs(options, catalog));
+  auto calibration = checked(calibrate(runs, catalog, *make_network(options)));
+  calibration.created = utc_now().substr(0, 10);
   const std::string given = options.answer("out");
-  calibration->name = given.empty() ? "calibration.yaml" : given;
-  const bool refused = calibration->held_out.worse && options.answer("force").empty();
-  if (!refused) write_file(calibration->name, to_yaml(*calibration));
-  if (calibration->name != "-")
-    print(options.format == OutputFormat::json ? calibration_json(*calibration)
-                                               : calibration_table(*calibration));
+  calibration.name = given.empty() ? "calibration.yaml" : given;
+  const bool refused = calibration.held_out.worse && options.answer("force").empty();
+  if (!refused) write_file(calibration.name, to_yaml(calibration));
+  if (calibration.name != "-")
+    print(options.format == OutputFormat::json ? calibration_json(calibration)
+                                               : calibration_table(calibration));
   if (refused)
     print_error(
         "reckon calibrate: forecasts of what was held out become worse: nothing is written "
@@ -193,14 +181,10 @@ int run_calibrate(const Command& self, std::span<const std::string> arguments) {
     print(help_text(self));
     return kDone;
   }
-  const auto catalog = load_catalogs(options);
-  if (!catalog) {
-    report(catalog.error());
-    return kInputIsWrong;
-  }
+  const auto catalog = checked(load_catalogs(options));
   const bool one_server = options.files.size() == 1 && is_server(options.files.front());
   return one_server ? calibrate_server(options, options.files.front())
-                    : calibrate_runs(options, *catalog);
+                    : calibrate_runs(options, catalog);
 }
 
 }  // namespace reckon::cli

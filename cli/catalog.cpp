@@ -67,18 +67,14 @@ int run_catalog(const Command& self, std::span<const std::string> arguments) {
                                  did_you_mean(action, kActions)));
   if (action == "check")  // the user's layers over ours
     options.catalogs.insert(options.catalogs.end(), options.files.begin() + 1, options.files.end());
-  const auto catalog = load_catalogs(options);
-  if (!catalog) {
-    report(catalog.error());
-    return kInputIsWrong;
-  }
-  if (action == "list") return list(*catalog, options);
-  if (action == "show") return show(*catalog, options);
+  const auto catalog = checked(load_catalogs(options));
+  if (action == "list") return list(catalog, options);
+  if (action == "show") return show(catalog, options);
   print(
       fmt::format("{} accelerators, {} machines, {} prices, {} locations, {} sources: no problem\n"
                   "digest {}\n",
-                  catalog->accelerators.size(), catalog->machines.size(), catalog->offerings.size(),
-                  catalog->locations.size(), catalog->sources.size(), catalog->digest));
+                  catalog.accelerators.size(), catalog.machines.size(), catalog.offerings.size(),
+                  catalog.locations.size(), catalog.sources.size(), catalog.digest));
   return kDone;
 }
 

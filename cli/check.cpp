@@ -89,15 +89,11 @@ int run_check(const Command& self, std::span<const std::string> arguments) {
     return kDone;
   }
   const std::vector<std::string> files = scenario_files(options.files);
-  const auto catalog = load_catalogs(options);
-  if (!catalog) {
-    report(catalog.error());
-    return kInputIsWrong;
-  }
+  const auto catalog = checked(load_catalogs(options));
   const auto network = make_network(options);
   std::vector<CheckedScenario> scenarios;
   for (const std::string& file : files) {
-    scenarios.push_back(check_one(file, options, *catalog, *network));
+    scenarios.push_back(check_one(file, options, catalog, *network));
     report(scenarios.back().errors);
   }
   const bool json = options.format == OutputFormat::json;

@@ -84,25 +84,17 @@ int run_compare(const Command& self, std::span<const std::string> arguments) {
     return kDone;
   }
   if (!options.html.empty()) require_html();
-  const auto catalog = load_catalogs(options);
-  if (!catalog) {
-    report(catalog.error());
-    return kInputIsWrong;
-  }
-  const auto candidates = candidates_of(options, *catalog);
-  if (!candidates) {
-    report(candidates.error());
-    return kInputIsWrong;
-  }
-  if (candidates->size() < 2)
+  const auto catalog = checked(load_catalogs(options));
+  const auto candidates = checked(candidates_of(options, catalog));
+  if (candidates.size() < 2)
     throw UsageError("compare needs two plans: two files, or one with --sweep");
-  if (std::any_of(candidates->begin(), candidates->end(),
+  if (std::any_of(candidates.begin(), candidates.end(),
                   [](const Candidate& c) { return c.serves; }))
     print_error("note: trainings are compared; what is served beside them is not\n");
   std::vector<std::string> names;
-  for (const Candidate& c : *candidates) names.push_back(c.name);
+  for (const Candidate& c : candidates) names.push_back(c.name);
   const auto network = make_network(options);
-  const CandidateComparison comparison = compare_all(*candidates, options, *network);
+  const CandidateComparison comparison = compare_all(candidates, options, *network);
   print(options.format == OutputFormat::json ? compare_json(comparison, names)
                                              : compare_table(comparison, names));
   if (!options.html.empty())

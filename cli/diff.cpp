@@ -55,13 +55,9 @@ int run_diff(const Command& self, std::span<const std::string> arguments) {
     report(problems);
     return kInputIsWrong;
   }
-  const auto diff = reckon::diff_run(*forecast, *measured, run.string());
-  if (!diff) {
-    report(diff.error());
-    return kInputIsWrong;
-  }
-  print(options.format == OutputFormat::json ? diff_json(*diff) : diff_table(*diff));
-  return diff->within_interval() ? kDone : kAnswerIsNo;
+  const auto diff = checked(reckon::diff_run(*forecast, *measured, run.string()));
+  print(options.format == OutputFormat::json ? diff_json(diff) : diff_table(diff));
+  return diff.within_interval() ? kDone : kAnswerIsNo;
 }
 
 }  // namespace reckon::cli

@@ -64,40 +64,28 @@ void put_out(const Options& options, const std::string& text) {
 
 /// `--as serving`: the service of the scenario, with or without a training beside it.
 int export_serving(ServerKind kind, Options options, const Catalog& catalog) {
-  const auto loaded = load_all(options.files[1], options, catalog);
-  if (!loaded) {
-    report(loaded.error());
-    return kInputIsWrong;
-  }
-  if (!loaded->serving)
+  const auto loaded = checked(load_all(options.files[1], options, catalog));
+  if (!loaded.serving)
     throw UsageError(fmt::format(
         "{} serves nothing: add the block serving: {{requests_per_second: 200, replicas: {{min: "
         "2, max: 10}}}} and a pool with role inference",
         options.files[1]));
-  auto reason = why_not_exported(*loaded->serving, kind);
+  auto reason = why_not_exported(*loaded.serving, kind);
   if (!reason && kind == ServerKind::reckon) {
-    reason = why_not_served(loaded->serving->model().model);
+    reason = why_not_served(loaded.serving->model().model);
     if (reason) *reason += ": reckon-worker serve cannot answer with it; --as tensorflow-serving";
   }
   if (reason) throw UsageError(fmt::format("{}: {}", options.files[1], *reason));
   options.answers.erase("as");
-  put_out(options, serving_manifests(*loaded->serving, catalog, kind, kubernetes_options(options)));
+  put_out(options, serving_manifests(*loaded.serving, catalog, kind, kubernetes_options(options)));
   return kDone;
 }
 
 int export_plan(const std::string& to, const Options& options, const Catalog& catalog) {
   const std::string& file = options.files[1];
-  const auto loaded = load_plan(file, options, catalog);
-  if (!loaded) {
-    report(loaded.error());
-    return kInputIsWrong;
-  }
-  const auto text = exported(to, file, *loaded, options, catalog);
-  if (!text) {
-    report(text.error());
-    return kInputIsWrong;
-  }
-  put_out(options, *text);
+  const auto loaded = checked(load_plan(file, options, catalog));
+  const auto text = checked(exported(to, file, loaded, options, catalog));
+  put_out(options, text);
   return kDone;
 }
 
@@ -119,14 +107,10 @@ int run_export(const Command& self, std::span<const std::string> arguments) {
         fmt::format("a plan is exported to kubernetes, gcloud or ai-platform, not '{}'{}", to,
                     did_you_mean(to, kTargets)));
   if (options.files.size() != 2) throw UsageError(fmt::format("export {} takes one scenario", to));
-  const auto catalog = load_catalogs(options);
-  if (!catalog) {
-    report(catalog.error());
-    return kInputIsWrong;
-  }
+  const auto catalog = checked(load_catalogs(options));
   const auto server = parse_server_kind(options.answer("as"));
-  if (to == "kubernetes" && server) return export_serving(*server, options, *catalog);
-  return export_plan(to, options, *catalog);
+  if (to == "kubernetes" && server) return export_serving(*server, options, catalog);
+  return export_plan(to, options, catalog);
 }
 
 }  // namespace reckon::cli

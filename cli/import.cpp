@@ -230,28 +230,14 @@ int run_import(const Command& self, std::span<const std::string> arguments) {
   const std::string out = options.answer("out").empty() ? "-" : options.answer("out");
   if (out != "-" && std::filesystem::exists(out))
     throw UsageError(fmt::format("'{}' exists; import overwrites nothing", out));
-  const auto catalog = load_catalogs(options);
-  if (!catalog) {
-    report(catalog.error());
-    return kInputIsWrong;
+  const auto catalog = checked(load_catalogs(options));
+  const auto work = checked(work_of(options, catalog));
+  auto found = checked(imported(words, options, catalog));
+  if (const std::string region = options.answer("region"); !region.empty()) {
+    if (found.region != region) found.zone.clear();
+    found.region = region;
   }
-  const auto work = work_of(options, *catalog);
-  if (!work) {
-    report(work.error());
-    return kInputIsWrong;
-  }
-  auto found = imported(words, options, *catalog);
-  if (const std::string region = options.answer("region"); found && !region.empty()) {
-    if (found->region != region) found->zone.clear();
-    found->region = region;
-  }
-  const auto text = found ? scenario_of(*found, *work, *catalog)
-                          : Expected<std::string>(tl::unexpected(found.error()));
-  if (!text) {
-    report(text.error());
-    return kInputIsWrong;
-  }
-  write_file(out, *text);
+  write_file(out, checked(scenario_of(found, work, catalog)));
   if (out != "-") print_error(fmt::format("{} is written\n", out));
   return kDone;
 }

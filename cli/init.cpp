@@ -97,23 +97,13 @@ int run_init(const Command& self, std::span<const std::string> arguments) {
   answers.erase("out");
   if (out != "-" && std::filesystem::exists(out))
     throw UsageError(fmt::format("'{}' exists; init overwrites nothing", out));
-  const auto catalog = load_catalogs(options);
-  if (!catalog) {
-    report(catalog.error());
-    return kInputIsWrong;
-  }
+  const auto catalog = checked(load_catalogs(options));
   if (::isatty(STDIN_FILENO) == 1)
-    ask_what_is_missing(answers, *catalog);
+    ask_what_is_missing(answers, catalog);
   else
     refuse_what_is_missing(answers);
-  const auto judged = judge_answers(answers, *catalog);
-  const auto text = judged ? scenario_for(*judged, *catalog)
-                           : Expected<std::string>(tl::unexpected(judged.error()));
-  if (!text) {
-    report(text.error());
-    return kInputIsWrong;
-  }
-  write_file(out, *text);
+  const auto judged = checked(judge_answers(answers, catalog));
+  write_file(out, checked(scenario_for(judged, catalog)));
   if (out != "-") std::fputs(fmt::format("{} is written\n", out).c_str(), stderr);
   return kDone;
 }

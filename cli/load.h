@@ -2,7 +2,10 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include "cli/options.h"
 #include "sim/catalog/catalog.h"
@@ -66,5 +69,19 @@ void require_html();
 
 /// Prints diagnostics on standard error.
 void report(const Diagnostics& diagnostics);
+
+/// Ends a command: main() reports what is wrong with its input, and returns kInputIsWrong.
+struct WrongInput : std::runtime_error {
+  explicit WrongInput(Diagnostics found)
+      : std::runtime_error("the input is wrong"), diagnostics(std::move(found)) {}
+  Diagnostics diagnostics;
+};
+
+/// The value. Throws WrongInput where there is none.
+template <class T>
+T checked(Expected<T> value) {
+  if (!value) throw WrongInput(std::move(value.error()));
+  if constexpr (!std::is_void_v<T>) return std::move(*value);
+}
 
 }  // namespace reckon::cli

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "sim/base/diagnostic.h"
@@ -59,6 +60,9 @@ int main(int argc, char** argv) {
     const Command* command = argc > 1 ? find_command(argv[1]) : nullptr;
     print_error(fmt::format("reckon: {}\nTry 'reckon {}--help'.\n", e.what(),
                             command != nullptr ? fmt::format("{} ", command->name) : ""));
+    return kInputIsWrong;
+  } catch (const WrongInput& e) {
+    report(e.diagnostics);
     return kInputIsWrong;
   } catch (const std::exception& e) {
     print_error(fmt::format("reckon: error: {}\n", e.what()));

@@ -156,35 +156,27 @@ int show(const Options& options, const Catalog& catalog) {
   if (options.files.size() != 2)
     throw UsageError("model show takes one model: a name, a config.json or a scenario.yaml");
   const Wishes wishes = wishes_of(options, catalog);
-  auto sheet = sheet_of(options.files[1], options, wishes, catalog);
-  if (!sheet) {
-    report(sheet.error());
-    return kInputIsWrong;
-  }
+  auto sheet = checked(sheet_of(options.files[1], options, wishes, catalog));
   if (wishes.lora) {
-    auto adapted = with_lora(sheet->model, *wishes.lora);
-    if (!adapted) {
-      report(adapted.error());
-      return kInputIsWrong;
-    }
-    sheet->model = std::move(*adapted);
-    sheet->published.reset();
+    auto adapted = checked(with_lora(sheet.model, *wishes.lora));
+    sheet.model = std::move(adapted);
+    sheet.published.reset();
   }
-  if (wishes.accelerator) sheet->accelerator = *wishes.accelerator;
-  if (wishes.accelerator && sheet->memory.empty())
-    sheet->precision = wishes.accelerator->training_precision();
-  if (wishes.precision) sheet->precision = *wishes.precision;
-  if (wishes.batch) sheet->batch = *wishes.batch;
-  if (sheet->accelerator && !sheet->accelerator->peak_for(sheet->precision))
+  if (wishes.accelerator) sheet.accelerator = *wishes.accelerator;
+  if (wishes.accelerator && sheet.memory.empty())
+    sheet.precision = wishes.accelerator->training_precision();
+  if (wishes.precision) sheet.precision = *wishes.precision;
+  if (wishes.batch) sheet.batch = *wishes.batch;
+  if (sheet.accelerator && !sheet.accelerator->peak_for(sheet.precision))
     throw UsageError(
-        fmt::format("{} has no {}", sheet->accelerator->name, to_text(sheet->precision)));
+        fmt::format("{} has no {}", sheet.accelerator->name, to_text(sheet.precision)));
   const std::vector<MemoryCase> ways =
-      memory_by_strategy({&sheet->model, sheet->precision, sheet->optimizer, sheet->batch,
-                          wishes.accelerators, framework_of(catalog), sheet->accelerator});
-  sheet->memory.insert(sheet->memory.end(), ways.begin(), ways.end());
-  sheet->groups = layer_group_counts(sheet->model, bytes_per_element(sheet->precision));
-  print(options.format == OutputFormat::json ? model_json(*sheet, catalog)
-                                             : model_table(*sheet, catalog));
+      memory_by_strategy({&sheet.model, sheet.precision, sheet.optimizer, sheet.batch,
+                          wishes.accelerators, framework_of(catalog), sheet.accelerator});
+  sheet.memory.insert(sheet.memory.end(), ways.begin(), ways.end());
+  sheet.groups = layer_group_counts(sheet.model, bytes_per_element(sheet.precision));
+  print(options.format == OutputFormat::json ? model_json(sheet, catalog)
+                                             : model_table(sheet, catalog));
   return kDone;
 }
 
@@ -211,12 +203,8 @@ int run_model(const Command& self, std::span<const std::string> arguments) {
   if (std::ranges::find(kActions, action) == kActions.end())
     throw UsageError(fmt::format("model does list and show, not '{}'{}", action,
                                  did_you_mean(action, kActions)));
-  const auto catalog = load_catalogs(options);
-  if (!catalog) {
-    report(catalog.error());
-    return kInputIsWrong;
-  }
-  return action == "list" ? list(options, *catalog) : show(options, *catalog);
+  const auto catalog = checked(load_catalogs(options));
+  return action == "list" ? list(options, catalog) : show(options, catalog);
 }
 
 }  // namespace reckon::cli

@@ -255,45 +255,24 @@ int run_plan(const Command& self, std::span<const std::string> arguments) {
   how.seed = options.seed;
   how.replications = options.replications;
   how.threads = options.threads;
-  const auto catalog = load_catalogs(options);
-  if (!catalog) {
-    report(catalog.error());
-    return kInputIsWrong;
-  }
-  auto base = plan_base(options, *catalog);
-  if (!base) {
-    report(base.error());
-    return kInputIsWrong;
-  }
+  const auto catalog = checked(load_catalogs(options));
+  auto base = checked(plan_base(options, catalog));
   const auto network = make_network(options);
   int served = kDone;
-  if (const auto file = planner::read_with(*base, {}); file && asks_for_service(*file)) {
-    const auto code = answer_service(options, *file, *catalog);
-    if (!code) report(code.error());
-    if (!code || !trains(file->scenario)) return code.value_or(kInputIsWrong);
-    served = *code;
-    if (const auto left = leave_training(*base); !left) {
-      report(left.error());
-      return kInputIsWrong;
-    }
+  if (const auto file = planner::read_with(base, {}); file && asks_for_service(*file)) {
+    served = checked(answer_service(options, *file, catalog));
+    if (!trains(file->scenario)) return served;
+    checked(leave_training(base));
     print("\nTo train\n");
   }
-  if (const auto file = planner::read_with(*base, {}); file && planner::is_fleet(*file)) {
-    const auto code = answer_fleet(options, *base, *catalog, *network);
-    if (!code) report(code.error());
-    return std::max(code.value_or(kInputIsWrong), served);
+  if (const auto file = planner::read_with(base, {}); file && planner::is_fleet(*file)) {
+    return std::max(checked(answer_fleet(options, base, catalog, *network)), served);
   }
-  const auto question = planner::make_question(std::move(*base), *catalog);
-  if (!question) {
-    report(question.error());
-    return kInputIsWrong;
-  }
-  const Setting setting{options, *question, *catalog, *network, how};
-  const auto code =
-      options.answer("fewest").empty() ? answer_question(setting) : answer_fewest(setting);
-  if (code) return std::max(*code, served);
-  report(code.error());
-  return kInputIsWrong;
+  const auto question = checked(planner::make_question(std::move(base), catalog));
+  const Setting setting{options, question, catalog, *network, how};
+  const int code =
+      checked(options.answer("fewest").empty() ? answer_question(setting) : answer_fewest(setting));
+  return std::max(code, served);
 }
 
 }  // namespace reckon::cli

@@ -46,17 +46,9 @@ int probe_cluster(const Options& options) {
   if (options.answer("image").empty())
     throw UsageError("--image is missing: the image with reckon-worker");
   const std::string& file = options.files.front();
-  const auto catalog = load_catalogs(options);
-  if (!catalog) {
-    report(catalog.error());
-    return kInputIsWrong;
-  }
-  const auto loaded = load_plan(file, options, *catalog);
-  if (!loaded) {
-    report(loaded.error());
-    return kInputIsWrong;
-  }
-  const std::string run = kubernetes_name(loaded->plan.name);
+  const auto catalog = checked(load_catalogs(options));
+  const auto loaded = checked(load_plan(file, options, catalog));
+  const std::string run = kubernetes_name(loaded.plan.name);
   const std::string space = options.answer("namespace");
   const Kubectl kubectl = Kubectl::of_user(options.answer("context"), space.empty() ? run : space);
   const ClusterFacts facts = cluster_facts(kubectl);
@@ -67,12 +59,9 @@ int probe_cluster(const Options& options) {
   how.make_namespace = false;
   how.watched = true;
   how.claim = "none";  // no pod of a probe has one
-  const auto manifests = kubernetes_manifests(loaded->file, loaded->plan, words, *catalog, how);
-  if (!manifests) {
-    report(manifests.error());
-    return kInputIsWrong;
-  }
-  const Json worker = worker_job(kubectl, *manifests);
+  const auto manifests =
+      checked(kubernetes_manifests(loaded.file, loaded.plan, words, catalog, how));
+  const Json worker = worker_job(kubectl, manifests);
   NodeProbeOptions probe{
       .name = run + "-probe",
       .worker = worker.dump(),

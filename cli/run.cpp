@@ -93,13 +93,9 @@ void tell_how_to_resume(std::span<const std::string> arguments, const RunEnd& en
 int run_plan(const Options& options, std::span<const std::string> arguments,
              const Catalog& catalog) {
   const std::string& file = options.files.front();
-  const auto loaded = load_plan(file, options, catalog);
-  if (!loaded) {
-    report(loaded.error());
-    return kInputIsWrong;
-  }
-  const Plan& plan = loaded->plan;
-  if (const ContainerSpec* container = container_of(*loaded);
+  const auto loaded = checked(load_plan(file, options, catalog));
+  const Plan& plan = loaded.plan;
+  if (const ContainerSpec* container = container_of(loaded);
       container != nullptr && container->command.empty()) {
     print_error(
         "reckon: on this machine the container's image is not started, only its command, and "
@@ -111,7 +107,7 @@ int run_plan(const Options& options, std::span<const std::string> arguments,
     print(forecast_table(forecast));
     return kInputIsWrong;
   }
-  const LocalRunOptions run = run_options(options, *loaded, forecast);
+  const LocalRunOptions run = run_options(options, loaded, forecast);
 
   Display display;
   const auto metrics = metrics_server(options, display);
@@ -151,12 +147,8 @@ int run_run(const Command& self, std::span<const std::string> arguments) {
   if (on == "kubernetes") return run_in_cluster(self, kNames, options);
   refuse_cluster_options(options);
   if (options.files.empty()) throw UsageError(fmt::format("say what to run: {}", self.usage));
-  const auto catalog = load_catalogs(options);
-  if (!catalog) {
-    report(catalog.error());
-    return kInputIsWrong;
-  }
-  return run_plan(options, arguments, *catalog);
+  const auto catalog = checked(load_catalogs(options));
+  return run_plan(options, arguments, catalog);
 }
 
 }  // namespace reckon::cli

@@ -97,15 +97,11 @@ class ClusterCommand {
     how.files.plan_text = how.state.plan;
     how.files.request_text = to_text(request_of(options));
     KubernetesExport manifest = manifest_options(options, kubectl, facts, how.state);
-    const auto first = manifests(manifest, 0);
-    if (!first) {
-      report(first.error());
-      return kInputIsWrong;
-    }
-    const PreflightAnswer answer = preflight(kubectl, facts, question(options, run, *first, true));
+    const auto first = checked(manifests(manifest, 0));
+    const PreflightAnswer answer = preflight(kubectl, facts, question(options, run, first, true));
     report(answer.warnings);
     report(answer.problems);
-    if (asked_.answers.contains("dry-run")) print(*first);
+    if (asked_.answers.contains("dry-run")) print(first);
     if (!answer.problems.empty()) return answer.no_room ? kAnswerIsNo : kEnvironmentFailed;
     if (asked_.answers.contains("dry-run")) {
       print_error("preflight: the cluster would take it, and has room for it\n");
@@ -188,18 +184,10 @@ class ClusterCommand {
 
   /// The exit code, where there is nothing to run.
   std::optional<int> load(const Options& options, const std::string& file) {
-    auto catalog = load_catalogs(options);
-    if (!catalog) {
-      report(catalog.error());
-      return kInputIsWrong;
-    }
-    catalog_ = std::move(*catalog);
-    auto loaded = load_plan(file, options, catalog_);
-    if (!loaded) {
-      report(loaded.error());
-      return kInputIsWrong;
-    }
-    loaded_ = std::move(*loaded);
+    auto catalog = checked(load_catalogs(options));
+    catalog_ = std::move(catalog);
+    auto loaded = checked(load_plan(file, options, catalog_));
+    loaded_ = std::move(loaded);
     words_ = plan_words(file, options);
     forecast_ = forecast_of(options, plan());
     if (forecast_->feasible) return std::nullopt;

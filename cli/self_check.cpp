@@ -47,11 +47,7 @@ int run_self_check(const Command& self, std::span<const std::string> arguments) 
   }
   if (!options.files.empty())
     throw UsageError("self-check takes no file; its measurements come with reckon");
-  const auto catalog = load_catalogs(options);
-  if (!catalog) {
-    report(catalog.error());
-    return kInputIsWrong;
-  }
+  const auto catalog = checked(load_catalogs(options));
   const auto path = default_catalog_directory() / "self-check" / "vtrain_single.csv";
   const MappedFile file(path.string());
   TextPool texts;
@@ -62,7 +58,7 @@ int run_self_check(const Command& self, std::span<const std::string> arguments) 
     report(counts.error());
     return kEnvironmentFailed;
   }
-  AccuracyReport result = make_accuracy_report(*counts, score_cold(runs, *catalog));
+  AccuracyReport result = make_accuracy_report(*counts, score_cold(runs, catalog));
   result.from = "vtrain";
   const int worst = count_answer(options, "worst");
   if (options.format == OutputFormat::json)

@@ -88,20 +88,16 @@ void write_files(const Options& options, const Plan& plan, const Forecast& forec
 /// The scenario itself, without any --sweep.
 int simulate_one(const Options& options, const Catalog& catalog, const NetworkModel& network,
                  const Sweep* alternatives) {
-  const auto loaded = load_all(options.files.front(), options, catalog);
-  if (!loaded) {
-    report(loaded.error());
-    return kInputIsWrong;
-  }
+  const auto loaded = checked(load_all(options.files.front(), options, catalog));
   const bool of_training = !options.trace.empty() || !options.memo.empty() || !options.html.empty();
-  if (!loaded->plan && of_training)
+  if (!loaded.plan && of_training)
     throw UsageError("--trace, --memo and --html show a training, and this scenario only serves");
   std::optional<Forecast> forecast;
-  if (loaded->plan) forecast = forecast_of(*loaded->plan, network, options);
-  const std::optional<ServingForecast> serving = forecast_service(*loaded, forecast, options);
+  if (loaded.plan) forecast = forecast_of(*loaded.plan, network, options);
+  const std::optional<ServingForecast> serving = forecast_service(loaded, forecast, options);
   if (alternatives == nullptr) print_answer(forecast, serving, options.format);
   if (forecast)
-    write_files(options, *loaded->plan, *forecast, network, alternatives,
+    write_files(options, *loaded.plan, *forecast, network, alternatives,
                 serving ? &*serving : nullptr);
   return kDone;
 }
@@ -110,33 +106,21 @@ int simulate_serving_sweep(const Options& options, const std::vector<SweepAxis>&
                            const Catalog& catalog) {
   if (!options.memo.empty())
     throw UsageError("--memo is of a training, and this --sweep of a service: leave one out");
-  const auto sweep = run_serving_sweep(options.files.front(), options, axes, catalog);
-  if (!sweep) {
-    report(sweep.error());
-    return kInputIsWrong;
-  }
-  print(options.format == OutputFormat::json ? serving_sweep_json(*sweep)
-                                             : serving_sweep_table(*sweep));
-  if (!options.csv.empty()) write_file(options.csv, serving_sweep_csv(*sweep));
+  const auto sweep = checked(run_serving_sweep(options.files.front(), options, axes, catalog));
+  print(options.format == OutputFormat::json ? serving_sweep_json(sweep)
+                                             : serving_sweep_table(sweep));
+  if (!options.csv.empty()) write_file(options.csv, serving_sweep_csv(sweep));
   return kDone;
 }
 
 int simulate_sweep(const Options& options, const Catalog& catalog, const NetworkModel& network) {
   const std::vector<SweepAxis> axes = sweep_axes(options, true);
-  const auto of_service = sweeps_service(options.files.front(), options, axes);
-  if (!of_service) {
-    report(of_service.error());
-    return kInputIsWrong;
-  }
-  if (*of_service) return simulate_serving_sweep(options, axes, catalog);
-  const auto sweep = run_sweep(options.files.front(), options, axes, catalog, network);
-  if (!sweep) {
-    report(sweep.error());
-    return kInputIsWrong;
-  }
-  print(options.format == OutputFormat::json ? sweep_json(*sweep) : sweep_table(*sweep));
-  if (!options.csv.empty()) write_file(options.csv, sweep_csv(*sweep));
-  return options.memo.empty() ? kDone : simulate_one(options, catalog, network, &*sweep);
+  const auto of_service = checked(sweeps_service(options.files.front(), options, axes));
+  if (of_service) return simulate_serving_sweep(options, axes, catalog);
+  const auto sweep = checked(run_sweep(options.files.front(), options, axes, catalog, network));
+  print(options.format == OutputFormat::json ? sweep_json(sweep) : sweep_table(sweep));
+  if (!options.csv.empty()) write_file(options.csv, sweep_csv(sweep));
+  return options.memo.empty() ? kDone : simulate_one(options, catalog, network, &sweep);
 }
 
 }  // namespace
@@ -151,14 +135,10 @@ int run_simulate(const Command& self, std::span<const std::string> arguments) {
   }
   refuse_combinations(options);
   if (!options.html.empty()) require_html();
-  const auto catalog = load_catalogs(options);
-  if (!catalog) {
-    report(catalog.error());
-    return kInputIsWrong;
-  }
+  const auto catalog = checked(load_catalogs(options));
   const auto network = make_network(options);
-  return options.sweeps.empty() ? simulate_one(options, *catalog, *network, nullptr)
-                                : simulate_sweep(options, *catalog, *network);
+  return options.sweeps.empty() ? simulate_one(options, catalog, *network, nullptr)
+                                : simulate_sweep(options, catalog, *network);
 }
 
 }  // namespace reckon::cli

@@ -269,12 +269,8 @@ int try_plan(const Options& options, const LoadedPlan& loaded, const Catalog& ca
                     trial.sample.seconds.size(), kLeastTrialSteps));
   trial.fit = *fit;
   trial.rows = {here(request, *fit, plan.jobs.front())};
-  auto rows = alternatives(options, request, *fit, plan, catalog, trial);
-  if (!rows) {
-    report(rows.error());
-    return kInputIsWrong;
-  }
-  std::ranges::move(*rows, std::back_inserter(trial.rows));
+  auto rows = checked(alternatives(options, request, *fit, plan, catalog, trial));
+  std::ranges::move(rows, std::back_inserter(trial.rows));
   if (const std::string out = options.answer("out"); !out.empty())
     write_file(out, lines_of(trial, request, plan, machine));
   print(options.format == OutputFormat::json ? trial_json(trial) : trial_table(trial));
@@ -292,20 +288,12 @@ int run_trial_command(const Command& self, std::span<const std::string> argument
     return kDone;
   }
   if (options.files.size() > 1) throw UsageError("trial takes one scenario file");
-  const auto catalog = load_catalogs(options);
-  if (!catalog) {
-    report(catalog.error());
-    return kInputIsWrong;
-  }
-  const auto loaded = load_plan(options.files.front(), options, *catalog);
-  if (!loaded) {
-    report(loaded.error());
-    return kInputIsWrong;
-  }
-  if (loaded->plan.jobs.size() > 1)
+  const auto catalog = checked(load_catalogs(options));
+  const auto loaded = checked(load_plan(options.files.front(), options, catalog));
+  if (loaded.plan.jobs.size() > 1)
     throw UsageError("trial takes a plan with one job; this one has several");
   try {
-    return try_plan(options, *loaded, *catalog);
+    return try_plan(options, loaded, catalog);
   } catch (const TrialError& e) {
     print_error(fmt::format("reckon: error: {}\n", e.what()));
     return kAnswerIsNo;
