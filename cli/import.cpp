@@ -13,6 +13,7 @@
 #include "cli/output.h"
 #include "exchange/foreign/ai_platform.h"
 #include "exchange/foreign/cluster_view.h"
+#include "exchange/foreign/exported_plan.h"
 #include "exchange/foreign/gke_node_pools.h"
 #include "exchange/foreign/imported.h"
 #include "exchange/foreign/kubernetes_jobs.h"
@@ -209,6 +210,19 @@ Expected<ImportedWork> work_of(const Options& options, const Catalog& catalog) {
   return work;
 }
 
+/// Neither what is trained nor on what: manifests of our own may say both.
+bool nothing_is_said(const Options& options) {
+  return std::ranges::all_of(kNames, [&](std::string_view name) {
+    return name == "out" || name == "catalog" || name == "help" ||
+           options.answer(std::string(name)).empty();
+  });
+}
+
+void write_answer(const std::string& out, const std::string& text) {
+  write_file(out, text);
+  if (out != "-") print_error(fmt::format("{} is written\n", out));
+}
+
 }  // namespace
 
 std::string import_options() { return describe_options(kNames); }
@@ -231,14 +245,21 @@ int run_import(const Command& self, std::span<const std::string> arguments) {
   if (out != "-" && std::filesystem::exists(out))
     throw UsageError(fmt::format("'{}' exists; import overwrites nothing", out));
   const auto catalog = checked(load_catalogs(options));
+  if (kind == "kubernetes" && nothing_is_said(options)) {
+    const std::string file = only_file(options);
+    const auto exported = exported_plan_of(read_text(file), file, catalog);
+    if (exported && *exported) {  // mistakes of the manifests are named below
+      write_answer(out, **exported);
+      return kDone;
+    }
+  }
   const auto work = checked(work_of(options, catalog));
   auto found = checked(imported(words, options, catalog));
   if (const std::string region = options.answer("region"); !region.empty()) {
     if (found.region != region) found.zone.clear();
     found.region = region;
   }
-  write_file(out, checked(scenario_of(found, work, catalog)));
-  if (out != "-") print_error(fmt::format("{} is written\n", out));
+  write_answer(out, checked(scenario_of(found, work, catalog)));
   return kDone;
 }
 

@@ -4,6 +4,7 @@
 
 #include "cli/init_scenario.h"
 #include "sim/base/unit_text.h"
+#include "sim/catalog/model_names.h"
 #include "sim/catalog/model_zoo.h"
 
 namespace reckon::cli {
@@ -84,8 +85,10 @@ std::string default_dataset(const std::string& model, const Catalog& catalog) {
 std::optional<Diagnostic> judge_answer(std::string_view option, const std::string& written,
                                        const Catalog& catalog) {
   if (option == "model") {
-    const auto names = zoo_names();
-    return judge_name(option, written, zoo_model(written).has_value(), names, names);
+    if (zoo_model(written)) return std::nullopt;
+    return wrong(option,
+                 fmt::format("unknown model '{}'{}", written, did_you_mean(written, zoo_names())),
+                 models_like(written));
   }
   if (option == "dataset") {
     std::vector<std::string> names;

@@ -122,6 +122,10 @@ Json own_pods(const Job& job) {
 
 Json config_map(const Job& job) {
   Json map = object("v1", "ConfigMap", job, job.name + "-plan");
+  // For who reads the scenario back: it is another with them (exported_plan_of).
+  if (!job.text->arguments.empty())
+    map["metadata"]["annotations"]["reckon/arguments"] =
+        fmt::format("{}", fmt::join(job.text->arguments, " "));
   map["data"] = {{"plan.yaml", job.text->scenario}};
   return map;
 }

@@ -176,6 +176,7 @@ class JobReader {
       pool.nodes = {nodes, nodes, nodes};
       pool.at = at;
       read_accelerator(accelerator, pool);
+      if (pool.machine == kTpuType) set_default_slice(pool);
       if (role.role == Role::evaluator) {
         keep(role);
         out_.assumed.emplace_back("evaluators: their time and cost are not simulated");
@@ -240,6 +241,17 @@ class JobReader {
     pool.machine.clear();
     pool.accelerator.clear();
     pool.per_node = 0;
+  }
+
+  /// cloud_tpu without acceleratorConfig has 8 cores of TPU v2 [AI Platform Training, "Using TPUs
+  /// to train your model"].
+  void set_default_slice(ImportedPool& pool) {
+    if (!file_.mistakes().empty()) return;
+    pool.machine.clear();
+    pool.slice = "v2-8";
+    out_.assumed.push_back(
+        fmt::format("{}: a TPU of type TPU_V2 with 8 cores, the service's default for {}",
+                    pool.name, kTpuType));
   }
 
   /// The service ends a job that runs longer.

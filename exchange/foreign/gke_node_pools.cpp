@@ -105,12 +105,23 @@ class PoolsReader {
                               "podIpv4CidrSize", "conditions"})
       file_.ignore(node, known);
     found.accelerators = std::int64_t{devices_of(pool, Provider::gcp, catalog_)} * pool.nodes.max;
-    if (config != nullptr && config->has("reservationAffinity"))
+    if (!pool.spot && reserved(config))
       out_.assumed.push_back(fmt::format(
           "pool {} is priced on demand: what its reservation costs is yours to say (pricing: "
           "reserved, prices: {{reserved: ...}})",
           pool.name));
     found_.push_back(std::move(found));
+  }
+
+  /// GKE writes the affinity of every pool, NO_RESERVATION where none is used; ANY_RESERVATION is
+  /// its default and uses one only where there is one.
+  bool reserved(const YamlNode* config) {
+    const YamlNode* affinity = file_.map(config, "reservationAffinity");
+    if (affinity == nullptr) return false;
+    const std::string type = file_.text(affinity, "consumeReservationType").value_or("");
+    if (type == "SPECIFIC_RESERVATION") return true;
+    file_.ignore(affinity);
+    return false;
   }
 
   /// GKE counts nodes by zone, except where it says total.
@@ -215,7 +226,8 @@ class PoolsReader {
     for (const FoundPool& pool : found_)
       if (!pool.pool.name.empty())
         out_.left_out.push_back(
-            fmt::format("node pool {} ({})", pool.pool.name, pool.pool.machine));
+            fmt::format("node pool {} ({})", pool.pool.name,
+                        pool.pool.slice.empty() ? pool.pool.machine : pool.pool.slice));
     out_.assumed.emplace_back("workload.strategy: all nodes of the pool, as many as it may have");
   }
 

@@ -29,11 +29,12 @@ std::string word(const std::string& text) {
   return out;
 }
 
-/// Letters, digits, '-' and '_'.
+/// Letters, digits, '-' and '_', of which the first is a letter or a digit ("$JOB_NAME").
 std::string name_of(const Imported& imported) {
   std::string name;
   for (const char c : imported.name)
     name += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' ? c : '-';
+  name.erase(0, name.find_first_not_of("-_"));
   constexpr std::size_t kLongest = 63;
   name.resize(std::min(name.size(), kLongest));
   return name.empty() ? imported.kind : name;

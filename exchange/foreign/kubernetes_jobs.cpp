@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "exchange/foreign/kubernetes_replicas.h"
+#include "sim/base/unit_text.h"
 #include "sim/catalog/machine_choice.h"
 
 namespace reckon {
@@ -130,10 +131,18 @@ class PoolsOfJob {
         "TF_CONFIG",         "RANK",          "WORLD_SIZE",
         "MASTER_ADDR",       "MASTER_PORT",   "JAX_COORDINATOR_ADDRESS",
         "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"};
+    // What reckon's own pods have where a root that is read-only needs it (kubernetes_pods.cpp).
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kOwnPods{
+        {{"HOME", "/tmp"}, {"USER", "reckon"}, {"PYTHONUNBUFFERED", "1"}}};
+    const bool ours = container.environment.contains("RECKON_JOB_DIR");
     std::vector<std::string> names;
     std::erase_if(container.environment, [&](const auto& variable) {
       const std::string& name = variable.first;
-      const bool wires = name.starts_with("PET_") || name.starts_with("RECKON_") ||
+      const bool own =
+          ours &&
+          std::ranges::find(kOwnPods, std::pair<std::string_view, std::string_view>(variable)) !=
+              kOwnPods.end();
+      const bool wires = own || name.starts_with("PET_") || name.starts_with("RECKON_") ||
                          std::ranges::find(kWiring, name) != kWiring.end();
       if (wires) names.push_back(name);
       return wires;
@@ -233,7 +242,9 @@ class PoolsOfJob {
 
   const Machine* smallest(const Replicas& r, const Accelerator& accelerator, int per_node,
                           ImportedPool& pool) {
-    const auto machines = machines_with(catalog_, out_.provider, accelerator, per_node);
+    const int pods_a_node = std::max(1, per_node / std::max(1, r.pod.devices));
+    const HostRoom room{r.pod.cores * pods_a_node, Bytes{r.pod.memory_bytes * pods_a_node}};
+    const auto machines = machines_with(catalog_, out_.provider, accelerator, per_node, room);
     if (machines.empty()) {
       mistake(r,
               fmt::format("no machine of {} carries {} x {}", to_text(out_.provider), per_node,
@@ -244,6 +255,12 @@ class PoolsOfJob {
     const Machine* best =
         *std::ranges::min_element(machines, {}, [](const Machine* m) { return m->vcpus; });
     pool.note = fmt::format("assumed: carries {} x {}", per_node, accelerator.name);
+    if (best->vcpus < room.vcpus || best->memory.value < room.memory)
+      out_.assumed.push_back(fmt::format(
+          "no machine with {} x {} has the {} vCPUs and {} that pods of {} ask for; {} is the "
+          "nearest, and --machine says another",
+          per_node, accelerator.name, format_count(room.vcpus), format_bytes(room.memory), r.name,
+          best->name));
     return best;
   }
 
@@ -271,33 +288,63 @@ class PoolsOfJob {
     if (pool.machine.empty() && !hints_.machine.empty() && r.role == Role::worker)
       pool.machine = hints_.machine;
     if (pool.machine.empty()) {
-      const Machine* machine = host_of(out_.provider);
+      const Machine* machine = host_of(out_.provider, r.pod);
       pool.machine = machine == nullptr ? "" : machine->name;
       pool.note = "assumed; --machine says another";
     }
     pool.nodes = {r.pods, r.pods, r.pods};
   }
 
-  /// A machine without accelerators of 16 vCPUs.
-  const Machine* host_of(Provider provider) const {
-    if (const Machine* machine = catalog_.find_machine(provider, kAssumedHost)) return machine;
+  /// A machine without accelerators, of 16 vCPUs or, where a pod asks for more than it has, the
+  /// smallest that holds one.
+  const Machine* host_of(Provider provider, const PodWish& pod) const {
+    const auto holds = [&](const Machine& m) {
+      return m.provider == provider && m.accelerator.empty() && m.services.empty() &&
+             m.vcpus >= pod.cores && m.memory.value.v >= pod.memory_bytes;
+    };
+    const Machine* usual = catalog_.find_machine(provider, kAssumedHost);
+    if (usual != nullptr && holds(*usual)) return usual;
     constexpr int kVcpus = 16;
+    const Machine* best = nullptr;
     for (const Machine& m : catalog_.machines)
-      if (m.provider == provider && m.accelerator.empty() && m.services.empty() &&
-          m.vcpus == kVcpus)
-        return &m;
-    return nullptr;
+      if (holds(m) && m.vcpus >= kVcpus && (best == nullptr || m.vcpus < best->vcpus)) best = &m;
+    return best == nullptr ? usual : best;
   }
 
-  /// The first region that offers what trains.
+  /// Whether the catalog knows what the pool's nodes cost there.
+  bool priced(const ImportedPool& pool, const std::string& region) const {
+    const CapacityType bought = pool.spot ? CapacityType::spot : CapacityType::on_demand;
+    const auto has = [&](std::string_view item, Offering::Covers covers) {
+      return !item.empty() &&
+             catalog_.find_offering(out_.provider, region, "", item, covers, bought) != nullptr;
+    };
+    using enum Offering::Covers;
+    if (!pool.slice.empty()) return has(pool.slice, slice);
+    if (has(pool.machine, machine_with_accelerators)) return true;
+    const Machine* host = catalog_.find_machine(out_.provider, pool.machine);
+    const std::string carried =
+        host != nullptr && !host->accelerator.empty() ? host->accelerator : pool.accelerator;
+    const Accelerator* chip = carried.empty() ? nullptr : catalog_.find_accelerator(carried);
+    return has(pool.machine, machine) &&
+           (carried.empty() || (chip && has(chip->name, accelerator)));
+  }
+
+  /// Of the regions that offer what trains the first where all of it has a price, else the first.
   void assume_region() {
+    std::vector<std::string> regions;
     for (const ImportedPool& pool : out_.pools)
       for (const std::string& item : {pool.accelerator, pool.slice, pool.machine}) {
-        if (item.empty() || !out_.region.empty()) continue;
-        const auto places = catalog_.locations_of(out_.provider, item);
-        if (!places.empty()) out_.region = places.front()->region;
+        if (item.empty() || !regions.empty()) continue;
+        for (const Location* place : catalog_.locations_of(out_.provider, item))
+          regions.push_back(place->region);
       }
-    if (out_.region.empty()) out_.region = out_.provider == Provider::gcp ? "us-central1" : "";
+    if (regions.empty() && out_.provider == Provider::gcp) regions.emplace_back("us-central1");
+    const auto all_priced = [&](const std::string& region) {
+      return std::ranges::all_of(out_.pools,
+                                 [&](const ImportedPool& pool) { return priced(pool, region); });
+    };
+    const auto best = std::ranges::find_if(regions, all_priced);
+    if (!regions.empty()) out_.region = best == regions.end() ? regions.front() : *best;
     if (out_.region.empty())
       mistakes_.push_back({Severity::error,
                            {out_.from, 0, 0},

@@ -25,9 +25,13 @@ constexpr std::array kReplicaRoles{ReplicaRole{"chief", Role::chief},
                                    ReplicaRole{"parameter-server", Role::parameter_server},
                                    ReplicaRole{"evaluator", Role::evaluator}};
 
-/// By the whole name, or what stands behind its last hyphen ("train-ps").
+/// By the whole name, or what stands behind its last hyphen ("train-ps"), or in front of a number
+/// there ("train-ps-0").
 Role role_of(std::string name) {
   for (char& c : name) c = char(std::tolower(static_cast<unsigned char>(c)));
+  if (const std::size_t end = name.find_last_not_of("0123456789");
+      end != std::string::npos && end + 1 < name.size() && name[end] == '-')
+    name.resize(end);
   for (const ReplicaRole& known : kReplicaRoles)
     if (name == known.word || name.ends_with(fmt::format("-{}", known.word))) return known.role;
   return Role::worker;
@@ -43,7 +47,7 @@ class ManifestReader {
       mistakes_.push_back(
           {Severity::error,
            {from, 0, 0},
-           "no Job, JobSet, TFJob or PyTorchJob is in it",
+           "no Job, JobSet, TFJob, PyTorchJob or Pod is in it",
            out_.others.empty() ? "" : fmt::format("it has: {}", fmt::join(out_.others, ", "))});
     if (!mistakes_.empty()) return tl::unexpected(std::move(mistakes_));
     return std::move(out_);
@@ -59,7 +63,9 @@ class ManifestReader {
     const YamlNode* spec = file.map(root, "spec");
     const std::size_t before = out_.replicas.size();
     if (kind == "Job") {
-      read_job(file, spec, name, Role::worker, 1);
+      read_job(file, spec, name, role_of(name), 1);
+    } else if (kind == "Pod") {
+      add(file, name.empty() ? "pod" : name, role_of(name), 1, root);
     } else if (kind == "JobSet") {
       read_job_set(file, spec);
     } else if (kind == "TFJob") {
@@ -77,13 +83,30 @@ class ManifestReader {
     if (out_.replicas.size() == before && file.mistakes().empty())
       file.mistake(root->at, fmt::format("{} {} has no replicas", kind, name));
     if (kind != "StatefulSet" && out_.replicas.size() > before)
-      refuse_second_job(file, name, before);
+      refuse_second_job(file, instance_of(file, metadata, name), before);
     file.ignore(root, "apiVersion");
-    std::set<std::string> seen;
+    const std::string shown = name.empty() ? kind : fmt::format("{} {}", kind, of_all_ranks(name));
     for (const std::string& path : file.left_over())
-      if (const std::string key = setting_of(path); seen.insert(key).second)
-        out_.left_out.push_back(fmt::format("{} {}: {}", kind, name, key));
+      if (std::string line = fmt::format("{}: {}", shown, setting_of(path));
+          seen_.insert(line).second)
+        out_.left_out.push_back(std::move(line));
     mistakes_.insert(mistakes_.end(), file.mistakes().begin(), file.mistakes().end());
+  }
+
+  /// "train-worker-3" is one of "train-worker-*": what is said of one is said of all.
+  static std::string of_all_ranks(std::string name) {
+    const std::size_t end = name.find_last_not_of("0123456789");
+    const bool numbered = end != std::string::npos && end + 1 < name.size() && name[end] == '-';
+    if (numbered) name.replace(end + 1, std::string::npos, "*");
+    return name;
+  }
+
+  /// What all objects of one installation are labelled with, else the object's own name.
+  static std::string instance_of(ForeignFile& file, const YamlNode* metadata,
+                                 const std::string& name) {
+    const YamlNode* labels = file.map(metadata, "labels");
+    const auto* found = labels == nullptr ? nullptr : labels->find("app.kubernetes.io/instance");
+    return found == nullptr || found->value.text.empty() ? name : found->value.text;
   }
 
   /// What a person would call it: of the pods "containers.volumeMounts" or
@@ -94,6 +117,10 @@ class ManifestReader {
     if (pod != std::string::npos) path = path.substr(pod + kPod.size());
     constexpr std::string_view kContainers = "containers.";
     if (path.starts_with("nodeSelector.")) return path;
+    constexpr std::string_view kOfOperators = "ReplicaSpecs.";
+    if (const std::size_t at = path.find(kOfOperators);
+        pod == std::string::npos && at < path.size())
+      path = path.substr(at + kOfOperators.size());  // "Master.restartPolicy"
     if (path.starts_with(kContainers)) {
       const std::string below = path.substr(path.find('.', kContainers.size()) + 1);
       return std::string(kContainers) + below.substr(0, below.find('.'));
@@ -159,6 +186,7 @@ class ManifestReader {
 
   const Catalog& catalog_;
   std::string job_image_;
+  std::set<std::string> seen_;  // of left_out
   Diagnostics mistakes_;
   ReplicasOfJob out_;
 };

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "sim/base/kubernetes_quantity.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon {
@@ -58,6 +59,8 @@ class TemplateReader {
       if (devices > 0 && container == nullptr) container = candidate;
       wish_.devices += devices;
       wish_.tpu = wish_.tpu || tpu;
+      wish_.cores += amount(candidate, "cpu");
+      wish_.memory_bytes += amount(candidate, "memory");
     }
     if (container == nullptr) container = containers.front();
     ImportedContainer& out = wish_.container;
@@ -74,6 +77,20 @@ class TemplateReader {
         out.environment.emplace(*name, file_.text(variable, "value").value_or(""));
       }
     }
+  }
+
+  /// Of a node a container is kept what it requests; a limit alone is a request too.
+  double amount(const YamlNode* container, const char* what) {
+    const YamlNode* resources = file_.map(container, "resources");
+    const auto limit = file_.text(file_.map(resources, "limits"), what);
+    const auto request = file_.text(file_.map(resources, "requests"), what);
+    const auto& given = request ? request : limit;
+    if (!given) return 0;
+    const auto found = kubernetes_quantity(*given);
+    if (!found)
+      file_.mistake(file_.place(resources, request ? "requests" : "limits"),
+                    fmt::format("'{}' is no amount of {}", *given, what), "example: 500m, 4, 16Gi");
+    return found.value_or(0);
   }
 
   /// How many devices a container asks for, and whether they are TPU chips.

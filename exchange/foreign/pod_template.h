@@ -23,6 +23,7 @@ struct PodWish {
   NodeWish node;
   int devices = 0;                      // accelerators of a pod, all containers together
   bool tpu = false;                     // they are chips of a TPU
+  double cores = 0, memory_bytes = 0;   // that all containers ask for; 0: they do not say
   std::string unknown_accelerator;      // a label's value that the catalog does not know
   std::vector<std::string> referenced;  // variables whose values are in secrets or the pod's fields
   SourcePlace at;

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstdint>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "exchange/foreign/foreign_file.h"
 
@@ -19,6 +22,8 @@ constexpr std::array kTaskTypes{
     TaskType{"chief", Role::chief, "chief"}, TaskType{"master", Role::chief, "master"},
     TaskType{"worker", Role::worker, "workers"}, TaskType{"ps", Role::parameter_server, "servers"},
     TaskType{"evaluator", Role::evaluator, "evaluators"}};
+
+constexpr std::int64_t kMostTasks = 1'000'000;
 
 bool computes(Role role) { return role == Role::worker || role == Role::chief; }
 
@@ -52,6 +57,29 @@ ImportedPool pool_of(const TaskType& type, int nodes, const AssumedMachines& mac
   return pool;
 }
 
+/// The process that reads it: one of the cluster's, except an evaluator, which is in no cluster
+/// [TensorFlow, "Distributed training with Keras", TF_CONFIG].
+void check_task(ForeignFile& config, const YamlNode* cluster) {
+  const YamlNode* task = config.map(config.root(), "task");
+  const auto type = config.text(task, "type");
+  const auto index = config.whole(task, "index", 0, kMostTasks);
+  config.ignore(config.root(), "task");
+  if (!type || *type == "evaluator") return;
+  std::vector<std::string> types;
+  for (const YamlNode::Entry& entry : cluster->entries) types.push_back(entry.key);
+  const YamlNode::Entry* own = cluster->find(*type);
+  if (own == nullptr)
+    config.mistake(config.place(task, "type"),
+                   fmt::format("the task is of type '{}', which the cluster has not{}", *type,
+                               did_you_mean(*type, types)),
+                   fmt::format("the cluster has: {}", fmt::join(types, ", ")));
+  else if (own->value.kind == YamlNode::Kind::list && index &&
+           *index >= std::int64_t(own->value.entries.size()))
+    config.mistake(config.place(task, "index"),
+                   fmt::format("the task is {} {}, and the cluster has {} of them, from 0", *type,
+                               *index, own->value.entries.size()));
+}
+
 }  // namespace
 
 Expected<Imported> import_tf_config(std::string_view json, const std::string& file,
@@ -79,7 +107,7 @@ Expected<Imported> import_tf_config(std::string_view json, const std::string& fi
         out.pools.push_back(pool_of(type, nodes, machines));
         out.pools.back().at = config.place(cluster, type.name);
       }
-  config.ignore(config.root(), "task");  // which process reads it
+  if (cluster != nullptr) check_task(config, cluster);
   if (cluster != nullptr && out.pools.empty() && config.mistakes().empty())
     config.mistake(cluster->at, "the cluster has no chief, master, worker, ps or evaluator");
   if (!config.mistakes().empty()) return tl::unexpected(std::move(config.mistakes()));

@@ -7,13 +7,18 @@ namespace {
 
 constexpr int kVcpusPerAccelerator = 8;
 
+bool holds(const Machine& machine, const HostRoom& room) {
+  return machine.vcpus >= room.vcpus && machine.memory.value >= room.memory;
+}
+
 }  // namespace
 
 std::vector<const Machine*> machines_with(const Catalog& catalog, Provider provider,
-                                          const Accelerator& accelerator, int count) {
+                                          const Accelerator& accelerator, int count,
+                                          const HostRoom& room) {
   std::vector<const Machine*> built_in, attached;
   for (const Machine& m : catalog.machines) {
-    if (m.provider != provider || !m.services.empty()) continue;
+    if (m.provider != provider || !m.services.empty() || !holds(m, room)) continue;
     if (!m.accelerator.empty()) {
       if (m.accelerator == accelerator.name && m.accelerator_count == count) built_in.push_back(&m);
       continue;
@@ -24,6 +29,9 @@ std::vector<const Machine*> machines_with(const Catalog& catalog, Provider provi
       if (std::find(counts.begin(), counts.end(), count) != counts.end()) attached.push_back(&m);
     }
   }
+  const bool asked = room.vcpus > 0 || room.memory > Bytes{};
+  if (attached.empty() && built_in.empty() && asked)
+    return machines_with(catalog, provider, accelerator, count);
   if (attached.empty()) return built_in;
   const auto enough = [&](const Machine* m) { return m->vcpus >= kVcpusPerAccelerator * count; };
   const auto better = [&](const Machine* a, const Machine* b) {

@@ -5,6 +5,7 @@
 #include "sim/catalog/convergence_laws.h"
 #include "sim/catalog/model_finetune.h"
 #include "sim/catalog/model_layers.h"
+#include "sim/catalog/model_names.h"
 #include "sim/scenario/plan_draft.h"
 
 // Model, dataset, length, precision, optimizer and checkpoint of the job.
@@ -17,7 +18,7 @@ std::optional<ModelGraph> named_model(Draft& draft, const std::string& name,
   const std::vector<std::string> names = zoo_names();
   if (!zoo_model(name)) {
     draft.error(path, fmt::format("unknown model '{}'{}", name, did_you_mean(name, names)),
-                fmt::format("models: {}", join(names, ", ")));
+                models_like(name));
     return std::nullopt;
   }
   if (length && !zoo_takes_sequence_length(name)) {

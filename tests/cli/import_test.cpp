@@ -1,4 +1,6 @@
 #include <catch2/catch.hpp>
+#include <string>
+#include <vector>
 
 #include "cli/run_reckon.h"
 
@@ -32,6 +34,33 @@ TEST_CASE("an imported AI Platform job is simulated, and exported as it was") {
                        Contains("masterType: n1-highcpu-16"));
   CHECK(w.run("import ai-platform back.yaml --epochs 1 --out again.yaml").code == 0);
   CHECK(w.run("export ai-platform again.yaml").out == text);
+}
+
+TEST_CASE("every scale tier and every legacy machine of AI Platform is simulated with its price") {
+  const Workspace w;
+  std::vector<std::string> inputs;
+  for (const char* tier : {"BASIC", "STANDARD_1", "PREMIUM_1", "BASIC_GPU", "BASIC_TPU"})
+    inputs.push_back(std::string("scaleTier: ") + tier);
+  for (const char* machine :
+       {"standard", "large_model", "complex_model_s", "complex_model_m", "complex_model_l",
+        "standard_gpu", "complex_model_m_gpu", "complex_model_l_gpu", "standard_p100",
+        "complex_model_m_p100", "standard_v100", "large_model_v100", "complex_model_m_v100",
+        "complex_model_l_v100"})
+    inputs.push_back(std::string("scaleTier: CUSTOM, masterType: ") + machine);
+  inputs.emplace_back(
+      "scaleTier: CUSTOM, masterType: n1-standard-4, workerType: cloud_tpu, workerCount: 1");
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    INFO(inputs[k]);
+    const std::string in = "in" + std::to_string(k) + ".yaml", out = "out" + in;
+    w.write(in, "trainingInput: {region: us-central1, " + inputs[k] + "}\n");
+    REQUIRE(w.run("import ai-platform " + in + " --model mlp_mnist --epochs 1 --out " + out).code ==
+            0);
+    const Output forecast = w.run("simulate " + out + " --replications 2");
+    CHECK(forecast.code == 0);
+    CHECK_THAT(forecast.out, !Contains("cost     unknown"));
+    CHECK_THAT(w.run("export ai-platform " + out).out,
+               Contains(inputs[k].substr(inputs[k].rfind(": ") + 2)));
+  }
 }
 
 TEST_CASE("import overwrites nothing and says what it does not know") {

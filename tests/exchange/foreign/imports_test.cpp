@@ -4,6 +4,8 @@
 #include "exchange/foreign/kubernetes_jobs.h"
 #include "exchange/foreign/resnet_work.h"
 #include "exchange/foreign/tf_config.h"
+#include "sim/scenario/plan.h"
+#include "sim/scenario/scenario_yaml.h"
 #include "support/scenario_text.h"
 
 using namespace reckon;
@@ -256,9 +258,89 @@ TEST_CASE("a launcher without accelerators beside workers that have some is no r
   CHECK_THAT(kubernetes(selected), Contains("no machine of gcp carries 16 x V100-SXM2-16"));
 }
 
+TEST_CASE("the pods of an article, without a name, a label or a job around them") {
+  const std::string gpus = R"(apiVersion: v1
+kind: Pod
+spec:
+ containers:
+ - name: mi-gpu-container
+   resources:
+     limits:
+      nvidia.com/gpu: 2
+)";
+  CHECK_THAT(kubernetes(gpus), Contains("pod asks for 2 accelerators, and no label says which") &&
+                                   Contains("--accelerator"));
+  CHECK_THAT(kubernetes(gpus, {.accelerator = "nvidia-tesla-p100"}),
+             Contains("accelerator: {type: nvidia-tesla-p100, count: 2}") &&
+                 Contains("{kind: mirrored, accelerators_per_worker: 2}"));
+  CHECK_THAT(kubernetes("kind: Pod\nspec: {containers: [{name: c, resources: {limits: "
+                        "{cloud-tpus.google.com/v2: 8}}}]}\n"),
+             Contains("tpu: {type: TPU-v2, slice: v2-8}") && Contains("{kind: tpu}"));
+}
+
+TEST_CASE("a machine is chosen that holds what the pods ask for beside their GPUs") {
+  const auto job = [](const std::string& asked) {
+    return "kind: Job\nmetadata: {name: t}\nspec: {parallelism: 2, template: {spec: {nodeSelector: "
+           "{cloud.google.com/gke-accelerator: nvidia-tesla-t4}, containers: [{name: c, image: i, "
+           "resources: {limits: {nvidia.com/gpu: 1}, requests: {" +
+           asked + "}}}]}}}\n";
+  };
+  CHECK_THAT(kubernetes(job("")), Contains("machine: n1-highcpu-8"));              // 7.2 GiB
+  CHECK_THAT(kubernetes(job("memory: 40Gi")), Contains("machine: n1-highmem-8"));  // 52 GiB
+  CHECK_THAT(kubernetes(job("cpu: 12500m")), Contains("machine: n1-highcpu-16"));
+  CHECK_THAT(
+      kubernetes(job("memory: 4000Gi")),
+      Contains("no machine with 1 x T4 has the 0 vCPUs and 3.91 TiB that pods of t ask for"));
+  CHECK_THAT(kubernetes(job("memory: 4 gigs")), Contains("'4 gigs' is no amount of memory"));
+}
+
+TEST_CASE("where no label says the region, the first is taken where all has a price") {
+  const std::string text = kubernetes(
+      "kind: Job\nmetadata: {name: t}\nspec: {template: {spec: {nodeSelector: "
+      "{cloud.google.com/gke-accelerator: nvidia-tesla-t4}, containers: [{name: c, image: i, "
+      "resources: {limits: {nvidia.com/gpu: 1}}}]}}}\n");
+  const auto file = parse_scenario(text, "t.yaml");
+  if (!file) FAIL(format(file.error()));
+  const auto plan = make_plan(*file, shipped_catalog());
+  if (!plan) FAIL(format(plan.error()));
+  CHECK(plan->pools.front().price.known);
+}
+
+TEST_CASE("a TF_CONFIG whose own task is not in its cluster is refused") {
+  const auto read = [](const std::string& task) {
+    return text_of(import_tf_config(
+        R"({"cluster": {"worker": ["a:1", "b:1"]}, "task": )" + task + "}", "tf.json",
+        {.workers = "n1-standard-16",
+         .servers = "n1-highmem-8",
+         .accelerator = "",
+         .per_node = 1,
+         .provider = Provider::gcp,
+         .region = "us-central1"}));
+  };
+  CHECK_THAT(
+      read(R"({"type": "wrker", "index": 0})"),
+      Contains("the task is of type 'wrker', which the cluster has not; did you mean 'worker'?"));
+  CHECK_THAT(read(R"({"type": "worker", "index": 2})"),
+             Contains("the task is worker 2, and the cluster has 2 of them, from 0"));
+  CHECK_THAT(read(R"({"type": "evaluator", "index": 0})"), !Contains("error"));
+}
+
+TEST_CASE("a pool of spot nodes has no reservation, whatever GKE writes of its affinity") {
+  const auto pool = [](const std::string& more) {
+    return gke(
+        R"([{"name": "p", "initialNodeCount": 1, "locations": ["us-central1-c"], "config": )"
+        R"({"machineType": "n1-standard-16", "reservationAffinity": {"consumeReservationType": ")" +
+        more + R"(}}}])");
+  };
+  CHECK_THAT(pool(R"(NO_RESERVATION")"), !Contains("reservation"));
+  CHECK_THAT(pool(R"(SPECIFIC_RESERVATION", "values": ["r"])"),
+             Contains("pool p is priced on demand: what its reservation costs is yours to say"));
+}
+
 TEST_CASE("files without a job, and jobs with values of the wrong kind") {
-  CHECK_THAT(kubernetes("kind: Service\nmetadata: {name: web}\n"),
-             Contains("no Job, JobSet, TFJob or PyTorchJob is in it") && Contains("Service web"));
+  CHECK_THAT(
+      kubernetes("kind: Service\nmetadata: {name: web}\n"),
+      Contains("no Job, JobSet, TFJob, PyTorchJob or Pod is in it") && Contains("Service web"));
   CHECK_THAT(
       kubernetes("kind: Job\nspec: {parallelism: many, template: {spec: {containers: 3}}}\n"),
       Contains("takes a whole number") && Contains("'containers' takes a list"));
