@@ -83,7 +83,8 @@ Expected<std::optional<std::string>> exported_plan_of(std::string_view text,
   if (!job) return tl::unexpected(job.error());
   if (!plan || plan->jobs.size() != 1 || !agrees(*plan, *scenario, *job)) return std::nullopt;
   return fmt::format(
-      "# Written by `reckon import kubernetes`: the scenario that `reckon export` put into ConfigMap\n"
+      "# Written by `reckon import kubernetes`: the scenario that `reckon export` put into "
+      "ConfigMap\n"
       "# {} of {}; ranks, image and command of the manifests are still its own.\n{}",
       exported->config_map, one_line(file), exported->scenario);
 }

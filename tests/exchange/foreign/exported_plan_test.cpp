@@ -71,8 +71,7 @@ TEST_CASE("manifests of every kind give back the scenario that they were exporte
        {JobShape::job, JobShape::tfjob, JobShape::pytorchjob, JobShape::jobset})
     for (const std::string& scenario : {kMirrored, kServers}) {
       if (kind == JobShape::pytorchjob && scenario == kServers) continue;  // has no servers
-      const auto found =
-          exported_plan_of(exported(scenario, kind), "job.yaml", shipped_catalog());
+      const auto found = exported_plan_of(exported(scenario, kind), "job.yaml", shipped_catalog());
       REQUIRE(found.has_value());
       REQUIRE(found->has_value());
       CHECK((*found)->ends_with("\n" + scenario));
@@ -95,8 +94,7 @@ TEST_CASE("manifests that were changed since no longer stand for the scenario in
 }
 
 TEST_CASE("what was exported with --set is not what the scenario in it says") {
-  const std::string text =
-      exported(kMirrored, JobShape::job, {"--set", "workload.train.epochs=1"});
+  const std::string text = exported(kMirrored, JobShape::job, {"--set", "workload.train.epochs=1"});
   const auto found = exported_plan_of(text, "job.yaml", shipped_catalog());
   REQUIRE(found.has_value());
   CHECK_FALSE(found->has_value());
