@@ -40,7 +40,7 @@ cluster:
   provider: gcp
   region: us-central1
   pools:
-    - {name: k80, role: worker, machine: n1-standard-8, accelerator: {type: K80, count: 1}, nodes: 4}
+    - {name: k80, role: worker, machine: n1-standard-8, accelerator: {type: K80}, nodes: 4}
     - {name: servers, role: parameter_server, machine: n1-highmem-8, nodes: 2}
 )";
 
