@@ -168,7 +168,8 @@ class ClusterCommand {
     how.state = std::move(state);
     if (resume) {
       if (newest) end_attempt(kubectl, how.state.run, newest->number);
-      set_phase(kubectl, how.state.run, RunPhase::running, "");
+      resume_state(kubectl, how.state.run, how.first_attempt);
+      how.state.counted_from = how.first_attempt;
     }
     return watch(options, kubectl, how, manifest_options(options, kubectl, facts, how.state));
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "exchange/kubernetes_pods.h"
@@ -16,6 +17,7 @@ namespace {
 
 // Since when Kubernetes has what we would like to use, and does so without a feature gate.
 constexpr int kIndexedJob = 22, kPodFailurePolicy = 26, kPodIndexLabel = 28;
+constexpr int kTpuNodes = 26;  // of GKE: v4 from 1.26.1 on [GKE, "About TPUs in GKE"]
 
 /// At most 40 characters: room for "-12-worker-4095" in 63.
 std::string dns_label(std::string_view text) {
@@ -37,6 +39,14 @@ std::string dns_label(std::string_view text) {
 
 // ---- what runs
 
+/// TPU v2 and v3 as resources of pods, in cores of a slice as a whole; "": not of that cluster. GKE
+/// has TPUs as nodes from 1.26 on, which are asked for by chips of a host.
+std::string tpu_cores(const Job& job, const Accelerator& accelerator) {
+  if (job.options->minor >= kTpuNodes) return "";
+  if (accelerator.name == "TPU-v2") return job.term("resources.tpu_v2_cores");
+  return accelerator.name == "TPU-v3" ? job.term("resources.tpu_v3_cores") : "";
+}
+
 void ask_for_devices(PodGroup& group, const Job& job, int per_pod) {
   const PlannedPool& pool = *group.pool;
   if (!pool.accelerator || per_pod == 0) return;
@@ -46,11 +56,7 @@ void ask_for_devices(PodGroup& group, const Job& job, int per_pod) {
         job.term(pool.accelerator->vendor == "AMD" ? "resources.amd_gpu" : "resources.gpu");
     return;
   }
-  // TPU v2 and v3 were asked for by cores, of a slice as a whole; later ones by chips of a host.
-  const std::string legacy = pool.accelerator->name == "TPU-v2" ? job.term("resources.tpu_v2_cores")
-                             : pool.accelerator->name == "TPU-v3"
-                                 ? job.term("resources.tpu_v3_cores")
-                                 : "";
+  const std::string legacy = tpu_cores(job, *pool.accelerator);
   const int chips = pool.slice ? pool.slice->chips : per_pod;
   if (!legacy.empty()) {
     group.resource = legacy;
@@ -153,6 +159,16 @@ Json service(const Job& job) {
   return s;
 }
 
+/// Where the sidecar that mounts a bucket gets its token: GKE's metadata server, and the one that
+/// stands before it where pods have identities of their own [GKE, "Authenticate to Google Cloud
+/// APIs from GKE workloads", network policy].
+struct MetadataServer {
+  const char* cidr;
+  int port;
+};
+constexpr std::array<MetadataServer, 2> kMetadataServers{
+    {{"169.254.169.254/32", 80}, {"169.254.169.252/32", 988}}};
+
 /// The job's pods talk to each other, to the cluster's name server and, where checkpoints go to a
 /// bucket or the program is the user's own, to the outside by HTTPS.
 Json network_policy(const Job& job) {
@@ -173,6 +189,10 @@ Json network_policy(const Job& job) {
     https.push_back(port("TCP", 443));
     egress.push_back({{"ports", https}});
   }
+  if (!job.options->bucket.empty())
+    for (const MetadataServer& server : kMetadataServers)
+      egress.push_back({{"to", Json::array({{{"ipBlock", {{"cidr", server.cidr}}}}})},
+                        {"ports", Json::array({port("TCP", server.port)})}});
   Json ingress = Json::array();
   ingress.push_back({{"from", peers}});
   if (const auto page = metrics_page(job)) {  // read by whoever watches, from outside
@@ -346,6 +366,15 @@ Diagnostics what_cannot_be(const Job& job) {
         "",
         fmt::format("JobSet needs indexed jobs, which Kubernetes 1.{} lacks", job.options->minor),
         "--as job, or a newer --kubernetes-version");
+  for (const PodGroup& group : job.groups)
+    if (group.pool->accelerator && group.pool->accelerator->name == "TPU-v2" && !group.tpu_by_cores)
+      problem("cluster.pools",
+              fmt::format("from Kubernetes 1.{} on TPUs are nodes of GKE, and there are none with "
+                          "TPU-v2",
+                          kTpuNodes),
+              fmt::format("--kubernetes-version 1.{} for a cluster where pods ask for their cores, "
+                          "or a newer TPU",
+                          kTpuNodes - 1));
   if (!job.options->bucket.empty() && job.plan->service != Service::gke)
     problem("cluster.service", "a bucket is mounted on GKE only",
             "--claim NAME of a volume for checkpoints");

@@ -7,11 +7,10 @@
 #include <chrono>
 #include <memory>
 #include <optional>
-#include <set>
 
-#include "executor/comm/errors.h"
-#include "executor/kubernetes/pod_log.h"
+#include "executor/kubernetes/gang_member.h"
 #include "executor/kubernetes/resource_watch.h"
+#include "executor/kubernetes/start_patience.h"
 #include "executor/train/stop_signal.h"
 #include "sim/base/unit_text.h"
 
@@ -19,21 +18,10 @@ namespace reckon::kubernetes {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using Member = GangMember;
 
-constexpr int kNoRoom = 1, kNoImage = 127;
 /// Of each pod a kubectl follows the log; of more pods than this the later ones' are not read.
 constexpr std::size_t kMostLogs = 64;
-
-struct Member {
-  std::optional<PodView> pod;  // the first of its rank; who comes in its place is not it
-  std::optional<PodLoss> loss;
-  bool gone = false;   // its object is deleted
-  int order = -1;      // among those that were lost
-  bool by_us = false;  // lost after we had begun to end the others
-  std::unique_ptr<PodLog> log;
-
-  bool ended() const { return loss.has_value(); }
-};
 
 struct SeenNode {
   std::optional<NodeView> node;
@@ -52,12 +40,15 @@ class ClusterGang {
         events_(events),
         members_(options.names.size()),
         pods_(kubectl, path("pods"), selector_of(options.run, options.attempt), pod_events()),
-        cluster_events_(kubectl, path("events"), "", event_events()) {}
+        cluster_events_(kubectl, path("events"), "", event_events()),
+        patience_({.pending = options.pending_deadline, .image = options.image_deadline},
+                  [this](const std::string& text) { say(text); }) {}
 
   GangEnd run(const std::function<StopRequest()>& stop) {
     while (!over()) {
       wait();
       pods_.poll();
+      patience_.pass(pods_.answers());
       poll_events();
       follow_logs();
       obey(stop ? stop() : StopRequest::none);
@@ -141,7 +132,6 @@ class ClusterGang {
     const bool told_to_end = view.deleting && !(m.pod && m.pod->deleting);
     if (told_to_end && !deleted && !is_ending() && !view.node.empty()) look_at_node(view.node);
     m.pod = view;
-    m.gone = deleted;
     if (events_.pod) events_.pod(view);
     if (!m.ended() && (view.ended() || deleted)) lose(view.rank, loss_at(view));
   }
@@ -204,8 +194,9 @@ class ClusterGang {
     }
   }
 
-  void on_line(std::size_t rank, std::string_view line) const {
+  void on_line(std::size_t rank, std::string_view line) {
     const auto at = parse_time(members_[rank].log->last_time());
+    if (!line.starts_with("{\"record\":")) members_[rank].last_words = line;
     if (events_.output)
       events_.output(int(rank), at.value_or(std::chrono::system_clock::now()), line);
   }
@@ -254,7 +245,7 @@ class ClusterGang {
     if (is_ending() || !broken_ || asked_ || hopeless_ || options_.independent || !events_.breaks)
       return;
     GangEnd end;
-    blame(end);
+    blame_culprit(end);
     events_.breaks(end);
   }
 
@@ -297,40 +288,12 @@ class ClusterGang {
 
   void look_at_waiting() {
     for (std::size_t k = 0; k < members_.size(); ++k) {
-      Member& m = members_[k];
+      const Member& m = members_[k];
       if (m.ended() || (m.pod && m.pod->started)) continue;
-      if (!m.pod || m.pod->node.empty())
-        look_at_unplaced(int(k));
-      else
-        look_at_starting(int(k));
+      auto verdict =
+          patience_.look_at(int(k), options_.names[k], m.pod ? &*m.pod : nullptr, no_pod_);
+      if (verdict) give_up(int(k), verdict->code, std::move(verdict->words));
     }
-  }
-
-  void look_at_unplaced(int rank) {
-    Member& m = members_[std::size_t(rank)];
-    const std::string why = m.pod ? m.pod->unschedulable : no_pod_;
-    if (!why.empty()) tell_once((m.pod ? "no node yet: " : "no pod yet: ") + why);
-    if (since(began_) < options_.pending_deadline) return;
-    give_up(rank, kNoRoom,
-            fmt::format(
-                "has no {} after {}: {}", m.pod ? "node" : "pod",
-                format_duration(options_.pending_deadline),
-                why.empty() ? "its Job has not made one; `kubectl describe job` says why" : why));
-  }
-
-  void look_at_starting(int rank) {
-    Member& m = members_[std::size_t(rank)];
-    const StartTrouble trouble = start_trouble(*m.pod);
-    if (trouble.words.empty()) {
-      if (since(began_) > options_.pending_deadline)
-        give_up(rank, kNoRoom,
-                fmt::format("has not started on {} after {}; `kubectl describe pod {}` says why",
-                            m.pod->node, format_duration(options_.pending_deadline), m.pod->name));
-      return;
-    }
-    tell_once(fmt::format("{}: {}", options_.names[std::size_t(rank)], trouble.words));
-    if (trouble.for_good || since(began_) > options_.image_deadline)
-      give_up(rank, kNoImage, "does not start: " + trouble.words);
   }
 
   void give_up(int rank, int code, std::string words) {
@@ -348,9 +311,6 @@ class ClusterGang {
 
   // ---- what is told
 
-  void tell_once(const std::string& text) {
-    if (told_.insert(text).second) say(text);
-  }
   void say(const std::string& text) const {
     if (events_.message) events_.message(text);
   }
@@ -382,30 +342,6 @@ class ClusterGang {
 
   // ---- how it ended
 
-  /// The lower, the more it is to blame: it failed or was taken away; it stopped behind a
-  /// checkpoint, as all do when one is asked to; it lost another, or was ended by us. Who was
-  /// deleted before we ended anybody is to blame, and not a node that fell silent behind that.
-  int innocence(const Member& m) const {
-    const PodLoss& loss = *m.loss;
-    if (options_.foreign && loss.end == PodEnd::failed) return 1;  // it may have lost another
-    if (loss.code == kExitLostPeer || (m.by_us && loss.end == PodEnd::deleted)) return 2;
-    return loss.end == PodEnd::failed && loss.code == kExitStoppedOnRequest ? 1 : 0;
-  }
-
-  std::optional<int> culprit() const {
-    if (hopeless_) return hopeless_;
-    std::optional<int> found;
-    for (std::size_t k = 0; k < members_.size(); ++k) {
-      const Member& m = members_[k];
-      if (!m.loss || m.loss->end == PodEnd::finished) continue;
-      const Member* best = found ? &members_[std::size_t(*found)] : nullptr;
-      const bool better = best == nullptr || std::pair(innocence(m), m.order) <
-                                                 std::pair(innocence(*best), best->order);
-      if (better) found = int(k);
-    }
-    return found;
-  }
-
   GangEnd result() const {
     GangEnd end;
     end.asked = asked_;
@@ -422,26 +358,17 @@ class ClusterGang {
       end.reason = "stopped on request";
       return end;
     }
-    blame(end);
+    blame_culprit(end);
     return end;
   }
 
-  /// Some member is lost.
-  void blame(GangEnd& end) const {
-    end.culprit = culprit();
-    const Member& m = members_[std::size_t(*end.culprit)];
+  /// Some member is lost, or will not start.
+  void blame_culprit(GangEnd& end) const {
+    end.culprit = hopeless_ ? hopeless_ : culprit_of(members_, options_.foreign);
     const std::string& name = options_.names[std::size_t(*end.culprit)];
-    if (hopeless_) {
-      end.code = hopeless_code_;
-      end.reason = fmt::format("{} {}", name, hopeless_words_);
-      return;
-    }
-    end.code = m.loss->code;
-    constexpr int kNotExecutable = 126, kNotFound = 127;
-    end.unexplained = options_.foreign && m.loss->end == PodEnd::failed &&
-                      end.code != kNotExecutable && end.code != kNotFound;
-    end.cause = interruption_of(*m.loss, options_.foreign);
-    end.reason = fmt::format("{} {}", name, m.loss->words);
+    if (!hopeless_) return blame(end, members_[std::size_t(*end.culprit)], name, options_.foreign);
+    end.code = hopeless_code_;
+    end.reason = fmt::format("{} {}", name, hopeless_words_);
   }
 
   const Kubectl& kubectl_;
@@ -449,11 +376,11 @@ class ClusterGang {
   const ClusterGangEvents& events_;
   std::vector<Member> members_;
   ResourceWatch pods_, cluster_events_;
+  StartPatience patience_;
   std::map<std::string, std::vector<EventView>> about_;  // by pod
   std::map<std::string, SeenNode> nodes_;
   std::string no_pod_;  // why a Job makes none: a quota
-  std::set<std::string> told_;
-  Clock::time_point began_ = Clock::now(), all_ended_{}, last_try_{}, last_look_{};
+  Clock::time_point all_ended_{}, last_try_{}, last_look_{};
   std::optional<Clock::time_point> broken_, first_ended_, kill_at_;
   std::optional<int> hopeless_;
   std::string hopeless_words_;

@@ -28,8 +28,8 @@ struct ClusterGangOptions {
   bool independent = false;
   Seconds notice{30};             // from a request to stop until pods are killed
   Seconds grace{10};              // from a pod's loss until the others are ended
-  Seconds pending_deadline{900};  // without a node for so long: there is no room
-  Seconds image_deadline{180};    // without an image for so long: there is none
+  Seconds pending_deadline{900};  // StartPatience::Limits
+  Seconds image_deadline{180};    // likewise
 };
 
 /// How far one pod is.

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <thread>
 
+#include "executor/kubernetes/interruption_log.h"
+#include "executor/kubernetes/known_records.h"
 #include "executor/kubernetes/pod_log.h"
 #include "executor/kubernetes/pod_metrics.h"
 #include "executor/kubernetes/pod_times.h"
@@ -27,14 +28,6 @@ RunClock clock_of(const KubernetesRunOptions& options) {
   return RunClock::parse(options.state.started).value_or(RunClock::starting_now());
 }
 
-/// The lines of a file that is there.
-std::set<std::string> lines_of(const std::filesystem::path& file) {
-  std::set<std::string> lines;
-  std::ifstream in(file);
-  for (std::string line; std::getline(in, line);) lines.insert(line + '\n');
-  return lines;
-}
-
 class KubernetesRun {
  public:
   KubernetesRun(const Plan& plan, const Forecast& forecast, const Kubectl& kubectl,
@@ -47,14 +40,13 @@ class KubernetesRun {
         has_servers_(plan.jobs.front().strategy.parameter_servers > 0),
         names_(process_names(plan.jobs.front().strategy)),
         ranks_(names_.size()),
-        known_(lines_of(options.files.directory.measurements())),
+        known_(options.files.directory.measurements(), options.foreign.has_value()),
         files_(with_processes(options.files, names_.size())),
         clock_(clock_of(options)),
         times_(plan, clock_),
         tracker_(forecast, plan.jobs.front().steps, options.deadline),
-        interruptions_(options.state.interruptions) {
+        interruptions_(kubectl, options.state) {
     if (options.foreign) foreign_.emplace(plan, *options.foreign, clock_);
-    if (!known_.empty()) learn_known();
     tracker_.take_up(files_.before().steps, files_.before().checkpoints,
                      files_.before().interruptions);
     checkpoint_ = files_.before().checkpoint;
@@ -70,8 +62,16 @@ class KubernetesRun {
     how.retry = options_.retry;
     how.first_attempt = options_.first_attempt;
     how.run = [this](std::int64_t attempt) { return run_attempt(attempt); };
+    how.checkpoint = [this] { return checkpoint_; };
+    for (const KeptInterruption& kept : interruptions_.counted(options_.first_attempt)) {
+      how.earlier.push_back(earlier_end(kept));
+      fruitless_.count(kept.fruitless);
+    }
     SuperviseEvents events;
-    events.starting = [this](std::int64_t attempt) { tracker_.begin_attempt(attempt); };
+    events.starting = [this](std::int64_t attempt) {
+      tracker_.begin_attempt(attempt);
+      checkpoint_before_ = checkpoint_;
+    };
     events.interrupted = [this](std::int64_t attempt, const GangEnd& end, Seconds delay) {
       on_interruption(attempt, end, delay);
     };
@@ -140,7 +140,8 @@ class KubernetesRun {
       const KeptInterruption& kept = earlier[taken_up_];
       const std::int64_t attempt = kept.record.attempt;
       if (attempt >= before) return;
-      if (known_interruptions_.contains(attempt)) continue;
+      if (kept.checkpoint) checkpoint_ = std::max(checkpoint_.value_or(0), *kept.checkpoint);
+      if (known_.has_interruption(attempt)) continue;
       tracker_.interrupted(kept.open ? 0 : std::min(kept.record.lost_steps, tracker_.steps_done()),
                            0);
       if (!kept.open) {
@@ -149,8 +150,8 @@ class KubernetesRun {
       }
       const auto at_once = interruption_.open(kept.record, kept.done, kept.step);
       if (at_once) keep(*at_once);
-      const auto next = known_runs_.upper_bound(attempt);  // it went on, and that is known
-      if (next != known_runs_.end()) settle(next->second);
+      // It went on, and that is known.
+      if (const auto next = known_.first_step_behind(attempt)) settle(*next);
     }
   }
 
@@ -221,6 +222,7 @@ class KubernetesRun {
     g.ends_with_first = g.foreign && has_servers_;
     g.notice = options_.notice;
     g.pending_deadline = options_.pending_deadline;
+    g.image_deadline = std::min(g.image_deadline, g.pending_deadline);
     return g;
   }
 
@@ -237,7 +239,7 @@ class KubernetesRun {
     events.pods = [this](const std::vector<PodProgress>& pods) { on_pods(pods); };
     events.tick = [this] {
       if (metrics_) poll_metrics();
-      if (unwritten_) write_interruptions();
+      interruptions_.flush();
       show();
     };
     return events;
@@ -289,13 +291,16 @@ class KubernetesRun {
   void on_start(const RunRecord& run) {
     tracker_.go_on_from(run.first_step);
     settle(run.first_step);
+    // It was there before: one that an earlier launcher saw, or nobody.
+    if (foreign_ || run.first_step <= checkpoint_.value_or(0)) return;
+    checkpoint_ = checkpoint_before_ = run.first_step;
   }
 
   void settle(std::int64_t first_step) {
     const auto settled = interruption_.settle(first_step);
     if (!settled) return;
     keep(*settled);
-    note({.record = *settled});
+    interruptions_.settle(*settled);
     say(fmt::format("it goes on from step {}; {} steps are done again", first_step,
                     settled->lost_steps));
   }
@@ -326,44 +331,9 @@ class KubernetesRun {
         [this](std::string_view text) { hear(0, foreign_->page(0, clock_.now(), text)); });
   }
 
-  /// Of what was made of a foreign program's log before. Made again it may have other times: those
-  /// of a page of metrics, of lines that were read in other pieces.
-  bool is_known(const MeasurementRecord& record) const {
-    const auto up_to = [](const std::map<std::int64_t, std::int64_t>& last, std::int64_t attempt,
-                          std::int64_t step) {
-      const auto at = last.find(attempt);
-      return at != last.end() && step <= at->second;
-    };
-    if (const auto* run = std::get_if<RunRecord>(&record))
-      return known_runs_.contains(run->attempt);
-    if (const auto* step = std::get_if<StepRecord>(&record))
-      return up_to(known_steps_, step->attempt, step->step);
-    const auto* save = std::get_if<CheckpointRecord>(&record);
-    return save != nullptr && up_to(known_saves_, save->attempt, save->step);
-  }
-
-  void learn_known() {
-    std::string text;
-    for (const std::string& line : known_) text += line;
-    const auto parsed = parse_measurements("measurements", text);
-    if (!parsed) return;
-    const auto raise = [](std::map<std::int64_t, std::int64_t>& last, std::int64_t attempt,
-                          std::int64_t step) {
-      const auto [at, is_new] = last.emplace(attempt, step);
-      if (!is_new) at->second = std::max(at->second, step);
-    };
-    for (const RunRecord& run : parsed->runs) known_runs_.emplace(run.attempt, run.first_step);
-    for (const StepRecord& step : parsed->steps) raise(known_steps_, step.attempt, step.step);
-    for (const CheckpointRecord& save : parsed->checkpoints)
-      if (save.action == CheckpointAction::save) raise(known_saves_, save.attempt, save.step);
-    for (const InterruptionRecord& r : parsed->interruptions)
-      known_interruptions_.insert(r.attempt);
-  }
-
   /// False: it is known from an earlier watch.
   bool keep(const MeasurementRecord& record) {
-    if (!known_.empty() && known_.contains(to_line(record))) return false;
-    if (foreign_ && is_known(record)) return false;
+    if (known_.contains(record)) return false;
     files_.measurements().append(record);
     return true;
   }
@@ -399,46 +369,21 @@ class KubernetesRun {
     kept.step = tracker_.at(r.at).step;
     if (!kept.open) r.lost_steps = std::max<std::int64_t>(0, kept.done - checkpoint_.value_or(0));
     r.lost_work = double(r.lost_steps) * kept.step;
+    kept.checkpoint = checkpoint_;
+    kept.futile = ended_by_environment(end) && !(checkpoint_ > checkpoint_before_);
+    kept.fruitless = foreign_ && end.unexplained && !foreign_->spoke();
     return kept;
   }
 
   /// Its pods are about to be ended: from then on nobody else could tell why.
   void on_break(std::int64_t attempt, const GangEnd& end) {
-    if (verdict_on(end) == Verdict::retry) note(interruption(attempt, end));
-  }
-
-  /// What is known of an attempt's interruption, in place of what was known before.
-  void note(KeptInterruption kept) {
-    const auto same = [&](const KeptInterruption& k) {
-      return k.record.attempt == kept.record.attempt;
-    };
-    const auto before = std::ranges::find_if(interruptions_, same);
-    if (before != interruptions_.end())
-      *before = std::move(kept);
-    else
-      interruptions_.push_back(std::move(kept));
-    unwritten_ = true;
-    write_interruptions();
-  }
-
-  /// A cluster that is away gets them later.
-  void write_interruptions() {
-    constexpr std::chrono::seconds kBetweenTries{2};
-    const auto now = std::chrono::steady_clock::now();
-    if (now - written_ < kBetweenTries && write_failed_) return;
-    written_ = now;
-    try {
-      set_interruptions(kubectl_, options_.state.run, interruptions_);
-      unwritten_ = write_failed_ = false;
-    } catch (const KubectlError&) {
-      write_failed_ = true;
-    }
+    if (verdict_on(end) == Verdict::retry) interruptions_.note(interruption(attempt, end));
   }
 
   void on_interruption(std::int64_t attempt, const GangEnd& end, Seconds delay) {
     KeptInterruption kept = interruption(attempt, end);
     InterruptionRecord& r = kept.record;
-    note(kept);
+    interruptions_.note(kept);
     if (kept.open) return on_open_interruption(std::move(r), delay);
     r.lost_work = tracker_.interrupted(r.lost_steps, double(r.lost_steps));
     keep(r);
@@ -458,7 +403,7 @@ class KubernetesRun {
   void record_end(const SupervisedEnd& end) {
     if (const auto open = interruption_.give_up()) {
       keep(*open);
-      note({.record = *open});
+      interruptions_.settle(*open);
     }
     EndRecord r;
     r.attempt = tracker_.attempt();
@@ -495,25 +440,20 @@ class KubernetesRun {
   bool has_servers_;
   std::vector<std::string> names_;
   std::vector<RankStatus> ranks_;
-  std::set<std::string> known_;  // records that an earlier launcher has kept here
-  // Of a foreign program: attempts, and the last step and save of each.
-  std::map<std::int64_t, std::int64_t> known_runs_;  // their first steps
-  std::map<std::int64_t, std::int64_t> known_steps_, known_saves_;
-  std::set<std::int64_t> known_interruptions_;  // by attempt
+  KnownRecords known_;  // by an earlier launcher, here
   RunFiles files_;
   RunClock clock_;
   PodTimes times_;
   RunTracker tracker_;
   std::optional<ForeignProgram> foreign_;  // nullopt: reckon-worker
   OpenInterruption interruption_;
-  std::vector<KeptInterruption> interruptions_;  // of the run, as the cluster is told
-  std::size_t taken_up_ = 0;                     // so many of earlier launchers' are dealt with
-  bool unwritten_ = false, write_failed_ = false;
-  std::chrono::steady_clock::time_point written_{};
+  InterruptionLog interruptions_;
+  std::size_t taken_up_ = 0;  // so many of earlier launchers' are dealt with
   FruitlessStarts fruitless_;
   std::unique_ptr<PodMetrics> metrics_;  // of the first rank
   std::string metrics_trouble_;          // what was said of it
-  std::optional<std::int64_t> checkpoint_;
+  // The newest that is known: now, and when the attempt began.
+  std::optional<std::int64_t> checkpoint_, checkpoint_before_;
   std::chrono::steady_clock::time_point shown_{};
 };
 

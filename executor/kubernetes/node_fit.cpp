@@ -95,14 +95,22 @@ std::string shortage(const PodDemand& pod, const Node& node) {
   return "";
 }
 
-std::string misfit_text(const PodDemand& pod, const std::vector<Node>& nodes) {
+/// The same to a scheduler: where an older cluster has a Job for each rank there are hundreds.
+bool alike(const PodDemand& a, const PodDemand& b) {
+  return a.requests == b.requests && a.selector == b.selector && a.tolerations == b.tolerations;
+}
+
+std::string misfit_text(const PodDemand& pod, int others, const std::vector<Node>& nodes) {
   std::map<std::string, int> reasons;
   for (const Node& node : nodes) {
     const std::string why = obstacle(pod, node);
     ++reasons[why.empty() ? shortage(pod, node) : why];
   }
+  const std::string more =
+      others == 0 ? ""
+                  : fmt::format(", nor of {} other job{} like it", others, others == 1 ? "" : "s");
   std::string text =
-      fmt::format("no node has room for a pod of {} (of {} nodes", pod.name, nodes.size());
+      fmt::format("no node has room for a pod of {}{} (of {} nodes", pod.name, more, nodes.size());
   for (const auto& [why, count] : reasons) text += fmt::format("; {}: {}", count, why);
   return text + ')';
 }
@@ -160,6 +168,7 @@ Room room_for(const std::vector<PodDemand>& demands, const Json& list) {
   std::ranges::sort(order, [&](auto* a, auto* b) {
     return std::pair(-cpu(a), a->name) < std::pair(-cpu(b), b->name);
   });
+  std::vector<std::pair<const PodDemand*, int>> misfits;  // with the number of others like it
   Room room;
   room.nodes = int(empty.size());
   room.not_ready = int(std::ranges::count_if(empty, [](const Node& n) { return !n.usable; }));
@@ -169,7 +178,12 @@ Room room_for(const std::vector<PodDemand>& demands, const Json& list) {
       return obstacle(*demand, node).empty() && shortage(*demand, node).empty();
     });
     if (!fits_somewhere) {
-      room.misfits.push_back(misfit_text(*demand, empty));
+      const auto same = std::ranges::find_if(
+          misfits, [&](const auto& misfit) { return alike(*misfit.first, *demand); });
+      if (same != misfits.end())
+        ++same->second;
+      else
+        misfits.emplace_back(demand, 0);
       continue;
     }
     for (int k = 0; k < demand->count; ++k) {
@@ -181,6 +195,8 @@ Room room_for(const std::vector<PodDemand>& demands, const Json& list) {
       ++room.placed;
     }
   }
+  for (const auto& [demand, others] : misfits)
+    room.misfits.push_back(misfit_text(*demand, others, empty));
   return room;
 }
 

@@ -29,7 +29,8 @@ std::vector<PodDemand> demands_of(const std::vector<Json>& manifests);
 struct Room {
   int pods = 0, placed = 0;      // wanted; with room, all at once
   int nodes = 0, not_ready = 0;  // or cordoned: these take none
-  /// Of demands for which not even one pod has room: what is missing, as a sentence each.
+  /// Of demands for which not even one pod has room: what is missing, as a sentence for all that
+  /// are alike.
   std::vector<std::string> misfits;
 };
 /// Names of the nodes that have room for such a pod, were they empty.

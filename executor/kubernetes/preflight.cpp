@@ -4,8 +4,10 @@
 
 #include <array>
 #include <optional>
+#include <set>
 #include <sstream>
 
+#include "executor/kubernetes/image_fit.h"
 #include "executor/kubernetes/node_fit.h"
 #include "executor/kubernetes/run_state.h"
 #include "sim/base/unit_text.h"
@@ -45,8 +47,9 @@ class Preflight {
     look_at_storage();
     look_at_secret();
     if (const auto manifests = accepted()) {
+      look_at_images(*manifests);
       const auto demands = demands_of(*manifests);
-      look_at_nodes(demands);
+      look_at_nodes(demands, images_of(*manifests));
       look_at_quotas(demands);
     }
     return std::move(answer_);
@@ -64,14 +67,16 @@ class Preflight {
                                 .hint = std::move(hint)});
   }
 
-  /// nullopt: it is not there, or may not be looked at, which is said.
+  /// nullopt: it is not there, or may not be looked at, which is said; once, where it is among the
+  /// permissions that are missing.
   std::optional<Json> look(const Words& words, const char* what) {
     try {
       return kubectl_.json(words);
     } catch (const KubectlError& error) {
       if (error.failure() == KubectlFailure::missing) return std::nullopt;
       if (error.failure() != KubectlFailure::forbidden) throw;
-      warn(fmt::format("{} not looked at: {}", what, error.what()));
+      if (!may_not_.contains(words[0] + ' ' + words[1] + 's'))
+        warn(fmt::format("could not find out {}: {}", what, error.what()));
       return std::nullopt;
     }
   }
@@ -81,6 +86,7 @@ class Preflight {
   }
 
   void look_at_permissions() {
+    std::string missing;
     struct Need {
       const char *verb, *resource, *what_for;
     };
@@ -101,7 +107,6 @@ class Preflight {
                                            {"watch", "pods", ""},
                                            {"delete", "pods", "ends pods of lost nodes"},
                                            {"get", "pods/log", "reads the ranks' progress"}}};
-    std::string missing;
     const auto need = [&](const Words& words, const std::string& text) {
       Words all{"auth", "can-i", "--quiet"};
       all.insert(all.end(), words.begin(), words.end());
@@ -109,6 +114,7 @@ class Preflight {
       if (r.good()) return;
       if (passes(failure_of(r.err)))
         throw KubectlError(failure_of(r.err), "kubectl auth can-i: " + r.err);
+      may_not_.insert(text.substr(0, text.find(':')));
       missing += (missing.empty() ? "" : ", ") + text;
     };
     for (const Need& n : kNeeds) {
@@ -130,7 +136,8 @@ class Preflight {
 
   void look_at_run() {
     if (!question_.makes_run || !facts_.namespace_exists) return;
-    if (!look({"get", "configmap", question_.run + "-run"}, "an earlier run")) return;
+    if (!look({"get", "configmap", question_.run + "-run"}, "whether there is an earlier run"))
+      return;
     problem(
         fmt::format("a run '{}' is in namespace {} already", question_.run, kubectl_.name_space()),
         fmt::format("--attach {0} watches it, --resume goes on with it, `reckon delete {0} --on "
@@ -145,7 +152,7 @@ class Preflight {
                           kubectl_.name_space()),
               "`kubectl get pvc` lists those that are; without --claim one is made");
     if (!question_.makes_claim) return;
-    const auto classes = look({"get", "storageclasses"}, "storage classes");
+    const auto classes = look({"get", "storageclasses"}, "which storage classes there are");
     if (!classes) return;
     bool found = false;
     std::string names;
@@ -188,8 +195,12 @@ class Preflight {
     // A namespace that is not there yet cannot be asked about what is to be in it.
     KubectlResult result = dry(facts_.namespace_exists ? "server" : "client");
     if (!result.good() && failure_of(result.err) == KubectlFailure::forbidden) {
-      warn("the manifests were not tried on the server: " + result.err);
-      result = dry("client");
+      // A missing permission is told already, and apply asks the server even for a dry run of its
+      // own; to create needs none.
+      if (may_not_.empty()) warn("the manifests were not tried on the server: " + result.err);
+      result = kubectl_.attempt(
+          {"create", "--filename", "-", "--dry-run=client", "--validate=false", "--output=json"},
+          question_.manifests, kManyObjects);
     }
     if (result.good()) return documents_of(result.out);
     if (passes(failure_of(result.err)))
@@ -198,9 +209,39 @@ class Preflight {
     return std::nullopt;
   }
 
-  void look_at_nodes(const std::vector<PodDemand>& demands) {
-    const auto nodes = look({"get", "nodes"}, "nodes");
+  void look_at_images(const std::vector<Json>& manifests) {
+    for (const std::string& image : images_of(manifests))
+      if (const std::string mistake = image_name_mistake(image); !mistake.empty())
+        problem(fmt::format("no node can pull the image '{}': {}", image, mistake),
+                "[HOST[:PORT]/]PATH[:TAG][@DIGEST], the path in lower-case letters");
+  }
+
+  /// Of nodes with room for a pod that wants a GPU.
+  void look_at_drivers(const std::vector<PodDemand>& demands, const std::set<std::string>& images,
+                       const Json& nodes) {
+    std::set<std::string> names;
+    for (const PodDemand& demand : demands) {
+      if (!demand.requests.contains("nvidia.com/gpu")) continue;
+      for (const std::string& name : nodes_for(demand, nodes)) names.insert(name);
+    }
+    const std::vector<std::string> all(names.begin(), names.end());
+    for (const std::string& image : images) {
+      const DriverMisfits misfits = driver_misfits(image, all, nodes);
+      for (const std::string& what : misfits.problems) {
+        const std::string hint =
+            "a newer driver on the nodes, or an image that is built with an older CUDA";
+        if (misfits.nodes == int(all.size()))
+          problem(what, hint);
+        else
+          warn(what, hint);
+      }
+    }
+  }
+
+  void look_at_nodes(const std::vector<PodDemand>& demands, const std::set<std::string>& images) {
+    const auto nodes = look({"get", "nodes"}, "which nodes there are");
     if (!nodes) return;
+    look_at_drivers(demands, images, *nodes);
     const Room room = room_for(demands, *nodes);
     if (room.placed == room.pods) return;
     const std::string hint =
@@ -223,7 +264,7 @@ class Preflight {
 
   void look_at_quotas(const std::vector<PodDemand>& demands) {
     if (!facts_.namespace_exists) return;
-    const auto quotas = look({"get", "resourcequotas"}, "quotas");
+    const auto quotas = look({"get", "resourcequotas"}, "which quotas there are");
     if (!quotas) return;
     Resources wanted;
     for (const PodDemand& demand : demands) {
@@ -259,6 +300,7 @@ class Preflight {
   const ClusterFacts& facts_;
   const PreflightQuestion& question_;
   PreflightAnswer answer_;
+  std::set<std::string> may_not_;  // "get configmaps"
 };
 
 }  // namespace

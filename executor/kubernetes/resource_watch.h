@@ -35,6 +35,8 @@ class ResourceWatch {
   int descriptor() const { return process_ ? process_->output() : -1; }
   /// All objects are known, at least once.
   bool listed() const { return listed_; }
+  /// The server did, when it was asked last.
+  bool answers() const { return !in_trouble_; }
 
  private:
   using Clock = std::chrono::steady_clock;

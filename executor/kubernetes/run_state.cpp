@@ -15,6 +15,7 @@ constexpr std::array<std::string_view, 5> kPhases{"running", "stopping", "stoppe
                                                   "failed"};
 constexpr const char* kPhase = "reckon/phase";
 constexpr const char* kReason = "reckon/reason";
+constexpr const char* kCountedFrom = "reckon/counted-from";
 constexpr const char* kInterruptions = "interruptions";
 
 std::string object_of(const std::string& run) { return run + "-run"; }
@@ -41,7 +42,12 @@ std::vector<KeptInterruption> interruptions_of(const std::string& text) {
     kept.push_back({.record = read->interruptions.front(),
                     .open = item.value("open", false),
                     .done = item.value("done", std::int64_t{0}),
-                    .step = Seconds{item.value("step_seconds", 0.0)}});
+                    .step = Seconds{item.value("step_seconds", 0.0)},
+                    .checkpoint = {},
+                    .futile = item.value("futile", false),
+                    .fruitless = item.value("fruitless", false)});
+    if (item.contains("checkpoint"))
+      kept.back().checkpoint = item.value("checkpoint", std::int64_t{0});
   }
   return kept;
 }
@@ -83,7 +89,8 @@ std::optional<RunState> read_state(const Kubectl& kubectl, const std::string& ru
                  .started = text_of(data, "started"),
                  .phase = phase_of(text_of(notes, kPhase)),
                  .reason = text_of(notes, kReason),
-                 .interruptions = interruptions_of(text_of(data, kInterruptions))};
+                 .interruptions = interruptions_of(text_of(data, kInterruptions)),
+                 .counted_from = parse_integer(text_of(notes, kCountedFrom)).value_or(0)};
   const Json words = Json::parse(text_of(data, "words"), nullptr, false);
   if (words.is_array())
     for (const Json& word : words)
@@ -98,14 +105,24 @@ void set_phase(const Kubectl& kubectl, const std::string& run, RunPhase phase,
                fmt::format("{}={}", kReason, reason)});
 }
 
+void resume_state(const Kubectl& kubectl, const std::string& run, std::int64_t attempt) {
+  kubectl.run({"annotate", "configmap", object_of(run), "--overwrite",
+               fmt::format("{}={}", kPhase, to_text(RunPhase::running)),
+               fmt::format("{}=", kReason), fmt::format("{}={}", kCountedFrom, attempt)});
+}
+
 void set_interruptions(const Kubectl& kubectl, const std::string& run,
                        const std::vector<KeptInterruption>& interruptions) {
   Json list = Json::array();
-  for (const KeptInterruption& kept : interruptions)
+  for (const KeptInterruption& kept : interruptions) {
     list.push_back({{"record", Json::parse(to_line(kept.record))},
                     {"open", kept.open},
                     {"done", kept.done},
-                    {"step_seconds", kept.step.count()}});
+                    {"step_seconds", kept.step.count()},
+                    {"futile", kept.futile},
+                    {"fruitless", kept.fruitless}});
+    if (kept.checkpoint) list.back()["checkpoint"] = *kept.checkpoint;
+  }
   const Json patch = {{"data", {{kInterruptions, list.dump()}}}};
   kubectl.run({"patch", "configmap", object_of(run), "--type", "merge", "--patch", patch.dump()});
 }

@@ -20,8 +20,11 @@ struct KeptInterruption {
   InterruptionRecord record;
   /// The program's checkpoints are its own: what it cost is known when it goes on.
   bool open = false;
-  std::int64_t done = 0;  // steps by then
-  Seconds step{};         // what one of them took
+  std::int64_t done = 0;                   // steps by then
+  Seconds step{};                          // what one of them took
+  std::optional<std::int64_t> checkpoint;  // the newest by then, as far as it was known
+  bool futile = false;                     // EarlierEnd::futile
+  bool fruitless = false;  // a program of one's own failed by itself before its first step
 };
 
 struct RunState {
@@ -32,6 +35,8 @@ struct RunState {
   RunPhase phase = RunPhase::running;
   std::string reason;                           // why it is over
   std::vector<KeptInterruption> interruptions;  // by attempt
+  /// Failures of earlier attempts count no more: somebody resumed the run.
+  std::int64_t counted_from = 0;
 };
 
 /// Throws KubectlError; a run of that name that is there already is a conflict.
@@ -40,6 +45,8 @@ void create_state(const Kubectl& kubectl, const RunState& state);
 std::optional<RunState> read_state(const Kubectl& kubectl, const std::string& run);
 void set_phase(const Kubectl& kubectl, const std::string& run, RunPhase phase,
                const std::string& reason);
+/// A run that was over goes on with `attempt`, and its failures are counted from there.
+void resume_state(const Kubectl& kubectl, const std::string& run, std::int64_t attempt);
 
 void set_interruptions(const Kubectl& kubectl, const std::string& run,
                        const std::vector<KeptInterruption>& interruptions);

@@ -230,7 +230,7 @@ std::optional<InterruptionRecord> OpenInterruption::give_up() {
 
 void FruitlessStarts::judge(GangEnd& end, bool spoke) {
   constexpr int kMost = 3, kRunFailed = 1;
-  count_ = end.unexplained && !spoke ? count_ + 1 : 0;
+  count(end.unexplained && !spoke);
   if (count_ < kMost) return;
   end.unexplained = false;
   end.code = kRunFailed;

@@ -120,6 +120,8 @@ class OpenInterruption {
 class FruitlessStarts {
  public:
   void judge(GangEnd& end, bool spoke);
+  /// One that another launcher watched.
+  void count(bool fruitless) { count_ = fruitless ? count_ + 1 : 0; }
 
  private:
   int count_ = 0;

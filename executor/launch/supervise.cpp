@@ -58,6 +58,7 @@ class FutileStarts {
  public:
   explicit FutileStarts(const SuperviseOptions& options) : options_(options) {
     if (options_.checkpoint) saved_ = options_.checkpoint();
+    for (const EarlierEnd& end : options_.earlier) count_ = end.futile ? count_ + 1 : 0;
   }
 
   /// Was this one more of too many?
@@ -65,8 +66,7 @@ class FutileStarts {
     constexpr int kMost = 3;
     if (!options_.checkpoint) return false;
     const auto saved = options_.checkpoint();
-    const bool environment = end.code == kEnvironmentFailed && !end.hung && !end.unexplained;
-    count_ = environment && !(saved > saved_) ? count_ + 1 : 0;
+    count_ = ended_by_environment(end) && !(saved > saved_) ? count_ + 1 : 0;
     saved_ = saved;
     return count_ >= kMost;
   }
@@ -101,9 +101,18 @@ Interruption cause_of(const GangEnd& end) {
   return end.code == kExitStoppedOnRequest ? Interruption::preemption : Interruption::failure;
 }
 
+bool ended_by_environment(const GangEnd& end) {
+  return end.code == kEnvironmentFailed && !end.hung && !end.unexplained;
+}
+
 SupervisedEnd supervise(const SuperviseOptions& options, const SuperviseEvents& events,
                         const std::function<StopRequest()>& stop) {
-  int failures = 0, attempts = 0;
+  const auto counts = [&](Interruption cause) {
+    return cause == Interruption::failure || options.retry.counts_disruptions;
+  };
+  int failures = int(std::ranges::count_if(
+      options.earlier, [&](const EarlierEnd& end) { return counts(end.cause); }));
+  int attempts = 0;
   FutileStarts futile(options);
   for (std::int64_t attempt = options.first_attempt;; ++attempt) {
     if (events.starting) events.starting(attempt);
@@ -120,7 +129,7 @@ SupervisedEnd supervise(const SuperviseOptions& options, const SuperviseEvents& 
         break;
     }
     if (futile.too_many(end)) return futile.give_up(end, attempts);
-    if (cause_of(end) == Interruption::failure || options.retry.counts_disruptions) ++failures;
+    if (counts(cause_of(end))) ++failures;
     if (failures > options.retry.backoff_limit)
       return {Verdict::hopeless, kRunFailed,
               fmt::format("{}, and failed more often than the limit of {}", end.reason,

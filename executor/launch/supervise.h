@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "executor/launch/gang.h"
 #include "sim/cluster/life.h"
@@ -30,8 +31,19 @@ struct SupervisedEnd {
   int attempts = 0;    // starts
 };
 
+/// The environment ended it (3): neither silence, nor a program whose codes say nothing.
+bool ended_by_environment(const GangEnd& end);
+
+/// How an attempt ended that another supervisor of the same job watched.
+struct EarlierEnd {
+  Interruption cause = Interruption::failure;
+  bool futile = false;  // the environment ended it, and it left no newer checkpoint
+};
+
 struct SuperviseOptions {
   RetryRules retry;
+  /// Those before `first_attempt` that count as if they had been watched here.
+  std::vector<EarlierEnd> earlier;
   /// The gang of the k-th start, k from `first_attempt`: addresses and ports are its own.
   std::function<GangOptions(std::int64_t attempt)> gang;
   /// In place of run_gang(gang(attempt)): a gang elsewhere. A start that throws is a failure.

@@ -64,6 +64,10 @@ Loaded loaded(const std::string& text) {
   return {std::move(*file), std::move(*plan)};
 }
 
+std::string replaced(std::string text, const std::string& part, const std::string& by) {
+  return text.replace(text.find(part), part.size(), by);
+}
+
 std::string exported(const std::string& text, const KubernetesExport& how) {
   const Loaded l = loaded(text);
   const auto yaml =
@@ -104,9 +108,29 @@ TEST_CASE("spot nodes of GKE are chosen and tolerated, and a pod ends within the
 }
 
 TEST_CASE("a TPU of the second generation is a resource of the pod in cores") {
-  for (const int minor : {20, 31})
+  for (const int minor : {20, 25})
     CHECK_THAT(exported(kSlice, {.minor = minor, .bucket = "b"}),
                Contains("cloud-tpus.google.com/v2: 8\n"));
+  // From 1.26 on TPUs are nodes, and there are none of that generation; of the third there are.
+  const Loaded l = loaded(kSlice);
+  const auto refused =
+      kubernetes_manifests(l.file, l.plan, {}, shipped_catalog(), {.minor = 26, .bucket = "b"});
+  REQUIRE(!refused);
+  CHECK_THAT(format(refused.error()),
+             Contains("there are none with TPU-v2") && Contains("--kubernetes-version 1.25"));
+  const std::string third = replaced(replaced(kSlice, "TPU-v2", "TPU-v3"), "v2-8", "v3-8");
+  CHECK_THAT(exported(third, {.minor = 25, .bucket = "b"}),
+             Contains("cloud-tpus.google.com/v3: 8\n"));
+  const std::string nodes = exported(third, {.minor = 31, .bucket = "b"});
+  CHECK_THAT(nodes, Contains("google.com/tpu: 4\n") && !Contains("cloud-tpus"));
+  CHECK_THAT(nodes, Contains("cloud.google.com/gke-tpu-topology: \"2x2\"\n"));
+}
+
+TEST_CASE("pods with a bucket may ask the metadata server who they are") {
+  CHECK_THAT(exported(kP100, {.minor = 31, .bucket = "b"}),
+             Contains("cidr: \"169.254.169.254/32\"") && Contains("cidr: \"169.254.169.252/32\"") &&
+                 Contains("port: 988\n"));
+  CHECK_THAT(exported(kP100, {.minor = 31, .claim = "c"}), !Contains("169.254"));
 }
 
 TEST_CASE("pools are made with the flags that people type") {

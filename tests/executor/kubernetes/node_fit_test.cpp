@@ -84,6 +84,21 @@ TEST_CASE("a pod that no node can hold is told with what is short, by node") {
       "nvidia.com/gpu is asked for; 1: 8 nvidia.com/gpu where 16 nvidia.com/gpu is asked for)");
 }
 
+TEST_CASE("jobs that are alike and fit nowhere are told of in one sentence") {
+  PodDemand other = demand(1, 1, 1, 16), large = demand(1, 1, 1, 32);
+  other.name = "job train-0-worker-1";
+  large.name = "job train-0-chief";
+  const Room room =
+      room_for({demand(1, 1, 1, 16), other, large}, nodes({node("a", "64", "512Gi", 8)}));
+  REQUIRE(room.misfits.size() == 2);
+  CHECK(room.misfits[0] ==
+        "no node has room for a pod of job train-0-chief (of 1 nodes; 1: 8 nvidia.com/gpu where 32 "
+        "nvidia.com/gpu is asked for)");
+  CHECK(room.misfits[1] ==
+        "no node has room for a pod of job train-0-worker, nor of 1 other job like it (of 1 nodes; "
+        "1: 8 nvidia.com/gpu where 16 nvidia.com/gpu is asked for)");
+}
+
 TEST_CASE("labels, taints, cordons and nodes that are not ready keep pods away") {
   const Json tainted = {
       {"spec", {{"taints", {{{"key", "spot"}, {"value", "true"}, {"effect", "NoSchedule"}}}}}}};

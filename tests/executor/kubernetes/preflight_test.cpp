@@ -23,11 +23,20 @@ case "$*" in
   "auth can-i --quiet "*) shift 3; ! grep -qxF "$*" may-not 2>/dev/null ;;
   "get resourcequotas"*) cat quota ;;
   "get storageclasses"*) echo '{"items": [{"metadata": {"name": "slow"}}]}' ;;
-  "get nodes"*) echo '{"items": [{"metadata": {"name": "a"}, "status": {
+  "get configmap "*) grep -q 'get configmaps' may-not 2>/dev/null && {
+    echo 'Error from server (Forbidden): no' >&2; exit 1; }
+    grep -qxF "$2 $3" there 2>/dev/null || missing; echo '{"metadata": {}}' ;;
+  "get nodes"*) if [ -e nodes ]; then cat nodes; exit; fi
+    echo '{"items": [{"metadata": {"name": "a"}, "status": {
     "conditions": [{"type": "Ready", "status": "True"}],
     "allocatable": {"cpu": "2", "memory": "8Gi", "pods": "110"}}}]}' ;;
   "get "*) grep -qxF "$2 $3" there 2>/dev/null || missing; echo '{"metadata": {}}' ;;
-  "apply --filename - --dry-run=server"*) cat jobs ;;
+  "apply --filename - --dry-run=server"*)
+    if grep -q configmaps may-not 2>/dev/null; then
+      echo 'Error from server (Forbidden): configmaps "a-0-plan" is forbidden' >&2; exit 1
+    fi
+    cat jobs ;;
+  "create --filename - --dry-run=client"*) cat jobs ;;
   *) echo "what is $*?" >&2; exit 9 ;;
 esac
 )";
@@ -85,6 +94,51 @@ TEST_CASE("all that keeps a job from running is told at once, with what to do") 
                             "where 3 cores is asked for)"));
   CHECK_THAT(text, Contains("quota q leaves 7.5 of requests.cpu, and the job asks for 9"));
   CHECK(answer.no_room);
+}
+
+TEST_CASE("who may not do much is told so once, and still learns what would not fit") {
+  Example e;
+  e.fake.write("may-not", "create configmaps\nget configmaps\n");
+  e.fake.write("jobs", jobs("3"));
+  const PreflightAnswer answer = e.ask();
+  const std::string text = format(answer.problems);
+  INFO(text << format(answer.warnings));
+  CHECK(answer.warnings.empty());
+  CHECK(answer.problems.size() == 2);
+  CHECK_THAT(text, Contains("you may not, in namespace ns: create configmaps: holds the plan, get "
+                            "configmaps"));
+  CHECK_THAT(text, Contains("no node has room for a pod of job a-0-worker"));
+}
+
+TEST_CASE("an image that no node can pull or run is told before anything is applied") {
+  Example e;
+  const auto with_image = [&](const std::string& image) {
+    e.fake.write("jobs", R"({"kind": "Job", "metadata": {"name": "a-0-worker"}, "spec": {
+      "parallelism": 1, "template": {"spec": {"containers": [{"image": ")" +
+                             image + R"(", "resources": {"limits": {"nvidia.com/gpu": 1}}}]}}}})");
+    return e.ask();
+  };
+  const auto node = [](const std::string& name, const std::string& labels) {
+    return R"({"metadata": {"name": ")" + name + R"(", "labels": {)" + labels +
+           R"(}}, "status": {"conditions": [{"type": "Ready", "status": "True"}],
+        "allocatable": {"cpu": "2", "memory": "8Gi", "pods": "110", "nvidia.com/gpu": "1"}}})";
+  };
+  const std::string old = node("old", R"("nvidia.com/cuda.runtime.major": "11")");
+  const std::string current = node("new", R"("nvidia.com/cuda.runtime-version.major": "13")");
+  e.fake.write("nodes", R"({"items": [)" + old + "]}");
+  CHECK(with_image("host/train:cuda11.8").problems.empty());
+  CHECK_THAT(
+      format(with_image("host/train:cuda12.4").problems),
+      Contains("image host/train:cuda12.4 cannot run on 1 of 1 nodes: the driver has CUDA 11 "
+               "and the image needs 12"));
+  CHECK_THAT(
+      format(with_image("host/TRAIN:1").problems),
+      Contains("no node can pull the image 'host/TRAIN:1': 'host/TRAIN' has capital letters"));
+  // With other nodes that could hold it there is a way.
+  e.fake.write("nodes", R"({"items": [)" + old + ", " + current + "]}");
+  const PreflightAnswer mixed = with_image("host/train:cuda12.4");
+  CHECK(mixed.problems.empty());
+  CHECK_THAT(format(mixed.warnings), Contains("cannot run on 1 of 2 nodes"));
 }
 
 TEST_CASE("a pool that grows may get the nodes that are not there yet") {
@@ -164,13 +218,20 @@ esac)");
   later.attempt = 3;
   set_interruptions(
       kubectl, "a",
-      {{.record = lost}, {.record = later, .open = true, .done = 140, .step = Seconds{0.25}}});
+      {{.record = lost, .checkpoint = 120, .futile = true},
+       {.record = later, .open = true, .done = 140, .step = Seconds{0.25}, .fruitless = true}});
   const auto state = read_state(kubectl, "a");
   REQUIRE(state);
   REQUIRE(state->interruptions.size() == 2);
   const KeptInterruption& first = state->interruptions[0];
   CHECK(to_line(first.record) == to_line(lost));
   CHECK(!first.open);
+  CHECK(first.checkpoint == 120);
+  CHECK(first.futile);
+  CHECK(!first.fruitless);
+  CHECK(!state->interruptions[1].checkpoint);
+  CHECK(!state->interruptions[1].futile);
+  CHECK(state->interruptions[1].fruitless);
   const KeptInterruption& second = state->interruptions[1];
   CHECK(second.record.attempt == 3);
   CHECK(second.open);

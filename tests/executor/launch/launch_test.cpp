@@ -411,6 +411,29 @@ TEST_CASE("an environment that ends three starts in a row, nothing saved, ends t
   CHECK(supervise_without_limit(full, {10, 20, 20, 20, 20}).attempts == 5);
 }
 
+TEST_CASE("what another supervisor saw of a job counts on") {
+  const EarlierEnd full{Interruption::failure, true}, lost{Interruption::failure, false},
+      taken{Interruption::preemption, false};
+  const auto starts = [](std::vector<EarlierEnd> earlier, int limit, const std::string& script) {
+    SuperviseOptions options;
+    options.retry = {limit, Seconds{0}, Seconds{0}, false};
+    options.first_attempt = std::int64_t(earlier.size());
+    options.earlier = std::move(earlier);
+    options.gang = [&](std::int64_t) { return gang_of({script}); };
+    options.checkpoint = [] { return std::optional<std::int64_t>(500); };
+    const SupervisedEnd end = supervise(options, {}, {});
+    CHECK(end.verdict == Verdict::hopeless);
+    return std::pair(end.attempts, end.exit_code);
+  };
+  constexpr int kNoLimit = std::numeric_limits<int>::max();
+  // Three starts in a row that a full disk ends: here and there.
+  CHECK(starts({full, full}, kNoLimit, "exit 3") == std::pair(1, 3));
+  CHECK(starts({full, full, lost}, kNoLimit, "exit 3") == std::pair(3, 3));
+  // Two failures are allowed, the third ends the job; being taken away is none.
+  CHECK(starts({lost, taken, lost}, 2, "exit 76") == std::pair(1, 1));
+  CHECK(starts({lost, taken}, 2, "exit 76") == std::pair(2, 1));
+}
+
 TEST_CASE("an environment that fails now and then does not end the job") {
   // 3 3 76 3 3 76 3 3 0: never three in a row.
   const SupervisedEnd other = supervise_without_limit(
