@@ -30,14 +30,15 @@ Direction direction_of(std::string_view key) {
                                                      "machine.network",
                                                      "per_vcpu",
                                                      "storage.read_per_node"};
-  constexpr std::array<std::string_view, 8> kBurdens{"efficiency.half_size",
+  constexpr std::array<std::string_view, 9> kBurdens{"efficiency.half_size",
                                                      "efficiency.launch",
                                                      "efficiency.host",
                                                      "link.latency",
                                                      "dataset.bytes_per_sample",
                                                      "dataset.decode_cpu_seconds",
                                                      "framework.expert_imbalance",
-                                                     "framework.step_jitter"};
+                                                     "framework.step_jitter",
+                                                     "framework.overlap_slowdown"};
   const auto ends = [key](std::string_view end) { return key.ends_with(end); };
   if (std::ranges::any_of(kSpeeds, ends)) return Direction::speed;
   if (std::ranges::any_of(kBurdens, ends)) return Direction::burden;

@@ -47,6 +47,7 @@ class CutShapes {
     l.data = nodes * s_.hardware.per_node;
     const bool own = w_.strategy.kind == StrategyKind::sharded;
     l.offload_optimizer = own && w_.strategy.offload_optimizer.value_or(false);
+    l.stops_recomputing = true;
     std::vector<int> stages{1, 2, 3};
     if (own && w_.strategy.zero_stage && !s_.question.may.layouts)
       stages = {*w_.strategy.zero_stage};

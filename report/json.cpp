@@ -8,10 +8,11 @@ namespace {
 
 /// What a step waits for others for; the sum is exposed_communication_seconds.
 Json json_of(const ExposedCommunication& x) {
-  return {{"gradients", x.gradients.count()}, {"parameters", x.parameters.count()},
-          {"tensor", x.tensor.count()},       {"context", x.context.count()},
-          {"expert", x.expert.count()},       {"pipeline", x.pipeline.count()},
-          {"servers", x.servers.count()},     {"stragglers", x.stragglers.count()}};
+  return {{"gradients", x.gradients.count()},  {"parameters", x.parameters.count()},
+          {"tensor", x.tensor.count()},        {"context", x.context.count()},
+          {"expert", x.expert.count()},        {"pipeline", x.pipeline.count()},
+          {"servers", x.servers.count()},      {"stragglers", x.stragglers.count()},
+          {"contention", x.contention.count()}};
 }
 
 /// Is the model cut, so that there is more to wait for than gradients?

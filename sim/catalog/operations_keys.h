@@ -54,6 +54,7 @@ inline constexpr std::string_view kCpuStep = "host.cpu_step_s";
 
 inline constexpr std::string_view kFrameworkReserve = "framework.reserve_bytes";
 inline constexpr std::string_view kStepJitter = "framework.step_jitter_fraction";
+inline constexpr std::string_view kOverlapSlowdown = "framework.overlap_slowdown_fraction";
 inline constexpr std::string_view kExpertImbalance = "framework.expert_imbalance_fraction";
 
 inline constexpr std::array kAll{kScanInterval,
@@ -85,6 +86,7 @@ inline constexpr std::array kAll{kScanInterval,
                                  kCpuStep,
                                  kFrameworkReserve,
                                  kStepJitter,
+                                 kOverlapSlowdown,
                                  kExpertImbalance};
 
 /// What a node is, as far as the time to get one goes.

@@ -21,7 +21,8 @@ void say_what_for(std::vector<Phase>& phases, const ExposedCommunication& x) {
                          {"waiting for keys and values (context)", x.context, 0},
                          {"waiting for experts (all-to-all)", x.expert, 0},
                          {"waiting for pipeline neighbours", x.pipeline, 0},
-                         {"waiting for the slowest worker", x.stragglers, 0}};
+                         {"waiting for the slowest worker", x.stragglers, 0},
+                         {"arithmetic slowed by transfers beside it", x.contention, 0}};
   const auto at = phases.erase(whole);
   phases.insert(at, std::begin(parts), std::end(parts));
 }

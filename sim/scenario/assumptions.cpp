@@ -235,6 +235,12 @@ void add_framework(Table& table, const Plan& plan) {
     table.add(
         "rows of the busiest expert-parallel rank above the mean", "framework.expert_imbalance",
         "fraction", kStep, [](auto& p) -> auto& { return p.framework.expert_imbalance; });
+  if (plan.framework.overlap_slowdown.value > 0 &&
+      (strategy.kind == StrategyKind::mirrored ||
+       strategy.kind == StrategyKind::multi_worker_mirrored || cuts_the_model(strategy.kind)))
+    table.add(
+        "arithmetic slowed by transfers beside it", "framework.overlap_slowdown", "fraction", kStep,
+        [](auto& p) -> auto& { return p.framework.overlap_slowdown; });
   if (!waits || strategy.workers < 2) return;
   table.add(
       "spread of a worker's step from step to step", "framework.step_jitter", "fraction", kStep,

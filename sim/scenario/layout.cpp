@@ -176,6 +176,7 @@ Layout layout_of(const PlannedWorkload& job) {
   l.interleave = s.interleave;
   l.offload_optimizer = s.offload_optimizer;
   l.recompute = s.recompute;
+  l.stops_recomputing = s.kind == StrategyKind::sharded;
   return l;
 }
 

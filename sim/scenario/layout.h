@@ -25,6 +25,10 @@ struct Layout {
   int interleave = 1;              // parts of the network in one stage
   bool offload_optimizer = false;  // its state and update are the host's
   Recompute recompute = Recompute::none;
+  /// A block is computed again only up to the last tensor that its backward pass needs, so not its
+  /// last matrix product: PyTorch's non-reentrant checkpointing (torch/utils/checkpoint.py, "early
+  /// stop", the default since 2.1), with which FSDP's blocks are wrapped. Megatron-LM's runs all.
+  bool stops_recomputing = false;
 
   std::int64_t accelerators() const { return std::int64_t{data} * tensor * pipeline * context; }
   /// Ranks that hold the same part of the model, and so share its gradients.

@@ -173,6 +173,7 @@ struct JobStartRules {  // from "nodes ready" to "first step"
 struct FrameworkRules {
   Fact<Bytes> reserve;  // of an accelerator, gone before the first tensor: runtime, kernels, NCCL
   Fact<double> step_jitter;       // standard deviation over mean of one worker's step time
+  Fact<double> overlap_slowdown;  // of arithmetic, seconds a second of transfer behind it; TPU: 0
   Fact<double> expert_imbalance;  // rows of the busiest expert-parallel rank over the mean
 };
 struct ReclaimRules {

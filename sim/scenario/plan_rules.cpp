@@ -101,6 +101,8 @@ void resolve_rules(Draft& draft) {
   plan.job_start.compile = seconds_fact(operations.at(tpu ? keys::kCompileTpu : keys::kCompileGpu));
   plan.framework.reserve = fact_of<Bytes>(operations.at(keys::kFrameworkReserve));
   plan.framework.step_jitter = operations.at(keys::kStepJitter);
+  // A TPU's links have DMA engines of their own.
+  plan.framework.overlap_slowdown = tpu ? Fact<double>{} : operations.at(keys::kOverlapSlowdown);
   plan.framework.expert_imbalance = operations.at(keys::kExpertImbalance);
   for (PlannedWorkload& job : plan.jobs)
     job.checkpoint.save_overhead = seconds_fact(operations.at(keys::kSaveOverhead));

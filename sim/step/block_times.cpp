@@ -53,7 +53,7 @@ class Waiting {
       }
       t.sent += times * 2 * share * m;
     }
-    if (l_.recompute == Recompute::full) backward += forward;
+    if (l_.recompute == Recompute::full && recomputed(layer, l_)) backward += forward;
     t.tensor_forward += times * forward;
     t.tensor_backward += times * backward;
   }
@@ -72,7 +72,7 @@ class Waiting {
     const Seconds forward = exposed(part, cost.forward);
     t.context_forward += forward;
     t.context_backward += exposed(2 * part, cost.backward);
-    if (recomputed(layer.count.work, l_.recompute)) t.context_backward += forward;
+    if (recomputed(layer, l_)) t.context_backward += forward;
   }
 
   void add_expert(BlockTime& t, const LayerClass& layer, double times) const {
@@ -80,7 +80,7 @@ class Waiting {
     const double rows = std::max(layer.count.elements_in, layer.count.elements_out);
     const Bytes m = bytes(rows * shares_.imbalance, shares_.tokens);
     const Seconds once = times * all_to_all_time(groups_.expert, m);
-    const bool again = l_.recompute == Recompute::full;
+    const bool again = l_.recompute == Recompute::full && recomputed(layer, l_);
     t.expert_forward += once;
     t.expert_backward += once * (again ? 2 : 1);
     t.sent += times * (again ? 3 : 2) * (double(l_.expert - 1) / l_.expert) * m;
@@ -124,6 +124,12 @@ RankGroups::RankGroups(const Fabric& job, const Layout& l) {
   boundary = boundary_of(job, l);
 }
 
+bool recomputed(const LayerClass& layer, const Layout& layout) {
+  if (layout.recompute == Recompute::selective) return layer.count.work == WorkKind::attention;
+  return layout.recompute == Recompute::full && layer.in_block &&
+         !(layer.ends_block && layout.stops_recomputing);
+}
+
 std::vector<LayerCost> layer_costs(const FoldedModel& model, const Layout& layout,
                                    const ElementSizes& size, const Processor& core,
                                    double expert_imbalance) {
@@ -152,7 +158,7 @@ std::vector<BlockTime> block_times(const FoldedModel& model, const Layout& layou
       const LayerCost& cost = costs[run.what];
       const LayerClass& layer = model.layers()[run.what];
       const double n = run.times;
-      const bool again = recomputed(layer.count.work, layout.recompute);
+      const bool again = recomputed(layer, layout);
       t.forward += n * cost.forward;
       t.backward += n * (cost.backward + (again ? cost.forward : Seconds{}));
       if (cost.forward_by_memory) t.bound_by_memory += n * (again ? 2 : 1) * cost.forward;

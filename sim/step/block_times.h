@@ -54,6 +54,10 @@ std::vector<BlockTime> block_times(const FoldedModel& model, const Layout& layou
                                    const RankGroups& groups, const ElementSizes& size,
                                    const Processor& core, double expert_imbalance);
 
+/// Is a layer of that class computed again in the backward pass? Full: with the others of its
+/// block, up to its end or up to the last that it needs (Layout::stops_recomputing).
+bool recomputed(const LayerClass& layer, const Layout& layout);
+
 /// Times of each layer class alone, without waiting, recomputation in the backward pass.
 std::vector<LayerCost> layer_costs(const FoldedModel& model, const Layout& layout,
                                    const ElementSizes& size, const Processor& core,

@@ -111,8 +111,9 @@ LayerCost cost_of(const LayerWork& work, const ElementSizes& size, const Process
   return cost;
 }
 
-bool recomputed(WorkKind work, Recompute mode) {
-  return mode == Recompute::full || (mode == Recompute::selective && work == WorkKind::attention);
+bool recomputed(const Layer& layer, WorkKind work, Recompute mode) {
+  return mode == Recompute::full ? !layer.group.empty()
+                                 : mode == Recompute::selective && work == WorkKind::attention;
 }
 
 Seconds update_time(double parameters, const ElementSizes& size, const Processor& core) {
@@ -182,7 +183,7 @@ ComputeTimes compute_times(const PlannedWorkload& job, const Processor& processo
     if (cost.forward_by_memory) times.bound_by_memory += t.forward;
     if (cost.backward_by_memory) times.bound_by_memory += t.backward;
     dispatches += cost.forward_kernels + cost.backward_kernels;
-    if (recomputed(count.work, job.strategy.recompute)) {
+    if (recomputed(layers[l], count.work, job.strategy.recompute)) {
       dispatches += cost.forward_kernels;
       t.backward += t.forward;
       if (cost.forward_by_memory) times.bound_by_memory += t.forward;

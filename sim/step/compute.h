@@ -54,8 +54,8 @@ struct LayerCost {
 /// depthwise convolutions, have the second term only.
 LayerCost cost_of(const LayerWork& work, const ElementSizes& size, const Processor& core,
                   double batch);
-/// Is a layer of that kind computed again in the backward pass?
-bool recomputed(WorkKind work, Recompute mode);
+/// Is the layer computed again in the backward pass? Full: with the others of its group.
+bool recomputed(const Layer& layer, WorkKind work, Recompute mode);
 /// The optimizer's pass over `parameters`, bound by memory bandwidth.
 Seconds update_time(double parameters, const ElementSizes& size, const Processor& core);
 

@@ -9,7 +9,7 @@ namespace reckon {
 namespace {
 
 /// What makes two layers alike, as numbers that can be ordered.
-using LayerKey = std::array<double, 21>;
+using LayerKey = std::array<double, 23>;
 
 LayerKey key_of(const LayerClass& c) {
   const LayerCount& n = c.count;
@@ -33,7 +33,9 @@ LayerKey key_of(const LayerClass& c) {
           c.key_value_elements,
           double(c.experts),
           double(c.exchanges_tokens),
-          c.tied_elements};
+          c.tied_elements,
+          double(c.in_block),
+          double(c.ends_block)};
 }
 
 LayerClass class_of(const ModelGraph& model, std::size_t i, const LayerSharding& sharding) {
@@ -56,6 +58,23 @@ LayerClass class_of(const ModelGraph& model, std::size_t i, const LayerSharding&
 bool begins_group(const ModelGraph& model, std::size_t i) {
   const auto layers = model.layers();
   return i == 0 || layers[i].group.empty() || layers[i].group != layers[i - 1].group;
+}
+
+/// From a layer of a group to the group's end: one past its last layer.
+std::size_t end_of_group(const ModelGraph& model, std::size_t first) {
+  std::size_t end = first + 1;
+  while (end < model.layers().size() && !begins_group(model, end)) ++end;
+  return end;
+}
+
+/// The first of the layers at the end of a group that no backward pass of it needs: the last one's
+/// output is the next group's input, and before it those whose output nobody keeps.
+std::size_t first_unneeded(const ModelGraph& model, std::size_t first, std::size_t end) {
+  std::size_t at = end;
+  while (at > first && model.counts()[at - 1].saved_fixed.v == 0 &&
+         (at == end || model.counts()[at - 1].saved_elements == 0))
+    --at;
+  return at;
 }
 
 /// Adds a run to a part, or lengthens its last one.
@@ -93,13 +112,19 @@ FoldedModel::FoldedModel(const ModelGraph& model) {
     }
     blocks_.push_back(std::move(block));
   };
+  std::size_t first = 0, end = 0, unneeded = 0;  // of the group at hand
   for (std::size_t i = 0; i < model.layers().size(); ++i) {
     if (begins_group(model, i)) {
       if (i > 0) close();
+      first = i;
+      end = end_of_group(model, i);
+      unneeded = first_unneeded(model, first, end);
       const auto& inputs = model.layers()[i].inputs;
       open = {inputs.empty() ? 0.0 : double(elements(model.layers()[index(inputs[0])].output)), {}};
     }
-    const LayerClass c = class_of(model, i, sharding[i]);
+    LayerClass c = class_of(model, i, sharding[i]);
+    c.in_block = end - first > 1 && end < model.layers().size();
+    c.ends_block = i >= unneeded;
     const auto [it, fresh] = class_ids.try_emplace(key_of(c), std::uint32_t(layers_.size()));
     if (fresh) layers_.push_back(c);
     class_of_layer_.push_back(it->second);

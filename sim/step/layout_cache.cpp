@@ -25,7 +25,8 @@ const StepEstimate& LayoutCache::at(const Layout& l) {
                 static_cast<std::int64_t>(l.schedule),
                 l.interleave,
                 l.offload_optimizer ? 1 : 0,
-                static_cast<std::int64_t>(l.recompute)};
+                static_cast<std::int64_t>(l.recompute),
+                l.stops_recomputing ? 1 : 0};
   const auto found = estimates_.find(key);
   if (found != estimates_.end()) return found->second;
   return estimates_.emplace(key, model_.estimate(l)).first->second;

@@ -41,4 +41,9 @@ OverlapResult overlap(std::span<const Bucket> buckets, std::span<const Seconds> 
   return r;
 }
 
+Seconds contention(const HiddenTransfer& t, double by_processors, double slowdown) {
+  if (t.time.count() <= 0 || t.sent.v <= 0) return {};
+  return slowdown * by_processors * std::min(t.time, t.sent / t.inside);
+}
+
 }  // namespace reckon

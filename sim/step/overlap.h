@@ -27,4 +27,17 @@ struct OverlapResult {
 OverlapResult overlap(std::span<const Bucket> buckets, std::span<const Seconds> durations,
                       Seconds backward);
 
+/// A collective that goes on behind arithmetic.
+struct HiddenTransfer {
+  Seconds time{};           // hidden
+  Bytes sent{};             // by one device, hidden or not
+  BytesPerSecond inside{};  // the device's fastest link
+};
+/// Arithmetic takes longer while a collective's kernels have a part of the device's processors and
+/// power: `slowdown` (FrameworkRules::overlap_slowdown) for each second of transfer behind it, and
+/// no more than if the device moved what it sends at full speed: over a slow network the same bytes
+/// take no more of it. Kernels that wait for memory do with fewer processors: `by_processors` is
+/// the share of the arithmetic that does not.
+Seconds contention(const HiddenTransfer& transfer, double by_processors, double slowdown);
+
 }  // namespace reckon

@@ -80,6 +80,12 @@ void reduce_gradients(StepEstimate& e, const Plan& plan, const PlannedWorkload& 
   const auto result = overlap(buckets, durations, w.batch.backward);
   e.communication = result.communication;
   e.exposed.gradients = result.exposed;
+  if (w.pool->accelerator)
+    e.exposed.contention =
+        contention({result.communication - result.exposed, sent,
+                    std::max(fabric.peer, w.pool->accelerator->host_bandwidth.value)},
+                   1 - w.batch.bound_by_memory / (w.batch.forward + w.batch.backward),
+                   plan.framework.overlap_slowdown.value);
   e.sent_per_worker = sent * double(w.per_worker);
   const auto most =
       std::max_element(reduced_by.begin(), reduced_by.end(),

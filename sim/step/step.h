@@ -52,8 +52,10 @@ struct ExposedCommunication {
   Seconds pipeline{};    // activations and their gradients between stages
   Seconds servers{};     // parameter servers
   Seconds stragglers{};  // the slowest worker
+  Seconds contention{};  // arithmetic that transfers beside it slow down
   Seconds total() const {
-    return gradients + parameters + tensor + context + expert + pipeline + servers + stragglers;
+    return gradients + parameters + tensor + context + expert + pipeline + servers + stragglers +
+           contention;
   }
 };
 

@@ -5,6 +5,7 @@
 #include "sim/base/check.h"
 #include "sim/step/assumptions.h"
 #include "sim/step/collective_times.h"
+#include "sim/step/overlap.h"
 #include "sim/step/parameter_server.h"
 #include "sim/step/stage_times.h"
 #include "sim/step/worker_pools.h"
@@ -117,6 +118,10 @@ StepEstimate StepModel::estimate(const Layout& l) const {
   x.gradients = passes * s.scatters + all.reduction;
   x.stragglers =
       (straggler_factor(job.nodes, 0, setting_.framework.step_jitter.value) - 1) * e.compute;
+  x.contention = contention({s.state_traffic - x.parameters - x.gradients, s.state_sent,
+                             std::max(job.peer, setting_.host_link)},
+                            1 - pass.bound_by_memory / (pass.forward + pass.backward),
+                            setting_.framework.overlap_slowdown.value);
   e.exposed_communication = x.total();
   e.communication =
       x.tensor + x.context + x.expert + x.pipeline + passes * pass.hidden + s.state_traffic;
@@ -148,7 +153,7 @@ std::vector<LayerTime> StepModel::layer_times(const Layout& layout) const {
     const std::uint32_t kind = folded_.class_of_layer()[index(id)];
     const LayerCost& cost = costs[kind];
     LayerTime t{id, cost.forward, cost.backward, cost.backward_by_memory};
-    if (recomputed(folded_.layers()[kind].count.work, layout.recompute)) t.backward += t.forward;
+    if (recomputed(folded_.layers()[kind], layout)) t.backward += t.forward;
     times.push_back(t);
   }
   return times;

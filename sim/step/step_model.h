@@ -61,7 +61,7 @@ class LayoutCache {
   const StepEstimate& at(const Layout& layout);
 
  private:
-  using Key = std::array<std::int64_t, 13>;
+  using Key = std::array<std::int64_t, 14>;
   struct Hash {
     std::size_t operator()(const Key& key) const;
   };

@@ -133,6 +133,19 @@ TEST_CASE("reductions behind the backward pass: exposed is what ends after it") 
   CHECK(overlap(buckets, slow, Seconds{3}).exposed.count() == Approx(4));
 }
 
+TEST_CASE(
+    "what is hidden slows arithmetic, no more than the same bytes at the device's own speed") {
+  const auto slower = [](double hidden, double by_processors, double slowdown) {
+    return contention({Seconds{hidden}, 300.0_GB, 100.0_GBps}, by_processors, slowdown).count();
+  };
+  CHECK(slower(2, 1, 0.5) == Approx(1));    // 2 s of 3 are hidden
+  CHECK(slower(9, 1, 0.5) == Approx(1.5));  // on a slow network
+  CHECK(slower(2, 0.25, 0.5) == Approx(0.25));
+  CHECK(slower(2, 0, 0.5) == 0);  // all waits for memory
+  CHECK(slower(0, 1, 0.5) == 0);
+  CHECK(slower(2, 1, 0) == 0);
+}
+
 TEST_CASE("gradient buckets hold all gradients, the last layers first") {
   const Plan plan = resnet(StrategyKind::mirrored, 1, 4);
   const auto times = compute_times(plan.jobs[0], processor_of(plan.pools[0], Precision::fp32), 32);
