@@ -10,6 +10,7 @@
 
 #include "executor/kubernetes/gang_member.h"
 #include "executor/kubernetes/resource_watch.h"
+#include "executor/kubernetes/silent_nodes.h"
 #include "executor/kubernetes/start_patience.h"
 #include "executor/train/stop_signal.h"
 #include "sim/base/unit_text.h"
@@ -41,6 +42,7 @@ class ClusterGang {
         members_(options.names.size()),
         pods_(kubectl, path("pods"), selector_of(options.run, options.attempt), pod_events()),
         cluster_events_(kubectl, path("events"), "", event_events()),
+        silent_nodes_(kubectl),
         patience_({.pending = options.pending_deadline, .image = options.image_deadline},
                   [this](const std::string& text) { say(text); }) {}
 
@@ -66,11 +68,19 @@ class ClusterGang {
   ResourceWatch::Events pod_events() {
     return {.changed = [this](const Json& pod) { on_pod(pod_view(pod), false); },
             .deleted = [this](const Json& pod) { on_pod(pod_view(pod), true); },
-            .trouble =
-                [this](const std::string& trouble) {
-                  say(trouble.empty() ? "the cluster answers again"
-                                      : "the cluster is away: " + trouble);
-                }};
+            .trouble = [this](const std::string& trouble) { on_trouble(trouble); }};
+  }
+
+  void on_trouble(const std::string& trouble) {
+    if (!trouble.empty()) {
+      const bool login = failure_of(trouble) == KubectlFailure::login;
+      say((login ? "the cluster wants a new login: " : "the cluster is away: ") + trouble);
+      return;
+    }
+    say("the cluster answers again");
+    // A connection that died with the network may wait for ever for the next line.
+    for (const Member& m : members_)
+      if (m.log) m.log->reconnect();
   }
   ResourceWatch::Events event_events() {
     return {.changed = [this](const Json& event) { on_event(event_view(event)); },
@@ -195,6 +205,7 @@ class ClusterGang {
   }
 
   void on_line(std::size_t rank, std::string_view line) {
+    last_line_ = Clock::now();
     const auto at = parse_time(members_[rank].log->last_time());
     if (!line.starts_with("{\"record\":")) members_[rank].last_words = line;
     if (events_.output)
@@ -212,7 +223,7 @@ class ClusterGang {
   void judge() {
     const bool breaks = broken_ && !options_.independent;
     if (!breaks && !asked_ && !first_ended_) look_at_waiting();
-    if (!ending_) look_at_deleting();
+    if (!ending_) look_at_nodes();
     const auto passed = [&](const std::optional<Clock::time_point>& moment) {
       return moment && since(*moment) > options_.grace;
     };
@@ -266,14 +277,16 @@ class ClusterGang {
     }
   }
 
-  /// A pod whose node does not answer is being ended for ever: nobody is there to end it.
-  void look_at_deleting() {
-    constexpr Seconds kBetweenLooks{2};
+  /// A pod whose node does not answer is being ended for ever, or runs for ever: nobody is there to
+  /// say otherwise.
+  void look_at_nodes() {
+    constexpr Seconds kBetweenLooks{2}, kSilence{15};
     if (since(last_look_) < kBetweenLooks) return;
     last_look_ = Clock::now();
+    if (since(last_line_) > kSilence) silent_nodes_.look();  // who prints is there
     for (std::size_t k = 0; k < members_.size(); ++k) {
       const Member& m = members_[k];
-      if (m.ended() || !m.pod || !m.pod->deleting) continue;
+      if (m.ended() || !m.pod || !(m.pod->deleting || silent_nodes_.lost(m.pod->node))) continue;
       PodLoss loss = loss_at(*m.pod);
       if (loss.end != PodEnd::node_lost) continue;
       remove_by_force(m.pod->name);
@@ -376,11 +389,12 @@ class ClusterGang {
   const ClusterGangEvents& events_;
   std::vector<Member> members_;
   ResourceWatch pods_, cluster_events_;
+  SilentNodes silent_nodes_;
   StartPatience patience_;
   std::map<std::string, std::vector<EventView>> about_;  // by pod
   std::map<std::string, SeenNode> nodes_;
   std::string no_pod_;  // why a Job makes none: a quota
-  Clock::time_point all_ended_{}, last_try_{}, last_look_{};
+  Clock::time_point all_ended_{}, last_try_{}, last_look_{}, last_line_ = Clock::now();
   std::optional<Clock::time_point> broken_, first_ended_, kill_at_;
   std::optional<int> hopeless_;
   std::string hopeless_words_;

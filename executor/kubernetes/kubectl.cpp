@@ -34,10 +34,12 @@ std::string trimmed(std::string text) {
   return text;
 }
 
-/// The part of a command that says what it is about, for messages: without manifests' options.
+/// The part of a command that says what it is about, for messages: without manifests' options, and
+/// without the query of a path of the API.
 std::string title_of(const Words& words) {
   std::string title = "kubectl";
-  for (std::size_t k = 0; k < words.size() && k < 4; ++k) title += ' ' + words[k];
+  for (std::size_t k = 0; k < words.size() && k < 4; ++k)
+    title += ' ' + (words[k].starts_with('/') ? words[k].substr(0, words[k].find('?')) : words[k]);
   return title;
 }
 

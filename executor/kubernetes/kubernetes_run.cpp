@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <thread>
+#include <utility>
 
 #include "executor/kubernetes/interruption_log.h"
 #include "executor/kubernetes/known_records.h"
@@ -88,8 +89,10 @@ class KubernetesRun {
   /// Tries again for as long as it takes; a request to stop ends the waiting.
   template <class F>
   auto patient(F&& f) -> decltype(f()) {
-    return patiently(std::forward<F>(f), [this](const KubectlError& error, Seconds delay) {
-      say(fmt::format("{}; again in {}", error.what(), format_duration(delay)));
+    std::string told;
+    return patiently(std::forward<F>(f), [&](const KubectlError& error, Seconds delay) {
+      if (std::exchange(told, error.what()) != error.what())
+        say(fmt::format("{}; it is tried again until then", error.what()));
       const auto until = std::chrono::steady_clock::now() + delay;
       while (std::chrono::steady_clock::now() < until) {
         if (stop_() == StopRequest::at_once) return false;

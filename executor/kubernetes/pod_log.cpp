@@ -6,6 +6,16 @@
 
 namespace reckon::kubernetes {
 
+namespace {
+
+/// What a kubelet answers in place of a log that went with its container.
+bool is_of_kubelet(std::string_view line) {
+  return line.starts_with("unable to retrieve container logs for ") ||
+         line.starts_with("rpc error: code = ");
+}
+
+}  // namespace
+
 std::string sortable_time(std::string_view line, std::string_view& rest) {
   constexpr std::string_view kPattern = "0000-00-00T00:00:00";
   constexpr std::size_t kDigits = 9;
@@ -60,6 +70,11 @@ void PodLog::poll(bool ended) {
   if (const auto end = process_->poll_end()) on_end(*end);
 }
 
+void PodLog::reconnect() {
+  process_.reset();
+  next_ = {};
+}
+
 void PodLog::on_line(std::string_view line) {
   std::string_view rest;
   const std::string time = sortable_time(line, rest);
@@ -67,6 +82,8 @@ void PodLog::on_line(std::string_view line) {
     if (time <= last_) return;
     last_ = time;
     backoff_.reset();
+  } else if (is_of_kubelet(line)) {
+    return;
   }
   if (!rest.empty()) on_line_(rest);
 }

@@ -18,6 +18,8 @@ class PodLog {
 
   /// Reads what is there; connects where it is time to. `ended`: the pod is known to have ended.
   void poll(bool ended);
+  /// Its connection is dead, perhaps without having noticed.
+  void reconnect();
   /// Everything was read, or what is missing is gone with its pod.
   bool done() const { return done_; }
   /// When the line that was told last was printed; "": its time is not known.

@@ -46,8 +46,13 @@ void ResourceWatch::poll() {
   const bool open =
       lines_.read_from(process_->output(), [this](std::string_view line) { on_line(line); });
   // Its own time is the server's to keep; a connection that died without a word is ours to notice.
-  const bool overdue = Clock::now() - started_ > life_ + Seconds{15};
+  const bool overdue = open && Clock::now() - started_ > life_ + Seconds{15};
+  if (overdue) tell_trouble("its connection is silent");
   if (expired_ || overdue || !open) end_watch();
+}
+
+void ResourceWatch::tell_trouble(const std::string& what) {
+  if (!std::exchange(in_trouble_, true) && events_.trouble) events_.trouble(what);
 }
 
 void ResourceWatch::list() {
@@ -104,7 +109,7 @@ void ResourceWatch::on_line(std::string_view line) {
 void ResourceWatch::on_failure(const KubectlError& error) {
   const Seconds pause = backoff_.next();
   next_list_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(pause);
-  if (!std::exchange(in_trouble_, true) && events_.trouble) events_.trouble(error.what());
+  tell_trouble(error.what());
 }
 
 void ResourceWatch::end_watch() {

@@ -45,6 +45,7 @@ class ResourceWatch {
   void on_line(std::string_view line);
   void on_failure(const KubectlError& error);
   void end_watch();
+  void tell_trouble(const std::string& what);
 
   const Kubectl& kubectl_;
   std::string path_, selector_;

@@ -22,10 +22,13 @@ class BackgroundJob {
   static constexpr std::chrono::seconds kPatience{120};
 
   /// `options` are words of the shell, and `before` those before the program's name; output goes to
-  /// OUT.out and OUT.err.
+  /// OUT.out and OUT.err. It is waited for as long as `patience` says.
   BackgroundJob(const Workspace& w, const std::string& file, const std::string& out,
-                const std::string& options, const std::string& before = "")
-      : err_(w.path(out + ".err")),
+                const std::string& options, const std::string& before = "",
+                std::chrono::seconds patience = kPatience)
+      : out_(w.path(out + ".out")),
+        err_(w.path(out + ".err")),
+        patience_(patience),
         process_({"reckon",
                   {"sh", "-c",
                    "cd '" + w.path("").string() + "' && exec " + before +
@@ -36,6 +39,7 @@ class BackgroundJob {
 
   bool running() { return !process_.poll_end(); }
   void signal(int number) { ::kill(process_.id(), number); }
+  std::string output() const { return read_all(out_); }
   std::string errors() const { return read_all(err_); }
   /// Its processes, in the order of their ranks; fewer while they are started or end.
   std::vector<pid_t> workers() const {
@@ -59,13 +63,14 @@ class BackgroundJob {
   }
 
  private:
-  static void wait_until(const std::function<bool()>& over) {
-    const auto until = Clock::now() + kPatience;
+  void wait_until(const std::function<bool()>& over) const {
+    const auto until = Clock::now() + patience_;
     while (!over() && Clock::now() < until)
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
 
-  std::filesystem::path err_;
+  std::filesystem::path out_, err_;
+  std::chrono::seconds patience_;
   ChildProcess process_;
 };
 

@@ -104,13 +104,32 @@ nlohmann::json Cluster::get(const std::string& what) const {
 }
 
 void Cluster::restart_api_server(int away) const {
-  const Output restarted = workspace_.run_shell(
-      "bash -euc 'run=" + run_ + "; source " + kit_ +
-      "/lib/common.sh; read -r pid _ < $run/pid/kube-apiserver; mapfile -d \"\" -t words < "
-      "/proc/$pid/cmdline; kill -KILL $pid; sleep " +
-      std::to_string(away) + "; start kube-apiserver \"${words[@]}\"'");
-  INFO(restarted.err);
-  REQUIRE(restarted.code == 0);
+  run_in_kit(
+      "read -r pid _ < $run/pid/kube-apiserver; mapfile -d \"\" -t words < /proc/$pid/cmdline; "
+      "kill -KILL $pid; sleep " +
+      std::to_string(away) + "; start kube-apiserver \"${words[@]}\"");
+}
+
+void Cluster::run_in_kit(const std::string& line) const {
+  const Output output =
+      workspace_.run_shell("bash -euc 'run=" + run_ + "; source " + kit_ +
+                           "/lib/common.sh; source " + kit_ + "/lib/node.sh; " + line + "'");
+  INFO(output.err);
+  REQUIRE(output.code == 0);
+}
+
+void Cluster::lose_node() const {
+  run_in_kit(
+      "read -r pid _ < $run/pid/kubelet; cp /proc/$pid/cmdline $run/kubelet-words; kill -KILL "
+      "$pid; "
+      "kill_node_processes");
+}
+
+void Cluster::return_node() const {
+  run_in_kit(
+      "mapfile -d \"\" -t words < $run/kubelet-words; read -r containerd _ < $run/pid/containerd; "
+      "start kubelet env PATH=\"$default_cache/bin:$PATH\" nsenter --mount --target $containerd "
+      "\"${words[@]}\"");
 }
 
 Cluster::Space Cluster::make_space(const std::string& name, const Workspace& w) const {

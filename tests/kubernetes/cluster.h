@@ -26,12 +26,17 @@ class Cluster {
   /// Of one test program: started by the first who asks.
   static Cluster& with_node();
 
+  const std::string& kubeconfig() const { return kubeconfig_; }  // a file of JSON
   std::string environment() const { return "KUBECONFIG='" + kubeconfig_ + "'"; }
   /// What kubectl prints; its input is `manifest`.
   std::string kubectl(const std::string& arguments, const std::string& manifest = "") const;
   nlohmann::json get(const std::string& what) const;
   /// The API server is killed and comes back after `away` seconds.
   void restart_api_server(int away) const;
+  /// The node loses its power: its kubelet and all that runs there are killed.
+  void lose_node() const;
+  /// It is switched on again, with nothing running on it.
+  void return_node() const;
   /// A command that plays nodes without machines; `fake-nodes --help` of the kit.
   std::string fake_nodes() const;
   const std::string& image() const { return image_; }
@@ -48,6 +53,8 @@ class Cluster {
 
  private:
   void make_image();
+  /// A line of bash with the kit's functions about the processes of this cluster.
+  void run_in_kit(const std::string& line) const;
 
   Workspace workspace_;
   std::string kit_, kubeconfig_, run_, image_ = "localhost/reckon-worker:test";

@@ -1,13 +1,8 @@
-#include <signal.h>
-#include <catch2/catch.hpp>
-
 #include <algorithm>
 #include <memory>
 #include <set>
 
-#include "executor/launch/process.h"
-#include "executor/train/measurement_log.h"
-#include "kubernetes/cluster.h"
+#include "kubernetes/watched_job.h"
 
 // What befalls the nodes of a job, on machines that the kit's fake-nodes plays: they are lost,
 // taken back, replaced; and a gang of the size of a real one.
@@ -39,31 +34,34 @@ std::string gpu_job(const std::string& name, int nodes, int gpus_each) {
          std::to_string(gpus_each) + "}\n      nodes: " + std::to_string(nodes) + "\n";
 }
 
-/// A job on fake nodes, watched in the background.
-class FleetJob {
+struct OwnCluster {
+  Cluster own_cluster{Cluster::Parts::control_plane};
+};
+
+/// A job on nodes that are played, in a cluster of its own.
+class FleetJob : private OwnCluster, public WatchedJob {
  public:
-  FleetJob(const std::string& name, int nodes, int gpus_each)
-      : cluster_(Cluster::Parts::control_plane), name_(name) {
-    cluster_.make_space(name, w_);
-    w_.write("job.yaml", gpu_job(name, nodes, gpus_each));
-    w_.write("lost", "");
+  FleetJob(const std::string& name, int nodes, int gpus_each) : WatchedJob(own_cluster, name) {
+    files().write("job.yaml", gpu_job(name, nodes, gpus_each));
+    files().write("lost", "");
   }
 
   /// `seconds`: how long a pod runs; negative: until its node is told otherwise.
   void play_nodes(const std::string& prefix, int count, int seconds) {
+    const std::filesystem::path log = files().path(prefix + ".log");
     nodes_.push_back(std::make_unique<ChildProcess>(ProcessSpec{
         "fake-nodes",
         {"sh", "-c",
-         "exec " + cluster_.fake_nodes() + " --nodes " + std::to_string(count) + " --prefix " +
+         "exec " + cluster().fake_nodes() + " --nodes " + std::to_string(count) + " --prefix " +
              prefix + " --run " + std::to_string(seconds) + " --lost-file '" +
-             w_.path("lost").string() + "' > '" + w_.path(prefix + ".log").string() + "' 2>&1"},
+             files().path("lost").string() + "' > '" + log.string() + "' 2>&1"},
         {},
         {}}));
-    REQUIRE(wait_for([&] { return contains(read_all(w_.path(prefix + ".log")), "registered"); }));
+    REQUIRE(wait_for([&] { return contains(read_all(log), "registered"); }));
     if (seconds >= 0) return;
     // Before a job asks for room: nodes that are ready are tainted as if they were not for a while.
     const auto all_ready = [&] {
-      const nlohmann::json all = cluster_.get("nodes").at("items");
+      const nlohmann::json all = cluster().get("nodes").at("items");
       return count == std::count_if(all.begin(), all.end(), [&](const nlohmann::json& node) {
                const std::string name = node.at("metadata").value("name", "");
                return name.starts_with(prefix + '-') && !node.at("spec").contains("taints");
@@ -72,39 +70,10 @@ class FleetJob {
     REQUIRE(wait_for(all_ready));
   }
   void stop_nodes() { nodes_.clear(); }
-  void lose(const std::string& node) { w_.write("lost", node + "\n"); }
+  void lose(const std::string& node) { files().write("lost", node + "\n"); }
 
-  void start(const std::string& more = "") {
-    process_ = std::make_unique<ChildProcess>(ProcessSpec{
-        "reckon",
-        {"sh", "-c",
-         "cd '" + w_.path("").string() + "' && exec env " + cluster_.environment() +
-             " '" RECKON_BINARY_DIR "/bin/reckon' run job.yaml --on kubernetes --replications 20 "
-             "--claim checkpoints --retry-delay 1s --out run " +
-             more + " > run.out 2> run.err"},
-        {},
-        {}});
-  }
-  bool running() { return !process_->poll_end(); }
-  int code() {
-    bool ended = false;
-    for (int k = 0; k < 5 && !ended; ++k) ended = wait_for([&] { return !running(); });
-    INFO(errors());
-    REQUIRE(ended);
-    const ProcessEnd end = *process_->poll_end();
-    return end.signal != 0 ? 128 + end.signal : end.code;
-  }
-  std::string errors() const { return read_all(w_.path("run.err")); }
-  bool said(const std::string& text) { return contains(errors(), text) || !running(); }
-  /// kubectl asks five times a second, and there may be hundreds of objects.
-  bool comes_to_say(const std::string& text) {
-    for (int k = 0; k < 5; ++k)
-      if (wait_for([&] { return said(text); })) return running();
-    return false;
-  }
-  nlohmann::json pods(int attempt) const {
-    return cluster_.get("pods -n " + name_ + " -l reckon/attempt=" + std::to_string(attempt))
-        .at("items");
+  void start_new(const std::string& more = "") {
+    start("job.yaml --replications 20 --claim checkpoints --retry-delay 1s " + more);
   }
   int running_pods(int attempt) const {
     int count = 0;
@@ -117,33 +86,18 @@ class FleetJob {
       if (wait_for([&] { return running_pods(attempt) == count || !running(); })) break;
     const int there = running_pods(attempt);
     if (there != count)
-      UNSCOPED_INFO(there << " pods of attempt " << attempt << " run\n"
-                          << read_all(w_.path("run.out")) << errors());
+      UNSCOPED_INFO(there << " pods of attempt " << attempt << " run\n" << output() << errors());
     return there == count;
   }
   std::string node_of(int attempt, int rank) const {
     const nlohmann::json all = pods(attempt);
     for (const auto& pod : all)
-      if (pod.at("metadata").at("annotations").value("reckon/first-rank", "") ==
-          std::to_string(rank))
-        return pod.at("spec").value("nodeName", "");
+      if (rank_of(pod) == rank) return pod.at("spec").value("nodeName", "");
     return "";
-  }
-  void kubectl(const std::string& words) const { cluster_.kubectl(words); }
-  const Cluster& cluster() const { return cluster_; }
-  const Workspace& files() const { return w_; }
-  Measurements measured() const {
-    const auto read = read_measurement_log(w_.path("run") / "measurements.jsonl");
-    REQUIRE(read);
-    return *read;
   }
 
  private:
-  Workspace w_;
-  Cluster cluster_;
-  std::string name_;
   std::vector<std::unique_ptr<ChildProcess>> nodes_;
-  std::unique_ptr<ChildProcess> process_;
 };
 
 }  // namespace
@@ -152,7 +106,7 @@ TEST_CASE("a node that falls silent is a lost node, and the gang starts again wi
           "[.long]") {
   FleetJob job("silent", 2, 8);
   job.play_nodes("node", 3, -1);
-  job.start();
+  job.start_new();
   REQUIRE(job.all_run(0, 2));
   const std::string lost = job.node_of(0, 1);
   job.lose(lost);
@@ -173,15 +127,17 @@ TEST_CASE("a spot node that is taken back is a preemption, and the job waits for
           "[.long]") {
   FleetJob job("spot", 2, 8);
   job.play_nodes("first", 2, -1);
-  job.start();
+  job.start_new();
   REQUIRE(job.all_run(0, 2));
   // As a cloud does it: a taint that says so, the pods are ended, and a while later the node is
   // gone.
   const std::string node = job.node_of(0, 0);
-  job.kubectl("taint node " + node + " cloud.google.com/impending-node-termination=:NoSchedule");
-  job.kubectl("delete pod -n spot -l reckon/attempt=0 --field-selector spec.nodeName=" + node);
+  job.cluster().kubectl("taint node " + node +
+                        " cloud.google.com/impending-node-termination=:NoSchedule");
+  job.cluster().kubectl("delete pod -n spot -l reckon/attempt=0 --field-selector spec.nodeName=" +
+                        node);
   REQUIRE(job.comes_to_say("starting again"));
-  job.kubectl("delete node " + node);
+  job.cluster().kubectl("delete node " + node);
   REQUIRE(job.comes_to_say("no node yet"));
   job.play_nodes("second", 1, -1);  // its replacement
   REQUIRE(job.all_run(1, 2));
@@ -202,7 +158,7 @@ TEST_CASE("a gang of 256 pods on 64 nodes of 8 GPUs runs, loses a node, runs aga
           "[.long]") {
   FleetJob job("gang", 256, 2);
   job.play_nodes("node", 64, -1);
-  job.start("--pending 30min");
+  job.start_new("--pending 30min");
   REQUIRE(job.all_run(0, 256));
   CHECK(!job.said("no node yet"));
   // Four of the gang's pods on each node.
@@ -210,15 +166,13 @@ TEST_CASE("a gang of 256 pods on 64 nodes of 8 GPUs runs, loses a node, runs aga
   std::set<int> ranks;
   const nlohmann::json all = job.pods(0);
   for (const auto& pod : all)
-    if (pod.at("spec").value("nodeName", "") == lost)
-      ranks.insert(std::stoi(
-          pod.at("metadata").at("annotations").at("reckon/first-rank").get<std::string>()));
+    if (pod.at("spec").value("nodeName", "") == lost) ranks.insert(FleetJob::rank_of(pod));
   REQUIRE(ranks.contains(37));
-  job.kubectl(
+  job.cluster().kubectl(
       "delete pod -n gang -l reckon/attempt=0 --force --grace-period=0 "
       "--field-selector spec.nodeName=" +
       lost);
-  job.kubectl("delete node " + lost);
+  job.cluster().kubectl("delete node " + lost);
   // 252 have room on 63 nodes.
   REQUIRE(job.comes_to_say("starting again"));
   job.play_nodes("spare", 1, -1);
@@ -245,9 +199,8 @@ kind: ResourceQuota
 metadata: {name: memory, namespace: limited}
 spec: {hard: {limits.memory: 1Gi}}
 )");
-  job.start("--pending 15s");
+  job.start_new("--pending 15s");
   CHECK(job.code() == 1);
   INFO(job.errors());
-  CHECK_THAT(read_all(job.files().path("run.out")),
-             Contains("has no pod after 15") && Contains("exceeded quota: memory"));
+  CHECK_THAT(job.output(), Contains("has no pod after 15") && Contains("exceeded quota: memory"));
 }

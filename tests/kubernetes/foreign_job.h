@@ -1,12 +1,7 @@
 #pragma once
-#include <signal.h>
-#include <catch2/catch.hpp>
+#include <string>
 
-#include <memory>
-
-#include "executor/launch/process.h"
-#include "executor/train/measurement_log.h"
-#include "kubernetes/cluster.h"
+#include "kubernetes/watched_job.h"
 
 // A job of a program that is not ours in real pods: a script of the shell in an image with nothing
 // but a shell.
@@ -50,74 +45,20 @@ inline std::string foreign_job(const std::string& name, int steps, int workers, 
          pool("worker", workers) + (servers > 0 ? pool("parameter_server", servers) : "");
 }
 
-class ForeignJob {
+class ForeignJob : public WatchedJob {
  public:
   /// `script`: /bin/train of its image; `scenario`: of the job `name`.
   ForeignJob(const std::string& name, const std::string& script, const std::string& scenario)
-      : cluster_(Cluster::with_node()), name_(name) {
-    w_.write("train", script);
-    cluster_.load_image(w_, image_of(name),
-                        {"train:bin/train:755", "/bin/sh:bin/sh", "/bin/sleep:bin/sleep",
-                         "/bin/mkdir:bin/mkdir", "/bin/mv:bin/mv"});
-    space_ = cluster_.make_space(name, w_);
-    w_.write("job.yaml", scenario);
+      : WatchedJob(Cluster::with_node(), name) {
+    files().write("train", script);
+    cluster().load_image(files(), image_of(name),
+                         {"train:bin/train:755", "/bin/sh:bin/sh", "/bin/sleep:bin/sleep",
+                          "/bin/mkdir:bin/mkdir", "/bin/mv:bin/mv"});
+    files().write("job.yaml", scenario);
   }
-  ~ForeignJob() { cluster_.kubectl("delete namespace " + name_ + " --wait=false"); }
-  ForeignJob(const ForeignJob&) = delete;
-  ForeignJob& operator=(const ForeignJob&) = delete;
-
   void start_new(const std::string& more = "--retry-delay 1s") {
-    start("job.yaml --replications 20 --claim checkpoints " + more, "run");
+    start("job.yaml --replications 20 --claim checkpoints " + more);
   }
-  void start(const std::string& words, const std::string& out) {
-    out_ = out;
-    process_ = std::make_unique<ChildProcess>(
-        ProcessSpec{"reckon",
-                    {"sh", "-c",
-                     "cd '" + w_.path("").string() + "' && exec env " + cluster_.environment() +
-                         " '" RECKON_BINARY_DIR "/bin/reckon' run --on kubernetes --out " + out +
-                         ' ' + words + " > " + out + ".out 2>> " + out + ".err"},
-                    {},
-                    {}});
-  }
-  bool running() { return !process_->poll_end(); }
-  void kill_launcher() {
-    process_->signal(SIGKILL);
-    REQUIRE(wait_for([&] { return !running(); }));
-  }
-  int code() {
-    const bool ended = wait_for([&] { return !running(); }) || wait_for([&] { return !running(); });
-    INFO(errors());
-    REQUIRE(ended);
-    const ProcessEnd end = *process_->poll_end();
-    return end.signal != 0 ? 128 + end.signal : end.code;
-  }
-  std::string output() const { return read_all(w_.path(out_ + ".out")); }
-  std::string errors() const { return read_all(w_.path(out_ + ".err")); }
-  bool said(const std::string& text) { return contains(errors(), text) || !running(); }
-  Measurements measured() const {
-    const auto read = read_measurement_log(w_.path(out_) / "measurements.jsonl");
-    REQUIRE(read);
-    return *read;
-  }
-  std::string pod_of(int rank) const {
-    std::string name;
-    const nlohmann::json pods = cluster_.get("pods -n " + name_);
-    for (const auto& pod : pods.at("items"))
-      if (pod.at("metadata").at("annotations").value("reckon/first-rank", "") ==
-          std::to_string(rank))
-        name = std::max(name, pod.at("metadata").at("name").get<std::string>());
-    return name;
-  }
-  void kubectl(const std::string& words) const { cluster_.kubectl("-n " + name_ + ' ' + words); }
-  Output reckon(const std::string& words) const { return w_.run(words); }
-
- private:
-  Workspace w_;
-  Cluster& cluster_;
-  Cluster::Space space_;
-  std::string name_, out_;
-  std::unique_ptr<ChildProcess> process_;
 };
 
 }  // namespace reckon::test

@@ -73,13 +73,25 @@ TEST_CASE("a program that is not in its image is not started again and again", "
   CHECK_THAT(job.errors(), !Contains("attempt 1"));
 }
 
-TEST_CASE("an image whose name is none ends the job with the cluster's words", "[.long]") {
+TEST_CASE("an image that is not there ends the job with the words of its registry", "[.long]") {
+  ForeignJob job("nowhere", kTensorFlow,
+                 replaced(foreign_job("nowhere", 100, 2), "localhost/", "localhost/no/"));
+  job.start_new("--pending 20s");
+  CHECK(job.code() == 3);
+  INFO(job.errors());
+  CHECK_THAT(job.output(), Contains("does not start: ErrImagePull") ||
+                               Contains("does not start: ImagePullBackOff"));
+  CHECK_THAT(job.errors(), !Contains("attempt 1"));
+}
+
+TEST_CASE("an image whose name is none is found before anything is applied", "[.long]") {
   ForeignJob job("unnamed", kTensorFlow,
                  replaced(foreign_job("unnamed", 100, 2), "localhost/", "localhost/NOT/"));
   job.start_new();
   CHECK(job.code() == 3);
   INFO(job.errors());
-  CHECK_THAT(job.output(), Contains("does not start: InvalidImageName"));
+  CHECK_THAT(job.errors(), Contains("no node can pull the image 'localhost/NOT/"));
+  CHECK(job.pods(0).empty());
 }
 
 TEST_CASE("a program that needs more memory than its limit is named for that", "[.long]") {

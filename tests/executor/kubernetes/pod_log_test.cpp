@@ -44,6 +44,14 @@ echo '2026-11-22T03:00:00.3Z three')");
   CHECK(fake.read("calls").find("--since-time 2026-11-22T03:00:00Z") != std::string::npos);
 }
 
+TEST_CASE("what a kubelet says in place of a log is no line of the program") {
+  const FakeKubectl fake(
+      "echo '2026-11-22T03:00:00.1Z one'; echo 'unable to retrieve container logs for "
+      "containerd://2'; "
+      "echo 'a bar, drawn over'");
+  CHECK(read_to_end(fake.kubectl(), true) == "one|a bar, drawn over|");
+}
+
 TEST_CASE("the log of a pod that is gone is over") {
   const FakeKubectl fake(
       "echo 'Error from server (NotFound): pods \"pod-1\" not found' >&2; exit 1");

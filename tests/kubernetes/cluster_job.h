@@ -1,0 +1,68 @@
+#pragma once
+#include <filesystem>
+#include <string>
+
+#include "kubernetes/watched_job.h"
+#include "support/small_job.h"
+
+namespace reckon::test {
+
+inline const std::string kRing = "{kind: multi_worker_mirrored, workers: 4, all_reduce: ring}";
+
+/// A job of reckon-worker in real pods, and what becomes of it on this machine undisturbed.
+class ClusterJob : public WatchedJob {
+ public:
+  ClusterJob(const std::string& name, const std::string& strategy, int nodes, int steps,
+             int servers = 0)
+      : WatchedJob(Cluster::with_node(), name) {
+    const std::string pool =
+        servers == 0
+            ? ""
+            : "    - {name: servers, role: parameter_server, nodes: " + std::to_string(servers) +
+                  ", machine: {vcpu: 1, memory: 2GiB, network: 10Gbps}}\n";
+    files().write("job.yaml", small_job(name, strategy, steps) + small_pool(nodes) + pool);
+  }
+
+  /// In kubectl's place: each pod asks for 440 thousandths of a core, so five do not fit on two
+  /// cores, and they get by with less.
+  void ask_for_less() {
+    namespace fs = std::filesystem;
+    files().write("modest-kubectl", R"sh(#!/bin/sh
+case " $* " in
+  *" --filename - "*) sed 's/cpu: "440m"/cpu: "330m"/' | exec kubectl "$@" ;;
+  *) exec kubectl "$@" ;;
+esac
+)sh");
+    fs::permissions(files().path("modest-kubectl"), fs::perms::owner_all);
+    set_variables("RECKON_KUBECTL='" + files().path("modest-kubectl").string() + "' ");
+  }
+  void start_new(const std::string& more = "--retry-delay 1s --retries 20") {
+    start("job.yaml --replications 20 --claim checkpoints --checkpoint-steps 100 --image " +
+          cluster().image() + ' ' + more);
+  }
+
+  /// The same parameters and losses as on this machine, every step once.
+  void check_result(int steps) {
+    const Output local =
+        files().run("run job.yaml --out local --replications 20 --checkpoint-steps 100");
+    INFO(local.err << errors());
+    REQUIRE(local.code == 0);
+    const std::string expected = read_all(files().path("local") / "parameters.bin");
+    REQUIRE(expected.size() == 5121 * sizeof(float));
+    CHECK((read_all(space().volume / name() / "parameters.bin") == expected));
+
+    const auto here = read_measurement_log(files().path("local") / "measurements.jsonl");
+    REQUIRE(here);
+    const auto useful = measured().useful_steps(), reference = here->useful_steps();
+    REQUIRE(useful.size() == std::size_t(steps));
+    REQUIRE(reference.size() == std::size_t(steps));
+    for (std::size_t k = 0; k < useful.size(); ++k) {
+      REQUIRE(useful[k].step == reference[k].step);
+      REQUIRE(useful[k].loss == reference[k].loss);
+    }
+    REQUIRE(!measured().ends.empty());
+    CHECK(measured().ends.back().finished);
+  }
+};
+
+}  // namespace reckon::test
