@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/base/check.h"
+#include "sim/step/step_model.h"
 
 namespace reckon {
 namespace {
@@ -94,12 +95,16 @@ std::vector<Sensitivity> sensitivities(Plan& scratch,
                                        const std::vector<PlanAssumption>& assumptions,
                                        const PacedJob& median, const NetworkModel& network) {
   std::vector<Sensitivity> result(assumptions.size());
+  const PlannedWorkload& job = scratch.jobs.front();
+  std::optional<ModelFold> fold;  // no assumption changes the model
+  if (cuts_the_model(job.strategy.kind)) fold.emplace(job.model);
   for (std::size_t i = 0; i < assumptions.size(); ++i) {
     const PlanAssumption& a = assumptions[i];
     if (!a.affects_step) continue;
     const auto at = [&](double value, PaceFactors& factors, StepParts& parts) {
       a.set(scratch, value);
-      const StepEstimate step = estimate_step(scratch, scratch.jobs.front(), network);
+      const StepEstimate step =
+          fold ? estimate_step(scratch, job, *fold) : estimate_step(scratch, job, network);
       factors = factors_of(scratch, step, median);
       parts = parts_of(step);
     };

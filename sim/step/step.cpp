@@ -246,8 +246,7 @@ void wait_for_input(StepEstimate& e) {
 }
 
 /// ZeRO, tensor, pipeline, context and expert parallelism.
-StepEstimate cut_model_step(const Plan& plan, const PlannedWorkload& job) {
-  const StepModel model(job.model, step_setting(plan, job));
+StepEstimate cut_model_step(const Plan& plan, const PlannedWorkload& job, const StepModel& model) {
   const Layout layout = layout_of(job);
   StepEstimate e = model.estimate(layout);
   e.layers = model.layer_times(layout);
@@ -270,7 +269,8 @@ StepEstimate cut_model_step(const Plan& plan, const PlannedWorkload& job) {
 StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job,
                            const NetworkModel& network, int live_workers) {
   const PlannedStrategy& s = job.strategy;
-  if (cuts_the_model(s.kind)) return cut_model_step(plan, job);
+  if (cuts_the_model(s.kind))
+    return cut_model_step(plan, job, StepModel(job.model, step_setting(plan, job)));
   const Workers w = workers_of(plan, job, live_workers);
   StepEstimate e;
   e.layers = w.batch.layers;
@@ -317,6 +317,11 @@ StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job,
   }
   e.bottleneck = bottleneck_of(e, servers_busier, w.batch);
   return e;
+}
+
+StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job, const ModelFold& fold) {
+  RECKON_CHECK(cuts_the_model(job.strategy.kind));
+  return cut_model_step(plan, job, StepModel(fold, step_setting(plan, job)));
 }
 
 Seconds evaluation_time(const Plan& plan, const PlannedWorkload& job, const StepEstimate& step) {

@@ -78,27 +78,38 @@ Bottleneck bottleneck_of(const StepEstimate& e, Seconds bound_by_memory, Seconds
 
 }  // namespace
 
+ModelFold::ModelFold(const ModelGraph& model)
+    : folded(model), limits(model), model_flops(model.model_flops()) {
+  for (std::size_t i = 0; i < model.layers().size(); ++i) {
+    const LayerCount& c = model.counts()[i];
+    if (c.forward.v > 0 || c.elements_out > 0) timed_layers.push_back(model.layers()[i].id);
+  }
+}
+
 StepModel::StepModel(const ModelGraph& model, StepSetting setting)
     : setting_(std::move(setting)),
       size_(element_sizes(setting_.precision, setting_.optimizer, false)),
       core_(one_core(setting_.processor)),
-      folded_(model),
-      limits_(model),
-      model_flops_(model.model_flops()) {
+      own_(std::in_place, model),
+      fold_(*own_) {
   core_.cores = setting_.processor.cores;  // that share a rank's batch
-  for (std::size_t i = 0; i < model.layers().size(); ++i) {
-    const LayerCount& c = model.counts()[i];
-    if (c.forward.v > 0 || c.elements_out > 0) timed_layers_.push_back(model.layers()[i].id);
-  }
+}
+
+StepModel::StepModel(const ModelFold& fold, StepSetting setting)
+    : setting_(std::move(setting)),
+      size_(element_sizes(setting_.precision, setting_.optimizer, false)),
+      core_(one_core(setting_.processor)),
+      fold_(fold) {
+  core_.cores = setting_.processor.cores;
 }
 
 StepEstimate StepModel::estimate(const Layout& l) const {
   const Fabric job = fabric_for(setting_.fabric, l.accelerators());
   const RankGroups groups(job, l);
   const double imbalance = setting_.framework.expert_imbalance.value;
-  const auto times = block_times(folded_, l, groups, size_, core_, imbalance);
-  const auto states = block_states(folded_, l, size_, imbalance);
-  const StageModel stage_model{folded_, l, groups, size_, setting_.all_reduce, core_};
+  const auto times = block_times(fold_.folded, l, groups, size_, core_, imbalance);
+  const auto states = block_states(fold_.folded, l, size_, imbalance);
+  const StageModel stage_model{fold_.folded, l, groups, size_, setting_.all_reduce, core_};
   const Stages all = all_stages(stage_model, times, states);
   const StageTime& s = all.slowest;
   const BlockTime& pass = s.pass;
@@ -131,14 +142,15 @@ StepEstimate StepModel::estimate(const Layout& l) const {
         all_reduce_time(groups.state, step_assumptions::kBucketSize, setting_.all_reduce).kind);
   e.step = e.compute + e.exposed_communication + e.bubble + e.update;
   e.samples_per_second = Samples{double(l.global_batch())} / e.step;
-  e.mfu = model_flops_.v * e.samples_per_second.v /
+  e.mfu = fold_.model_flops.v * e.samples_per_second.v /
           (setting_.processor.peak.v * double(l.accelerators()));
   e.bottleneck = bottleneck_of(e, passes * pass.bound_by_memory, passes * pass.waiting_for_host);
   return e;
 }
 
 MemoryEstimate StepModel::memory(const Layout& layout) const {
-  MemoryEstimate m = memory_of(folded_, layout, size_, setting_.framework.expert_imbalance.value);
+  MemoryEstimate m =
+      memory_of(fold_.folded, layout, size_, setting_.framework.expert_imbalance.value);
   m.reserve = setting_.framework.reserve.value;
   m.available = setting_.memory;
   return m;
@@ -146,14 +158,14 @@ MemoryEstimate StepModel::memory(const Layout& layout) const {
 
 std::vector<LayerTime> StepModel::layer_times(const Layout& layout) const {
   const auto costs =
-      layer_costs(folded_, layout, size_, core_, setting_.framework.expert_imbalance.value);
+      layer_costs(fold_.folded, layout, size_, core_, setting_.framework.expert_imbalance.value);
   std::vector<LayerTime> times;
-  times.reserve(timed_layers_.size());
-  for (const LayerId id : timed_layers_) {
-    const std::uint32_t kind = folded_.class_of_layer()[index(id)];
+  times.reserve(fold_.timed_layers.size());
+  for (const LayerId id : fold_.timed_layers) {
+    const std::uint32_t kind = fold_.folded.class_of_layer()[index(id)];
     const LayerCost& cost = costs[kind];
     LayerTime t{id, cost.forward, cost.backward, cost.backward_by_memory};
-    if (recomputed(folded_.layers()[kind], layout)) t.backward += t.forward;
+    if (recomputed(fold_.folded.layers()[kind], layout)) t.backward += t.forward;
     times.push_back(t);
   }
   return times;

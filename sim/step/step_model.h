@@ -1,5 +1,6 @@
 #pragma once
 #include <array>
+#include <optional>
 #include <unordered_map>
 
 #include "sim/scenario/layout.h"
@@ -25,9 +26,20 @@ struct StepSetting {
   AllReduceKind all_reduce = AllReduceKind::automatic;  // of gradients, zero_stage 0
 };
 
+/// What every StepModel of a model has alike, whatever it runs on.
+struct ModelFold {
+  explicit ModelFold(const ModelGraph& model);
+  FoldedModel folded;
+  LayoutLimits limits;
+  Flops model_flops{};
+  std::vector<LayerId> timed_layers;
+};
+
 class StepModel {
  public:
   StepModel(const ModelGraph& model, StepSetting setting);
+  /// Of a model that was folded before; `fold` outlives it.
+  StepModel(const ModelFold& fold, StepSetting setting);
 
   /// Compute, waiting, bubble and update of one step; no input pipeline, and `layers` is empty. The
   /// layout keeps the rules (broken_rules). May be called from several threads.
@@ -41,18 +53,20 @@ class StepModel {
   /// Of one micro-batch, in the order of the graph; views and inputs are left out.
   std::vector<LayerTime> layer_times(const Layout& layout) const;
 
-  const LayoutLimits& limits() const { return limits_; }
+  const LayoutLimits& limits() const { return fold_.limits; }
   const StepSetting& setting() const { return setting_; }
 
  private:
   StepSetting setting_;
   ElementSizes size_;
   Processor core_;
-  FoldedModel folded_;
-  LayoutLimits limits_;
-  Flops model_flops_{};
-  std::vector<LayerId> timed_layers_;
+  std::optional<ModelFold> own_;
+  const ModelFold& fold_;
 };
+
+/// estimate_step() of a job whose model is cut, folded before: a hundred layers take longer to fold
+/// than their step takes to estimate.
+StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job, const ModelFold& fold);
 
 /// Estimates of a model by layout, solved once and looked up after. Not for several threads.
 class LayoutCache {
