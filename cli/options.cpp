@@ -149,7 +149,10 @@ constexpr std::array kExportOptions{
 
 // What `reckon plan` takes besides. Lists are separated by commas; they say what may vary.
 constexpr std::array kPlanOptions{
+    OptionRow{"zone", "A,B", "zones to consider; any: all that the catalog knows"},
     OptionRow{"nodes", "1..64", "numbers of nodes to consider"},
+    OptionRow{"autoscaling", "A,B",
+              "bounds of the workers' pool as shares of the job's nodes: fixed,0..100%,125%"},
     OptionRow{"strategy", "A,B", "kinds of strategy to consider (any)"},
     OptionRow{"layouts", "", "try every split of the model; it needs --global-batch"},
     OptionRow{"global-batch", "N", "samples of an optimizer step; 1..8192: at most so many, free"},
@@ -158,11 +161,14 @@ constexpr std::array kPlanOptions{
     OptionRow{"fallback", "A,B",
               "on-demand nodes stand in for spot nodes that have not come within 10min,30min"},
     OptionRow{"parameter-servers", "0..16", "numbers of parameter servers to consider"},
+    OptionRow{"parameter-server-machine", "A,B", "machines of the parameter servers to consider"},
     OptionRow{"recompute", "A,B", "none, selective, full or any"},
     OptionRow{"checkpoint-interval", "A,B", "durations, optimal or none"},
     OptionRow{"checkpoint-storage", "A,B", "storages of the catalog to consider"},
     OptionRow{"quota", "PLACE=N,...",
-              "accelerators that may be had: gcp/us-central1/H100-SXM5-80=128"},
+              "accelerators that may be had: gcp/us-central1/H100-SXM5-80=128, or .../spot=128"},
+    OptionRow{"memory", "AMOUNT", "of an accelerator that may be used at most: 70GiB or 90%"},
+    OptionRow{"max-nodes", "N", "most nodes at once, servers and those that stand in included"},
     OptionRow{"budget", "MONEY", "what it may cost: 20000USD@90% is with that probability"},
     OptionRow{"residency", "A,B", "where data may be: countries (ISO 3166), or EU"},
     OptionRow{"carbon-free", "SHARE",

@@ -35,6 +35,9 @@ Interruptions lived_through(const Space& space, const Candidate& c) {
   const Site& site = space.site(c);
   Interruptions by = interruptions_of(site.outside[std::size_t(nodes)], space.offer(c), nodes);
   by.restart += wait_for_spot(site, space.offer(c), nodes);
+  // A spare node takes the place of one that is lost.
+  if (nodes_paid(space.offer(c), space.shape(c)) > nodes)
+    by.restart -= site.outside[std::size_t(nodes)].node_seconds;
   return by;
 }
 
@@ -62,9 +65,9 @@ Candidate candidate_of(const Question& question, const Space& space, std::size_t
   const Mix& mix = offer.mix;
   double rate = workers(base, mix.base_reserved, mix.base_lowest, mix.base_price);
   for (std::size_t p = 0; p < offer.pools.size(); ++p)
-    rate += p == site.worker
-                ? workers(shape.nodes - base, offer.reserved, offer.pools_lowest[p], offer.pools[p])
-                : usd_second(offer.pools[p], shape.parameter_servers);
+    rate += p == site.worker ? workers(nodes_paid(offer, shape) - base, offer.reserved,
+                                       offer.pools_lowest[p], offer.pools[p])
+                             : usd_second(offer.pools[p], shape.parameter_servers);
   c.cost = offer.known && std::isfinite(c.time) ? rate * c.time : kUnknown;
   // A life is cut at the horizon: it never ended.
   const bool ends = c.time <= LifeOptions{}.horizon.count();
@@ -98,27 +101,42 @@ Space every_candidate(const Question& question, const Catalog& catalog, const Ne
   }
   if (hardware.forbidden > 0) {
     space.considered += std::int64_t(hardware.forbidden);
-    space.rejected["only in regions that residency or carbon exclude"] +=
-        std::int64_t(hardware.forbidden);
+    space.rejected[kForbidden] += std::int64_t(hardware.forbidden);
   }
   for (std::size_t k = 0; k < space.sites.size(); ++k) {
     const Site& site = space.sites[k];
     space.considered += site.considered;
-    for (const auto& [reason, count] : site.rejected) space.rejected[reason] += count;
+    for (const auto& [reason, count] : site.rejected)
+      if (count > 0) space.rejected[reason] += count;
     for (std::size_t s = 0; s < site.shapes.size(); ++s) {
       // Shares of few nodes round to the same ones.
-      std::set<std::tuple<std::string_view, CapacityType, int, std::optional<Seconds>>> mixes;
+      std::set<
+          std::tuple<std::string_view, std::string_view, CapacityType, int, std::optional<Seconds>>>
+          mixes;
+      std::set<std::tuple<std::string_view, std::string_view, CapacityType, int, int>> pools;
       for (std::size_t o = 0; o < site.offers.size(); ++o) {
         const Shape& shape = site.shapes[s];
         const Offer& offer = site.offers[o];
         const int base = base_nodes(offer, shape.nodes);
         const bool is_mix = base > 0 || offer.mix.patience;
-        if (is_mix && !mixes.emplace(offer.region, offer.mix.base, base, offer.mix.patience).second)
+        if (is_mix &&
+            !mixes.emplace(offer.region, offer.zone, offer.mix.base, base, offer.mix.patience)
+                 .second)
           ++space.rejected["a mix of the same nodes as another"];
         else if (base == shape.nodes)
           ++space.rejected["a mix that leaves no node to be spot"];
-        else if (std::int64_t{nodes_at_most(offer, shape)} * site.hardware.per_node > offer.quota)
-          ++space.rejected["above the quota"];
+        else if (!within_quotas(offer, shape, site.hardware.per_node))
+          ++space.rejected[kOverQuota];
+        else if (question.max_nodes &&
+                 nodes_at_most(offer, shape) + shape.parameter_servers > *question.max_nodes)
+          ++space.rejected[kTooManyNodes];
+        else if (const PoolBounds& b = offer.bounds;
+                 !is_mix && !question.may.bounds.empty() &&
+                 !pools
+                      .emplace(offer.region, offer.zone, offer.pricing, b.least_nodes(shape.nodes),
+                               b.most_nodes(shape.nodes))
+                      .second)
+          ++space.rejected["a pool of the same nodes as another"];
         else
           space.candidates.push_back(candidate_of(question, space, k, s, o));
       }

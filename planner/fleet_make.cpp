@@ -214,6 +214,13 @@ Expected<void> add_options(const FleetSetting& s, std::size_t kind, FleetAnswer&
   const JobSpec& job = s.file.scenario.jobs[kind];
   const auto question = question_of_job(s, job);
   if (!question) return tl::unexpected(question.error());
+  for (const auto& [place, count] : question->quota)
+    if (std::ranges::count(place, '/') == 3)
+      return tl::unexpected(Diagnostics{
+          {Severity::error, question->file.places.find("plan.quota"),
+           fmt::format("quotas by how nodes are bought are not planned for several jobs yet: '{}'",
+                       place),
+           "write provider/region/accelerator, for all of them together"}});
   answer.fleet.quota = question->quota;
   SpaceOptions how;
   how.seed = s.seed;

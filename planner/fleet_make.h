@@ -22,9 +22,10 @@ Diagnostics check_fleet(const ScenarioFile& file);
 /// option_replications and without_plan.
 Expected<void> make_fleet(const FleetSetting& setting, FleetAnswer& answer);
 
-/// The scenario of a pool with the jobs that run on it; `runs` are indices of jobs.
+/// The scenario of a pool with the jobs that run on it; `runs` are indices of jobs, `number` is
+/// what the answer calls the pool.
 std::string pool_scenario(const FleetAnswer& answer, const FleetChoice& choice, std::size_t pool,
-                          const std::vector<std::size_t>& runs);
+                          const std::vector<std::size_t>& runs, std::size_t number);
 
 /// Every pool of the choice by `simulate`.
 Expected<Replay> replay(const FleetSetting& setting, const FleetAnswer& answer,

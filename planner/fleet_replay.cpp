@@ -103,7 +103,7 @@ void judge_together(const Fleet& fleet, const FleetChoice& choice, Replay& repla
 }  // namespace
 
 std::string pool_scenario(const FleetAnswer& answer, const FleetChoice& choice, std::size_t pool,
-                          const std::vector<std::size_t>& runs) {
+                          const std::vector<std::size_t>& runs, std::size_t number) {
   const Fleet& fleet = answer.fleet;
   std::vector<OneJob> jobs;
   for (const std::size_t j : runs)
@@ -115,7 +115,7 @@ std::string pool_scenario(const FleetAnswer& answer, const FleetChoice& choice, 
   const auto file = parse_scenario(text, answer.scenario);
   const std::string name = file ? worker_pool(file->scenario).name : "";
   const std::vector<std::string> overrides{
-      fmt::format("name={}-{}", answer.scenario, pool + 1),
+      fmt::format("name={}-{}", answer.scenario, number),
       fmt::format("cluster.pools.{}.nodes={{initial: {}, min: {}, max: {}}}", name, held, held,
                   most),
       fmt::format("forecast={{replications: {}, seed: {}}}", answer.replications, answer.seed)};
@@ -130,7 +130,7 @@ Expected<Replay> replay(const FleetSetting& s, const FleetAnswer& answer, const 
   for (const auto& [pool, runs] : jobs_by_pool(fleet, choice)) {
     ReplayedPool made;
     made.pool = pool;
-    made.text = pool_scenario(answer, choice, pool, runs);
+    made.text = pool_scenario(answer, choice, pool, runs, out.pools.size() + 1);
     auto file = parse_scenario(made.text, s.base.name);
     if (!file) return tl::unexpected(std::move(file.error()));
     if (s.base.complete)

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace reckon::planner {
@@ -27,7 +28,8 @@ std::vector<const Candidate*> fastest_of_each(const Space& space) {
 
 }  // namespace
 
-std::vector<Candidate> estimated_front(const Space& space, Outlook& outlook, std::size_t most) {
+std::vector<Candidate> estimated_front(const Space& space, Outlook& outlook, std::size_t most,
+                                       const Candidate* best) {
   struct Point {
     double time, cost;
     const Candidate* candidate;
@@ -42,15 +44,24 @@ std::vector<Candidate> estimated_front(const Space& space, Outlook& outlook, std
   });
   std::vector<Candidate> front;
   double least = std::numeric_limits<double>::infinity();
+  const Promise at_best = best != nullptr ? outlook.of(*best) : Promise{};
+  std::set<std::size_t> taken;
   for (const Point& p : order) {
     if (p.cost >= least) continue;
     least = p.cost;
+    if (best != nullptr && p.time >= at_best.time && taken.empty()) {
+      // Those next to it: the one before, the one in its place, and two behind.
+      for (std::size_t k = front.size() - std::min<std::size_t>(front.size(), 1);
+           k < front.size() + 3; ++k)
+        taken.insert(k);
+    }
     front.push_back(*p.candidate);
   }
   if (front.size() <= most || most < 2) return front;
+  for (std::size_t k = 0; k < most; ++k) taken.insert(k * (front.size() - 1) / (most - 1));
   std::vector<Candidate> spread;
-  for (std::size_t k = 0; k < most; ++k)
-    spread.push_back(front[k * (front.size() - 1) / (most - 1)]);
+  for (const std::size_t k : taken)
+    if (k < front.size()) spread.push_back(front[k]);
   return spread;
 }
 

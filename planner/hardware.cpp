@@ -46,6 +46,57 @@ std::vector<Hardware> with_checkpoints(const Question& q, const Catalog& catalog
   return out;
 }
 
+/// Each kind with each machine of parameter servers that may be; "": those of other strategies, and
+/// servers beside the workers.
+std::vector<Hardware> with_servers(const Question& q, const Catalog& catalog,
+                                   std::vector<Hardware> kinds) {
+  const Freedom& may = q.may;
+  if (may.server_machines.empty()) return kinds;
+  const bool beside = std::ranges::count(may.parameter_servers, 0) > 0;
+  const bool others = std::ranges::any_of(
+      may.kinds, [](StrategyKind kind) { return kind != StrategyKind::parameter_server; });
+  std::vector<Hardware> out;
+  for (const Hardware& kind : kinds) {
+    if (beside || others) out.push_back(kind);
+    for (const std::string& name : may.server_machines)
+      if (const Machine* m = catalog.find_machine(kind.provider, name)) {
+        out.push_back(kind);
+        out.back().server_machine = m->name;
+      }
+  }
+  return out;
+}
+
+/// The rows for the most exact item that has any: of a slice the slice before its chip, of a GPU
+/// the accelerator before the machine (as make_plan judges them).
+std::vector<const Location*> rows_of(const Catalog& catalog, const Hardware& h) {
+  std::vector<const Location*> rows;
+  for (const std::string* item : {&h.slice, &h.accelerator, &h.machine})
+    if (rows.empty() && !item->empty()) rows = catalog.locations_of(h.provider, *item);
+  return rows;
+}
+
+/// Zones of a region that may be, by the rows of what is sold there; a row without zones knows
+/// none.
+std::vector<std::string> zones_in(const Question& q, const std::vector<const Location*>& rows,
+                                  const std::string& region) {
+  std::vector<std::string> out;
+  bool unknown = rows.empty();
+  for (const Location* row : rows) {
+    if (row->region != region) continue;
+    unknown = unknown || row->zones.empty();
+    for (const std::string& zone : row->zones)
+      if (allows(q.may.zones, zone)) out.push_back(zone);
+  }
+  if (unknown)
+    for (const std::string& zone : q.may.zones)
+      if (zone.starts_with(region)) out.push_back(zone);
+  if (out.empty() && unknown && q.may.zones.empty()) out.emplace_back();
+  std::ranges::sort(out);
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
 std::string precision_for(const Question& q, const Catalog& catalog, const std::string& name) {
   const Accelerator* a = catalog.find_accelerator(name);
   return q.may.precision && a != nullptr ? std::string(to_text(a->training_precision()))
@@ -87,18 +138,34 @@ class Collector {
            });
   }
 
-  /// Regions of the rows for the most exact item that has any: of a slice the slice before its
-  /// chip, of a GPU the accelerator before the machine (as make_plan judges them).
-  std::vector<std::string> regions(Provider provider, const Hardware& h) const {
-    std::vector<const Location*> rows;
-    for (const std::string* item : {&h.slice, &h.accelerator, &h.machine})
-      if (rows.empty() && !item->empty()) rows = catalog_.locations_of(provider, *item);
+  std::vector<std::string> regions(const std::vector<const Location*>& rows) const {
     std::vector<std::string> out;
     for (const Location* row : rows)
       if (!row->region.empty() && allows(q_.may.regions, row->region)) out.push_back(row->region);
     std::ranges::sort(out);
     out.erase(std::unique(out.begin(), out.end()), out.end());
     return out;
+  }
+
+  /// Regions without a zone that may be are none. A zone may take less of an accelerator than the
+  /// rest of its region.
+  void set_zones(const std::vector<const Location*>& rows, Hardware& h) const {
+    const ClusterSpec& cluster = q_.file.scenario.cluster;
+    ClusterSpec other;
+    other.provider = h.provider;
+    const Service service = planning::service_of(h.provider == cluster.provider ? cluster : other);
+    const Machine* m = catalog_.find_machine(h.provider, h.machine);
+    const bool attached = h.slice.empty() && m != nullptr && m->accelerator.empty();
+    std::erase_if(h.regions, [&](const std::string& region) {
+      std::vector<std::string> zones = zones_in(q_, rows, region);
+      std::erase_if(zones, [&](const std::string& zone) {
+        if (!attached || h.accelerator.empty()) return false;
+        const auto counts = catalog_.allowed_counts(service, h.machine, h.accelerator, zone);
+        return std::ranges::count(counts, h.per_node) == 0;
+      });
+      if (!zones.empty()) h.zones[region] = zones;
+      return zones.empty();
+    });
   }
 
   void add(Provider provider, const std::string& machine, const std::string& accelerator, int count,
@@ -110,7 +177,9 @@ class Collector {
     h.slice = slice;
     h.per_node = count;
     h.precision = precision_for(q_, catalog_, accelerator);
-    h.regions = regions(provider, h);
+    const std::vector<const Location*> rows = rows_of(catalog_, h);
+    h.regions = regions(rows);
+    if (q_.may.zone) set_zones(rows, h);
     const bool nowhere = h.regions.empty();
     std::erase_if(h.regions,
                   [&](const std::string& region) { return !is_permitted(q_, provider, region); });
@@ -147,6 +216,10 @@ Hardware own_hardware(const Question& question, const Catalog& catalog) {
   }
   if (const Accelerator* a = catalog.find_accelerator(h.accelerator)) h.accelerator = a->name;
   h.precision = precision_for(question, catalog, h.accelerator);
+  if (question.may.zone) {
+    const auto zones = zones_in(question, rows_of(catalog, h), h.regions.front());
+    if (!zones.empty()) h.zones[h.regions.front()] = zones;
+  }
   return h;
 }
 
@@ -156,7 +229,8 @@ HardwareList hardware_for(const Question& question, const Catalog& catalog) {
   if (!question.may.hardware) {
     const Hardware own = own_hardware(question, catalog);
     if (!is_permitted(question, own.provider, own.regions.front())) return {{}, 0, 1};
-    return {with_checkpoints(question, catalog, {own}), 0, 0};
+    if (question.may.zone && own.zones.empty()) return {{}, 1, 0};
+    return {with_servers(question, catalog, with_checkpoints(question, catalog, {own})), 0, 0};
   }
   Collector collector(question, catalog);
   for (const Provider provider : question.may.providers) collector.collect(provider);
@@ -165,7 +239,7 @@ HardwareList hardware_for(const Question& question, const Catalog& catalog) {
   };
   auto& kinds = collector.list.kinds;
   std::ranges::sort(kinds, [&](const Hardware& a, const Hardware& b) { return key(a) < key(b); });
-  kinds = with_checkpoints(question, catalog, std::move(kinds));
+  kinds = with_servers(question, catalog, with_checkpoints(question, catalog, std::move(kinds)));
   return std::move(collector.list);
 }
 

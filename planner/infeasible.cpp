@@ -6,7 +6,8 @@
 #include <cmath>
 #include <functional>
 
-#include "sim/base/unit_text.h"
+#include "planner/relaxations.h"
+#include "planner/rivals.h"
 
 namespace reckon::planner {
 namespace {
@@ -35,55 +36,110 @@ std::string most_frequent(const Rejections& rejected) {
   return reason;
 }
 
-void note(std::vector<Relaxation>& out, const char* limit, double asked, double needed,
+void note(std::vector<Relaxation>& out, LimitKind limit, double asked, double needed,
           const Space& space, const Evaluated& e) {
   if (!std::isfinite(needed)) return;
   RankedPlan p = ranked(space, e);
   const auto same = std::ranges::find(out, limit, &Relaxation::limit);
   if (same == out.end())
-    out.push_back({limit, asked, needed, std::move(p)});
+    out.push_back({limit, "", asked, needed, std::move(p)});
   else if (needed < same->needed)
-    *same = {limit, asked, needed, std::move(p)};
+    *same = {limit, "", asked, needed, std::move(p)};
 }
 
-}  // namespace
-
-Infeasible why_none(const Question& question, const Space& space, Evaluator& evaluator,
-                    const Answer& answer, std::vector<Evaluated> finished) {
-  Infeasible none;
-  if (space.candidates.empty()) {
-    none.reason = most_frequent(answer.rejected);
-    return none;
-  }
-  const auto& deadline = question.deadline;
-  const auto& budget = question.budget;
+/// Deadline and budget, of which one alone would have to give way.
+std::vector<Relaxation> late_relaxations(const SearchSetting& s, Evaluator& evaluator,
+                                         int replications, std::vector<Evaluated> finished) {
+  const auto& deadline = s.question.deadline;
+  const auto& budget = s.question.budget;
   std::vector<Candidate> more;
   const auto add = [&](const std::vector<Candidate>& some) {
     more.insert(more.end(), some.begin(), some.end());
   };
-  add(first_by(space, &Candidate::time,
+  add(first_by(s.space, &Candidate::time,
                [&](const Candidate& c) { return !budget || c.cost <= budget->value; }));
-  add(first_by(space, &Candidate::cost,
+  add(first_by(s.space, &Candidate::cost,
                [&](const Candidate& c) { return !deadline || c.time <= deadline->value; }));
-  for (Evaluated& e : evaluator.evaluate(more, answer.replications))
-    finished.push_back(std::move(e));
+  for (Evaluated& e : evaluator.evaluate(more, replications)) finished.push_back(std::move(e));
+  std::vector<Relaxation> out;
   for (const Evaluated& e : finished) {
     if (!e.refused.empty()) continue;
     if (deadline && e.meets_budget && !e.meets_deadline)
-      note(none.relaxations, "deadline", deadline->value, e.late, space, e);
+      note(out, LimitKind::deadline, deadline->value, e.late, s.space, e);
     if (budget && e.meets_deadline && !e.meets_budget)
-      note(none.relaxations, "budget", budget->value, e.dear, space, e);
+      note(out, LimitKind::budget, budget->value, e.dear, s.space, e);
   }
-  std::ranges::sort(none.relaxations, {}, [](const Relaxation& r) { return r.needed / r.asked; });
-  if (deadline && budget && none.relaxations.empty())
-    none.reason = fmt::format("neither the deadline of {} nor the budget of {} is met by any plan",
-                              deadline->text, budget->text);
-  else if (!none.relaxations.empty())
-    none.reason =
-        fmt::format("the {} of {} is not met", none.relaxations.front().limit,
-                    none.relaxations.front().limit == "deadline" ? deadline->text : budget->text);
-  else
-    none.reason = "every plan that was forecast never ends or cannot be priced";
+  std::ranges::sort(out, {}, [](const Relaxation& r) { return r.needed / r.asked; });
+  return out;
+}
+
+std::string binding_limit(const Question& q, const Relaxation& r) {
+  switch (r.limit) {
+    case LimitKind::deadline:
+      return fmt::format("the deadline of {} is not met", q.deadline->text);
+    case LimitKind::budget:
+      return fmt::format("the budget of {} is not met", q.budget->text);
+    case LimitKind::quota:
+      return fmt::format("the quota of {:.0f} for {} is too small", r.asked, r.of);
+    case LimitKind::nodes:
+      return fmt::format("no more than {:.0f} nodes may be taken, and no plan is of so few",
+                         r.asked);
+    case LimitKind::memory:
+      return "no plan needs as little memory as is allowed";
+    case LimitKind::residency:
+      return fmt::format("no region in {} has a plan", fmt::join(q.residency, ", "));
+    case LimitKind::carbon:
+      return fmt::format("no region with {:.3g} % of its power free of carbon has a plan",
+                         100 * r.asked);
+  }
+  return "";
+}
+
+/// Nothing that is forecast would do, whichever limit gave way.
+std::string reason_without(const Question& q, const Space& space, const Answer& answer) {
+  if (!space.candidates.empty() && q.deadline && q.budget)
+    return fmt::format("neither the deadline of {} nor the budget of {} is met by any plan",
+                       q.deadline->text, q.budget->text);
+  if (!space.candidates.empty())
+    return "every plan that was forecast never ends or cannot be priced";
+  const std::string reason = most_frequent(answer.rejected);
+  const std::string closest = reason == kTooLittleMemory ? closest_in_memory(space) : "";
+  return closest.empty() ? reason : "it " + reason + ": " + closest;
+}
+
+}  // namespace
+
+std::string_view to_text(LimitKind kind) {
+  switch (kind) {
+    case LimitKind::deadline:
+      return "deadline";
+    case LimitKind::budget:
+      return "budget";
+    case LimitKind::quota:
+      return "quota";
+    case LimitKind::nodes:
+      return "max_nodes";
+    case LimitKind::memory:
+      return "memory";
+    case LimitKind::residency:
+      return "residency";
+    case LimitKind::carbon:
+      return "carbon_free";
+  }
+  return "";
+}
+
+Infeasible why_none(const SearchSetting& setting, Evaluator& evaluator, const Answer& answer,
+                    std::vector<Evaluated> finished) {
+  Infeasible none;
+  if (!setting.space.candidates.empty())
+    none.relaxations =
+        late_relaxations(setting, evaluator, answer.replications, std::move(finished));
+  for (Relaxation& early : early_relaxations(setting, answer))
+    none.relaxations.push_back(std::move(early));
+  none.reason = none.relaxations.empty()
+                    ? reason_without(setting.question, setting.space, answer)
+                    : binding_limit(setting.question, none.relaxations.front());
   return none;
 }
 

@@ -202,7 +202,7 @@ class CutShapes {
       return reject(is_beyond_runs(job, l.data) ? kBatchNeverReached : kBatchTooLarge);
     const auto fits = [&](int batch) {
       l.micro_batch = batch;
-      return model_.memory(l).fits();
+      return planner::fits(s_, model_.memory(l));
     };
     int batch = 1;
     while (std::int64_t{2} * batch * l.data <= most && fits(2 * batch)) batch *= 2;
@@ -222,7 +222,7 @@ class CutShapes {
       reject(kBatchNeverReached);
       return true;
     }
-    if (!model_.memory(l).fits()) {
+    if (!planner::fits(s_, model_.memory(l))) {
       reject(kTooLittleMemory);
       return false;
     }

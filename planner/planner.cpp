@@ -10,6 +10,7 @@
 #include "planner/front.h"
 #include "planner/infeasible.h"
 #include "planner/rivals.h"
+#include "sim/base/parallel.h"
 
 namespace reckon::planner {
 namespace {
@@ -113,7 +114,10 @@ Expected<Answer> plan(const Question& question, const Catalog& catalog, const Ne
 
   Outlook outlook({question, catalog, network, space, answer.seed, options.threads},
                   std::min(kFrontDraws, answer.replications));
-  const auto missing = not_yet_forecast(estimated_front(space, outlook, kFrontPoints), finished);
+  const bool any = !finished.empty() && finished.front().meets_all();
+  const Candidate* best = any ? &finished.front().candidate : nullptr;
+  const auto missing =
+      not_yet_forecast(estimated_front(space, outlook, kFrontPoints, best), finished);
   for (Evaluated& e : evaluator.evaluate(missing, answer.replications))
     finished.push_back(std::move(e));
   std::ranges::sort(finished, is_better);
@@ -131,7 +135,8 @@ Expected<Answer> plan(const Question& question, const Catalog& catalog, const Ne
     });
   }
   if (answer.plans.empty())
-    answer.infeasible = why_none(question, space, evaluator, answer, finished);
+    answer.infeasible = why_none({question, catalog, network, space, answer.seed, options.threads},
+                                 evaluator, answer, finished);
   answer.lives = evaluator.lives();
   return answer;
 }
@@ -142,8 +147,12 @@ void explain_choice(const Question& question, const Catalog& catalog, const Netw
   const RankedPlan& chosen = answer.plans.front();
   SensitivityOptions how;
   how.threads = options.threads;
-  answer.sensitivity = sensitivity(question, catalog, network, chosen, answer.rivals, how);
-  answer.measurements = worth_measuring(question, catalog, network, chosen, answer.rivals);
+  parallel_for(2, options.threads, [&](std::size_t k) {
+    if (k == 0)
+      answer.sensitivity = sensitivity(question, catalog, network, chosen, answer.rivals, how);
+    else
+      answer.measurements = worth_measuring(question, catalog, network, chosen, answer.rivals);
+  });
 }
 
 }  // namespace reckon::planner

@@ -11,11 +11,17 @@
 // `reckon plan`: from a question to ranked plans with their forecasts, and why.
 namespace reckon::planner {
 
+enum class LimitKind { deadline, budget, quota, nodes, memory, residency, carbon };
+/// "deadline", "max_nodes", "carbon_free": the key of `plan:`.
+std::string_view to_text(LimitKind kind);
+
 /// What a limit would have to become for a plan to fit.
 struct Relaxation {
-  std::string limit;             // "deadline", "budget"
-  double asked = 0, needed = 0;  // seconds or USD
-  RankedPlan plan;               // that then fits
+  LimitKind limit = LimitKind::deadline;
+  std::string of;  // of a quota its place; of memory "share" where it is one
+  /// Seconds, USD, accelerators, nodes, bytes, shares; NaN: the limit is no number.
+  double asked = 0, needed = 0;
+  RankedPlan plan;  // that then fits
 };
 struct Infeasible {
   std::string reason;                   // the limit that binds, in a sentence

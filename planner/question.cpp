@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -54,6 +55,11 @@ class Maker {
     read_strategies(s);
     read_limits(spec);
     q_.quota = spec.quota;
+    q_.max_nodes = spec.max_nodes;
+    read_memory(spec.memory);
+    read_zones();
+    read_bounds(s);
+    read_server_machines(s);
     read_checkpoints();
     read_mixes(s);
     q_.residency = spec.residency;
@@ -137,6 +143,88 @@ class Maker {
            {CapacityType::on_demand, CapacityType::spot, CapacityType::reserved})
         if (std::ranges::find(*names, to_text(c)) != names->end()) may.pricing.push_back(c);
     }
+  }
+
+  void read_memory(const std::string& text) {
+    if (text.ends_with('%'))
+      q_.memory_share = *parse_fraction(text);
+    else if (!text.empty())
+      q_.memory = *parse_bytes(text);
+  }
+
+  void read_zones() {
+    const auto* names = varied("zone");
+    if (!names) return;
+    q_.may.zone = true;
+    if (std::ranges::count(*names, "any") > 0) return;
+    q_.may.zones = *names;
+    std::vector<std::string> known;
+    for (const Location& l : catalog_.locations)
+      if (std::ranges::count(q_.may.providers, l.provider) > 0)
+        known.insert(known.end(), l.zones.begin(), l.zones.end());
+    std::ranges::sort(known);
+    known.erase(std::unique(known.begin(), known.end()), known.end());
+    for (const std::string& name : *names)
+      if (!known.empty() && !std::ranges::binary_search(known, name))
+        error("plan.vary.zone", fmt::format("unknown zone '{}'{}", name, did_you_mean(name, known)),
+              fmt::format("zones of the catalog: {}", fmt::join(known, ", ")));
+  }
+
+  void read_bounds(const Scenario& s) {
+    const auto* texts = varied("autoscaling");
+    if (!texts) return;
+    for (const std::string& text : *texts) {
+      PoolBounds bounds;
+      if (text != "fixed") {
+        const std::size_t dots = text.find("..");
+        bounds.text = text;
+        bounds.least = *parse_fraction(std::string_view(text).substr(0, dots));
+        bounds.most = dots == std::string::npos
+                          ? bounds.least
+                          : *parse_fraction(std::string_view(text).substr(dots + 2));
+      }
+      q_.may.bounds.push_back(std::move(bounds));
+    }
+    const bool scaled = std::ranges::any_of(q_.may.bounds, &PoolBounds::autoscaled);
+    const Service service = planning::service_of(s.cluster);
+    if (scaled && !planning::runs_kubernetes(service))
+      error("plan.vary.autoscaling",
+            fmt::format("service {} does not autoscale node pools", to_text(service)),
+            "a Kubernetes service: gke, eks or aks");
+  }
+
+  bool has_servers(const Scenario& s) const {
+    return q_.may.kinds.empty()
+               ? s.workload->strategy.kind == StrategyKind::parameter_server
+               : std::ranges::count(q_.may.kinds, StrategyKind::parameter_server) > 0;
+  }
+
+  void read_server_machines(const Scenario& s) {
+    const auto* names = varied("parameter_server_machine");
+    const bool counted = !q_.may.parameter_servers.empty() && q_.may.parameter_servers.back() > 0;
+    if (!names && counted && has_servers(s) && server_pool(s) == nullptr)
+      error(
+          "plan.vary.parameter_servers",
+          "the parameter servers have no machine: the cluster has no pool for them",
+          "plan: {vary: {parameter_server_machine: n1-highmem-8}}, or 0 servers, which run beside "
+          "the workers");
+    if (!names) return;
+    const auto known = [&](const std::string& name) {
+      return std::ranges::any_of(q_.may.providers, [&](Provider provider) {
+        return catalog_.find_machine(provider, name) != nullptr;
+      });
+    };
+    for (const std::string& name : *names)
+      if (!known(name))
+        error("plan.vary.parameter_server_machine", fmt::format("unknown machine '{}'", name),
+              "reckon catalog list machines");
+    if (!has_servers(s))
+      error("plan.vary.parameter_server_machine", "no strategy with parameter servers may be taken",
+            "plan: {vary: {strategy: [parameter_server], parameter_servers: 1..8}}");
+    if (server_pool(s) == nullptr && q_.may.parameter_servers.empty())
+      error("plan.vary.parameter_server_machine", "how many parameter servers is not said",
+            "plan: {vary: {parameter_servers: 1..8}}");
+    q_.may.server_machines = *names;
   }
 
   /// The numbers of "3", "1..8" or several of them.
@@ -401,6 +489,32 @@ const PoolSpec& worker_pool(const Scenario& scenario) {
   for (const PoolSpec& pool : scenario.cluster.pools)
     if (!pool.role) return pool;
   return scenario.cluster.pools.front();
+}
+
+const PoolSpec* server_pool(const Scenario& scenario) {
+  for (const PoolSpec& pool : scenario.cluster.pools)
+    if (pool.role == Role::parameter_server) return &pool;
+  if (!scenario.workload || scenario.workload->strategy.kind != StrategyKind::parameter_server)
+    return nullptr;
+  // As make_plan gives roles: beside workers with accelerators a pool without them.
+  const PoolSpec& workers = worker_pool(scenario);
+  for (const PoolSpec& pool : scenario.cluster.pools)
+    if (!pool.role && &pool != &workers && !pool.accelerator && !pool.tpu) return &pool;
+  return nullptr;
+}
+
+bool fits(const Question& question, const MemoryEstimate& memory) {
+  return memory.fits() && (!question.memory || memory.required() <= *question.memory) &&
+         (!question.memory_share || memory.required() <= memory.available * *question.memory_share);
+}
+
+int PoolBounds::least_nodes(int gang) const {
+  constexpr double kRounding = 1e-9;
+  return int(std::ceil(least * gang - kRounding));
+}
+int PoolBounds::most_nodes(int gang) const {
+  constexpr double kRounding = 1e-9;
+  return int(std::ceil(most * gang - kRounding));
 }
 
 bool says_replications(const Question& question) {

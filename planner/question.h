@@ -53,16 +53,30 @@ struct BaseShare {
   CapacityType bought = CapacityType::on_demand;
 };
 
+/// Nodes of the workers' pool as shares of the gang's, rounded up: from `least`, where it begins,
+/// up to `most`. Of the same two the pool has a fixed size: more than one are spare nodes.
+struct PoolBounds {
+  std::string text;  // as written; "": as many as the gang, and no fewer
+  double least = 1, most = 1;
+  bool autoscaled() const { return least < most; }
+  int least_nodes(int gang) const;
+  int most_nodes(int gang) const;
+};
+
 /// What may vary. A list of one value is what is kept.
 struct Freedom {
   bool hardware = false;  // the catalog's machines; else the scenario's own pools
   std::vector<Provider> providers;
   std::vector<std::string> accelerators, machines, regions;  // canonical; empty: any
-  std::vector<int> nodes;                                    // ascending
+  bool zone = false;  // zones too: of these, or of all that are known
+  std::vector<std::string> zones;
+  std::vector<int> nodes;          // ascending
+  std::vector<PoolBounds> bounds;  // besides which mixes are tried; empty: fixed at the gang's
   std::vector<CapacityType> pricing;
   std::vector<BaseShare> bases;                   // mixes with spot, besides nodes bought alike
   std::vector<std::string> fallbacks;             // durations, as written: Mix::patience
   std::vector<int> parameter_servers;             // ascending; empty: as in the scenario
+  std::vector<std::string> server_machines;       // of parameter servers; empty: the scenario's
   std::vector<StrategyKind> kinds;                // empty: the scenario's
   std::vector<Recompute> recompute;               // empty: the scenario's
   bool precision = false;                         // each accelerator's own for training
@@ -100,7 +114,12 @@ struct Question {
   ScenarioFile file;  // the base as read
   Freedom may;
   std::optional<Limit> deadline, budget;
-  std::map<std::string, int> quota;    // "gcp/us-central1/H100-SXM5-80" -> accelerators
+  /// "gcp/us-central1/H100-SXM5-80" -> accelerators, bought in any way; with "/spot" and the like
+  /// behind it of those bought so.
+  std::map<std::string, int> quota;
+  std::optional<double> memory_share;  // of an accelerator's that may be used
+  std::optional<Bytes> memory;
+  std::optional<int> max_nodes;        // at once
   std::vector<std::string> residency;  // jurisdictions that a region may be under; empty: any
   std::optional<double> carbon_free;   // least share of its power, 0..1
   Objective objective = Objective::cost;
@@ -110,10 +129,15 @@ struct Question {
 /// Reads the base and its `plan:` block. Errors stand at their place in the file.
 Expected<Question> make_question(Base base, const Catalog& catalog);
 
+/// Is the memory of an accelerator enough, and no more of it used than the question allows?
+bool fits(const Question& question, const MemoryEstimate& memory);
+
 /// Does the scenario, or what is put over it, say how many replications a forecast has?
 bool says_replications(const Question& question);
 
 /// Name of the pool whose nodes compute: what the planner varies.
 const PoolSpec& worker_pool(const Scenario& scenario);
+/// The pool whose nodes hold parameters; nullptr: they run beside the workers.
+const PoolSpec* server_pool(const Scenario& scenario);
 
 }  // namespace reckon::planner

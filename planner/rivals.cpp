@@ -13,10 +13,15 @@ namespace reckon::planner {
 namespace {
 
 bool within_quota(const Question& q, const RankedPlan& p) {
-  const auto quota = q.quota.find(fmt::format("{}/{}/{}", to_text(p.hardware.provider),
-                                              p.offer.region, p.hardware.accelerator));
-  return quota == q.quota.end() ||
-         std::int64_t{nodes_at_most(p.offer, p.shape)} * p.hardware.per_node <= quota->second;
+  Offer offer = p.offer;
+  const auto quota = [&](std::optional<CapacityType> type) {
+    return quota_for(q, p.hardware.provider, offer.region, p.hardware.accelerator, type);
+  };
+  offer.quota = quota(std::nullopt);
+  for (const CapacityType type :
+       {CapacityType::on_demand, CapacityType::spot, CapacityType::reserved})
+    offer.quota_of_type[std::size_t(type)] = quota(type);
+  return within_quotas(offer, p.shape, p.hardware.per_node);
 }
 
 /// Of all nodes for an hour; nullopt: a price is unknown.
@@ -24,7 +29,7 @@ std::optional<std::int64_t> hourly_nano_usd(const Plan& plan) {
   std::int64_t sum = 0;
   for (const PlannedPool& pool : plan.pools) {
     if (!pool.price.known) return std::nullopt;
-    sum += pool.nodes_initial *
+    sum += pool.nodes_max *
            (pool.price.machine.nano_usd_per_hour + pool.price.accelerators.nano_usd_per_hour);
   }
   return sum;
@@ -79,6 +84,10 @@ std::vector<RankedPlan> bought_otherwise(const Question& question, const RankedP
     for (const std::string& region : plan.hardware.regions) {
       RankedPlan other = plan;
       other.offer.region = region;
+      if (region != plan.offer.region) other.offer.zone.clear();
+      if (const auto zones = plan.hardware.zones.find(region);
+          region != plan.offer.region && zones != plan.hardware.zones.end())
+        other.offer.zone = zones->second.front();
       other.offer.pricing = pricing;
       other.offer.mix = {};
       if (region == plan.offer.region &&

@@ -136,10 +136,16 @@ class Contest {
     drop_better(out, all_replications);
     out.rivals = entries_.size() - 1;
     draw_price_lines();
-    for (const Lever lever : kLevers) {
-      if (std::ranges::none_of(entries_, [&](const Entry& e) { return moves(e, lever); })) continue;
-      out.levers.push_back({lever, flip(lever, true), flip(lever, false)});
-    }
+    for (const Lever lever : kLevers)
+      if (std::ranges::any_of(entries_, [&](const Entry& e) { return moves(e, lever); }))
+        out.levers.push_back({lever, {}, {}});
+    // Searches of very different length, each with threads of its own: side by side they leave no
+    // core idle while one rival's long lives end.
+    parallel_for(2 * out.levers.size(), options_.threads, [&](std::size_t k) {
+      LeverFlips& found = out.levers[k / 2];
+      const bool up = k % 2 == 0;
+      (up ? found.up : found.down) = flip(found.lever, up);
+    });
     return out;
   }
 

@@ -206,10 +206,11 @@ class Search {
     if (is_on_premises(c)) most.nodes_at(own_.nodes.max, each, "more nodes than the pool has");
     const Scenario& s = file_.scenario;
     if (s.plan && c.per_node > 0) {
-      const auto quota = s.plan->quota.find(
-          fmt::format("{}/{}/{}", to_text(s.cluster.provider), s.cluster.region, c.accelerator));
-      if (quota != s.plan->quota.end())
-        most.nodes_at(double(quota->second) / each, each, "above the quota");
+      const std::string place =
+          fmt::format("{}/{}/{}", to_text(s.cluster.provider), s.cluster.region, c.accelerator);
+      for (const std::string& key : {place, fmt::format("{}/{}", place, to_text(own_.pricing))})
+        if (const auto quota = s.plan->quota.find(key); quota != s.plan->quota.end())
+          most.nodes_at(double(quota->second) / each, each, "above the quota");
     }
     if (c.usd_per_node <= 0) return most;
     if (budget_) most.nodes_at(*budget_ / hours_ / c.usd_per_node, each, "above the budget");

@@ -72,9 +72,9 @@ class WholeShapes {
     const auto found = fits_.find(key);
     if (found != fits_.end()) return found->second;
     apply_shape(shape, s_.question, s_.worker_pool, s_.plan);
-    const bool fits = estimate_memory(s_.plan, s_.plan.jobs.front()).fits();
-    fits_.emplace(key, fits);
-    return fits;
+    const bool does = planner::fits(s_, estimate_memory(s_.plan, s_.plan.jobs.front()));
+    fits_.emplace(key, does);
+    return does;
   }
   bool fits_with(Shape shape, std::int64_t batch) {
     shape.layout.micro_batch = int(batch);
@@ -135,11 +135,24 @@ class WholeShapes {
 };
 
 std::vector<int> servers_for(const ShapeSource& source) {
-  if (!source.question.may.parameter_servers.empty()) return source.question.may.parameter_servers;
-  return {source.plan.jobs.front().strategy.parameter_servers};
+  const Freedom& may = source.question.may;
+  if (may.parameter_servers.empty()) return {source.plan.jobs.front().strategy.parameter_servers};
+  std::vector<int> counts = may.parameter_servers;
+  // Machines of servers are kinds of hardware of their own, as are servers beside the workers.
+  const bool machine = !source.hardware.server_machine.empty();
+  if (!may.server_machines.empty())
+    std::erase_if(counts, [machine](int count) { return (count > 0) != machine; });
+  return counts;
 }
 
 }  // namespace
+
+bool fits(const ShapeSource& source, const MemoryEstimate& memory) {
+  if (fits(source.question, memory)) return true;
+  const auto lacks = [](const MemoryEstimate& m) { return m.required() / m.available; };
+  if (!source.closest || lacks(memory) < lacks(*source.closest)) source.closest = memory;
+  return false;
+}
 
 std::int64_t steps_of(const Question& question, const PlannedWorkload& job,
                       std::int64_t global_batch) {
@@ -215,6 +228,8 @@ std::vector<StrategyKind> kinds_for(const ShapeSource& source, int nodes) {
   const bool accelerated = source.plan.pools[source.worker_pool].accelerator.has_value();
   std::erase_if(kinds, [&](StrategyKind kind) {
     const bool needs_several = cuts_the_model(kind) && (!accelerated || nodes * per_node < 2);
+    const bool servers = !source.hardware.server_machine.empty();
+    if (servers && kind != StrategyKind::parameter_server) return true;
     return needs_several || (slice && (kind != StrategyKind::tpu || nodes > 1));
   });
   return kinds;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "sim/base/unit_text.h"
+#include "sim/scenario/plan_draft.h"
 #include "sim/scenario/pricing.h"
 #include "sim/step/step.h"
 
@@ -18,7 +19,6 @@ namespace {
 
 constexpr const char* kNoPrice = "no price is known";
 constexpr const char* kDearer = "the same machine is cheaper in another region";
-constexpr const char* kOverQuota = "above the quota";
 
 /// Spot, if it may be: a plan has the law of reclaims only where a pool is spot.
 CapacityType riskiest(const std::vector<CapacityType>& pricing) {
@@ -29,8 +29,10 @@ CapacityType riskiest(const std::vector<CapacityType>& pricing) {
 /// all shapes, whose strategy and batch apply_shape then sets.
 std::vector<std::string> seed_overrides(const Question& question, const Hardware& hardware) {
   const bool servers =
+      !hardware.server_machine.empty() ||
       question.file.scenario.workload->strategy.kind == StrategyKind::parameter_server;
   Shape seed;
+  seed.parameter_servers = hardware.server_machine.empty() ? 0 : 1;
   seed.kind = servers                   ? StrategyKind::parameter_server
               : !hardware.slice.empty() ? StrategyKind::tpu
               : hardware.per_node > 1   ? StrategyKind::mirrored
@@ -38,6 +40,8 @@ std::vector<std::string> seed_overrides(const Question& question, const Hardware
   seed.layout.data = servers ? 1 : std::max(1, hardware.per_node);
   Offer offer;
   offer.region = hardware.regions.front();
+  if (const auto zones = hardware.zones.find(offer.region); zones != hardware.zones.end())
+    offer.zone = zones->second.front();
   offer.pricing = riskiest(question.may.pricing);
   return overrides_for(question, hardware, offer, seed);
 }
@@ -137,13 +141,23 @@ class SiteMaker {
     offer.pools_lowest[site_.worker] = lowest_price(pool);
   }
 
-  Offer offer_in(const std::string& region, CapacityType pricing) {
+  /// The zone that a candidate in the region has: the one that is tried, else the scenario's own.
+  std::string zone_in(const std::string& region, const std::string& tried) const {
+    const ClusterSpec& cluster = q_.file.scenario.cluster;
+    const bool own =
+        !q_.may.zone && site_.hardware.provider == cluster.provider && region == cluster.region;
+    return own ? cluster.zone : tried;
+  }
+
+  Offer offer_in(const std::string& region, const std::string& zone, CapacityType pricing) {
     plan_.region = region;
+    plan_.zone = zone_in(region, zone);
     for (PlannedPool& pool : plan_.pools) pool.pricing = CapacityType::on_demand;
     plan_.pools[site_.worker].pricing = pricing;
     planning::reprice(plan_, file_, catalog_);
     Offer offer;
     offer.region = region;
+    offer.zone = zone;
     offer.pricing = pricing;
     offer.known = true;
     for (const PlannedPool& pool : plan_.pools) {
@@ -153,10 +167,13 @@ class SiteMaker {
     }
     offer.storage = plan_.storage_per_gb;
     price_beyond_reservation(offer);
-    offer.quota = INT_MAX;
-    const auto quota = q_.quota.find(fmt::format("{}/{}/{}", to_text(site_.hardware.provider),
-                                                 region, site_.hardware.accelerator));
-    if (quota != q_.quota.end()) offer.quota = quota->second;
+    const auto quota = [&](std::optional<CapacityType> type) {
+      return quota_for(q_, site_.hardware.provider, region, site_.hardware.accelerator, type);
+    };
+    offer.quota = quota(std::nullopt);
+    for (const CapacityType type :
+         {CapacityType::on_demand, CapacityType::spot, CapacityType::reserved})
+      offer.quota_of_type[std::size_t(type)] = quota(type);
     return offer;
   }
 
@@ -174,11 +191,29 @@ class SiteMaker {
         if (mix(base, fallback, mixed)) all.push_back(std::move(mixed));
       }
   }
+  std::vector<std::string> zones_of(const std::string& region) const {
+    const auto zones = site_.hardware.zones.find(region);
+    return zones == site_.hardware.zones.end() ? std::vector<std::string>{""} : zones->second;
+  }
+
+  /// An offer with all bounds of its pool that may be. Slices have none.
+  void add_bounds(const Offer& offer, std::vector<Offer>& all) const {
+    if (q_.may.bounds.empty()) return all.push_back(offer);
+    for (const PoolBounds& bounds : q_.may.bounds) {
+      const bool can = bounds.text.empty() ||
+                       (site_.hardware.slice.empty() &&
+                        (!bounds.autoscaled() || planning::runs_kubernetes(plan_.service)));
+      if (!can) continue;
+      all.push_back(offer);
+      all.back().bounds = bounds;
+    }
+  }
+
   /// False: nothing of the machine is reserved.
   bool mix(const BaseShare& base, const std::string& fallback, Offer& offer) {
-    const std::string region = offer.region;
+    const std::string region = offer.region, zone = offer.zone;
     if (base.share > 0) {
-      const Offer other = offer_in(region, base.bought);
+      const Offer other = offer_in(region, zone, base.bought);
       if (base.bought == CapacityType::reserved && !plan_.pools[site_.worker].reservation)
         return false;
       offer.mix.base_reserved = other.reserved;
@@ -190,7 +225,7 @@ class SiteMaker {
       offer.mix.base_lowest = other.pools_lowest[site_.worker];
     }
     if (fallback.empty()) return true;
-    const Offer other = offer_in(region, CapacityType::on_demand);
+    const Offer other = offer_in(region, zone, CapacityType::on_demand);
     offer.known = offer.known && other.known;
     offer.known_beyond = offer.known_beyond && other.known_beyond;
     offer.mix.patience = *parse_duration(fallback);
@@ -203,6 +238,9 @@ class SiteMaker {
   /// Nowhere dearer, nowhere scarcer: then every life costs no more there, with the same draws.
   static bool dominates(const Offer& a, const Offer& b) {
     if (a.pricing != b.pricing || a.known != b.known || a.quota < b.quota) return false;
+    if (a.bounds.text != b.bounds.text) return false;
+    for (std::size_t k = 0; k < a.quota_of_type.size(); ++k)
+      if (a.quota_of_type[k] < b.quota_of_type[k]) return false;
     if (b.known_beyond && !a.known_beyond) return false;
     if (a.storage > b.storage) return false;
     const auto kind = [](const Mix& m) { return std::tuple(m.share, m.base, m.patience); };
@@ -218,11 +256,12 @@ class SiteMaker {
   void find_offers() {
     std::vector<Offer> all;
     for (const CapacityType pricing : q_.may.pricing)
-      for (const std::string& region : site_.hardware.regions) {
-        const Offer offer = offer_in(region, pricing);
-        all.push_back(offer);
-        if (pricing == CapacityType::spot) add_mixes(offer, all);
-      }
+      for (const std::string& region : site_.hardware.regions)
+        for (const std::string& zone : zones_of(region)) {
+          const Offer offer = offer_in(region, zone, pricing);
+          add_bounds(offer, all);
+          if (pricing == CapacityType::spot) add_mixes(offer, all);
+        }
     all_offers_ = all.size();
     const bool priced = needs_price(q_.objective) || q_.budget;
     for (std::size_t k = 0; k < all.size(); ++k) {
@@ -243,7 +282,7 @@ class SiteMaker {
   }
 
   void find_shapes(Rejections& rejected) {
-    const ShapeSource source{q_, site_.hardware, network_, site_.worker, plan_};
+    const ShapeSource source{q_, site_.hardware, network_, site_.worker, plan_, site_.closest};
     site_.shapes = whole_shapes(source, rejected);
     for (Shape& shape : cut_shapes(source, rejected)) site_.shapes.push_back(shape);
     const bool anywhere =

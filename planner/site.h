@@ -1,12 +1,14 @@
 #pragma once
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "planner/space.h"
 #include "sim/forecast/forecast.h"
 #include "sim/step/network.h"
+#include "sim/step/step.h"
 
 // One kind of hardware with everything that could run on it.
 namespace reckon::planner {
@@ -52,6 +54,8 @@ struct Site {
   Seconds free_within{}, image_pull{}, framework_start{};
   std::int64_t considered = 0;  // shapes with and without memory enough, times all offers
   Rejections rejected;
+  /// Of what does not fit in memory, the one that lacks the least of what it needs.
+  std::optional<MemoryEstimate> closest;
   Diagnostics refused;  // why nothing can be planned on it
 };
 
@@ -84,7 +88,10 @@ struct ShapeSource {
   const NetworkModel& network;
   std::size_t worker_pool = 0;
   Plan& plan;
+  std::optional<MemoryEstimate>& closest;  // Site::closest
 };
+/// Does it fit by the question's limits? If not, it may be the closest so far.
+bool fits(const ShapeSource& source, const MemoryEstimate& memory);
 /// Kinds of strategy that the question allows on so many nodes of the hardware.
 std::vector<StrategyKind> kinds_for(const ShapeSource& source, int nodes);
 
@@ -95,6 +102,9 @@ std::vector<Shape> cut_shapes(const ShapeSource& source, Rejections& rejected);
 
 /// Why a candidate was left out, where more than one file says so.
 inline constexpr const char* kTooLittleMemory = "does not fit in memory";
+inline constexpr const char* kOverQuota = "above the quota";
+inline constexpr const char* kTooManyNodes = "more nodes than allowed";
+inline constexpr const char* kForbidden = "only in regions that residency or carbon exclude";
 inline constexpr const char* kBatchDoesNotDivide = "the global batch cannot be shared out evenly";
 inline constexpr const char* kBatchTooLarge = "more samples a step than allowed";
 inline constexpr const char* kBatchNeverReached =

@@ -1,5 +1,7 @@
 #pragma once
+#include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,7 +25,10 @@ struct Hardware {
   std::string checkpoint_interval;   // where it is free: as written; else ""
   std::string checkpoint_storage;    // where it is free; else ""
   std::string precision;             // where it is free: the accelerator's own; else ""
+  std::string server_machine;        // of parameter servers, where it is free; else ""
   std::vector<std::string> regions;  // where it may be had
+  /// Where zones are free: of each region; a zone "" is any.
+  std::map<std::string, std::vector<std::string>> zones;
 };
 /// In the order of provider, machine, accelerator and count, whatever the catalog's order.
 /// `nowhere`: kinds that fit the question but that no place offers. `forbidden`: that only places
@@ -62,21 +67,33 @@ struct Mix {
 /// What a node costs in one place, bought in one way.
 struct Offer {
   std::string region;
+  std::string zone;                                // where it is free; else ""
   CapacityType pricing = CapacityType::on_demand;  // of a mix spot
   Mix mix;
+  PoolBounds bounds;                     // of the workers' pool; of a mix none
   bool known = false;                    // the prices of all pools are
   std::vector<HourlyRate> pools;         // of a node of each pool, in the plan's order
   std::vector<HourlyRate> pools_lowest;  // where a reservation is cheaper, its price
   int reserved = 0;  // workers' nodes that a reservation covers; the others have pools' price
   bool known_beyond = true;  // that price is known
   HourlyRate storage;
-  int quota = 0;  // accelerators; INT_MAX: no quota
+  int quota = 0;                       // accelerators; INT_MAX: no quota
+  std::array<int, 3> quota_of_type{};  // of those that are bought so, by CapacityType
 };
+/// INT_MAX: none. The quota of all, or of those of one type alone.
+int quota_for(const Question& question, Provider provider, const std::string& region,
+              const std::string& accelerator, std::optional<CapacityType> type = {});
+/// Are the accelerators of so many nodes within the offer's quotas?
+bool within_quotas(const Offer& offer, const Shape& shape, int per_node);
 /// Nodes of so many that are the mix's base; the others are bought as `pricing` says.
 int base_nodes(const Offer& offer, int nodes);
 /// Of workers, there at once: when a job goes back to spot nodes, those that stood in for them are
 /// still there.
 int nodes_at_most(const Offer& offer, const Shape& shape);
+/// The same of those that are bought so.
+int nodes_at_most(const Offer& offer, const Shape& shape, CapacityType type);
+/// Of workers that are paid though nothing interrupts: the gang and spare nodes.
+int nodes_paid(const Offer& offer, const Shape& shape);
 /// "spot", "1 on_demand + 3 spot", "4 spot, on_demand stand in after 10min".
 std::string bought_text(const Offer& offer, int nodes);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "report/plan_parts.h"
 #include "report/table.h"
@@ -71,14 +72,17 @@ std::string plans_text(const Answer& a, int width) {
   for (std::size_t k = 0; k < a.plans.size(); ++k) {
     const Forecast& f = a.plans[k].result.forecast;
     rows.row({fmt::format("{}", k + 1), time_range(f.time_seconds), cost_text(f),
-              format_percent(f.goodput.mean), fmt::format("{:.1f}", f.interruptions_total.mean),
+              format_percent(f.goodput.p50), fmt::format("{:.1f}", f.interruptions_total.mean),
               std::string(to_text(f.step.bottleneck))});
   }
   out += rows.text();
   const std::string& dated = a.plans.front().result.forecast.prices_as_of;
-  out += fmt::format("  median (5th .. 95th percentile) of {} replications, seed {}{}\n",
-                     format_count(a.replications), a.seed,
-                     dated.empty() ? "" : ", prices of the first as of " + dated);
+  add_lines(out, "  ",
+            fmt::format("median (5th .. 95th percentile; of interruptions the mean) of {} "
+                        "replications, seed {}{}",
+                        format_count(a.replications), a.seed,
+                        dated.empty() ? "" : ", prices of the first as of " + dated),
+            width);
   for (std::size_t k = 0; k < a.plans.size(); ++k)
     add_lines(out, fmt::format("  {:<3}", k + 1),
               place_text(a.plans[k]) + "; " + strategy_text(a.plans[k].shape), width);
@@ -124,8 +128,41 @@ std::string rejected_text(const Answer& a) {
   return "\nLeft out\n" + rows.text();
 }
 
-std::string value_text(const std::string& limit, double value) {
-  return limit == "deadline" ? time_value(Seconds{value}) : usd_value(value);
+/// A little more than is needed: three digits of it, typed as the limit, are then enough.
+constexpr double kRoundedUp = 1.005;
+
+/// "A deadline of 35.7 min instead of 20.0 min (+77.4 %)".
+std::string way_out(const planner::Relaxation& r) {
+  using planner::LimitKind;
+  const auto instead = [&](const std::string& what, const std::string& needed,
+                           const std::string& asked) {
+    return fmt::format("A {} of {} instead of {} ({:+.1f} %) would be met by", what, needed, asked,
+                       100 * (r.needed / r.asked - 1));
+  };
+  switch (r.limit) {
+    case LimitKind::deadline:
+      return instead("deadline", time_value(Seconds{kRoundedUp * r.needed}),
+                     time_value(Seconds{r.asked}));
+    case LimitKind::budget:
+      return instead("budget", usd_value(kRoundedUp * r.needed), usd_value(r.asked));
+    case LimitKind::quota:
+      return fmt::format("A quota of {:.0f} instead of {:.0f} for {} would do for", r.needed,
+                         r.asked, r.of);
+    case LimitKind::nodes:
+      return fmt::format("With {:.0f} nodes instead of at most {:.0f} there is", r.needed, r.asked);
+    case LimitKind::memory:
+      if (!r.of.empty())
+        return fmt::format("With {:.1f} % of an accelerator's memory instead of {:.1f} % there is",
+                           std::ceil(1000 * r.needed) / 10, 100 * r.asked);
+      return fmt::format("With {} of an accelerator's memory instead of {} there is",
+                         format_bytes(Bytes{kRoundedUp * r.needed}), format_bytes(Bytes{r.asked}));
+    case LimitKind::residency:
+      return "Without the limit on residency there is";
+    case LimitKind::carbon:
+      return fmt::format("With {:.3g} % of the power free of carbon instead of {:.3g} % there is",
+                         std::floor(1000 * r.needed) / 10, 100 * r.asked);
+  }
+  return "";
 }
 
 std::string infeasible_text(const Answer& a, int width) {
@@ -135,10 +172,8 @@ std::string infeasible_text(const Answer& a, int width) {
   for (const planner::Relaxation& r : none.relaxations)
     add_lines(
         out, "  ",
-        fmt::format("A {} of {} instead of {} ({:+.1f} %) would be met by {}; {}: {}, {}", r.limit,
-                    value_text(r.limit, r.needed), value_text(r.limit, r.asked),
-                    100 * (r.needed / r.asked - 1), place_text(r.plan), strategy_text(r.plan.shape),
-                    time_range(r.plan.result.forecast.time_seconds),
+        fmt::format("{} {}; {}: {}, {}", way_out(r), place_text(r.plan),
+                    strategy_text(r.plan.shape), time_range(r.plan.result.forecast.time_seconds),
                     cost_text(r.plan.result.forecast)),
         width);
   return out;
@@ -190,8 +225,13 @@ std::vector<Alternative> alternatives_of(const Answer& a, std::size_t most) {
 std::string place_text(const RankedPlan& p) {
   std::string text = planner::hardware_text(p.hardware, p.shape.nodes);
   text += fmt::format(", {}", to_text(p.hardware.provider));
-  if (!p.offer.region.empty()) text += " " + p.offer.region;
+  if (!p.offer.zone.empty())
+    text += " " + p.offer.zone;
+  else if (!p.offer.region.empty())
+    text += " " + p.offer.region;
   text += fmt::format(", {}", planner::bought_text(p.offer, p.shape.nodes));
+  if (!p.hardware.server_machine.empty() && p.shape.parameter_servers > 0)
+    text += fmt::format(", servers {} x {}", p.shape.parameter_servers, p.hardware.server_machine);
   const std::string checkpoints = checkpoint_text(p.hardware);
   return checkpoints.empty() ? text : text + ", " + checkpoints;
 }

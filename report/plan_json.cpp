@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "report/json_parts.h"
 #include "report/plan.h"
 #include "report/plan_memo.h"
@@ -14,6 +16,7 @@ Json plan_object(const RankedPlan& p) {
   const Layout& l = p.shape.layout;
   return {{"provider", to_text(p.hardware.provider)},
           {"region", text_or_null(p.offer.region)},
+          {"zone", text_or_null(p.offer.zone)},
           {"machine", text_or_null(p.hardware.machine)},
           {"accelerator", text_or_null(p.hardware.accelerator)},
           {"slice", text_or_null(p.hardware.slice)},
@@ -46,9 +49,10 @@ Json infeasible_object(const std::optional<planner::Infeasible>& none) {
   if (!none) return nullptr;
   Json relaxations = Json::array();
   for (const planner::Relaxation& r : none->relaxations)
-    relaxations.push_back({{"limit", r.limit},
-                           {"asked", r.asked},
-                           {"needed", r.needed},
+    relaxations.push_back({{"limit", to_text(r.limit)},
+                           {"of", text_or_null(r.of)},
+                           {"asked", std::isfinite(r.asked) ? Json(r.asked) : Json(nullptr)},
+                           {"needed", std::isfinite(r.needed) ? Json(r.needed) : Json(nullptr)},
                            {"plan", plan_object(r.plan)},
                            {"forecast", forecast_object(r.plan.result.forecast)}});
   return {{"reason", none->reason}, {"relaxations", std::move(relaxations)}};

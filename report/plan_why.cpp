@@ -192,8 +192,8 @@ std::vector<std::string> changes_of_choice(const Answer& a) {
     out.push_back(fmt::format("Too close to tell apart with {} replications: {}.",
                               format_count(s.replications), told_apart(tie, a.plans.front())));
   out.push_back(fmt::format(
-      "Found by bisection over forecasts of {} replications each, against {} other plans.",
-      format_count(s.replications), s.rivals));
+      "Found by bisection over forecasts of {} replications each, against {} other plan{}.",
+      format_count(s.replications), s.rivals, s.rivals == 1 ? "" : "s"));
   return out;
 }
 

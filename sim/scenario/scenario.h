@@ -381,9 +381,13 @@ struct PlanSpec {
   std::map<std::string, std::vector<std::string>>
       vary;                                 // values as written; "1..64" stays one value
   std::string deadline, budget, objective;  // "72h@95%", "20000 USD@90%", "cost"
-  std::map<std::string, int> quota;         // "gcp/us-central1/H100-SXM5-80" -> accelerators
-  std::vector<std::string> residency;       // jurisdictions a region may be under; empty: any
-  std::optional<double> carbon_free;        // least share of its power, 0..1
+  /// "gcp/us-central1/H100-SXM5-80" -> accelerators; with "/spot", "/on_demand" or "/reserved"
+  /// behind it of those that are bought so, as providers count them.
+  std::map<std::string, int> quota;
+  std::string memory;                  // of an accelerator at most: "70GiB", "90%"; "": all
+  std::optional<int> max_nodes;        // at once, of all pools
+  std::vector<std::string> residency;  // jurisdictions a region may be under; empty: any
+  std::optional<double> carbon_free;   // least share of its power, 0..1
   // Of several jobs:
   std::optional<Seconds> period;                 // all are done within it
   std::map<std::string, std::string> deadlines;  // by job, as `deadline`

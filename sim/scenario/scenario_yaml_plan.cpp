@@ -63,6 +63,37 @@ void check_patience(Reader& reader, const YamlNode& node) {
   reader.number(node, duration_above_zero());
 }
 
+/// "90%"; no fraction without the sign.
+std::optional<double> parse_percent(std::string_view text) {
+  const auto value = text.ends_with('%') ? parse_fraction(text) : Parsed<double>(-1.0);
+  return value && *value >= 0 ? std::optional<double>(*value) : std::nullopt;
+}
+
+/// "fixed", "125%", or the least and the most nodes of an autoscaled pool as shares of the job's:
+/// "0..100%", "100%..150%".
+void check_bounds(Reader& reader, const YamlNode& node) {
+  if (node.text == "fixed") return;
+  const std::size_t dots = node.text.find("..");
+  const auto share = [](std::string_view text) {
+    return text == "0" ? std::optional<double>(0) : parse_percent(text);
+  };
+  const auto low = share(std::string_view(node.text).substr(0, dots));
+  const auto high =
+      dots == std::string::npos ? low : share(std::string_view(node.text).substr(dots + 2));
+  constexpr double kMost = 10;
+  if (!low || !high)
+    reader.error(
+        fmt::format("{}: {} is no range of a pool's nodes", reader.subject(), describe(node)),
+        "write fixed, or shares of the job's nodes: 0..100% grows from nothing, 125% has "
+        "spare nodes\nexample: autoscaling: [fixed, 0..100%, 125%]");
+  else if (*low > *high || *high < 1 || *high > kMost)
+    reader.error(
+        fmt::format("{}: {} holds no job: a pool has 100% of the job's nodes at least, and "
+                    "not more than 1000%",
+                    reader.subject(), describe(node)),
+        "example: autoscaling: [fixed, 0..100%, 125%]");
+}
+
 /// One value or a list of them; each is judged by `check` and kept as written.
 template <class Check>
 Field<Vary> vary_field(std::string_view key, Check check, std::vector<std::string> words,
@@ -107,6 +138,8 @@ const Fields<Vary>& vary_fields() {
       vary_field("accelerator", text, {}, "Accelerators to consider.",
                  "[A100-SXM4-80, H100-SXM5-80]"),
       vary_field("region", text, {}, "Regions to consider.", "[us-central1, us-east1]"),
+      vary_field("zone", text, {}, "Zones to consider; any: all that the catalog knows.",
+                 "[us-central1-a, us-central1-c]"),
       vary_field("machine", text, {}, "Machines to consider.", "[a2-highgpu-8g, a3-highgpu-8g]"),
       vary_field("nodes", range(1), {}, "Numbers of nodes.", "1..64"),
       words_field("pricing", texts_of(kCapacityWords), "Capacity types to consider.",
@@ -117,6 +150,11 @@ const Fields<Vary>& vary_fields() {
       vary_field("fallback", check_patience, {},
                  "On-demand nodes stand in for spot nodes that do not come within such a time.",
                  "[10min, 30min]"),
+      vary_field("autoscaling", check_bounds, {},
+                 "Bounds of the workers' pool, as shares of the job's nodes; 125%: spare nodes.",
+                 "[fixed, 0..100%, 125%]"),
+      vary_field("parameter_server_machine", text, {}, "Machines of the parameter servers.",
+                 "[n1-highmem-8, n1-standard-16]"),
       vary_field("parameter_servers", range(0), {}, "Numbers of parameter servers.", "0..16"),
       words_field("strategy", strategies, "Kinds of strategy to consider.",
                   "[multi_worker_mirrored, sharded]"),
@@ -187,15 +225,40 @@ void read_budget(Reader& reader, const YamlNode& node, PlanSpec& plan) {
                              shortened(*value)));
 }
 
+/// "provider/region/accelerator", with or without how they are bought.
+bool is_quota_place(std::string_view key) {
+  const auto slashes = std::ranges::count(key, '/');
+  if (slashes == 2) return true;
+  const std::string_view bought = key.substr(key.rfind('/') + 1);
+  return slashes == 3 &&
+         std::ranges::any_of(kCapacityWords, [&](const auto& word) { return word.text == bought; });
+}
+
 void read_quota(Reader& reader, const YamlNode& node, PlanSpec& plan) {
   reader.each_entry(node, [&](const std::string& key, const YamlNode& value) {
-    if (std::ranges::count(key, '/') != 2)
+    if (!is_quota_place(key))
       reader.error(
           fmt::format("'{}' is no place of a quota", shortened(key)),
-          "write provider/region/accelerator\nexample: quota: {gcp/us-central1/H100-SXM5-80: 128}");
+          "write provider/region/accelerator, and behind it /spot, /on_demand or /reserved "
+          "for those alone that are bought so\n"
+          "example: quota: {gcp/us-central1/H100-SXM5-80: 128}");
     else if (const auto n = reader.number(value, whole(0, kMostNodes)))
       plan.quota[key] = static_cast<int>(*n);
   });
+}
+
+/// "70GiB" or "90%".
+void read_memory(Reader& reader, const YamlNode& node, PlanSpec& plan) {
+  const auto text = reader.text(node);
+  if (!text) return;
+  const auto share = parse_percent(*text);
+  const auto bytes = parse_bytes(*text);
+  if (share ? *share > 0 && *share <= 1 : bytes && bytes->v > 0)
+    plan.memory = *text;
+  else
+    reader.error(fmt::format("{}: {} is no amount of memory, nor a share of 0 to 100%",
+                             reader.subject(), describe(node)),
+                 "example: memory: 70GiB, or 90%");
 }
 
 /// Everything below a node as "path -> text": kept, not understood.
@@ -239,6 +302,11 @@ const Fields<PlanSpec>& plan_fields() {
           "Countries (ISO 3166) or EU: the region must be in one of them.", "[EU, CH]"),
       number_field("carbon_free", &P::carbon_free, fraction(),
                    "Least share of the region's power that is free of carbon.", "80%"),
+      field<P>("memory", Form{Form::Kind::text}, read_memory,
+               "Of an accelerator that may be used at most: an amount, or a share of what it has.",
+               "90%"),
+      number_field("max_nodes", &P::max_nodes, whole(1, kMostNodes),
+                   "Most nodes at once, servers and those that stand in included.", "16"),
       number_field("period", &P::period, duration_above_zero(),
                    "Of several jobs: all are done within it, and reserved nodes are paid for it.",
                    "7d"),

@@ -74,15 +74,19 @@ TEST_CASE("each freedom of the plan: block is an option too, and gives the same 
           "  vary: {machine: [n1-standard-16], accelerator: [T4], nodes: 1..2, pricing: [spot],\n"
           "         strategy: [multi_worker_mirrored, parameter_server], base: [50% on_demand],\n"
           "         fallback: [10min], parameter_servers: 1..2, recompute: [none],\n"
+          "         parameter_server_machine: [n1-standard-8], zone: [us-central1-a],\n"
+          "         autoscaling: [fixed, 150%],\n"
           "         checkpoint_interval: [10min, optimal], checkpoint_storage: [gcs-standard]}\n"
-          "  quota: {gcp/us-central1/T4: 6}\n");
+          "  quota: {gcp/us-central1/T4: 6}\n  memory: 90%\n  max_nodes: 5\n");
   const Output block = w.run("plan block.yaml --format json");
   INFO(block.err);
   REQUIRE(block.code == 0);
   const Output options = w.run(
       "plan plain.yaml --machine n1-standard-16 --accelerator T4 --nodes 1..2 --pricing spot "
       "--strategy multi_worker_mirrored,parameter_server --base '50% on_demand' --fallback 10min "
-      "--parameter-servers 1..2 --recompute none --checkpoint-interval 10min,optimal "
+      "--parameter-servers 1..2 --parameter-server-machine n1-standard-8 --zone us-central1-a "
+      "--autoscaling fixed,150% --memory 90% --max-nodes 5 --recompute none --checkpoint-interval "
+      "10min,optimal "
       "--checkpoint-storage gcs-standard --quota gcp/us-central1/T4=6 --format json");
   INFO(options.err);
   REQUIRE(options.code == 0);

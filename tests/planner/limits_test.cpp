@@ -106,7 +106,21 @@ TEST_CASE(
       answer_with_regions(std::string(kAnywhere) + "  residency: [SG]\n  carbon_free: 90%\n");
   CHECK(none.plans.empty());
   REQUIRE(none.infeasible);
+  // No price is known in Singapore, nor where power is that clean: neither alone helps.
   CHECK(none.infeasible->reason == "only in regions that residency or carbon exclude");
+  CHECK(none.infeasible->relaxations.empty());
+  // By time no price is needed.
+  const planner::Answer timed = answer_with_regions(
+      std::string(kAnywhere) + "  objective: time\n  residency: [SG]\n  carbon_free: 90%\n");
+  REQUIRE(timed.infeasible);
+  const auto& ways = timed.infeasible->relaxations;
+  const auto carbon =
+      std::ranges::find(ways, planner::LimitKind::carbon, &planner::Relaxation::limit);
+  REQUIRE(carbon != ways.end());
+  CHECK(carbon->asked == 0.9);
+  CHECK(carbon->plan.offer.region == "asia-southeast1");  // AWS publishes no share of its own
+  CHECK(carbon->needed ==
+        find_region(shipped_regions(), Provider::gcp, "asia-southeast1")->carbon_free.value());
 }
 
 TEST_CASE("a free interval and storage of checkpoints give the best of all that are fixed") {

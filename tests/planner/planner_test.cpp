@@ -209,7 +209,7 @@ TEST_CASE("where no plan fits, the relaxed limit makes one fit") {
   REQUIRE(none.infeasible);
   REQUIRE_FALSE(none.infeasible->relaxations.empty());
   const planner::Relaxation& r = none.infeasible->relaxations.front();
-  CHECK(r.limit == "deadline");
+  CHECK(r.limit == planner::LimitKind::deadline);
   CHECK(r.asked == 120);
   CHECK(r.needed > r.asked);
   s.deadline = fmt::format("{}s@90%", std::ceil(r.needed));
