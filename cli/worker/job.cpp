@@ -82,6 +82,9 @@ Diagnostics refusals(const Plan& plan, const WorkerIdentity& me, const std::stri
   if (!servers && job.strategy.workers > 1 && on_cpus && !runs_on_cpus(sums))
     refuse(fmt::format("workers on CPUs do not sum gradients by all_reduce: {}", to_text(sums)),
            "they do by ring, or auto, which is a ring for all but small buckets");
+  if (job.strategy.colocated || job.strategy.shards != ServerShards::even)
+    refuse("the worker's parameter servers are processes of their own that hold equal parts",
+           "colocated and shards other than even are simulated only");
   if (servers && me.servers == 0)
     refuse("the strategy has parameter servers, this job has none",
            "start them too: `reckon run` does, or --servers N and --role ps");

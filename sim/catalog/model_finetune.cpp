@@ -134,4 +134,21 @@ Expected<ModelGraph> with_lora(const ModelGraph& base, const LoraAdapters& adapt
                           Adapted(base.layers(), adapters).build());
 }
 
+Expected<ModelGraph> with_last_layers(const ModelGraph& base, int layers) {
+  std::vector<Layer> copies(base.layers().begin(), base.layers().end());
+  int left = layers;
+  for (std::size_t i = copies.size(); i-- > 0;) {
+    if (base.counts()[i].parameters == 0) continue;
+    copies[i].frozen = copies[i].frozen || left <= 0;
+    if (!copies[i].frozen) --left;
+  }
+  if (layers < 1 || left > 0)
+    return tl::unexpected<Diagnostics>(
+        {{.what =
+              fmt::format("the last {} layers with weights are to be trained, network {} has {}",
+                          layers, base.name(), layers - left),
+          .hint = "between 1 and as many as it has"}});
+  return ModelGraph::make(base.name(), base.sample_unit(), input_of(base), std::move(copies));
+}
+
 }  // namespace reckon

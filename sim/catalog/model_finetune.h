@@ -24,4 +24,8 @@ struct LoraAdapters {
 /// Full fine-tuning is the network as it is.
 Expected<ModelGraph> with_lora(const ModelGraph& base, const LoraAdapters& adapters);
 
+/// Trains the last `layers` layers that have weights and freezes all others: a linear probe is 1.
+/// No gradient goes below the first that is trained, so that what lies before it is a forward pass.
+Expected<ModelGraph> with_last_layers(const ModelGraph& base, int layers);
+
 }  // namespace reckon

@@ -69,7 +69,7 @@ void place_workers(const Plan& plan, const PlannedStrategy& strategy, Placement&
 }
 
 void place_servers(const Plan& plan, const PlannedStrategy& strategy, Placement& placement) {
-  int left = strategy.parameter_servers;
+  int left = strategy.server_nodes();
   for (std::size_t p = 0; p < plan.pools.size(); ++p) {
     if (plan.pools[p].role != Role::parameter_server) continue;
     PoolShare& share = placement.pools[p];

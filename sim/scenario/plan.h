@@ -36,6 +36,12 @@ struct PlannedStrategy {
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   int interleave = 1;  // parts of the network that one pipeline stage holds
   bool offload_optimizer = false;
+  // Parameter servers.
+  bool colocated = false;  // on the first workers' nodes, one a node
+  ServerShards shards = ServerShards::even;
+  Bytes partition{};  // 0: variables stay whole
+  /// Nodes that parameter servers take for themselves.
+  int server_nodes() const { return colocated ? 0 : parameter_servers; }
 
   int accelerators() const {
     return workers * (accelerators_per_worker > 0 ? accelerators_per_worker : 1);
@@ -176,6 +182,14 @@ struct FrameworkRules {
   Fact<double> overlap_slowdown;  // of arithmetic, seconds a second of transfer behind it; TPU: 0
   Fact<double> expert_imbalance;  // rows of the busiest expert-parallel rank over the mean
 };
+/// Switches between the nodes. Nodes stand leaf by leaf in the order of their ranks.
+struct PlannedFabric {
+  int nics = 1;            // of a node
+  bool rails = false;      // NIC k of all nodes of a leaf is on switch k of it
+  int nodes_per_leaf = 0;  // 0: all are on one
+  double oversubscription = 1;
+  bool in_network_reduction = false;
+};
 struct ReclaimRules {
   ReclaimSpec law;  // applies to spot pools
   std::optional<Fact<Seconds>>
@@ -218,6 +232,7 @@ struct Plan {
   BillingRules billing;
   JobStartRules job_start;
   FrameworkRules framework;
+  PlannedFabric fabric;
   ReclaimRules reclaim;
   ShortageRules shortage;
   MaintenanceRules maintenance;

@@ -78,6 +78,7 @@ Service service_of(const ClusterSpec& cluster);
 // The parts, in the order in which make_plan calls them.
 void resolve_expectations(Draft& draft);                    // plan_rules.cpp
 void refuse_what_is_not_simulated(Draft& draft);            // plan_refusals.cpp
+void resolve_fabric(Draft& draft);                          // plan_fabric.cpp
 void resolve_place(Draft& draft);                           // plan_place.cpp
 void resolve_pools(Draft& draft);                           // plan_pools.cpp
 void check_where_accelerators_are(Draft& draft);            // plan_place.cpp

@@ -31,6 +31,18 @@ bool resolve_machine(Draft& draft, PlannedPool& pool, const MachineSpec& spec) {
     pool.machine.vcpus = given->vcpus;
     pool.machine.memory = Fact<Bytes>{given->memory};
     pool.machine.network = Fact<BytesPerSecond>{given->network};
+    if (!given->network_link.empty()) pool.machine.network_link = given->network_link;
+    pool.machine.peer_fabric = given->peer_link;
+    for (const auto* key : {"network_link", "peer_link"}) {
+      const std::string& name = key[0] == 'n' ? given->network_link : given->peer_link;
+      if (name.empty() || draft.catalog.find_link(name) != nullptr) continue;
+      std::vector<std::string> links;
+      for (const LinkClass& link : draft.catalog.links) links.push_back(link.name);
+      draft.error(draft.path(pool, std::string("machine.") + key),
+                  fmt::format("unknown link '{}'{}", name, did_you_mean(name, links)),
+                  fmt::format("links of the catalog: {}", join(links, ", ")));
+      return false;
+    }
     return true;
   }
   const auto* named = std::get_if<MachineByName>(&spec);

@@ -56,6 +56,17 @@ void resolve_links(Draft& draft, PlannedPool& pool) {
   };
   pool.network_link = link(pool.machine.network_link);
   if (!pool.accelerator) return;
+  const auto* given = std::get_if<MachineInline>(&draft.spec(pool).machine);
+  if (given != nullptr && !given->peer_link.empty()) {
+    if (given->peer_link.starts_with("pcie")) {
+      pool.accelerator->peer_bandwidth.reset();  // its own links lead nowhere in this machine
+    } else if (!pool.accelerator->peer_bandwidth) {
+      draft.error(draft.path(pool, "machine.peer_link"),
+                  fmt::format("{} has no links of its own, only PCIe", pool.accelerator->name),
+                  "peer_link: pcie, or pcie-host where cards cannot copy to each other");
+      return;
+    }
+  }
   const bool fabric = !pool.slice && !pool.machine.peer_fabric.empty();
   pool.peer_link = link(fabric ? pool.machine.peer_fabric : pool.accelerator->peer_link);
 }
@@ -95,7 +106,8 @@ void resolve_speeds(Draft& draft) {
     pool.cpu_memory_bandwidth_per_vcpu =
         fact_of<BytesPerSecond>(draft.catalog.operations.at(keys::kCpuMemoryPerVcpu));
     const bool computes = pool.role == Role::worker || pool.role == Role::chief;
-    if (runs && computes && pool.accelerator) resolve_efficiency(draft, pool, job.precision);
+    if (runs && computes && pool.accelerator && check_precision(draft, pool, job.precision))
+      resolve_efficiency(draft, pool, job.precision);
     if (computes && !pool.accelerator) {
       pool.efficiency.launch = seconds_fact(draft.catalog.operations.at(keys::kCpuLaunch));
       pool.host_step = seconds_fact(draft.catalog.operations.at(keys::kCpuStep));

@@ -31,12 +31,28 @@ std::vector<const PlannedPool*> computing_pools(const Plan& plan) {
   return pools;
 }
 
-bool same_hardware(Draft& draft, const std::vector<const PlannedPool*>& pools) {
+/// A job on different accelerators goes at the pace of the slowest; what is cut is cut for one
+/// kind.
+bool may_mix(const StrategySpec& spec) {
+  return spec.kind == StrategyKind::multi_worker_mirrored ||
+         (spec.kind == StrategyKind::parameter_server && spec.synchronous.value_or(true));
+}
+
+bool same_hardware(Draft& draft, const StrategySpec& spec,
+                   const std::vector<const PlannedPool*>& pools) {
   const PlannedPool& first = *draft.plan.pool_with(Role::worker);
   for (const PlannedPool* pool : pools) {
     const bool same = pool->accelerator.has_value() == first.accelerator.has_value() &&
                       (!first.accelerator || first.accelerator->name == pool->accelerator->name);
     if (same) continue;
+    if (pool->accelerator && first.accelerator && !pool->slice && may_mix(spec)) {
+      if (!draft.of_replicas)
+        draft.warn(
+            fmt::format("'{}' and '{}' have different accelerators: every step waits for the "
+                        "slower one, with as many samples each",
+                        first.name, pool->name));
+      continue;
+    }
     draft.not_yet(
         draft.path(*pool, "accelerator"),
         fmt::format("one job on different accelerators ('{}' and '{}')", first.name, pool->name));
@@ -174,8 +190,38 @@ int resolve_workers(Draft& draft, const StrategySpec& spec,
   return workers;
 }
 
+/// Parameter servers on the workers' nodes.
+void resolve_colocated(Draft& draft, const StrategySpec& spec, PlannedStrategy& strategy) {
+  const PlannedPool& worker = *computing_pools(draft.plan).front();
+  for (const PlannedPool& pool : draft.plan.pools) {
+    if (pool.role != Role::parameter_server) continue;
+    draft.error(draft.path(pool),
+                fmt::format("pool '{}' is for parameter servers, which are "
+                            "colocated with the workers",
+                            pool.name),
+                "leave the pool out, or colocated");
+    return;
+  }
+  const int per_node =
+      std::max(1, worker.accelerators_per_node / std::max(1, strategy.accelerators_per_worker));
+  const int nodes = std::min(worker.nodes_max, (strategy.workers + per_node - 1) / per_node);
+  strategy.parameter_servers = spec.parameter_servers.value_or(nodes);
+  if (strategy.parameter_servers < 1 || strategy.parameter_servers > nodes)
+    draft.error(at("parameter_servers"),
+                fmt::format("{} colocated parameter servers, one a node, on the {} nodes of '{}'",
+                            strategy.parameter_servers, nodes, worker.name),
+                fmt::format("between 1 and {}", nodes));
+}
+
 void resolve_servers(Draft& draft, const StrategySpec& spec, PlannedStrategy& strategy) {
   if (spec.kind != StrategyKind::parameter_server) return;
+  strategy.colocated = spec.colocated.value_or(false);
+  strategy.shards = spec.shards.value_or(ServerShards::even);
+  strategy.partition = spec.partition.value_or(Bytes{});
+  if (strategy.colocated) {
+    resolve_colocated(draft, spec, strategy);
+    return;
+  }
   int initial = 0, most = 0;
   for (const PlannedPool& pool : draft.plan.pools) {
     if (pool.role != Role::parameter_server) continue;
@@ -222,6 +268,13 @@ void resolve_cut(Draft& draft, const StrategySpec& spec, PlannedStrategy& strate
     draft.warn("sequence_parallel needs tensor above 1 and does nothing");
 }
 
+void check_all_reduce(Draft& draft, const StrategySpec& spec) {
+  if (spec.all_reduce != AllReduceKind::in_network || draft.plan.fabric.in_network_reduction)
+    return;
+  draft.error(at("all_reduce"), "the cluster's switches do not add up",
+              "cluster: {fabric: {in_network_reduction: true}}");
+}
+
 void check_backup_workers(Draft& draft, const PlannedStrategy& strategy) {
   if (strategy.backup_workers < strategy.workers) return;
   draft.error(at("backup_workers"),
@@ -238,7 +291,7 @@ void resolve_strategy(Draft& draft, PlannedWorkload& job) {
   if (!draft.roles_known) return;
   const std::vector<const PlannedPool*> pools = computing_pools(draft.plan);
   const PlannedPool& worker = *draft.plan.pool_with(Role::worker);
-  if (!same_hardware(draft, pools) || !check_kind_of_pool(draft, spec, worker)) return;
+  if (!same_hardware(draft, spec, pools) || !check_kind_of_pool(draft, spec, worker)) return;
   if (worker.slice && worker.nodes_max > 1)
     draft.not_yet(draft.path(worker, "nodes"), "one job on several TPU slices", "nodes: 1");
 
@@ -249,6 +302,7 @@ void resolve_strategy(Draft& draft, PlannedWorkload& job) {
   strategy.staleness = spec.staleness.value_or(0);
   strategy.recompute = spec.recompute.value_or(Recompute::none);
   strategy.all_reduce = spec.all_reduce;
+  check_all_reduce(draft, spec);
   strategy.accelerators_per_worker = resolve_accelerators_per_worker(draft, spec, pools);
   if (strategy.accelerators_per_worker < 0) return;
   strategy.workers = resolve_workers(draft, spec, pools, strategy.accelerators_per_worker);

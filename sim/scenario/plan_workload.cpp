@@ -90,6 +90,8 @@ std::optional<ModelGraph> resolve_model(Draft& draft, const WorkloadSpec& worklo
 std::optional<ModelGraph> resolve_finetune(Draft& draft, const WorkloadSpec& workload,
                                            ModelGraph model) {
   if (!workload.finetune || workload.finetune->method == "qlora") return model;
+  if (workload.finetune->method == "last_layers")
+    return made(draft, "workload.finetune", with_last_layers(model, workload.finetune->layers));
   return made(draft, "workload.finetune", with_lora(model, {.rank = workload.finetune->rank}));
 }
 

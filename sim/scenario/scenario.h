@@ -47,7 +47,8 @@ using ModelSpec = std::variant<ModelByName, ModelFromHuggingFace, ModelFromTrans
 
 struct Finetune {
   std::string method;
-  int rank = 0;
+  int rank = 0;    // lora, qlora
+  int layers = 0;  // last_layers: so many layers with weights are trained
 };
 
 struct DatasetByName {
@@ -75,7 +76,12 @@ enum class StrategyKind {
   sharded,
   model_parallel
 };
-enum class AllReduceKind { automatic, ring, tree, hierarchical };
+/// in_network: switches between nodes add up (FabricSpec::in_network_reduction).
+enum class AllReduceKind { automatic, ring, tree, hierarchical, in_network };
+/// Which of the variables a parameter server holds: an equal part of each; or whole variables, each
+/// placed in its turn, or with the server that has the fewest bytes so far [TensorFlow,
+/// tf.train.replica_device_setter and tf.contrib.training.GreedyLoadBalancingStrategy].
+enum class ServerShards { even, round_robin, balanced };
 enum class Recompute { none, selective, full };
 /// Order of the passes in a pipeline's stages: all forward, then all backward [Huang et al. 2019,
 /// "GPipe"]; one forward, one backward; the same with several parts of the network a stage
@@ -91,6 +97,9 @@ struct StrategySpec {
   std::optional<PipelineSchedule> schedule;
   std::optional<Recompute> recompute;
   AllReduceKind all_reduce = AllReduceKind::automatic;
+  std::optional<bool> colocated;       // parameter servers on the workers' nodes
+  std::optional<ServerShards> shards;  // default: even
+  std::optional<Bytes> partition;      // larger variables are cut into pieces of at most so much
 };
 
 struct CheckpointSpec {
@@ -160,6 +169,9 @@ struct MachineInline {
   std::optional<Seconds> amortised_over;
   double power_watts = 0;
   std::optional<MoneyText> tariff;  // of a joule
+  /// Names of the catalog's links: of `network`, and between accelerators of one node; "":
+  /// ethernet, and what the accelerator has.
+  std::string network_link, peer_link;
 };
 using MachineSpec = std::variant<std::monostate, MachineByName, MachineInline>;
 
@@ -189,12 +201,22 @@ struct PoolSpec {
   std::optional<Seconds> after;
 };
 
+/// How the nodes are wired. Not given: all nodes are on one switch that is never full.
+struct FabricSpec {
+  std::optional<int> nics;    // of a node; each accelerator uses the nearest
+  std::optional<bool> rails;  // the k-th NIC of all nodes is on a switch of its own
+  std::optional<int> nodes_per_leaf;
+  std::optional<double> oversubscription;  // of a leaf: bandwidth of its nodes over its uplinks
+  std::optional<bool> in_network_reduction;
+};
+
 struct ClusterSpec {
   Provider provider = Provider::gcp;
   std::optional<Service> service;
   std::string region, zone;
   std::string scale_tier;       // AI Platform's; the catalog says what pools it is
   std::vector<PoolSpec> pools;  // empty beside a scale_tier, unless that leaves them to the user
+  std::optional<FabricSpec> fabric;
 };
 
 // ---- money

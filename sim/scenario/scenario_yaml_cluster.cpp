@@ -33,6 +33,14 @@ const Fields<MachineInline>& machine_fields() {
           "4.10 USD/h"),
       field<M>("purchase", Form{Form::Kind::text}, read_purchase,
                "Paid for the machine; needs amortised_over.", "250000 USD"),
+      text_field("network_link", &M::network_link,
+                 "The catalog's name of the kind of network: ethernet, infiniband, efa2 ...; "
+                 "default: ethernet.",
+                 "infiniband"),
+      text_field("peer_link", &M::peer_link,
+                 "The catalog's name of what joins the accelerators of the machine: pcie, nvlink, "
+                 "nvswitch ...; default: the accelerator's own.",
+                 "nvlink"),
       number_field("amortised_over", &M::amortised_over, above_zero(Form::Kind::duration, 1e9),
                    "Time in which the purchase is written off.", "3y"),
       field<M>("power", Form{Form::Kind::text}, read_power,
@@ -203,6 +211,40 @@ const Fields<PoolSpec>& pool_fields() {
   return table;
 }
 
+namespace {
+
+const Fields<FabricSpec>& fabric_fields() {
+  using F = FabricSpec;
+  static const Fields<F> table{
+      number_field("nics", &F::nics, whole(1, 64),
+                   "Network cards of a node, which share its bandwidth; an accelerator uses the "
+                   "nearest. Default: as many as accelerators with rails, else 1.",
+                   "8"),
+      boolean_field("rails", &F::rails,
+                    "Card k of every node is on switch k: what an accelerator sends to another "
+                    "rail goes through its own node first.",
+                    "true"),
+      number_field("nodes_per_leaf", &F::nodes_per_leaf, whole(1, kMostNodes),
+                   "Nodes below one leaf switch (with rails: one switch a rail); default: all.",
+                   "32"),
+      number_field("oversubscription", &F::oversubscription, Form{Form::Kind::number, 1, 1000},
+                   "Bandwidth of a leaf's nodes over that of its uplinks; needs nodes_per_leaf.",
+                   "2"),
+      boolean_field("in_network_reduction", &F::in_network_reduction,
+                    "The switches add up gradients as they pass.", "true"),
+  };
+  return table;
+}
+
+void check_fabric(Reader& reader, const YamlNode& node, const FabricSpec& fabric) {
+  if (const auto* ratio = node.find("oversubscription"); ratio != nullptr && !fabric.nodes_per_leaf)
+    reader.error(ratio->key_at, "oversubscription needs nodes_per_leaf",
+                 "without leaves no traffic crosses a spine\n"
+                 "example: fabric: {nodes_per_leaf: 32, oversubscription: 2}");
+}
+
+}  // namespace
+
 const Fields<ClusterSpec>& cluster_fields() {
   using C = ClusterSpec;
   Form pools{Form::Kind::list};
@@ -220,6 +262,9 @@ const Fields<ClusterSpec>& cluster_fields() {
       field<C>("pools", pools, read_pools, "Groups of equal nodes; or give a scale_tier.",
                "[{name: p100, machine: n1-standard-16, accelerator: {type: P100-PCIE-16, "
                "count: 2}, nodes: 3}]"),
+      block_field<fabric_fields>("fabric", &C::fabric, check_fabric,
+                                 "How the nodes are wired; default: all on one switch.",
+                                 "{nics: 8, rails: true, nodes_per_leaf: 32, oversubscription: 2}"),
       field<C>(
           "ai_platform", Form{Form::Kind::map},
           [](Reader& r, const YamlNode& n, C&) { r.expect(n, YamlNode::Kind::map); },

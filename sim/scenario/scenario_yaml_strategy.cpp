@@ -17,7 +17,11 @@ constexpr std::array kModes{Word<bool>{"synchronous", true}, Word<bool>{"asynchr
 constexpr std::array kAllReduce{Word<AllReduceKind>{"auto", AllReduceKind::automatic},
                                 Word<AllReduceKind>{"ring", AllReduceKind::ring},
                                 Word<AllReduceKind>{"tree", AllReduceKind::tree},
-                                Word<AllReduceKind>{"hierarchical", AllReduceKind::hierarchical}};
+                                Word<AllReduceKind>{"hierarchical", AllReduceKind::hierarchical},
+                                Word<AllReduceKind>{"in_network", AllReduceKind::in_network}};
+constexpr std::array kShards{Word<ServerShards>{"even", ServerShards::even},
+                             Word<ServerShards>{"round_robin", ServerShards::round_robin},
+                             Word<ServerShards>{"balanced", ServerShards::balanced}};
 
 constexpr std::array kSchedules{
     Word<PipelineSchedule>{"gpipe", PipelineSchedule::gpipe},
@@ -37,8 +41,11 @@ std::vector<std::string_view> keys_of(StrategyKind kind) {
     case StrategyKind::multi_worker_mirrored:
       return {"workers", "accelerators_per_worker", "all_reduce"};
     case StrategyKind::parameter_server:
-      return {"workers", "accelerators_per_worker", "parameter_servers",
-              "mode",    "backup_workers",          "staleness"};
+      return {"workers",           "accelerators_per_worker",
+              "parameter_servers", "mode",
+              "backup_workers",    "staleness",
+              "colocated",         "shards",
+              "partition"};
     case StrategyKind::sharded:
       return {"workers", "accelerators_per_worker", "zero_stage", "offload_optimizer"};
     case StrategyKind::model_parallel:
@@ -115,7 +122,20 @@ const Fields<StrategySpec>& strategy_fields() {
       word_field("recompute", &S::recompute, kRecomputeWords,
                  "Activations computed again in the backward pass.", "selective"),
       word_field("all_reduce", &S::all_reduce, kAllReduce,
-                 "Algorithm of the gradients' all-reduce.", "ring"),
+                 "Algorithm of the gradients' all-reduce; in_network needs "
+                 "cluster.fabric.in_network_reduction.",
+                 "ring"),
+      boolean_field("colocated", &S::colocated,
+                    "Parameter servers run on the workers' nodes, one on each of the first.",
+                    "true"),
+      word_field("shards", &S::shards, kShards,
+                 "What a parameter server holds: an equal part of every variable, or whole "
+                 "variables, in turn or to the server that has least.",
+                 "balanced"),
+      number_field("partition", &S::partition, above_zero(Form::Kind::bytes, 1e15),
+                   "Larger variables are cut into pieces of at most so much; needs shards other "
+                   "than even.",
+                   "64MB"),
   };
   return table;
 }
@@ -143,6 +163,10 @@ void check_strategy(Reader& reader, const YamlNode& node, const StrategySpec& st
   if (const auto* entry = node.find("backup_workers"); entry != nullptr && !synchronous)
     reader.error(entry->key_at, "backup_workers needs mode: synchronous",
                  "asynchronous workers wait for nobody");
+  if (const auto* entry = node.find("partition");
+      entry != nullptr && strategy.shards.value_or(ServerShards::even) == ServerShards::even)
+    reader.error(entry->key_at, "partition needs shards: round_robin or balanced",
+                 "with even shards every variable is cut among all servers");
   const bool interleaved = strategy.schedule == PipelineSchedule::interleaved;
   if (const auto* entry = node.find("interleave"); entry != nullptr && !interleaved)
     reader.error(entry->key_at, "interleave needs schedule: interleaved",

@@ -7,8 +7,7 @@ namespace {
 using Unit = TrainLength::Unit;
 constexpr std::array<std::string_view, 5> kLengths{"epochs", "samples", "steps", "tokens",
                                                    "to_accuracy"};
-constexpr std::array kFinetune{Word<std::string_view>{"lora", "lora"},
-                               Word<std::string_view>{"qlora", "qlora"}};
+constexpr std::array<std::string_view, 3> kFinetune{"lora", "qlora", "last_layers"};
 // `train:` holds the length and, with tokens, the sequence length.
 struct TrainKeys {
   TrainLength length;
@@ -61,16 +60,33 @@ const Fields<DatasetInline>& dataset_fields() {
 
 const Fields<Finetune>& finetune_fields() {
   static const Fields<Finetune> table{
-      field<Finetune>(
-          "method", Form{.kind = Form::Kind::word, .words = {"lora", "qlora"}},
+      required(field<Finetune>(
+          "method", Form{.kind = Form::Kind::word, .words = {"lora", "qlora", "last_layers"}},
           [](Reader& r, const YamlNode& n, Finetune& f) {
-            if (const auto i = r.word(n, {"lora", "qlora"})) f.method = kFinetune[*i].text;
+            if (const auto i = r.word(n, {"lora", "qlora", "last_layers"}))
+              f.method = kFinetune[*i];
           },
-          "What is trained.", "lora"),
-      required(
-          number_field("rank", &Finetune::rank, whole(1, 65536), "Rank of the adapters.", "16")),
+          "What is trained: adapters, or the network's last layers.", "lora")),
+      number_field("rank", &Finetune::rank, whole(1, 65536), "Rank of the adapters.", "16"),
+      number_field("layers", &Finetune::layers, whole(1, 65536),
+                   "Of last_layers: so many layers that have weights are trained.", "1"),
   };
   return table;
+}
+
+/// Each method has a number of its own.
+void check_finetune(Reader& reader, const YamlNode& node, const Finetune& finetune) {
+  if (finetune.method.empty()) return;  // reported already
+  const bool last = finetune.method == "last_layers";
+  const std::string_view needed = last ? "layers" : "rank", other = last ? "rank" : "layers";
+  if (!node.has(needed) && !reader.misspelt(std::string(needed)))
+    reader.error(fmt::format("{} needs '{}'", reader.subject(), needed),
+                 last ? "Layers with weights that are trained, from the end.\nexample: layers: 1"
+                      : "Rank of the adapters.\nexample: rank: 16");
+  if (const auto* entry = node.find(other))
+    reader.error(entry->key_at,
+                 fmt::format("'{}' does not belong to method {}", other, finetune.method),
+                 fmt::format("it has '{}'", needed));
 }
 
 const Fields<CheckpointSpec>& checkpoint_fields() {
@@ -202,8 +218,8 @@ const Fields<WorkloadSpec>& workload_fields() {
       field<W>(
           "model", model, [](Reader& r, const YamlNode& n, W& w) { w.model = read_model(r, n); },
           "The network: a catalog name or its description.", "resnet50_v1_5"),
-      block_field<finetune_fields>("finetune", &W::finetune, {}, "Absent: full training.",
-                                   "{method: lora, rank: 16}"),
+      block_field<finetune_fields>("finetune", &W::finetune, check_finetune,
+                                   "Absent: full training.", "{method: lora, rank: 16}"),
       dataset_field(),
       number_field("sequence_length", &W::sequence_length, sequence_length_form(),
                    "Tokens of one sample; default: the model's own.", "1024"),

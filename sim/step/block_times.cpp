@@ -107,6 +107,13 @@ Fabric boundary_of(const Fabric& job, const Layout& l) {
   // Where a node holds several stages only the ranks of its last one cross to the next node.
   const double crossing = double(std::min<std::int64_t>(stage, job.ranks_per_node));
   f.nic = job.nic / crossing;
+  if (job.leaf_nodes > 0) {
+    // Of a leaf's nodes those of one stage send out of it, to the next stage's `apart` nodes on.
+    const std::int64_t apart = std::max<std::int64_t>(1, stage / job.ranks_per_node);
+    const double stages = double(std::max<std::int64_t>(1, job.leaf_nodes / apart));
+    f.leaf_nodes = 1;
+    f.oversubscription = std::max(1.0, job.oversubscription / stages);
+  }
   return f;
 }
 

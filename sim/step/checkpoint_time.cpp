@@ -22,6 +22,7 @@ Writers writers_of(const Plan& plan, const PlannedWorkload& job) {
   if (servers && job.strategy.parameter_servers > 0)
     return {servers, job.strategy.parameter_servers};
   const PlannedPool* first = worker_pools(plan).front();
+  if (job.strategy.colocated) return {first, job.strategy.parameter_servers};
   if (!cuts_the_model(job.strategy.kind)) return {first, 1};
   const PlannedStrategy& s = job.strategy;
   const int per_node = std::max(1, first->accelerators_per_node / s.accelerators_per_worker);

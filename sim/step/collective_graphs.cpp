@@ -15,6 +15,10 @@ FabricLinks add_links(Network& network, const Fabric& f) {
     links.nic_out.push_back(network.add_link(f.nic));
     links.nic_in.push_back(network.add_link(f.nic));
   }
+  for (int first = 0; f.has_spine() && first < f.nodes; first += f.leaf_nodes) {
+    links.leaf_out.push_back(network.add_link(f.uplink()));
+    links.leaf_in.push_back(network.add_link(f.uplink()));
+  }
   return links;
 }
 
@@ -23,7 +27,16 @@ PathId add_route(Network& network, const FabricLinks& links, const Fabric& f, in
   const auto node_a = std::size_t(from / f.ranks_per_node),
              node_b = std::size_t(to / f.ranks_per_node);
   if (node_a == node_b) return network.add_path({links.peer_out[a], links.peer_in[b]});
-  return network.add_path({links.nic_out[node_a], links.nic_in[node_b]});
+  std::vector<LinkId> route{links.nic_out[node_a], links.nic_in[node_b]};
+  if (f.has_spine()) {
+    const auto leaf_a = node_a / std::size_t(f.leaf_nodes),
+               leaf_b = node_b / std::size_t(f.leaf_nodes);
+    if (leaf_a != leaf_b) {
+      route.push_back(links.leaf_out[leaf_a]);
+      route.push_back(links.leaf_in[leaf_b]);
+    }
+  }
+  return network.add_path(route);
 }
 
 bool same_node(const Fabric& f, int a, int b) {
@@ -71,8 +84,23 @@ TreePhase tree_phase(const Fabric& f, Bytes size, int flows_of_busiest_node) {
   TreePhase phase;
   phase.latency = ceil_log2(f.nodes) * f.nic_latency + (f.ranks_per_node - 1) * f.peer_latency;
   if (f.nodes > 1) phase.transfer = size / 2.0 * double(flows_of_busiest_node) / f.nic;
+  if (f.has_spine()) {
+    const int out = busiest_tree_leaf(f.nodes, f.leaf_nodes);
+    phase.transfer = std::max(phase.transfer, size / 2.0 * double(out) / f.uplink());
+  }
   if (f.ranks_per_node > 1) phase.transfer = std::max(phase.transfer, size / f.peer);
   return phase;
+}
+
+double peer_flows(const Fabric& f) {
+  const double own = f.ranks_per_node - 1, others = f.ranks() - f.ranks_per_node;
+  const int rails = std::min(f.rails, f.ranks_per_node);
+  return own + others * double(rails - 1) / rails;
+}
+
+double flows_out_of_leaf(const Fabric& f) {
+  const double inside = double(f.leaf_nodes) * f.ranks_per_node;
+  return f.has_spine() ? inside * (f.ranks() - inside) : 0;
 }
 
 std::vector<int> all_ranks(const Fabric& f) {

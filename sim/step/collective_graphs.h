@@ -12,10 +12,12 @@ namespace reckon {
 struct FabricLinks {
   std::vector<LinkId> peer_out, peer_in;  // by rank
   std::vector<LinkId> nic_out, nic_in;    // by node
+  std::vector<LinkId> leaf_out, leaf_in;  // by leaf, where there is a spine
 };
 FabricLinks add_links(Network& network, const Fabric& f);
 
-/// Path from rank to rank: over peer links inside a node, over both NICs between nodes.
+/// Path from rank to rank: over peer links inside a node, over both NICs between nodes, and over
+/// the uplinks of their leaves where these differ.
 PathId add_route(Network& network, const FabricLinks& links, const Fabric& f, int from, int to);
 bool same_node(const Fabric& f, int a, int b);
 
@@ -35,6 +37,8 @@ std::vector<int> all_ranks(const Fabric& f);
 /// Most flows of half the data that enter (or leave) one node in the reduction phase of both trees
 /// of a double binary tree together.
 int busiest_tree_node(int n);
+/// The same of one leaf of `leaf` nodes: flows whose other end is under another leaf.
+int busiest_tree_leaf(int n, int leaf);
 int ceil_log2(int n);
 
 /// What a pipelined transfer waits besides its bytes over the bandwidth: hops of `latency` in all,
@@ -49,5 +53,11 @@ struct TreePhase {
   Seconds latency{}, transfer{};
 };
 TreePhase tree_phase(const Fabric& f, Bytes size, int flows_of_busiest_node);
+
+/// Flows of an all-to-all that the peer link of a rank carries from it: to its own node, and to
+/// other nodes by way of the rank there that is on the right rail.
+double peer_flows(const Fabric& f);
+/// Flows of an all-to-all that leave one leaf.
+double flows_out_of_leaf(const Fabric& f);
 
 }  // namespace reckon

@@ -26,7 +26,15 @@ Seconds hierarchical_time(const Fabric& f, Bytes size) {
   const Bytes shard = size / double(g);
   Seconds t{};
   if (g > 1) t += 2 * (g - 1) * (f.peer_latency + shard / f.peer);
-  if (n > 1) t += 2 * (n - 1) * (f.nic_latency + double(g) * (shard / double(n)) / f.nic);
+  if (n > 1) t += 2 * (n - 1) * (f.nic_latency + double(g) * (shard / double(n)) / f.one_out());
+  return t;
+}
+
+Seconds in_network_time(const Fabric& f, Bytes size) {
+  const int g = f.ranks_per_node;
+  if (f.nodes <= 1) return hierarchical_time(f, size);
+  Seconds t = 2 * f.nic_latency + size / f.one_out();
+  if (g > 1) t += 2 * (g - 1) * (f.peer_latency + size / double(g) / f.peer);
   return t;
 }
 
@@ -35,7 +43,7 @@ Seconds hierarchical_time(const Fabric& f, Bytes size) {
 Seconds ring_hop_time(const Fabric& f, Bytes chunk) {
   Seconds t{};
   if (f.ranks_per_node > 1) t = f.peer_latency + chunk / f.peer;
-  if (f.nodes > 1) t = std::max(t, f.nic_latency + chunk / f.nic);
+  if (f.nodes > 1) t = std::max(t, f.nic_latency + chunk / f.one_out());
   return t;
 }
 
@@ -46,14 +54,19 @@ Seconds all_to_all_time(const Fabric& f, Bytes size) {
   const int n = f.ranks(), g = f.ranks_per_node;
   const Bytes piece = size / double(std::max(1, n));
   Seconds t{};
-  if (g > 1) t = f.peer_latency + double(g - 1) * piece / f.peer;
-  if (n > g) t = std::max(t, f.nic_latency + double(g) * double(n - g) * piece / f.nic);
+  if (n <= g) return g > 1 ? f.peer_latency + double(g - 1) * piece / f.peer : t;
+  const bool forwards = std::min(f.rails, g) > 1;
+  const Seconds between = forwards ? f.peer_latency + f.nic_latency : f.nic_latency;
+  const Seconds inside = forwards ? between : f.peer_latency;
+  if (g > 1) t = inside + peer_flows(f) * piece / f.peer;
+  t = std::max(t, between + double(g) * double(n - g) * piece / f.nic);
+  if (f.has_spine()) t = std::max(t, between + flows_out_of_leaf(f) * piece / f.uplink());
   return t;
 }
 
 Seconds send_time(const Fabric& f, Bytes size) {
   if (f.ranks() <= 1) return {};
-  return f.nodes > 1 ? f.nic_latency + double(f.ranks_per_node) * size / f.nic
+  return f.nodes > 1 ? f.nic_latency + double(f.ranks_per_node) * size / f.one_out()
                      : f.peer_latency + size / f.peer;
 }
 
@@ -65,13 +78,20 @@ TimedAllReduce all_reduce_time(const Fabric& f, Bytes size, AllReduceKind kind) 
         return {k, tree_time(f, size)};
       case AllReduceKind::hierarchical:
         return {k, hierarchical_time(f, size)};
+      case AllReduceKind::in_network:
+        return {k, in_network_time(f, size)};
       default:
         return {AllReduceKind::ring, ring_time(f, size, 2 * (f.ranks() - 1))};
     }
   };
   if (kind != AllReduceKind::automatic) return timed(kind);
-  const TimedAllReduce best = timed(AllReduceKind::ring), tree = timed(AllReduceKind::tree);
-  return tree.time < best.time ? tree : best;
+  TimedAllReduce best = timed(AllReduceKind::ring);
+  for (const auto other : {AllReduceKind::tree, AllReduceKind::in_network}) {
+    if (other == AllReduceKind::in_network && !f.reduces) continue;
+    const TimedAllReduce choice = timed(other);
+    if (choice.time < best.time) best = choice;
+  }
+  return best;
 }
 
 Fabric group_of(const Fabric& job, std::int64_t stride, std::int64_t size) {
@@ -83,6 +103,10 @@ Fabric group_of(const Fabric& job, std::int64_t stride, std::int64_t size) {
   f.nodes = int((size + in_node - 1) / in_node);
   // All ranks of a node are in some such group, and each group has a like part of the NIC.
   f.nic = job.nic * std::min(1.0, double(in_node) / double(per_node));
+  f.rails = int(std::min<std::int64_t>(job.rails, in_node));
+  // Its nodes stand `apart` from each other, and so many groups share a leaf's uplinks.
+  const std::int64_t apart = std::max<std::int64_t>(1, stride / per_node);
+  if (job.leaf_nodes > 0) f.leaf_nodes = int(std::max<std::int64_t>(1, job.leaf_nodes / apart));
   return f;
 }
 

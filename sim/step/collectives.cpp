@@ -46,6 +46,20 @@ int busiest_tree_node(int n) {
   return most;
 }
 
+int busiest_tree_leaf(int n, int leaf) {
+  const auto leaves = std::size_t((n + leaf - 1) / leaf);
+  std::vector<int> in(leaves, 0), out(leaves, 0);
+  for (int v = 0; v < n; ++v) {
+    for (const int parent : {tree_parent(v, n), second_tree_parent(v, n)}) {
+      if (parent < 0 || parent / leaf == v / leaf) continue;
+      ++in[std::size_t(parent / leaf)];
+      ++out[std::size_t(v / leaf)];
+    }
+  }
+  return std::max(*std::max_element(in.begin(), in.end()),
+                  *std::max_element(out.begin(), out.end()));
+}
+
 int ceil_log2(int n) { return n <= 1 ? 0 : std::bit_width(unsigned(n - 1)); }
 
 Seconds makespan(const NetworkProblem& problem, const NetworkModel& model) {
@@ -71,7 +85,7 @@ Collective ring_all_reduce(const Fabric& f, Bytes size, bool fold) {
   NetworkProblem& p = c.phases.emplace_back();
   if (fold) {
     if (f.ranks_per_node > 1) add_folded_hop(p, f.peer, f.peer_latency, chunk);
-    if (f.nodes > 1) add_folded_hop(p, f.nic, f.nic_latency, chunk);
+    if (f.nodes > 1) add_folded_hop(p, f.one_out(), f.nic_latency, chunk);
     p.repeat = rounds;
   } else {
     const FabricLinks links = add_links(p.network, f);
@@ -92,6 +106,9 @@ Collective tree_all_reduce(const Fabric& f, Bytes size, bool fold) {
   if (fold) {
     NetworkProblem& p = c.phases.emplace_back();
     if (f.nodes > 1) add_folded_hop(p, f.nic, latency, half, std::uint32_t(busiest));
+    if (f.has_spine())
+      add_folded_hop(p, f.uplink(), latency, half,
+                     std::uint32_t(busiest_tree_leaf(f.nodes, f.leaf_nodes)));
     if (f.ranks_per_node > 1) add_folded_hop(p, f.peer, latency, size);
     p.repeat = 2;
     return c;
@@ -127,7 +144,7 @@ Collective hierarchical_all_reduce(const Fabric& f, Bytes size, bool fold) {
       c.phases.back().repeat = 2 * (g - 1);  // reduce-scatter before, all-gather after
     }
     if (n > 1) {
-      add_folded_hop(c.phases.emplace_back(), f.nic, f.nic_latency, piece, std::uint32_t(g));
+      add_folded_hop(c.phases.emplace_back(), f.one_out(), f.nic_latency, piece, std::uint32_t(g));
       c.phases.back().repeat = 2 * (n - 1);
     }
     return c;
@@ -166,18 +183,76 @@ Collective hierarchical_all_reduce(const Fabric& f, Bytes size, bool fold) {
   return c;
 }
 
+namespace {
+
+/// Every rank's shard up to the switches while the sum comes down; above a leaf there is one flow
+/// of each shard.
+void add_switch_phase(NetworkProblem& p, const Fabric& f, Bytes shard, bool fold) {
+  const auto ranks = std::uint32_t(f.ranks_per_node);
+  const Seconds there_and_back = 2 * f.nic_latency;
+  if (fold) {
+    add_folded_hop(p, f.one_out(), there_and_back, shard, ranks);
+    return;
+  }
+  const FabricLinks links = add_links(p.network, f);
+  const auto add = [&](LinkId link) {
+    p.graph.add({.delay = there_and_back,
+                 .size = shard,
+                 .path = p.network.add_path({link}),
+                 .multiplicity = ranks},
+                {});
+  };
+  for (const auto* of_kind : {&links.nic_out, &links.nic_in, &links.leaf_out, &links.leaf_in})
+    for (const LinkId link : *of_kind) add(link);
+}
+
+}  // namespace
+
+Collective in_network_all_reduce(const Fabric& f, Bytes size, bool fold) {
+  const int g = f.ranks_per_node;
+  if (f.nodes <= 1) return hierarchical_all_reduce(f, size, fold);
+  Collective c;
+  const Bytes shard = size / double(g);
+  c.steps = 2 * (g - 1) + 2;
+  c.sent_by_rank = shard * double(2 * (g - 1) + 1);
+  const auto in_nodes = [&] {
+    if (g == 1) return;
+    NetworkProblem& p = c.phases.emplace_back();
+    if (fold) {
+      add_folded_hop(p, f.peer, f.peer_latency, shard);
+      p.repeat = g - 1;
+      return;
+    }
+    const FabricLinks links = add_links(p.network, f);
+    for (int node = 0; node < f.nodes; ++node) {
+      std::vector<int> members;
+      for (int r = 0; r < g; ++r) members.push_back(node * g + r);
+      add_ring(p, links, f, members, shard, g - 1, {});
+    }
+  };
+  in_nodes();
+  add_switch_phase(c.phases.emplace_back(), f, shard, fold);
+  in_nodes();
+  return c;
+}
+
 AllReduceChoice all_reduce(const Fabric& fabric, Bytes size, AllReduceKind kind,
                            const NetworkModel& model) {
   const auto timed = [&](AllReduceKind k) {
-    const Collective c = k == AllReduceKind::ring   ? ring_all_reduce(fabric, size)
-                         : k == AllReduceKind::tree ? tree_all_reduce(fabric, size)
-                                                    : hierarchical_all_reduce(fabric, size);
+    const Collective c = k == AllReduceKind::ring         ? ring_all_reduce(fabric, size)
+                         : k == AllReduceKind::tree       ? tree_all_reduce(fabric, size)
+                         : k == AllReduceKind::in_network ? in_network_all_reduce(fabric, size)
+                                                          : hierarchical_all_reduce(fabric, size);
     return AllReduceChoice{k, makespan(c, model), c.sent_by_rank};
   };
   if (kind != AllReduceKind::automatic) return timed(kind);
-  const AllReduceChoice best = timed(AllReduceKind::ring);
-  const AllReduceChoice tree = timed(AllReduceKind::tree);
-  return tree.time < best.time ? tree : best;
+  AllReduceChoice best = timed(AllReduceKind::ring);
+  for (const auto other : {AllReduceKind::tree, AllReduceKind::in_network}) {
+    if (other == AllReduceKind::in_network && !fabric.reduces) continue;
+    const AllReduceChoice choice = timed(other);
+    if (choice.time < best.time) best = choice;
+  }
+  return best;
 }
 
 std::string_view to_text(AllReduceKind kind) {
@@ -190,6 +265,8 @@ std::string_view to_text(AllReduceKind kind) {
       return "tree";
     case AllReduceKind::hierarchical:
       return "hierarchical";
+    case AllReduceKind::in_network:
+      return "in_network";
   }
   return "";
 }

@@ -37,7 +37,22 @@ struct Fabric {
   BytesPerSecond peer{};  // of one rank to the others of its node, each direction
   BytesPerSecond nic{};   // of one node, shared by its ranks, each direction
   Seconds peer_latency{}, nic_latency{};
+  /// NICs of a node that are each on a switch of their own, one rank (or as many ranks each) next
+  /// to each of them. What a rank sends to one of another rail goes over the peer links to the rank
+  /// of its own node that is on that rail, and from there over the rail (NCCL's PXN; [Wang et al.
+  /// 2023, "Rail-only", arXiv:2307.12169, Sec. 4.2]). 1: any NIC reaches any other.
+  int rails = 1;
+  /// Nodes, one after the other, whose traffic to each other stays below one leaf switch (with
+  /// rails: one on each rail); 0: all. Other traffic shares the leaf's uplinks, which have the
+  /// bandwidth of its nodes' NICs over `oversubscription`.
+  int leaf_nodes = 0;
+  double oversubscription = 1;
+  bool reduces = false;  // switches between nodes add up what passes [Graham et al. 2016, "SHArP"]
   int ranks() const { return nodes * ranks_per_node; }
+  bool has_spine() const { return leaf_nodes > 0 && nodes > leaf_nodes && oversubscription > 1; }
+  BytesPerSecond uplink() const { return nic * (leaf_nodes / oversubscription); }
+  /// Where of a leaf's nodes one sends out of it at a time: rings, chains.
+  BytesPerSecond one_out() const { return has_spine() && uplink() < nic ? uplink() : nic; }
 };
 /// The nodes that `workers` workers of the pool take; the slower of the two where the chief has a
 /// pool of its own.
@@ -61,6 +76,12 @@ Collective tree_all_reduce(const Fabric& fabric, Bytes size, bool fold = true);
 /// once (the NIC shared by G flows, 2(N-1) rounds of M/(G N)), all-gather in each node.
 Collective hierarchical_all_reduce(const Fabric& fabric, Bytes size, bool fold = true);
 
+/// Reduce-scatter in each node, each of the G shards up to the switches and the sum back down, all
+/// at once in both directions, all-gather in each node: a byte of a shard crosses its NIC once each
+/// way [Graham et al. 2016, "Scalable hierarchical aggregation protocol (SHArP)", COMHPC]: 2(G-1)
+/// (a_peer + M / (G B_peer)) + 2 a + M / B. Needs Fabric::reduces.
+Collective in_network_all_reduce(const Fabric& fabric, Bytes size, bool fold = true);
+
 /// Ring all-gather: every rank ends with `size` bytes, of which it began with size / n. n-1 rounds
 /// of size / n: (n-1) (a + size / (n B)). A reduce-scatter is the same rounds the other way round.
 Collective ring_all_gather(const Fabric& fabric, Bytes size, bool fold = true);
@@ -68,7 +89,9 @@ Collective ring_reduce_scatter(const Fabric& fabric, Bytes size, bool fold = tru
 
 /// Every rank sends size / n to each other one, all at once: inside a node over the peer links,
 /// between nodes over the NIC, which the node's G ranks share:
-/// max(a_peer + (G-1) size / (n B_peer), a + G (n-G) size / (n B)).
+/// max(a_peer + (G-1) size / (n B_peer), a + G (n-G) size / (n B)). With R rails each rank's peer
+/// link also carries (n-G) (R-1)/R pieces on their way to another rail, and all begin after a +
+/// a_peer. Above leaves of L nodes, oversubscribed by s: s G (n-G L) size / (n B) at least.
 Collective all_to_all(const Fabric& fabric, Bytes size, bool fold = true);
 
 /// Every rank sends `size` to one other, `f.nodes` > 1: of the next node, over the NIC that its
@@ -94,7 +117,7 @@ Torus torus_of(const PlannedPool& pool);
 Collective torus_all_reduce(const Torus& torus, Bytes size, bool fold = true);
 
 /// The algorithm asked for; `automatic`: ring or tree, whichever is faster at this size, as NCCL
-/// chooses (graph/tuning.cc).
+/// chooses (graph/tuning.cc), or in the network where that adds up.
 struct AllReduceChoice {
   AllReduceKind kind = AllReduceKind::ring;
   Seconds time{};

@@ -1,7 +1,38 @@
+#include <algorithm>
+#include <cmath>
+
 #include "sim/step/collective_graphs.h"
 
 // Collectives that move data without adding it up everywhere.
 namespace reckon {
+namespace {
+
+/// When the flows of an all-to-all begin. Where peer links forward to other rails, all of it waits
+/// for both.
+struct Start {
+  Seconds inside{}, between{};
+};
+Start start_of(const Fabric& f) {
+  if (f.nodes == 1 || std::min(f.rails, f.ranks_per_node) == 1)
+    return {f.peer_latency, f.nic_latency};
+  return {f.peer_latency + f.nic_latency, f.peer_latency + f.nic_latency};
+}
+
+/// Between nodes, by way of the rank of the sender's node that is on the receiver's rail.
+PathId add_rail_route(Network& network, const FabricLinks& links, const Fabric& f, int from,
+                      int to) {
+  const int g = f.ranks_per_node, rails = std::min(f.rails, g);
+  const auto rail = [&](int rank) { return rank % g % rails; };
+  if (rail(from) == rail(to)) return add_route(network, links, f, from, to);
+  // The one of the same place among those of its rail, so that all carry as much.
+  const int by = from / g * g + (from % g / rails * rails + rail(to)) % g;
+  std::vector<LinkId> route{links.peer_out[std::size_t(from)], links.peer_in[std::size_t(by)]};
+  const auto onward = network.path(add_route(network, links, f, by, to));
+  route.insert(route.end(), onward.begin(), onward.end());
+  return network.add_path(route);
+}
+
+}  // namespace
 
 Collective ring_all_gather(const Fabric& f, Bytes size, bool fold) {
   const int n = f.ranks();
@@ -13,7 +44,7 @@ Collective ring_all_gather(const Fabric& f, Bytes size, bool fold) {
   NetworkProblem& p = c.phases.emplace_back();
   if (fold) {
     if (f.ranks_per_node > 1) add_folded_hop(p, f.peer, f.peer_latency, chunk);
-    if (f.nodes > 1) add_folded_hop(p, f.nic, f.nic_latency, chunk);
+    if (f.nodes > 1) add_folded_hop(p, f.one_out(), f.nic_latency, chunk);
     p.repeat = n - 1;
   } else {
     const FabricLinks links = add_links(p.network, f);
@@ -34,18 +65,24 @@ Collective all_to_all(const Fabric& f, Bytes size, bool fold) {
   c.steps = 1;
   c.sent_by_rank = piece * double(n - 1);
   NetworkProblem& p = c.phases.emplace_back();
+  const Start start = start_of(f);
   if (fold) {
-    if (g > 1) add_folded_hop(p, f.peer, f.peer_latency, piece, std::uint32_t(g - 1));
-    if (n > g) add_folded_hop(p, f.nic, f.nic_latency, piece, std::uint32_t(g * (n - g)));
+    const auto flows = [](double count) { return std::uint32_t(std::lround(count)); };
+    if (g > 1) add_folded_hop(p, f.peer, start.inside, piece, flows(peer_flows(f)));
+    if (n > g) add_folded_hop(p, f.nic, start.between, piece, std::uint32_t(g * (n - g)));
+    if (f.has_spine())
+      add_folded_hop(p, f.uplink(), start.between, piece, flows(flows_out_of_leaf(f)));
     return c;
   }
   const FabricLinks links = add_links(p.network, f);
   for (int from = 0; from < n; ++from) {
     for (int to = 0; to < n; ++to) {
       if (from == to) continue;
-      p.graph.add({.delay = same_node(f, from, to) ? f.peer_latency : f.nic_latency,
+      const bool near = same_node(f, from, to);
+      p.graph.add({.delay = near ? start.inside : start.between,
                    .size = piece,
-                   .path = add_route(p.network, links, f, from, to)});
+                   .path = near ? add_route(p.network, links, f, from, to)
+                                : add_rail_route(p.network, links, f, from, to)});
     }
   }
   return c;
@@ -60,7 +97,7 @@ Collective send_to_next(const Fabric& f, Bytes size, bool fold) {
   const bool far = f.nodes > 1;
   if (fold) {
     if (far)
-      add_folded_hop(p, f.nic, f.nic_latency, size, std::uint32_t(f.ranks_per_node));
+      add_folded_hop(p, f.one_out(), f.nic_latency, size, std::uint32_t(f.ranks_per_node));
     else
       add_folded_hop(p, f.peer, f.peer_latency, size);
     return c;

@@ -50,6 +50,14 @@ Fabric fabric_of(const Plan& plan, const PlannedStrategy& strategy, int workers)
   }
   slowest.ranks_per_node = std::min(ranks, std::max(per_node, slowest.ranks_per_node));
   slowest.nodes = (ranks + slowest.ranks_per_node - 1) / slowest.ranks_per_node;
+  const PlannedFabric& wires = plan.fabric;
+  // Every accelerator sends through the NIC next to it: few of a node's leave the others idle.
+  if (pools.front()->accelerator && slowest.ranks_per_node < wires.nics)
+    slowest.nic = slowest.nic * (double(slowest.ranks_per_node) / wires.nics);
+  slowest.rails = wires.rails ? wires.nics : 1;
+  slowest.leaf_nodes = wires.nodes_per_leaf;
+  slowest.oversubscription = wires.oversubscription;
+  slowest.reduces = wires.in_network_reduction;
   return slowest;
 }
 

@@ -1,6 +1,7 @@
 #include "sim/step/parameter_server.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "sim/base/check.h"
@@ -10,6 +11,8 @@
 
 namespace reckon {
 namespace {
+
+constexpr Bytes kVariable{4};  // fp32 on the servers and on the wire
 
 /// Wire bytes of gradients a second that a server's CPUs take in. Per element of 4 bytes: adding to
 /// the accumulator is 1 FLOP and 12 bytes of memory traffic; applying with momentum 4 FLOPs and 20
@@ -44,9 +47,78 @@ Bytes ParameterServerSetup::variables() const {
   return total;
 }
 
+Bytes ParameterServerSetup::of_busiest_server() const {
+  if (servers_alike()) return variables() / double(servers);
+  Bytes most{};
+  for (int k = 0; k < servers; ++k) {
+    Bytes held{};
+    for (const auto& g : groups)
+      held += g.shards.empty() ? g.size / double(servers) : g.shards[std::size_t(k)];
+    most = std::max(most, held);
+  }
+  return most;
+}
+
+bool ParameterServerSetup::servers_alike() const {
+  return std::ranges::all_of(groups, [](const ServerGroup& g) { return g.shards.empty(); });
+}
+
+std::vector<std::vector<Bytes>> placed_on_servers(std::span<const Bytes> variables, int servers,
+                                                  ServerShards rule, Bytes partition) {
+  std::vector<std::vector<Bytes>> placed;
+  std::vector<Bytes> held(std::size_t(servers), Bytes{});
+  std::size_t next = 0;
+  for (const Bytes variable : variables) {
+    auto& of = placed.emplace_back(std::size_t(servers), Bytes{});
+    if (rule == ServerShards::even) {
+      for (Bytes& part : of) part = variable / double(servers);
+      continue;
+    }
+    const double pieces = partition.v > 0 ? std::max(1.0, std::ceil(variable / partition)) : 1;
+    for (double piece = 0; piece < pieces && variable.v > 0; ++piece) {
+      const std::size_t server =
+          rule == ServerShards::round_robin
+              ? next++ % held.size()
+              : std::size_t(std::min_element(held.begin(), held.end()) - held.begin());
+      of[server] += variable / pieces;
+      held[server] += variable / pieces;
+    }
+  }
+  return placed;
+}
+
+namespace {
+
+/// Where the variables of each group are, layer by layer.
+class GroupShards {
+ public:
+  GroupShards(const PlannedWorkload& job, const ComputeTimes& times, int servers) {
+    const PlannedStrategy& s = job.strategy;
+    if (s.shards == ServerShards::even || servers < 2) return;
+    std::vector<Bytes> variables;
+    for (const LayerTime& t : times.layers)
+      variables.push_back(double(job.model.counts()[index(t.layer)].trainable_parameters) *
+                          kVariable);
+    placed_ = placed_on_servers(variables, servers, s.shards, s.partition);
+  }
+  /// The next layer's, added to a group's.
+  void add_layer(std::vector<Bytes>& group) {
+    if (placed_.empty()) return;
+    const auto& layer = placed_[next_++];
+    group.resize(layer.size());
+    for (std::size_t k = 0; k < layer.size(); ++k) group[k] += layer[k];
+  }
+
+ private:
+  std::vector<std::vector<Bytes>> placed_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
 std::vector<ServerGroup> server_groups(const PlannedWorkload& job, const ComputeTimes& times,
-                                       int count) {
-  constexpr Bytes kVariable{4};  // fp32 on the servers and on the wire
+                                       int count, int servers) {
+  GroupShards shards(job, times, servers);
   ServerGroupRule rule(double(job.model.trainable_parameters()) * kVariable, count);
   std::vector<ServerGroup> groups;
   ServerGroup open;
@@ -56,6 +128,7 @@ std::vector<ServerGroup> server_groups(const PlannedWorkload& job, const Compute
     const Bytes variables =
         double(job.model.counts()[index(t.layer)].trainable_parameters) * kVariable;
     open.size += variables;
+    shards.add_layer(open.shards);
     if (rule.add(variables)) {
       groups.push_back(open);
       open = {};
@@ -70,20 +143,47 @@ std::vector<ServerGroup> server_groups(const PlannedWorkload& job, const Compute
   return groups;
 }
 
+namespace {
+
+/// Workers and servers stand under leaves of their own where one leaf does not hold all: what a
+/// node has of its leaf's uplinks while all of its leaf's nodes send.
+void limit_by_spine(ParameterServerSetup& setup, const PlannedFabric& fabric) {
+  int workers = 0;
+  for (const WorkerClass& c : setup.classes)
+    workers += c.local ? 0 : (c.count + c.per_node - 1) / std::max(1, c.per_node);
+  const bool own_nodes = setup.classes.empty() || !setup.classes.front().with_servers;
+  const int nodes = workers + (own_nodes ? setup.servers : 0);
+  if (fabric.nodes_per_leaf == 0 || nodes <= fabric.nodes_per_leaf) return;
+  const auto limited = [&](BytesPerSecond nic, int of_kind) {
+    const int in_leaf = std::max(1, std::min(of_kind, fabric.nodes_per_leaf));
+    const double share = fabric.nodes_per_leaf / fabric.oversubscription / in_leaf;
+    return share < 1 ? nic * share : nic;
+  };
+  for (WorkerClass& c : setup.classes)
+    if (!c.local) c.nic = limited(c.nic, workers);
+  setup.server_nic = limited(setup.server_nic, own_nodes ? setup.servers : workers);
+}
+
+}  // namespace
+
 ParameterServerSetup server_setup(const Plan& plan, const PlannedWorkload& job,
                                   const ComputeTimes& times, int live_workers, int group_count) {
   const PlannedStrategy& s = job.strategy;
   const auto pools = worker_pools(plan);
   ParameterServerSetup setup;
-  setup.groups = server_groups(job, times, group_count);
   const auto workers_per_node = [&](const PlannedPool& p) {
     return std::max(1, p.accelerators_per_node / std::max(1, s.accelerators_per_worker));
   };
   int left = live_workers;
   const PlannedPool& host = *pools.front();
   const PlannedPool* servers = pool_of(plan, Role::parameter_server);
-  if (s.parameter_servers == 0 || !servers) servers = &host;
+  if (s.parameter_servers == 0 || s.colocated || !servers) servers = &host;
   setup.servers = std::max(1, s.parameter_servers);
+  if (s.colocated) {  // a node that is not there has no server either
+    const int nodes = (live_workers + workers_per_node(host) - 1) / workers_per_node(host);
+    setup.servers = std::min(setup.servers, std::max(1, nodes));
+  }
+  setup.groups = server_groups(job, times, group_count, setup.servers);
   if (s.parameter_servers == 0) {
     // Variables on the first worker's host: its own workers reach them over their bus.
     const BytesPerSecond bus =
@@ -91,6 +191,19 @@ ParameterServerSetup server_setup(const Plan& plan, const PlannedWorkload& job,
     const int local = std::min(left, workers_per_node(host));
     setup.classes.push_back({.count = local, .per_node = 1, .nic = bus, .local = true});
     left -= local;
+  }
+  if (s.colocated) {
+    // One server each on the first nodes, which are all of the first pool.
+    const int per_node = workers_per_node(host);
+    const int here = std::min(left, setup.servers * per_node);
+    const BytesPerSecond bus =
+        host.accelerator ? host.accelerator->host_bandwidth.value : nic_of(host);
+    setup.classes.push_back({.count = here,
+                             .per_node = std::min(here, per_node),
+                             .nic = nic_of(host),
+                             .with_servers = true,
+                             .bus = bus});
+    left -= here;
   }
   for (std::size_t k = 0; k < pools.size() && left > 0; ++k) {
     const PlannedPool& p = *pools[k];
@@ -109,7 +222,8 @@ ParameterServerSetup server_setup(const Plan& plan, const PlannedWorkload& job,
   setup.latency = host.network_link.latency.value;
   const ServerWork update = job.optimizer == Optimizer::adamw ? kAdamw : kMomentum;
   setup.apply_rate = server_rate(*servers, s.synchronous ? kAdd : update);
-  setup.update = setup.variables() / double(setup.servers) / server_rate(*servers, update);
+  setup.update = setup.of_busiest_server() / server_rate(*servers, update);
+  limit_by_spine(setup, plan.fabric);
   return setup;
 }
 

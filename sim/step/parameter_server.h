@@ -19,12 +19,17 @@ struct WorkerClass {
   int per_node = 1;      // so many share a node's NIC
   BytesPerSecond nic{};  // of the node, each direction; of each worker's bus where `local`
   bool local = false;    // on the servers' own host: their traffic does not enter a NIC
+  /// A parameter server runs on each of these nodes too and shares its NIC; what the node's own
+  /// workers exchange with it goes over `bus` of each worker.
+  bool with_servers = false;
+  BytesPerSecond bus{};
 };
 
 /// One layer group, in the order of the forward pass.
 struct ServerGroup {
   Bytes size{};  // of its variables, and of their gradients
   Seconds forward{}, backward{};
+  std::vector<Bytes> shards;  // by server; empty: each has as much
 };
 
 struct ParameterServerSetup {
@@ -40,11 +45,19 @@ struct ParameterServerSetup {
 
   int workers() const;
   Bytes variables() const;
+  Bytes of_busiest_server() const;  // variables of the server that has most
+  bool servers_alike() const;       // each has as much of every group
 };
 
-/// Groups of about equal bytes, at most `count`.
+/// Which server each variable is on, by bytes: variables larger than `partition` (0: none) are cut
+/// into equal pieces, then pieces are placed in their order by the rule. The sum over servers is
+/// the variables'. Rule `even`: an equal part of each.
+std::vector<std::vector<Bytes>> placed_on_servers(std::span<const Bytes> variables, int servers,
+                                                  ServerShards rule, Bytes partition);
+
+/// Groups of about equal bytes, at most `count`, and what of each is on which of the servers.
 std::vector<ServerGroup> server_groups(const PlannedWorkload& job, const ComputeTimes& times,
-                                       int count);
+                                       int count, int servers);
 /// `live_workers` of the plan's on its nodes; with no server process the variables are on the first
 /// worker's host.
 ParameterServerSetup server_setup(const Plan& plan, const PlannedWorkload& job,

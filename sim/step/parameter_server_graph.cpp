@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "sim/base/check.h"
 #include "sim/base/random.h"
@@ -10,75 +11,158 @@ namespace {
 
 constexpr Purpose kAsynchronousCompute{"step_asynchronous_compute"};
 
-/// Flows between one simulated worker and the servers: `multiplicity` of them, alike, a path.
+/// Between one simulated worker and a server, or a bundle of servers that are alike.
+struct Route {
+  PathId pull{}, push{};
+  std::size_t server = 0;
+  std::uint32_t multiplicity = 1;  // flows behind it, alike
+};
+
 struct WorkerPorts {
-  std::vector<PathId> pull, push;  // one path a server; folded: one for all
-  std::uint32_t multiplicity = 1;  // flows behind one path
-  int weight = 1;                  // workers that this one stands for
+  std::vector<Route> routes;
 };
 
-struct ServerLinks {
-  LinkId out, in, cpu;
+/// The links of a node, or of a bundle of nodes that are alike.
+struct Node {
+  LinkId in{}, out{};
+};
+struct Server {
+  Node node;
+  LinkId cpu{};
+  bool on_worker = false;  // the node is a worker's too
 };
 
-/// Links of the servers: folded into one bundle of P times the capacity, or each server's own.
-std::vector<ServerLinks> add_servers(Network& n, const ParameterServerSetup& s, bool fold) {
-  std::vector<ServerLinks> links;
-  const double bundle = fold ? s.servers : 1;
-  for (int k = 0; k < (fold ? 1 : s.servers); ++k)
-    links.push_back({n.add_link(s.server_nic * bundle), n.add_link(s.server_nic * bundle),
-                     n.add_link(s.apply_rate * bundle)});
-  return links;
-}
+/// What is folded into one representative.
+struct Folding {
+  bool servers = true, workers = true;
+};
 
-WorkerPorts add_ports(Network& n, const std::vector<ServerLinks>& servers, bool local, LinkId in,
-                      LinkId out) {
-  WorkerPorts w;
-  for (const auto& s : servers) {
-    w.pull.push_back(local ? n.add_path({in}) : n.add_path({s.out, in}));
-    w.push.push_back(local ? n.add_path({out, s.cpu}) : n.add_path({out, s.in, s.cpu}));
-  }
-  return w;
-}
+/// A network of a parameter-server job. Folded: a class of workers is one simulated worker, its
+/// nodes' NICs one bundle; the servers are one bundle. Else every worker is simulated, and its
+/// node's NIC is shared by those of the node.
+class PortBuilder {
+ public:
+  PortBuilder(Network& network, const ParameterServerSetup& setup, Folding fold)
+      : n_(network), s_(setup), fold_(fold) {}
 
-/// fold_workers: a class is one simulated worker, its nodes' NICs one bundle. Else every worker is
-/// simulated, and its node's NIC is shared by those of the node.
-std::vector<WorkerPorts> add_workers(Network& n, const ParameterServerSetup& s, bool fold_servers,
-                                     bool fold_workers) {
-  const auto servers = add_servers(n, s, fold_servers);
-  const auto behind = std::uint32_t(fold_servers ? s.servers : 1);
-  std::vector<WorkerPorts> workers;
-  for (const auto& c : s.classes) {
-    const int units = fold_workers ? 1 : c.count;
-    LinkId in{}, out{};
-    for (int w = 0; w < units; ++w) {
-      if (fold_workers || w % c.per_node == 0) {
-        const double nodes = fold_workers ? double(c.count) / c.per_node : 1;
-        in = n.add_link(c.nic * nodes);
-        out = n.add_link(c.nic * nodes);
+  std::vector<WorkerPorts> build() {
+    for (const auto& c : s_.classes) add_nodes(c);
+    add_servers();
+    std::size_t node = 0;
+    for (const auto& c : s_.classes) {
+      const int units = fold_.workers ? 1 : c.count;
+      for (int w = 0; w < units; ++w) {
+        if (w > 0 && w % c.per_node == 0) ++node;
+        add_worker(c, nodes_[node], c.count / units);
       }
-      workers.push_back(add_ports(n, servers, c.local, in, out));
-      workers.back().weight = c.count / units;
-      workers.back().multiplicity = behind * std::uint32_t(workers.back().weight);
+      ++node;
+    }
+    return std::move(workers_);
+  }
+
+ private:
+  Node add_node(BytesPerSecond nic) { return {n_.add_link(nic), n_.add_link(nic)}; }
+
+  void add_nodes(const WorkerClass& c) {
+    const double nodes = double(c.count) / c.per_node;
+    if (fold_.workers) {
+      nodes_.push_back(add_node(c.nic * nodes));
+      return;
+    }
+    for (int w = 0; w < c.count; w += c.per_node) nodes_.push_back(add_node(c.nic));
+  }
+
+  void add_servers() {
+    const bool on_workers = !s_.classes.empty() && s_.classes.front().with_servers;
+    const double bundle = fold_.servers ? s_.servers : 1;
+    for (int k = 0; k < (fold_.servers ? 1 : s_.servers); ++k) {
+      const LinkId cpu = n_.add_link(s_.apply_rate * bundle);
+      servers_.push_back({on_workers ? nodes_[std::size_t(k)] : add_node(s_.server_nic * bundle),
+                          cpu, on_workers});
     }
   }
-  return workers;
+
+  /// `weight`: workers that this one stands for.
+  void add_worker(const WorkerClass& c, const Node& node, int weight) {
+    WorkerPorts& w = workers_.emplace_back();
+    const auto behind = [&](int servers) { return std::uint32_t(servers * weight); };
+    const int each = fold_.servers ? s_.servers : 1;
+    for (std::size_t k = 0; k < servers_.size(); ++k) {
+      const Server& server = servers_[k];
+      const bool here = server.on_worker && server.node.in == node.in;
+      if (!here) {
+        w.routes.push_back(c.local ? local(server, node, k, behind(each))
+                                   : remote(server, node, k, behind(each)));
+        continue;
+      }
+      const BytesPerSecond bus = c.bus * double(weight);
+      w.routes.push_back(local(server, {n_.add_link(bus), n_.add_link(bus)}, k, behind(1)));
+      if (each > 1) w.routes.push_back(remote(server, node, k, behind(each - 1)));
+    }
+  }
+
+  Route local(const Server& s, const Node& bus, std::size_t k, std::uint32_t flows) {
+    return {n_.add_path({bus.in}), n_.add_path({bus.out, s.cpu}), k, flows};
+  }
+  Route remote(const Server& s, const Node& node, std::size_t k, std::uint32_t flows) {
+    return {n_.add_path({s.node.out, node.in}), n_.add_path({node.out, s.node.in, s.cpu}), k,
+            flows};
+  }
+
+  Network& n_;
+  const ParameterServerSetup& s_;
+  Folding fold_;
+  std::vector<Node> nodes_;
+  std::vector<Server> servers_;
+  std::vector<WorkerPorts> workers_;
+};
+
+/// All that may be folded without a change: servers only where they are alike, and workers beside
+/// servers only where both are.
+Folding folding_of(const ParameterServerSetup& s, bool workers) {
+  const bool colocated = !s.classes.empty() && s.classes.front().with_servers;
+  const bool alike = s.servers_alike();
+  return {.servers = alike && (workers || !colocated), .workers = workers && (alike || !colocated)};
 }
+constexpr Folding kUnfolded{.servers = false, .workers = false};
 
 using Deps = std::vector<ActivityId>;
 
-/// Flows of one group over all paths; one id that finishes when all have.
-ActivityId add_transfer(ActivityGraph& g, const ParameterServerSetup& s, const WorkerPorts& w,
-                        const std::vector<PathId>& paths, Bytes group, const Deps& after) {
-  Deps flows;
-  for (const PathId path : paths)
-    flows.push_back(g.add({.delay = s.latency,
-                           .size = group / double(s.servers),
-                           .path = path,
-                           .multiplicity = w.multiplicity},
-                          after));
-  return flows.size() == 1 ? flows[0] : g.barrier(flows);
-}
+/// One worker's transfers of groups in one direction, one after the other with each server: what is
+/// all of it on one server keeps no other waiting.
+class Transfers {
+ public:
+  Transfers(ActivityGraph& graph, const ParameterServerSetup& setup, const WorkerPorts& worker,
+            PathId Route::*way)
+      : g_(graph), s_(setup), w_(worker), way_(way), last_(worker.routes.size()) {}
+
+  /// Begins after `after`; finishes when all servers' parts have.
+  ActivityId add(const ServerGroup& group, const Deps& after) {
+    Deps flows;
+    for (std::size_t r = 0; r < w_.routes.size(); ++r) {
+      const Route& route = w_.routes[r];
+      const Bytes size =
+          group.shards.empty() ? group.size / double(s_.servers) : group.shards[route.server];
+      if (size.v <= 0 && group.size.v > 0) continue;  // the server has none of it
+      Deps before = after;
+      if (last_[r]) before.push_back(*last_[r]);
+      last_[r] = g_.add({.delay = s_.latency,
+                         .size = size,
+                         .path = route.*way_,
+                         .multiplicity = route.multiplicity},
+                        before);
+      flows.push_back(*last_[r]);
+    }
+    return flows.size() == 1 ? flows[0] : g_.barrier(flows);
+  }
+
+ private:
+  ActivityGraph& g_;
+  const ParameterServerSetup& s_;
+  const WorkerPorts& w_;
+  PathId Route::*way_;
+  std::vector<std::optional<ActivityId>> last_;  // by route
+};
 
 /// One worker's step: its pushes, in the order of the groups.
 struct WorkerStep {
@@ -88,14 +172,12 @@ struct WorkerStep {
 WorkerStep add_worker_step(ActivityGraph& g, const ParameterServerSetup& s, const WorkerPorts& w,
                            double factor, bool overlap, const Deps& start) {
   const std::size_t k = s.groups.size();
-  Deps pulled, before = start;
-  for (const auto& group : s.groups) {
-    pulled.push_back(add_transfer(g, s, w, w.pull, group.size, before));
-    before = {pulled.back()};
-  }
-  ActivityId at = overlap ? pulled.front() : pulled.back();
+  Deps pulled;
+  Transfers pull(g, s, w, &Route::pull), push(g, s, w, &Route::push);
+  for (const auto& group : s.groups) pulled.push_back(pull.add(group, start));
+  ActivityId at = overlap ? pulled.front() : g.barrier(pulled);
   for (std::size_t i = 0; i < k; ++i)
-    at = g.add({.delay = factor * s.groups[i].forward}, {at, overlap ? pulled[i] : pulled.back()});
+    at = g.add({.delay = factor * s.groups[i].forward}, {at, pulled[i]});
   Deps computed(k);
   for (std::size_t i = k; i-- > 0;) {
     at = g.add({.delay = factor * s.groups[i].backward}, {at});
@@ -104,38 +186,47 @@ WorkerStep add_worker_step(ActivityGraph& g, const ParameterServerSetup& s, cons
   WorkerStep step;
   step.pushed.resize(k);
   for (std::size_t i = k; i-- > 0;) {
-    Deps after{overlap ? computed[i] : computed.front()};
-    if (i + 1 < k) after.push_back(step.pushed[i + 1]);
-    step.pushed[i] = add_transfer(g, s, w, w.push, s.groups[i].size, after);
+    step.pushed[i] = push.add(s.groups[i], {overlap ? computed[i] : computed.front()});
   }
   return step;
 }
 
 }  // namespace
 
+namespace {
+
+/// Of setup.update, by the bytes that the group's fullest server has of it: servers apply side by
+/// side, each group when all have pushed it.
+double share_of_update(const ParameterServerSetup& s, std::size_t i) {
+  const ServerGroup& group = s.groups[i];
+  const Bytes most = group.shards.empty() ? group.size / double(s.servers)
+                                          : *std::ranges::max_element(group.shards);
+  const Bytes all = s.of_busiest_server();
+  return all.v > 0 ? most / all : 0;
+}
+
+}  // namespace
+
 NetworkProblem synchronous_step(const ParameterServerSetup& s, bool fold, bool overlap) {
   NetworkProblem p;
-  const auto workers = add_workers(p.network, s, fold, fold);
+  const auto workers = PortBuilder(p.network, s, fold ? folding_of(s, true) : kUnfolded).build();
   std::vector<WorkerStep> steps;
   for (const auto& w : workers) steps.push_back(add_worker_step(p.graph, s, w, 1, overlap, {}));
-  const Bytes all = s.variables();
   Deps last;
   for (std::size_t i = s.groups.size(); i-- > 0;) {
     Deps pushed = last;  // a server applies group after group
     for (const auto& step : steps) pushed.push_back(step.pushed[i]);
-    const double share = all.v > 0 ? s.groups[i].size / all : 0;
-    last = {p.graph.add({.delay = share * s.update}, pushed)};
+    last = {p.graph.add({.delay = share_of_update(s, i) * s.update}, pushed)};
   }
   return p;
 }
 
 NetworkProblem one_way(const ParameterServerSetup& s, OneWay way, bool fold) {
   NetworkProblem p;
-  for (const auto& w : add_workers(p.network, s, fold, fold)) {
-    Deps before;
-    for (const auto& group : s.groups)
-      before = {
-          add_transfer(p.graph, s, w, way == OneWay::push ? w.push : w.pull, group.size, before)};
+  const auto path = way == OneWay::push ? &Route::push : &Route::pull;
+  for (const auto& w : PortBuilder(p.network, s, fold ? folding_of(s, true) : kUnfolded).build()) {
+    Transfers transfers(p.graph, s, w, path);
+    for (const auto& group : s.groups) transfers.add(group, {});
   }
   return p;
 }
@@ -145,7 +236,7 @@ AsynchronousRun asynchronous_steps(const ParameterServerSetup& s, int steps, int
   AsynchronousRun run;
   NetworkProblem& p = run.problem;
   // Servers are alike and may be folded; workers are not: each is at another point of its step.
-  const auto workers = add_workers(p.network, s, fold, false);
+  const auto workers = PortBuilder(p.network, s, fold ? folding_of(s, false) : kUnfolded).build();
   Seconds compute{};
   for (const auto& group : s.groups) compute += group.forward + group.backward;
   // Starts are spread over one round of all workers: a step on its own, or, where the servers are
@@ -154,7 +245,7 @@ AsynchronousRun asynchronous_steps(const ParameterServerSetup& s, int steps, int
   int remote = 0;
   for (const auto& c : s.classes) remote += c.local ? 0 : c.count;
   const Seconds alone = compute + 2.0 * (s.variables() / s.server_nic);
-  const Seconds busy = double(remote) / s.servers * s.variables() / s.server_nic;
+  const Seconds busy = double(remote) * s.of_busiest_server() / s.server_nic;
   const Seconds about = std::max(alone, busy);
   std::vector<RandomStream> streams;
   std::vector<Deps> at;
@@ -203,7 +294,7 @@ double asynchronous_rate(const ParameterServerSetup& s, int staleness, double ji
   int remote = 0;
   for (const auto& c : s.classes) remote += c.local ? 0 : c.count;
   if (remote == 0) return rate;
-  const double passed = double(s.servers) / (s.variables() / s.server_nic).count();
+  const double passed = 1 / (s.of_busiest_server() / s.server_nic).count();
   return std::min(rate, passed * workers / remote);
 }
 

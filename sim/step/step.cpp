@@ -122,11 +122,15 @@ ParameterServerSetup slowed(ParameterServerSetup setup, double factor) {
   return setup;
 }
 
-Bytes remote_traffic(const ParameterServerSetup& setup) {
-  int remote = 0;
-  for (const auto& c : setup.classes)
-    if (!c.local) remote += c.count;
-  return setup.variables() * double(remote);
+/// One way through the NIC of the server that has most of it.
+Bytes traffic_of_busiest_server(const ParameterServerSetup& setup) {
+  double remote = 0;
+  for (const auto& c : setup.classes) {
+    if (c.local) continue;
+    // Of workers beside servers those of a server's own node reach it without the NIC.
+    remote += c.with_servers ? double(c.count - c.per_node) : double(c.count);
+  }
+  return setup.of_busiest_server() * remote;
 }
 
 /// Do the workers wait for the servers' NICs rather than for their own?
@@ -136,7 +140,7 @@ bool servers_are_busier(const ParameterServerSetup& setup) {
     if (!c.local)
       to_busiest_node = std::max(to_busiest_node, double(c.per_node) * setup.variables());
   }
-  return remote_traffic(setup) / double(setup.servers) > to_busiest_node;
+  return traffic_of_busiest_server(setup) > to_busiest_node;
 }
 
 /// Fills in the step's time without the input pipeline. True: the servers are what the workers wait
@@ -158,7 +162,7 @@ bool synchronous_servers(StepEstimate& e, const Plan& plan, const PlannedWorkloa
   e.push = makespan(one_way(silent, OneWay::push), network);
   e.pull = makespan(one_way(silent, OneWay::pull), network);
   e.sent_per_worker = setup.variables();
-  e.server_utilization = remote_traffic(setup) / double(setup.servers) / setup.server_nic / e.step;
+  e.server_utilization = traffic_of_busiest_server(setup) / setup.server_nic / e.step;
   return servers_are_busier(setup);
 }
 
@@ -184,8 +188,7 @@ bool asynchronous_servers(StepEstimate& e, const Plan& plan, const PlannedWorklo
   alone.update = Seconds{};
   e.communication = makespan(synchronous_step(alone), network);
   e.sent_per_worker = setup.variables();
-  e.server_utilization =
-      remote_traffic(setup) / double(setup.servers) / setup.server_nic / of_worker;
+  e.server_utilization = traffic_of_busiest_server(setup) / setup.server_nic / of_worker;
   return servers_are_busier(setup);
 }
 

@@ -91,3 +91,33 @@ TEST_CASE("what cannot be adapted is said") {
   CHECK(wide.error()[0].what ==
         "a rank of 5000 is more than the 2304 features of the widest matrix that it adapts");
 }
+
+TEST_CASE("a linear probe trains the classifier and needs no backward pass below it") {
+  const ModelGraph full = zoo_model("resnet50_v1_5").value();
+  const ModelGraph probe = with_last_layers(full, 1).value();
+  CHECK(probe.parameters() == full.parameters());
+  CHECK(probe.trainable_parameters() == 2048 * 1000 + 1000);
+  int backward = 0;
+  for (const LayerCount& c : probe.counts()) backward += c.has_backward ? 1 : 0;
+  CHECK(backward == 2);  // the classifier and the loss
+  CHECK(probe.saved_elements() < 0.01 * full.saved_elements());
+  // Forward once, and the gradient of the classifier's weights. MFU counts two products of a
+  // trained layer's backward pass, as 6 N does.
+  Flops forward{};
+  double products = 0;
+  for (const LayerCount& c : probe.counts()) {
+    forward += c.matrix;
+    if (c.matrix.v > 0) products += c.backward.v;
+  }
+  CHECK(products == Approx(2 * 2048 * 1000.0).epsilon(1e-3));
+  CHECK(probe.model_flops().v == Approx(forward.v + 2 * 2 * 2048 * 1000.0).epsilon(1e-9));
+}
+
+TEST_CASE("all layers as the last ones is full training, and more than all is an error") {
+  const ModelGraph full = zoo_model("alexnet").value();
+  const ModelGraph same = with_last_layers(full, 8).value();  // 5 convolutions, 3 products
+  CHECK(same.trainable_parameters() == full.trainable_parameters());
+  CHECK(same.model_flops().v == Approx(full.model_flops().v));
+  CHECK_FALSE(with_last_layers(full, 9));
+  CHECK_FALSE(with_last_layers(full, 0));
+}

@@ -127,14 +127,75 @@ TEST_CASE("all accelerator types of an AI Platform job must be in one zone") {
                  Contains("P100-PCIE-16 is in australia-southeast1-b"));
 }
 
-TEST_CASE("one job on different accelerators is refused") {
+TEST_CASE("different accelerators wait for each other, or are refused where the model is cut") {
   const std::string pools =
       "cluster.pools=[{name: a, role: worker, machine: n1-standard-16, accelerator: {type: P100, "
       "count: 2}, nodes: "
       "1}, {name: b, role: worker, machine: n1-standard-16, accelerator: {type: V100, count: 2}, "
       "nodes: 1}]";
-  CHECK_THAT(errors_of(kBase, {pools}),
+  CHECK(errors_of(kBase, {pools}) == "");
+  CHECK_THAT(errors_of(kBase, {pools, "workload.strategy={kind: sharded, zero_stage: 1}"}),
              Contains("one job on different accelerators ('a' and 'b') is not simulated yet"));
+  // fp16 is what V100 has and K80 has not.
+  std::string old = pools;
+  old.replace(old.find("P100"), 4, "K80");
+  CHECK_THAT(errors_of(kBase, {old, "workload.precision=fp16"}), Contains("K80 has no fp16"));
+}
+
+namespace {
+
+const std::string kOwn =
+    "cluster={provider: on_premises, pools: [{name: own, machine: {vcpu: 64, memory: 512GiB, "
+    "network: 200Gbps}, accelerator: {type: A100-SXM4-80, count: 8}, nodes: 4}]}";
+
+std::string own(std::initializer_list<std::string> overrides) {
+  std::vector<std::string> all{kOwn};
+  all.insert(all.end(), overrides);
+  return errors_of(kBase, all);
+}
+
+}  // namespace
+
+TEST_CASE("the wires between nodes are checked where they are written") {
+  CHECK(own({"cluster.fabric={rails: true, nodes_per_leaf: 2, oversubscription: 4}"}) == "");
+  CHECK_THAT(own({"cluster.fabric={oversubscription: 4}"}),
+             Contains("oversubscription needs nodes_per_leaf"));
+  CHECK_THAT(own({"cluster.fabric={rails: true, nics: 3}"}),
+             Contains("3 network cards on rails do not divide the 8 accelerators of a node"));
+  CHECK_THAT(own({"workload.strategy.all_reduce=in_network"}),
+             Contains("the cluster's switches do not add up"));
+  CHECK(own({"workload.strategy.all_reduce=in_network",
+             "cluster.fabric={in_network_reduction: true}"}) == "");
+}
+
+TEST_CASE("a machine of one's own names its links, and one that it cannot have is refused") {
+  CHECK(own({"cluster.pools.own.machine.network_link=infiniband"}) == "");
+  CHECK_THAT(own({"cluster.pools.own.machine.network_link=infinibant"}),
+             Contains("unknown link 'infinibant'; did you mean 'infiniband'?"));
+  CHECK_THAT(
+      own({"cluster.pools.own.machine.peer_link=nvlink", "cluster.pools.own.accelerator.type=T4"}),
+      Contains("T4 has no links of its own, only PCIe"));
+}
+
+TEST_CASE("parameter servers beside the workers need no pool, and no more nodes than there are") {
+  const std::string beside = "workload.strategy={kind: parameter_server, colocated: true";
+  CHECK(own({beside + "}"}) == "");
+  CHECK(own({beside + ", parameter_servers: 4, shards: balanced, partition: 64MB}"}) == "");
+  CHECK_THAT(own({beside + ", parameter_servers: 5}"}),
+             Contains("5 colocated parameter servers, one a node, on the 4 nodes of 'own'") &&
+                 Contains("between 1 and 4"));
+  CHECK_THAT(own({beside + ", partition: 64MB}"}),
+             Contains("partition needs shards: round_robin or balanced"));
+}
+
+TEST_CASE("the last layers that are trained are some of the network's") {
+  CHECK(with("workload.finetune={method: last_layers, layers: 1}") == "");
+  CHECK_THAT(with("workload.finetune={method: last_layers, layers: 1000}"),
+             Contains("the last 1000 layers with weights are to be trained, network resnet50 has"));
+  CHECK_THAT(with("workload.finetune={method: last_layers}"), Contains("needs 'layers'"));
+  CHECK_THAT(with("workload.finetune={method: last_layers, layers: 1, rank: 4}"),
+             Contains("'rank' does not belong to method last_layers"));
+  CHECK_THAT(with("workload.finetune={method: lora}"), Contains("needs 'rank'"));
 }
 
 TEST_CASE("a machine with GPUs built in takes no other ones") {

@@ -123,12 +123,17 @@ inline constexpr std::string_view kJobs = R"(jobs:
       model: {layers: [{linear: 128}, {activation: relu}]}
       train: {samples: 300M}
       global_batch: 32
-      strategy: {kind: parameter_server, mode: asynchronous, staleness: 4}
+      finetune: {method: last_layers, layers: 1}
+      strategy: {kind: parameter_server, mode: asynchronous, staleness: 4, colocated: true,
+                 shards: balanced, partition: 64MB}
 cluster:
   provider: on_premises
+  fabric: {nics: 8, rails: true, nodes_per_leaf: 32, oversubscription: 2,
+           in_network_reduction: true}
   pools:
     - name: own
-      machine: {vcpu: 64, memory: 512GiB, network: 100Gbps, price: 4.10 USD/h}
+      machine: {vcpu: 64, memory: 512GiB, network: 100Gbps, network_link: infiniband,
+                peer_link: nvswitch, price: 4.10 USD/h}
       accelerator: {type: H100-SXM5-80}
       nodes: 4
 disruptions:

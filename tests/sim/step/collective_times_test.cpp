@@ -84,3 +84,107 @@ TEST_CASE("ranks that stand apart share nodes and NICs as their stride says") {
   f = group_of(flat(1, 8), 2, 4);
   CHECK((f.nodes == 1 && f.ranks_per_node == 4));
 }
+
+namespace {
+
+/// flat() with rails and a spine.
+Fabric wired(int nodes, int per_node, int rails, int leaf, double oversubscription) {
+  Fabric f = flat(nodes, per_node);
+  f.rails = rails;
+  f.leaf_nodes = leaf;
+  f.oversubscription = oversubscription;
+  f.reduces = true;
+  return f;
+}
+
+}  // namespace
+
+TEST_CASE("rails and spines: closed forms take as long as their graphs, rank by rank") {
+  struct Case {
+    int nodes, per_node, rails, leaf;
+    double oversubscription;
+  };
+  for (const auto& [nodes, per_node, rails, leaf, over] :
+       {Case{4, 2, 2, 0, 1}, Case{3, 4, 4, 0, 1}, Case{4, 4, 2, 0, 1}, Case{6, 2, 1, 2, 4},
+        Case{8, 1, 1, 4, 2}, Case{8, 2, 2, 2, 8}, Case{7, 2, 1, 3, 6}, Case{4, 2, 1, 1, 3},
+        Case{2, 2, 2, 2, 8}}) {
+    CAPTURE(nodes, per_node, rails, leaf, over);
+    const Fabric f = wired(nodes, per_node, rails, leaf, over);
+    const Bytes size = divisible(f.ranks());
+    const auto same = [&](Seconds closed, Collective (*graph)(const Fabric&, Bytes, bool)) {
+      for (const bool fold : {true, false})
+        CHECK(closed.count() == Approx(seconds(graph(f, size, fold))).epsilon(1e-9));
+    };
+    same(all_gather_time(f, size), ring_all_gather);
+    same(all_to_all_time(f, size), all_to_all);
+    same(send_time(f, size), send_to_next);
+    same(all_reduce_time(f, size, AllReduceKind::ring).time, ring_all_reduce);
+    same(all_reduce_time(f, size, AllReduceKind::tree).time, tree_all_reduce);
+    same(all_reduce_time(f, size, AllReduceKind::hierarchical).time, hierarchical_all_reduce);
+    same(all_reduce_time(f, size, AllReduceKind::in_network).time, in_network_all_reduce);
+  }
+}
+
+TEST_CASE("an all-to-all across rails passes the peer links once more") {
+  // 4 nodes of 4 on 4 rails, n = 16: a rank sends 3 pieces inside its node, and of the 12 to other
+  // nodes 9 to another rail. 12 MB pieces over a peer link of 1 GB/s: (3 + 9) 12 MB = 144 ms, while
+  // the NIC, ten times as fast, carries 4 x 12 pieces in 57.6 ms.
+  Fabric f = flat(4, 4);
+  f.peer = 1.0_GBps;
+  f.nic = 10.0_GBps;
+  const Bytes size{16 * 12e6};
+  CHECK(all_to_all_time(f, size).count() == Approx(40e-6 + 4 * 12 * 12e6 / 10e9));
+  f.rails = 4;
+  CHECK(all_to_all_time(f, size).count() == Approx(45e-6 + 0.144));
+  // What stays on its rail does not notice.
+  const auto summed = [&] {
+    return all_reduce_time(f, size, AllReduceKind::hierarchical).time.count();
+  };
+  const double on_rails = summed();
+  f.rails = 1;
+  CHECK(on_rails == Approx(summed()));
+}
+
+TEST_CASE(
+    "a spine slows an all-to-all by its oversubscription, and a ring only where leaves are small") {
+  // 8 nodes of one rank, 1.25 GB/s, leaves of 4, 4:1. Of an all-to-all 4 of 7 pieces leave the
+  // leaf: 4 x 4 pieces over an uplink of 1.25 GB/s.
+  const Fabric f = wired(8, 1, 1, 4, 4), plain = flat(8);
+  const Bytes size{8 * 1.25e8};  // pieces of 125 MB
+  CHECK(all_to_all_time(plain, size).count() == Approx(40e-6 + 7 * 0.1));
+  CHECK(all_to_all_time(f, size).count() == Approx(40e-6 + 16 * 0.1));
+  const auto ring = [&](const Fabric& fabric) {
+    return all_reduce_time(fabric, size, AllReduceKind::ring).time.count();
+  };
+  CHECK(ring(f) == Approx(ring(plain)));  // one flow of four leaves the leaf: 4:1 is just enough
+  // 8:1: it has half of its NIC's bandwidth, and the ring waits for it.
+  CHECK(ring(wired(8, 1, 1, 4, 8)) == Approx(14 * (40e-6 + 0.2)));
+}
+
+TEST_CASE("switches that add up move a byte once each way") {
+  // 4 nodes of 2: reduce-scatter and all-gather inside, 1 round each of 1 GB / 2; 2 x 40 us and 1
+  // GB through the NIC.
+  const Fabric f = wired(4, 2, 1, 0, 1);
+  const Seconds t = all_reduce_time(f, Bytes{1e9}, AllReduceKind::in_network).time;
+  CHECK(t.count() == Approx(2 * (5e-6 + 0.5e9 / 20e9) + 80e-6 + 1e9 / 1.25e9));
+  CHECK(all_reduce_time(f, Bytes{1e9}, AllReduceKind::automatic).kind == AllReduceKind::in_network);
+  Fabric plain = f;
+  plain.reduces = false;
+  CHECK(all_reduce_time(plain, Bytes{1e9}, AllReduceKind::automatic).kind !=
+        AllReduceKind::in_network);
+}
+
+TEST_CASE("groups of ranks share a leaf's uplinks in equal parts") {
+  // 16 nodes of 8, leaves of 4 nodes, 2:1. Every 8th rank: the group has 1 of 8 ranks of each node
+  // and 1/8 of NIC and uplinks; four of its nodes stand under a leaf.
+  const Fabric job = wired(16, 8, 8, 4, 2);
+  const Fabric data = group_of(job, 8, 16);
+  CHECK(data.leaf_nodes == 4);
+  CHECK(data.uplink().v == Approx(job.uplink().v / 8));
+  // Every 32nd rank: one of its nodes a leaf, whose uplinks 32 groups share.
+  const Fabric far = group_of(job, 32, 4);
+  CHECK(far.leaf_nodes == 1);
+  CHECK(far.uplink().v == Approx(job.uplink().v / 32));
+  CHECK(group_of(job, 1, 8).rails == 8);
+  CHECK(group_of(job, 4, 8).rails == 2);
+}

@@ -148,3 +148,88 @@ TEST_CASE("backup workers cut the wait for the slowest") {
   CHECK(straggler_factor(100, 0, 0.1) == Approx(1.2508).epsilon(0.001));
   CHECK(straggler_factor(100, 5, 0.1) < straggler_factor(100, 0, 0.1));
 }
+
+namespace {
+
+/// Servers on the workers' own nodes, one worker each.
+ParameterServerSetup colocated(int workers, int servers, double bytes, int groups = 1) {
+  auto s = setup(workers, servers, bytes, groups);
+  s.classes = {
+      {.count = servers, .per_node = 1, .nic = 1.25_GBps, .with_servers = true, .bus = kPlenty}};
+  if (workers > servers)
+    s.classes.push_back({.count = workers - servers, .per_node = 1, .nic = 1.25_GBps});
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("a server on every worker's node moves what a ring moves") {
+  // Of M a worker keeps 1/N at home: N - 1 of N parts out and as many in, twice [Jiang et al. 2020,
+  // "BytePS", Sec. 2]: 2 (N - 1) / N M / B.
+  const double m = 1.024e9;
+  for (const int n : {2, 4, 8, 64}) {
+    CAPTURE(n);
+    const double expected = 2.0 * (n - 1) / n * m / 1.25e9;
+    CHECK(seconds(synchronous_step(colocated(n, n, m))) == Approx(expected).epsilon(1e-12));
+  }
+  CHECK(seconds(synchronous_step(colocated(1, 1, m))) < 1e-3);  // nobody to talk to
+}
+
+TEST_CASE("one server of two workers' nodes passes what the other worker moves") {
+  // Its own worker does not use the NIC: M down and M up.
+  const double m = 1.25e9;
+  CHECK(seconds(synchronous_step(colocated(2, 1, m))) == Approx(2));
+}
+
+TEST_CASE("folded and unfolded steps with colocated servers take the same time") {
+  for (const auto& [w, p] : {std::pair{4, 4}, {6, 3}, {8, 2}, {5, 1}}) {
+    CAPTURE(w, p);
+    auto s = colocated(w, p, 4.8e8, 3);
+    s.classes[0].bus = 4.0_GBps;
+    s.apply_rate = 3.0_GBps;
+    for (auto& g : s.groups) g.forward = g.backward = Seconds{0.05};
+    CHECK(seconds(synchronous_step(s, false)) ==
+          Approx(seconds(synchronous_step(s))).epsilon(1e-9));
+    CHECK(seconds(one_way(s, OneWay::push, false)) ==
+          Approx(seconds(one_way(s, OneWay::push))).epsilon(1e-9));
+  }
+  // Two workers a node.
+  auto s = colocated(8, 4, 4.8e8, 2);
+  s.classes = {{.count = 8, .per_node = 2, .nic = 1.25_GBps, .with_servers = true, .bus = 4.0_GBps},
+               {.count = 4, .per_node = 2, .nic = 1.25_GBps}};
+  CHECK(seconds(synchronous_step(s, false)) == Approx(seconds(synchronous_step(s))).epsilon(1e-9));
+}
+
+TEST_CASE("the server with the largest variable is what a step waits for") {
+  // 8 workers, 4 servers; 3 of 4 GB on one of them: 2 x 8 x 3 GB / 1.25 GB/s whatever the others
+  // do.
+  auto s = setup(8, 4, 0, 1);
+  s.groups = {{.size = Bytes{4e9}, .shards = {Bytes{3e9}, Bytes{1e9}, Bytes{}, Bytes{}}}};
+  CHECK(s.of_busiest_server() == Bytes{3e9});
+  CHECK(seconds(synchronous_step(s)) == Approx(2 * 8 * 3 / 1.25));
+  CHECK(seconds(synchronous_step(s, false)) == Approx(2 * 8 * 3 / 1.25));
+}
+
+TEST_CASE("a variable that is all on one server keeps the other servers' variables from nothing") {
+  // 4 GB on the first server, then 1 GB on the second: the second is long done.
+  auto s = setup(8, 2, 0, 1);
+  s.groups = {{.size = Bytes{4e9}, .shards = {Bytes{4e9}, Bytes{}}},
+              {.size = Bytes{1e9}, .shards = {Bytes{}, Bytes{1e9}}}};
+  for (const bool fold : {true, false})
+    CHECK(seconds(synchronous_step(s, fold)) == Approx(2 * 8 * 4 / 1.25));
+}
+
+TEST_CASE("variables are placed in turn, by bytes, or cut") {
+  const std::vector<Bytes> variables{Bytes{1}, Bytes{10}, Bytes{2}, Bytes{3}};
+  const auto held = [&](ServerShards rule, double partition) {
+    std::vector<double> bytes(2);
+    for (const auto& of : placed_on_servers(variables, 2, rule, Bytes{partition}))
+      for (std::size_t k = 0; k < 2; ++k) bytes[k] += of[k].v;
+    return bytes;
+  };
+  CHECK(held(ServerShards::even, 0) == std::vector<double>{8, 8});
+  CHECK(held(ServerShards::round_robin, 0) == std::vector<double>{3, 13});  // 1, 2 and 10, 3
+  CHECK(held(ServerShards::balanced, 0) == std::vector<double>{6, 10});     // 1, 2, 3 and 10
+  // 10 as 4 pieces of 2.5: 1, 2.5, 2.5 and 3 on one server; 2.5, 2.5 and 2 on the other.
+  CHECK(held(ServerShards::balanced, 3) == std::vector<double>{9, 7});
+}
