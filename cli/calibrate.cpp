@@ -127,10 +127,12 @@ bool is_server(const fs::path& path) {
          is_serving_metrics(read_text(path));
 }
 
-Expected<MeasuredOverhead> measured_overhead(const fs::path& path) {
-  const auto batches = parse_serving_metrics(path.string(), read_text(path));
+Expected<MeasuredService> measured_service(const fs::path& path) {
+  const std::string text = read_text(path);
+  const auto batches = parse_serving_metrics(path.string(), text);
   if (!batches) return tl::unexpected(batches.error());
-  if (const auto fit = fit_serving_overhead(*batches)) return *fit;
+  MeasuredService service = fit_serving(*batches, measured_outside(text));
+  if (service.line) return service;
   return tl::unexpected(
       Diagnostics{{Severity::error,
                    {path.string(), 0, 0},
@@ -139,17 +141,34 @@ Expected<MeasuredOverhead> measured_overhead(const fs::path& path) {
                    "read /metrics again under more load, so that some requests share a batch"}});
 }
 
+std::string in_words(const MeasuredService& service) {
+  std::string out =
+      service.times.empty()
+          ? fmt::format(
+                "a batch takes {} and {} a request, within {} of what was measured of each "
+                "size\n",
+                format_duration(service.line->batch), format_duration(service.line->request),
+                format_percent(service.line->error))
+          : fmt::format(
+                "a line of a batch and its requests is {} off: the {} sizes that were "
+                "measured are written, {} for {:.3g} requests to {} for {:.3g}\n",
+                format_percent(service.line->error), service.times.size(),
+                format_duration(service.times.front().second), service.times.front().first,
+                format_duration(service.times.back().second), service.times.back().first);
+  if (service.outside.count() > 0)
+    out += fmt::format("reading a request and writing its answer take {} beside the queue\n",
+                       format_duration(service.outside));
+  return out;
+}
+
 int calibrate_server(const Options& options, const fs::path& path) {
-  const auto overhead = checked(measured_overhead(path));
+  const auto service = checked(measured_service(path));
   const std::string given = options.answer("out");
   const std::string out = given.empty() ? "measured-serving.yaml" : given;
-  write_file(out, overhead_layer(overhead, path.filename().string()));
+  write_file(out, serving_layer(service, path.filename().string()));
   if (out != "-")
-    print(
-        fmt::format("a batch takes {} and {} a request, within {} of what was measured of each "
-                    "size\n{}: for the same model on such machines, with --layer {}\n",
-                    format_duration(overhead.batch), format_duration(overhead.request),
-                    format_percent(overhead.error), out, out));
+    print(in_words(service) +
+          fmt::format("{}: for the same model on such machines, with --layer {}\n", out, out));
   return kDone;
 }
 

@@ -5,13 +5,16 @@
 
 namespace reckon::cli {
 
+std::optional<Seconds> trained_for(const std::optional<Forecast>& forecast) {
+  if (!forecast || !forecast->feasible) return std::nullopt;
+  return Seconds{forecast->time_seconds.mean};
+}
+
 std::optional<ServingForecast> forecast_service(const LoadedScenario& loaded,
                                                 const std::optional<Forecast>& forecast,
                                                 const Options& options) {
   if (!loaded.serving) return std::nullopt;
-  std::optional<Seconds> trained_for;
-  if (forecast && forecast->feasible) trained_for = Seconds{forecast->time_seconds.mean};
-  return forecast_serving(*loaded.serving, options.seed, trained_for);
+  return forecast_serving(*loaded.serving, options.seed, trained_for(forecast));
 }
 
 ForecastOptions forecast_options(const Options& options) {

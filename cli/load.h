@@ -55,6 +55,8 @@ std::unique_ptr<NetworkModel> make_network(const Options& options);
 /// only `simulate` tells.
 ForecastOptions forecast_options(const Options& options);
 
+/// How long the training beside a service pays the cluster's fee; nullopt: there is none.
+std::optional<Seconds> trained_for(const std::optional<Forecast>& forecast);
 /// Of what is served, if anything is. The training beside it pays the cluster's fee for as long as
 /// `forecast` has it take.
 std::optional<ServingForecast> forecast_service(const LoadedScenario& loaded,

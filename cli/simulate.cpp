@@ -15,6 +15,7 @@
 #include "report/serving_sweep.h"
 #include "report/table.h"
 #include "sim/forecast/forecast.h"
+#include "sim/serving/serving_range.h"
 
 namespace reckon::cli {
 namespace {
@@ -94,7 +95,8 @@ int simulate_one(const Options& options, const Catalog& catalog, const NetworkMo
     throw UsageError("--trace, --memo and --html show a training, and this scenario only serves");
   std::optional<Forecast> forecast;
   if (loaded.plan) forecast = forecast_of(*loaded.plan, network, options);
-  const std::optional<ServingForecast> serving = forecast_service(loaded, forecast, options);
+  std::optional<ServingForecast> serving = forecast_service(loaded, forecast, options);
+  if (serving) serving->range = serving_range(*loaded.serving, options.seed, trained_for(forecast));
   if (alternatives == nullptr) print_answer(forecast, serving, options.format);
   if (forecast)
     write_files(options, *loaded.plan, *forecast, network, alternatives,

@@ -45,6 +45,25 @@ std::string answer(const ServingForecast& f) {
   return facts.text();
 }
 
+/// What the answer would be at both ends of what a batch takes.
+std::string range(const ServingForecast& f) {
+  if (!f.range) return "";
+  Columns rows;
+  rows.row({"", "batch of " + std::to_string(f.batch_max), "p50", "p95", "p99", "replicas",
+            "refused", "cost"});
+  const auto row = [&](const char* name, const ServingEnd& e) {
+    rows.row({name, format_duration(e.batch_full), format_duration(e.p50), format_duration(e.p95),
+              format_duration(e.p99), fmt::format("{:.1f}", e.replicas),
+              format_percent(e.refused_share),
+              e.cost_usd ? format_usd(Usd{*e.cost_usd}) : kUnknown});
+  };
+  row("fast", f.range->fast);
+  row("said", {f.batch_full, f.p50, f.p95, f.p99, f.replicas, f.refused_share, f.cost_usd});
+  row("slow", f.range->slow);
+  return "\nIf a batch takes as long as 5 and 95 of 100 such machines would have it\n" +
+         rows.text();
+}
+
 std::string replica(const ServingForecast& f) {
   Columns facts(Columns::Kind::facts);
   facts.row({"forward pass",
@@ -87,6 +106,16 @@ std::string warnings(const ServingForecast& f, int width) {
 /// null where nothing was counted.
 Json known(bool is_known, double value) { return is_known ? Json(value) : Json(); }
 
+Json json_of(const ServingEnd& e) {
+  return {{"batch_full_seconds", e.batch_full.count()},
+          {"latency_p50_seconds", e.p50.count()},
+          {"latency_p95_seconds", e.p95.count()},
+          {"latency_p99_seconds", e.p99.count()},
+          {"replicas", e.replicas},
+          {"refused_share", e.refused_share},
+          {"cost_usd", e.cost_usd ? Json(*e.cost_usd) : Json()}};
+}
+
 Json json_of(const ServiceSlice& s) {
   return {{"from_seconds", s.from.count()},
           {"requests_per_second", double(s.arrived) / s.length.count()},
@@ -101,7 +130,7 @@ Json json_of(const ServiceSlice& s) {
 std::string serving_table(const ServingForecast& f, int width) {
   const std::string on = f.accelerator.empty() ? "CPUs" : f.accelerator;
   return fmt::format("Serving {} on {} ({}, seed {})\n", f.model, on, f.precision, f.seed) +
-         answer(f) + replica(f) + timeline(f) + warnings(f, width);
+         answer(f) + range(f) + replica(f) + timeline(f) + warnings(f, width);
 }
 
 Json serving_object(const ServingForecast& f) {
@@ -132,6 +161,8 @@ Json serving_object(const ServingForecast& f) {
       {"node_hours", f.node_hours},
       {"cost_usd", price(f.cost_usd)},
       {"cost_per_million_requests_usd", price(f.usd_per_million)}};
+  out["range"] =
+      f.range ? Json{{"p5", json_of(f.range->fast)}, {"p95", json_of(f.range->slow)}} : Json();
   out["timeline"] = Json::array();
   for (const ServiceSlice& s : f.service.slices) out["timeline"].push_back(json_of(s));
   out["prices_as_of"] = text_or_null(f.prices_as_of);

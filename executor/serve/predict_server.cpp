@@ -140,6 +140,9 @@ class Session : public std::enable_shared_from_this<Session> {
   std::optional<http::request_parser<http::string_body>> parser_;
   http::response<http::string_body> response_;
   Clock::time_point came_{};
+  Clock::time_point first_byte_{}, result_at_{};
+  Clock::duration before_queue_{};
+  bool predicted_ = false;  // the answer that is written is of a pass
   bool busy_ = false, counted_ = false;
 };
 
@@ -158,6 +161,7 @@ void Session::read() {
 
 void Session::read_rest() {
   busy_ = true;
+  first_byte_ = Clock::now();
   const std::uint64_t most = shared_.largest_body();
   parser_.emplace();
   parser_->body_limit(most);
@@ -244,18 +248,22 @@ void Session::predict(const Target& target, const ServedModel& model) {
       return reply(refusal(http::status::bad_request, *reason));
   // The answer is written by the connections' thread.
   auto done = [weak = weak_from_this(), gate = shared_.gate](PredictResult result) {
+    const auto result_at = Clock::now();
     const std::lock_guard lock(gate->mutex);
     auto self = gate->open ? weak.lock() : nullptr;
     if (!self) return;
     const auto executor = self->stream_.get_executor();
-    asio::post(executor, [self = std::move(self), result = std::move(result)] {
+    asio::post(executor, [self = std::move(self), result = std::move(result), result_at] {
       if (const auto* error = std::get_if<PredictError>(&result))
         return self->reply(refusal(
             error->of_client ? http::status::bad_request : http::status::internal_server_error,
             error->what));
+      self->result_at_ = result_at;
+      self->predicted_ = true;
       self->reply({http::status::ok, predictions_text(std::get<Predictions>(result).answers)});
     });
   };
+  before_queue_ = Clock::now() - first_byte_;
   if (!shared_.batcher.submit(std::move(*instances), std::move(done)))
     reply(refusal(http::status::service_unavailable, "the queue is full"));
 }
@@ -279,6 +287,8 @@ void Session::write(Reply reply) {
   stream_.expires_after(kPatience);
   http::async_write(stream_, response_, [self = shared_from_this()](error_code error, std::size_t) {
     if (error) return self->finish();
+    if (std::exchange(self->predicted_, false))
+      self->shared_.metrics.add_outside(self->before_queue_ + (Clock::now() - self->result_at_));
     if (self->response_.keep_alive()) return self->read();
     self->hang_up();
   });

@@ -24,6 +24,12 @@ void ServingMetrics::add_request(unsigned status, Duration latency) {
   latency_sum_ += t;
 }
 
+void ServingMetrics::add_outside(Duration time) {
+  const std::lock_guard lock(mutex_);
+  outside_sum_ += seconds(time);
+  ++outside_count_;
+}
+
 void ServingMetrics::add_batch(std::size_t instances, Duration busy) {
   const std::lock_guard lock(mutex_);
   Batches& alike = by_size_[std::bit_ceil(instances)];
@@ -77,6 +83,11 @@ std::string ServingMetrics::page() const {
   }
   out += fmt::format("reckon_serving_latency_seconds_sum{{{}}} {}\n", label, latency_sum_);
   out += fmt::format("reckon_serving_latency_seconds_count{{{}}} {}\n", label, below);
+  head("reckon_serving_outside_seconds", "summary",
+       "Of a request outside the queue: from its first byte to its place there, from its result to "
+       "the last byte of its answer.");
+  out += fmt::format("reckon_serving_outside_seconds_sum{{{}}} {}\n", label, outside_sum_);
+  out += fmt::format("reckon_serving_outside_seconds_count{{{}}} {}\n", label, outside_count_);
   // Of each size apart: what a pass and what an instance costs follows from them
   // (fit_serving_overhead).
   const auto by_size = [&](const char* name, const char* help, auto value) {

@@ -18,6 +18,8 @@ class ServingMetrics {
   void set_model(std::string model);
   /// A request was answered with that HTTP status, `latency` after it had been read.
   void add_request(unsigned status, Duration latency);
+  /// What a request that was answered took outside the queue: its bytes, its text, its answer.
+  void add_outside(Duration time);
   void add_batch(std::size_t instances, Duration busy);
   void set_waiting(std::size_t instances);
   void set_version(std::int64_t version);
@@ -34,7 +36,8 @@ class ServingMetrics {
   std::string model_;
   std::map<unsigned, std::uint64_t> requests_;  // by status
   std::array<std::uint64_t, kBounds.size() + 1> latencies_{};
-  double latency_sum_ = 0;
+  double latency_sum_ = 0, outside_sum_ = 0;
+  std::uint64_t outside_count_ = 0;
   struct Batches {
     std::uint64_t batches = 0, instances = 0;
     double busy = 0;

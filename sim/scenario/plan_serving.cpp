@@ -255,11 +255,14 @@ Expected<ServingPlan> make_serving_plan(const ScenarioFile& file, const Catalog&
   plan.start_up = spec.start_up;
   plan.overhead_request = spec.overhead.request;
   plan.overhead_batch = spec.overhead.batch;
+  plan.overhead_latency = spec.overhead.latency;
+  plan.batch_times.assign(spec.batch.times.begin(), spec.batch.times.end());
   plan.measured = spec.stack == kMeasuredStack;
-  if (plan.measured && (plan.overhead_batch + plan.overhead_request).count() <= 0)
+  if (plan.measured && plan.batch_times.empty() &&
+      (plan.overhead_batch + plan.overhead_request).count() <= 0)
     add(problems, file, "serving.stack", "stack measured without an overhead: nothing takes time",
-        "overhead: {request: 300us, batch: 1ms}, as `reckon calibrate` writes it from the metrics "
-        "of a server");
+        "overhead: {request: 300us, batch: 1ms} or batch: {times: {1: 2ms, 8: 7ms}}, as `reckon "
+        "calibrate` writes them from the metrics of a server");
   const bool by_hour = plan.requests_per_second.size() > 1;
   plan.period = spec.period.value_or(Seconds{by_hour ? kHoursOfDay * kHour : kHour});
   if (file.scenario.start) {

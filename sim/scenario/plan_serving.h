@@ -2,6 +2,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/scenario/plan.h"
@@ -22,8 +23,8 @@ struct ReplicaRules {
   double tolerance = 0.1;
 };
 
-/// `serving.stack` of a server that was measured as it is (fit_serving_overhead): no model of its
-/// forward pass is asked.
+/// `serving.stack` of a server that was measured as it is (fit_serving): no model of its forward
+/// pass is asked.
 inline constexpr std::string_view kMeasuredStack = "measured";
 
 struct ServingPlan {
@@ -40,8 +41,12 @@ struct ServingPlan {
   Routing routing = Routing::random;
   int queue_limit = 1000;
   std::optional<Seconds> start_up;  // given; else from base.job_start
-  Seconds overhead_request{}, overhead_batch{};
-  /// The scenario's stack is kMeasuredStack: the overhead is all that a batch takes.
+  Seconds overhead_request{}, overhead_batch{}, overhead_latency{};
+  /// Measured times of batches, by size, ascending; empty: none were. In their place no forward
+  /// pass is asked.
+  std::vector<std::pair<double, Seconds>> batch_times;
+  /// The scenario's stack is kMeasuredStack: batch_times and the overhead are all that a batch
+  /// takes.
   bool measured = false;
   Seconds period{};
   Seconds starts_at{};  // time of day of its first second

@@ -373,9 +373,12 @@ struct ServingAutoscalerSpec {  // --horizontal-pod-autoscaler-* of the kube-con
 struct ServingBatchSpec {
   int max = 1;
   Seconds wait{};  // of a request for others to fill its batch
+  /// Measured: how long a replica is at work on a batch of so many requests; empty: by the model.
+  std::map<double, Seconds> times;
 };
 struct ServingOverheadSpec {
   Seconds request{}, batch{};  // what each takes of a replica beside the forward pass
+  Seconds latency{};           // of a request outside the queue, which keeps no replica busy
 };
 
 /// `serving:` as written: requests to a trained model on the pool with role inference.

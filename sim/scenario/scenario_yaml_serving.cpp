@@ -8,6 +8,7 @@ namespace {
 constexpr double kMostRequests = 1e6;  // a second
 constexpr double kMostReplicas = 10'000;
 constexpr double kHoursOfDay = 24;
+constexpr int kLargestBatch = 65'536;
 constexpr double kShortestSync = 1;  // seconds
 
 constexpr std::array kRoutings{Word<Routing>{"random", Routing::random},
@@ -38,15 +39,34 @@ void read_rates(Reader& reader, const YamlNode& node, ServingSpec& serving) {
   serving.requests_per_second = std::move(rates);
 }
 
+/// {1: 2.3ms, 8: 7.4ms}; sizes may be means of batches that were measured together ("6.5").
+void read_times(Reader& reader, const YamlNode& node, ServingBatchSpec& batch) {
+  std::map<double, Seconds> times;
+  reader.each_entry(node, [&](const std::string& key, const YamlNode& value) {
+    const auto size = parse_number(key);
+    if (!size || *size < 1 || *size > kLargestBatch)
+      reader.error(fmt::format("'{}' is no size of a batch", shortened(key)),
+                   fmt::format("a number from 1 to {}: {{1: 2.3ms, 8: 7.4ms}}", kLargestBatch));
+    else if (const auto time = reader.number(value, duration_above_zero()))
+      times.emplace(*size, Seconds{*time});
+  });
+  batch.times = std::move(times);
+}
+
 const Fields<ServingBatchSpec>& batch_fields() {
   using B = ServingBatchSpec;
+  Form by_size{.kind = Form::Kind::map, .item = Form::Kind::duration};
   static const Fields<B> table{
-      number_field("max", &B::max, whole(1, 65'536), "Requests of one forward pass, at most.",
-                   "16"),
+      number_field("max", &B::max, whole(1, kLargestBatch),
+                   "Requests of one forward pass, at most.", "16"),
       number_field("wait", &B::wait, duration_from_zero(),
                    "How long the first request of a batch waits for others; default: 0s, so that a "
                    "batch is what waits when the replica gets free.",
                    "5ms"),
+      field<B>("times", by_size, read_times,
+               "Measured: how long a replica is at work on a batch of so many requests, in between "
+               "by straight lines; default: what the model's forward pass takes.",
+               "{1: 2.3ms, 8: 7.4ms}"),
   };
   return table;
 }
@@ -115,6 +135,11 @@ const Fields<ServingOverheadSpec>& overhead_fields() {
                    "Of a replica for each request (HTTP, text to numbers); default: 0s.", "300us"),
       number_field("batch", &O::batch, duration_from_zero(),
                    "Of a replica for each forward pass; default: 0s.", "1ms"),
+      number_field(
+          "latency", &O::latency, duration_from_zero(),
+          "Of a request outside the queue, which keeps no replica busy (reading it, writing "
+          "the answer); default: 0s.",
+          "800us"),
   };
   return table;
 }

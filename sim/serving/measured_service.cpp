@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "sim/base/unit_text.h"
 #include "sim/scenario/plan_serving.h"
@@ -15,6 +16,8 @@ namespace {
 
 constexpr std::string_view kBatches = "reckon_serving_batches_total";
 constexpr std::string_view kInstances = "reckon_serving_instances_total";
+constexpr std::string_view kOutsideSum = "reckon_serving_outside_seconds_sum";
+constexpr std::string_view kOutsideCount = "reckon_serving_outside_seconds_count";
 constexpr std::string_view kBusy = "reckon_serving_busy_seconds_total";
 
 struct Sample {
@@ -104,11 +107,54 @@ std::optional<MeasuredOverhead> fit_serving_overhead(const std::vector<MeasuredB
   return fit;
 }
 
-std::string overhead_layer(const MeasuredOverhead& overhead, const std::string& from) {
-  return fmt::format(
-      "# A layer over a scenario (--layer): what {} has measured.\n"
-      "serving:\n  stack: {}\n  overhead: {{batch: {:.1f} us, request: {:.1f} us}}\n",
-      from, kMeasuredStack, overhead.batch.count() * 1e6, overhead.request.count() * 1e6);
+std::optional<Seconds> measured_outside(std::string_view text) {
+  double sum = 0, count = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    for (const auto& [name, total] :
+         {std::pair(kOutsideSum, &sum), std::pair(kOutsideCount, &count)})
+      if (line.starts_with(name))
+        if (const auto value = parse_number(line.substr(line.rfind(' ') + 1)); value && *value >= 0)
+          *total += *value;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return count > 0 ? std::optional(Seconds{sum / count}) : std::nullopt;
+}
+
+MeasuredService fit_serving(const std::vector<MeasuredBatches>& measured,
+                            std::optional<Seconds> outside) {
+  MeasuredService service;
+  service.line = fit_serving_overhead(measured);
+  service.outside = outside.value_or(Seconds{});
+  if (service.line && service.line->error <= kLineError) return service;
+  double most = 0;
+  for (const MeasuredBatches& m : measured) most = std::max(most, m.batches);
+  // A size that was hardly ever seen says little: the lines between its neighbours say more.
+  constexpr double kRare = 0.002;
+  for (const MeasuredBatches& m : measured)
+    if (m.batches >= kRare * most) service.times.emplace_back(m.size(), m.time());
+  std::ranges::sort(service.times);
+  return service;
+}
+
+std::string serving_layer(const MeasuredService& service, const std::string& from) {
+  std::string out = fmt::format(
+      "# A layer over a scenario (--layer): what {} has measured.\nserving:\n  stack: {}\n", from,
+      kMeasuredStack);
+  const auto us = [](Seconds t) { return fmt::format("{:.1f} us", t.count() * 1e6); };
+  std::vector<std::string> overhead;
+  if (service.times.empty() && service.line) {
+    overhead.push_back("batch: " + us(service.line->batch));
+    overhead.push_back("request: " + us(service.line->request));
+  }
+  if (service.outside.count() > 0) overhead.push_back("latency: " + us(service.outside));
+  if (!overhead.empty()) out += fmt::format("  overhead: {{{}}}\n", fmt::join(overhead, ", "));
+  if (service.times.empty()) return out;
+  std::vector<std::string> times;
+  for (const auto& [size, time] : service.times)
+    times.push_back(fmt::format("{:.4g}: {}", size, us(time)));
+  return out + fmt::format("  batch: {{times: {{{}}}}}\n", fmt::join(times, ", "));
 }
 
 }  // namespace reckon

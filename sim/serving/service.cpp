@@ -210,7 +210,8 @@ void ServiceLife::on_timer(SimTime now, std::uint32_t replica) {
 void ServiceLife::on_batch_done(SimTime now, std::uint32_t replica) {
   Replica& r = fleet_.replicas[replica];
   for (const SimTime arrived : r.running)
-    if (arrived >= SimTime{}) latencies_[slice_at(arrived)].add(to_seconds(now - arrived));
+    if (arrived >= SimTime{})
+      latencies_[slice_at(arrived)].add(to_seconds(now - arrived) + setting_.outside);
   if (now < SimTime{}) {
     result_.waiting_begin -= r.running.size();
   } else if (now < end_) {

@@ -24,6 +24,8 @@ struct ServiceSetting {
   /// A batch starts when a replica is free and either as many requests as the largest batch wait or
   /// the first of them has waited so long.
   Seconds batch_wait{};
+  /// Of each request before and behind its queue; in its latency, and in no replica's way.
+  Seconds outside{};
   Routing routing = Routing::random;
   int queue_limit = 1000;  // waiting at a replica (shared_queue: per replica); others are refused
   ReplicaRules replicas;

@@ -28,6 +28,20 @@ std::vector<Seconds> batch_times(const ServingPlan& plan) {
   return times;
 }
 
+/// Straight lines between what was measured; below the smallest its time; beyond the largest the
+/// last line goes on where it rises, and of one size alone each request takes its part.
+Seconds measured_time(const std::vector<std::pair<double, Seconds>>& times, double batch) {
+  const auto& [least, first] = times.front();
+  if (batch <= least) return first;
+  if (times.size() == 1) return first * (batch / least);
+  std::size_t k = 1;
+  while (k + 1 < times.size() && times[k].first < batch) ++k;
+  const auto& [a, at_a] = times[k - 1];
+  const auto& [b, at_b] = times[k];
+  const Seconds line = at_a + (at_b - at_a) * ((batch - a) / (b - a));
+  return batch > b ? std::max(line, at_b) : line;
+}
+
 double first_rate(const ServingPlan& plan) {
   const double first = plan.rate_at(Seconds{});
   return first > 0 ? first : plan.rate_mean();
@@ -84,10 +98,12 @@ std::vector<std::string> warnings_of(const ServingPlan& plan, const ServingForec
 
 Seconds batch_time(const ServingPlan& plan, int batch) {
   const Seconds beside = plan.overhead_batch + plan.overhead_request * batch;
+  if (!plan.batch_times.empty()) return measured_time(plan.batch_times, batch) + beside;
   if (plan.measured) return beside;
   const PlannedWorkload& job = plan.model();
   const Processor processor = processor_of(plan.pool(), job.precision);
-  return forward_time(job, processor, batch) + input_times(plan.pool(), job, batch).copy + beside;
+  return forward_time(job, processor, batch) * plan.pool().efficiency.step_spread.value +
+         input_times(plan.pool(), job, batch).copy + beside;
 }
 
 double replica_capacity(const ServingPlan& plan) {
@@ -121,6 +137,7 @@ ServiceSetting service_of(const ServingPlan& plan) {
   s.arrivals = plan.arrivals;
   s.batch_times = batch_times(plan);
   s.batch_wait = plan.batch_wait;
+  s.outside = plan.overhead_latency;
   s.routing = plan.routing;
   s.queue_limit = plan.queue_limit;
   s.replicas = plan.replicas;

@@ -15,7 +15,8 @@ namespace reckon {
 /// How long a replica is at work on a batch of `batch` requests: the forward pass of the step model
 /// (forward_time), the copy of the inputs to the accelerator, and what was measured beside them:
 ///   S(b) = forward(b) + copy(b) + overhead.batch + b overhead.request
-/// of which the first two are left out where the whole was measured (kMeasuredStack).
+/// of which the first two are left out where the whole was measured (kMeasuredStack), and are
+/// batch_times where those are given.
 Seconds batch_time(const ServingPlan& plan, int batch);
 
 /// Requests a second that one replica can answer with full batches, for ever.
@@ -27,6 +28,17 @@ std::optional<Diagnostic> check_serving_memory(const ServingPlan& plan, const Pl
 /// The queue of a plan. Without `initial`, replicas are those that the first rate needs with full
 /// batches at the target, and ten minutes before the period settle them.
 ServiceSetting service_of(const ServingPlan& plan);
+
+/// What a service does where a batch takes so long.
+struct ServingEnd {
+  Seconds batch_full{}, p50{}, p95{}, p99{};
+  double replicas = 0, refused_share = 0;
+  std::optional<double> cost_usd;
+};
+/// At the 5th and the 95th percentile of what a batch takes (serving_range.h).
+struct ServingRange {
+  ServingEnd fast, slow;
+};
 
 struct ServingForecast {
   std::string scenario, model, pool, accelerator, precision;
@@ -47,6 +59,7 @@ struct ServingForecast {
   std::string prices_as_of, catalog_digest;
   std::vector<std::string> calibrations;
   std::vector<std::string> warnings;
+  std::optional<ServingRange> range;  // where it was asked for
 };
 
 /// `seed`: the plan's otherwise. `trained_for`: how long a training beside it pays the cluster's

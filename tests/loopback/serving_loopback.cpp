@@ -222,15 +222,12 @@ T taken(Expected<T> value) {
   return std::move(*value);
 }
 
-/// As `reckon simulate` says it; `overhead`: with --layer, as `reckon calibrate` writes it.
-ServingForecast forecast(const Model& model, double rate, const MeasuredOverhead* overhead) {
-  std::vector<std::string> overrides{fmt::format("serving.requests_per_second={:.3f}", rate)};
-  if (overhead != nullptr)
-    for (const auto& [key, value] :
-         {std::pair("batch", overhead->batch), std::pair("request", overhead->request)})
-      overrides.push_back(fmt::format("serving.overhead.{}={:.1f}us", key, value.count() * 1e6));
-  if (overhead != nullptr) overrides.push_back(fmt::format("serving.stack={}", kMeasuredStack));
-  const ScenarioFile file = taken(parse_scenario(service_of(model), "service.yaml", overrides));
+/// As `reckon simulate` says it; `layers`: with --layer, as `reckon calibrate` writes it.
+ServingForecast forecast(const Model& model, double rate,
+                         const std::vector<std::filesystem::path>& layers = {}) {
+  const std::vector<std::string> overrides{fmt::format("serving.requests_per_second={:.3f}", rate)};
+  const ScenarioFile file =
+      taken(parse_scenario(service_of(model), "service.yaml", overrides, layers));
   return forecast_serving(taken(make_serving_plan(file, test::shipped_catalog())));
 }
 Quantiles quantiles_of(const ServingForecast& f) {
@@ -286,22 +283,27 @@ Verdict hold(const Model& model) {
   for (const MeasuredBatches& m : batches)
     fmt::print(stderr, "  {:.0f} batches of {:.2f}: {:.2f} ms each\n", m.batches, m.size(),
                m.time().count() * 1e3);
-  const auto fit = fit_serving_overhead(batches);
-  if (!fit) throw std::runtime_error("all batches had the same size");
-  fmt::print(stderr, "{}: {:.0f} requests/s, S(b) = {:.2f} ms + {:.2f} ms b within {:.1f} %\n",
-             model.name, capacity, fit->batch.count() * 1e3, fit->request.count() * 1e3,
-             fit->error * 100);
-  const ServingForecast again = forecast(model, calibration.rate, &*fit);
+  const MeasuredService measured = fit_serving(batches, measured_outside(metrics));
+  if (!measured.line) throw std::runtime_error("all batches had the same size");
+  fmt::print(stderr,
+             "{}: {:.0f} requests/s, S(b) = {:.2f} ms + {:.2f} ms b within {:.1f} %{}, {:.2f} ms "
+             "outside the queue\n",
+             model.name, capacity, measured.line->batch.count() * 1e3,
+             measured.line->request.count() * 1e3, measured.line->error * 100,
+             measured.times.empty() ? "" : ": its table", measured.outside.count() * 1e3);
+  w.write("measured.yaml", serving_layer(measured, "metrics"));
+  const std::vector<std::filesystem::path> layers{w.path("measured.yaml")};
+  const ServingForecast again = forecast(model, calibration.rate, layers);
   calibration.said = quantiles_of(again);
   calibration.utilization = again.service.utilization();
   print(model, calibration);
   std::vector<Load> loads;
   for (const double share : kLoads) {  // said before it is seen
     Load load{share, share * capacity};
-    const ServingForecast said = forecast(model, load.rate, &*fit);
+    const ServingForecast said = forecast(model, load.rate, layers);
     load.said = quantiles_of(said);
     load.utilization = said.service.utilization();
-    load.uncalibrated = quantiles_of(forecast(model, load.rate, nullptr));
+    load.uncalibrated = quantiles_of(forecast(model, load.rate));
     loads.push_back(load);
   }
   const Server server(w);

@@ -1,7 +1,13 @@
-#include <catch2/catch.hpp>
+#include <unistd.h>
 
-#include "sim/catalog/catalog.h"
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "sim/scenario/scenario_yaml.h"
 #include "sim/serving/measured_service.h"
+#include "sim/serving/serving.h"
+#include "support/shipped_catalog.h"
 
 using namespace reckon;
 
@@ -64,6 +70,45 @@ TEST_CASE("no part of a batch takes less than no time") {
   REQUIRE(flat);
   CHECK(flat->request.count() == 0);
   CHECK(flat->batch.count() == Approx(0.0017).epsilon(0.05));
+}
+
+TEST_CASE("batches on no line are written as a table, and read back as such") {
+  // A matrix whose weights are read once a batch: two take three times as long as one.
+  const std::vector<MeasuredBatches> measured{of(1000, 1, 2.3), of(200, 2, 7.4), of(90, 3.5, 7.9),
+                                              of(1, 4, 30), of(40, 6.5, 8.4)};
+  const MeasuredService service = fit_serving(measured, Seconds{0.0004});
+  REQUIRE(service.line);
+  CHECK(service.line->error > kLineError);
+  REQUIRE(service.times.size() == 4);  // the one batch of four was rare
+  const std::string text =
+      "name: s\nserving: {model: mlp_mnist, requests_per_second: 1, batch: "
+      "{max: 8}}\ncluster:\n  provider: gcp\n  region: us-central1\n  pools:\n"
+      "    - {name: p, role: inference, machine: n1-standard-8, nodes: 1}\n";
+  const std::filesystem::path layer = std::filesystem::temp_directory_path() /
+                                      ("reckon-measured-" + std::to_string(::getpid()) + ".yaml");
+  std::ofstream(layer) << serving_layer(service, "page");
+  const auto file = parse_scenario(text, "s.yaml", {}, std::vector{layer});
+  std::filesystem::remove(layer);
+  if (!file) FAIL(format(file.error()));
+  const auto plan = make_serving_plan(*file, test::shipped_catalog());
+  if (!plan) FAIL(format(plan.error()));
+  CHECK(batch_time(*plan, 1).count() == Approx(0.0023));
+  CHECK(batch_time(*plan, 2).count() == Approx(0.0074));
+  CHECK(batch_time(*plan, 5).count() == Approx(0.0079 + 0.0005 * 1.5 / 3));
+  CHECK(batch_time(*plan, 8).count() == Approx(0.0084 + 0.0005 * 1.5 / 3));  // the last line
+  CHECK(plan->overhead_latency.count() == Approx(0.0004));
+  const ServingForecast f = forecast_serving(*plan);
+  CHECK(f.p50.count() == Approx(0.0027).epsilon(0.01));  // alone: its pass, and what is outside
+  CHECK(f.service.busy_seconds < 0.0024 * double(f.service.arrived));  // that keeps no replica busy
+}
+
+TEST_CASE("a page tells what requests took outside the queue") {
+  CHECK_FALSE(measured_outside(kPage));
+  const auto outside = measured_outside(
+      "reckon_serving_outside_seconds_sum{model=\"m\"} 0.5\n"
+      "reckon_serving_outside_seconds_count{model=\"m\"} 1000\n");
+  REQUIRE(outside);
+  CHECK(outside->count() == Approx(0.0005));
 }
 
 TEST_CASE("batches of one size do not tell a batch from its requests") {
