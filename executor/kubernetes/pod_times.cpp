@@ -40,8 +40,9 @@ std::vector<MeasurementRecord> PodTimes::see(const PodView& pod) {
   const PlannedPool* pool = pool_of_rank(plan_, pod.rank, index);
   if (pool == nullptr) return {};
   std::vector<MeasurementRecord> records;
+  // Kubernetes tells whole seconds: what began and ended in one took none of them, and was there.
   const auto span = [&](const char* name, Badput category, Time begin, Time end) {
-    if (end > begin)
+    if (end >= begin)
       records.push_back(Span{name, std::string(to_text(category)), index, pod.rank,
                              sim_time(clock_, begin), sim_time(clock_, end)});
   };
