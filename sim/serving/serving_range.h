@@ -12,7 +12,8 @@ namespace reckon {
 /// the most probable points of the joint distribution at which a full batch is 1.645 standard
 /// deviations faster or slower (first-order reliability: each number moves by its share of the
 /// variance, z_i = e_i / |e|). All else (provisioning, start-up, prices, the load) stays at the
-/// plan's values. nullopt: nothing assumed changes what a batch takes (kMeasuredStack, batch_times).
+/// plan's values. nullopt: nothing assumed changes what a batch takes (kMeasuredStack,
+/// batch_times).
 std::optional<ServingRange> serving_range(const ServingPlan& plan,
                                           std::optional<std::uint64_t> seed = {},
                                           std::optional<Seconds> trained_for = {});

@@ -23,7 +23,8 @@ ServingPlan plan_of(const std::vector<std::string>& overrides = {}) {
       "  provider: gcp\n"
       "  region: us-central1\n"
       "  pools:\n"
-      "    - {name: t4, role: inference, machine: n1-standard-8, accelerator: {type: T4, count: 2}, "
+      "    - {name: t4, role: inference, machine: n1-standard-8, accelerator: {type: T4, count: "
+      "2}, "
       "nodes: 2}\n",
       "s.yaml", overrides);
   if (!file) FAIL(format(file.error()));
