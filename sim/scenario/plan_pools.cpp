@@ -33,8 +33,9 @@ bool resolve_machine(Draft& draft, PlannedPool& pool, const MachineSpec& spec) {
     pool.machine.network = Fact<BytesPerSecond>{given->network};
     if (!given->network_link.empty()) pool.machine.network_link = given->network_link;
     pool.machine.peer_fabric = given->peer_link;
-    for (const auto* key : {"network_link", "peer_link"}) {
-      const std::string& name = key[0] == 'n' ? given->network_link : given->peer_link;
+    for (const auto& [key, name] :
+         {std::pair<const char*, const std::string&>{"network_link", given->network_link},
+          {"peer_link", given->peer_link}}) {
       if (name.empty() || draft.catalog.find_link(name) != nullptr) continue;
       std::vector<std::string> links;
       for (const LinkClass& link : draft.catalog.links) links.push_back(link.name);

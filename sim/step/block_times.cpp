@@ -53,7 +53,7 @@ class Waiting {
       }
       t.sent += times * 2 * share * m;
     }
-    if (l_.recompute == Recompute::full && recomputed(layer, l_)) backward += forward;
+    if (recomputed(layer, l_)) backward += forward;
     t.tensor_forward += times * forward;
     t.tensor_backward += times * backward;
   }
@@ -80,7 +80,7 @@ class Waiting {
     const double rows = std::max(layer.count.elements_in, layer.count.elements_out);
     const Bytes m = bytes(rows * shares_.imbalance, shares_.tokens);
     const Seconds once = times * all_to_all_time(groups_.expert, m);
-    const bool again = l_.recompute == Recompute::full && recomputed(layer, l_);
+    const bool again = recomputed(layer, l_);
     t.expert_forward += once;
     t.expert_backward += once * (again ? 2 : 1);
     t.sent += times * (again ? 3 : 2) * (double(l_.expert - 1) / l_.expert) * m;

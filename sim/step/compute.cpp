@@ -183,7 +183,9 @@ ComputeTimes compute_times(const PlannedWorkload& job, const Processor& processo
     if (cost.forward_by_memory) times.bound_by_memory += t.forward;
     if (cost.backward_by_memory) times.bound_by_memory += t.backward;
     dispatches += cost.forward_kernels + cost.backward_kernels;
-    if (recomputed(layers[l], count.work, job.strategy.recompute)) {
+    const bool of_head =
+        layers[l].group == layers.back().group;  // no block: nothing of it is dropped
+    if (!of_head && recomputed(layers[l], count.work, job.strategy.recompute)) {
       dispatches += cost.forward_kernels;
       t.backward += t.forward;
       if (cost.forward_by_memory) times.bound_by_memory += t.forward;
