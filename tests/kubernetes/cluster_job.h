@@ -41,6 +41,14 @@ esac
           cluster().image() + ' ' + more);
   }
 
+  /// Waits for the end, which is a good one, and checks the result.
+  void ends_well(int steps) {
+    const int end = code();
+    INFO(errors());
+    REQUIRE(end == 0);
+    check_result(steps);
+  }
+
   /// The same parameters and losses as on this machine, every step once.
   void check_result(int steps) {
     const Output local =

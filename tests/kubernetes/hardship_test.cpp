@@ -102,10 +102,7 @@ TEST_CASE("a network that is cut for minutes is waited for, and not a line is lo
   network.cut();
   REQUIRE(job.comes_to_say("the cluster is away"));  // behind more than a minute without a word
   network.mend();
-  const int code = job.code();
-  INFO(job.errors());
-  REQUIRE(code == 0);
-  job.check_result(kSteps);
+  job.ends_well(kSteps);
   CHECK(job.measured().interruptions.empty());
   CHECK_THAT(job.errors(), Contains("the cluster answers again"));
 }
@@ -121,10 +118,7 @@ TEST_CASE("a login that expires is asked for, and the job goes on with the new o
   REQUIRE(job.comes_to_say("log in to the cluster again"));
   CHECK_THAT(job.errors(), Contains("You must be logged in to the server"));
   user.log_in("second");
-  const int code = job.code();
-  INFO(job.errors());
-  REQUIRE(code == 0);
-  job.check_result(kSteps);
+  job.ends_well(kSteps);
   CHECK(job.measured().interruptions.empty());
 }
 
@@ -137,10 +131,7 @@ TEST_CASE("a real node that loses its power changes no bit of what is trained", 
   const bool went_on = job.comes_to_say("attempt 1: 4 pods");
   job.cluster().return_node();  // whatever came of it: other tests need it
   REQUIRE(went_on);
-  const int code = job.code();
-  INFO(job.errors());
-  REQUIRE(code == 0);
-  job.check_result(kSteps);
+  job.ends_well(kSteps);
   const Measurements m = job.measured();
   REQUIRE(m.interruptions.size() == 1);
   CHECK(m.interruptions[0].cause == Interruption::failure);

@@ -13,10 +13,7 @@ TEST_CASE("four ranks in pods train what four processes of this machine train", 
   constexpr int kSteps = 300;
   ClusterJob job("ring", kRing, 4, kSteps);
   job.start_new();
-  const int code = job.code();
-  INFO(job.errors());
-  REQUIRE(code == 0);
-  job.check_result(kSteps);
+  job.ends_well(kSteps);
   const Measurements m = job.measured();
   CHECK(m.runs.size() == 1);
   CHECK(m.interruptions.empty());
@@ -41,10 +38,7 @@ TEST_CASE("workers and parameter servers in pods train what they train here", "[
   constexpr unsigned kEnoughCores = 3;
   if (std::thread::hardware_concurrency() < kEnoughCores) job.ask_for_less();
   job.start_new();
-  const int code = job.code();
-  INFO(job.errors());
-  REQUIRE(code == 0);
-  job.check_result(kSteps);
+  job.ends_well(kSteps);
 }
 
 TEST_CASE("a pod that is deleted by force in mid-run changes no bit of what is trained",
@@ -54,10 +48,7 @@ TEST_CASE("a pod that is deleted by force in mid-run changes no bit of what is t
   job.start_new();
   REQUIRE(wait_for([&] { return job.has_steps(1500); }));
   job.kubectl("delete pod " + job.pod_of(2) + " --force --grace-period=0");
-  const int code = job.code();
-  INFO(job.errors());
-  REQUIRE(code == 0);
-  job.check_result(kSteps);
+  job.ends_well(kSteps);
   const Measurements m = job.measured();
   REQUIRE(m.interruptions.size() == 1);
   CHECK(m.interruptions[0].rank == 2);
@@ -72,10 +63,7 @@ TEST_CASE("an evicted pod saves its work, and the job goes on from there", "[.lo
   job.start_new();
   REQUIRE(wait_for([&] { return job.has_steps(1000); }));
   job.kubectl("delete pod " + job.pod_of(1));  // SIGTERM, as an eviction is
-  const int code = job.code();
-  INFO(job.errors());
-  REQUIRE(code == 0);
-  job.check_result(kSteps);
+  job.ends_well(kSteps);
   const Measurements m = job.measured();
   REQUIRE(m.interruptions.size() == 1);
   CHECK(m.interruptions[0].rank == 1);
@@ -88,10 +76,7 @@ TEST_CASE("an API server that is away for a while in mid-run is waited for", "[.
   job.start_new();
   REQUIRE(wait_for([&] { return job.has_steps(500); }));
   job.cluster().restart_api_server(5);
-  const int code = job.code();
-  INFO(job.errors());
-  REQUIRE(code == 0);
-  job.check_result(kSteps);
+  job.ends_well(kSteps);
   CHECK(job.measured().interruptions.empty());  // of the job, none
   CHECK_THAT(job.errors(), Contains("the cluster is away"));
   CHECK_THAT(job.errors(), Contains("the cluster answers again"));
@@ -112,10 +97,7 @@ TEST_CASE("a launcher that is killed is replaced by another, which goes on watch
     CHECK((step.rank != 0 || told.insert(step.step).second));
   CHECK(part.runs.size() == 1);
   job.start("--attach attached", "another");  // and another directory, as on another machine
-  const int code = job.code();
-  INFO(job.errors());
-  REQUIRE(code == 0);
-  job.check_result(kSteps);
+  job.ends_well(kSteps);
   CHECK(job.measured().interruptions.empty());
 }
 
@@ -135,10 +117,7 @@ TEST_CASE("a run is stopped behind a checkpoint, shown, resumed, and deleted", "
   job.start("--attach stopped");
   CHECK(job.code() == 75);
   job.start("--attach stopped --resume");
-  const int code = job.code();
-  INFO(job.errors());
-  REQUIRE(code == 0);
-  job.check_result(kSteps);
+  job.ends_well(kSteps);
   CHECK(job.reckon("delete stopped --on kubernetes").code == 0);
   CHECK(job.reckon("status stopped --on kubernetes").code == 2);
 }
@@ -164,10 +143,7 @@ TEST_CASE("pods of a node that is drained are told so, and change no bit of what
       "drain node1 --ignore-daemonsets --delete-emptydir-data --force --grace-period=30 "
       "--pod-selector=app.kubernetes.io/instance=drained");
   job.cluster().kubectl("uncordon node1");
-  const int code = job.code();
-  INFO(job.errors());
-  REQUIRE(code == 0);
-  job.check_result(kSteps);
+  job.ends_well(kSteps);
   const Measurements m = job.measured();
   REQUIRE(m.interruptions.size() == 1);
   CHECK(m.interruptions[0].cause == Interruption::maintenance);
