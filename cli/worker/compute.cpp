@@ -11,6 +11,7 @@
 #include "executor/cuda/device_runtime.h"
 #include "executor/cuda/nccl_communicator.h"
 #include "executor/cuda/open_device.h"
+#include "executor/cuda/run_time_libraries.h"
 #include "executor/train/recipe.h"
 #endif
 
@@ -95,6 +96,17 @@ std::unique_ptr<Compute> open(const PlannedWorkload&, const WorkerIdentity&, Com
 #endif
 
 }  // namespace
+
+std::string device_libraries() {
+  std::string text;
+#ifdef RECKON_WITH_CUDA
+  for (const cuda::LoadedLibrary& library : cuda::run_time_libraries()) {
+    if (!library.problem().empty()) throw std::runtime_error(library.problem());
+    text += fmt::format("{} => {}\n", library.name(), library.path());
+  }
+#endif
+  return text;
+}
 
 std::unique_ptr<Compute> choose_device(const Options& options, const PlannedWorkload& job,
                                        const WorkerIdentity& me, Communicator& peers) {

@@ -25,6 +25,10 @@ class Compute {
   virtual std::unique_ptr<GradientExchange> make_exchange() = 0;
 };
 
+/// The shared libraries that training on a device loads when it needs them, a line each as ldd(1)
+/// prints them; "" where this build has no CUDA. Throws std::runtime_error where one is not here.
+std::string device_libraries();
+
 /// The device of `me.local_rank` where options.device says so: null: the CPU. `peers`: all ranks
 /// choose the same, the CPU where one of them cannot have a device; where the job is the reason, it
 /// is said on standard error.

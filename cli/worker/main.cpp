@@ -6,6 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/worker/compute.h"
 #include "cli/worker/job.h"
 #include "cli/worker/serve.h"
 #include "executor/comm/errors.h"
@@ -29,8 +30,10 @@ int main(int argc, char** argv) {
     if (!arguments.empty() && arguments.front() == "export")
       return worker::run_export(std::span(arguments).subspan(1));
     const worker::Options options = worker::parse_options(arguments);
-    if (options.help || options.version) {
-      cli::print(options.help ? worker::help_text() : "reckon-worker " RECKON_VERSION "\n");
+    if (options.help || options.version || options.libraries) {
+      cli::print(options.help      ? worker::help_text()
+                 : options.version ? "reckon-worker " RECKON_VERSION "\n"
+                                   : worker::device_libraries());
       return cli::kDone;
     }
     return worker::run_job(options);

@@ -60,12 +60,12 @@ po::options_description description() {
     else
       all.add_options()(row.name, po::value<std::vector<std::string>>()->composing());
   }
-  all.add_options()("help,h", "")("version", "");
+  all.add_options()("help,h", "")("version", "")("libraries", "");
   return all;
 }
 
 std::string unknown(const std::string& option) {
-  std::vector<std::string> names{"help", "version"};
+  std::vector<std::string> names{"help", "version", "libraries"};
   for (const Row& row : kRows) names.emplace_back(row.name);
   const auto bare = option.substr(std::min(option.find_first_not_of('-'), option.size()));
   return fmt::format("unknown option '{}'{}", option, did_you_mean(bare, names));
@@ -175,12 +175,11 @@ Options parse_options(std::span<const std::string> arguments) {
   } catch (const po::error& e) {
     throw std::invalid_argument(e.what());
   }
-  if (map.count("help") > 0 || map.count("version") > 0) {
-    Options o;
-    o.help = map.count("help") > 0;
-    o.version = !o.help;
-    return o;
-  }
+  Options about;  // the program, not a job
+  about.help = map.count("help") > 0;
+  about.version = map.count("version") > 0;
+  about.libraries = map.count("libraries") > 0;
+  if (about.help || about.version || about.libraries) return about;
   return interpret(Values(map));
 }
 
@@ -197,6 +196,8 @@ std::string help_text() {
   for (const Row& row : kRows)
     text += fmt::format("  {:<28} {}\n", fmt::format("--{} {}", row.name, row.value), row.help);
   text +=
+      "  --libraries                  print the shared libraries that training on a GPU loads when "
+      "it needs them\n"
       "\nExit codes: 0 trained; 1 the run failed (its loss is not a number); 2 the input is "
       "wrong;\n"
       "3 the environment failed; 75 stopped on request behind a checkpoint; 76 a peer is lost.\n\n"

@@ -19,7 +19,7 @@ enum class DeviceWish { automatic, cpu, cuda };
 struct Options {
   /// When this process began, as far as it knows.
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
-  bool help = false, version = false;
+  bool help = false, version = false, libraries = false;
   std::string plan;
   std::vector<std::string> overrides;  // --set path=value
   std::vector<std::filesystem::path> layers, catalogs;

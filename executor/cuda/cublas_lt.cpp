@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include "executor/cuda/device_memory.h"
-#include "executor/cuda/loaded_library.h"
 
 namespace reckon::cuda {
 namespace {
 
 CublasLt load() {
-  LoadedLibrary library(fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR),
-                        RECKON_CUBLASLT_FOUND_AT);
+  LoadedLibrary library = load_cublas_lt();
   CublasLt lt;
   library.find(lt.create, "cublasLtCreate");
   library.find(lt.destroy, "cublasLtDestroy");
@@ -31,6 +29,11 @@ CublasLt load() {
 }
 
 }  // namespace
+
+LoadedLibrary load_cublas_lt() {
+  return LoadedLibrary(fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR),
+                       RECKON_CUBLASLT_FOUND_AT);
+}
 
 const CublasLt& cublas_lt() {
   static const CublasLt kLibrary = load();

@@ -1,6 +1,8 @@
 #pragma once
 #include <cublasLt.h>
 
+#include "executor/cuda/loaded_library.h"
+
 // cuBLASLt, loaded when the first product is asked for. Linked, its relocations cost every program
 // 200 MB of memory and a tenth of a second at its start, also those that never multiply.
 namespace reckon::cuda {
@@ -25,5 +27,7 @@ struct CublasLt {
 /// Loaded once, from any thread; stays. Throws DeviceError where the library that this was built
 /// for is not found, or lacks a function.
 const CublasLt& cublas_lt();
+/// The library itself.
+LoadedLibrary load_cublas_lt();
 
 }  // namespace reckon::cuda

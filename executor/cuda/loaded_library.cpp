@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <link.h>
 
 namespace reckon::cuda {
 
@@ -14,6 +15,12 @@ LoadedLibrary::LoadedLibrary(std::string name, const char* found_at) : name_(std
     }
     if (problem_.empty()) problem_ = ::dlerror();  // of the search: what a user can mend
   }
+}
+
+std::string LoadedLibrary::path() const {
+  const ::link_map* map = nullptr;
+  const bool known = library_ != nullptr && ::dlinfo(library_, RTLD_DI_LINKMAP, &map) == 0;
+  return known ? map->l_name : "";
 }
 
 void* LoadedLibrary::address_of(const char* name) {

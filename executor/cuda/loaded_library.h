@@ -15,6 +15,9 @@ class LoadedLibrary {
   }
   /// "" where the library was found with all that was looked for.
   const std::string& problem() const { return problem_; }
+  const std::string& name() const { return name_; }
+  /// Its file, as the loader found it; "": there is none.
+  std::string path() const;
 
  private:
   void* address_of(const char* name);

@@ -5,8 +5,6 @@
 #include "executor/cuda/device_memory.h"
 
 #ifdef RECKON_WITH_NCCL
-#include "executor/cuda/loaded_library.h"
-
 namespace reckon::cuda {
 namespace {
 
@@ -17,7 +15,7 @@ struct Loaded {
 
 Loaded load() {
   Loaded out;
-  LoadedLibrary library("libnccl.so.2", RECKON_NCCL_FOUND_AT);
+  LoadedLibrary library = load_nccl();
   library.find(out.entries.get_version, "ncclGetVersion");
   library.find(out.entries.get_error_string, "ncclGetErrorString");
   library.find(out.entries.get_unique_id, "ncclGetUniqueId");
@@ -41,6 +39,8 @@ const Loaded& loaded() {
 }
 
 }  // namespace
+
+LoadedLibrary load_nccl() { return LoadedLibrary("libnccl.so.2", RECKON_NCCL_FOUND_AT); }
 
 std::string why_no_nccl() { return loaded().problem; }
 

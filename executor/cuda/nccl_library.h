@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "executor/cuda/loaded_library.h"
+
 // NCCL, loaded at run time as NVML is: a program that brings everything but CUDA runs with one
 // device where there is no NCCL, and takes the one that PyTorch brought along where there is.
 namespace reckon::cuda {
@@ -32,6 +34,8 @@ struct NcclLibrary {
 };
 /// Loaded at the first call and kept. Throws DeviceError where why_no_nccl() says why.
 const NcclLibrary& nccl_library();
+/// The library itself.
+LoadedLibrary load_nccl();
 #endif
 
 }  // namespace reckon::cuda

@@ -62,14 +62,13 @@ Cluster& Cluster::with_node() {
   return cluster;
 }
 
-/// RECKON_KUBERNETES_WORKER: another program than the one that was built, for instance one without
-/// CUDA's 540 MB.
+/// RECKON_KUBERNETES_WORKER: another program than the one that was built.
 void Cluster::make_image() {
   const std::string worker =
       variable("RECKON_KUBERNETES_WORKER", RECKON_BINARY_DIR "/bin/reckon-worker");
   const Output made =
       workspace_.run_shell("'" RECKON_SOURCE_DIR "/scripts/image' worker.tar --name " + image_ +
-                           " --worker '" + worker + "'");
+                           " --cpu-only --worker '" + worker + "'");
   INFO(made.out << made.err);
   REQUIRE(made.code == 0);
 }
