@@ -55,6 +55,18 @@ struct EfficiencyFit::Data {
   std::optional<GroupFit> fit(const GroupKey& key, std::span<FitRun* const> runs) const;
   std::vector<FittedRow> rows_of(const GroupKey& key, const GroupFit& fit,
                                  std::span<FitRun* const> runs) const;
+  double year_of(const GroupKey& key) const {
+    int year = 0;
+    for (const Accelerator& a : catalog.accelerators)
+      if ((a.name == key.first || a.architecture == key.first) && (year == 0 || a.year < year))
+        year = a.year;
+    return year;
+  }
+  bool is_gpu(const GroupKey& key) const {
+    return std::ranges::any_of(catalog.accelerators, [&](const Accelerator& a) {
+      return a.kind == AcceleratorKind::gpu && (a.name == key.first || a.architecture == key.first);
+    });
+  }
 };
 
 EfficiencyFit::EfficiencyFit(std::span<const PublishedRun> runs, const Catalog& catalog)
@@ -140,16 +152,98 @@ std::vector<FittedRow> EfficiencyFit::Data::rows_of(const GroupKey& key, const G
   return rows;
 }
 
+namespace {
+
+// Numbers that a row inherits from others: what convolutions, matrix products and memory reach.
+// Whether attention writes its scores, how large kernels are, and what issues them and how fast is
+// the programs' that ran there.
+const FitLogs kOfDevice = (FitLogs() << 1, 1, 0, 1, 0, 0, 0).finished();
+
+/// What the runs of one row say against its prior, in logarithms, and how surely.
+struct Told {
+  FitLogs shift, weight;
+  double year = 0;  // of its first accelerator
+};
+
+/// A fit lies between its prior and what its runs say by themselves, by their weights.
+Told told_by(const GroupFit& fit, const FitLogs& prior) {
+  constexpr double kNothing = 1e-9;
+  Told told;
+  for (Eigen::Index i = 0; i < prior.size(); ++i) {
+    const double spread = prior_spread()[i];
+    const double all = 1 / (fit.errors[i] * fit.errors[i]), own = 1 / (spread * spread);
+    const double runs = std::max(kNothing, all - own);
+    told.shift[i] = (fit.logs[i] - prior[i]) * all / runs;
+    told.weight[i] = 1 / (1 / runs + spread * spread);
+  }
+  return told;
+}
+
+/// By how much priors of the other GPUs were wrong, on the mean (empirical Bayes [Efron 2010,
+/// "Large-Scale Inference", chapter 1]), those of its own years first; drawn towards zero where few
+/// rows tell.
+FitLogs inherited(const std::map<GroupKey, Told>& told, const GroupKey& heir, double year) {
+  constexpr double kGeneration = 2;  // years
+  FitLogs sum = FitLogs::Zero(), weight = FitLogs::Zero();
+  for (const auto& [key, t] : told) {
+    if (key == heir) continue;
+    const double near = std::exp(-std::abs(t.year - year) / kGeneration);
+    sum += near * t.weight.cwiseProduct(t.shift);
+    weight += near * t.weight;
+  }
+  const FitLogs drawn = prior_spread().cwiseProduct(prior_spread()).cwiseInverse();
+  return sum.cwiseQuotient(weight + drawn).cwiseProduct(kOfDevice);
+}
+
+}  // namespace
+
 std::vector<FittedRow> EfficiencyFit::rows(std::string_view without) const {
-  std::vector<FittedRow> result;
+  const auto moved = [&](const GroupKey& key, const std::map<GroupKey, Told>& told) {
+    constexpr double kMostOfPeak = 0.95;
+    const Efficiency& prior = *prior_of(data_->catalog, key);
+    const FitLogs known = logs_of(prior);
+    FitLogs logs = known + inherited(told, key, data_->year_of(key));
+    for (const Eigen::Index i : {0, 1})
+      logs[i] = std::min(logs[i], std::max(known[i], std::log(kMostOfPeak)));
+    return efficiency_of(logs, GroupFit::Stack{}, prior);
+  };
+  std::map<GroupKey, std::vector<FitRun*>> kept;
+  std::map<GroupKey, GroupFit> alone;
+  std::map<GroupKey, Told> told;
   for (auto& [key, runs] : data_->groups) {
-    std::vector<FitRun*> kept;
     for (FitRun& run : runs)
-      if (run.source != without) kept.push_back(&run);
-    const auto fit = data_->fit(key, kept);
+      if (run.source != without) kept[key].push_back(&run);
+    auto fit = data_->fit(key, kept[key]);
     if (!fit) continue;
-    const auto rows = data_->rows_of(key, *fit, kept);
+    if (data_->is_gpu(key)) {
+      told[key] = told_by(*fit, logs_of(*prior_of(data_->catalog, key)));
+      told[key].year = data_->year_of(key);
+    }
+    alone.emplace(key, std::move(*fit));
+  }
+  std::vector<FittedRow> result;
+  for (const auto& [key, fit] : alone) {
+    GroupFit pooled = fit;
+    if (data_->is_gpu(key)) pooled = fit_group(kept[key], moved(key, told), *data_->network, &fit);
+    const auto rows = data_->rows_of(key, pooled, kept[key]);
     result.insert(result.end(), rows.begin(), rows.end());
+  }
+  std::set<std::string> sources;
+  for (const auto& [key, fit] : alone)
+    for (const FitRun* run : kept.at(key)) sources.emplace(run->source);
+  std::set<GroupKey> done;
+  for (const Efficiency& e : data_->catalog.efficiencies) {
+    const GroupKey key{e.accelerator, e.precision};
+    const bool heir = !told.empty() && !alone.contains(key) && data_->is_gpu(key) &&
+                      prior_of(data_->catalog, key) != nullptr;
+    if (!heir || !done.insert(key).second) continue;
+    FittedRow row;
+    row.efficiency = moved(key, told);
+    row.efficiency.stack.clear();
+    for (std::size_t i = 0; i < kFittedNumbers; ++i)
+      row.standard_errors[i] = prior_spread()[static_cast<Eigen::Index>(i)];
+    row.sources.assign(sources.begin(), sources.end());
+    result.push_back(std::move(row));
   }
   return result;
 }

@@ -16,7 +16,9 @@
 // at one precision; its seven numbers, and of each stack a factor and a host time of its own, are
 // the maximum a posteriori of
 //   ln(predicted / measured) ~ Huber(10 %),
-// around the catalog's rows of stack "prior" (else its general-knowledge row), in logarithms.
+// around the catalog's rows of stack "prior" (else its general-knowledge row), in logarithms. GPUs
+// inherit from their neighbours: a prior's convolutions, matrix products and memory are moved by
+// how far those of other rows were found from their own priors, rows of near years first.
 namespace reckon {
 
 /// Of a row: convolution, matmul, attention, memory, half size, launch, host.
@@ -41,7 +43,8 @@ class EfficiencyFit {
   EfficiencyFit(std::span<const PublishedRun> runs, const Catalog& catalog);
   ~EfficiencyFit();
 
-  /// Every row with runs of at least three models or sources, `without` one source ("": none).
+  /// Every row with runs of at least three models or sources, `without` one source ("": none); and
+  /// of GPUs without so many, what they inherit: `runs` is 0.
   std::vector<FittedRow> rows(std::string_view without = "") const;
 
  private:

@@ -177,6 +177,8 @@ Descent descend_from(const Posterior& posterior, const Eigen::VectorXd& start) {
 
 }  // namespace
 
+const FitLogs& prior_spread() { return kPriorSpread; }
+
 FitLogs logs_of(const Efficiency& e) {
   constexpr double kLeastSize = 1e6, kLeastLaunch = 1e-7, kLeastHost = 1e-7;
   FitLogs x;

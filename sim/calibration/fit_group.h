@@ -30,6 +30,8 @@ struct GroupFit {
 
 using FitLogs = Eigen::Matrix<double, kFittedNumbers, 1>;
 FitLogs logs_of(const Efficiency& e);
+/// How far a row's numbers may lie from its prior: standard deviations of the logarithms.
+const FitLogs& prior_spread();
 /// `like` with these numbers; a stack's device is faster by a factor, its host slower.
 Efficiency efficiency_of(const FitLogs& logs, const GroupFit::Stack& stack, Efficiency like);
 
