@@ -131,8 +131,8 @@ Expected<MeasuredService> measured_service(const fs::path& path) {
   const std::string text = read_text(path);
   const auto batches = parse_serving_metrics(path.string(), text);
   if (!batches) return tl::unexpected(batches.error());
-  MeasuredService service = fit_serving(*batches, measured_outside(text));
-  if (service.line) return service;
+  MeasuredService service = fit_serving(*batches, measured_outside(text), measured_alone(text));
+  if (service.line || service.slowed) return service;
   return tl::unexpected(
       Diagnostics{{Severity::error,
                    {path.string(), 0, 0},
@@ -141,20 +141,28 @@ Expected<MeasuredService> measured_service(const fs::path& path) {
                    "read /metrics again under more load, so that some requests share a batch"}});
 }
 
+std::string times_in_words(const MeasuredService& service) {
+  const auto& [least, first] = service.times.front();
+  const auto& [most, last] = service.times.back();
+  return fmt::format("{} for {:.3g} requests to {} for {:.3g}", format_duration(first), least,
+                     format_duration(last), most);
+}
+
 std::string in_words(const MeasuredService& service) {
-  std::string out =
-      service.times.empty()
-          ? fmt::format(
-                "a batch takes {} and {} a request, within {} of what was measured of each "
-                "size\n",
-                format_duration(service.line->batch), format_duration(service.line->request),
-                format_percent(service.line->error))
-          : fmt::format(
-                "a line of a batch and its requests is {} off: the {} sizes that were "
-                "measured are written, {} for {:.3g} requests to {} for {:.3g}\n",
-                format_percent(service.line->error), service.times.size(),
-                format_duration(service.times.front().second), service.times.front().first,
-                format_duration(service.times.back().second), service.times.back().first);
+  std::string out;
+  if (service.slowed)
+    out = fmt::format("under load a pass takes {:.2f} times as long as alone: {}\n",
+                      *service.slowed, times_in_words(service));
+  else if (service.times.empty())
+    out = fmt::format(
+        "a batch takes {} and {} a request, within {} of what was measured of each size\n",
+        format_duration(service.line->batch), format_duration(service.line->request),
+        format_percent(service.line->error));
+  else
+    out = fmt::format(
+        "a line of a batch and its requests is {} off: the {} sizes that were measured are "
+        "written, {}\n",
+        format_percent(service.line->error), service.times.size(), times_in_words(service));
   if (service.outside.count() > 0)
     out += fmt::format("reading a request and writing its answer take {} beside the queue\n",
                        format_duration(service.outside));

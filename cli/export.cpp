@@ -86,6 +86,12 @@ int export_plan(const std::string& to, const Options& options, const Catalog& ca
   const auto loaded = checked(load_plan(file, options, catalog));
   const auto text = checked(exported(to, file, loaded, options, catalog));
   put_out(options, text);
+  if (to == "kubernetes")
+    for (const PlannedPool& pool : loaded.plan.pools)
+      if (pool.role == Role::evaluator)
+        print_error(fmt::format(
+            "reckon: pool '{}' evaluates checkpoints: no pod of the manifests does that\n",
+            pool.name));
   return kDone;
 }
 

@@ -44,6 +44,14 @@ bool is_ours(const std::string& argument) {
          std::ranges::find(kNames, std::string_view(name).substr(2)) != kNames.end();
 }
 
+/// "my_job --region us-central1 ...": what stands before flags of gcloud and is no file.
+bool is_job_name(std::span<const std::string> words) {
+  const auto flag = [](const std::string& word) {
+    return word.starts_with("--") && word != "--" && !is_ours(word);
+  };
+  return !std::filesystem::exists(words.front()) && std::ranges::any_of(words, flag);
+}
+
 Words split(std::span<const std::string> arguments) {
   Words words;
   if (arguments.empty() || arguments.front() != "ai-platform") {
@@ -68,7 +76,7 @@ Words split(std::span<const std::string> arguments) {
     } else if (argument.starts_with("--config=")) {
       words.config = argument.substr(argument.find('=') + 1);
     } else if (words.config.empty() && words.gcloud.empty() && argument != "gcloud" &&
-               !argument.starts_with("--")) {
+               !argument.starts_with("--") && !is_job_name(arguments.subspan(k))) {
       words.config = argument;  // in front of gcloud's own words
     } else {
       words.gcloud.push_back(argument);
@@ -137,7 +145,7 @@ Expected<Imported> cluster(const Options& options, const Catalog& catalog) {
     return import_cluster(read_text(file), file, choice, catalog);
   }
   const auto kubectl = kubernetes::Kubectl::of_user(options.answer("context"), "");
-  const kubernetes::Snapshot snapshot = kubernetes::snapshot_of(kubectl);
+  const kubernetes::Snapshot snapshot = kubernetes::snapshot_of(kubectl, choice.name_space);
   for (const std::string& what : snapshot.not_seen) print_error("reckon: " + what + '\n');
   const std::string context = options.answer("context");
   return import_cluster(snapshot.list, context.empty() ? "kubectl's current context" : context,

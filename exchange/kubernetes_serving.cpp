@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "exchange/kubernetes_pods.h"
@@ -156,6 +157,13 @@ Json volumes_of(const Service& s) {
   return volumes;
 }
 
+/// Seconds for what a pod still has; of a spot node no more than its notice.
+int grace_of(const ServingPlan& plan) {
+  constexpr int kGrace = 60;
+  if (plan.pool().pricing != CapacityType::spot) return kGrace;
+  return std::clamp(int(plan.base.reclaim.notice.count()), 1, kGrace);
+}
+
 Json pod_of(const Service& s, const Json& labels) {
   const PodPlace place = place_of(s.job, s.group);
   Json metadata = {{"labels", labels}};
@@ -163,7 +171,7 @@ Json pod_of(const Service& s, const Json& labels) {
   Json spec = {{"serviceAccountName", s.name}, {"automountServiceAccountToken", false}};
   if (!s.job.options->pull_secret.empty())
     spec["imagePullSecrets"] = Json::array({{{"name", s.job.options->pull_secret}}});
-  spec["terminationGracePeriodSeconds"] = 60;
+  spec["terminationGracePeriodSeconds"] = grace_of(*s.plan);
   if (!place.selector.empty()) spec["nodeSelector"] = place.selector;
   if (!place.tolerations.empty()) spec["tolerations"] = place.tolerations;
   spec["securityContext"] = pod_security();

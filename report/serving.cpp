@@ -27,9 +27,9 @@ std::string answer(const ServingForecast& f) {
                                              format_duration(f.p50), format_duration(f.p95),
                                              format_duration(f.p99), format_duration(f.mean),
                                              format_duration(f.service.latency.largest()))});
-  facts.row(
-      {"answered", fmt::format("{}, {} of the requests refused", rate_text(f.requests_per_second),
-                               format_percent(f.refused_share))});
+  facts.row({"answered",
+             fmt::format("{}, {} of the requests refused{}", rate_text(f.requests_per_second),
+                         format_percent(f.refused_share), f.service.lost > 0 ? " or lost" : "")});
   const auto& r = f.service;
   facts.row({"replicas", fmt::format("{:.1f} on average ({} .. {}), {} busy, batches of {:.1f}",
                                      f.replicas, r.ready_least, r.ready_most,
@@ -42,6 +42,10 @@ std::string answer(const ServingForecast& f) {
   }
   facts.row({"cost", cost});
   facts.row({"nodes of " + f.pool, fmt::format("{:.1f} node-hours", f.node_hours)});
+  if (r.reclaims > 0)
+    facts.row({"taken back",
+               fmt::format("{} nodes, and {} requests with them", format_count(double(r.reclaims)),
+                           r.lost == 0 ? "no" : format_count(double(r.lost)))});
   return facts.text();
 }
 
@@ -150,6 +154,8 @@ Json serving_object(const ServingForecast& f) {
         {"max", known(timed, f.service.latency.largest().count())}}},
       {"requests_per_second", f.requests_per_second},
       {"refused_share", f.refused_share},
+      {"nodes_taken_back", f.service.reclaims},
+      {"requests_lost", f.service.lost},
       {"waiting_at_end", f.service.waiting_end},
       {"batch_mean", f.service.batch_mean()},
       {"batch_seconds", {{"one", f.batch_one.count()}, {"full", f.batch_full.count()}}},

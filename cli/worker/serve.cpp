@@ -180,6 +180,7 @@ class Versions {
     auto model = newest_above(answering ? answering->version() : 0, list_versions(model_));
     for (std::size_t k = before; k < refusals_; ++k) metrics.add_refused_version();
     if (!model) return false;
+    warm_up(*model, answering == nullptr, metrics);
     metrics.set_version(model->version());
     batcher.use(std::move(model));
     return true;
@@ -187,6 +188,15 @@ class Versions {
 
  private:
   using Clock = std::chrono::steady_clock;
+  /// Beside a version that answers only a pass or two: they take the cores of its requests, and
+  /// what they take says little.
+  static void warm_up(ServedModel& model, bool alone, ServingMetrics& metrics) {
+    constexpr std::chrono::milliseconds kAlone = 2s, kBeside = 1ms;
+    const auto timed = model.warm_up(alone ? kAlone : kBeside);
+    if (!alone) return;
+    for (const TimedBatch& batch : timed)
+      metrics.set_alone(std::size_t(batch.instances), batch.time);
+  }
   /// Changes while somebody copies the version's files: it is tried again then.
   using Stamp = std::array<std::int64_t, 5>;
   struct Refusal {

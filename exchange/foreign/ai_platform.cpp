@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "exchange/foreign/ai_platform_fields.h"
 #include "exchange/foreign/foreign_file.h"
@@ -158,7 +159,7 @@ class JobReader {
       const auto count = file_.whole(input_, role.count(), 0, kMostReplicas);
       if (role.role == Role::chief) {
         if (!machine) file_.mistake(input_->at, "scale tier CUSTOM needs masterType");
-      } else if (machine && !count) {
+      } else if (machine && !count && !input_->has(role.count())) {
         file_.mistake(at, fmt::format("{} needs {}", role.type(), role.count()));
       } else if (!machine && count.value_or(0) > 0) {
         file_.mistake(file_.place(input_, role.count()),
@@ -177,14 +178,9 @@ class JobReader {
       pool.at = at;
       read_accelerator(accelerator, pool);
       if (pool.machine == kTpuType) set_default_slice(pool);
-      if (role.role == Role::evaluator) {
-        keep(role);
-        out_.assumed.emplace_back("evaluators: their time and cost are not simulated");
-        continue;
-      }
       out_.pools.push_back(std::move(pool));
     }
-    set_coordinator_apart();
+    say_who_coordinates();
   }
 
   void keep(const RoleFields& role) {
@@ -194,19 +190,32 @@ class JobReader {
   }
 
   /// A master without accelerators before workers that have some tells them what to do, and does
-  /// not compute.
-  void set_coordinator_apart() {
-    if (out_.pools.empty() || out_.pools.front().role != Role::chief) return;
-    const auto has_devices = [&](const ImportedPool& pool) {
-      return pool.role != Role::parameter_server && devices_of(pool, Provider::gcp, catalog_) > 0;
-    };
-    if (has_devices(out_.pools.front()) || std::ranges::none_of(out_.pools, has_devices)) return;
-    out_.assumed.push_back(fmt::format(
-        "the master ({}) has no accelerators and the workers have: it coordinates, its cost is not "
-        "in the forecast",
-        out_.pools.front().machine));
-    out_.pools.erase(out_.pools.begin());
-    keep(kRoles.front());
+  /// not compute; evaluators compute beside the training. Both are paid for as long as it takes.
+  void say_who_coordinates() {
+    std::set<int> counts;  // of accelerators on nodes that train
+    for (const ImportedPool& pool : out_.pools)
+      if (const int devices = devices_of(pool, Provider::gcp, catalog_);
+          devices > 0 && trains(pool))
+        counts.insert(devices);
+    for (const ImportedPool& pool : out_.pools) {
+      if (pool.role == Role::evaluator)
+        out_.assumed.push_back(fmt::format(
+            "{}: they are paid for from the start to the end, and delay nothing", pool.name));
+      const bool coordinates = pool.role == Role::chief && !counts.empty() &&
+                               devices_of(pool, Provider::gcp, catalog_) == 0;
+      if (coordinates)
+        out_.assumed.push_back(fmt::format(
+            "the master ({}) has no accelerators and the workers have: it coordinates, and its "
+            "machine is paid for",
+            pool.machine));
+    }
+    if (counts.size() > 1)
+      out_.assumed.push_back(fmt::format(
+          "nodes with {} accelerators train together: each runs as many workers of {} as it holds",
+          fmt::join(counts, " and "), *counts.begin()));
+  }
+  static bool trains(const ImportedPool& pool) {
+    return pool.role == Role::worker || pool.role == Role::chief;
   }
 
   void read_accelerator(const YamlNode* config, ImportedPool& pool) {

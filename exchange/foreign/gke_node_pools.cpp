@@ -32,13 +32,23 @@ std::string place_in(std::string_view link) {
 }
 
 /// What a person wants to read of 60 settings: "p100.management.autoUpgrade" is "p100.management",
-/// those of the machines are by themselves ("p100.config.diskType").
+/// those of the machines are by themselves ("p100.config.diskType"), and so is what is left of
+/// those that were read ("p100.autoscaling.locationPolicy").
 std::string setting_of(const std::string& path) {
   const std::size_t first = path.find('.');
   if (first == std::string::npos) return path;
-  constexpr std::string_view kConfig = ".config.";
-  const bool config = std::string_view(path).substr(first).starts_with(kConfig);
-  return path.substr(0, path.find('.', first + (config ? kConfig.size() : 1)));
+  constexpr std::string_view kList = "config.accelerators.";
+  constexpr std::array<std::string_view, 4> kRead{"config.reservationAffinity.", "config.",
+                                                  "autoscaling.", "placementPolicy."};
+  const std::string_view below = std::string_view(path).substr(first + 1);
+  if (below.starts_with(kList)) {  // "config.accelerators.0.gpuSharingConfig.strategy"
+    const std::size_t key = std::min(below.find('.', kList.size()), below.size() - 1) + 1;
+    const std::string_view name = below.substr(key);
+    return fmt::format("{}.{}{}", path.substr(0, first), kList, name.substr(0, name.find('.')));
+  }
+  for (const std::string_view read : kRead)
+    if (below.starts_with(read)) return path.substr(0, path.find('.', first + 1 + read.size()));
+  return path.substr(0, path.find('.', first + 1));
 }
 
 struct FoundPool {
@@ -147,9 +157,16 @@ class PoolsReader {
           "pool {} keeps the nodes that it has now; up to {} are allowed", found.pool.name, max));
       return;
     }
+    if (min > max) {
+      file_.mistake(scaling->at,
+                    fmt::format("node pool {} has at least {} and at most {} nodes",
+                                found.pool.name, min, max),
+                    "a pool's minNodeCount is not above its maxNodeCount");
+      return;
+    }
     found.pool.autoscaling = true;
     nodes.min = min;
-    nodes.max = std::max(max, min);
+    nodes.max = max;
     nodes.initial = std::clamp(nodes.initial, nodes.min, nodes.max);
   }
 
@@ -183,6 +200,13 @@ class PoolsReader {
       const int hosts = std::max(1, slice.hosts);
       for (int* count : {&pool.nodes.initial, &pool.nodes.min, &pool.nodes.max}) *count /= hosts;
       pool.nodes.max = std::max(1, pool.nodes.max);
+      if (pool.autoscaling)
+        out_.assumed.push_back(fmt::format(
+            "pool {} has the nodes of its slice from the start to the end: that the autoscaler "
+            "makes and deletes them is not simulated",
+            pool.name));
+      pool.autoscaling = false;
+      pool.nodes = {pool.nodes.max, pool.nodes.max, pool.nodes.max};
       return;
     }
     file_.mistake(pool.at, fmt::format("no slice of {} with topology {} is in the catalog",

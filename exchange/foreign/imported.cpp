@@ -177,11 +177,19 @@ std::string strategy_of(const std::vector<ImportedPool>& pools, Provider provide
   const bool sliced =
       std::ranges::any_of(pools, [](const ImportedPool& p) { return !p.slice.empty(); });
   if (sliced) return "{kind: tpu}";
-  int per_node = 0;
-  for (const ImportedPool& pool : pools)
-    if (pool.role == Role::worker || pool.role == Role::chief)
-      per_node = std::max(per_node, devices_of(pool, provider, catalog));
-  const int workers = nodes_at_most(pools, Role::worker) + nodes_at_most(pools, Role::chief);
+  // Nodes that train: a chief without the accelerators that workers have coordinates. Where nodes
+  // have different numbers of them a worker is as large as the smallest has.
+  int per_node = 0, workers = 0;
+  const auto devices = [&](const ImportedPool& p) { return devices_of(p, provider, catalog); };
+  const bool accelerated = std::ranges::any_of(
+      pools, [&](const ImportedPool& p) { return p.role == Role::worker && devices(p) > 0; });
+  for (const ImportedPool& pool : pools) {
+    const bool trains = pool.role == Role::worker ||
+                        (pool.role == Role::chief && (!accelerated || devices(pool) > 0));
+    if (!trains) continue;
+    per_node = per_node == 0 ? devices(pool) : std::min(per_node, devices(pool));
+    workers += pool.nodes.max;
+  }
   if (nodes_at_most(pools, Role::parameter_server) > 0)
     return per_node > 1
                ? fmt::format(

@@ -36,7 +36,7 @@ class PoolsOfJob {
   Expected<Imported> make(const std::string& from) {
     out_.kind = "kubernetes";
     out_.from = from;
-    set_coordinators_apart();
+    say_who_does_not_train();
     place();
     make_pools();
     if (!mistakes_.empty()) return tl::unexpected(std::move(mistakes_));
@@ -45,15 +45,20 @@ class PoolsOfJob {
   }
 
  private:
-  void set_coordinators_apart() {
-    const std::vector<Replicas> all = replicas_;
-    std::erase_if(replicas_, [&](const Replicas& r) { return coordinates(r, all); });
-    for (const Replicas& r : all)
-      if (coordinates(r, all))
-        out_.assumed.push_back(
-            fmt::format("{} has no accelerators and the workers have: it coordinates, its cost is "
-                        "not in the forecast",
-                        r.name));
+  void say_who_does_not_train() {
+    for (const Replicas& r : replicas_) {
+      if (coordinates(r, replicas_))
+        out_.assumed.push_back(fmt::format(
+            "{} has no accelerators and the workers have: it coordinates, and its machine is paid "
+            "for",
+            r.name));
+      if (r.role == Role::evaluator)
+        out_.assumed.push_back(fmt::format(
+            "{}: its machines are paid for from the start to the end, and delay nothing", r.name));
+    }
+  }
+  bool trains(const Replicas& r) const {
+    return r.role != Role::evaluator && !coordinates(r, replicas_);
   }
 
   void place() {
@@ -98,23 +103,19 @@ class PoolsOfJob {
 
   void make_pools() {
     for (const Replicas& r : replicas_) {
-      if (r.role == Role::evaluator) {
-        out_.assumed.emplace_back("evaluators: their time and cost are not simulated");
-        continue;
-      }
       ImportedPool pool = pool_of(r);
       if (mistakes_.empty()) add_pool(std::move(pool));
     }
     if (!mistakes_.empty()) return;
-    const auto trains =
+    const auto worker =
         std::ranges::find_if(replicas_, [](const Replicas& r) { return r.role == Role::worker; });
-    const Replicas& shown = trains == replicas_.end() ? replicas_.front() : *trains;
+    const Replicas& shown = worker == replicas_.end() ? replicas_.front() : *worker;
     if (!shown.pod.container.image.empty()) {
       out_.container = shown.pod.container;
       leave_wiring_out(*out_.container);
     }
     for (const Replicas& r : replicas_)
-      if (r.role != Role::evaluator && r.pod.container.command != shown.pod.container.command)
+      if (r.pod.container.command != shown.pod.container.command)
         out_.left_out.push_back(fmt::format("{}: its own command", r.name));
     out_.strategy = strategy(shown);
     if (!shown.pod.referenced.empty())
@@ -277,6 +278,16 @@ class PoolsOfJob {
       pool.nodes = {1, 1, 1};
       return;
     }
+    const auto part = std::ranges::find_if(catalog_.slices, [&](const TpuSlice& slice) {
+      return slice.accelerator == found->name && !r.pod.node.topology.empty() &&
+             fmt::format("{}", fmt::join(slice.torus, "x")) == r.pod.node.topology;
+    });
+    if (part != catalog_.slices.end() && part->chips < chips && chips % part->chips == 0)
+      return mistake(r,
+                     fmt::format("{} runs on {} slices {}; one job on several TPU slices is not "
+                                 "simulated yet",
+                                 r.name, chips / part->chips, part->name),
+                     "import it with one slice: replicas: 1");
     mistake(r,
             fmt::format("no slice of {} has {} chips{}", found->name, chips,
                         r.pod.node.topology.empty() ? "" : " as " + r.pod.node.topology),
@@ -363,8 +374,7 @@ class PoolsOfJob {
     int ranks = 0, servers = 0;
     for (const Replicas& r : replicas_) {
       if (r.pod.tpu) return std::nullopt;
-      (r.role == Role::parameter_server ? servers : ranks) +=
-          r.role == Role::evaluator ? 0 : r.pods;
+      (r.role == Role::parameter_server ? servers : ranks) += trains(r) ? r.pods : 0;
     }
     const int devices = shown.pod.devices;
     const std::string each =

@@ -113,8 +113,15 @@ class ManifestReader {
   /// "nodeSelector.team", else the first two keys.
   static std::string setting_of(std::string path) {
     constexpr std::string_view kPod = "template.spec.";
-    const std::size_t pod = path.rfind(kPod);
-    if (pod != std::string::npos) path = path.substr(pod + kPod.size());
+    constexpr std::string_view kAlone = "spec.containers.", kLabels = "template.metadata.";
+    const bool alone = path.starts_with(kAlone);  // a Pod's own
+    const std::size_t pod = alone ? 0 : path.rfind(kPod);
+    if (alone)
+      path = path.substr(std::string_view("spec.").size());
+    else if (pod != std::string::npos)
+      path = path.substr(pod + kPod.size());
+    else if (const std::size_t at = path.rfind(kLabels); at != std::string::npos)
+      return path.substr(at, path.find('.', at + kLabels.size()) - at);
     constexpr std::string_view kContainers = "containers.";
     if (path.starts_with("nodeSelector.")) return path;
     constexpr std::string_view kOfOperators = "ReplicaSpecs.";

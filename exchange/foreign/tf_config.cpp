@@ -100,10 +100,10 @@ Expected<Imported> import_tf_config(std::string_view json, const std::string& fi
   else
     for (const TaskType& type : kTaskTypes)
       if (const int nodes = count_of(config, cluster, type.name); nodes > 0) {
-        if (type.role == Role::evaluator) {
-          out.assumed.emplace_back("evaluators: their time and cost are not simulated");
-          continue;
-        }
+        if (type.role == Role::evaluator)
+          out.assumed.emplace_back(
+              "evaluators: their machines are paid for from the start to the end, and delay "
+              "nothing");
         out.pools.push_back(pool_of(type, nodes, machines));
         out.pools.back().at = config.place(cluster, type.name);
       }

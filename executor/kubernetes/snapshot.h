@@ -12,7 +12,9 @@ struct Snapshot {
   std::string list;                   // JSON
   std::vector<std::string> not_seen;  // sentences: what the user may not look at
 };
-/// Throws KubectlError where the cluster cannot be reached, or its nodes may not be looked at.
-Snapshot snapshot_of(const Kubectl& kubectl);
+/// Pods and quotas are those of all namespaces, or of `name_space` alone where the user may look at
+/// no other. Throws KubectlError where the cluster cannot be reached, or its nodes may not be
+/// looked at.
+Snapshot snapshot_of(const Kubectl& kubectl, const std::string& name_space = "");
 
 }  // namespace reckon::kubernetes

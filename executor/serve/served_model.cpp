@@ -50,7 +50,10 @@ std::optional<std::string> why_not_served(const ModelGraph& network) {
 
 ServedModel::ServedModel(ModelGraph network, const ModelVersion& version, int batch_max,
                          Workers& workers)
-    : network_(std::move(network)), format_(sample_format(network_)), version_(version.number) {
+    : network_(std::move(network)),
+      format_(sample_format(network_)),
+      batch_max_(batch_max),
+      version_(version.number) {
   RECKON_CHECK(batch_max >= 1);
   if (const auto reason = why_not_served(network_)) throw ModelVersionError(*reason);
   answer_ = *answer_of(network_);
@@ -120,6 +123,37 @@ std::vector<std::vector<float>> ServedModel::predict(
     answers.emplace_back(begin, begin + std::ptrdiff_t(output_size_));
   }
   return answers;
+}
+
+/// Numbers in 0..1 that are not alike, as those of images: of equal ones a processor guesses which
+/// is the largest. 0 where a table is looked up.
+std::vector<float> ServedModel::made_up() const {
+  constexpr double kGolden = 0.6180339887498949;  // its multiples spread evenly
+  std::vector<float> instance(input_size_);
+  for (std::size_t k = 0; k < instance.size(); ++k)
+    instance[k] = float(std::fmod(kGolden * double(k), 1.0));
+  for (const IdRange& ids : format_.inputs.front().ids)
+    std::fill_n(instance.begin() + ids.first, ids.count, 0.0F);
+  return instance;
+}
+
+std::vector<TimedBatch> ServedModel::warm_up(std::chrono::milliseconds patience) {
+  using Clock = std::chrono::steady_clock;
+  const std::vector<float> instance = made_up();
+  const auto end = Clock::now() + patience;
+  std::vector<TimedBatch> timed;
+  for (int size = 1;; size = std::min(2 * size, batch_max_)) {
+    const std::vector<const std::vector<float>*> instances(std::size_t(size), &instance);
+    TimedBatch batch{size, std::chrono::nanoseconds::max()};
+    for (int pass = 0; pass < kPasses && (pass == 0 || Clock::now() < end); ++pass) {
+      const auto begin = Clock::now();
+      predict(instances);
+      batch.time = std::min<std::chrono::nanoseconds>(batch.time, Clock::now() - begin);
+    }
+    timed.push_back(batch);
+    constexpr int kLonger = 2;  // twice the instances
+    if (size == batch_max_ || Clock::now() + kLonger * batch.time > end) return timed;
+  }
 }
 
 }  // namespace reckon

@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -16,6 +17,12 @@ namespace reckon {
 /// nullopt: the network can be served: one input, and a loss whose first input is the answer. Else
 /// why not.
 std::optional<std::string> why_not_served(const ModelGraph& network);
+
+/// A forward pass over so many instances took so long.
+struct TimedBatch {
+  int instances = 0;
+  std::chrono::nanoseconds time{};
+};
 
 class ServedModel {
  public:
@@ -41,11 +48,20 @@ class ServedModel {
   /// and at most batch_max.
   std::vector<std::vector<float>> predict(std::span<const std::vector<float>* const> instances);
 
+  /// Passes over made-up instances before the first request, which would pay for touching their
+  /// memory for the first time: of 1, 2, 4, ... and batch_max instances, smallest first, as long as
+  /// the next may end within `patience`. What one of each size takes: the least of up to kPasses,
+  /// with nothing beside it.
+  static constexpr int kPasses = 5;
+  std::vector<TimedBatch> warm_up(std::chrono::milliseconds patience);
+
  private:
   void read_weights(const ModelVersion& version);
+  std::vector<float> made_up() const;
 
   ModelGraph network_;
   SampleFormat format_;
+  int batch_max_;
   std::int64_t version_;
   LayerId answer_{};
   std::size_t input_size_ = 0, output_size_ = 0;

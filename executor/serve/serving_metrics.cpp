@@ -58,6 +58,11 @@ void ServingMetrics::add_refused_version() {
   ++refused_versions_;
 }
 
+void ServingMetrics::set_alone(std::size_t instances, Duration time) {
+  const std::lock_guard lock(mutex_);
+  alone_[instances] = seconds(time);
+}
+
 std::string ServingMetrics::page() const {
   const std::lock_guard lock(mutex_);
   const std::string label = fmt::format("model=\"{}\"", model_);
@@ -102,6 +107,12 @@ std::string ServingMetrics::page() const {
           [](const Batches& b) { return b.instances; });
   by_size("reckon_serving_busy_seconds_total", "Time in forward passes.",
           [](const Batches& b) { return b.busy; });
+  if (!alone_.empty())
+    head("reckon_serving_alone_seconds", "gauge",
+         "A forward pass over so many instances before there were requests.");
+  for (const auto& [instances, time] : alone_)
+    out += fmt::format("reckon_serving_alone_seconds{{{},instances=\"{}\"}} {}\n", label, instances,
+                       time);
   one("reckon_serving_waiting_instances", "gauge", "Instances in the queue.", double(waiting_));
   one("reckon_serving_model_version", "gauge", "Version that answers.", double(version_));
   one("reckon_serving_refused_versions_total", "counter", "New versions that could not be loaded.",

@@ -23,6 +23,8 @@ class ServingMetrics {
   void add_batch(std::size_t instances, Duration busy);
   void set_waiting(std::size_t instances);
   void set_version(std::int64_t version);
+  /// A pass over so many instances took so long before there were requests (ServedModel::warm_up).
+  void set_alone(std::size_t instances, Duration time);
   void add_refused_version();
 
   /// Prometheus' text format 0.0.4. The rate of reckon_serving_busy_seconds_total is the
@@ -43,6 +45,7 @@ class ServingMetrics {
     double busy = 0;
   };
   std::map<std::size_t, Batches> by_size_;  // by the power of two that holds them
+  std::map<std::size_t, double> alone_;     // seconds, by instances
   std::uint64_t refused_versions_ = 0;
   std::size_t waiting_ = 0;
   std::int64_t version_ = 0;

@@ -31,6 +31,7 @@ void Workers::work_on(Job& job, int worker) {
 }
 
 void Workers::run_job(Job& job) {
+  const std::lock_guard turn(turn_);
   {
     const std::lock_guard lock(mutex_);
     job_ = &job;

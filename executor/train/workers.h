@@ -27,7 +27,8 @@ class Workers {
 
   /// body(task, worker) for every task in [0, tasks); worker < count() says whose scratch memory to
   /// use. Returns when all are done and throws the first exception of any. Not to be called from a
-  /// body.
+  /// body. Callers on several threads take turns where there are threads to share; where there are
+  /// none each computes on its own.
   template <class Body>
   void run(std::int64_t tasks, Body&& body) {
     if (tasks <= 1 || threads_.empty()) {
@@ -64,6 +65,7 @@ class Workers {
   void work_on(Job& job, int worker);
   void serve(int worker);
 
+  std::mutex turn_;  // of run_job: whose job it is
   std::mutex mutex_;
   std::condition_variable wake_, done_;
   Job* job_ = nullptr;            // guarded by mutex_

@@ -163,12 +163,14 @@ void Life::update_shares(Job& job) {
 
 bool Life::goes_on_without(const Node& node) const {
   const Job& job = jobs_[node.job];
-  return !job.synchronous && job.phase != JobPhase::initializing && !node.chief &&
-         !job.share(node.pool).servers;
+  if (job.phase == JobPhase::initializing) return false;
+  const PoolShare& share = job.share(node.pool);
+  return share.beside || (!job.synchronous && !node.chief && !share.servers);
 }
 
 /// A node of the job is gone. Synchronous training stops; asynchronous training
-/// goes on unless it was the chief's or a parameter server's.
+/// goes on unless it was the chief's or a parameter server's; all training goes on without an
+/// evaluator.
 void Life::lose_node(Node& node, Interruption cause, NodeState next) {
   Job& job = jobs_[node.job];
   if (!job.active())

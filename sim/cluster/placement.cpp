@@ -79,6 +79,14 @@ void place_servers(const Plan& plan, const PlannedStrategy& strategy, Placement&
   }
 }
 
+void place_evaluators(const Plan& plan, Placement& placement) {
+  for (std::size_t p = 0; p < plan.pools.size(); ++p) {
+    if (plan.pools[p].role != Role::evaluator) continue;
+    placement.pools[p].beside = true;
+    placement.pools[p].nodes = node_limit(plan, plan.pools[p]);
+  }
+}
+
 }  // namespace
 
 bool has_job_based_nodes(Service service) {
@@ -99,6 +107,7 @@ Placement place_gang(const Plan& plan, const PlannedWorkload& job) {
   placement.pools.resize(plan.pools.size());
   place_workers(plan, job.strategy, placement);
   place_servers(plan, job.strategy, placement);
+  place_evaluators(plan, placement);
   for (std::size_t p = 0; p < plan.pools.size(); ++p) {
     const auto& preferred = plan.pools[p].stands_in_for;
     if (!preferred) continue;

@@ -21,6 +21,7 @@ struct PoolShare {
   int workers_per_node = 0;  // at most; the last node may hold fewer
   bool servers = false;      // the nodes hold parameter servers
   bool chief = false;        // the chief is on the first of them that is placed
+  bool beside = false;       // the nodes evaluate checkpoints: training goes on without one
   /// Another pool's nodes may stand in for these; or these for another's, and then all that is said
   /// above is said there.
   std::optional<std::size_t> stand_in, stands_in_for;
@@ -34,7 +35,8 @@ struct Placement {
 /// Workers go to the chief's pool first (the chief trains too), then to the pools of workers, as
 /// many on a node as its accelerators allow; a worker without accelerators takes a node, or shares
 /// one where there are too few. Parameter servers spread over their pools' nodes; without such a
-/// pool the chief's host holds the variables.
+/// pool the chief's host holds the variables. Evaluators have all nodes of their pools, beside the
+/// training, from its start to its end.
 Placement place_gang(const Plan& plan, const PlannedWorkload& job);
 
 }  // namespace reckon

@@ -47,9 +47,6 @@ void refuse_what_is_not_simulated(Draft& draft) {
       draft.error(
           path + ".role", fmt::format("pool '{}' serves, and nothing is served", pool.name),
           "add the block: serving: {requests_per_second: 200, replicas: {min: 2, max: 10}}");
-    if (pool.role == Role::evaluator)
-      draft.not_yet(path + ".role", fmt::format("a pool with role {}", to_text(*pool.role)),
-                    "simulated are worker, chief and parameter_server");
   }
 }
 

@@ -48,7 +48,7 @@ void assign_roles(Draft& draft) {
     if (!role) {
       draft.error(draft.path(pool),
                   fmt::format("pool '{}' needs a role: more than one is possible", pool.name),
-                  "role: worker, chief or parameter_server");
+                  "role: worker, chief, parameter_server or evaluator");
       draft.roles_known = false;
       continue;
     }

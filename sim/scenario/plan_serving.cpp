@@ -186,9 +186,6 @@ void refuse_what_is_not_simulated(const ScenarioFile& file, const PoolSpec& pool
   if (pool.tpu)
     add(problems, file, path + ".tpu", "serving on TPU slices is not simulated yet",
         "a machine with GPUs, or without");
-  if (pool.pricing == CapacityType::spot)
-    add(problems, file, path + ".pricing", "serving on spot nodes is not simulated yet",
-        "pricing: on_demand");
   if (pool.pricing == CapacityType::reserved)
     add(problems, file, path + ".pricing", "serving on reserved nodes is not simulated yet",
         "pricing: on_demand");
@@ -197,9 +194,15 @@ void refuse_what_is_not_simulated(const ScenarioFile& file, const PoolSpec& pool
 void add_warnings(ServingPlan& plan, const Scenario& scenario) {
   std::vector<std::string>& warnings = plan.base.warnings;
   const DisruptionsSpec& d = scenario.disruptions;
-  if (d.preemption || d.maintenance || d.failures)
+  const bool spot = plan.pool().pricing == CapacityType::spot;
+  if (d.maintenance || d.failures || (d.preemption && !spot))
+    warnings.emplace_back(spot ? "maintenance and failures do nothing to the service: of its nodes "
+                                 "only the provider takes some back"
+                               : "disruptions do nothing to the service: no node under it fails or "
+                                 "is taken away");
+  if (spot && plan.base.shortage.on)
     warnings.emplace_back(
-        "disruptions do nothing to the service: no node under it fails or is taken away");
+        "the service gets a new spot node whenever it asks for one: shortages are the training's");
   if (trains(scenario) && scenario.prices && !scenario.prices->reserved.empty())
     warnings.emplace_back(
         "reservations are the training's: the service pays the price of its pool for each node");

@@ -19,6 +19,7 @@ constexpr std::string_view kInstances = "reckon_serving_instances_total";
 constexpr std::string_view kOutsideSum = "reckon_serving_outside_seconds_sum";
 constexpr std::string_view kOutsideCount = "reckon_serving_outside_seconds_count";
 constexpr std::string_view kBusy = "reckon_serving_busy_seconds_total";
+constexpr std::string_view kAlone = "reckon_serving_alone_seconds{";
 
 struct Sample {
   std::string_view name, size;
@@ -122,19 +123,88 @@ std::optional<Seconds> measured_outside(std::string_view text) {
   return count > 0 ? std::optional(Seconds{sum / count}) : std::nullopt;
 }
 
+std::vector<std::pair<double, Seconds>> measured_alone(std::string_view text) {
+  constexpr std::string_view kLabel = "instances=\"";
+  std::vector<std::pair<double, Seconds>> alone;
+  for (std::size_t at = 0; (at = text.find(kAlone, at)) != std::string_view::npos; ++at) {
+    const std::string_view line = text.substr(at, text.find('\n', at) - at);
+    const std::size_t label = line.find(kLabel), close = line.rfind("} ");
+    if (label == std::string_view::npos || close == std::string_view::npos) continue;
+    const std::string_view size = line.substr(label + kLabel.size());
+    const auto instances = parse_number(size.substr(0, size.find('"')));
+    const auto time = parse_number(line.substr(close + 2));
+    if (instances && time && *instances >= 1 && *time > 0)
+      alone.emplace_back(*instances, Seconds{*time});
+  }
+  std::ranges::sort(alone);
+  return alone;
+}
+
+namespace {
+
+using TimesBySize = std::vector<std::pair<double, Seconds>>;
+
+/// Straight lines between; the first and the last beyond.
+double between(const std::vector<std::pair<double, double>>& points, double at) {
+  if (at <= points.front().first) return points.front().second;
+  for (std::size_t k = 1; k < points.size(); ++k) {
+    const auto& [a, low] = points[k - 1];
+    const auto& [b, high] = points[k];
+    if (at <= b) return low + (high - low) * ((at - a) / (b - a));
+  }
+  return points.back().second;
+}
+
+/// What passes took alone, slowed as passes of about their size were under load.
+void fit_slowdown(MeasuredService& service, const std::vector<MeasuredBatches>& measured,
+                  const TimesBySize& alone) {
+  std::vector<std::pair<double, double>> curve;
+  for (const auto& [size, time] : alone) curve.emplace_back(size, time.count());
+  const double largest = alone.back().first;
+  double under_load = 0, by_themselves = 0;
+  for (const MeasuredBatches& m : measured) {
+    if (m.size() > largest) continue;
+    under_load += m.busy.count();
+    by_themselves += m.batches * between(curve, m.size());
+  }
+  if (by_themselves <= 0) return;
+  const double slowed = under_load / by_themselves;
+  service.slowed = slowed;
+  std::vector<std::pair<double, double>> factors;
+  for (const MeasuredBatches& m : measured)
+    if (m.size() <= largest)
+      factors.emplace_back(
+          m.size(), (m.batches * m.time().count() / between(curve, m.size()) + kSeen * slowed) /
+                        (m.batches + kSeen));
+  std::ranges::sort(factors);
+  const double seen = factors.back().first;
+  for (const auto& [size, time] : alone)
+    service.times.emplace_back(size, time * (size <= seen ? between(factors, size) : slowed));
+}
+
+/// What each size took, but those that were hardly ever seen: the lines between their neighbours
+/// say more.
+TimesBySize table_of(const std::vector<MeasuredBatches>& measured) {
+  constexpr double kRare = 0.002;
+  double most = 0;
+  for (const MeasuredBatches& m : measured) most = std::max(most, m.batches);
+  TimesBySize times;
+  for (const MeasuredBatches& m : measured)
+    if (m.batches >= kRare * most) times.emplace_back(m.size(), m.time());
+  std::ranges::sort(times);
+  return times;
+}
+
+}  // namespace
+
 MeasuredService fit_serving(const std::vector<MeasuredBatches>& measured,
-                            std::optional<Seconds> outside) {
+                            std::optional<Seconds> outside, const TimesBySize& alone) {
   MeasuredService service;
   service.line = fit_serving_overhead(measured);
   service.outside = outside.value_or(Seconds{});
-  if (service.line && service.line->error <= kLineError) return service;
-  double most = 0;
-  for (const MeasuredBatches& m : measured) most = std::max(most, m.batches);
-  // A size that was hardly ever seen says little: the lines between its neighbours say more.
-  constexpr double kRare = 0.002;
-  for (const MeasuredBatches& m : measured)
-    if (m.batches >= kRare * most) service.times.emplace_back(m.size(), m.time());
-  std::ranges::sort(service.times);
+  if (alone.size() > 1) fit_slowdown(service, measured, alone);
+  if (!service.times.empty()) return service;
+  if (!service.line || service.line->error > kLineError) service.times = table_of(measured);
   return service;
 }
 

@@ -17,7 +17,7 @@ class ServiceLife {
  public:
   ServiceLife(const ServiceSetting& setting, std::uint64_t seed)
       : setting_(setting),
-        fleet_(setting),
+        fleet_(setting, seed),
         autoscaler_(setting.replicas),
         begin_(SimTime{} - to_clock(setting.warm_up)),
         end_(to_clock(setting.period)),
@@ -56,6 +56,7 @@ class ServiceLife {
   }
   void on_timer(SimTime now, std::uint32_t replica);
   void on_fleet_change(SimTime now);
+  void on_node_reclaimed(SimTime now, std::uint32_t node);
   // The replicas.
   void on_look(SimTime now);
   // The books.
@@ -209,6 +210,7 @@ void ServiceLife::on_timer(SimTime now, std::uint32_t replica) {
 
 void ServiceLife::on_batch_done(SimTime now, std::uint32_t replica) {
   Replica& r = fleet_.replicas[replica];
+  if (r.state == ReplicaState::gone) return;  // its node was taken away before the end
   for (const SimTime arrived : r.running)
     if (arrived >= SimTime{})
       latencies_[slice_at(arrived)].add(to_seconds(now - arrived) + setting_.outside);
@@ -236,6 +238,24 @@ void ServiceLife::on_fleet_change(SimTime now) {
   for (const std::uint32_t k : fleet_.serving)
     if (!fleet_.replicas[k].busy) free_.push(k);
   offer_shared(now);
+}
+
+/// What its replicas had not answered is lost.
+void ServiceLife::on_node_reclaimed(SimTime now, std::uint32_t node) {
+  const bool kept = fleet_.nodes[node].kept();
+  for (const std::uint32_t k : fleet_.on_reclaimed(now, node)) {
+    Replica& r = fleet_.replicas[k];
+    const std::uint64_t had = r.running.size() + r.queue.size();
+    if (now < SimTime{})
+      result_.waiting_begin -= had;
+    else if (now < end_)
+      result_.lost += had;
+    if (r.busy) count_busy(r.busy_from, now);
+    r.running.clear();
+    r.queue.clear();
+    r.busy = false;
+  }
+  if (kept && now >= SimTime{} && now < end_) ++result_.reclaims;
 }
 
 void ServiceLife::on_look(SimTime now) {
@@ -274,7 +294,8 @@ void ServiceLife::finish() {
     result_.ready_seconds += ready_[k];
     result_.busy_seconds += busy_[k];
   }
-  result_.waiting_end = result_.waiting_begin + result_.arrived - result_.refused - result_.served;
+  result_.waiting_end =
+      result_.waiting_begin + result_.arrived - result_.refused - result_.served - result_.lost;
   result_.leases = fleet_.leases(end_);
   result_.slices = std::move(slices_);
 }
@@ -311,6 +332,14 @@ ServiceResult ServiceLife::run() {
         break;
       case ServiceEventKind::node_unneeded:
         fleet_.on_unneeded(event.at, event.entity, event.stamp);
+        break;
+      case ServiceEventKind::node_notice:
+        count_ready(event.at);
+        fleet_.on_notice(event.at, event.entity);
+        on_fleet_change(event.at);
+        break;
+      case ServiceEventKind::node_reclaimed:
+        on_node_reclaimed(event.at, event.entity);
         break;
       case ServiceEventKind::look:
         on_look(event.at);

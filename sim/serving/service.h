@@ -1,6 +1,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sim/serving/latency.h"
@@ -33,6 +34,10 @@ struct ServiceSetting {
   int replicas_per_node = 1;
   int nodes_initial = 1, nodes_min = 1, nodes_max = 1;
   Seconds node_provisioning{}, node_scan{}, node_unneeded{};
+  /// Spot nodes: when the provider takes one back, counted from when it became ready. At its notice
+  /// the node's replicas take no more requests, and others are made for them; what they still had
+  /// when it goes is lost. nullopt: no node is taken away.
+  std::optional<ReclaimRules> reclaim;
   Seconds replica_start{};  // of a replica on a node that has the image
   Seconds image_pull{};     // before it, once a node: by the first replica that is placed there
   Seconds period{};
@@ -44,7 +49,8 @@ struct ServiceSetting {
 struct ServiceLease {
   SimTime from{};
   SimDuration time{};
-  int slot = 0;  // the lowest that was free: those of a reservation are filled first
+  int slot = 0;            // the lowest that was free: those of a reservation are filled first
+  bool reclaimed = false;  // ended by the provider
 };
 
 struct ServiceSlice {
@@ -62,9 +68,11 @@ struct ServiceResult {
   std::uint64_t arrived = 0, refused = 0;  // in the period
   /// Answered in the period, whenever they came: what its cost pays for.
   std::uint64_t served = 0;
-  std::uint64_t batches = 0;  // done in the period
+  std::uint64_t batches = 0;   // done in the period
+  std::uint64_t reclaims = 0;  // nodes that the provider took back in the period
+  std::uint64_t lost = 0;      // with them, in the period: begun or waiting, and never answered
   /// In a queue or a batch when the period began and when it ended:
-  ///   waiting_begin + arrived = served + refused + waiting_end
+  ///   waiting_begin + arrived = served + refused + lost + waiting_end
   std::uint64_t waiting_begin = 0, waiting_end = 0;
   double ready_seconds = 0;             // of replicas that take requests
   double busy_seconds = 0;              // of all, also of those that only finish what they have

@@ -5,7 +5,13 @@
 
 namespace reckon {
 
-Fleet::Fleet(const ServiceSetting& setting) : setting_(setting) {}
+namespace {
+constexpr Purpose kNodeReclaim{"serving_reclaim"};
+}
+
+Fleet::Fleet(const ServiceSetting& setting, std::uint64_t seed) : setting_(setting), seed_(seed) {
+  if (setting.reclaim) reclaim_.emplace(setting.reclaim->law);
+}
 
 void Fleet::push(SimTime at, ServiceEventKind kind, std::uint32_t entity, std::uint32_t stamp) {
   events_.push({at, sequence_++, kind, entity, stamp});
@@ -22,13 +28,7 @@ void Fleet::begin(SimTime now) {
   const int needed =
       (replicas_wanted + setting_.replicas_per_node - 1) / setting_.replicas_per_node;
   const int first = std::clamp(needed, setting_.nodes_initial, setting_.nodes_max);
-  for (int k = 0; k < first; ++k) {
-    ServiceNode node;
-    node.requested = node.ready = now;
-    node.slot = k;
-    nodes.push_back(node);
-    kept_.push_back(std::size_t(k));
-  }
+  for (int k = 0; k < first; ++k) add_node(now, now, k);
   desired_ = setting_.replicas.initial;
   for (int k = 0; k < replicas_wanted; ++k) create(now, true);
   choose_serving(now);
@@ -44,7 +44,7 @@ std::optional<std::size_t> Fleet::node_with_room(SimTime now) {
   std::optional<std::size_t> best;
   for (const std::size_t k : kept_) {
     const ServiceNode& n = nodes[k];
-    if (n.used >= setting_.replicas_per_node) continue;
+    if (n.used >= setting_.replicas_per_node || n.leaving) continue;
     if (!best) {
       best = k;
       continue;
@@ -66,13 +66,39 @@ std::size_t Fleet::request_node(SimTime now) {
     const SimDuration since = now.time_since_epoch() % scan;
     noticed = now + (scan - since) % scan;
   }
+  add_node(noticed, noticed + to_clock(setting_.node_provisioning), lowest_free_slot());
+  return nodes.size() - 1;
+}
+
+void Fleet::add_node(SimTime requested, SimTime ready, int slot) {
   ServiceNode node;
-  node.slot = lowest_free_slot();
-  node.requested = noticed;
-  node.ready = noticed + to_clock(setting_.node_provisioning);
+  node.requested = requested;
+  node.ready = ready;
+  node.slot = slot;
   nodes.push_back(node);
   kept_.push_back(nodes.size() - 1);
-  return nodes.size() - 1;
+  set_reclaim(nodes.size() - 1);
+}
+
+/// When the provider takes the node back, where that is in the period: what comes after it changes
+/// nothing that is counted.
+void Fleet::set_reclaim(std::size_t node) {
+  if (!reclaim_ || reclaim_->never()) return;
+  const ServiceNode& n = nodes[node];
+  const auto& trace = setting_.reclaim->trace;
+  SimTime goes = SimTime::max();
+  if (!reclaim_->from_trace()) {
+    RandomStream random(seed_, 0, kNodeReclaim, static_cast<std::uint32_t>(node));
+    goes = n.ready + reclaim_->draw(random);
+  } else if (!trace.empty()) {
+    goes = next_in_trace(trace[std::size_t(n.slot) % trace.size()], setting_.reclaim->trace_length,
+                         n.ready);
+  }
+  if (goes > SimTime{} + to_clock(setting_.period)) return;
+  const auto id = static_cast<std::uint32_t>(node);
+  const SimTime said = goes - to_clock(setting_.reclaim->notice);
+  push(std::max(n.ready, said), ServiceEventKind::node_notice, id, 0);
+  push(goes, ServiceEventKind::node_reclaimed, id, 0);
 }
 
 int Fleet::lowest_free_slot() const {
@@ -183,6 +209,48 @@ void Fleet::on_unneeded(SimTime now, std::uint32_t node, std::uint32_t stamp) {
   std::erase(kept_, std::size_t(node));
 }
 
+void Fleet::on_notice(SimTime now, std::uint32_t node) {
+  ServiceNode& n = nodes[node];
+  if (!n.kept()) return;
+  n.leaving = true;
+  const std::vector<std::uint32_t> before = present_;
+  for (const std::uint32_t k : before) {
+    Replica& r = replicas[k];
+    if (r.state == ReplicaState::pending || r.state == ReplicaState::draining || r.node != node)
+      continue;
+    --alive_;
+    const bool idle = !r.busy && r.queue.empty();
+    if (r.state == ReplicaState::starting || idle) {
+      r.state = ReplicaState::gone;
+      std::erase(present_, k);
+      --n.used;
+    } else {
+      r.state = ReplicaState::draining;
+    }
+  }
+  scale(now, desired_);
+}
+
+std::vector<std::uint32_t> Fleet::on_reclaimed(SimTime now, std::uint32_t node) {
+  ServiceNode& n = nodes[node];
+  if (!n.kept()) return {};
+  n.deleted = now;
+  n.reclaimed = true;
+  std::erase(kept_, std::size_t(node));
+  std::vector<std::uint32_t> unfinished;
+  for (const std::uint32_t k : present_)
+    if (replicas[k].state == ReplicaState::draining && replicas[k].node == node)
+      unfinished.push_back(k);
+  for (const std::uint32_t k : unfinished) {
+    replicas[k].state = ReplicaState::gone;
+    std::erase(present_, k);
+  }
+  n.used = 0;
+  place_pending(now);
+  while (static_cast<int>(kept_.size()) < setting_.nodes_min) request_node(now);
+  return unfinished;
+}
+
 void Fleet::on_ready(SimTime now, std::uint32_t replica) {
   if (replicas[replica].state != ReplicaState::starting) return;
   replicas[replica].state = ReplicaState::standby;
@@ -214,7 +282,8 @@ std::vector<ServiceLease> Fleet::leases(SimTime end) const {
     const SimTime from = std::max(SimTime{}, node.requested);
     const SimTime to = std::min(end, node.deleted);
     if (node.ready >= to) continue;  // it never became one (billing.h)
-    if (to > from) out.push_back({from, to - from, node.slot});
+    if (to > from)
+      out.push_back({from, to - from, node.slot, node.reclaimed && node.deleted <= end});
   }
   return out;
 }

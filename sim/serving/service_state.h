@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/base/random.h"
+#include "sim/cluster/disruptions.h"
 #include "sim/serving/service.h"
 
 // The parts of a service while it lives. Used by service*.cpp alone.
@@ -36,6 +37,8 @@ struct ServiceNode {
   SimTime pulled = SimTime::max();   // has the image from then on; max: nobody asked for it
   int used = 0, slot = 0;
   std::uint32_t stamp = 0;  // of its deletion
+  bool leaving = false;     // the provider has said that it takes it back
+  bool reclaimed = false;   // and did
 
   bool kept() const { return deleted == SimTime::max(); }
 };
@@ -46,6 +49,8 @@ enum class ServiceEventKind {
   shared_timer,
   replica_ready,
   node_unneeded,
+  node_notice,
+  node_reclaimed,
   look
 };
 struct ServiceEvent {
@@ -61,7 +66,7 @@ struct ServiceEvent {
 /// Replicas and the nodes under them: what the autoscalers decide, carried out.
 class Fleet {
  public:
-  explicit Fleet(const ServiceSetting& setting);
+  Fleet(const ServiceSetting& setting, std::uint64_t seed);
 
   std::vector<Replica> replicas;
   std::vector<ServiceNode> nodes;
@@ -81,6 +86,10 @@ class Fleet {
   /// A replica that was told to go and has nothing left to do. One that is pending gets its place.
   void release(SimTime now, std::uint32_t replica);
   void on_unneeded(SimTime now, std::uint32_t node, std::uint32_t stamp);
+  /// The provider will take the node back: its replicas finish what they have, others come.
+  void on_notice(SimTime now, std::uint32_t node);
+  /// It does: the replicas that had not finished by then, of which nothing is answered any more.
+  std::vector<std::uint32_t> on_reclaimed(SimTime now, std::uint32_t node);
   /// Of each node that became ready in the period or before, request to deletion, as far as it lies
   /// in the period.
   std::vector<ServiceLease> leases(SimTime end) const;
@@ -92,12 +101,16 @@ class Fleet {
   void start(SimTime now, std::uint32_t replica);
   std::optional<std::size_t> node_with_room(SimTime now);
   std::size_t request_node(SimTime now);
+  void add_node(SimTime requested, SimTime ready, int slot);
+  void set_reclaim(std::size_t node);
   int lowest_free_slot() const;
   void place_pending(SimTime now);
   void remove_one(SimTime now);
   void choose_serving(SimTime now);
 
   const ServiceSetting& setting_;
+  std::uint64_t seed_;
+  std::optional<ReclaimLaw> reclaim_;
   std::priority_queue<ServiceEvent> events_;
   std::uint64_t sequence_ = 0;
   int desired_ = 0;

@@ -57,7 +57,7 @@ NanoUsd bill_of(const ServingPlan& plan, const ServiceResult& service,
     if (in_place && reservation->until)
       term = std::max(SimDuration{}, SimTime{} + to_clock(*reservation->until) - lease.from);
     bill += charge_lease(plan.pool().price, plan.base.billing,
-                         {lease.time, SimDuration{}, lease.time, false},
+                         {lease.time, SimDuration{}, lease.time, lease.reclaimed},
                          in_place ? &*reservation : nullptr, term)
                 .total();
   }
@@ -77,10 +77,16 @@ std::vector<std::string> warnings_of(const ServingPlan& plan, const ServingForec
         "{} requests/s are more than {} replicas can answer ({} requests/s with full batches): "
         "queues grow to their limit and the rest is refused",
         format_count(peak), plan.replicas.max, format_count(std::round(most))));
-  if (f.refused_share > 0)
-    warnings.push_back(fmt::format("{} of the requests were refused: {} waited already",
-                                   format_percent(f.refused_share),
-                                   format_count(plan.queue_limit)));
+  if (f.service.refused > 0)
+    warnings.push_back(
+        fmt::format("{} of the requests were refused: {} waited already, or no replica was there",
+                    format_percent(double(f.service.refused) / double(f.service.arrived)),
+                    format_count(plan.queue_limit)));
+  if (f.service.lost > 0)
+    warnings.push_back(fmt::format(
+        "{} requests were lost with spot nodes: the notice of {} was "
+        "too short for what their replicas had",
+        format_count(double(f.service.lost)), format_duration(plan.base.reclaim.notice)));
   // Some always are on their way; more than two batches of each replica wait for others.
   const ServiceResult& r = f.service;
   const double under_way = 2.0 * f.batch_max * std::max(1, r.ready_most);
@@ -155,6 +161,7 @@ ServiceSetting service_of(const ServingPlan& plan) {
   s.node_provisioning = pool.provisioning.value;
   s.node_scan = plan.base.autoscaler.scan_interval;
   s.node_unneeded = plan.base.autoscaler.scale_down_unneeded_time;
+  if (pool.pricing == CapacityType::spot) s.reclaim = plan.base.reclaim;
   const JobStartRules& start = plan.base.job_start;
   s.replica_start = plan.start_up.value_or(start.framework_start.value);
   s.image_pull = plan.start_up ? Seconds{} : start.image_pull.value;
@@ -184,7 +191,7 @@ ServingForecast forecast_serving(const ServingPlan& plan, std::optional<std::uin
   f.p99 = r.latency.quantile(0.99);
   const double period = plan.period.count();
   f.requests_per_second = double(r.served) / period;
-  f.refused_share = r.arrived > 0 ? double(r.refused) / double(r.arrived) : 0;
+  f.refused_share = r.arrived > 0 ? double(r.refused + r.lost) / double(r.arrived) : 0;
   f.replicas = r.ready_seconds / period;
   for (const ServiceLease& lease : r.leases) f.node_hours += to_seconds(lease.time).count() / 3600;
   if (plan.pool().price.known) {

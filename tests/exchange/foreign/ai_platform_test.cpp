@@ -4,6 +4,7 @@
 
 #include "exchange/foreign/resnet_work.h"
 #include "sim/scenario/scenario_yaml.h"
+#include "sim/step/worker_pools.h"
 #include "support/scenario_text.h"
 
 using namespace reckon;
@@ -173,6 +174,24 @@ TEST_CASE("flags of gcloud give the same scenario as the file, and override it")
              Contains("useChiefInTfConfig: false") && Contains("--no-async"));
 }
 
+TEST_CASE("a master with more accelerators than a worker holds as many workers as fit") {
+  const std::string text = imported(
+      "trainingInput: {scaleTier: CUSTOM, masterType: n1-highcpu-16, masterConfig: "
+      "{acceleratorConfig: {type: NVIDIA_TESLA_T4, count: 4}}, workerType: n1-highcpu-16, "
+      "workerCount: 3, workerConfig: {acceleratorConfig: {type: NVIDIA_TESLA_T4, count: 2}}, "
+      "parameterServerType: n1-standard-8, parameterServerCount: 2, region: us-central1}");
+  INFO(text);
+  CHECK(errors_of(text) == "");
+  CHECK_THAT(text, Contains("accelerators_per_worker: 2") &&
+                       Contains("nodes with 2 and 4 accelerators train together"));
+}
+
+TEST_CASE("a count that is no number is one mistake") {
+  CHECK(imported("trainingInput: {scaleTier: CUSTOM, masterType: n1-standard-8, workerType: "
+                 "n1-standard-8, workerCount: -1, region: us-central1}") ==
+        "config.yaml:1:103: error: 'workerCount' takes a whole number from 0 to 10000, not '-1'\n");
+}
+
 TEST_CASE("accelerators that a machine has built in are used") {
   const std::string text = imported(
       "trainingInput: {scaleTier: CUSTOM, masterType: complex_model_m_gpu, region: us-central1}");
@@ -180,7 +199,7 @@ TEST_CASE("accelerators that a machine has built in are used") {
 }
 
 TEST_CASE(
-    "evaluators and a master that only coordinates are no part of the forecast, and come back") {
+    "evaluators and a master that only coordinates are paid for, do not train, and come back") {
   const std::string job =
       "jobId: a\nlabels: {priority: '7', minValue: '2.10'}\ntrainingInput: {scaleTier: CUSTOM, "
       "masterType: n1-standard-8, workerType: n1-standard-8, workerCount: 2, workerConfig: "
@@ -192,8 +211,15 @@ TEST_CASE(
   INFO(text);
   CHECK(errors_of(text) == "");
   CHECK_THAT(text, Contains("workers: 2") && Contains("it coordinates") &&
-                       Contains("evaluators: their time and cost are not simulated") &&
+                       Contains("evaluators: they are paid for from the start to the end") &&
+                       Contains("role: evaluator") && Contains("role: chief") &&
                        Contains("one trial of the 10"));
+  const auto file = parse_scenario(text, "s.yaml");
+  REQUIRE(file);
+  const auto plan = make_plan(*file, shipped_catalog());
+  REQUIRE(plan);
+  REQUIRE(worker_pools(*plan).size() == 1);
+  CHECK(worker_pools(*plan).front()->role == Role::worker);
   CHECK(values_of(exported(text)) == values_of(job));
   CHECK_THAT(exported(text), Contains("priority: \"7\"") && Contains("minValue: \"2.10\"") &&
                                  Contains("minValue: 0.5"));

@@ -115,6 +115,10 @@ TEST_CASE("a node pool with a TPU topology is a slice") {
 }
 
 TEST_CASE("node pools that are none, or are asked for by a wrong name") {
+  CHECK_THAT(gke(R"([{"name": "a", "initialNodeCount": 3, "locations": ["us-central1-c"],
+    "autoscaling": {"enabled": true, "minNodeCount": 9, "maxNodeCount": 4},
+    "config": {"machineType": "n1-standard-8"}}])"),
+             Contains("pools.json:2:20: error: node pool a has at least 9 and at most 4 nodes"));
   CHECK_THAT(gke("[]"), Contains("no node pools are in it"));
   CHECK_THAT(gke("{\"a\": 1}"), Contains("pools.json:1:1: error: no node pools are in it"));
   CHECK_THAT(gke(kPools, {"p10", ""}), Contains("no node pool is named p10; did you mean 'p100'?"));
@@ -246,7 +250,8 @@ TEST_CASE("a launcher without accelerators beside workers that have some is no r
   INFO(text);
   CHECK(errors_of(text) == "");
   CHECK_THAT(text, Contains("launcher has no accelerators and the workers have: it coordinates") &&
-                       Contains("workers: 2") && !Contains("role: chief"));
+                       Contains("its machine is paid for") && Contains("workers: 2") &&
+                       Contains("role: chief"));
   // A chief beside workers without any is one of them.
   CHECK_THAT(kubernetes(head + part("chief", 1, 0) + part("worker", 2, 0)),
              Contains("role: chief") && Contains("workers: 3"));
@@ -366,4 +371,41 @@ TEST_CASE("TF_CONFIG: how many of each role") {
   CHECK_THAT(
       text_of(import_tf_config(R"({"cluster": {"worker": ["a:1", "a:1"]}})", "tf.json", machines)),
       Contains("a:1 is twice in worker"));
+}
+
+TEST_CASE("of settings that were read only what is left of them is named") {
+  const std::string text =
+      gke(R"([{"name": "p", "initialNodeCount": 1, "locations": ["us-central1-c"],
+    "autoscaling": {"enabled": true, "maxNodeCount": 5, "locationPolicy": "ANY"},
+    "config": {"machineType": "n1-standard-16", "accelerators": [{"acceleratorCount": "2",
+      "acceleratorType": "nvidia-tesla-p100", "gpuDriverInstallationConfig": {"gpuDriverVersion":
+      "LATEST"}}]}}])");
+  CHECK_THAT(text, Contains("#   - p.autoscaling.locationPolicy\n") &&
+                       Contains("#   - p.config.accelerators.gpuDriverInstallationConfig\n"));
+  const std::string pod = kubernetes(
+      "kind: Pod\nspec:\n  containers:\n  - {name: a, image: i, resources: {limits: "
+      "{cloud-tpus.google.com/v2: 8}}}\n");
+  CHECK_THAT(pod, Contains("#   - Pod: containers.name\n"));
+  const std::string job = kubernetes(
+      "kind: Job\nmetadata: {name: t}\nspec:\n  template:\n    metadata: {annotations: {a: b}}\n"
+      "    spec:\n      containers: [{image: i}]\n");
+  CHECK_THAT(job, Contains("#   - Job t: template.metadata.annotations\n"));
+}
+
+TEST_CASE("a slice has its nodes from the start, and several slices are refused as such") {
+  const std::string text = gke(R"([{"name": "tpus", "initialNodeCount": 4,
+    "locations": ["us-central1-a"], "placementPolicy": {"tpuTopology": "4x4"},
+    "autoscaling": {"enabled": true, "totalMinNodeCount": 0, "totalMaxNodeCount": 4},
+    "config": {"machineType": "ct5lp-hightpu-4t"}}])");
+  INFO(text);
+  CHECK(errors_of(text) == "");
+  CHECK_THAT(text, Contains("pool tpus has the nodes of its slice from the start to the end"));
+  const std::string set = kubernetes(
+      "kind: JobSet\nmetadata: {name: js}\nspec:\n  replicatedJobs:\n  - name: slice\n"
+      "    replicas: 2\n    template:\n      spec:\n        parallelism: 4\n        template:\n"
+      "          spec:\n            nodeSelector: {cloud.google.com/gke-tpu-accelerator: "
+      "tpu-v5-lite-podslice, cloud.google.com/gke-tpu-topology: 4x4}\n"
+      "            containers: [{image: i, resources: {limits: {google.com/tpu: 4}}}]\n");
+  CHECK_THAT(set,
+             Contains("2 slices v5litepod-16; one job on several TPU slices is not simulated"));
 }

@@ -177,6 +177,24 @@ TEST_CASE("all memory is made at load, and more sizes of batches take no more of
   CHECK(at_load.v < training.activation_memory().v);
 }
 
+TEST_CASE("a model that has warmed up answers as before, and says what batches take alone") {
+  const Folder folder;
+  const ModelGraph network = test::small_mlp();
+  Workers workers(1);
+  ServedModel model(network, add_version(folder, network, 0.01f), 7, workers);
+  const std::vector<float> one = instance_of(model);
+  const std::vector<const std::vector<float>*> instances{&one};
+  const auto before = model.predict(instances);
+  const std::vector<TimedBatch> timed = model.warm_up(std::chrono::minutes(1));
+  REQUIRE(timed.size() == 4);
+  for (std::size_t k = 0; k < timed.size(); ++k) {
+    CHECK(timed[k].instances == std::array{1, 2, 4, 7}[k]);
+    CHECK(timed[k].time.count() > 0);
+  }
+  CHECK(model.predict(instances) == before);
+  CHECK(model.warm_up(std::chrono::milliseconds(0)).front().instances == 1);  // one pass at least
+}
+
 TEST_CASE("what a row of a larger pass held before does not enter another's answer") {
   const Folder folder;
   const ModelGraph network = test::small_mlp();

@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "lives.h"
+#include "sim/cluster/life.h"
 
 using namespace reckon;
 using namespace reckon::test;
@@ -63,6 +64,21 @@ TEST_CASE("a server under notice makes a checkpoint first") {
   // s to start, 5 s to restore, 750 steps.
   CHECK(badput(life, Badput::lost_work) == 0);
   CHECK(finish_seconds(life) == 525 + 750);
+}
+
+TEST_CASE("evaluators are paid for from the start, and training goes on without one") {
+  Case c = round_case(2);
+  c.plan.pools.push_back(round_pool("evaluators", Role::evaluator, 1, 1));
+  const LifeResult undisturbed = c.run();
+  c.plan.pools[1].pricing = CapacityType::spot;
+  c.plan.reclaim.law = TraceReclaim{};
+  c.plan.reclaim.trace = {{400s}};
+  const LifeResult life = c.run();
+  CHECK(finish_seconds(life) == finish_seconds(undisturbed));
+  CHECK(badput(life, Badput::lost_work) == 0);
+  CHECK(count(life, Interruption::preemption) == 1);
+  // Synchronous training with two workers: only they interrupt it.
+  CHECK(mean_time_to_interruption(c.plan, c.plan.jobs[0]) == Seconds::max());
 }
 
 TEST_CASE("with no worker left asynchronous training stands still and loses nothing") {

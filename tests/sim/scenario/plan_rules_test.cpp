@@ -294,8 +294,7 @@ TEST_CASE("what is not simulated yet is refused by name") {
              Contains("the Hugging Face config has not been read"));
   CHECK_THAT(with("cluster.pools.p100.pricing=reserved"),
              Contains("no reservation covers pool 'p100'"));
-  CHECK_THAT(with("cluster.pools.p100.role=evaluator"),
-             Contains("a pool with role evaluator is not simulated yet"));
+  CHECK_THAT(with("cluster.pools.p100.role=evaluator"), Contains("no pool has role worker"));
 }
 
 TEST_CASE("LoRA of a network without attention is an error at its key") {

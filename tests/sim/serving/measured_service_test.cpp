@@ -10,6 +10,7 @@
 #include "support/shipped_catalog.h"
 
 using namespace reckon;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -109,6 +110,45 @@ TEST_CASE("a page tells what requests took outside the queue") {
       "reckon_serving_outside_seconds_count{model=\"m\"} 1000\n");
   REQUIRE(outside);
   CHECK(outside->count() == Approx(0.0005));
+}
+
+TEST_CASE("beyond the sizes that a load shows, batches grow as they did alone") {
+  // Alone 2 ms + 4 ms b up to four, and then 3 ms each; under load a tenth slower.
+  const std::vector<std::pair<double, Seconds>> alone{{1, 6ms}, {2, 10ms}, {4, 18ms}, {8, 30ms}};
+  const std::vector<MeasuredBatches> measured{of(4000, 1, 6.6), of(700, 2, 11), of(200, 3.5, 17.6)};
+  const MeasuredService service = fit_serving(measured, std::nullopt, alone);
+  REQUIRE(service.slowed);
+  CHECK(*service.slowed == Approx(1.1));
+  REQUIRE(service.times.size() == 4);
+  CHECK(service.times[0].second.count() == Approx(0.0066));
+  CHECK(service.times[3].first == 8);
+  CHECK(service.times[3].second.count() == Approx(0.033));
+  // The line through what was seen would say 37.4 ms.
+  const auto line = fit_serving_overhead(measured);
+  REQUIRE(line);
+  CHECK((line->batch + 8 * line->request).count() == Approx(0.0374).epsilon(0.01));
+}
+
+TEST_CASE("a size that was seen once or twice says little, one that was seen often its own") {
+  const std::vector<std::pair<double, Seconds>> alone{{1, 10ms}, {2, 20ms}, {4, 40ms}};
+  const MeasuredService service =
+      fit_serving({of(10'000, 1, 10), of(10'000, 2, 24), of(1, 4, 120)}, std::nullopt, alone);
+  REQUIRE(service.times.size() == 3);
+  CHECK(service.times[0].second.count() == Approx(0.010).epsilon(0.01));
+  CHECK(service.times[1].second.count() == Approx(0.024).epsilon(0.01));
+  CHECK(service.times[2].second.count() == Approx(0.0453 * *service.slowed / 1.13).epsilon(0.03));
+}
+
+TEST_CASE("a page tells what passes took alone, by their size") {
+  CHECK(measured_alone(kPage).empty());
+  const auto alone = measured_alone(
+      "# TYPE reckon_serving_alone_seconds gauge\n"
+      "reckon_serving_alone_seconds{model=\"m\",instances=\"16\"} 0.08\n"
+      "reckon_serving_alone_seconds{model=\"m\",instances=\"1\"} 0.006\n"
+      "reckon_serving_alone_seconds{model=\"m\",instances=\"2\"} nan\n");
+  REQUIRE(alone.size() == 2);
+  CHECK(alone[0] == std::pair(1.0, Seconds{0.006}));
+  CHECK(alone[1] == std::pair(16.0, Seconds{0.08}));
 }
 
 TEST_CASE("batches of one size do not tell a batch from its requests") {

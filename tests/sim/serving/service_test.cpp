@@ -322,6 +322,79 @@ TEST_CASE("a node that is not ready when the period ends is not charged") {
   CHECK(simulate_service(s, 21).leases.size() == 4);
 }
 
+namespace {
+
+/// Two replicas, each on a spot node of its own, of which the first is taken back at 100 s; a new
+/// node takes 60 s and a replica on it 10 s.
+ServiceSetting on_spot(Seconds notice) {
+  ServiceSetting s = replicas(one_replica(50, 10ms), 2, Routing::random);
+  s.period = 300s;
+  s.warm_up = 0s;
+  s.slices = 300;
+  s.arrivals = Arrivals::regular;
+  s.node_provisioning = 60s;
+  s.replica_start = 10s;
+  s.reclaim = ReclaimRules{.law = TraceReclaim{}, .notice = notice, .trace = {{100s}, {}}};
+  return s;
+}
+
+double ready_at(const ServiceResult& r, int second) { return r.slices[std::size_t(second)].ready; }
+
+}  // namespace
+
+TEST_CASE("a spot node's replica takes no more requests at the notice, and another comes") {
+  const ServiceResult r = simulate_service(on_spot(30s), 1);
+  CHECK(r.reclaims == 1);
+  CHECK(r.lost == 0);  // 30 s are enough for what it had
+  CHECK(r.refused == 0);
+  CHECK(ready_at(r, 69) == 2);
+  CHECK(ready_at(r, 71) == 1);
+  // Its place is free when it goes at 100; the next node is there at 160, the replica at 170.
+  CHECK(ready_at(r, 169) == 1);
+  CHECK(ready_at(r, 171) == 2);
+  CHECK(r.waiting_begin + r.arrived == r.served + r.refused + r.lost + r.waiting_end);
+  REQUIRE(r.leases.size() == 3);
+  CHECK(r.leases[0].reclaimed);
+  CHECK(to_seconds(r.leases[0].time) == 100s);
+  CHECK_FALSE(r.leases[1].reclaimed);
+  CHECK_FALSE(r.leases[2].reclaimed);
+}
+
+TEST_CASE("a replica on standby takes the place of one whose spot node goes") {
+  ServiceSetting s = on_spot(30s);
+  s.replicas.standby = 1;
+  s.nodes_initial = s.nodes_min = s.nodes_max = 3;
+  s.reclaim->trace = {{100s}, {}, {}};
+  const ServiceResult r = simulate_service(s, 1);
+  CHECK(r.reclaims == 1);
+  for (int second = 0; second < 300; ++second) CHECK(ready_at(r, second) == 2);
+}
+
+TEST_CASE("without a notice what a replica had is lost with its node") {
+  ServiceSetting s = on_spot(0s);
+  s.batch_times = {1500ms};  // both are overloaded: queues are full
+  s.queue_limit = 20;
+  for (const Routing routing : {Routing::random, Routing::shared_queue}) {
+    s.routing = routing;
+    const ServiceResult r = simulate_service(s, 1);
+    CHECK(r.reclaims == 1);
+    CHECK(r.lost == (routing == Routing::random ? 21 : 1));  // a shared queue is on no node
+    CHECK(r.waiting_begin + r.arrived == r.served + r.refused + r.lost + r.waiting_end);
+  }
+}
+
+TEST_CASE("spot nodes are taken back as often as their law says, whatever is made anew") {
+  ServiceSetting s = replicas(one_replica(4, 10ms), 4, Routing::random);
+  s.period = 100h;
+  s.node_provisioning = 60s;
+  s.reclaim = ReclaimRules{.law = ExponentialReclaim{1h}, .notice = 30s};
+  const ServiceResult r = simulate_service(s, 1);
+  // Four nodes, each a Poisson process of one an hour: 400 +- 20.
+  CHECK(double(r.reclaims) == Approx(400).margin(80));
+  CHECK(r.ready_least < 4);
+  CHECK(r.waiting_begin + r.arrived == r.served + r.refused + r.lost + r.waiting_end);
+}
+
 TEST_CASE("latencies are counted to half a percent") {
   LatencyHistogram h;
   for (int k = 1; k <= 10'000; ++k) h.add(Seconds{k * 1e-4});

@@ -153,8 +153,7 @@ TEST_CASE("mistakes of a service are said at their place") {
   CHECK_THAT(errors({"serving.pool=t5"}), Catch::Contains("no pool is named 't5'"));
   CHECK_THAT(errors({"serving.model=resnet5"}), Catch::Contains("unknown model 'resnet5'"));
   CHECK_THAT(errors({"serving.precision=fp8"}), Catch::Contains("has no fp8"));
-  CHECK_THAT(errors({"cluster.pools.t4.pricing=spot"}),
-             Catch::Contains("serving on spot nodes is not simulated yet"));
+  CHECK_THAT(errors({"cluster.pools.t4.pricing=reserved"}), Catch::Contains("reserv"));
   CHECK_THAT(errors({"serving.requests_per_second=900000", "serving.period=1d"}),
              Catch::Contains("a shorter period"));
   // 833,333 requests/s x 600 s are what may be simulated: with the ten minutes before, too many.
@@ -205,6 +204,17 @@ TEST_CASE(
             "disruptions do nothing"));
   CHECK(has(plan_of({"prices={reserved: [{machine: n1-standard-16, count: 1, price: 0.1 USD/h}]}"}),
             "is not used"));
+}
+
+TEST_CASE("on spot nodes a service is cheaper and loses some of them") {
+  const ServingForecast dear = forecast_serving(plan_of({"serving.period=24h"}));
+  const ServingPlan plan = plan_of({"serving.period=24h", "cluster.pools.t4.pricing=spot",
+                                    "disruptions.preemption=!exponential {mean: 2h}"});
+  CHECK(service_of(plan).reclaim.has_value());
+  const ServingForecast spot = forecast_serving(plan);
+  CHECK(*spot.cost_usd < *dear.cost_usd);
+  CHECK(spot.service.reclaims > 0);
+  CHECK(dear.service.reclaims == 0);
 }
 
 TEST_CASE("nodes in the places of a reservation cost its price") {
