@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
+#include <memory>
 #include <numeric>
-#include <variant>
 
+#include "planner/lazy_lives.h"
 #include "planner/race.h"
 #include "planner/rivals.h"
 #include "sim/base/parallel.h"
-#include "sim/forecast/replicate.h"
 
 namespace reckon::planner {
 namespace {
@@ -23,59 +24,6 @@ constexpr double kStandardErrors = 1.96;  // of a difference that is no chance: 
 constexpr std::size_t kWorstLives = 4;
 constexpr int kFirstLook = 16;
 constexpr double kBeyondDoubt = 4;
-
-HourlyRate times(HourlyRate rate, double factor) {
-  return {std::llround(double(rate.nano_usd_per_hour) * factor)};
-}
-template <class T>
-void scale(Fact<T>& fact, double factor) {
-  fact.value = fact.value * factor;
-  fact.low = fact.low * factor;
-  fact.high = fact.high * factor;
-}
-
-/// Every age of a node at its reclaim divided by the factor.
-void scale_reclaims(ReclaimRules& rules, double factor) {
-  const double age = 1 / factor;
-  if (rules.assumed_mean) scale(*rules.assumed_mean, age);
-  if (auto* law = std::get_if<ExponentialReclaim>(&rules.law)) law->mean *= age;
-  if (auto* law = std::get_if<WeibullReclaim>(&rules.law)) law->scale *= age;
-  if (auto* law = std::get_if<BathtubReclaim>(&rules.law))
-    for (Seconds* t : {&law->tau1, &law->tau2, &law->b, &law->limit}) *t *= age;
-  for (std::vector<Seconds>& node : rules.trace)
-    for (Seconds& t : node) t *= age;
-  rules.trace_length *= age;
-}
-
-/// Workers' nodes that are bought as the choice's are.
-bool is_bought_as(const PlannedPool& pool, const RankedPlan& chosen) {
-  return pool.role == Role::worker && pool.pricing == chosen.offer.pricing;
-}
-
-/// Nodes whose price is one number to a buyer: those with one accelerator, else of one machine.
-bool same_goods(const Hardware& a, const Hardware& b) {
-  if (a.own || b.own) return a.own == b.own;
-  if (a.provider != b.provider || a.accelerator != b.accelerator) return false;
-  return !a.accelerator.empty() || a.machine == b.machine;
-}
-
-bool moves(const Plan& plan, const RankedPlan& of, const RankedPlan& chosen, Lever lever) {
-  switch (lever) {
-    case Lever::price_here:
-    case Lever::price_everywhere:
-      return same_goods(of.hardware, chosen.hardware) &&
-             std::ranges::any_of(plan.pools,
-                                 [&](const PlannedPool& p) { return is_bought_as(p, chosen); }) &&
-             (lever == Lever::price_everywhere || of.offer.region == chosen.offer.region);
-    case Lever::reclaims:
-      return !std::holds_alternative<NoReclaim>(plan.reclaim.law) &&
-             std::ranges::any_of(
-                 plan.pools, [](const PlannedPool& p) { return p.pricing == CapacityType::spot; });
-    case Lever::network:
-      return true;
-  }
-  return false;
-}
 
 /// The first lives of a forecast, as if no more had been asked for; means of what is neither time
 /// nor cost stay those of all lives.
@@ -102,10 +50,6 @@ std::vector<std::size_t> longest_lives(const Forecast& f) {
                            [&](std::size_t k) { return f.times_seconds[k]; });
   lives.resize(std::min(lives.size(), kWorstLives));
   return lives;
-}
-
-bool is_price(Lever lever) {
-  return lever == Lever::price_here || lever == Lever::price_everywhere;
 }
 
 std::string missed(const Evaluated& e) {
@@ -181,7 +125,7 @@ class Contest {
         e.base = judged(question_, first_lives(known, replications_));
         e.base.overrides = e.plan.result.overrides;
       } else {
-        e.base = judge(e, e.resolved, replications_, 1);
+        e.base = judge(e, e.resolved, replications_, options_.threads);  // they are few
       }
     });
   }
@@ -241,60 +185,112 @@ class Contest {
   Plan with_lever(const Entry& e, Lever lever, double factor) const {
     return planner::with_lever(e.resolved, e.plan, entries_.front().plan, lever, factor);
   }
-  Evaluated with_factor(const Entry& e, Lever lever, double factor, int threads) const {
-    if (!moves(e, lever)) return e.base;
+
+  /// A plan with a factor: its lives as far as they are needed.
+  struct Trial {
+    const Entry* plan = nullptr;
+    std::unique_ptr<LazyLives> lives;    // nullptr: no lives are needed to know it
+    std::atomic<bool> hopeless = false;  // it cannot be better than the choice
+  };
+  void begin(Trial& trial, const Entry& e, Lever lever, double factor) const {
+    trial.plan = &e;
+    if (moves(e, lever) && !is_price(lever) && e.base.forecast.feasible)
+      trial.lives = std::make_unique<LazyLives>(with_lever(e, lever, factor), network_, seed_,
+                                                replications_);
+  }
+  /// What it is, all lives lived.
+  Evaluated outcome(const Trial& trial, Lever lever, double factor) const {
+    const Entry& e = *trial.plan;
+    if (!moves(e, lever) || !e.base.forecast.feasible) return e.base;
     if (is_price(lever)) return at_price(e, factor);
-    return judge(e, with_lever(e, lever, factor), replications_, threads);
+    Evaluated out = judged(question_, trial.lives->forecast(e.base.forecast.cost_usd.has_value()));
+    out.overrides = e.plan.result.overrides;
+    return out;
   }
 
-  /// Can all its lives not make it better than the choice? Proven by its worst lives, or hardly, by
-  /// its first.
-  bool is_hopeless(const Entry& e, Lever lever, double factor, const Evaluated& choice) const {
-    const Objective objective = question_.objective;
-    if (replications_ <= kFirstLook || is_price(lever) || is_of_p95(objective)) return false;
-    const Plan plan = with_lever(e, lever, factor);
-    const ForecastSetup setup = make_setup(plan, network_);
-    Replicator replicator(setup);
-    const SimDuration submit = to_clock(plan.jobs.front().submit);
-    Forecast lived;  // times and costs of some lives
-    const auto ends = [&](std::size_t k) {
-      const LifeResult life = replicator.run(seed_, std::uint32_t(k));
-      lived.times_seconds.push_back(to_seconds(life.finish - SimTime{} - submit).count());
-      if (e.base.forecast.cost_usd) lived.costs_usd.push_back(to_usd(life.bill).v);
-      return life.finished;
+  using Numbers = std::vector<std::size_t>;
+  static Numbers first(std::size_t n) {
+    Numbers numbers(n);
+    std::iota(numbers.begin(), numbers.end(), std::size_t{0});
+    return numbers;
+  }
+  /// Some lives of each trial that is still open: the first of each, then the second of each. One
+  /// that never ends makes its plan hopeless, if `all_must_end`; the others then need no more.
+  void live(const std::vector<Trial*>& trials, const std::vector<Numbers>& which,
+            bool all_must_end) const {
+    struct Item {
+      Trial* trial;
+      std::size_t life;
     };
-    const auto least_mean = [&](const std::vector<double>& values) {
-      return std::accumulate(values.begin(), values.end(), 0.0) / replications_;
-    };
-    for (const std::size_t k : longest_lives(e.base.forecast)) {
-      if (!ends(k)) return true;
-      const double least =
-          score_of(objective, least_mean(lived.times_seconds), least_mean(lived.costs_usd));
-      if (choice.meets_all() && least > choice.score) return true;
+    std::vector<Item> items;
+    for (std::size_t turn = 0; turn < std::size_t(replications_); ++turn)
+      for (std::size_t t = 0; t < trials.size(); ++t)
+        if (trials[t]->lives && !trials[t]->hopeless && turn < which[t].size())
+          items.push_back({trials[t], which[t][turn]});
+    parallel_for(items.size(), options_.threads, [&](std::size_t k) {
+      Trial& trial = *items[k].trial;
+      if (trial.hopeless) return;
+      if (!(*trial.lives)(items[k].life).finished && all_must_end) trial.hopeless = true;
+    });
+  }
+  void live_all(const std::vector<Trial*>& trials, bool all_must_end) const {
+    live(trials, std::vector<Numbers>(trials.size(), first(std::size_t(replications_))),
+         all_must_end);
+  }
+
+  /// Hardly can all lives make it better than the choice.
+  bool first_lives_are_worse(const Trial& trial, const Evaluated& choice) const {
+    Forecast f;
+    for (std::size_t k = 0; k < kFirstLook; ++k) {
+      f.times_seconds.push_back((*trial.lives)(k).seconds);
+      if (trial.plan->base.forecast.cost_usd) f.costs_usd.push_back((*trial.lives)(k).usd);
     }
-    lived = {};
-    for (std::size_t k = 0; k < kFirstLook; ++k)
-      if (!ends(k)) return true;
-    return choice.meets_all() && certainly_less(objective, choice.forecast, lived, kBeyondDoubt);
+    return certainly_less(question_.objective, choice.forecast, f, kBeyondDoubt);
+  }
+  /// If all others took no time and cost nothing, it were worse still.
+  bool longest_lives_are_worse(const Trial& trial, const Numbers& longest,
+                               const Evaluated& choice) const {
+    double seconds = 0, usd = 0;
+    for (const std::size_t k : longest) {
+      seconds += (*trial.lives)(k).seconds;
+      if (trial.plan->base.forecast.cost_usd) usd += (*trial.lives)(k).usd;
+    }
+    return score_of(question_.objective, seconds / replications_, usd / replications_) >
+           choice.score;
+  }
+  /// Finds the trials that all lives cannot make better than the choice, or hardly; what settles
+  /// most comes first.
+  void give_up_hopeless(const std::vector<Trial*>& rivals, const Evaluated& choice) const {
+    std::vector<Numbers> firsts(rivals.size(), first(kFirstLook)), longest;
+    for (const Trial* t : rivals) longest.push_back(longest_lives(t->plan->base.forecast));
+    const auto settle = [&](const auto& is_worse) {
+      if (!choice.meets_all()) return;
+      for (std::size_t t = 0; t < rivals.size(); ++t)
+        if (rivals[t]->lives && !rivals[t]->hopeless && is_worse(t)) rivals[t]->hopeless = true;
+    };
+    live(rivals, firsts, true);
+    settle([&](std::size_t t) { return first_lives_are_worse(*rivals[t], choice); });
+    live(rivals, longest, true);
+    settle([&](std::size_t t) { return longest_lives_are_worse(*rivals[t], longest[t], choice); });
   }
 
   /// The choice and those of `among`, all with the factor; nullopt: hopeless.
   std::vector<std::optional<Evaluated>> lived(Lever lever, double factor,
                                               const std::vector<std::size_t>& among) const {
-    std::vector<std::optional<Evaluated>> now(among.size() + 1);
-    now.front() = with_factor(entries_.front(), lever, factor, options_.threads);
-    std::vector<char> hopeless(among.size(), 0);
-    parallel_for(among.size(), options_.threads, [&](std::size_t i) {
-      const Entry& e = entries_[among[i]];
-      hopeless[i] = moves(e, lever) && is_hopeless(e, lever, factor, *now.front()) ? 1 : 0;
+    std::vector<Trial> trials(among.size() + 1);
+    parallel_for(trials.size(), options_.threads, [&](std::size_t k) {
+      begin(trials[k], entries_[k == 0 ? 0 : among[k - 1]], lever, factor);
     });
-    std::vector<std::size_t> whole;
-    for (std::size_t i = 0; i < among.size(); ++i)
-      if (hopeless[i] == 0) whole.push_back(i);
-    const int inner = whole.size() == 1 ? options_.threads : 1;
-    parallel_for(whole.size(), options_.threads, [&](std::size_t w) {
-      now[whole[w] + 1] = with_factor(entries_[among[whole[w]]], lever, factor, inner);
-    });
+    std::vector<Trial*> rivals;
+    for (std::size_t k = 1; k < trials.size(); ++k) rivals.push_back(&trials[k]);
+    std::vector<std::optional<Evaluated>> now(trials.size());
+    live_all({&trials.front()}, false);
+    now.front() = outcome(trials.front(), lever, factor);
+    const bool of_means = !is_of_p95(question_.objective);
+    if (of_means && replications_ > kFirstLook) give_up_hopeless(rivals, *now.front());
+    live_all(rivals, of_means);
+    for (std::size_t k = 1; k < trials.size(); ++k)
+      if (!trials[k].hopeless) now[k] = outcome(trials[k], lever, factor);
     return now;
   }
 
@@ -377,43 +373,6 @@ class Contest {
 };
 
 }  // namespace
-
-std::string_view to_text(Lever lever) {
-  switch (lever) {
-    case Lever::price_here:
-      return "price_here";
-    case Lever::price_everywhere:
-      return "price_everywhere";
-    case Lever::reclaims:
-      return "reclaims";
-    case Lever::network:
-      return "network";
-  }
-  return "";
-}
-
-Plan with_lever(Plan plan, const RankedPlan& of, const RankedPlan& chosen, Lever lever,
-                double factor) {
-  if (!moves(plan, of, chosen, lever)) return plan;
-  switch (lever) {
-    case Lever::price_here:
-    case Lever::price_everywhere:
-      for (PlannedPool& pool : plan.pools) {
-        if (!is_bought_as(pool, chosen)) continue;
-        pool.price.machine = times(pool.price.machine, factor);
-        pool.price.accelerators = times(pool.price.accelerators, factor);
-        if (pool.reservation) pool.reservation->price = times(pool.reservation->price, factor);
-      }
-      break;
-    case Lever::reclaims:
-      scale_reclaims(plan.reclaim, factor);
-      break;
-    case Lever::network:
-      for (PlannedPool& pool : plan.pools) scale(pool.machine.network, factor);
-      break;
-  }
-  return plan;
-}
 
 Sensitivity sensitivity(const Question& question, const Catalog& catalog,
                         const NetworkModel& network, const RankedPlan& chosen,

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "planner/levers.h"
 #include "planner/ranked.h"
 
 // How far a number may move before the choice is another one: each plan lived again with the number
@@ -14,14 +15,6 @@
 // one of its lives never ends, or its first 16 are worse by four standard errors of the paired
 // difference.
 namespace reckon::planner {
-
-enum class Lever {
-  price_here,        // of all nodes with the chosen accelerator in its region, as they are bought
-  price_everywhere,  // the same in all regions
-  reclaims,          // how often spot nodes are taken back, of every plan that has some
-  network            // printed bandwidth of every node: between nodes, and to the data
-};
-std::string_view to_text(Lever lever);
 
 struct Flip {
   Lever lever{};
@@ -50,10 +43,6 @@ struct Sensitivity {
   /// Better beyond chance with all replications: the search had not simulated them.
   std::vector<RankedPlan> better;
 };
-
-/// The plan with the lever's number times the factor. `chosen`: whose price a price lever is.
-Plan with_lever(Plan plan, const RankedPlan& of, const RankedPlan& chosen, Lever lever,
-                double factor);
 
 struct SensitivityOptions {
   int replications = 128;  // at most; the first of the answer's own
