@@ -165,6 +165,17 @@ Expected<int> answer_fewest(const Setting& s) {
   return answer->meets_all() ? kDone : kAnswerIsNo;
 }
 
+/// What the assumptions of the first plan do to it, where somebody reads that; no digit of its
+/// forecast changes.
+void add_effects(const Setting& s, const Plan& best, planner::Answer& answer) {
+  if (s.options.format != OutputFormat::json && s.options.memo.empty()) return;
+  ForecastOptions how;
+  how.seed = answer.seed;
+  how.replications = answer.replications;
+  how.threads = s.how.threads;
+  answer.plans.front().result.forecast = make_forecast(best, s.network, how);
+}
+
 /// The files of --out, --memo and --svg.
 Expected<void> write_files(const Setting& s, const planner::Answer& answer,
                            const std::optional<Plan>& best) {
@@ -178,11 +189,7 @@ Expected<void> write_files(const Setting& s, const planner::Answer& answer,
     write_file(out, *text);
   }
   if (s.options.memo.empty()) return {};
-  ForecastOptions how;
-  how.seed = answer.seed;
-  how.replications = answer.replications;
-  how.threads = s.how.threads;
-  const Forecast forecast = make_forecast(*best, s.network, how);
+  const Forecast& forecast = answer.plans.front().result.forecast;
   const std::string question = s.question.base.is_file ? question_of(s.question.base.text) : "";
   write_file(s.options.memo, plan_memo({answer, *best, forecast, question}));
   return {};
@@ -228,6 +235,7 @@ Expected<int> answer_question(const Setting& s) {
     auto resolved = planner::resolve(s.question, answer->plans.front(), s.catalog);
     if (!resolved) return tl::unexpected(std::move(resolved.error()));
     best = std::move(*resolved);
+    add_effects(s, *best, *answer);
   }
   const Plan* const todays = best ? &*best : nullptr;
   if (*baseline)

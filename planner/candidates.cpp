@@ -128,7 +128,7 @@ Space every_candidate(const Question& question, const Catalog& catalog, const Ne
         else if (!within_quotas(offer, shape, site.hardware.per_node))
           ++space.rejected[kOverQuota];
         else if (question.max_nodes &&
-                 nodes_at_most(offer, shape) + shape.parameter_servers > *question.max_nodes)
+                 nodes_at_most(offer, shape) + server_nodes(question, shape) > *question.max_nodes)
           ++space.rejected[kTooManyNodes];
         else if (const PoolBounds& b = offer.bounds;
                  !is_mix && !question.may.bounds.empty() &&

@@ -33,6 +33,7 @@ class Evaluator {
 
   /// Of each candidate, in their order; all draw from the same streams.
   std::vector<Evaluated> evaluate(std::span<const Candidate> candidates, int replications);
+  const Question& question() const { return s_.question; }
   std::int64_t lives() const { return lives_; }  // that were simulated so far
 
  private:

@@ -42,9 +42,9 @@ void note(std::vector<Relaxation>& out, LimitKind limit, double asked, double ne
   RankedPlan p = ranked(space, e);
   const auto same = std::ranges::find(out, limit, &Relaxation::limit);
   if (same == out.end())
-    out.push_back({limit, "", asked, needed, std::move(p)});
+    out.push_back({limit, "", asked, needed, std::move(p), {}});
   else if (needed < same->needed)
-    *same = {limit, "", asked, needed, std::move(p)};
+    *same = {limit, "", asked, needed, std::move(p), {}};
 }
 
 /// Deadline and budget, of which one alone would have to give way.
@@ -73,6 +73,15 @@ std::vector<Relaxation> late_relaxations(const SearchSetting& s, Evaluator& eval
   return out;
 }
 
+std::string quotas_too_small(const Relaxation& r) {
+  std::string text = fmt::format("the quota of {:.0f} for {}", r.asked, r.of);
+  for (const Shortfall& other : r.also)
+    text += fmt::format(", {}that of {:.0f} for {}", &other == &r.also.back() ? "and " : "",
+                        other.asked, other.of);
+  if (r.also.size() == 1) text.replace(text.find(", and that"), 5, " and");
+  return text + (r.also.empty() ? " is too small" : " are too small");
+}
+
 std::string binding_limit(const Question& q, const Relaxation& r) {
   switch (r.limit) {
     case LimitKind::deadline:
@@ -80,7 +89,7 @@ std::string binding_limit(const Question& q, const Relaxation& r) {
     case LimitKind::budget:
       return fmt::format("the budget of {} is not met", q.budget->text);
     case LimitKind::quota:
-      return fmt::format("the quota of {:.0f} for {} is too small", r.asked, r.of);
+      return quotas_too_small(r);
     case LimitKind::nodes:
       return fmt::format("no more than {:.0f} nodes may be taken, and no plan is of so few",
                          r.asked);

@@ -39,7 +39,7 @@ class LazyLives {
   const std::uint64_t seed_;
   const SimDuration submit_;
   std::vector<std::optional<Lived>> lives_;
-  std::mutex mutex_;                              // of what follows
+  std::mutex mutex_;                               // of what follows
   std::vector<std::unique_ptr<Replicator>> idle_;  // a replicator runs one life at a time
 };
 

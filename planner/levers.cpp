@@ -35,13 +35,6 @@ bool is_bought_as(const PlannedPool& pool, const RankedPlan& chosen) {
   return pool.role == Role::worker && pool.pricing == chosen.offer.pricing;
 }
 
-/// Nodes whose price is one number to a buyer: those with one accelerator, else of one machine.
-bool same_goods(const Hardware& a, const Hardware& b) {
-  if (a.own || b.own) return a.own == b.own;
-  if (a.provider != b.provider || a.accelerator != b.accelerator) return false;
-  return !a.accelerator.empty() || a.machine == b.machine;
-}
-
 }  // namespace
 
 std::string_view to_text(Lever lever) {
@@ -60,6 +53,12 @@ std::string_view to_text(Lever lever) {
 
 bool is_price(Lever lever) {
   return lever == Lever::price_here || lever == Lever::price_everywhere;
+}
+
+bool same_goods(const Hardware& a, const Hardware& b) {
+  if (a.own || b.own) return a.own == b.own;
+  if (a.provider != b.provider || a.accelerator != b.accelerator) return false;
+  return !a.accelerator.empty() || a.machine == b.machine;
 }
 
 bool moves(const Plan& plan, const RankedPlan& of, const RankedPlan& chosen, Lever lever) {

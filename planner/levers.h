@@ -17,6 +17,9 @@ std::string_view to_text(Lever lever);
 /// Lives stay as they are; only their bills move.
 bool is_price(Lever lever);
 
+/// Nodes whose price is one number to a buyer: those with one accelerator, else of one machine.
+bool same_goods(const Hardware& a, const Hardware& b);
+
 /// Does the lever move the plan at all? `chosen`: whose price a price lever is.
 bool moves(const Plan& plan, const RankedPlan& of, const RankedPlan& chosen, Lever lever);
 

@@ -251,6 +251,10 @@ int nodes_at_most(const Offer& offer, const Shape& shape, CapacityType type) {
   return nodes;
 }
 
+int server_nodes(const Question& question, const Shape& shape) {
+  return colocates_servers(question) ? 0 : shape.parameter_servers;
+}
+
 int nodes_paid(const Offer& offer, const Shape& shape) {
   return std::max(shape.nodes, offer.bounds.least_nodes(shape.nodes));
 }

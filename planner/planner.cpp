@@ -134,7 +134,9 @@ Expected<Answer> plan(const Question& question, const Catalog& catalog, const Ne
       return same_candidate(f.result.candidate, e.candidate);
     });
   }
-  if (answer.plans.empty())
+  if (!answer.plans.empty())
+    answer.lever_rivals = lever_rivals(question, space, answer.plans.front());
+  else
     answer.infeasible = why_none({question, catalog, network, space, answer.seed, options.threads},
                                  evaluator, answer, finished);
   answer.lives = evaluator.lives();
@@ -149,7 +151,8 @@ void explain_choice(const Question& question, const Catalog& catalog, const Netw
   how.threads = options.threads;
   parallel_for(2, options.threads, [&](std::size_t k) {
     if (k == 0)
-      answer.sensitivity = sensitivity(question, catalog, network, chosen, answer.rivals, how);
+      answer.sensitivity = sensitivity(question, catalog, network, chosen,
+                                       {answer.rivals, answer.lever_rivals}, how);
     else
       answer.measurements = worth_measuring(question, catalog, network, chosen, answer.rivals);
   });

@@ -6,6 +6,7 @@
 #include "planner/advice.h"
 #include "planner/race.h"
 #include "planner/ranked.h"
+#include "planner/rivals.h"
 #include "planner/sensitivity.h"
 
 // `reckon plan`: from a question to ranked plans with their forecasts, and why.
@@ -15,13 +16,19 @@ enum class LimitKind { deadline, budget, quota, nodes, memory, residency, carbon
 /// "deadline", "max_nodes", "carbon_free": the key of `plan:`.
 std::string_view to_text(LimitKind kind);
 
+struct Shortfall {
+  std::string of;  // the quota's place
+  double asked = 0, needed = 0;
+};
+
 /// What a limit would have to become for a plan to fit.
 struct Relaxation {
   LimitKind limit = LimitKind::deadline;
   std::string of;  // of a quota its place; of memory "share" where it is one
   /// Seconds, USD, accelerators, nodes, bytes, shares; NaN: the limit is no number.
   double asked = 0, needed = 0;
-  RankedPlan plan;  // that then fits
+  RankedPlan plan;              // that then fits
+  std::vector<Shortfall> also;  // other quotas that have to give way with it, worst first
 };
 struct Infeasible {
   std::string reason;                   // the limit that binds, in a sentence
@@ -40,9 +47,10 @@ struct Answer {
   std::int64_t lives = 0;       // that were simulated
   RaceResult search;            // counts; `finished` is moved into plans
   std::size_t certain_ranks = 0;
-  std::vector<RankedPlan> plans;   // that meet all limits, best first
-  std::vector<RankedPlan> front;   // fastest first: time against cost, limits or not
-  std::vector<RankedPlan> rivals;  // of the first plan, best first: unlike it, limits or not
+  std::vector<RankedPlan> plans;         // that meet all limits, best first
+  std::vector<RankedPlan> front;         // fastest first: time against cost, limits or not
+  std::vector<RankedPlan> rivals;        // of the first plan, best first: unlike it, limits or not
+  std::vector<LeverRival> lever_rivals;  // of the first plan too, where a number changes
   Rejections rejected;
   std::optional<Infeasible> infeasible;  // no plan fits
   std::vector<std::string> assumed;      // what the question did not say

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/objective.h"
 #include "sim/catalog/catalog.h"
 #include "sim/catalog/regions.h"
 #include "sim/forecast/forecast.h"
@@ -26,26 +27,6 @@ struct Limit {
 double held_against(const Limit& limit, const Quantiles& mean, const std::vector<double>& values);
 double held_against(const Limit& limit, const std::vector<double>& values);
 double mean_of(const std::vector<double>& values);
-
-enum class Objective {
-  cost,  // mean
-  time,  // mean
-  cost_time,
-  throughput_per_dollar,
-  cost_under_deadline,
-  p95_cost,
-  p95_time
-};
-std::string_view to_text(Objective objective);
-
-/// What the objective makes of a time (seconds) and a cost (USD, infinite: unknown), of whatever
-/// they are: two means, two quantiles, one life. Less is better.
-double score_of(Objective objective, double time, double cost);
-bool needs_price(Objective objective);
-/// Its time and cost are the 95th percentiles; else the means.
-bool is_of_p95(Objective objective);
-/// Infinite: it never ends, or its price is unknown and the objective needs one.
-double score(Objective objective, const Forecast& forecast);
 
 /// A share of a gang's nodes that is not spot.
 struct BaseShare {
@@ -131,6 +112,9 @@ Expected<Question> make_question(Base base, const Catalog& catalog);
 
 /// Is the memory of an accelerator enough, and no more of it used than the question allows?
 bool fits(const Question& question, const MemoryEstimate& memory);
+
+/// Do its parameter servers stand on the workers' nodes, one a node at most?
+bool colocates_servers(const Question& question);
 
 /// Does the scenario, or what is put over it, say how many replications a forecast has?
 bool says_replications(const Question& question);

@@ -20,7 +20,8 @@ constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 
 struct Need {
   double asked = kNoNumber, needed = kNoNumber;
-  std::string of;  // of a quota its place
+  std::string of;               // of a quota its place
+  std::vector<Shortfall> also;  // of quotas the others, worst first
 };
 
 struct EarlyLimit {
@@ -30,28 +31,32 @@ struct EarlyLimit {
   std::function<Need(const Space&, const Candidate&)> need;
 };
 
-/// The quota that the candidate exceeds by the largest factor.
-Need quota_needed(const Question& q, const Space& space, const Candidate& c) {
+/// The quotas that the candidate exceeds, by the largest factor first.
+Need quotas_needed(const Question& q, const Space& space, const Candidate& c) {
   const Hardware& h = space.site(c).hardware;
   const Offer& offer = space.offer(c);
   const Shape& shape = space.shape(c);
-  Need most;
-  double worst = 0;
+  std::vector<Shortfall> exceeded;
   const auto look = [&](std::optional<CapacityType> type, int nodes) {
     const int quota = quota_for(q, h.provider, offer.region, h.accelerator, type);
     const double used = double(nodes) * h.per_node;
-    const double factor = used / std::max(quota, 1);
-    if (used <= quota || factor <= worst) return;
-    worst = factor;
-    most = {double(quota), used,
-            fmt::format("{}/{}/{}{}", to_text(h.provider), offer.region, h.accelerator,
-                        type ? fmt::format("/{}", to_text(*type)) : "")};
+    if (used > quota)
+      exceeded.push_back(
+          {fmt::format("{}/{}/{}{}", to_text(h.provider), offer.region, h.accelerator,
+                       type ? fmt::format("/{}", to_text(*type)) : ""),
+           double(quota), used});
   };
   look(std::nullopt, nodes_at_most(offer, shape));
   for (const CapacityType type :
        {CapacityType::on_demand, CapacityType::spot, CapacityType::reserved})
     look(type, nodes_at_most(offer, shape, type));
-  return most;
+  if (exceeded.empty()) return {};
+  std::ranges::stable_sort(exceeded, std::ranges::greater{}, [](const Shortfall& s) {
+    return s.needed / s.asked;
+  });  // of none: infinite
+  const Shortfall worst = exceeded.front();
+  exceeded.erase(exceeded.begin());
+  return {worst.asked, worst.needed, worst.of, std::move(exceeded)};
 }
 
 /// The least that anything needs which an accelerator of the kind has.
@@ -67,8 +72,8 @@ std::optional<MemoryEstimate> least_over_limit(const Question& q, const Space& s
 }
 
 Need memory_needed(const Question& q, const MemoryEstimate& least) {
-  if (q.memory) return {q.memory->v, least.required().v, ""};
-  return {*q.memory_share, least.required() / least.available, "share"};
+  if (q.memory) return {q.memory->v, least.required().v, "", {}};
+  return {*q.memory_share, least.required() / least.available, "share", {}};
 }
 
 void raise_memory(Question& q, const MemoryEstimate& least) {
@@ -82,13 +87,13 @@ std::vector<EarlyLimit> limits_of(const Question& q, const Space& space) {
   std::vector<EarlyLimit> out;
   if (!q.quota.empty())
     out.push_back({LimitKind::quota, kOverQuota, [](Question& other) { other.quota.clear(); },
-                   [&q](const Space& s, const Candidate& c) { return quota_needed(q, s, c); }});
+                   [&q](const Space& s, const Candidate& c) { return quotas_needed(q, s, c); }});
   if (q.max_nodes)
     out.push_back(
         {LimitKind::nodes, kTooManyNodes, [](Question& other) { other.max_nodes.reset(); },
          [&q](const Space& s, const Candidate& c) {
-           const int nodes = nodes_at_most(s.offer(c), s.shape(c)) + s.shape(c).parameter_servers;
-           return Need{double(*q.max_nodes), double(nodes), ""};
+           const int nodes = nodes_at_most(s.offer(c), s.shape(c)) + server_nodes(q, s.shape(c));
+           return Need{double(*q.max_nodes), double(nodes), "", {}};
          }});
   if (const auto least = least_over_limit(q, space); least && (q.memory || q.memory_share))
     out.push_back(
@@ -106,7 +111,7 @@ std::vector<EarlyLimit> limits_of(const Question& q, const Space& space) {
            const Region* region =
                find_region(q.base.regions, s.site(c).hardware.provider, s.offer(c).region);
            const auto share = region == nullptr ? std::nullopt : region->carbon_free;
-           return Need{*q.carbon_free, share.value_or(kNoNumber), ""};
+           return Need{*q.carbon_free, share.value_or(kNoNumber), "", {}};
          }});
   return out;
 }
@@ -153,8 +158,12 @@ std::optional<Relaxation> relaxed(const SearchSetting& s, const EarlyLimit& limi
   std::vector<Evaluated> forecasts = evaluator.evaluate(tried, replications);
   for (std::size_t k = 0; k < ways.size(); ++k)
     if (forecasts[k].meets_all() && std::isfinite(forecasts[k].score))
-      return Relaxation{limit.kind, ways[k].need.of, ways[k].need.asked, ways[k].need.needed,
-                        ranked(space, std::move(forecasts[k]))};
+      return Relaxation{limit.kind,
+                        ways[k].need.of,
+                        ways[k].need.asked,
+                        ways[k].need.needed,
+                        ranked(space, std::move(forecasts[k])),
+                        std::move(ways[k].need.also)};
   return std::nullopt;
 }
 

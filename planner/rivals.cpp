@@ -35,6 +35,79 @@ std::optional<std::int64_t> hourly_nano_usd(const Plan& plan) {
   return sum;
 }
 
+/// What tells one rival from another: of those alike in it the first stands for all.
+using Kind = std::tuple<std::uint32_t, std::string, int, StrategyKind>;
+Kind kind_of(const Space& space, const Candidate& c) {
+  const Shape& shape = space.shape(c);
+  return {c.site, bought_text(space.offer(c), shape.nodes), shape.nodes, shape.kind};
+}
+
+/// Picks rivals from all candidates, which stand most promising first.
+class LeverRivals {
+ public:
+  LeverRivals(const Question& question, const Space& space, const RankedPlan& chosen)
+      : question_(question), space_(space), chosen_(chosen) {}
+  std::vector<LeverRival> found;
+
+  /// Of each machine and way of buying the first.
+  template <class Predicate>
+  void add_first_of_each(std::size_t most, Predicate is_wanted, const std::vector<Lever>& levers) {
+    std::set<std::tuple<Provider, std::string, std::string, int, CapacityType>> seen;
+    for (const Candidate& c : space_.candidates) {
+      if (seen.size() == most) break;
+      const Hardware& h = space_.site(c).hardware;
+      if (may_win(c) && is_wanted(c) &&
+          seen.emplace(h.provider, h.machine, h.accelerator, h.per_node, space_.offer(c).pricing)
+              .second)
+        add(c, levers);
+    }
+  }
+  template <class Predicate>
+  void add_first(std::size_t most, Predicate is_wanted, const std::vector<Lever>& levers) {
+    std::set<Kind> seen{kind_of(space_, chosen_.result.candidate)};
+    for (const Candidate& c : space_.candidates) {
+      if (seen.size() > most) break;
+      if (may_win(c) && is_wanted(c) && seen.insert(kind_of(space_, c)).second) add(c, levers);
+    }
+  }
+  void add_least_bound(std::size_t most, const std::vector<Lever>& levers) {
+    std::set<Kind> seen{kind_of(space_, chosen_.result.candidate)};
+    while (seen.size() <= most) {
+      const Candidate* least = nullptr;
+      for (const Candidate& c : space_.candidates)
+        if (may_win(c) && (least == nullptr || c.bound < least->bound) &&
+            !seen.contains(kind_of(space_, c)))
+          least = &c;
+      if (least == nullptr) return;
+      seen.insert(kind_of(space_, *least));
+      add(*least, levers);
+    }
+  }
+
+ private:
+  static bool may_win(const Candidate& c) {
+    return !c.proven_late && !c.proven_dear && std::isfinite(c.estimate);
+  }
+  void add(const Candidate& c, const std::vector<Lever>& levers) {
+    for (LeverRival& r : found)
+      if (r.plan.result.candidate.site == c.site && r.plan.result.candidate.shape == c.shape &&
+          r.plan.result.candidate.offer == c.offer) {
+        for (const Lever lever : levers)
+          if (std::ranges::count(r.levers, lever) == 0) r.levers.push_back(lever);
+        return;
+      }
+    Evaluated e;
+    e.candidate = c;
+    e.overrides =
+        overrides_for(question_, space_.site(c).hardware, space_.offer(c), space_.shape(c));
+    found.push_back({ranked(space_, std::move(e)), levers});
+  }
+
+  const Question& question_;
+  const Space& space_;
+  const RankedPlan& chosen_;
+};
+
 }  // namespace
 
 RankedPlan ranked(const Space& space, Evaluated evaluated) {
@@ -62,17 +135,36 @@ bool same_hardware(const Hardware& a, const Hardware& b) {
 std::vector<RankedPlan> rivals_of(const Space& space, const std::vector<Evaluated>& finished,
                                   std::size_t most) {
   std::vector<RankedPlan> rivals;
-  std::set<std::tuple<std::uint32_t, std::string, int, StrategyKind>> seen;
+  std::set<Kind> seen;
   for (std::size_t k = 1; k < finished.size() && rivals.size() < most; ++k) {
     const Evaluated& e = finished[k];
     if (!e.refused.empty() || !std::isfinite(e.score)) continue;
-    const Shape& shape = space.shape(e.candidate);
-    if (seen.emplace(e.candidate.site, bought_text(space.offer(e.candidate), shape.nodes),
-                     shape.nodes, shape.kind)
-            .second)
-      rivals.push_back(ranked(space, e));
+    if (seen.insert(kind_of(space, e.candidate)).second) rivals.push_back(ranked(space, e));
   }
   return rivals;
+}
+
+std::vector<LeverRival> lever_rivals(const Question& question, const Space& space,
+                                     const RankedPlan& chosen) {
+  LeverRivals rivals(question, space, chosen);
+  const auto& own = chosen.shape;
+  const auto other_goods = [&](const Candidate& c) {
+    return !same_goods(space.site(c).hardware, chosen.hardware) ||
+           space.offer(c).pricing != chosen.offer.pricing;
+  };
+  const auto without_spot = [&](const Candidate& c) {
+    return space.offer(c).pricing != CapacityType::spot;
+  };
+  const auto fewer = [&](const Candidate& c) { return space.shape(c).nodes < own.nodes; };
+  const auto more = [&](const Candidate& c) { return space.shape(c).nodes > own.nodes; };
+  const std::vector<Lever> prices{Lever::price_here, Lever::price_everywhere};
+  const std::vector<Lever> others{Lever::reclaims, Lever::network};
+  rivals.add_first_of_each(6, other_goods, prices);
+  rivals.add_first_of_each(2, without_spot, {Lever::reclaims});
+  rivals.add_first(1, fewer, others);
+  rivals.add_first(1, more, others);
+  rivals.add_least_bound(2, others);
+  return std::move(rivals.found);
 }
 
 std::vector<RankedPlan> bought_otherwise(const Question& question, const RankedPlan& plan,

@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "planner/levers.h"
 #include "planner/ranked.h"
 
 // What else could be run: the plans that a choice is held against when a number changes.
@@ -11,6 +12,18 @@ namespace reckon::planner {
 /// of nodes and kind of strategy, at most `most`. `finished` stands best first.
 std::vector<RankedPlan> rivals_of(const Space& space, const std::vector<Evaluated>& finished,
                                   std::size_t most);
+
+/// A plan that a lever may make better than the choice, whatever it is now.
+struct LeverRival {
+  RankedPlan plan;  // not forecast yet: `result` has the overrides only
+  std::vector<Lever> levers;
+};
+/// Such plans, which the search need not have looked at closely, because they lag as things are: by
+/// the quick look the best of other goods or bought otherwise (prices), without spot nodes
+/// (reclaims), of fewer and of more nodes and with the least bound, which no interruption and no
+/// network stands in (reclaims, network).
+std::vector<LeverRival> lever_rivals(const Question& question, const Space& space,
+                                     const RankedPlan& chosen);
 
 /// The same machines and layout bought elsewhere or otherwise, within the question's regions,
 /// pricing and quotas: for each pricing the cheapest other place. Not forecast yet (`result` has

@@ -62,9 +62,9 @@ class Contest {
           std::uint64_t seed)
       : question_(question), network_(network), options_(options), seed_(seed) {}
 
-  /// The first is the choice.
-  void add(RankedPlan plan, Plan resolved) {
-    entries_.push_back({std::move(plan), std::move(resolved), {}, {}});
+  /// The first is the choice. `levers`: of which it is a rival.
+  void add(RankedPlan plan, Plan resolved, std::vector<Lever> levers) {
+    entries_.push_back({std::move(plan), std::move(resolved), std::move(levers), {}, {}});
   }
 
   Sensitivity run(int all_replications) {
@@ -97,6 +97,7 @@ class Contest {
   struct Entry {
     RankedPlan plan;
     Plan resolved;
+    std::vector<Lever> levers;
     Evaluated base;
     std::vector<double> usd_per_price;  // of each life, for each time the price; empty: none
   };
@@ -195,8 +196,8 @@ class Contest {
   void begin(Trial& trial, const Entry& e, Lever lever, double factor) const {
     trial.plan = &e;
     if (moves(e, lever) && !is_price(lever) && e.base.forecast.feasible)
-      trial.lives = std::make_unique<LazyLives>(with_lever(e, lever, factor), network_, seed_,
-                                                replications_);
+      trial.lives =
+          std::make_unique<LazyLives>(with_lever(e, lever, factor), network_, seed_, replications_);
   }
   /// What it is, all lives lived.
   Evaluated outcome(const Trial& trial, Lever lever, double factor) const {
@@ -313,9 +314,10 @@ class Contest {
     return v;
   }
 
-  std::vector<std::size_t> all_rivals() const {
-    std::vector<std::size_t> all(entries_.size() - 1);
-    std::iota(all.begin(), all.end(), std::size_t{1});
+  Numbers all_rivals(Lever lever) const {
+    Numbers all;
+    for (std::size_t k = 1; k < entries_.size(); ++k)
+      if (std::ranges::count(entries_[k].levers, lever) > 0) all.push_back(k);
     return all;
   }
 
@@ -323,7 +325,7 @@ class Contest {
     double holds = 1;
     for (const double tried : kFactorsTried) {
       const double factor = up ? tried : 1 / tried;
-      const Verdict v = verdict(lever, factor, all_rivals());
+      const Verdict v = verdict(lever, factor, all_rivals(lever));
       if (v.flipped) return between(lever, holds, factor, v);
       holds = factor;
     }
@@ -345,13 +347,13 @@ class Contest {
       }
       if (holds == sure) break;
       // One that was not better at the factor where bisection began may be here.
-      Verdict h = verdict(lever, holds, all_rivals());
+      Verdict h = verdict(lever, holds, all_rivals(lever));
       if (!h.flipped) break;
       factor = holds;
       holds = sure;
       v = std::move(h);
     }
-    v = verdict(lever, factor, all_rivals());
+    v = verdict(lever, factor, all_rivals(lever));
     Flip out;
     out.lever = lever;
     out.factor = factor;
@@ -375,19 +377,23 @@ class Contest {
 }  // namespace
 
 Sensitivity sensitivity(const Question& question, const Catalog& catalog,
-                        const NetworkModel& network, const RankedPlan& chosen,
-                        const std::vector<RankedPlan>& rivals, const SensitivityOptions& options) {
+                        const NetworkModel& network, const RankedPlan& chosen, const Rivals& rivals,
+                        const SensitivityOptions& options) {
   Contest contest(question, network, options, chosen.result.forecast.seed);
-  std::vector<RankedPlan> all{chosen};
-  all.insert(all.end(), rivals.begin(), rivals.end());
-  for (RankedPlan& other : bought_otherwise(question, chosen, catalog)) {
-    if (std::ranges::none_of(
-            all, [&](const RankedPlan& p) { return p.result.overrides == other.result.overrides; }))
-      all.push_back(std::move(other));
-  }
-  for (RankedPlan& plan : all)
-    if (auto resolved = resolve(question, plan, catalog))
-      contest.add(std::move(plan), std::move(*resolved));
+  const std::vector<Lever> every(kLevers.begin(), kLevers.end());
+  std::vector<LeverRival> all{{chosen, every}};
+  const auto add = [&](RankedPlan plan, const std::vector<Lever>& levers) {
+    const auto same = std::ranges::find_if(
+        all, [&](const LeverRival& r) { return r.plan.result.overrides == plan.result.overrides; });
+    if (same == all.end()) all.push_back({std::move(plan), levers});
+  };
+  for (const RankedPlan& rival : rivals.of_answer) add(rival, every);
+  for (RankedPlan& other : bought_otherwise(question, chosen, catalog))
+    add(std::move(other), every);
+  for (const LeverRival& rival : rivals.of_levers) add(rival.plan, rival.levers);
+  for (LeverRival& rival : all)
+    if (auto resolved = resolve(question, rival.plan, catalog))
+      contest.add(std::move(rival.plan), std::move(*resolved), std::move(rival.levers));
   return contest.run(chosen.result.forecast.replications);
 }
 

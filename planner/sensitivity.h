@@ -7,6 +7,7 @@
 
 #include "planner/levers.h"
 #include "planner/ranked.h"
+#include "planner/rivals.h"
 
 // How far a number may move before the choice is another one: each plan lived again with the number
 // times a factor, by the same make_forecast and under the same draws, the factor found by
@@ -48,11 +49,15 @@ struct SensitivityOptions {
   int replications = 128;  // at most; the first of the answer's own
   int threads = 0;
 };
-/// Of the first plan against its rivals (the answer's, and the same plan bought elsewhere). A rival
+struct Rivals {
+  const std::vector<RankedPlan>& of_answer;
+  const std::vector<LeverRival>& of_levers;
+};
+/// Of the first plan against its rivals, and against itself bought elsewhere. A rival
 /// that would be better only between two factors that are tried may be missed: tried are 2 and 8
 /// times, and what bisection looks at.
 Sensitivity sensitivity(const Question& question, const Catalog& catalog,
-                        const NetworkModel& network, const RankedPlan& chosen,
-                        const std::vector<RankedPlan>& rivals, const SensitivityOptions& options);
+                        const NetworkModel& network, const RankedPlan& chosen, const Rivals& rivals,
+                        const SensitivityOptions& options);
 
 }  // namespace reckon::planner

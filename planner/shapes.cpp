@@ -134,10 +134,21 @@ class WholeShapes {
   std::map<std::tuple<StrategyKind, int, Recompute>, bool> fits_;
 };
 
-std::vector<int> servers_for(const ShapeSource& source) {
+constexpr const char* kMoreServersThanNodes =
+    "more parameter servers than nodes, each of which holds one";
+
+std::vector<int> servers_for(const ShapeSource& source, int nodes) {
   const Freedom& may = source.question.may;
-  if (may.parameter_servers.empty()) return {source.plan.jobs.front().strategy.parameter_servers};
+  const bool colocated = colocates_servers(source.question);
+  if (may.parameter_servers.empty()) {
+    const int own = source.plan.jobs.front().strategy.parameter_servers;
+    return {colocated ? strategy_of(source.question).parameter_servers.value_or(nodes) : own};
+  }
   std::vector<int> counts = may.parameter_servers;
+  if (colocated) {
+    std::erase(counts, 0);  // it has some
+    return counts;
+  }
   // Machines of servers are kinds of hardware of their own, as are servers beside the workers.
   const bool machine = !source.hardware.server_machine.empty();
   if (!may.server_machines.empty())
@@ -239,7 +250,6 @@ std::vector<Shape> whole_shapes(const ShapeSource& source, Rejections& rejected)
   WholeShapes made(source, rejected);
   std::vector<Recompute> modes = source.question.may.recompute;
   if (modes.empty()) modes = {strategy_of(source.question).recompute.value_or(Recompute::none)};
-  const std::vector<int> servers = servers_for(source);
   for (const int nodes : source.question.may.nodes)
     for (const StrategyKind kind : kinds_for(source, nodes)) {
       if (cuts_the_model(kind)) continue;
@@ -247,7 +257,12 @@ std::vector<Shape> whole_shapes(const ShapeSource& source, Rejections& rejected)
         if (kind != StrategyKind::parameter_server)
           made.add(kind, nodes, 0, mode);
         else
-          for (const int count : servers) made.add(kind, nodes, count, mode);
+          for (const int count : servers_for(source, nodes)) {
+            if (colocates_servers(source.question) && count > nodes)
+              ++rejected[kMoreServersThanNodes];
+            else
+              made.add(kind, nodes, count, mode);
+          }
       }
     }
   return std::move(made.shapes);

@@ -32,7 +32,7 @@ std::vector<std::string> seed_overrides(const Question& question, const Hardware
       !hardware.server_machine.empty() ||
       question.file.scenario.workload->strategy.kind == StrategyKind::parameter_server;
   Shape seed;
-  seed.parameter_servers = hardware.server_machine.empty() ? 0 : 1;
+  seed.parameter_servers = hardware.server_machine.empty() && !colocates_servers(question) ? 0 : 1;
   seed.kind = servers                   ? StrategyKind::parameter_server
               : !hardware.slice.empty() ? StrategyKind::tpu
               : hardware.per_node > 1   ? StrategyKind::mirrored

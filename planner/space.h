@@ -92,6 +92,8 @@ int base_nodes(const Offer& offer, int nodes);
 int nodes_at_most(const Offer& offer, const Shape& shape);
 /// The same of those that are bought so.
 int nodes_at_most(const Offer& offer, const Shape& shape, CapacityType type);
+/// Nodes that hold nothing but parameter servers.
+int server_nodes(const Question& question, const Shape& shape);
 /// Of workers that are paid though nothing interrupts: the gang and spare nodes.
 int nodes_paid(const Offer& offer, const Shape& shape);
 /// "spot", "1 on_demand + 3 spot", "4 spot, on_demand stand in after 10min".

@@ -145,9 +145,14 @@ std::string way_out(const planner::Relaxation& r) {
                      time_value(Seconds{r.asked}));
     case LimitKind::budget:
       return instead("budget", usd_value(kRoundedUp * r.needed), usd_value(r.asked));
-    case LimitKind::quota:
-      return fmt::format("A quota of {:.0f} instead of {:.0f} for {} would do for", r.needed,
-                         r.asked, r.of);
+    case LimitKind::quota: {
+      std::string text =
+          fmt::format("A quota of {:.0f} instead of {:.0f} for {}", r.needed, r.asked, r.of);
+      for (const planner::Shortfall& other : r.also)
+        text += fmt::format(", with one of {:.0f} instead of {:.0f} for {}", other.needed,
+                            other.asked, other.of);
+      return text + (r.also.empty() ? " would do for" : ", would do for");
+    }
     case LimitKind::nodes:
       return fmt::format("With {:.0f} nodes instead of at most {:.0f} there is", r.needed, r.asked);
     case LimitKind::memory:

@@ -84,47 +84,111 @@ std::string front_text(const Answer& a, int width) {
   return out + list;
 }
 
-std::string front_svg(const Answer& a) {
-  constexpr double kWidth = 900, kHeight = 560, kLeft = 110, kTop = 50, kPlot = 380;
-  constexpr double kPlotWidth = 740;
-  std::string out = fmt::format(
+namespace {
+
+/// One line for each point below the plot, so that a print or a picture in a page has the names
+/// too.
+struct SvgFront {
+  static constexpr double kWidth = 900, kLeft = 110, kTop = 50, kPlot = 380, kPlotWidth = 740;
+  static constexpr double kLegend = kTop + kPlot + 84, kLine = 17;
+  const Answer& a;
+  Range time = range_of(a.front, time_of), cost = range_of(a.front, cost_of);
+  std::string out;
+
+  /// Long names make a wider picture.
+  double width() const {
+    constexpr double kLetter = 6.6;
+    std::size_t longest = 0;
+    for (const RankedPlan& p : a.front) longest = std::max(longest, words_of(p).size());
+    return std::max(kWidth, kLeft + 38 + kLetter * double(longest));
+  }
+  double height() const { return kLegend + kLine * double(a.front.size()) + 20; }
+  double x(double seconds) const { return kLeft + 20 + time.share(seconds) * (kPlotWidth - 40); }
+  double y(double usd) const { return kTop + 20 + (1 - cost.share(usd)) * (kPlot - 40); }
+  void text(double at_x, double at_y, const char* anchor, const std::string& words) {
+    out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", at_x, at_y,
+                       anchor, escaped(words));
+  }
+
+  void axes() {
+    out += fmt::format(
+        "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" "
+        "stroke=\"#bbbbbb\"/>\n",
+        kLeft, kTop, kPlotWidth, kPlot);
+    const double usd = std::sqrt(cost.low * cost.high);
+    const double seconds = std::sqrt(time.low * time.high);
+    for (const double value : {cost.low, usd, cost.high})
+      text(kLeft - 8, y(value) + 4, "end", usd_value(value));
+    for (const double value : {time.low, seconds, time.high})
+      text(x(value), kTop + kPlot + 20, "middle", time_value(Seconds{value}));
+    text(kLeft + kPlotWidth / 2, kTop + kPlot + 42, "middle", "time to the end");
+    text(kLeft - 8, kTop - 8, "end", "cost");
+    text(kLeft, kTop + kPlot + 64, "start",
+         "Means, both axes logarithmic. Blue: meets all limits; red: misses one; in a ring: the "
+         "recommendation.");
+  }
+
+  void points() {
+    std::string path, circles;
+    for (const RankedPlan& p : a.front) {
+      const double px = x(time_of(p)), py = y(cost_of(p));
+      path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : " L", px, py);
+      const bool chosen =
+          !a.plans.empty() && p.result.overrides == a.plans.front().result.overrides;
+      if (chosen)
+        circles += fmt::format(
+            "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"9\" fill=\"none\" stroke=\"#332288\"/>\n", px,
+            py);
+      circles += fmt::format(
+          "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\" fill=\"{}\"><title>{}</title></circle>\n",
+          px, py, p.result.meets_all() ? "#332288" : "#CC6677", escaped(words_of(p)));
+    }
+    out += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"#88CCEE\"/>\n", path) + circles;
+  }
+
+  void names() {
+    double last_x = -1e9, last_y = -1e9;
+    for (std::size_t k = 0; k < a.front.size(); ++k) {
+      const double px = x(time_of(a.front[k])), py = y(cost_of(a.front[k]));
+      // Close neighbours: below the curve instead of on top of the one before.
+      const bool close = px - last_x < 12 && py - last_y < 14;
+      text(px + (close ? -8 : 8), py + (close ? 16 : -8), close ? "end" : "start",
+           std::string(1, mark(k)));
+      last_x = px;
+      last_y = py;
+      const double line = kLegend + kLine * double(k);
+      text(kLeft, line, "start", std::string(1, mark(k)));
+      text(kLeft + 18, line, "start", words_of(a.front[k]));
+    }
+  }
+
+  static std::string words_of(const RankedPlan& p) {
+    return fmt::format("{}, {}: {}; {}", time_value(Seconds{time_of(p)}), usd_value(cost_of(p)),
+                       place_text(p), strategy_text(p.shape));
+  }
+};
+
+std::string svg_head(double width, double height, const Answer& a) {
+  return fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" "
       "font-family=\"sans-serif\" "
-      "font-size=\"12\">\n<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n",
-      kWidth, kHeight);
-  out += fmt::format("<text x=\"{}\" y=\"28\" font-size=\"16\">{}: time against cost</text>\n",
-                     kLeft, escaped(a.scenario));
+      "font-size=\"12\">\n<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n"
+      "<text x=\"{2}\" y=\"28\" font-size=\"16\">{3}: time against cost</text>\n",
+      width, height, SvgFront::kLeft, escaped(a.scenario));
+}
+
+}  // namespace
+
+std::string front_svg(const Answer& a) {
   if (!can_be_drawn(a.front))
-    return out +
-           fmt::format("<text x=\"{}\" y=\"80\">no two plans to compare</text>\n</svg>\n", kLeft);
-  const Range time = range_of(a.front, time_of), cost = range_of(a.front, cost_of);
-  out += fmt::format(
-      "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"#bbbbbb\"/>\n",
-      kLeft, kTop, kPlotWidth, kPlot);
-  std::string path, points;
-  for (const RankedPlan& p : a.front) {
-    const double x = kLeft + 20 + time.share(time_of(p)) * (kPlotWidth - 40);
-    const double y = kTop + 20 + (1 - cost.share(cost_of(p))) * (kPlot - 40);
-    path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : " L", x, y);
-    points += fmt::format(
-        "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\" fill=\"{}\"><title>{}; {}: {}, {}</title>"
-        "</circle>\n",
-        x, y, p.result.meets_all() ? "#332288" : "#CC6677", escaped(place_text(p)),
-        escaped(strategy_text(p.shape)), time_value(Seconds{time_of(p)}), usd_value(cost_of(p)));
-  }
-  out += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"#88CCEE\"/>\n", path) + points;
-  const auto label = [&](double x, double y, const char* anchor, const std::string& text) {
-    out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\">{}</text>\n", x, y, anchor,
-                       escaped(text));
-  };
-  label(kLeft - 8, kTop + 24, "end", usd_value(cost.high));
-  label(kLeft - 8, kTop + kPlot - 16, "end", usd_value(cost.low));
-  label(kLeft + 20, kTop + kPlot + 20, "start", time_value(Seconds{time.low}));
-  label(kLeft + kPlotWidth - 20, kTop + kPlot + 20, "end", time_value(Seconds{time.high}));
-  label(kLeft, kTop + kPlot + 50, "start",
-        "Means, both axes logarithmic. Blue: meets all limits; red: misses one. Names: point at a "
-        "circle.");
-  return out + "</svg>\n";
+    return svg_head(SvgFront::kWidth, 120, a) +
+           fmt::format("<text x=\"{}\" y=\"80\">no two plans to compare</text>\n</svg>\n",
+                       SvgFront::kLeft);
+  SvgFront front{a};
+  front.axes();
+  front.points();
+  front.names();
+  return svg_head(front.width(), front.height(), a) + front.out + "</svg>\n";
 }
 
 }  // namespace reckon

@@ -12,6 +12,10 @@ namespace {
 using planner::Answer;
 using planner::RankedPlan;
 
+std::string_view recompute_word(Recompute mode) {
+  return mode == Recompute::none ? "none" : mode == Recompute::selective ? "selective" : "full";
+}
+
 Json plan_object(const RankedPlan& p) {
   const Layout& l = p.shape.layout;
   return {{"provider", to_text(p.hardware.provider)},
@@ -35,6 +39,12 @@ Json plan_object(const RankedPlan& p) {
           {"micro_batch", l.micro_batch},
           {"micro_batches", l.micro_batches},
           {"interleave", l.interleave},
+          {"recompute", recompute_word(l.recompute)},
+          {"precision", text_or_null(p.hardware.precision)},
+          {"checkpoint_interval", text_or_null(p.hardware.checkpoint_interval)},
+          {"checkpoint_storage", text_or_null(p.hardware.checkpoint_storage)},
+          {"parameter_server_machine", text_or_null(p.hardware.server_machine)},
+          {"autoscaling", text_or_null(p.offer.bounds.text)},
           {"overrides", p.result.overrides}};
 }
 
@@ -45,6 +55,13 @@ Json limit_object(const std::optional<planner::Limit>& limit, const char* unit) 
           {"probability", limit->probability ? Json(*limit->probability) : Json(nullptr)}};
 }
 
+Json shortfalls_array(const std::vector<planner::Shortfall>& shortfalls) {
+  Json out = Json::array();
+  for (const planner::Shortfall& s : shortfalls)
+    out.push_back({{"of", s.of}, {"asked", s.asked}, {"needed", s.needed}});
+  return out;
+}
+
 Json infeasible_object(const std::optional<planner::Infeasible>& none) {
   if (!none) return nullptr;
   Json relaxations = Json::array();
@@ -53,6 +70,7 @@ Json infeasible_object(const std::optional<planner::Infeasible>& none) {
                            {"of", text_or_null(r.of)},
                            {"asked", std::isfinite(r.asked) ? Json(r.asked) : Json(nullptr)},
                            {"needed", std::isfinite(r.needed) ? Json(r.needed) : Json(nullptr)},
+                           {"also", shortfalls_array(r.also)},
                            {"plan", plan_object(r.plan)},
                            {"forecast", forecast_object(r.plan.result.forecast)}});
   return {{"reason", none->reason}, {"relaxations", std::move(relaxations)}};

@@ -212,6 +212,54 @@ TEST_CASE("quotas by how nodes are bought: stand-ins count against those on dema
                   .contains(mixed));
 }
 
+TEST_CASE("colocated parameter servers are no more than the nodes, and no nodes of their own") {
+  const std::string colocated = "{kind: parameter_server, colocated: true}";
+  const auto asked = [&](const std::string& vary, const std::string& strategy) {
+    std::set<std::pair<int, int>> out;  // nodes, servers
+    const std::string text = text_of(vary, strategy);
+    for (const planner::RankedPlan& p : answer_to(text).plans) {
+      CHECK(p.result.refused.empty());
+      CHECK(simulated(text, p).time_seconds.mean == p.result.forecast.time_seconds.mean);
+      out.emplace(p.shape.nodes, p.shape.parameter_servers);
+    }
+    return out;
+  };
+  using Pairs = std::set<std::pair<int, int>>;
+  // As in a simulation one a node, where nothing else is said.
+  CHECK(asked("  vary: {nodes: 1..3}\n", colocated) == Pairs{{1, 1}, {2, 2}, {3, 3}});
+  const std::string two = "{kind: parameter_server, colocated: true, parameter_servers: 2}";
+  CHECK(asked("  vary: {nodes: 1..3}\n", two) == Pairs{{2, 2}, {3, 2}});
+  CHECK(asked("  vary: {nodes: 1..2, parameter_servers: 0..4}\n  max_nodes: 2\n", colocated) ==
+        Pairs{{1, 1}, {2, 1}, {2, 2}});
+  const auto machine = try_answer(text_of(
+      "  vary: {nodes: 2, parameter_servers: 1..2, parameter_server_machine: n1-highmem-2}\n",
+      colocated));
+  REQUIRE_FALSE(machine);
+  CHECK(machine.error().front().what == "colocated parameter servers have no machine of their own");
+}
+
+TEST_CASE("all quotas that are too small are named, the worst first") {
+  const std::string vary =
+      "  vary: {accelerator: [T4], machine: [n1-standard-16], nodes: 4, pricing: [spot], strategy: "
+      "any}\n";
+  const std::string both = "  quota: {gcp/us-central1/T4: 2, gcp/us-central1/T4/spot: 1}\n";
+  const planner::Answer none = answer_to(text_of(vary + both));
+  REQUIRE(none.infeasible);
+  CHECK(none.infeasible->reason ==
+        "the quota of 1 for gcp/us-central1/T4/spot and that of 2 for gcp/us-central1/T4 are too "
+        "small");
+  REQUIRE(none.infeasible->relaxations.size() == 1);
+  const planner::Relaxation& r = none.infeasible->relaxations.front();
+  CHECK(r.of == "gcp/us-central1/T4/spot");
+  CHECK(r.needed == 4);
+  REQUIRE(r.also.size() == 1);
+  CHECK(r.also.front().of == "gcp/us-central1/T4");
+  CHECK(r.also.front().asked == 2);
+  CHECK(r.also.front().needed == 4);
+  const std::string enough = "  quota: {gcp/us-central1/T4: 4, gcp/us-central1/T4/spot: 4}\n";
+  CHECK_FALSE(answer_to(text_of(vary + enough)).plans.empty());
+}
+
 TEST_CASE("where the quota is too small, the answer says how large it would have to be") {
   const std::string vary =
       "  vary: {accelerator: [T4], machine: [n1-standard-16], nodes: 2..3, strategy: any}\n";

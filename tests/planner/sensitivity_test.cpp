@@ -105,6 +105,80 @@ TEST_CASE("the price at which another region is cheaper is found, and holds in t
   CHECK(again(flip->factor) == flip->rival->result.overrides);
 }
 
+TEST_CASE("a plan that lags behind in the race is a rival when prices move") {
+  // A large space: most of it is ranked only, and what is raced to the end is of one machine.
+  const std::string text =
+      "name: large\n"
+      "workload: {model: gpt2_small, dataset: openwebtext, train: {tokens: 10B}, precision: bf16,\n"
+      "           batch_per_accelerator: 8, strategy: {kind: mirrored}}\n"
+      "cluster: {provider: gcp, region: us-central1,\n"
+      "          pools: [{name: workers, machine: a2-highgpu-8g, nodes: 1}]}\n"
+      "plan:\n"
+      "  vary: {provider: [gcp, aws], accelerator: [A100-SXM4-40, H100-SXM5-80, L4], nodes: 1..4,\n"
+      "         pricing: [on_demand, spot], strategy: any, global_batch: 1..512}\n"
+      "  deadline: 12h@95%\n"
+      "  budget: 100 USD@95%\n"
+      "forecast: {replications: 100, seed: 1}\n";
+  const auto asked = [&](const Catalog& catalog) {
+    const planner::Question question = question_of(text, catalog);
+    const auto network = make_fluid_network();
+    planner::PlannerOptions options;
+    options.threads = 1;
+    auto answer = planner::plan(question, catalog, *network, options);
+    if (!answer) throw std::runtime_error(format(answer.error()));
+    planner::explain_choice(question, catalog, *network, options, *answer);
+    return std::move(*answer);
+  };
+  const planner::Answer answer = asked(shipped_catalog());
+  const planner::RankedPlan& chosen = answer.plans.front();
+  const auto flip = flips_of(answer, Lever::price_everywhere).up;
+  REQUIRE(flip);
+  REQUIRE(flip->rival);
+  const auto dearer = [&](double factor) {
+    Catalog catalog = shipped_catalog();
+    for (Offering& o : catalog.offerings) {
+      if (o.provider != chosen.hardware.provider || o.item != chosen.hardware.machine) continue;
+      if (o.spot) o.spot->value = o.spot->value * factor;
+    }
+    return catalog;
+  };
+  REQUIRE(chosen.offer.pricing == CapacityType::spot);
+  const planner::Answer before = asked(dearer(flip->holds)), beyond = asked(dearer(flip->factor));
+  CHECK(planner::same_hardware(before.plans.front().hardware, chosen.hardware));
+  CHECK_FALSE(planner::same_hardware(beyond.plans.front().hardware, chosen.hardware));
+  CHECK(choice(beyond) == flip->rival->result.overrides);
+}
+
+TEST_CASE("thresholds are the same whatever the number of threads") {
+  SmallSpace s = one_machine();
+  s.accelerators = {"T4", "V100-SXM2-16"};
+  s.pricing = {"on_demand", "spot"};
+  s.nodes_high = 2;
+  const std::string text = small_text(s) + "disruptions: {preemption: !exponential {mean: 1h}}\n";
+  const planner::Question question = question_of(text, shipped_catalog());
+  const auto network = make_fluid_network();
+  std::vector<std::vector<double>> found;
+  for (const int threads : {1, 2, 5}) {
+    planner::PlannerOptions options;
+    options.threads = threads;
+    options.exact_up_to = 1000;
+    options.replications = 40;
+    auto answer = planner::plan(question, shipped_catalog(), *network, options);
+    REQUIRE(answer);
+    planner::explain_choice(question, shipped_catalog(), *network, options, *answer);
+    std::vector<double> factors;
+    for (const planner::LeverFlips& l : answer->sensitivity->levers)
+      for (const auto& flip : {l.up, l.down})
+        for (const double x : {flip ? flip->factor : 0, flip ? flip->holds : 0,
+                               flip && flip->rival ? flip->rival->result.score : 0})
+          factors.push_back(x);
+    found.push_back(std::move(factors));
+  }
+  CHECK(std::ranges::any_of(found.front(), [](double x) { return x > 0; }));
+  CHECK(found[1] == found[0]);
+  CHECK(found[2] == found[0]);
+}
+
 TEST_CASE("the rate of reclaims at which another plan is cheaper holds in the scenario") {
   SmallSpace s = one_machine();
   s.pricing = {"on_demand", "spot"};
@@ -193,7 +267,7 @@ TEST_CASE("a plan that is better beyond chance is no tie") {
   const auto network = make_fluid_network();
   const planner::Sensitivity found =
       planner::sensitivity(question, shipped_catalog(), *network, answer.plans.back(),
-                           {answer.plans.front()}, {.replications = 8, .threads = 1});
+                           {{answer.plans.front()}, {}}, {.replications = 8, .threads = 1});
   CHECK(found.ties.empty());
   REQUIRE(found.better.size() == 1);
   CHECK(found.better.front().result.overrides == choice(answer));

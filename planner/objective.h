@@ -1,0 +1,29 @@
+#pragma once
+#include <string_view>
+
+#include "sim/forecast/forecast.h"
+
+// What the best plan is best in.
+namespace reckon::planner {
+
+enum class Objective {
+  cost,  // mean
+  time,  // mean
+  cost_time,
+  throughput_per_dollar,
+  cost_under_deadline,
+  p95_cost,
+  p95_time
+};
+std::string_view to_text(Objective objective);
+
+/// What the objective makes of a time (seconds) and a cost (USD, infinite: unknown), of whatever
+/// they are: two means, two quantiles, one life. Less is better.
+double score_of(Objective objective, double time, double cost);
+bool needs_price(Objective objective);
+/// Its time and cost are the 95th percentiles; else the means.
+bool is_of_p95(Objective objective);
+/// Infinite: it never ends, or its price is unknown and the objective needs one.
+double score(Objective objective, const Forecast& forecast);
+
+}  // namespace reckon::planner
