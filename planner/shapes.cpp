@@ -241,7 +241,8 @@ std::vector<StrategyKind> kinds_for(const ShapeSource& source, int nodes) {
     const bool needs_several = cuts_the_model(kind) && (!accelerated || nodes * per_node < 2);
     const bool servers = !source.hardware.server_machine.empty();
     if (servers && kind != StrategyKind::parameter_server) return true;
-    return needs_several || (slice && (kind != StrategyKind::tpu || nodes > 1));
+    const bool of_slices = kind == StrategyKind::tpu || cuts_the_model(kind);
+    return needs_several || (slice && (!of_slices || nodes > 1));
   });
   return kinds;
 }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -16,6 +17,24 @@ namespace {
 
 constexpr int kProblemsOfAKind = 20;
 constexpr std::int64_t kMostOfAnything = std::int64_t{1} << 48;
+
+/// Columns whose numbers people write with other units.
+struct Unit {
+  std::string_view column, of;
+};
+constexpr std::array kUnits{Unit{"inter_node_gbps", "Gbit/s"},
+                            Unit{"samples_per_second", "samples a second of the whole job"},
+                            Unit{"batch_per_accelerator", "samples"},
+                            Unit{"global_batch", "samples"},
+                            Unit{"micro_batch", "samples"},
+                            Unit{"sequence_length", "tokens"},
+                            Unit{"params", "parameters"}};
+
+/// For a message: a cell may be as long as a file.
+std::string shortened(std::string_view text) {
+  constexpr std::size_t kMost = 40;
+  return text.size() <= kMost ? std::string(text) : std::string(text.substr(0, kMost)) + "...";
+}
 
 /// Takes the cells of one row by the names of their columns; the first mistake is kept.
 class RowCells {
@@ -53,8 +72,15 @@ class RowCells {
     reason_ = fmt::format("{} {}", column, what);
     const auto at = columns_.find(column);
     place_ = at == columns_.end() ? cells_.front() : cells_[at->second];
+    found_ = place_.text.empty() || at == columns_.end()
+                 ? ""
+                 : fmt::format("found '{}'", shortened(place_.text));
+    if (const auto unit = std::ranges::find(kUnits, column, &Unit::column); unit != kUnits.end())
+      found_ += fmt::format("{}a plain number of {} is read", found_.empty() ? "" : "; ", unit->of);
   }
   const std::string& reason() const { return reason_; }
+  /// What stands in the cell, and what is read there.
+  const std::string& found() const { return found_; }
   const CsvField& place() const { return place_; }
 
  private:
@@ -65,7 +91,7 @@ class RowCells {
   const std::map<std::string, std::size_t, std::less<>>& columns_;
   std::span<const CsvField> cells_;
   TextPool& pool_;
-  std::string reason_;
+  std::string reason_, found_;
   CsvField place_;
 };
 
@@ -218,7 +244,7 @@ class Reading {
     if (m.run.model.empty()) row.fail("model", "is blank");
     if (m.run.accelerators == 0) row.fail("accelerators", "is zero or blank");
     if (m.measured.v <= 0) row.fail("samples_per_second", "is not above zero");
-    if (!row.reason().empty()) return skip(row.place(), row.reason());
+    if (!row.reason().empty()) return skip(row.place(), row.reason(), row.found());
     deliver(m);
   }
 

@@ -176,7 +176,9 @@ tl::expected<RunModel, std::string> model_of_run(const RunConfiguration& run) {
   if (run.model == "ncf" && run.stack.ends_with("adaptdl")) name = "ncf_ml1m";
   // MLPerf's SSD is on a ResNet-34, NVIDIA's example, which others run too, on a ResNet-50.
   if (run.model == "ssd300" && !run.stack.ends_with("mlperf")) name = "ssd300_resnet50";
-  if (!zoo_model(name)) return tl::unexpected(fmt::format("no model graph: {}", run.model));
+  if (!zoo_model(name))
+    return tl::unexpected(
+        fmt::format("no model graph: {}{}", run.model, did_you_mean(run.model, zoo_names())));
   model.spec = ModelByName{name};
   if (zoo_takes_sequence_length(name) && run.sequence_length > 0)
     model.sequence_length = sequence_of(run);

@@ -107,7 +107,10 @@ tl::expected<StrategySpec, std::string> strategy_of(const RunConfiguration& run,
     return s;
   }
   if (run.strategy == "unknown") return Failure("the layout is not printed");
-  return Failure(fmt::format("unknown strategy '{}'", run.strategy));
+  static const std::vector<std::string> kKnown{"single", "all_reduce", "parameter_server", "zero1",
+                                               "zero2",  "zero3",      "model_parallel"};
+  return Failure(
+      fmt::format("unknown strategy '{}'{}", run.strategy, did_you_mean(run.strategy, kKnown)));
 }
 
 /// The bandwidth of a node's network. Not printed: that of the widest machine in the catalog with
@@ -138,7 +141,8 @@ tl::expected<Site, std::string> tpu_site(const RunConfiguration& run, const Acce
   if (slice == nullptr)
     return Failure(
         fmt::format("no slice of {} chips of {} in the catalog", run.accelerators, chip.name));
-  const auto places = catalog.locations_of(Provider::gcp, slice->name);
+  auto places = catalog.locations_of(Provider::gcp, slice->name);
+  if (places.empty()) places = catalog.locations_of(Provider::gcp, chip.name);
   if (places.empty()) return Failure(fmt::format("no place for slices of {}", chip.name));
   Site site;
   site.tpu = true;

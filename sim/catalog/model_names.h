@@ -3,8 +3,7 @@
 
 namespace reckon {
 
-/// The hint under "unknown model": the few of the zoo that the name may stand for, nearest first
-/// (nearest() of sim/base/diagnostic.h), and the command that lists all.
+/// The hint under "unknown model" (names_like() of sim/base/names_like.h).
 std::string models_like(const std::string& name);
 
 }  // namespace reckon

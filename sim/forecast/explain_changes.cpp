@@ -132,7 +132,7 @@ void add_batch(Changes& changes, const Plan& plan) {
 
 void add_workers(Changes& changes, const Plan& plan) {
   const PlannedStrategy& s = plan.jobs.front().strategy;
-  if (s.kind == StrategyKind::tpu) return;  // a slice is what it is
+  if (pool_of(plan, Role::worker)->slice) return;  // a slice is what it is
   const auto workers = [&](int to) {
     Plan changed = with_workers(plan, to);
     std::string how;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/names_like.h"
 #include "sim/scenario/plan_draft.h"
 
 // Provider, service, region and zone, and whether the accelerators are offered there.
@@ -75,8 +76,9 @@ void resolve_region(Draft& draft) {
   }
   std::vector<std::string> names;
   for (const auto& [name, zones] : regions) names.push_back(name);
-  const std::string list =
-      fmt::format("regions of {} in the catalog: {}", to_text(plan.provider), join(names, ", "));
+  const std::string list = names_like(
+      cluster.region, names, fmt::format("regions of {} in the catalog", to_text(plan.provider)),
+      fmt::format("reckon catalog list locations {}", to_text(plan.provider)));
   if (cluster.region.empty()) {
     draft.error("cluster", fmt::format("provider {} needs a region", to_text(plan.provider)), list);
     return;

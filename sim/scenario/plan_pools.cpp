@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/names_like.h"
 #include "sim/catalog/catalog_lookup.h"
 #include "sim/catalog/operations_keys.h"
 #include "sim/scenario/plan_draft.h"
@@ -74,12 +75,14 @@ bool resolve_machine(Draft& draft, PlannedPool& pool, const MachineSpec& spec) {
   std::vector<std::string> names;
   for (const Machine& m : draft.catalog.machines)
     if (m.provider == plan.provider && m.offered_under(plan.service)) names.push_back(m.name);
-  draft.error(draft.path(pool, "machine"),
-              fmt::format("unknown machine '{}'{}", named->name, did_you_mean(named->name, names)),
-              names.empty()
-                  ? std::string("give it by its size: {vcpu: 64, memory: 512GiB, network: 100Gbps}")
-                  : fmt::format("machines of {} in the catalog: {}", to_text(plan.provider),
-                                join(names, ", ")));
+  draft.error(
+      draft.path(pool, "machine"),
+      fmt::format("unknown machine '{}'{}", named->name, did_you_mean(named->name, names)),
+      names.empty()
+          ? std::string("give it by its size: {vcpu: 64, memory: 512GiB, network: 100Gbps}")
+          : names_like(named->name, names,
+                       fmt::format("machines of {} in the catalog", to_text(plan.provider)),
+                       fmt::format("reckon catalog list machines {}", to_text(plan.provider))));
   return false;
 }
 
@@ -89,7 +92,8 @@ bool resolve_accelerator(Draft& draft, PlannedPool& pool, const AcceleratorSpec&
     const auto gpus = names_of_accelerators(draft.catalog, AcceleratorKind::gpu);
     draft.error(draft.path(pool, "accelerator.type"),
                 fmt::format("unknown accelerator '{}'{}", spec.type, did_you_mean(spec.type, gpus)),
-                fmt::format("accelerators in the catalog: {}", join(gpus, ", ")));
+                names_like(spec.type, gpus, "accelerators in the catalog",
+                           "reckon catalog list accelerators"));
     return false;
   }
   if (accelerator->kind == AcceleratorKind::tpu) {
@@ -211,7 +215,8 @@ bool resolve_slice(Draft& draft, PlannedPool& pool, const PoolSpec& spec) {
                                                did_you_mean(spec.tpu->slice, shapes))
                                  : fmt::format("slice {} is made of {}, not of {}", slice->name,
                                                slice->accelerator, chip->name),
-                fmt::format("slices of {}: {}", chip->name, join(shapes, ", ")));
+                names_like(spec.tpu->slice, shapes, fmt::format("slices of {}", chip->name),
+                           fmt::format("reckon catalog list slices {}", chip->name)));
     return false;
   }
   if (!std::holds_alternative<std::monostate>(spec.machine)) {

@@ -69,11 +69,12 @@ bool check_kind_of_pool(Draft& draft, const StrategySpec& spec, const PlannedPoo
                 "give the pool tpu: {type: ..., slice: ...} instead of a machine");
     return false;
   }
-  if (!tpu && worker.slice) {
+  if (!tpu && worker.slice && !cuts_the_model(spec.kind)) {
     draft.error(at("kind"),
                 fmt::format("strategy {} does not run on the TPU slice of pool '{}'",
                             to_text(spec.kind), worker.name),
-                "strategy: {kind: tpu}");
+                "strategy: {kind: tpu}; what is too large for a chip: {kind: sharded} or {kind: "
+                "model_parallel, ...}");
     return false;
   }
   if ((spec.kind == StrategyKind::mirrored || cuts_the_model(spec.kind)) && !worker.accelerator) {
@@ -110,10 +111,11 @@ int resolve_accelerators_per_worker(Draft& draft, const StrategySpec& spec,
                 "strategy: {kind: mirrored} uses all of a node");
     return -1;
   }
-  if (spec.kind == StrategyKind::tpu && per_worker != per_node) {
-    draft.error(at("accelerators_per_worker"),
-                fmt::format("strategy tpu uses all {} chips of the slice", per_node),
-                "leave accelerators_per_worker out");
+  if (pools.front()->slice && per_worker != per_node) {
+    draft.error(
+        at("accelerators_per_worker"),
+        fmt::format("strategy {} uses all {} chips of the slice", to_text(spec.kind), per_node),
+        "leave accelerators_per_worker out");
     return -1;
   }
   return per_worker;
@@ -154,12 +156,11 @@ int resolve_workers(Draft& draft, const StrategySpec& spec,
     most += workers_on(*pool, pool->nodes_max, per_worker);
   }
   const bool one = spec.kind == StrategyKind::single || spec.kind == StrategyKind::mirrored ||
-                   spec.kind == StrategyKind::tpu;
+                   pools.front()->slice.has_value();
   if (one && spec.workers.value_or(1) != 1) {
     draft.error(at("workers"), fmt::format("strategy {} has one worker", to_text(spec.kind)),
-                spec.kind == StrategyKind::tpu
-                    ? "one job on several TPU slices is not simulated yet"
-                    : "strategy: {kind: multi_worker_mirrored}");
+                pools.front()->slice ? "one job on several TPU slices is not simulated yet"
+                                     : "strategy: {kind: multi_worker_mirrored}");
     return 0;
   }
   const int workers =
@@ -168,6 +169,17 @@ int resolve_workers(Draft& draft, const StrategySpec& spec,
     draft.error(spec.workers ? at("workers") : "workload.strategy",
                 "the strategy has no workers: its pools start empty",
                 "say how many: strategy: {workers: 3}");
+    return 0;
+  }
+  if (workers > most && !spec.workers && workers_of_degrees(spec, per_worker)) {
+    draft.error(
+        "workload.strategy",
+        fmt::format("data {} x tensor {} x pipeline {} x context {} are {} accelerators, the "
+                    "pools hold at most {}",
+                    *spec.data, spec.tensor.value_or(1), spec.pipeline.value_or(1),
+                    spec.context.value_or(1), std::int64_t{workers} * per_worker,
+                    std::int64_t{most} * per_worker),
+        fmt::format("there are {}; more nodes or smaller degrees", capacity_text(pools)));
     return 0;
   }
   if (workers > most) {

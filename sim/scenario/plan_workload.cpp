@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/names_like.h"
 #include "sim/catalog/convergence_laws.h"
 #include "sim/catalog/model_finetune.h"
 #include "sim/catalog/model_layers.h"
@@ -115,10 +116,10 @@ std::optional<Dataset> resolve_dataset(Draft& draft, const WorkloadSpec& workloa
   std::vector<std::string> names;
   for (const Dataset& d : draft.catalog.datasets) names.push_back(d.name);
   if (dataset == nullptr) {
-    draft.error(
-        "workload.dataset", fmt::format("unknown dataset '{}'{}", name, did_you_mean(name, names)),
-        fmt::format("datasets in the catalog: {}; or {{samples: 1281167, bytes_per_sample: 110kB}}",
-                    join(names, ", ")));
+    draft.error("workload.dataset",
+                fmt::format("unknown dataset '{}'{}", name, did_you_mean(name, names)),
+                names_like(name, names, "datasets in the catalog", "reckon catalog list datasets") +
+                    "; or {samples: 1281167, bytes_per_sample: 110kB}");
     return std::nullopt;
   }
   if (model != nullptr && dataset->unit != model->sample_unit()) {

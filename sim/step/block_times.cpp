@@ -4,6 +4,7 @@
 
 #include "sim/step/collective_times.h"
 #include "sim/step/layer_shares.h"
+#include "sim/step/torus_times.h"
 
 namespace reckon {
 namespace {
@@ -120,6 +121,20 @@ Fabric boundary_of(const Fabric& job, const Layout& l) {
 }  // namespace
 
 RankGroups::RankGroups(const Fabric& job, const Layout& l) {
+  if (job.on_torus) {
+    const TorusGroups g = torus_groups(job, {.tensor = l.tensor,
+                                             .context = l.context,
+                                             .expert = l.expert,
+                                             .data = l.data / l.expert,
+                                             .pipeline = l.pipeline});
+    tensor = g.tensor;
+    context = g.context;
+    expert = g.expert;
+    state = g.state;
+    expert_state = g.expert_state;
+    boundary = g.pipeline;
+    return;
+  }
   const std::int64_t inner = std::int64_t{l.tensor} * l.context;
   const std::int64_t replicas = l.replicas_of_state();
   tensor = group_of(job, 1, l.tensor);

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "sim/step/collective_graphs.h"
+#include "sim/step/torus_times.h"
 
 namespace reckon {
 namespace {
@@ -41,16 +42,20 @@ Seconds in_network_time(const Fabric& f, Bytes size) {
 }  // namespace
 
 Seconds ring_hop_time(const Fabric& f, Bytes chunk) {
+  if (f.on_torus) return torus_hop_time(f, chunk);
   Seconds t{};
   if (f.ranks_per_node > 1) t = f.peer_latency + chunk / f.peer;
   if (f.nodes > 1) t = std::max(t, f.nic_latency + chunk / f.one_out());
   return t;
 }
 
-Seconds all_gather_time(const Fabric& f, Bytes size) { return ring_time(f, size, f.ranks() - 1); }
+Seconds all_gather_time(const Fabric& f, Bytes size) {
+  return f.on_torus ? torus_gather_time(f, size) : ring_time(f, size, f.ranks() - 1);
+}
 Seconds reduce_scatter_time(const Fabric& f, Bytes size) { return all_gather_time(f, size); }
 
 Seconds all_to_all_time(const Fabric& f, Bytes size) {
+  if (f.on_torus) return torus_exchange_time(f, size);
   const int n = f.ranks(), g = f.ranks_per_node;
   const Bytes piece = size / double(std::max(1, n));
   Seconds t{};
@@ -66,12 +71,15 @@ Seconds all_to_all_time(const Fabric& f, Bytes size) {
 
 Seconds send_time(const Fabric& f, Bytes size) {
   if (f.ranks() <= 1) return {};
+  if (f.on_torus) return torus_hop_time(f, size);
   return f.nodes > 1 ? f.nic_latency + double(f.ranks_per_node) * size / f.one_out()
                      : f.peer_latency + size / f.peer;
 }
 
 TimedAllReduce all_reduce_time(const Fabric& f, Bytes size, AllReduceKind kind) {
   if (f.ranks() <= 1) return {};
+  // Reduce-scatter, then all-gather, along the axes [Ying et al. 2018, Sec. 2.2].
+  if (f.on_torus) return {AllReduceKind::ring, 2 * torus_gather_time(f, size)};
   const auto timed = [&](AllReduceKind k) -> TimedAllReduce {
     switch (k) {
       case AllReduceKind::tree:

@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,13 @@ struct Collective {
 };
 Seconds makespan(const Collective& collective, const NetworkModel& model);
 
+/// Chips that a group of ranks has along one axis of a torus.
+struct TorusAxis {
+  int chips = 1;
+  int apart = 1;        // links between one and the next; so many such groups share them
+  bool closed = false;  // the last one's next is the first
+};
+
 /// Ranks on nodes. A link's numbers are effective ones: printed bandwidth x LinkClass::efficiency.
 struct Fabric {
   int nodes = 1;
@@ -48,6 +56,11 @@ struct Fabric {
   int leaf_nodes = 0;
   double oversubscription = 1;
   bool reduces = false;  // switches between nodes add up what passes [Graham et al. 2016, "SHArP"]
+  /// A TPU slice, or ranks of one: `peer` is one link of a chip, one direction, `peer_latency` that
+  /// of a hop; one node, as many ranks as chips. Only the closed forms (collective_times.h) know
+  /// it.
+  bool on_torus = false;
+  std::array<TorusAxis, 3> axes{};
   int ranks() const { return nodes * ranks_per_node; }
   bool has_spine() const { return leaf_nodes > 0 && nodes > leaf_nodes && oversubscription > 1; }
   BytesPerSecond uplink() const { return nic * (leaf_nodes / oversubscription); }

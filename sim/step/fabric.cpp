@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "sim/base/check.h"
 #include "sim/step/collectives.h"
 #include "sim/step/worker_pools.h"
 
@@ -14,6 +15,20 @@ namespace {
 /// profiles], of one V100 0.5 to 0.7 [Gavel's throughputs].
 constexpr std::string_view kEc2 = "ethernet-ec2";
 constexpr BytesPerSecond kEc2Flow{5e9 / 8};
+
+/// All chips of a slice.
+Fabric fabric_of_slice(const PlannedPool& pool) {
+  const Torus torus = torus_of(pool);
+  Fabric f;
+  RECKON_CHECK(torus.axes.size() <= f.axes.size());
+  f.ranks_per_node = torus.chips();
+  f.peer = torus.link;
+  f.peer_latency = torus.latency;
+  f.on_torus = true;
+  for (std::size_t a = 0; a < torus.axes.size(); ++a)
+    f.axes[a] = {torus.axes[a], 1, torus.wraps && torus.axes[a] > 1};
+  return f;
+}
 
 }  // namespace
 
@@ -37,6 +52,7 @@ Fabric fabric_of_worker(const PlannedPool& pool, const PlannedStrategy& strategy
 
 Fabric fabric_of(const Plan& plan, const PlannedStrategy& strategy, int workers) {
   const auto pools = worker_pools(plan);
+  if (pools.front()->slice) return fabric_of_slice(*pools.front());
   Fabric slowest = fabric_of_worker(*pools.front(), strategy);
   const int ranks = workers * slowest.ranks_per_node;
   int per_node = std::max(1, pools.front()->accelerators_per_node);

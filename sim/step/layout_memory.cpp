@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/step/layer_shares.h"
+#include "sim/step/offload.h"
 
 namespace reckon {
 namespace {
@@ -45,16 +46,17 @@ MemoryEstimate stage_memory(const Partition& partition, std::span<const BlockSta
     }
   }
   m.parameters = kept(sums.parameters, sums.expert_parameters, l, l.zero_stage >= 3, size.weight);
-  m.gradients = kept(sums.trainable, sums.expert_trainable, l, l.zero_stage >= 2, size.gradient);
+  const bool leave = gradients_leave(l);
+  if (!leave)
+    m.gradients = kept(sums.trainable, sums.expert_trainable, l, l.zero_stage >= 2, size.gradient);
   if (!l.offload_optimizer)
     m.optimizer = kept(sums.trainable, sums.expert_trainable, l, l.zero_stage >= 1,
                        size.master + size.optimizer);
   m.activations += redone;
   m.workspace = working * l.micro_batch * size.activation;
-  if (l.replicas_of_state() > 1) {
-    if (l.zero_stage >= 3) m.gathered += 2 * largest_parameters * size.weight;
-    if (l.zero_stage >= 2) m.gathered += largest_trainable * size.gradient;
-  }
+  const bool shared = l.replicas_of_state() > 1;
+  if (shared && l.zero_stage >= 3) m.gathered += 2 * largest_parameters * size.weight;
+  if ((shared && l.zero_stage >= 2) || leave) m.gathered += largest_trainable * size.gradient;
   return m;
 }
 

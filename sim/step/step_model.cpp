@@ -5,6 +5,7 @@
 #include "sim/base/check.h"
 #include "sim/step/assumptions.h"
 #include "sim/step/collective_times.h"
+#include "sim/step/offload.h"
 #include "sim/step/overlap.h"
 #include "sim/step/parameter_server.h"
 #include "sim/step/stage_times.h"
@@ -16,6 +17,7 @@ namespace {
 /// The nodes that so many ranks fill.
 Fabric fabric_for(const Fabric& full, std::int64_t ranks) {
   Fabric f = full;
+  if (f.on_torus) return f;  // a job has the whole slice
   f.ranks_per_node = int(std::min<std::int64_t>(ranks, full.ranks_per_node));
   f.nodes = int((ranks + f.ranks_per_node - 1) / f.ranks_per_node);
   return f;
@@ -61,12 +63,17 @@ Stages all_stages(const StageModel& m, std::span<const BlockTime> times,
   return all;
 }
 
+/// `backward`: of the slowest stage, one micro-batch.
 Seconds update_of(double parameters, const StepSetting& setting, const ElementSizes& size,
-                  const Processor& core, const Layout& layout) {
+                  const Processor& core, const Layout& layout, Seconds backward) {
   if (!layout.offload_optimizer) return update_time(parameters, size, core);
-  // The gradients go to the host behind the backward pass; the host's update and the parameters'
-  // way back are waited for [Ren et al. 2021, "ZeRO-Offload", Sec. 4].
-  return parameters * size.update_traffic() / setting.host_memory +
+  // The gradients go to the host behind the backward pass, which may be over sooner: of each
+  // micro-batch where they are not kept, else of the last one. The host's update and the
+  // parameters' way back are waited for [Ren et al. 2021, "ZeRO-Offload", Sec. 4].
+  const double times = gradients_leave(layout) ? double(layout.micro_batches) : 1;
+  const Seconds down = parameters * size.gradient / setting.host_link - backward;
+  return times * std::max(Seconds{}, down) +
+         parameters * size.update_traffic() / setting.host_memory +
          parameters * size.weight / setting.host_link;
 }
 
@@ -119,7 +126,7 @@ StepEstimate StepModel::estimate(const Layout& l) const {
   e.compute = passes * (pass.forward + pass.backward);
   e.forward = s.forward();
   e.bubble = (all.sum - s.whole()) / l.interleave;
-  e.update = update_of(all.trainable, setting_, size_, core_, l);
+  e.update = update_of(all.trainable, setting_, size_, core_, l, s.backward());
   ExposedCommunication& x = e.exposed;
   x.tensor = passes * (pass.tensor_forward + pass.tensor_backward);
   x.context = passes * (pass.context_forward + pass.context_backward);
@@ -137,7 +144,7 @@ StepEstimate StepModel::estimate(const Layout& l) const {
   e.communication =
       x.tensor + x.context + x.expert + x.pipeline + passes * pass.hidden + s.state_traffic;
   e.sent_per_worker = (passes * pass.sent + s.state_sent) * double(job.ranks_per_node);
-  if (l.zero_stage == 0 && l.replicas_of_state() > 1)
+  if (l.zero_stage == 0 && l.replicas_of_state() > 1 && !job.on_torus)
     e.all_reduce = to_text(
         all_reduce_time(groups.state, step_assumptions::kBucketSize, setting_.all_reduce).kind);
   e.step = e.compute + e.exposed_communication + e.bubble + e.update;

@@ -207,7 +207,7 @@ TEST_CASE("what cannot be predicted says why in words that can be counted") {
   Predictor predict(test::shipped_catalog());
   auto r = resnet_on_k80(1);
   r.model = "resnet5000";
-  CHECK(predict(r).error() == "no model graph: resnet5000");
+  CHECK(predict(r).error() == "no model graph: resnet5000; did you mean 'resnet50'?");
   r = resnet_on_k80(1);
   r.accelerator = "K8000";
   CHECK(predict(r).error() == "unknown accelerator K8000");

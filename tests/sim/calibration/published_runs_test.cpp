@@ -67,6 +67,15 @@ TEST_CASE("every row of measurements is delivered, not asked for, or counted wit
   CHECK(told(r.counts.problems, 8, "row skipped: not as many fields as columns (9)"));
   CHECK(told(r.counts.problems, 9, "row skipped: accelerator is blank"));
   CHECK(told(r.counts.problems, 10, "row skipped: samples_per_second is not a number"));
+  const auto hint = [&](int line) {
+    for (const Diagnostic& d : r.counts.problems)
+      if (d.at.line == line) return d.hint;
+    return std::string("none");
+  };
+  CHECK(hint(10) ==
+        "found '219 images/s'; a plain number of samples a second of the whole job is read");
+  CHECK(hint(6) == "found '1.5'");
+  CHECK(hint(9).empty());
 }
 
 TEST_CASE("a header that lacks columns is refused with all that it lacks") {

@@ -57,10 +57,12 @@ TEST_CASE("all errors of a plan come at once") {
 TEST_CASE("unknown names are answered with the nearest one and the list") {
   CHECK_THAT(with("cluster.pools.p100.accelerator.type=P100-PCIE-17"),
              Contains("unknown accelerator 'P100-PCIE-17'; did you mean 'P100-PCIE-16'?") &&
-                 Contains("V100-SXM2-16"));
+                 Contains("like it: P100-PCIE-16, V100-PCIE-16") &&
+                 Contains("46 more, listed by `reckon catalog list accelerators`"));
   CHECK_THAT(with("cluster.region=us-centrall"),
              Contains("unknown region 'us-centrall'; did you mean 'us-central1'?") &&
-                 Contains("europe-west4"));
+                 Contains("like it: us-central1, us-central2, ") &&
+                 Contains("`reckon catalog list locations gcp`"));
   CHECK_THAT(
       with("cluster.zone=us-central1-q"),
       Contains("region us-central1 has no zone 'us-central1-q'") && Contains("us-central1-f"));
@@ -219,7 +221,15 @@ TEST_CASE("a TPU slice is known by its shape, brings its host and needs its stra
   CHECK_THAT(slice("{name: t, tpu: {type: TPU-v3, slice: v2-8}, nodes: 1}"),
              Contains("slice v2-8 is made of TPU-v2, not of TPU-v3"));
   CHECK_THAT(slice("{name: t, tpu: {type: TPU-v2, slice: v2-8}, nodes: 1}", "mirrored"),
-             Contains("strategy mirrored does not run on the TPU slice of pool 't'"));
+             Contains("strategy mirrored does not run on the TPU slice of pool 't'") &&
+                 Contains("{kind: sharded}"));
+  CHECK_THAT(slice("{name: t, tpu: {type: TPU-v2, slice: v2-8}, nodes: 1}",
+                   "sharded, accelerators_per_worker: 2"),
+             Contains("strategy sharded uses all 4 chips of the slice"));
+  CHECK(slice("{name: t, tpu: {type: TPU-v2, slice: v2-8}, nodes: 1}", "sharded") == "");
+  CHECK_THAT(slice("{name: t, tpu: {type: TPU-v2, slice: v2-8}, nodes: 1}",
+                   "model_parallel, tensor: 1, data: 4"),
+             !Contains("TPU slice") && Contains("global_batch: "));  // only the batch is missing
   CHECK_THAT(slice("{name: t, tpu: {type: TPU-v2, slice: v2-256}, nodes: 1}"),
              Contains("v2-256 is not offered in zone us-central1-b") &&
                  Contains("us-central1 (us-central1-a)"));

@@ -268,6 +268,18 @@ TEST_CASE("offloading the optimizer trades memory of the device for time of the 
   CHECK(gpt().memory(l).optimizer.v == 0);
   CHECK(gpt().memory(l).required() < before);
   CHECK(gpt().estimate(l).update > on_device.update);
+  // Gradients that take longer than the backward pass are waited for: at stage 2 those of each
+  // micro-batch, at stage 1 once. 1 MB/s, so that a backward pass is short beside them.
+  StepSetting slow = setting();
+  slow.host_link = 0.001_GBps;
+  const StepModel on_slow(zoo_model("gpt3_13b").value(), slow);
+  l.micro_batches = 4;
+  const auto update = [&](int stage) {
+    l.zero_stage = stage;
+    return on_slow.estimate(l).update.count();
+  };
+  const double down = double(zoo_model("gpt3_13b").value().parameters()) / 8 * 2 / 1e6;
+  CHECK(update(2) - update(1) == Approx(3 * down).epsilon(0.01));
 }
 
 TEST_CASE("keys and values go round behind attention, or wait for it on slow links") {
