@@ -93,8 +93,15 @@ class OpenLoop {
     const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(most).count();
     const timespec time{ns / kNanoseconds, ns % kNanoseconds};
     if (::ppoll(polled_.data(), polled_.size(), &time, nullptr) <= 0) return;
-    for (std::size_t k = 0; k < polled_.size(); ++k)
-      if (polled_[k].revents != 0) receive(*connections_[k]);
+    for (std::size_t k = polled_.size(); k-- > 0;) {
+      if (polled_[k].revents == 0) continue;
+      if (connections_[k]->busy) {
+        receive(*connections_[k]);
+      } else {  // silent for so long that the server has closed it
+        connections_.erase(connections_.begin() + std::ptrdiff_t(k));
+        polled_.erase(polled_.begin() + std::ptrdiff_t(k));
+      }
+    }
   }
   void receive(Connection& c) {
     std::byte part[16384];
