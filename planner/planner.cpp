@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "planner/front.h"
@@ -19,6 +20,9 @@ constexpr std::size_t kFrontPoints = 12;
 constexpr std::size_t kRivals = 10;
 constexpr int kFrontDraws = 256;
 constexpr double kStandardErrors = 1.96;  // 95 %
+/// Looks around the best so far, and neighbours on each side.
+constexpr int kSteps = 4;
+constexpr std::size_t kAround = 2;
 
 /// Limits that keep something of a lower score away: a forecast that misses only that limit, or a
 /// candidate that is proven to.
@@ -53,6 +57,28 @@ std::vector<Candidate> not_yet_forecast(std::vector<Candidate> wanted,
                                [&](const Evaluated& e) { return same_candidate(e.candidate, c); });
   });
   return wanted;
+}
+
+/// The same machines bought alike as the best that meets all limits, the two next smaller and the
+/// two next larger numbers of nodes that were not forecast, of each the most promising.
+std::vector<Candidate> around_best(const Space& space, const std::vector<Evaluated>& finished) {
+  const auto best = std::ranges::min_element(finished, is_better);
+  if (best == finished.end() || !best->meets_all()) return {};
+  const Candidate at = best->candidate;
+  const auto alike = [&](const Candidate& c) { return c.site == at.site && c.offer == at.offer; };
+  std::map<int, Candidate> by_nodes;
+  for (const Candidate& c : space.candidates)
+    if (alike(c) && !c.proven_late && !c.proven_dear && c.bound <= best->score)
+      by_nodes.try_emplace(space.shape(c).nodes, c);
+  for (const Evaluated& e : finished)
+    if (alike(e.candidate)) by_nodes.erase(space.shape(e.candidate).nodes);
+  std::vector<Candidate> around;
+  auto above = by_nodes.upper_bound(space.shape(at).nodes);
+  for (auto below = above; below != by_nodes.begin() && around.size() < kAround;)
+    around.push_back((--below)->second);
+  for (std::size_t k = 0; k < kAround && above != by_nodes.end(); ++k, ++above)
+    around.push_back(above->second);
+  return around;
 }
 
 void count_rejections(const Space& space, Answer& answer) {
@@ -120,6 +146,9 @@ Expected<Answer> plan(const Question& question, const Catalog& catalog, const Ne
       not_yet_forecast(estimated_front(space, outlook, kFrontPoints, best), finished);
   for (Evaluated& e : evaluator.evaluate(missing, answer.replications))
     finished.push_back(std::move(e));
+  for (int step = 0; step < kSteps && !answer.search.exact; ++step)
+    for (Evaluated& e : evaluator.evaluate(around_best(space, finished), answer.replications))
+      finished.push_back(std::move(e));
   std::ranges::sort(finished, is_better);
   for (Evaluated& e : pareto_front(finished)) answer.front.push_back(ranked(space, std::move(e)));
 

@@ -1,6 +1,7 @@
 #include "planner/race.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -13,7 +14,13 @@ constexpr std::size_t kWave = 8;
 /// The first wave of a space that is too large to be forecast whole finds what prunes the rest.
 constexpr std::size_t kFirstWave = 4;
 /// Waves that look for a first plan that meets all limits.
-constexpr int kFirstWaves = 4;
+constexpr std::size_t kFirstWaves = 4;
+/// What is cheapest within a deadline is slow, and dear within a budget what is fastest: the most
+/// promising are those that a limit in the tail of the draws just excludes. So candidates that keep
+/// well within the limits at the medians (time and cost by these shares of them) are tried too: in
+/// each wave that looks for a first plan by another share, in a race by all, so many each.
+constexpr std::array kWithin{1.0, 0.7, 0.5, 0.35, 0.25, 0.15};
+constexpr std::size_t kWithinEach = 6;
 /// Lives of each racer in the first round: a sixteenth of the replications, within these.
 constexpr int kFewestLives = 8, kMostFirstLives = 32;
 /// Successive halving: half of the racers stay, with twice the lives.
@@ -22,7 +29,7 @@ constexpr int kMoreLives = 2;
 class Race {
  public:
   Race(const Space& space, Evaluator& evaluator, const RaceOptions& options)
-      : space_(space), evaluator_(evaluator), options_(options) {
+      : space_(space), evaluator_(evaluator), options_(options), question_(evaluator.question()) {
     for (const Candidate& c : space.candidates) {
       if (!options.prune) {
         open_.push_back(c);
@@ -38,8 +45,10 @@ class Race {
   void run() {
     const bool small = open_.size() <= options_.exact_up_to;
     const std::size_t first = small ? kWave : kFirstWave;
-    for (int wave = 0; wave < kFirstWaves && !open_.empty() && best_ == kNone; ++wave)
+    for (std::size_t wave = 0; wave < kFirstWaves && !open_.empty() && best_ == kNone; ++wave) {
+      if (!small) bring_forward(kWithin[wave], first);
       finish_wave(first);
+    }
     drop_proven();
     if (open_.size() <= options_.exact_up_to) {
       std::ranges::stable_sort(open_, {}, &Candidate::bound);
@@ -64,10 +73,10 @@ class Race {
   }
   void tell(std::size_t racing) const {
     if (!options_.progress) return;
-    const std::int64_t left_out = space_.considered - std::int64_t(space_.candidates.size()) +
+    const std::int64_t open_out = space_.considered - std::int64_t(space_.candidates.size()) +
                                   result.proven_late + result.proven_dear + result.proven_worse +
                                   result.outrun + result.not_tried;
-    options_.progress({space_.considered, left_out, racing, best_});
+    options_.progress({space_.considered, open_out, racing, best_});
   }
   void finish_wave(std::size_t most) {
     const std::size_t n = std::min(most, open_.size());
@@ -87,11 +96,44 @@ class Race {
         result.least_open_bound == 0 ? bound : std::min(result.least_open_bound, bound);
   }
 
+  bool keeps_within(const Candidate& c, double share) const {
+    const Question& q = question_;
+    return (!q.deadline || c.time <= share * q.deadline->value) &&
+           (!q.budget || c.cost <= share * q.budget->value);
+  }
+  /// The first `most` that keep within that share of the limits, or all that do, to the front.
+  void bring_forward(double share, std::size_t most) {
+    std::size_t taken = 0;
+    std::stable_partition(open_.begin(), open_.end(), [&](const Candidate& c) {
+      return taken < most && keeps_within(c, share) && ++taken > 0;
+    });
+  }
+  /// Behind the most promising, those of each share of each limit.
+  std::size_t arrange_starters() {
+    const Question& q = question_;
+    const std::size_t promising = std::min(options_.starters, open_.size());
+    if (!q.deadline && !q.budget) return promising;
+    std::array<std::size_t, kWithin.size()> by_time{}, by_cost{};
+    const auto rest = std::stable_partition(
+        open_.begin() + std::ptrdiff_t(promising), open_.end(), [&](const Candidate& c) {
+          bool wanted = false;
+          for (std::size_t k = 0; k < kWithin.size(); ++k) {
+            if (q.deadline && by_time[k] < kWithinEach && c.time <= kWithin[k] * q.deadline->value)
+              wanted = ++by_time[k] > 0;
+            if (q.budget && by_cost[k] < kWithinEach && c.cost <= kWithin[k] * q.budget->value)
+              wanted = ++by_cost[k] > 0;
+          }
+          return wanted;
+        });
+    return std::size_t(rest - open_.begin());
+  }
+
   void halve() {
-    const std::size_t starters = std::min(options_.starters, open_.size());
+    const std::size_t starters = arrange_starters();
     std::vector<Candidate> racing(open_.begin(), open_.begin() + std::ptrdiff_t(starters));
-    for (std::size_t k = starters; k < open_.size(); ++k) note_open(open_[k].bound);
-    result.not_tried = std::int64_t(open_.size() - starters);
+    open_.erase(open_.begin(), open_.begin() + std::ptrdiff_t(starters));
+    for (const Candidate& c : open_) note_open(c.bound);
+    result.not_tried = std::int64_t(open_.size());
     const int all = space_.replications;
     for (int lives = std::clamp(all / 16, kFewestLives, kMostFirstLives);
          racing.size() > options_.finalists && lives < all; lives *= kMoreLives) {
@@ -115,6 +157,7 @@ class Race {
   const Space& space_;
   Evaluator& evaluator_;
   const RaceOptions& options_;
+  const Question& question_;
   std::vector<Candidate> open_;
   double best_ = kNone;
 };

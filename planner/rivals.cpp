@@ -35,6 +35,9 @@ std::optional<std::int64_t> hourly_nano_usd(const Plan& plan) {
   return sum;
 }
 
+/// Of one life: what lives longer is too dear to be lived again with every factor that is tried.
+constexpr double kMostEvents = 3000;
+
 /// What tells one rival from another: of those alike in it the first stands for all.
 using Kind = std::tuple<std::uint32_t, std::string, int, StrategyKind>;
 Kind kind_of(const Space& space, const Candidate& c) {
@@ -85,8 +88,9 @@ class LeverRivals {
   }
 
  private:
-  static bool may_win(const Candidate& c) {
-    return !c.proven_late && !c.proven_dear && std::isfinite(c.estimate);
+  bool may_win(const Candidate& c) const {
+    return !c.proven_late && !c.proven_dear && std::isfinite(c.estimate) &&
+           events_of(space_, c) <= kMostEvents;
   }
   void add(const Candidate& c, const std::vector<Lever>& levers) {
     for (LeverRival& r : found)
