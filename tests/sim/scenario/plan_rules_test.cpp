@@ -240,6 +240,8 @@ TEST_CASE("a TPU slice is known by its shape, brings its host and needs its stra
 TEST_CASE("a precision that the accelerator lacks says which it has") {
   CHECK_THAT(with("workload.precision=bf16"),
              Contains("P100-PCIE-16 has no bf16") && Contains("it has fp32, fp16"));
+  // The only four-bit format that accelerators of the catalog train in.
+  CHECK_THAT(with("workload.precision=fp4"), Contains("P100-PCIE-16 has no nvfp4"));
 }
 
 TEST_CASE("a global batch that the accelerators cannot share says which they can") {
