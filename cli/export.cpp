@@ -8,6 +8,7 @@
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/run_parts.h"
 #include "exchange/foreign/ai_platform.h"
 #include "exchange/gcloud.h"
 #include "exchange/kubernetes.h"
@@ -86,12 +87,16 @@ int export_plan(const std::string& to, const Options& options, const Catalog& ca
   const auto loaded = checked(load_plan(file, options, catalog));
   const auto text = checked(exported(to, file, loaded, options, catalog));
   put_out(options, text);
-  if (to == "kubernetes")
-    for (const PlannedPool& pool : loaded.plan.pools)
-      if (pool.role == Role::evaluator)
-        print_error(fmt::format(
-            "reckon: pool '{}' evaluates checkpoints: no pod of the manifests does that\n",
-            pool.name));
+  if (to != "kubernetes") return kDone;
+  for (const PlannedPool& pool : loaded.plan.pools)
+    if (pool.role == Role::evaluator)
+      print_error(fmt::format(
+          "reckon: pool '{}' evaluates checkpoints: no pod of the manifests does that\n",
+          pool.name));
+  // Who runs the manifests may have another program under the image's name.
+  Diagnostics not_trained = not_trained_in_pods(loaded, file);
+  for (Diagnostic& one : not_trained) one.severity = Severity::warning;
+  report(not_trained);
   return kDone;
 }
 

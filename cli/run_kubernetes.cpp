@@ -78,6 +78,7 @@ class ClusterCommand {
   int begin() {
     const Options& options = asked_;
     if (const auto code = load(options, options.files.front())) return *code;
+    const Diagnostics not_trained = not_trained_in_pods(*loaded_, options.files.front());
     if (container_of(*loaded_) == nullptr && asked_.answer("image").empty())
       throw UsageError(
           "--image is missing: the image with reckon-worker, where the cluster's nodes can pull "
@@ -100,8 +101,10 @@ class ClusterCommand {
     const auto first = checked(manifests(manifest, 0));
     const PreflightAnswer answer = preflight(kubectl, facts, question(options, run, first, true));
     report(answer.warnings);
+    report(not_trained);
     report(answer.problems);
     if (asked_.answers.contains("dry-run")) print(first);
+    if (!not_trained.empty()) return kInputIsWrong;
     if (!answer.problems.empty()) return answer.no_room ? kAnswerIsNo : kEnvironmentFailed;
     if (asked_.answers.contains("dry-run")) {
       print_error("preflight: the cluster would take it, and has room for it\n");
@@ -138,7 +141,7 @@ class ClusterCommand {
     print(fmt::format("{}: {}{}{}\n", state.run, to_text(state.phase),
                       state.reason.empty() ? "" : ": ", state.reason));
     if (state.phase == RunPhase::finished) return kDone;
-    if (state.phase == RunPhase::failed) return kAnswerIsNo;
+    if (state.phase == RunPhase::failed) return state.exit_code.value_or(kAnswerIsNo);
     print_error("--resume goes on from its last checkpoint\n");
     return kExitStoppedOnRequest;
   }

@@ -12,6 +12,7 @@
 #include "cli/output.h"
 #include "executor/train/measurement_log.h"
 #include "executor/train/stop_signal.h"
+#include "executor/train/trainable.h"
 #include "report/json.h"
 #include "report/run_status.h"
 #include "sim/base/unit_text.h"
@@ -118,6 +119,14 @@ RunRequest request_of(const Options& options) {
 const ContainerSpec* container_of(const LoadedPlan& loaded) {
   const auto& workload = loaded.file.scenario.workload;
   return workload && workload->container ? &*workload->container : nullptr;
+}
+
+Diagnostics not_trained_in_pods(const LoadedPlan& loaded, const std::string& file) {
+  if (container_of(loaded) != nullptr) return {};
+  Diagnostics all = cannot_train(loaded.plan);
+  for (Diagnostic& idle : leaves_accelerators_idle(loaded.plan)) all.push_back(std::move(idle));
+  for (Diagnostic& one : all) one.at.file = file;
+  return all;
 }
 
 ProgressReader progress_of(const ContainerSpec& container) {

@@ -49,6 +49,9 @@ RetryRules retry_of(const Options& options, RetryRules rules);
 RunRequest request_of(const Options& options);
 /// The user's own program, where the scenario's workload is one.
 const ContainerSpec* container_of(const LoadedPlan& loaded);
+/// What of the plan, read from `file`, pods of reckon-worker would not train as it was simulated;
+/// of a program that is not ours nothing is known.
+Diagnostics not_trained_in_pods(const LoadedPlan& loaded, const std::string& file);
 /// How it tells of its progress. Throws UsageError where its expression is none.
 ProgressReader progress_of(const ContainerSpec& container);
 RunDirectory directory_of(const Options& options, const Plan& plan);

@@ -20,9 +20,8 @@
 #include "executor/train/recipe.h"
 #include "executor/train/run_lock.h"
 #include "executor/train/stop_signal.h"
+#include "executor/train/trainable.h"
 #include "sim/scenario/one_worker.h"
-#include "sim/step/collectives_cpu.h"
-#include "sim/step/worker_pools.h"
 
 namespace reckon::worker {
 namespace {
@@ -58,41 +57,15 @@ cli::LoadedPlan load(const Options& options) {
 /// All that keeps this process from running this plan.
 Diagnostics refusals(const Plan& plan, const WorkerIdentity& me, const std::string& file) {
   const PlannedWorkload& job = plan.jobs[0];
-  Diagnostics errors = cannot_run(job.model);
+  Diagnostics errors = cannot_train(plan);
   for (Diagnostic& error : errors) error.at.file = file;
   const auto refuse = [&](std::string what, std::string hint) {
     errors.push_back({.at = {.file = file}, .what = std::move(what), .hint = std::move(hint)});
   };
-  if (plan.jobs.size() > 1)
-    refuse(fmt::format("the plan has {} jobs", plan.jobs.size()),
-           "a worker runs one: give it a plan with a workload");
   const bool servers = job.strategy.kind == StrategyKind::parameter_server;
-  switch (job.strategy.kind) {
-    case StrategyKind::single:
-    case StrategyKind::mirrored:
-    case StrategyKind::multi_worker_mirrored:
-    case StrategyKind::parameter_server:
-      break;
-    default:
-      refuse("the worker does not run this strategy",
-             "it runs single, mirrored, multi_worker_mirrored and parameter_server");
-  }
-  const AllReduceKind sums = job.strategy.all_reduce;
-  const bool on_cpus = !worker_pools(plan).front()->accelerator;
-  if (!servers && job.strategy.workers > 1 && on_cpus && !runs_on_cpus(sums))
-    refuse(fmt::format("workers on CPUs do not sum gradients by all_reduce: {}", to_text(sums)),
-           "they do by ring, or auto, which is a ring for all but small buckets");
-  if (job.strategy.colocated || job.strategy.shards != ServerShards::even)
-    refuse("the worker's parameter servers are processes of their own that hold equal parts",
-           "colocated and shards other than even are simulated only");
   if (servers && me.servers == 0)
     refuse("the strategy has parameter servers, this job has none",
            "start them too: `reckon run` does, or --servers N and --role ps");
-  if (servers && job.optimizer_settings.clip_norm > 0)
-    refuse(fmt::format("parameter servers do not clip gradients, and clip_norm is {}",
-                       job.optimizer_settings.clip_norm),
-           "no server sees the whole gradient: set workload.optimizer.clip_norm to 0, or use "
-           "multi_worker_mirrored");
   if (me.workers != job.strategy.workers)
     refuse(fmt::format("the plan has {} workers, this job {}", job.strategy.workers, me.workers),
            "change workload.strategy.workers, or start as many processes");

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -52,6 +53,7 @@ class ClusterGang {
       pods_.poll();
       patience_.pass(pods_.answers());
       poll_events();
+      look_for_successors();
       follow_logs();
       obey(stop ? stop() : StopRequest::none);
       judge();
@@ -86,6 +88,42 @@ class ClusterGang {
     return {.changed = [this](const Json& event) { on_event(event_view(event)); },
             .deleted = {},
             .trouble = {}};
+  }
+
+  /// What is behind the last hyphen differs between the pods that a Job makes for one rank:
+  /// "job-0-worker-2-x7k2p".
+  static std::string stem_of(const std::string& pod) { return pod.substr(0, pod.rfind('-') + 1); }
+
+  void on_made(const EventView& event) {
+    const std::string pod = event.message.substr(event.message.rfind(' ') + 1);
+    if (event.at) made_[stem_of(pod)].emplace(pod, *event.at);
+  }
+
+  /// Its Job made another pod of its rank before it, which is no more: nobody watched. What is
+  /// older than the attempt by far is of a run of the same name that was deleted.
+  bool is_successor(const PodView& pod) const {
+    constexpr Seconds kAppliedWithin{30};
+    const auto made = made_.find(stem_of(pod.name));
+    if (made == made_.end() || !pod.created) return false;
+    Time first = *pod.created;
+    for (const Member& m : members_)
+      if (m.pod && m.pod->created) first = std::min(first, *m.pod->created);
+    return std::ranges::any_of(made->second, [&](const auto& other) {
+      return other.first != pod.name && other.second <= *pod.created &&
+             Seconds(first - other.second) < kAppliedWithin;
+    });
+  }
+
+  /// Once for each: the others may get by without the first one, as may their program with a new
+  /// one; where they do not, it is to blame.
+  void look_for_successors() {
+    for (std::size_t k = 0; k < members_.size(); ++k) {
+      Member& m = members_[k];
+      if (m.replaces || m.ended() || !m.pod || !is_successor(*m.pod)) continue;
+      m.replaces = true;
+      say(fmt::format("{} was deleted while nobody watched, and its Job made another",
+                      options_.names[k]));
+    }
   }
 
   bool over() const {
@@ -123,6 +161,9 @@ class ClusterGang {
   void on_event(const EventView& event) {
     const bool of_job = event.kind == "Job" && event.reason == "FailedCreate";
     if (of_job && event.name.starts_with(attempt_prefix())) no_pod_ = event.message;
+    if (event.kind == "Job" && event.reason == "SuccessfulCreate" &&
+        event.name.starts_with(attempt_prefix()))
+      on_made(event);
     if (event.kind != "Pod" || !event.name.starts_with(options_.run + '-')) return;
     about_[event.name].push_back(event);
     if (events_.event) events_.event(event);
@@ -241,12 +282,20 @@ class ClusterGang {
       end_attempt(kubectl_, options_.run, options_.attempt);
     } catch (const KubectlError& error) {
       if (!passes(error.failure())) throw;
+      tell_that_it_waits();
       return;
     }
     ending_ = true;
     constexpr Seconds kMargin{10};  // the cluster's own delays around the pods' grace period
     kill_at_ =
         Clock::now() + std::chrono::duration_cast<Clock::duration>(options_.notice + kMargin);
+  }
+
+  void tell_that_it_waits() {
+    if (!asked_ || told_waiting_) return;
+    told_waiting_ = true;
+    say("the run is stopped when the cluster answers again; asked once more, this command ends and "
+        "leaves it running");
   }
 
   bool is_ending() const { return last_try_ != Clock::time_point{}; }
@@ -263,6 +312,12 @@ class ClusterGang {
   /// Pods that do not end are on nodes that do not answer, or stand still.
   void kill_rest() {
     kill_at_.reset();
+    if (told_waiting_ && !ending_)
+      throw KubectlError(
+          KubectlFailure::connection,
+          fmt::format("the cluster does not answer, and the run is left as it is; `reckon run --on "
+                      "kubernetes --attach {}` goes on with it",
+                      options_.run));
     for (std::size_t k = 0; k < members_.size(); ++k) {
       Member& m = members_[k];
       if (m.ended()) continue;
@@ -333,7 +388,9 @@ class ClusterGang {
     const PodView& pod = *m.pod;
     std::string state = "starts";
     if (m.loss)
-      state = m.loss->end == PodEnd::finished ? "done" : m.loss->words;
+      state = m.loss->end == PodEnd::finished             ? "done"
+              : m.by_us && m.loss->end == PodEnd::deleted ? "was ended"
+                                                          : m.loss->words;
     else if (pod.deleting)
       state = "is being ended";
     else if (pod.node.empty())
@@ -393,13 +450,14 @@ class ClusterGang {
   StartPatience patience_;
   std::map<std::string, std::vector<EventView>> about_;  // by pod
   std::map<std::string, SeenNode> nodes_;
-  std::string no_pod_;  // why a Job makes none: a quota
+  std::map<std::string, std::map<std::string, Time>> made_;  // pods by their Jobs: by stem, name
+  std::string no_pod_;                                       // why a Job makes none: a quota
   Clock::time_point all_ended_{}, last_try_{}, last_look_{}, last_line_ = Clock::now();
   std::optional<Clock::time_point> broken_, first_ended_, kill_at_;
   std::optional<int> hopeless_;
   std::string hopeless_words_;
   int hopeless_code_ = 0, losses_ = 0;
-  bool asked_ = false, ending_ = false, no_events_ = false;
+  bool asked_ = false, ending_ = false, no_events_ = false, told_waiting_ = false;
 };
 
 }  // namespace

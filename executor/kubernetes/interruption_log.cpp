@@ -20,6 +20,13 @@ void InterruptionLog::note(KeptInterruption kept) {
   flush();
 }
 
+void InterruptionLog::drop(std::int64_t attempt) {
+  const auto is_of = [&](const KeptInterruption& k) { return k.record.attempt == attempt; };
+  if (std::erase_if(kept_, is_of) == 0) return;
+  unwritten_ = true;
+  flush();
+}
+
 void InterruptionLog::settle(const InterruptionRecord& record) {
   KeptInterruption* kept = find(record.attempt);
   if (kept == nullptr) return note({.record = record});

@@ -19,6 +19,8 @@ class InterruptionLog {
 
   /// What is known of an attempt's interruption, in place of what was known before.
   void note(KeptInterruption kept);
+  /// It was none: somebody had asked for the end of that attempt.
+  void drop(std::int64_t attempt);
   /// What it cost is known now.
   void settle(const InterruptionRecord& record);
   /// What a cluster that was away has not got yet.

@@ -197,6 +197,7 @@ class KubernetesRun {
       return 0;
     });
     if (!end.asked && stopped_from_elsewhere()) {
+      interruptions_.drop(attempt);
       end.asked = true;
       end.code = kExitStoppedOnRequest;
       end.reason = "stopped on request";
@@ -317,14 +318,22 @@ class KubernetesRun {
     if (tracker_.at_start()) tracker_.go_on_from(foreign_->steps_done());
   }
 
+  /// What a program does behind the last reading of its page is lost with it, so near its end, and
+  /// when it is told to end, the page is read more often.
   void poll_metrics() {
-    metrics_->poll();
+    constexpr Seconds kSeldom{5}, kOften{1}, kNear{30};
+    const RunStatus now = tracker_.at(clock_.now());
+    const bool near =
+        now.step > Seconds{0} && double(now.steps - now.steps_done) * now.step < kNear;
+    const bool ends = first_is_ending_ || near;
+    metrics_->poll(ends ? kOften : kSeldom);
     if (metrics_->trouble() == metrics_trouble_) return;
     metrics_trouble_ = metrics_->trouble();
-    if (!metrics_trouble_.empty()) say("no metrics: " + metrics_trouble_);
+    if (!metrics_trouble_.empty() && !ends) say("no metrics: " + metrics_trouble_);
   }
 
   void on_first_pod(const PodView& pod) {
+    first_is_ending_ = pod.deleting;
     if (!pod.started) return;
     foreign_->started(since_start(*pod.started));
     const auto& page = foreign_->prometheus();
@@ -419,7 +428,7 @@ class KubernetesRun {
                            : end.verdict == Verdict::stopped ? RunPhase::stopped
                                                              : RunPhase::failed;
     patient([&] {
-      set_phase(kubectl_, options_.state.run, phase, end.reason);
+      set_phase(kubectl_, options_.state.run, phase, end.reason, end.exit_code);
       return 0;
     });
   }
@@ -454,6 +463,7 @@ class KubernetesRun {
   std::size_t taken_up_ = 0;  // so many of earlier launchers' are dealt with
   FruitlessStarts fruitless_;
   std::unique_ptr<PodMetrics> metrics_;  // of the first rank
+  bool first_is_ending_ = false;         // somebody ends its pod
   std::string metrics_trouble_;          // what was said of it
   // The newest that is known: now, and when the attempt began.
   std::optional<std::int64_t> checkpoint_, checkpoint_before_;

@@ -19,17 +19,16 @@ void read_into(std::string& text, int descriptor) {
 }  // namespace
 
 PodMetrics::PodMetrics(const Kubectl& kubectl, const std::string& pod, int port,
-                       const std::string& path, OnPage on_page, Seconds every)
+                       const std::string& path, OnPage on_page)
     : kubectl_(kubectl),
       path_(fmt::format("/api/v1/namespaces/{}/pods/{}:{}/proxy{}", kubectl.name_space(), pod, port,
                         path)),
-      on_page_(std::move(on_page)),
-      every_(every) {}
+      on_page_(std::move(on_page)) {}
 
-void PodMetrics::poll() {
+void PodMetrics::poll(Seconds every) {
   if (!process_) {
-    if (Clock::now() < next_) return;
-    next_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(every_);
+    if (Clock::now() - asked_ < every) return;
+    asked_ = Clock::now();
     page_.clear();
     errors_.clear();
     process_ = kubectl_.start_raw(path_);

@@ -15,10 +15,10 @@ class PodMetrics {
  public:
   using OnPage = std::function<void(std::string_view page)>;
   PodMetrics(const Kubectl& kubectl, const std::string& pod, int port, const std::string& path,
-             OnPage on_page, Seconds every = Seconds{5});
+             OnPage on_page);
 
-  /// Asks where it is time to; never waits.
-  void poll();
+  /// Asks where the last answer is `every` old; never waits.
+  void poll(Seconds every);
   /// What it could not be read for; "": it could, the last time.
   const std::string& trouble() const { return trouble_; }
 
@@ -29,10 +29,9 @@ class PodMetrics {
   const Kubectl& kubectl_;
   std::string path_;
   OnPage on_page_;
-  Seconds every_;
   std::unique_ptr<ChildProcess> process_;
   std::string page_, errors_, trouble_;
-  Clock::time_point next_{};
+  Clock::time_point asked_{};
 };
 
 }  // namespace reckon::kubernetes

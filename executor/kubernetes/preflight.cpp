@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <set>
@@ -42,6 +43,7 @@ class Preflight {
       : kubectl_(kubectl), facts_(facts), question_(question) {}
 
   PreflightAnswer answer() {
+    look_at_namespace();
     look_at_permissions();
     look_at_run();
     look_at_storage();
@@ -83,6 +85,19 @@ class Preflight {
   bool there(const Words& words) const {
     const KubectlResult r = kubectl_.attempt(words);
     return r.good() || failure_of(r.err) != KubectlFailure::missing;
+  }
+
+  /// RFC 1123, as Kubernetes takes it: "object names and IDs", DNS labels.
+  void look_at_namespace() {
+    constexpr std::size_t kLongest = 63;
+    const std::string& name = kubectl_.name_space();
+    const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+    const bool good = !name.empty() && name.size() <= kLongest && plain(name.front()) &&
+                      plain(name.back()) &&
+                      std::ranges::all_of(name, [&](char c) { return plain(c) || c == '-'; });
+    if (!good)
+      problem(fmt::format("'{}' is no name of a namespace", name),
+              "--namespace NAME of lower-case letters, digits and hyphens, 63 at most");
   }
 
   void look_at_permissions() {

@@ -15,6 +15,7 @@ constexpr std::array<std::string_view, 5> kPhases{"running", "stopping", "stoppe
                                                   "failed"};
 constexpr const char* kPhase = "reckon/phase";
 constexpr const char* kReason = "reckon/reason";
+constexpr const char* kExitCode = "reckon/exit-code";
 constexpr const char* kCountedFrom = "reckon/counted-from";
 constexpr const char* kInterruptions = "interruptions";
 
@@ -89,8 +90,10 @@ std::optional<RunState> read_state(const Kubectl& kubectl, const std::string& ru
                  .started = text_of(data, "started"),
                  .phase = phase_of(text_of(notes, kPhase)),
                  .reason = text_of(notes, kReason),
+                 .exit_code = {},
                  .interruptions = interruptions_of(text_of(data, kInterruptions)),
                  .counted_from = parse_integer(text_of(notes, kCountedFrom)).value_or(0)};
+  if (const auto code = parse_integer(text_of(notes, kExitCode))) state.exit_code = int(*code);
   const Json words = Json::parse(text_of(data, "words"), nullptr, false);
   if (words.is_array())
     for (const Json& word : words)
@@ -99,10 +102,10 @@ std::optional<RunState> read_state(const Kubectl& kubectl, const std::string& ru
 }
 
 void set_phase(const Kubectl& kubectl, const std::string& run, RunPhase phase,
-               const std::string& reason) {
+               const std::string& reason, std::optional<int> exit_code) {
   kubectl.run({"annotate", "configmap", object_of(run), "--overwrite",
-               fmt::format("{}={}", kPhase, to_text(phase)),
-               fmt::format("{}={}", kReason, reason)});
+               fmt::format("{}={}", kPhase, to_text(phase)), fmt::format("{}={}", kReason, reason),
+               fmt::format("{}={}", kExitCode, exit_code ? std::to_string(*exit_code) : "")});
 }
 
 void resume_state(const Kubectl& kubectl, const std::string& run, std::int64_t attempt) {

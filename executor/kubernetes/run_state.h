@@ -34,6 +34,7 @@ struct RunState {
   std::string started;             // of the first attempt (RunClock::text)
   RunPhase phase = RunPhase::running;
   std::string reason;                           // why it is over
+  std::optional<int> exit_code;                 // of the command that saw it end
   std::vector<KeptInterruption> interruptions;  // by attempt
   /// Failures of earlier attempts count no more: somebody resumed the run.
   std::int64_t counted_from = 0;
@@ -44,7 +45,7 @@ void create_state(const Kubectl& kubectl, const RunState& state);
 /// nullopt: there is no such run.
 std::optional<RunState> read_state(const Kubectl& kubectl, const std::string& run);
 void set_phase(const Kubectl& kubectl, const std::string& run, RunPhase phase,
-               const std::string& reason);
+               const std::string& reason, std::optional<int> exit_code = {});
 /// A run that was over goes on with `attempt`, and its failures are counted from there.
 void resume_state(const Kubectl& kubectl, const std::string& run, std::int64_t attempt);
 

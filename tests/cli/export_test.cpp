@@ -45,3 +45,20 @@ TEST_CASE("a network that our server cannot answer with is exported for TensorFl
   CHECK_THAT(refused.err, Contains("--as tensorflow-serving"));
   CHECK(w.run("export kubernetes " + service("resnet50") + " --as serving").code == 0);
 }
+
+TEST_CASE(
+    "manifests of reckon-worker that would leave accelerators idle are written with a warning") {
+  const Workspace w;
+  const std::string plan =
+      "export kubernetes " RECKON_SOURCE_DIR "/scenarios/gke-p100-autoscaling.yaml --bucket b ";
+  const Output two = w.run(plan);
+  CHECK(two.code == 0);
+  CHECK_THAT(two.err, Contains("gke-p100-autoscaling.yaml: warning: a process of reckon-worker "
+                               "trains on one GPU, and a worker of this plan has 2"));
+  const Output one = w.run(plan +
+                           "--set workload.strategy.workers=6 "
+                           "--set workload.strategy.accelerators_per_worker=1");
+  CHECK(one.code == 0);
+  CHECK(one.err.empty());
+  CHECK_THAT(one.out, Contains("completions: 6\n") && Contains("nvidia.com/gpu: 1\n"));
+}

@@ -154,4 +154,6 @@ TEST_CASE("a volume that cannot be written ends the job at its third start, whoe
   CHECK_THAT(job.output(), Contains("as 3 starts in a row did, and no newer checkpoint was made"));
   CHECK(!job.pods(2).empty());
   CHECK(job.pods(3).empty());
+  job.start("--attach readonly", "later");  // as it was answered then
+  CHECK(job.code() == 3);
 }

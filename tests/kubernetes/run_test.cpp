@@ -101,6 +101,30 @@ TEST_CASE("a launcher that is killed is replaced by another, which goes on watch
   CHECK(job.measured().interruptions.empty());
 }
 
+TEST_CASE("a pod that is deleted while nobody watches is to blame, whoever attaches", "[.long]") {
+  constexpr int kSteps = 2000;
+  ClusterJob job("unwatched", kRing, 4, kSteps);
+  job.start_new();
+  REQUIRE(wait_for([&] { return job.has_steps(1500); }));
+  const std::string deleted = job.pod_of(2);
+  job.kill_launcher();
+  job.kubectl("delete pod " + deleted + " --force --grace-period=0");
+  // Its Job makes another.
+  const auto is_replaced = [&] {
+    const nlohmann::json pods = job.pods(0);
+    return std::ranges::any_of(pods, [&](const nlohmann::json& pod) {
+      return WatchedJob::rank_of(pod) == 2 && pod.at("metadata").at("name") != deleted;
+    });
+  };
+  REQUIRE(wait_for(is_replaced));
+  job.start("--attach unwatched");
+  job.ends_well(kSteps);
+  const Measurements m = job.measured();
+  REQUIRE(m.interruptions.size() == 1);
+  CHECK(m.interruptions[0].rank == 2);
+  CHECK(m.interruptions[0].detail == "rank 2 was deleted while nobody watched");
+}
+
 TEST_CASE("a run is stopped behind a checkpoint, shown, resumed, and deleted", "[.long]") {
   constexpr int kSteps = 2000;
   ClusterJob job("stopped", kRing, 4, kSteps);
@@ -118,6 +142,7 @@ TEST_CASE("a run is stopped behind a checkpoint, shown, resumed, and deleted", "
   CHECK(job.code() == 75);
   job.start("--attach stopped --resume");
   job.ends_well(kSteps);
+  CHECK(job.measured().interruptions.empty());  // what somebody asked for is none
   CHECK(job.reckon("delete stopped --on kubernetes").code == 0);
   CHECK(job.reckon("status stopped --on kubernetes").code == 2);
 }

@@ -13,7 +13,7 @@ namespace {
 std::string gpu_job(const std::string& name, int workers, int per_worker) {
   return "name: " + name +
          "\nworkload:\n"
-         "  model: resnet50\n"
+         "  container: {image: \"localhost/none:1\", command: [train], profile: resnet50}\n"
          "  dataset: imagenet\n"
          "  train: {steps: 1000}\n"
          "  precision: fp32\n"
@@ -30,8 +30,7 @@ std::string gpu_job(const std::string& name, int workers, int per_worker) {
          std::to_string(per_worker) + "}\n      nodes: " + std::to_string(workers) + "\n";
 }
 
-const char* const kOptions =
-    " --on kubernetes --replications 20 --image localhost/none:1 --claim checkpoints --out run";
+const char* const kOptions = " --on kubernetes --replications 20 --claim checkpoints --out run";
 
 }  // namespace
 
@@ -44,6 +43,19 @@ TEST_CASE("what a cluster cannot run is said before anything is applied, all at 
   w.write("many.yaml", gpu_job("many", 5, 8));
   w.write("fits.yaml", gpu_job("fits", 2, 8));
   const auto reckon = [&](const std::string& words) { return w.run(words, cluster.environment()); };
+
+  // Ours, on nodes with eight GPUs for a worker.
+  std::string own = gpu_job("own", 2, 8);
+  const std::string container =
+      "container: {image: \"localhost/none:1\", command: [train], profile: resnet50}";
+  own.replace(own.find(container), container.size(), "model: resnet50");
+  w.write("own.yaml", own);
+  const Output ours =
+      reckon("run own.yaml --namespace small --image localhost/none:1 --pull-secret key" +
+             std::string(kOptions));
+  CHECK(ours.code == 2);
+  CHECK_THAT(ours.err, Contains("trains on one GPU, and a worker of this plan has 8") &&
+                           Contains("there is no secret 'key'"));
 
   const Output large = reckon(std::string("run large.yaml --namespace small") + kOptions);
   CHECK(large.code == 1);

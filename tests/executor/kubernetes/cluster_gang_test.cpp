@@ -108,3 +108,60 @@ esac
   CHECK(end.cause == Interruption::preemption);
   CHECK(end.reason == "rank 0 spot was taken back or shut down");
 }
+
+TEST_CASE("who was deleted while nobody watched is to blame when the others have lost it") {
+  // Rank 0 stopped behind a checkpoint with it (75); of rank 1 there is the pod that its Job made
+  // in place of another, of which an event tells.
+  const FakeKubectl fake(R"sh(
+case "$*" in
+  *events*watch=1*) exec sleep 30 ;;
+  *events*) cat events ;;
+  *pods*watch=1*)
+    until [ -e patched ]; do sleep 0.05; done
+    cat ended
+    exec sleep 30 ;;
+  *pods*) cat pods ;;
+  *jobs*) echo '{"items":[{}]}' ;;
+  *patch*) touch patched ;;
+  *node*) cat node ;;
+esac
+)sh");
+  const auto made = [](const std::string& job, const std::string& pod) {
+    return Json{{"metadata", {{"name", job + ".1"}, {"uid", pod}}},
+                {"involvedObject", {{"kind", "Job"}, {"name", job}}},
+                {"reason", "SuccessfulCreate"},
+                {"lastTimestamp", "2026-11-22T03:00:00Z"},
+                {"message", "Created pod: " + pod}};
+  };
+  fake.write("events",
+             Json{{"metadata", {{"resourceVersion", "1"}}},
+                  {"items", Json::array({made("job-0-worker-0", "job-0-worker-0-aaaaa"),
+                                         made("job-0-worker-1", "job-0-worker-1-bbbbb"),
+                                         made("job-0-worker-1", "job-0-worker-1-ccccc")})}}
+                 .dump());
+  Json first = pod_of(0, "node"), second = pod_of(1, "node");
+  first["metadata"]["name"] = "job-0-worker-0-aaaaa";
+  first["metadata"]["creationTimestamp"] = "2026-11-22T03:00:00Z";
+  first["status"] = {
+      {"phase", "Failed"},
+      {"containerStatuses",
+       Json::array({{{"name", "main"}, {"state", {{"terminated", {{"exitCode", 75}}}}}}})}};
+  second["metadata"]["name"] = "job-0-worker-1-ccccc";
+  second["metadata"]["creationTimestamp"] = "2026-11-22T03:05:00Z";
+  fake.write("pods",
+             Json{{"metadata", {{"resourceVersion", "1"}}}, {"items", Json::array({first, second})}}
+                 .dump());
+  fake.write("ended", event("DELETED", deleting(second)));
+  fake.write("node", node(true));
+  const ClusterGangOptions options{
+      .run = "job", .names = {"rank 0", "rank 1"}, .grace = Seconds{0.5}};
+  const Kubectl kubectl = fake.kubectl();
+  std::string at_the_break;
+  ClusterGangEvents events;
+  events.breaks = [&](const GangEnd& end) { at_the_break = end.reason; };
+  const GangEnd end = watch_cluster_gang(kubectl, options, events, {});
+  REQUIRE(end.culprit);
+  CHECK(*end.culprit == 1);
+  CHECK(end.reason == "rank 1 was deleted while nobody watched");
+  CHECK(at_the_break == end.reason);
+}

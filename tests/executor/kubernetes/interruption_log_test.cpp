@@ -55,4 +55,8 @@ esac)");
   CHECK(counted[0].record.attempt == 1);
   CHECK(earlier_end(counted[1]).futile);
   CHECK(log.counted(2).size() == 1);
+
+  // Somebody had asked for that.
+  log.drop(2);
+  CHECK(read_state(kubectl, "a")->interruptions.size() == 2);
 }

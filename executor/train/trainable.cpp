@@ -1,0 +1,94 @@
+#include "executor/train/trainable.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "executor/train/graph_runtime.h"
+#include "sim/step/collectives_cpu.h"
+#include "sim/step/worker_pools.h"
+
+namespace reckon {
+namespace {
+
+struct Problems {
+  Diagnostics all;
+  void add(std::string what, std::string hint) {
+    all.push_back({.at = {}, .what = std::move(what), .hint = std::move(hint)});
+  }
+};
+
+bool trains_by(StrategyKind kind) {
+  return kind == StrategyKind::single || kind == StrategyKind::mirrored ||
+         kind == StrategyKind::multi_worker_mirrored || kind == StrategyKind::parameter_server;
+}
+
+bool devices_train_in(Precision precision) {
+  return precision == Precision::fp32 || precision == Precision::tf32 ||
+         precision == Precision::bf16;
+}
+
+}  // namespace
+
+Diagnostics cannot_train(const Plan& plan) {
+  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedStrategy& strategy = job.strategy;
+  Problems problems{.all = cannot_run(job.model)};
+  if (plan.jobs.size() > 1)
+    problems.add(fmt::format("the plan has {} jobs", plan.jobs.size()),
+                 "a worker runs one: give it a plan with a workload");
+  if (!trains_by(strategy.kind))
+    problems.add("the worker does not run this strategy",
+                 "it runs single, mirrored, multi_worker_mirrored and parameter_server");
+  const bool servers = strategy.kind == StrategyKind::parameter_server;
+  const bool on_cpus = !worker_pools(plan).front()->accelerator;
+  if (!servers && strategy.workers > 1 && on_cpus && !runs_on_cpus(strategy.all_reduce))
+    problems.add(fmt::format("workers on CPUs do not sum gradients by all_reduce: {}",
+                             to_text(strategy.all_reduce)),
+                 "they do by ring, or auto, which is a ring for all but small buckets");
+  if (strategy.colocated || strategy.shards != ServerShards::even)
+    problems.add("the worker's parameter servers are processes of their own that hold equal parts",
+                 "colocated and shards other than even are simulated only");
+  if (servers && job.optimizer_settings.clip_norm > 0)
+    problems.add(fmt::format("parameter servers do not clip gradients, and clip_norm is {}",
+                             job.optimizer_settings.clip_norm),
+                 "no server sees the whole gradient: set workload.optimizer.clip_norm to 0, or use "
+                 "multi_worker_mirrored");
+  return std::move(problems.all);
+}
+
+Diagnostics leaves_accelerators_idle(const Plan& plan) {
+  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedStrategy& strategy = job.strategy;
+  const PlannedPool& pool = *worker_pools(plan).front();
+  Problems problems;
+  if (!pool.accelerator) return {};
+  if (pool.accelerator->kind != AcceleratorKind::gpu || pool.accelerator->vendor != "NVIDIA") {
+    problems.add(fmt::format("reckon-worker trains on CPUs and NVIDIA's GPUs, and the nodes of "
+                             "'{}' have {}",
+                             pool.name, pool.accelerator->name),
+                 "workload.container names a program of yours that trains on them");
+    return std::move(problems.all);
+  }
+  if (strategy.kind == StrategyKind::parameter_server)
+    problems.add(fmt::format("reckon-worker's workers of parameter servers train on CPUs, and the "
+                             "nodes of '{}' have {}",
+                             pool.name, pool.accelerator->name),
+                 "multi_worker_mirrored, a pool without accelerators, or a program of yours in "
+                 "workload.container");
+  if (!devices_train_in(job.precision))
+    problems.add(fmt::format("reckon-worker trains in fp32 or bf16 on GPUs, not in {}",
+                             to_text(job.precision)),
+                 "workload.precision: bf16");
+  if (const int each = strategy.accelerators_per_worker; each > 1)
+    problems.add(fmt::format("a process of reckon-worker trains on one GPU, and a worker of this "
+                             "plan has {}",
+                             each),
+                 fmt::format("a worker for each, in as many pods; the sums are the same: "
+                             "workload.strategy: {{kind: multi_worker_mirrored, workers: {}, "
+                             "accelerators_per_worker: 1}}",
+                             strategy.workers * each));
+  return std::move(problems.all);
+}
+
+}  // namespace reckon

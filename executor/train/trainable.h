@@ -1,0 +1,18 @@
+#pragma once
+#include "sim/base/diagnostic.h"
+#include "sim/scenario/plan.h"
+
+// What of a plan reckon-worker does not train, known before any process is started: everything that
+// can be simulated and exported is more.
+namespace reckon {
+
+/// What keeps it from training the plan at all: network, strategy, how gradients are summed. All
+/// problems, each with what to do and without a place; empty: it trains it. How many processes
+/// there are is not asked.
+Diagnostics cannot_train(const Plan& plan);
+
+/// What would leave accelerators of the plan's nodes idle: a process trains on one NVIDIA GPU, in
+/// fp32 (tf32) or bf16, by all-reduce. Empty as well where the plan has no accelerators.
+Diagnostics leaves_accelerators_idle(const Plan& plan);
+
+}  // namespace reckon

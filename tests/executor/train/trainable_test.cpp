@@ -1,0 +1,45 @@
+#include "executor/train/trainable.h"
+
+#include <catch2/catch.hpp>
+
+#include "support/scenario_text.h"
+
+using namespace reckon;
+using namespace reckon::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+Plan planned(const std::string& scenario, const std::vector<std::string>& overrides = {}) {
+  const auto plan = shipped_plan(scenario, overrides);
+  INFO((plan ? "" : format(plan.error())));
+  REQUIRE(plan);
+  return *plan;
+}
+
+}  // namespace
+
+TEST_CASE("a worker with two GPUs is not what reckon-worker is, two workers with one are") {
+  const std::string idle = format(leaves_accelerators_idle(planned("gke-p100-autoscaling")));
+  CHECK_THAT(idle, Contains("trains on one GPU, and a worker of this plan has 2"));
+  // 3 workers of 2: what is advised is a plan, and leaves nothing idle.
+  CHECK_THAT(idle, Contains("workers: 6, accelerators_per_worker: 1"));
+  const Plan six = planned("gke-p100-autoscaling", {"workload.strategy.workers=6",
+                                                    "workload.strategy.accelerators_per_worker=1"});
+  CHECK(leaves_accelerators_idle(six).empty());
+  CHECK(cannot_train(six).empty());
+}
+
+TEST_CASE("accelerators that reckon-worker does not train on are named") {
+  CHECK_THAT(format(leaves_accelerators_idle(planned("tpu-v2-8"))),
+             Contains("trains on CPUs and NVIDIA's GPUs") && Contains("TPU-v2"));
+  CHECK_THAT(format(leaves_accelerators_idle(planned("parameter-servers-k80"))),
+             Contains("workers of parameter servers train on CPUs"));
+  CHECK(leaves_accelerators_idle(planned("small-mlp-cpu")).empty());
+}
+
+TEST_CASE("a strategy that is simulated only is not trained") {
+  CHECK_THAT(format(cannot_train(planned("llama3-8b-zero3"))),
+             Contains("the worker does not run this strategy"));
+  CHECK(cannot_train(planned("small-mlp-cpu")).empty());
+}
