@@ -27,7 +27,7 @@ TEST_CASE("reckon accuracy scores published runs, as a table, as JSON and as a d
   CHECK(out["command"] == "accuracy");
   CHECK(out["rows"] == 4);
   CHECK(out["scored"] == 3);
-  CHECK(out["skipped"][0]["reason"] == "no model graph: resnet6000");
+  CHECK(out["skipped"][0]["reason"] == "no model graph: resnet6000; did you mean 'resnet50'?");
   CHECK(out["skipped"][0]["count"] == 1);
   CHECK(out["cold"]["median_absolute_error"].get<double>() < 0.25);
   CHECK(out["by"]["accelerator"].contains("K80"));
