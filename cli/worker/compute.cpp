@@ -10,6 +10,7 @@
 #ifdef RECKON_WITH_CUDA
 #include "executor/cuda/device_runtime.h"
 #include "executor/cuda/nccl_communicator.h"
+#include "executor/cuda/nccl_library.h"
 #include "executor/cuda/open_device.h"
 #include "executor/cuda/run_time_libraries.h"
 #include "executor/train/recipe.h"
@@ -55,7 +56,10 @@ class CudaCompute final : public Compute {
  public:
   CudaCompute(const PlannedWorkload& job, const WorkerIdentity& me, Communicator& peers)
       : job_(job), device_(me.local_rank) {
-    if (peers.size() > 1) nccl_ = cuda::make_nccl_communicator(peers, me.local_rank);
+    // A gang of one reduces over NCCL too, where it is there: what runs on one GPU is what runs on
+    // a hundred.
+    const bool gang = job.strategy.kind != StrategyKind::single && cuda::why_no_nccl().empty();
+    if (peers.size() > 1 || gang) nccl_ = cuda::make_nccl_communicator(peers, me.local_rank);
   }
   ComputeName name() const override {
     return {.precision = *precision_of(job_) == cuda::DevicePrecision::bf16 ? "bf16" : "fp32",

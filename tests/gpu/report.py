@@ -83,6 +83,7 @@ def main():
     print(f"Device: {text('device.txt')}\n")
     print(f"Kernels against references: {text('kernels.txt')}\n")
     print(f"NCCL, one rank: {text('nccl.txt')}\n")
+    print(f"A manifest's command line, one rank over NCCL: {text('pod.txt')}\n")
     print(f"compute-sanitizer: {text('sanitizer.txt')}\n")
     print(f"What failed or did not run: {text('failures.txt')}")
     for model in CALIBRATED_ON:
