@@ -3,6 +3,7 @@
 
 #include "planner/site.h"
 #include "sim/base/parallel.h"
+#include "sim/step/input.h"
 #include "sim/step/step_model.h"
 
 // Every way to cut the model over so many nodes: data x tensor x pipeline x context x expert
@@ -103,11 +104,19 @@ class CutShapes {
     parallel_for((shapes.size() + kChunk - 1) / kChunk, 0, [&](std::size_t chunk) {
       const std::size_t end = std::min(shapes.size(), (chunk + 1) * kChunk);
       for (std::size_t k = chunk * kChunk; k < end; ++k)
-        shapes[k].step_seconds = model_.estimate(shapes[k].layout).step.count();
+        shapes[k].step_seconds = step_of(shapes[k].layout).count();
     });
   }
 
  private:
+  /// As estimate_step says it: no sooner than the input comes.
+  Seconds step_of(const Layout& layout) const {
+    const PlannedPool& pool = s_.plan.pools[s_.worker_pool];
+    const double samples = double(layout.global_batch()) / double(layout.accelerators());
+    const Seconds input = input_times(pool, s_.plan.jobs.front(), samples).slowest();
+    return std::max(model_.estimate(layout).step + pool.host_step.value, input);
+  }
+
   void add_own_degrees(int nodes, std::int64_t accelerators) {
     const StrategySpec& given = w_.strategy;
     Layout l;

@@ -39,7 +39,8 @@ std::string lever_text(Lever lever, const RankedPlan& chosen) {
       return fmt::format("price of {} in {} ({})", goods,
                          chosen.offer.region.empty() ? "that place" : chosen.offer.region, pricing);
     case Lever::price_everywhere:
-      return fmt::format("price of {} everywhere ({})", goods, pricing);
+      return fmt::format("price of {} in all regions of {} ({})", goods, to_text(h.provider),
+                         pricing);
     case Lever::reclaims:
       return "how often spot nodes are taken back";
     case Lever::network:

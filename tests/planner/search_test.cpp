@@ -124,3 +124,66 @@ TEST_CASE("pruning by bounds changes no answer") {
     CHECK(without->search.proven_worse == 0);
   }
 }
+
+namespace {
+
+/// ResNet-50 on nodes of one to 64 with T4s: those with few vCPUs wait for their input.
+std::string fed_by_few_vcpus(std::string_view limits) {
+  return fmt::format(
+      "name: fed\n"
+      "workload: {{model: resnet50, dataset: imagenet, train: {{epochs: 90}}, "
+      "batch_per_accelerator: 1, strategy: {{kind: single}}}}\n"
+      "cluster: {{provider: gcp, region: us-central1, pools: [{{name: workers, machine: "
+      "n1-standard-8, accelerator: {{type: T4, count: 1}}, nodes: 1}}]}}\n"
+      "plan:\n"
+      "  vary: {{provider: [gcp], machine: [n1-highcpu-2, n1-highcpu-16], nodes: "
+      "1..64, pricing: [on_demand, spot], strategy: any, global_batch: 1..8192}}\n"
+      "  objective: cost\n"
+      "{}",
+      limits);
+}
+
+}  // namespace
+
+TEST_CASE("the quick look times a step as the forecast does, whatever waits for input") {
+  const planner::Question q = question_of(fed_by_few_vcpus(""), shipped_catalog());
+  const auto network = make_fluid_network();
+  planner::PlannerOptions how;
+  how.threads = 1;
+  how.keep = 1000;
+  how.replications = 20;
+  const auto answer = planner::plan(q, shipped_catalog(), *network, how);
+  REQUIRE(answer);
+  int cut = 0, fed_slowly = 0;
+  for (const planner::RankedPlan& p : answer->plans) {
+    const StepEstimate& step = p.result.forecast.step;
+    INFO(p.result.overrides.size() << " overrides, " << p.shape.nodes << " nodes");
+    CHECK(p.shape.step_seconds == Approx(step.step.count()).epsilon(1e-9));
+    cut += p.shape.kind == StrategyKind::sharded ? 1 : 0;
+    fed_slowly += step.exposed_input.count() > 0 ? 1 : 0;
+  }
+  CHECK(cut > 0);
+  INFO(fed_slowly);
+}
+
+TEST_CASE("under limits that hardly anything meets, what keeps farthest from them is found") {
+  const auto network = make_fluid_network();
+  const auto planned = [&](std::string_view limits) {
+    planner::PlannerOptions how;
+    how.threads = 1;
+    how.replications = 40;
+    how.exact_up_to = 0;
+    auto answer = planner::plan(question_of(fed_by_few_vcpus(limits), shipped_catalog()),
+                                shipped_catalog(), *network, how);
+    REQUIRE(answer);
+    return std::move(*answer);
+  };
+  // The cheapest within a day, then a budget a little above what it needs at 90 %.
+  const planner::Answer free = planned("  deadline: 24h@95%\n");
+  REQUIRE_FALSE(free.plans.empty());
+  const double needed = quantile(free.plans.front().result.forecast.costs_usd, 0.9);
+  const planner::Answer tight =
+      planned(fmt::format("  deadline: 24h@95%\n  budget: {:.2f} USD@90%\n", 1.02 * needed));
+  REQUIRE_FALSE(tight.plans.empty());
+  CHECK(tight.plans.front().result.score <= 1.02 * free.plans.front().result.score);
+}
