@@ -20,7 +20,10 @@ BytesPerSecond bandwidth(const Fabric& f, const TorusAxis& axis) {
 }
 
 /// Hops of all pairs of an axis, each way by the shorter one, over its chips.
-double hops_of_a_chip(int chips) { return double(chips * chips / 4) / chips; }
+double hops_of_a_chip(int chips) {
+  const int of_all = chips * chips / 4;
+  return double(of_all) / chips;
+}
 
 /// What of each axis is taken, and by whom.
 class Placement {
