@@ -7,9 +7,6 @@
 namespace reckon::planner {
 namespace {
 
-HourlyRate times(HourlyRate rate, double factor) {
-  return {std::llround(double(rate.nano_usd_per_hour) * factor)};
-}
 template <class T>
 void scale(Fact<T>& fact, double factor) {
   fact.value = fact.value * factor;
@@ -87,9 +84,9 @@ Plan with_lever(Plan plan, const RankedPlan& of, const RankedPlan& chosen, Lever
     case Lever::price_everywhere:
       for (PlannedPool& pool : plan.pools) {
         if (!is_bought_as(pool, chosen)) continue;
-        pool.price.machine = times(pool.price.machine, factor);
-        pool.price.accelerators = times(pool.price.accelerators, factor);
-        if (pool.reservation) pool.reservation->price = times(pool.reservation->price, factor);
+        pool.price.machine = scaled(pool.price.machine, factor);
+        pool.price.accelerators = scaled(pool.price.accelerators, factor);
+        if (pool.reservation) pool.reservation->price = scaled(pool.reservation->price, factor);
       }
       break;
     case Lever::reclaims:

@@ -4,6 +4,8 @@
 #include <compare>
 #include <cstdint>
 
+#include "sim/base/overflow.h"
+
 // Quantities that do not mix: each is one double with a dimension in its type. Going in is explicit
 // (`Bytes{1e9}`), coming out is explicit (`.v`), and `Bytes + Flops` does not compile.
 // Time is std::chrono, so that the models compute in Seconds and the clock counts nanoseconds.
@@ -98,7 +100,12 @@ using SimTime = SimClock::time_point;
 using SimDuration = SimClock::duration;
 
 /// The one place where a modelled duration becomes clock ticks: nearest nanosecond, ties to even.
-inline SimDuration to_clock(Seconds s) { return SimDuration{std::llrint(s.count() * 1e9)}; }
+/// Errors: Overflow beyond 145 years, so that the sum of two is still on the clock, and for NaN.
+inline SimDuration to_clock(Seconds s) {
+  constexpr double kLimit = 4.6e9;
+  if (!(std::abs(s.count()) <= kLimit)) throw_overflow("time", s.count(), kLimit, "s");
+  return SimDuration{std::llrint(s.count() * 1e9)};
+}
 constexpr Seconds to_seconds(SimDuration d) { return Seconds{double(d.count()) * 1e-9}; }
 
 }  // namespace reckon

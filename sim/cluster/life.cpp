@@ -306,9 +306,7 @@ LifeResult Life::end() {
     job.time.close(job.input_share, accelerator_time(job.accelerators(), time), result_);
     const double gigabytes = job.planned_pace->checkpoint_size.v / 1e9;
     if (job.cycle.on() && gigabytes > 0) {
-      const HourlyRate rate{
-          std::llrint(double(plan_.storage_per_gb.nano_usd_per_hour) * gigabytes)};
-      cost_.add(CostPart::storage, charge(rate, time));
+      cost_.add(CostPart::storage, charge(scaled(plan_.storage_per_gb, gigabytes), time));
     }
     result_.finish = std::max(result_.finish, job.outcome.finish);
     result_.steps_done += job.outcome.steps_done;

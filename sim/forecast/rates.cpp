@@ -23,8 +23,7 @@ RunRates rates_of(const Plan& plan) {
   for (const PlannedWorkload& job : plan.jobs) {
     if (job.checkpoint.mode == CheckpointSpec::Mode::none) continue;
     const double gigabytes = checkpoint_bytes(job).v / 1e9;
-    rates.storage.nano_usd_per_hour +=
-        std::llrint(double(plan.storage_per_gb.nano_usd_per_hour) * gigabytes);
+    rates.storage.nano_usd_per_hour += scaled(plan.storage_per_gb, gigabytes).nano_usd_per_hour;
   }
   return rates;
 }

@@ -182,7 +182,10 @@ TEST_CASE(
     RC_ASSERT(dear.digest == life.digest);
     // Half a nano-dollar of rounding for each of the few charges of a lease.
     for (std::size_t k = 0; k < kCostParts; ++k) {
-      RC_ASSERT(std::abs(dear.cost[k].n - 2 * life.cost[k].n) <= 4 * std::int64_t(life.events) + 8);
+      const Int128 difference = dear.cost[k].n - 2 * life.cost[k].n;
+      const Int128 rounding = 4 * Int128(life.events) + 8;
+      RC_ASSERT(difference <= rounding);
+      RC_ASSERT(difference >= -rounding);
     }
   }));
 }
