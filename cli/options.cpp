@@ -103,8 +103,10 @@ constexpr std::array kRunOptions{
               "wait before the first new start; doubles (the service's)"},
     OptionRow{"hang", "DURATION",
               "a process that makes no progress for so long is ended (1min, or 20 steps)"},
-    OptionRow{"metrics", "PORT",
-              "serve /metrics for Prometheus there while it runs; 0: a free port"},
+    OptionRow{"metrics", "[ADDRESS:]PORT",
+              "Prometheus port for the run's metrics, on this machine alone unless an address is "
+              "given, such as 0.0.0.0:9090 (port 0 picks a free one)"},
+    OptionRow{"token-file", "FILE", "bearer token that --metrics asks for (none)"},
 };
 
 // What `reckon trial` takes besides.

@@ -25,12 +25,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 29> kNames{
-    "on",           "context",       "namespace",   "image",   "pull-secret", "bucket",
-    "claim",        "storage-class", "dry-run",     "attach",  "pending",     "checkpoint-steps",
-    "out",          "resume",        "deadline",    "notice",  "retries",     "retry-delay",
-    "hang",         "metrics",       "format",      "set",     "layer",       "seed",
-    "replications", "catalog",       "calibration", "threads", "help"};
+constexpr std::array<std::string_view, 30> kNames{
+    "on",    "context",       "namespace",  "image",       "pull-secret", "bucket",
+    "claim", "storage-class", "dry-run",    "attach",      "pending",     "checkpoint-steps",
+    "out",   "resume",        "deadline",   "notice",      "retries",     "retry-delay",
+    "hang",  "metrics",       "token-file", "format",      "set",         "layer",
+    "seed",  "replications",  "catalog",    "calibration", "threads",     "help"};
 
 /// What every process is told, so that it makes the same plan: the file and what was changed in it.
 std::vector<std::string> worker_arguments(const Options& options, const fs::path& directory) {

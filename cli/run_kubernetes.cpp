@@ -47,7 +47,8 @@ Options taken_up(const Command& self, OptionNames names, const Options& asked,
   Words words = state.words;
   words.push_back(file);
   Options options = parse_options(self, names, words);
-  for (const char* name : {"out", "metrics", "context", "namespace", "resume", "attach"})
+  for (const char* name :
+       {"out", "metrics", "token-file", "context", "namespace", "resume", "attach"})
     if (const auto at = asked.answers.find(name); at != asked.answers.end())
       options.answers[name] = at->second;
   options.format = asked.format;

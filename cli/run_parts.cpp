@@ -10,6 +10,8 @@
 #include "cli/history_store.h"
 #include "cli/load.h"
 #include "cli/output.h"
+#include "executor/http/bearer_token.h"
+#include "executor/http/listen_address.h"
 #include "executor/train/measurement_log.h"
 #include "executor/train/stop_signal.h"
 #include "executor/train/trainable.h"
@@ -150,13 +152,16 @@ Forecast forecast_of(const Options& options, const Plan& plan) {
 }
 
 std::unique_ptr<MetricsServer> metrics_server(const Options& options, Display& display) {
-  const std::string text = options.answer("metrics");
-  if (text.empty()) return nullptr;
-  const auto port = parse_integer(text);
-  if (!port || *port < 0 || *port > std::numeric_limits<std::uint16_t>::max())
-    throw UsageError(fmt::format("--metrics takes a port from 0 to 65535, not '{}'", text));
-  auto server = std::make_unique<MetricsServer>(std::uint16_t(*port));
-  display.line(fmt::format("metrics at http://localhost:{}/metrics", server->port()));
+  const std::string where = options.answer("metrics"), token = options.answer("token-file");
+  if (where.empty() && !token.empty())
+    throw UsageError("--token-file is the token of --metrics, which is not given");
+  if (where.empty()) return nullptr;
+  const auto address = parse_listen_address(where);
+  if (!address) throw UsageError("--metrics: " + address.error());
+  auto server = std::make_unique<MetricsServer>(
+      *address, token.empty() ? std::string() : read_token_file(token));
+  display.line(
+      fmt::format("metrics at http://{}/metrics", text(reachable_here(server->address()))));
   return server;
 }
 

@@ -82,8 +82,9 @@ Json arguments_of(const Service& s) {
   Json a = Json::array();
   if (!s.of_tensorflow()) {
     for (const std::string& word :
-         {std::string("serve"), path, std::string("--name"), s.model, std::string("--port"),
-          std::to_string(kRestPort), std::string("--batch-max"), std::to_string(s.plan->batch_max),
+         {std::string("serve"), path, std::string("--name"), s.model, std::string("--listen"),
+          fmt::format("0.0.0.0:{}", kRestPort),  // probes and the Service ask the pod's address
+          std::string("--batch-max"), std::to_string(s.plan->batch_max),
           std::string("--batch-wait"), microseconds(s.plan->batch_wait) + "us",
           std::string("--queue-limit"), std::to_string(s.plan->queue_limit),
           std::string("--linger"), fmt::format("{}s", kLinger)})

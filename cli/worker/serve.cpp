@@ -18,6 +18,7 @@
 #include "cli/command.h"
 #include "cli/load.h"
 #include "cli/output.h"
+#include "executor/http/bearer_token.h"
 #include "executor/serve/predict_server.h"
 #include "executor/train/durable_file.h"
 #include "executor/train/run_directory.h"
@@ -39,8 +40,12 @@ struct Row {
 };
 constexpr std::array kServeRows{
     Row{"name", "NAME", "of the model in paths (its network's)"},
-    Row{"port", "N", "of HTTP; 0: any free one (8501)"},
-    Row{"loopback", "", "answer this machine alone"},
+    Row{"listen", "[ADDRESS:]PORT",
+        "of HTTP; 0.0.0.0:8501: all of this machine's IPv4 addresses "
+        "(127.0.0.1:8501; port 0 picks a free one)"},
+    Row{"token-file", "FILE",
+        "bearer token that requests have to show, but for /healthz and "
+        "/livez (none)"},
     Row{"batch-max", "N", "instances of one forward pass (16)"},
     Row{"batch-wait", "DURATION", "of the first instance of a batch for others (0s)"},
     Row{"queue-limit", "N", "instances that wait; others are refused with 503 (1000)"},
@@ -267,8 +272,8 @@ struct Serving {
   Versions versions;
   ServingMetrics metrics;
   Batcher batcher;
-  std::string name;  // given; else that of the first network that answers
-  std::uint16_t port = 0;
+  std::string name;                      // given; else that of the first network that answers
+  std::optional<ListenAddress> address;  // once it listens
 
   void look() {
     const bool first = batcher.model() == nullptr;
@@ -277,17 +282,17 @@ struct Serving {
     if (!first) return cli::print(fmt::format("version {} answers\n", model->version()));
     if (name.empty()) name = model->name();
     metrics.set_model(name);
-    if (port > 0) announce();
+    if (address) announce();
   }
   void announce() const {
+    const std::string here = text(reachable_here(*address));
     if (const auto model = batcher.model())
-      return cli::print(
-          fmt::format("version {} of {} answers at http://127.0.0.1:{}/v1/models/{}:predict\n",
-                      model->version(), name, port, name));
+      return cli::print(fmt::format("version {} of {} answers at http://{}/v1/models/{}:predict\n",
+                                    model->version(), name, here, name));
     cli::print(fmt::format(
         "no version answers yet: waiting for one, as `reckon-worker export` makes them; 503 at "
-        "http://127.0.0.1:{}/healthz until then\n",
-        port));
+        "http://{}/healthz until then\n",
+        here));
   }
 };
 
@@ -312,6 +317,16 @@ void linger(Seconds patience) {
   while (Clock::now() < end && stop_requests() < 2) std::this_thread::sleep_for(20ms);
 }
 
+ListenAddress listen_address(const Arguments& arguments) {
+  const auto address = parse_listen_address(arguments.one("listen").value_or("127.0.0.1:8501"));
+  if (!address) throw std::invalid_argument("--listen: " + address.error());
+  return *address;
+}
+std::string token_of(const Arguments& arguments) {
+  const auto file = arguments.one("token-file");
+  return file ? read_token_file(*file) : std::string();
+}
+
 int serve(const Arguments& arguments, const std::string& model) {
   const cli::Options common = common_options(arguments);
   const BatchRules rules{.max = arguments.whole("batch-max", 1, 4096, 16),
@@ -321,9 +336,8 @@ int serve(const Arguments& arguments, const std::string& model) {
   const Seconds poll = arguments.duration("poll", 1s);
   const Seconds patience = arguments.duration("linger", 10s);
   PredictServer::Options options{.name = arguments.one("name").value_or(""),
-                                 .port = static_cast<std::uint16_t>(arguments.whole(
-                                     "port", 0, std::numeric_limits<std::uint16_t>::max(), 8501)),
-                                 .only_loopback = arguments.given("loopback")};
+                                 .listen = listen_address(arguments),
+                                 .token = token_of(arguments)};
   const int threads = arguments.whole("threads", 1, 4096, 0);
 
   const Catalog catalog = take(cli::load_catalogs(common));
@@ -338,7 +352,7 @@ int serve(const Arguments& arguments, const std::string& model) {
   serving.look();
   options.name = serving.name;
   PredictServer server(std::move(options), serving.batcher, serving.metrics);
-  serving.port = server.port();
+  serving.address = server.address();
   serving.announce();
   wait_for_stop(serving, poll);
   server.begin_to_end();

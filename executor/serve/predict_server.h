@@ -1,8 +1,9 @@
 #pragma once
-#include <cstdint>
+#include <chrono>
 #include <memory>
 #include <string>
 
+#include "executor/http/listen_address.h"
 #include "executor/serve/batcher.h"
 
 namespace reckon {
@@ -10,31 +11,34 @@ namespace reckon {
 /// Answers over HTTP/1.1, with the paths and bodies of TensorFlow Serving's REST API
 /// (https://www.tensorflow.org/tfx/serving/api_rest), so that its clients work unchanged:
 ///
-///   POST /v1/models/NAME:predict               {"instances": [[...], ...]} -> {"predictions":
-///   [...]} POST /v1/models/NAME/versions/N:predict    the same, refused where N is not what is
-///   served GET  /v1/models/NAME                       {"model_version_status": [...]}
-///   GET /healthz 200; 503 while no version answers and once it is ending
-///   GET /livez 200    GET /metrics Prometheus' text format
+///   POST /v1/models/NAME:predict   {"instances": [[...], ...]} -> {"predictions": [...]}
+///   GET  /v1/models/NAME           {"model_version_status": [...]}
+///   both with /versions/N behind the name: 404 where N is not what is served
+///   GET /healthz  200; 503 while no version answers and once it is ending
+///   GET /livez    200
+///   GET /metrics  Prometheus' text format
 ///
-/// Until the batcher has a model, what is asked of one is answered with 503.
+/// Until the batcher has a model, what is asked of one is answered with 503. With a token all but
+/// /healthz and /livez ask for it.
 ///
 /// An instance is the numbers of one sample, flat or in nested lists of any depth, in row-major
-/// order. Connections are kept; a client that is slow or silent delays nobody else.
+/// order. Connections are kept; a client that is slow or silent delays nobody else
+/// (executor/http/http_server.h).
 class PredictServer {
  public:
   struct Options {
-    std::string name;           // of the model in the paths; empty: that of the first
-    std::uint16_t port = 8501;  // 0: any free one
-    bool only_loopback = false;
+    std::string name = {};  // of the model in the paths; empty: that of the first
+    ListenAddress listen{"127.0.0.1", 8501};
+    std::string token = {};  // that requests have to show; empty: none
   };
-  /// Listens, and answers from a thread of its own. Throws std::runtime_error where the port is
+  /// Listens, and answers from a thread of its own. Throws std::runtime_error where the address is
   /// taken. Both must outlive it.
   PredictServer(Options options, Batcher& batcher, ServingMetrics& metrics);
   ~PredictServer();
   PredictServer(const PredictServer&) = delete;
   PredictServer& operator=(const PredictServer&) = delete;
 
-  std::uint16_t port() const;
+  ListenAddress address() const;  // with the port that was found
   /// From now on /healthz answers 503, so that load balancers send nobody here any more, and each
   /// answer says that it is the last one of its connection. Who connects is answered as before.
   void begin_to_end();

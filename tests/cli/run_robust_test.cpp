@@ -142,19 +142,19 @@ TEST_CASE("metrics of a run are Prometheus' text format, and a port in use is sa
   const Listener taken;
   const Output refused = w.run(kRun + ("--out run --metrics " + std::to_string(taken.port())));
   CHECK(refused.code == 3);
-  CHECK(contains(refused.err, "cannot serve metrics at port " + std::to_string(taken.port()) +
+  CHECK(contains(refused.err, "cannot listen at 127.0.0.1:" + std::to_string(taken.port()) +
                                   ": Address already in use"));
   CHECK_FALSE(fs::exists(w.path("run/measurements.jsonl")));  // nothing has begun
   CHECK(w.run(kRun + std::string("--out run --metrics 70000")).code == 2);
 
   ChildProcess job = start(w, "--out run --metrics 0 > job.out 2>&1");
-  const std::string where = "http://localhost:";
+  const std::string where = "http://127.0.0.1:";
   REQUIRE(wait_until([&] { return contains(read_all(w.path("job.out")), "/metrics"); }));
   const std::string said = read_all(w.path("job.out"));
   const int port = std::stoi(said.substr(said.find(where) + where.size()));
   std::string answer;
   REQUIRE(wait_until([&] {
-    answer = ask(port, "GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n");
+    answer = ask(port, "GET /metrics HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n");
     return contains(answer, "reckon_run_step_seconds{");
   }));
   CHECK(contains(answer, "HTTP/1.1 200"));

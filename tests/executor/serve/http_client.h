@@ -10,7 +10,7 @@ namespace reckon::test {
 
 struct HttpAnswer {
   int status = 0;
-  std::string body;
+  std::string head, body;
   bool last = false;  // of its connection
 };
 
@@ -53,7 +53,7 @@ class HttpClient {
     const std::size_t length =
         at < head ? std::strtoul(got_.c_str() + at + 16, nullptr, 10) : std::size_t{0};
     while (got_.size() < head + length) more();
-    HttpAnswer answer{std::atoi(got_.c_str() + 9), got_.substr(head, length),
+    HttpAnswer answer{std::atoi(got_.c_str() + 9), got_.substr(0, head), got_.substr(head, length),
                       got_.substr(0, head).find("Connection: close") != std::string::npos};
     got_.erase(0, head + length);
     return answer;

@@ -9,6 +9,8 @@
 
 #include "executor/launch/process.h"
 #include "http_client.h"
+#include "support/descriptors.h"
+#include "support/listening.h"
 
 // `reckon-worker` trains, exports and serves: real processes, real files. Everything waits for what
 // must come; nothing is held against a clock.
@@ -47,7 +49,9 @@ struct Place {
 /// A worker and what it has printed.
 class Worker {
  public:
-  explicit Worker(std::vector<std::string> arguments) : process_(spec_of(std::move(arguments))) {}
+  /// before: words before the program's name.
+  explicit Worker(std::vector<std::string> arguments, std::vector<std::string> before = {})
+      : process_(spec_of(std::move(arguments), std::move(before))) {}
   /// Reads until the text has come, or the process has ended.
   const std::string& until(const std::string& text) {
     while (said_.find(text) == std::string::npos && read()) {
@@ -66,11 +70,12 @@ class Worker {
   void signal(int number) { process_.signal(number); }
 
  private:
-  static ProcessSpec spec_of(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), RECKON_BINARY_DIR "/bin/reckon-worker");
+  static ProcessSpec spec_of(std::vector<std::string> arguments, std::vector<std::string> before) {
+    before.emplace_back(RECKON_BINARY_DIR "/bin/reckon-worker");
+    before.insert(before.end(), arguments.begin(), arguments.end());
     ProcessSpec spec;
     spec.name = "worker";
-    spec.command = std::move(arguments);
+    spec.command = std::move(before);
     spec.reports = false;
     return spec;
   }
@@ -108,8 +113,8 @@ TEST_CASE(
   Worker training({place.at("plan.yaml"), "--out", place.at("run"), "--threads", "1"});
   REQUIRE(training.end() == 0);
   export_once(place);
-  Worker server({"serve", place.at("mlp"), "--port", "0", "--loopback", "--poll", "10ms",
-                 "--linger", "0s", "--threads", "1"});
+  Worker server({"serve", place.at("mlp"), "--listen", "0", "--poll", "10ms", "--linger", "0s",
+                 "--threads", "1"});
   HttpClient client(port_in(server.until(":predict\n")));
   const std::string path = "/v1/models/mlp_mnist";
   Json body;
@@ -136,8 +141,8 @@ TEST_CASE("a version that cannot be loaded keeps no good one below it from answe
   export_once(place);
   namespace fs = std::filesystem;
   fs::create_directories(place.root / "mlp" / "4");  // nothing is in it
-  Worker server({"serve", place.at("mlp"), "--port", "0", "--loopback", "--poll", "10ms",
-                 "--linger", "0s", "--threads", "1"});
+  Worker server({"serve", place.at("mlp"), "--listen", "0", "--poll", "10ms", "--linger", "0s",
+                 "--threads", "1"});
   const std::string said = server.until(":predict\n");
   CHECK_THAT(said, Catch::Contains("version 1 of mlp_mnist answers"));
   fs::copy(place.root / "mlp" / "1", place.root / "copy");
@@ -158,8 +163,8 @@ TEST_CASE("a server without a version waits for one, and says that it is not rea
   Worker training({place.at("plan.yaml"), "--out", place.at("run"), "--threads", "1"});
   REQUIRE(training.end() == 0);
   std::filesystem::create_directories(place.root / "mlp" / "1");  // nothing is in it
-  Worker server({"serve", place.at("mlp"), "--port", "0", "--loopback", "--poll", "10ms",
-                 "--linger", "0s", "--threads", "1"});
+  Worker server({"serve", place.at("mlp"), "--listen", "0", "--poll", "10ms", "--linger", "0s",
+                 "--threads", "1"});
   HttpClient client(port_in(server.until("/healthz until then\n")));
   CHECK(client.get("/healthz").status == 503);
   CHECK(client.get("/livez").status == 200);
@@ -192,8 +197,7 @@ TEST_CASE("what was trained beside a service is exported without it") {
   both += "serving: {model: mlp_mnist, requests_per_second: 1, replicas: 1}\n";
   std::ofstream(place.root / "plan.yaml") << both;
   export_once(place);
-  Worker server(
-      {"serve", place.at("mlp"), "--port", "0", "--loopback", "--linger", "0s", "--threads", "1"});
+  Worker server({"serve", place.at("mlp"), "--listen", "0", "--linger", "0s", "--threads", "1"});
   CHECK_THAT(server.until(":predict\n"), Catch::Contains("version 1 of mlp_mnist answers"));
   server.signal(SIGTERM);
   CHECK(server.end() == 0);
@@ -216,8 +220,7 @@ TEST_CASE("a model whose config lies beside the plan is served where the plan is
   REQUIRE(training.end() == 0);
   export_once(place);
   std::filesystem::remove_all(place.root / "ours");
-  Worker server(
-      {"serve", place.at("mlp"), "--port", "0", "--loopback", "--linger", "0s", "--threads", "1"});
+  Worker server({"serve", place.at("mlp"), "--listen", "0", "--linger", "0s", "--threads", "1"});
   CHECK_THAT(server.until(":predict\n"), Catch::Contains("version 1 of"));
   server.signal(SIGTERM);
   CHECK(server.end() == 0);
@@ -228,8 +231,7 @@ TEST_CASE("a server that is told to stop answers new connections until the wait 
   Worker training({place.at("plan.yaml"), "--out", place.at("run"), "--threads", "1"});
   REQUIRE(training.end() == 0);
   export_once(place);
-  Worker server(
-      {"serve", place.at("mlp"), "--port", "0", "--loopback", "--linger", "1h", "--threads", "1"});
+  Worker server({"serve", place.at("mlp"), "--listen", "0", "--linger", "1h", "--threads", "1"});
   const std::uint16_t port = port_in(server.until(":predict\n"));
   Json body;
   body["instances"].push_back(std::vector<float>(784, 0.5f));
@@ -253,10 +255,54 @@ TEST_CASE("a server that is told to stop answers new connections until the wait 
   CHECK(server.end() == 0);
 }
 
+TEST_CASE("a server listens on loopback unless it is told otherwise, and asks for its token") {
+  const Place place;
+  std::filesystem::create_directories(place.root / "mlp");
+  std::ofstream(place.root / "token") << "abc\n";
+  Worker here({"serve", place.at("mlp"), "--listen", "0", "--token-file", place.at("token"),
+               "--linger", "0s", "--threads", "1"});
+  const std::uint16_t port = port_in(here.until("/healthz until then\n"));
+  CHECK(test::listening_addresses(port) == std::vector<std::string>{"0100007F"});
+  CHECK(HttpClient(port).get("/livez").status == 200);
+  CHECK(HttpClient(port).get("/metrics").status == 401);
+  HttpClient client(port);
+  client.send("GET /metrics HTTP/1.1\r\nAuthorization: Bearer abc\r\n\r\n");
+  CHECK(client.answer().status == 200);
+  Worker all(
+      {"serve", place.at("mlp"), "--listen", "0.0.0.0:0", "--linger", "0s", "--threads", "1"});
+  CHECK(test::listening_addresses(port_in(all.until("/healthz until then\n"))) ==
+        std::vector<std::string>{"00000000"});
+  for (Worker* server : {&here, &all}) {
+    server->signal(SIGTERM);
+    CHECK(server->end() == 0);
+  }
+}
+
+TEST_CASE("1,030 connections that say one byte do not keep a probe from its answer") {
+  constexpr int kCrowd = 1030;
+  test::need_descriptors(kCrowd + 100);
+  const Place place;
+  std::filesystem::create_directories(place.root / "mlp");
+  Worker server({"serve", place.at("mlp"), "--listen", "0", "--linger", "0s", "--threads", "1"},
+                {"prlimit", "--nofile=1024:1024"});
+  const std::uint16_t port = port_in(server.until("/healthz until then\n"));
+  std::vector<std::unique_ptr<HttpClient>> crowd;
+  for (int k = 0; k < kCrowd; ++k) {
+    crowd.push_back(std::make_unique<HttpClient>(port));
+    crowd.back()->send("G");
+  }
+  // Before, the answer came when the first of them was given up: after a minute.
+  CHECK(HttpClient(port, Seconds{20}).get("/livez").status == 200);
+  CHECK(HttpClient(port, Seconds{20}).get("/healthz").status == 503);  // there is no version
+  crowd.clear();
+  server.signal(SIGTERM);
+  CHECK(server.end() == 0);
+}
+
 TEST_CASE(
     "a model directory that is not there, and a run that nobody knows, are refused with code 2") {
   const Place place;
-  Worker server({"serve", place.at("nothing"), "--port", "0"});
+  Worker server({"serve", place.at("nothing"), "--listen", "0"});
   CHECK(server.end() == 2);
   CHECK_THAT(server.until(""), Catch::Contains("there is no directory"));
   Worker exporter({"export", place.at("nothing"), place.at("mlp")});

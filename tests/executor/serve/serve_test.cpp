@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -81,7 +82,7 @@ struct Served {
     metrics.set_version(1);
     batcher = std::make_unique<Batcher>(rules, first, metrics);
     server = std::make_unique<PredictServer>(
-        PredictServer::Options{.name = "mlp", .port = 0, .only_loopback = true}, *batcher, metrics);
+        PredictServer::Options{.name = "mlp", .listen = {"127.0.0.1", 0}}, *batcher, metrics);
   }
   ~Served() {
     server.reset();
@@ -209,7 +210,7 @@ TEST_CASE("what a row of a larger pass held before does not enter another's answ
 
 TEST_CASE("the server answers as TensorFlow Serving's REST API does") {
   Served s({.max = 4});
-  HttpClient client(s.server->port());
+  HttpClient client(s.server->address().port);
   const auto answer = client.post(kPredict, body_of(*s.first, 2));
   REQUIRE(answer.status == 200);
   CHECK(Json::parse(answer.body).at("predictions").size() == 2);
@@ -219,11 +220,56 @@ TEST_CASE("the server answers as TensorFlow Serving's REST API does") {
   CHECK(client.get("/healthz").status == 200);
   CHECK(client.post("/v1/models/mlp/versions/1:predict", body_of(*s.first)).status == 200);
   CHECK(client.post("/v1/models/mlp/versions/2:predict", body_of(*s.first)).status == 404);
+  CHECK(client.get("/v1/models/mlp/versions/1").body == status.body);
+  const auto missing = client.get("/v1/models/mlp/versions/77777");
+  CHECK(missing.status == 404);
+  CHECK(Json::parse(missing.body).at("error") == "version 77777 is not served, 1 is");
+}
+
+TEST_CASE("an answer that is no number is an error that says where, and others are answered") {
+  Served s({.max = 4});
+  HttpClient client(s.server->address().port);
+  s.batcher->use(s.load(1e38f));  // finite itself, its sums are not
+  const auto answer = client.post(kPredict, body_of(*s.first, 2));
+  CHECK(answer.status == 500);
+  const auto error = Json::parse(answer.body).at("error").get<std::string>();
+  CHECK_THAT(error, Catch::StartsWith("version 2: output 0 of instance 0 is "));
+  Json zeros;
+  zeros["instances"].push_back(std::vector<float>(s.first->input_size(), 0.0f));
+  CHECK(client.post(kPredict, zeros.dump()).status == 200);
+  CHECK_THAT(client.get("/metrics").body,
+             Catch::Contains("reckon_serving_requests_total{model=\"mlp\",code=\"500\"} 1"));
+}
+
+TEST_CASE("weights that are no numbers are not loaded") {
+  const Folder folder;
+  const ModelGraph network = test::small_mlp();
+  Workers workers(1);
+  const auto load = [&](float value) {
+    ServedModel model(network, add_version(folder, network, value), 1, workers);
+  };
+  CHECK_THROWS_WITH(load(NAN), Catch::Contains("number 0 of 'parameters' is not a number"));
+  CHECK_THROWS_WITH(load(INFINITY), Catch::Contains("number 0 of 'parameters' is infinite"));
+}
+
+TEST_CASE("with a token all but probes ask for it") {
+  Served s({.max = 4});
+  const PredictServer guarded({.name = "mlp", .listen = {"127.0.0.1", 0}, .token = "abc"},
+                              *s.batcher, s.metrics);
+  const std::uint16_t port = guarded.address().port;
+  CHECK(HttpClient(port).get("/healthz").status == 200);
+  CHECK(HttpClient(port).get("/livez").status == 200);
+  CHECK(HttpClient(port).get("/metrics").status == 401);
+  CHECK(HttpClient(port).get("/v1/models/mlp").status == 401);
+  CHECK(HttpClient(port).post(kPredict, body_of(*s.first)).status == 401);
+  HttpClient client(port);
+  client.send("GET /v1/models/mlp HTTP/1.1\r\nAuthorization: Bearer abc\r\n\r\n");
+  CHECK(client.answer().status == 200);
 }
 
 TEST_CASE("wrong requests are told what is wrong, and the connection goes on") {
   Served s({.max = 4});
-  HttpClient client(s.server->port());
+  HttpClient client(s.server->address().port);
   const auto refused = [&](const std::string& body) {
     const auto answer = client.post(kPredict, body);
     CHECK(answer.status == 400);
@@ -267,7 +313,7 @@ TEST_CASE("a body that is closed as deep as it is opened is refused, not followe
 
 TEST_CASE("metrics count requests, batches and the version") {
   Served s({.max = 4});
-  HttpClient client(s.server->port());
+  HttpClient client(s.server->address().port);
   for (int k = 0; k < 3; ++k) client.post(kPredict, body_of(*s.first));
   const std::string page = client.get("/metrics").body;
   CHECK_THAT(page, Catch::Contains("reckon_serving_requests_total{model=\"mlp\",code=\"200\"} 3"));
@@ -283,7 +329,7 @@ TEST_CASE("requests that wait share a batch, however long the first would wait a
   std::atomic<int> answered{0};
   for (int k = 0; k < 4; ++k)
     clients.emplace_back([&] {
-      HttpClient client(s.server->port());
+      HttpClient client(s.server->address().port);
       answered += client.post(kPredict, body_of(*s.first)).status == 200;
     });
   for (auto& client : clients) client.join();
@@ -295,12 +341,12 @@ TEST_CASE("requests that wait share a batch, however long the first would wait a
 TEST_CASE("a queue that is full refuses, and what waits is answered at the end") {
   Served s({.max = 4, .wait = 1h, .queue_limit = 1});
   std::thread first([&] {
-    HttpClient client(s.server->port());
+    HttpClient client(s.server->address().port);
     CHECK(client.post(kPredict, body_of(*s.first)).status == 200);
   });
   while (s.metrics.page().find("waiting_instances{model=\"mlp\"} 1") == std::string::npos)
     std::this_thread::sleep_for(1ms);
-  HttpClient second(s.server->port());
+  HttpClient second(s.server->address().port);
   CHECK(second.post(kPredict, body_of(*s.first)).status == 503);
   s.batcher.reset();  // ends: what waits is answered first
   first.join();
@@ -317,7 +363,7 @@ TEST_CASE("a new version takes over between two answers and no request is droppe
   std::vector<std::thread> clients;
   for (int k = 0; k < 3; ++k)
     clients.emplace_back([&] {
-      HttpClient client(s.server->port());
+      HttpClient client(s.server->address().port);
       while (!enough) {
         const auto answer = client.post(kPredict, body_of(*s.first));
         const float value = answer.status == 200 ? first_number(answer.body) : -1;
@@ -339,16 +385,16 @@ TEST_CASE("a new version takes over between two answers and no request is droppe
 
 TEST_CASE("a server that ends says so to load balancers first, and answers whoever still comes") {
   Served s({.max = 4});
-  HttpClient kept(s.server->port());
+  HttpClient kept(s.server->address().port);
   CHECK_FALSE(kept.get("/healthz").last);
   s.server->begin_to_end();
   const auto last = kept.post(kPredict, body_of(*s.first));
   CHECK(last.status == 200);
   CHECK(last.last);  // else this client would ask here for ever
   CHECK(kept.hangs_up());
-  CHECK(HttpClient(s.server->port()).get("/healthz").status == 503);
-  CHECK(HttpClient(s.server->port()).post(kPredict, body_of(*s.first)).status == 200);
-  const std::uint16_t port = s.server->port();
+  CHECK(HttpClient(s.server->address().port).get("/healthz").status == 503);
+  CHECK(HttpClient(s.server->address().port).post(kPredict, body_of(*s.first)).status == 200);
+  const std::uint16_t port = s.server->address().port;
   s.server->drain(1h);
   CHECK_THROWS_AS(HttpClient(port, 1s), SocketError);
 }
@@ -386,7 +432,7 @@ void wait_until_nobody_listens(std::uint16_t port) {
 TEST_CASE("a request whose body is still arriving when the server ends is answered") {
   Served s({.max = 4});
   const std::string request = HttpClient::request("POST", kPredict, body_of(*s.first));
-  const std::uint16_t port = s.server->port();
+  const std::uint16_t port = s.server->address().port;
   HttpClient client(port);
   client.send(request.substr(0, request.size() / 2));
   const Ending ending(s);
@@ -402,7 +448,7 @@ TEST_CASE("requests that are on their way when the server ends are answered") {
   const std::string request = HttpClient::request("POST", kPredict, body_of(*s.first));
   std::vector<std::unique_ptr<HttpClient>> clients;
   for (int k = 0; k < 8; ++k) {
-    clients.push_back(std::make_unique<HttpClient>(s.server->port()));
+    clients.push_back(std::make_unique<HttpClient>(s.server->address().port));
     if (k % 2 == 0) CHECK(clients.back()->get("/healthz").status == 200);  // it is kept
   }
   for (auto& client : clients) client->send(request);
@@ -412,7 +458,7 @@ TEST_CASE("requests that are on their way when the server ends are answered") {
 
 TEST_CASE("clients that keep silent connections do not hold up the end") {
   Served s({.max = 4});
-  HttpClient kept(s.server->port()), fresh(s.server->port());
+  HttpClient kept(s.server->address().port), fresh(s.server->address().port);
   CHECK(kept.get("/healthz").status == 200);
   s.server->drain(1h);  // this test would not end
   CHECK(kept.hangs_up());
@@ -421,9 +467,9 @@ TEST_CASE("clients that keep silent connections do not hold up the end") {
 
 TEST_CASE("a body without room in a full batch is refused, and the client hears so") {
   Served s({.max = 4});
-  HttpClient client(s.server->port());
+  HttpClient client(s.server->address().port);
   const auto answer = client.post(kPredict, std::string(128 << 10, ' '));
   CHECK(answer.status == 413);
   CHECK(answer.last);
-  CHECK(HttpClient(s.server->port()).post(kPredict, body_of(*s.first, 4)).status == 200);
+  CHECK(HttpClient(s.server->address().port).post(kPredict, body_of(*s.first, 4)).status == 200);
 }
