@@ -183,7 +183,7 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
     const float sum = quad_sum(soft.sum[r]);
-    const float inverse = sum > 0 ? 1.0f / sum : sum;  // rows past the end; a NaN stays
+    const float inverse = 1.0f / sum;  // rows past the end are not written
 #pragma unroll
     for (int j = 0; j < W / 8; ++j)
 #pragma unroll

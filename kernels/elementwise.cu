@@ -43,7 +43,7 @@ __device__ inline float sigmoid_of(float x) { return 1.0f / (1.0f + expf(-x)); }
 template <Curve curve>
 struct Value {
   __device__ float operator()(float x, float) const {
-    if constexpr (curve == Curve::relu) return x > 0 ? x : 0.0f * x;  // passes on a NaN
+    if constexpr (curve == Curve::relu) return x < 0 ? 0.0f : x;  // passes on a NaN
     if constexpr (curve == Curve::gelu)
       return 0.5f * x * (1.0f + tanhf(kRoot * (x + kCubic * x * x * x)));
     if constexpr (curve == Curve::silu) return x * sigmoid_of(x);
@@ -55,7 +55,7 @@ struct Value {
 template <Curve curve>
 struct Slope {
   __device__ float operator()(float kept, float dy) const {
-    if constexpr (curve == Curve::relu) return kept > 0 ? dy : 0.0f;
+    if constexpr (curve == Curve::relu) return kept <= 0 ? 0.0f : dy;
     if constexpr (curve == Curve::gelu) {
       const float t = tanhf(kRoot * (kept + kCubic * kept * kept * kept));
       const float inner = kRoot * (1.0f + 3.0f * kCubic * kept * kept);

@@ -53,7 +53,7 @@ void pool(const PoolShape& s, std::span<const T> x, std::span<T> y) {
             if (h < 0 || h >= s.height || l < 0 || l >= s.width) continue;
             const double value{x[at((plane * s.height + h) * s.width + l)]};
             sum += value;
-            largest = std::max(largest, value);
+            if (value > largest || std::isnan(value)) largest = value;
           }
         const double mean = sum / static_cast<double>(s.kernel * s.kernel);
         y[next++] = static_cast<T>(s.largest ? largest : mean);

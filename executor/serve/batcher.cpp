@@ -1,11 +1,31 @@
 #include "executor/serve/batcher.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
 #include <exception>
 #include <utility>
 
 #include "sim/base/check.h"
 
 namespace reckon {
+namespace {
+
+/// What is not finite in the answers of a request, and of which version; nullopt: they are numbers.
+std::optional<std::string> not_finite(const Predictions& predictions) {
+  for (std::size_t k = 0; k < predictions.answers.size(); ++k) {
+    const std::vector<float>& answer = predictions.answers[k];
+    const auto at = std::ranges::find_if_not(answer, [](float x) { return std::isfinite(x); });
+    if (at == answer.end()) continue;
+    return fmt::format("version {}: output {} of instance {} is {}: the model has no answer to it",
+                       predictions.version, at - answer.begin(), k,
+                       std::isnan(*at) ? "not a number" : "infinite");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
 
 Batcher::Batcher(BatchRules rules, std::shared_ptr<ServedModel> model, ServingMetrics& metrics)
     : rules_(rules), metrics_(metrics), model_(std::move(model)) {
@@ -106,7 +126,10 @@ void Batcher::run(std::vector<Waiting> batch, ServedModel& model) {
       Predictions predictions{model.version(), {}};
       for (std::size_t i = 0; i < request.instances.size(); ++i)
         predictions.answers.push_back(std::move(answers[next++]));
-      request.done(std::move(predictions));
+      if (auto what = not_finite(predictions))
+        request.done(PredictError{false, std::move(*what)});
+      else
+        request.done(std::move(predictions));
     }
   }
 }

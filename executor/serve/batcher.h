@@ -26,10 +26,10 @@ struct BatchRules {
 
 struct Predictions {
   std::int64_t version = 0;
-  std::vector<std::vector<float>> answers;  // by instance
+  std::vector<std::vector<float>> answers;  // by instance, all finite
 };
 struct PredictError {
-  bool of_client = true;  // the request is wrong; else the server is
+  bool of_client = true;  // the request is wrong; else the server is, or the model
   std::string what;
 };
 using PredictResult = std::variant<Predictions, PredictError>;

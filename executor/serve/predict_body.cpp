@@ -5,6 +5,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "sim/base/check.h"
+
 namespace reckon {
 namespace {
 
@@ -122,8 +124,8 @@ std::string predictions_text(const std::vector<std::vector<float>>& answers) {
     out += k == 0 ? "[" : ",[";
     for (std::size_t i = 0; i < answers[k].size(); ++i) {
       if (i > 0) out += ',';
-      // JSON has no infinity.
-      out += std::isfinite(answers[k][i]) ? fmt::format("{}", answers[k][i]) : "null";
+      RECKON_CHECK(std::isfinite(answers[k][i]));  // JSON has neither infinity nor NaN
+      out += fmt::format("{}", answers[k][i]);
     }
     out += ']';
   }

@@ -14,6 +14,7 @@ namespace reckon {
 tl::expected<std::vector<std::vector<float>>, std::string> parse_instances(std::string_view body,
                                                                            std::size_t most);
 
+/// All numbers are finite.
 std::string predictions_text(const std::vector<std::vector<float>>& answers);
 std::string error_text(std::string_view what);
 /// Of the version that is served.

@@ -84,13 +84,24 @@ void ServedModel::read_weights(const ModelVersion& version) {
   if (parameters_.size() != wanted)
     throw ModelVersionError(fmt::format("{}: {} weights, {} has {}", version.weights().string(),
                                         parameters_.size(), network_.name(), wanted));
+  check_finite("parameters", parameters_);
   for (const auto& kept : runtime_->running_statistics()) {
     const auto found = statistics.find(kept.name);
     if (found == statistics.end() || found->second.size() != kept.values.size())
       throw ModelVersionError(
           fmt::format("version {} of {} lacks '{}'", version_, network_.name(), kept.name));
+    check_finite(kept.name, found->second);
     std::copy(found->second.begin(), found->second.end(), kept.values.begin());
   }
+}
+
+/// What was not a number when it was saved would answer nobody.
+void ServedModel::check_finite(std::string_view section, std::span<const float> values) const {
+  const auto at = std::ranges::find_if_not(values, [](float x) { return std::isfinite(x); });
+  if (at != values.end())
+    throw ModelVersionError(fmt::format("version {} of {}: number {} of '{}' is {}", version_,
+                                        network_.name(), at - values.begin(), section,
+                                        std::isnan(*at) ? "not a number" : "infinite"));
 }
 
 Bytes ServedModel::activation_memory() const { return runtime_->activation_memory(); }

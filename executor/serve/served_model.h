@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "executor/serve/model_version.h"
@@ -26,9 +27,9 @@ struct TimedBatch {
 
 class ServedModel {
  public:
-  /// Reads and checks the weights, and makes all memory that answers need: of one forward pass over
-  /// `batch_max` instances. Throws ModelVersionError or CheckpointError. `workers` must outlive it;
-  /// predict() is for one thread at a time.
+  /// Reads and checks the weights, which are finite, and makes all memory that answers need: of one
+  /// forward pass over `batch_max` instances. Throws ModelVersionError or CheckpointError.
+  /// `workers` must outlive it; predict() is for one thread at a time.
   ServedModel(ModelGraph network, const ModelVersion& version, int batch_max, Workers& workers);
   ServedModel(const ServedModel&) = delete;
   ServedModel& operator=(const ServedModel&) = delete;
@@ -57,6 +58,7 @@ class ServedModel {
 
  private:
   void read_weights(const ModelVersion& version);
+  void check_finite(std::string_view section, std::span<const float> values) const;
   std::vector<float> made_up() const;
 
   ModelGraph network_;

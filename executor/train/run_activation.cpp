@@ -14,37 +14,38 @@ struct Gelu {
   static constexpr T kRoot = static_cast<T>(0.79788456080286535588);  // sqrt(2 / pi)
   static constexpr T kCubic = static_cast<T>(0.044715);
   static T value(T x) { return T{0.5} * x * (T{1} + tanh_of(kRoot * (x + kCubic * x * x * x))); }
-  static T slope(T x, T) {
+  static T back(T x, T dy) {
     const T t = tanh_of(kRoot * (x + kCubic * x * x * x));
     const T inner = kRoot * (T{1} + 3 * kCubic * x * x);
-    return T{0.5} * (T{1} + t) + T{0.5} * x * (T{1} - t * t) * inner;
+    return dy * (T{0.5} * (T{1} + t) + T{0.5} * x * (T{1} - t * t) * inner);
   }
 };
 template <class T>
 struct Relu {
-  static T value(T x) { return x > 0 ? x : T{0}; }
-  static T slope(T, T y) { return y > 0 ? T{1} : T{0}; }
+  // Of a NaN neither comparison holds: it is passed on, and its gradient with it.
+  static T value(T x) { return x < 0 ? T{0} : x; }
+  static T back(T y, T dy) { return y <= 0 ? T{0} : dy; }
 };
 template <class T>
 struct Silu {
   static T value(T x) { return x * sigmoid_of(x); }
-  static T slope(T x, T) {
+  static T back(T x, T dy) {
     const T s = sigmoid_of(x);
-    return s * (T{1} + x * (T{1} - s));
+    return dy * (s * (T{1} + x * (T{1} - s)));
   }
 };
 template <class T>
 struct Tanh {
   static T value(T x) { return tanh_of(x); }
-  static T slope(T, T y) { return T{1} - y * y; }
+  static T back(T y, T dy) { return dy * (T{1} - y * y); }
 };
 template <class T>
 struct Sigmoid {
   static T value(T x) { return sigmoid_of(x); }
-  static T slope(T, T y) { return y * (T{1} - y); }
+  static T back(T y, T dy) { return dy * (y * (T{1} - y)); }
 };
 
-/// F::value(x); F::slope(x, y), of which each kind reads the one that the plan keeps.
+/// F::value(x); F::back(kept, dy), the gradient of x: `kept` is x or y, whichever the plan keeps.
 template <class T, class F>
 class ActivationRunner : public LayerRunner<T> {
  public:
@@ -66,7 +67,7 @@ class ActivationRunner : public LayerRunner<T> {
     const T *kept = keeps_input_ ? m.inputs[0] : m.output, *dy = m.output_gradient;
     pass.workers->run_pieces(count_, 4 * kPiece, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i)
-        put(dx[i], accumulate, dy[i] * F::slope(kept[i], kept[i]));
+        put(dx[i], accumulate, F::back(kept[i], dy[i]));
     });
   }
 

@@ -53,12 +53,11 @@ class AttentionRunner : public LayerRunner<T> {
         const Block block = block_of(first);
         make_scores(h, head, block, scores);
         for (std::int64_t r = 0; r < block.rows; ++r)
-          normalise(scores + r * stride(), block, log_sum(b, head, first + r));
+          normalise(scores + r * stride(), block, seen_in(block, r), log_sum(b, head, first + r));
         drop(b, head, block, scores, factors, pass);
-        multiply_here<T>({block.rows, op_.head_width, block.columns}, {scores, stride()},
-                         {h.v + block.left * kv_stride_, kv_stride_},
-                         m.output + (b * tokens_ + first) * out_stride() + head * op_.head_width,
-                         out_stride(), false);
+        rows_product(block, scores, {h.v + block.left * kv_stride_, kv_stride_},
+                     m.output + (b * tokens_ + first) * out_stride() + head * op_.head_width,
+                     out_stride(), false);
       }
     });
   }
@@ -125,6 +124,15 @@ class AttentionRunner : public LayerRunner<T> {
     return {top, rows, left, last_seen(top + rows - 1) - left};
   }
 
+  /// Of a block's columns: [begin, end).
+  struct Range {
+    std::int64_t begin, end;
+  };
+  Range seen_in(const Block& block, std::int64_t r) const {
+    const std::int64_t row = block.top + r;
+    return {std::min(first_seen(row) - block.left, block.columns), last_seen(row) - block.left};
+  }
+
   void make_scores(const Head& h, std::int64_t head, const Block& block, T* scores) const {
     multiply_here<T>({block.rows, block.columns, op_.head_width},
                      {h.q + block.top * q_stride_, q_stride_},
@@ -137,27 +145,69 @@ class AttentionRunner : public LayerRunner<T> {
       if (op_.alibi)
         for (std::int64_t j = 0; j < block.columns; ++j)
           x[j] -= slope * static_cast<T>(std::abs(row - block.left - j));
-      const T hidden = -std::numeric_limits<T>::infinity();
-      const std::int64_t first = std::min(first_seen(row) - block.left, block.columns);
-      std::fill(x, x + first, hidden);
-      std::fill(x + (last_seen(row) - block.left), x + block.columns, hidden);
     }
   }
 
-  /// Scores become probabilities.
-  void normalise(T* x, const Block& block, T& log_sum) const {
-    T largest = x[0];
-    for (std::int64_t j = 1; j < block.columns; ++j) largest = std::max(largest, x[j]);
+  /// Scores become probabilities; those that are hidden are zeros.
+  void normalise(T* x, const Block& block, Range seen, T& log_sum) const {
+    T largest = x[seen.begin];
+    for (std::int64_t j = seen.begin + 1; j < seen.end; ++j) largest = std::max(largest, x[j]);
+    weigh(x, block, seen, largest);
     T sum{};
-    for (std::int64_t j = 0; j < block.columns; ++j) x[j] = weight_of(x[j], largest);
-    for (std::int64_t j = 0; j < block.columns; ++j) sum += x[j];
+    for (std::int64_t j = seen.begin; j < seen.end; ++j) sum += x[j];
     log_sum = largest + std::log(sum);
     const T inverse = T{1} / sum;
-    for (std::int64_t j = 0; j < block.columns; ++j) x[j] *= inverse;
+    for (std::int64_t j = seen.begin; j < seen.end; ++j) x[j] *= inverse;
   }
-  static T weight_of(T score, T shift) {
-    const T e = exp_of(score - shift);  // bounded below: what is hidden must be zero exactly
-    return score == -std::numeric_limits<T>::infinity() ? T{0} : e;
+  /// x becomes e^(x - shift), zero where it is hidden.
+  static void weigh(T* x, const Block& block, Range seen, T shift) {
+    for (std::int64_t j = seen.begin; j < seen.end; ++j) x[j] = exp_of(x[j] - shift);
+    hide(x, block, seen);
+  }
+  static void hide(T* x, const Block& block, Range seen) {
+    std::fill(x, x + seen.begin, T{});
+    std::fill(x + seen.end, x + block.columns, T{});
+  }
+
+  bool masks() const { return op_.causal || op_.window > 0; }
+  /// to (+)= p v, where p is zero at what a row does not see. A zero times infinity or NaN is NaN,
+  /// so values that are not finite and hidden from a row are left out of its sum.
+  void rows_product(const Block& block, const T* p, MatrixView<T> v, T* to, std::int64_t to_stride,
+                    bool accumulate) const {
+    const std::int64_t width = op_.head_width;
+    const std::int64_t first = seen_in(block, block.rows - 1).begin;  // all see [first, last)
+    const std::int64_t last = std::max(first, seen_in(block, 0).end);
+    if (!masks() || (all_finite(v, 0, first) && all_finite(v, last, block.columns)))
+      return multiply_here<T>({block.rows, width, block.columns}, {p, stride()}, v, to, to_stride,
+                              accumulate);
+    for (std::int64_t r = 0; r < block.rows; ++r) {
+      const Range seen = seen_in(block, r);
+      multiply_here<T>({1, width, seen.end - seen.begin}, {p + r * stride() + seen.begin, stride()},
+                       {v.data + seen.begin * v.stride, v.stride}, to + r * to_stride, to_stride,
+                       accumulate);
+    }
+  }
+  /// to += p^T y, likewise: rows that are not finite add nothing to what they do not see.
+  void columns_product(const Block& block, const T* p, MatrixView<T> y, T* to,
+                       std::int64_t to_stride) const {
+    const std::int64_t width = op_.head_width;
+    if (!masks() || all_finite(y, 0, block.rows))
+      return multiply_here<T>({block.columns, width, block.rows}, {p, stride(), true}, y, to,
+                              to_stride, true);
+    for (std::int64_t r = 0; r < block.rows; ++r) {
+      const Range seen = seen_in(block, r);
+      multiply_here<T>(
+          {seen.end - seen.begin, width, 1}, {p + r * stride() + seen.begin, stride(), true},
+          {y.data + r * y.stride, y.stride}, to + seen.begin * to_stride, to_stride, true);
+    }
+  }
+  /// Rows [first, last) of a matrix that is as wide as a head.
+  bool all_finite(MatrixView<T> x, std::int64_t first, std::int64_t last) const {
+    int beyond = 0;
+    for (std::int64_t r = first; r < last; ++r)
+      for (std::int64_t i = 0; i < op_.head_width; ++i)
+        beyond |= std::abs(x.data[r * x.stride + i]) <= std::numeric_limits<T>::max() ? 0 : 1;
+    return beyond == 0;
   }
 
   /// factors: of each probability, where there is dropout; scores are multiplied by them.
@@ -187,8 +237,7 @@ class AttentionRunner : public LayerRunner<T> {
     make_scores(h, head, block, scores);
     for (std::int64_t r = 0; r < block.rows; ++r) {
       T* x = scores + r * stride();
-      const T shift = log_sum(b, head, block.top + r);
-      for (std::int64_t j = 0; j < block.columns; ++j) x[j] = weight_of(x[j], shift);
+      weigh(x, block, seen_in(block, r), log_sum(b, head, block.top + r));
     }
     multiply_here<T>({block.rows, block.columns, op_.head_width}, dy,
                      {h.v + block.left * kv_stride_, kv_stride_, true}, slopes, stride(), false);
@@ -204,16 +253,16 @@ class AttentionRunner : public LayerRunner<T> {
         for (std::int64_t j = 0; j < block.columns; ++j) s[j] *= factors[r * stride() + j];
       T along{};  // sum of probability * its gradient = output . its gradient [Dao 2022, eq. 4]
       for (std::int64_t j = 0; j < op_.head_width; ++j) along += y[j] * g[j];
-      for (std::int64_t j = 0; j < block.columns; ++j) s[j] = scale() * x[j] * (s[j] - along);
+      const Range seen = seen_in(block, r);
+      for (std::int64_t j = seen.begin; j < seen.end; ++j) s[j] = scale() * x[j] * (s[j] - along);
+      hide(s, block, seen);
     }
     if (T* dq = m.input_gradients[0])
-      multiply_here<T>({block.rows, op_.head_width, block.columns}, {slopes, stride()},
-                       {h.k + block.left * kv_stride_, kv_stride_},
-                       dq + q_at(b, head) + block.top * q_stride_, q_stride_, true);
+      rows_product(block, slopes, {h.k + block.left * kv_stride_, kv_stride_},
+                   dq + q_at(b, head) + block.top * q_stride_, q_stride_, true);
     if (T* dk = m.input_gradients[fused_ ? 0 : 1])
-      multiply_here<T>({block.columns, op_.head_width, block.rows}, {slopes, stride(), true},
-                       {h.q + block.top * q_stride_, q_stride_},
-                       dk + kv_at(b, head, 0) + block.left * kv_stride_, kv_stride_, true);
+      columns_product(block, slopes, {h.q + block.top * q_stride_, q_stride_},
+                      dk + kv_at(b, head, 0) + block.left * kv_stride_, kv_stride_);
   }
 
   /// dV += P^T dY, with the probabilities as dropout left them.
@@ -221,9 +270,7 @@ class AttentionRunner : public LayerRunner<T> {
                       MatrixView<T> dy, T* dv, bool drops) const {
     if (drops)
       for (std::int64_t i = 0; i < block.rows * stride(); ++i) dropped[i] = scores[i] * factors[i];
-    multiply_here<T>({block.columns, op_.head_width, block.rows},
-                     {drops ? dropped : scores, stride(), true}, dy, dv + block.left * kv_stride_,
-                     kv_stride_, true);
+    columns_product(block, drops ? dropped : scores, dy, dv + block.left * kv_stride_, kv_stride_);
   }
 
   Attention op_;

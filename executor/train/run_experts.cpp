@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "executor/train/expert_routing.h"
@@ -10,6 +11,19 @@
 // of ExpertCombine alone.
 namespace reckon {
 
+namespace {
+
+/// Whether score a goes before b: the larger first, of equals the lower number, and a NaN before
+/// all, so that it is chosen and seen, as torch.topk does.
+template <class T>
+bool before(const T* score, std::int64_t a, std::int64_t b) {
+  const bool a_is_nan = std::isnan(score[a]), b_is_nan = std::isnan(score[b]);
+  if (a_is_nan || b_is_nan) return a_is_nan != b_is_nan ? a_is_nan : a < b;
+  return score[a] != score[b] ? score[a] > score[b] : a < b;
+}
+
+}  // namespace
+
 template <class T>
 void route(const T* scores, std::int64_t tokens, std::int64_t experts, std::int64_t top_k,
            std::vector<ExpertRow>& rows) {
@@ -19,9 +33,7 @@ void route(const T* scores, std::int64_t tokens, std::int64_t experts, std::int6
     const T* score = scores + t * experts;
     std::iota(order.begin(), order.end(), 0);
     std::partial_sort(order.begin(), order.begin() + top_k, order.end(),
-                      [&](std::int64_t a, std::int64_t b) {
-                        return score[a] != score[b] ? score[a] > score[b] : a < b;
-                      });
+                      [&](std::int64_t a, std::int64_t b) { return before(score, a, b); });
     for (std::int64_t k = 0; k < top_k; ++k)
       rows.push_back({t, order[static_cast<std::size_t>(k)]});
   }

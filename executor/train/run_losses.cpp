@@ -63,9 +63,12 @@ class SoftmaxCrossEntropyRunner : public LayerRunner<T> {
             const T *x = m.inputs[0] + r * classes_, log_sum = log_sums_.data()[r];
             T* dx = gradient + r * classes_;
             const T dy = m.output_gradient[r / rows_] / static_cast<T>(rows_);
+            const std::int64_t target = class_of(pass, r);
+            T of_target = dx[target];
+            put(of_target, accumulate, dy * (exp_of(x[target] - log_sum) - T{1}));
             for (std::int64_t j = 0; j < classes_; ++j)
               put(dx[j], accumulate, dy * exp_of(x[j] - log_sum));
-            dx[class_of(pass, r)] -= dy;
+            dx[target] = of_target;  // not by -= dy: infinity less infinity would be NaN
           }
         });
   }

@@ -30,6 +30,9 @@ class PoolRunner : public LayerRunner<T> {
     for_outputs(*pass.workers, [&](std::int64_t sample, std::int64_t out, const Window& w) {
       T* y = m.output + out * channels_;
       std::fill_n(y, channels_, max ? -std::numeric_limits<T>::infinity() : T{});
+      if (max)  // where nothing is larger than that
+        std::fill_n(largest_.data() + out * channels_, channels_,
+                    static_cast<std::int32_t>(w.first_h * in_w_ + w.first_w));
       for (std::int64_t i = w.first_h; i < w.last_h; ++i) {
         for (std::int64_t j = w.first_w; j < w.last_w; ++j) {
           const std::int64_t point = i * in_w_ + j;

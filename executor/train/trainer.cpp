@@ -89,8 +89,22 @@ void Trainer::start(bool restores_optimizer) {
   restored_optimizer_.clear();
 }
 
+/// A gradient may leave the range of numbers behind a loss that is one. Saved, it would be what
+/// every further start ends with.
+void Trainer::check_parameters() {
+  const auto values = runtime_->values();
+  const auto at = std::ranges::find_if_not(values, [](float x) { return std::isfinite(x); });
+  if (at != values.end())
+    throw TrainingError(
+        fmt::format("a parameter is {} after {} steps, nothing of them is saved: training cannot "
+                    "go on; a lower "
+                    "learning rate, a longer warm-up or clip_norm may help",
+                    std::isnan(*at) ? "not a number" : "infinite", steps_done_));
+}
+
 std::vector<StateSection> Trainer::state() {
   runtime_->to_host();
+  check_parameters();
   std::vector<StateSection> sections{{"parameters", std::as_bytes(runtime_->values())}};
   const auto optimizer = exchange_.optimizer_state();
   for (std::size_t k = 0; k < optimizer.size(); ++k)

@@ -81,7 +81,8 @@ class Trainer {
   /// `restores_optimizer`: this rank hands what it has restored to the exchange.
   void start(bool restores_optimizer = true);
   /// All that a resumed run needs beside steps_done(): "parameters", "optimizer.0", ..., and
-  /// running statistics by layer. Between steps, until the next.
+  /// running statistics by layer. Between steps, until the next. Throws TrainingError where a
+  /// parameter is not finite.
   std::vector<StateSection> state();
   std::int64_t steps_done() const { return steps_done_; }
 
@@ -104,6 +105,7 @@ class Trainer {
 
  private:
   StepMeasurement run_step(class DataLoader& loader, const TrainerHooks& hooks);
+  void check_parameters();
 
   TrainerOptions options_;
   const DataSource& data_;

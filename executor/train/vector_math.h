@@ -8,13 +8,14 @@
 // own vector functions do not promise. For double, the reference, they are the C library's.
 namespace reckon {
 
-/// e^x; relative error below 2e-7 for float. Cody-Waite reduction and the minimax polynomial of the
-/// Cephes library (S. L. Moshier, expf.c).
+/// e^x; relative error below 2e-7 for float in -87.3..88.3. Beyond its powers of two are those of 0
+/// and of infinity, and so is the result; of a NaN it is NaN, since no comparison holds. Cody-Waite
+/// reduction and the minimax polynomial of the Cephes library (S. L. Moshier, expf.c).
 inline float exp_of(float x) {
   constexpr float kLog2e = 1.44269504088896341f;
   constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to whole numbers
-  x = x < -87.0f ? -87.0f : x;
-  x = x > 88.0f ? 88.0f : x;
+  x = x < -88.0f ? -88.0f : x;           // 2^-127, whose bits are those of 0
+  x = x > 89.0f ? 89.0f : x;             // 2^128, whose bits are those of infinity
   const float shifted = x * kLog2e + kRound;
   const float n = shifted - kRound;
   const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;

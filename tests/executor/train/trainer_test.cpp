@@ -259,6 +259,23 @@ TEST_CASE("a resumed training ends with the bits of an undisturbed one") {
   CHECK(std::ranges::equal(second.parameters(), whole.parameters));
 }
 
+TEST_CASE("parameters that are no numbers behind a loss that is one are not handed out") {
+  auto job = workload(test::small_gpt2(0), Optimizer::sgd_momentum, 1e40);  // infinite as a float
+  job.optimizer_settings.weight_decay = 0;
+  Workers workers(1);
+  const auto communicators = make_thread_communicators(1);
+  const auto data = open_data({}, {}, job.model, 9, 40);
+  const auto exchange = make_all_reduce_exchange(
+      *communicators[0],
+      {.optimizer = optimizer_rule(job), .trained = trained_ranges(parameter_layout(job.model))});
+  // The last step: no loss is behind it.
+  Trainer trainer(job.model, options_of(job, 1), *data, *exchange, workers);
+  trainer.start();
+  trainer.train({});
+  CHECK_THROWS_WITH(trainer.state(),
+                    Catch::Contains("a parameter is ") && Catch::Contains(" after 1 steps"));
+}
+
 TEST_CASE("a loss that is not a number ends the training with its step and learning rate") {
   auto job = workload(test::small_gpt2(0), Optimizer::sgd_momentum, 1e30);
   job.optimizer_settings.weight_decay = 0;
