@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/history_store.h"
 #include "cli/load.h"
+#include "cli/load_measurements.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "executor/train/run_directory.h"
@@ -87,7 +88,7 @@ Expected<MeasuredRun> load_run(const fs::path& path, const Options& options,
   if (!directory && path.extension() != ".jsonl") return load_log(path, options, catalog);
   const RunDirectory run{directory ? path : path.parent_path()};
   const fs::path file = directory ? run.measurements() : path;
-  auto measured = parse_measurements(file.string(), read_text(file));
+  auto measured = load_measurements(file);
   if (!measured) return tl::unexpected(std::move(measured.error()));
   if (measured->runs.empty() && !measured->probes.empty()) {
     auto of = options.answer("scenario").empty() ? ScenarioFile{} : scenario_given(path, options);

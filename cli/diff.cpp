@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/load.h"
+#include "cli/load_measurements.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "executor/train/run_directory.h"
@@ -25,12 +26,12 @@ std::filesystem::path measurements_of(const std::filesystem::path& run) {
   return file;
 }
 
-std::string text_of(const std::filesystem::path& file) {
+std::filesystem::path readable(std::filesystem::path file) {
   if (!std::filesystem::exists(file))
     throw UsageError(fmt::format("{}: there is no such file", file.string()));
   if (std::filesystem::is_directory(file))
     throw UsageError(fmt::format("{}: a directory, not a forecast", file.string()));
-  return read_text(file);
+  return file;
 }
 
 }  // namespace
@@ -46,8 +47,8 @@ int run_diff(const Command& self, std::span<const std::string> arguments) {
   if (options.files.size() != 2)
     throw UsageError("diff takes a forecast and a run: reckon diff forecast.json runs/mlp");
   const std::filesystem::path run = measurements_of(options.files[1]);
-  const auto forecast = parse_forecast(options.files[0], text_of(options.files[0]));
-  const auto measured = parse_measurements(run.string(), text_of(run));
+  const auto forecast = parse_forecast(options.files[0], read_text(readable(options.files[0])));
+  const auto measured = load_measurements(readable(run));
   Diagnostics problems;
   if (!forecast) problems = forecast.error();
   if (!measured) problems.insert(problems.end(), measured.error().begin(), measured.error().end());

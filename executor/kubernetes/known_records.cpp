@@ -2,17 +2,16 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 
 namespace reckon::kubernetes {
 namespace {
 
 using Last = std::map<std::int64_t, std::int64_t>;
 
-std::set<std::string> lines_of(const std::filesystem::path& file) {
-  std::set<std::string> lines;
-  std::ifstream in(file);
-  for (std::string line; std::getline(in, line);) lines.insert(line + '\n');
-  return lines;
+std::string text_of(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 void raise(Last& last, std::int64_t attempt, std::int64_t step) {
@@ -27,21 +26,18 @@ bool up_to(const Last& last, std::int64_t attempt, std::int64_t step) {
 
 }  // namespace
 
-KnownRecords::KnownRecords(const std::filesystem::path& file, bool foreign)
-    : foreign_(foreign), lines_(lines_of(file)) {
-  if (!lines_.empty()) learn();
+KnownRecords::KnownRecords(const std::filesystem::path& file, bool foreign) : foreign_(foreign) {
+  // Damaged lines are not known: the logs of the pods may still have them.
+  if (const auto parsed = parse_measurements(file.string(), text_of(file))) learn(*parsed);
 }
 
-void KnownRecords::learn() {
-  std::string text;
-  for (const std::string& line : lines_) text += line;
-  const auto parsed = parse_measurements("measurements", text);
-  if (!parsed) return;
-  for (const RunRecord& run : parsed->runs) runs_.emplace(run.attempt, run.first_step);
-  for (const StepRecord& step : parsed->steps) raise(steps_, step.attempt, step.step);
-  for (const CheckpointRecord& save : parsed->checkpoints)
+void KnownRecords::learn(const Measurements& known) {
+  for_each_record(known, [this](const auto& record) { lines_.insert(to_line(record)); });
+  for (const RunRecord& run : known.runs) runs_.emplace(run.attempt, run.first_step);
+  for (const StepRecord& step : known.steps) raise(steps_, step.attempt, step.step);
+  for (const CheckpointRecord& save : known.checkpoints)
     if (save.action == CheckpointAction::save) raise(saves_, save.attempt, save.step);
-  for (const InterruptionRecord& r : parsed->interruptions) interruptions_.insert(r.attempt);
+  for (const InterruptionRecord& r : known.interruptions) interruptions_.insert(r.attempt);
 }
 
 bool KnownRecords::is_told(const MeasurementRecord& record) const {

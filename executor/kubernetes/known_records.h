@@ -25,12 +25,12 @@ class KnownRecords {
   std::optional<std::int64_t> first_step_behind(std::int64_t attempt) const;
 
  private:
-  void learn();
+  void learn(const Measurements& known);
   bool is_told(const MeasurementRecord& record) const;
 
   bool foreign_;
-  std::set<std::string> lines_;
-  std::map<std::int64_t, std::int64_t> runs_;           // first steps, by attempt
+  std::set<std::string> lines_;                // as this reckon writes them, whoever wrote them
+  std::map<std::int64_t, std::int64_t> runs_;  // first steps, by attempt
   std::map<std::int64_t, std::int64_t> steps_, saves_;  // the last, by attempt
   std::set<std::int64_t> interruptions_;                // by attempt
 };

@@ -51,6 +51,7 @@ class KubernetesRun {
     tracker_.take_up(files_.before().steps, files_.before().checkpoints,
                      files_.before().interruptions);
     checkpoint_ = files_.before().checkpoint;
+    if (!files_.before().damage.empty()) say(files_.before().damage);
     for (std::size_t k = 0; k < names_.size(); ++k) ranks_[k].name = names_[k];
   }
 
@@ -265,8 +266,9 @@ class KubernetesRun {
 
   bool on_record(int rank, std::string_view line) {
     const auto parsed = parse_measurements(names_[std::size_t(rank)], std::string(line) + '\n');
-    if (!parsed) return false;
+    if (!parsed || !parsed->damaged.empty()) return false;
     for (const RunRecord& r : parsed->runs) take(rank, r);
+    for (const ChangeRecord& r : parsed->changes) take(rank, r);
     for (const CheckpointRecord& r : parsed->checkpoints) take(rank, r);
     for (const StepRecord& r : parsed->steps) take(rank, r);
     return true;

@@ -118,7 +118,7 @@ void set_interruptions(const Kubectl& kubectl, const std::string& run,
                        const std::vector<KeptInterruption>& interruptions) {
   Json list = Json::array();
   for (const KeptInterruption& kept : interruptions) {
-    list.push_back({{"record", Json::parse(to_line(kept.record))},
+    list.push_back({{"record", Json::parse(to_json(kept.record))},
                     {"open", kept.open},
                     {"done", kept.done},
                     {"step_seconds", kept.step.count()},

@@ -39,6 +39,7 @@ class LocalRun {
     job_.lock = files_.lock();
     tracker_.take_up(files_.before().steps, files_.before().checkpoints,
                      files_.before().interruptions);
+    if (!files_.before().damage.empty()) say(files_.before().damage);
   }
 
   RunEnd run(const std::function<StopRequest()>& stop) {

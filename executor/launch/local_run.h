@@ -23,11 +23,12 @@ struct LocalProgram {
 struct LocalRunOptions {
   RunDirectory directory;
   std::optional<LocalProgram> foreign;
-  std::filesystem::path worker;             // the program
-  std::vector<std::string> arguments;       // of every process
-  std::string plan_text;                    // kept as the directory's plan.yaml; empty: none
-  std::string request_text, forecast_text;  // of a new run: its request.json, forecast.json
-  bool resume = false;                      // the directory holds a run that is to be gone on with
+  std::filesystem::path worker;        // the program
+  std::vector<std::string> arguments;  // of every process
+  std::string plan_text;               // kept as the directory's plan.yaml; empty: none
+  std::string request_text;            // the same: request.json
+  std::string forecast_text;           // of a new run: forecast.json
+  bool resume = false;                 // the directory holds a run that is to be gone on with
   RetryRules retry;
   Seconds notice{30};
   Seconds progress_deadline{60}, start_deadline{300}, grace{5};

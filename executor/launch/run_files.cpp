@@ -16,6 +16,12 @@ fs::path made(const fs::path& directory) {
   return directory;
 }
 
+std::string damage_told(const Measurements& read, const fs::path& file) {
+  if (read.damaged.empty()) return "";
+  return fmt::format("{}set aside in {}; the run goes on without", format(damage_of(read)),
+                     damaged_lines_of(file).string());
+}
+
 EarlierPart look_back(const RunFilesOptions& options) {
   const fs::path file = options.directory.measurements();
   const std::string root = options.directory.root.string();
@@ -26,13 +32,13 @@ EarlierPart look_back(const RunFilesOptions& options) {
   if (options.earlier == Earlier::refused)
     throw FileError(fmt::format(
         "{} holds a run already; --resume goes on with it, --out names another directory", root));
-  const auto read = read_measurement_log(file);
+  const auto read = take_up_measurement_log(file);
   if (!read) throw FileError(format(read.error()));
   EarlierPart before;
-  for (const RunRecord& run : read->runs)
-    before.attempt = std::max(before.attempt, run.attempt + 1);
-  if (!read->runs.empty())
-    if (const auto clock = RunClock::parse(read->runs.front().started)) before.clock = *clock;
+  const NextStart next = next_start(*read);
+  before.attempt = next.attempt;
+  before.clock = next.clock;
+  before.damage = damage_told(*read, file);
   before.steps = read->steps;
   before.checkpoints = read->checkpoints;
   before.interruptions = std::int64_t(read->interruptions.size());
@@ -57,8 +63,8 @@ RunFiles::RunFiles(const RunFilesOptions& options)
   }
   // Behind the lock: the directory may be another run's.
   if (!options.plan_text.empty()) write_durably(directory_.plan(), options.plan_text);
-  if (options.earlier == Earlier::needed) return;
   if (!options.request_text.empty()) write_durably(directory_.request(), options.request_text);
+  if (options.earlier == Earlier::needed) return;
   if (!options.forecast_text.empty()) write_durably(directory_.forecast(), options.forecast_text);
 }
 

@@ -20,6 +20,7 @@ struct EarlierPart {
   std::vector<CheckpointRecord> checkpoints;
   std::int64_t interruptions = 0;
   std::optional<std::int64_t> checkpoint;  // the newest that was saved
+  std::string damage;  // which lines of its records were set aside, to be told; empty: none
 };
 
 /// Whether the directory may hold a part of the run already.
@@ -29,8 +30,9 @@ struct RunFilesOptions {
   RunDirectory directory;
   Earlier earlier = Earlier::refused;
   int processes = 1;
-  std::string plan_text;                    // kept as the directory's plan.yaml; empty: none
-  std::string request_text, forecast_text;  // of a new run: its request.json, forecast.json
+  std::string plan_text;      // kept as the directory's plan.yaml; empty: none
+  std::string request_text;   // as plan_text: request.json, how the plan was made
+  std::string forecast_text;  // of a new run: forecast.json
 };
 
 class RunFiles {

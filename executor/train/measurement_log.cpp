@@ -130,4 +130,49 @@ Expected<Measurements> read_measurement_log(const std::filesystem::path& file) {
   return parse_measurements(file.string(), read_file_text(file));
 }
 
+std::filesystem::path damaged_lines_of(const std::filesystem::path& file) {
+  return file.string() + ".damaged";
+}
+
+Expected<Measurements> take_up_measurement_log(const std::filesystem::path& file) {
+  const std::string text = read_file_text(file);
+  auto read = parse_measurements(file.string(), text);
+  if (!read || read->damaged.empty()) return read;
+  std::string kept, damaged;
+  std::size_t begin = 0;
+  for (const DamagedLine& line : read->damaged) {
+    const std::string_view bytes = std::string_view(text).substr(line.begin, line.bytes);
+    damaged += fmt::format("line {}, {} bytes: {}\n{}\n", line.line, line.bytes,
+                           line.why.front().what, bytes);
+    kept += std::string_view(text).substr(begin, line.begin - begin);
+    for (const std::string& record : line.rescued) kept += record + '\n';
+    begin = std::min(line.begin + line.bytes + 1, text.size());  // and its newline
+  }
+  kept += std::string_view(text).substr(begin);
+  const std::filesystem::path beside = damaged_lines_of(file);
+  const FileHandle handle = open_file(beside, O_WRONLY | O_CREAT | O_APPEND);
+  write_all(handle.get(), std::as_bytes(std::span(damaged)), beside);
+  if (::fsync(handle.get()) != 0) fail("flush", beside);
+  write_durably(file, kept);
+  return read;
+}
+
+NextStart next_start(const Measurements& before) {
+  NextStart next;
+  // A damaged line may have been the `run` of the last attempt, or of all.
+  Seconds latest{};
+  const auto see = [&](const auto& records) {
+    for (const auto& r : records) {
+      next.attempt = std::max(next.attempt, r.attempt + 1);
+      latest = std::max(latest, r.at);
+    }
+  };
+  see(before.runs), see(before.steps), see(before.checkpoints);
+  see(before.interruptions), see(before.ends), see(before.changes);
+  for (const RunRecord& run : before.runs)
+    if (const auto clock = RunClock::parse(run.started)) return {next.attempt, *clock};
+  const auto passed = std::chrono::duration_cast<RunClock::Time::duration>(latest);
+  return {next.attempt, RunClock(next.clock.started() - passed)};
+}
+
 }  // namespace reckon

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "executor/train/durable_file.h"
+#include "executor/train/run_directory.h"
 #include "sim/calibration/measurements.h"
 
 namespace reckon {
@@ -36,5 +37,20 @@ class MeasurementLog {
 
 /// Reads the file of a run. Throws FileError where it cannot be read.
 Expected<Measurements> read_measurement_log(const std::filesystem::path& file);
+
+/// Where damaged lines of `file` are kept: each behind a line that says where it stood and why.
+std::filesystem::path damaged_lines_of(const std::filesystem::path& file);
+
+/// The same for whoever goes on with the run and holds its lock, before anybody opens the file to
+/// write: damaged lines are moved to damaged_lines_of(file), the records within them that are whole
+/// stay. What is returned lists them. Throws FileError.
+Expected<Measurements> take_up_measurement_log(const std::filesystem::path& file);
+
+/// What the next start of a run has to know of those before it.
+struct NextStart {
+  std::int64_t attempt = 0;
+  RunClock clock = RunClock::starting_now();
+};
+NextStart next_start(const Measurements& before);
 
 }  // namespace reckon

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "sim/calibration/sealed_line.h"
+
 namespace reckon {
 namespace {
 
@@ -94,7 +96,7 @@ std::string to_line(const HistoryRecord& r) {
                   {"step_seconds", r.step_seconds},
                   {"calibrations", r.calibrations},
                   {"directory", r.directory}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+  return seal_line(json.dump(-1, ' ', false, Json::error_handler_t::replace)) + '\n';
 }
 
 History parse_history(std::string_view text) {
@@ -104,6 +106,10 @@ History parse_history(std::string_view text) {
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     if (line.empty()) continue;
+    if (seal_of(line) == Seal::broken) {
+      ++history.passed_over;
+      continue;
+    }
     try {
       history.records.push_back(record_in(Json::parse(line)));
     } catch (const std::exception&) {

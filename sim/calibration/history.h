@@ -32,10 +32,10 @@ struct HistoryRecord {
 std::string plan_identity(const Plan& plan);
 HistoryRecord record_of(const Plan& plan, const Forecast& forecast, std::string at);
 
-/// One line, with its newline.
+/// One line, with its checksum (sim/calibration/sealed_line.h) and its newline.
 std::string to_line(const HistoryRecord& record);
-/// Lines that are no record of this version (torn, of another version) are passed over and counted:
-/// a history is never an error.
+/// Lines that are no record of this version (torn, damaged, of another version) are passed over and
+/// counted: a history is never an error.
 struct History {
   std::vector<HistoryRecord> records;
   int passed_over = 0;

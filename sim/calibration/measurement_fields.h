@@ -124,6 +124,17 @@ void for_each_field(R& r, F&& f) {
 }
 
 template <class R, class F>
+requires std::is_same_v<std::remove_const_t<R>, ChangeRecord>
+void for_each_field(R& r, F&& f) {
+  f("attempt", r.attempt);
+  f("step", r.step);
+  f("at_seconds", r.at);
+  f("name", r.name);
+  f("recorded", r.recorded);
+  f("value", r.value);
+}
+
+template <class R, class F>
 requires std::is_same_v<std::remove_const_t<R>, MachineRecord>
 void for_each_field(R& r, F&& f) {
   f("schema_version", r.schema_version);

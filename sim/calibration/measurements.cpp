@@ -7,9 +7,11 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "sim/base/check.h"
 #include "sim/calibration/measurement_fields.h"
+#include "sim/calibration/sealed_line.h"
 
 namespace reckon {
 namespace {
@@ -18,9 +20,13 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, std::variant_size_v<MeasurementRecord>> kRecords{
     "run",          "step", "span",    "mark",        "interruption", "checkpoint",
-    "provisioning", "end",  "machine", "accelerator", "probe"};
+    "provisioning", "end",  "machine", "accelerator", "probe",        "change"};
 
 constexpr int kOldestVersion = 1;
+/// Records take some hundred bytes. What is longer is not read: whoever damaged it decides its
+/// length.
+constexpr std::size_t kLineMax = std::size_t{1} << 20;
+constexpr std::string_view kBegin = "{\"record\":";
 /// Keys that records of the oldest version lack. A line may be all that is read, without the record
 /// that says the version.
 constexpr std::array<std::string_view, 1> kLaterKeys{"other_seconds"};
@@ -116,21 +122,64 @@ bool read(const Json& json, std::optional<T>& v) {
 
 class LineReader {
  public:
-  LineReader(std::string_view file, Measurements& into, Diagnostics& problems)
-      : file_(file), into_(into), problems_(problems) {}
+  LineReader(std::string_view file, Measurements& into) : file_(file), into_(into) {}
 
-  void line(int number, std::string_view text) {
+  /// The line that begins at byte `begin`, without its newline.
+  void line(int number, std::size_t begin, std::string_view text) {
     line_ = number;
-    const Json json = Json::parse(text, nullptr, false);
+    Diagnostics why = read(text);
+    if (why.empty()) return;
+    DamagedLine damaged{number, begin, text.size(), std::move(why), {}};
+    for (const std::string_view record : sealed_within(text))
+      if (read(record).empty()) damaged.rescued.emplace_back(record);
+    into_.damaged.push_back(std::move(damaged));
+  }
+
+  /// A last line without its newline. What begins as a record is one that a killed writer left.
+  void tail(int number, std::size_t begin, std::string_view text) {
+    if (text.substr(0, kBegin.size()) == kBegin.substr(0, text.size())) {
+      ++into_.torn_lines;
+      return;
+    }
+    if (text.find_first_not_of(" \t\r") == std::string_view::npos) return;
+    line_ = number;
+    problems_.clear();
+    problem("the last line has no end, and no record begins so", "");
+    into_.damaged.push_back({number, begin, text.size(), std::move(problems_), {}});
+  }
+
+  /// Records of a version that this reckon does not read.
+  Diagnostics refused;
+
+ private:
+  /// What is wrong with it; empty: its record is kept.
+  Diagnostics read(std::string_view text) {
+    problems_.clear();
+    const std::size_t first = text.find_first_not_of(" \t\r");
+    if (first == std::string_view::npos) return {};
+    text = text.substr(first, text.find_last_not_of(" \t\r") + 1 - first);
+    const Seal seal = seal_of(text);
+    sealed_ = seal == Seal::good;
+    if (text.size() > kLineMax)
+      problem(fmt::format("a line of {} bytes is no record", text.size()), "");
+    else if (seal == Seal::broken)
+      problem("the line is damaged: its checksum differs", "");
+    else
+      keep(Json::parse(text, nullptr, false));
+    return std::exchange(problems_, {});
+  }
+
+  void keep(Json json) {
     if (!json.is_object() || !json.contains("record") || !json["record"].is_string())
       return problem("the line is no record", R"(a record looks like {"record":"step",...})");
-    const auto& name = json["record"].get_ref<const std::string&>();
+    const std::string name = json["record"];
     const auto* found = std::find(kRecords.begin(), kRecords.end(), name);
     if (found == kRecords.end()) {
       const std::vector<std::string> known(kRecords.begin(), kRecords.end());
-      return problem(fmt::format("unknown record '{}'{}", name, did_you_mean(name, known)),
+      return problem(fmt::format("unknown record {}{}", quoted(name), did_you_mean(name, known)),
                      fmt::format("records: {}", fmt::join(known, ", ")));
     }
+    if (sealed_) json.erase("xxh3");
     switch (found - kRecords.begin()) {
       case 0:
         return versioned(json, into_.runs);
@@ -152,26 +201,31 @@ class LineReader {
         return versioned(json, into_.machines);
       case 9:
         return keep(json, into_.accelerators);
-      default:
+      case 10:
         return keep(json, into_.probes);
+      default:
+        return keep(json, into_.changes);
     }
   }
 
- private:
   template <class Record>
   void versioned(const Json& json, std::vector<Record>& records) {
     const auto version = json.find("schema_version");
     if (version != json.end() && version->is_number() &&
-        !(*version >= kOldestVersion && *version <= kMeasurementsVersion))
-      return problem(
-          fmt::format("schema_version is {}", version->dump()),
-          fmt::format("this reckon reads {} to {}", kOldestVersion, kMeasurementsVersion));
+        !(*version >= kOldestVersion && *version <= kMeasurementsVersion)) {
+      problem(fmt::format("schema_version is {}", version->dump()),
+              fmt::format("this reckon reads {} to {}", kOldestVersion, kMeasurementsVersion));
+      // Whoever writes another version writes checksums; without one it is a damaged number.
+      if (!sealed_) return;
+      problems_.back().severity = Severity::error;
+      refused.push_back(problems_.back());
+      return;
+    }
     keep(json, records);
   }
 
   template <class Record>
   void keep(const Json& json, std::vector<Record>& records) {
-    const std::size_t before = problems_.size();
     Record record;
     std::vector<std::string> known{"record"};
     for_each_field(record, [&](const char* key, auto& value) {
@@ -180,24 +234,41 @@ class LineReader {
       if (found == json.end() && came_later(key)) return;
       if (found == json.end())
         problem(fmt::format("key '{}' is missing", key), "");
-      else if (!read(*found, value))
-        problem(fmt::format("'{}' cannot be {}", key, found->dump()), "");
+      else if (!reckon::read(*found, value))
+        problem(fmt::format("'{}' cannot be {}", key, shown(*found)), "");
     });
     for (const auto& item : json.items())
       if (std::find(known.begin(), known.end(), item.key()) == known.end())
-        problem(fmt::format("unknown key '{}'{}", item.key(), did_you_mean(item.key(), known)), "");
-    if (problems_.size() == before) records.push_back(std::move(record));
+        problem(
+            fmt::format("unknown key {}{}", quoted(item.key()), did_you_mean(item.key(), known)),
+            "");
+    if (problems_.empty()) records.push_back(std::move(record));
+  }
+
+  /// Whatever a damaged name holds, a terminal shows it.
+  static std::string quoted(const std::string& name) {
+    std::string text = shown(name);
+    text.front() = text.back() = '\'';
+    return text;
+  }
+
+  static std::string shown(const Json& value) {
+    constexpr std::size_t kMost = 80;
+    std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
+    if (text.size() > kMost) text = text.substr(0, kMost) + "..." + text.back();
+    return text;
   }
 
   void problem(std::string what, std::string hint) {
     problems_.push_back(
-        {Severity::error, {std::string(file_), line_, 0}, std::move(what), std::move(hint)});
+        {Severity::warning, {std::string(file_), line_, 0}, std::move(what), std::move(hint)});
   }
 
   std::string_view file_;
   Measurements& into_;
-  Diagnostics& problems_;
+  Diagnostics problems_;  // of the line
   int line_ = 0;
+  bool sealed_ = false;
 };
 
 }  // namespace
@@ -206,15 +277,17 @@ std::string_view to_text(CheckpointAction a) {
   return a == CheckpointAction::save ? "save" : "restore";
 }
 
-std::string to_line(const MeasurementRecord& record) {
+std::string to_json(const MeasurementRecord& record) {
   Json json = {{"record", std::string(kRecords[record.index()])}};
   std::visit(
       [&](const auto& r) {
         for_each_field(r, [&](const char* key, const auto& value) { json[key] = write(value); });
       },
       record);
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
+
+std::string to_line(const MeasurementRecord& record) { return seal_line(to_json(record)) + '\n'; }
 
 Seconds rest_of(const StepRecord& s) {
   const Seconds parts = s.compute + s.exposed_communication + s.input + s.update;
@@ -236,20 +309,33 @@ std::vector<StepRecord> Measurements::useful_steps(int rank) const {
 
 Expected<Measurements> parse_measurements(std::string_view file, std::string_view text) {
   Measurements measurements;
-  Diagnostics problems;
-  LineReader reader(file, measurements, problems);
-  for (int number = 1; !text.empty(); ++number) {
-    const std::size_t end = text.find('\n');
+  LineReader reader(file, measurements);
+  std::size_t begin = 0;
+  for (int number = 1; begin < text.size(); ++number) {
+    const std::size_t end = text.find('\n', begin);
     if (end == std::string_view::npos) {
-      ++measurements.torn_lines;
+      reader.tail(number, begin, text.substr(begin));
       break;
     }
-    const std::string_view line = text.substr(0, end);
-    if (line.find_first_not_of(" \t\r") != std::string_view::npos) reader.line(number, line);
-    text.remove_prefix(end + 1);
+    reader.line(number, begin, text.substr(begin, end - begin));
+    begin = end + 1;
   }
-  if (!problems.empty()) return tl::unexpected(std::move(problems));
+  if (!reader.refused.empty()) return tl::unexpected(std::move(reader.refused));
   return measurements;
+}
+
+Diagnostics damage_of(const Measurements& measurements) {
+  constexpr std::size_t kMost = 3;
+  Diagnostics told;
+  for (const DamagedLine& line : measurements.damaged) {
+    told.push_back(line.why.front());
+    if (told.size() == kMost) break;
+  }
+  if (const std::size_t rest = measurements.damaged.size() - told.size(); rest > 0)
+    told.back().hint +=
+        fmt::format("{}and {} more line{} of this file", told.back().hint.empty() ? "" : "\n", rest,
+                    rest == 1 ? "" : "s");
+  return told;
 }
 
 }  // namespace reckon

@@ -15,17 +15,19 @@
 // they are in "record". Written by whoever runs a job (executor/train/measurement_log.h), read by
 // calibration, by comparison with a forecast, and by people with jq.
 //
-//   {"record":"run","schema_version":2,"scenario":"mlp","attempt":0,...}
+//   {"record":"run","schema_version":3,"scenario":"mlp","attempt":0,...,"xxh3":"..."}
 //   {"record":"step","attempt":0,"step":0,"at_seconds":0.81,"seconds":0.0121,"loss":2.31,...}
 //   {"record":"span","name":"save","category":"checkpoint_save","begin_seconds":60.2,...}
 //
 // Times are seconds since the first start of the run (`started` of its first record). A step that
 // was done again after an interruption is there once for each attempt. Version 1 had no
-// `other_seconds`, which is then read as 0: it was not measured. A file of `reckon probe`
-// holds the records of sim/calibration/probe_record.h, and may be one with a run's.
+// `other_seconds`, which is then read as 0: it was not measured. Since version 3 each line ends
+// with a checksum (sim/calibration/sealed_line.h); a line that has none, of an older file or of
+// somebody else, is taken as it is. A file of `reckon probe` holds the records of
+// sim/calibration/probe_record.h, and may be one with a run's.
 namespace reckon {
 
-inline constexpr int kMeasurementsVersion = 2;
+inline constexpr int kMeasurementsVersion = 3;
 
 /// One start of the job's processes: the first record, and one more after every restart.
 struct RunRecord {
@@ -101,6 +103,15 @@ struct ProvisioningRecord {
   bool ready = true;
 };
 
+/// A setting that the user let a resumed run change (--accept-changes).
+struct ChangeRecord {
+  std::int64_t attempt = 0;
+  std::int64_t step = 0;  // the first under the new value
+  Seconds at{};
+  std::string name;             // "learning_rate"
+  std::string recorded, value;  // before and from now on, in words
+};
+
 /// How an attempt ended.
 struct EndRecord {
   std::int64_t attempt = 0;
@@ -110,12 +121,22 @@ struct EndRecord {
   std::string detail;
 };
 
-using MeasurementRecord =
-    std::variant<RunRecord, StepRecord, Span, Mark, InterruptionRecord, CheckpointRecord,
-                 ProvisioningRecord, EndRecord, MachineRecord, AcceleratorRecord, ProbeRecord>;
+using MeasurementRecord = std::variant<RunRecord, StepRecord, Span, Mark, InterruptionRecord,
+                                       CheckpointRecord, ProvisioningRecord, EndRecord,
+                                       MachineRecord, AcceleratorRecord, ProbeRecord, ChangeRecord>;
 
-/// One line, with its newline.
+/// The record as a JSON object, without a checksum and a newline.
+std::string to_json(const MeasurementRecord& record);
+/// One line, with its checksum and its newline.
 std::string to_line(const MeasurementRecord& record);
+
+/// A line that is no record as it was written: damaged, or nothing that this reckon knows.
+struct DamagedLine {
+  int line = 0;                      // from 1
+  std::size_t begin = 0, bytes = 0;  // where it stands in the text, without its newline
+  Diagnostics why;                   // warnings, at least one
+  std::vector<std::string> rescued;  // whole records within it, which are read; without newlines
+};
 
 struct Measurements {
   std::vector<RunRecord> runs;
@@ -125,17 +146,35 @@ struct Measurements {
   std::vector<CheckpointRecord> checkpoints;
   std::vector<ProvisioningRecord> provisioning;
   std::vector<EndRecord> ends;
+  std::vector<ChangeRecord> changes;
   std::vector<MachineRecord> machines;
   std::vector<AcceleratorRecord> accelerators;
   std::vector<ProbeRecord> probes;
   int torn_lines = 0;  // last lines without a newline: their record was never accepted
+  std::vector<DamagedLine> damaged;  // left out, in order
 
   /// The steps that the job's result rests on, in order: of each, its last attempt on `rank`.
   std::vector<StepRecord> useful_steps(int rank = 0) const;
 };
 
-/// All errors at once, at their lines: text that is no JSON, records and keys that nobody knows,
-/// missing keys, values of the wrong kind, another schema version.
+/// The one reader of records. A line that is damaged (another checksum, no JSON, unknown records
+/// and keys, missing keys, values of the wrong kind, over 1 MiB) costs its own record: it is left
+/// out and listed with all that is wrong with it. Error: the records are of a schema version that
+/// this reckon does not read.
 Expected<Measurements> parse_measurements(std::string_view file, std::string_view text);
+
+/// What to tell the user of lines that were left out: the first few, and how many more.
+Diagnostics damage_of(const Measurements& measurements);
+
+/// Calls f(record) for each record that was read, kind by kind.
+template <class F>
+void for_each_record(const Measurements& m, F&& f) {
+  const auto all = [&](const auto& records) {
+    for (const auto& record : records) f(record);
+  };
+  all(m.runs), all(m.steps), all(m.timeline.spans), all(m.timeline.marks);
+  all(m.interruptions), all(m.checkpoints), all(m.provisioning), all(m.ends), all(m.changes);
+  all(m.machines), all(m.accelerators), all(m.probes);
+}
 
 }  // namespace reckon

@@ -33,7 +33,7 @@ TEST_CASE("a worker that is watched from afar prints its measurements, and keeps
   const Output out = w.run_shell("RECKON_ATTEMPT=2 RECKON_RUN_STARTED=2026-11-22T03:00:00.000Z " +
                                  kWorker + "plan.yaml --out run --log-records");
   REQUIRE(out.code == 0);
-  CHECK(contains(out.out, R"({"record":"run","schema_version":2,"scenario":"tiny","attempt":2)"));
+  CHECK(contains(out.out, R"({"record":"run","schema_version":3,"scenario":"tiny","attempt":2)"));
   CHECK(contains(out.out, R"("started":"2026-11-22T03:00:00.000Z")"));
   CHECK(contains(out.out, R"({"record":"step","attempt":2,"rank":0,"step":7)"));
   CHECK(contains(out.out, R"("record":"checkpoint")"));

@@ -86,6 +86,47 @@ TEST_CASE("a record that does not fit on the disk leaves the file as it was") {
   CHECK(read_measurement_log(file)->steps.size() == 2);
 }
 
+TEST_CASE("whoever goes on with a run sets damaged lines aside, once, and keeps every byte") {
+  const Scratch scratch;
+  const auto file = scratch.path() / "measurements.jsonl";
+  std::string bad = to_line(step_of(0, 1));
+  bad[20] = char(bad[20] ^ 4);
+  const std::string garbage("\0\xff{", 3);
+  const std::string first = to_line(step_of(0, 0)), last = to_line(step_of(0, 2));
+  const std::string torn = "{\"record\":\"st";
+  std::ofstream(file) << first << bad << garbage << first << last << torn;
+  const auto read = take_up_measurement_log(file);
+  REQUIRE(read);
+  CHECK(read->steps.size() == 3);  // the one behind the garbage as well
+  REQUIRE(read->damaged.size() == 2);
+  CHECK(read->damaged[0].line == 2);
+  CHECK(read_file_text(file) == first + first + last + torn);  // its writer cuts what is torn
+  const std::string aside = read_file_text(damaged_lines_of(file));
+  CHECK(contains(aside, "line 2, " + std::to_string(bad.size() - 1) +
+                            " bytes: the line is damaged: its checksum differs\n" + bad));
+  CHECK(contains(aside, garbage + first));
+  CHECK(take_up_measurement_log(file)->damaged.empty());
+  CHECK(read_file_text(damaged_lines_of(file)) == aside);
+}
+
+TEST_CASE("the next start is counted and timed although the record of the last is lost") {
+  Measurements before;
+  CHECK(next_start(before).attempt == 0);
+  StepRecord step = step_of(0, 7);
+  step.attempt = 4;
+  step.at = Seconds{3600};
+  before.steps.push_back(step);
+  const NextStart next = next_start(before);
+  CHECK(next.attempt == 5);
+  CHECK(next.clock.now() >= Seconds{3600});
+  CHECK(next.clock.now() < Seconds{3700});
+  RunRecord run;
+  run.started = "2026-12-04T18:00:00.123Z";
+  before.runs.push_back(run);
+  CHECK(next_start(before).attempt == 5);
+  CHECK(next_start(before).clock.text() == run.started);
+}
+
 /// Appends record after record as `rank`, and tells the pipe each that is accepted.
 [[noreturn]] void append_for_ever(const std::filesystem::path& file, int rank, std::int64_t first,
                                   int tell) {

@@ -80,4 +80,14 @@ TEST_CASE("records are read back; what is none is passed over") {
   CHECK(h.records[1].directory == "runs/a");
 }
 
+TEST_CASE("a flipped digit of the history is passed over, not believed") {
+  std::string text = to_line(run("a", 3));
+  const std::size_t digit = text.find("\"p50\":3.0");
+  REQUIRE(digit != std::string::npos);
+  text[digit + 6] = '2';
+  const History h = parse_history(text + to_line(run("b", 4)));
+  CHECK(h.records.size() == 1);
+  CHECK(h.passed_over == 1);
+}
+
 }  // namespace reckon
