@@ -10,7 +10,7 @@
 #include "cli/output.h"
 #include "cli/run_kubernetes.h"
 #include "cli/run_parts.h"
-#include "exchange/shell_word.h"
+#include "cli/run_resume.h"
 #include "executor/launch/local_job.h"
 #include "executor/launch/local_run.h"
 #include "executor/train/run_request.h"
@@ -25,12 +25,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 30> kNames{
-    "on",    "context",       "namespace",  "image",       "pull-secret", "bucket",
-    "claim", "storage-class", "dry-run",    "attach",      "pending",     "checkpoint-steps",
-    "out",   "resume",        "deadline",   "notice",      "retries",     "retry-delay",
-    "hang",  "metrics",       "token-file", "format",      "set",         "layer",
-    "seed",  "replications",  "catalog",    "calibration", "threads",     "help"};
+constexpr std::array<std::string_view, 31> kNames{
+    "on",          "context",       "namespace",
+    "image",       "pull-secret",   "bucket",
+    "claim",       "storage-class", "dry-run",
+    "attach",      "pending",       "checkpoint-steps",
+    "out",         "resume",        "accept-changes",
+    "deadline",    "notice",        "retries",
+    "retry-delay", "hang",          "metrics",
+    "token-file",  "format",        "set",
+    "layer",       "seed",          "replications",
+    "catalog",     "calibration",   "threads",
+    "help"};
 
 /// What every process is told, so that it makes the same plan: the file and what was changed in it.
 std::vector<std::string> worker_arguments(const Options& options, const fs::path& directory) {
@@ -46,6 +52,7 @@ std::vector<std::string> worker_arguments(const Options& options, const fs::path
   if (const auto found = options.answers.find("checkpoint-steps"); found != options.answers.end())
     add("--checkpoint-steps", found->second);
   add("--out", directory.string());
+  if (options.answers.contains("accept-changes")) words.emplace_back("--accept-changes");
   return words;
 }
 
@@ -59,7 +66,7 @@ LocalRunOptions run_options(const Options& options, const LoadedPlan& loaded,
   else
     run.worker = find_worker();
   run.plan_text = read_text(options.files.front());
-  run.request_text = to_text(request_of(options));
+  run.request_text = to_text(request_of(options, run.plan_text));
   run.forecast_text = forecast_json(forecast);
   run.arguments = worker_arguments(options, run.directory.root);
   run.resume = options.answers.contains("resume");
@@ -75,25 +82,11 @@ LocalRunOptions run_options(const Options& options, const LoadedPlan& loaded,
   return run;
 }
 
-/// The words of the user, whose changes of the plan the rest of the run needs as well.
-/// A program that is not ours knows itself what it goes on from.
-void tell_how_to_resume(std::span<const std::string> arguments, const RunEnd& end, bool foreign,
-                        Display& display) {
-  if (end.end.verdict == Verdict::finished) return;
-  if (!end.checkpoint && !foreign)
-    return display.line("there is no checkpoint that a run could go on from");
-  std::string command = "reckon run";
-  for (const std::string& word : arguments)
-    if (word != "--resume") command += ' ' + shell_word(word);
-  const std::string where =
-      end.checkpoint ? fmt::format("checkpoint at step {}; ", *end.checkpoint) : "";
-  display.line(fmt::format("{}go on with: {} --resume", where, command));
-}
-
 int run_plan(const Options& options, std::span<const std::string> arguments,
              const Catalog& catalog) {
   const std::string& file = options.files.front();
-  const auto loaded = checked(load_plan(file, options, catalog));
+  auto loaded = checked(load_plan(file, options, catalog));
+  if (options.seed) loaded.plan.seed = *options.seed;  // as the workers do
   const Plan& plan = loaded.plan;
   if (const ContainerSpec* container = container_of(loaded);
       container != nullptr && container->command.empty()) {
@@ -108,6 +101,9 @@ int run_plan(const Options& options, std::span<const std::string> arguments,
     return kInputIsWrong;
   }
   const LocalRunOptions run = run_options(options, loaded, forecast);
+  if (run.resume && !run.foreign &&
+      !may_go_on(plan, run.directory, options.answers.contains("accept-changes"), arguments))
+    return kInputIsWrong;
 
   Display display;
   const auto metrics = metrics_server(options, display);
@@ -124,7 +120,9 @@ int run_plan(const Options& options, std::span<const std::string> arguments,
   if (!run.resume) keep(record_of(plan, forecast, utc_now()));
   const RunEnd end = run_locally(plan, forecast, run, observer, stop_request);
   const std::optional<Usd> cost = keep_and_draw(plan, forecast, run.directory);
-  tell_how_to_resume(arguments, end, run.foreign.has_value(), display);
+  if (end.end.verdict != Verdict::finished)
+    display.line(
+        how_to_go_on(plan, run.directory, end.checkpoint, run.foreign.has_value(), arguments));
   print(options.format == OutputFormat::json ? run_json(end, forecast, cost)
                                              : run_summary(end, forecast, cost));
   return end.end.exit_code;
@@ -146,6 +144,8 @@ int run_run(const Command& self, std::span<const std::string> arguments) {
     throw UsageError(fmt::format("--on {} is none: local or kubernetes", on));
   if (on == "kubernetes") return run_in_cluster(self, kNames, options);
   refuse_cluster_options(options);
+  if (options.answers.contains("accept-changes") && !options.answers.contains("resume"))
+    throw UsageError("--accept-changes goes with --resume");
   if (options.files.empty()) throw UsageError(fmt::format("say what to run: {}", self.usage));
   const auto catalog = checked(load_catalogs(options));
   return run_plan(options, arguments, catalog);

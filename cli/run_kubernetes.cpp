@@ -64,6 +64,8 @@ class ClusterCommand {
       : self_(self), names_(names), asked_(asked) {}
 
   int run() {
+    if (asked_.answers.contains("accept-changes"))
+      throw UsageError("--accept-changes is for runs on this machine: in a cluster the plan stays");
     const std::string attach = asked_.answer("attach");
     if (!attach.empty()) return take_up(attach);
     if (asked_.answers.contains("resume"))
@@ -97,7 +99,7 @@ class ClusterCommand {
                  .reason = {}};
     how.files.earlier = Earlier::refused;
     how.files.plan_text = how.state.plan;
-    how.files.request_text = to_text(request_of(options));
+    how.files.request_text = to_text(request_of(options, how.state.plan));
     KubernetesExport manifest = manifest_options(options, kubectl, facts, how.state);
     const auto first = checked(manifests(manifest, 0));
     const PreflightAnswer answer = preflight(kubectl, facts, question(options, run, first, true));

@@ -9,6 +9,7 @@
 
 #include "cli/history_store.h"
 #include "cli/load.h"
+#include "cli/load_measurements.h"
 #include "cli/output.h"
 #include "executor/http/bearer_token.h"
 #include "executor/http/listen_address.h"
@@ -111,9 +112,12 @@ RetryRules retry_of(const Options& options, RetryRules rules) {
   return rules;
 }
 
-RunRequest request_of(const Options& options) {
+RunRequest request_of(const Options& options, std::string_view plan) {
   namespace fs = std::filesystem;
-  RunRequest request{.file = fs::absolute(options.files.front()), .overrides = options.overrides};
+  RunRequest request{.file = fs::absolute(options.files.front()),
+                     .overrides = options.overrides,
+                     .layers = {},
+                     .plan_digest = text_digest(plan)};
   for (const fs::path& layer : options.layers) request.layers.push_back(fs::absolute(layer));
   return request;
 }
@@ -174,7 +178,7 @@ StopRequest stop_request() {
 
 std::optional<Usd> keep_and_draw(const Plan& plan, const Forecast& forecast,
                                  const RunDirectory& directory) {
-  const auto measured = read_measurement_log(directory.measurements());
+  const auto measured = load_measurements(directory.measurements());
   if (!measured) {
     report(measured.error());
     return std::nullopt;

@@ -46,7 +46,8 @@ std::optional<Seconds> deadline_of(const Options& options, const Plan& plan);
 /// a run does, a second that doubles up to a minute: what ends a job at once would end it a
 /// thousand times an hour, and nobody could read why.
 RetryRules retry_of(const Options& options, RetryRules rules);
-RunRequest request_of(const Options& options);
+/// `plan`: the scenario's text, as it is run.
+RunRequest request_of(const Options& options, std::string_view plan);
 /// The user's own program, where the scenario's workload is one.
 const ContainerSpec* container_of(const LoadedPlan& loaded);
 /// What of the plan, read from `file`, pods of reckon-worker would not train as it was simulated;

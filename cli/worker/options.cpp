@@ -28,6 +28,8 @@ constexpr Row kRows[] = {
     {"log-records", "",
      "print measurements as JSON lines in place of writing them to --out, which may then be\n"
      "                               storage that machines share"},
+    {"accept-changes", "",
+     "go on from a checkpoint although settings of the training have changed since"},
     {"keep", "N", "complete checkpoints that are kept (2)"},
     {"checkpoint-steps", "N", "steps between two checkpoints (the plan's interval)"},
     {"micro-batch", "N", "samples of one pass; the rest is accumulated (batch_per_accelerator)"},
@@ -138,6 +140,7 @@ Options interpret(const Values& values) {
   o.sum_directly = values.given("sum-directly");
   o.out = values.one("out").value_or("");
   o.log_records = values.given("log-records");
+  o.accept_changes = values.given("accept-changes");
   o.keep = values.whole<int>("keep", 1).value_or(o.keep);
   o.checkpoint_steps = values.whole<std::int64_t>("checkpoint-steps", 1);
   o.micro_batch = values.whole<std::int64_t>("micro-batch", 1);

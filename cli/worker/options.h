@@ -32,6 +32,7 @@ struct Options {
   std::filesystem::path out;  // empty: nothing is written
   bool log_records = false;   // measurements are printed, for whoever watches from afar
   int keep = 2;
+  bool accept_changes = false;  // goes on from checkpoints of other settings
   int threads = 0, data_threads = 1;
   DeviceWish device = DeviceWish::automatic;
   Seconds rendezvous_deadline{300};

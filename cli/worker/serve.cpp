@@ -423,7 +423,11 @@ int export_model(const Arguments& arguments, const fs::path& run, const fs::path
   const ModelGraph& network = made.jobs.front().model;
   if (const auto reason = why_not_served(network)) throw ModelVersionError(*reason);
   const VersionText going = to_go(plan, request.file.parent_path());
-  const ModelVersion version = export_version(run, network, going.plan, model, going.beside);
+  const ExportedVersion version = export_version(run, network, going.plan, model, going.beside);
+  for (const std::string& why : version.refused)
+    cli::print_error(fmt::format("reckon-worker: warning: {}\n", why));
+  if (!version.refused.empty())
+    cli::print_error(fmt::format("reckon-worker: exported in its place: {}\n", version.source));
   cli::print(fmt::format("{} is version {} of {}\n", version.directory.string(), version.number,
                          network.name()));
   return cli::kDone;

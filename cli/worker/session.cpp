@@ -20,22 +20,19 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-CheckpointOptions checkpoint_options(const Options& options, const PlannedWorkload& job,
-                                     std::uint64_t seed, const Trainer& trainer, int rank,
-                                     int ranks, std::int64_t attempt,
-                                     const RunDirectory& directory) {
+CheckpointOptions checkpoint_options(const Options& options, const Plan& plan, int rank,
+                                     std::int64_t attempt, const RunDirectory& directory) {
+  const PlannedWorkload& job = plan.jobs[0];
+  DataSpec data = job.data;
+  if (!options.data.empty()) data.path = std::filesystem::absolute(options.data).string();
   return {.directory = directory.checkpoints(),
-          .identity = {.job = job.name,
-                       .model = fmt::format("{}, {} parameters, {}, seed {}, {} samples a step",
-                                            job.model.name(), trainer.layout().count,
-                                            job.optimizer == Optimizer::adamw ? "adamw" : "sgd",
-                                            seed, job.global_batch),
-                       .ranks = ranks},
+          .identity = identity_of_job(plan, data),
           .rank = rank,
           .keep = options.keep,
           .attempt = attempt,
           // Others' steps, which rank 0's number of the set does not count, go on.
-          .replaces = !job.strategy.synchronous};
+          .replaces = !job.strategy.synchronous,
+          .accept_changes = options.accept_changes};
 }
 
 }  // namespace
@@ -61,9 +58,8 @@ Session::Session(const Options& options, const Plan& plan, int attempt, Communic
   // In lockstep all ranks save the same step. Asynchronous workers, and those with backups, are at
   // steps of their own: what rank 0 and the servers have is the job's state.
   if (!in_lockstep() && communicator.rank() > 0) return;
-  checkpoints_.emplace(checkpoint_options(options, job_, plan.seed, trainer, communicator.rank(),
-                                          in_lockstep() ? communicator.size() : 1,
-                                          environment_.attempt, directory_));
+  checkpoints_.emplace(
+      checkpoint_options(options, plan, communicator.rank(), environment_.attempt, directory_));
 }
 
 /// Nobody counted the starts of this job, or only some: the log of the run says how many there were
@@ -72,11 +68,14 @@ void Session::take_up_log(int attempt) {
   using std::chrono::milliseconds;
   environment_.attempt = attempt;
   if (communicator_.rank() == 0 && std::filesystem::exists(directory_.measurements())) {
-    const auto log = read_measurement_log(directory_.measurements());
+    const auto log = take_up_measurement_log(directory_.measurements());
     if (!log) throw FileError(format(log.error()));
-    for (const RunRecord& run : log->runs)
-      environment_.attempt = std::max(environment_.attempt, run.attempt + 1);
-    if (!log->runs.empty()) clock_ = RunClock::parse(log->runs.front().started).value_or(clock_);
+    if (!log->damaged.empty())
+      cli::print_error(fmt::format("{}set aside in {}\n", format(damage_of(*log)),
+                                   damaged_lines_of(directory_.measurements()).string()));
+    const NextStart next = next_start(*log);
+    environment_.attempt = std::max(environment_.attempt, next.attempt);
+    if (next.attempt > 0) clock_ = next.clock;
   }
   const auto since_epoch =
       std::chrono::duration_cast<milliseconds>(clock_.started().time_since_epoch());
@@ -111,8 +110,12 @@ void Session::restore() {
   const auto begin = Clock::now();
   const auto recover = [this](const std::function<void()>& got_on) {
     const Recovery recovery = checkpoints_->recover(got_on);
+    changes_ = recovery.changes;
     for (const std::string& why : recovery.refused)
       cli::print_error(fmt::format("reckon-worker: warning: {}\n", why));
+    if (!changes_.empty())
+      cli::print_error(fmt::format("reckon-worker: warning: settings changed behind step {}:\n{}",
+                                   *recovery.step, to_text(changes_)));
     return recovery.step;
   };
   const std::optional<std::int64_t> step = recovered_step(communicator_, recover, report);
@@ -169,6 +172,13 @@ void Session::record_run() {
                  .global_batch = job_.global_batch,
                  .seed = plan_.seed,
                  .catalog_digest = plan_.catalog_digest});
+  for (const SettingChange& change : changes_)
+    keep(ChangeRecord{.attempt = environment_.attempt,
+                      .step = trainer_.steps_done(),
+                      .at = clock_.now(),
+                      .name = change.name,
+                      .recorded = change.recorded,
+                      .value = change.now});
 }
 
 /// Time of useful work between two saves.

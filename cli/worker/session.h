@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "cli/worker/compute.h"
 #include "cli/worker/options.h"
@@ -73,6 +74,7 @@ class Session {
   RunDirectory directory_;
   std::optional<MeasurementLog> log_;  // nullopt: records are printed, or not kept
   std::optional<CheckpointStore> checkpoints_;
+  std::vector<SettingChange> changes_;  // accepted in this start; rank 0's
   ProgressPipe progress_;
   std::chrono::steady_clock::time_point saved_ = std::chrono::steady_clock::now();
   Seconds save_cost_;             // of the last save, else as planned

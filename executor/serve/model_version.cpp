@@ -31,6 +31,8 @@ struct Weights {
   std::int64_t step = 0;
   std::vector<std::string> names;
   std::vector<std::vector<std::byte>> values;
+  std::string source;
+  std::vector<std::string> refused;
 };
 
 bool has_statistics(const ModelGraph& network) {
@@ -38,12 +40,6 @@ bool has_statistics(const ModelGraph& network) {
   return std::any_of(layers.begin(), layers.end(), [](const Layer& layer) {
     return std::holds_alternative<BatchNorm>(layer.op);
   });
-}
-
-std::optional<fs::path> newest_set(const fs::path& run) {
-  for (const CheckpointSet& set : list_sets(RunDirectory{run}.checkpoints()))
-    if (set.complete) return set.directory;
-  return std::nullopt;
 }
 
 /// All but the optimizer's state, which no answer needs.
@@ -55,7 +51,9 @@ Weights of_checkpoint(const fs::path& set) {
   for (const ShardHeader::Section& section : header.sections) all.emplace_back(section.bytes);
   for (std::size_t k = 0; k < all.size(); ++k) targets.push_back({header.sections[k].name, all[k]});
   read_shard(file, targets);
-  Weights weights{header.identity, header.step, {}, {}};
+  Weights weights{.identity = header.identity,
+                  .step = header.step,
+                  .source = fmt::format("the checkpoint at step {}", header.step)};
   for (std::size_t k = 0; k < all.size(); ++k) {
     if (targets[k].name.starts_with("optimizer.")) continue;
     weights.names.push_back(targets[k].name);
@@ -64,21 +62,52 @@ Weights of_checkpoint(const fs::path& set) {
   return weights;
 }
 
+/// Whether the newest checkpoint, although something of it is damaged, says that these parameters
+/// are its own.
+bool attested(const fs::path& set, std::span<const std::byte> parameters) {
+  try {
+    for (const ShardHeader::Section& s : read_shard_header(shard_file(set, 0)).sections)
+      if (s.name == "parameters") return s.digest == section_digest(parameters);
+  } catch (const std::runtime_error&) {
+    // Its header is what is damaged.
+  }
+  return false;
+}
+
+/// nullopt: there are none, they are not enough, or nothing says that they are whole.
+std::optional<Weights> of_parameters(const fs::path& run, const ModelGraph& network,
+                                     const GoodSet& good) {
+  const fs::path file = RunDirectory{run}.parameters();
+  if (!fs::exists(file) || has_statistics(network)) return std::nullopt;
+  std::vector<std::byte> values = read_bytes(file);
+  if (!good.refused.empty() && !attested(good.refused.front().set, values)) return std::nullopt;
+  return Weights{
+      .identity = {.job = network.name(), .model = network.name(), .ranks = 1, .recipe = {}},
+      .names = {"parameters"},
+      .values = {std::move(values)},
+      .source = file.filename().string()};
+}
+
 Weights weights_of(const fs::path& run, const ModelGraph& network) {
-  const fs::path parameters = RunDirectory{run}.parameters();
-  const bool finished = fs::exists(parameters);
-  if (finished && !has_statistics(network))
-    return {{.job = network.name(), .model = network.name(), .ranks = 1},
-            0,
-            {"parameters"},
-            {read_bytes(parameters)}};
-  if (const auto set = newest_set(run)) return of_checkpoint(*set);
-  throw ModelVersionError(
-      finished ? fmt::format("{}: {} keeps running means and variances, which only a checkpoint "
-                             "holds, and there is none: train with checkpoints",
-                             run.string(), network.name())
-               : fmt::format("{}: no run that was trained, neither a checkpoint nor parameters.bin",
-                             run.string()));
+  const GoodSet good = newest_good_set(RunDirectory{run}.checkpoints(), nullptr);
+  std::optional<Weights> weights;
+  if (!good.set || !good.refused.empty()) weights = of_parameters(run, network, good);
+  if (!weights && good.set) weights = of_checkpoint(good.set->directory);
+  std::vector<std::string> refused;
+  for (const GoodSet::Refused& r : good.refused) refused.push_back(r.why);
+  if (!weights && !refused.empty())
+    throw ModelVersionError(fmt::format("{}: no checkpoint can be used:\n  {}", run.string(),
+                                        fmt::join(refused, "\n  ")));
+  if (!weights)
+    throw ModelVersionError(
+        fs::exists(RunDirectory{run}.parameters())
+            ? fmt::format("{}: {} keeps running means and variances, which only a checkpoint "
+                          "holds, and there is none: train with checkpoints",
+                          run.string(), network.name())
+            : fmt::format("{}: no run that was trained, neither a checkpoint nor parameters.bin",
+                          run.string()));
+  weights->refused = std::move(refused);
+  return std::move(*weights);
 }
 
 void require_size(const Weights& weights, const ModelGraph& network, const fs::path& run) {
@@ -120,8 +149,9 @@ std::vector<ModelVersion> list_versions(const fs::path& model) {
   return versions;
 }
 
-ModelVersion export_version(const fs::path& run, const ModelGraph& network, std::string_view plan,
-                            const fs::path& model, std::span<const VersionFile> beside) {
+ExportedVersion export_version(const fs::path& run, const ModelGraph& network,
+                               std::string_view plan, const fs::path& model,
+                               std::span<const VersionFile> beside) {
   const Weights weights = weights_of(run, network);
   require_size(weights, network, run);
   create_directories_durably(model);
@@ -140,7 +170,7 @@ ModelVersion export_version(const fs::path& run, const ModelGraph& network, std:
     throw;
   }
   flush_directory(model);
-  return version;
+  return {version, weights.source, weights.refused};
 }
 
 }  // namespace reckon

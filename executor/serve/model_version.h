@@ -41,13 +41,19 @@ struct VersionFile {
   std::string name, text;
 };
 
-/// The newest checkpoint of a run directory as the next version of `model`, whose directory is made
-/// where it is missing. `plan`: what becomes its plan.yaml, with the files that it names. A run
-/// that ended without a checkpoint is exported from its parameters, where the network has no
-/// running statistics. Throws ModelVersionError, CheckpointError and FileError; nothing is left
+struct ExportedVersion : ModelVersion {
+  std::string source;                // "the checkpoint at step 1200", "parameters.bin"
+  std::vector<std::string> refused;  // newer checkpoints that are damaged, and how: tell the user
+};
+
+/// The newest checkpoint of a run directory that is whole, the one that a resume would use, as the
+/// next version of `model`, whose directory is made where it is missing. `plan`: what becomes its
+/// plan.yaml, with the files that it names. parameters.bin takes the place of a damaged newest
+/// checkpoint, where that says that they are the same and the network has no running statistics,
+/// and of a missing one. Throws ModelVersionError, CheckpointError and FileError; nothing is left
 /// then.
-ModelVersion export_version(const std::filesystem::path& run, const ModelGraph& network,
-                            std::string_view plan, const std::filesystem::path& model,
-                            std::span<const VersionFile> beside = {});
+ExportedVersion export_version(const std::filesystem::path& run, const ModelGraph& network,
+                               std::string_view plan, const std::filesystem::path& model,
+                               std::span<const VersionFile> beside = {});
 
 }  // namespace reckon

@@ -31,15 +31,6 @@ std::optional<ShardHeader> part_of(const fs::path& set, int rank, const ShardHea
   return header;
 }
 
-/// A damaged set is kept for whoever wants to look at it, out of the way of the next save.
-void set_aside(const fs::path& set) {
-  fs::path aside = set;
-  aside += ".refused";
-  fs::remove_all(aside);
-  fs::rename(set, aside);
-  flush_directory(set.parent_path());
-}
-
 /// `next` takes the place of `old`, which goes.
 void exchange_sets(const fs::path& next, const fs::path& old) {
   // At once, so that a crash leaves one or the other.
@@ -74,32 +65,36 @@ CheckpointStore::~CheckpointStore() {
 
 Recovery CheckpointStore::recover(const std::function<void()>& alive) {
   RECKON_CHECK(options_.rank == 0);
+  const GoodSet good = newest_good_set(options_.directory, &options_.identity, alive);
+  for (const CheckpointSet& set : list_sets(options_.directory))
+    if (!set.complete) remove_set(set.directory);
   Recovery recovery;
-  for (const CheckpointSet& set : list_sets(options_.directory)) {
-    if (!set.complete) {
-      remove_set(set.directory);
-    } else if (!recovery.step) {
-      try {
-        verify_set(set.directory, options_.identity, alive);
-        recovery.step = set.step;
-      } catch (const ForeignCheckpoint&) {
-        throw;
-      } catch (const CheckpointError& e) {
-        recovery.refused.emplace_back(e.what());
-        set_aside(set.directory);
-      }
-    }
+  for (const GoodSet::Refused& refused : good.refused) {
+    recovery.refused.push_back(refused.why);
+    set_aside(refused.set);
   }
-  if (!recovery.step && !recovery.refused.empty())
+  if (!good.set && !good.refused.empty())
     throw NoUsableCheckpoint(fmt::format(
         "no checkpoint of {} can be used; start again to train from the beginning:\n  {}",
         options_.directory.string(), fmt::join(recovery.refused, "\n  ")));
+  if (!good.set) return recovery;
+  recovery.step = good.set->step;
+  recovery.changes = changes_between(good.manifest.identity.recipe, options_.identity.recipe);
+  if (!recovery.changes.empty() && !options_.accept_changes)
+    throw ChangedRecipe(fmt::format(
+        "{}{}{} was trained under other settings:\n{}go on under those, or add --accept-changes",
+        fmt::join(recovery.refused, "\n"), recovery.refused.empty() ? "" : "\n",
+        good.set->directory.string(), to_text(recovery.changes)));
   return recovery;
 }
 
 Counters CheckpointStore::load(std::int64_t step, std::span<const RestoreSection> targets) {
   const fs::path file = shard_file(set_directory(options_.directory, step), options_.rank);
-  ShardHeader header = read_shard(file, targets);
+  const CheckpointIdentity theirs = read_shard_header(file).identity;
+  const auto of = [](const CheckpointIdentity& i) { return setting_of(i.recipe, "optimizer"); };
+  const bool other_optimizer =
+      options_.accept_changes && !of(theirs).empty() && of(theirs) != of(options_.identity);
+  ShardHeader header = read_shard(file, targets, other_optimizer ? "optimizer." : kNoSection);
   require_identity(file, header.identity, options_.identity);
   if (header.rank != options_.rank || header.step != step)
     throw CheckpointError(

@@ -31,13 +31,17 @@ struct CheckpointOptions {
   std::int64_t attempt = 0;  // which start of the job this is; the same on all ranks
   /// A save takes the place of a complete set of its step, which else stays; one rank's sets only.
   bool replaces = false;
+  /// Goes on from a set that was trained under another recipe. Where the optimizer is another its
+  /// state begins at zero.
+  bool accept_changes = false;
   Seconds deadline{60};  // for the others' parts, from when rank 0's own is written
 };
 
 /// What recover() found. Both empty: the job starts from the beginning.
 struct Recovery {
   std::optional<std::int64_t> step;
-  std::vector<std::string> refused;  // newer sets that cannot be used, and why: tell the user
+  std::vector<std::string> refused;    // newer sets that cannot be used, and why: tell the user
+  std::vector<SettingChange> changes;  // that were accepted
 };
 
 /// One completed save of this rank, for Measurements. On rank 0 `write` ends with the manifest.
@@ -60,9 +64,10 @@ class CheckpointStore {
 
   /// Rank 0 only, before any rank saves: the newest set of which every byte is as it was written.
   /// Damaged sets are set aside as "step-N.refused", incomplete ones are removed. Throws
-  /// ForeignCheckpoint where sets are another job's, and NoUsableCheckpoint where there are sets
-  /// but none can be used: to train from the beginning then is for the user to decide. `alive` (may
-  /// be empty) is called again and again while it gets on.
+  /// ForeignCheckpoint where sets are another job's, ChangedRecipe where it was trained under
+  /// settings that options.accept_changes does not let go, and NoUsableCheckpoint where there are
+  /// sets but none can be used: to train from the beginning then is for the user to decide. `alive`
+  /// (may be empty) is called again and again while it gets on.
   Recovery recover(const std::function<void()>& alive = {});
 
   /// This rank's part of that set, into `targets`. Throws CheckpointError.

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "executor/train/durable_file.h"
+#include "executor/train/identity_json.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon {
@@ -31,14 +32,17 @@ Json to_json(const Manifest& m) {
     shards.push_back({{"file", shard_file({}, int(rank)).string()},
                       {"bytes", m.shards[rank].bytes},
                       {"header_xxh3", m.shards[rank].header_digest}});
-  return {{"schema_version", kSchemaVersion}, {"job", m.identity.job}, {"model", m.identity.model},
-          {"ranks", m.identity.ranks},        {"step", m.step},        {"attempt", m.attempt},
-          {"shards", std::move(shards)}};
+  Json json{{"schema_version", kSchemaVersion},
+            {"step", m.step},
+            {"attempt", m.attempt},
+            {"shards", std::move(shards)}};
+  write_identity(json, m.identity);
+  return json;
 }
 
 Manifest from_json(const Json& json) {
   Manifest m;
-  m.identity = {json.at("job"), json.at("model"), json.at("ranks")};
+  m.identity = read_identity(json);
   m.step = json.at("step");
   m.attempt = json.at("attempt");
   for (const Json& s : json.at("shards")) m.shards.push_back({s.at("bytes"), s.at("header_xxh3")});
@@ -98,7 +102,15 @@ Manifest read_manifest(const fs::path& set) {
       throw CheckpointError(fmt::format("{} has schema_version {}; this reckon reads {}",
                                         file.string(), json.at("schema_version").dump(),
                                         kSchemaVersion));
-    return from_json(json);
+    Manifest manifest = from_json(json);
+    if (manifest.shards.size() != static_cast<std::size_t>(std::max(manifest.identity.ranks, 0)))
+      throw CheckpointError(fmt::format("{} is damaged: its manifest lists {} parts for {} ranks",
+                                        set.string(), manifest.shards.size(),
+                                        manifest.identity.ranks));
+    if (const auto named = step_of(set.filename().string()); named >= 0 && named != manifest.step)
+      throw CheckpointError(
+          fmt::format("{} holds step {}: somebody renamed it", set.string(), manifest.step));
+    return manifest;
   } catch (const Json::exception&) {
     throw CheckpointError(file.string() + " is damaged: it is no manifest");
   }
@@ -110,23 +122,61 @@ void write_manifest(const fs::path& set, const Manifest& manifest) {
   write_durably(set / kManifest, json.dump(1) + '\n');
 }
 
-void verify_set(const fs::path& set, const CheckpointIdentity& ours,
-                const std::function<void()>& alive) {
-  const Manifest manifest = read_manifest(set);
-  require_identity(set, manifest.identity, ours);
-  if (manifest.shards.size() != static_cast<std::size_t>(manifest.identity.ranks))
-    throw CheckpointError(fmt::format("{} is damaged: its manifest lists {} parts for {} ranks",
-                                      set.string(), manifest.shards.size(),
-                                      manifest.identity.ranks));
-  for (int rank = 0; rank < manifest.identity.ranks; ++rank) {
-    const fs::path file = shard_file(set, rank);
-    if (!fs::exists(file)) throw CheckpointError(file.string() + " is missing");
-    const ShardHeader header = read_shard_header(file);
-    const Manifest::Shard& listed = manifest.shards[static_cast<std::size_t>(rank)];
-    if (header.file_bytes != listed.bytes || header.digest != listed.header_digest)
-      throw CheckpointError(file.string() + " is not the part that the manifest lists");
-    verify_shard(file, alive);
+void verify_part(const fs::path& set, const Manifest& manifest, int rank,
+                 const std::function<void()>& alive) {
+  const fs::path file = shard_file(set, rank);
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) throw CheckpointError(file.string() + " is missing");
+  const ShardHeader header = read_shard_header(file);
+  const Manifest::Shard& listed = manifest.shards[static_cast<std::size_t>(rank)];
+  if (header.file_bytes != listed.bytes || header.digest != listed.header_digest)
+    throw CheckpointError(file.string() + " is not the part that the manifest lists");
+  verify_shard(file, alive);
+}
+
+Manifest verify_set(const fs::path& set, const CheckpointIdentity* ours,
+                    const std::function<void()>& alive) {
+  Manifest manifest = read_manifest(set);
+  if (ours != nullptr) require_identity(set, manifest.identity, *ours);
+  for (int rank = 0; rank < manifest.identity.ranks; ++rank)
+    verify_part(set, manifest, rank, alive);
+  return manifest;
+}
+
+GoodSet newest_good_set(const fs::path& root, const CheckpointIdentity* ours,
+                        const std::function<void()>& alive) {
+  GoodSet good;
+  for (const CheckpointSet& set : list_sets(root)) {
+    if (!set.complete) continue;
+    try {
+      good.manifest = verify_set(set.directory, ours, alive);
+      good.set = set;
+      return good;
+    } catch (const ForeignCheckpoint&) {
+      throw;
+    } catch (const CheckpointError& e) {
+      good.refused.push_back({set.directory, e.what()});
+    } catch (const FileError& e) {  // it is there and cannot be read: a damaged device
+      good.refused.push_back({set.directory, e.what()});
+    }
   }
+  return good;
+}
+
+std::vector<SettingChange> changes_since(const fs::path& root, const CheckpointIdentity& ours) {
+  for (const CheckpointSet& set : list_sets(root)) {
+    if (!set.complete) continue;
+    try {
+      const Manifest manifest = read_manifest(set.directory);
+      require_identity(set.directory, manifest.identity, ours);
+      return changes_between(manifest.identity.recipe, ours.recipe);
+    } catch (const ForeignCheckpoint&) {
+      throw;
+    } catch (const std::runtime_error&) {
+      // Damaged: who recovers will find that out, and use the set before it.
+    }
+  }
+  return {};
 }
 
 void require_identity(const fs::path& what, const CheckpointIdentity& theirs,
@@ -134,14 +184,27 @@ void require_identity(const fs::path& what, const CheckpointIdentity& theirs,
   std::string why;
   if (theirs.job != ours.job)
     why = fmt::format("was written by job '{}', this is job '{}'", theirs.job, ours.job);
-  else if (theirs.model != ours.model)
+  else if (theirs.model != ours.model && (theirs.recipe.empty() || ours.recipe.empty()))
     why = fmt::format("holds model '{}', this job trains '{}'", theirs.model, ours.model);
   else if (theirs.ranks != ours.ranks)
     why = fmt::format("was written by {} ranks, this job has {}", theirs.ranks, ours.ranks);
+  else if (const auto held = setting_of(theirs.recipe, "parameters"),
+           wanted = setting_of(ours.recipe, "parameters");
+           !held.empty() && !wanted.empty() && held != wanted)
+    why = fmt::format("holds {} parameters of {}, this job's {} has {}", held,
+                      setting_of(theirs.recipe, "model"), setting_of(ours.recipe, "model"), wanted);
   else
     return;
   throw ForeignCheckpoint(
       fmt::format("{} {}; start in another directory, or as what it was", what.string(), why));
+}
+
+void set_aside(const fs::path& set) {
+  fs::path aside = set;
+  aside += kRefused;
+  fs::remove_all(aside);
+  fs::rename(set, aside);
+  flush_directory(set.parent_path());
 }
 
 void remove_set(const fs::path& set) {

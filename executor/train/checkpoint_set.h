@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,21 +51,54 @@ struct ForeignCheckpoint : CheckpointError {
   using CheckpointError::CheckpointError;
 };
 
+/// This job's, trained under other settings than it has now.
+struct ChangedRecipe : ForeignCheckpoint {
+  using ForeignCheckpoint::ForeignCheckpoint;
+};
+
 /// There are sets, and none of them is whole.
 struct NoUsableCheckpoint : CheckpointError {
   using CheckpointError::CheckpointError;
 };
 
-/// The manifest, every shard against it, and every section against its checksum. Throws
-/// CheckpointError with what is wrong, ForeignCheckpoint where it is not `ours`, or FileError.
-/// `alive` (may be empty) is called again and again while it gets on.
-void verify_set(const std::filesystem::path& set, const CheckpointIdentity& ours,
-                const std::function<void()>& alive = {});
+/// The part of `rank` against the manifest, every section against its checksum. Throws
+/// CheckpointError with what is wrong, or FileError. `alive` (may be empty) is called again and
+/// again while it gets on.
+void verify_part(const std::filesystem::path& set, const Manifest& manifest, int rank,
+                 const std::function<void()>& alive = {});
 
-/// Throws ForeignCheckpoint that says which of the three differs. `what` is the file or directory.
+/// The manifest, and every part against it. Throws as verify_part, and ForeignCheckpoint where it
+/// is not `ours`; nullptr: it may be anybody's.
+Manifest verify_set(const std::filesystem::path& set, const CheckpointIdentity* ours,
+                    const std::function<void()>& alive = {});
+
+struct GoodSet {
+  struct Refused {
+    std::filesystem::path set;
+    std::string why;
+  };
+  std::optional<CheckpointSet> set;  // nullopt: there is none
+  Manifest manifest;                 // its
+  std::vector<Refused> refused;      // newer ones
+};
+/// The newest complete set of which every byte is as it was written. Changes nothing. Throws
+/// ForeignCheckpoint where a set that may be used is not `ours`.
+GoodSet newest_good_set(const std::filesystem::path& root, const CheckpointIdentity* ours,
+                        const std::function<void()>& alive = {});
+
+/// What the newest set that has a manifest says of a resume as `ours`, before anything is started:
+/// the settings that changed. Empty where there is no set. Throws ForeignCheckpoint.
+std::vector<SettingChange> changes_since(const std::filesystem::path& root,
+                                         const CheckpointIdentity& ours);
+
+/// Throws ForeignCheckpoint that says what differs: the job, the model, its number of parameters,
+/// the ranks. `what` is the file or directory. Other settings: changes_between().
 void require_identity(const std::filesystem::path& what, const CheckpointIdentity& theirs,
                       const CheckpointIdentity& ours);
 
+/// A damaged set is kept as SET.refused for whoever wants to look at it, out of the way of the next
+/// save.
+void set_aside(const std::filesystem::path& set);
 /// The manifest goes first, so that what a crash leaves is incomplete, not damaged.
 void remove_set(const std::filesystem::path& set);
 /// Keeps the `keep` newest complete sets and whatever is newer than the newest of them.

@@ -9,9 +9,12 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "executor/train/durable_file.h"
+#include "executor/train/identity_json.h"
 #include "sim/base/check.h"
 
 namespace reckon {
@@ -22,6 +25,7 @@ static_assert(std::endian::native == std::endian::little, "checkpoints are littl
 
 constexpr char kMagic[8] = {'R', 'C', 'K', 'N', 'C', 'K', 'P', 'T'};
 constexpr std::uint32_t kVersion = 1;
+constexpr std::uint64_t kFileMax = std::uint64_t{1} << 62;
 constexpr std::size_t kHeaderMax = std::size_t{64} << 20;  // beyond that it is no header of ours
 
 struct Preamble {
@@ -31,29 +35,24 @@ struct Preamble {
 };
 static_assert(sizeof(Preamble) == 24);
 
-std::uint64_t digest_of(std::span<const std::byte> bytes) {
-  return XXH3_64bits(bytes.data(), bytes.size());
-}
-
 Json to_json(const ShardHeader& h) {
   Json sections = Json::array();
   for (const ShardHeader::Section& s : h.sections)
     sections.push_back({{"name", s.name}, {"bytes", s.bytes}, {"xxh3", s.digest}});
-  return {{"job", h.identity.job},
-          {"model", h.identity.model},
-          {"ranks", h.identity.ranks},
-          {"rank", h.rank},
-          {"step", h.step},
-          {"attempt", h.attempt},
-          {"counters", h.counters},
-          {"sections", std::move(sections)}};
+  Json json{{"rank", h.rank},
+            {"step", h.step},
+            {"attempt", h.attempt},
+            {"counters", h.counters},
+            {"sections", std::move(sections)}};
+  write_identity(json, h.identity);
+  return json;
 }
 
 /// Throws nlohmann's exceptions: a header whose digest is right but whose keys are not was written
 /// by another version.
 ShardHeader from_json(const Json& json) {
   ShardHeader h;
-  h.identity = {json.at("job"), json.at("model"), json.at("ranks")};
+  h.identity = read_identity(json);
   h.rank = json.at("rank");
   h.step = json.at("step");
   h.attempt = json.at("attempt");
@@ -79,12 +78,17 @@ class ShardReader {
     if (preamble.header_bytes > kHeaderMax) fail("is damaged: its header cannot be so long");
     std::vector<std::byte> text(preamble.header_bytes);
     read(text);
-    if (digest_of(text) != preamble.header_digest)
-      fail("is damaged: its header's checksum differs");
+    if (section_digest(text) != preamble.header_digest)
+      fail(fmt::format("is damaged: its header's checksum differs (bytes {} to {})",
+                       sizeof preamble, sizeof preamble + text.size()));
     ShardHeader header = parse(text);
     header.digest = preamble.header_digest;
     header.file_bytes = sizeof preamble + text.size();
-    for (const ShardHeader::Section& s : header.sections) header.file_bytes += s.bytes;
+    at_ = header.file_bytes;
+    for (const ShardHeader::Section& s : header.sections) {
+      if (s.bytes > kFileMax - header.file_bytes) fail("is damaged: no file is so long");
+      header.file_bytes += s.bytes;
+    }
     check_size(header.file_bytes);
     return header;
   }
@@ -97,6 +101,31 @@ class ShardReader {
       if (n == 0) fail("is truncated");
       room = room.subspan(std::size_t(n));
     }
+  }
+
+  /// The next section, read in parts of `buffer`, each of which `take` gets.
+  template <class Take>
+  void section(const ShardHeader::Section& s, std::span<std::byte> buffer, Take take) {
+    XXH3_state_t* state = XXH3_createState();
+    RECKON_CHECK(state != nullptr);
+    const auto release = [](XXH3_state_t* made) { XXH3_freeState(made); };
+    const std::unique_ptr<XXH3_state_t, decltype(release)> owner(state, release);
+    XXH3_64bits_reset(state);
+    for (std::uint64_t left = s.bytes; left > 0;) {
+      const std::span<std::byte> part =
+          buffer.first(static_cast<std::size_t>(std::min<std::uint64_t>(left, buffer.size())));
+      read(part);
+      XXH3_64bits_update(state, part.data(), part.size());
+      take();
+      left -= part.size();
+    }
+    check(s, XXH3_64bits_digest(state));
+  }
+
+  /// The next section, whole.
+  void section(const ShardHeader::Section& s, std::span<std::byte> room) {
+    read(room);
+    check(s, section_digest(room));
   }
 
   [[noreturn]] void fail(const std::string& what) const {
@@ -113,6 +142,14 @@ class ShardReader {
     }
   }
 
+  void check(const ShardHeader::Section& s, std::uint64_t digest) {
+    const std::uint64_t begin = std::exchange(at_, at_ + s.bytes);
+    if (digest == s.digest) return;
+    fail(fmt::format(
+        "is damaged: the checksum of section '{}' differs (bytes {} to {}: {:016x}, not {:016x})",
+        s.name, begin, at_, digest, s.digest));
+  }
+
   void check_size(std::uint64_t expected) {
     struct stat about {};
     if (::fstat(handle_.get(), &about) != 0) fail("cannot be read");
@@ -124,15 +161,20 @@ class ShardReader {
 
   std::filesystem::path file_;
   FileHandle handle_;
+  std::uint64_t at_ = 0;  // where the next section begins
 };
 
 }  // namespace
+
+std::uint64_t section_digest(std::span<const std::byte> bytes) {
+  return XXH3_64bits(bytes.data(), bytes.size());
+}
 
 ShardHeader write_shard(const std::filesystem::path& file, ShardHeader header,
                         std::span<const StateSection> sections) {
   header.sections.clear();
   for (const StateSection& s : sections)
-    header.sections.push_back({s.name, s.bytes.size(), digest_of(s.bytes)});
+    header.sections.push_back({s.name, s.bytes.size(), section_digest(s.bytes)});
   const std::string text = to_json(header).dump(-1, ' ', false, Json::error_handler_t::replace);
   RECKON_CHECK(text.size() <= kHeaderMax);
   Preamble preamble{};
@@ -140,7 +182,7 @@ ShardHeader write_shard(const std::filesystem::path& file, ShardHeader header,
   preamble.version = kVersion;
   preamble.header_bytes = static_cast<std::uint32_t>(text.size());
   const std::span<const std::byte> text_bytes = std::as_bytes(std::span(text));
-  preamble.header_digest = header.digest = digest_of(text_bytes);
+  preamble.header_digest = header.digest = section_digest(text_bytes);
   header.file_bytes = sizeof preamble + text.size();
 
   std::vector<std::span<const std::byte>> parts{std::as_bytes(std::span(&preamble, 1)), text_bytes};
@@ -159,44 +201,38 @@ ShardHeader read_shard_header(const std::filesystem::path& file) {
 void verify_shard(const std::filesystem::path& file, const std::function<void()>& alive) {
   ShardReader reader(file);
   const ShardHeader header = reader.header();
-  constexpr std::size_t kAtOnce = std::size_t{1} << 20;
-  std::vector<std::byte> buffer(kAtOnce);
-  XXH3_state_t* state = XXH3_createState();
-  RECKON_CHECK(state != nullptr);
-  const auto release = [](XXH3_state_t* s) { XXH3_freeState(s); };
-  const std::unique_ptr<XXH3_state_t, decltype(release)> owner(state, release);
-  for (const ShardHeader::Section& section : header.sections) {
-    XXH3_64bits_reset(state);
-    for (std::uint64_t left = section.bytes; left > 0;) {
-      const std::span<std::byte> part =
-          std::span(buffer).first(static_cast<std::size_t>(std::min<std::uint64_t>(left, kAtOnce)));
-      reader.read(part);
-      XXH3_64bits_update(state, part.data(), part.size());
+  std::vector<std::byte> buffer(std::size_t{1} << 20);
+  for (const ShardHeader::Section& section : header.sections)
+    reader.section(section, buffer, [&] {
       if (alive) alive();
-      left -= part.size();
-    }
-    if (XXH3_64bits_digest(state) != section.digest)
-      reader.fail(fmt::format("is damaged: the checksum of section '{}' differs", section.name));
-  }
+    });
 }
 
-ShardHeader read_shard(const std::filesystem::path& file, std::span<const RestoreSection> targets) {
+ShardHeader read_shard(const std::filesystem::path& file, std::span<const RestoreSection> targets,
+                       std::string_view left_out) {
   ShardReader reader(file);
   ShardHeader header = reader.header();
-  if (header.sections.size() != targets.size())
-    reader.fail(fmt::format("holds {} sections; this job's state has {}", header.sections.size(),
-                            targets.size()));
-  for (std::size_t k = 0; k < targets.size(); ++k) {
-    const ShardHeader::Section& section = header.sections[k];
-    if (section.name != targets[k].name || section.bytes != targets[k].bytes.size())
+  std::vector<const ShardHeader::Section*> wanted;
+  for (const ShardHeader::Section& s : header.sections)
+    if (!s.name.starts_with(left_out)) wanted.push_back(&s);
+  std::vector<RestoreSection> rooms;
+  for (const RestoreSection& t : targets)
+    if (!t.name.starts_with(left_out)) rooms.push_back(t);
+  if (wanted.size() != rooms.size())
+    reader.fail(
+        fmt::format("holds {} sections; this job's state has {}", wanted.size(), rooms.size()));
+  for (std::size_t k = 0; k < rooms.size(); ++k)
+    if (wanted[k]->name != rooms[k].name || wanted[k]->bytes != rooms[k].bytes.size())
       reader.fail(
           fmt::format("holds section '{}' of {} bytes where this job's state has '{}' of {}",
-                      section.name, section.bytes, targets[k].name, targets[k].bytes.size()));
-  }
-  for (std::size_t k = 0; k < targets.size(); ++k) {
-    reader.read(targets[k].bytes);
-    if (digest_of(targets[k].bytes) != header.sections[k].digest)
-      reader.fail(fmt::format("is damaged: the checksum of section '{}' differs", targets[k].name));
+                      wanted[k]->name, wanted[k]->bytes, rooms[k].name, rooms[k].bytes.size()));
+  std::vector<std::byte> buffer(std::size_t{1} << 20);
+  auto room = rooms.begin();
+  for (const ShardHeader::Section& s : header.sections) {
+    if (s.name.starts_with(left_out))
+      reader.section(s, buffer, [] {});
+    else
+      reader.section(s, (room++)->bytes);
   }
   return header;
 }

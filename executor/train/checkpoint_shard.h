@@ -7,8 +7,10 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "executor/train/training_recipe.h"
 #include "sim/base/quantity.h"
 
 // One rank's part of a checkpoint: a file of named sections of raw little-endian bytes.
@@ -24,13 +26,18 @@ struct CheckpointError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// What a checkpoint belongs to. A set with another identity is refused, never loaded.
+/// What a checkpoint belongs to. A set with another identity is refused, never loaded; one with
+/// another recipe only where the user wants it.
 struct CheckpointIdentity {
   std::string job;    // name of the job
-  std::string model;  // name and whatever else must be equal: weights, optimizer, seed, batch
+  std::string model;  // name and whatever else must be equal where a recipe is missing
   int ranks = 1;      // workers that write a part
+  Recipe recipe;      // none: an older reckon wrote it
   friend bool operator==(const CheckpointIdentity&, const CheckpointIdentity&) = default;
 };
+
+/// No section's name begins so.
+inline constexpr std::string_view kNoSection = "\n";
 
 struct StateSection {
   std::string name;
@@ -68,12 +75,17 @@ ShardHeader write_shard(const std::filesystem::path& file, ShardHeader header,
 /// The header, checked against its digest and the file's size. Throws CheckpointError or FileError.
 ShardHeader read_shard_header(const std::filesystem::path& file);
 
-/// Reads all sections and checks their digests. Throws CheckpointError naming the section. `alive`
-/// (may be empty) is called again and again while it gets on.
+/// Reads all sections and checks their digests. Throws CheckpointError naming the section and where
+/// in the file it stands. `alive` (may be empty) is called again and again while it gets on.
 void verify_shard(const std::filesystem::path& file, const std::function<void()>& alive = {});
 
 /// Reads all sections into `targets`, which must have the same names and sizes in the same order.
-/// Throws CheckpointError; the targets' contents are undefined then.
-ShardHeader read_shard(const std::filesystem::path& file, std::span<const RestoreSection> targets);
+/// Sections and targets whose names begin with `left_out` are passed over. Throws CheckpointError;
+/// the targets' contents are undefined then.
+ShardHeader read_shard(const std::filesystem::path& file, std::span<const RestoreSection> targets,
+                       std::string_view left_out = kNoSection);
+
+/// XXH3-64, as headers keep it of each section.
+std::uint64_t section_digest(std::span<const std::byte> bytes);
 
 }  // namespace reckon

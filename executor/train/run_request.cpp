@@ -1,5 +1,8 @@
 #include "executor/train/run_request.h"
 
+#include <fmt/format.h>
+#include <xxhash.h>
+
 #include <nlohmann/json.hpp>
 
 namespace reckon {
@@ -11,13 +14,18 @@ constexpr int kVersion = 1;
 
 }  // namespace
 
+std::string text_digest(std::string_view text) {
+  return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
+}
+
 std::string to_text(const RunRequest& request) {
   std::vector<std::string> layers;
   for (const auto& layer : request.layers) layers.push_back(layer.string());
   const Json json{{"schema_version", kVersion},
                   {"file", request.file.string()},
                   {"set", request.overrides},
-                  {"layers", layers}};
+                  {"layers", layers},
+                  {"plan_xxh3", request.plan_digest}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
@@ -35,6 +43,8 @@ Expected<RunRequest> parse_run_request(const std::filesystem::path& file, std::s
     request.overrides = json.at("set").get<std::vector<std::string>>();
     for (const auto& layer : json.at("layers"))
       request.layers.emplace_back(layer.get<std::string>());
+    if (const auto digest = json.find("plan_xxh3"); digest != json.end())
+      request.plan_digest = digest->get<std::string>();
   } catch (const Json::exception&) {
     return wrong("a key of the request is missing or of the wrong kind");
   }

@@ -118,7 +118,8 @@ TEST_CASE("checkpoints that cannot be used are told apart from those of another 
   CHECK(contains(out.err, "adamw"));
   out = worker(w, "plan.yaml --out run --seed 7");
   CHECK(out.code == 2);
-  CHECK(contains(out.err, "seed 7"));
+  CHECK(contains(out.err, "  seed: recorded "));
+  CHECK(contains(out.err, ", now 7\n"));
   // All parts are cut short: whether to train from the beginning is not the supervisor's to decide.
   REQUIRE(w.run_shell("for f in run/checkpoints/*/rank-0.ckpt; do truncate -s -1 $f; done").code ==
           0);

@@ -105,6 +105,7 @@ TEST_CASE("the part of an earlier start of the job does not complete a set") {
 
 TEST_CASE("every flipped bit is found, wherever it is, and the set before it is used") {
   const Scratch scratch;
+  const CheckpointIdentity identity = toy_options({}).identity;
   save_toy(scratch.path(), 1);
   save_toy(scratch.path(), 2);
   const fs::path file = shard_file(set_directory(scratch.path(), 2), 0);
@@ -113,10 +114,10 @@ TEST_CASE("every flipped bit is found, wherever it is, and the set before it is 
   for (std::size_t byte = 0; byte < size; byte += byte < 600 ? 1 : 97) {
     flip_bit(file, byte);
     INFO("byte " << byte);
-    CHECK_THROWS_AS(verify_set(file.parent_path(), toy_options({}).identity), CheckpointError);
+    CHECK_THROWS_AS(verify_set(file.parent_path(), &identity), CheckpointError);
     flip_bit(file, byte);
   }
-  verify_set(file.parent_path(), toy_options({}).identity);  // as it was: valid again
+  verify_set(file.parent_path(), &identity);  // as it was: valid again
 
   flip_bit(file, size - 1);
   CheckpointStore store(toy_options(scratch.path()));
@@ -132,6 +133,7 @@ TEST_CASE("every flipped bit is found, wherever it is, and the set before it is 
 
 TEST_CASE("a truncated part is refused at every length") {
   const Scratch scratch;
+  const CheckpointIdentity identity = toy_options({}).identity;
   save_toy(scratch.path(), 1);
   const fs::path file = shard_file(set_directory(scratch.path(), 1), 0);
   const std::size_t size = fs::file_size(file);
@@ -139,8 +141,7 @@ TEST_CASE("a truncated part is refused at every length") {
        {size - 1, size / 2, std::size_t{100}, std::size_t{24}, std::size_t{7}, std::size_t{0}}) {
     fs::resize_file(file, length);
     INFO("length " << length);
-    CHECK(contains(message_of([&] { verify_set(file.parent_path(), toy_options({}).identity); }),
-                   "is truncated"));
+    CHECK(contains(message_of([&] { verify_set(file.parent_path(), &identity); }), "is truncated"));
   }
 }
 
@@ -153,11 +154,11 @@ TEST_CASE("a damaged manifest and a missing part are refused") {
   for (std::size_t byte = 0; byte + 1 < size; byte += 3) {
     flip_bit(set / "manifest.json", byte);
     INFO("byte " << byte);
-    CHECK_THROWS_AS(verify_set(set, identity), CheckpointError);
+    CHECK_THROWS_AS(verify_set(set, &identity), CheckpointError);
     flip_bit(set / "manifest.json", byte);
   }
   fs::remove(shard_file(set, 1));
-  CHECK(contains(message_of([&] { verify_set(set, identity); }), "rank-1.ckpt is missing"));
+  CHECK(contains(message_of([&] { verify_set(set, &identity); }), "rank-1.ckpt is missing"));
 }
 
 TEST_CASE("where no checkpoint can be used the job does not silently start again") {
@@ -183,6 +184,78 @@ TEST_CASE("checkpoints of another job, model or number of ranks are refused and 
   CHECK(contains(refusal({"job", "resnet18", 2}), "holds model 'mlp 1500 sgd', this job trains"));
   CHECK(contains(refusal({"job", "mlp 1500 sgd", 4}), "was written by 2 ranks, this job has 4"));
   CHECK(CheckpointStore(toy_options(scratch.path(), 0, 2)).recover().step == 3);
+}
+
+/// One that trains under that learning rate and optimizer.
+CheckpointOptions with_recipe(const std::filesystem::path& directory, const std::string& rate,
+                              const std::string& optimizer = "sgd") {
+  CheckpointOptions o = toy_options(directory);
+  o.identity.model = "text of " + rate + optimizer;
+  o.identity.recipe = {{"optimizer", optimizer}, {"learning_rate", rate}, {"parameters", "7"}};
+  return o;
+}
+
+TEST_CASE("a checkpoint of other settings is refused with each, or taken on request") {
+  const Scratch scratch;
+  ToyState state = ToyState::at(5, 0);
+  {
+    CheckpointStore store(with_recipe(scratch.path(), "0.1"));
+    store.save(5, {}, state.sections());
+    store.finish();
+  }
+  CHECK(CheckpointStore(with_recipe(scratch.path(), "0.1")).recover().step == 5);
+  const std::string why =
+      message_of([&] { CheckpointStore(with_recipe(scratch.path(), "0.05")).recover(); });
+  CHECK(contains(why, "  learning_rate: recorded 0.1, now 0.05\n"));
+  CHECK_FALSE(contains(why, "optimizer"));
+  CHECK(changes_since(scratch.path(), with_recipe(scratch.path(), "0.05").identity).size() == 1);
+
+  CheckpointOptions taken = with_recipe(scratch.path(), "0.05");
+  taken.accept_changes = true;
+  CheckpointStore store(taken);
+  const Recovery recovery = store.recover();
+  CHECK(recovery.step == 5);
+  REQUIRE(recovery.changes.size() == 1);
+  CHECK(recovery.changes[0].now == "0.05");
+  ToyState loaded;
+  store.load(5, loaded.targets());
+  CHECK(loaded == state);
+
+  // Others' parameters are of another model, whatever the user accepts.
+  taken.identity.recipe[2].value = "8";
+  CHECK_THROWS_AS(CheckpointStore(taken).recover(), ForeignCheckpoint);
+}
+
+TEST_CASE("a checkpoint of before recipes were kept is this job's by its model's text alone") {
+  const Scratch scratch;
+  save_toy(scratch.path(), 5);
+  CheckpointOptions now = with_recipe(scratch.path(), "0.1");
+  CHECK_THROWS_AS(CheckpointStore(now).recover(), ForeignCheckpoint);
+  now.identity.model = toy_options(scratch.path()).identity.model;
+  CHECK(CheckpointStore(now).recover().step == 5);
+}
+
+TEST_CASE("under another optimizer that was accepted the parameters are loaded, not its state") {
+  const Scratch scratch;
+  std::vector<float> weights{1, 2, 3}, moments{4, 5, 6};
+  const auto bytes = [](std::vector<float>& v) { return std::as_writable_bytes(std::span(v)); };
+  {
+    CheckpointStore store(with_recipe(scratch.path(), "0.1", "sgd"));
+    const std::vector<StateSection> state{{"parameters", bytes(weights)},
+                                          {"optimizer.0", bytes(moments)}};
+    store.save(5, {}, state);
+    store.finish();
+  }
+  CheckpointOptions other = with_recipe(scratch.path(), "0.1", "adamw");
+  other.accept_changes = true;
+  CheckpointStore store(other);
+  CHECK(store.recover().changes.at(0).name == "optimizer");
+  std::vector<float> loaded(3), first(3), second(3);
+  const std::vector<RestoreSection> targets{
+      {"parameters", bytes(loaded)}, {"optimizer.0", bytes(first)}, {"optimizer.1", bytes(second)}};
+  store.load(5, targets);
+  CHECK(loaded == weights);
+  CHECK(first == std::vector<float>(3));
 }
 
 TEST_CASE("a state of another shape is refused with both shapes") {
