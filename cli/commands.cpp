@@ -253,13 +253,19 @@ constexpr std::array kCommands{
             "\n"
             "Exit codes: 0 done, 3 the environment failed\n",
             run_schema, schema_options, false},
-    Command{"doctor", "what this installation can do, what it cannot, and why",
-            "reckon doctor [options]",
+    Command{"doctor", "what this installation can do; what is damaged in a run, and its repair",
+            "reckon doctor [RUN] [options]",
             "Examples:\n"
             "  reckon doctor\n"
             "  reckon doctor --format json\n"
+            "  reckon doctor runs/mlp --check\n"
+            "  reckon doctor runs/mlp\n"
             "\n"
-            "Exit codes: 0 always, unless the command line is wrong (2)\n",
+            "Exit codes: 0 without RUN always; with RUN: 0 sound or repaired, 1 something is lost, "
+            "or damaged\n"
+            "and not repaired (--check, a run in use), 2 the command line is wrong or RUN is no "
+            "run,\n"
+            "3 the environment failed\n",
             run_doctor, doctor_options, false},
     Command{"completion", "prints what a shell needs to complete reckon's command line",
             "reckon completion bash|zsh",

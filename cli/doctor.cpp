@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "cli/command.h"
+#include "cli/doctor_run.h"
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -24,7 +25,7 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 3> kNames{"format", "catalog", "help"};
+constexpr std::array<std::string_view, 4> kNames{"check", "format", "catalog", "help"};
 
 struct Finding {
   std::string name;
@@ -177,7 +178,10 @@ int run_doctor(const Command& self, std::span<const std::string> arguments) {
     print(help_text(self));
     return kDone;
   }
-  if (!options.files.empty()) throw UsageError("doctor takes no file; it looks at this machine");
+  const bool check = options.answers.contains("check");
+  if (options.files.size() > 1) throw UsageError("doctor takes one run's directory, or none");
+  if (!options.files.empty()) return run_doctor_of(options.files.front(), check, options.format);
+  if (check) throw UsageError("--check goes with a run's directory: reckon doctor RUN --check");
   const std::vector<Finding> findings{
       catalogs(options), referee(), cuda(), nccl(), gpu(), html(), cores(), terminal(), kubectl()};
   print(options.format == OutputFormat::json ? as_json(findings) : as_text(findings));

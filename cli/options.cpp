@@ -91,6 +91,8 @@ constexpr std::array kRunOptions{
               "on Kubernetes: pods without a node for so long find no room (15min)"},
     OptionRow{"checkpoints", "", "with the volume claim that was made for its checkpoints"},
     OptionRow{"resume", "", "go on with the run in that directory, from its last checkpoint"},
+    OptionRow{"accept-changes", "",
+              "with --resume: go on although settings of the training have changed since"},
     OptionRow{"checkpoint-steps", "N",
               "steps between two checkpoints (the scenario's workload.checkpoint)"},
     OptionRow{"deadline", "DURATION",
@@ -233,10 +235,16 @@ constexpr std::array kImportOptions{
               "gke: the node pool of the parameter servers; tf-config: their machine"},
 };
 
+// What `reckon doctor` takes besides.
+constexpr std::array kDoctorOptions{
+    OptionRow{"check", "", "with RUN: report what is damaged, repair nothing"},
+};
+
 // Options that one command alone takes and judges itself.
-constexpr std::array<std::span<const OptionRow>, 10> kOwnOptions{
-    kInitOptions,     kRunOptions,    kTrialOptions, kProbeOptions,     kModelOptions,
-    kAccuracyOptions, kExportOptions, kPlanOptions,  kCalibrateOptions, kImportOptions};
+constexpr std::array<std::span<const OptionRow>, 11> kOwnOptions{
+    kInitOptions,      kRunOptions,      kTrialOptions,  kProbeOptions,
+    kModelOptions,     kAccuracyOptions, kExportOptions, kPlanOptions,
+    kCalibrateOptions, kImportOptions,   kDoctorOptions};
 
 const OptionRow& row_of(std::string_view name) {
   for (const auto rows : kOwnOptions)

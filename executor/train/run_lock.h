@@ -1,5 +1,7 @@
 #pragma once
 #include <filesystem>
+#include <optional>
+#include <string>
 
 #include "executor/train/durable_file.h"
 
@@ -18,6 +20,18 @@ class RunLock {
   /// For a child of the holder: takes over the descriptor that it inherited.
   explicit RunLock(int inherited) : file_(inherited) {}
   int descriptor() const { return file_.get(); }
+
+  /// Whether a process holds it. Nobody waits, nothing is written.
+  struct Look {
+    bool held = false;
+    std::string holder;  // "process 12 on host": who holds it, or held it last; "": nobody ever did
+    bool dead = false;   // that process was of this machine, and is gone
+  };
+  static Look look(const std::filesystem::path& directory);
+  /// The lock, without a word of who has it; nullopt: a process holds it.
+  static std::optional<RunLock> if_free(const std::filesystem::path& directory);
+  /// Removes the file, for whoever holds it. A run that waits for it makes a new one.
+  void remove(const std::filesystem::path& directory);
 
  private:
   FileHandle file_;

@@ -1,0 +1,255 @@
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "checkpoint_support.h"
+#include "executor/train/durable_file.h"
+#include "executor/train/measurement_log.h"
+#include "executor/train/run_check.h"
+#include "executor/train/run_directory.h"
+#include "executor/train/run_request.h"
+#include "sim/base/random.h"
+
+namespace reckon {
+namespace {
+
+using namespace reckon::test;
+namespace fs = std::filesystem;
+using State = RunFinding::State;
+
+constexpr Purpose kFlips{"test_flipped_bytes"};
+
+/// A run of two ranks that was stopped behind step 30 and keeps two sets.
+void make_run(const fs::path& root) {
+  const RunDirectory run{root};
+  fs::create_directories(root);
+  const std::string plan = "name: toy\n";
+  write_durably(run.plan(), plan);
+  write_durably(run.request(), to_text(RunRequest{.file = root / "toy.yaml",
+                                                  .overrides = {},
+                                                  .layers = {},
+                                                  .plan_digest = text_digest(plan)}));
+  save_toy(run.checkpoints(), 20, 2);
+  save_toy(run.checkpoints(), 30, 2);
+  MeasurementLog log(run.measurements());
+  RunRecord start;
+  start.started = "2026-12-04T18:00:00.123Z";
+  log.append(start);
+  for (std::int64_t step = 0; step < 30; ++step) {
+    StepRecord r;
+    r.step = step;
+    log.append(r);
+  }
+  log.append(EndRecord{});
+}
+
+std::map<std::string, std::string> files_below(const fs::path& root) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(root))
+    if (entry.is_regular_file())
+      files[entry.path().lexically_relative(root).string()] = read_file_text(entry.path());
+  return files;
+}
+
+const RunFinding& finding(const RunCheck& check, const std::string& name) {
+  for (const RunFinding& f : check.findings)
+    if (f.name == name) return f;
+  FAIL("no finding is named " << name);
+  return check.findings.front();
+}
+
+void repair_all(const RunCheck& check) {
+  for (const RunFinding& f : check.findings) repair(f);
+}
+
+TEST_CASE("a run that is whole is sound, and looking at it changes nothing") {
+  const Scratch scratch(memory_directory());
+  const fs::path root = scratch.path() / "run";
+  CHECK_FALSE(is_run_directory(root));
+  make_run(root);
+  CHECK(is_run_directory(root));
+  const auto before = files_below(root);
+  const RunCheck check = check_run(root, {});
+  CHECK(check.sound());
+  CHECK(check.resumes_at == 30);
+  CHECK(files_below(root) == before);
+}
+
+TEST_CASE("damage is named with the file and the bytes, and repaired without deleting anything") {
+  const Scratch scratch(memory_directory());
+  const fs::path root = scratch.path() / "run";
+  make_run(root);
+  const RunDirectory run{root};
+  const fs::path part = shard_file(set_directory(run.checkpoints(), 30), 1);
+  const std::uintmax_t size = fs::file_size(part);
+  flip_bit(part, size - 1);  // the last byte of `momenta`: 500 floats
+  flip_bit(run.measurements(), 600);
+  std::ofstream(root / "plan.yaml.part-123") << "name";
+  fs::create_directories(set_directory(run.checkpoints(), 40));  // its save was broken off
+  const RunCheck check = check_run(root, {});
+  CHECK_FALSE(check.sound());
+  CHECK_FALSE(check.lost());
+  CHECK(check.resumes_at == 20);
+  const RunFinding& set = finding(check, "checkpoint 30");
+  REQUIRE(set.details.size() == 1);
+  CHECK(contains(set.details[0], part.string() + " is damaged: the checksum of section 'momenta'"));
+  CHECK(contains(set.details[0],
+                 "(bytes " + std::to_string(size - 2000) + " to " + std::to_string(size) + ": "));
+  CHECK(contains(finding(check, "measurements").details.at(1), "line "));
+  CHECK(finding(check, "leftovers").details == std::vector<std::string>{"plan.yaml.part-123"});
+
+  repair_all(check);
+  const RunCheck after = check_run(root, {});
+  CHECK(after.sound());
+  CHECK(after.resumes_at == 20);
+  CHECK(fs::exists(set_directory(run.checkpoints(), 30).string() + ".refused"));
+  CHECK(fs::exists(damaged_lines_of(run.measurements())));
+  CHECK_FALSE(fs::exists(root / "plan.yaml.part-123"));
+}
+
+TEST_CASE("what a process is writing is not taken for damage while it holds the lock") {
+  const Scratch scratch(memory_directory());
+  const fs::path root = scratch.path() / "run";
+  make_run(root);
+  std::ofstream(root / "plan.yaml.part-123") << "name";
+  fs::create_directories(set_directory(RunDirectory{root}.checkpoints(), 40));
+  const RunLock lock(root);
+  const RunLock::Look look = RunLock::look(root);
+  CHECK(look.held);
+  CHECK(contains(look.holder, "process " + std::to_string(::getpid())));
+  CHECK_FALSE(RunLock::if_free(root));
+  const RunCheck check = check_run(root, look);
+  CHECK(check.in_use);
+  CHECK(check.sound());
+}
+
+TEST_CASE("the lock of a dead process is told from one that is held, and removed for good") {
+  const Scratch scratch;
+  { const RunLock lock(scratch.path()); }
+  CHECK_FALSE(RunLock::look(scratch.path()).held);
+  CHECK_FALSE(RunLock::look(scratch.path()).dead);  // this process lives
+  std::string text = read_file_text(scratch.path() / "lock");
+  text.replace(text.find(std::to_string(::getpid())), std::to_string(::getpid()).size(), "4194305");
+  std::ofstream(scratch.path() / "lock") << text;  // no process has a number above 4194304
+  CHECK(RunLock::look(scratch.path()).dead);
+  auto lock = RunLock::if_free(scratch.path());
+  REQUIRE(lock);
+  lock->remove(scratch.path());
+  CHECK_FALSE(fs::exists(scratch.path() / "lock"));
+  const RunLock next(scratch.path());  // of a new file: the removed one is locked still
+  CHECK(RunLock::look(scratch.path()).held);
+}
+
+TEST_CASE("a plan that is damaged comes back from its scenario, where that is unchanged") {
+  const Scratch scratch;
+  const fs::path root = scratch.path() / "run";
+  make_run(root);
+  flip_bit(root / "plan.yaml", 2);
+  CHECK(check_run(root, {}).lost());
+  std::ofstream(root / "toy.yaml") << "name: toy\n";
+  const RunCheck check = check_run(root, {});
+  CHECK_FALSE(check.lost());
+  repair_all(check);
+  CHECK(check_run(root, {}).sound());
+  fs::remove(root / "request.json");
+  CHECK(finding(check_run(root, {}), "request").state == State::lost);
+}
+
+TEST_CASE("a finished run's parameters are compared with the checkpoint that holds the same") {
+  const Scratch scratch;
+  const RunDirectory run{scratch.path() / "run"};
+  std::vector<float> values(100, 1.5F);
+  CheckpointStore store(toy_options(run.checkpoints()));
+  const std::vector<StateSection> state{{"parameters", std::as_bytes(std::span(values))}};
+  store.save(10, {}, state);
+  store.finish();
+  const std::array parts{std::as_bytes(std::span(values))};
+  write_durably(run.parameters(), parts);
+  MeasurementLog(run.measurements()).append(EndRecord{.finished = true});
+  CHECK(check_run(run.root, {}).sound());
+  flip_bit(run.parameters(), 200);
+  const RunCheck check = check_run(run.root, {});
+  CHECK(finding(check, "parameters").state == State::damaged);
+  repair_all(check);
+  CHECK(check_run(run.root, {}).sound());
+  CHECK(fs::exists(run.parameters().string() + ".refused"));
+}
+
+/// One byte of one file of the run, changed; the rest as it was.
+struct Flip {
+  std::string file;
+  std::size_t byte;
+  int bit;
+};
+
+/// Never a crash, never a wrong value, and the run goes on from a set that is whole.
+void survives(const fs::path& root, const Flip& flip) {
+  INFO(flip.file << " byte " << flip.byte << " bit " << flip.bit);
+  const RunDirectory run{root};
+  const RunCheck check = check_run(root, {});
+  const bool of_newest = contains(flip.file, "step-000000000030/");
+  const bool of_older = contains(flip.file, "step-000000000020/");
+  REQUIRE(check.resumes_at == (of_newest ? 20 : 30));
+  if (of_older || of_newest || flip.file == "measurements.jsonl") {
+    const bool torn = flip.file == "measurements.jsonl" && check.sound();
+    REQUIRE((torn || !check.sound()));  // torn: the flip hit the last newline
+  }
+  repair_all(check);
+  REQUIRE(check_run(root, {}).resumes_at == check.resumes_at);
+  const auto records = read_measurement_log(run.measurements());
+  REQUIRE(records);
+  REQUIRE(records->damaged.empty());
+  const std::size_t kept = records->runs.size() + records->steps.size() + records->ends.size();
+  REQUIRE(kept >= 31);  // of 32
+  for (const StepRecord& s : records->steps) REQUIRE((s.step >= 0 && s.step < 30));
+  CheckpointStore store(toy_options(run.checkpoints(), 0, 2));
+  const Recovery recovery = store.recover();
+  REQUIRE(recovery.step == check.resumes_at);
+  ToyState state;
+  store.load(*recovery.step, state.targets());
+  REQUIRE(state == ToyState::at(*recovery.step, 0));
+}
+
+TEST_CASE("a flipped bit in any file of a run costs at most a record or a set") {
+  const Scratch scratch(memory_directory());
+  const fs::path good = scratch.path() / "good", root = scratch.path() / "run";
+  make_run(good);
+  const auto files = files_below(good);
+  RandomStream random(1, 0, kFlips, 1);
+  for (const auto& [name, text] : files) {
+    for (int k = 0; k < 150; ++k) {
+      const Flip flip{name, std::size_t(random.uniform() * double(text.size())),
+                      int(random.uniform() * 8)};
+      fs::remove_all(root);
+      fs::copy(good, root, fs::copy_options::recursive);
+      std::string changed = text;
+      changed[flip.byte] = char(changed[flip.byte] ^ (1 << flip.bit));
+      std::ofstream(root / name, std::ios::binary) << changed;
+      survives(root, flip);
+    }
+  }
+}
+
+TEST_CASE("cut, emptied, missing files and directories in their place are findings, not errors") {
+  const Scratch scratch(memory_directory());
+  const fs::path good = scratch.path() / "good", root = scratch.path() / "run";
+  make_run(good);
+  for (const auto& [name, text] : files_below(good)) {
+    for (const int how : {0, 1, 2, 3}) {
+      fs::remove_all(root);
+      fs::copy(good, root, fs::copy_options::recursive);
+      if (how == 0) fs::resize_file(root / name, text.size() / 2);
+      if (how == 1) fs::resize_file(root / name, 0);
+      if (how >= 2) fs::remove(root / name);
+      if (how == 3) fs::create_directories(root / name / "inside");
+      INFO(name << " how " << how);
+      const RunCheck check = check_run(root, {});
+      CHECK(check.resumes_at == (contains(name, "step-000000000030/") ? 20 : 30));
+      REQUIRE_NOTHROW(repair_all(check));
+      CheckpointStore store(toy_options(RunDirectory{root}.checkpoints(), 0, 2));
+      CHECK(store.recover().step == check.resumes_at);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace reckon
