@@ -7,6 +7,7 @@
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/usage_hint.h"
 #include "report/catalog_view.h"
 #include "sim/base/unit_text.h"
 
@@ -34,8 +35,9 @@ int list(const Catalog& catalog, const Options& options) {
   const std::string& kind = options.files[1];
   const auto table = list_catalog(catalog, kind, std::span(options.files).subspan(2));
   if (!table)
-    throw UsageError(fmt::format("there is no kind '{}'{}\nkinds: {}", kind,
-                                 did_you_mean(kind, kinds), fmt::join(kinds, ", ")));
+    throw UsageErrorWithHint(
+        fmt::format("there is no kind '{}'{}", kind, did_you_mean(kind, kinds)),
+        fmt::format("kinds: {}", fmt::join(kinds, ", ")));
   return print_tables("catalog list", options, std::array{*table});
 }
 

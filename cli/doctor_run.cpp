@@ -9,9 +9,9 @@
 
 #include "cli/command.h"
 #include "cli/output.h"
-#include "exchange/shell_word.h"
 #include "executor/train/run_check.h"
 #include "executor/train/run_directory.h"
+#include "sim/base/shell_word.h"
 
 namespace reckon::cli {
 namespace {

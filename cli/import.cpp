@@ -19,6 +19,7 @@
 #include "exchange/foreign/kubernetes_jobs.h"
 #include "exchange/foreign/tf_config.h"
 #include "executor/kubernetes/snapshot.h"
+#include "sim/base/printable.h"
 #include "sim/base/unit_text.h"
 #include "sim/catalog/model_zoo.h"
 
@@ -228,7 +229,7 @@ bool nothing_is_said(const Options& options) {
 
 void write_answer(const std::string& out, const std::string& text) {
   write_file(out, text);
-  if (out != "-") print_error(fmt::format("{} is written\n", out));
+  if (out != "-") print_error(fmt::format("{} is written\n", printable_file(out)));
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdio>
 #include <iostream>
 
 #include "cli/command.h"
@@ -10,6 +9,9 @@
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/usage_hint.h"
+#include "sim/base/printable.h"
+#include "sim/base/shell_word.h"
 #include "sim/catalog/model_zoo.h"
 
 namespace reckon::cli {
@@ -38,10 +40,8 @@ std::vector<Question> questions(const std::map<std::string, std::string>& answer
 void ask(const Question& question, std::map<std::string, std::string>& answers,
          const Catalog& catalog) {
   while (true) {
-    std::fputs(fmt::format("{}{} ", question.text,
-                           question.standard.empty() ? "" : " [" + question.standard + "]")
-                   .c_str(),
-               stderr);
+    print_error(fmt::format("{}{} ", question.text,
+                            question.standard.empty() ? "" : " [" + question.standard + "]"));
     std::string line;
     if (!std::getline(std::cin, line)) throw UsageError("the answers end before the questions");
     if (line.empty()) line = question.standard;
@@ -73,10 +73,9 @@ void refuse_what_is_missing(const std::map<std::string, std::string>& answers) {
   for (const char* option : {"model", "accelerator"})
     if (!answers.contains(option)) missing += fmt::format(" --{}", option);
   if (!missing.empty())
-    throw UsageError(
-        fmt::format("without a terminal to ask on, init needs{}\n"
-                    "example: reckon init --model resnet50 --epochs 90 --accelerator T4 --count 4",
-                    missing));
+    throw UsageErrorWithHint(
+        fmt::format("without a terminal to ask on, init needs{}", missing),
+        "example: reckon init --model resnet50 --epochs 90 --accelerator T4 --count 4");
 }
 
 }  // namespace
@@ -91,7 +90,7 @@ int run_init(const Command& self, std::span<const std::string> arguments) {
   }
   if (!options.files.empty())
     throw UsageError(fmt::format("init takes no file '{}'; write to it with --out {}",
-                                 options.files.front(), options.files.front()));
+                                 options.files.front(), shell_word(options.files.front())));
   auto& answers = options.answers;
   const std::string out = answers.contains("out") ? answers.at("out") : "-";
   answers.erase("out");
@@ -104,7 +103,7 @@ int run_init(const Command& self, std::span<const std::string> arguments) {
     refuse_what_is_missing(answers);
   const auto judged = checked(judge_answers(answers, catalog));
   write_file(out, checked(scenario_for(judged, catalog)));
-  if (out != "-") std::fputs(fmt::format("{} is written\n", out).c_str(), stderr);
+  if (out != "-") print_error(fmt::format("{} is written\n", printable_file(out)));
   return kDone;
 }
 

@@ -9,7 +9,9 @@
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/usage_hint.h"
 #include "sim/base/diagnostic.h"
+#include "sim/base/printable.h"
 
 namespace reckon::cli {
 namespace {
@@ -48,6 +50,14 @@ int dispatch(std::vector<std::string> arguments) {
   return command.run(command, arguments);
 }
 
+int refuse_usage(const UsageError& e, std::string hint, const std::string& name) {
+  const Command* command = find_command(name);
+  if (!hint.empty()) hint += '\n';
+  print_error(fmt::format("reckon: {}\n{}Try 'reckon {}--help'.\n", printable(e.what()), hint,
+                          command != nullptr ? fmt::format("{} ", command->name) : ""));
+  return kInputIsWrong;
+}
+
 }  // namespace
 }  // namespace reckon::cli
 
@@ -56,11 +66,10 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // `reckon ... | head` ends quietly: print() sees EPIPE
   try {
     return dispatch({argv + 1, argv + argc});
+  } catch (const UsageErrorWithHint& e) {
+    return refuse_usage(e, e.hint, argc > 1 ? argv[1] : "");
   } catch (const UsageError& e) {
-    const Command* command = argc > 1 ? find_command(argv[1]) : nullptr;
-    print_error(fmt::format("reckon: {}\nTry 'reckon {}--help'.\n", e.what(),
-                            command != nullptr ? fmt::format("{} ", command->name) : ""));
-    return kInputIsWrong;
+    return refuse_usage(e, "", argc > 1 ? argv[1] : "");
   } catch (const WrongInput& e) {
     report(e.diagnostics);
     return kInputIsWrong;

@@ -8,6 +8,7 @@
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/usage_hint.h"
 #include "exchange/huggingface.h"
 #include "exchange/model_files.h"
 #include "report/model_view.h"
@@ -65,8 +66,9 @@ const Accelerator* accelerator_of(const std::string& text, const Catalog& catalo
   if (const Accelerator* found = catalog.find_accelerator(text)) return found;
   std::vector<std::string> names;
   for (const Accelerator& a : catalog.accelerators) names.push_back(a.name);
-  throw UsageError(fmt::format("unknown accelerator '{}'{}\nreckon catalog list accelerators", text,
-                               did_you_mean(text, names)));
+  throw UsageErrorWithHint(
+      fmt::format("unknown accelerator '{}'{}", text, did_you_mean(text, names)),
+      "reckon catalog list accelerators");
 }
 
 Wishes wishes_of(const Options& options, const Catalog& catalog) {
@@ -86,10 +88,10 @@ Wishes wishes_of(const Options& options, const Catalog& catalog) {
 ModelGraph named_model(const std::string& name, const Wishes& wishes) {
   const std::vector<std::string> names = zoo_names();
   if (std::ranges::find(names, name) == names.end())
-    throw UsageError(
-        fmt::format("no model is named '{}'{}\nreckon model list shows them; or give a Hugging "
-                    "Face config.json, or a scenario.yaml",
-                    name, did_you_mean(name, names)));
+    throw UsageErrorWithHint(
+        fmt::format("no model is named '{}'{}", name, did_you_mean(name, names)),
+        "reckon model list shows them; or give a Hugging Face config.json, or a "
+        "scenario.yaml");
   if (wishes.sequence_length && !zoo_takes_sequence_length(name))
     throw UsageError(fmt::format("model {} has no sequence length", name));
   if (wishes.sequence_length && *wishes.sequence_length > zoo_longest_sequence(name))

@@ -1,4 +1,5 @@
 #include "cli/options.h"
+#include "cli/usage_hint.h"
 
 #include <fmt/format.h>
 
@@ -8,6 +9,7 @@
 #include <span>
 
 #include "sim/base/diagnostic.h"
+#include "sim/base/printable.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon::cli {
@@ -273,16 +275,18 @@ po::options_description describe(OptionNames names) {
 void refuse_unknown(const po::parsed_options& parsed, OptionNames names) {
   std::vector<std::string> known;
   for (const std::string_view name : names) known.push_back("--" + std::string(name));
-  std::string problems;
+  std::vector<std::string> problems;
   for (const auto& option : parsed.options) {
     if (!option.unregistered) continue;
     const std::string given =
         option.original_tokens.empty() ? "--" + option.string_key : option.original_tokens.front();
     const std::string name = given.substr(0, given.find('='));
-    if (!problems.empty()) problems += '\n';
-    problems += fmt::format("unknown option '{}'{}", name, did_you_mean(name, known));
+    problems.push_back(
+        printable(fmt::format("unknown option '{}'{}", name, did_you_mean(name, known))));
   }
-  if (!problems.empty()) throw UsageError(problems);
+  if (problems.empty()) return;
+  throw UsageErrorWithHint(
+      problems.front(), fmt::format("{}", fmt::join(problems.begin() + 1, problems.end(), "\n")));
 }
 
 std::int64_t integer_between(std::string_view name, const std::string& text, std::int64_t low,

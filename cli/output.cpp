@@ -14,6 +14,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "cli/cursor.h"
+#include "sim/base/printable.h"
+
 namespace reckon::cli {
 namespace {
 
@@ -24,7 +27,8 @@ bool write_all(int descriptor, std::string_view text, const std::string& name) {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EPIPE) return false;
     if (n < 0)
-      throw std::runtime_error(fmt::format("cannot write {}: {}", name, std::strerror(errno)));
+      throw std::runtime_error(
+          fmt::format("cannot write {}: {}", printable(name), std::strerror(errno)));
     text.remove_prefix(std::size_t(n));
   }
   return true;
@@ -40,15 +44,24 @@ long now_ms() {
 std::string read_text(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in) throw std::runtime_error(fmt::format("cannot read {}", file.string()));
+  if (!in) throw std::runtime_error(fmt::format("cannot read {}", printable(file.string())));
   return text;
 }
 
-void print(std::string_view text) { write_all(STDOUT_FILENO, text, "standard output"); }
+void print(std::string_view text) {
+  write_all(STDOUT_FILENO, printable_lines(text), "standard output");
+}
 
-void print_error(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+void print_error(std::string_view text) { print_control(printable_lines(text)); }
+
+void print_control(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
 void write_file(const std::filesystem::path& file, std::string_view text) {
+  // Byte by byte for whoever reads it from a pipe.
+  if (file == "-" && ::isatty(STDOUT_FILENO) == 0) {
+    write_all(STDOUT_FILENO, text, "standard output");
+    return;
+  }
   if (file == "-") return print(text);
   std::error_code ignored;
   if (std::filesystem::exists(file, ignored) && !std::filesystem::is_regular_file(file, ignored)) {
@@ -56,7 +69,7 @@ void write_file(const std::filesystem::path& file, std::string_view text) {
     const int direct = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
     if (direct < 0)
       throw std::runtime_error(
-          fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
+          fmt::format("cannot write {}: {}", printable(file.string()), std::strerror(errno)));
     write_all(direct, text, file.string());
     ::close(direct);
     return;
@@ -71,13 +84,13 @@ void write_file(const std::filesystem::path& file, std::string_view text) {
   const int descriptor = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor < 0)
     throw std::runtime_error(
-        fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
+        fmt::format("cannot write {}: {}", printable(file.string()), std::strerror(errno)));
   try {
     write_all(descriptor, text, file.string());
     if (mode != 0) ::fchmod(descriptor, mode);
     if (::close(descriptor) != 0 || std::rename(beside.c_str(), target.c_str()) != 0)
       throw std::runtime_error(
-          fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
+          fmt::format("cannot write {}: {}", printable(file.string()), std::strerror(errno)));
   } catch (...) {
     ::unlink(beside.c_str());
     throw;
@@ -87,7 +100,7 @@ void write_file(const std::filesystem::path& file, std::string_view text) {
 ProgressLine::ProgressLine() : terminal_(::isatty(STDERR_FILENO) == 1), begin_ms_(now_ms()) {}
 
 ProgressLine::~ProgressLine() {
-  if (shown_) std::fputs("\r\033[K", stderr);
+  if (shown_) print_control("\r\033[K");
 }
 
 std::function<void(double)> ProgressLine::callback() {
@@ -106,7 +119,7 @@ void ProgressLine::show(const std::string& text) {
   if (now - begin_ms_ < kQuietMs || now - last_ms_ < kBetweenMs) return;
   last_ms_ = now;
   shown_ = true;
-  std::fputs(("\r" + text + "\033[K").c_str(), stderr);
+  print_control("\r" + printable(text) + "\033[K");
   std::fflush(stderr);
 }
 

@@ -8,17 +8,18 @@ namespace reckon::cli {
 
 /// Writes beside the file and renames, so that a reader never sees half of it. Throws
 /// std::runtime_error with the path and the reason when the file cannot be written. "-" is standard
-/// output.
+/// output: as print() on a terminal, else byte by byte.
 void write_file(const std::filesystem::path& file, std::string_view text);
 
 /// All of a file. Throws std::runtime_error where it cannot be read.
 std::string read_text(const std::filesystem::path& file);
 
-/// Prints on standard output. Throws when it cannot be written; a reader that has gone away (`|
-/// head`) is no error and ends the output quietly.
+/// Prints on standard output, control characters of users' names escaped (printable_lines()).
+/// Throws when it cannot be written; a reader that has gone away (`| head`) ends the output
+/// quietly.
 void print(std::string_view text);
 
-/// Prints on standard error, as far as that is possible.
+/// Prints on standard error as print() does, as far as that is possible.
 void print_error(std::string_view text);
 
 /// Shows the share done, or a text, on one line of standard error, only if that is a terminal and

@@ -5,15 +5,18 @@
 #include <array>
 
 #include "cli/command.h"
+#include "cli/cursor.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/probe_device.h"
 #include "cli/probe_kubernetes.h"
 #include "cli/probe_processes.h"
+#include "cli/usage_hint.h"
 #include "executor/probe/host.h"
 #include "executor/probe/nvml.h"
 #include "executor/probe/probe.h"
 #include "report/probe.h"
+#include "sim/base/printable.h"
 #include "sim/base/unit_text.h"
 #include "sim/catalog/model_zoo.h"
 
@@ -48,8 +51,9 @@ std::optional<ModelGraph> model_of(const Options& options) {
   }
   auto model = zoo_model(name, length);
   if (!model)
-    throw UsageError(fmt::format("no model is named '{}'{}\nreckon model list shows them", name,
-                                 did_you_mean(name, zoo_names())));
+    throw UsageErrorWithHint(
+        fmt::format("no model is named '{}'{}", name, did_you_mean(name, zoo_names())),
+        "reckon model list shows them");
   for (const Layer& layer : model->layers())
     if (only_simulated(layer.op))
       throw UsageError(
@@ -94,10 +98,11 @@ ProbeRequest request_of(const Options& options) {
 class Now {
  public:
   void is(const char* what) {
-    if (::isatty(STDERR_FILENO) == 1) print_error(fmt::format("\rmeasuring {}\033[K", what));
+    if (::isatty(STDERR_FILENO) == 1)
+      print_control(fmt::format("\rmeasuring {}\033[K", printable(what)));
   }
   ~Now() {
-    if (::isatty(STDERR_FILENO) == 1) print_error("\r\033[K");
+    if (::isatty(STDERR_FILENO) == 1) print_control("\r\033[K");
   }
 };
 

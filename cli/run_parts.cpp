@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "cli/cursor.h"
 #include "cli/history_store.h"
 #include "cli/load.h"
 #include "cli/load_measurements.h"
@@ -18,6 +19,7 @@
 #include "executor/train/trainable.h"
 #include "report/json.h"
 #include "report/run_status.h"
+#include "sim/base/printable.h"
 #include "sim/base/unit_text.h"
 #include "sim/calibration/measured_run.h"
 #include "sim/calibration/run_bill.h"
@@ -64,8 +66,8 @@ void Display::line(std::string_view text) {
 }
 
 void Display::clear() {
-  if (drawn_ > 1) print_error(fmt::format("\033[{}A", drawn_ - 1));
-  if (drawn_ > 0) print_error("\r\033[J");
+  if (drawn_ > 1) print_control(fmt::format("\033[{}A", drawn_ - 1));
+  if (drawn_ > 0) print_control("\r\033[J");
   drawn_ = 0;
 }
 
@@ -145,7 +147,7 @@ ProgressReader progress_of(const ContainerSpec& container) {
 RunDirectory directory_of(const Options& options, const Plan& plan) {
   namespace fs = std::filesystem;
   const std::string out = options.answer("out");
-  return {fs::absolute(out.empty() ? fs::path("runs") / plan.name : fs::path(out))};
+  return {fs::absolute(out.empty() ? fs::path("runs") / as_file_name(plan.name) : fs::path(out))};
 }
 
 Forecast forecast_of(const Options& options, const Plan& plan) {

@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "cli/output.h"
-#include "exchange/shell_word.h"
 #include "executor/train/checkpoint_set.h"
+#include "sim/base/shell_word.h"
 
 namespace reckon::cli {
 namespace {

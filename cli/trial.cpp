@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "cli/command.h"
+#include "cli/cursor.h"
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -241,12 +242,12 @@ TrialSample sample(const TrialRequest& request) {
   watch_stop_signals();
   const bool terminal = ::isatty(STDERR_FILENO) == 1;
   const auto on_step = [&](std::int64_t steps) {
-    if (terminal) print_error(fmt::format("\rstep {}/{}\033[K", steps, request.run.steps));
+    if (terminal) print_control(fmt::format("\rstep {}/{}\033[K", steps, request.run.steps));
   };
   TrialSample measured = run_trial(request.run, on_step, [] {
     return stop_requests() > 0 ? StopRequest::graceful : StopRequest::none;
   });
-  if (terminal) print_error("\r\033[K");
+  if (terminal) print_control("\r\033[K");
   return measured;
 }
 

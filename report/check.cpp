@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "report/table.h"
+#include "sim/base/printable.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon {
@@ -81,7 +82,7 @@ std::string value_text(const CheckedExpectation& e) {
 std::string check_text(std::span<const CheckedScenario> scenarios) {
   std::string out;
   for (const CheckedScenario& s : scenarios) {
-    out += s.file;
+    out += printable_file(s.file);
     if (s.skipped) out += ": skipped: " + *s.skipped;
     if (has_errors(s.errors))
       out += ": not simulated, the file has errors";

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/base/printable.h"
+
 namespace reckon {
 namespace {
 
@@ -39,13 +41,16 @@ std::string bar(double share, int width) {
 }
 
 std::string Columns::text() const {
+  auto rows = rows_;  // a name must not begin a row of its own
+  for (auto& row : rows)
+    for (std::string& cell : row) cell = printable(cell);
   std::vector<std::size_t> widths;
-  for (const auto& row : rows_) {
+  for (const auto& row : rows) {
     if (row.size() > widths.size()) widths.resize(row.size());
     for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
   }
   std::string out;
-  for (const auto& row : rows_) {
+  for (const auto& row : rows) {
     std::string line = "  ";
     for (std::size_t c = 0; c < row.size(); ++c) {
       if (c > 0) line += "  ";

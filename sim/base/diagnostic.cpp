@@ -6,19 +6,21 @@
 #include <cctype>
 #include <tuple>
 
+#include "sim/base/printable.h"
+
 namespace reckon {
 
 std::string format(const Diagnostic& d) {
-  std::string text = d.at.file;
+  std::string text = printable_file(d.at.file);
   if (d.at.line > 0) text += fmt::format(":{}", d.at.line);
   if (d.at.line > 0 && d.at.column > 0) text += fmt::format(":{}", d.at.column);
   if (!text.empty()) text += ": ";
   text += d.severity == Severity::error ? "error: " : "warning: ";
-  text += d.what;
+  text += printable(d.what);
   std::size_t begin = 0;
   while (begin < d.hint.size()) {
     const std::size_t end = std::min(d.hint.find('\n', begin), d.hint.size());
-    text += "\n    " + d.hint.substr(begin, end - begin);
+    text += "\n    " + printable(std::string_view(d.hint).substr(begin, end - begin));
     begin = end + 1;
   }
   return text;

@@ -9,6 +9,8 @@
 #include <optional>
 #include <sstream>
 
+#include "sim/base/printable.h"
+
 namespace reckon {
 namespace {
 
@@ -145,27 +147,6 @@ class TreeBuilder : public YAML::EventHandler {
   std::size_t values_ = 0;
 };
 
-/// Length of the UTF-8 character at the front (RFC 3629: no overlong forms, no surrogates); 0: not
-/// UTF-8.
-std::size_t utf8_length(std::string_view s) {
-  const auto byte = [&](std::size_t i) {
-    return i < s.size() ? static_cast<unsigned char>(s[i]) : 0u;
-  };
-  const auto tail = [&](std::size_t i) { return (byte(i) & 0xC0u) == 0x80u; };
-  const unsigned b = byte(0);
-  if (b < 0x80) return 1;
-  if (b >= 0xC2 && b <= 0xDF && tail(1)) return 2;
-  if (b >= 0xE0 && b <= 0xEF && tail(1) && tail(2)) {
-    const bool overlong = b == 0xE0 && byte(1) < 0xA0, surrogate = b == 0xED && byte(1) > 0x9F;
-    return overlong || surrogate ? 0 : 3;
-  }
-  if (b >= 0xF0 && b <= 0xF4 && tail(1) && tail(2) && tail(3)) {
-    const bool overlong = b == 0xF0 && byte(1) < 0x90, beyond = b == 0xF4 && byte(1) > 0x8F;
-    return overlong || beyond ? 0 : 4;
-  }
-  return 0;
-}
-
 /// The first byte that no text file has.
 std::optional<Diagnostic> not_text(std::string_view text, const std::string& file) {
   int line = 1;
@@ -214,10 +195,7 @@ std::string shortened(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t length = std::max<std::size_t>(1, utf8_length(text.substr(i)));
     if (i + length > kLongest) return out + "...";
-    if (length == 1 && static_cast<unsigned char>(text[i]) < 0x20)
-      out += ' ';  // a message is one line
-    else
-      out += text.substr(i, length);
+    out += printable(text.substr(i, length));
     i += length;
   }
   return out;

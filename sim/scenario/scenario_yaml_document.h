@@ -36,7 +36,7 @@ struct YamlNode::Entry {
 
 /// "a map", "a list", "the text 'x'", "nothing": for messages.
 std::string describe(const YamlNode& node);
-/// At most 40 bytes of what the user wrote, cut between characters.
+/// At most 40 bytes of what the user wrote, cut between characters; control characters escaped.
 std::string shortened(std::string_view text);
 
 // Bounds of a document. A scenario of 1,000 pools is below them; they keep hostile input cheap.

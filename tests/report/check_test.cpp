@@ -55,7 +55,7 @@ TEST_CASE("JUnit XML counts failures and errors and escapes what users wrote") {
 TEST_CASE("control characters, which XML cannot hold, are replaced") {
   CheckedScenario s{"a\x01\"b'\n.yaml", std::nullopt, {}, {}};
   const std::string xml = check_junit(std::vector{s});
-  CHECK(xml.find("name=\"a?&quot;b&apos;&#10;.yaml\"") != std::string::npos);
+  CHECK(xml.find("name=\"a\uFFFD&quot;b&#39;&#10;.yaml\"") != std::string::npos);
 }
 
 TEST_CASE("GitHub annotations stand on one line each, at the place of the expectation") {
@@ -71,6 +71,17 @@ TEST_CASE("properties of a GitHub annotation escape colons and commas as well") 
   CheckedScenario s{
       "C:a,b.yaml", std::nullopt, {{Severity::error, {"C:a,b.yaml", 0, 0}, "empty: a, b", ""}}, {}};
   CHECK(check_annotations(std::vector{s}) == "::error file=C%3Aa%2Cb.yaml::empty: a, b\n");
+}
+
+TEST_CASE("a file's name makes no line of its own in what check prints") {
+  CheckedScenario s{"a\n::error::b\x1b.yaml", std::nullopt, {}, {}};
+  CHECK_THAT(check_text(std::vector{s}),
+             Catch::StartsWith("a\\n::error::b\\u001b.yaml: no expect lines\n"));
+  s.file = "::error::b.yaml";
+  CHECK_THAT(check_text(std::vector{s}), Catch::StartsWith("./::error::b.yaml: "));
+  s.errors = {{Severity::error, {s.file, 3, 1}, "wrong", ""}};
+  CHECK(check_annotations(std::vector{s}) ==
+        "::error file=%3A%3Aerror%3A%3Ab.yaml,line=3,col=1::wrong\n");
 }
 
 TEST_CASE("the field names of `reckon check --format json` are the interface") {

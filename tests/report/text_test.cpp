@@ -23,3 +23,9 @@ TEST_CASE("columns align: words to the left, numbers to the right, no trailing s
   c.row({"long", "12.5 s", ""});
   CHECK(c.text() == "  a      1.5 s  x\n  long  12.5 s\n");
 }
+
+TEST_CASE("a cell is part of one line, whatever it holds") {
+  Columns c;
+  c.row({"a\n::error::b", "\x1b[31m"});
+  CHECK(c.text() == "  a\\n::error::b  \\u001b[31m\n");
+}
