@@ -33,7 +33,7 @@ Json definitions() {
   return {
       {"text",
        {{"type", {"string", "number", "boolean"}}, {"minLength", 1}, {"description", "a text"}}},
-      {"name", texts("^(?=.*[A-Za-z_-])[A-Za-z0-9_-]{1,63}$",
+      {"name", texts("^(?=.*[A-Za-z_-])[A-Za-z0-9_][A-Za-z0-9_-]{0,62}$",
                      "letters, digits, '-' and '_', at most 63, not digits only")},
       {"duration", texts(duration, "a duration such as 30s, 10min, 8h, 30d or 1h30min")},
       {"bytes", pattern("(?:[kKMGTP]?B|[KMGTP]iB)", "a size such as 110kB, 512MiB or 16GiB")},

@@ -71,6 +71,18 @@ const Fields<ForecastSpec>& forecast_fields() {
   return table;
 }
 
+constexpr std::string_view kNames =
+    "none of '-', '.', ':' and blanks first, no control characters, at most 128 bytes";
+
+void read_name(Reader& reader, const YamlNode& node, Scenario& scenario) {
+  auto name = reader.text(node);
+  if (!name) return;
+  if (const std::string mistake = scenario_name_mistake(*name); !mistake.empty())
+    return reader.error(fmt::format("the name '{}' {}", shortened(*name), mistake),
+                        std::string(kNames));
+  scenario.name = std::move(*name);
+}
+
 void read_expectations(Reader& reader, const YamlNode& node, Scenario& scenario) {
   reader.each(node, [&](const YamlNode& item) {
     const auto text = reader.text(item);
@@ -105,7 +117,15 @@ void check_scenario(Reader& reader, const YamlNode& root, const Scenario& scenar
     }
 }
 
-std::string stem_of(const std::string& file) { return std::filesystem::path(file).stem().string(); }
+/// Of the file, where the scenario gives none.
+void take_name_of_file(const std::string& file, Scenario& scenario, Diagnostics& diagnostics) {
+  scenario.name = std::filesystem::path(file).stem().string();
+  if (const std::string mistake = scenario_name_mistake(scenario.name); !mistake.empty())
+    diagnostics.push_back(
+        {.at = {.file = file},
+         .what = fmt::format("the file's name is the scenario's, and {}", mistake),
+         .hint = fmt::format("give another by name: ({})", kNames)});
+}
 
 tl::unexpected<Diagnostics> unreadable(const std::filesystem::path& file, std::string what,
                                        std::string hint = "") {
@@ -121,8 +141,8 @@ const Fields<Scenario>& scenario_fields() {
   jobs.fields = &infos_of<job_fields>;
   expect.item = Form::Kind::text;
   static const Fields<S> table{
-      text_field("name", &S::name, "Of the scenario; default: the file's name.",
-                 "resnet50-spot-p100"),
+      field<S>("name", Form{Form::Kind::text}, read_name,
+               "Of the scenario; default: the file's name.", "resnet50-spot-p100"),
       field<S>(
           "extends", Form{Form::Kind::text},
           // In a file it is followed before the values are read: what is left came otherwise.
@@ -182,8 +202,8 @@ Expected<ScenarioFile> read_document(LayeredDocument document, const std::string
       check_scenario(reader, document.root, out.scenario, out.places);
   }
   document.name_both_files(diagnostics);
+  if (!document.root.has("name")) take_name_of_file(name, out.scenario, diagnostics);
   if (has_errors(diagnostics)) return tl::unexpected<Diagnostics>(std::move(diagnostics));
-  if (out.scenario.name.empty()) out.scenario.name = stem_of(name);
   return out;
 }
 

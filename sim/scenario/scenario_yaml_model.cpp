@@ -27,7 +27,8 @@ const Fields<ModelKeys>& model_fields() {
       field<ModelKeys>(
           "layers", Form{.kind = Form::Kind::list, .item = Form::Kind::map},
           [](Reader& r, const YamlNode& n, ModelKeys& keys) {
-            r.each(n, [&](const YamlNode& item) { keys.layers.push_back(r.text_map(item)); });
+            r.each(n,
+                   [&](const YamlNode& item) { keys.layers.push_back(r.program_text_map(item)); });
             if (n.kind == YamlNode::Kind::list && n.entries.empty())
               r.error(r.subject() + " is empty");
           },

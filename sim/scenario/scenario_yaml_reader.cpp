@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "sim/base/printable.h"
 #include "sim/base/unit_text.h"
 #include "sim/scenario/scenario_yaml_fields.h"
 
@@ -89,6 +90,16 @@ std::optional<std::chrono::sys_seconds> parse_utc_time(std::string_view text) {
   return sys_seconds{*date} + hours{*h} + minutes{*m} + seconds{*s};
 }
 
+std::string scenario_name_mistake(std::string_view name) {
+  constexpr std::size_t kLongest = 128;
+  constexpr std::string_view kNotFirst = "-.: ";
+  if (name.empty()) return "is empty";
+  if (kNotFirst.find(name.front()) != kNotFirst.npos)
+    return fmt::format("begins with '{}'", name.front());
+  if (printable(name) != name) return "has a line break or a control character";
+  return name.size() > kLongest ? fmt::format("has {} bytes", name.size()) : "";
+}
+
 SourcePlace place_of(const YamlNode::Entry& entry) {
   const bool block =
       entry.value.kind == YamlNode::Kind::list || entry.value.kind == YamlNode::Kind::map;
@@ -148,13 +159,26 @@ bool Reader::expect(const YamlNode& node, YamlNode::Kind kind) {
   return true;
 }
 
+bool Reader::not_blank(const YamlNode& node) {
+  if (!expect(node, YamlNode::Kind::scalar)) return false;
+  const bool blank = node.text.find_first_not_of(" \t\r\n") == std::string::npos;
+  if (blank) error(fmt::format("{} is empty", subject()));
+  return !blank;
+}
+
 std::optional<std::string> Reader::text(const YamlNode& node) {
-  if (!expect(node, YamlNode::Kind::scalar)) return std::nullopt;
-  if (node.text.find_first_not_of(" \t\r\n") == std::string::npos) {
-    error(fmt::format("{} is empty", subject()));
-    return std::nullopt;
-  }
-  return node.text;
+  if (!not_blank(node)) return std::nullopt;
+  if (printable(node.text) == node.text) return node.text;
+  error(fmt::format("{} has a line break or a control character: '{}'", subject(),
+                    shortened(node.text)));
+  return std::nullopt;
+}
+
+std::optional<std::string> Reader::program_text(const YamlNode& node) {
+  if (!not_blank(node)) return std::nullopt;
+  if (node.text.find('\0') == std::string::npos) return node.text;
+  error(fmt::format("{} has a NUL character, where a program's words end", subject()));
+  return std::nullopt;
 }
 
 std::optional<std::string> Reader::name(const YamlNode& node) {
@@ -164,11 +188,12 @@ std::optional<std::string> Reader::name(const YamlNode& node) {
     return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_';
   };
   const std::string& text = node.text;
-  if (text.empty() || text.size() > kLongest || all_digits(text) ||
+  if (text.empty() || text.size() > kLongest || text.front() == '-' || all_digits(text) ||
       !std::ranges::all_of(text, allowed)) {
     error(fmt::format("'{}' cannot be a {}", shortened(text),
                       field_ == nullptr ? "name" : field_->key),
-          fmt::format("letters, digits, '-' and '_', at most {}, not digits only", kLongest));
+          fmt::format("letters, digits, '-' and '_', at most {}, '-' not first, not digits only",
+                      kLongest));
     return std::nullopt;
   }
   return text;
@@ -262,10 +287,21 @@ std::vector<std::string> Reader::texts(const YamlNode& node) {
   return out;
 }
 
-std::map<std::string, std::string> Reader::text_map(const YamlNode& node) {
+std::vector<std::string> Reader::program_texts(const YamlNode& node) {
+  std::vector<std::string> out;
+  each(node, [&](const YamlNode& item) {
+    if (auto t = program_text(item)) out.push_back(std::move(*t));
+  });
+  return out;
+}
+
+std::map<std::string, std::string> Reader::program_text_map(const YamlNode& node) {
   std::map<std::string, std::string> out;
   each_entry(node, [&](const std::string& key, const YamlNode& value) {
-    if (expect(value, YamlNode::Kind::scalar)) out.emplace(key, value.text);
+    if (!expect(value, YamlNode::Kind::scalar)) return;
+    // Blanks are a value here.
+    const bool blank = value.text.find_first_not_of(" \t\r\n") == std::string::npos;
+    if (blank || program_text(value)) out.emplace(key, value.text);
   });
   return out;
 }

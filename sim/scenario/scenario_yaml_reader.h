@@ -100,8 +100,12 @@ class Reader {
 
   /// Of the right kind and without a tag, or reported.
   bool expect(const YamlNode& node, YamlNode::Kind kind);
+  /// One line without control characters (printable.h).
   std::optional<std::string> text(const YamlNode& node);
-  /// Letters, digits, '-' and '_': it stands in paths and in the names of Kubernetes objects.
+  /// What a program is given: of any lines and characters but NUL, which ends its words.
+  std::optional<std::string> program_text(const YamlNode& node);
+  /// Letters, digits, '-' and '_', not '-' first: it stands in paths, in command lines and in the
+  /// names of Kubernetes objects.
   std::optional<std::string> name(const YamlNode& node);
   std::optional<bool> boolean(const YamlNode& node);
   std::optional<double> number(const YamlNode& node, const Form& form);
@@ -109,8 +113,9 @@ class Reader {
   std::optional<MoneyText> price(const YamlNode& node);
   std::optional<std::string> date(const YamlNode& node);
   std::optional<std::chrono::sys_seconds> time(const YamlNode& node);
-  std::vector<std::string> texts(const YamlNode& node);  // of a list
-  std::map<std::string, std::string> text_map(const YamlNode& node);
+  std::vector<std::string> texts(const YamlNode& node);          // of a list
+  std::vector<std::string> program_texts(const YamlNode& node);  // of a list
+  std::map<std::string, std::string> program_text_map(const YamlNode& node);
   /// Calls body(item) for each item of a list, inside a scope named by the item's `name` or index.
   template <class Body>
   void each(const YamlNode& node, Body body);
@@ -127,6 +132,7 @@ class Reader {
   std::string item_key(const YamlNode& list, std::size_t index) const;
 
  private:
+  bool not_blank(const YamlNode& node);
   static constexpr std::size_t kMostErrors = 200;
   Diagnostics& diagnostics_;
   Places& places_;
@@ -138,6 +144,11 @@ class Reader {
 
 /// Where errors about a value point: the value itself, the key where the value is a block.
 SourcePlace place_of(const YamlNode::Entry& entry);
+
+/// Why no scenario can have the name; "": it can. The name is a word of command lines, a directory
+/// of runs and the begin of tables: it is one line without control characters of at most 128 bytes,
+/// and begins neither like an option, a hidden file nor a workflow command of GitHub.
+std::string scenario_name_mistake(std::string_view name);
 
 std::optional<std::chrono::sys_days> parse_date(std::string_view text);  // 2027-06-30
 std::optional<std::chrono::sys_seconds> parse_utc_time(

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cctype>
 
+#include "sim/base/printable.h"
 #include "sim/scenario/scenario_yaml_document.h"
+#include "sim/scenario/yaml_word.h"
 
 // A tree as YAML text again.
 namespace reckon {
@@ -31,16 +33,10 @@ std::string quoted(std::string_view text) {
   if (is_plain(text)) return std::string(text);
   std::string out = "\"";
   for (const char c : text) {
-    if (c == '"' || c == '\\')
-      out += fmt::format("\\{}", c);
-    else if (c == '\n')
-      out += "\\n";
-    else if (static_cast<unsigned char>(c) < 0x20)
-      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    else
-      out += c;
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
   }
-  return out + "\"";
+  return printable(out) + "\"";
 }
 
 std::string tag_of(const YamlNode& node) { return node.tag.empty() ? "" : node.tag + " "; }
@@ -94,6 +90,8 @@ void write(const YamlNode& node, std::size_t indent, std::string& out) {
 }
 
 }  // namespace
+
+std::string yaml_word(std::string_view text) { return quoted(text); }
 
 std::string write_yaml(const YamlNode& root) {
   if (root.entries.empty() || !root.tag.empty()) return flow(root) + "\n";
