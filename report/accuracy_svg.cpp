@@ -5,6 +5,7 @@
 #include <set>
 
 #include "report/accuracy.h"
+#include "report/markup.h"
 
 namespace reckon {
 namespace {
@@ -16,23 +17,6 @@ constexpr double kLegend = 210;
 constexpr std::array<std::string_view, 10> kColours{"#332288", "#88CCEE", "#44AA99", "#117733",
                                                     "#999933", "#DDCC77", "#CC6677", "#882255",
                                                     "#AA4499", "#666666"};
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '&')
-      out += "&amp;";
-    else if (c == '"')
-      out += "&quot;";
-    else if (static_cast<unsigned char>(c) >= ' ')
-      out += c;
-  }
-  return out;
-}
 
 struct Axis {
   int low = 0, high = 1;  // powers of ten
@@ -117,14 +101,14 @@ std::string accuracy_svg(const AccuracyReport& report) {
         "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\"/><text x=\"{:.1f}\" "
         "y=\"{:.1f}\">{}</text>\n",
         kLeft + kSize + 24, y - 4, kColours[index % kColours.size()], kLeft + kSize + 36, y,
-        escaped(source));
+        markup_text(source));
   }
   out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">measured {}</text>\n",
-                     kLeft + kSize / 2, kTop + kSize + 45, escaped(report.unit));
+                     kLeft + kSize / 2, kTop + kSize + 45, markup_text(report.unit));
   out += fmt::format(
       "<text transform=\"translate(24 {:.1f}) rotate(-90)\" text-anchor=\"middle\">predicted "
       "{}</text>\n",
-      kTop + kSize / 2, escaped(report.unit));
+      kTop + kSize / 2, markup_text(report.unit));
   out += fmt::format(
       "<text x=\"{:.1f}\" y=\"{:.1f}\" fill=\"#666666\">dashed: 25 % fast, 20 % "
       "slow</text>\n",

@@ -1,43 +1,10 @@
 #include <fmt/format.h>
 
 #include "report/check.h"
+#include "report/markup.h"
 
 namespace reckon {
 namespace {
-
-/// XML 1.0 text and attributes: the five entities; characters that XML cannot hold at all become
-/// '?'.
-std::string xml(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&apos;";
-        break;
-      case '\n':
-        out += "&#10;";
-        break;
-      case '\t':
-        out += "&#9;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-    }
-  }
-  return out;
-}
 
 struct Tally {
   std::size_t tests = 0, failures = 0, errors = 0, skipped = 0;
@@ -62,27 +29,30 @@ std::string attributes(const Tally& t) {
 }
 
 std::string test_case(const std::string& file, std::string_view name, const std::string& inside) {
-  const std::string head =
-      fmt::format("    <testcase classname=\"{}\" name=\"{}\"", xml(file), xml(name));
+  const std::string head = fmt::format("    <testcase classname=\"{}\" name=\"{}\"",
+                                       markup_text(file), markup_text(name));
   return inside.empty() ? head + "/>\n" : head + ">\n      " + inside + "\n    </testcase>\n";
 }
 
 std::string suite(const CheckedScenario& s) {
   std::string out =
-      fmt::format("  <testsuite name=\"{}\" {}>\n", xml(s.file), attributes(tally(s)));
+      fmt::format("  <testsuite name=\"{}\" {}>\n", markup_text(s.file), attributes(tally(s)));
   if (has_errors(s.errors)) {
-    out += test_case(s.file, "scenario",
-                     fmt::format("<error message=\"{}\">{}</error>", xml(s.errors.front().what),
-                                 xml(format(s.errors))));
+    out +=
+        test_case(s.file, "scenario",
+                  fmt::format("<error message=\"{}\">{}</error>",
+                              markup_text(s.errors.front().what), markup_text(format(s.errors))));
   } else if (s.skipped) {
-    out += test_case(s.file, "scenario", fmt::format("<skipped message=\"{}\"/>", xml(*s.skipped)));
+    out += test_case(s.file, "scenario",
+                     fmt::format("<skipped message=\"{}\"/>", markup_text(*s.skipped)));
   } else if (s.expectations.empty()) {
     out += test_case(s.file, "scenario", "");
   }
   for (const auto& e : s.expectations) {
-    const std::string why = e.result.passed ? ""
-                                            : fmt::format("<failure message=\"{}: {}\"/>",
-                                                          xml(e.result.text), xml(value_text(e)));
+    const std::string why =
+        e.result.passed ? ""
+                        : fmt::format("<failure message=\"{}: {}\"/>", markup_text(e.result.text),
+                                      markup_text(value_text(e)));
     out += test_case(s.file, e.result.text, why);
   }
   return out + "  </testsuite>\n";

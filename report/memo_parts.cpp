@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "report/table.h"
+#include "sim/base/printable.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon {
@@ -17,21 +18,23 @@ constexpr std::size_t kAssumptionsShown = 5;
 
 std::string markdown_safe(std::string_view text) {
   std::string out;
-  for (const char c : text) {
-    if (c == '\n' || c == '\r') {
-      out += ' ';
-      continue;
-    }
+  for (const char c : printable(text)) {
     if (std::string_view("|\\`*_<>[]").find(c) != std::string_view::npos) out += '\\';
     out += c;
   }
   return out;
 }
 
-std::string markdown_code(std::string_view text) {  // in a code span only the backtick is special
-  std::string out(text);
-  std::replace(out.begin(), out.end(), '`', '\'');
-  return "`" + out + "`";
+std::string markdown_code(std::string_view text) {
+  const std::string out = printable(text);
+  std::size_t run = 0, longest = 0;
+  for (const char c : out) {
+    run = c == '`' ? run + 1 : 0;
+    longest = std::max(longest, run);
+  }
+  if (longest == 0) return "`" + out + "`";
+  const std::string fence(longest + 1, '`');
+  return fence + " " + out + " " + fence;
 }
 
 std::string markdown_row(const std::vector<std::string>& cells) {

@@ -8,9 +8,9 @@
 // Pieces of Markdown pages: what the memos of `simulate` and of `plan` share.
 namespace reckon {
 
-/// Text of users inside Markdown: what would end a table's cell or begin markup is escaped.
+/// Text of users inside Markdown, on one line: what would end a cell or begin markup is escaped.
 std::string markdown_safe(std::string_view text);
-/// As a code span.
+/// As a code span, between more backticks than the text has [CommonMark, 6.1].
 std::string markdown_code(std::string_view text);
 std::string markdown_row(const std::vector<std::string>& cells);
 /// The row with the line below it.

@@ -8,6 +8,7 @@
 #include "report/plan_memo.h"
 #include "report/table.h"
 #include "report/text.h"
+#include "sim/base/shell_word.h"
 #include "sim/base/unit_text.h"
 #include "sim/scenario/plan_draft.h"
 
@@ -141,7 +142,7 @@ std::string baseline_markdown(const BaselineInputs& in) {
         {r.what, markdown_safe(r.before), r.before == r.now ? now : "**" + now + "**"});
   }
   const std::string command =
-      in.answer.file.empty() ? "reckon plan" : "reckon plan " + in.answer.file;
+      in.answer.file.empty() ? "reckon plan" : "reckon plan " + shell_file(in.answer.file);
   return out + fmt::format("\n{} replications, seed {}; {}.\n",
                            format_count(in.answer.replications), in.answer.seed,
                            markdown_code(command));

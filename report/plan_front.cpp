@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "report/markup.h"
 #include "report/plan.h"
 #include "report/table.h"
 #include "report/text.h"
@@ -42,13 +43,6 @@ bool can_be_drawn(const std::vector<RankedPlan>& front) {
 }
 
 char mark(std::size_t k) { return k < 26 ? char('a' + k) : '*'; }
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text)
-    out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
-  return out;
-}
 
 }  // namespace
 
@@ -107,7 +101,7 @@ struct SvgFront {
   double y(double usd) const { return kTop + 20 + (1 - cost.share(usd)) * (kPlot - 40); }
   void text(double at_x, double at_y, const char* anchor, const std::string& words) {
     out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", at_x, at_y,
-                       anchor, escaped(words));
+                       anchor, markup_text(words));
   }
 
   void axes() {
@@ -141,7 +135,7 @@ struct SvgFront {
             py);
       circles += fmt::format(
           "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\" fill=\"{}\"><title>{}</title></circle>\n",
-          px, py, p.result.meets_all() ? "#332288" : "#CC6677", escaped(words_of(p)));
+          px, py, p.result.meets_all() ? "#332288" : "#CC6677", markup_text(words_of(p)));
     }
     out += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"#88CCEE\"/>\n", path) + circles;
   }
@@ -174,7 +168,7 @@ std::string svg_head(double width, double height, const Answer& a) {
       "font-family=\"sans-serif\" "
       "font-size=\"12\">\n<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n"
       "<text x=\"{2}\" y=\"28\" font-size=\"16\">{3}: time against cost</text>\n",
-      width, height, SvgFront::kLeft, escaped(a.scenario));
+      width, height, SvgFront::kLeft, markup_text(a.scenario));
 }
 
 }  // namespace

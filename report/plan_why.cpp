@@ -6,6 +6,7 @@
 #include "report/plan_parts.h"
 #include "report/table.h"
 #include "report/text.h"
+#include "sim/base/shell_word.h"
 #include "sim/base/unit_text.h"
 
 // What would change the choice, and what is worth measuring before it is made.
@@ -147,10 +148,10 @@ std::string command_for(const Answer& a, const Measurement& m) {
   if (m.kind == MeasurementKind::storage) return "reckon probe --checkpoint-dir DIR";
   const bool written = own && !a.words.plan_file.empty();
   if (a.file.empty() && !written) return "";
-  std::string plan = written ? a.words.plan_file : a.file + a.words.file_options;
+  std::string plan = shell_file(written ? a.words.plan_file : a.file);
+  if (!written) plan += a.words.file_options;
   if (!written)
-    for (const std::string& change : m.on.result.overrides)
-      plan += fmt::format(" --set '{}'", change);
+    for (const std::string& change : m.on.result.overrides) plan += " --set " + shell_word(change);
   plan += a.words.catalog_options;
   switch (m.kind) {
     case MeasurementKind::trial:

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "report/markup.h"
+
 namespace reckon::html {
 namespace {
 
@@ -39,108 +41,71 @@ bool column_of_numbers(const Table& table, std::size_t column) {
 std::string table_text(const Table& table, std::string_view label) {
   std::string out = fmt::format(
       "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table{}>",
-      escape(label), table.stacks ? " class=\"stacks\"" : "");
+      markup_text(label), table.stacks ? " class=\"stacks\"" : "");
   if (!table.head.empty()) {
     out += "<thead><tr>";
     for (std::size_t c = 0; c < table.head.size(); ++c)
       out += fmt::format("<th scope=\"col\"{}>{}</th>",
                          column_of_numbers(table, c) ? " class=\"number\"" : "",
-                         escape(table.head[c]));
+                         markup_text(table.head[c]));
     out += "</tr></thead>";
   }
   out += "<tbody>\n";
   for (const auto& row : table.rows) {
     out += "<tr>";
     for (std::size_t c = 0; c < row.size(); ++c)
-      out += c == 0
-                 ? fmt::format("<th scope=\"row\">{}</th>", escape(row[c]))
-                 : fmt::format("<td{} data-head=\"{}\">{}</td>", class_of(row[c]),
-                               c < table.head.size() ? escape(table.head[c]) : "", escape(row[c]));
+      out += c == 0 ? fmt::format("<th scope=\"row\">{}</th>", markup_text(row[c]))
+                    : fmt::format("<td{} data-head=\"{}\">{}</td>", class_of(row[c]),
+                                  c < table.head.size() ? markup_text(table.head[c]) : "",
+                                  markup_text(row[c]));
     out += "</tr>\n";
   }
   return out + "</tbody></table></div>\n";
 }
 
-/// Bytes of the UTF-8 character that `text` begins with; 0: it begins with none (RFC 3629).
-std::size_t character_length(std::string_view text) {
-  const auto byte = [&](std::size_t k) { return static_cast<unsigned char>(text[k]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return 1;
-  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0;
-  for (std::size_t k = 1; k < length; ++k)
-    if ((byte(k) & 0xC0U) != 0x80U) return 0;
-  if ((lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xED && byte(1) > 0x9F) ||
-      (lead == 0xF0 && byte(1) < 0x90) || (lead == 0xF4 && byte(1) > 0x8F))
-    return 0;
-  return length;
-}
-
 }  // namespace
 
-std::string escape(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const std::size_t length = character_length(text);
-    const char c = text.front();
-    if (length == 0)
-      out += "\xEF\xBF\xBD";
-    else if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '"')
-      out += "&quot;";
-    else if (c == '\'')
-      out += "&#39;";
-    else
-      out += text.substr(0, length);
-    text.remove_prefix(std::max<std::size_t>(length, 1));
-  }
-  return out;
+void Page::heading(std::string_view text) {
+  body_ += fmt::format("<h1>{}</h1>\n", markup_text(text));
 }
-
-void Page::heading(std::string_view text) { body_ += fmt::format("<h1>{}</h1>\n", escape(text)); }
 
 void Page::paragraph(std::string_view text, std::string_view css_class) {
   const std::string attribute =
-      css_class.empty() ? "" : fmt::format(" class=\"{}\"", escape(css_class));
-  body_ += fmt::format("<p{}>{}</p>\n", attribute, escape(text));
+      css_class.empty() ? "" : fmt::format(" class=\"{}\"", markup_text(css_class));
+  body_ += fmt::format("<p{}>{}</p>\n", attribute, markup_text(text));
 }
 
 void Page::facts(const std::vector<Fact>& facts) {
   body_ += "<dl class=\"answer\">\n";
   for (const Fact& f : facts)
-    body_ += fmt::format("<div><dt>{}</dt><dd><b>{}</b>{}</dd></div>\n", escape(f.name),
-                         escape(f.value), escape(f.range));
+    body_ += fmt::format("<div><dt>{}</dt><dd><b>{}</b>{}</dd></div>\n", markup_text(f.name),
+                         markup_text(f.value), markup_text(f.range));
   body_ += "</dl>\n";
 }
 
 void Page::warnings(std::string_view title, const std::vector<std::string>& texts) {
   if (texts.empty()) return;
-  body_ += fmt::format("<section class=\"warnings\"><h2>{}</h2><ul>\n", escape(title));
-  for (const std::string& text : texts) body_ += fmt::format("<li>{}</li>\n", escape(text));
+  body_ += fmt::format("<section class=\"warnings\"><h2>{}</h2><ul>\n", markup_text(title));
+  for (const std::string& text : texts) body_ += fmt::format("<li>{}</li>\n", markup_text(text));
   body_ += "</ul></section>\n";
 }
 
 void Page::chart(const Chart& c) {
-  const std::string id = escape(c.id);
+  const std::string id = markup_text(c.id);
   body_ += fmt::format("<figure id=\"{0}\" aria-labelledby=\"{0}-title\">\n<figcaption>", id);
-  body_ += fmt::format("<h2 id=\"{}-title\">{}</h2>", id, escape(c.title));
-  if (!c.note.empty()) body_ += fmt::format("<p>{}</p>", escape(c.note));
+  body_ += fmt::format("<h2 id=\"{}-title\">{}</h2>", id, markup_text(c.title));
+  if (!c.note.empty()) body_ += fmt::format("<p>{}</p>", markup_text(c.note));
   body_ += "</figcaption>\n";
   if (!c.legend.empty()) {
     body_ += "<ul class=\"legend\">";
     for (const LegendEntry& e : c.legend)
-      body_ += fmt::format("<li><i style=\"background:{}\"></i>{}</li>", escape(e.color),
-                           escape(e.text));
+      body_ += fmt::format("<li><i style=\"background:{}\"></i>{}</li>", markup_text(e.color),
+                           markup_text(e.text));
     body_ += "</ul>\n";
   }
   const std::string description = c.spec.value("description", c.title);
   body_ += fmt::format("<div class=\"chart\" data-chart=\"{}\" role=\"img\" aria-label=\"{}\">", id,
-                       escape(description));
+                       markup_text(description));
   body_ += "</div>\n";
   body_ += fmt::format("<script type=\"application/json\" id=\"spec-{}\">{}</script>\n", id,
                        spec_text(c.spec));
@@ -151,13 +116,13 @@ void Page::chart(const Chart& c) {
 }
 
 void Page::section(std::string_view title, const Table& table, std::string_view note) {
-  body_ += fmt::format("<section><h2>{}</h2>\n", escape(title));
+  body_ += fmt::format("<section><h2>{}</h2>\n", markup_text(title));
   if (!note.empty()) paragraph(note, "note");
   body_ += table_text(table, title) + "</section>\n";
 }
 
 void Page::footer(std::string_view text) {
-  body_ += fmt::format("<footer>{}</footer>\n", escape(text));
+  body_ += fmt::format("<footer>{}</footer>\n", markup_text(text));
 }
 
 std::string Page::text(const HtmlAssets& assets) const {
@@ -169,7 +134,7 @@ std::string Page::text(const HtmlAssets& assets) const {
       "'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data:\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n";
-  out += fmt::format("<title>{}</title>\n", escape(title_));
+  out += fmt::format("<title>{}</title>\n", markup_text(title_));
   out += "<style>\n";
   out += assets.style;
   out += "</style>\n</head>\n<body>\n<main>\n";

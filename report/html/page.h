@@ -10,9 +10,6 @@
 // users wrote.
 namespace reckon::html {
 
-/// Text between tags or inside a quoted attribute; what is no UTF-8 becomes U+FFFD.
-std::string escape(std::string_view text);
-
 /// A row's first cell is its heading. Cells that start with a digit or a sign stand to the right.
 struct Table {
   std::vector<std::string> head;

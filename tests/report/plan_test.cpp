@@ -83,14 +83,29 @@ TEST_CASE(
   m.kind = planner::MeasurementKind::trial;
   m.on = a.plans.front();
   CHECK(command_for(a, m).empty());  // no file holds it
-  a.words = {" --set 'workload.global_batch=64'", " --calibration 'mine.yaml'", "chosen.yaml"};
-  CHECK(command_for(a, m) == "reckon trial chosen.yaml --calibration 'mine.yaml' --like-pool");
+  a.words = {" --set workload.global_batch=64", " --calibration mine.yaml", "chosen.yaml"};
+  CHECK(command_for(a, m) == "reckon trial chosen.yaml --calibration mine.yaml --like-pool");
   a.file = "q.yaml";
   a.words.plan_file.clear();
   CHECK(command_for(a, m) ==
-        "reckon trial q.yaml --set 'workload.global_batch=64' --set "
-        "'cluster.pools.workers.machine=first' --calibration 'mine.yaml' --like-pool");
+        "reckon trial q.yaml --set workload.global_batch=64 --set "
+        "cluster.pools.workers.machine=first --calibration mine.yaml --like-pool");
   a.words.plan_file = "chosen.yaml";  // holds the first plan, not this one
   m.on = plan_on("second");
   CHECK(command_for(a, m).starts_with("reckon trial q.yaml --set"));
+}
+
+TEST_CASE("the command of a measurement runs nothing of a file's name") {
+  planner::Answer a = answer_with("first");
+  planner::Measurement m;
+  m.kind = planner::MeasurementKind::trial;
+  m.on = a.plans.front();
+  a.words.plan_file = "-x $(touch x).yaml";
+  CHECK(command_for(a, m) == "reckon trial './-x $(touch x).yaml' --like-pool");
+  a.words.plan_file.clear();
+  a.file = "a\n';b.yaml";
+  m.on = plan_on("it's");
+  CHECK(command_for(a, m) ==
+        "reckon trial $'a\\012\\';b.yaml' --set "
+        "'cluster.pools.workers.machine=it'\\''s' --like-pool");
 }
