@@ -57,10 +57,7 @@ Expected<std::string> exported(const std::string& to, const std::string& file,
 
 void put_out(const Options& options, const std::string& text) {
   const std::string out = options.answer("out");
-  if (out.empty() || out == "-")
-    print(text);
-  else
-    write_file(out, text);
+  write_file(out.empty() ? "-" : out, text);
 }
 
 /// `--as serving`: the service of the scenario, with or without a training beside it.

@@ -9,6 +9,7 @@
 #include "cli/init_scenario.h"
 #include "cli/output.h"
 #include "exchange/model_files.h"
+#include "sim/base/shell_word.h"
 #include "sim/catalog/model_zoo.h"
 
 namespace reckon::cli {
@@ -85,23 +86,17 @@ std::vector<std::string> overrides_of(const Options& options) {
   return out;
 }
 
-std::string option_words(const char* option, const std::string& value) {
-  std::string quoted;
-  for (const char c : value) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return fmt::format(" --{} '{}'", option, quoted);
-}
-
 planner::CommandWords words_of(const Options& options, const std::vector<std::string>& overrides) {
   planner::CommandWords out;
   for (const auto& layer : options.layers)
-    out.file_options += option_words("layer", layer.string());
+    out.file_options += fmt::format(" --layer {}", shell_file(layer.string()));
   for (const std::string& change : overrides)
     if (!change.starts_with("plan.") && !change.starts_with("plan="))
-      out.file_options += option_words("set", change);
+      out.file_options += " --set " + shell_word(change);
   for (const auto& directory : options.catalogs)
-    out.catalog_options += option_words("catalog", directory.string());
+    out.catalog_options += fmt::format(" --catalog {}", shell_file(directory.string()));
   for (const auto& file : options.calibrations)
-    out.catalog_options += option_words("calibration", file.string());
+    out.catalog_options += fmt::format(" --calibration {}", shell_file(file.string()));
   out.plan_file = options.answer("out");
   return out;
 }

@@ -6,6 +6,7 @@
 #include "cli/load.h"
 #include "cli/output.h"
 #include "cli/run_parts.h"
+#include "exchange/literal_word.h"
 #include "executor/kubernetes/node_fit.h"
 #include "executor/kubernetes/node_probe.h"
 #include "executor/kubernetes/preflight.h"
@@ -49,7 +50,7 @@ int probe_cluster(const Options& options) {
   const auto catalog = checked(load_catalogs(options));
   const auto loaded = checked(load_plan(file, options, catalog));
   const std::string run = kubernetes_name(loaded.plan.name);
-  const std::string space = options.answer("namespace");
+  const std::string space = object_name(options, "namespace");
   const Kubectl kubectl = Kubectl::of_user(options.answer("context"), space.empty() ? run : space);
   const ClusterFacts facts = cluster_facts(kubectl);
   const PlanWords words = plan_words(file, options);
@@ -66,8 +67,9 @@ int probe_cluster(const Options& options) {
       .name = run + "-probe",
       .worker = worker.dump(),
       .plan = words.scenario,
-      .arguments = words.arguments,
+      .arguments = {},
       .nodes = nodes_for(demands_of({worker}).front(), kubectl.json({"get", "nodes"}))};
+  for (const std::string& word : words.arguments) probe.arguments.push_back(literal_word(word));
   for (const std::string& word :
        {std::string("--alone"), std::string("--steps"), std::to_string(steps_of(options)),
         std::string("--log-records"), std::string("--out"), std::string("/checkpoints/probe")})

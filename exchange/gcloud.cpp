@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "sim/base/shell_word.h"
+
 namespace reckon {
 namespace {
 
@@ -13,10 +15,12 @@ bool tpu_without_nodes(const PlannedPool& pool) {
   return pool.slice && (pool.slice->accelerator == "TPU-v2" || pool.slice->accelerator == "TPU-v3");
 }
 
-/// One command, a flag a line, each line but the last ending with a backslash.
-std::string command(const std::string& head, const std::vector<std::string>& flags) {
-  std::string text = head;
-  for (const std::string& flag : flags) text += " \\\n    " + flag;
+/// One command, a flag a line, each line but the last ending with a backslash. `name` is what it
+/// makes; the reader of scenarios lets no name begin with '-'.
+std::string command(const char* head, const std::string& name,
+                    const std::vector<std::string>& flags) {
+  std::string text = fmt::format("{} {}", head, shell_word(name));
+  for (const std::string& flag : flags) text += " \\\n    " + shell_word(flag);
   return text + '\n';
 }
 
@@ -40,7 +44,7 @@ std::string pool_command(const Plan& plan, const PlannedPool& pool, const std::s
     flags.push_back(fmt::format("--max-nodes={}", pool.nodes_max * hosts));
   }
   if (pool.pricing == CapacityType::spot) flags.emplace_back("--spot");
-  return command("gcloud container node-pools create " + pool.name, flags);
+  return command("gcloud container node-pools create", pool.name, flags);
 }
 
 }  // namespace
@@ -62,7 +66,7 @@ Expected<std::string> gcloud_commands(const ScenarioFile& file, const Plan& plan
   std::vector<std::string> flags{where, "--num-nodes=1", "--machine-type=e2-standard-2"};
   if (std::any_of(plan.pools.begin(), plan.pools.end(), tpu_without_nodes))
     flags.insert(flags.end(), {"--enable-ip-alias", "--enable-tpu"});
-  std::string text = command("gcloud container clusters create " + plan.name, flags);
+  std::string text = command("gcloud container clusters create", plan.name, flags);
   for (const PlannedPool& pool : plan.pools)
     if (!tpu_without_nodes(pool)) text += '\n' + pool_command(plan, pool, where);
   return text;

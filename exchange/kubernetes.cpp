@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "exchange/kubernetes_confines.h"
 #include "exchange/kubernetes_pods.h"
 #include "exchange/yaml_text.h"
 #include "sim/step/step.h"
@@ -159,17 +160,7 @@ Json service(const Job& job) {
   return s;
 }
 
-/// Where the sidecar that mounts a bucket gets its token: GKE's metadata server, and the one that
-/// stands before it where pods have identities of their own [GKE, "Authenticate to Google Cloud
-/// APIs from GKE workloads", network policy].
-struct MetadataServer {
-  const char* cidr;
-  int port;
-};
-constexpr std::array<MetadataServer, 2> kMetadataServers{
-    {{"169.254.169.254/32", 80}, {"169.254.169.252/32", 988}}};
-
-/// The job's pods talk to each other, to the cluster's name server and, where checkpoints go to a
+/// The job's pods talk to each other, to the cluster's name servers and, where checkpoints go to a
 /// bucket or the program is the user's own, to the outside by HTTPS.
 Json network_policy(const Job& job) {
   Json policy = object("networking.k8s.io/v1", "NetworkPolicy", job, job.run);
@@ -177,29 +168,15 @@ Json network_policy(const Job& job) {
   peers.push_back({{"podSelector", own_pods(job)}});
   Json egress = Json::array();
   egress.push_back({{"to", peers}});
-  const auto port = [](const char* protocol, int number) {
-    return Json{{"protocol", protocol}, {"port", number}};
-  };
-  Json names = Json::array();
-  names.push_back(port("UDP", 53));
-  names.push_back(port("TCP", 53));
-  egress.push_back({{"ports", names}});
-  if (!job.options->bucket.empty() || job.container != nullptr) {
-    Json https = Json::array();
-    https.push_back(port("TCP", 443));
-    egress.push_back({{"ports", https}});
-  }
+  egress.push_back(name_server_egress(job.options->minor, job.plan->service));
   if (!job.options->bucket.empty())
-    for (const MetadataServer& server : kMetadataServers)
-      egress.push_back({{"to", Json::array({{{"ipBlock", {{"cidr", server.cidr}}}}})},
-                        {"ports", Json::array({port("TCP", server.port)})}});
+    add_bucket_egress(egress);
+  else if (job.container != nullptr)
+    egress.push_back({{"ports", Json::array({port_rule("TCP", 443)})}});
   Json ingress = Json::array();
   ingress.push_back({{"from", peers}});
-  if (const auto page = metrics_page(job)) {  // read by whoever watches, from outside
-    Json open = Json::array();
-    open.push_back(port("TCP", page->port));
-    ingress.push_back({{"ports", open}});
-  }
+  if (const auto page = metrics_page(job))  // read by whoever watches, from outside
+    ingress.push_back({{"ports", Json::array({port_rule("TCP", page->port)})}});
   policy["spec"] = {{"podSelector", own_pods(job)},
                     {"policyTypes", Json::array({"Ingress", "Egress"})},
                     {"ingress", ingress},
@@ -386,8 +363,10 @@ Diagnostics what_cannot_be(const Job& job) {
 
 std::vector<Json> documents_of(const Job& job) {
   std::vector<Json> documents;
-  if (job.options->make_namespace)
+  if (job.options->make_namespace) {
     documents.push_back(object("v1", "Namespace", job, job.name_space));
+    documents.back()["metadata"]["labels"].update(admission_labels(*job.options));
+  }
   Json account = object("v1", "ServiceAccount", job, job.run);
   account["automountServiceAccountToken"] = false;
   documents.push_back(std::move(account));

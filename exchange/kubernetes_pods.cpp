@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "exchange/kubernetes_confines.h"
+#include "exchange/literal_word.h"
+#include "sim/base/printable.h"
 #include "sim/scenario/job_wiring.h"
 
 namespace reckon {
@@ -70,7 +73,9 @@ void add_index(Json& environment, const Job& job, const PodGroup& group, std::op
 bool has_chief(const Job& job) { return job.rank_by_rank && job.servers > 0; }
 
 /// Where a job's checkpoints lie, on the volume that all its pods have.
-std::string job_directory(const Job& job) { return "/checkpoints/" + job.plan->name; }
+std::string job_directory(const Job& job) {
+  return "/checkpoints/" + literal_word(as_file_name(job.plan->name));
+}
 
 JobWiring wiring_of(const Job& job, const PodGroup& group) {
   JobWiring wiring{.workers = job.workers,
@@ -169,7 +174,7 @@ Json container_of(const Job& job, const PodGroup& group, std::optional<int> rank
   } else {
     c["command"] = Json::array({"reckon-worker"});
     Json arguments = Json::array({"/plan/plan.yaml"});
-    for (const std::string& word : job.text->arguments) arguments.push_back(word);
+    for (const std::string& word : job.text->arguments) arguments.push_back(literal_word(word));
     arguments.push_back("--out");
     arguments.push_back(job_directory(job));
     arguments.push_back("--attempt");
@@ -194,7 +199,17 @@ Json container_of(const Job& job, const PodGroup& group, std::optional<int> rank
   return c;
 }
 
-Json volumes_of(const Job& job) {
+/// Of the pod's memory, as tmpfs takes of a machine's: half. Without a limit of memory (TPUs by
+/// their cores) the node's is all there is.
+Json shared_memory(const PodGroup& group) {
+  const Json limits = resources_of(group).at("limits");
+  Json memory = {{"medium", "Memory"}};
+  if (const auto limit = limits.find("memory"); limit != limits.end())
+    memory["sizeLimit"] = fmt::format("{}Mi", std::stoll(limit->get<std::string>()) / 2);
+  return {{"name", "shared-memory"}, {"emptyDir", memory}};
+}
+
+Json volumes_of(const Job& job, const PodGroup& group) {
   Json checkpoints = {{"name", "checkpoints"}};
   if (job.options->bucket.empty()) {
     checkpoints["persistentVolumeClaim"] = {{"claimName", job.claim()}};
@@ -204,8 +219,8 @@ Json volumes_of(const Job& job) {
   }
   return Json::array({{{"name", "plan"}, {"configMap", {{"name", job.name + "-plan"}}}},
                       checkpoints,
-                      {{"name", "scratch"}, {"emptyDir", Json::object()}},
-                      {{"name", "shared-memory"}, {"emptyDir", {{"medium", "Memory"}}}}});
+                      scratch_volume(job.container != nullptr, group.per_node),
+                      shared_memory(group)});
 }
 
 /// The pool whose nodes stand in for the group's; nullptr: none.
@@ -404,7 +419,7 @@ Json pod_template(const Job& job, const PodGroup& group, std::optional<int> rank
     spec["tolerations"] = std::move(tolerations);
   spec["securityContext"] = pod_security();
   spec["containers"] = Json::array({container_of(job, group, rank, wires)});
-  spec["volumes"] = volumes_of(job);
+  spec["volumes"] = volumes_of(job, group);
   return {{"metadata", metadata}, {"spec", spec}};
 }
 

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "sim/base/printable.h"
+
 namespace reckon {
 namespace {
 
@@ -31,8 +33,13 @@ bool plain(std::string_view text) {
 /// reader strips blanks, a first line that does not set the indentation.
 bool fits_block(std::string_view text) {
   if (text.find('\n') == text.npos || text.front() == ' ' || text.front() == '\n') return false;
-  return std::none_of(text.begin(), text.end(),
-                      [](char c) { return c != '\n' && (static_cast<unsigned char>(c) < 32); });
+  return text.find('\t') == text.npos && printable_lines(text) == text;
+}
+
+/// As JSON, which YAML reads alike: with escapes for what YAML has no raw characters for (and a
+/// terminal obeys), U+FFFD for bytes that are no UTF-8.
+std::string quoted(const std::string& text) {
+  return printable(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 class Writer {
@@ -78,7 +85,7 @@ class Writer {
   std::string out;
 
  private:
-  void key(const std::string& text) { out += plain(text) ? text : Json(text).dump(); }
+  void key(const std::string& text) { out += plain(text) ? text : quoted(text); }
 
   void scalar(const Json& v, std::size_t indent) {
     if (!v.is_string()) {
@@ -89,7 +96,7 @@ class Writer {
     if (fits_block(text)) {
       block(text, indent);
     } else {
-      out += (plain(text) ? text : Json(text).dump()) + '\n';
+      out += (plain(text) ? text : quoted(text)) + '\n';
     }
   }
 
@@ -118,12 +125,6 @@ std::string yaml_text(const Json& value) {
     writer.out.erase(0, 1);
   }
   return std::move(writer.out);
-}
-
-std::string one_line(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
-  return text;
 }
 
 }  // namespace reckon

@@ -10,7 +10,4 @@ namespace reckon {
 /// value back.
 std::string yaml_text(const nlohmann::ordered_json& value);
 
-/// Of what stands in a comment: on one line, blanks for control characters.
-std::string one_line(std::string text);
-
 }  // namespace reckon

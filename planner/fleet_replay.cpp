@@ -9,6 +9,7 @@
 #include "sim/forecast/replicate.h"
 #include "sim/scenario/scenario_jobs.h"
 #include "sim/scenario/scenario_yaml.h"
+#include "sim/scenario/yaml_word.h"
 
 // The program's choice lived by `simulate`: one scenario a pool, all under the same draws.
 namespace reckon::planner {
@@ -115,7 +116,7 @@ std::string pool_scenario(const FleetAnswer& answer, const FleetChoice& choice, 
   const auto file = parse_scenario(text, answer.scenario);
   const std::string name = file ? worker_pool(file->scenario).name : "";
   const std::vector<std::string> overrides{
-      fmt::format("name={}-{}", answer.scenario, number),
+      "name=" + yaml_word(fmt::format("{}-{}", answer.scenario, number)),
       fmt::format("cluster.pools.{}.nodes={{initial: {}, min: {}, max: {}}}", name, held, held,
                   most),
       fmt::format("forecast={{replications: {}, seed: {}}}", answer.replications, answer.seed)};

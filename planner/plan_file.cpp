@@ -4,7 +4,9 @@
 
 #include <array>
 
+#include "sim/base/printable.h"
 #include "sim/scenario/scenario_yaml.h"
+#include "sim/scenario/yaml_word.h"
 
 namespace reckon::planner {
 namespace {
@@ -15,9 +17,8 @@ void add_paths(const ScenarioFile& file, const std::filesystem::path& directory,
   const auto add = [&](const std::string& path, const std::string& value) {
     if (value.empty() || std::filesystem::path(value).is_absolute()) return;
     const auto from = directory_of(file, path) / value;
-    overrides.push_back(
-        fmt::format("{}={}", path,
-                    std::filesystem::relative(from, directory.empty() ? "." : directory).string()));
+    const auto there = std::filesystem::relative(from, directory.empty() ? "." : directory);
+    overrides.push_back(fmt::format("{}={}", path, yaml_word(there.string())));
   };
   const Scenario& s = file.scenario;
   if (s.workload && s.workload->model)
@@ -39,7 +40,7 @@ std::string planned_block(const Forecast& f, std::string_view version) {
   if (!f.prices_as_of.empty()) out += fmt::format("  prices_as_of: {}\n", f.prices_as_of);
   out += "  calibrations: [";
   for (std::size_t k = 0; k < f.calibrations.size(); ++k)
-    out += fmt::format("{}\"{}\"", k == 0 ? "" : ", ", f.calibrations[k]);
+    out += (k == 0 ? "" : ", ") + yaml_word(f.calibrations[k]);
   out += fmt::format("]\n  seed: {}\n  forecast:\n", f.seed);
   const auto line = [&](const char* name, const Quantiles& q) {
     out += fmt::format("    {}: {{mean: {}, p5: {}, p50: {}, p95: {}}}\n", name, q.mean, q.p5,
@@ -77,7 +78,7 @@ Expected<std::string> plan_file(const Question& question, const RankedPlan& plan
   const auto& own = plan.result.overrides;
   overrides.insert(overrides.end(), own.begin(), own.end());
   const Forecast& f = plan.result.forecast;
-  overrides.push_back("name=" + question.file.scenario.name);
+  overrides.push_back("name=" + yaml_word(question.file.scenario.name));
   overrides.push_back(
       fmt::format("forecast={{replications: {}, seed: {}}}", f.replications, f.seed));
   const auto raw = parse_scenario(base.text, base.name, overrides, base.layers);
@@ -91,7 +92,7 @@ Expected<std::string> plan_file(const Question& question, const RankedPlan& plan
              "# `reckon simulate` on this file gives the forecast below; `reckon compare` and "
              "`reckon "
              "run` take it too.\n",
-             base.name, hardware_text(plan.hardware, plan.shape.nodes),
+             printable(base.name), hardware_text(plan.hardware, plan.shape.nodes),
              plan.offer.zone.empty() ? plan.offer.region : plan.offer.zone,
              bought_text(plan.offer, plan.shape.nodes), strategy_text(plan.shape)) +
          price_lines(resolved) + *text + planned_block(f, reckon_version);

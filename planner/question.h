@@ -71,7 +71,7 @@ struct Freedom {
 
 /// With which words other commands read what the question was read from.
 struct CommandWords {
-  std::string file_options;     // " --layer a.yaml --set 'a.b=c'"; without keys of `plan:`
+  std::string file_options;     // " --layer a.yaml --set a.b=c"; without keys of `plan:`
   std::string catalog_options;  // " --catalog DIR --calibration FILE"
   std::string plan_file;        // that the first plan is written into; "": none
 };

@@ -7,8 +7,8 @@
 #include "exchange/foreign/ai_platform.h"
 #include "exchange/foreign/ai_platform_fields.h"
 #include "exchange/gcloud.h"
-#include "exchange/shell_word.h"
 #include "exchange/yaml_text.h"
+#include "sim/base/shell_word.h"
 #include "sim/base/unit_text.h"
 
 // A scenario of AI Platform as the Job resource that gcloud submits.
@@ -77,6 +77,10 @@ class JobWriter {
     Json job = kept == nullptr ? Json::object() : json_of(*kept, "");
     const Json given = job.contains("trainingInput") ? job["trainingInput"] : Json::object();
     if (!job.contains("jobId") || !job["jobId"].is_string()) job["jobId"] = job_id();
+    if (const auto& id = job["jobId"].get_ref<const std::string&>(); id.starts_with('-'))
+      mistake(fmt::format("cluster.{}.jobId", ai_platform::kKept),
+              fmt::format("'{}' is an option to gcloud, not a jobId", id),
+              "letters, digits and underscores, a letter first");
     has_master_ = given.contains("masterType");
     const std::string comment = command_of(job);
     job.erase("gcloud");
@@ -118,7 +122,7 @@ class JobWriter {
           out += " " + shell_word(value == "true"
                                       ? "--" + flag
                                       : fmt::format("--{}={}", flag, value.get<std::string>()));
-    return one_line(std::move(out)) + "\n";
+    return out + "\n";
   }
 
   void add_pools(const ClusterSpec& cluster) {

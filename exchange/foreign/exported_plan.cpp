@@ -7,7 +7,7 @@
 
 #include "exchange/foreign/foreign_file.h"
 #include "exchange/foreign/kubernetes_replicas.h"
-#include "exchange/yaml_text.h"
+#include "sim/base/printable.h"
 #include "sim/scenario/plan.h"
 #include "sim/scenario/scenario_yaml.h"
 
@@ -86,7 +86,7 @@ Expected<std::optional<std::string>> exported_plan_of(std::string_view text,
       "# Written by `reckon import kubernetes`: the scenario that `reckon export` put into "
       "ConfigMap\n"
       "# {} of {}; ranks, image and command of the manifests are still its own.\n{}",
-      exported->config_map, one_line(file), exported->scenario);
+      exported->config_map, printable(file), exported->scenario);
 }
 
 }  // namespace reckon

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cctype>
 
-#include "exchange/yaml_text.h"
+#include "sim/base/printable.h"
 #include "sim/scenario/plan.h"
 #include "sim/scenario/plan_draft.h"
 #include "sim/scenario/scenario_yaml.h"
-#include "sim/scenario/scenario_yaml_document.h"
+#include "sim/scenario/yaml_word.h"
 #include "sim/step/step.h"
 
 namespace reckon {
@@ -18,16 +18,6 @@ namespace {
 /// What the published runs of tf_cnn_benchmarks took a GPU; smaller powers of two where it does not
 /// fit.
 constexpr int kLargestBatch = 64;
-
-/// A value in YAML, in quotes where it needs them.
-std::string word(const std::string& text) {
-  YamlNode node;
-  node.kind = YamlNode::Kind::scalar;
-  node.text = text;
-  std::string out = write_yaml(node);
-  out.pop_back();
-  return out;
-}
 
 /// Letters, digits, '-' and '_', of which the first is a letter or a digit ("$JOB_NAME").
 std::string name_of(const Imported& imported) {
@@ -43,7 +33,7 @@ std::string name_of(const Imported& imported) {
 std::string list_text(std::string_view head, const std::vector<std::string>& items) {
   if (items.empty()) return "";
   std::string out = fmt::format("# {}\n", head);
-  for (const std::string& item : items) out += fmt::format("#   - {}\n", one_line(item));
+  for (const std::string& item : items) out += fmt::format("#   - {}\n", printable(item));
   return out;
 }
 
@@ -52,9 +42,9 @@ std::string head_text(const Imported& imported, const ImportedWork& work) {
       "# Question: what do {} of {} take and cost on the cluster of {}?\n"
       "#\n"
       "# Written by `reckon import {}`; answer it with `reckon simulate` on this file.\n",
-      one_line(work.length.substr(work.length.find(": ") + 2) + " " +
-               work.length.substr(0, work.length.find(':'))),
-      work.model, one_line(imported.from), imported.kind);
+      printable(work.length.substr(work.length.find(": ") + 2) + " " +
+                work.length.substr(0, work.length.find(':'))),
+      work.model, printable(imported.from), imported.kind);
   std::vector<std::string> assumed = work.assumed;
   assumed.insert(assumed.end(), imported.assumed.begin(), imported.assumed.end());
   out += list_text("Assumed, since the file does not say it:", assumed);
@@ -63,20 +53,20 @@ std::string head_text(const Imported& imported, const ImportedWork& work) {
                     ? "In the file, but without effect on a forecast, and not in this one:"
                     : fmt::format("Without effect on a forecast; kept under {}:", imported.kept_as),
                 imported.left_out);
-  return out + fmt::format("name: {}\n", word(name_of(imported)));
+  return out + fmt::format("name: {}\n", yaml_word(name_of(imported)));
 }
 
 std::string container_text(const ImportedContainer& container, const std::string& model) {
-  std::string out = fmt::format("  container:\n    image: {}\n", word(container.image));
+  std::string out = fmt::format("  container:\n    image: {}\n", yaml_word(container.image));
   if (!container.command.empty()) {
     std::vector<std::string> words;
-    for (const std::string& w : container.command) words.push_back(word(w));
+    for (const std::string& w : container.command) words.push_back(yaml_word(w));
     out += fmt::format("    command: [{}]\n", fmt::join(words, ", "));
   }
   if (!container.environment.empty()) {
     out += "    env:\n";
     for (const auto& [name, value] : container.environment)
-      out += fmt::format("      {}: {}\n", word(name), word(value));
+      out += fmt::format("      {}: {}\n", yaml_word(name), yaml_word(value));
   }
   return out + fmt::format("    profile: {}  # what its program trains\n", model);
 }
@@ -105,20 +95,20 @@ std::string nodes_text(const ImportedPool& pool) {
 }
 
 std::string pool_text(const ImportedPool& pool, const Catalog& catalog) {
-  std::string out = fmt::format("    - name: {}\n      role: {}\n", word(pool.name),
+  std::string out = fmt::format("    - name: {}\n      role: {}\n", yaml_word(pool.name),
                                 planning::to_text(pool.role));
-  const std::string note = pool.note.empty() ? "" : "  # " + one_line(pool.note);
+  const std::string note = pool.note.empty() ? "" : "  # " + printable(pool.note);
   if (!pool.slice.empty()) {
     const TpuSlice* slice = catalog.find_slice(pool.slice);
     out += fmt::format("      tpu: {{type: {}, slice: {}}}{}\n",
-                       slice == nullptr ? word(pool.accelerator) : slice->accelerator,
-                       word(pool.slice), note);
+                       slice == nullptr ? yaml_word(pool.accelerator) : slice->accelerator,
+                       yaml_word(pool.slice), note);
   } else {
     out +=
         fmt::format("      machine: {}{}\n",
-                    pool.inventory.empty() ? word(pool.machine) : "{" + pool.inventory + "}", note);
+                    pool.inventory.empty() ? yaml_word(pool.machine) : "{" + pool.inventory + "}", note);
     if (!pool.accelerator.empty())
-      out += fmt::format("      accelerator: {{type: {}, count: {}}}\n", word(pool.accelerator),
+      out += fmt::format("      accelerator: {{type: {}, count: {}}}\n", yaml_word(pool.accelerator),
                          pool.per_node);
   }
   out += nodes_text(pool);
@@ -129,10 +119,10 @@ std::string pool_text(const ImportedPool& pool, const Catalog& catalog) {
 std::string cluster_text(const Imported& imported, const Catalog& catalog) {
   std::string out = fmt::format("cluster:\n  provider: {}\n", to_text(imported.provider));
   if (imported.service) out += fmt::format("  service: {}\n", to_text(*imported.service));
-  if (!imported.region.empty()) out += fmt::format("  region: {}\n", word(imported.region));
-  if (!imported.zone.empty()) out += fmt::format("  zone: {}\n", word(imported.zone));
+  if (!imported.region.empty()) out += fmt::format("  region: {}\n", yaml_word(imported.region));
+  if (!imported.zone.empty()) out += fmt::format("  zone: {}\n", yaml_word(imported.zone));
   if (!imported.scale_tier.empty())
-    out += fmt::format("  scale_tier: {}\n", word(imported.scale_tier));
+    out += fmt::format("  scale_tier: {}\n", yaml_word(imported.scale_tier));
   if (!imported.pools.empty()) out += "  pools:\n";
   for (const ImportedPool& pool : imported.pools) out += pool_text(pool, catalog);
   return out + imported.kept;

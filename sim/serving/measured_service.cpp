@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "sim/base/printable.h"
 #include "sim/base/unit_text.h"
 #include "sim/scenario/plan_serving.h"
 
@@ -210,8 +211,8 @@ MeasuredService fit_serving(const std::vector<MeasuredBatches>& measured,
 
 std::string serving_layer(const MeasuredService& service, const std::string& from) {
   std::string out = fmt::format(
-      "# A layer over a scenario (--layer): what {} has measured.\nserving:\n  stack: {}\n", from,
-      kMeasuredStack);
+      "# A layer over a scenario (--layer): what {} has measured.\nserving:\n  stack: {}\n",
+      printable(from), kMeasuredStack);
   const auto us = [](Seconds t) { return fmt::format("{:.1f} us", t.count() * 1e6); };
   std::vector<std::string> overhead;
   if (service.times.empty() && service.line) {
