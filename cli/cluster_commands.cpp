@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include "cli/cluster_options.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -36,7 +37,8 @@ Target target_of(const Command& self, const Options& options) {
         "say where the run is: --on kubernetes; a run on this machine is its own "
         "process, and its directory");
   const std::string& run = options.files.front();
-  const std::string space = options.answer("namespace");
+  refuse_unless_run_name(run);
+  const std::string space = object_name(options, "namespace");
   return {run, Kubectl::of_user(options.answer("context"), space.empty() ? run : space)};
 }
 

@@ -123,6 +123,7 @@ class ClusterCommand {
   int take_up(const std::string& run) {
     if (!asked_.files.empty())
       throw UsageError("--attach takes no scenario: the plan of the run is in the cluster");
+    refuse_unless_run_name(run);
     const Kubectl kubectl = kubectl_of(run);
     const ClusterFacts facts = cluster_facts(kubectl);
     const auto state = read_state(kubectl, run);
@@ -183,7 +184,7 @@ class ClusterCommand {
   // ---- both
 
   Kubectl kubectl_of(const std::string& run) const {
-    const std::string space = asked_.answer("namespace");
+    const std::string space = object_name(asked_, "namespace");
     return Kubectl::of_user(asked_.answer("context"), space.empty() ? run : space);
   }
 
@@ -223,9 +224,9 @@ class ClusterCommand {
     PreflightQuestion q{
         .manifests = first,
         .run = run,
-        .claim = options.answer("claim"),
-        .storage_class = options.answer("storage-class"),
-        .pull_secret = options.answer("pull-secret"),
+        .claim = object_name(options, "claim"),
+        .storage_class = object_name(options, "storage-class"),
+        .pull_secret = object_name(options, "pull-secret"),
         .makes_claim = options.answer("claim").empty() && options.answer("bucket").empty(),
         .makes_run = makes_run};
     if (const ContainerSpec* container = container_of(*loaded_))
