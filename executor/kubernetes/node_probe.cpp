@@ -69,7 +69,7 @@ void set_alone(Json& pod, const NodeProbeOptions& options) {
   container["env"] = Json::array();
   for (Json& volume : pod.at("volumes")) {
     const std::string name = volume.value("name", "");
-    if (name == "checkpoints") volume = {{"name", name}, {"emptyDir", Json::object()}};
+    if (name == "checkpoints") volume = {{"name", name}, {"emptyDir", {{"sizeLimit", "32Gi"}}}};
     if (name == "plan") volume["configMap"] = {{"name", options.name + "-plan"}};
   }
 }

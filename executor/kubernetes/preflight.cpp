@@ -82,6 +82,13 @@ class Preflight {
       return std::nullopt;
     }
   }
+  /// In a namespace that is still to be made there is nothing yet.
+  bool in_namespace(const char* kind, const std::string& name) const {
+    return facts_.namespace_exists && there({"get", kind, name});
+  }
+  const char* not_yet() const {
+    return facts_.namespace_exists ? "" : ", which does not exist yet";
+  }
   bool there(const Words& words) const {
     const KubectlResult r = kubectl_.attempt(words);
     return r.good() || failure_of(r.err) != KubectlFailure::missing;
@@ -161,11 +168,13 @@ class Preflight {
   }
 
   void look_at_storage() {
-    if (!question_.claim.empty() && facts_.namespace_exists &&
-        !there({"get", "persistentvolumeclaim", question_.claim}))
-      problem(fmt::format("there is no volume claim '{}' in namespace {}", question_.claim,
-                          kubectl_.name_space()),
-              "`kubectl get pvc` lists those that are; without --claim one is made");
+    if (!question_.claim.empty() && !in_namespace("persistentvolumeclaim", question_.claim))
+      problem(fmt::format("there is no volume claim '{}' in namespace {}{}", question_.claim,
+                          kubectl_.name_space(), not_yet()),
+              facts_.namespace_exists
+                  ? "`kubectl get pvc` lists those that are; without --claim one is made"
+                  : "make both before the run, or leave --claim out: one is made with the "
+                    "namespace");
     if (!question_.makes_claim) return;
     const auto classes = look({"get", "storageclasses"}, "which storage classes there are");
     if (!classes) return;
@@ -191,13 +200,15 @@ class Preflight {
   }
 
   void look_at_secret() {
-    if (question_.pull_secret.empty() || !facts_.namespace_exists) return;
-    if (there({"get", "secret", question_.pull_secret})) return;
-    problem(fmt::format("there is no secret '{}' in namespace {}", question_.pull_secret,
-                        kubectl_.name_space()),
-            fmt::format("kubectl create secret docker-registry {} --docker-server=... "
-                        "--docker-username=... --docker-password=...",
-                        question_.pull_secret));
+    if (question_.pull_secret.empty() || in_namespace("secret", question_.pull_secret)) return;
+    problem(fmt::format("there is no secret '{}' in namespace {}{}", question_.pull_secret,
+                        kubectl_.name_space(), not_yet()),
+            fmt::format("{}kubectl create secret docker-registry {} --namespace {} "
+                        "--docker-server=... --docker-username=... --docker-password=...",
+                        facts_.namespace_exists
+                            ? ""
+                            : fmt::format("kubectl create namespace {}; ", kubectl_.name_space()),
+                        question_.pull_secret, kubectl_.name_space()));
   }
 
   /// The manifests as the server would take them; nullopt: it does not.

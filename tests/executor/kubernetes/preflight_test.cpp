@@ -13,13 +13,14 @@ using reckon::test::FakeKubectl;
 namespace {
 
 /// A cluster of one node with two cores. Files change its mind: `may-not` lists verbs that are
-/// forbidden, `there` objects that exist, `quota` is the list of quotas.
+/// forbidden, `there` objects that exist, `quota` is the list of quotas, `no-namespace` takes the
+/// namespace away.
 const char* const kCluster = R"(
 shift 2  # --namespace ns
 missing() { echo 'Error from server (NotFound): not found' >&2; exit 1; }
 case "$*" in
   "version"*) echo '{"serverVersion": {"major": "1", "minor": "31+"}}' ;;
-  "get namespace ns"*) ;;
+  "get namespace ns"*) if [ -e no-namespace ]; then missing; fi ;;
   "auth can-i --quiet "*) shift 3; ! grep -qxF "$*" may-not 2>/dev/null ;;
   "get resourcequotas"*) cat quota ;;
   "get storageclasses"*) echo '{"items": [{"metadata": {"name": "slow"}}]}' ;;
@@ -36,7 +37,7 @@ case "$*" in
       echo 'Error from server (Forbidden): configmaps "a-0-plan" is forbidden' >&2; exit 1
     fi
     cat jobs ;;
-  "create --filename - --dry-run=client"*) cat jobs ;;
+  "apply --filename - --dry-run=client"* | "create --filename - --dry-run=client"*) cat jobs ;;
   *) echo "what is $*?" >&2; exit 9 ;;
 esac
 )";
@@ -149,6 +150,22 @@ TEST_CASE("a pool that grows may get the nodes that are not there yet") {
   CHECK(answer.problems.empty());
   CHECK(!answer.no_room);
   CHECK(answer.warnings.size() == 1);
+}
+
+TEST_CASE("a namespace that is still to be made has neither the claim nor the secret") {
+  Example e;
+  e.question.pull_secret = "key";
+  e.fake.write("there", "persistentvolumeclaim disk\nsecret key\n");
+  CHECK(e.ask().problems.empty());
+  e.fake.write("no-namespace", "");
+  const std::string text = format(e.ask().problems);
+  CHECK_THAT(text, Contains("there is no volume claim 'disk' in namespace ns, which does not exist "
+                            "yet\n    make both before the run"));
+  CHECK_THAT(text, Contains("there is no secret 'key' in namespace ns, which does not exist yet\n"
+                            "    kubectl create namespace ns; kubectl create secret"));
+  e.question.claim.clear();
+  e.question.pull_secret.clear();
+  CHECK(e.ask().problems.empty());  // the run makes the namespace, and the claim in it
 }
 
 TEST_CASE("a claim that nobody would ever serve is a problem") {
