@@ -11,6 +11,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "sim/base/printable.h"
+
 namespace reckon {
 namespace {
 
@@ -28,7 +30,8 @@ class Descriptor {
 
   int number() const { return fd_; }
   [[noreturn]] void fail(std::string_view what) const {
-    throw std::runtime_error(fmt::format("{} {}: {}", path_, what, std::strerror(errno)));
+    throw std::runtime_error(
+        fmt::format("{} {}: {}", printable_file(path_), what, std::strerror(errno)));
   }
   std::string read_all() const {
     std::string all;
