@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "exchange/gcloud.h"
+#include "exchange/literal_word.h"
 #include "exchange/yaml_text.h"
 #include "support/golden.h"
 #include "support/scenario_text.h"
@@ -233,4 +234,58 @@ TEST_CASE("the commands for a cluster name each pool with its bounds") {
   CHECK_THAT(*commands, Contains("--accelerator=type=nvidia-tesla-v100,count=1 \\\n"));
   CHECK_THAT(*commands, Contains("--num-nodes=3 \\\n    --spot\n"));
   CHECK_THAT(*commands, Contains("node-pools create servers"));
+}
+
+TEST_CASE("a namespace of the job's own lets in pods of the restricted standard alone") {
+  const char* const kRestricted = "pod-security.kubernetes.io/enforce: restricted\n";
+  CHECK_THAT(exported(kServers, {}).yaml, Contains(kRestricted));
+  CHECK_THAT(exported(kServers, {.name_space = "team", .watched = true}).yaml,
+             Contains(kRestricted));
+  // It may be there, with pods of others.
+  const std::string named = exported(kServers, {.name_space = "team"}).yaml;
+  CHECK_THAT(named, !Contains("/enforce") && Contains("io/warn: restricted\n"));
+  // What others put into the pods does not satisfy it.
+  CHECK_THAT(exported(kServers, {.bucket = "b"}).yaml, Contains("io/enforce: baseline\n"));
+}
+
+TEST_CASE("pods satisfy the restricted standard") {  // Kubernetes, "Pod Security Standards"
+  const std::string yaml = exported(kServers, {}).yaml;
+  const std::size_t pods = count(yaml, "containers:\n");
+  CHECK(pods == 2);
+  for (const char* line : {"runAsNonRoot: true\n", "type: RuntimeDefault\n",
+                           "allowPrivilegeEscalation: false\n", "- ALL\n"})
+    CHECK(count(yaml, line) == pods);
+  for (const char* none : {"hostPath", "hostNetwork", "hostPort", "hostPID", "privileged:"})
+    CHECK_THAT(yaml, !Contains(none));
+}
+
+TEST_CASE("every volume of a node's disk or memory has a limit") {
+  const std::string yaml = exported(kServers, {}).yaml;
+  CHECK(count(yaml, "emptyDir:\n") == 4);
+  CHECK(count(yaml, "sizeLimit: ") == 4);
+  CHECK_THAT(yaml, !Contains("emptyDir: {}"));
+  // Half of the pod's memory, as tmpfs takes of a machine's.
+  const auto number_behind = [&](const char* key) {
+    return std::stoll(yaml.substr(yaml.find(key) + std::string(key).size()));
+  };
+  CHECK(number_behind("medium: Memory\n            sizeLimit: \"") > 1000);
+}
+
+TEST_CASE("names are asked of the cluster's name servers, and of nobody else") {
+  const std::string yaml = exported(kServers, {}).yaml;
+  const std::string policy = yaml.substr(yaml.find("kind: NetworkPolicy"));
+  const std::string egress = policy.substr(policy.find("  egress:\n"));
+  const std::string names = egress.substr(0, egress.find("---"));
+  CHECK_THAT(names, Contains("kubernetes.io/metadata.name: kube-system\n") &&
+                        Contains("k8s-app: kube-dns\n"));
+  CHECK(count(names, "port: 53\n") == 2);
+  CHECK(count(names, "- ports:") == 0);                         // each rule says to whom
+  CHECK_THAT(names, Contains("cidr: \"169.254.169.254/32\""));  // Cloud DNS of GKE
+  // Before 1.21 namespaces have no label with their name.
+  CHECK_THAT(exported(kServers, {.minor = 20}).yaml, !Contains("metadata.name: kube-system"));
+}
+
+TEST_CASE("what Kubernetes reads in a word is doubled where the word is ours to keep") {
+  CHECK(literal_word("r$(HOME)$$x") == "r$$(HOME)$$$$x");
+  CHECK(literal_word("plain") == "plain");
 }
