@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "exchange/kubernetes_confines.h"
 #include "exchange/kubernetes_pods.h"
 #include "exchange/yaml_text.h"
 #include "sim/base/check.h"
@@ -152,7 +153,7 @@ Json volumes_of(const Service& s) {
     models["csi"] = {{"driver", "gcsfuse.csi.storage.gke.io"},
                      {"readOnly", true},
                      {"volumeAttributes", {{"bucketName", s.job.options->bucket}}}};
-  Json volumes = Json::array({models, {{"name", "scratch"}, {"emptyDir", Json::object()}}});
+  Json volumes = Json::array({models, scratch_volume(false, s.group.per_node)});
   if (s.of_tensorflow() && s.plan->batch_max > 1)
     volumes.push_back({{"name", "batching"}, {"configMap", {{"name", s.name + "-batching"}}}});
   return volumes;
@@ -220,7 +221,9 @@ Json low_priority(const Service& s) {
   return p;
 }
 
-Json load_balancer(const Service& s) {
+/// Without clients outside the cluster it has no address there. With some they come with their own
+/// addresses [Kubernetes, "Using Source IP"], which the network policy goes by.
+Json service_of(const Service& s) {
   Json service = object("v1", "Service", s, s.name);
   Json ports = Json::array();
   const auto add = [&](const char* name, int number) {
@@ -228,7 +231,14 @@ Json load_balancer(const Service& s) {
   };
   add("http", kRestPort);
   if (s.of_tensorflow()) add("grpc", kGrpcPort);
-  service["spec"] = {{"type", "LoadBalancer"}, {"selector", s.selector()}, {"ports", ports}};
+  Json spec = {{"type", s.plan->clients.empty() ? "ClusterIP" : "LoadBalancer"}};
+  if (!s.plan->clients.empty()) {
+    spec["loadBalancerSourceRanges"] = s.plan->clients;
+    spec["externalTrafficPolicy"] = "Local";
+  }
+  spec["selector"] = s.selector();
+  spec["ports"] = ports;
+  service["spec"] = spec;
   return service;
 }
 
@@ -262,28 +272,31 @@ Json autoscaler(const Service& s) {
   return h;
 }
 
-/// Requests from anywhere to the server's ports; the pods themselves ask for names alone, and for
-/// the bucket.
+/// Requests from the cluster's pods and from the scenario's clients; the pods themselves ask for
+/// names alone, and for the bucket.
 Json network_policy(const Service& s) {
   Json policy = object("networking.k8s.io/v1", "NetworkPolicy", s, s.name);
-  const auto tcp = [](const char* protocol, int number) {
-    return Json{{"protocol", protocol}, {"port", number}};
-  };
-  Json in = Json::array({tcp("TCP", kRestPort)});
-  if (s.of_tensorflow()) in.push_back(tcp("TCP", kGrpcPort));
-  Json out = Json::array({tcp("UDP", 53), tcp("TCP", 53)});
-  if (!s.job.options->bucket.empty()) out.push_back(tcp("TCP", 443));
+  Json in = Json::array({port_rule("TCP", kRestPort)});
+  if (s.of_tensorflow()) in.push_back(port_rule("TCP", kGrpcPort));
+  Json from = Json::array({{{"namespaceSelector", Json::object()}}});
+  for (const std::string& network : s.plan->clients)
+    from.push_back({{"ipBlock", {{"cidr", network}}}});
+  Json egress = Json::array({name_server_egress(s.job.options->minor, s.plan->base.service)});
+  if (!s.job.options->bucket.empty()) add_bucket_egress(egress);
   policy["spec"] = {{"podSelector", {{"matchLabels", s.selector()}}},
                     {"policyTypes", Json::array({"Ingress", "Egress"})},
-                    {"ingress", Json::array({{{"ports", in}}})},
-                    {"egress", Json::array({{{"ports", out}}})}};
+                    {"ingress", Json::array({{{"from", from}, {"ports", in}}})},
+                    {"egress", egress}};
   return policy;
 }
 
 std::vector<Json> documents_of(const Service& s) {
   std::vector<Json> documents;
   const KubernetesExport& options = *s.job.options;
-  if (options.make_namespace) documents.push_back(object("v1", "Namespace", s, s.job.name_space));
+  if (options.make_namespace) {
+    documents.push_back(object("v1", "Namespace", s, s.job.name_space));
+    documents.back()["metadata"]["labels"].update(admission_labels(options));
+  }
   Json account = object("v1", "ServiceAccount", s, s.name);
   account["automountServiceAccountToken"] = false;
   documents.push_back(std::move(account));
@@ -291,7 +304,7 @@ std::vector<Json> documents_of(const Service& s) {
   if (s.of_tensorflow() && s.plan->batch_max > 1) documents.push_back(batching_file(s));
   documents.push_back(network_policy(s));
   documents.push_back(deployment(s));
-  documents.push_back(load_balancer(s));
+  documents.push_back(service_of(s));
   if (s.plan->replicas.max > s.plan->replicas.min) documents.push_back(autoscaler(s));
   if (s.plan->replicas.standby > 0) {
     documents.push_back(low_priority(s));

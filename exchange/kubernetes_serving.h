@@ -19,7 +19,8 @@ std::optional<ServerKind> parse_server_kind(std::string_view text);
 std::optional<std::string> why_not_exported(const ServingPlan& plan, ServerKind kind);
 
 /// Namespace, service account, claim of the models (NAME/1/, NAME/2/ ... below it), Deployment,
-/// Service of type LoadBalancer, HorizontalPodAutoscaler, network policy and, where replicas are on
+/// Service (of the cluster alone, or a LoadBalancer for the scenario's clients),
+/// HorizontalPodAutoscaler, network policy and, where replicas are on
 /// standby, a Deployment of low priority that keeps nodes and images for them, as YAML documents in
 /// the order in which they are to be applied. Of `options`: minor, name_space, make_namespace,
 /// image (of reckon's server, or in place of TensorFlow Serving's), claim, bucket, storage_class,

@@ -256,6 +256,7 @@ Expected<ServingPlan> make_serving_plan(const ScenarioFile& file, const Catalog&
   plan.routing = spec.routing;
   plan.queue_limit = spec.queue_limit;
   plan.start_up = spec.start_up;
+  plan.clients = spec.clients;
   plan.overhead_request = spec.overhead.request;
   plan.overhead_batch = spec.overhead.batch;
   plan.overhead_latency = spec.overhead.latency;

@@ -51,7 +51,8 @@ struct ServingPlan {
   Seconds period{};
   Seconds starts_at{};  // time of day of its first second
   std::optional<Expectation> goal;
-  bool alone = true;  // the scenario trains nothing: the cluster's fee is of serving
+  std::vector<std::string> clients;  // networks that may ask; empty: the cluster's own pods alone
+  bool alone = true;                 // the scenario trains nothing: the cluster's fee is of serving
 
   /// At the first rate, before the period: without `initial` the replicas have to find their
   /// number.

@@ -397,8 +397,9 @@ struct ServingSpec {
   int queue_limit = 1000;           // requests that wait at a replica; others are refused
   std::optional<Seconds> start_up;  // of a replica on a node that is there
   ServingOverheadSpec overhead;
-  std::optional<Seconds> period;  // that is simulated
-  std::string goal;               // "p99(latency) <= 50ms", of `reckon plan`
+  std::optional<Seconds> period;     // that is simulated
+  std::string goal;                  // "p99(latency) <= 50ms", of `reckon plan`
+  std::vector<std::string> clients;  // networks "10.0.0.0/8" that reach it from outside the cluster
 };
 
 /// `plan:` as written; read and checked, used by `reckon plan`.

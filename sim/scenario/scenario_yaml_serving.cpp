@@ -1,3 +1,6 @@
+#include <arpa/inet.h>
+
+#include "sim/base/unit_text.h"
 #include "sim/scenario/scenario_yaml_model.h"
 #include "sim/scenario/scenario_yaml_words.h"
 
@@ -158,6 +161,31 @@ void read_goal(Reader& reader, const YamlNode& node, ServingSpec& serving) {
                  "example: goal: p99(latency) <= 50ms");
 }
 
+/// "10.0.0.0/8", "2001:db8::/32".
+bool is_network(const std::string& text) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string::npos) return false;
+  const std::string address = text.substr(0, slash);
+  const auto bits = parse_integer(text.substr(slash + 1));
+  std::array<unsigned char, sizeof(in6_addr)> bytes{};
+  if (inet_pton(AF_INET, address.c_str(), bytes.data()) == 1)
+    return bits && *bits >= 0 && *bits <= 32;
+  return inet_pton(AF_INET6, address.c_str(), bytes.data()) == 1 && bits && *bits >= 0 &&
+         *bits <= 128;
+}
+
+void read_clients(Reader& reader, const YamlNode& node, ServingSpec& serving) {
+  reader.each(node, [&](const YamlNode& item) {
+    const auto text = reader.text(item);
+    if (!text) return;
+    if (is_network(*text))
+      serving.clients.push_back(*text);
+    else
+      reader.error(fmt::format("'{}' is no network", shortened(*text)),
+                   "clients: [10.20.0.0/16, 203.0.113.7/32]; 0.0.0.0/0 is everybody");
+  });
+}
+
 }  // namespace
 
 const Fields<ServingSpec>& serving_fields() {
@@ -219,6 +247,10 @@ const Fields<ServingSpec>& serving_fields() {
                    "24h"),
       field<S>("goal", Form{Form::Kind::text}, read_goal,
                "What `reckon plan` holds at the lowest cost.", "p99(latency) <= 50ms"),
+      field<S>("clients", Form{.kind = Form::Kind::list, .item = Form::Kind::text}, read_clients,
+               "Networks that reach the exported service from outside the cluster; default: none, "
+               "only the cluster's pods do.",
+               "[10.20.0.0/16]"),
   };
   return table;
 }

@@ -53,9 +53,13 @@ std::string exported(ServerKind kind, const KubernetesExport& how = {},
   return serving_manifests(service_of(text, overrides), shipped_catalog(), kind, how);
 }
 
+std::string clients_override(const std::string& network) {
+  return "serving.clients=['" + network + "']";
+}
+
 }  // namespace
 
-TEST_CASE("a service is a deployment behind a load balancer, scaled by its use") {
+TEST_CASE("a service is a deployment with an address, scaled by its use") {
   check_golden("exchange/golden/serving.yaml", exported(ServerKind::reckon));
 }
 
@@ -64,7 +68,7 @@ TEST_CASE("a model of one's own is answered by TensorFlow Serving at 8500 and 85
   check_golden("exchange/golden/tensorflow-serving.yaml", yaml);
   CHECK_THAT(yaml, Contains("containerPort: 8500") && Contains("containerPort: 8501"));
   CHECK_THAT(yaml, Contains("MODEL_NAME"));
-  CHECK_THAT(yaml, Contains("type: LoadBalancer"));
+  CHECK_THAT(yaml, Contains("type: ClusterIP"));
 }
 
 TEST_CASE("before 1.23 the autoscaler is v2beta2") {
@@ -99,4 +103,30 @@ TEST_CASE("our server waits by itself before it ends: its image has nothing to s
   const std::string ours = exported(ServerKind::reckon);
   CHECK_THAT(ours, Contains("--linger") && !Contains("preStop"));
   CHECK_THAT(exported(ServerKind::tensorflow_serving), Contains("preStop") && Contains("sleep"));
+}
+
+TEST_CASE("a service is reached from where the scenario says, by default by the cluster's pods") {
+  for (const ServerKind kind : {ServerKind::reckon, ServerKind::tensorflow_serving}) {
+    const std::string inside = exported(kind);
+    CHECK_THAT(inside, Contains("type: ClusterIP") && !Contains("LoadBalancer"));
+    const std::string ingress = inside.substr(inside.find("ingress:\n"),
+                                              inside.find("egress:\n") - inside.find("ingress:\n"));
+    CHECK_THAT(ingress, Contains("- namespaceSelector: {}\n") && !Contains("cidr"));
+    const std::string outside =
+        exported(kind, {}, {"serving.clients=[10.20.0.0/16, '2001:db8::/32']"});
+    CHECK_THAT(outside, Contains("type: LoadBalancer\n") &&
+                            Contains("externalTrafficPolicy: Local\n") &&
+                            Contains("loadBalancerSourceRanges:\n    - \"10.20.0.0/16\"\n"));
+    CHECK_THAT(outside,
+               Contains("cidr: \"10.20.0.0/16\"\n") && Contains("cidr: \"2001:db8::/32\"\n"));
+  }
+}
+
+TEST_CASE("a client that is no network is refused where it stands") {
+  for (const char* none : {"10.0.0.0", "10.0.0.0/33", "example.com/8", "::/129", "10.0.0.0/-1"}) {
+    const auto file =
+        parse_scenario(kService, "s.yaml", std::vector<std::string>{clients_override(none)});
+    REQUIRE_FALSE(file);
+    CHECK_THAT(format(file.error()), Contains("is no network"));
+  }
 }
