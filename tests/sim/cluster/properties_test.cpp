@@ -117,7 +117,7 @@ TEST_CASE(
     RC_ASSERT(sum_of_causes(life) == life.total.n);
     RC_ASSERT(life.goodput.n >= 0);
     for (const AcceleratorTime& part : life.badput) RC_ASSERT(part.n >= 0);
-    std::int64_t bill = 0;
+    Int128 bill = 0;
     for (const NanoUsd& part : life.cost) {
       RC_ASSERT(part.n >= 0);
       bill += part.n;
