@@ -2,16 +2,18 @@
 
 #include <algorithm>
 
+#include "sim/cluster/never.h"
+
 namespace reckon {
 
 AutoscalerTimes::AutoscalerTimes(const AutoscalerRules& rules)
-    : scan_interval(std::max(to_clock(rules.scan_interval), SimDuration{1})),
-      scale_down_unneeded_time(to_clock(rules.scale_down_unneeded_time)),
-      scale_down_delay_after_add(to_clock(rules.scale_down_delay_after_add)),
-      max_node_provision_time(to_clock(rules.max_node_provision_time)),
-      backoff_initial(to_clock(rules.node_group_backoff_initial)),
-      backoff_max(to_clock(rules.node_group_backoff_max)),
-      backoff_reset(to_clock(rules.node_group_backoff_reset)) {}
+    : scan_interval(std::max(clock_or_never(rules.scan_interval), SimDuration{1})),
+      scale_down_unneeded_time(clock_or_never(rules.scale_down_unneeded_time)),
+      scale_down_delay_after_add(clock_or_never(rules.scale_down_delay_after_add)),
+      max_node_provision_time(clock_or_never(rules.max_node_provision_time)),
+      backoff_initial(clock_or_never(rules.node_group_backoff_initial)),
+      backoff_max(clock_or_never(rules.node_group_backoff_max)),
+      backoff_reset(clock_or_never(rules.node_group_backoff_reset)) {}
 
 SimTime AutoscalerTimes::scan_at_or_after(SimTime t) const {
   const SimDuration since = t.time_since_epoch();

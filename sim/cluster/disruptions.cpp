@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/base/check.h"
+#include "sim/cluster/never.h"
 
 namespace reckon {
 
@@ -22,8 +23,8 @@ DelayLaw::DelayLaw(const Fact<Seconds>& fact) : median_seconds_(fact.value.count
 }
 
 SimDuration DelayLaw::draw(RandomStream& stream) const {
-  if (sigma_ == 0) return to_clock(Seconds{median_seconds_});
-  return to_clock(Seconds{median_seconds_ * std::exp(sigma_ * stream.normal())});
+  if (sigma_ == 0) return clock_or_never(Seconds{median_seconds_});
+  return clock_or_never(Seconds{median_seconds_ * std::exp(sigma_ * stream.normal())});
 }
 
 namespace {
@@ -99,9 +100,7 @@ Seconds ReclaimLaw::quantile(double u) const {
 }
 
 SimDuration ReclaimLaw::draw(RandomStream& stream) const {
-  // A year is longer than any plan's life: an age of centuries must not overflow the clock.
-  constexpr Seconds kLongest = std::chrono::hours(24 * 365 * 20);
-  return to_clock(std::min(quantile(stream.uniform()), kLongest));
+  return clock_or_never(quantile(stream.uniform()));
 }
 
 Seconds ReclaimLaw::mean() const {
@@ -141,9 +140,8 @@ Shortages::Shortages(const ShortageRules& rules, std::uint64_t seed, std::uint32
 }
 
 void Shortages::draw_next(SimTime from) {
-  constexpr double kLongest = 20 * 365 * 24 * 3600e9;  // ns; the clock must not overflow
   const auto draw = [&](double mean) {
-    return SimDuration{std::llrint(std::min(mean * stream_.exponential(), kLongest))};
+    return SimDuration{std::llrint(std::min(mean * stream_.exponential(), kNeverNanoseconds))};
   };
   begin_ = from + draw(every_);
   end_ = begin_ + draw(lasts_);

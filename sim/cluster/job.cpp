@@ -3,12 +3,13 @@
 #include <algorithm>
 
 #include "sim/base/check.h"
+#include "sim/cluster/never.h"
 
 namespace reckon {
 
 SimDuration retry_delay(const RetryRules& rules, int failures) {
-  SimDuration delay = to_clock(rules.base);
-  const SimDuration cap = to_clock(rules.cap);
+  SimDuration delay = clock_or_never(rules.base);
+  const SimDuration cap = clock_or_never(rules.cap);
   for (int k = 1; k < failures && delay < cap; ++k) delay *= 2;
   return std::min(delay, cap);
 }
@@ -24,11 +25,11 @@ Job::Job(const Plan& plan, std::uint32_t which, const JobPace& pace, const LifeF
   workers = planned.strategy.workers;
   accelerators_per_worker = std::max(planned.strategy.accelerators_per_worker, 1);
   synchronous = planned.strategy.synchronous;
-  cycle = {to_clock(pace.checkpoint_interval), to_clock(pace.checkpoint_save)};
-  image_pull = to_clock(plan.job_start.image_pull.value);
-  start_up =
-      to_clock(plan.job_start.framework_start.value) + to_clock(plan.job_start.compile.value);
-  restore = to_clock(pace.checkpoint_restore);
+  cycle = {clock_or_never(pace.checkpoint_interval), clock_or_never(pace.checkpoint_save)};
+  image_pull = clock_or_never(plan.job_start.image_pull.value);
+  start_up = clock_or_never(plan.job_start.framework_start.value) +
+             clock_or_never(plan.job_start.compile.value);
+  restore = clock_or_never(pace.checkpoint_restore);
 
   RECKON_CHECK(!pace.step_by_workers.empty());
   const Seconds step = pace.step_by_workers.back();

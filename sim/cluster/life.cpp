@@ -7,6 +7,7 @@
 #include "sim/base/check.h"
 #include "sim/base/unit_text.h"
 #include "sim/cluster/life_state.h"
+#include "sim/cluster/never.h"
 
 namespace reckon {
 
@@ -99,11 +100,11 @@ Life::Life(const Plan& plan, std::span<const JobPace> paces, const LifeOptions& 
       options_(options),
       autoscaler_(plan.autoscaler),
       reclaim_(plan.reclaim.law),
-      reclaim_notice_(to_clock(plan.reclaim.notice)),
-      maintenance_mean_(to_clock(plan.maintenance.every.value)),
-      maintenance_notice_(to_clock(plan.maintenance.notice)),
-      maintenance_time_(to_clock(plan.maintenance.duration.value)),
-      repair_time_(to_clock(plan.failures.repair.value)),
+      reclaim_notice_(clock_or_never(plan.reclaim.notice)),
+      maintenance_notice_(clock_or_never(plan.maintenance.notice)),
+      maintenance_time_(clock_or_never(plan.maintenance.duration.value)),
+      repair_time_(clock_or_never(plan.failures.repair.value)),
+      maintenance_mean_(plan.maintenance.every.value),
       submit_(submits_of(plan).first),
       horizon_(submits_of(plan).last + to_clock(options.horizon)),
       job_based_(has_job_based_nodes(plan.service)),

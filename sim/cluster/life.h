@@ -81,6 +81,17 @@ struct JobOutcome {
   std::int64_t steps_done = 0;
 };
 
+/// Node-nanoseconds. 65,536 nodes have 2e22 of them in ten years; the clock's 64 bits hold 9e18.
+struct NodeTime {
+  Int128 n = 0;
+  friend constexpr bool operator==(NodeTime, NodeTime) = default;
+  constexpr NodeTime& operator+=(SimDuration d) {
+    n = checked_add(n, d.count(), "node time");
+    return *this;
+  }
+};
+constexpr Seconds to_seconds(NodeTime t) { return Seconds{double(t.n) * 1e-9}; }
+
 struct LifeResult {
   bool finished = false;  // all jobs did
   std::string failure;    // why, when not finished: of the first that did not
@@ -98,7 +109,7 @@ struct LifeResult {
   std::array<NanoUsd, kCostParts> cost{};
   NanoUsd bill;  // == sum of cost == sum over leases + fee + storage, exactly
   std::array<std::int64_t, kInterruptionCauses> interruptions{};  // nodes lost by the running job
-  std::vector<SimDuration> node_time;                             // by pool, billed
+  std::vector<NodeTime> node_time;                                // by pool, billed
   std::uint64_t events = 0;
   std::uint64_t digest = 0;  // FNV-1a over (time, kind, entity) of every event: for golden tests
   Timeline timeline;         // empty unless recorded

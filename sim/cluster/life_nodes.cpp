@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <cmath>
 
 #include "sim/base/check.h"
 #include "sim/cluster/life_state.h"
+#include "sim/cluster/never.h"
 
 // What happens to a node, from the request to the end of its lease.
 namespace reckon {
@@ -116,9 +118,9 @@ void Life::on_provision_timeout(Node& node) {
 }
 
 /// Memoryless: the next event of a node that has been up for any time.
-SimDuration Life::wait(SimDuration mean, RandomStream& stream) const {
-  constexpr double kLongest = 20 * 365 * 24 * 3600e9;  // ns; the clock must not overflow
-  return SimDuration{std::llrint(std::min(double(mean.count()) * stream.exponential(), kLongest))};
+SimDuration Life::wait(Seconds mean, RandomStream& stream) const {
+  const double nanoseconds = std::nearbyint(mean.count() * 1e9) * stream.exponential();
+  return SimDuration{std::llrint(std::min(nanoseconds, kNeverNanoseconds))};
 }
 
 /// Ready for pods, with its next maintenance and failure drawn anew. What would come after its

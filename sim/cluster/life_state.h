@@ -66,7 +66,7 @@ class Life {
   // life_nodes.cpp
   void set_state(Node& node, NodeState state);
   void record_state(const Node& node);
-  SimDuration wait(SimDuration mean, RandomStream& stream) const;
+  SimDuration wait(Seconds mean, RandomStream& stream) const;
   void request_node(Pool& pool, std::uint32_t slot, bool by_autoscaler);
   void come_up(Node& node);
   /// When the provider takes back a node that came now; max: never.
@@ -101,8 +101,8 @@ class Life {
   const LifeOptions& options_;
   const AutoscalerTimes autoscaler_;
   const ReclaimLaw reclaim_;
-  const SimDuration reclaim_notice_, maintenance_mean_, maintenance_notice_, maintenance_time_,
-      repair_time_;
+  const SimDuration reclaim_notice_, maintenance_notice_, maintenance_time_, repair_time_;
+  const Seconds maintenance_mean_;
   const SimTime submit_, horizon_;  // the first job's submit
   const bool job_based_;
 

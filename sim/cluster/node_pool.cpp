@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/cluster/never.h"
 #include "sim/cluster/placement.h"
 
 namespace reckon {
@@ -43,13 +44,13 @@ Cluster::Cluster(const Plan& plan, const LifeOptions& options)
               .provisioning_delay = DelayLaw{planned.provisioning},
               .empty = SlotSet(static_cast<std::size_t>(slots)),
               .free = SlotSet(static_cast<std::size_t>(slots))};
-    pool.patience = to_clock(planned.patience.value_or(plan.autoscaler.max_node_provision_time));
+    pool.patience =
+        clock_or_never(planned.patience.value_or(plan.autoscaler.max_node_provision_time));
     if (planned.stands_in_for) pool.preferred = std::uint32_t(*planned.stands_in_for);
     pool.trace_offset = spot_slots;
     if (pool.reclaimable) spot_slots += static_cast<std::size_t>(std::max(planned.nodes_max, 0));
     if (plan.failures.on && planned.accelerators_per_node > 0) {
-      pool.failure_mean =
-          to_clock(plan.failures.mtbf_per_accelerator.value / planned.accelerators_per_node);
+      pool.failure_mean = plan.failures.mtbf_per_accelerator.value / planned.accelerators_per_node;
     }
     for (std::uint32_t s = 0; s < static_cast<std::uint32_t>(slots); ++s) {
       pool.empty.insert(s);

@@ -85,13 +85,13 @@ struct Pool {
   bool stands_in = false;                            // now
   SimDuration patience{};                            // with a node that was asked for
   DelayLaw provisioning_delay;
-  SimDuration failure_mean{};        // of a node; 0: it never fails
+  Seconds failure_mean{};            // of a node; 0: it never fails
   SlotSet empty, free;               // free: ready, the job does not hold it
   std::vector<std::uint32_t> freed;  // slots that became free since deletions were last planned
   int provisioning = 0;
   int returning = 0;  // drained, away or repairing
   NodeGroupBackoff backoff;
-  SimDuration node_time{};  // billed
+  NodeTime node_time;  // billed
 
   int size(int slots) const { return slots - empty.count(); }
   /// Nodes, present or coming, that can take a pod.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/base/check.h"
+#include "sim/base/overflow.h"
 
 namespace reckon {
 namespace {
@@ -35,12 +36,11 @@ SimDuration time_to_finish(const Progress& progress, const CheckpointCycle& cycl
   }
   if (work <= before) return rest + work;
   const std::int64_t saves = 1 + (work - before - SimDuration{1}) / cycle.interval;
-  // Saves much longer than their interval must not overflow the clock: a century is never either.
-  constexpr double kCentury = 100.0 * 365 * 24 * 3600e9;  // ns
-  if (double(saves) * double(cycle.save.count()) > kCentury) {
-    return SimDuration{static_cast<std::int64_t>(kCentury)};
-  }
-  return rest + work + saves * cycle.save;
+  // Saves much longer than their interval leave the clock: a century is never either.
+  constexpr SimDuration kCentury = std::chrono::hours(100 * 365 * 24);
+  const Int128 time =
+      Int128{rest.count()} + work.count() + Int128{saves} * cycle.save.count();  // 64 x 64 bits
+  return time < kCentury.count() ? SimDuration{static_cast<std::int64_t>(time)} : kCentury;
 }
 
 Stretch advance(Progress& progress, const CheckpointCycle& cycle, SimDuration elapsed,
