@@ -34,11 +34,12 @@ void check_alias(Reader& reader, const Catalog& catalog, const Accelerator& made
 }
 
 std::vector<int> torus_axes(Reader& reader, std::string_view text) {
+  constexpr std::size_t kMostAxes = 6;  // of at most 1024: their product is an int64
   std::vector<int> axes;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('x'), text.size());
     const Parsed<std::int64_t> axis = parse_integer(text.substr(0, end));
-    if (!axis || *axis < 1 || *axis > 1024) {
+    if (!axis || *axis < 1 || *axis > 1024 || axes.size() == kMostAxes) {
       reader.complain("torus", "torus is not a shape",
                       "chips along each axis, such as 8x16 or 4x4x4");
       return {};
@@ -123,7 +124,7 @@ void Builder::accelerators(std::span<const Entry> entries) {
         "peer_link", "link", [&](auto name) { return catalog.find_link(name) != nullptr; },
         [&] { return names_of(catalog.links); });
     made.host_bandwidth = reader.fact<BytesPerSecond>("host_bandwidth", parse_bandwidth);
-    made.cores_per_device = reader.integer("cores_per_device", 1, 1);
+    made.cores_per_device = reader.integer("cores_per_device", 1, 1, kMostInMachine);
     made.torus_dimensions = reader.integer("torus_dimensions", 0);
     made.power_watts = reader.integer("power_watts", 0);
     made.notes = reader.text("notes");
@@ -151,7 +152,7 @@ void Builder::machines(std::span<const Entry> entries) {
         [&] { return accelerator_names(catalog); });
     if (const Accelerator* found = catalog.find_accelerator(accelerator))
       made.accelerator = found->name;
-    made.accelerator_count = reader.integer("accelerators", 0);
+    made.accelerator_count = reader.integer("accelerators", 0, 0, kMostInMachine);
     if (accelerator.empty() != (made.accelerator_count == 0)) {
       reader.complain("accelerators", "accelerator and accelerators go together",
                       "A100-SXM4-40,8 or two empty fields");
@@ -190,7 +191,7 @@ void Builder::slices(std::span<const Entry> entries) {
         [&] { return accelerator_names(catalog); });
     if (const Accelerator* found = catalog.find_accelerator(accelerator))
       made.accelerator = found->name;
-    made.chips = reader.required_integer("chips", 1);
+    made.chips = reader.required_integer("chips", 1, kMostNodes);
     made.torus = torus_axes(reader, reader.text("torus"));
     const auto product =
         std::accumulate(made.torus.begin(), made.torus.end(), std::int64_t{1}, std::multiplies<>());

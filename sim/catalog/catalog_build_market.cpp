@@ -182,7 +182,8 @@ void Builder::storage_prices(std::span<const Entry> entries) {
     made.item = storage ? storage->name : item;
     reader.reference(
         "storage", "storage", [&](auto) { return storage != nullptr; }, names);
-    made.on_demand = reader.fact<UsdPerSecond>("usd_per_gb_month", per_month, Need::not_negative);
+    made.on_demand = reader.fact<UsdPerSecond>("usd_per_gb_month", per_month, Need::not_negative,
+                                               {1000 / kMonth, "1,000 USD"});
     made.date = reader.iso_date("date");
     made.notes = reader.text("notes");
     for (const Field& field : entry.fields) made.layer = std::max(made.layer, field.cell.file);

@@ -100,9 +100,9 @@ void Builder::tiers(std::span<const Entry> entries) {
     ScaleTier::Part part;
     part.role = reader.text("role");
     part.machine = known_machine(reader, catalog, provider_of(service));
-    part.count = reader.integer("count", 1, 1);
+    part.count = reader.integer("count", 1, 1, kMostNodes);
     part.accelerator = known_accelerator(reader, catalog);
-    part.accelerator_count = reader.integer("accelerators", 0);
+    part.accelerator_count = reader.integer("accelerators", 0, 0, kMostInMachine);
     if (part.accelerator.empty() != (part.accelerator_count == 0))
       reader.complain("accelerators", "accelerator and accelerators go together", "K80,1");
     part.slice = reader.text("slice");

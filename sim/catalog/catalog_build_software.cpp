@@ -36,6 +36,16 @@ Parsed<double> parse_by_key(std::string_view key, std::string_view text) {
   return bare;
 }
 
+/// What code does with the number follows from its unit: it becomes a duration, a price, an int.
+Most most_by_key(std::string_view key) {
+  if (ends_with_unit(key, "_s")) return most_of<Seconds>();
+  if (ends_with_unit(key, "_usd_per_hour")) return {kDearestHour, most_of<UsdPerSecond>().text};
+  if (ends_with_unit(key, "_count")) return {1e9, "1e9"};
+  if (ends_with_unit(key, "_fraction")) return {1000, "1000"};
+  if (ends_with_unit(key, "_bytes")) return most_of<Bytes>();
+  return most_of<double>();
+}
+
 bool has_unit(std::string_view key) {
   for (const char* unit : {"_s", "_fraction", "_count", "_usd_per_hour", "_bytes", "_per_vcpu"}) {
     if (ends_with_unit(key, unit)) return true;
@@ -175,7 +185,8 @@ void Builder::operations(std::span<const Entry> entries) {
         continue;
       }
       const auto parse = [key](std::string_view text) { return parse_by_key(key, text); };
-      const Fact<double> value = reader.fact<double>(key, parse, Need::not_negative);
+      const Fact<double> value =
+          reader.fact<double>(key, parse, Need::not_negative, most_by_key(key));
       catalog.operations.numbers.insert_or_assign(fmt::format("{}.{}", group.at.text, key), value);
     }
   }

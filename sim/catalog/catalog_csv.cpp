@@ -48,6 +48,14 @@ std::vector<std::string> names(const std::vector<std::string_view>& columns) {
 
 bool check_header(Texts& texts, const FileKind& kind, const std::vector<Cell>& header,
                   const Cell& at) {
+  // Twice as many still are some that stand there twice or are misspelt; more are another table.
+  if (header.size() > 2 * kind.columns.size()) {
+    texts.error(
+        at,
+        fmt::format("{} columns: {} has at most {}", header.size(), kind.file, kind.columns.size()),
+        fmt::format("columns of {}: {}", kind.file, fmt::join(kind.columns, ", ")));
+    return false;
+  }
   bool good = true;
   for (std::size_t i = 0; i < header.size(); ++i) {
     const std::string_view name = header[i].text;
@@ -138,7 +146,11 @@ std::vector<Entry> read_csv(Texts& texts, const FileKind& kind, int file, std::s
   }
   start.line = header.front().line;
   if (!check_header(texts, kind, header, start)) return entries;
-  while (next_row(texts, file, reader, cells)) {
+  while (!texts.full() && next_row(texts, file, reader, cells)) {
+    if (entries.size() > kMostEntries) {
+      texts.error(cells.front(), too_many(kind));
+      break;
+    }
     if (cells.size() != header.size()) {
       texts.error(cells.front(),
                   fmt::format("{} fields in a table of {} columns", cells.size(), header.size()),

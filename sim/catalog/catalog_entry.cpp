@@ -41,22 +41,23 @@ std::vector<std::string> Reader::lines(std::string_view field) {
   return result;
 }
 
-int Reader::integer(std::string_view field, int otherwise, int least) {
+int Reader::integer(std::string_view field, int otherwise, int least, int most) {
   if (!entry_.find(field)) {
     asked_.push_back(field);
     return otherwise;
   }
-  return required_integer(field, least);
+  return required_integer(field, least, most);
 }
 
-int Reader::required_integer(std::string_view field, int least) {
+int Reader::required_integer(std::string_view field, int least, int most) {
   const Cell* cell = required(field);
   if (!cell) return least;
   const Parsed<std::int64_t> value = parse_integer(cell->text);
   if (!value) return wrong_number(field, *cell, value.error()), least;
-  if (*value < least || *value > 1'000'000) {
-    wrong_number(field, *cell,
-                 fmt::format("'{}' is not between {} and 1,000,000", cell->text, least));
+  if (*value < least || *value > most) {
+    wrong_number(
+        field, *cell,
+        fmt::format("'{}' is not between {} and {}", cell->text, least, format_count(most)));
     return least;
   }
   return static_cast<int>(*value);
@@ -109,6 +110,10 @@ std::optional<SourceId> Reader::source_of(const Cell& cell) {
 
 void Reader::wrong_number(std::string_view field, const Cell& cell, const std::string& sentence) {
   complain(cell, fmt::format("{}: {}", field, sentence));
+}
+
+void Reader::beyond(std::string_view field, const Cell& cell, std::string_view number, Most most) {
+  wrong_number(field, cell, fmt::format("'{}' is more than {}", number, most.text));
 }
 
 void Reader::complain(std::string_view field, std::string what, std::string hint) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "sim/base/unit_text.h"
@@ -25,6 +26,29 @@ auto scaled(double factor) {
   return [factor](std::string_view text) -> Parsed<T> {
     return parse_number(text).map([&](double v) { return T(v * factor); });
   };
+}
+
+/// The most that is believed of a quantity, so that sums over 65,536 nodes and ten years can be
+/// counted; `text` says it in the words of a message.
+struct Most {
+  double value;
+  std::string_view text;
+};
+inline constexpr int kMostOfAnything = 1'000'000;
+inline constexpr int kMostInMachine = 1024;  // accelerators, as in a scenario
+inline constexpr int kMostNodes = 65'536;    // of a pool, as in a scenario; chips of a slice
+inline constexpr double kDearestHour = 1e6;  // USD; of a node, as in a scenario
+template <class T>
+constexpr Most most_of() {
+  if constexpr (std::is_same_v<T, Bytes>) return {1e15, "1 PB"};
+  if constexpr (std::is_same_v<T, BytesPerSecond>) return {1e16, "10 PB/s"};
+  if constexpr (std::is_same_v<T, Flops>) return {1e24, "1e24 FLOP"};
+  if constexpr (std::is_same_v<T, FlopsPerSecond>) return {1e21, "1e9 TFLOPS"};
+  if constexpr (std::is_same_v<T, Seconds>) return {100.0 * 365 * 86400, "100 years"};
+  if constexpr (std::is_same_v<T, UsdPerSecond>)
+    return {kDearestHour / 3600, "1,000,000 USD an hour"};
+  if constexpr (std::is_same_v<T, Samples>) return {1e15, "1e15 samples"};
+  return {1e18, "1e18"};
 }
 
 inline double plain_value(double v) { return v; }
@@ -56,8 +80,8 @@ class Reader {
   /// "" where the field is not given.
   std::string text(std::string_view field) { return std::string(peek(field)); }
   std::vector<std::string> lines(std::string_view field);
-  int integer(std::string_view field, int otherwise, int least = 0);
-  int required_integer(std::string_view field, int least);
+  int integer(std::string_view field, int otherwise, int least = 0, int most = kMostOfAnything);
+  int required_integer(std::string_view field, int least, int most = kMostOfAnything);
   bool flag(std::string_view field, std::string_view yes, std::string_view no);
   std::string iso_date(std::string_view field);
 
@@ -77,16 +101,17 @@ class Reader {
   }
 
   template <class T, class F>
-  Fact<T> fact(std::string_view field, F parse, Need need = Need::positive) {
+  Fact<T> fact(std::string_view field, F parse, Need need = Need::positive,
+               Most most = most_of<T>()) {
     const Cell* cell = required(field);
-    return cell ? fact_of<T>(field, *cell, parse, need).value_or(Fact<T>{}) : Fact<T>{};
+    return cell ? fact_of<T>(field, *cell, parse, need, most).value_or(Fact<T>{}) : Fact<T>{};
   }
   template <class T, class F>
   std::optional<Fact<T>> optional_fact(std::string_view field, F parse,
                                        Need need = Need::positive) {
     asked_.push_back(field);
     const Cell* cell = entry_.find(field);
-    return cell ? fact_of<T>(field, *cell, parse, need) : std::nullopt;
+    return cell ? fact_of<T>(field, *cell, parse, need, most_of<T>()) : std::nullopt;
   }
 
   /// A name that must be known: `known` says whether it is, `names` makes the list for the message.
@@ -111,9 +136,11 @@ class Reader {
   const Cell* required(std::string_view field);
   std::optional<SourceId> source_of(const Cell& cell);
   void wrong_number(std::string_view field, const Cell& cell, const std::string& sentence);
+  void beyond(std::string_view field, const Cell& cell, std::string_view number, Most most);
 
   template <class T, class F>
-  std::optional<Fact<T>> fact_of(std::string_view field, const Cell& cell, F parse, Need need) {
+  std::optional<Fact<T>> fact_of(std::string_view field, const Cell& cell, F parse, Need need,
+                                 Most most) {
     const std::optional<SourceId> source = source_of(cell);
     const Parsed<T> value = parse(cell.text);
     if (!value) return wrong_number(field, cell, value.error()), std::nullopt;
@@ -123,6 +150,7 @@ class Reader {
                           fmt::format("'{}' is {}", cell.text, v < 0 ? "negative" : "zero")),
              std::nullopt;
     }
+    if (!(v <= most.value)) return beyond(field, cell, cell.text, most), std::nullopt;
     if (!source) return std::nullopt;
     if (cell.low.empty() != cell.high.empty()) {
       return wrong_number(field, cell, "a range needs both low and high"), std::nullopt;
@@ -145,6 +173,8 @@ class Reader {
                  fmt::format("'{}' is not between {} and {}", cell.text, cell.low, cell.high)),
              std::nullopt;
     }
+    if (!(plain_value(*high) <= most.value))
+      return beyond(field, cell, cell.high, most), std::nullopt;
     return Fact<T>(*value, *low, *high, *source);
   }
 

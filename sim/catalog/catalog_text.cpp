@@ -1,5 +1,7 @@
 #include "sim/catalog/catalog_text.h"
 
+#include <fmt/format.h>
+
 namespace reckon::catalog_text {
 namespace {
 
@@ -19,11 +21,37 @@ const Cell* Entry::find(std::string_view field) const {
   return nullptr;
 }
 
+namespace {
+
+constexpr std::size_t kMostProblems = 200;
+
+/// A message quotes what stands in the file, which may be a single line of megabytes.
+std::string beginning(std::string text) {
+  constexpr std::size_t kShown = 500;
+  if (text.size() <= kShown) return text;
+  std::size_t end = kShown;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0u) == 0x80u) --end;  // of UTF-8
+  return text.substr(0, end) + "...";
+}
+
+}  // namespace
+
+bool Texts::full() const { return problems.size() > kMostProblems; }
+
 void Texts::error(const Cell& at, std::string what, std::string hint) {
+  if (full()) return;
+  if (problems.size() == kMostProblems) {
+    what = fmt::format("more than {} mistakes", kMostProblems);
+    hint = "the rest is not shown";
+  }
   problems.push_back({Severity::error,
                       {files[static_cast<std::size_t>(at.file)], at.line, at.column},
-                      std::move(what),
+                      beginning(std::move(what)),
                       std::move(hint)});
+}
+
+std::string too_many(const FileKind& kind) {
+  return fmt::format("{} has more than {} entries", kind.file, kMostEntries);
 }
 
 std::string normalised(std::string_view name) {

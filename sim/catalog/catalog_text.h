@@ -42,8 +42,15 @@ struct Texts {
   Diagnostics problems;
 
   std::string_view keep(std::string text) { return strings.emplace_back(std::move(text)); }
+  /// The first 200 mistakes are kept, and one that says that there are more.
   void error(const Cell& at, std::string what, std::string hint = {});
+  bool full() const;
 };
+
+/// What a file of a catalog may have at most: a thousand times what ours have. What a name refers
+/// to is looked for among all entries, so that more would take the square of their number.
+inline constexpr std::size_t kMostEntries = 20'000;  // of a kind, in a layer
+inline constexpr std::size_t kMostKeys = 1'000;      // of an entry
 
 /// How one file of a catalog directory turns into entries.
 struct FileKind {
@@ -62,6 +69,8 @@ struct FileKind {
   } blank{};
 };
 
+/// "machines.csv has more than 20000 entries".
+std::string too_many(const FileKind& kind);
 /// Lower case, '_' for '-': names that differ in these only are the same.
 std::string normalised(std::string_view name);
 /// Numbers inside names by their value: "n1-standard-8" before "n1-standard-16".

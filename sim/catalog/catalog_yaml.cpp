@@ -2,6 +2,7 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
+#include <map>
 #include <memory>
 #include <sstream>
 
@@ -81,13 +82,12 @@ class EntryReader {
   }
 
   void no_duplicates(const Tree& mapping) {
+    std::map<std::string_view, int> first;  // lines
     for (std::size_t i = 0; i < mapping.items.size(); i += 2) {
-      for (std::size_t j = 0; j < i; j += 2) {
-        if (mapping.items[i].text != mapping.items[j].text) continue;
-        texts_.error(cell(mapping.items[i]),
-                     fmt::format("key '{}' is there twice, first in line {}", mapping.items[i].text,
-                                 mapping.items[j].line));
-      }
+      const Tree& key = mapping.items[i];
+      if (const auto [at, fresh] = first.emplace(key.text, key.line); !fresh)
+        texts_.error(cell(key), fmt::format("key '{}' is there twice, first in line {}", key.text,
+                                            at->second));
     }
   }
 
@@ -192,8 +192,12 @@ std::vector<Entry> read_yaml(Texts& texts, const FileKind& kind, int file, const
     texts.error(reader.cell(root), fmt::format("{} is a mapping from names to entries", kind.file));
     return entries;
   }
-  for (std::size_t i = 0; i + 1 < root.items.size(); i += 2) {
+  for (std::size_t i = 0; i + 1 < root.items.size() && !texts.full(); i += 2) {
     const Tree& name = root.items[i];
+    if (entries.size() == kMostEntries) {
+      texts.error(reader.cell(name), too_many(kind));
+      break;
+    }
     Entry entry;
     entry.key = normalised(name.text);
     entry.name = fmt::format("{} '{}'", kind.noun, name.text);
@@ -203,6 +207,10 @@ std::vector<Entry> read_yaml(Texts& texts, const FileKind& kind, int file, const
       continue;
     }
     reader.read(entry, "", root.items[i + 1], default_source);
+    if (entry.fields.size() > kMostKeys) {
+      texts.error(entry.at, fmt::format("{} has more than {} keys", entry.name, kMostKeys));
+      continue;
+    }
     entries.push_back(std::move(entry));
   }
   return entries;
