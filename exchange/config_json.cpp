@@ -36,7 +36,7 @@ ConfigJson::ConfigJson(std::string_view text, std::string file)
   }
   if (!json_.is_object()) {
     mistakes_.push_back({.at = {file_, 1, 1},
-                         .what = fmt::format("the file holds {}, no object", shown(json_)),
+                         .what = fmt::format("the file holds {}, no object", json_.type_name()),
                          .hint = "a config.json begins with {"});
   }
 }

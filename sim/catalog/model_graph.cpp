@@ -36,6 +36,7 @@ class Checker {
     check_names();
     check_order();
     for (std::size_t i = 0; i < layers_.size(); ++i) check_shape(i);
+    check_parameters();
     for (std::size_t i = 0; i < layers_.size(); ++i) check_tie(i);
     check_loss();
     return std::move(errors_);
@@ -133,6 +134,15 @@ class Checker {
       return;
     }
     layer.output = std::move(*shape);
+  }
+
+  /// Of all layers together, as of each: their sum is an integer of 64 bits.
+  void check_parameters() {
+    double sum = 0;
+    for (const Layer& layer : layers_) sum += weight_elements(layer.op);
+    if (errors_.empty() && sum > kLargestCount)
+      errors_.push_back({.what = fmt::format("the network has {:.3g} parameters", sum),
+                         .hint = "more than any machine can hold"});
   }
 
   /// (rows, columns) of the matrix that a tie shares; nullopt: nothing to share.

@@ -208,6 +208,8 @@ TEST_CASE("no JSON is an error with a place") {
              Contains("config.json:2:") && Contains("the file is no JSON"));
   CHECK_THAT(errors_of(""), Contains("the file is no JSON"));
   CHECK_THAT(errors_of("[1, 2]"), Contains("the file holds array, no object"));
+  CHECK_THAT(errors_of("\"geheim\""), Contains("the file holds string, no object") &&
+                                          !Contains("geheim"));  // a file with a token
   CHECK_THAT(errors_of(std::string(100'000, '[')), Contains("the file is no JSON"));
   CHECK_THAT(errors_of("{\"a\": 1, \"a\": \xff}"), Contains("the file is no JSON"));
 }
