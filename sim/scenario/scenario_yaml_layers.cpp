@@ -7,6 +7,8 @@
 #include <optional>
 #include <system_error>
 
+#include "sim/scenario/scenario_yaml_fields.h"
+
 namespace reckon {
 namespace {
 
@@ -55,6 +57,25 @@ void merge_named_items(YamlNode& base, const YamlNode& over) {
 
 Diagnostic wrong(SourcePlace at, std::string what, std::string hint = "") {
   return {Severity::error, std::move(at), std::move(what), std::move(hint)};
+}
+
+/// A scenario may name any file that its reader may read. What looks like no scenario is not
+/// quoted, in no mistake: neither its words nor its keys. Half of its keys are those of a scenario,
+/// or it is none.
+std::optional<Diagnostic> no_scenario(const YamlNode& root, const std::string& name,
+                                      std::string_view noun) {
+  if (root.kind != YamlNode::Kind::map)
+    return wrong({name, 0, 0},
+                 fmt::format("{} must be a map of keys, not {}", noun,
+                             root.kind == YamlNode::Kind::scalar ? "a text" : describe(root)));
+  const auto is_known = [](const YamlNode::Entry& entry) {
+    return std::ranges::any_of(scenario_fields(),
+                               [&](const auto& field) { return field.key == entry.key; });
+  };
+  const auto known = std::ranges::count_if(root.entries, is_known);
+  if (known > 0 && 2 * std::size_t(known) >= root.entries.size()) return std::nullopt;
+  return wrong({name, 0, 0}, "the file is no scenario, nor a part of one",
+               "its keys are those of a scenario: name, workload, cluster, ...");
 }
 
 /// One name for one file, however it was written.
@@ -131,13 +152,15 @@ Diagnostics LayeredDocument::extend(YamlNode& node, const std::string& name,
   if (chain.size() >= kLongestChain)
     return {wrong(at, fmt::format("more than {} files extend one another", kLongestChain))};
   named_by_.emplace_back(base_name, at);
+  std::error_code unknown;
+  if (const auto status = std::filesystem::status(base_name, unknown);
+      std::filesystem::exists(status) && std::filesystem::is_other(status))
+    return {wrong({base_name, 0, 0}, "this is a pipe or a device, not a scenario file")};
   const auto text = read_text(base_name);
   if (!text) return text.error();
   Expected<YamlNode> base = parse_yaml(*text, base_name);
   if (!base) return base.error();
-  if (base->kind != YamlNode::Kind::map)
-    return {wrong({base_name, 0, 0},
-                  fmt::format("a scenario must be a map of keys, not {}", describe(*base)))};
+  if (auto other = no_scenario(*base, base_name, "a scenario")) return {std::move(*other)};
   chain.push_back(identity(base_name));
   if (Diagnostics problems = extend(*base, base_name, chain); !problems.empty()) return problems;
   node.entries.erase(node.entries.begin() + (found - node.entries.data()));
@@ -152,9 +175,7 @@ Diagnostics LayeredDocument::add_layer(const std::filesystem::path& file) {
   if (!text) return text.error();
   Expected<YamlNode> layer = parse_yaml(*text, name);
   if (!layer) return layer.error();
-  if (layer->kind != YamlNode::Kind::map)
-    return {wrong({name, 0, 0},
-                  fmt::format("a layer must be a map of keys, not {}", describe(*layer)))};
+  if (auto other = no_scenario(*layer, name, "a layer")) return {std::move(*other)};
   std::vector<std::string> chain{identity(name)};
   Diagnostics problems = extend(*layer, name, chain);
   name_both_files(problems);

@@ -222,3 +222,58 @@ TEST_CASE("a relative path in a base is relative to the base") {
   CHECK(directory_of(*changed, "disruptions.preemption.file") ==
         files.path("a.yaml").parent_path());
 }
+
+TEST_CASE("of a file that is no scenario nothing is shown") {
+  const Files files;
+  const std::string secret = "hunter2-geheim";
+  const std::vector<std::string> texts{
+      "root:" + secret + ":19000:0:99999:7:::\ndaemon:*:19000:0:99999:7:::\n",
+      secret + "\n",
+      "\"" + secret + "\"\n",
+      "- " + secret + "\n- b\n",
+      "{\"auths\": {\"registry\": {\"auth\": \"" + secret + "\"}}}\n",
+      secret + ": 1\nother: " + secret + "\n",
+      "name: " + secret + "\n" + secret + ": 1\na: " + secret + "\nb: 2\n",
+      "apiVersion: v1\nkind: Secret\ndata: {password: " + secret + "}\n",
+      "key: [" + secret + "\n",
+      "'" + secret + "\n",
+      "&" + secret + " a: b\n",
+      "a: *" + secret + "\n",
+      "!" + secret + " a\n",
+      "? [" + secret + "]\n: b\n",
+      "a: b\n--- " + secret + "\n",
+      "%" + secret + "\n---\na\n",
+      secret + ": \"\\q" + secret + "\"\n",
+      "\t" + secret + "\n",
+  };
+  for (const std::string& text : texts) {
+    const auto other = files.write("other", text);
+    const auto file = files.write("s.yaml", "extends: other\n");
+    const std::string problems = problems_of(file);
+    INFO(problems);
+    CHECK(has(problems, "other"));
+    CHECK_FALSE(has(problems, secret));
+    CHECK_FALSE(has(problems, "daemon"));
+    const auto base = files.write("base.yaml", kBase);
+    const std::vector<std::filesystem::path> layers{other};
+    const auto refused = read_scenario(base, {}, layers);
+    REQUIRE_FALSE(refused);
+    CHECK_FALSE(has(format(refused.error()), secret));
+  }
+}
+
+TEST_CASE("a misspelt key of a base is still told") {
+  const Files files;
+  files.write("base.yaml", std::string(kBase) + "expct: [p95(time) <= 48h]\n");
+  CHECK(has(problems_of(files.write("s.yaml", "extends: base.yaml\n")),
+            "unknown key 'expct'; did you mean 'expect'?"));
+}
+
+TEST_CASE("a pipe is no base: nobody may ever write into it") {
+  const Files files;
+  REQUIRE(std::system(("mkfifo '" + files.path("pipe").string() + "'").c_str()) == 0);
+  CHECK(has(problems_of(files.write("s.yaml", "extends: pipe\n")),
+            "this is a pipe or a device, not a scenario file"));
+  CHECK(has(problems_of(files.write("z.yaml", "extends: /dev/zero\n")),
+            "this is a pipe or a device, not a scenario file"));
+}
