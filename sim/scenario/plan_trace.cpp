@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -16,7 +17,10 @@ namespace reckon::planning {
 namespace {
 
 constexpr Purpose kGeneratedTrace{"reclaim_trace"};
-constexpr std::uintmax_t kLargestTrace = 64u << 20;
+constexpr std::uintmax_t kLargestTrace = 4u << 20;  // a sample takes 350 bytes while it is read
+constexpr int kMostUp = 65'536;                     // instances at once, as nodes of a pool
+constexpr double kMostReclaims = 1e7;               // that can be held: 8 bytes each
+constexpr Seconds kLongestTrace = std::chrono::hours(100 * 365 * 24);
 
 struct Recorded {
   double gap_seconds = 0;
@@ -28,7 +32,7 @@ Parsed<Recorded> read_recorded(const std::filesystem::path& file, const std::str
   const std::uintmax_t size = std::filesystem::file_size(file, unreadable);
   if (unreadable) return tl::unexpected(fmt::format("cannot read the trace '{}'", name));
   if (size > kLargestTrace)
-    return tl::unexpected(fmt::format("the trace '{}' is larger than 64 MiB", name));
+    return tl::unexpected(fmt::format("the trace '{}' is larger than 4 MiB", name));
   std::ifstream stream(file);
   std::stringstream text;
   text << stream.rdbuf();
@@ -44,6 +48,17 @@ Parsed<Recorded> read_recorded(const std::filesystem::path& file, const std::str
                     "\"data\": [1, 0, ...]}}: {}",
                     name, e.msg));
   }
+}
+
+/// What our slots hold together: each recorded one is replayed so often.
+bool too_many(double recorded, std::size_t recorded_slots, int nodes) {
+  const double rounds = std::ceil(double(nodes) / double(recorded_slots));
+  return recorded * rounds > kMostReclaims;
+}
+
+std::string too_many_text(const std::string& trace, int nodes) {
+  return fmt::format("{} has more than {:.0e} reclaims on {} nodes; so many can be held", trace,
+                     kMostReclaims, nodes);
 }
 
 /// Node slots beyond the recorded ones replay them again, each later by an equal share of the
@@ -79,11 +94,23 @@ Parsed<ReclaimTimes> from_file(const TraceReclaim& trace, const std::filesystem:
         fmt::format("the trace '{}' has no instance that is ever up, a negative count, or no "
                     "positive gap between its samples",
                     trace.file));
+  if (most > kMostUp)
+    return tl::unexpected(fmt::format("the trace '{}' has {} instances at once; at most {} can be",
+                                      trace.file, most, kMostUp));
+  const Seconds length{gap * double(read->up.size())};
+  if (length > kLongestTrace)
+    return tl::unexpected(
+        fmt::format("the trace '{}' is longer than 100 years; is its gap right?", trace.file));
+  double falls = 0;
+  for (std::size_t k = 1; k < read->up.size(); ++k)
+    falls += std::max(0, read->up[k - 1] - read->up[k]);
+  if (too_many(falls, std::size_t(most), nodes))
+    return tl::unexpected(too_many_text(fmt::format("the trace '{}'", trace.file), nodes));
   std::vector<std::vector<Seconds>> taken(static_cast<std::size_t>(most));
   for (std::size_t k = 1; k < read->up.size(); ++k)
     for (int slot = read->up[k]; slot < read->up[k - 1]; ++slot)
       taken[static_cast<std::size_t>(slot)].push_back(Seconds{gap * double(k)});
-  return spread_over_slots(taken, Seconds{gap * double(read->up.size())}, nodes);
+  return spread_over_slots(taken, length, nodes);
 }
 
 /// A renewal process a node: exponential times between reclaims, each node with its own stream.
@@ -109,11 +136,12 @@ Parsed<ReclaimTimes> reclaim_times(const TraceReclaim& trace,
   if (!(g.mean.count() > 0) || !(g.duration.count() > 0) || g.nodes < 1)
     return tl::unexpected(
         std::string("a generated trace needs a mean and a duration above 0 and at least one node"));
-  constexpr double kMostReclaims = 1e7;
   if (g.duration / g.mean * double(g.nodes) > kMostReclaims)
     return tl::unexpected(
         fmt::format("the generated trace has {:.3g} reclaims; at most 1e7 can be held",
                     g.duration / g.mean * double(g.nodes)));
+  if (too_many(g.duration / g.mean * double(g.nodes), std::size_t(g.nodes), nodes))
+    return tl::unexpected(too_many_text("the generated trace", nodes));
   return generate(g, nodes);
 }
 

@@ -1,5 +1,6 @@
 #include "sim/scenario/plan.h"
 
+#include <algorithm>
 #include <cmath>
 
 // What a finished Plan answers about itself; needs nothing of how it was made.
@@ -18,12 +19,21 @@ Plan plan_of_job(const Plan& plan, std::size_t job) {
   return alone;
 }
 
+namespace {
+
+/// More than any plan may have stays more: what is beyond 64 bits is no number of steps either.
+std::int64_t whole_steps(double steps) {
+  constexpr double kBeyondAny = 1e18;
+  return static_cast<std::int64_t>(std::min(std::ceil(steps), kBeyondAny));
+}
+
+}  // namespace
+
 void change_batch(PlannedWorkload& job, std::int64_t global_batch) {
   constexpr double kRounding = 1e-9;
   job.global_batch = global_batch;
   if (job.convergence) job.total_samples = samples_to_target(*job.convergence, global_batch).v;
-  job.steps =
-      static_cast<std::int64_t>(std::ceil(job.total_samples / double(global_batch) - kRounding));
+  job.steps = whole_steps(job.total_samples / double(global_batch) - kRounding);
   if (!job.evaluate_every_epochs) return;
   const double epochs = job.total_samples / job.dataset.samples.value.v;
   job.evaluations = std::ceil(epochs / *job.evaluate_every_epochs - kRounding);

@@ -109,8 +109,25 @@ void unknown_price_warning(Draft& draft, std::size_t pool, const std::string& it
       capacity, item, draft.plan.region.empty() ? "this place" : draft.plan.region));
 }
 
+/// Reported unless it can be counted on 65,536 nodes for years. The reader bounds what is written;
+/// an exchange rate, a purchase written off in a second and many accelerators make more of it.
+bool check_hour(Draft& draft, const std::string& path, std::string_view what, UsdPerSecond rate) {
+  constexpr double kDearest = 1e6;  // USD, as the reader's of one price
+  if (rate.v * 3600 <= kDearest) return true;
+  draft.error(path,
+              fmt::format("{} costs {:.3g} USD an hour, but must be at most 1,000,000", what,
+                          rate.v * 3600),
+              "check the price, its unit of time, and prices.usd_rate");
+  return false;
+}
+
 void combine(Book& book, PlannedPool& pool, const Price& machine,
              const std::optional<Price>& accelerator, int count) {
+  UsdPerSecond whole = machine.rate;
+  if (accelerator) whole = whole + accelerator->rate * double(count);
+  if (!check_hour(book.draft, book.draft.path(pool), fmt::format("a node of pool '{}'", pool.name),
+                  whole))
+    return;
   const auto note = [&](const Price& used) {
     if (!used.date.empty()) book.dated[used.date].insert(used.item);
     if (!used.note.empty()) book.notes.insert(used.note);
@@ -212,6 +229,7 @@ void reserve(Book& book, const ReservationSpec& spec, const std::string& path) {
   const Parsed<UsdPerSecond> rate = to_usd_rate(spec.price, draft.scenario().prices);
   if (!rate)
     return draft.error(path + ".price", rate.error(), "prices: {currency: EUR, usd_rate: 0.92}");
+  if (!check_hour(draft, path + ".price", "a reserved machine", *rate)) return;
   std::optional<Seconds> until;
   if (!spec.until.empty()) {
     until = term_of(draft, path, spec.until);

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "sim/base/unit_text.h"
 #include "sim/scenario/scenario_yaml_document.h"
 #include "sim/scenario/scenario_yaml_fields.h"
 #include "sim/scenario/scenario_yaml_layers.h"
@@ -16,9 +17,9 @@ constexpr double kMostRepeats = 1000;
 const Fields<JobSpec>& job_fields() {
   static const Fields<JobSpec> table{
       required(name_field("name", &JobSpec::name, "Tells jobs apart.", "a")),
-      number_field("submit", &JobSpec::submit, duration_from_zero(),
+      number_field("submit", &JobSpec::submit, Form{Form::Kind::duration, 0, kLatestSubmit},
                    "When it is queued; default: 0h.", "2h"),
-      number_field("every", &JobSpec::every, above_zero(Form::Kind::duration, kLongestTime),
+      number_field("every", &JobSpec::every, above_zero(Form::Kind::duration, kLatestSubmit),
                    "It is submitted again after each such time; needs times.", "1d"),
       number_field("times", &JobSpec::times, whole(1, kMostRepeats),
                    "How often it is submitted in all; needs every.", "7"),
@@ -30,6 +31,17 @@ const Fields<JobSpec>& job_fields() {
   return table;
 }
 
+void check_last_submit(Reader& reader, const YamlNode& node, const JobSpec& job) {
+  const auto* times = node.find("times");
+  const Seconds last = job.submit + (job.times - 1) * job.every.value_or(Seconds{0});
+  if (times == nullptr || last.count() <= kLatestSubmit) return;
+  reader.error(
+      times->value.at,
+      fmt::format("{} is submitted for the last time after {}, but must be within {}",
+                  reader.subject(), format_duration(last), format_duration(Seconds{kLatestSubmit})),
+      "a smaller every, or fewer times");
+}
+
 void read_jobs(Reader& reader, const YamlNode& node, Scenario& scenario) {
   if (node.kind == YamlNode::Kind::list && node.entries.empty()) reader.error("jobs is empty");
   std::set<std::string> names;
@@ -39,6 +51,7 @@ void read_jobs(Reader& reader, const YamlNode& node, Scenario& scenario) {
     if (item.has("every") != item.has("times"))
       reader.error(fmt::format("{} needs both 'every' and 'times', or none", reader.subject()),
                    "example: every: 1d, times: 7");
+    check_last_submit(reader, item, job);
     if (!job.name.empty() && !names.insert(job.name).second)
       reader.error(item.find("name")->value.at, fmt::format("a second job is named '{}'", job.name),
                    "names tell jobs apart in results and in --set");

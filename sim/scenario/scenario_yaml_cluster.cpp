@@ -1,5 +1,6 @@
 #include <set>
 
+#include "sim/base/unit_text.h"
 #include "sim/scenario/scenario_yaml_words.h"
 
 namespace reckon {
@@ -23,9 +24,9 @@ const Fields<MachineInline>& machine_fields() {
   static const Fields<M> table{
       required(
           number_field("vcpu", &M::vcpus, whole(1, 1e4), "Virtual CPUs (hardware threads).", "64")),
-      required(number_field("memory", &M::memory, above_zero(Form::Kind::bytes, 1e15),
-                            "Host memory.", "512GiB")),
-      required(number_field("network", &M::network, above_zero(Form::Kind::bandwidth, 1e13),
+      required(number_field("memory", &M::memory, Form{Form::Kind::bytes, 1, 1e15}, "Host memory.",
+                            "512GiB")),
+      required(number_field("network", &M::network, Form{Form::Kind::bandwidth, 1, 1e13},
                             "Bandwidth to other nodes, one direction.", "100Gbps")),
       field<M>(
           "price", Form{Form::Kind::price},
@@ -147,6 +148,7 @@ void read_pools(Reader& reader, const YamlNode& node, ClusterSpec& cluster) {
   if (node.kind == YamlNode::Kind::list && node.entries.empty())
     reader.error("cluster.pools is empty");
   std::set<std::string> names;
+  std::int64_t all_nodes = 0;
   reader.each(node, [&](const YamlNode& item) {
     PoolSpec pool;
     const std::size_t before = reader.errors();
@@ -156,8 +158,13 @@ void read_pools(Reader& reader, const YamlNode& node, ClusterSpec& cluster) {
       reader.error(item.find("name")->value.at,
                    fmt::format("a second pool is named '{}'", pool.name),
                    "names tell pools apart in results and in --set");
+    all_nodes += pool.nodes.max;
     cluster.pools.push_back(std::move(pool));
   });
+  if (double(all_nodes) > kMostNodesOfCluster)
+    reader.error(fmt::format("the pools have {} nodes together, but must have at most {}",
+                             format_count(double(all_nodes)), format_count(kMostNodesOfCluster)),
+                 "fewer nodes: nodes.max counts where a pool scales");
 }
 
 }  // namespace

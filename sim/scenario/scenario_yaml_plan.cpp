@@ -307,7 +307,7 @@ const Fields<PlanSpec>& plan_fields() {
                "90%"),
       number_field("max_nodes", &P::max_nodes, whole(1, kMostNodes),
                    "Most nodes at once, servers and those that stand in included.", "16"),
-      number_field("period", &P::period, duration_above_zero(),
+      number_field("period", &P::period, Form{Form::Kind::duration, 60, kLongestTime},
                    "Of several jobs: all are done within it, and reserved nodes are paid for it.",
                    "7d"),
       field<P>("deadlines", Form{.kind = Form::Kind::map, .item = Form::Kind::text}, read_deadlines,

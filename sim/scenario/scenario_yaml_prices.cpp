@@ -43,7 +43,7 @@ const Fields<PricesSpec>& prices_fields() {
   static const Fields<P> table{
       field<P>("currency", Form{Form::Kind::text}, read_currency, "In which results are printed.",
                "EUR"),
-      number_field("usd_rate", &P::usd_rate, above_zero(Form::Kind::number, 1e9),
+      number_field("usd_rate", &P::usd_rate, Form{Form::Kind::number, 1e-6, 1e9},
                    "What one USD is worth in it.", "0.92"),
       boolean_field("suspect", &P::suspect,
                     "Use list prices that look wrong (half of other regions') too.", "true"),
@@ -78,7 +78,8 @@ std::optional<double> watts(std::string_view text) {
   for (const auto& [unit, factor] : kUnits) {
     if (!text.ends_with(unit)) continue;
     const Parsed<double> number = parse_number(text.substr(0, text.size() - unit.size()));
-    if (!number || *number < 0 || *number > 1e9) return std::nullopt;
+    constexpr double kStrongest = 1e9;  // watts: a power station
+    if (!number || *number < 0 || *number * factor > kStrongest) return std::nullopt;
     return *number * factor;
   }
   return std::nullopt;
@@ -90,7 +91,8 @@ std::optional<MoneyText> tariff_of(std::string_view text) {
   for (const auto& [unit, joules] : kUnits) {
     if (!text.ends_with(unit)) continue;
     const Parsed<MoneyText> money = parse_money(text.substr(0, text.size() - unit.size()));
-    if (!money || money->amount < 0) return std::nullopt;
+    constexpr double kDearest = 1e6;  // a unit
+    if (!money || money->amount < 0 || money->amount > kDearest) return std::nullopt;
     return MoneyText{money->amount / joules, money->currency};
   }
   return std::nullopt;
@@ -118,7 +120,8 @@ void read_power(Reader& reader, const YamlNode& node, MachineInline& machine) {
     machine.power_watts = *power;
   else
     reader.error(fmt::format("{}: '{}' is not a power such as 700W or 10kW", reader.subject(),
-                             shortened(*text)));
+                             shortened(*text)),
+                 reader.example() + "\nat most 1000MW");
 }
 
 void read_tariff(Reader& reader, const YamlNode& node, MachineInline& machine) {
@@ -128,7 +131,8 @@ void read_tariff(Reader& reader, const YamlNode& node, MachineInline& machine) {
     machine.tariff = *tariff;
   else
     reader.error(fmt::format("{}: '{}' is not a price of electricity such as 0.15 USD/kWh",
-                             reader.subject(), shortened(*text)));
+                             reader.subject(), shortened(*text)),
+                 reader.example() + "\nat most 1,000,000 a kWh or MWh");
 }
 
 void check_machine_costs(Reader& reader, const YamlNode& node, const MachineInline& machine) {

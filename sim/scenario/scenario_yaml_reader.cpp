@@ -22,11 +22,12 @@ std::string limit_text(Form::Kind kind, double value) {
     case Form::Kind::fraction:
       return fmt::format("{}", value);
     case Form::Kind::bytes:
-      return fmt::format("{}TB", value / 1e12);
+      return value < 1e12 ? fmt::format("{}B", value) : fmt::format("{}TB", value / 1e12);
     case Form::Kind::bandwidth:
-      return fmt::format("{}TB/s", value / 1e12);
+      return value < 1e12 ? fmt::format("{}B/s", value) : fmt::format("{}TB/s", value / 1e12);
     default:
-      return value < 1e16 ? format_count(value) : fmt::format("{:g}", value);
+      return value >= 1e16 || (value > 0 && value < 1) ? fmt::format("{:g}", value)
+                                                       : format_count(value);
   }
 }
 
@@ -256,8 +257,8 @@ std::optional<MoneyText> Reader::price(const YamlNode& node) {
     return std::nullopt;
   }
   if (value->amount < 0 || value->amount * 3600 > kDearest) {
-    error(
-        fmt::format("{} is {}, but must be between 0 and 1,000,000 an hour", subject(), node.text));
+    error(fmt::format("{} is {}, but must be between 0 and 1,000,000 an hour", subject(),
+                      shortened(node.text)));
     return std::nullopt;
   }
   return *value;

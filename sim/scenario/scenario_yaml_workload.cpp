@@ -192,7 +192,7 @@ struct Evaluation {
 };
 const Fields<Evaluation>& evaluation_fields() {
   static const Fields<Evaluation> table{required(number_field(
-      "every_epochs", &Evaluation::every_epochs, above_zero(Form::Kind::number, kMostEpochs),
+      "every_epochs", &Evaluation::every_epochs, Form{Form::Kind::number, 1e-6, kMostEpochs},
       "Epochs between two passes over the validation set.", "4"))};
   return table;
 }

@@ -63,6 +63,21 @@ TEST_CASE("a trace that cannot be read or means nothing says so") {
              Contains("no instance that is ever up"));
 }
 
+TEST_CASE("a trace that memory does not hold is refused before it is made") {
+  CHECK_THAT(
+      TraceFile(R"({"metadata": {"gap_seconds": 300}, "data": [2000000000, 0]})").read(1).error(),
+      Contains("has 2000000000 instances at once; at most 65536 can be"));
+  CHECK_THAT(TraceFile(R"({"metadata": {"gap_seconds": 1e10}, "data": [1, 0]})").read(1).error(),
+             Contains("is longer than 100 years"));
+  CHECK_THAT(TraceFile(std::string(5'000'000, ' ')).read(1).error(),
+             Contains("is larger than 4 MiB"));
+  TraceReclaim trace;  // 1e6 reclaims of one slot, replayed on each of 65,536
+  trace.generate = TraceReclaim::Generate{Seconds{1}, Seconds{1e6}, 1, 7};
+  CHECK_THAT(reclaim_times(trace, "", 65'536).error(),
+             Contains("the generated trace has more than 1e+07 reclaims on 65536 nodes"));
+  CHECK(reclaim_times(trace, "", 2));
+}
+
 TEST_CASE("a generated trace is the same every time and has the mean it was asked for") {
   TraceReclaim trace;
   trace.generate = TraceReclaim::Generate{Seconds{3600}, Seconds{3600.0 * 1000}, 20, 7};
