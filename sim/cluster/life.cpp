@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/base/check.h"
+#include "sim/base/limits.h"
 #include "sim/base/unit_text.h"
 #include "sim/cluster/life_state.h"
 #include "sim/cluster/never.h"
@@ -81,6 +82,9 @@ LifeResult simulate_life(const Plan& plan, std::span<const JobPace> paces,
 
 namespace {
 
+/// A minute of work. 65,536 spot nodes of 8 h have a tenth of it in a month.
+constexpr std::uint64_t kMostEvents = 200'000'000;
+
 struct Submits {
   SimTime first, last;
 };
@@ -147,7 +151,11 @@ bool Life::next(Event& event) {
   while (!(all_done() && open_leases_ == 0) && queue_.take(event)) {
     if (is_stale(event)) continue;
     now_ = event.at;
-    ++result_.events;
+    if (++result_.events > kMostEvents)
+      throw TooMuchWork(fmt::format("a replication has more than {} events: nodes go about as fast "
+                                    "as they come, and no job gets on",
+                                    kMostEvents),
+                        "fewer nodes, a shorter training, or nodes that stay longer");
     for (const std::uint64_t word : {static_cast<std::uint64_t>(now_.time_since_epoch().count()),
                                      std::uint64_t(event.kind) << 32 | event.entity}) {
       result_.digest = (result_.digest ^ word) * 1099511628211u;  // FNV-1a, a word at a time

@@ -13,6 +13,7 @@
 #include "sim/forecast/effects.h"
 #include "sim/forecast/replicate.h"
 #include "sim/forecast/warnings.h"
+#include "sim/forecast/work.h"
 
 namespace reckon {
 namespace {
@@ -88,9 +89,9 @@ double badput_share(const LifeResult& life, Badput cause) {
 }
 
 /// Of the whole gang: accelerator time over its accelerators.
-double lost_work_of(const LifeResult& life, int accelerators) {
+double lost_work_of(const LifeResult& life, std::int64_t accelerators) {
   const AcceleratorTime lost = life.badput[std::size_t(Badput::lost_work)];
-  return lost.n == 0 ? 0 : to_seconds(SimDuration{lost.n / std::max(accelerators, 1)}).count();
+  return double(lost.n / std::max<std::int64_t>(accelerators, 1)) * 1e-9;
 }
 
 /// A job that never ended ends never.
@@ -135,7 +136,7 @@ void summarize_time(const Plan& plan, const std::vector<LifeResult>& lives, Fore
       values_of(lives, [submit](const LifeResult& l) { return start_of(l, time_of(l, submit)); });
   f.step_factors = values_of(lives, [](const LifeResult& l) { return l.factors.step_time; });
   f.goodput = quantiles_of(lives, [](const LifeResult& l) { return ratio(l.goodput, l.total); });
-  int accelerators = 0;
+  std::int64_t accelerators = 0;
   for (const JobForecast& job : f.jobs) accelerators += job.accelerators;
   f.lost_work_seconds = quantiles_of(
       lives, [accelerators](const LifeResult& l) { return lost_work_of(l, accelerators); });
@@ -210,6 +211,7 @@ Forecast make_forecast(const Plan& plan, const NetworkModel& network,
     f.warnings = plan.warnings;
     return f;
   }
+  check_setup(plan, options.threads, options.limits);
   const ForecastSetup setup = make_setup(plan, network);
   for (std::size_t k = 0; k < f.jobs.size(); ++k) f.jobs[k].step = setup.jobs[k].paced.step;
   f.step = f.jobs.front().step;
@@ -217,6 +219,7 @@ Forecast make_forecast(const Plan& plan, const NetworkModel& network,
 
   const double effect_lives =
       options.assumption_effects ? effect_replications(setup, f.replications) : 0;
+  check_work(setup, f.replications + effect_lives, options.threads, options.limits);
   Progress progress(options.progress, f.replications + effect_lives);
   {
     const std::vector<LifeResult> lives =
@@ -234,6 +237,7 @@ Forecast make_forecast(const Plan& plan, const NetworkModel& network,
 LifeResult record_replication(const Plan& plan, const NetworkModel& network, std::uint64_t seed,
                               std::uint32_t replication) {
   const ForecastSetup setup = make_setup(plan, network);
+  check_work(setup, 1, 1, work_limits());
   return Replicator(setup).run(seed, replication, {}, true);
 }
 

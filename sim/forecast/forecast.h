@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/limits.h"
 #include "sim/cluster/life.h"
 #include "sim/forecast/rates.h"
 #include "sim/scenario/plan.h"
@@ -100,8 +101,10 @@ struct ForecastOptions {
   bool assumption_effects =
       true;  // costs two more forecasts with few replications for each assumption
   std::function<void(double)> progress;  // share done, called from one thread at a time
+  WorkLimits limits = work_limits();     // what takes more is refused before it begins
 };
 
+/// Errors: TooMuchWork, before any life; Overflow where a number of the plan leaves its range.
 Forecast make_forecast(const Plan& plan, const NetworkModel& network,
                        const ForecastOptions& options = {});
 /// The recorded life of one replication, for --trace.

@@ -20,11 +20,13 @@ RunRates rates_of(const Plan& plan) {
     const int nodes = pool.autoscaling ? std::max(used, pool.nodes_min) : pool.nodes_initial;
     if (nodes > 0) rates.pools.push_back({pool.name, nodes, pool.price, pool.reservation});
   }
+  Int128 storage = 0;
   for (const PlannedWorkload& job : plan.jobs) {
     if (job.checkpoint.mode == CheckpointSpec::Mode::none) continue;
     const double gigabytes = checkpoint_bytes(job).v / 1e9;
-    rates.storage.nano_usd_per_hour += scaled(plan.storage_per_gb, gigabytes).nano_usd_per_hour;
+    storage += scaled(plan.storage_per_gb, gigabytes).nano_usd_per_hour;
   }
+  rates.storage = scaled({1}, double(storage));
   return rates;
 }
 

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/limits.h"
+#include "sim/base/unit_text.h"
 #include "sim/scenario/plan_draft.h"
+#include "sim/scenario/plan_size.h"
 
 // Several jobs on one cluster: each is planned as if it were alone, then their
 // plans are laid together. What the plans must agree on is what the pools have
@@ -34,7 +37,7 @@ class Together {
   void add(const JobSpec& spec, Plan alone) {
     PlannedWorkload job = std::move(alone.jobs.front());
     job.path = path_of(spec);
-    if (plan_.jobs.empty()) {
+    if (once_.empty()) {
       first_ = spec.name;
       plan_ = std::move(alone);
       plan_.jobs.clear();
@@ -46,18 +49,38 @@ class Together {
             plan_.warnings.end())
           plan_.warnings.push_back(warning);
     }
-    const std::size_t first = plan_.jobs.size();
-    for (int k = 0; k < spec.times; ++k) {
-      PlannedWorkload again = job;
-      again.name = spec.times > 1 ? fmt::format("{}-{}", spec.name, k + 1) : spec.name;
-      again.submit = spec.submit + double(k) * spec.every.value_or(Seconds{0});
-      if (k > 0) again.same_as = first;
-      plan_.jobs.push_back(std::move(again));
-    }
+    count_in(spec, job);
+    once_.emplace_back(&spec, std::move(job));
   }
-  Plan take() { return std::move(plan_); }
+
+  /// Each job as often as it is submitted. Call it where there are no errors.
+  Plan take() {
+    for (const auto& [spec, job] : once_) {
+      const std::size_t first = plan_.jobs.size();
+      for (int k = 0; k < spec->times; ++k) {
+        PlannedWorkload again = job;
+        again.name = spec->times > 1 ? fmt::format("{}-{}", spec->name, k + 1) : spec->name;
+        again.submit = spec->submit + double(k) * spec->every.value_or(Seconds{0});
+        if (k > 0) again.same_as = first;
+        plan_.jobs.push_back(std::move(again));
+      }
+    }
+    return std::move(plan_);
+  }
 
  private:
+  /// Says once that the jobs so far are more than may be held.
+  void count_in(const JobSpec& spec, const PlannedWorkload& job) {
+    const bool held = bytes_ <= limits_.bytes;
+    count_ += spec.times;
+    bytes_ += spec.times * bytes_of(job) * (kCopiesOfPlan + 1);
+    if (!held || bytes_ <= limits_.bytes) return;
+    errors_.push_back({Severity::error, file_.places.find("jobs." + spec.name),
+                       fmt::format("{} jobs up to '{}' take about {} of memory", count_, spec.name,
+                                   format_bytes(Bytes{bytes_})),
+                       hint_of_memory("fewer jobs, or fewer times", bytes_)});
+  }
+
   void not_yet(std::string_view path, std::string what, std::string hint) {
     errors_.push_back({Severity::error, file_.places.find(path),
                        std::move(what) + " are not simulated yet", std::move(hint)});
@@ -95,6 +118,10 @@ class Together {
   Diagnostics& errors_;
   Plan plan_;
   std::string first_, storage_;
+  const WorkLimits limits_ = work_limits();
+  std::int64_t count_ = 0;
+  double bytes_ = 0;
+  std::vector<std::pair<const JobSpec*, PlannedWorkload>> once_;
 };
 
 }  // namespace
