@@ -69,6 +69,14 @@ CheckedScenario check_one(const std::string& file, const Options& options, const
   return checked;
 }
 
+/// A question that is too large is a mistake of its file; those behind it are checked all the same.
+CheckedScenario checked_or_refused(const std::string& file, const Options& options,
+                                   const Catalog& catalog, const NetworkModel& network) {
+  auto checked = in_bounds(file, [&] { return check_one(file, options, catalog, network); });
+  if (checked) return std::move(*checked);
+  return CheckedScenario{file, std::nullopt, std::move(checked.error()), {}};
+}
+
 int exit_code(const std::vector<CheckedScenario>& scenarios) {
   int code = kDone;
   for (const CheckedScenario& s : scenarios)
@@ -93,7 +101,7 @@ int run_check(const Command& self, std::span<const std::string> arguments) {
   const auto network = make_network(options);
   std::vector<CheckedScenario> scenarios;
   for (const std::string& file : files) {
-    scenarios.push_back(check_one(file, options, catalog, *network));
+    scenarios.push_back(checked_or_refused(file, options, catalog, *network));
     report(scenarios.back().errors);
   }
   const bool json = options.format == OutputFormat::json;

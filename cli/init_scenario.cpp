@@ -182,11 +182,12 @@ Expected<Planned> planned(const InitAnswers& answers, const Draft& draft, const 
   return Planned{std::move(*file), std::move(*plan)};
 }
 
-std::int64_t price_of_nodes(const Plan& plan) {
-  std::int64_t sum = 0;
+Int128 price_of_nodes(const Plan& plan) {  // nano-dollars an hour
+  Int128 sum = 0;
   for (const PlannedPool& pool : plan.pools)
-    sum += (pool.price.machine.nano_usd_per_hour + pool.price.accelerators.nano_usd_per_hour) *
-           pool.nodes_initial;
+    sum +=
+        (Int128{pool.price.machine.nano_usd_per_hour} + pool.price.accelerators.nano_usd_per_hour) *
+        pool.nodes_initial;
   return sum;
 }
 
@@ -203,9 +204,9 @@ struct Best {
 /// are the same, and the faster network decides.
 bool is_better(const Plan& a, const Plan& b) {
   const auto rank = [](const Plan& plan) {
-    constexpr std::int64_t kCent = 10'000'000;  // nano-dollars
+    constexpr Int128 kCent = 10'000'000;  // nano-dollars
     const bool known = price_is_known(plan);
-    const std::int64_t cents = known ? (price_of_nodes(plan) + kCent / 2) / kCent : 0;
+    const Int128 cents = known ? (price_of_nodes(plan) + kCent / 2) / kCent : 0;
     return std::tuple(!known, cents, -plan.pools.front().machine.network.value.v);
   };
   return rank(a) < rank(b);

@@ -31,6 +31,18 @@ std::unique_ptr<NetworkModel> make_network(const Options& options) {
   return make_fluid_network();
 }
 
+Diagnostic mistake_of(const std::string& of, const TooMuchWork& e) {
+  return {Severity::error, {of, 0, 0}, e.what(), e.hint};
+}
+
+Diagnostic mistake_of(const std::string& of, const Overflow& e) {
+  return {Severity::error,
+          {of, 0, 0},
+          e.what(),
+          "a number of the question is too large: check its times, prices and counts, and those of "
+          "--set, --catalog and --calibration"};
+}
+
 void require_html() {
   if (html_assets().scripts.empty())
     throw std::runtime_error("--html is not in this program: " + why_no_html() + "; " + kHtmlTodo);

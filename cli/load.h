@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "cli/options.h"
+#include "sim/base/limits.h"
+#include "sim/base/overflow.h"
 #include "sim/catalog/catalog.h"
 #include "sim/forecast/forecast.h"
 #include "sim/scenario/plan.h"
@@ -68,6 +70,21 @@ inline constexpr const char* kHtmlTodo =
     "install Node.js with npm and build again; only --html needs it";
 /// Throws where this build cannot write --html: before anything is simulated.
 void require_html();
+
+/// What a question that is too large is told: mistakes of the file (or program) `of`.
+Diagnostic mistake_of(const std::string& of, const TooMuchWork& e);
+Diagnostic mistake_of(const std::string& of, const Overflow& e);
+/// What `work` returns, or that its question is too large: a mistake of `file`.
+template <class Work>
+auto in_bounds(const std::string& file, Work work) -> Expected<decltype(work())> {
+  try {
+    return work();
+  } catch (const TooMuchWork& e) {
+    return tl::unexpected(Diagnostics{mistake_of(file, e)});
+  } catch (const Overflow& e) {
+    return tl::unexpected(Diagnostics{mistake_of(file, e)});
+  }
+}
 
 /// Prints diagnostics on standard error.
 void report(const Diagnostics& diagnostics);

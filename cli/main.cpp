@@ -73,6 +73,12 @@ int main(int argc, char** argv) {
   } catch (const WrongInput& e) {
     report(e.diagnostics);
     return kInputIsWrong;
+  } catch (const reckon::TooMuchWork& e) {
+    report({mistake_of("reckon", e)});
+    return kInputIsWrong;
+  } catch (const reckon::Overflow& e) {
+    report({mistake_of("reckon", e)});
+    return kInputIsWrong;
   } catch (const std::exception& e) {
     print_error(fmt::format("reckon: error: {}\n", e.what()));
     return kEnvironmentFailed;

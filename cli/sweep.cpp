@@ -86,7 +86,9 @@ Expected<Sweep> run_points(const std::string& file, const Options& options,
   for (const auto& values : points) {
     auto& point = sweep.points.emplace_back();
     point.values = values;
-    if (auto done = at(at_point(options, axes, values), sweep, point)) {
+    auto done = in_bounds(file, [&] { return at(at_point(options, axes, values), sweep, point); });
+    if (done && !*done) done = tl::unexpected(std::move(done->error()));
+    if (done) {
       any = true;
     } else {
       point.reason = reason_of(done.error());

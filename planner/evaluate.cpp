@@ -5,6 +5,7 @@
 #include <limits>
 #include <tuple>
 
+#include "sim/base/limits.h"
 #include "sim/base/parallel.h"
 
 namespace reckon::planner {
@@ -50,19 +51,32 @@ Evaluated judged(const Question& question, Forecast forecast) {
   return e;
 }
 
+Forecast Evaluator::forecast_of(const Plan& plan, int replications, int threads) const {
+  ForecastOptions how;
+  how.replications = replications;
+  how.seed = s_.seed;
+  how.threads = threads;
+  how.assumption_effects = false;
+  return make_forecast(plan, s_.network, how);
+}
+
 Evaluated Evaluator::evaluate_one(const Candidate& c, int replications, int threads) const {
-  const auto plan = planner::plan_of(s_.question, s_.catalog, s_.space, c);
   Evaluated e;
-  if (plan) {
-    ForecastOptions how;
-    how.replications = replications;
-    how.seed = s_.seed;
-    how.threads = threads;
-    how.assumption_effects = false;
-    e = judged(s_.question, make_forecast(*plan, s_.network, how));
-  } else {
-    e.refused = plan.error().empty() ? "cannot be planned" : plan.error().front().what;
+  const auto refuse = [&e](std::string why) {
+    e = {};
+    e.refused = std::move(why);
     e.score = kNever;
+  };
+  try {
+    const auto plan = planner::plan_of(s_.question, s_.catalog, s_.space, c);
+    if (plan)
+      e = judged(s_.question, forecast_of(*plan, replications, threads));
+    else
+      refuse(plan.error().empty() ? "cannot be planned" : plan.error().front().what);
+  } catch (const Overflow& beyond) {  // the others may do without such numbers
+    refuse(beyond.what());
+  } catch (const TooMuchWork& beyond) {
+    refuse(beyond.what());
   }
   e.candidate = c;
   const Space& space = s_.space;

@@ -38,6 +38,7 @@ class Evaluator {
 
  private:
   Evaluated evaluate_one(const Candidate& candidate, int replications, int threads) const;
+  Forecast forecast_of(const Plan& plan, int replications, int threads) const;
   SearchSetting s_;
   std::int64_t lives_ = 0;
 };

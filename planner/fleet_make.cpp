@@ -8,6 +8,7 @@
 #include <map>
 #include <tuple>
 
+#include "sim/base/limits.h"
 #include "sim/base/parallel.h"
 #include "sim/base/unit_text.h"
 #include "sim/scenario/plan_draft.h"
@@ -232,8 +233,14 @@ Expected<void> add_options(const FleetSetting& s, std::size_t kind, FleetAnswer&
   const auto deadline = deadline_of(*s.file.scenario.plan, job.name);
   std::vector<Found> found(ways.size());
   parallel_for(ways.size(), s.threads, [&](std::size_t k) {
-    found[k] = forecast_alone(s, *question, space, ways[k],
-                              deadline ? deadline->probability : std::nullopt);
+    try {
+      found[k] = forecast_alone(s, *question, space, ways[k],
+                                deadline ? deadline->probability : std::nullopt);
+    } catch (const Overflow& beyond) {  // the other ways may do without such numbers
+      found[k].refused = beyond.what();
+    } catch (const TooMuchWork& beyond) {
+      found[k].refused = beyond.what();
+    }
   });
   std::string refused = "nothing that the question allows holds it";
   for (Found& one : found) {
@@ -268,6 +275,13 @@ Diagnostics check_fleet(const ScenarioFile& file) {
           "plan: {vary: {accelerator: [T4], nodes: 1..4}, deadline: 8h@95%}");
     return out;
   }
+  // Each has a column of the program for every way and time to run it.
+  constexpr std::int64_t kMostJobs = 2000;
+  std::int64_t jobs = 0;
+  for (const JobSpec& job : s.jobs) jobs += job.times;
+  if (jobs > kMostJobs)
+    error("jobs", fmt::format("{} jobs; at most {} are planned together", jobs, kMostJobs),
+          "fewer jobs or times, and a shorter period");
   const Service service = planning::service_of(s.cluster);
   if (service != Service::gke && service != Service::eks && service != Service::aks)
     error("cluster",

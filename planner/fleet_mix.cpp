@@ -11,6 +11,8 @@ namespace {
 /// Of a slot: rounding does not make a job touch the next.
 constexpr double kTouch = 1e-9;
 constexpr double kHour = 3600;
+/// A job without a period may take any number of periods: behind a hundred nothing is kept apart.
+constexpr int kMostSlots = 100 * kSlots;
 
 class Builder {
  public:
@@ -103,7 +105,8 @@ class Builder {
       const FleetOption& o = option(s);
       const FleetPool& pool = fleet_.pools[o.pool];
       const auto first = std::int64_t(std::floor(s.at / slot_ + kTouch));
-      const auto last = std::int64_t(std::ceil((s.at + o.seconds) / slot_ - kTouch));
+      const auto last = std::int64_t(
+          std::min(std::ceil((s.at + o.seconds) / slot_ - kTouch), double(kMostSlots)));
       for (std::int64_t slot = first; slot < last; ++slot) {
         if (pool.held)
           held[{o.pool, slot}].entries.push_back({s.column, double(o.nodes())});

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -25,12 +24,12 @@ bool within_quota(const Question& q, const RankedPlan& p) {
 }
 
 /// Of all nodes for an hour; nullopt: a price is unknown.
-std::optional<std::int64_t> hourly_nano_usd(const Plan& plan) {
-  std::int64_t sum = 0;
+std::optional<NanoUsd> hour_of_all_nodes(const Plan& plan) {
+  NanoUsd sum;
   for (const PlannedPool& pool : plan.pools) {
     if (!pool.price.known) return std::nullopt;
-    sum += pool.nodes_max *
-           (pool.price.machine.nano_usd_per_hour + pool.price.accelerators.nano_usd_per_hour);
+    sum += NanoUsd{pool.nodes_max * (Int128{pool.price.machine.nano_usd_per_hour} +
+                                     pool.price.accelerators.nano_usd_per_hour)};
   }
   return sum;
 }
@@ -176,7 +175,7 @@ std::vector<RankedPlan> bought_otherwise(const Question& question, const RankedP
   std::vector<RankedPlan> out;
   for (const CapacityType pricing : question.may.pricing) {
     std::optional<RankedPlan> cheapest;
-    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    NanoUsd least;
     for (const std::string& region : plan.hardware.regions) {
       RankedPlan other = plan;
       other.offer.region = region;
@@ -193,8 +192,8 @@ std::vector<RankedPlan> bought_otherwise(const Question& question, const RankedP
       other.result = {};
       other.result.overrides = overrides_for(question, other.hardware, other.offer, other.shape);
       const auto resolved = resolve(question, other, catalog);
-      const auto price = resolved ? hourly_nano_usd(*resolved) : std::nullopt;
-      if (!price || *price >= least) continue;
+      const auto price = resolved ? hour_of_all_nodes(*resolved) : std::nullopt;
+      if (!price || (cheapest && *price >= least)) continue;
       least = *price;
       cheapest = std::move(other);
     }

@@ -171,7 +171,8 @@ std::int64_t steps_of(const Question& question, const PlannedWorkload& job,
   if (train.unit == TrainLength::Unit::steps) return std::int64_t(std::ceil(train.amount - 1e-9));
   const double samples =
       job.convergence ? samples_to_target(*job.convergence, global_batch).v : job.total_samples;
-  return std::int64_t(std::ceil(samples / double(global_batch) - 1e-9));
+  constexpr double kBeyondAny = 1e18;  // no plan has so many: simulated are 1e12
+  return std::int64_t(std::min(std::ceil(samples / double(global_batch) - 1e-9), kBeyondAny));
 }
 
 bool is_beyond_runs(const PlannedWorkload& job, std::int64_t global_batch) {
