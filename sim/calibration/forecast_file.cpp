@@ -1,6 +1,6 @@
-#include <nlohmann/json.hpp>
+#include <fmt/format.h>
 
-#include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "sim/calibration/run_diff.h"
 
@@ -22,6 +22,24 @@ class ForecastReader {
       return 0;
     }
     return value->get<double>();
+  }
+  /// Between 0 and `most`: what a forecast of ours can say.
+  double number_within(const std::string& path, double most) {
+    const double value = number(path);
+    if (value >= 0 && value <= most) return value;
+    problems_.push_back(
+        {Severity::error,
+         {std::string(file_), 0, 0},
+         fmt::format("key {} is {:g}, but must be from 0 to {:g}", path, value, most),
+         "a forecast is what 'reckon simulate --format json' prints"});
+    return 0;
+  }
+  int count(const std::string& path) { return int(number_within(path, 1e9)); }
+  HourlyRate hourly_rate(const std::string& path) {
+    return scaled({1'000'000'000}, number_within(path, 9e9));
+  }
+  Seconds duration(const std::string& path) {
+    return Seconds{number_within(path, 100.0 * 365 * 86400)};
   }
   Quantiles quantiles(const std::string& path) {
     return {number(path + "/mean"), number(path + "/p5"), number(path + "/p50"),
@@ -70,20 +88,17 @@ class ForecastReader {
   Diagnostics& problems_;
 };
 
-HourlyRate hourly_rate(double usd) { return {std::llrint(usd * 1e9)}; }
-
 PoolRates pool_rates(ForecastReader& in, const std::string& at) {
   PoolRates p;
   p.pool = in.text(at + "/pool");
-  p.nodes = int(in.number(at + "/nodes"));
-  p.price.machine = hourly_rate(in.number(at + "/machine_usd_per_hour"));
-  p.price.accelerators = hourly_rate(in.number(at + "/accelerators_usd_per_hour"));
+  p.nodes = in.count(at + "/nodes");
+  p.price.machine = in.hourly_rate(at + "/machine_usd_per_hour");
+  p.price.accelerators = in.hourly_rate(at + "/accelerators_usd_per_hour");
   if (in.has(at + "/reserved")) {
-    p.reservation =
-        PlannedReservation{int(in.number(at + "/reserved/nodes")),
-                           hourly_rate(in.number(at + "/reserved/usd_per_hour")), std::nullopt};
+    p.reservation = PlannedReservation{in.count(at + "/reserved/nodes"),
+                                       in.hourly_rate(at + "/reserved/usd_per_hour"), std::nullopt};
     if (in.has(at + "/reserved/until_seconds"))
-      p.reservation->until = Seconds{in.number(at + "/reserved/until_seconds")};
+      p.reservation->until = in.duration(at + "/reserved/until_seconds");
   }
   return p;
 }
@@ -98,10 +113,10 @@ void read_money(ForecastReader& in, SaidForecast& f) {
   RunRates rates;
   for (std::size_t k = 0; k < in.size("/rates/pools"); ++k)
     rates.pools.push_back(pool_rates(in, "/rates/pools/" + std::to_string(k)));
-  rates.billing.management = hourly_rate(in.number("/rates/management_usd_per_hour"));
-  rates.billing.granularity = Seconds{in.number("/rates/granularity_seconds")};
-  rates.billing.minimum = Seconds{in.number("/rates/minimum_seconds")};
-  rates.storage = hourly_rate(in.number("/rates/storage_usd_per_hour"));
+  rates.billing.management = in.hourly_rate("/rates/management_usd_per_hour");
+  rates.billing.granularity = in.duration("/rates/granularity_seconds");
+  rates.billing.minimum = in.duration("/rates/minimum_seconds");
+  rates.storage = in.hourly_rate("/rates/storage_usd_per_hour");
   f.rates = std::move(rates);
 }
 
@@ -156,7 +171,7 @@ Expected<SaidForecast> parse_forecast(std::string_view file, std::string_view te
   ForecastReader in(file, document, problems);
   SaidForecast f;
   f.scenario = in.text("/scenario");
-  f.steps = std::int64_t(in.number("/steps"));
+  f.steps = std::int64_t(in.number_within("/steps", 1e18));
   f.time_seconds = in.quantiles("/time_seconds");
   read_step(in, f);
   f.goodput = in.number("/goodput");

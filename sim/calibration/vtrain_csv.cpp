@@ -76,14 +76,15 @@ Expected<PublishedCounts> read_vtrain_runs(
   if (!csv) return tl::unexpected(std::move(csv.error()));
   PublishedCounts counts;
   while (csv->next(counts)) {
+    constexpr double kMost = 1e9;  // an int
     std::array<double, kColumns.size()> values{};
     std::string wrong;
     for (std::size_t i = 0; i < kColumns.size() && wrong.empty(); ++i) {
       const auto value = parse_number(csv->text(kColumns[i]));
-      if (value && *value > 0 && *value < 1e12)
+      if (value && *value > 0 && *value <= kMost)
         values[i] = *value;
       else
-        wrong = fmt::format("{} is not a number above zero", kColumns[i]);
+        wrong = fmt::format("{} is not a number above zero and at most 1e9", kColumns[i]);
     }
     if (!wrong.empty()) {
       csv->skip(counts, wrong);

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <thread>
 #include <vector>
+
+#include "sim/base/parallel.h"
 
 namespace reckon {
 namespace {
@@ -72,9 +73,10 @@ std::optional<ServingRange> serving_range(const ServingPlan& plan,
   ServingRange range;
   // Two lives, each with its own plan: nothing is shared but what is constant.
   const ServingPlan fast = at_end(plan, levers, false), slow = at_end(plan, levers, true);
-  std::thread other([&] { range.fast = end_of(forecast_serving(fast, seed, trained_for)); });
-  range.slow = end_of(forecast_serving(slow, seed, trained_for));
-  other.join();
+  parallel_for(2, 2, [&](std::size_t k) {
+    ServingEnd& end = k == 0 ? range.fast : range.slow;
+    end = end_of(forecast_serving(k == 0 ? fast : slow, seed, trained_for));
+  });
   return range;
 }
 

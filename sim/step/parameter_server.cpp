@@ -1,10 +1,15 @@
 #include "sim/step/parameter_server.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
+#include <queue>
 
 #include "sim/base/check.h"
+#include "sim/base/limits.h"
 #include "sim/base/random.h"
 #include "sim/step/buckets.h"
 #include "sim/step/worker_pools.h"
@@ -63,10 +68,46 @@ bool ParameterServerSetup::servers_alike() const {
   return std::ranges::all_of(groups, [](const ServerGroup& g) { return g.shards.empty(); });
 }
 
+namespace {
+
+/// Of one variable. So many are as good as an even split, and no partition of a byte is endless.
+constexpr double kMostPieces = 65'536;
+
+/// What is held for each variable on each server must fit in memory.
+void check_placement(std::size_t variables, int servers) {
+  constexpr double kMost = 1e8;
+  if (double(variables) * servers > kMost)
+    throw TooMuchWork(
+        fmt::format("{} variables on {} parameter servers are more than {:.0e} shards", variables,
+                    servers, kMost),
+        "fewer parameter servers, or shards: even");
+}
+
+/// The server that holds least, the first of equals.
+class ServersByLoad {
+ public:
+  explicit ServersByLoad(int servers) {
+    for (int k = 0; k < servers; ++k) heap_.emplace(0.0, k);
+  }
+  std::size_t give(Bytes piece) {
+    const auto [held, server] = heap_.top();
+    heap_.pop();
+    heap_.emplace(held + piece.v, server);
+    return std::size_t(server);
+  }
+
+ private:
+  std::priority_queue<std::pair<double, int>, std::vector<std::pair<double, int>>, std::greater<>>
+      heap_;
+};
+
+}  // namespace
+
 std::vector<std::vector<Bytes>> placed_on_servers(std::span<const Bytes> variables, int servers,
                                                   ServerShards rule, Bytes partition) {
+  check_placement(variables.size(), servers);
   std::vector<std::vector<Bytes>> placed;
-  std::vector<Bytes> held(std::size_t(servers), Bytes{});
+  ServersByLoad by_load(servers);
   std::size_t next = 0;
   for (const Bytes variable : variables) {
     auto& of = placed.emplace_back(std::size_t(servers), Bytes{});
@@ -74,14 +115,12 @@ std::vector<std::vector<Bytes>> placed_on_servers(std::span<const Bytes> variabl
       for (Bytes& part : of) part = variable / double(servers);
       continue;
     }
-    const double pieces = partition.v > 0 ? std::max(1.0, std::ceil(variable / partition)) : 1;
+    const double pieces =
+        partition.v > 0 ? std::clamp(std::ceil(variable / partition), 1.0, kMostPieces) : 1;
     for (double piece = 0; piece < pieces && variable.v > 0; ++piece) {
       const std::size_t server =
-          rule == ServerShards::round_robin
-              ? next++ % held.size()
-              : std::size_t(std::min_element(held.begin(), held.end()) - held.begin());
+          rule == ServerShards::round_robin ? next++ % of.size() : by_load.give(variable / pieces);
       of[server] += variable / pieces;
-      held[server] += variable / pieces;
     }
   }
   return placed;
