@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "executor/comm/gloo_communicator.h"
+#include "executor/comm/job_secret.h"
 #include "executor/launch/gang.h"
 #include "executor/launch/local_job.h"
 #include "executor/probe/probe.h"
@@ -21,7 +22,8 @@ constexpr Seconds kRendezvous{60}, kSilence{120};
 constexpr Bytes kLargestMessage{67108864};  // 64 MiB, as nccl-tests' usual sweeps reach at least
 constexpr Bytes kLargestBetweenDevices{268435456};
 
-ProcessSpec member(int rank, const MembersWanted& wanted, const Socket& rendezvous) {
+ProcessSpec member(int rank, const MembersWanted& wanted, const Socket& rendezvous,
+                   const JobSecret& secret) {
   ProcessSpec p;
   p.name = fmt::format("process {} of the probe", rank);
   p.command = {std::filesystem::read_symlink("/proc/self/exe").string(),
@@ -38,9 +40,19 @@ ProcessSpec member(int rank, const MembersWanted& wanted, const Socket& rendezvo
                    {"LOCAL_RANK", index},
                    {"LOCAL_WORLD_SIZE", all},
                    {"MASTER_ADDR", "127.0.0.1"},
-                   {"MASTER_PORT", std::to_string(rendezvous.local().port)}};
+                   {"MASTER_PORT", std::to_string(rendezvous.local().port)},
+                   {JobSecret::kVariable, "/dev/stdin"}};
+  p.input = secret.text();
   if (rank == 0) p.inherited = {{RunEnvironment::kRendezvousVariable, rendezvous.fd()}};
   return p;
+}
+
+JobSecret secret_of_members() {
+  try {
+    return JobSecret::of_process({});
+  } catch (const SecretError& error) {
+    throw UsageError(error.what());
+  }
 }
 
 }  // namespace
@@ -57,7 +69,8 @@ std::vector<ProbeRecord> probe_as_member(const WorkerIdentity& me, const RepeatR
   std::optional<Socket> listener;  // of whoever started this process
   if (const auto descriptor = RunEnvironment::read().rendezvous; descriptor && me.rank == 0)
     listener.emplace(*descriptor);
-  const auto membership = Membership::join({.job = "probe",
+  const auto membership = Membership::join({.secret = secret_of_members(),
+                                            .job = "probe",
                                             .rank = me.rank,
                                             .size = me.members(),
                                             .master = me.master,
@@ -78,8 +91,9 @@ std::vector<ProbeRecord> probe_between_processes(const MembersWanted& wanted) {
   watch_stop_signals();
   GangOptions gang;
   gang.rendezvous = local_rendezvous();
+  const JobSecret secret = JobSecret::random();
   for (int rank = 0; rank < wanted.processes; ++rank)
-    gang.members.push_back(member(rank, wanted, gang.rendezvous));
+    gang.members.push_back(member(rank, wanted, gang.rendezvous, secret));
   std::string records, said;
   GangEvents events;
   events.output = [&](int, std::string_view line) {

@@ -32,6 +32,10 @@ add_library(reckon_xxhash INTERFACE)
 target_include_directories(reckon_xxhash SYSTEM INTERFACE ${RECKON_XXHASH_INCLUDE})
 target_link_libraries(reckon_xxhash INTERFACE ${RECKON_XXHASH_LIBRARY})
 
+# Of libcrypto what proves that a process knows its job's secret (executor/comm/crypto.h).
+set(OPENSSL_USE_STATIC_LIBS ${RECKON_PORTABLE})
+find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto)
+
 find_package(SimGrid QUIET)
 find_path(RECKON_SIMGRID_INCLUDE simgrid/s4u.hpp)
 find_library(RECKON_SIMGRID_LIBRARY simgrid)

@@ -75,6 +75,10 @@ Diagnostics refusals(const Plan& plan, const WorkerIdentity& me, const std::stri
   return errors;
 }
 
+void warn(const std::string& text) {
+  cli::print_error(fmt::format("reckon-worker: warning: {}\n", text));
+}
+
 /// Whoever started this process listens for rank 0 already.
 std::optional<Socket> inherited_rendezvous(const WorkerIdentity& me) {
   const auto descriptor = RunEnvironment::read().rendezvous;
@@ -82,9 +86,20 @@ std::optional<Socket> inherited_rendezvous(const WorkerIdentity& me) {
   return Socket{*descriptor};
 }
 
+/// nullopt: this process meets nobody. It may come from a pipe, so it is read once.
+std::optional<JobSecret> secret_of(const Options& options, const WorkerIdentity& me) {
+  if (me.members() == 1) return std::nullopt;
+  try {
+    return JobSecret::of_process(options.secret_file);
+  } catch (const SecretError& error) {
+    throw std::invalid_argument(error.what());
+  }
+}
+
 std::unique_ptr<Membership> join(const Options& options, const WorkerIdentity& me,
-                                 std::uint16_t port) {
-  return Membership::join({.job = me.job,
+                                 const JobSecret& secret, std::uint16_t port) {
+  return Membership::join({.secret = secret,
+                           .job = me.job,
                            .attempt = me.attempt,
                            .rank = me.rank,
                            .size = me.members(),
@@ -92,7 +107,8 @@ std::unique_ptr<Membership> join(const Options& options, const WorkerIdentity& m
                            .master = me.master,
                            .address = me.address,
                            .port = port,
-                           .deadline = options.rendezvous_deadline},
+                           .deadline = options.rendezvous_deadline,
+                           .warn = warn},
                           inherited_rendezvous(me));
 }
 
@@ -101,9 +117,10 @@ struct Peers {
   std::unique_ptr<Membership> membership;
   std::unique_ptr<Communicator> communicator;
 };
-Peers meet(const Options& options, const PlannedStrategy& strategy, const WorkerIdentity& me) {
-  if (me.members() == 1) return {nullptr, std::move(make_thread_communicators(1)[0])};
-  auto membership = join(options, me, me.port);
+Peers meet(const Options& options, const PlannedStrategy& strategy, const WorkerIdentity& me,
+           const std::optional<JobSecret>& secret) {
+  if (!secret) return {nullptr, std::move(make_thread_communicators(1)[0])};
+  auto membership = join(options, me, *secret, me.port);
   using Kind = GlooOptions::AllReduce;
   const Kind kind = options.sum_directly                         ? Kind::direct
                     : strategy.all_reduce == AllReduceKind::ring ? Kind::ring
@@ -129,9 +146,20 @@ ServerJob server_job(const Options& options, const PlannedWorkload& job, const W
           .trained = trained_ranges(layout)};
 }
 
+/// Of a parameter server, as the others are told it: where it was said to be reached, else where it
+/// reaches rank 0 from. "": everywhere, where that is not known yet, or is a loopback by which none
+/// but this machine's processes come.
+std::string listening_address(const WorkerIdentity& me) {
+  if (!me.address.empty()) return me.address;
+  if (is_loopback(me.master.host)) return me.master.host;
+  const std::string own = local_address_towards(me.master);
+  return is_loopback(own) ? "" : own;
+}
+
 int serve(const Options& options, const PlannedWorkload& job, const WorkerIdentity& me) {
-  Socket listener = listen_on({me.address, me.port});
-  const auto membership = join(options, me, listener.local().port);
+  const JobSecret secret = secret_of(options, me).value();
+  Socket listener = listen_on({listening_address(me), me.port});
+  const auto membership = join(options, me, secret, listener.local().port);
   run_parameter_server(*membership, me.job, me.rank - me.workers, server_job(options, job, me),
                        std::move(listener), kServerTimeout);
   return stop_requested() ? kExitStoppedOnRequest : cli::kDone;
@@ -176,6 +204,7 @@ int train(const Options& options, const cli::LoadedPlan& loaded, const WorkerIde
   const auto source = open_data(data, loaded.file.directory, job.model, plan.seed,
                                 static_cast<std::int64_t>(job.dataset.samples.value.v));
 
+  const std::optional<JobSecret> secret = secret_of(options, me);  // before files are touched
   const RunEnvironment environment = RunEnvironment::read();
   std::optional<RunLock> lock;  // whoever started this process may hold it already
   if (environment.lock) {
@@ -185,7 +214,7 @@ int train(const Options& options, const cli::LoadedPlan& loaded, const WorkerIde
     lock.emplace(options.out);
   }
 
-  const Peers peers = meet(options, job.strategy, me);
+  const Peers peers = meet(options, job.strategy, me, secret);
   const auto compute = choose_device(options, job, me, *peers.communicator);
   const auto exchange = compute ? compute->make_exchange() : make_exchange(options, job, me, peers);
   Workers workers(threads_of(options));

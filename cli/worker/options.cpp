@@ -49,6 +49,9 @@ constexpr Row kRows[] = {
     {"servers", "N", "parameter servers"},
     {"local-rank", "N", "among the processes of this machine"},
     {"master", "HOST:PORT", "where the processes meet"},
+    {"secret-file", "FILE",
+     "the job's secret, the same 64 hexadecimal digits for all its processes\n"
+     "                               (RECKON_SECRET_FILE)"},
     {"address", "HOST", "where the others reach this process"},
     {"job", "NAME", "processes of other jobs are turned away"},
     {"attempt", "N", "which start of the job this is"},
@@ -139,6 +142,7 @@ Options interpret(const Values& values) {
   o.phases_apart = values.given("phases-apart");
   o.sum_directly = values.given("sum-directly");
   o.out = values.one("out").value_or("");
+  o.secret_file = values.one("secret-file").value_or("");
   o.log_records = values.given("log-records");
   o.accept_changes = values.given("accept-changes");
   o.keep = values.whole<int>("keep", 1).value_or(o.keep);
@@ -192,7 +196,8 @@ std::string help_text() {
       "Usage: reckon-worker PLAN [options]\n\n"
       "Alone it trains the whole job. Several find each other by TF_CONFIG, by RANK, WORLD_SIZE,\n"
       "MASTER_ADDR and MASTER_PORT, or by the options below, which win. `reckon run PLAN` starts\n"
-      "and watches all processes of a job on this machine.\n\n"
+      "and watches all processes of a job on this machine. Several need a secret, which\n"
+      "`reckon run` makes: by hand (umask 077 && openssl rand -hex 32 > job.secret)\n\n"
       "What a run has trained is exported and served:\n"
       "  reckon-worker export RUN MODEL   the next version of a model directory\n"
       "  reckon-worker serve MODEL        its newest version over HTTP\n\nOptions:\n";

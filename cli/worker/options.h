@@ -30,7 +30,8 @@ struct Options {
   bool phases_apart = false;  // pushes before pulls: each can be measured
   bool sum_directly = false;  // gradients on CPUs: not in a ring
   std::filesystem::path out;  // empty: nothing is written
-  bool log_records = false;   // measurements are printed, for whoever watches from afar
+  std::filesystem::path secret_file;  // empty: RECKON_SECRET_FILE
+  bool log_records = false;           // measurements are printed, for whoever watches from afar
   int keep = 2;
   bool accept_changes = false;  // goes on from checkpoints of other settings
   int threads = 0, data_threads = 1;

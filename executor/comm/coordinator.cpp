@@ -16,8 +16,6 @@ namespace reckon {
 namespace {
 constexpr Seconds kReplyDeadline{2};  // replies are small: who does not take one is gone
 
-bool is_loopback(const std::string& host) { return host.starts_with("127.") || host == "::1"; }
-
 std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text));
 }
@@ -26,8 +24,8 @@ std::span<const std::byte> bytes_of(const std::string& text) {
 Coordinator::Coordinator(Socket listener, const RendezvousOptions& options)
     : options_(options),
       deadline_(Deadline::after(options.deadline)),
-      listener_(std::move(listener)),
-      address_(listener_.local()),
+      listener_(std::move(listener), options.secret, {Listening::As::coordinator, 0}, options.warn,
+                JobListenerLimits::for_processes(options.size)),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       by_rank_(std::size_t(options.size)),
       vanished_(std::size_t(options.size)),
@@ -53,13 +51,12 @@ void Coordinator::run() {
   } catch (const std::exception&) {
     // Out of descriptors or memory: closing all connections is the message.
   }
-  for (Connection& connection : connections_) connection.socket.close();
+  for (Connection& connection : connections_) connection.channel.socket().close();
 }
 
-void Coordinator::serve_once() {
-  std::vector<pollfd> waits{{wake_.fd(), POLLIN, 0}, {listener_.fd(), POLLIN, 0}};
-  for (const Connection& c : connections_) waits.push_back({c.socket.fd(), POLLIN, 0});
-  int milliseconds = -1;
+/// Negative: for ever.
+int Coordinator::wait_milliseconds() const {
+  int milliseconds = listener_.due_milliseconds();
   const auto wake_at = [&](const Deadline& deadline) {
     const int due = deadline.left_milliseconds();
     milliseconds = milliseconds < 0 ? due : std::min(milliseconds, due);
@@ -68,7 +65,14 @@ void Coordinator::serve_once() {
   if (closing_) wake_at(*closing_);
   for (const Connection& c : connections_)
     if (c.asks) wake_at(*c.asks);
-  if (poll(waits.data(), waits.size(), milliseconds) < 0) return;  // a signal
+  return milliseconds;
+}
+
+void Coordinator::serve_once() {
+  std::vector<pollfd> waits{{wake_.fd(), POLLIN, 0}};
+  for (const Connection& c : connections_) waits.push_back({c.channel.socket().fd(), POLLIN, 0});
+  listener_.add_to(waits);
+  if (poll(waits.data(), waits.size(), wait_milliseconds()) < 0) return;  // a signal
   if (waits[0].revents != 0) {
     constexpr Seconds kForTheOthers{2};
     closing_ = Deadline::after(kForTheOthers);
@@ -76,26 +80,20 @@ void Coordinator::serve_once() {
     (void)!read(wake_.fd(), &count, sizeof count);
     return;
   }
-  std::size_t i = 2;
+  std::size_t i = 1;
   for (Connection& c : connections_) {
     if (waits[i++].revents != 0 && !c.over) receive(c);
   }
   connections_.remove_if([](const Connection& c) { return c.over; });
-  if (waits[1].revents != 0) accept_new();
+  for (JobListener::Admitted& one : listener_.admit())
+    connections_.push_back({.channel = std::move(one.channel), .peer = std::move(one.peer)});
   answer_blame();
   if (!begun_ && deadline_.passed()) give_up();
 }
 
-void Coordinator::accept_new() {
-  constexpr std::size_t kStrangers = 64;
-  std::optional<Socket> socket = accept_one(listener_, Deadline::after(Seconds{}));
-  if (!socket || connections_.size() >= by_rank_.size() + kStrangers) return;
-  connections_.emplace_back().socket = std::move(*socket);
-}
-
 void Coordinator::receive(Connection& from) {
   try {
-    for (const Message& message : from.reader.read(from.socket)) {
+    for (const Message& message : from.reader.read(from.channel)) {
       handle(from, message);
       if (from.over) return;
     }
@@ -110,7 +108,7 @@ void Coordinator::handle(Connection& from, const Message& message) {
     handle_hello(from, decode_hello(message.payload));
     return;
   }
-  if (!from.member) throw WireError("a stranger");
+  if (!from.member) throw WireError("a message before a hello");
   FieldReader fields{message.payload};
   if (kind == RendezvousMessage::set) {
     const std::string key = fields.text(), value = fields.text();
@@ -145,10 +143,11 @@ void Coordinator::handle_hello(Connection& from, const Hello& hello) {
     reply(from, kind, why);
     from.over = true;
   };
-  if (hello.job != options_.job)
-    return refuse(
-        RendezvousMessage::refused,
-        fmt::format("this is the rendezvous of job '{}', not of '{}'", options_.job, hello.job));
+  if (from.peer.job != options_.job)
+    return refuse(RendezvousMessage::refused,
+                  fmt::format("this is the rendezvous of job '{}', not of '{}'", options_.job,
+                              from.peer.job));
+  if (std::uint32_t(m.rank) != from.peer.rank) throw WireError("a rank that is another's");
   if (hello.attempt > options_.attempt)
     return refuse(RendezvousMessage::not_yet,
                   fmt::format("attempt {} still holds the rendezvous", options_.attempt));
@@ -168,7 +167,8 @@ void Coordinator::handle_hello(Connection& from, const Hello& hello) {
                               m.rank, seat->member->process, seat->member->host));
   seat = &from;
   from.member = m;
-  if (!is_loopback(from.socket.local().host)) nonlocal_address_ = from.socket.local().host;
+  const std::string reached_at = from.channel.socket().local().host;
+  if (!is_loopback(reached_at)) nonlocal_address_ = reached_at;
   if (std::ranges::find(by_rank_, nullptr) == by_rank_.end()) begin();
 }
 
@@ -192,8 +192,10 @@ std::string Coordinator::missing() const {
     names.push_back(vanished_[r] ? fmt::format("rank {} (was there, but its process ended)", r)
                                  : fmt::format("rank {}", r));
   }
-  return fmt::format("{} of {} ranks are missing after {:.3g} s: {}", names.size(), by_rank_.size(),
-                     options_.deadline.count(), fmt::join(names, ", "));
+  const std::string strangers = listener_.turned_away();
+  return fmt::format("{} of {} ranks are missing after {:.3g} s: {}{}{}", names.size(),
+                     by_rank_.size(), options_.deadline.count(), fmt::join(names, ", "),
+                     strangers.empty() ? "" : "; ", strangers);
 }
 
 void Coordinator::give_up() {
@@ -239,7 +241,7 @@ void Coordinator::answer_blame() {
 void Coordinator::reply(Connection& to, RendezvousMessage kind,
                         std::span<const std::byte> payload) {
   try {
-    send_message(to.socket, std::uint16_t(kind), 0, 0, payload, Deadline::after(kReplyDeadline));
+    send_message(to.channel, std::uint16_t(kind), 0, 0, payload, Deadline::after(kReplyDeadline));
   } catch (const SocketError&) {
     // Its end is read by receive().
   }

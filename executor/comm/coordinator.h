@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "executor/comm/job_listener.h"
 #include "executor/comm/rendezvous.h"
 
 // Rank 0's side of the rendezvous: one thread that serves all members' connections.
@@ -28,7 +29,6 @@ enum class RendezvousMessage : std::uint16_t {
 inline constexpr std::uint64_t kRendezvousMessageLimit = 1 << 20;
 
 struct Hello {
-  std::string job;
   int attempt = 0, size = 0;
   Member member;
 };
@@ -43,11 +43,12 @@ class Coordinator {
  public:
   Coordinator(Socket listener, const RendezvousOptions& options);
   ~Coordinator();
-  HostPort address() const { return address_; }
+  HostPort address() const { return listener_.address(); }
 
  private:
   struct Connection {
-    Socket socket;
+    Channel channel;
+    Connecting peer;
     MessageReader reader{kRendezvousMessageLimit};
     std::optional<Member> member;
     bool left = false, over = false;
@@ -58,7 +59,7 @@ class Coordinator {
   void run();
   bool needed() const;
   void serve_once();
-  void accept_new();
+  int wait_milliseconds() const;
   void receive(Connection& from);
   void handle(Connection& from, const Message& message);
   void handle_hello(Connection& from, const Hello& hello);
@@ -73,8 +74,7 @@ class Coordinator {
 
   const RendezvousOptions options_;
   const Deadline deadline_;
-  Socket listener_;
-  HostPort address_;
+  JobListener listener_;
   Socket wake_;  // readable: rank 0 is done
   std::list<Connection> connections_;
   std::vector<Connection*> by_rank_;

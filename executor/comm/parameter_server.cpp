@@ -6,14 +6,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <bit>
+#include <atomic>
 #include <list>
 #include <thread>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "executor/comm/job_listener.h"
 #include "executor/comm/server_protocol.h"
 #include "sim/base/check.h"
 
@@ -31,7 +31,9 @@ class Server {
         job_(job),
         digest_(job.digest()),
         state_(job, index),
-        listener_(std::move(listener)),
+        listener_(std::in_place, std::move(listener), membership.options().secret,
+                  Listening{Listening::As::parameter_server, std::uint32_t(membership.rank())},
+                  membership.options().warn, JobListenerLimits::for_processes(job.workers)),
         timeout_(timeout),
         wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
         present_(std::size_t(job.workers)) {}
@@ -39,23 +41,26 @@ class Server {
 
  private:
   struct Connection {
-    Socket socket;
+    Channel channel;
+    Connecting peer;
+    std::atomic<bool> over = false;
     std::thread thread;
   };
 
   void accept_until_done();
+  void begin_to_serve(JobListener::Admitted one);
   std::string absent() const;
-  void serve(const Socket& socket);
-  int greet(const Socket& socket);
-  bool handle(const Socket& socket, int worker);
-  void receive_values(const Socket& socket, const MessageHead& head, bool state);
-  void receive_push(const Socket& socket, int worker, const MessageHead& head);
-  void answer_pull(const Socket& socket, int worker, const MessageHead& head);
-  void send_values(const Socket& socket, int worker, std::int64_t step);
-  void send_state(const Socket& socket, std::size_t group);
-  void reply(const Socket& socket, ServerMessage kind, std::uint64_t tag,
+  void serve(Connection& connection);
+  int greet(Connection& connection);
+  bool handle(Channel& channel, int worker);
+  void receive_values(Channel& channel, const MessageHead& head, bool state);
+  void receive_push(Channel& channel, int worker, const MessageHead& head);
+  void answer_pull(Channel& channel, int worker, const MessageHead& head);
+  void send_values(Channel& channel, int worker, std::int64_t step);
+  void send_state(Channel& channel, std::size_t group);
+  void reply(Channel& channel, ServerMessage kind, std::uint64_t tag,
              std::span<const std::byte> payload) {
-    send_message(socket, std::uint16_t(kind), std::uint32_t(membership_.rank()), tag, payload,
+    send_message(channel, std::uint16_t(kind), std::uint32_t(membership_.rank()), tag, payload,
                  Deadline::after(timeout_));
   }
   void wake() const {
@@ -68,7 +73,7 @@ class Server {
   const ServerJob& job_;
   const std::uint64_t digest_;
   ServerState state_;
-  Socket listener_;
+  std::optional<JobListener> listener_;
   const Seconds timeout_;
   Socket wake_;
   std::list<Connection> connections_;
@@ -82,9 +87,9 @@ ServerReport Server::run() {
   } catch (const std::exception& error) {
     state_.fail(error.what(), {});
   }
-  listener_.close();
+  listener_.reset();
   // Threads that wait for a message read its end, see the failure and pass it on.
-  for (Connection& c : connections_) ::shutdown(c.socket.fd(), SHUT_RD);
+  for (Connection& c : connections_) ::shutdown(c.channel.socket().fd(), SHUT_RD);
   for (Connection& c : connections_) c.thread.join();
   if (const auto failure = state_.failure()) throw CommError(failure->what, failure->peers);
   return state_.report();
@@ -92,22 +97,29 @@ ServerReport Server::run() {
 
 void Server::accept_until_done() {
   const Deadline all_here = Deadline::after(timeout_);
-  constexpr std::size_t kStrangers = 64;
   while (!state_.all_left() && !state_.failure()) {
-    const std::string missing = absent();
+    const std::string missing = absent(), strangers = listener_->turned_away();
     if (!missing.empty() && all_here.passed())
-      throw std::runtime_error(
-          fmt::format("{} did not come within {:.3g} s", missing, timeout_.count()));
-    std::array<pollfd, 2> waits{pollfd{wake_.fd(), POLLIN, 0}, pollfd{listener_.fd(), POLLIN, 0}};
-    poll(waits.data(), waits.size(), missing.empty() ? -1 : all_here.left_milliseconds());
+      throw std::runtime_error(fmt::format("{} did not come within {:.3g} s{}{}", missing,
+                                           timeout_.count(), strangers.empty() ? "" : "; ",
+                                           strangers));
+    std::vector<pollfd> waits{{wake_.fd(), POLLIN, 0}};
+    listener_->add_to(waits);
+    const int due = listener_->due_milliseconds(), all = all_here.left_milliseconds();
+    poll(waits.data(), waits.size(), missing.empty() ? due : due < 0 ? all : std::min(due, all));
     std::uint64_t count = 0;
     (void)!read(wake_.fd(), &count, sizeof count);
-    std::optional<Socket> socket = accept_one(listener_, Deadline::after(Seconds{}));
-    if (!socket || connections_.size() >= present_.size() + kStrangers) continue;
-    Connection& c = connections_.emplace_back();
-    c.socket = std::move(*socket);
-    c.thread = std::thread([this, &c] { serve(c.socket); });
+    for (JobListener::Admitted& one : listener_->admit()) begin_to_serve(std::move(one));
   }
+}
+
+/// In a thread of its own; those of connections that are over end here.
+void Server::begin_to_serve(JobListener::Admitted one) {
+  for (Connection& c : connections_)
+    if (c.over) c.thread.join();
+  connections_.remove_if([](const Connection& c) { return !c.thread.joinable(); });
+  Connection& c = connections_.emplace_back(std::move(one.channel), std::move(one.peer));
+  c.thread = std::thread([this, &c] { serve(c); });
 }
 
 std::string Server::absent() const {
@@ -118,12 +130,13 @@ std::string Server::absent() const {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-void Server::serve(const Socket& socket) {
+void Server::serve(Connection& connection) {
+  Channel& channel = connection.channel;
   int worker = -1;
   try {
-    worker = greet(socket);
+    worker = greet(connection);
     wake();
-    while (handle(socket, worker)) {
+    while (handle(channel, worker)) {
     }
     state_.left(worker);
   } catch (const std::exception& error) {
@@ -132,26 +145,31 @@ void Server::serve(const Socket& socket) {
   }
   if (const auto failure = state_.failure(); failure && worker >= 0) {
     try {
-      reply(socket, ServerMessage::failed, 0, encode(*failure));
+      reply(channel, ServerMessage::failed, 0, encode(*failure));
     } catch (const std::exception&) {
       // It is the one that is lost.
     }
   }
-  ::shutdown(socket.fd(), SHUT_WR);
+  ::shutdown(channel.socket().fd(), SHUT_WR);
+  connection.over = true;
   wake();
 }
 
-/// Returns the worker's rank; throws at strangers.
-int Server::greet(const Socket& socket) {
+/// Returns the worker's rank; throws where it is none of this job's.
+int Server::greet(Connection& connection) {
+  Channel& channel = connection.channel;
   constexpr Seconds kForTheHello{10};
   const Message message =
-      receive_message(socket, kControlMessageLimit, Deadline::after(kForTheHello));
-  if (ServerMessage(message.head.kind) != ServerMessage::hello) throw WireError("a stranger");
+      receive_message(channel, kControlMessageLimit, Deadline::after(kForTheHello));
+  if (ServerMessage(message.head.kind) != ServerMessage::hello) throw WireError("no hello");
   const Greeting hello = decode_greeting(message.payload);
+  if (std::uint32_t(hello.worker) != connection.peer.rank)
+    throw WireError("a rank that is another's");
   std::string refusal;
-  if (hello.job != job_name_ || hello.attempt != membership_.attempt())
+  const std::string& job_name = connection.peer.job;
+  if (job_name != job_name_ || hello.attempt != membership_.attempt())
     refusal = fmt::format("this server belongs to job '{}', attempt {}; the worker to '{}', {}",
-                          job_name_, membership_.attempt(), hello.job, hello.attempt);
+                          job_name_, membership_.attempt(), job_name, hello.attempt);
   else if (hello.worker < 0 || hello.worker >= job_.workers)
     refusal = fmt::format("worker {} of {}", hello.worker, job_.workers);
   else if (hello.digest != digest_)
@@ -166,48 +184,48 @@ int Server::greet(const Socket& socket) {
       present_[std::size_t(hello.worker)] = true;
   }
   if (!refusal.empty()) {
-    reply(socket, ServerMessage::refused, 0, std::as_bytes(std::span(refusal)));
+    reply(channel, ServerMessage::refused, 0, std::as_bytes(std::span(refusal)));
     throw WireError(refusal);
   }
-  reply(socket, ServerMessage::welcome, 0, {});
+  reply(channel, ServerMessage::welcome, 0, {});
   return hello.worker;
 }
 
 /// One message; false: the worker leaves.
-bool Server::handle(const Socket& socket, int worker) {
+bool Server::handle(Channel& channel, int worker) {
   constexpr Seconds kAnyTime{1e8};  // computing a step may take long; keep-alive finds dead hosts
   const Deadline deadline = Deadline::after(kAnyTime);
-  const MessageHead head = receive_head(socket, std::uint64_t{1} << 40, deadline);
+  const MessageHead head = receive_head(channel, std::uint64_t{1} << 40, deadline);
   switch (ServerMessage(head.kind)) {
     case ServerMessage::push:
-      receive_push(socket, worker, head);
+      receive_push(channel, worker, head);
       return true;
     case ServerMessage::pull:
-      answer_pull(socket, worker, head);
+      answer_pull(channel, worker, head);
       return true;
     case ServerMessage::initialize:
-      receive_values(socket, head, false);
+      receive_values(channel, head, false);
       return true;
     case ServerMessage::put_state:
-      receive_values(socket, head, true);
-      reply(socket, ServerMessage::stored, head.tag, {});
+      receive_values(channel, head, true);
+      reply(channel, ServerMessage::stored, head.tag, {});
       return true;
     case ServerMessage::get_state:
-      send_state(socket, head.tag);
+      send_state(channel, head.tag);
       return true;
     case ServerMessage::flush:
-      reply(socket, ServerMessage::pushed, head.tag, {});
+      reply(channel, ServerMessage::pushed, head.tag, {});
       return true;
     case ServerMessage::begin:
       state_.begin(worker, std::int64_t(head.tag));
-      reply(socket, ServerMessage::stored, head.tag, {});
+      reply(channel, ServerMessage::stored, head.tag, {});
       return true;
     case ServerMessage::end:
       state_.ended(worker);
-      reply(socket, ServerMessage::stored, head.tag, {});
+      reply(channel, ServerMessage::stored, head.tag, {});
       return true;
     case ServerMessage::progress:
-      reply(socket, ServerMessage::progress, 0, encode(state_.progress()));
+      reply(channel, ServerMessage::progress, 0, encode(state_.progress()));
       return true;
     case ServerMessage::leave:
       return false;
@@ -216,14 +234,14 @@ bool Server::handle(const Socket& socket, int worker) {
   }
 }
 
-void Server::receive_values(const Socket& socket, const MessageHead& head, bool state) {
+void Server::receive_values(Channel& channel, const MessageHead& head, bool state) {
   if (head.tag >= state_.groups()) throw WireError(fmt::format("group {}", head.tag));
   const std::size_t buffers = state ? state_.optimizer_state(head.tag).size() : 0;
   const std::size_t count = state ? buffers : state_.group_size(head.tag);
   if (head.length != count * sizeof(float))
     throw WireError(fmt::format("{} bytes for a group of {} numbers", head.length, count));
   std::vector<float> values(count);
-  receive_payload(socket, head, std::as_writable_bytes(std::span(values)),
+  receive_payload(channel, head, std::as_writable_bytes(std::span(values)),
                   Deadline::after(timeout_));
   if (state)
     RECKON_CHECK(state_.set_optimizer_state(head.tag, values));
@@ -231,23 +249,23 @@ void Server::receive_values(const Socket& socket, const MessageHead& head, bool 
     state_.initialize(head.tag, values);
 }
 
-void Server::receive_push(const Socket& socket, int worker, const MessageHead& head) {
+void Server::receive_push(Channel& channel, int worker, const MessageHead& head) {
   const PushTag tag = decode_push_tag(head.tag);
   if (tag.group >= state_.groups()) throw WireError(fmt::format("group {}", tag.group));
   const std::span<float> buffer = state_.push_buffer(worker, tag.group);
   if (head.length != buffer.size_bytes())
     throw WireError(fmt::format("{} bytes for a group of {}", head.length, buffer.size_bytes()));
-  receive_payload(socket, head, std::as_writable_bytes(buffer), Deadline::after(timeout_));
+  receive_payload(channel, head, std::as_writable_bytes(buffer), Deadline::after(timeout_));
   state_.count(Bytes{double(head.length)}, Bytes{});
   if (!state_.pushed(worker, tag.step, tag.group))
     throw WireError(fmt::format("gradients of step {} out of turn", tag.step));
 }
 
-void Server::answer_pull(const Socket& socket, int worker, const MessageHead& head) {
+void Server::answer_pull(Channel& channel, int worker, const MessageHead& head) {
   if (head.length > kControlMessageLimit) throw WireError("a pull with a payload");
   std::vector<std::byte> payload(head.length);
-  receive_payload(socket, head, payload, Deadline::after(timeout_));
-  reply(socket, ServerMessage::pushed, head.tag, {});
+  receive_payload(channel, head, payload, Deadline::after(timeout_));
+  reply(channel, ServerMessage::pushed, head.tag, {});
   const auto step = std::int64_t(head.tag);  // to begin; 0 without a payload: the first values
   if (!payload.empty()) {
     const StepEnd end = decode_step_end(payload);
@@ -256,10 +274,10 @@ void Server::answer_pull(const Socket& socket, int worker, const MessageHead& he
       throw WireError(
           fmt::format("another learning rate in step {} than other workers'", step - 1));
   }
-  send_values(socket, worker, step);
+  send_values(channel, worker, step);
 }
 
-void Server::send_values(const Socket& socket, int worker, std::int64_t step) {
+void Server::send_values(Channel& channel, int worker, std::int64_t step) {
   std::vector<bool> sent(state_.groups());
   std::vector<float> values;
   PullReport report;
@@ -276,19 +294,19 @@ void Server::send_values(const Socket& socket, int worker, std::int64_t step) {
                   missing);  // no effect where the wait ended by another failure
       throw std::runtime_error("the server ends");
     }
-    reply(socket, ServerMessage::values, ready->group, std::as_bytes(std::span(values)));
+    reply(channel, ServerMessage::values, ready->group, std::as_bytes(std::span(values)));
     state_.count(Bytes{}, Bytes{double(values.size() * sizeof(float))});
   }
   report.apply = state_.apply_time(step - 1);
   report.next_step = step > 0 ? state_.next_step(step - 1) : 0;
   report.stop_step = state_.stop_step();
-  reply(socket, ServerMessage::pulled, 0, encode(report));
+  reply(channel, ServerMessage::pulled, 0, encode(report));
 }
 
-void Server::send_state(const Socket& socket, std::size_t group) {
+void Server::send_state(Channel& channel, std::size_t group) {
   if (group >= state_.groups()) throw WireError(fmt::format("group {}", group));
   const std::vector<float> values = state_.optimizer_state(group);
-  reply(socket, ServerMessage::state, group, std::as_bytes(std::span(values)));
+  reply(channel, ServerMessage::state, group, std::as_bytes(std::span(values)));
 }
 }  // namespace
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "executor/comm/channel.h"
 #include "executor/comm/coordinator.h"
 #include "sim/base/check.h"
 
@@ -27,10 +28,11 @@ bool is_numeric(const std::string& host) {
 }
 
 /// An address is listened at; a name may mean another address here than elsewhere (127.0.1.1 in
-/// Debian's /etc/hosts) or a service in front of us, so there we listen everywhere.
+/// Debian's /etc/hosts) or a service in front of us, so there we listen where rank 0 was said to be
+/// reached, else everywhere.
 Socket listen_at_master(const RendezvousOptions& options) {
   HostPort at = options.master;
-  if (!is_numeric(at.host) && at.host != "localhost") at.host.clear();
+  if (!is_numeric(at.host) && at.host != "localhost") at.host = options.address;
   // The process of the attempt before may still be on its way out.
   constexpr Seconds kPause = 50ms;
   constexpr double kShare = 0.25;
@@ -74,6 +76,10 @@ std::unique_ptr<Membership> Membership::join(const RendezvousOptions& options,
     membership->register_with_master();
   } catch (const SocketError& error) {
     throw CommError(fmt::format("rendezvous of job '{}': {}", options.job, error.what()), {0});
+  } catch (const HandshakeError& error) {
+    throw CommError(fmt::format("rendezvous of job '{}': {} answers, but {}", options.job,
+                                text(options.master), error.what()),
+                    {0});
   } catch (const WireError& error) {
     throw CommError(fmt::format("rendezvous of job '{}': {} answers, but {}; is MASTER_PORT right?",
                                 options.job, text(options.master), error.what()),
@@ -87,45 +93,53 @@ Membership::Membership(RendezvousOptions options, std::unique_ptr<Coordinator> c
 
 Membership::~Membership() {
   try {
-    if (socket_ && !members_.empty())
-      send_message(socket_, std::uint16_t(RendezvousMessage::leave), std::uint32_t(options_.rank),
-                   0, {}, Deadline::after(100ms));
+    if (master_ && !members_.empty()) send(RendezvousMessage::leave, {}, Deadline::after(100ms));
   } catch (const std::exception&) {
     // The other side is gone; so are we.
   }
 }
 
-void Membership::register_with_master() {
-  // The coordinator names who is missing at the deadline: wait for its word a little longer.
-  constexpr Seconds kForTheWord{2};
-  const Deadline deadline = Deadline::after(options_.deadline);
+Channel Membership::connect_to_master(Deadline deadline) const {
   HostPort master = options_.master;
   if (coordinator_) {
     master = coordinator_->address();
     if (master.host == "0.0.0.0") master.host = "127.0.0.1";
     if (master.host == "::") master.host = "::1";
   }
+  try {
+    return connect_to_process(master, options_.secret, {Listening::As::coordinator, 0},
+                              {options_.job, std::uint32_t(options_.rank)}, deadline);
+  } catch (const SocketError& error) {
+    if (error.kind == SocketError::Kind::closed) throw;
+    throw CommError(
+        fmt::format("rank 0 does not answer for {:.3g} s: {}; is it started, and are MASTER_ADDR "
+                    "and MASTER_PORT those that it listens at?",
+                    options_.deadline.count(), error.what()),
+        {0});
+  }
+}
+
+void Membership::send(RendezvousMessage kind, std::span<const std::byte> payload,
+                      Deadline deadline) {
+  send_message(*master_, std::uint16_t(kind), std::uint32_t(options_.rank), 0, payload, deadline);
+}
+
+void Membership::register_with_master() {
+  // The coordinator names who is missing at the deadline: wait for its word a little longer.
+  constexpr Seconds kForTheWord{2};
+  const Deadline deadline = Deadline::after(options_.deadline);
   constexpr Seconds kPause = 100ms;
   while (true) {
-    try {
-      socket_ = connect_to(master, deadline);
-    } catch (const SocketError& error) {
-      throw CommError(
-          fmt::format("rank 0 does not answer for {:.3g} s: {}; is it started, and are MASTER_ADDR "
-                      "and MASTER_PORT those that it listens at?",
-                      options_.deadline.count(), error.what()),
-          {0});
-    }
-    Hello hello{.job = options_.job, .attempt = options_.attempt, .size = options_.size};
+    master_ = connect_to_master(deadline);
+    const std::string own = master_->socket().local().host;
+    Hello hello{.attempt = options_.attempt, .size = options_.size};
     hello.member = {.rank = options_.rank,
                     .role = options_.role,
-                    .address = {options_.address.empty() ? socket_.local().host : options_.address,
-                                options_.port},
+                    .address = {options_.address.empty() ? own : options_.address, options_.port},
                     .host = machine_name(),
                     .process = getpid()};
-    send_message(socket_, std::uint16_t(RendezvousMessage::hello), std::uint32_t(options_.rank), 0,
-                 encode(hello), deadline);
-    const Message answer = receive_message(socket_, kRendezvousMessageLimit,
+    send(RendezvousMessage::hello, encode(hello), deadline);
+    const Message answer = receive_message(*master_, kRendezvousMessageLimit,
                                            Deadline::after(deadline.left() + kForTheWord));
     const auto kind = RendezvousMessage(answer.head.kind);
     if (kind == RendezvousMessage::members) {
@@ -141,7 +155,7 @@ void Membership::register_with_master() {
 
 /// The next message that is not the news of a loss, which is kept. The caller holds the mutex.
 Message Membership::next_message(Deadline deadline) {
-  Message message = receive_message(socket_, kRendezvousMessageLimit, deadline);
+  Message message = receive_message(*master_, kRendezvousMessageLimit, deadline);
   if (RendezvousMessage(message.head.kind) == RendezvousMessage::lost)
     lost_ = decode_ranks(message.payload);
   return message;
@@ -152,8 +166,7 @@ void Membership::set(const std::string& key, std::span<const std::byte> value) {
   FieldWriter fields;
   fields.text(key).text({reinterpret_cast<const char*>(value.data()), value.size()});
   try {
-    send_message(socket_, std::uint16_t(RendezvousMessage::set), std::uint32_t(options_.rank), 0,
-                 fields.bytes(), Deadline::after(options_.deadline));
+    send(RendezvousMessage::set, fields.bytes(), Deadline::after(options_.deadline));
   } catch (const SocketError& error) {
     throw CommError(fmt::format("rank 0 is lost: {}", error.what()), {0});
   }
@@ -164,8 +177,7 @@ std::vector<std::byte> Membership::get(const std::string& key, Deadline deadline
   FieldWriter fields;
   fields.text(key);
   try {
-    send_message(socket_, std::uint16_t(RendezvousMessage::get), std::uint32_t(options_.rank), 0,
-                 fields.bytes(), deadline);
+    send(RendezvousMessage::get, fields.bytes(), deadline);
     while (!lost_) {
       Message message = next_message(deadline);
       if (RendezvousMessage(message.head.kind) == RendezvousMessage::value)
@@ -190,8 +202,7 @@ std::vector<int> Membership::blame(Seconds grace) {
     fields.number(std::int64_t(grace.count() * 1e3));
     // A broken connection may still hold the news of the loss: read on after a failed send.
     try {
-      send_message(socket_, std::uint16_t(RendezvousMessage::ask_blame),
-                   std::uint32_t(options_.rank), 0, fields.bytes(), Deadline::after(grace));
+      send(RendezvousMessage::ask_blame, fields.bytes(), Deadline::after(grace));
     } catch (const SocketError&) {
     }
     const Deadline deadline = Deadline::after(grace + kForTheAnswer);

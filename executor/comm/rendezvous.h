@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -9,13 +10,15 @@
 #include <vector>
 
 #include "executor/comm/errors.h"
+#include "executor/comm/job_secret.h"
 #include "executor/comm/socket.h"
 #include "executor/comm/wire.h"
 #include "sim/scenario/scenario.h"
 
 // How the processes of a job find each other, and how they agree on who is lost. Rank 0 listens at
-// the master's address; every rank (rank 0 too) registers there and keeps its connection, so the
-// end of a process is seen at once, by everybody in the same order.
+// the master's address; every rank (rank 0 too) proves there that it knows the job's secret,
+// registers and keeps its connection, so the end of a process is seen at once, by everybody in the
+// same order.
 namespace reckon {
 
 struct Member {
@@ -27,6 +30,7 @@ struct Member {
 };
 
 struct RendezvousOptions {
+  JobSecret secret;            // the same for all members
   std::string job = "reckon";  // ranks of another job, or of another attempt, are turned away
   int attempt = 0;             // counts restarts of the job
   int rank = 0, size = 1;      // size: of all members, servers included
@@ -35,16 +39,19 @@ struct RendezvousOptions {
   std::string address;     // of this rank's interface; empty: the one that reaches the master
   std::uint16_t port = 0;  // told to the others
   Seconds deadline{300};   // until all are there
+  /// Told of connections that are turned away; may be empty.
+  std::function<void(const std::string&)> warn;
 };
 
 class Coordinator;
+enum class RendezvousMessage : std::uint16_t;
 
 class Membership {
  public:
   /// Returns when all ranks are registered. Throws CommError: who is missing at the deadline; no
-  /// answer at the master's address; its port in use; wrong size, attempt or job; a rank that is
-  /// there twice. `listener`: rank 0 may bring the listening socket (then no port can be lost
-  /// between choosing and using it).
+  /// answer at the master's address; its port in use; another secret; wrong size, attempt or job; a
+  /// rank that is there twice. `listener`: rank 0 may bring the listening socket (then no port can
+  /// be lost between choosing and using it).
   static std::unique_ptr<Membership> join(const RendezvousOptions& options,
                                           std::optional<Socket> listener = std::nullopt);
   ~Membership();  // says goodbye: the others will not miss this rank
@@ -54,6 +61,7 @@ class Membership {
   int rank() const { return options_.rank; }
   int size() const { return options_.size; }
   int attempt() const { return options_.attempt; }
+  const RendezvousOptions& options() const { return options_; }
   const std::vector<Member>& members() const { return members_; }
 
   /// A small store that all ranks share. `get` waits until somebody has set the key. From any
@@ -75,12 +83,14 @@ class Membership {
  private:
   Membership(RendezvousOptions options, std::unique_ptr<Coordinator> coordinator);
   void register_with_master();
+  Channel connect_to_master(Deadline deadline) const;
+  void send(RendezvousMessage kind, std::span<const std::byte> payload, Deadline deadline);
   Message next_message(Deadline deadline);
 
   RendezvousOptions options_;
   std::unique_ptr<Coordinator> coordinator_;  // rank 0's
   std::mutex mutex_;                          // of the connection
-  Socket socket_;
+  std::optional<Channel> master_;
   std::vector<Member> members_;
   int next_number_ = 0;
   std::optional<std::vector<int>> lost_;  // once known, for good

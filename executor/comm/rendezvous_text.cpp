@@ -38,14 +38,13 @@ Member read_member(FieldReader& fields) {
 
 std::vector<std::byte> encode(const Hello& hello) {
   FieldWriter fields;
-  fields.text(hello.job).number(hello.attempt).number(hello.size);
+  fields.number(hello.attempt).number(hello.size);
   write(fields, hello.member);
   return taken(fields);
 }
 Hello decode_hello(std::span<const std::byte> bytes) {
   FieldReader fields{bytes};
   Hello hello;
-  hello.job = fields.text();
   hello.attempt = small_number(fields);
   hello.size = small_number(fields);
   hello.member = read_member(fields);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "executor/comm/channel.h"
 #include "sim/base/check.h"
 
 namespace reckon {
@@ -19,12 +20,14 @@ ServerLink::ServerLink(const Membership& membership, const std::string& job_name
   const std::size_t member = std::size_t(job.workers) + std::size_t(server);
   RECKON_CHECK(member < membership.members().size());
   try {
-    socket_ = connect_to(membership.members()[member].address, Deadline::after(timeout));
-    send(ServerMessage::hello, 0,
-         encode(Greeting{.job = job_name,
-                         .attempt = membership.attempt(),
-                         .worker = membership.rank(),
-                         .digest = job.digest()}));
+    server_channel_ =
+        connect_to_process(membership.members()[member].address, membership.options().secret,
+                           {Listening::As::parameter_server, std::uint32_t(member)},
+                           {job_name, std::uint32_t(membership.rank())}, Deadline::after(timeout));
+    send(
+        ServerMessage::hello, 0,
+        encode(Greeting{
+            .attempt = membership.attempt(), .worker = membership.rank(), .digest = job.digest()}));
     expect(ServerMessage::welcome);
   } catch (const CommError&) {
     throw;
@@ -39,7 +42,7 @@ ServerLink::~ServerLink() {
     const std::lock_guard lock(mutex_);
     stop_ = true;
     // In the middle of something: do not wait for it.
-    if (!queue_.empty()) socket_.shutdown();
+    if (!queue_.empty()) server_channel_->socket().shutdown();
     changed_.notify_all();
   }
   if (thread_.joinable()) thread_.join();
@@ -88,11 +91,13 @@ ServerLink::Times ServerLink::wait() {
   return std::exchange(times_, {});
 }
 
-void ServerLink::rethrow(const std::exception& error) const {
+void ServerLink::rethrow(const std::exception& error) {
   const int rank = job_.workers + server_;
   // A server that ends says why before it closes; what it said may still be unread.
   try {
-    const Message last = receive_message(socket_, kControlMessageLimit, Deadline::after(100ms));
+    if (!server_channel_) throw WireError("never connected");
+    const Message last =
+        receive_message(*server_channel_, kControlMessageLimit, Deadline::after(100ms));
     if (ServerMessage(last.head.kind) == ServerMessage::failed) {
       const ServerFailure failure = decode_failure(last.payload);
       throw CommError(failure.what, failure.peers);
@@ -106,18 +111,18 @@ void ServerLink::rethrow(const std::exception& error) const {
 }
 
 void ServerLink::send(ServerMessage kind, std::uint64_t tag, std::span<const std::byte> payload) {
-  send_message(socket_, std::uint16_t(kind), std::uint32_t(membership_.rank()), tag, payload,
-               Deadline::after(timeout_));
+  send_message(*server_channel_, std::uint16_t(kind), std::uint32_t(membership_.rank()), tag,
+               payload, Deadline::after(timeout_));
 }
 
 MessageHead ServerLink::expect(ServerMessage kind) {
   constexpr std::uint64_t kLimit = std::uint64_t{1} << 40;
   const MessageHead head =
-      receive_head(socket_, kLimit, Deadline::after(timeout_ + kForTheVerdict));
+      receive_head(*server_channel_, kLimit, Deadline::after(timeout_ + kForTheVerdict));
   if (ServerMessage(head.kind) == kind) return head;
   if (head.length > kControlMessageLimit) throw WireError("an answer that was not asked for");
   std::vector<std::byte> payload(head.length);
-  receive_payload(socket_, head, payload, Deadline::after(timeout_));
+  receive_payload(*server_channel_, head, payload, Deadline::after(timeout_));
   const int rank = job_.workers + server_;
   if (ServerMessage(head.kind) == ServerMessage::failed) {
     const ServerFailure failure = decode_failure(payload);
@@ -170,12 +175,12 @@ void ServerLink::do_pull(std::int64_t step, std::span<const std::byte> end,
     const ParameterRange part = job_.keys.part(head.tag, server_);
     const auto to = std::as_writable_bytes(values.subspan(part.first, part.count));
     if (head.length != to.size()) throw WireError(fmt::format("values of {} bytes", head.length));
-    receive_payload(socket_, head, to, Deadline::after(timeout_));
+    receive_payload(*server_channel_, head, to, Deadline::after(timeout_));
   }
   const MessageHead head = expect(ServerMessage::pulled);
   if (head.length > kControlMessageLimit) throw WireError("a report of that length");
   std::vector<std::byte> payload(head.length);
-  receive_payload(socket_, head, payload, Deadline::after(timeout_));
+  receive_payload(*server_channel_, head, payload, Deadline::after(timeout_));
   const PullReport report = decode_pull_report(payload);
   times_.end = Clock::now();
   times_.push += pushed - begin;
@@ -192,7 +197,8 @@ void ServerLink::get_state(std::size_t group, std::span<float> state) {
     send(ServerMessage::get_state, group, {});
     const MessageHead head = expect(ServerMessage::state);
     if (head.length != state.size_bytes()) throw WireError("optimizer state of another size");
-    receive_payload(socket_, head, std::as_writable_bytes(state), Deadline::after(timeout_));
+    receive_payload(*server_channel_, head, std::as_writable_bytes(state),
+                    Deadline::after(timeout_));
   });
 }
 void ServerLink::put_state(std::size_t group, std::span<const float> state) {
@@ -219,7 +225,7 @@ void ServerLink::get_progress(std::vector<RankProgress>& progress) {
     const MessageHead head = expect(ServerMessage::progress);
     if (head.length > kControlMessageLimit) throw WireError("progress of that length");
     std::vector<std::byte> payload(head.length);
-    receive_payload(socket_, head, payload, Deadline::after(timeout_));
+    receive_payload(*server_channel_, head, payload, Deadline::after(timeout_));
     progress = decode_progress(payload);
     if (progress.size() != std::size_t(job_.workers)) throw WireError("progress of other workers");
   });

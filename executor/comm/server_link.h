@@ -4,6 +4,7 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -24,7 +25,8 @@ class ServerLink {
     Bytes sent{};
   };
 
-  /// Connects and waits to be welcomed. Throws CommError.
+  /// Connects, proves that this is the job's worker, has the server prove itself, and waits to be
+  /// welcomed. Throws CommError.
   ServerLink(const Membership& membership, const std::string& job_name, const ServerJob& job,
              int server, Seconds timeout);
   ~ServerLink();
@@ -54,13 +56,13 @@ class ServerLink {
   void do_pull(std::int64_t step, std::span<const std::byte> end, std::span<float> values);
   void send(ServerMessage kind, std::uint64_t tag, std::span<const std::byte> payload);
   MessageHead expect(ServerMessage kind);
-  [[noreturn]] void rethrow(const std::exception& error) const;
+  [[noreturn]] void rethrow(const std::exception& error);
 
   const Membership& membership_;
   const ServerJob& job_;
   const int server_;
   const Seconds timeout_;
-  Socket socket_;
+  std::optional<Channel> server_channel_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> queue_;  // [0] is being done

@@ -14,14 +14,13 @@ double real(FieldReader& fields) { return std::bit_cast<double>(fields.number())
 
 std::vector<std::byte> encode(const Greeting& greeting) {
   FieldWriter fields;
-  fields.text(greeting.job).number(greeting.attempt).number(greeting.worker);
+  fields.number(greeting.attempt).number(greeting.worker);
   fields.number(std::bit_cast<std::int64_t>(greeting.digest));
   return taken(fields);
 }
 Greeting decode_greeting(std::span<const std::byte> bytes) {
   FieldReader fields{bytes};
   Greeting greeting;
-  greeting.job = fields.text();
   greeting.attempt = int(fields.number());
   greeting.worker = int(fields.number());
   greeting.digest = std::bit_cast<std::uint64_t>(fields.number());

@@ -45,8 +45,8 @@ inline PushTag decode_push_tag(std::uint64_t tag) {
   return {.step = std::int64_t(tag / kMostGroups), .group = std::size_t(tag % kMostGroups)};
 }
 
+/// The first message of a worker, whose job and rank the handshake has told.
 struct Greeting {
-  std::string job;
   int attempt = 0, worker = 0;
   std::uint64_t digest = 0;  // ServerJob::digest()
 };

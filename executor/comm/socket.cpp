@@ -105,6 +105,10 @@ int Deadline::left_milliseconds() const {
   return int(std::min(std::ceil(left().count() * 1e3), double(INT_MAX)));
 }
 
+bool is_loopback(std::string_view host) {
+  return host.starts_with("127.") || host == "::1" || host == "localhost";
+}
+
 std::optional<HostPort> parse_host_port(std::string_view text) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return std::nullopt;
@@ -224,6 +228,20 @@ Socket connect_to(const HostPort& address, Deadline deadline) {
   throw SocketError(kind, fmt::format("cannot connect to {}: {}", text(address), why));
 }
 
+std::string local_address_towards(const HostPort& other) {
+  try {
+    const AddressList list = resolve(other, false);
+    for (const addrinfo* a = list.get(); a != nullptr; a = a->ai_next) {
+      const Socket socket{::socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+      if (socket && connect(socket.fd(), a->ai_addr, a->ai_addrlen) == 0)
+        return socket.local().host;
+    }
+  } catch (const SocketError&) {
+    // A name that is not known yet.
+  }
+  return "";
+}
+
 std::optional<Socket> accept_one(const Socket& listener, Deadline deadline) {
   while (wait_for(listener.fd(), POLLIN, deadline)) {
     Socket socket{accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC)};
@@ -231,8 +249,16 @@ std::optional<Socket> accept_one(const Socket& listener, Deadline deadline) {
       prepare_connected(socket.fd());
       return socket;
     }
-    const bool gone_again = errno == EAGAIN || errno == ECONNABORTED || errno == EINTR;
-    if (!gone_again) throw SocketError(SocketError::Kind::other, "accept: " + error_text(errno));
+    const int error = errno;
+    // Of a connection that is no more [accept(2), "Error handling"].
+    constexpr std::array kGone{EAGAIN,      EINTR,     ECONNABORTED, ENETDOWN,     EPROTO,
+                               ENOPROTOOPT, EHOSTDOWN, ENONET,       EHOSTUNREACH, EOPNOTSUPP,
+                               ENETUNREACH, EPERM,     ETIMEDOUT};
+    if (std::ranges::find(kGone, error) != kGone.end()) continue;
+    constexpr std::array kScarce{EMFILE, ENFILE, ENOBUFS, ENOMEM};
+    const bool scarce = std::ranges::find(kScarce, error) != kScarce.end();
+    throw SocketError(scarce ? SocketError::Kind::no_resources : SocketError::Kind::other,
+                      "accept: " + error_text(error));
   }
   return std::nullopt;
 }

@@ -35,13 +35,15 @@ struct HostPort {
   std::uint16_t port = 0;
   friend bool operator==(const HostPort&, const HostPort&) = default;
 };
+/// Of this machine alone: "localhost", 127.0.0.0/8 or ::1.
+bool is_loopback(std::string_view host);
 /// "host:port", "[v6]:port"; nullopt where it is neither, or the port is not in 0-65535.
 std::optional<HostPort> parse_host_port(std::string_view text);
 std::string text(const HostPort& address);
 
 class SocketError : public std::runtime_error {
  public:
-  enum class Kind { closed, timeout, refused, address_in_use, other };
+  enum class Kind { closed, timeout, refused, address_in_use, no_resources, other };
   SocketError(Kind kind, const std::string& what) : std::runtime_error(what), kind(kind) {}
   Kind kind;
 };
@@ -73,7 +75,11 @@ Socket listen_on(const HostPort& address);
 /// Tries every address of the name again and again until the deadline: the listener may start
 /// later.
 Socket connect_to(const HostPort& address, Deadline deadline);
-/// nullopt: nobody came until the deadline.
+/// The address of this machine from which it reaches another; "": that cannot be told (now). Sends
+/// nothing.
+std::string local_address_towards(const HostPort& other);
+/// nullopt: nobody came until the deadline. `no_resources`: somebody waits, and there is no
+/// descriptor or memory for the connection now.
 std::optional<Socket> accept_one(const Socket& listener, Deadline deadline);
 
 /// Waits until the socket can be read (written) or the deadline passes.

@@ -9,6 +9,10 @@
 
 namespace reckon {
 
+namespace {
+constexpr const char* kNcclInterface = "NCCL_SOCKET_IFNAME";
+}
+
 int server_processes(const PlannedStrategy& strategy) {
   return strategy.kind == StrategyKind::parameter_server ? std::max(1, strategy.parameter_servers)
                                                          : 0;
@@ -40,9 +44,13 @@ std::vector<ProcessSpec> processes_of(const PlannedStrategy& strategy, const Loc
     flag("--servers", std::to_string(servers));
     flag("--attempt", std::to_string(attempt));
     flag("--master", text(rendezvous.local()));
+    if (!job.secret.empty()) flag("--secret-file", job.secret.string());
     p.environment = told.variables();
     p.environment.emplace_back("LOCAL_RANK", std::to_string(rank));
     p.environment.emplace_back("LOCAL_WORLD_SIZE", std::to_string(all));
+    // NCCL would choose the interface of the network, and listen there.
+    if (all > 1 && std::getenv(kNcclInterface) == nullptr)
+      p.environment.emplace_back(kNcclInterface, "lo");
     p.reports = !server;  // it serves as long as its workers live, at their pace
     if (rank == 0) p.inherited.emplace_back(RunEnvironment::kRendezvousVariable, rendezvous.fd());
     if (job.lock >= 0) p.inherited.emplace_back(RunEnvironment::kLockVariable, job.lock);

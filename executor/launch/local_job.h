@@ -16,7 +16,8 @@ struct LocalJob {
   std::filesystem::path worker;        // the program
   std::vector<std::string> arguments;  // of every process
   RunClock clock = RunClock::starting_now();
-  int lock = -1;  // descriptor of the run's lock
+  int lock = -1;                 // descriptor of the run's lock
+  std::filesystem::path secret;  // file of the job's secret; empty: none
 };
 
 /// Server processes of the job. Where its parameter servers have no nodes of their own

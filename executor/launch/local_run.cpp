@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "executor/comm/job_secret.h"
 #include "executor/launch/foreign_job.h"
 #include "executor/launch/foreign_program.h"
 #include "executor/launch/local_job.h"
@@ -32,7 +33,10 @@ class LocalRun {
                 .request_text = options.request_text,
                 .forecast_text = options.forecast_text}),
         tracker_(forecast, job().steps, options.deadline) {
-    if (options.foreign) foreign_.emplace(plan, options.foreign->progress, files_.before().clock);
+    if (options.foreign)
+      foreign_.emplace(plan, options.foreign->progress, files_.before().clock);
+    else if (processes() > 1)
+      job_.secret = secret_.emplace(options.directory.secret()).path();
     job_.worker = options.worker;
     job_.arguments = options.arguments;
     job_.clock = files_.before().clock;
@@ -272,6 +276,8 @@ class LocalRun {
   const LocalRunOptions& options_;
   const RunObserver& observer_;
   RunFiles files_;
+  /// Behind the lock of files_: an earlier start's is of no use to anybody any more.
+  std::optional<JobSecretFile> secret_;
   RunTracker tracker_;
   LocalJob job_;
   std::vector<std::int64_t> done_;         // by worker: its steps

@@ -21,6 +21,7 @@
 //   DIR/parameters.bin       what was trained: the fp32 weights in the order of the layers
 //   DIR/logs/rank-0.log      what each process printed
 //   DIR/lock                 one job at a time
+//   DIR/job.secret           while it runs: what its processes know and nobody else
 namespace reckon {
 
 struct RunDirectory {
@@ -33,6 +34,7 @@ struct RunDirectory {
   std::filesystem::path checkpoints() const { return root / "checkpoints"; }
   std::filesystem::path parameters() const { return root / "parameters.bin"; }
   std::filesystem::path logs() const { return root / "logs"; }
+  std::filesystem::path secret() const { return root / "job.secret"; }
 };
 
 /// The clock of Measurements: seconds since the run's first start, across restarts and processes.

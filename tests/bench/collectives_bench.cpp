@@ -52,7 +52,8 @@ int main(int argc, char** argv) {
   }
   for (const auto kind : {GlooOptions::AllReduce::direct, GlooOptions::AllReduce::ring}) {
     Socket listener = listen_on({"127.0.0.1", 0});
-    RendezvousOptions options{.size = ranks, .master = listener.local()};
+    RendezvousOptions options{
+        .secret = JobSecret::random(), .size = ranks, .master = listener.local()};
     const auto outcomes = run_processes(ranks, [&](int rank) {
       options.rank = rank;
       if (rank != 0) listener.close();

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 
+#include "executor/comm/job_secret.h"
 #include "run_reckon.h"
 
 // `reckon-worker` as those start it who do without `reckon run`: process by process, from a shell.
@@ -48,9 +49,19 @@ inline int meeting_port() {
   }
 }
 
-/// "--master ..." of processes that are to meet.
-inline std::string meeting_point() {
-  return " --master 127.0.0.1:" + std::to_string(meeting_port());
+/// "--secret-file ..." of the processes of a job: a new secret that its owner alone can read.
+inline std::string secret_option(const Workspace& w, const std::string& name = "job.secret") {
+  std::filesystem::remove(w.path(name));
+  w.write(name, "");
+  using std::filesystem::perms;
+  std::filesystem::permissions(w.path(name), perms::owner_read | perms::owner_write);
+  w.write(name, JobSecret::random().text() + "\n");
+  return " --secret-file " + name;
+}
+
+/// What processes need that are to meet.
+inline std::string meeting_point(const Workspace& w) {
+  return " --master 127.0.0.1:" + std::to_string(meeting_port()) + secret_option(w);
 }
 
 /// Commands that wait in a shell: until the worker of `rank` has done a step, or the process whose
@@ -82,7 +93,7 @@ class ServerJob {
   /// From now on processes have these options, and meet at another place.
   void start_again(const std::string& options, int attempt = 0) {
     common_ = kWorker + "plan.yaml --servers 1 --workers " + std::to_string(workers_) +
-              " --threads 1 --out run --attempt " + std::to_string(attempt) + meeting_point() +
+              " --threads 1 --out run --attempt " + std::to_string(attempt) + meeting_point(w_) +
               " " + options;
   }
   std::string server() const { return common_ + " --role ps --rank 0"; }

@@ -9,7 +9,7 @@ TEST_CASE("two workers with a parameter server end with the bits of two that all
   const Workspace w;
   w.write("mirrored.yaml", small_plan(kRecords, "{kind: multi_worker_mirrored, workers: 2}", 2));
   const std::string mirrored =
-      kWorker + "mirrored.yaml --workers 2 --threads 1 --out mirrored" + meeting_point();
+      kWorker + "mirrored.yaml --workers 2 --threads 1 --out mirrored" + meeting_point(w);
   REQUIRE(w.run_shell(mirrored + " --rank 1 & " + mirrored + " --rank 0; code=$?; wait; exit $code")
               .code == 0);
   ServerJob job(w, 2, "synchronous");

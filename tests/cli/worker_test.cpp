@@ -84,9 +84,11 @@ TEST_CASE("a run that is gone on with ends with the bits of one that was not int
 TEST_CASE("two workers that meet by RANK train one model") {
   const Workspace w;
   w.write("plan.yaml", small_plan(kRecords, "{kind: multi_worker_mirrored, workers: 2}", 2));
+  secret_option(w);
   const Output out = w.run_shell(
-      "export WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + std::to_string(meeting_port()) +
-      "; RANK=1 " + kWorker + "plan.yaml --out run --threads 1 & RANK=0 " + kWorker +
+      "export RECKON_SECRET_FILE=job.secret WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=" +
+      std::to_string(meeting_port()) + "; RANK=1 " + kWorker +
+      "plan.yaml --out run --threads 1 & RANK=0 " + kWorker +
       "plan.yaml --out run --threads 1; code=$?; wait $! && exit $code");
   CHECK(out.err == "");
   CHECK(out.code == 0);

@@ -92,10 +92,12 @@ std::string ring(Membership& membership, double megabytes) {
 }
 
 /// What the process of `rank` reports: two numbers a run.
-std::string run_member(const Case& c, const EmulatedCluster& cluster, int rank) {
+std::string run_member(const Case& c, const EmulatedCluster& cluster, const JobSecret& secret,
+                       int rank) {
   const int workers = int(c.workers.size());
   cluster.enter(rank);
-  RendezvousOptions options{.rank = rank,
+  RendezvousOptions options{.secret = secret,
+                            .rank = rank,
                             .size = workers + c.servers,
                             .master = {EmulatedCluster::address(0), kPort},
                             .address = EmulatedCluster::address(rank),
@@ -158,8 +160,10 @@ std::vector<Row> run_case(const Case& c) {
   for (int s = 0; s < c.servers; ++s) links.push_back(mbit(kServerLink));
   const EmulatedCluster cluster(links);
   const int workers = int(c.workers.size());
+  const JobSecret secret = JobSecret::random();
   const auto outcomes = run_processes(
-      workers + c.servers, [&](int rank) { return run_member(c, cluster, rank); }, Seconds{120});
+      workers + c.servers, [&](int rank) { return run_member(c, cluster, secret, rank); },
+      Seconds{120});
   const auto [first, second] = medians(outcomes, workers);
   if (c.servers == 0) return {{c.name, "ring all-reduce", forecast_ring(c), first, false}};
   const Seconds one_way = forecast_one_way(c);

@@ -107,7 +107,10 @@ Json forecast(const test::Workspace& w, const std::string& file, const std::stri
 /// Runs the job, each process on its host; its measurements lie in `out`.
 void run(const test::Workspace& w, const Case& c, const std::string& file, const std::string& out) {
   const EmulatedCluster cluster(links_of(c));
-  std::string line = "export LD_PRELOAD=" RECKON_CUBIC_SOCKETS "; pids=''; ";
+  std::string line =
+      "export LD_PRELOAD=" RECKON_CUBIC_SOCKETS
+      "; (umask 077; head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \\n' > job.secret); "
+      "export RECKON_SECRET_FILE=job.secret; pids=''; ";
   for (int host = 0; host < c.workers + c.servers; ++host) {
     const bool server = host >= c.workers;
     line += fmt::format(

@@ -24,7 +24,7 @@ struct LocalJob {
   }
   Socket listener;
   int size;
-  RendezvousOptions options;
+  RendezvousOptions options{.secret = JobSecret::random()};
 };
 
 inline void need_gloo() {

@@ -60,7 +60,8 @@ TEST_CASE("a rank that registers and dies before all are there is named as such"
 }
 
 TEST_CASE("without a rank 0 the error says where nobody answers") {
-  RendezvousOptions options{.rank = 1, .size = 2, .deadline = Seconds{0.2}};
+  RendezvousOptions options{
+      .secret = JobSecret::random(), .rank = 1, .size = 2, .deadline = Seconds{0.2}};
   {
     const Socket free_port = listen_on({"127.0.0.1", 0});
     options.master = free_port.local();
@@ -72,7 +73,8 @@ TEST_CASE("without a rank 0 the error says where nobody answers") {
 
 TEST_CASE("a port in use is said, with what to do") {
   const Socket taken = listen_on({"127.0.0.1", 0});
-  RendezvousOptions options{.size = 1, .master = taken.local(), .deadline = Seconds{1}};
+  RendezvousOptions options{
+      .secret = JobSecret::random(), .size = 1, .master = taken.local(), .deadline = Seconds{1}};
   CHECK_THROWS_WITH(Membership::join(options),
                     Catch::Contains(fmt::format("port {} is in use", options.master.port)) &&
                         Catch::Contains("MASTER_PORT"));
@@ -125,12 +127,17 @@ TEST_CASE(
   job.options.attempt = 1;
   const HostPort master = job.listener.local();
   const auto old_attempt = job.join(0);
-  RendezvousOptions late{.attempt = 0, .rank = 1, .size = 2, .master = master};
+  RendezvousOptions late{
+      .secret = job.options.secret, .attempt = 0, .rank = 1, .size = 2, .master = master};
   // Attempt 0's rank 1 meets attempt 1's rank 0.
   CHECK_THROWS_WITH(Membership::join(late), Catch::Contains("attempt 0 of the job is over"));
   // Attempt 2's rank 1 waits for attempt 2's rank 0 until its deadline.
-  RendezvousOptions early{
-      .attempt = 2, .rank = 1, .size = 2, .master = master, .deadline = Seconds{0.3}};
+  RendezvousOptions early{.secret = job.options.secret,
+                          .attempt = 2,
+                          .rank = 1,
+                          .size = 2,
+                          .master = master,
+                          .deadline = Seconds{0.3}};
   CHECK_THROWS_WITH(Membership::join(early), Catch::Contains("attempt 1 still holds"));
 }
 
@@ -170,8 +177,9 @@ TEST_CASE("a name and an IPv6 address serve as the master's") {
       throw;
     }
     const std::uint16_t port = listener.local().port;
+    const JobSecret secret = JobSecret::random();
     const auto outcomes = run_processes(2, [&](int rank) {
-      RendezvousOptions options{.rank = rank, .size = 2, .master = {host, port}};
+      RendezvousOptions options{.secret = secret, .rank = rank, .size = 2, .master = {host, port}};
       if (rank == 0) return list_of(*Membership::join(options, std::move(listener)));
       listener.close();
       return list_of(*Membership::join(options));

@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "executor/comm/channel.h"
 #include "executor/comm/server_job.h"
 #include "executor/comm/server_protocol.h"
 
@@ -12,6 +13,16 @@ namespace {
 using namespace reckon;
 
 Deadline soon() { return Deadline::after(Seconds{5}); }
+
+/// A worker's connection to the server of a job with one of each, which has said hello.
+Channel greeted_server(const Membership& m, const ServerJob& job) {
+  Channel server = connect_to_process(m.members()[1].address, m.options().secret,
+                                      {Listening::As::parameter_server, 1}, {"reckon", 0}, soon());
+  send_message(server, std::uint16_t(ServerMessage::hello), 0, 0,
+               encode(Greeting{.worker = 0, .digest = job.digest()}), soon());
+  receive_message(server, 1000, soon());  // welcome
+  return server;
+}
 }  // namespace
 
 TEST_CASE("kill -9 of a worker or a server: all others end and name it") {
@@ -124,17 +135,11 @@ TEST_CASE("no message of a stranger or a broken worker crashes a server") {
             const std::string noise(std::size_t(100 * stranger), 'x');
             send_all(socket, std::as_bytes(std::span(noise)), soon());
           }
-          const Socket socket = connect_to(server, soon());
-          const auto send = [&](ServerMessage kind, std::uint64_t tag,
-                                std::span<const std::byte> payload) {
-            send_message(socket, std::uint16_t(kind), 0, tag, payload, soon());
-          };
-          send(ServerMessage::hello, 0,
-               encode(Greeting{.job = "reckon", .worker = 0, .digest = job.digest()}));
-          receive_message(socket, 1000, soon());  // welcome
+          Channel channel = greeted_server(m, job);
           try {
-            send(bad.kind, bad.tag, std::vector<std::byte>(bad.bytes));
-            while (true) receive_message(socket, right + 1000, soon());
+            send_message(channel, std::uint16_t(bad.kind), 0, bad.tag,
+                         std::vector<std::byte>(bad.bytes), soon());
+            while (true) receive_message(channel, right + 1000, soon());
           } catch (const SocketError&) {
           }
           return std::string();
@@ -146,29 +151,28 @@ TEST_CASE("no message of a stranger or a broken worker crashes a server") {
 }
 
 TEST_CASE("gradients that are damaged on their way are an error, never an update") {
-  const auto outcomes = run_ps_job(job_for(1, 1, SgdMomentum{}), [&](int, Membership& m,
-                                                                     const ServerJob& job) {
-    const Socket socket = connect_to(m.members()[1].address, soon());
-    send_message(socket, std::uint16_t(ServerMessage::hello), 0, 0,
-                 encode(Greeting{.job = "reckon", .worker = 0, .digest = job.digest()}), soon());
-    receive_message(socket, 1000, soon());
-    // A good message through a socket pair, then with a flipped bit to the server.
-    std::array<int, 2> ends{};
-    REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()) == 0);
-    const Socket in{ends[0]}, out{ends[1]};
-    const std::vector<float> gradients(job.keys.groups[0].count, 1);
-    send_message(in, std::uint16_t(ServerMessage::push), 0, encode(PushTag{0, 0}),
-                 std::as_bytes(std::span(gradients)), soon());
-    std::vector<std::byte> raw(kMessageHeadSize + gradients.size() * sizeof(float));
-    receive_all(out, raw, soon());
-    raw.back() ^= std::byte{1};
-    send_all(socket, raw, soon());
-    try {
-      while (true) receive_message(socket, 1000, soon());
-    } catch (const SocketError&) {
-    }
-    return std::string();
-  });
+  const auto outcomes =
+      run_ps_job(job_for(1, 1, SgdMomentum{}), [&](int, Membership& m, const ServerJob& job) {
+        Channel channel = greeted_server(m, job);
+        // A good message through a socket pair, then with a flipped bit to the server.
+        std::array<int, 2> ends{};
+        REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()) == 0);
+        const Socket out{ends[1]};
+        Socket to_server = std::exchange(channel.socket(), Socket{ends[0]});
+        const std::vector<float> gradients(job.keys.groups[0].count, 1);
+        send_message(channel, std::uint16_t(ServerMessage::push), 0, encode(PushTag{0, 0}),
+                     std::as_bytes(std::span(gradients)), soon());
+        std::vector<std::byte> raw(kMessageHeadSize + gradients.size() * sizeof(float));
+        receive_all(out, raw, soon());
+        raw.back() ^= std::byte{1};
+        send_all(to_server, raw, soon());
+        channel.socket() = std::move(to_server);
+        try {
+          while (true) receive_message(channel, 1000, soon());
+        } catch (const SocketError&) {
+        }
+        return std::string();
+      });
   CHECK(outcomes[1].code == kExitLostPeer);
   CHECK_THAT(outcomes[1].output, Catch::Contains("is damaged"));
 }

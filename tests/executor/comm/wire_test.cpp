@@ -7,14 +7,26 @@
 namespace {
 using namespace reckon;
 
+Key key_of(int number) {
+  Key key{};
+  key.fill(std::byte(number));
+  return key;
+}
+
+/// What `a` sends `b` checks with the same key; what comes back has another.
 struct Pair {
-  Pair() {
+  Pair() : Pair(descriptors()) {}
+  Channel a, b;
+
+ private:
+  explicit Pair(std::array<int, 2> ends)
+      : a(Socket{ends[0]}, {.send = key_of(1), .receive = key_of(2)}),
+        b(Socket{ends[1]}, {.send = key_of(2), .receive = key_of(1)}) {}
+  static std::array<int, 2> descriptors() {
     std::array<int, 2> ends{};
     REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()) == 0);
-    a = Socket{ends[0]};
-    b = Socket{ends[1]};
+    return ends;
   }
-  Socket a, b;
 };
 Deadline soon() { return Deadline::after(Seconds{2}); }
 
@@ -22,7 +34,7 @@ std::vector<std::byte> bytes_of_a_message(std::string_view payload) {
   Pair pair;
   send_message(pair.a, 3, 7, 11, std::as_bytes(std::span(payload)), soon());
   std::vector<std::byte> raw(kMessageHeadSize + payload.size());
-  receive_all(pair.b, raw, soon());
+  receive_all(pair.b.socket(), raw, soon());
   return raw;
 }
 }  // namespace
@@ -45,7 +57,7 @@ TEST_CASE("any flipped bit of a message is an error, never another message") {
     std::vector<std::byte> bad = good;
     bad[bit / 8] ^= std::byte(1 << (bit % 8));
     Pair pair;
-    send_all(pair.a, bad, soon());
+    send_all(pair.a.socket(), bad, soon());
     INFO("bit " << bit);
     CHECK_THROWS_AS(receive_message(pair.b, 100, soon()), WireError);
   }
@@ -62,7 +74,7 @@ TEST_CASE("a length over the limit is refused before anything is allocated or re
 TEST_CASE("an end inside a message is a closed connection, silence a timeout") {
   const std::vector<std::byte> good = bytes_of_a_message("gradients");
   Pair pair;
-  send_all(pair.a, std::span(good).first(50), soon());
+  send_all(pair.a.socket(), std::span(good).first(50), soon());
   try {
     receive_message(pair.b, 100, Deadline::after(Seconds{0.05}));
     FAIL("no error");
@@ -70,8 +82,8 @@ TEST_CASE("an end inside a message is a closed connection, silence a timeout") {
     CHECK(error.kind == SocketError::Kind::timeout);
   }
   Pair other;
-  send_all(other.a, std::span(good).first(50), soon());
-  other.a.close();
+  send_all(other.a.socket(), std::span(good).first(50), soon());
+  other.a.socket().close();
   try {
     receive_message(other.b, 100, soon());
     FAIL("no error");
@@ -81,23 +93,52 @@ TEST_CASE("an end inside a message is a closed connection, silence a timeout") {
 }
 
 TEST_CASE("messages that arrive in pieces are put together") {
-  const std::vector<std::byte> one = bytes_of_a_message("gradients"),
-                               two = bytes_of_a_message("of two messages");
-  std::vector<std::byte> both = one;
-  both.insert(both.end(), two.begin(), two.end());
+  std::vector<std::byte> both(2 * kMessageHeadSize + 9 + 15);
+  {
+    Pair pair;
+    for (const std::string text : {"gradients", "of two messages"})
+      send_message(pair.a, 3, 7, 11, std::as_bytes(std::span(text)), soon());
+    receive_all(pair.b.socket(), both, soon());
+  }
   for (std::size_t cut = 1; cut < both.size(); ++cut) {
     Pair pair;
     MessageReader reader(100);
     std::vector<Message> got;
     for (const auto piece : {std::span(both).first(cut), std::span(both).subspan(cut)}) {
-      send_all(pair.a, piece, soon());
+      send_all(pair.a.socket(), piece, soon());
       for (Message& m : reader.read(pair.b)) got.push_back(std::move(m));
     }
     REQUIRE(got.size() == 2);
     CHECK(got[1].payload.size() == 15);
-    pair.a.close();
+    pair.a.socket().close();
     CHECK_THROWS_AS(reader.read(pair.b), SocketError);
   }
+}
+
+TEST_CASE("a message that is repeated, left out, changed in order or sent back is an error") {
+  const auto raw_messages = [](Pair& pair) {
+    std::vector<std::vector<std::byte>> raw;
+    for (const std::string text : {"first", "other"}) {
+      send_message(pair.a, 3, 7, 11, std::as_bytes(std::span(text)), soon());
+      raw.emplace_back(kMessageHeadSize + text.size());
+      receive_all(pair.b.socket(), raw.back(), soon());
+    }
+    return raw;
+  };
+  const auto deliver = [&](const std::vector<int>& order) {
+    Pair pair;
+    const auto raw = raw_messages(pair);
+    for (const int k : order) send_all(pair.a.socket(), raw[std::size_t(k)], soon());
+    for (std::size_t k = 0; k < order.size(); ++k) receive_message(pair.b, 100, soon());
+  };
+  CHECK_NOTHROW(deliver({0, 1}));
+  CHECK_THROWS_WITH(deliver({0, 0}), Catch::Contains("damaged or forged"));
+  CHECK_THROWS_WITH(deliver({1}), Catch::Contains("damaged or forged"));
+  CHECK_THROWS_WITH(deliver({1, 0}), Catch::Contains("damaged or forged"));
+  Pair pair;
+  const auto raw = raw_messages(pair);
+  send_all(pair.b.socket(), raw[0], soon());
+  CHECK_THROWS_WITH(receive_message(pair.a, 100, soon()), Catch::Contains("damaged or forged"));
 }
 
 TEST_CASE("fields are read back, and a payload that ends inside one is refused") {
@@ -116,6 +157,14 @@ TEST_CASE("fields are read back, and a payload that ends inside one is refused")
   huge.number(std::int64_t{1} << 60);
   FieldReader lies{huge.bytes()};
   CHECK_THROWS_AS(lies.text(), WireError);
+}
+
+TEST_CASE("a loopback is told from other addresses, and by which address a peer is reached") {
+  for (const char* here : {"127.0.0.1", "127.1.2.3", "::1", "localhost"}) CHECK(is_loopback(here));
+  for (const char* there : {"", "10.0.0.1", "0.0.0.0", "::", "node", "localhost.example"})
+    CHECK_FALSE(is_loopback(there));
+  CHECK(local_address_towards({"127.0.0.1", 80}) == "127.0.0.1");
+  CHECK(local_address_towards({"no-such-host.invalid", 80}).empty());
 }
 
 TEST_CASE("addresses are read as people write them") {

@@ -320,5 +320,31 @@ TEST_CASE("processes meet at a port that is listened at before they are started"
   CHECK_THROWS_AS(listen_on(rendezvous.local()), SocketError);
 }
 
+TEST_CASE("processes that meet are told where their secret lies, and to stay on this machine") {
+  PlannedStrategy strategy;
+  strategy.workers = 2;
+  LocalJob job;
+  job.secret = "/run/job.secret";
+  const auto told = [](const ProcessSpec& spec, const std::string& name) -> std::string {
+    for (const auto& [variable, value] : spec.environment)
+      if (variable == name) return value;
+    return "";
+  };
+  ::unsetenv("NCCL_SOCKET_IFNAME");
+  for (const ProcessSpec& spec : processes_of(strategy, job, 0, local_rendezvous())) {
+    const auto at = std::ranges::find(spec.command, "--secret-file");
+    REQUIRE(at != spec.command.end());
+    CHECK(*(at + 1) == "/run/job.secret");
+    CHECK(told(spec, "NCCL_SOCKET_IFNAME") == "lo");
+  }
+  ::setenv("NCCL_SOCKET_IFNAME", "eth7", 1);  // the user's own
+  CHECK(told(processes_of(strategy, job, 0, local_rendezvous()).at(0), "NCCL_SOCKET_IFNAME") == "");
+  ::unsetenv("NCCL_SOCKET_IFNAME");
+  strategy.workers = 1;
+  const auto alone = processes_of(strategy, {}, 0, local_rendezvous());
+  CHECK(std::ranges::count(alone.at(0).command, "--secret-file") == 0);
+  CHECK(told(alone.at(0), "NCCL_SOCKET_IFNAME") == "");
+}
+
 }  // namespace
 }  // namespace reckon

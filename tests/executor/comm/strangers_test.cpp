@@ -1,0 +1,465 @@
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <list>
+#include <thread>
+
+#include "executor/comm/channel.h"
+#include "executor/comm/coordinator.h"
+#include "executor/comm/job_listener.h"
+#include "executor/comm/server_job.h"
+#include "executor/comm/server_protocol.h"
+
+// What strangers can do to a job: those who reach its ports and do not know its secret.
+namespace {
+using namespace reckon;
+
+Deadline soon() { return Deadline::after(Seconds{5}); }
+constexpr Listening kCoordinator{Listening::As::coordinator, 0};
+constexpr Listening kServer{Listening::As::parameter_server, 1};
+
+std::vector<Socket> connections(const HostPort& to, int count) {
+  std::vector<Socket> all;
+  for (int k = 0; k < count; ++k) all.push_back(connect_to(to, soon()));
+  return all;
+}
+
+/// All that the other side says until it closes.
+std::size_t bytes_until_closed(const Socket& socket, Deadline deadline) {
+  std::array<std::byte, 65536> piece{};
+  std::size_t all = 0;
+  try {
+    while (wait_readable(socket, deadline)) all += receive_some(socket, piece);
+  } catch (const SocketError& error) {
+    REQUIRE(error.kind == SocketError::Kind::closed);
+    return all;
+  }
+  FAIL("it is not closed");
+  return all;
+}
+
+/// Passes bytes on between one connection at `listener` and `to`; keeps those of whoever connected.
+class Recorder {
+ public:
+  Recorder(Socket listener, const HostPort& to)
+      : thread_([this, listener = std::move(listener), to] { run(listener, to); }) {}
+  ~Recorder() { thread_.join(); }
+  /// Once the connection is over.
+  std::vector<std::byte> recorded() {
+    while (!over_) usleep(10'000);
+    return said_;
+  }
+
+ private:
+  void run(const Socket& listener, const HostPort& to) {
+    try {
+      const auto one = accept_one(listener, Deadline::after(Seconds{20}));
+      if (!one) throw SocketError(SocketError::Kind::timeout, "nobody came");
+      const Socket other = connect_to(to, soon());
+      std::array<std::byte, 4096> piece{};
+      while (true) {
+        std::size_t got = receive_some(*one, piece);
+        said_.insert(said_.end(), piece.begin(), piece.begin() + std::ptrdiff_t(got));
+        if (got > 0) send_all(other, std::span(piece).first(got), soon());
+        got = receive_some(other, piece);
+        if (got > 0) send_all(*one, std::span(piece).first(got), soon());
+        usleep(1000);
+      }
+    } catch (const SocketError&) {
+      over_ = true;
+    }
+  }
+  std::vector<std::byte> said_;
+  std::atomic<bool> over_ = false;
+  std::thread thread_;
+};
+
+std::string joined(const Membership& membership) {
+  return fmt::format("{} members", membership.members().size());
+}
+}  // namespace
+
+TEST_CASE("a stranger without the secret takes no rank, and both sides say what is wrong") {
+  LocalJob job(2);
+  const auto outcomes = run_processes(3, [&](int process) -> std::string {
+    if (process == 2) {
+      job.options.secret = JobSecret::random();
+      return joined(*job.join(1));
+    }
+    std::string warned;
+    job.options.warn = [&](const std::string& text) { warned += text + '\n'; };
+    if (process == 1) usleep(300'000);  // the stranger is there first
+    const auto membership = job.join(process);
+    return joined(*membership) + '\n' + warned;
+  });
+  CHECK(outcomes[2].code == kExitLostPeer);
+  CHECK_THAT(outcomes[2].output, Catch::Contains("knows another secret: give all processes of a "
+                                                 "job the same --secret-file"));
+  CHECK(outcomes[1].output == "2 members\n");
+  CHECK_THAT(outcomes[0].output, Catch::StartsWith("2 members\n") &&
+                                     Catch::Contains("was turned away: it knows another secret"));
+}
+
+TEST_CASE("who is missing and who knew another secret is said together at the deadline") {
+  LocalJob job(2);
+  job.options.deadline = Seconds{0.6};
+  const auto outcomes = run_processes(2, [&](int rank) {
+    if (rank == 1) job.options.secret = JobSecret::random();
+    return joined(*job.join(rank));
+  });
+  CHECK_THAT(outcomes[0].output,
+             Catch::Contains("rank 1; 1 connection was turned away: 1 knew another secret"));
+}
+
+TEST_CASE("silent connections, 200 of them, delay no start; a few more are there each moment") {
+  LocalJob job(3);
+  const HostPort master = job.options.master;
+  const auto strangers = connections(master, 200);  // in the system's queue before anybody else
+  const auto begin = Deadline::Clock::now();
+  const auto outcomes = run_processes(3, [&](int rank) {
+    if (rank == 1) usleep(200'000);
+    if (rank == 2)
+      for (int k = 0; k < 20; ++k) connections(master, 10);  // opened and closed
+    const auto membership = job.join(rank);
+    membership->set(fmt::format("here {}", rank), {});
+    for (int r = 0; r < 3; ++r)
+      membership->get(fmt::format("here {}", r), Deadline::after(Seconds{10}));
+    return joined(*membership);
+  });
+  for (const ProcessOutcome& outcome : outcomes) CHECK(outcome.output == "3 members");
+  // Were they heard one after the other, or kept as long as a hello may take, it would be 5 s.
+  CHECK(Seconds{Deadline::Clock::now() - begin}.count() < 4);
+}
+
+TEST_CASE("200 silent connections and 500 that open and close do not end a server") {
+  const auto outcomes =
+      run_ps_job(job_for(1, 1, SgdMomentum{}), [&](int rank, Membership& m, const ServerJob& job) {
+        const HostPort server = m.members()[1].address;
+        const auto silent = connections(server, 200);
+        for (int k = 0; k < 50; ++k) connections(server, 10);
+        const auto begin = Deadline::Clock::now();
+        const std::string digest = train_worker(rank, m, job, 3);
+        return fmt::format("{} {}", digest.empty() ? "nothing" : "trained",
+                           Seconds{Deadline::Clock::now() - begin} < 4s ? "at once" : "late");
+      });
+  CHECK(outcomes[0].output == "trained at once");
+  CHECK(outcomes[1].code == 0);
+  CHECK_THAT(outcomes[1].output,
+             Catch::StartsWith("9 "));  // 3 steps of 3 groups  // updates: 3 steps of 3 groups
+}
+
+TEST_CASE("a stranger gets no byte of parameters, and cannot end a server") {
+  const ServerJob ps = job_for(1, 1, SgdMomentum{});
+  const auto outcomes =
+      run_ps_job(ps, [&](int, Membership& m, const ServerJob& job) -> std::string {
+        const HostPort server = m.members()[1].address;
+        const auto exchange = make_ps_exchange(m, "reckon", job, Seconds{20});
+        LinearModel model(kLayers);
+        exchange->start(model.view());
+        // By another secret: refused before it can ask.
+        try {
+          connect_to_process(server, JobSecret::random(), kServer, {"reckon", 0}, soon());
+          return "a stranger was let in";
+        } catch (const HandshakeError&) {
+        }
+        // By keys that it makes up: it goes on as if it had been let in.
+        const Socket socket = connect_to(server, soon());
+        const JobSecret guessed = JobSecret::random();
+        ConnectorHandshake handshake(guessed, kServer, {"reckon", 0}, random_nonce());
+        send_all(socket, handshake.hello(), soon());
+        std::array<std::byte, 72> challenge{};
+        receive_all(socket, challenge, soon());
+        std::vector<std::byte> noise(40);
+        std::copy_n(challenge.begin(), 8, noise.begin());
+        noise[6] = std::byte{3};  // a proof
+        Gmac mac(guessed.key());
+        const auto pull = encode_head(mac, 0, std::uint16_t(ServerMessage::pull), 0, 0, {});
+        noise.insert(noise.end(), pull.begin(), pull.end());
+        send_all(socket, noise, soon());
+        std::size_t got = 0;
+        std::array<std::byte, 4096> piece{};
+        try {
+          while (wait_readable(socket, soon())) got += receive_some(socket, piece);
+        } catch (const SocketError&) {
+        }
+        for (int step = 0; step < 3; ++step) {
+          model.announce(*exchange);
+          exchange->finish_step(step, 0.01);
+        }
+        return fmt::format("{} bytes", got);
+      });
+  CHECK(outcomes[0].output == "0 bytes");
+  CHECK(outcomes[1].code == 0);
+}
+
+TEST_CASE("a process that poses as a parameter server gets no gradients, and is found out") {
+  LocalJob local(2);
+  const ServerJob job = job_for(1, 1, SgdMomentum{});
+  const auto outcomes = run_processes(2, [&](int rank) -> std::string {
+    if (rank == 0) {
+      const auto membership = local.join(0);
+      try {
+        make_ps_exchange(*membership, "reckon", job, Seconds{5});
+      } catch (const CommError& error) {
+        membership->set("over", {});
+        throw;
+      }
+      return "it is believed";
+    }
+    Socket listener = listen_on({"127.0.0.1", 0});
+    local.options.port = listener.local().port;
+    const auto membership = local.join(1);
+    const auto worker = accept_one(listener, soon());
+    // What it sends of itself until it is told something: a hello.
+    std::array<std::byte, 62> hello{};
+    receive_all(*worker, hello, soon());
+    AcceptorHandshake poser(JobSecret::random(), kServer, random_nonce());
+    std::vector<std::byte> challenge;
+    for (std::size_t at = 0; at < hello.size();) {
+      const auto piece = std::span(hello).subspan(at, std::min(hello.size() - at, poser.wanted()));
+      challenge = poser.take(piece);
+      at += piece.size();
+    }
+    send_all(*worker, challenge, soon());
+    return fmt::format("{} bytes", bytes_until_closed(*worker, soon()));
+  });
+  CHECK(outcomes[0].code == kExitLostPeer);
+  CHECK_THAT(outcomes[0].output, Catch::Contains("rank 1") && Catch::Contains("another secret"));
+  CHECK(outcomes[1].output == "72 bytes");  // that it is refused
+}
+
+TEST_CASE("what was recorded of a rank takes no place in the job's next start") {
+  LocalJob first(2);
+  const HostPort master = first.options.master;
+  Socket relay = listen_on({"127.0.0.1", 0});
+  const HostPort by_relay = relay.local();
+  std::vector<std::byte> recorded;
+  const auto outcomes = run_processes(
+      2,
+      [&](int rank) {
+        if (rank == 1) first.options.master = by_relay;
+        return joined(*first.join(rank));
+      },
+      Seconds{60},
+      [&](const std::vector<pid_t>&) {
+        first.listener.close();
+        Recorder recorder(std::move(relay), master);
+        recorded = recorder.recorded();
+      });
+  REQUIRE(outcomes[1].output == "2 members");
+  REQUIRE(recorded.size() > 200);
+  // The same job, attempt and secret: only the nonces differ.
+  LocalJob second(2);
+  second.options.secret = first.options.secret;
+  const HostPort again = second.options.master;
+  const auto later = run_processes(
+      2,
+      [&](int rank) {
+        if (rank == 1) usleep(500'000);
+        return joined(*second.join(rank));
+      },
+      Seconds{60},
+      [&](const std::vector<pid_t>&) {
+        second.listener.close();
+        const Socket socket = connect_to(again, soon());
+        send_all(socket, recorded, soon());
+        // A challenge, and the end.
+        CHECK(bytes_until_closed(socket, soon()) <= 72);
+      });
+  CHECK(later[0].output == "2 members");
+  CHECK(later[1].output == "2 members");
+}
+
+TEST_CASE("more connections than may wait: the oldest that said nothing gives way") {
+  Socket socket = listen_on({"127.0.0.1", 0});
+  const HostPort at = socket.local();
+  const JobSecret secret = JobSecret::random();
+  JobListener listener(std::move(socket), secret, kCoordinator, {}, {.pending = 4});
+  // The first has said hello, and is in no hurry with its proof.
+  const Socket first = connect_to(at, soon());
+  ConnectorHandshake handshake(secret, kCoordinator, {"job", 3}, random_nonce());
+  send_all(first, handshake.hello(), soon());
+  std::array<std::byte, 72> challenge{};
+  for (const Deadline until = soon(); !until.passed(); usleep(1000)) {
+    CHECK(listener.admit().empty());
+    if (wait_readable(first, Deadline::after(Seconds{}))) break;
+  }
+  receive_all(first, challenge, soon());
+  const auto silent = connections(at, 20);
+  CHECK(listener.admit().empty());
+  CHECK(listener.turned_away() == "17 connections were turned away: 17 gave way to newer ones");
+  handshake.take(std::span(challenge).first(8));
+  send_all(first, handshake.take(std::span(challenge).subspan(8)), soon());
+  std::size_t admitted = 0;
+  for (const Deadline until = soon(); admitted == 0 && !until.passed(); usleep(1000))
+    admitted += listener.admit().size();
+  CHECK(admitted == 1);
+}
+
+TEST_CASE("a job of many processes that come at once is not turned away") {
+  constexpr std::size_t kProcesses = 160;  // 128 and more
+  Socket socket = listen_on({"127.0.0.1", 0});
+  const HostPort at = socket.local();
+  const JobSecret secret = JobSecret::random();
+  std::list<std::pair<Socket, ConnectorHandshake>> all;
+  for (std::uint32_t rank = 0; rank < kProcesses; ++rank) {
+    all.emplace_back(connect_to(at, soon()),
+                     ConnectorHandshake(secret, kCoordinator, {"job", rank}, random_nonce()));
+    send_all(all.back().first, all.back().second.hello(), soon());
+  }
+  JobListener listener(std::move(socket), secret, kCoordinator, {},
+                       JobListenerLimits::for_processes(int(kProcesses)));
+  for (const Deadline until = soon(); !until.passed(); usleep(1000)) {
+    CHECK(listener.admit().empty());
+    if (wait_readable(all.back().first, Deadline::after(Seconds{}))) break;
+  }
+  for (auto& [connection, handshake] : all) {
+    std::array<std::byte, 72> challenge{};
+    receive_all(connection, challenge, soon());
+    handshake.take(std::span(challenge).first(8));
+    send_all(connection, handshake.take(std::span(challenge).subspan(8)), soon());
+  }
+  std::size_t admitted = 0;
+  for (const Deadline until = soon(); admitted < kProcesses && !until.passed(); usleep(1000))
+    admitted += listener.admit().size();
+  CHECK(admitted == kProcesses);
+  CHECK(listener.turned_away().empty());
+}
+
+TEST_CASE("strangers are said once, and counted") {
+  std::vector<std::string> said;
+  {
+    Socket socket = listen_on({"127.0.0.1", 0});
+    const HostPort at = socket.local();
+    JobListener listener(std::move(socket), JobSecret::random(), kCoordinator,
+                         [&](const std::string& text) { said.push_back(text); },
+                         {.hello = Seconds{0.2}});
+    const auto silent = connections(at, 20);
+    connections(at, 10);
+    const Socket browser = connect_to(at, soon());
+    const std::string request = "GET / HTTP/1.1\r\n\r\n";
+    send_all(browser, std::as_bytes(std::span(request)), soon());
+    const Deadline until = Deadline::after(Seconds{2});
+    while (!until.passed() && listener.turned_away().find("31 connections") == std::string::npos) {
+      CHECK(listener.admit().empty());
+      usleep(10'000);
+    }
+    CHECK(listener.turned_away() ==
+          "31 connections were turned away: 20 said nothing in time, 10 closed without a proof, 1 "
+          "spoke another protocol");
+    CHECK(said.size() == 1);
+    CHECK(listener.due_milliseconds() == -1);
+  }
+  REQUIRE(said.size() == 2);
+  CHECK_THAT(said[0], Catch::StartsWith("a connection ") && Catch::Contains("was turned away"));
+  CHECK_THAT(said[1], Catch::StartsWith("31 connections were turned away"));
+}
+
+TEST_CASE(
+    "a process without descriptors lets connections wait, and takes them up when it has some") {
+  const auto outcomes = run_processes(1, [](int) -> std::string {
+    Socket socket = listen_on({"127.0.0.1", 0});
+    const HostPort at = socket.local();
+    const JobSecret secret = JobSecret::random();
+    JobListener listener(std::move(socket), secret, kCoordinator, {});
+    std::string peer;
+    std::thread worker([&] {
+      try {
+        connect_to_process(at, secret, kCoordinator, {"job", 1}, Deadline::after(Seconds{10}));
+      } catch (const std::exception& error) {
+        peer = error.what();
+      }
+    });
+    usleep(200'000);
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    const rlimit none{.rlim_cur = 3, .rlim_max = limit.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &none);
+    std::string result;
+    if (!listener.admit().empty()) result += "admitted without a descriptor; ";
+    if (const int due = listener.due_milliseconds(); due < 1 || due > 200)
+      result += fmt::format("looks again in {} ms; ", due);
+    setrlimit(RLIMIT_NOFILE, &limit);
+    std::size_t admitted = 0;
+    for (const Deadline until = soon(); admitted == 0 && !until.passed(); usleep(10'000))
+      admitted += listener.admit().size();
+    worker.join();
+    return result + peer + fmt::format("{} admitted", admitted);
+  });
+  CHECK(outcomes[0].output == "1 admitted");
+}
+
+TEST_CASE("a start among more strangers than the process has descriptors") {
+  LocalJob job(2);
+  const auto strangers = connections(job.options.master, 100);
+  const auto outcomes = run_processes(2, [&](int rank) {
+    if (rank == 0) {
+      const rlimit few{.rlim_cur = 130, .rlim_max = 130};  // this process has 100 of the test's
+      setrlimit(RLIMIT_NOFILE, &few);
+    } else {
+      usleep(300'000);
+    }
+    return joined(*job.join(rank));
+  });
+  CHECK(outcomes[0].output == "2 members");
+  CHECK(outcomes[1].output == "2 members");
+}
+
+TEST_CASE("a process of version 1 is told that the versions differ") {
+  LocalJob job(2);
+  job.options.deadline = Seconds{3};
+  const HostPort master = job.options.master;
+  const auto outcomes = run_processes(2, [&](int process) -> std::string {
+    std::string warned;
+    if (process == 0) {
+      job.options.warn = [&](const std::string& text) { warned += text; };
+      try {
+        job.join(0);
+      } catch (const CommError&) {
+      }
+      return warned;
+    }
+    job.listener.close();
+    const Socket socket = connect_to(master, soon());
+    std::array<std::byte, 120> hello{};  // of version 1: a header of 48 bytes and a payload
+    const std::array<std::uint16_t, 4> head{0x4352, 0x4e4b, 1, 1};
+    std::ranges::copy(std::as_bytes(std::span(head)), hello.begin());
+    send_all(socket, hello, soon());
+    std::array<std::byte, 48> answer{};
+    receive_all(socket, answer, soon());
+    return std::equal(answer.begin(), answer.begin() + 4, hello.begin()) &&
+                   answer[4] == std::byte{2} && answer[5] == std::byte{0}
+               ? "told"
+               : "not told";
+  });
+  CHECK(outcomes[1].output == "told");
+  CHECK_THAT(outcomes[0].output, Catch::Contains("speaks version 1 of the protocol, this program "
+                                                 "2: start all processes of a job from the same"));
+}
+
+TEST_CASE("rank 0 of version 1, which closes, is told apart from one that is not there") {
+  Socket old = listen_on({"127.0.0.1", 0});
+  const HostPort master = old.local();
+  std::atomic<bool> over = false;
+  std::thread rank0([&] {
+    while (!over)
+      if (auto one = accept_one(old, Deadline::after(Seconds{0.1}))) {
+        std::array<std::byte, 48> head{};
+        receive_all(*one, head, soon());
+      }
+  });
+  RendezvousOptions options{.secret = JobSecret::random(), .rank = 1, .size = 2, .master = master};
+  std::string message;
+  try {
+    Membership::join(options);
+  } catch (const CommError& error) {
+    message = error.what();
+  }
+  over = true;
+  rank0.join();
+  CHECK_THAT(message, Catch::Contains("closes the connection before it proves that it knows the "
+                                      "job's secret: another program, or another version"));
+}
