@@ -31,6 +31,9 @@ class Communicator {
   /// Rank r's r-th part of `send` lands at rank p as its r-th part of `receive`.
   virtual void all_to_all(std::span<const float> send, std::span<float> receive) = 0;
   virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
+  /// The same for addresses and ids by which ranks reach each other: on the job's authenticated
+  /// channels, where the ranks are processes.
+  virtual void introduce(std::span<std::byte> bytes, int root) { broadcast(bytes, root); }
   virtual void send(std::span<const std::byte> bytes, int to) = 0;
   virtual void receive(std::span<std::byte> bytes, int from) = 0;
   virtual void barrier() = 0;

@@ -71,6 +71,7 @@ class GlooCommunicator final : public Communicator {
   void reduce_scatter(std::span<const float> all, std::span<float> mine) override;
   void all_to_all(std::span<const float> send, std::span<float> receive) override;
   void broadcast(std::span<std::byte> bytes, int root) override;
+  void introduce(std::span<std::byte> bytes, int root) override;
   void send(std::span<const std::byte> bytes, int to) override;
   void receive(std::span<std::byte> bytes, int from) override;
   void barrier() override;
@@ -269,6 +270,18 @@ void GlooCommunicator::broadcast(std::span<std::byte> bytes, int root) {
     call.setOutput(reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size());
     call.setRoot(root);
     gloo::broadcast(call);
+  });
+}
+
+/// Gloo's connections carry no proof: by the rendezvous.
+void GlooCommunicator::introduce(std::span<std::byte> bytes, int root) {
+  if (size_ == 1) return;
+  guarded("introduction", bytes.size(), [&] {
+    const std::string key = fmt::format("introduction/{}", membership_.next_number());
+    if (rank() == root) return membership_.set(key, bytes);
+    const auto told = membership_.get(key, Deadline::after(options_.timeout));
+    if (told.size() != bytes.size()) throw CommError("an introduction of another size", {root});
+    std::ranges::copy(told, bytes.begin());
   });
 }
 

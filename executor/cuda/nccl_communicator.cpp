@@ -64,7 +64,7 @@ class Nccl final : public NcclCommunicator {
     refuse_shared_devices(control, device);
     ncclUniqueId id{};
     if (rank_ == 0) check(nccl_.get_unique_id(&id), "id");
-    control.broadcast(std::as_writable_bytes(std::span(&id, 1)), 0);
+    control.introduce(std::as_writable_bytes(std::span(&id, 1)), 0);
     check(nccl_.comm_init_rank(&comm_, size_, id, rank_), "rendezvous");
   }
   ~Nccl() override { nccl_.comm_destroy(comm_); }
