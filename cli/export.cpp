@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +14,9 @@
 #include "exchange/gcloud.h"
 #include "exchange/kubernetes.h"
 #include "exchange/kubernetes_serving.h"
+#include "exchange/shell_word.h"
+#include "exchange/yaml_text.h"
+#include "executor/comm/job_secret.h"
 #include "executor/serve/served_model.h"
 #include "sim/scenario/scenario_yaml.h"
 #include "sim/scenario/scenario_yaml_document.h"
@@ -20,26 +24,39 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 14> kNames{"as",
-                                                  "kubernetes-version",
-                                                  "namespace",
-                                                  "image",
-                                                  "bucket",
-                                                  "claim",
-                                                  "storage-class",
-                                                  "attempt",
-                                                  "out",
-                                                  "set",
-                                                  "layer",
-                                                  "catalog",
-                                                  "calibration",
-                                                  "help"};
+constexpr std::array<std::string_view, 15> kNames{
+    "as",      "kubernetes-version", "namespace", "image", "bucket", "claim",   "storage-class",
+    "attempt", "with-secret",        "out",       "set",   "layer",  "catalog", "calibration",
+    "help"};
 
 /// The scenario as it stands in its file, with the command line's changes.
 Expected<YamlNode> document_of(const std::string& file, const Options& options) {
   const auto flat = flat_scenario(read_text(file), file, options.overrides, options.layers, {});
   if (!flat) return tl::unexpected(flat.error());
   return parse_yaml(*flat, file);
+}
+
+/// The manifests of a job of several processes name a Secret and do not hold it: they are read and
+/// kept by many. Where it is not asked for, they say at their top what makes it.
+Expected<std::string> manifests(const std::string& file, const LoadedPlan& loaded,
+                                const Options& options, const Catalog& catalog) {
+  KubernetesExport how = kubernetes_options(options);
+  const bool wanted = needs_kubernetes_secret(loaded.file, loaded.plan);
+  if (wanted && options.answers.contains("with-secret"))
+    how.job_secret = JobSecret::random().text();
+  auto text =
+      kubernetes_manifests(loaded.file, loaded.plan, plan_words(file, options), catalog, how);
+  if (!text || !wanted || !how.job_secret.empty()) return text;
+  const std::string run = kubernetes_name(loaded.plan.name);
+  const std::string space = how.name_space.empty() ? run : how.name_space;
+  *text = fmt::format(
+              "# The job's processes know each other by a secret. Behind `kubectl apply` make it, "
+              "once;\n# the pods wait for it:\n"
+              "#   openssl rand -hex 32 | kubectl --namespace {} create secret generic {} \\\n"
+              "#     --from-file={}=/dev/stdin\n",
+              one_line(shell_word(space)), kubernetes_secret_name(run), kKubernetesSecretKey) +
+          *text;
+  return text;
 }
 
 Expected<std::string> exported(const std::string& to, const std::string& file,
@@ -51,13 +68,17 @@ Expected<std::string> exported(const std::string& to, const std::string& file,
     if (!document) return tl::unexpected(document.error());
     return ai_platform_config(loaded.file, *document, catalog);
   }
-  return kubernetes_manifests(loaded.file, loaded.plan, plan_words(file, options), catalog,
-                              kubernetes_options(options));
+  return manifests(file, loaded, options, catalog);
 }
 
 void put_out(const Options& options, const std::string& text) {
   const std::string out = options.answer("out");
-  write_file(out.empty() ? "-" : out, text);
+  if (out.empty() || out == "-") return write_file("-", text);
+  if (options.answers.contains("with-secret")) {  // its owner alone may read it
+    std::filesystem::remove(out);
+    ::umask(S_IRWXG | S_IRWXO);
+  }
+  write_file(out, text);
 }
 
 /// `--as serving`: the service of the scenario, with or without a training beside it.

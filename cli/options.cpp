@@ -151,6 +151,8 @@ constexpr std::array kExportOptions{
     OptionRow{"claim", "NAME", "an existing volume claim for checkpoints (one is made)"},
     OptionRow{"storage-class", "NAME", "of the claim that is made (the cluster's default)"},
     OptionRow{"attempt", "N", "part of all names: one more for each new start (1)"},
+    OptionRow{"with-secret", "",
+              "write a new secret of the job into the manifests (they say what makes one)"},
 };
 
 // What `reckon plan` takes besides. Lists are separated by commas; they say what may vary.

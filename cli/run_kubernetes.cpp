@@ -171,6 +171,7 @@ class ClusterCommand {
     const int pods =
         plan().jobs.front().strategy.workers + plan().jobs.front().strategy.parameter_servers;
     // Fewer than all: the launcher that made them was lost in between.
+    how.secret_is_there = newest && !over;
     how.first_is_there = newest && !over && newest->pods_wanted == pods;
     how.state = std::move(state);
     if (resume) {
@@ -228,6 +229,7 @@ class ClusterCommand {
         .storage_class = object_name(options, "storage-class"),
         .pull_secret = object_name(options, "pull-secret"),
         .makes_claim = options.answer("claim").empty() && options.answer("bucket").empty(),
+        .makes_secret = needs_kubernetes_secret(loaded_->file, plan()),
         .makes_run = makes_run};
     if (const ContainerSpec* container = container_of(*loaded_))
       q.reads_metrics = progress_of(*container).prometheus().has_value();
@@ -240,6 +242,8 @@ class ClusterCommand {
     how.files.directory = directory_of(options, plan());
     how.files.forecast_text = forecast_json(*forecast_);
     how.state.run = run;
+    if (needs_kubernetes_secret(loaded_->file, plan()))
+      how.secret = {.object = kubernetes_secret_name(run), .key = kKubernetesSecretKey};
     if (const ContainerSpec* container = container_of(*loaded_))
       how.foreign = progress_of(*container);
     how.retry = retry_of(options, plan().retry);

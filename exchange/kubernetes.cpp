@@ -137,6 +137,13 @@ Json config_map(const Job& job) {
   return map;
 }
 
+Json secret(const Job& job) {
+  Json s = object("v1", "Secret", job, kubernetes_secret_name(job.run));
+  s["type"] = "Opaque";
+  s["stringData"] = {{kKubernetesSecretKey, job.options->job_secret}};
+  return s;
+}
+
 /// Room for the checkpoints that are kept, the one that is being written, and as much again.
 Json claim(const Job& job) {
   Json c = object("v1", "PersistentVolumeClaim", job, job.claim());
@@ -371,6 +378,8 @@ std::vector<Json> documents_of(const Job& job) {
   account["automountServiceAccountToken"] = false;
   documents.push_back(std::move(account));
   documents.push_back(config_map(job));
+  if (!job.options->job_secret.empty() && needs_kubernetes_secret(*job.file, *job.plan))
+    documents.push_back(secret(job));
   if (job.options->bucket.empty() && job.options->claim.empty()) documents.push_back(claim(job));
   if (job.options->as == JobShape::job) documents.push_back(service(job));
   documents.push_back(network_policy(job));
@@ -403,6 +412,14 @@ std::optional<JobShape> parse_job_shape(std::string_view text) {
 }
 
 std::string kubernetes_name(std::string_view plan) { return kubernetes::dns_label(plan); }
+
+std::string kubernetes_secret_name(std::string_view run) { return fmt::format("{}-secret", run); }
+
+bool needs_kubernetes_secret(const ScenarioFile& file, const Plan& plan) {
+  const bool foreign = file.scenario.workload && file.scenario.workload->container;
+  const PlannedStrategy& s = plan.jobs.front().strategy;
+  return !foreign && s.workers + s.parameter_servers > 1;
+}
 
 Expected<std::string> kubernetes_manifests(const ScenarioFile& file, const Plan& plan,
                                            const PlanWords& text, const Catalog& catalog,

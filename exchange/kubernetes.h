@@ -30,6 +30,8 @@ struct KubernetesExport {
   /// Somebody watches the job and makes the next attempt when one of its pods is lost (`reckon
   /// run`): the cluster starts nothing again, and reckon-worker prints its measurements.
   bool watched = false;
+  /// Of the Secret that is then among the documents; "": it is made apart, and they name it alone.
+  std::string job_secret;
   std::string run_started;  // watched: of the first attempt, 2026-12-04T18:00:00.123Z
 };
 
@@ -41,6 +43,13 @@ struct PlanWords {
 
 /// The job's name in a cluster, without the attempt: lower-case letters, digits and hyphens.
 std::string kubernetes_name(std::string_view plan);
+
+/// The Secret that pods of a job's several processes of reckon-worker mount, and the key that it is
+/// under; not part of the manifests, which anybody may read.
+std::string kubernetes_secret_name(std::string_view run);
+inline constexpr const char* kKubernetesSecretKey = "job.secret";
+/// Whether the plan's pods want one: a program of one's own does not know it.
+bool needs_kubernetes_secret(const ScenarioFile& file, const Plan& plan);
 
 /// Namespace, service account, configuration, claim, headless service, network policy and the job,
 /// as YAML documents in the order in which they are to be applied. The same plan gives the same

@@ -58,6 +58,12 @@ Json variable(const std::string& name, const std::string& value) {
   return {{"name", name}, {"value", value}};
 }
 
+constexpr const char* kSecretDirectory = "/secret";
+/// Ranks on one's own meet nobody; a program of one's own does not know the secret.
+bool has_secret(const Job& job) {
+  return job.container == nullptr && job.workers + job.servers > 1;
+}
+
 /// The pod's number in its group: written down, or known to the pod when it starts.
 void add_index(Json& environment, const Job& job, const PodGroup& group, std::optional<int> rank) {
   if (rank) {
@@ -179,6 +185,10 @@ Json container_of(const Job& job, const PodGroup& group, std::optional<int> rank
     arguments.push_back(job_directory(job));
     arguments.push_back("--attempt");
     arguments.push_back(std::to_string(job.options->attempt));
+    if (has_secret(job)) {
+      arguments.emplace_back("--secret-file");
+      arguments.push_back(fmt::format("{}/{}", kSecretDirectory, kKubernetesSecretKey));
+    }
     if (job.options->watched) arguments.emplace_back("--log-records");
     c["args"] = arguments;
   }
@@ -196,6 +206,9 @@ Json container_of(const Job& job, const PodGroup& group, std::optional<int> rank
                                    {{"name", "checkpoints"}, {"mountPath", "/checkpoints"}},
                                    {{"name", "scratch"}, {"mountPath", "/tmp"}},
                                    {{"name", "shared-memory"}, {"mountPath", "/dev/shm"}}});
+  if (has_secret(job))
+    c["volumeMounts"].push_back(
+        {{"name", "secret"}, {"mountPath", kSecretDirectory}, {"readOnly", true}});
   return c;
 }
 
@@ -217,10 +230,17 @@ Json volumes_of(const Job& job, const PodGroup& group) {
     checkpoints["csi"] = {{"driver", "gcsfuse.csi.storage.gke.io"},
                           {"volumeAttributes", {{"bucketName", job.options->bucket}}}};
   }
-  return Json::array({{{"name", "plan"}, {"configMap", {{"name", job.name + "-plan"}}}},
-                      checkpoints,
-                      scratch_volume(job.container != nullptr, group.per_node),
-                      shared_memory(group)});
+  Json all = Json::array({{{"name", "plan"}, {"configMap", {{"name", job.name + "-plan"}}}},
+                          checkpoints,
+                          scratch_volume(job.container != nullptr, group.per_node),
+                          shared_memory(group)});
+  constexpr int kOwnerReads = 0400;  // and the pod's fsGroup, which Kubernetes adds
+  if (has_secret(job))
+    all.push_back(
+        {{"name", "secret"},
+         {"secret",
+          {{"secretName", kubernetes_secret_name(job.run)}, {"defaultMode", kOwnerReads}}}});
+  return all;
 }
 
 /// The pool whose nodes stand in for the group's; nullptr: none.

@@ -39,6 +39,7 @@ class KubernetesRun {
         observer_(observer),
         stop_(stop),
         has_servers_(plan.jobs.front().strategy.parameter_servers > 0),
+        secret_made_(options.secret_is_there),
         names_(process_names(plan.jobs.front().strategy)),
         ranks_(names_.size()),
         known_(options.files.directory.measurements(), options.foreign.has_value()),
@@ -183,6 +184,7 @@ class KubernetesRun {
     const bool there = options_.first_is_there && attempt == options_.first_attempt;
     if (!there) {
       say(fmt::format("attempt {}: {} pods", attempt, names_.size()));
+      make_secret();
       patient([&] {
         return kubectl_.run({"apply", "--filename", "-"}, options_.manifests(attempt),
                             kManyObjects);
@@ -204,6 +206,14 @@ class KubernetesRun {
       end.reason = "stopped on request";
     }
     return end;
+  }
+
+  void make_secret() {
+    if (!options_.secret || std::exchange(secret_made_, true)) return;
+    patient([&] {
+      renew_secret(kubectl_, options_.state.run, *options_.secret);
+      return 0;
+    });
   }
 
   void end_of_foreign(GangEnd& end) {
@@ -451,7 +461,7 @@ class KubernetesRun {
   const KubernetesRunOptions& options_;
   const KubernetesObserver& observer_;
   const std::function<StopRequest()>& stop_;
-  bool has_servers_;
+  bool has_servers_, secret_made_;
   std::vector<std::string> names_;
   std::vector<RankStatus> ranks_;
   KnownRecords known_;  // by an earlier launcher, here

@@ -24,6 +24,9 @@ struct KubernetesRunOptions {
   bool create = true;
   std::int64_t first_attempt = 0;
   bool first_is_there = false;  // its pods were made by an earlier launcher
+  /// Made anew before the first attempt that is started from here; nullopt: the pods want none.
+  std::optional<SecretName> secret;
+  bool secret_is_there = false;  // pods that an earlier launcher made have it
   /// What is applied for an attempt.
   std::function<std::string(std::int64_t attempt)> manifests;
   RetryRules retry;

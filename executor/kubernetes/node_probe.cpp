@@ -59,6 +59,14 @@ Json labels_of(const NodeProbeOptions& options) {
           {"reckon/attempt", "0"}};
 }
 
+/// Processes that meet have a secret; this one is alone.
+void drop_secret(Json& list) {
+  Json kept = Json::array();
+  for (Json& item : list)
+    if (item.value("name", "") != "secret") kept.push_back(std::move(item));
+  list = std::move(kept);
+}
+
 /// A pod by itself: no rendezvous, and its checkpoints go where it goes.
 void set_alone(Json& pod, const NodeProbeOptions& options) {
   for (const char* key : {"hostname", "subdomain", "serviceAccountName"}) pod.erase(key);
@@ -67,6 +75,8 @@ void set_alone(Json& pod, const NodeProbeOptions& options) {
   for (const std::string& word : options.arguments) arguments.push_back(word);
   container["args"] = std::move(arguments);
   container["env"] = Json::array();
+  if (container.contains("volumeMounts")) drop_secret(container.at("volumeMounts"));
+  drop_secret(pod.at("volumes"));
   for (Json& volume : pod.at("volumes")) {
     const std::string name = volume.value("name", "");
     if (name == "checkpoints") volume = {{"name", name}, {"emptyDir", {{"sizeLimit", "32Gi"}}}};

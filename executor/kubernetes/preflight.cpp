@@ -148,6 +148,10 @@ class Preflight {
     }
     if (question_.makes_claim)
       need({"create", "persistentvolumeclaims"}, "create persistentvolumeclaims: checkpoints");
+    if (question_.makes_secret) {
+      need({"create", "secrets"}, "create secrets: the job's processes know each other by it");
+      need({"delete", "secrets"}, "delete secrets");
+    }
     if (question_.reads_metrics)
       need({"get", "pods", "--subresource=proxy"}, "get pods/proxy: reads the program's metrics");
     if (!facts_.namespace_exists) need({"create", "namespaces"}, "create namespaces");

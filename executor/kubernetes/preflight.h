@@ -22,6 +22,7 @@ struct PreflightQuestion {
   std::string run;                                // the job's name
   std::string claim, storage_class, pull_secret;  // "": none is named
   bool makes_claim = false;
+  bool makes_secret = false;
   bool makes_run = true;       // false: it is there and is gone on with
   bool reads_metrics = false;  // a page of the pods', by way of the API server
   bool autoscaling = false;    // the plan's pools grow: nodes may come that are not there yet

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "executor/comm/job_secret.h"
 #include "executor/kubernetes/cluster_gang.h"
 #include "sim/base/unit_text.h"
 
@@ -20,6 +21,11 @@ constexpr const char* kCountedFrom = "reckon/counted-from";
 constexpr const char* kInterruptions = "interruptions";
 
 std::string object_of(const std::string& run) { return run + "-run"; }
+Json labels_of(const std::string& run) {
+  return {{"app.kubernetes.io/name", "reckon"},
+          {"app.kubernetes.io/instance", run},
+          {"app.kubernetes.io/managed-by", "reckon"}};
+}
 
 std::string text_of(const Json& object, const char* key) {
   const auto at = object.find(key);
@@ -58,9 +64,7 @@ std::vector<KeptInterruption> interruptions_of(const std::string& text) {
 std::string to_text(RunPhase phase) { return std::string(kPhases[std::size_t(phase)]); }
 
 void create_state(const Kubectl& kubectl, const RunState& state) {
-  const Json labels = {{"app.kubernetes.io/name", "reckon"},
-                       {"app.kubernetes.io/instance", state.run},
-                       {"app.kubernetes.io/managed-by", "reckon"}};
+  const Json labels = labels_of(state.run);
   const Json map = {{"apiVersion", "v1"},
                     {"kind", "ConfigMap"},
                     {"metadata",
@@ -72,6 +76,17 @@ void create_state(const Kubectl& kubectl, const RunState& state) {
                       {"words", Json(state.words).dump()},
                       {"started", state.started}}}};
   kubectl.run({"create", "--filename", "-"}, map.dump());
+}
+
+/// It goes to kubectl by its standard input: no command line and no file shows it.
+void renew_secret(const Kubectl& kubectl, const std::string& run, const SecretName& name) {
+  const Json secret = {{"apiVersion", "v1"},
+                       {"kind", "Secret"},
+                       {"type", "Opaque"},
+                       {"metadata", {{"name", name.object}, {"labels", labels_of(run)}}},
+                       {"stringData", {{name.key, JobSecret::random().text()}}}};
+  kubectl.run({"delete", "secret", name.object, "--ignore-not-found"});
+  kubectl.run({"create", "--filename", "-"}, secret.dump());
 }
 
 std::optional<RunState> read_state(const Kubectl& kubectl, const std::string& run) {
@@ -149,8 +164,17 @@ std::string delete_run(const Kubectl& kubectl, const std::string& run, bool with
                                 "jobs,pods,services,configmaps,serviceaccounts,"
                                 "networkpolicies.networking.k8s.io") +
                             (with_claim ? ",persistentvolumeclaims" : "");
-  return kubectl.run(
-      {"delete", kinds, "--selector", selector_of(run), "--ignore-not-found", "--wait=false"});
+  const auto remove = [&](const std::string& what) {
+    return kubectl.run(
+        {"delete", what, "--selector", selector_of(run), "--ignore-not-found", "--wait=false"});
+  };
+  const std::string removed = remove(kinds);
+  try {
+    return removed + remove("secrets");
+  } catch (const KubectlError& error) {
+    if (error.failure() != KubectlFailure::forbidden) throw;
+    return removed;  // who may not delete secrets could not make one
+  }
 }
 
 }  // namespace reckon::kubernetes

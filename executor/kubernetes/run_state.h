@@ -42,6 +42,12 @@ struct RunState {
 
 /// Throws KubectlError; a run of that name that is there already is a conflict.
 void create_state(const Kubectl& kubectl, const RunState& state);
+/// What its processes prove themselves by: a key of a Secret that their pods mount.
+struct SecretName {
+  std::string object, key;
+};
+/// A new one in place of whatever is there. Throws KubectlError.
+void renew_secret(const Kubectl& kubectl, const std::string& run, const SecretName& name);
 /// nullopt: there is no such run.
 std::optional<RunState> read_state(const Kubectl& kubectl, const std::string& run);
 void set_phase(const Kubectl& kubectl, const std::string& run, RunPhase phase,

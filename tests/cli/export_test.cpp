@@ -15,6 +15,29 @@ TEST_CASE("export writes the same manifests each time, to standard output or a f
   CHECK(read_all(w.path("m.yaml")) == printed.out);
 }
 
+TEST_CASE("export says what makes the job's secret, and holds one only where it is asked for") {
+  const Workspace w;
+  const std::string command =
+      "export kubernetes " RECKON_SOURCE_DIR "/scenarios/gke-p100-autoscaling.yaml --bucket b ";
+  const Output plain = w.run(command);
+  CHECK(plain.code == 0);
+  CHECK_THAT(plain.out,
+             Contains("#   openssl rand -hex 32 | kubectl --namespace gke-p100-autoscaling create "
+                      "secret generic gke-p100-autoscaling-secret \\\n"
+                      "#     --from-file=job.secret=/dev/stdin\n") &&
+                 !Contains("kind: Secret"));
+  CHECK_THAT(w.run(command + "--namespace mine").out,
+             Contains("--namespace mine create secret generic gke-p100-autoscaling-secret"));
+  w.write("m.yaml", "an older file that everybody may read");
+  CHECK(w.run(command + "--with-secret --out m.yaml").code == 0);
+  const std::string first = read_all(w.path("m.yaml"));
+  CHECK_THAT(first, Contains("kind: Secret\n") && !Contains("openssl rand"));
+  using std::filesystem::perms;
+  CHECK(std::filesystem::status(w.path("m.yaml")).permissions() ==
+        (perms::owner_read | perms::owner_write));
+  CHECK(w.run(command + "--with-secret").out != first);
+}
+
 TEST_CASE("export says what it does not know, and what cannot be written") {
   const Workspace w;
   const std::string plan = RECKON_SOURCE_DIR "/scenarios/aws-p4d-spot.yaml";

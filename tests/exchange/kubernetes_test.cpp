@@ -178,6 +178,44 @@ cluster:
   }
 }
 
+TEST_CASE("pods that meet mount a Secret, which is no part of the manifests unless it is given") {
+  const Exported e = exported(kServers, {});
+  CHECK(count(e.yaml, "kind: Secret") == 0);
+  CHECK(count(e.yaml, "secretName: two-servers-secret\n") == 2);  // workers and servers
+  CHECK(count(e.yaml, "defaultMode: 256\n") == 2);                // 0400
+  CHECK(count(e.yaml, "- \"--secret-file\"\n") + count(e.yaml, "- --secret-file\n") == 2);
+  CHECK(count(e.yaml, "- /secret/job.secret\n") == 2);
+  CHECK(count(e.yaml, "mountPath: /secret\n            readOnly: true\n") +
+            count(e.yaml, "mountPath: /secret\n              readOnly: true\n") ==
+        2);
+  const std::string digits(64, 'a');
+  const Exported with = exported(kServers, {.job_secret = digits});
+  CHECK(count(with.yaml, "kind: Secret") == 1);
+  CHECK(count(with.yaml, "job.secret: " + digits) == 1);
+  CHECK(count(with.yaml, digits) == 1);
+}
+
+TEST_CASE("a process by itself and a program of one's own have no secret") {
+  const std::string alone = R"(
+name: alone
+workload:
+  model: resnet50
+  dataset: imagenet
+  train: {epochs: 1}
+  batch_per_accelerator: 32
+  strategy: {kind: single}
+cluster:
+  provider: gcp
+  service: gke
+  region: us-central1
+  zone: us-central1-c
+  pools: [{name: cpus, machine: n1-standard-8, nodes: 1}]
+)";
+  const std::string digits(64, 'a');
+  CHECK_THAT(exported(alone, {.job_secret = digits}).yaml,
+             Contains("kind: Job") && !Contains("ecret"));
+}
+
 TEST_CASE("an operator's job leaves the wiring to the operator") {
   const Exported e = exported(kServers, {.as = JobShape::tfjob});
   CHECK_THAT(e.yaml, Contains("kind: TFJob") && Contains("PS:") && Contains("Worker:"));
@@ -209,6 +247,7 @@ TEST_CASE("a program of one's own is told all that TensorFlow, torchrun and JAX 
   for (const char* name : {"TF_CONFIG", "RANK", "PET_NNODES", "JAX_COORDINATOR_ADDRESS", "LR"})
     CHECK_THAT(e.yaml, Contains("name: " + std::string(name) + "\n"));
   CHECK_THAT(e.yaml, Contains("image: \"my/image:3\"") && !Contains("reckon-worker"));
+  CHECK_THAT(e.yaml, !Contains("ecret"));  // it would not know what to do with one
   // What is the user's stands below all that it may refer to.
   CHECK(e.yaml.find("name: LR\n") > e.yaml.find("name: JAX_PROCESS_ID\n"));
   // Nobody, on a root that cannot be written to, whose lines come at once.

@@ -18,10 +18,13 @@ NodeProbeOptions options() {
               "nodeSelector": {"a": "b"}, "tolerations": [{"key": "gpu"}],
               "containers": [{"name": "main", "command": ["reckon-worker"], "args": ["x"],
                               "env": [{"name": "RANK", "value": "0"}],
-                              "resources": {"limits": {"nvidia.com/gpu": 8}}}],
+                              "resources": {"limits": {"nvidia.com/gpu": 8}},
+                              "volumeMounts": [{"name": "plan", "mountPath": "/plan"},
+                                               {"name": "secret", "mountPath": "/secret"}]}],
               "volumes": [{"name": "plan", "configMap": {"name": "ring-0-plan"}},
                           {"name": "checkpoints",
-                           "persistentVolumeClaim": {"claimName": "none"}}]}}}})",
+                           "persistentVolumeClaim": {"claimName": "none"}},
+                          {"name": "secret", "secret": {"secretName": "ring-secret"}}]}}}})",
           .plan = "name: ring\n",
           .arguments = {"--alone", "--steps", "5"},
           .nodes = {"a", "b"}};
@@ -46,6 +49,9 @@ TEST_CASE("the pod of a probe is a worker by itself, on its node, with a volume 
   CHECK(container.at("resources").at("limits").at("nvidia.com/gpu") == 8);
   CHECK(pod.at("volumes").at(0).at("configMap").at("name") == "ring-probe-plan");
   CHECK(pod.at("volumes").at(1).contains("emptyDir"));
+  // The run's secret is not there, and a pod would wait for it.
+  CHECK(pod.at("volumes").size() == 2);
+  CHECK(container.at("volumeMounts").size() == 1);
   const Json meta = job.at("spec").at("template").at("metadata");
   CHECK(meta.at("annotations").at("reckon/first-rank") == "1");
   CHECK(meta.at("labels").at("app.kubernetes.io/instance") == "ring-probe");

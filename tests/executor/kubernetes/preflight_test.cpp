@@ -1,6 +1,7 @@
 #include "executor/kubernetes/preflight.h"
 
 #include <catch2/catch.hpp>
+#include <sstream>
 
 #include "executor/kubernetes/fake_kubectl.h"
 #include "executor/kubernetes/run_state.h"
@@ -177,6 +178,56 @@ TEST_CASE("a claim that nobody would ever serve is a problem") {
   CHECK(e.ask().problems.empty());
   e.question.storage_class = "fast";
   CHECK_THAT(format(e.ask().problems), Contains("there is no storage class 'fast'"));
+}
+
+TEST_CASE("who may not make a secret is told so, where the job wants one") {
+  Example e;
+  e.fake.write("may-not", "create secrets\ndelete secrets\n");
+  CHECK(e.ask().problems.empty());
+  e.question.makes_secret = true;
+  const std::string text = format(e.ask().problems);
+  CHECK_THAT(text, Contains("create secrets: the job's processes know each other by it, delete "
+                            "secrets"));
+}
+
+TEST_CASE("a run's secret is new each time, and on no command line") {
+  const FakeKubectl fake(R"(
+echo "$*" >> commands
+case "$*" in *create*) cat >> made; echo >> made ;; esac
+)");
+  for (int k = 0; k < 2; ++k)
+    renew_secret(fake.kubectl(), "ring", {.object = "ring-secret", .key = "job.secret"});
+  const std::string commands = fake.read("commands");
+  CHECK_THAT(commands, Contains("delete secret ring-secret --ignore-not-found"));
+  std::istringstream made(fake.read("made"));
+  std::vector<std::string> secrets;
+  for (std::string line; std::getline(made, line);) {
+    const Json secret = Json::parse(line);
+    CHECK(secret.at("kind") == "Secret");
+    CHECK(secret.at("metadata").at("name") == "ring-secret");
+    CHECK(secret.at("metadata").at("labels").at("app.kubernetes.io/instance") == "ring");
+    secrets.push_back(secret.at("stringData").at("job.secret"));
+    CHECK(secrets.back().find_first_not_of("0123456789abcdef") == std::string::npos);
+    CHECK(secrets.back().size() == 64);
+    CHECK_THAT(commands, !Contains(secrets.back().substr(0, 8)));
+  }
+  REQUIRE(secrets.size() == 2);
+  CHECK(secrets[0] != secrets[1]);
+}
+
+TEST_CASE("deleting a run deletes its secret, where one may") {
+  const FakeKubectl fake(R"(
+echo "$*" >> commands
+case "$*" in
+  *"delete secrets"*) [ ! -e no ] || { echo 'Error from server (Forbidden): no' >&2; exit 1; }
+    echo 'secret "ring-secret" deleted' ;;
+  *) echo 'job.batch "ring-0" deleted' ;;
+esac
+)");
+  CHECK(delete_run(fake.kubectl(), "ring", false) ==
+        "job.batch \"ring-0\" deleted\nsecret \"ring-secret\" deleted\n");
+  fake.write("no", "");
+  CHECK(delete_run(fake.kubectl(), "ring", false) == "job.batch \"ring-0\" deleted\n");
 }
 
 TEST_CASE("a cluster that is too old says so") {
