@@ -18,9 +18,9 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 12> kNames{"format", "from",  "cross-validate", "warm",
-                                                  "regret", "trust", "source",         "worst",
-                                                  "plot",   "refit", "catalog",        "help"};
+constexpr std::array<std::string_view, 12> kAccuracyNames{
+    "format", "from",  "cross-validate", "warm",  "regret",  "trust",
+    "source", "worst", "plot",           "refit", "catalog", "help"};
 
 /// "A", "A,B": the letters.
 std::string trust_of(const Options& options) {
@@ -127,10 +127,10 @@ void refit(const std::string& file, std::span<const PublishedRun> runs, const Ca
 
 }  // namespace
 
-std::string accuracy_options() { return describe_options(kNames); }
+std::string accuracy_options() { return describe_options(kAccuracyNames); }
 
 int run_accuracy(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kNames, arguments);
+  const Options options = parse_options(self, kAccuracyNames, arguments);
   if (options.help) {
     print(help_text(self));
     return kDone;

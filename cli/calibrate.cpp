@@ -21,9 +21,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 10> kNames{"out",    "scenario", "pattern", "force",
-                                                  "set",    "layer",    "catalog", "calibration",
-                                                  "format", "help"};
+constexpr std::array<std::string_view, 10> kCalibrateNames{
+    "out",   "scenario", "pattern",     "force",  "set",
+    "layer", "catalog",  "calibration", "format", "help"};
 
 /// What a run of `reckon run` was of: its own copy of the scenario.
 Expected<ScenarioFile> scenario_of_run(const RunDirectory& run) {
@@ -201,10 +201,10 @@ int calibrate_runs(const Options& options, const Catalog& catalog) {
 
 }  // namespace
 
-std::string calibrate_options() { return describe_options(kNames); }
+std::string calibrate_options() { return describe_options(kCalibrateNames); }
 
 int run_calibrate(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kNames, arguments);
+  const Options options = parse_options(self, kCalibrateNames, arguments);
   if (options.help) {
     print(help_text(self));
     return kDone;

@@ -14,7 +14,7 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 3> kNames{"format", "catalog", "help"};
+constexpr std::array<std::string_view, 3> kCatalogNames{"format", "catalog", "help"};
 
 int print_tables(std::string_view command, const Options& options,
                  std::span<const CatalogTable> tables) {
@@ -53,10 +53,10 @@ int show(const Catalog& catalog, const Options& options) {
 
 }  // namespace
 
-std::string catalog_options() { return describe_options(kNames); }
+std::string catalog_options() { return describe_options(kCatalogNames); }
 
 int run_catalog(const Command& self, std::span<const std::string> arguments) {
-  Options options = parse_options(self, kNames, arguments);
+  Options options = parse_options(self, kCatalogNames, arguments);
   if (options.help) {
     print(help_text(self));
     return kDone;

@@ -16,7 +16,7 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 12> kNames{
+constexpr std::array<std::string_view, 12> kCheckNames{
     "format", "junit",  "annotations", "seed",        "replications", "set",
     "layer",  "engine", "catalog",     "calibration", "threads",      "help"};
 
@@ -88,10 +88,10 @@ int exit_code(const std::vector<CheckedScenario>& scenarios) {
 
 }  // namespace
 
-std::string check_options() { return describe_options(kNames); }
+std::string check_options() { return describe_options(kCheckNames); }
 
 int run_check(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kNames, arguments);
+  const Options options = parse_options(self, kCheckNames, arguments);
   if (options.help) {
     print(help_text(self));
     return kDone;

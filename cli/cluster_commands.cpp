@@ -20,7 +20,8 @@ namespace {
 
 using namespace kubernetes;
 
-constexpr std::array<std::string_view, 4> kNames{"on", "context", "namespace", "help"};
+constexpr std::array<std::string_view, 4> kClusterCommandsNames{"on", "context", "namespace",
+                                                                  "help"};
 constexpr std::array<std::string_view, 5> kDeleteNames{"on", "context", "namespace", "checkpoints",
                                                        "help"};
 
@@ -182,11 +183,11 @@ int remove_run(const Target& target, bool with_claim) {
 
 }  // namespace
 
-std::string cluster_run_options() { return describe_options(kNames); }
+std::string cluster_run_options() { return describe_options(kClusterCommandsNames); }
 std::string delete_options() { return describe_options(kDeleteNames); }
 
 int run_status_command(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kNames, arguments);
+  const Options options = parse_options(self, kClusterCommandsNames, arguments);
   if (options.help) {
     print(help_text(self));
     return kDone;
@@ -195,7 +196,7 @@ int run_status_command(const Command& self, std::span<const std::string> argumen
 }
 
 int run_stop(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kNames, arguments);
+  const Options options = parse_options(self, kClusterCommandsNames, arguments);
   if (options.help) {
     print(help_text(self));
     return kDone;

@@ -15,9 +15,9 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 12> kNames{"format",  "sweep",        "set",     "layer",
-                                                  "seed",    "replications", "html",    "engine",
-                                                  "catalog", "calibration",  "threads", "help"};
+constexpr std::array<std::string_view, 12> kCompareNames{
+    "format", "sweep",  "set",     "layer",       "seed",    "replications",
+    "html",   "engine", "catalog", "calibration", "threads", "help"};
 
 struct Candidate {
   std::string name;
@@ -75,10 +75,10 @@ CandidateComparison compare_all(const std::vector<Candidate>& candidates, const 
 
 }  // namespace
 
-std::string compare_options() { return describe_options(kNames); }
+std::string compare_options() { return describe_options(kCompareNames); }
 
 int run_compare(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kNames, arguments);
+  const Options options = parse_options(self, kCompareNames, arguments);
   if (options.help) {
     print(help_text(self));
     return kDone;

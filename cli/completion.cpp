@@ -14,7 +14,7 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 1> kNames{"help"};
+constexpr std::array<std::string_view, 1> kCompletionNames{"help"};
 
 struct CompletedOption {
   std::string name;   // "--format"
@@ -160,10 +160,10 @@ std::string zsh() {
 
 }  // namespace
 
-std::string completion_options() { return describe_options(kNames); }
+std::string completion_options() { return describe_options(kCompletionNames); }
 
 int run_completion(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kNames, arguments);
+  const Options options = parse_options(self, kCompletionNames, arguments);
   if (options.help) {
     print(help_text(self));
     return kDone;

@@ -14,7 +14,7 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 2> kNames{"format", "help"};
+constexpr std::array<std::string_view, 2> kDiffNames{"format", "help"};
 
 /// A run is named by its directory or by its measurements.
 std::filesystem::path measurements_of(const std::filesystem::path& run) {
@@ -36,10 +36,10 @@ std::filesystem::path readable(std::filesystem::path file) {
 
 }  // namespace
 
-std::string diff_options() { return describe_options(kNames); }
+std::string diff_options() { return describe_options(kDiffNames); }
 
 int run_diff(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kNames, arguments);
+  const Options options = parse_options(self, kDiffNames, arguments);
   if (options.help) {
     print(help_text(self));
     return kDone;

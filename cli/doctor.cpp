@@ -25,7 +25,7 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 4> kNames{"check", "format", "catalog", "help"};
+constexpr std::array<std::string_view, 4> kDoctorNames{"check", "format", "catalog", "help"};
 
 struct Finding {
   std::string name;
@@ -170,10 +170,10 @@ std::string as_json(const std::vector<Finding>& findings) {
 
 }  // namespace
 
-std::string doctor_options() { return describe_options(kNames); }
+std::string doctor_options() { return describe_options(kDoctorNames); }
 
 int run_doctor(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kNames, arguments);
+  const Options options = parse_options(self, kDoctorNames, arguments);
   if (options.help) {
     print(help_text(self));
     return kDone;

@@ -10,15 +10,15 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 7> kNames{"format",  "set",         "layer", "engine",
-                                                 "catalog", "calibration", "help"};
+constexpr std::array<std::string_view, 7> kExplainNames{
+    "format", "set", "layer", "engine", "catalog", "calibration", "help"};
 
 }  // namespace
 
-std::string explain_options() { return describe_options(kNames); }
+std::string explain_options() { return describe_options(kExplainNames); }
 
 int run_explain(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kNames, arguments);
+  const Options options = parse_options(self, kExplainNames, arguments);
   if (options.help) {
     print(help_text(self));
     return kDone;

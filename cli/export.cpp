@@ -24,7 +24,7 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 15> kNames{
+constexpr std::array<std::string_view, 15> kExportNames{
     "as",      "kubernetes-version", "namespace", "image", "bucket", "claim",   "storage-class",
     "attempt", "with-secret",        "out",       "set",   "layer",  "catalog", "calibration",
     "help"};
@@ -120,10 +120,10 @@ int export_plan(const std::string& to, const Options& options, const Catalog& ca
 
 }  // namespace
 
-std::string export_options() { return describe_options(kNames); }
+std::string export_options() { return describe_options(kExportNames); }
 
 int run_export(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kNames, arguments);
+  const Options options = parse_options(self, kExportNames, arguments);
   if (options.help) {
     print(help_text(self));
     return kDone;

@@ -9,15 +9,15 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 2> kNames{"format", "help"};
+constexpr std::array<std::string_view, 2> kHistoryNames{"format", "help"};
 constexpr std::size_t kShown = 20;
 
 }  // namespace
 
-std::string history_options() { return describe_options(kNames); }
+std::string history_options() { return describe_options(kHistoryNames); }
 
 int run_history(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kNames, arguments);
+  const Options options = parse_options(self, kHistoryNames, arguments);
   if (options.help) {
     print(help_text(self));
     return kDone;

@@ -26,7 +26,7 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 18> kNames{
+constexpr std::array<std::string_view, 18> kImportNames{
     "model",       "dataset", "epochs",    "tokens", "precision", "batch",
     "accelerator", "count",   "machine",   "pool",   "servers",   "provider",
     "region",      "context", "namespace", "out",    "catalog",   "help"};
@@ -34,7 +34,7 @@ constexpr std::array<std::string_view, 5> kKinds{"ai-platform", "gke", "kubernet
                                                  "cluster"};
 
 /// The command line, split: `gcloud`'s words of an AI Platform job are not ours to judge.
-struct Words {
+struct ImportWords {
   std::vector<std::string> ours, gcloud;
   std::string config;  // --config FILE, or the file behind `ai-platform`
 };
@@ -42,7 +42,8 @@ struct Words {
 bool is_ours(const std::string& argument) {
   const std::string name = argument.substr(0, argument.find('='));
   return name != "--region" && name.starts_with("--") &&
-         std::ranges::find(kNames, std::string_view(name).substr(2)) != kNames.end();
+         std::ranges::find(kImportNames, std::string_view(name).substr(2)) !=
+             kImportNames.end();
 }
 
 /// "my_job --region us-central1 ...": what stands before flags of gcloud and is no file.
@@ -53,8 +54,8 @@ bool is_job_name(std::span<const std::string> words) {
   return !std::filesystem::exists(words.front()) && std::ranges::any_of(words, flag);
 }
 
-Words split(std::span<const std::string> arguments) {
-  Words words;
+ImportWords split(std::span<const std::string> arguments) {
+  ImportWords words;
   if (arguments.empty() || arguments.front() != "ai-platform") {
     words.ours.assign(arguments.begin(), arguments.end());
     return words;
@@ -123,7 +124,7 @@ Expected<Imported> tf_config(const Options& options) {
   return import_tf_config(read_text(file), file, machines);
 }
 
-Expected<Imported> ai_platform(const Words& words, const Catalog& catalog) {
+Expected<Imported> ai_platform(const ImportWords& words, const Catalog& catalog) {
   if (words.config.empty() && words.gcloud.empty())
     throw UsageError("import ai-platform takes a config.yaml, gcloud's flags, or both");
   const std::string file = words.config.empty() ? "gcloud's flags" : words.config;
@@ -153,7 +154,7 @@ Expected<Imported> cluster(const Options& options, const Catalog& catalog) {
                         choice, catalog);
 }
 
-Expected<Imported> imported(const Words& words, const Options& options, const Catalog& catalog) {
+Expected<Imported> imported(const ImportWords& words, const Options& options, const Catalog& catalog) {
   const std::string& kind = options.files.front();
   if (kind == "ai-platform") return ai_platform(words, catalog);
   if (kind == "tf-config") return tf_config(options);
@@ -221,7 +222,7 @@ Expected<ImportedWork> work_of(const Options& options, const Catalog& catalog) {
 
 /// Neither what is trained nor on what: manifests of our own may say both.
 bool nothing_is_said(const Options& options) {
-  return std::ranges::all_of(kNames, [&](std::string_view name) {
+  return std::ranges::all_of(kImportNames, [&](std::string_view name) {
     return name == "out" || name == "catalog" || name == "help" ||
            options.answer(std::string(name)).empty();
   });
@@ -234,11 +235,11 @@ void write_answer(const std::string& out, const std::string& text) {
 
 }  // namespace
 
-std::string import_options() { return describe_options(kNames); }
+std::string import_options() { return describe_options(kImportNames); }
 
 int run_import(const Command& self, std::span<const std::string> arguments) {
-  const Words words = split(arguments);
-  const Options options = parse_options(self, kNames, words.ours);
+  const ImportWords words = split(arguments);
+  const Options options = parse_options(self, kImportNames, words.ours);
   if (options.help) {
     print(help_text(self));
     return kDone;

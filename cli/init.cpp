@@ -17,9 +17,9 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 12> kNames{"model",       "tokens", "epochs",   "dataset",
-                                                  "accelerator", "count",  "provider", "region",
-                                                  "pricing",     "out",    "catalog",  "help"};
+constexpr std::array<std::string_view, 12> kInitNames{
+    "model",    "tokens", "epochs",  "dataset", "accelerator", "count",
+    "provider", "region", "pricing", "out",     "catalog",     "help"};
 
 struct Question {
   std::string option, text, standard;  // standard "": an answer is needed
@@ -80,10 +80,10 @@ void refuse_what_is_missing(const std::map<std::string, std::string>& answers) {
 
 }  // namespace
 
-std::string init_options() { return describe_options(kNames); }
+std::string init_options() { return describe_options(kInitNames); }
 
 int run_init(const Command& self, std::span<const std::string> arguments) {
-  Options options = parse_options(self, kNames, arguments);
+  Options options = parse_options(self, kInitNames, arguments);
   if (options.help) {
     print(help_text(self));
     return kDone;

@@ -22,9 +22,9 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 9> kNames{"format",    "batch",    "sequence-length",
-                                                 "precision", "finetune", "accelerator",
-                                                 "over",      "catalog",  "help"};
+constexpr std::array<std::string_view, 9> kModelNames{"format",    "batch",    "sequence-length",
+                                                        "precision", "finetune", "accelerator",
+                                                        "over",      "catalog",  "help"};
 
 /// What the options say; where they say nothing, what the scenario does, else the model's own.
 struct Wishes {
@@ -191,10 +191,10 @@ int list(const Options& options, const Catalog& catalog) {
 
 }  // namespace
 
-std::string model_options() { return describe_options(kNames); }
+std::string model_options() { return describe_options(kModelNames); }
 
 int run_model(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kNames, arguments);
+  const Options options = parse_options(self, kModelNames, arguments);
   if (options.help) {
     print(help_text(self));
     return kDone;

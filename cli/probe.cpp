@@ -23,7 +23,7 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 20> kNames{
+constexpr std::array<std::string_view, 20> kProbeNames{
     "model", "batch",   "sequence-length", "processes", "checkpoint-dir", "device",  "item-time",
     "on",    "context", "namespace",       "image",     "pull-secret",    "pending", "steps",
     "set",   "catalog", "threads",         "out",       "format",         "help"};
@@ -73,7 +73,7 @@ struct ProbeRequest {
   RepeatRule rule;
 };
 
-ProbeRequest request_of(const Options& options) {
+ProbeRequest probe_request_of(const Options& options) {
   constexpr std::int64_t kLargestBatch = 1 << 20, kMostProcesses = 64;
   if (!options.files.empty()) throw UsageError("probe takes no file; it measures this machine");
   ProbeRequest r;
@@ -193,10 +193,10 @@ void answer(const Options& options, const Measurements& probe, const GpuAnswer& 
 
 }  // namespace
 
-std::string probe_options() { return describe_options(kNames); }
+std::string probe_options() { return describe_options(kProbeNames); }
 
 int run_probe(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kNames, arguments);
+  const Options options = parse_options(self, kProbeNames, arguments);
   if (options.help) {
     print(help_text(self));
     return kDone;
@@ -208,7 +208,7 @@ int run_probe(const Command& self, std::span<const std::string> arguments) {
   for (const char* name : {"context", "namespace", "image", "pull-secret", "pending", "steps"})
     if (options.answers.contains(name))
       throw UsageError(fmt::format("--{} goes with --on kubernetes", name));
-  const ProbeRequest request = request_of(options);
+  const ProbeRequest request = probe_request_of(options);
   if (const auto me = probe_identity()) {
     Measurements probe;
     probe.probes = probe_as_member(*me, request.rule, request.device);

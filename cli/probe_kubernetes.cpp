@@ -30,11 +30,11 @@ std::int64_t steps_of(const Options& options) {
 }
 
 /// The workers of the plan as the server's defaults leave them.
-Json worker_job(const Kubectl& kubectl, const std::string& manifests) {
+kubernetes::Json worker_job(const Kubectl& kubectl, const std::string& manifests) {
   const std::string made = kubectl.run(
       {"apply", "--filename", "-", "--dry-run=client", "--output=json"}, manifests, kManyObjects);
-  const Json list = Json::parse(made);
-  for (const Json& item : list.value("items", Json::array()))
+  const kubernetes::Json list = kubernetes::Json::parse(made);
+  for (const kubernetes::Json& item : list.value("items", kubernetes::Json::array()))
     if (item.value("kind", "") == "Job") return item;
   throw std::runtime_error("the plan has no workers that a Job makes");
 }
@@ -62,7 +62,7 @@ int probe_cluster(const Options& options) {
   how.claim = "none";  // no pod of a probe has one
   const auto manifests =
       checked(kubernetes_manifests(loaded.file, loaded.plan, words, catalog, how));
-  const Json worker = worker_job(kubectl, manifests);
+  const kubernetes::Json worker = worker_job(kubectl, manifests);
   NodeProbeOptions probe{
       .name = run + "-probe",
       .worker = worker.dump(),

@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 31> kNames{
+constexpr std::array<std::string_view, 31> kRunNames{
     "on",          "context",       "namespace",
     "image",       "pull-secret",   "bucket",
     "claim",       "storage-class", "dry-run",
@@ -130,10 +130,10 @@ int run_plan(const Options& options, std::span<const std::string> arguments,
 
 }  // namespace
 
-std::string run_options_text() { return describe_options(kNames); }
+std::string run_options_text() { return describe_options(kRunNames); }
 
 int run_run(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kNames, arguments);
+  const Options options = parse_options(self, kRunNames, arguments);
   if (options.help) {
     print(help_text(self));
     return kDone;
@@ -142,7 +142,7 @@ int run_run(const Command& self, std::span<const std::string> arguments) {
   const std::string on = options.answer("on");
   if (!on.empty() && on != "local" && on != "kubernetes")
     throw UsageError(fmt::format("--on {} is none: local or kubernetes", on));
-  if (on == "kubernetes") return run_in_cluster(self, kNames, options);
+  if (on == "kubernetes") return run_in_cluster(self, kRunNames, options);
   refuse_cluster_options(options);
   if (options.answers.contains("accept-changes") && !options.answers.contains("resume"))
     throw UsageError("--accept-changes goes with --resume");

@@ -8,14 +8,14 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 1> kNames{"help"};
+constexpr std::array<std::string_view, 1> kSchemaNames{"help"};
 
 }  // namespace
 
-std::string schema_options() { return describe_options(kNames); }
+std::string schema_options() { return describe_options(kSchemaNames); }
 
 int run_schema(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kNames, arguments);
+  const Options options = parse_options(self, kSchemaNames, arguments);
   if (options.help) {
     print(help_text(self));
     return kDone;

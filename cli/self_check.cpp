@@ -14,7 +14,7 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 4> kNames{"format", "worst", "catalog", "help"};
+constexpr std::array<std::string_view, 4> kSelfCheckNames{"format", "worst", "catalog", "help"};
 
 /// Mean absolute errors that others print for the same runs [Bang et al. 2024, vTrain, section
 /// V-B; Isaev et al. 2023, Calculon, as scored there].
@@ -37,10 +37,10 @@ std::string heading(const std::filesystem::path& file, bool shipped_catalog) {
 
 }  // namespace
 
-std::string self_check_options() { return describe_options(kNames); }
+std::string self_check_options() { return describe_options(kSelfCheckNames); }
 
 int run_self_check(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kNames, arguments);
+  const Options options = parse_options(self, kSelfCheckNames, arguments);
   if (options.help) {
     print(help_text(self));
     return kDone;

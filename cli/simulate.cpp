@@ -20,7 +20,7 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 15> kNames{
+constexpr std::array<std::string_view, 15> kSimulateNames{
     "format", "seed",  "replications", "set",     "layer",       "sweep",   "csv", "memo",
     "html",   "trace", "engine",       "catalog", "calibration", "threads", "help"};
 
@@ -32,7 +32,7 @@ Forecast forecast_of(const Plan& plan, const NetworkModel& network, const Option
   return make_forecast(plan, network, how);
 }
 
-void refuse_combinations(const Options& options) {
+void refuse_sweep_combinations(const Options& options) {
   if (options.files.size() > 1)
     throw UsageError("simulate takes one scenario file; for several use 'reckon check'");
   if (!options.trace.empty() && !options.sweeps.empty())
@@ -127,15 +127,15 @@ int simulate_sweep(const Options& options, const Catalog& catalog, const Network
 
 }  // namespace
 
-std::string simulate_options() { return describe_options(kNames); }
+std::string simulate_options() { return describe_options(kSimulateNames); }
 
 int run_simulate(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kNames, arguments);
+  const Options options = parse_options(self, kSimulateNames, arguments);
   if (options.help) {
     print(help_text(self));
     return kDone;
   }
-  refuse_combinations(options);
+  refuse_sweep_combinations(options);
   if (!options.html.empty()) require_html();
   const auto catalog = checked(load_catalogs(options));
   const auto network = make_network(options);

@@ -25,16 +25,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 19> kNames{"steps",       "container-command",
-                                                  "progress",    "timeout",
-                                                  "batch",       "like-pool",
-                                                  "price",       "sweep",
-                                                  "out",         "format",
-                                                  "set",         "layer",
-                                                  "seed",        "replications",
-                                                  "engine",      "catalog",
-                                                  "calibration", "threads",
-                                                  "help"};
+constexpr std::array<std::string_view, 19> kTrialNames{"steps",       "container-command",
+                                                         "progress",    "timeout",
+                                                         "batch",       "like-pool",
+                                                         "price",       "sweep",
+                                                         "out",         "format",
+                                                         "set",         "layer",
+                                                         "seed",        "replications",
+                                                         "engine",      "catalog",
+                                                         "calibration", "threads",
+                                                         "help"};
 
 /// What is measured, and how.
 struct TrialRequest {
@@ -280,10 +280,10 @@ int try_plan(const Options& options, const LoadedPlan& loaded, const Catalog& ca
 
 }  // namespace
 
-std::string trial_options() { return describe_options(kNames); }
+std::string trial_options() { return describe_options(kTrialNames); }
 
 int run_trial_command(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kNames, arguments);
+  const Options options = parse_options(self, kTrialNames, arguments);
   if (options.help) {
     print(help_text(self));
     return kDone;

@@ -10,6 +10,14 @@ function(reckon_expose target folder)
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${view}>)
 endfunction()
 
+# Several sources of a target compiled as one: headers are parsed and templates instantiated once for all of them. Each
+# source still stands by itself (RECKON_UNITY=OFF, as for clang-tidy), so names in unnamed namespaces are a folder's own.
+function(reckon_unity target)
+  if(RECKON_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+  endif()
+endfunction()
+
 # reckon_folder(name folder USES public-targets... PRIVATE private-targets...)
 function(reckon_folder name folder)
   cmake_parse_arguments(ARG "" "" "USES;PRIVATE" ${ARGN})
@@ -23,6 +31,7 @@ function(reckon_folder name folder)
   set_target_properties(reckon_${name} PROPERTIES LINKER_LANGUAGE CXX)
   target_link_libraries(reckon_${name} PUBLIC ${ARG_USES} PRIVATE ${ARG_PRIVATE} reckon_warnings)
   reckon_expose(reckon_${name} ${folder})
+  reckon_unity(reckon_${name})
 endfunction()
 
 # A folder whose time goes into loops over numbers: optimised in debug builds too, where its tests would take minutes.

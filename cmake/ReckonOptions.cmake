@@ -12,6 +12,7 @@ endif()
 option(RECKON_TESTS "Build the tests" ON)
 option(RECKON_SANITIZE "Address and undefined-behaviour sanitizers" OFF)
 option(RECKON_WERROR "Warnings are errors" ON)
+option(RECKON_UNITY "Compile several sources of a folder as one" OFF)
 
 add_library(reckon_warnings INTERFACE)
 target_compile_options(reckon_warnings INTERFACE

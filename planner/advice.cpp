@@ -123,7 +123,7 @@ std::vector<double> known(const Contender& of, const Contender& on, const Probe&
   return expected_given(of.values, std::move(columns));
 }
 
-const PlannedPool* worker_pool(const Plan& plan) { return plan.pool_with(Role::worker); }
+const PlannedPool* planned_worker_pool(const Plan& plan) { return plan.pool_with(Role::worker); }
 
 Seconds start_of(const Plan& plan) {
   const JobStartRules& s = plan.job_start;
@@ -134,7 +134,7 @@ Seconds start_of(const Plan& plan) {
 /// holds the model.
 void plan_measurement(Measurement& m, const Contender& on, const NetworkModel& network) {
   const Plan& plan = on.resolved;
-  const PlannedPool* pool = worker_pool(plan);
+  const PlannedPool* pool = planned_worker_pool(plan);
   switch (m.kind) {
     case MeasurementKind::trial:
     case MeasurementKind::steps: {

@@ -18,7 +18,7 @@ constexpr double kUnknown = std::numeric_limits<double>::infinity();
 /// A search that races simulates about so many lives for each replication of a forecast: the first
 /// wave, the finalists, the front, and the shorter lives of the rounds (planner/race.cpp).
 constexpr double kForecasts = 48;
-constexpr int kFewestReplications = 40;
+constexpr int kReplicationsOfRace = 40;
 /// A quantile rests on at least so many replications beyond it: 200 at 95 %.
 constexpr double kBeyondQuantile = 10;
 /// Their lives say how long the search's are.
@@ -146,7 +146,7 @@ Space every_candidate(const Question& question, const Catalog& catalog, const Ne
 }
 
 int fewest_replications(const Question& question) {
-  int fewest = kFewestReplications;
+  int fewest = kReplicationsOfRace;
   for (const auto& limit : {question.deadline, question.budget})
     if (limit && limit->probability)
       fewest = std::max(fewest, int(std::ceil(kBeyondQuantile / (1 - *limit->probability) - 1e-9)));

@@ -11,13 +11,13 @@
 namespace reckon::planner {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 /// A life that was cut costs what it would have cost until it ended: nobody knows how much.
 std::vector<double> costs_with_unfinished(const Forecast& f) {
   std::vector<double> costs = f.costs_usd;
   for (std::size_t k = 0; k < costs.size(); ++k)
-    if (!std::isfinite(f.times_seconds[k])) costs[k] = kNever;
+    if (!std::isfinite(f.times_seconds[k])) costs[k] = kInfinite;
   return costs;
 }
 
@@ -42,10 +42,10 @@ Evaluated judged(const Question& question, Forecast forecast) {
   }
   if (question.budget && f.feasible) {
     const bool known = f.cost_usd.has_value();
-    const double mean = known && f.unfinished_share == 0 ? f.cost_usd->mean : kNever;
+    const double mean = known && f.unfinished_share == 0 ? f.cost_usd->mean : kInfinite;
     e.dear =
         known ? held_against(*question.budget, Quantiles{mean, 0, 0, 0}, costs_with_unfinished(f))
-              : kNever;
+              : kInfinite;
     e.meets_budget = e.dear <= question.budget->value;
   }
   return e;
@@ -65,7 +65,7 @@ Evaluated Evaluator::evaluate_one(const Candidate& c, int replications, int thre
   const auto refuse = [&e](std::string why) {
     e = {};
     e.refused = std::move(why);
-    e.score = kNever;
+    e.score = kInfinite;
   };
   try {
     const auto plan = planner::plan_of(s_.question, s_.catalog, s_.space, c);

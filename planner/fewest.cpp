@@ -14,7 +14,7 @@ constexpr int kLook = 32;            // replications of a first look
 constexpr double kFarOff = 1.25;     // times the limit: then a first look is enough
 constexpr std::size_t kLayouts = 3;  // of each number of accelerators, by each order
 
-using Kind = std::pair<Provider, std::string>;
+using BoughtFrom = std::pair<Provider, std::string>;
 
 std::int64_t accelerators(const Space& space, const Candidate& c) {
   return std::int64_t{space.shape(c).nodes} * std::max(1, space.site(c).hardware.per_node);
@@ -41,7 +41,7 @@ class Finder {
       : question_(question), space_(space), evaluator_(evaluator), replications_(replications) {}
 
   std::vector<FewestRow> rows() {
-    std::map<Kind, FewestRow> by_kind;
+    std::map<BoughtFrom, FewestRow> by_kind;
     for (const Site& site : space_.sites) look_at(site, by_kind);
     std::vector<FewestRow> out;
     for (auto& [kind, row] : by_kind) {
@@ -57,7 +57,7 @@ class Finder {
   }
 
  private:
-  void look_at(const Site& site, std::map<Kind, FewestRow>& by_kind) {
+  void look_at(const Site& site, std::map<BoughtFrom, FewestRow>& by_kind) {
     const Hardware& h = site.hardware;
     FewestRow& row = by_kind[{h.provider, h.accelerator}];
     row.provider = h.provider;
@@ -86,12 +86,12 @@ class Finder {
   }
 
   /// Numbers of accelerators ascending; of each a first look, then all replications.
-  void find_meeting(const Kind& kind, FewestRow& row) {
+  void find_meeting(const BoughtFrom& kind, FewestRow& row) {
     std::map<std::int64_t, std::vector<Candidate>> by_count;
     bool any = false;
     for (const Candidate& c : space_.candidates) {
       const Hardware& h = space_.site(c).hardware;
-      if (Kind{h.provider, h.accelerator} != kind) continue;
+      if (BoughtFrom{h.provider, h.accelerator} != kind) continue;
       any = true;
       if (!c.proven_late && !c.proven_dear) by_count[accelerators(space_, c)].push_back(c);
     }

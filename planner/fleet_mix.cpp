@@ -10,7 +10,7 @@ namespace {
 
 /// Of a slot: rounding does not make a job touch the next.
 constexpr double kTouch = 1e-9;
-constexpr double kHour = 3600;
+constexpr double kMixHour = 3600;
 /// A job without a period may take any number of periods: behind a hundred nothing is kept apart.
 constexpr int kMostSlots = 100 * kSlots;
 
@@ -46,10 +46,10 @@ class Builder {
       const double most = held ? pool.most_held : 0;
       program_.held.push_back(
           held
-              ? program_.mip.add_column({pool.held_usd_hour * fleet_.period / kHour, 0, most, true})
+              ? program_.mip.add_column({pool.held_usd_hour * fleet_.period / kMixHour, 0, most, true})
               : MixProgram::kNoColumn);
       program_.end.push_back(pool.fee_usd_hour > 0
-                                 ? program_.mip.add_column({pool.fee_usd_hour / kHour, 0, kNoLimit})
+                                 ? program_.mip.add_column({pool.fee_usd_hour / kMixHour, 0, kNoLimit})
                                  : MixProgram::kNoColumn);
     }
   }
@@ -84,7 +84,7 @@ class Builder {
     for (std::size_t k = 0; k < options.size(); ++k)
       for (const double at : starts_of(j, k)) {
         const std::size_t column = program_.mip.add_column(
-            {options[k].usd + kWaiting * (at - job.submit) / kHour, 0, 1, true});
+            {options[k].usd + kWaiting * (at - job.submit) / kMixHour, 0, 1, true});
         program_.starts.push_back({j, k, column, at});
         one.entries.push_back({column, 1});
         ends[options[k].pool].entries.push_back({column, at + options[k].seconds});
@@ -209,7 +209,7 @@ FleetChoice choice_of(const Fleet& fleet, const MixProgram& program,
   for (const MixProgram::Start& s : program.starts) {
     if (values[s.column] < 0.5) continue;
     out.runs[s.job] = {s.option, s.at};
-    out.usd -= kWaiting * (s.at - fleet.jobs[s.job].submit) / kHour;  // nobody pays that
+    out.usd -= kWaiting * (s.at - fleet.jobs[s.job].submit) / kMixHour;  // nobody pays that
     out.end = std::max(out.end, s.at + fleet.options[fleet.jobs[s.job].kind][s.option].seconds);
   }
   for (const std::size_t column : program.held)

@@ -15,7 +15,7 @@
 namespace reckon::planner {
 namespace {
 
-constexpr double kHour = 3600;
+constexpr double kReplayHour = 3600;
 
 const FleetOption& option_of(const Fleet& fleet, const FleetChoice& choice, std::size_t job) {
   return fleet.options[fleet.jobs[job].kind][choice.runs[job].option];
@@ -88,7 +88,7 @@ void judge_together(const Fleet& fleet, const FleetChoice& choice, Replay& repla
     for (std::size_t k = 0; k < n; ++k) {
       const double end = first + f.times_seconds[k];
       const double left = pool.held ? std::max(0.0, fleet.period - end) : 0;
-      const double held = left / kHour * pool.held_usd_hour * choice.held[p.pool];
+      const double held = left / kReplayHour * pool.held_usd_hour * choice.held[p.pool];
       p.held_usd += held / double(n);
       usd[k] += held + (f.costs_usd.empty() || !std::isfinite(end) ? kNoLimit : f.costs_usd[k]);
       ends[k] = std::max(ends[k], end);

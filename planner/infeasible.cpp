@@ -12,7 +12,7 @@
 namespace reckon::planner {
 namespace {
 
-constexpr std::size_t kTried = 6;
+constexpr std::size_t kLimitsTried = 6;
 
 /// The first few by `key`, of those that `keep` allows.
 std::vector<Candidate> first_by(const Space& space, double Candidate::*key,
@@ -21,7 +21,7 @@ std::vector<Candidate> first_by(const Space& space, double Candidate::*key,
   for (const Candidate& c : space.candidates)
     if (keep(c)) out.push_back(c);
   std::ranges::stable_sort(out, {}, key);
-  if (out.size() > kTried) out.resize(kTried);
+  if (out.size() > kLimitsTried) out.resize(kLimitsTried);
   return out;
 }
 

@@ -15,7 +15,7 @@ namespace reckon::planner {
 namespace {
 
 /// So many that need the least are forecast before the limit counts as no way out.
-constexpr std::size_t kTried = 8;
+constexpr std::size_t kRelaxationsTried = 8;
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 
 struct Need {
@@ -151,7 +151,7 @@ std::optional<Relaxation> relaxed(const SearchSetting& s, const EarlyLimit& limi
   std::ranges::stable_sort(ways, [](const Way& a, const Way& b) {
     return std::tie(a.misses, a.distance, a.rank) < std::tie(b.misses, b.distance, b.rank);
   });
-  if (ways.size() > kTried) ways.resize(kTried);
+  if (ways.size() > kRelaxationsTried) ways.resize(kRelaxationsTried);
   Evaluator evaluator({lifted, s.catalog, s.network, space, s.seed, s.threads});
   std::vector<Candidate> tried;
   for (const Way& way : ways) tried.push_back(space.candidates[way.rank]);

@@ -38,8 +38,8 @@ std::optional<NanoUsd> hour_of_all_nodes(const Plan& plan) {
 constexpr double kMostEvents = 3000;
 
 /// What tells one rival from another: of those alike in it the first stands for all.
-using Kind = std::tuple<std::uint32_t, std::string, int, StrategyKind>;
-Kind kind_of(const Space& space, const Candidate& c) {
+using RivalKind = std::tuple<std::uint32_t, std::string, int, StrategyKind>;
+RivalKind kind_of(const Space& space, const Candidate& c) {
   const Shape& shape = space.shape(c);
   return {c.site, bought_text(space.offer(c), shape.nodes), shape.nodes, shape.kind};
 }
@@ -66,14 +66,14 @@ class LeverRivals {
   }
   template <class Predicate>
   void add_first(std::size_t most, Predicate is_wanted, const std::vector<Lever>& levers) {
-    std::set<Kind> seen{kind_of(space_, chosen_.result.candidate)};
+    std::set<RivalKind> seen{kind_of(space_, chosen_.result.candidate)};
     for (const Candidate& c : space_.candidates) {
       if (seen.size() > most) break;
       if (may_win(c) && is_wanted(c) && seen.insert(kind_of(space_, c)).second) add(c, levers);
     }
   }
   void add_least_bound(std::size_t most, const std::vector<Lever>& levers) {
-    std::set<Kind> seen{kind_of(space_, chosen_.result.candidate)};
+    std::set<RivalKind> seen{kind_of(space_, chosen_.result.candidate)};
     while (seen.size() <= most) {
       const Candidate* least = nullptr;
       for (const Candidate& c : space_.candidates)
@@ -138,7 +138,7 @@ bool same_hardware(const Hardware& a, const Hardware& b) {
 std::vector<RankedPlan> rivals_of(const Space& space, const std::vector<Evaluated>& finished,
                                   std::size_t most) {
   std::vector<RankedPlan> rivals;
-  std::set<Kind> seen;
+  std::set<RivalKind> seen;
   for (std::size_t k = 1; k < finished.size() && rivals.size() < most; ++k) {
     const Evaluated& e = finished[k];
     if (!e.refused.empty() || !std::isfinite(e.score)) continue;

@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::array kLevers{Lever::price_here, Lever::price_everywhere, Lever::reclaims,
                              Lever::network};
-constexpr double kCloseEnough = 1.005;    // bisection ends there
-constexpr double kStandardErrors = 1.96;  // of a difference that is no chance: 95 %
+constexpr double kCloseEnough = 1.005;      // bisection ends there
+constexpr double kDifferenceErrors = 1.96;  // of a difference that is no chance: 95 %
 /// With a factor a rival is looked at no further where its worst few lives alone make it worse than
 /// the choice, or where its first ones are worse by so many standard errors.
 constexpr std::size_t kWorstLives = 4;
@@ -131,7 +131,7 @@ class Contest {
     });
   }
   bool certain(const Evaluated& better, const Evaluated& choice) const {
-    return certainly_less(question_.objective, better.forecast, choice.forecast, kStandardErrors);
+    return certainly_less(question_.objective, better.forecast, choice.forecast, kDifferenceErrors);
   }
   /// Those that are better than the choice as it stands; beyond chance only if they still are with
   /// all replications.

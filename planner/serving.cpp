@@ -17,10 +17,10 @@ namespace {
 
 constexpr double kRequests = 200'000;              // of one try: its p99 rests on 2,000 of them
 constexpr double kShortest = 60, kLongest = 3600;  // seconds
-constexpr double kHour = 3600;
+constexpr double kServingHour = 3600;
 constexpr double kAlike = 1e-9;  // prices that differ by rounding alone
 constexpr int kMostReplicas = 4096;
-constexpr const char* kDearer = "costs more than what is kept";
+constexpr const char* kDearerThanKept = "costs more than what is kept";
 
 struct Candidate {
   std::string machine, accelerator;
@@ -63,7 +63,7 @@ class Search {
       : catalog_(catalog), question_(question), file_(file) {
     Scenario& s = file_.scenario;
     own_ = *pool_of(s);
-    hours_ = period.count() / kHour;
+    hours_ = period.count() / kServingHour;
     goal_ = parse_expectation(s.serving->goal).value();
     const auto& rates = s.serving->requests_per_second;
     answer_.goal = s.serving->goal;
@@ -216,7 +216,7 @@ class Search {
     if (budget_) most.nodes_at(*budget_ / hours_ / c.usd_per_node, each, "above the budget");
     const double bound = dearest_kept(c.accelerator);
     if (std::isfinite(bound))
-      most.nodes_at(std::ceil(bound / c.usd_per_node - kAlike) - 1, each, kDearer);
+      most.nodes_at(std::ceil(bound / c.usd_per_node - kAlike) - 1, each, kDearerThanKept);
     return most;
   }
 
@@ -288,7 +288,7 @@ class Search {
 };
 
 /// nullopt: none, or that of a training.
-Expected<std::optional<double>> budget_of(const ScenarioFile& file) {
+Expected<std::optional<double>> serving_budget_of(const ScenarioFile& file) {
   const Scenario& s = file.scenario;
   if (!s.plan || s.plan->budget.empty() || trains(s)) return std::nullopt;
   const std::string& text = s.plan->budget;
@@ -320,7 +320,7 @@ Expected<ServingAnswer> plan_serving(const ScenarioFile& file, const Catalog& ca
   // The question itself has to be a right one: its own pool is tried too.
   const auto own = make_serving_plan(file, catalog);
   if (!own) return tl::unexpected(own.error());
-  const auto budget = budget_of(file);
+  const auto budget = serving_budget_of(file);
   if (!budget) return tl::unexpected(budget.error());
   Search search(file, catalog, question, own->period);
   search.keep_to(*budget);

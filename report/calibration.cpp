@@ -15,7 +15,7 @@ std::string range(const ParameterValue& v, const std::string& unit) {
                      format_in_unit(v.high, unit));
 }
 
-std::string percent(double ratio) { return fmt::format("{:+.1f} %", 100 * (ratio - 1)); }
+std::string percent_changed(double ratio) { return fmt::format("{:+.1f} %", 100 * (ratio - 1)); }
 
 Json json_of(const ParameterValue& v) {
   return {{"value", number(v.value)}, {"low", number(v.low)}, {"high", number(v.high)}};
@@ -46,14 +46,14 @@ std::string calibration_table(const Calibration& c, int width) {
   corrections.row({"", "catalog", "calibrated", "by"});
   for (const Correction& x : c.corrections)
     corrections.row({x.parameter, range(x.catalog, x.unit), range(x.calibrated, x.unit),
-                     percent(x.calibrated.value / x.catalog.value)});
+                     percent_changed(x.calibrated.value / x.catalog.value)});
   out += c.corrections.empty() ? "  none\n" : corrections.text();
   Columns rows;
   rows.row({"", "measured", "before", "after", "error before", "after"});
   for (const CalibratedRow& r : c.rows)
     rows.row({r.name, format_in_unit(r.measured, r.unit), format_in_unit(r.before, r.unit),
-              format_in_unit(r.after, r.unit), percent(r.before / r.measured),
-              percent(r.after / r.measured)});
+              format_in_unit(r.after, r.unit), percent_changed(r.before / r.measured),
+              percent_changed(r.after / r.measured)});
   if (!c.rows.empty()) out += "\nForecasts of what was measured\n" + rows.text();
   out += waiting(c) + held_out(c.held_out);
   if (!c.warnings.empty()) out += "\nWarnings\n";

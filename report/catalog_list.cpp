@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "report/catalog_rows.h"
+#include "report/text.h"
 
 namespace reckon {
 namespace {
@@ -206,38 +207,32 @@ CatalogTable sources(const Catalog& c) {
   return t;
 }
 
-struct Kind {
+struct ListedKind {
   std::string_view name;
   CatalogTable (*table)(const Catalog&);
 };
-constexpr std::array kKinds{Kind{"accelerators", accelerators},
-                            Kind{"machines", machines},
-                            Kind{"custom", custom_families},
-                            Kind{"slices", slices},
-                            Kind{"prices", prices},
-                            Kind{"locations", locations},
-                            Kind{"attachments", attachments},
-                            Kind{"limits", limits},
-                            Kind{"tiers", tiers},
-                            Kind{"names", names},
-                            Kind{"datasets", datasets},
-                            Kind{"storages", storages},
-                            Kind{"links", links},
-                            Kind{"stacks", stacks},
-                            Kind{"efficiencies", efficiencies},
-                            Kind{"operations", operations},
-                            Kind{"sources", sources}};
-
-std::string lower(std::string_view word) {
-  std::string out(word);
-  for (char& c : out) c = char(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
+constexpr std::array kKinds{ListedKind{"accelerators", accelerators},
+                            ListedKind{"machines", machines},
+                            ListedKind{"custom", custom_families},
+                            ListedKind{"slices", slices},
+                            ListedKind{"prices", prices},
+                            ListedKind{"locations", locations},
+                            ListedKind{"attachments", attachments},
+                            ListedKind{"limits", limits},
+                            ListedKind{"tiers", tiers},
+                            ListedKind{"names", names},
+                            ListedKind{"datasets", datasets},
+                            ListedKind{"storages", storages},
+                            ListedKind{"links", links},
+                            ListedKind{"stacks", stacks},
+                            ListedKind{"efficiencies", efficiencies},
+                            ListedKind{"operations", operations},
+                            ListedKind{"sources", sources}};
 
 bool holds(const Row& row, const std::string& word) {
   return std::ranges::any_of(row, [&](const Cell& cell) {
     const auto* content = std::get_if<std::string>(&cell);
-    return content && lower(*content).find(word) != std::string::npos;
+    return content && lower_case(*content).find(word) != std::string::npos;
   });
 }
 
@@ -245,18 +240,18 @@ bool holds(const Row& row, const std::string& word) {
 
 std::vector<std::string> catalog_kinds() {
   std::vector<std::string> out;
-  for (const Kind& kind : kKinds) out.emplace_back(kind.name);
+  for (const ListedKind& kind : kKinds) out.emplace_back(kind.name);
   return out;
 }
 
 std::optional<CatalogTable> list_catalog(const Catalog& catalog, std::string_view kind,
                                          std::span<const std::string> words) {
-  const auto* found = std::ranges::find(kKinds, kind, &Kind::name);
+  const auto* found = std::ranges::find(kKinds, kind, &ListedKind::name);
   if (found == kKinds.end()) return std::nullopt;
   CatalogTable table = found->table(catalog);
   for (const std::string& word : words)
     std::erase_if(table.rows,
-                  [wanted = lower(word)](const Row& row) { return !holds(row, wanted); });
+                  [wanted = lower_case(word)](const Row& row) { return !holds(row, wanted); });
   return table;
 }
 

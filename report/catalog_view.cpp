@@ -6,14 +6,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "report/text.h"
+
 namespace reckon {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = char(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
 
 std::string text_of(const CatalogTable::Cell& cell) {
   if (const auto* text = std::get_if<std::string>(&cell)) return *text;
@@ -28,7 +24,7 @@ bool is_text(const CatalogTable& table, std::size_t column) {
 }
 
 std::string column_key(std::string_view column) {
-  std::string key = lower(column);
+  std::string key = lower_case(column);
   std::ranges::replace(key, ' ', '_');
   return key;
 }

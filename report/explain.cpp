@@ -13,13 +13,13 @@
 namespace reckon {
 namespace {
 
-constexpr int kBarWidth = 30;
+constexpr int kPartWidth = 30;
 constexpr std::size_t kGroupsShown = 20;
 
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+std::string percent_of_step(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 /// How much longer or shorter: "-12.3 %"; "0 %" where it is the same to a tenth.
-std::string against(double now, double before) {
+std::string change_against(double now, double before) {
   const double change = 100 * (now / before - 1);
   return std::abs(change) < 0.05 ? "0 %" : fmt::format("{:+.1f} %", change);
 }
@@ -27,7 +27,7 @@ std::string against(double now, double before) {
 std::string phases(const Explanation& e) {
   Columns rows;
   for (const Phase& p : e.phases)
-    rows.row({p.name, format_duration(p.time), percent(p.share), bar(p.share, kBarWidth)});
+    rows.row({p.name, format_duration(p.time), percent_of_step(p.share), bar(p.share, kPartWidth)});
   return "\nWhere a step goes\n" + rows.text();
 }
 
@@ -91,14 +91,14 @@ std::string layers(const Explanation& e) {
     }
     ++shown;
     rows.row({name_of(b), format_duration(b.groups * g.forward),
-              format_duration(b.groups * g.backward), percent(b.groups * g.share),
+              format_duration(b.groups * g.backward), percent_of_step(b.groups * g.share),
               format_count(double(b.groups) * double(g.parameters)),
               g.bound_by_memory ? "memory" : "arithmetic"});
   }
   std::string out = "\nCompute by layer group\n" + rows.text();
   if (left_out > 0)
     out += fmt::format("  and {} shorter ones, {} of the step together\n", left_out,
-                       percent(share_left_out));
+                       percent_of_step(share_left_out));
   return out;
 }
 
@@ -107,7 +107,7 @@ std::string memory(const MemoryEstimate& m) {
   const auto line = [&](const char* name, Bytes b) {
     if (b.v == 0) return;
     const double share = b / m.available;
-    rows.row({name, format_bytes(b), percent(share), bar(share, kBarWidth)});
+    rows.row({name, format_bytes(b), percent_of_step(share), bar(share, kPartWidth)});
   };
   line("parameters", m.parameters);
   line("gradients", m.gradients);
@@ -127,8 +127,8 @@ std::string help(const Explanation& e) {
     const std::string cost = c.cost ? format_usd(*c.cost) : "unknown";
     rows.row({c.what, format_duration(c.step), format_count(std::round(c.throughput.v)),
               time_value(c.training),
-              now ? "" : against(c.training.count(), e.now.training.count()), cost,
-              now || !c.cost ? "" : against(c.cost->v, e.now.cost->v)});
+              now ? "" : change_against(c.training.count(), e.now.training.count()), cost,
+              now || !c.cost ? "" : change_against(c.cost->v, e.now.cost->v)});
   };
   line(e.now, true);
   for (const Change& c : e.what_would_help) line(c, false);
@@ -158,7 +158,7 @@ std::string crossover_chart(const Crossover& c) {
     for (std::size_t s = 0; s < row.throughput.size(); ++s) {
       const double share = row.throughput[s] / (c.one_worker * row.workers);
       rows.row({s == 0 ? fmt::format("{} workers", row.workers) : "", c.strategies[s],
-                fmt::format("{:.0f} %", 100 * share), bar(share, kBarWidth)});
+                fmt::format("{:.0f} %", 100 * share), bar(share, kPartWidth)});
     }
   return "\nShare of perfect scaling (one worker alone: " +
          format_count(std::round(c.one_worker.v)) + " samples/s)\n" + rows.text();

@@ -13,7 +13,7 @@ namespace reckon {
 namespace {
 
 constexpr std::size_t kAlternativesShown = 12;
-constexpr double kNoise = 0.0005;  // a share that would be printed as 0.0 % is not printed
+constexpr double kNoShare = 0.0005;  // a share that would be printed as 0.0 % is not printed
 
 std::string answer(const MemoInputs& m) {
   const Forecast& f = m.forecast;
@@ -31,7 +31,7 @@ std::string answer(const MemoInputs& m) {
   if (f.cost_usd) {
     std::vector<std::string> parts;
     for (std::size_t p = 0; p < kCostParts; ++p)
-      if (f.cost_breakdown_usd[p] >= kNoise * f.cost_usd->mean)
+      if (f.cost_breakdown_usd[p] >= kNoShare * f.cost_usd->mean)
         parts.push_back(
             fmt::format("{} {}", to_text(CostPart(p)), format_usd(Usd{f.cost_breakdown_usd[p]})));
     out += fmt::format("Mean cost by part: {}.\n\n", fmt::join(parts, ", "));

@@ -12,7 +12,7 @@
 namespace reckon {
 namespace {
 
-constexpr std::size_t kAssumptionsShown = 5;
+constexpr std::size_t kAssumptionsInMemo = 5;
 
 }  // namespace
 
@@ -87,9 +87,9 @@ std::string memo_assumptions(const Forecast& f) {
   std::string out = fmt::format(
       "## What it rests on\n\nThe {} of {} assumptions that move the answer most, from their low "
       "to their high end:\n\n",
-      std::min(kAssumptionsShown, f.assumptions.size()), f.assumptions.size());
+      std::min(kAssumptionsInMemo, f.assumptions.size()), f.assumptions.size());
   out += markdown_header({"assumption", "value (range)", "cost", "time", "source"});
-  for (std::size_t k = 0; k < std::min(kAssumptionsShown, f.assumptions.size()); ++k) {
+  for (std::size_t k = 0; k < std::min(kAssumptionsInMemo, f.assumptions.size()); ++k) {
     const AssumptionEffect& a = f.assumptions[k];
     out += markdown_row({markdown_safe(a.what), markdown_safe(a.value),
                          a.cost_effect_usd ? signed_usd(*a.cost_effect_usd) : "unknown",

@@ -20,7 +20,7 @@ std::string source_of(const Catalog& catalog, SourceId id, const std::string& no
 }
 
 /// "the same" or "+0.55 %".
-std::string against(double ours, double published) {
+std::string against_published(double ours, double published) {
   const double change = 100 * (ours / published - 1);
   return ours == published          ? "the same"
          : std::abs(change) < 0.005 ? "the same to four digits"
@@ -44,7 +44,7 @@ std::string totals(const ModelSheet& s, const Catalog& catalog) {
   Columns rows(Columns::Kind::facts);
   const auto published = [&](const std::optional<Fact<double>>& fact, double ours,
                              const std::string& text) {
-    return fact ? fmt::format("published {}: {} ({})", text, against(ours, fact->value),
+    return fact ? fmt::format("published {}: {} ({})", text, against_published(ours, fact->value),
                               source_of(catalog, fact->source, s.published->notes))
                 : std::string();
   };
@@ -128,12 +128,6 @@ std::string memory(const ModelSheet& s, const Catalog& catalog) {
          rows.text();
 }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = char(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
 }  // namespace
 
 const Accelerator* smallest_holder(const Catalog& catalog, Precision precision, Bytes required) {
@@ -163,7 +157,7 @@ CatalogTable list_models(const Catalog& catalog, std::span<const std::string> wo
                                    : fmt::format("{}s of {}", to_text(model.sample_unit()),
                                                  to_text(model.layers().front().output));
     const bool all = std::ranges::all_of(words, [&](const std::string& word) {
-      return lower(name + " " + sample).find(lower(word)) != std::string::npos;
+      return lower_case(name + " " + sample).find(lower_case(word)) != std::string::npos;
     });
     if (!all) continue;
     const bool counted = published != nullptr && published->parameters.has_value();

@@ -16,7 +16,7 @@
 namespace reckon {
 namespace {
 
-struct Row {
+struct BaselineRow {
   std::string what, before, now;
 };
 
@@ -48,9 +48,9 @@ std::optional<double> mean_of(const std::optional<Quantiles>& q) {
 }
 
 /// What the plans are, then what they cost: the baseline when it was made, and today's best.
-std::vector<Row> rows_of(const BaselineInputs& in) {
+std::vector<BaselineRow> rows_of(const BaselineInputs& in) {
   const Plan* before = in.baseline.plan ? &*in.baseline.plan : nullptr;
-  std::vector<Row> rows;
+  std::vector<BaselineRow> rows;
   const auto of_plans = [&](const char* what, auto&& text) {
     rows.push_back({what, before == nullptr ? "no plan today" : text(*before),
                     in.best == nullptr ? "no plan fits" : text(*in.best)});
@@ -121,7 +121,7 @@ std::string baseline_verdict(const BaselineInputs& in) { return verdict_text(in)
 std::string baseline_text(const BaselineInputs& in) {
   std::string out =
       "\nAgainst the baseline\n  " + verdict_text(in) + "\n  " + today_text(in) + "\n";
-  for (const Row& r : rows_of(in)) {
+  for (const BaselineRow& r : rows_of(in)) {
     if (r.before == r.now) {
       out += fmt::format("    {}: {}\n", r.what, r.now);
       continue;
@@ -136,7 +136,7 @@ std::string baseline_markdown(const BaselineInputs& in) {
                                 in.verdict.worse ? "worse than the baseline" : "within tolerance",
                                 markdown_safe(verdict_text(in)), markdown_safe(today_text(in)));
   out += markdown_header({"", "baseline", "today"});
-  for (const Row& r : rows_of(in)) {
+  for (const BaselineRow& r : rows_of(in)) {
     const std::string now = markdown_safe(r.now);
     out += markdown_row(
         {r.what, markdown_safe(r.before), r.before == r.now ? now : "**" + now + "**"});

@@ -16,7 +16,7 @@ using planner::Fewest;
 using planner::FewestRow;
 using planner::RankedPlan;
 
-std::int64_t accelerators(const RankedPlan& p) {
+std::int64_t accelerators_rented(const RankedPlan& p) {
   return std::int64_t{p.shape.nodes} * std::max(1, p.hardware.per_node);
 }
 
@@ -45,7 +45,7 @@ std::string rows_text(const Fewest& a, int width) {
       continue;
     }
     if (!r.meets) {
-      rows.row({name_of(r), fmt::format("{}", accelerators(*r.fits)), "none", "", ""});
+      rows.row({name_of(r), fmt::format("{}", accelerators_rented(*r.fits)), "none", "", ""});
       add_lines(
           places, "  ",
           fmt::format("{}: {}; {}", name_of(r), planner::strategy_text(r.fits->shape), r.why_not),
@@ -53,8 +53,8 @@ std::string rows_text(const Fewest& a, int width) {
       continue;
     }
     const Forecast& f = r.meets->result.forecast;
-    rows.row({name_of(r), fmt::format("{}", accelerators(*r.fits)),
-              fmt::format("{}", accelerators(*r.meets)), time_range(f.time_seconds),
+    rows.row({name_of(r), fmt::format("{}", accelerators_rented(*r.fits)),
+              fmt::format("{}", accelerators_rented(*r.meets)), time_range(f.time_seconds),
               f.cost_usd ? usd_range(*f.cost_usd) : "unknown"});
     add_lines(places, "  ",
               fmt::format("{}: fits as {}; {} by {}, {}", name_of(r),
@@ -91,7 +91,7 @@ std::string servers_text(const planner::FewestServers& s, int width) {
 
 Json place_object(const std::optional<RankedPlan>& p) {
   if (!p) return nullptr;
-  Json out{{"accelerators", accelerators(*p)},
+  Json out{{"accelerators", accelerators_rented(*p)},
            {"nodes", p->shape.nodes},
            {"machine", text_or_null(p->hardware.machine)},
            {"slice", text_or_null(p->hardware.slice)},

@@ -12,7 +12,7 @@ namespace reckon {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Kind = Form::Kind;
+using FormKind = Form::Kind;
 
 // Numbers as sim/base/unit_text.cpp reads them: "1_000", ".5", "1e3".
 constexpr std::string_view kNumber =
@@ -64,35 +64,35 @@ Json number(std::string_view type, const Form& form, std::string_view suffix) {
 Json block(const std::vector<const FieldInfo*>& fields, bool complete);
 
 /// Of a value that is no block.
-Json scalar(Kind kind, const Form& form) {
+Json scalar(FormKind kind, const Form& form) {
   switch (kind) {
-    case Kind::name:
+    case FormKind::name:
       return reference("name");
-    case Kind::boolean:
+    case FormKind::boolean:
       return {{"type", "boolean"}};
-    case Kind::word:
+    case FormKind::word:
       return {{"enum", form.words}};
-    case Kind::date:
+    case FormKind::date:
       return reference("date");
-    case Kind::time:
+    case FormKind::time:
       return reference("time");
-    case Kind::whole:
+    case FormKind::whole:
       return number("integer", form, "");
-    case Kind::number:
+    case FormKind::number:
       return number("number", form, "");
-    case Kind::count:
+    case FormKind::count:
       return number("number", form, "[kKMBGT]?");
-    case Kind::fraction:
+    case FormKind::fraction:
       return number("number", form, "%?");
-    case Kind::duration:
+    case FormKind::duration:
       return reference("duration");
-    case Kind::bytes:
+    case FormKind::bytes:
       return reference("bytes");
-    case Kind::bandwidth:
+    case FormKind::bandwidth:
       return reference("bandwidth");
-    case Kind::price:
+    case FormKind::price:
       return reference("price");
-    case Kind::map:
+    case FormKind::map:
       return {{"type", "object"}};
     default:
       return reference("text");
@@ -117,17 +117,17 @@ Json choice(const Form& form, bool complete) {
 
 Json schema_of(const Form& form, bool complete) {
   switch (form.kind) {
-    case Kind::block:
+    case FormKind::block:
       return block(form.fields(), complete);
-    case Kind::choice:
+    case FormKind::choice:
       return choice(form, complete);
-    case Kind::list: {
+    case FormKind::list: {
       const Form any;
       return {{"type", "array"},
               {"items", form.fields != nullptr ? block(form.fields(), complete)
-                                               : scalar(form.item.value_or(Kind::text), any)}};
+                                               : scalar(form.item.value_or(FormKind::text), any)}};
     }
-    case Kind::map: {
+    case FormKind::map: {
       Json map{{"type", "object"}};
       if (form.item) map["additionalProperties"] = scalar(*form.item, form);
       return map;

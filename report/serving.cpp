@@ -12,7 +12,7 @@
 namespace reckon {
 namespace {
 
-constexpr int kBarWidth = 24;
+constexpr int kSliceWidth = 24;
 const std::string kUnknown = "-";
 
 std::string rate_text(double rate) {
@@ -90,7 +90,7 @@ std::string timeline(const ServingForecast& f) {
               s.ready > 0 ? format_percent(s.utilization) : kUnknown,
               s.timed > 0 ? format_duration(s.p50) : kUnknown,
               s.timed > 0 ? format_duration(s.p99) : kUnknown,
-              bar(most > 0 ? s.ready / most : 0, kBarWidth)});
+              bar(most > 0 ? s.ready / most : 0, kSliceWidth)});
   return "\nReplicas over time\n" + rows.text();
 }
 

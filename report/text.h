@@ -10,6 +10,9 @@ namespace reckon {
 /// of its own.
 std::vector<std::string> wrap(std::string_view text, int width);
 
+/// ASCII letters in lower case.
+std::string lower_case(std::string_view text);
+
 /// '#' for every `1 / width` of the whole, at least one where there is anything at all.
 std::string bar(double share, int width);
 

@@ -6,7 +6,7 @@
 namespace reckon {
 namespace {
 
-using Json = nlohmann::json;
+using TraceJson = nlohmann::json;
 
 constexpr int kJobProcess = 1;
 int process_of(int pool) { return pool < 0 ? kJobProcess : kJobProcess + 1 + pool; }
@@ -14,12 +14,12 @@ int thread_of(int node) { return node < 0 ? 0 : node; }
 
 double microseconds(SimDuration d) { return double(d.count()) / 1000; }
 
-Json metadata(const char* name, int process, int thread, Json args) {
+TraceJson metadata(const char* name, int process, int thread, TraceJson args) {
   return {
       {"ph", "M"}, {"name", name}, {"pid", process}, {"tid", thread}, {"args", std::move(args)}};
 }
 
-void name_processes(const Plan& plan, Json& events) {
+void name_processes(const Plan& plan, TraceJson& events) {
   const auto name = [&](int process, const std::string& text) {
     events.push_back(metadata("process_name", process, 0, {{"name", text}}));
     events.push_back(metadata("process_sort_index", process, 0, {{"sort_index", process}}));
@@ -29,7 +29,7 @@ void name_processes(const Plan& plan, Json& events) {
     name(process_of(int(k)), "pool " + plan.pools[k].name);
 }
 
-void name_threads(const Plan& plan, const Timeline& timeline, Json& events) {
+void name_threads(const Plan& plan, const Timeline& timeline, TraceJson& events) {
   std::set<std::pair<int, int>> seen;
   for (const Span& s : timeline.spans) seen.emplace(s.pool, s.node);
   for (const Mark& m : timeline.marks) seen.emplace(m.pool, m.node);
@@ -45,7 +45,7 @@ void name_threads(const Plan& plan, const Timeline& timeline, Json& events) {
 }  // namespace
 
 std::string trace_json(const Plan& plan, const LifeResult& life) {
-  Json events = Json::array();
+  TraceJson events = TraceJson::array();
   name_processes(plan, events);
   name_threads(plan, life.timeline, events);
   for (const Span& s : life.timeline.spans)
@@ -63,8 +63,8 @@ std::string trace_json(const Plan& plan, const LifeResult& life) {
                       {"pid", process_of(m.pool)},
                       {"tid", thread_of(m.node)},
                       {"ts", microseconds(m.at - SimTime{})}});
-  const Json document = {{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}};
-  return document.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
+  const TraceJson document = {{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}};
+  return document.dump(1, ' ', false, TraceJson::error_handler_t::replace) + '\n';
 }
 
 }  // namespace reckon

@@ -23,8 +23,8 @@ const TrialRow* least(const Trial& trial,
   return best;
 }
 
-std::optional<double> time_of(const TrialRow& row) { return row.time_seconds.p50; }
-std::optional<double> cost_of(const TrialRow& row) {
+std::optional<double> median_time_of(const TrialRow& row) { return row.time_seconds.p50; }
+std::optional<double> median_cost_of(const TrialRow& row) {
   return row.cost_usd ? std::optional(row.cost_usd->p50) : std::nullopt;
 }
 
@@ -36,8 +36,8 @@ constexpr std::string_view kAlone =
 std::vector<std::string> verdicts(const Trial& trial) {
   std::vector<std::string> out;
   const TrialRow& here = trial.rows.front();
-  const TrialRow* fastest = least(trial, time_of);
-  const TrialRow* cheapest = least(trial, cost_of);
+  const TrialRow* fastest = least(trial, median_time_of);
+  const TrialRow* cheapest = least(trial, median_cost_of);
   if (trial.rows.size() < 2 || fastest == nullptr) return out;
   if (fastest == &here)
     out.emplace_back("nothing of these is faster than this machine");

@@ -18,7 +18,7 @@ using ai_platform::kRoles;
 using ai_platform::kTpuType;
 using ai_platform::RoleFields;
 
-constexpr std::int64_t kMostReplicas = 10'000, kMostDevices = 4096;
+constexpr std::int64_t kMostReplicas = 10'000, kMostDevicesOfReplica = 4096;
 constexpr std::string_view kAssumedRegion = "us-central1";
 
 /// Fields of TrainingInput besides those of roles.
@@ -221,7 +221,7 @@ class JobReader {
   void read_accelerator(const YamlNode* config, ImportedPool& pool) {
     if (config == nullptr) return;
     pool.accelerator = file_.text(config, "type").value_or("");
-    const auto count = file_.whole(config, "count", 1, kMostDevices);
+    const auto count = file_.whole(config, "count", 1, kMostDevicesOfReplica);
     if (pool.accelerator.empty() || !count) {
       if (file_.mistakes().empty())
         file_.mistake(config->at, "acceleratorConfig needs type and count",

@@ -17,7 +17,7 @@ namespace {
 
 using ai_platform::kRoles;
 using ai_platform::RoleFields;
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 /// Fields that are numbers or truths in the resource; all others are texts ("2.1" is a version).
 bool is_typed(std::string_view key) {
@@ -31,7 +31,7 @@ bool is_typed(std::string_view key) {
 /// Maps whose keys are the user's.
 bool is_free(std::string_view key) { return key == "labels" || key == "gcloud"; }
 
-Json json_of(const YamlNode& node, std::string_view key, bool typed = true) {
+OrderedJson json_of(const YamlNode& node, std::string_view key, bool typed = true) {
   switch (node.kind) {
     case YamlNode::Kind::null:
       return nullptr;
@@ -46,7 +46,7 @@ Json json_of(const YamlNode& node, std::string_view key, bool typed = true) {
       break;
   }
   const bool map = node.kind == YamlNode::Kind::map;
-  Json out = map ? Json::object() : Json::array();
+  OrderedJson out = map ? OrderedJson::object() : OrderedJson::array();
   for (const YamlNode::Entry& entry : node.entries) {
     if (map)
       out[entry.key] = json_of(entry.value, entry.key, typed && !is_free(entry.key));
@@ -74,8 +74,9 @@ class JobWriter {
               "cluster: {provider: gcp, service: ai_platform, ...}");
       return tl::unexpected(std::move(mistakes_));
     }
-    Json job = kept == nullptr ? Json::object() : json_of(*kept, "");
-    const Json given = job.contains("trainingInput") ? job["trainingInput"] : Json::object();
+    OrderedJson job = kept == nullptr ? OrderedJson::object() : json_of(*kept, "");
+    const OrderedJson given =
+        job.contains("trainingInput") ? job["trainingInput"] : OrderedJson::object();
     if (!job.contains("jobId") || !job["jobId"].is_string()) job["jobId"] = job_id();
     if (const auto& id = job["jobId"].get_ref<const std::string&>(); id.starts_with('-'))
       mistake(fmt::format("cluster.{}.jobId", ai_platform::kKept),
@@ -84,12 +85,12 @@ class JobWriter {
     has_master_ = given.contains("masterType");
     const std::string comment = command_of(job);
     job.erase("gcloud");
-    input_ = Json::object();
+    input_ = OrderedJson::object();
     input_["scaleTier"] =
         cluster.scale_tier.empty() ? std::string(ai_platform::kCustom) : cluster.scale_tier;
     if (!cluster.pools.empty()) add_pools(cluster);
     input_["region"] = cluster.region;
-    Json merged = input_;  // its order; what the cluster says wins
+    OrderedJson merged = input_;  // its order; what the cluster says wins
     merged.merge_patch(given);
     merged.merge_patch(input_);
     job["trainingInput"] = merged;
@@ -113,7 +114,7 @@ class JobWriter {
   }
 
   /// How the file is submitted, as a comment of one line.
-  static std::string command_of(const Json& job) {
+  static std::string command_of(const OrderedJson& job) {
     std::string out = fmt::format("# gcloud ai-platform jobs submit training {} --config=THIS_FILE",
                                   shell_word(job["jobId"].get<std::string>()));
     if (job.contains("gcloud") && job["gcloud"].is_object())
@@ -191,7 +192,7 @@ class JobWriter {
 
   const ScenarioFile& file_;
   const Catalog& catalog_;
-  Json input_;
+  OrderedJson input_;
   bool has_master_ = false;  // among what is kept: one that coordinates
   Diagnostics mistakes_;
 };

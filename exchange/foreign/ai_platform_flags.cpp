@@ -12,7 +12,7 @@ namespace reckon {
 namespace {
 
 using ai_platform::kRoles;
-using Kind = YamlNode::Kind;
+using FlagKind = YamlNode::Kind;
 
 /// How the value of a flag stands in the resource.
 enum class Shape { text, constant, list, map, accelerator, truth };
@@ -93,13 +93,13 @@ std::string lowered(std::string text) {
 
 YamlNode scalar(std::string text, const SourcePlace& at) {
   YamlNode node;
-  node.kind = Kind::scalar;
+  node.kind = FlagKind::scalar;
   node.text = std::move(text);
   node.at = at;
   return node;
 }
 
-YamlNode empty_node(Kind kind, const SourcePlace& at) {
+YamlNode empty_node(FlagKind kind, const SourcePlace& at) {
   YamlNode node;
   node.kind = kind;
   node.at = at;
@@ -120,7 +120,7 @@ std::vector<std::string> split(std::string_view text, char separator) {
 YamlNode& at_path(YamlNode& root, std::string_view path, const SourcePlace& at) {
   YamlNode* node = &root;
   for (const std::string& key : split(path, '.')) {
-    if (node->kind != Kind::map) *node = empty_node(Kind::map, at);
+    if (node->kind != FlagKind::map) *node = empty_node(FlagKind::map, at);
     auto found = std::ranges::find(node->entries, key, &YamlNode::Entry::key);
     if (found == node->entries.end()) {
       node->entries.push_back({key, at, YamlNode{}});
@@ -211,7 +211,7 @@ class Command {
       case Shape::constant:
         return scalar(constant(value), at);
       case Shape::list: {
-        YamlNode list = empty_node(Kind::list, at);
+        YamlNode list = empty_node(FlagKind::list, at);
         for (std::string& item : split(value, ','))
           list.entries.push_back({"", at, scalar(std::move(item), at)});
         return list;
@@ -229,7 +229,7 @@ class Command {
 
   /// "count=4,type=nvidia-tesla-t4".
   YamlNode pairs(const Flag& flag, const std::string& value, const SourcePlace& at) {
-    YamlNode map = empty_node(Kind::map, at);
+    YamlNode map = empty_node(FlagKind::map, at);
     for (const std::string& part : split(value, ',')) {
       const std::size_t equals = part.find('=');
       if (equals == std::string::npos) {
@@ -250,7 +250,7 @@ class Command {
 
   void user_arguments() {
     const SourcePlace at{"-- ...", 0, 0};
-    YamlNode list = empty_node(Kind::list, at);
+    YamlNode list = empty_node(FlagKind::list, at);
     for (const std::string& word : words_) list.entries.push_back({"", at, scalar(word, at)});
     at_path(job_, "trainingInput.args", at) = std::move(list);
     words_ = {};
@@ -288,8 +288,8 @@ Expected<YamlNode> ai_platform_job(std::string_view config, const std::string& f
     if (!parsed) return parsed;
     job = std::move(*parsed);
   }
-  if (job.kind == Kind::null) job = empty_node(Kind::map, {file, 0, 0});
-  if (job.kind != Kind::map)
+  if (job.kind == FlagKind::null) job = empty_node(FlagKind::map, {file, 0, 0});
+  if (job.kind != FlagKind::map)
     return tl::unexpected(
         Diagnostics{{Severity::error, job.at, fmt::format("a job is a map, not {}", describe(job)),
                      "example: trainingInput: {scaleTier: BASIC_GPU}"}});

@@ -25,12 +25,6 @@ constexpr std::array<ServiceWords, 3> kServices{{{"gke", Provider::gcp, "gce://"
                                                  {"eks", Provider::aws, "aws://"},
                                                  {"aks", Provider::azure, "azure://"}}};
 
-std::string text_at(const Json& object, const char* pointer) {
-  const Json::json_pointer at(pointer);
-  const bool there = object.contains(at) && object.at(at).is_string();
-  return there ? object.at(at).get<std::string>() : "";
-}
-
 double amount_at(const Json& node, const std::string& resource) {
   for (const char* of : {"/status/allocatable", "/status/capacity"}) {
     const Json::json_pointer at(of);
@@ -184,6 +178,12 @@ bool is_memory(const std::string& part) {
 }
 
 }  // namespace
+
+std::string text_at(const Json& object, const char* pointer) {
+  const Json::json_pointer at(pointer);
+  const bool there = object.contains(at) && object.at(at).is_string();
+  return there ? object.at(at).get<std::string>() : "";
+}
 
 const Accelerator* accelerator_of_product(const std::string& product, const Catalog& catalog) {
   std::vector<std::string> said = parts_of(product);

@@ -12,6 +12,9 @@
 // autoscaler says of its groups of them.
 namespace reckon {
 
+/// The text at a JSON pointer; "": there is none.
+std::string text_at(const nlohmann::json& object, const char* pointer);
+
 struct SeenNode {
   std::string name, pool, machine, region, zone;
   std::optional<Provider> provider;

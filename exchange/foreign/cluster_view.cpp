@@ -30,12 +30,6 @@ struct SeenPool {
   std::int64_t devices() const { return std::int64_t{like.devices} * most(); }
 };
 
-std::string text_at(const Json& object, const char* pointer) {
-  const Json::json_pointer at(pointer);
-  const bool there = object.contains(at) && object.at(at).is_string();
-  return there ? object.at(at).get<std::string>() : "";
-}
-
 double amount(const Json& amounts, const std::string& resource) {
   const auto at = amounts.find(resource);
   if (at == amounts.end()) return 0;

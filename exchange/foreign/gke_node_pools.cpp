@@ -12,7 +12,7 @@
 namespace reckon {
 namespace {
 
-constexpr std::int64_t kMostNodes = 100'000, kMostDevices = 1024;
+constexpr std::int64_t kMostNodes = 100'000, kMostDevicesOfNode = 1024;
 
 /// "us-central1-c" to "us-central1".
 std::string region_of(const std::string& zone) {
@@ -174,7 +174,8 @@ class PoolsReader {
     const auto list = file_.list(config, "accelerators");
     if (list.empty()) return;
     pool.accelerator = file_.text(list.front(), "acceleratorType").value_or("");
-    pool.per_node = int(file_.whole(list.front(), "acceleratorCount", 1, kMostDevices).value_or(1));
+    pool.per_node =
+        int(file_.whole(list.front(), "acceleratorCount", 1, kMostDevicesOfNode).value_or(1));
     if (list.size() > 1)
       file_.mistake(list[1]->at,
                     fmt::format("node pool {} has two kinds of accelerators", pool.name),

@@ -12,15 +12,15 @@
 namespace reckon {
 namespace {
 
-constexpr std::int64_t kMostDevices = 1024;
+constexpr std::int64_t kMostDevicesOfPod = 1024;
 
-struct ServiceWords {
+struct SelectorService {
   std::string_view name;  // of catalogs/labels.yaml
   Provider provider;
 };
-constexpr std::array kServices{ServiceWords{"gke", Provider::gcp},
-                               ServiceWords{"eks", Provider::aws},
-                               ServiceWords{"aks", Provider::azure}};
+constexpr std::array kSelectorServices{SelectorService{"gke", Provider::gcp},
+                                       SelectorService{"eks", Provider::aws},
+                                       SelectorService{"aks", Provider::azure}};
 
 class TemplateReader {
  public:
@@ -130,7 +130,7 @@ class TemplateReader {
   }
 
   int devices(const YamlNode* amounts, const std::string& resource) {
-    return int(file_.whole(amounts, resource, 0, kMostDevices).value_or(0));
+    return int(file_.whole(amounts, resource, 0, kMostDevicesOfPod).value_or(0));
   }
 
   /// Of nodeSelector, and of what a required affinity asks for with one value.
@@ -159,7 +159,7 @@ class TemplateReader {
     node.machine = taken("kubernetes", "labels.machine");
     node.zone = taken("kubernetes", "labels.zone");
     node.region = taken("kubernetes", "labels.region");
-    for (const ServiceWords& service : kServices) {
+    for (const SelectorService& service : kSelectorServices) {
       const std::string gpu = taken(service.name, "labels.accelerator");
       const std::string tpu = taken(service.name, "labels.tpu");
       const std::string pool = taken(service.name, "labels.pool");
@@ -175,7 +175,7 @@ class TemplateReader {
       if (value.empty() && pool.empty() && topology.empty() && count.empty() && !spot) continue;
       node.provider = service.provider;
       node.spot = spot;
-      if (const auto n = parse_integer(count); n && *n > 0 && *n <= kMostDevices)
+      if (const auto n = parse_integer(count); n && *n > 0 && *n <= kMostDevicesOfPod)
         node.per_node = int(*n);
       if (!pool.empty()) node.pool = pool;
       if (!topology.empty()) node.topology = topology;

@@ -5,13 +5,13 @@
 namespace reckon::kubernetes {
 namespace {
 
-struct Words {
+struct FailureWords {
   std::string_view text;
   KubectlFailure failure;
 };
 
-// Words of kubectl 1.20 to 1.34 and of the API server, the more particular ones first.
-constexpr std::array<Words, 40> kWords{{
+// FailureWords of kubectl 1.20 to 1.34 and of the API server, the more particular ones first.
+constexpr std::array<FailureWords, 40> kWords{{
     {"The connection to the server localhost:8080 was refused", KubectlFailure::setup},
     {"error: context ", KubectlFailure::setup},
     {"context was not found for specified context", KubectlFailure::setup},
@@ -57,7 +57,7 @@ constexpr std::array<Words, 40> kWords{{
 }  // namespace
 
 KubectlFailure failure_of(std::string_view message) {
-  for (const Words& words : kWords)
+  for (const FailureWords& words : kWords)
     if (message.find(words.text) != std::string_view::npos) return words.failure;
   return KubectlFailure::other;
 }

@@ -24,7 +24,7 @@ using Json = nlohmann::json;
 static_assert(std::endian::native == std::endian::little, "checkpoints are little-endian");
 
 constexpr char kMagic[8] = {'R', 'C', 'K', 'N', 'C', 'K', 'P', 'T'};
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kShardVersion = 1;
 constexpr std::uint64_t kFileMax = std::uint64_t{1} << 62;
 constexpr std::size_t kHeaderMax = std::size_t{64} << 20;  // beyond that it is no header of ours
 
@@ -72,9 +72,9 @@ class ShardReader {
     Preamble preamble{};
     read(std::as_writable_bytes(std::span(&preamble, 1)));
     if (std::memcmp(preamble.magic, kMagic, sizeof kMagic) != 0) fail("is no checkpoint of reckon");
-    if (preamble.version != kVersion)
+    if (preamble.version != kShardVersion)
       fail(fmt::format("has format version {}; this reckon reads version {}", preamble.version,
-                       kVersion));
+                       kShardVersion));
     if (preamble.header_bytes > kHeaderMax) fail("is damaged: its header cannot be so long");
     std::vector<std::byte> text(preamble.header_bytes);
     read(text);
@@ -179,7 +179,7 @@ ShardHeader write_shard(const std::filesystem::path& file, ShardHeader header,
   RECKON_CHECK(text.size() <= kHeaderMax);
   Preamble preamble{};
   std::memcpy(preamble.magic, kMagic, sizeof kMagic);
-  preamble.version = kVersion;
+  preamble.version = kShardVersion;
   preamble.header_bytes = static_cast<std::uint32_t>(text.size());
   const std::span<const std::byte> text_bytes = std::as_bytes(std::span(text));
   preamble.header_digest = header.digest = section_digest(text_bytes);

@@ -10,9 +10,9 @@
 namespace reckon::run {
 namespace {
 
-constexpr double kEpsilon = 1e-5;
+constexpr double kBatchNormEpsilon = 1e-5;
 constexpr double kMomentum = 0.1;
-constexpr std::int64_t kRows = 256;  // summed in T; sums of these in double
+constexpr std::int64_t kRowsSummed = 256;  // summed in T; sums of these in double
 
 template <class T>
 class BatchNormRunner : public LayerRunner<T> {
@@ -21,7 +21,7 @@ class BatchNormRunner : public LayerRunner<T> {
       : channels_(op.channels),
         rows_each_(rows_of(g.output)),
         rows_(g.batch * rows_each_),
-        pieces_((rows_ + kRows - 1) / kRows),
+        pieces_((rows_ + kRowsSummed - 1) / kRowsSummed),
         mean_(size(1)),
         inverse_(size(1)),
         first_(size(1)),
@@ -33,7 +33,7 @@ class BatchNormRunner : public LayerRunner<T> {
 
   void set_batch(std::int64_t samples) override {
     rows_ = samples * rows_each_;
-    pieces_ = (rows_ + kRows - 1) / kRows;
+    pieces_ = (rows_ + kRowsSummed - 1) / kRowsSummed;
   }
   std::span<T> running_statistics() override { return running_.span(); }
 
@@ -85,7 +85,7 @@ class BatchNormRunner : public LayerRunner<T> {
   }
   template <class Body>
   void for_rows(Workers& workers, Body body) {
-    workers.run_pieces(rows_, kRows, [&](std::int64_t begin, std::int64_t end) {
+    workers.run_pieces(rows_, kRowsSummed, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) body(r);
     });
   }
@@ -96,8 +96,8 @@ class BatchNormRunner : public LayerRunner<T> {
       T* a = sums_.data() + 2 * piece * channels_;
       T* b = a + channels_;
       std::fill_n(a, 2 * channels_, T{});
-      const std::int64_t end = std::min((piece + 1) * kRows, rows_);
-      for (std::int64_t r = piece * kRows; r < end; ++r) body(r, a, b);
+      const std::int64_t end = std::min((piece + 1) * kRowsSummed, rows_);
+      for (std::int64_t r = piece * kRowsSummed; r < end; ++r) body(r, a, b);
     });
     for (std::int64_t c = 0; c < channels_; ++c) {
       double a = 0, b = 0;
@@ -125,7 +125,7 @@ class BatchNormRunner : public LayerRunner<T> {
     const T unbiased = rows_ > 1 ? rows / (rows - 1) : T{1};
     for (std::int64_t c = 0; c < channels_; ++c) {
       const T variance = first_.data()[c] / rows;
-      inverse_.data()[c] = T{1} / std::sqrt(variance + static_cast<T>(kEpsilon));
+      inverse_.data()[c] = T{1} / std::sqrt(variance + static_cast<T>(kBatchNormEpsilon));
       if (pass.recomputing) continue;
       T &mean = running_.data()[c], &spread = running_.data()[channels_ + c];
       mean += static_cast<T>(kMomentum) * (mean_.data()[c] - mean);
@@ -137,7 +137,7 @@ class BatchNormRunner : public LayerRunner<T> {
     for (std::int64_t c = 0; c < channels_; ++c) {
       mean_.data()[c] = running_.data()[c];
       inverse_.data()[c] =
-          T{1} / std::sqrt(running_.data()[channels_ + c] + static_cast<T>(kEpsilon));
+          T{1} / std::sqrt(running_.data()[channels_ + c] + static_cast<T>(kBatchNormEpsilon));
     }
   }
 

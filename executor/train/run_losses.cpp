@@ -119,7 +119,7 @@ class ElementLossRunner : public LayerRunner<T> {
 
 /// log(1 + e^x) - target * x, in the form that does not overflow.
 template <class T>
-struct Sigmoid {
+struct LogisticLoss {
   static T loss(T x, T t) { return std::max(x, T{0}) - x * t + std::log1p(exp_of(-std::abs(x))); }
   static T slope(T x, T t) { return sigmoid_of(x) - t; }
 };
@@ -137,7 +137,7 @@ Made<T> softmax_cross_entropy(const SoftmaxCrossEntropy& op, const Geometry& g) 
 }
 template <class T>
 Made<T> sigmoid_cross_entropy(const Geometry& g) {
-  return std::make_unique<ElementLossRunner<T, Sigmoid<T>>>(g);
+  return std::make_unique<ElementLossRunner<T, LogisticLoss<T>>>(g);
 }
 template <class T>
 Made<T> mean_squared_error(const Geometry& g) {

@@ -8,9 +8,9 @@
 namespace reckon {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using RequestJson = nlohmann::ordered_json;
 
-constexpr int kVersion = 1;
+constexpr int kRequestVersion = 1;
 
 }  // namespace
 
@@ -21,21 +21,21 @@ std::string text_digest(std::string_view text) {
 std::string to_text(const RunRequest& request) {
   std::vector<std::string> layers;
   for (const auto& layer : request.layers) layers.push_back(layer.string());
-  const Json json{{"schema_version", kVersion},
-                  {"file", request.file.string()},
-                  {"set", request.overrides},
-                  {"layers", layers},
-                  {"plan_xxh3", request.plan_digest}};
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+  const RequestJson json{{"schema_version", kRequestVersion},
+                         {"file", request.file.string()},
+                         {"set", request.overrides},
+                         {"layers", layers},
+                         {"plan_xxh3", request.plan_digest}};
+  return json.dump(2, ' ', false, RequestJson::error_handler_t::replace) + '\n';
 }
 
 Expected<RunRequest> parse_run_request(const std::filesystem::path& file, std::string_view text) {
   const auto wrong = [&](const char* what) {
     return tl::unexpected(Diagnostics{{Severity::error, {file.string(), 0, 0}, what, ""}});
   };
-  const Json json = Json::parse(text, nullptr, false);
+  const RequestJson json = RequestJson::parse(text, nullptr, false);
   if (!json.is_object()) return wrong("not the request of a run");
-  if (json.value("schema_version", Json()) != kVersion)
+  if (json.value("schema_version", RequestJson()) != kRequestVersion)
     return wrong("the request is of another version of reckon");
   RunRequest request;
   try {
@@ -45,7 +45,7 @@ Expected<RunRequest> parse_run_request(const std::filesystem::path& file, std::s
       request.layers.emplace_back(layer.get<std::string>());
     if (const auto digest = json.find("plan_xxh3"); digest != json.end())
       request.plan_digest = digest->get<std::string>();
-  } catch (const Json::exception&) {
+  } catch (const RequestJson::exception&) {
     return wrong("a key of the request is missing or of the wrong kind");
   }
   return request;

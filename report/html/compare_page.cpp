@@ -18,7 +18,7 @@ using html::Table;
 using Names = std::span<const std::string>;
 
 /// What is compared: time or cost.
-struct Measure {
+struct ComparedMeasure {
   std::string id, title, axis;
   double unit = 1;
   std::function<const Quantiles*(const Forecast&)> of;  // nullptr: it is unknown
@@ -43,7 +43,7 @@ std::string full_name(std::size_t k, Names names) {
   return fmt::format("{}: {}", candidate_letter(k), names[k]);
 }
 
-std::optional<Chart> ranges(const CandidateComparison& c, Names names, const Measure& m) {
+std::optional<Chart> ranges(const CandidateComparison& c, Names names, const ComparedMeasure& m) {
   std::vector<BarRow> rows;
   std::string description = m.title + ":";
   for (std::size_t k = 0; k < names.size(); ++k)
@@ -71,8 +71,8 @@ Json axis_encoding(const char* field, const std::string& title) {
 }
 
 /// Each plan as a cross of its two ranges.
-std::optional<Chart> time_and_cost(const CandidateComparison& c, Names names, const Measure& time,
-                                   const Measure& cost) {
+std::optional<Chart> time_and_cost(const CandidateComparison& c, Names names,
+                                   const ComparedMeasure& time, const ComparedMeasure& cost) {
   Json values = Json::array();
   for (std::size_t k = 0; k < names.size(); ++k) {
     const Quantiles* t = time.of(c.forecasts[k]);
@@ -172,7 +172,8 @@ Table differences(const CandidateComparison& c) {
 }
 
 /// The plan with the lowest median, the first of equals.
-Page::Fact best(const char* what, const CandidateComparison& c, Names names, const Measure& m) {
+Page::Fact best(const char* what, const CandidateComparison& c, Names names,
+                const ComparedMeasure& m) {
   const Quantiles* lowest = nullptr;
   std::size_t best = 0;
   for (std::size_t k = 0; k < names.size(); ++k)
@@ -188,14 +189,14 @@ Page::Fact best(const char* what, const CandidateComparison& c, Names names, con
 
 std::string compare_html(const CandidateComparison& c, Names names, const HtmlAssets& assets) {
   const TimeUnit unit = time_unit(largest_time(c));
-  const Measure time{"time",
-                     "How long each takes",
-                     html::long_name(unit) + " from the submit to the last step",
-                     unit.seconds,
-                     time_of,
-                     time_range};
-  const Measure cost{"cost", "What each costs", "USD from the first node to the last",
-                     1,      cost_of,           usd_range};
+  const ComparedMeasure time{"time",
+                             "How long each takes",
+                             html::long_name(unit) + " from the submit to the last step",
+                             unit.seconds,
+                             time_of,
+                             time_range};
+  const ComparedMeasure cost{"cost", "What each costs", "USD from the first node to the last",
+                             1,      cost_of,           usd_range};
   Page page(fmt::format("{} plans compared - reckon", names.size()));
   page.heading(fmt::format("{} plans compared", names.size()));
   page.facts({best("Fastest, median", c, names, time), best("Cheapest, median", c, names, cost)});

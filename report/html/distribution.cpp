@@ -87,7 +87,7 @@ Json label_layer(const Line& line) {
 }
 
 /// What is drawn: time or cost, in the unit of its axis.
-struct Measure {
+struct DistributionMeasure {
   std::string name;       // "time"
   std::string axis;       // "hours from the submit to the last step"
   std::string unit_name;  // "h"
@@ -96,8 +96,8 @@ struct Measure {
 };
 
 /// Each line's label has a row of its own: on a narrow screen they would meet.
-std::vector<Line> lines_of(const Quantiles& q, const std::vector<Limit>& limits, const Measure& m,
-                           double low, double high) {
+std::vector<Line> lines_of(const Quantiles& q, const std::vector<Limit>& limits,
+                           const DistributionMeasure& m, double low, double high) {
   std::vector<Line> lines;
   const auto add = [&](double value, std::string text, const char* color, bool dashed) {
     const double at = value / m.unit;
@@ -119,7 +119,7 @@ std::vector<Line> lines_of(const Quantiles& q, const std::vector<Limit>& limits,
   return lines;
 }
 
-Json bins_layer(const std::vector<Bin>& bins, const Measure& m) {
+Json bins_layer(const std::vector<Bin>& bins, const DistributionMeasure& m) {
   Json values = Json::array();
   for (const Bin& b : bins)
     values.push_back({{"from", b.from},
@@ -147,7 +147,7 @@ Json bins_layer(const std::vector<Bin>& bins, const Measure& m) {
               {{"field", "up_to"}, {"title", "up to here"}}}}}}};
 }
 
-Table bins_table(const std::vector<Bin>& bins, const Measure& m) {
+Table bins_table(const std::vector<Bin>& bins, const DistributionMeasure& m) {
   Table table{{fmt::format("{} ({})", m.name, m.unit_name), "replications", "share up to here"},
               {}};
   for (const Bin& b : bins)
@@ -157,7 +157,8 @@ Table bins_table(const std::vector<Bin>& bins, const Measure& m) {
 }
 
 std::optional<Chart> distribution(const std::vector<double>& all, const Quantiles& q,
-                                  const std::vector<Limit>& limits, const Measure& m, Chart chart) {
+                                  const std::vector<Limit>& limits, const DistributionMeasure& m,
+                                  Chart chart) {
   std::vector<double> values;
   for (const double v : all)
     if (std::isfinite(v)) values.push_back(v / m.unit);

@@ -12,7 +12,7 @@
 namespace reckon {
 namespace {
 
-constexpr std::array<std::string_view, 7> kColumns{
+constexpr std::array<std::string_view, 7> kCollectiveColumns{
     "system", "gpus", "nodes", "collective", "message_bytes", "time_us", "source"};
 
 /// Names are compared by their letters and digits: "A100-SXM4-80" is in "1x 8x A100-SXM4-80GB".
@@ -79,7 +79,7 @@ tl::expected<System, std::string> system_of(std::string_view text, int gpus, int
 
 Expected<CollectiveRuns> score_collectives(std::string_view file_name, std::string_view bytes,
                                            TextPool& pool, const Catalog& catalog) {
-  auto csv = NamedCsv::open(file_name, bytes, kColumns);
+  auto csv = NamedCsv::open(file_name, bytes, kCollectiveColumns);
   if (!csv) return tl::unexpected(std::move(csv.error()));
   CollectiveRuns result;
   const auto network = make_fluid_network();

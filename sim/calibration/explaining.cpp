@@ -7,13 +7,12 @@
 #include <iterator>
 
 #include "sim/base/random.h"
+#include "sim/calibration/log_spread.h"
 #include "sim/forecast/effects.h"
 #include "sim/forecast/replicate.h"
 
 namespace reckon {
 namespace {
-
-constexpr double kScoreOfP95 = 1.6448536269514722;  // standard normal quantile of 0.95
 
 PlanAssumption distribution_of(const AssumptionEffect& a) {
   PlanAssumption p;

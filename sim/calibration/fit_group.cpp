@@ -12,13 +12,13 @@
 namespace reckon {
 namespace {
 
-constexpr double kNoise = 0.10;   // of a run that the model should explain
-constexpr double kShared = 0.10;  // of all runs of one source, stack and model together
-constexpr double kHuber = 2;      // in units of it
-constexpr double kStackSpread = 0.25;
+constexpr double kNoise = 0.10;     // of a run that the model should explain
+constexpr double kShared = 0.10;    // of all runs of one source, stack and model together
+constexpr double kHuberOfRuns = 2;  // in units of it
+constexpr double kSpreadOfStack = 0.25;
 // Of the logarithms around the prior: fractions of peak and what a device needs between two kernels
 // are known to a third or so, the sizes of kernels and the time of a host to a factor.
-constexpr double kHostSpread = 0.7;  // of a stack around its row
+constexpr double kHostSpreadOfStack = 0.7;  // of a stack around its row
 const FitLogs kPriorSpread = (FitLogs() << 0.4, 0.4, 0.6, 0.25, 2.0, 0.35, 0.7).finished();
 
 struct Posterior {
@@ -60,7 +60,7 @@ struct Posterior {
   double spread(Eigen::Index i) const {
     const Eigen::Index own = i - static_cast<Eigen::Index>(kFittedNumbers);
     if (own < 0) return kPriorSpread[i];
-    return own % 2 == 0 ? kStackSpread : kHostSpread;
+    return own % 2 == 0 ? kSpreadOfStack : kHostSpreadOfStack;
   }
   double mean(Eigen::Index i) const {
     return i < static_cast<Eigen::Index>(kFittedNumbers) ? prior[i] : 0;
@@ -94,7 +94,7 @@ struct Posterior {
     }
     for (const double residual : whitened(residuals(x))) {
       const double e = std::abs(residual) / kNoise;
-      total += e < kHuber ? e * e : kHuber * (2 * e - kHuber);
+      total += e < kHuberOfRuns ? e * e : kHuberOfRuns * (2 * e - kHuberOfRuns);
     }
     return total;
   }
@@ -123,7 +123,7 @@ struct Posterior {
       slopes.col(i) = whitened(slope);
     }
     for (Eigen::Index r = 0; r < e.size(); ++r) {
-      const double weight = std::min(1.0, kHuber * kNoise / std::max(std::abs(e[r]), 1e-9));
+      const double weight = std::min(1.0, kHuberOfRuns * kNoise / std::max(std::abs(e[r]), 1e-9));
       const Eigen::VectorXd slope = slopes.row(r).transpose();
       gradient += weight / (kNoise * kNoise) * e[r] * slope;
       hessian += weight / (kNoise * kNoise) * slope * slope.transpose();

@@ -7,16 +7,16 @@
 namespace reckon {
 namespace {
 
-using Json = nlohmann::json;
+using ForecastJson = nlohmann::json;
 
 /// Takes values out of the document by their path; what is missing is collected.
 class ForecastReader {
  public:
-  ForecastReader(std::string_view file, const Json& document, Diagnostics& problems)
+  ForecastReader(std::string_view file, const ForecastJson& document, Diagnostics& problems)
       : file_(file), document_(document), problems_(problems) {}
 
   double number(const std::string& path) {
-    const Json* value = find(path);
+    const ForecastJson* value = find(path);
     if (value == nullptr || !value->is_number()) {
       problem(path);
       return 0;
@@ -47,7 +47,7 @@ class ForecastReader {
   }
   /// Is there, and not null, which stands for what is unknown.
   bool has(const std::string& path) const {
-    const Json* value = find(path);
+    const ForecastJson* value = find(path);
     return value != nullptr && !value->is_null();
   }
   std::size_t size(const std::string& path) const { return has(path) ? find(path)->size() : 0; }
@@ -63,7 +63,7 @@ class ForecastReader {
     return values;
   }
   std::string text(const std::string& path) {
-    const Json* value = find(path);
+    const ForecastJson* value = find(path);
     if (value == nullptr || !value->is_string()) {
       problem(path);
       return "";
@@ -72,8 +72,8 @@ class ForecastReader {
   }
 
  private:
-  const Json* find(const std::string& path) const {
-    const Json::json_pointer pointer(path);
+  const ForecastJson* find(const std::string& path) const {
+    const ForecastJson::json_pointer pointer(path);
     return document_.contains(pointer) ? &document_[pointer] : nullptr;
   }
   void problem(const std::string& path) {
@@ -84,7 +84,7 @@ class ForecastReader {
   }
 
   std::string_view file_;
-  const Json& document_;
+  const ForecastJson& document_;
   Diagnostics& problems_;
 };
 
@@ -159,7 +159,7 @@ void read_step(ForecastReader& in, SaidForecast& f) {
 }  // namespace
 
 Expected<SaidForecast> parse_forecast(std::string_view file, std::string_view text) {
-  const Json document = Json::parse(text, nullptr, false);
+  const ForecastJson document = ForecastJson::parse(text, nullptr, false);
   Diagnostics problems;
   if (!document.is_object()) {
     problems.push_back({Severity::error,

@@ -51,7 +51,7 @@ bool same_forecast(const HistoryRecord& a, const HistoryRecord& b) {
          a.time_seconds.p95 == b.time_seconds.p95 && a.calibrations == b.calibrations;
 }
 
-double median(std::vector<double> values) {
+double median_or_zero(std::vector<double> values) {
   return values.empty() ? 0 : quantile(std::move(values), 0.5);
 }
 
@@ -147,9 +147,9 @@ HistoryScore score_history(const History& history) {
     }
     score.forecasts.push_back(std::move(scored));
   }
-  score.median_error = median(errors);
+  score.median_error = median_or_zero(errors);
   score.calibrated = int(calibrated.size());
-  score.median_error_calibrated = median(calibrated);
+  score.median_error_calibrated = median_or_zero(calibrated);
   return score;
 }
 

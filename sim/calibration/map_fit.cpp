@@ -11,7 +11,7 @@ namespace {
 
 // Standard deviations within which errors count in full: of what was measured, and of what was
 // believed.
-constexpr double kHuber = 3, kHuberOfPrior = 2;
+constexpr double kHuberOfResidual = 3, kHuberOfPrior = 2;
 
 /// Huber's loss; its derivative's share of the square's is min(1, limit / e).
 double loss(double e, double limit) {
@@ -29,7 +29,7 @@ double cost_of(const MapProblem& p, const Eigen::VectorXd& x) {
   for (Eigen::Index k = 0; k < x.size(); ++k)
     total += loss((x[k] - p.prior[k]) / p.spread[k], kHuberOfPrior);
   for (Eigen::Index i = 0; i < residuals.size(); ++i)
-    total += loss(residuals[i] / p.noise[i], kHuber);
+    total += loss(residuals[i] / p.noise[i], kHuberOfResidual);
   return total;
 }
 
@@ -43,7 +43,7 @@ Slope slope_at(const MapProblem& p, MapFit& fit) {
     y[k] -= kStep;  // downwards: never above `most`
     fit.slopes.col(k) = (fit.residuals - p.residuals(y)) / kStep;
   }
-  fit.weights = weights(fit.residuals.cwiseQuotient(p.noise), kHuber);
+  fit.weights = weights(fit.residuals.cwiseQuotient(p.noise), kHuberOfResidual);
   const Eigen::VectorXd precision = fit.weights.array() / p.noise.array().square();
   const Eigen::VectorXd believed =
       weights((fit.x - p.prior).cwiseQuotient(p.spread), kHuberOfPrior);

@@ -16,12 +16,12 @@ Diagnostic problem_at(std::string_view file, int line, std::string what, std::st
   return {Severity::error, {std::string(file), line, 0}, std::move(what), std::move(hint)};
 }
 
-struct Column {
+struct LogColumn {
   std::string_view name;
   StepLog::Unit unit;
   double factor;  // to seconds, or samples a second
 };
-constexpr std::array<Column, 10> kColumns{
+constexpr std::array<LogColumn, 10> kLogColumns{
     {{"step_seconds", StepLog::Unit::seconds, 1},
      {"step_time", StepLog::Unit::seconds, 1},
      {"step_time_s", StepLog::Unit::seconds, 1},
@@ -33,15 +33,15 @@ constexpr std::array<Column, 10> kColumns{
      {"images_per_second", StepLog::Unit::samples_per_second, 1},
      {"examples_per_second", StepLog::Unit::samples_per_second, 1}}};
 
-const Column* column_named(std::string_view name) {
-  const auto* found = std::find_if(kColumns.begin(), kColumns.end(),
-                                   [&](const Column& c) { return c.name == name; });
-  return found == kColumns.end() ? nullptr : found;
+const LogColumn* column_named(std::string_view name) {
+  const auto* found = std::find_if(kLogColumns.begin(), kLogColumns.end(),
+                                   [&](const LogColumn& c) { return c.name == name; });
+  return found == kLogColumns.end() ? nullptr : found;
 }
 
 std::string column_names() {
   std::vector<std::string_view> names;
-  for (const Column& c : kColumns) names.push_back(c.name);
+  for (const LogColumn& c : kLogColumns) names.push_back(c.name);
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -106,7 +106,7 @@ Expected<StepLog> parse_step_csv(std::string_view file, std::string_view text) {
     return tl::unexpected(
         Diagnostics{problem_at(file, row.front().line, "no column says how long a step took",
                                "columns that do: " + column_names())});
-  const Column& column = *column_named(row[at].text);
+  const LogColumn& column = *column_named(row[at].text);
   StepLog log{.unit = column.unit};
   Diagnostics problems;
   while (reader.next(row)) {
@@ -134,7 +134,7 @@ Expected<StepLog> parse_pattern_log(std::string_view file, std::string_view text
     return wrong(
         "the pattern has no group for the time of a step",
         R"(such as 'step (?<step>\d+).* (?<seconds>[\d.]+) s'; groups: )" + column_names());
-  const Column& column = *column_named(*group);
+  const LogColumn& column = *column_named(*group);
   std::regex expression;
   try {
     expression = std::regex(parts.plain);

@@ -14,7 +14,7 @@ namespace {
 
 using Failure = tl::unexpected<std::string>;
 
-constexpr std::array<std::string_view, 11> kColumns{
+constexpr std::array<std::string_view, 11> kTimedColumns{
     "id",      "source", "accelerator",  "accelerators",
     "nodes",   "model",  "global_batch", "epochs_or_samples_to_converge",
     "minutes", "trust",  "notes"};
@@ -115,7 +115,7 @@ tl::expected<ScoredRun, std::string> score(const TimedRow& row, TextPool& pool,
 Expected<TimedRuns> score_time_to_train(std::string_view file_name, std::string_view bytes,
                                         const PublishedFilter& filter, TextPool& pool,
                                         const Catalog& catalog) {
-  auto csv = NamedCsv::open(file_name, bytes, kColumns);
+  auto csv = NamedCsv::open(file_name, bytes, kTimedColumns);
   if (!csv) return tl::unexpected(std::move(csv.error()));
   TimedRuns result;
   Predictor predict(catalog);

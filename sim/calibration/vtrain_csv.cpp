@@ -12,8 +12,8 @@
 namespace reckon {
 namespace {
 
-enum Column { gpus, batch, micro, hidden, heads, layers, sequence, tensor, data, pipeline, time };
-constexpr std::array<std::string_view, 11> kColumns{"# GPUs",
+enum VTrainColumn { gpus, batch, micro, hidden, heads, layers, sequence, tensor, data, pipeline, time };
+constexpr std::array<std::string_view, 11> kVTrainColumns{"# GPUs",
                                                     "global batch",
                                                     "micro batch",
                                                     "hidden size",
@@ -29,7 +29,7 @@ constexpr std::array<std::string_view, 11> kColumns{"# GPUs",
 /// [Megatron-LM megatron/tokenizer, make-vocab-size-divisible-by]; not printed in the table.
 constexpr std::int64_t kVocabulary = 51200;
 
-PublishedRun run_of(const std::array<double, kColumns.size()>& v, TextPool& pool) {
+PublishedRun run_of(const std::array<double, kVTrainColumns.size()>& v, TextPool& pool) {
   PublishedRun r;
   r.source = pool.keep("vtrain");
   r.trust = 'A';
@@ -72,19 +72,19 @@ PublishedRun run_of(const std::array<double, kColumns.size()>& v, TextPool& pool
 Expected<PublishedCounts> read_vtrain_runs(
     std::string_view file_name, std::string_view bytes, TextPool& pool,
     const std::function<void(const PublishedRun&)>& deliver) {
-  auto csv = NamedCsv::open(file_name, bytes, kColumns);
+  auto csv = NamedCsv::open(file_name, bytes, kVTrainColumns);
   if (!csv) return tl::unexpected(std::move(csv.error()));
   PublishedCounts counts;
   while (csv->next(counts)) {
     constexpr double kMost = 1e9;  // an int
-    std::array<double, kColumns.size()> values{};
+    std::array<double, kVTrainColumns.size()> values{};
     std::string wrong;
-    for (std::size_t i = 0; i < kColumns.size() && wrong.empty(); ++i) {
-      const auto value = parse_number(csv->text(kColumns[i]));
+    for (std::size_t i = 0; i < kVTrainColumns.size() && wrong.empty(); ++i) {
+      const auto value = parse_number(csv->text(kVTrainColumns[i]));
       if (value && *value > 0 && *value <= kMost)
         values[i] = *value;
       else
-        wrong = fmt::format("{} is not a number above zero and at most 1e9", kColumns[i]);
+        wrong = fmt::format("{} is not a number above zero and at most 1e9", kVTrainColumns[i]);
     }
     if (!wrong.empty()) {
       csv->skip(counts, wrong);

@@ -13,7 +13,7 @@ std::vector<std::string> names_of(const Rows& rows) {
   return result;
 }
 
-constexpr double kGibibyte = 1073741824.0, kGigabit = 1e9 / 8;
+constexpr double kGib = 1073741824.0, kGigabit = 1e9 / 8;
 
 std::vector<std::string> precision_names() {
   std::vector<std::string> result;
@@ -143,7 +143,7 @@ void Builder::machines(std::span<const Entry> entries) {
         reader.word("provider", provider_from_text, provider_names).value_or(Provider::gcp);
     made.name = reader.text("machine");
     made.vcpus = reader.required_integer("vcpus", 1);
-    made.memory = reader.fact<Bytes>("memory_gib", scaled<Bytes>(kGibibyte));
+    made.memory = reader.fact<Bytes>("memory_gib", scaled<Bytes>(kGib));
     made.network = reader.fact<BytesPerSecond>("network_gbps", scaled<BytesPerSecond>(kGigabit));
     const std::string accelerator = reader.text("accelerator");
     reader.reference(

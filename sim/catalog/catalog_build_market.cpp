@@ -21,11 +21,6 @@ std::vector<std::string> item_names(const Catalog& catalog, Provider provider) {
   return result;
 }
 
-std::vector<std::string> strings(std::string_view text) {
-  const std::vector<std::string_view> list = words(text);
-  return {list.begin(), list.end()};
-}
-
 constexpr const char* kCoversWords[] = {
     "machine", "accelerator", "slice", "machine_with_accelerators", "vcpu", "memory_gib"};
 

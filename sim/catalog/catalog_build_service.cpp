@@ -8,11 +8,6 @@ namespace {
 
 constexpr double kGibibyte = 1073741824.0, kMebibyte = 1048576.0;
 
-std::vector<std::string> strings(std::string_view text) {
-  const std::vector<std::string_view> list = words(text);
-  return {list.begin(), list.end()};
-}
-
 std::string known_accelerator(Reader& reader, const Catalog& catalog) {
   const std::string name = reader.text("accelerator");
   reader.reference(

@@ -13,7 +13,7 @@ namespace {
 using catalog_text::normalised;
 using catalog_text::same_name;
 
-constexpr double kGibibyte = 1073741824.0, kMebibyte = 1048576.0;
+constexpr double kOneGib = 1073741824.0, kOneMib = 1048576.0;
 
 /// "24-98304" behind a prefix of the family; nullopt: not one of its names.
 std::optional<std::pair<std::int64_t, std::int64_t>> custom_size(const CustomFamily& family,
@@ -37,9 +37,9 @@ Parsed<FoundMachine> custom_machine(const Catalog& catalog, const CustomFamily& 
   if (vcpus < 1 || vcpus > family.vcpus_max || (vcpus > 1 && vcpus % 2 != 0))
     return tl::unexpected(fmt::format("{} vCPUs: a machine of {} has 1 or an even number up to {}",
                                       vcpus, family.name, family.vcpus_max));
-  const double step = family.memory_step.v / kMebibyte;
-  const double least = double(vcpus) * family.memory_per_vcpu_min.value.v / kMebibyte;
-  const double most = double(vcpus) * family.memory_per_vcpu_max.value.v / kMebibyte;
+  const double step = family.memory_step.v / kOneMib;
+  const double least = double(vcpus) * family.memory_per_vcpu_min.value.v / kOneMib;
+  const double most = double(vcpus) * family.memory_per_vcpu_max.value.v / kOneMib;
   if (std::fmod(double(memory_mib), step) != 0)
     return tl::unexpected(fmt::format(
         "{} MiB is not a multiple of {:g} MiB; near it are {:.0f} and {:.0f}", memory_mib, step,
@@ -57,7 +57,7 @@ Parsed<FoundMachine> custom_machine(const Catalog& catalog, const CustomFamily& 
   FoundMachine found{*like, &family};
   found.machine.name = fmt::format("{}-{}-{}", family.prefixes.front(), vcpus, memory_mib);
   found.machine.vcpus = static_cast<int>(vcpus);
-  found.machine.memory = Fact<Bytes>(Bytes(double(memory_mib) * kMebibyte));
+  found.machine.memory = Fact<Bytes>(Bytes(double(memory_mib) * kOneMib));
   return found;
 }
 
@@ -123,7 +123,7 @@ class Prices {
     const auto vcpu = row(machine.family->name, Offering::Covers::vcpu);
     const auto memory = row(machine.family->name, Offering::Covers::memory_gib);
     if (!vcpu || !memory) return std::nullopt;
-    const double gib = machine.machine.memory.value.v / kGibibyte;
+    const double gib = machine.machine.memory.value.v / kOneGib;
     Fact<UsdPerSecond> sum = times(vcpu->rate, machine.machine.vcpus);
     const Fact<UsdPerSecond> rest = times(memory->rate, gib);
     sum.value = sum.value + rest.value;

@@ -109,4 +109,9 @@ std::vector<std::string_view> words(std::string_view text) {
   return result;
 }
 
+std::vector<std::string> strings(std::string_view text) {
+  const std::vector<std::string_view> list = words(text);
+  return {list.begin(), list.end()};
+}
+
 }  // namespace reckon::catalog_text

@@ -78,6 +78,7 @@ bool natural_less(std::string_view a, std::string_view b);
 bool same_name(std::string_view a, std::string_view b);
 /// The words of a text separated by blanks.
 std::vector<std::string_view> words(std::string_view text);
+std::vector<std::string> strings(std::string_view text);  // the same, each a string of its own
 std::string_view trimmed(std::string_view text);
 
 /// RFC 4180: fields in double quotes may hold commas, quotes (doubled) and line ends. The first row

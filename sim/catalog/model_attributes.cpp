@@ -13,14 +13,14 @@ namespace {
 // No dimension of a real network comes near, and three products of two stay inside 64 bits.
 constexpr std::int64_t kLargestSize = std::int64_t{1} << 30;
 
-struct Size {
+struct PositiveSize {
   std::string_view name;
   std::int64_t value;
   std::int64_t least = 1;
 };
 
-std::optional<ShapeError> check_sizes(std::initializer_list<Size> sizes) {
-  for (const Size& s : sizes) {
+std::optional<ShapeError> check_sizes(std::initializer_list<PositiveSize> sizes) {
+  for (const PositiveSize& s : sizes) {
     if (s.value < s.least || s.value > kLargestSize) {
       return ShapeError{fmt::format("{} is {}", s.name, s.value),
                         fmt::format("it must lie in {}..{}", s.least, kLargestSize)};

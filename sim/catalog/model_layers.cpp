@@ -22,9 +22,9 @@ std::vector<std::string> kind_words() {
   return words;
 }
 
-class Reader {
+class LayerReader {
  public:
-  explicit Reader(std::span<const LayerText> texts) : texts_(texts) {}
+  explicit LayerReader(std::span<const LayerText> texts) : texts_(texts) {}
 
   tl::expected<ModelGraph, std::vector<LayerMistake>> read(std::string name) {
     for (i_ = 0; i_ < texts_.size(); ++i_) read_layer(texts_[i_]);
@@ -200,7 +200,7 @@ class Reader {
 
 tl::expected<ModelGraph, std::vector<LayerMistake>> make_layers(std::string name,
                                                                 std::span<const LayerText> layers) {
-  return Reader(layers).read(std::move(name));
+  return LayerReader(layers).read(std::move(name));
 }
 
 std::span<const LayerKindText> layer_kinds() {

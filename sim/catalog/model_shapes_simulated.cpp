@@ -10,16 +10,17 @@ namespace {
 using Result = tl::expected<Shape, ShapeError>;
 using Inputs = std::span<const Shape* const>;
 
-tl::unexpected<ShapeError> error(std::string what, std::string hint = {}) {
+tl::unexpected<ShapeError> wrong_shape(std::string what, std::string hint = {}) {
   return tl::unexpected<ShapeError>(ShapeError{std::move(what), std::move(hint)});
 }
 
 Result not_taken(std::string_view taken, const Shape& in) {
-  return error(fmt::format("takes {}, its input is {}", taken, to_text(in)));
+  return wrong_shape(fmt::format("takes {}, its input is {}", taken, to_text(in)));
 }
 
 Result channels_wrong(std::int64_t channels, const Shape& in) {
-  return error(fmt::format("is built for {} channels, its input is {}", channels, to_text(in)));
+  return wrong_shape(
+      fmt::format("is built for {} channels, its input is {}", channels, to_text(in)));
 }
 
 Result shape_of(const ExtraInput& x, Inputs) {
@@ -33,8 +34,8 @@ Result shape_of(const Conv3d& c, Inputs in) {
   for (const std::int64_t n : std::span(*in[0]).subspan(1)) {
     const std::int64_t steps = n + 2 * c.padding - c.kernel;
     if (steps < 0) {
-      return error(fmt::format("a kernel of {} does not fit into {} with padding {}", c.kernel,
-                               to_text(*in[0]), c.padding));
+      return wrong_shape(fmt::format("a kernel of {} does not fit into {} with padding {}",
+                                     c.kernel, to_text(*in[0]), c.padding));
     }
     out.push_back(steps / c.stride + 1);
   }
@@ -80,7 +81,8 @@ Result shape_of(const RegroupTokens& r, Inputs in) {
   const Shape& s = *in[0];
   if (s.size() != 2) return not_taken("tokens (T, D)", s);
   if (s[1] * r.join % r.split != 0) {
-    return error(fmt::format("cannot split {} features into {} tokens", s[1] * r.join, r.split));
+    return wrong_shape(
+        fmt::format("cannot split {} features into {} tokens", s[1] * r.join, r.split));
   }
   return Shape{(s[0] + r.join - 1) / r.join * r.split, s[1] * r.join / r.split};
 }
@@ -88,7 +90,7 @@ Result shape_of(const RegroupTokens& r, Inputs in) {
 Result shape_of(const PairSums&, Inputs in) {
   const Shape &a = *in[0], &b = *in[1];
   if (a.size() != 2 || b.size() != 2 || a[1] != b[1]) {
-    return error(
+    return wrong_shape(
         fmt::format("takes (T, D) and (U, D), its inputs are {} and {}", to_text(a), to_text(b)));
   }
   return Shape{a[0] * b[0], a[1]};

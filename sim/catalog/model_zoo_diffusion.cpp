@@ -9,7 +9,7 @@
 namespace reckon {
 namespace {
 
-constexpr std::int64_t kLatent = 4, kSide = 64, kFirst = 320, kTime = 4 * kFirst;
+constexpr std::int64_t kLatent = 4, kDiffusionSide = 64, kFirst = 320, kTime = 4 * kFirst;
 constexpr std::int64_t kHeadWidth = 64, kTextTokens = 77, kTextWidth = 1024, kGroups = 16;
 constexpr std::array<std::int64_t, 4> kMultipliers{1, 2, 4, 4};
 constexpr int kBlocks = 2;  // of a level on the way down; one more on the way up
@@ -36,8 +36,8 @@ class Unet {
     y = net_.add("out.2", biased(x.channels, kLatent, 3, 1), y);
     y = net_.add("out.flat", Flatten{}, y);
     net_.add("loss", MeanSquaredError{}, y);
-    return ModelGraph::make("stable_diffusion_v2", SampleUnit::image, {kLatent, kSide, kSide},
-                            net_.take());
+    return ModelGraph::make("stable_diffusion_v2", SampleUnit::image,
+                            {kLatent, kDiffusionSide, kDiffusionSide}, net_.take());
   }
 
  private:

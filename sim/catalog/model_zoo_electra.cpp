@@ -6,17 +6,18 @@
 namespace reckon {
 namespace {
 
-constexpr std::int64_t kVocabulary = 30522, kPositions = 512, kEmbedding = 768, kLayers = 12;
-constexpr double kDropout = 0.1;
+constexpr std::int64_t kElectraVocabulary = 30522, kElectraPositions = 512, kEmbedding = 768,
+                       kElectraLayers = 12;
+constexpr double kElectraDropout = 0.1;
 
 struct Encoder {
   std::string name;
   std::int64_t hidden, heads, feed_forward;
 };
 
-class Builder {
+class ElectraBuilder {
  public:
-  explicit Builder(std::int64_t tokens) : tokens_(tokens), net_(512) {}
+  explicit ElectraBuilder(std::int64_t tokens) : tokens_(tokens), net_(512) {}
 
   std::vector<Layer> build() {
     const LayerId generated = generator();
@@ -37,8 +38,8 @@ class Builder {
     x = net_.add("generator.predictions.dense", Linear{op.hidden, kEmbedding}, x);
     x = net_.add("generator.predictions.gelu", Activation{ActivationKind::gelu}, x);
     x = net_.add("generator.predictions.LayerNorm", LayerNorm{kEmbedding}, x);
-    x = net_.add_tied("generator.lm_head", Linear{kEmbedding, kVocabulary}, x, *words_);
-    return net_.add("generator.loss", SoftmaxCrossEntropy{kVocabulary}, x);
+    x = net_.add_tied("generator.lm_head", Linear{kEmbedding, kElectraVocabulary}, x, *words_);
+    return net_.add("generator.loss", SoftmaxCrossEntropy{kElectraVocabulary}, x);
   }
 
   LayerId discriminator() {
@@ -57,12 +58,13 @@ class Builder {
     const std::string name = e.name + ".embeddings";
     const LayerId ids = net_.add(input, InputLayer{}, std::vector<LayerId>{});
     const LayerId types = net_.add(input + ".types", InputLayer{}, std::vector<LayerId>{});
-    const LayerId word = look_up(name + ".word_embeddings", kVocabulary, ids, words_);
+    const LayerId word = look_up(name + ".word_embeddings", kElectraVocabulary, ids, words_);
     const LayerId type = look_up(name + ".token_type_embeddings", 2, types, types_);
     LayerId x = net_.add(name + ".add", Add{}, {word, type});
-    x = net_.add(name + ".position_embeddings", PositionEmbedding{kPositions, kEmbedding}, x);
+    x = net_.add(name + ".position_embeddings", PositionEmbedding{kElectraPositions, kEmbedding},
+                 x);
     x = net_.add(name + ".LayerNorm", LayerNorm{kEmbedding}, x);
-    x = net_.add(name + ".dropout", Dropout{kDropout}, x);
+    x = net_.add(name + ".dropout", Dropout{kElectraDropout}, x);
     if (e.hidden != kEmbedding)
       x = net_.add(e.name + ".embeddings_project", Linear{kEmbedding, e.hidden}, x);
     return x;
@@ -77,7 +79,7 @@ class Builder {
   }
 
   LayerId encode(const Encoder& e, LayerId x) {
-    for (std::int64_t i = 0; i < kLayers; ++i) {
+    for (std::int64_t i = 0; i < kElectraLayers; ++i) {
       const std::string name = fmt::format("{}.encoder.layer.{}", e.name, i);
       net_.set_group(name);
       const auto project = [&](std::string_view part, std::int64_t in, std::int64_t out,
@@ -87,7 +89,7 @@ class Builder {
       const LayerId q = project("attention.query", e.hidden, e.hidden, x);
       const LayerId k = project("attention.key", e.hidden, e.hidden, x);
       const LayerId v = project("attention.value", e.hidden, e.hidden, x);
-      const Attention op{e.heads, e.heads, e.hidden / e.heads, false, kDropout};
+      const Attention op{e.heads, e.heads, e.hidden / e.heads, false, kElectraDropout};
       LayerId y = net_.add(name + ".attention", op, {q, k, v});
       x = residual(name + ".attention", e.hidden, x,
                    project("attention.dense", e.hidden, e.hidden, y));
@@ -100,7 +102,7 @@ class Builder {
   }
 
   LayerId residual(const std::string& name, std::int64_t width, LayerId x, LayerId y) {
-    y = net_.add(name + ".dropout", Dropout{kDropout}, y);
+    y = net_.add(name + ".dropout", Dropout{kElectraDropout}, y);
     y = net_.add(name + ".add", Add{}, {x, y});
     return net_.add(name + ".LayerNorm", LayerNorm{width}, y);
   }
@@ -114,7 +116,7 @@ class Builder {
 
 Expected<ModelGraph> make_electra_base(std::string name, std::int64_t sequence_length) {
   return ModelGraph::make(std::move(name), SampleUnit::sequence, {sequence_length},
-                          Builder(sequence_length).build());
+                          ElectraBuilder(sequence_length).build());
 }
 
 }  // namespace reckon

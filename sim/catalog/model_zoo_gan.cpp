@@ -6,7 +6,7 @@
 namespace reckon {
 namespace {
 
-constexpr std::int64_t kNoise = 128, kGenerator = 256, kDiscriminator = 128, kSide = 4;
+constexpr std::int64_t kNoise = 128, kGenerator = 256, kDiscriminator = 128, kGanSide = 4;
 
 Conv2d biased(std::int64_t in, std::int64_t out, std::int64_t kernel) {
   Conv2d op = square(in, out, kernel, 1);
@@ -26,7 +26,7 @@ class Gan {
     const LayerId told_fake = discriminate("fake", detached);
     const LayerId fooled = discriminate("generator", generate());
     net_.add("loss", Add{}, {told_real, told_fake, fooled});
-    return ModelGraph::make("sngan_cifar10", SampleUnit::image, {3, 8 * kSide, 8 * kSide},
+    return ModelGraph::make("sngan_cifar10", SampleUnit::image, {3, 8 * kGanSide, 8 * kGanSide},
                             net_.take());
   }
 
@@ -39,8 +39,8 @@ class Gan {
   LayerId generate() {
     net_.set_group("generator");
     LayerId x = net_.add("noise", ExtraInput{1, kNoise}, std::vector<LayerId>{});
-    x = net_.add("gen.l1", Linear{kNoise, kSide * kSide * kGenerator}, x);
-    x = net_.add("gen.points", RegroupTokens{.join = 1, .split = kSide * kSide}, x);
+    x = net_.add("gen.l1", Linear{kNoise, kGanSide * kGanSide * kGenerator}, x);
+    x = net_.add("gen.points", RegroupTokens{.join = 1, .split = kGanSide * kGanSide}, x);
     x = net_.add("gen.image", ImageTokens{}, x);
     for (int i = 2; i <= 4; ++i) {
       const std::string name = fmt::format("gen.block{}", i);

@@ -21,7 +21,7 @@ Conv2d kernel(std::int64_t in, std::int64_t out, std::int64_t h, std::int64_t w,
           .padding_w = padded ? w / 2 : 0};
 }
 
-class Builder {
+class InceptionBuilder {
  public:
   std::vector<Layer> build() {
     const LayerId image = net_.add("input", InputLayer{}, std::vector<LayerId>{});
@@ -163,7 +163,8 @@ class Builder {
 }  // namespace
 
 Expected<ModelGraph> make_inception_v3() {
-  return ModelGraph::make("inception_v3", SampleUnit::image, {3, 299, 299}, Builder().build());
+  return ModelGraph::make("inception_v3", SampleUnit::image, {3, 299, 299},
+                          InceptionBuilder().build());
 }
 
 }  // namespace reckon

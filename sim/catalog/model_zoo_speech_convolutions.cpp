@@ -14,7 +14,7 @@ constexpr std::int64_t kFilters = 64;     // of a frame
 constexpr std::int64_t kCharacters = 29;  // a space, 26 letters, an apostrophe and CTC's blank
 
 /// A row of the papers' tables.
-struct Block {
+struct JasperBlock {
   std::int64_t channels, kernel, repeats;
   double dropout;
   bool residual;
@@ -36,7 +36,8 @@ class Acoustic {
   /// dense: a block's residual is the sum over the inputs of all blocks before it.
   Acoustic(bool separable, bool dense) : separable_(separable), dense_(dense), net_(512) {}
 
-  Expected<ModelGraph> build(std::string name, std::int64_t frames, std::span<const Block> blocks) {
+  Expected<ModelGraph> build(std::string name, std::int64_t frames,
+                             std::span<const JasperBlock> blocks) {
     net_.set_group("input");
     Features x{net_.add("input", InputLayer{}, std::vector<LayerId>{}), kFilters};
     for (std::size_t i = 0; i < blocks.size(); ++i) {
@@ -55,7 +56,7 @@ class Acoustic {
   }
 
  private:
-  Features block(const Block& b, std::int64_t stride, bool separable, Features x) {
+  Features block(const JasperBlock& b, std::int64_t stride, bool separable, Features x) {
     if (!dense_) inputs_.clear();
     inputs_.push_back(x);
     Features y = x;
@@ -105,19 +106,21 @@ class Acoustic {
 
 Expected<ModelGraph> make_jasper(std::string name, std::int64_t frames) {
   constexpr std::array kBlocks{
-      Block{256, 11, 1, 0.2, false}, Block{256, 11, 5, 0.2, true}, Block{256, 11, 5, 0.2, true},
-      Block{384, 13, 5, 0.2, true},  Block{384, 13, 5, 0.2, true}, Block{512, 17, 5, 0.2, true},
-      Block{512, 17, 5, 0.2, true},  Block{640, 21, 5, 0.3, true}, Block{640, 21, 5, 0.3, true},
-      Block{768, 25, 5, 0.3, true},  Block{768, 25, 5, 0.3, true}, Block{896, 29, 1, 0.4, false},
-      Block{1024, 1, 1, 0.4, false}};
+      JasperBlock{256, 11, 1, 0.2, false}, JasperBlock{256, 11, 5, 0.2, true},
+      JasperBlock{256, 11, 5, 0.2, true},  JasperBlock{384, 13, 5, 0.2, true},
+      JasperBlock{384, 13, 5, 0.2, true},  JasperBlock{512, 17, 5, 0.2, true},
+      JasperBlock{512, 17, 5, 0.2, true},  JasperBlock{640, 21, 5, 0.3, true},
+      JasperBlock{640, 21, 5, 0.3, true},  JasperBlock{768, 25, 5, 0.3, true},
+      JasperBlock{768, 25, 5, 0.3, true},  JasperBlock{896, 29, 1, 0.4, false},
+      JasperBlock{1024, 1, 1, 0.4, false}};
   return Acoustic(false, true).build(std::move(name), frames, kBlocks);
 }
 
 Expected<ModelGraph> make_quartznet(std::string name, std::int64_t frames) {
-  std::vector<Block> blocks{{256, 33, 1, 0, false}};
+  std::vector<JasperBlock> blocks{{256, 33, 1, 0, false}};
   for (const auto& [channels, kernel] : {std::pair{256, 33}, std::pair{256, 39}, std::pair{512, 51},
                                          std::pair{512, 63}, std::pair{512, 75}})
-    blocks.insert(blocks.end(), 3, Block{channels, kernel, 5, 0, true});
+    blocks.insert(blocks.end(), 3, JasperBlock{channels, kernel, 5, 0, true});
   blocks.push_back({512, 87, 1, 0, false});
   blocks.push_back({1024, 1, 1, 0, false});
   return Acoustic(true, false).build(std::move(name), frames, blocks);

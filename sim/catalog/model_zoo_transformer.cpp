@@ -82,9 +82,9 @@ constexpr std::int64_t kMostLayers = 10000;
 
 /// Builds what make_transformer says; `d` is complete (no zeros that stand for a default) and has
 /// been checked.
-class Builder {
+class TransformerBuilder {
  public:
-  explicit Builder(const TransformerDimensions& d)
+  explicit TransformerBuilder(const TransformerDimensions& d)
       : d_(d),
         names_(!d.causal    ? kBert
                : d.rms_norm ? kLlama
@@ -341,7 +341,7 @@ Expected<ModelGraph> make_transformer(std::string name, const TransformerDimensi
   Diagnostics errors = check(given, d);
   if (!errors.empty()) return tl::unexpected<Diagnostics>(std::move(errors));
   return ModelGraph::make(std::move(name), SampleUnit::sequence, {d.sequence_length},
-                          Builder(d).build());
+                          TransformerBuilder(d).build());
 }
 
 }  // namespace reckon

@@ -15,9 +15,9 @@ namespace {
 /// power of the rank from the 20,000th on (estimate of ours; nothing is published).
 constexpr std::array<double, 3> kRareShares{0.025, 0.028, 0.002};
 
-class Builder {
+class TransformerXlBuilder {
  public:
-  explicit Builder(const TransformerXlShape& s)
+  explicit TransformerXlBuilder(const TransformerXlShape& s)
       : s_(s), width_(s.heads * s.head_width), net_(48 + 32 * static_cast<std::size_t>(s.layers)) {
     counts_.push_back(s.segment);
     for (std::size_t i = 1; i < s.cutoffs.size(); ++i) {
@@ -148,7 +148,7 @@ Expected<ModelGraph> make_transformer_xl(std::string name, const TransformerXlSh
   constexpr std::int64_t kShortest = 8;  // each part of the vocabulary has a word in it
   shape.segment = std::max(kShortest, shape.segment);
   return ModelGraph::make(std::move(name), SampleUnit::sequence, {shape.segment},
-                          Builder(shape).build());
+                          TransformerXlBuilder(shape).build());
 }
 
 }  // namespace reckon

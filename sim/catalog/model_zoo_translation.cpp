@@ -9,9 +9,9 @@
 namespace reckon {
 namespace {
 
-class Builder {
+class TranslationBuilder {
  public:
-  explicit Builder(const TranslationShape& s)
+  explicit TranslationBuilder(const TranslationShape& s)
       : s_(s), net_(64 + 64 * static_cast<std::size_t>(s.layers)) {}
 
   std::vector<Layer> build() {
@@ -99,7 +99,7 @@ class Builder {
 
 Expected<ModelGraph> make_translation_transformer(std::string name, const TranslationShape& shape) {
   return ModelGraph::make(std::move(name), SampleUnit::sequence, {shape.sequence_length},
-                          Builder(shape).build());
+                          TranslationBuilder(shape).build());
 }
 
 }  // namespace reckon

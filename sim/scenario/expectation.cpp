@@ -8,16 +8,11 @@
 #include "sim/base/diagnostic.h"
 #include "sim/base/unit_text.h"
 #include "sim/scenario/scenario.h"
+#include "sim/scenario/scenario_yaml_fields.h"
 #include "sim/scenario/scenario_yaml_reader.h"
 
 namespace reckon {
 namespace {
-
-template <class E>
-struct Word {
-  std::string_view text;
-  E value;
-};
 
 constexpr std::array kMetrics{
     Word<Metric>{"time", Metric::time},
@@ -55,13 +50,6 @@ std::string_view trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(kBlanks);
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
-}
-
-template <class E, std::size_t N>
-std::vector<std::string> texts_of(const std::array<Word<E>, N>& words) {
-  std::vector<std::string> out;
-  for (const auto& w : words) out.emplace_back(w.text);
-  return out;
 }
 
 template <class E, std::size_t N>

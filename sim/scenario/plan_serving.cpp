@@ -13,9 +13,9 @@ namespace reckon {
 namespace {
 
 constexpr double kHour = 3600;
-constexpr int kHoursOfDay = 24;
+constexpr int kHoursADay = 24;
 /// Bounds the work of one forecast: a request costs some 50 ns.
-constexpr double kMostRequests = 5e8;
+constexpr double kMostRequestsOfPeriod = 5e8;
 /// Of the autoscaler, in one forecast: five days of one a second, eighty of one in 15 s.
 constexpr double kMostLooks = 500'000;
 
@@ -151,11 +151,11 @@ void check_size(const ScenarioFile& file, const ServingPlan& plan, Problems& pro
       requests += plan.rate_at(Seconds{t}) * std::min(kHour, period - t);
   }
   requests += plan.rate_at(Seconds{}) * plan.warm_up().count();
-  if (requests > kMostRequests)
+  if (requests > kMostRequestsOfPeriod)
     add(problems, file, "serving.period",
         fmt::format("{} requests are more than can be simulated one by one",
                     format_count(std::round(requests))),
-        fmt::format("at most {}: a shorter period", format_count(kMostRequests)));
+        fmt::format("at most {}: a shorter period", format_count(kMostRequestsOfPeriod)));
   const ReplicaRules& rules = plan.replicas;
   const double looks = (plan.warm_up() + plan.period) / rules.sync_period;
   if (rules.max > rules.min && looks > kMostLooks)
@@ -213,7 +213,7 @@ void add_warnings(ServingPlan& plan, const Scenario& scenario) {
 double ServingPlan::rate_at(Seconds since_start) const {
   if (requests_per_second.size() == 1) return requests_per_second.front();
   const double hour = std::floor((starts_at + since_start).count() / kHour);
-  return requests_per_second[std::size_t(std::fmod(hour, double(kHoursOfDay)))];
+  return requests_per_second[std::size_t(std::fmod(hour, double(kHoursADay)))];
 }
 
 double ServingPlan::rate_mean() const {
@@ -268,7 +268,7 @@ Expected<ServingPlan> make_serving_plan(const ScenarioFile& file, const Catalog&
         "overhead: {request: 300us, batch: 1ms} or batch: {times: {1: 2ms, 8: 7ms}}, as `reckon "
         "calibrate` writes them from the metrics of a server");
   const bool by_hour = plan.requests_per_second.size() > 1;
-  plan.period = spec.period.value_or(Seconds{by_hour ? kHoursOfDay * kHour : kHour});
+  plan.period = spec.period.value_or(Seconds{by_hour ? kHoursADay * kHour : kHour});
   if (file.scenario.start) {
     const auto day = std::chrono::floor<std::chrono::days>(*file.scenario.start);
     plan.starts_at = *file.scenario.start - day;

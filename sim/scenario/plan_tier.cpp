@@ -8,7 +8,7 @@
 namespace reckon::planning {
 namespace {
 
-constexpr std::string_view kPath = "cluster.scale_tier";
+constexpr std::string_view kTierPath = "cluster.scale_tier";
 
 std::optional<Role> role_from_text(std::string_view text) {
   for (const Role role : {Role::chief, Role::worker, Role::parameter_server})
@@ -64,21 +64,21 @@ ScenarioFile with_pools_of_tier(const ScenarioFile& given, const Catalog& catalo
   for (const ScaleTier& t : catalog.tiers)
     if (t.service == service) names.push_back(t.name);
   if (names.empty()) {
-    error(kPath, fmt::format("service {} has no scale tiers", to_text(service)),
+    error(kTierPath, fmt::format("service {} has no scale tiers", to_text(service)),
           "service: ai_platform has; or give pools instead");
   } else if (tier == nullptr) {
-    error(kPath,
+    error(kTierPath,
           fmt::format("unknown scale tier '{}'{}", cluster.scale_tier,
                       did_you_mean(cluster.scale_tier, names)),
           fmt::format("scale tiers: {}", tiers_of(catalog, service)));
   } else if (tier->parts.empty() && cluster.pools.empty()) {
-    error(kPath, fmt::format("scale tier {} leaves the machines to you", tier->name),
+    error(kTierPath, fmt::format("scale tier {} leaves the machines to you", tier->name),
           "add pools: [{name: master, role: chief, machine: standard_gpu}, ...]");
   } else if (!tier->parts.empty() && !cluster.pools.empty()) {
     error("cluster.pools", fmt::format("scale tier {} brings its own pools", tier->name),
           fmt::format("leave pools out, or take scale_tier: CUSTOM\n{}", in_words(*tier)));
   } else {
-    if (!tier->parts.empty()) file.places.set("cluster.pools", given.places.find(kPath));
+    if (!tier->parts.empty()) file.places.set("cluster.pools", given.places.find(kTierPath));
     for (const ScaleTier::Part& part : tier->parts)
       file.scenario.cluster.pools.push_back(pool_of(part, catalog));
   }

@@ -33,6 +33,12 @@ struct Word {
   std::string_view text;
   E value;
 };
+template <class E, std::size_t N>
+std::vector<std::string> texts_of(const std::array<Word<E>, N>& words) {
+  std::vector<std::string> out;
+  for (const auto& w : words) out.emplace_back(w.text);
+  return out;
+}
 
 /// A value is written to its member through its own type, optional or not.
 template <class M>

@@ -15,13 +15,6 @@ constexpr std::array kObjectives{Word<std::string_view>{"cost", ""},
                                  Word<std::string_view>{"p95_cost", ""},
                                  Word<std::string_view>{"p95_time", ""}};
 
-template <class E, std::size_t N>
-std::vector<std::string> texts_of(const std::array<Word<E>, N>& words) {
-  std::vector<std::string> out;
-  for (const auto& w : words) out.emplace_back(w.text);
-  return out;
-}
-
 struct Vary {
   std::map<std::string, std::vector<std::string>> values;
 };

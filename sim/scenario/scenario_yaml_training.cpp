@@ -6,7 +6,7 @@ namespace {
 
 constexpr std::array kOptimizers{Word<std::string_view>{"sgd", "sgd"},
                                  Word<std::string_view>{"adamw", "adamw"}};
-constexpr std::array kSchedules{
+constexpr std::array kRateSchedules{
     Word<LearningRateSchedule>{"constant", LearningRateSchedule::constant},
     Word<LearningRateSchedule>{"step", LearningRateSchedule::step},
     Word<LearningRateSchedule>{"cosine", LearningRateSchedule::cosine}};
@@ -56,7 +56,7 @@ const Fields<OptimizerKeys>& optimizer_fields() {
       number("weight_decay", &K::weight_decay, from_zero,
              "Of matrices and tables; norms and biases do not decay.", "0.1"),
       number("clip_norm", &K::clip_norm, from_zero, "Longest gradient; 0: it is not clipped.", "1"),
-      word_field("schedule", kSchedule, kSchedules, "Of the learning rate.", "cosine"),
+      word_field("schedule", kSchedule, kRateSchedules, "Of the learning rate.", "cosine"),
       steps("warmup_steps", &K::warmup_steps, Form{Form::Kind::whole, 0, kMostSteps},
             "Optimizer steps in which the learning rate rises from 0.", "2000"),
       steps("decay_every", &K::decay_every, whole(1, kMostSteps),
