@@ -20,7 +20,7 @@ std::string joined(const std::vector<std::string>& words) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-std::string_view to_text(Offering::Covers covers) {
+std::string_view covers_text(Offering::Covers covers) {
   using Covers = Offering::Covers;
   switch (covers) {
     case Covers::machine:
@@ -79,7 +79,7 @@ CatalogTable prices(const Catalog& c) {
                  {}};
   for (const Offering& o : c.offerings) {
     if (o.covers == Offering::Covers::storage) continue;  // listed with the storages
-    t.rows.push_back({text(reckon::to_text(o.provider)), o.item, text(to_text(o.covers)), o.region,
+    t.rows.push_back({text(reckon::to_text(o.provider)), o.item, text(covers_text(o.covers)), o.region,
                       joined(o.zones), whole(o.count), hourly(o.on_demand), hourly(o.spot), o.date,
                       text(o.suspect ? "suspect" : "")});
   }

@@ -29,7 +29,7 @@ bool is_plain(std::string_view text) {
          text.back() != ' ';
 }
 
-std::string quoted(std::string_view text) {
+std::string yaml_quoted(std::string_view text) {
   if (is_plain(text)) return std::string(text);
   std::string out = "\"";
   for (const char c : text) {
@@ -48,7 +48,7 @@ std::string flow(const YamlNode& node) {
     case YamlNode::Kind::null:
       return tag + "null";
     case YamlNode::Kind::scalar:
-      return tag + quoted(node.text);
+      return tag + yaml_quoted(node.text);
     case YamlNode::Kind::list:
     case YamlNode::Kind::map:
       break;
@@ -58,7 +58,7 @@ std::string flow(const YamlNode& node) {
   for (std::size_t i = 0; i < node.entries.size(); ++i) {
     const YamlNode::Entry& entry = node.entries[i];
     if (i > 0) out += ", ";
-    if (map) out += quoted(entry.key) + ": ";
+    if (map) out += yaml_quoted(entry.key) + ": ";
     out += flow(entry.value);
   }
   return out + (map ? "}" : "]");
@@ -74,7 +74,7 @@ void write(const YamlNode& node, std::size_t indent, std::string& out) {
   const std::string margin(indent, ' ');
   for (const YamlNode::Entry& entry : node.entries) {
     const bool map = node.kind == YamlNode::Kind::map;
-    const std::string head = margin + (map ? quoted(entry.key) + ":" : "-");
+    const std::string head = margin + (map ? yaml_quoted(entry.key) + ":" : "-");
     const YamlNode& value = entry.value;
     const std::string line = head + " " + flow(value);
     const bool short_enough = line.size() <= kLongestLine && holds_values_only(value);
