@@ -4,7 +4,7 @@
 namespace reckon {
 
 namespace {
-std::vector<std::byte> taken(const FieldWriter& fields) {
+std::vector<std::byte> bytes_taken(const FieldWriter& fields) {
   return {fields.bytes().begin(), fields.bytes().end()};
 }
 
@@ -40,7 +40,7 @@ std::vector<std::byte> encode(const Hello& hello) {
   FieldWriter fields;
   fields.number(hello.attempt).number(hello.size);
   write(fields, hello.member);
-  return taken(fields);
+  return bytes_taken(fields);
 }
 Hello decode_hello(std::span<const std::byte> bytes) {
   FieldReader fields{bytes};
@@ -55,7 +55,7 @@ std::vector<std::byte> encode(const std::vector<Member>& members) {
   FieldWriter fields;
   fields.number(std::int64_t(members.size()));
   for (const Member& member : members) write(fields, member);
-  return taken(fields);
+  return bytes_taken(fields);
 }
 std::vector<Member> decode_members(std::span<const std::byte> bytes) {
   FieldReader fields{bytes};
@@ -69,7 +69,7 @@ std::vector<std::byte> encode(const std::vector<int>& ranks) {
   FieldWriter fields;
   fields.number(std::int64_t(ranks.size()));
   for (const int rank : ranks) fields.number(rank);
-  return taken(fields);
+  return bytes_taken(fields);
 }
 std::vector<int> decode_ranks(std::span<const std::byte> bytes) {
   FieldReader fields{bytes};

@@ -40,7 +40,7 @@ Json to_json(const Manifest& m) {
   return json;
 }
 
-Manifest from_json(const Json& json) {
+Manifest manifest_from_json(const Json& json) {
   Manifest m;
   m.identity = read_identity(json);
   m.step = json.at("step");
@@ -102,7 +102,7 @@ Manifest read_manifest(const fs::path& set) {
       throw CheckpointError(fmt::format("{} has schema_version {}; this reckon reads {}",
                                         file.string(), json.at("schema_version").dump(),
                                         kSchemaVersion));
-    Manifest manifest = from_json(json);
+    Manifest manifest = manifest_from_json(json);
     if (manifest.shards.size() != static_cast<std::size_t>(std::max(manifest.identity.ranks, 0)))
       throw CheckpointError(fmt::format("{} is damaged: its manifest lists {} parts for {} ranks",
                                         set.string(), manifest.shards.size(),
