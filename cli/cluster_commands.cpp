@@ -21,7 +21,7 @@ namespace {
 using namespace kubernetes;
 
 constexpr std::array<std::string_view, 4> kClusterCommandsNames{"on", "context", "namespace",
-                                                                  "help"};
+                                                                "help"};
 constexpr std::array<std::string_view, 5> kDeleteNames{"on", "context", "namespace", "checkpoints",
                                                        "help"};
 

@@ -10,8 +10,8 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 7> kExplainNames{
-    "format", "set", "layer", "engine", "catalog", "calibration", "help"};
+constexpr std::array<std::string_view, 7> kExplainNames{"format",  "set",         "layer", "engine",
+                                                        "catalog", "calibration", "help"};
 
 }  // namespace
 

@@ -42,8 +42,7 @@ struct ImportWords {
 bool is_ours(const std::string& argument) {
   const std::string name = argument.substr(0, argument.find('='));
   return name != "--region" && name.starts_with("--") &&
-         std::ranges::find(kImportNames, std::string_view(name).substr(2)) !=
-             kImportNames.end();
+         std::ranges::find(kImportNames, std::string_view(name).substr(2)) != kImportNames.end();
 }
 
 /// "my_job --region us-central1 ...": what stands before flags of gcloud and is no file.
@@ -154,7 +153,8 @@ Expected<Imported> cluster(const Options& options, const Catalog& catalog) {
                         choice, catalog);
 }
 
-Expected<Imported> imported(const ImportWords& words, const Options& options, const Catalog& catalog) {
+Expected<Imported> imported(const ImportWords& words, const Options& options,
+                            const Catalog& catalog) {
   const std::string& kind = options.files.front();
   if (kind == "ai-platform") return ai_platform(words, catalog);
   if (kind == "tf-config") return tf_config(options);

@@ -23,8 +23,8 @@ namespace reckon::cli {
 namespace {
 
 constexpr std::array<std::string_view, 9> kModelNames{"format",    "batch",    "sequence-length",
-                                                        "precision", "finetune", "accelerator",
-                                                        "over",      "catalog",  "help"};
+                                                      "precision", "finetune", "accelerator",
+                                                      "over",      "catalog",  "help"};
 
 /// What the options say; where they say nothing, what the scenario does, else the model's own.
 struct Wishes {

@@ -26,15 +26,15 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 19> kTrialNames{"steps",       "container-command",
-                                                         "progress",    "timeout",
-                                                         "batch",       "like-pool",
-                                                         "price",       "sweep",
-                                                         "out",         "format",
-                                                         "set",         "layer",
-                                                         "seed",        "replications",
-                                                         "engine",      "catalog",
-                                                         "calibration", "threads",
-                                                         "help"};
+                                                       "progress",    "timeout",
+                                                       "batch",       "like-pool",
+                                                       "price",       "sweep",
+                                                       "out",         "format",
+                                                       "set",         "layer",
+                                                       "seed",        "replications",
+                                                       "engine",      "catalog",
+                                                       "calibration", "threads",
+                                                       "help"};
 
 /// What is measured, and how.
 struct TrialRequest {

@@ -45,12 +45,13 @@ class Builder {
       const bool held = pool.held && pool.most_held > 0;
       const double most = held ? pool.most_held : 0;
       program_.held.push_back(
-          held
-              ? program_.mip.add_column({pool.held_usd_hour * fleet_.period / kMixHour, 0, most, true})
+          held ? program_.mip.add_column(
+                     {pool.held_usd_hour * fleet_.period / kMixHour, 0, most, true})
+               : MixProgram::kNoColumn);
+      program_.end.push_back(
+          pool.fee_usd_hour > 0
+              ? program_.mip.add_column({pool.fee_usd_hour / kMixHour, 0, kNoLimit})
               : MixProgram::kNoColumn);
-      program_.end.push_back(pool.fee_usd_hour > 0
-                                 ? program_.mip.add_column({pool.fee_usd_hour / kMixHour, 0, kNoLimit})
-                                 : MixProgram::kNoColumn);
     }
   }
 

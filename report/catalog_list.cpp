@@ -79,9 +79,9 @@ CatalogTable prices(const Catalog& c) {
                  {}};
   for (const Offering& o : c.offerings) {
     if (o.covers == Offering::Covers::storage) continue;  // listed with the storages
-    t.rows.push_back({text(reckon::to_text(o.provider)), o.item, text(covers_text(o.covers)), o.region,
-                      joined(o.zones), whole(o.count), hourly(o.on_demand), hourly(o.spot), o.date,
-                      text(o.suspect ? "suspect" : "")});
+    t.rows.push_back({text(reckon::to_text(o.provider)), o.item, text(covers_text(o.covers)),
+                      o.region, joined(o.zones), whole(o.count), hourly(o.on_demand),
+                      hourly(o.spot), o.date, text(o.suspect ? "suspect" : "")});
   }
   return t;
 }

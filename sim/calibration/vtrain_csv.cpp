@@ -12,18 +12,30 @@
 namespace reckon {
 namespace {
 
-enum VTrainColumn { gpus, batch, micro, hidden, heads, layers, sequence, tensor, data, pipeline, time };
+enum VTrainColumn {
+  gpus,
+  batch,
+  micro,
+  hidden,
+  heads,
+  layers,
+  sequence,
+  tensor,
+  data,
+  pipeline,
+  time
+};
 constexpr std::array<std::string_view, 11> kVTrainColumns{"# GPUs",
-                                                    "global batch",
-                                                    "micro batch",
-                                                    "hidden size",
-                                                    "attention heads",
-                                                    "# layers",
-                                                    "sequence length",
-                                                    "tensor parallelism",
-                                                    "data parallelism",
-                                                    "pipeline parallelism",
-                                                    "iteration time (ms)"};
+                                                          "global batch",
+                                                          "micro batch",
+                                                          "hidden size",
+                                                          "attention heads",
+                                                          "# layers",
+                                                          "sequence length",
+                                                          "tensor parallelism",
+                                                          "data parallelism",
+                                                          "pipeline parallelism",
+                                                          "iteration time (ms)"};
 
 /// GPT-2's 50,257 tokens as Megatron pads them for tensor parallelism, to a multiple of 128 x 8
 /// [Megatron-LM megatron/tokenizer, make-vocab-size-divisible-by]; not printed in the table.

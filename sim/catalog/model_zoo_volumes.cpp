@@ -9,7 +9,8 @@
 namespace reckon {
 namespace {
 
-LayerId instance_norm_relu(LayerList& net, const std::string& name, std::int64_t channels, LayerId x) {
+LayerId instance_norm_relu(LayerList& net, const std::string& name, std::int64_t channels,
+                           LayerId x) {
   x = net.add(name + ".instance_norm", GroupNorm{channels, channels}, x);
   return net.add(name + ".relu", Activation{}, x);
 }
@@ -67,8 +68,10 @@ namespace {
 LayerId two_convs_2d(LayerList& net, const std::string& name, std::int64_t in, std::int64_t out,
                      std::int64_t stride, LayerId x) {
   net.set_group(name);
-  x = instance_norm_relu(net, name + ".conv1", out, net.add(name + ".conv1", square(in, out, 3, stride), x));
-  return instance_norm_relu(net, name + ".conv2", out, net.add(name + ".conv2", square(out, out, 3, 1), x));
+  x = instance_norm_relu(net, name + ".conv1", out,
+                         net.add(name + ".conv1", square(in, out, 3, stride), x));
+  return instance_norm_relu(net, name + ".conv2", out,
+                            net.add(name + ".conv2", square(out, out, 3, 1), x));
 }
 
 }  // namespace
