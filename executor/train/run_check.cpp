@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using State = RunFinding::State;
-using Kind = RunRepair::Kind;
+using RepairKind = RunRepair::Kind;
 
 bool is_there(const fs::path& file) {
   std::error_code ignored;
@@ -112,7 +112,7 @@ class RunChecker {
       if (!request || digest_of(request->file) != request->plan_digest) return;
       lost.state = State::damaged;
       lost.todo = fmt::format("copy {}, which is unchanged", request->file.string());
-      lost.repairs.push_back({Kind::put_back, run_.plan(), request->file});
+      lost.repairs.push_back({RepairKind::put_back, run_.plan(), request->file});
     }
   }
 
@@ -176,7 +176,7 @@ class RunChecker {
                             ? ""
                             : fmt::format("; {} records in it are whole", line.rescued.size())));
       finding.todo = "set the damaged lines aside in " + aside.filename().string();
-      finding.repairs.push_back({Kind::set_lines_aside, file, {}});
+      finding.repairs.push_back({RepairKind::set_lines_aside, file, {}});
     } catch (const FileError& e) {
       add("measurements", State::lost, e.what());
     }
@@ -208,7 +208,7 @@ class RunChecker {
   void check_incomplete(const CheckpointSet& set) {
     add(fmt::format("checkpoint {}", set.step), State::damaged,
         "no manifest: its save was broken off", "remove it")
-        .repairs.push_back({Kind::remove, set.directory, {}});
+        .repairs.push_back({RepairKind::remove, set.directory, {}});
   }
 
   void check_set(const CheckpointSet& set) {
@@ -223,7 +223,7 @@ class RunChecker {
     if (check_.in_use && !is_complete(set.directory)) return;  // the run has newer ones
     RunFinding& finding = add(name, State::damaged, "", "set it aside as .refused");
     finding.details = std::move(wrong);
-    finding.repairs.push_back({Kind::set_aside, set.directory, {}});
+    finding.repairs.push_back({RepairKind::set_aside, set.directory, {}});
   }
 
   std::optional<std::string> damage_of_part(const fs::path& set, const Manifest& manifest,
@@ -257,14 +257,14 @@ class RunChecker {
     if (is_there(place) || !damage_of_set(next).empty()) {
       add("checkpoint", State::damaged, name + " is left of a save that was broken off",
           "remove it")
-          .repairs.push_back({Kind::remove, next, {}});
+          .repairs.push_back({RepairKind::remove, next, {}});
       return false;
     }
     const Manifest manifest = read_manifest(next);
     check_.resumes_at = std::max(check_.resumes_at.value_or(0), manifest.step);
     add("checkpoint", State::damaged, name + " is whole and was not put into its place",
         "put it there")
-        .repairs.push_back({Kind::move_back, place, next});
+        .repairs.push_back({RepairKind::move_back, place, next});
     return true;
   }
 
@@ -287,7 +287,7 @@ class RunChecker {
       add("parameters", State::damaged,
           fmt::format("parameters.bin is damaged: checkpoint {} holds others", newest->step),
           "set it aside as .refused; reckon-worker export takes the checkpoint")
-          .repairs.push_back({Kind::set_aside, file, {}});
+          .repairs.push_back({RepairKind::set_aside, file, {}});
     } catch (const FileError& e) {
       add("parameters", State::lost, e.what());
     }
@@ -318,7 +318,7 @@ class RunChecker {
       for (const fs::path& file : entries_of(directory)) {
         if (!is_partial(file)) continue;
         left.details.push_back(file.lexically_relative(run_.root).string());
-        left.repairs.push_back({Kind::remove, file, {}});
+        left.repairs.push_back({RepairKind::remove, file, {}});
       }
     if (!left.repairs.empty()) check_.findings.push_back(std::move(left));
   }
@@ -332,18 +332,18 @@ class RunChecker {
 
 void do_repair(const RunRepair& r) {
   switch (r.kind) {
-    case Kind::set_lines_aside:
+    case RepairKind::set_lines_aside:
       if (const auto read = take_up_measurement_log(r.path); !read)
         throw FileError(format(read.error()));
       return;
-    case Kind::set_aside:
+    case RepairKind::set_aside:
       return set_aside(r.path);
-    case Kind::remove:
+    case RepairKind::remove:
       fs::remove_all(r.path);
       return flush_directory(r.path.parent_path());
-    case Kind::put_back:
+    case RepairKind::put_back:
       return write_durably(r.path, read_file_text(r.from));
-    case Kind::move_back:
+    case RepairKind::move_back:
       fs::rename(r.from, r.path);
       return flush_directory(r.path.parent_path());
   }

@@ -12,7 +12,7 @@ constexpr std::string_view kKey = R"(,"xxh3":")";
 constexpr std::size_t kDigits = 16;
 constexpr std::string_view kEnd = R"("})";
 constexpr std::size_t kSealSize = kKey.size() + kDigits + kEnd.size();
-constexpr std::string_view kBegin = R"({"record":)";
+constexpr std::string_view kSealBegin = R"({"record":)";
 
 std::string seal(std::string_view text) {
   return fmt::format("{}{:016x}{}", kKey, XXH3_64bits(text.data(), text.size()), kEnd);
@@ -40,7 +40,7 @@ std::vector<std::string_view> sealed_within(std::string_view line) {
   for (std::size_t from = 0;;) {
     const std::size_t key = line.find(kKey, from);
     if (key == std::string_view::npos || line.size() - key < kSealSize) return records;
-    const std::size_t begin = line.substr(from, key - from).rfind(kBegin);
+    const std::size_t begin = line.substr(from, key - from).rfind(kSealBegin);
     if (begin != std::string_view::npos) {
       const std::string_view record = line.substr(from + begin, key + kSealSize - from - begin);
       if (seal_of(record) == Seal::good) records.push_back(record);
