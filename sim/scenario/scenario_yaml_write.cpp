@@ -91,7 +91,7 @@ void write(const YamlNode& node, std::size_t indent, std::string& out) {
 
 }  // namespace
 
-std::string yaml_word(std::string_view text) { return quoted(text); }
+std::string yaml_word(std::string_view text) { return yaml_quoted(text); }
 
 std::string write_yaml(const YamlNode& root) {
   if (root.entries.empty() || !root.tag.empty()) return flow(root) + "\n";
