@@ -24,7 +24,7 @@ struct Beginning {
   std::uint16_t version = kProtocolVersion;
   Kind kind{};
 };
-struct Hello {
+struct HelloMessage {
   Beginning beginning{.kind = Kind::hello};
   Listening::As as{};
   std::uint16_t job_length = 0;
@@ -46,7 +46,7 @@ struct Refusal {
   HandshakeFailure failure{};
   std::array<std::byte, 60> unused{};
 };
-static_assert(sizeof(Beginning) == 8 && sizeof(Hello) == 56 && sizeof(Challenge) == 72);
+static_assert(sizeof(Beginning) == 8 && sizeof(HelloMessage) == 56 && sizeof(Challenge) == 72);
 static_assert(sizeof(Proof) == 40 && sizeof(Refusal) == 72);
 
 template <class T>
@@ -111,7 +111,7 @@ std::size_t size_of(const Beginning& b) {
                        b.version, kProtocolVersion));
   switch (b.kind) {
     case Kind::hello:
-      return sizeof(Hello);
+      return sizeof(HelloMessage);
     case Kind::challenge:
       return sizeof(Challenge);
     case Kind::proof:
@@ -149,8 +149,8 @@ bool AcceptorHandshake::complete() {
     return false;
   }
   if (beginning.kind == Kind::refused) refused(read_as<Refusal>(received_).failure);
-  if (beginning.kind != Kind::hello || needed_ > sizeof(Hello)) return true;
-  const std::size_t name = read_as<Hello>(received_).job_length;
+  if (beginning.kind != Kind::hello || needed_ > sizeof(HelloMessage)) return true;
+  const std::size_t name = read_as<HelloMessage>(received_).job_length;
   if (name > kLongestJobName) not_ours();
   needed_ += name;
   return name == 0;
@@ -169,10 +169,10 @@ std::vector<std::byte> AcceptorHandshake::take(std::span<const std::byte> bytes)
 }
 
 std::vector<std::byte> AcceptorHandshake::answer_hello() {
-  const auto hello = read_as<Hello>(received_);
+  const auto hello = read_as<HelloMessage>(received_);
   if (Listening{hello.as, hello.listener_rank} != self_)
     refuse(HandshakeFailure::other_listener, "it looks for another process");
-  const auto name = std::span(received_).subspan(sizeof(Hello));
+  const auto name = std::span(received_).subspan(sizeof(HelloMessage));
   peer_ = {.job = {reinterpret_cast<const char*>(name.data()), name.size()}, .rank = hello.rank};
   transcript_ = std::exchange(received_, {});
   append(transcript_, nonce_);
@@ -189,11 +189,11 @@ void AcceptorHandshake::check_proof() const {
 ConnectorHandshake::ConnectorHandshake(const JobSecret& secret, const Listening& other,
                                        const Connecting& self, const Nonce& nonce)
     : secret_(secret),
-      hello_(bytes_of(Hello{.as = other.as,
-                            .job_length = std::uint16_t(self.job.size()),
-                            .listener_rank = other.rank,
-                            .rank = self.rank,
-                            .nonce = nonce})) {
+      hello_(bytes_of(HelloMessage{.as = other.as,
+                                   .job_length = std::uint16_t(self.job.size()),
+                                   .listener_rank = other.rank,
+                                   .rank = self.rank,
+                                   .nonce = nonce})) {
   RECKON_CHECK(self.job.size() <= kLongestJobName);
   append(hello_, std::as_bytes(std::span(self.job)));
 }
