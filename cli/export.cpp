@@ -14,10 +14,10 @@
 #include "exchange/gcloud.h"
 #include "exchange/kubernetes.h"
 #include "exchange/kubernetes_serving.h"
-#include "exchange/shell_word.h"
 #include "exchange/yaml_text.h"
 #include "executor/comm/job_secret.h"
 #include "executor/serve/served_model.h"
+#include "sim/base/shell_word.h"
 #include "sim/scenario/scenario_yaml.h"
 #include "sim/scenario/scenario_yaml_document.h"
 
@@ -54,7 +54,7 @@ Expected<std::string> manifests(const std::string& file, const LoadedPlan& loade
               "once;\n# the pods wait for it:\n"
               "#   openssl rand -hex 32 | kubectl --namespace {} create secret generic {} \\\n"
               "#     --from-file={}=/dev/stdin\n",
-              one_line(shell_word(space)), kubernetes_secret_name(run), kKubernetesSecretKey) +
+              shell_word(space), kubernetes_secret_name(run), kKubernetesSecretKey) +
           *text;
   return text;
 }
