@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <filesystem>
+#include <optional>
 
 #include "cli/command.h"
 #include "cli/load.h"
@@ -47,34 +49,68 @@ struct Input {
   std::vector<PublishedRun> runs;
 };
 
-Expected<Input> read_input(const Options& options, std::string_view bytes, TextPool& texts) {
-  const std::string& name = options.files.front();
+/// Each by its own lines.
+void add(PublishedCounts& all, PublishedCounts of_file) {
+  all.rows += of_file.rows;
+  all.filtered_out += of_file.filtered_out;
+  all.skipped.add(of_file.skipped);
+  all.problems.insert(all.problems.end(), of_file.problems.begin(), of_file.problems.end());
+}
+
+/// vTrain's table is told by its header where --from does not say. The texts of `files` stay.
+Expected<Input> read_input(const Options& options, const PublishedFilter& filter,
+                           const std::deque<MappedFile>& files, TextPool& texts) {
   Input input;
   const auto keep = [&](const PublishedRun& r) { input.runs.push_back(r); };
-  const PublishedFilter filter{trust_of(options), options.answer("source")};
-  auto counts = options.answer("from") == "vtrain"
-                    ? read_vtrain_runs(name, bytes, texts, keep)
-                    : read_published_runs(name, bytes, filter, texts, keep);
-  if (!counts) return tl::unexpected(std::move(counts.error()));
-  input.counts = std::move(*counts);
+  const std::string from = options.answer("from");
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::string& name = options.files[i];
+    const std::string_view bytes = files[i].bytes();
+    const bool vtrain = from == "vtrain" || (from.empty() && is_vtrain_table(bytes));
+    auto counts = vtrain ? read_vtrain_runs(name, bytes, texts, keep)
+                         : read_published_runs(name, bytes, filter, texts, keep);
+    if (!counts) return tl::unexpected(std::move(counts.error()));
+    add(input.counts, std::move(*counts));
+  }
   return input;
+}
+
+/// What is fitted without a fold is predicted from all others: a filter says what is scored.
+void keep_wanted(ScoredRuns& scored, const PublishedFilter& filter, PublishedCounts& counts) {
+  const std::size_t before = scored.runs.size();
+  std::erase_if(scored.runs, [&](const ScoredRun& r) {
+    return (!filter.trust.empty() && filter.trust.find(r.at.trust) == std::string::npos) ||
+           (!filter.source.empty() && r.at.source != filter.source);
+  });
+  counts.filtered_out += static_cast<std::int64_t>(before - scored.runs.size());
 }
 
 struct Modes {
   std::string from;
   int worst = 0, warm = 0;
-  bool cross_validate = false, regret = false;
+  std::optional<HoldOut> cross_validate;
+  bool regret = false;
 };
+std::optional<HoldOut> hold_out_of(const Options& options) {
+  const std::vector<std::string> folds{"source", "publisher", "model"};
+  const std::string word = word_of(options, "cross-validate", folds);
+  if (word.empty()) return std::nullopt;
+  return word == "source"      ? HoldOut::source
+         : word == "publisher" ? HoldOut::publisher
+                               : HoldOut::model;
+}
 Modes modes_of(const Options& options) {
-  const std::vector<std::string> kinds{"normalised", "vtrain", "collectives", "time_to_train"},
-      folds{"source"};
+  const std::vector<std::string> kinds{"normalised", "vtrain", "collectives", "time_to_train"};
   Modes m;
   m.from = word_of(options, "from", kinds);
   if (m.from.empty()) m.from = kinds.front();
   m.worst = count_answer(options, "worst");
   m.warm = count_answer(options, "warm");
-  m.cross_validate = !word_of(options, "cross-validate", folds).empty();
+  m.cross_validate = hold_out_of(options);
   m.regret = !options.answer("regret").empty();
+  const bool one_file = m.from == "collectives" || m.from == "time_to_train";
+  if (one_file && options.files.size() > 1)
+    throw UsageError(fmt::format("--from {} takes one file", m.from));
   if (m.from == "collectives" && (m.cross_validate || m.warm > 0 || m.regret))
     throw UsageError("--from collectives is scored cold only");
   if (m.from == "time_to_train" && (m.cross_validate || m.regret))
@@ -118,11 +154,10 @@ void refit(const std::string& file, std::span<const PublishedRun> runs, const Ca
   const EfficiencyFit fit(runs, catalog);
   auto rows = fit.rows();
   const auto stacks = share_stacks(rows);
-  set_spreads(rows, score_cross_validated(runs, catalog).runs, catalog);
-  constexpr std::string_view kCommand = "reckon accuracy measurements.csv --refit efficiencies.csv";
-  write_file(file, efficiencies_csv(read_text(file), rows, kCommand));
+  set_spreads(rows, score_cross_validated(fit, runs, catalog).runs, catalog);
+  write_file(file, efficiencies_csv(read_text(file), rows, fit.inputs_digest()));
   const std::string beside = (std::filesystem::path(file).parent_path() / "stacks.csv").string();
-  write_file(beside, stacks_csv(stacks, kCommand));
+  write_file(beside, stacks_csv(stacks));
 }
 
 }  // namespace
@@ -135,25 +170,30 @@ int run_accuracy(const Command& self, std::span<const std::string> arguments) {
     print(help_text(self));
     return kDone;
   }
-  if (options.files.size() > 1) throw UsageError("accuracy takes one file of measurements");
   const Modes modes = modes_of(options);
   const auto catalog = checked(load_catalogs(options));
-  const MappedFile file(options.files.front());
-  if (modes.from == "collectives") return collectives(options, file.bytes(), catalog, modes.worst);
-  if (modes.from == "time_to_train") return time_to_train(options, file.bytes(), catalog, modes);
+  std::deque<MappedFile> files;  // whose elements cannot be moved
+  for (const std::string& name : options.files) files.emplace_back(name);
+  const std::string_view first = files.front().bytes();
+  if (modes.from == "collectives") return collectives(options, first, catalog, modes.worst);
+  if (modes.from == "time_to_train") return time_to_train(options, first, catalog, modes);
   TextPool texts;
-  const auto input = checked(read_input(options, file.bytes(), texts));
+  const PublishedFilter wanted{trust_of(options), options.answer("source")};
+  auto input =
+      checked(read_input(options, modes.cross_validate ? PublishedFilter{} : wanted, files, texts));
   report(input.counts.problems);
   const std::string refitted = options.answer("refit");
   if (!refitted.empty()) {
     refit(refitted, input.runs, catalog);
     return kDone;
   }
-  AccuracyReport result = make_accuracy_report(
-      input.counts, modes.cross_validate ? score_cross_validated(input.runs, catalog)
-                                         : score_cold(input.runs, catalog));
+  ScoredRuns scored = modes.cross_validate
+                          ? score_cross_validated(input.runs, catalog, *modes.cross_validate)
+                          : score_cold(input.runs, catalog);
+  if (modes.cross_validate) keep_wanted(scored, wanted, input.counts);
+  AccuracyReport result = make_accuracy_report(input.counts, std::move(scored));
   result.from = modes.from;
-  result.cross_validated = modes.cross_validate;
+  result.cross_validated = modes.cross_validate.has_value();
   if (modes.warm > 0) result.warm.push_back(evaluate_warm(result.runs, modes.warm, catalog));
   if (modes.regret) result.regret = regret_of(result.runs);
   return tell(result, options, modes.worst);

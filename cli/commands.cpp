@@ -78,7 +78,7 @@ constexpr std::array kCommands{
             "of several files the highest\n",
             run_check, check_options},
     Command{"accuracy", "how far predictions are from published measurements",
-            "reckon accuracy FILE.csv [options]",
+            "reckon accuracy FILE.csv [FILE.csv ...] [options]",
             "Examples:\n"
             "  reckon accuracy measurements.csv\n"
             "  reckon accuracy measurements.csv --trust A,B --worst 20 --plot accuracy.svg\n"

@@ -207,9 +207,9 @@ constexpr std::array kModelOptions{
 // What `reckon accuracy` alone takes.
 constexpr std::array kAccuracyOptions{
     OptionRow{"from", "normalised|vtrain|collectives|time_to_train",
-              "the kind of file (normalised)"},
-    OptionRow{"cross-validate", "source",
-              "fit the catalog's efficiencies anew without each source in turn, and predict it"},
+              "the kind of file (by its header normalised or vtrain)"},
+    OptionRow{"cross-validate", "source|publisher|model",
+              "fit the catalog's efficiencies anew without each of them in turn, and predict it"},
     OptionRow{"warm", "K", "score too what is predicted after K runs of each group are measured"},
     OptionRow{"regret", "", "how much slower the layout is that we would take than the fastest"},
     OptionRow{"refit", "FILE.csv",

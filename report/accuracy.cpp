@@ -116,7 +116,7 @@ std::string accuracy_table(const AccuracyReport& report, int worst) {
       "and number of accelerators and counts once, with the median of its runs.\n\n{}\n",
       report.unit,
       report.cross_validated
-          ? "Cold, cross-validated: the catalog is fitted anew without each run's source"
+          ? "Cold, cross-validated: the catalog is fitted anew without each run's fold"
           : "Cold: nothing measured is given; the catalog's rows are fitted to some of these "
             "sources");
   out += summary_table(report.cold);

@@ -17,16 +17,17 @@ constexpr std::array<std::string_view, 15> kColumns{
     "accelerator", "precision", "stack",           "convolution", "matmul",
     "attention",   "memory",    "half_size_gflop", "launch_us",   "host_us",
     "step_spread", "runs",      "standard_errors", "source",      "notes"};
-constexpr std::string_view kSource = "fitted";
+constexpr std::string_view kHeading =
+    "# Rows of source fitted are written by: make fit; its inputs: ";
 
 /// The numbers of a fit go together: what one of them slows down, another has sped up. Their
 /// common uncertainty is step_spread. Only what no run told has a range of its own.
 std::string cell_of(double value, double standard_error) {
   constexpr double kUntold = 0.37;  // nearly all of a prior's 40 %
   constexpr double kNineOfTen = 1.645;
-  if (standard_error < kUntold) return fmt::format("{:.3g}", value);
+  if (standard_error < kUntold) return fmt::format("{:.4g}", value);
   const double factor = std::exp(kNineOfTen * standard_error);
-  return fmt::format("{:.3g} [{:.3g} {:.3g}]", value, value / factor,
+  return fmt::format("{:.4g} [{:.4g} {:.4g}]", value, value / factor,
                      std::max(value, std::min(1.5, value * factor)));
 }
 
@@ -48,13 +49,13 @@ std::string line_of(const FittedRow& row) {
       fraction(e.matmul, 1),
       fraction(e.attention, 2),
       fraction(e.memory, 3),
-      fmt::format("{:.3g}", e.half_size.value.v / 1e9),
-      fmt::format("{:.3g}", e.launch.value.count() * 1e6),
-      fmt::format("{:.3g}", e.host.value.count() * 1e6),
-      fmt::format("1 [{:.3g} {:.3g}]", e.step_spread.low, e.step_spread.high),
+      fmt::format("{:.4g}", e.half_size.value.v / 1e9),
+      fmt::format("{:.4g}", e.launch.value.count() * 1e6),
+      fmt::format("{:.4g}", e.host.value.count() * 1e6),
+      fmt::format("1 [{:.4g} {:.4g}]", e.step_spread.low, e.step_spread.high),
       fmt::format("{}", row.runs),
       errors,
-      std::string(kSource),
+      std::string(kFittedSource),
       fmt::format("{}", fmt::join(row.sources, " "))};
   return csv_line(cells);
 }
@@ -86,25 +87,30 @@ Existing read(std::string_view bytes) {
 
 }  // namespace
 
-std::string stacks_csv(std::span<const FittedStack> stacks, std::string_view command) {
-  std::string out = fmt::format("# Written by: {}\n", command);
+std::string stacks_csv(std::span<const FittedStack> stacks) {
+  std::string out = "# Written by: make fit\n";
   out += "stack,speed,host_us,runs,standard_errors,source,notes\n";
   for (const FittedStack& s : stacks) {
     const std::array<std::string, 7> cells{
         s.stack.name,
-        fmt::format("{:.3g}", s.stack.speed.value),
-        fmt::format("{:.3g}", s.stack.host.value.count() * 1e6),
+        fmt::format("{:.4g}", s.stack.speed.value),
+        fmt::format("{:.4g}", s.stack.host.value.count() * 1e6),
         fmt::format("{}", s.runs),
         fmt::format("{:.2f} {:.2f}", s.speed_error, s.host_error),
-        std::string(kSource),
+        std::string(kFittedSource),
         fmt::format("{}", fmt::join(s.sources, " "))};
     out += csv_line(cells);
   }
   return out;
 }
 
+std::string digest_of_efficiencies(std::string_view csv) {
+  const std::string_view first = csv.substr(0, csv.find('\n'));
+  return first.starts_with(kHeading) ? std::string(first.substr(kHeading.size())) : "";
+}
+
 std::string efficiencies_csv(std::string_view existing, std::span<const FittedRow> rows,
-                             std::string_view command) {
+                             std::string_view digest) {
   constexpr std::size_t kStack = 2, kSourceColumn = 13;
   const auto key_of = [](const FittedRow& row) {
     return Key(row.efficiency.accelerator, std::string(to_text(row.efficiency.precision)));
@@ -115,7 +121,7 @@ std::string efficiencies_csv(std::string_view existing, std::span<const FittedRo
   for (const auto& row : old.rows)
     if (row[kStack] == kPriorStack) with_prior.emplace(row[0], row[1]);
 
-  std::string out = fmt::format("# Rows of source {} are written by: {}\n", kSource, command);
+  std::string out = fmt::format("{}{}\n", kHeading, digest);
   const std::array<std::string, kColumns.size()> header = [] {
     std::array<std::string, kColumns.size()> names;
     std::copy(kColumns.begin(), kColumns.end(), names.begin());
@@ -130,7 +136,7 @@ std::string efficiencies_csv(std::string_view existing, std::span<const FittedRo
   for (auto row : old.rows) {
     const Key key(row[0], row[1]);
     write_fitted(key);
-    if (row[kSourceColumn] == kSource) continue;
+    if (row[kSourceColumn] == kFittedSource) continue;
     if (row[kStack].empty() && fitted.contains(key)) {
       if (with_prior.contains(key)) continue;
       row[kStack] = kPriorStack;

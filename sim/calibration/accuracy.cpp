@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "sim/calibration/run_layout.h"
 #include "sim/forecast/forecast.h"
 
 namespace reckon {
@@ -119,6 +120,7 @@ std::string target_of(const ScoredRun& r) {
   const RunConfiguration& run = r.at.run;
   if (run.model.starts_with("all-reduce")) return std::string(run.model);
   if (run.strategy == "parameter_server") return "parameter servers";
+  if (hides_layout(run)) return std::string("LLMs, layout not printed, trust ") + r.at.trust;
   if (language_model(run)) return std::string("LLMs with printed layout, trust ") + r.at.trust;
   return r.stack_known ? "CNN and BERT, stack known" : "CNN and BERT, stack never seen";
 }
@@ -142,6 +144,8 @@ RunConfiguration in_common(const RunConfiguration& run, Alike alike) {
   same.pipeline = run.pipeline;
   same.context = run.context;
   same.expert = run.expert;
+  same.interleave = run.interleave;
+  same.sequence_parallel = run.sequence_parallel;
   same.micro_batch = run.micro_batch;
   same.batch_per_accelerator = run.batch_per_accelerator;
   same.global_batch = run.global_batch;

@@ -1,5 +1,8 @@
 #include "sim/calibration/fit.h"
 
+#include <fmt/format.h>
+#include <xxhash.h>
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -7,6 +10,7 @@
 #include <tuple>
 
 #include "sim/calibration/fit_group.h"
+#include "sim/calibration/run_layout.h"
 #include "sim/forecast/forecast.h"
 
 namespace reckon {
@@ -15,7 +19,6 @@ namespace {
 using GroupKey = std::pair<std::string, Precision>;
 
 bool explainable(const PublishedRun& r, const Plan& plan) {
-  if (r.trust == 'C') return false;
   const PlannedPool& pool = *plan.pool_with(Role::worker);
   if (pool.slice) {
     // Larger slices finish in a minute or two, of which evaluation is a large part.
@@ -24,6 +27,40 @@ bool explainable(const PublishedRun& r, const Plan& plan) {
   }
   const bool own_links = pool.accelerator->peer_bandwidth.has_value();
   return r.run.accelerators == 1 || (pool.nodes_max == 1 && own_links);
+}
+
+/// Of a configuration, what its network follows from.
+RunConfiguration network_of(const RunConfiguration& run) {
+  RunConfiguration n;
+  n.model = run.model;
+  n.variant = run.variant;
+  n.layers = run.layers;
+  n.hidden = run.hidden;
+  n.heads = run.heads;
+  n.kv_heads = run.kv_heads;
+  n.head_width = run.head_width;
+  n.feed_forward = run.feed_forward;
+  n.vocabulary = run.vocabulary;
+  n.parameters = run.parameters;
+  n.experts = run.experts;
+  n.experts_per_token = run.experts_per_token;
+  n.shared_experts = run.shared_experts;
+  n.gated_feed_forward = run.gated_feed_forward;
+  n.sequence_length = run.sequence_length;
+  return n;
+}
+
+/// Of runs that share an error each further one says less: of many, some that are spread evenly.
+void thin(std::vector<FitRun>& runs) {
+  constexpr std::size_t kMost = 30;
+  using Alike = std::tuple<std::string_view, std::string_view, std::string_view>;
+  const auto alike = [](const FitRun& r) { return Alike{r.source, r.stack, r.model}; };
+  std::map<Alike, std::size_t> count, seen;
+  for (const FitRun& r : runs) ++count[alike(r)];
+  std::erase_if(runs, [&](const FitRun& r) {
+    const std::size_t n = count[alike(r)], i = seen[alike(r)]++;
+    return n > kMost && (i + 1) * kMost / n == i * kMost / n;
+  });
 }
 
 /// The row that the fit starts from: "prior", else what is not fitted.
@@ -50,9 +87,17 @@ struct EfficiencyFit::Data {
   std::unique_ptr<NetworkModel> network = make_fluid_network();
   mutable std::map<GroupKey, std::vector<FitRun>> groups;  // a run's plan is a place to work in
   mutable std::map<GroupKey, GroupFit> whole;              // fitted to all sources
+  struct Pooled {
+    FitLogs prior;  // as moved by the other rows
+    GroupFit fit;
+  };
+  mutable std::map<GroupKey, Pooled> pooled;  // the same
 
   /// nullopt: too few runs.
   std::optional<GroupFit> fit(const GroupKey& key, std::span<FitRun* const> runs) const;
+  /// The fit around a prior that other rows have moved, near the fit of the row by itself.
+  GroupFit pool(const GroupKey& key, std::span<FitRun* const> runs, const Efficiency& prior,
+                const GroupFit& alone, bool all_folds) const;
   std::vector<FittedRow> rows_of(const GroupKey& key, const GroupFit& fit,
                                  std::span<FitRun* const> runs) const;
   double year_of(const GroupKey& key) const {
@@ -71,20 +116,30 @@ struct EfficiencyFit::Data {
 
 EfficiencyFit::EfficiencyFit(std::span<const PublishedRun> runs, const Catalog& catalog)
     : data_(new Data{catalog}) {
+  std::map<RunConfiguration, std::shared_ptr<const ModelFold>> folds;  // by network
   using Same = std::tuple<RunConfiguration, std::string_view>;
   std::map<Same, std::vector<double>> measured;
   for (const PublishedRun& r : runs) measured[{r.run, r.source}].push_back(r.measured.v);
   std::set<Same> done;
   for (const PublishedRun& r : runs) {
     if (!done.insert({r.run, r.source}).second) continue;
+    if (r.trust == 'C' || hides_layout(r.run)) continue;
     auto plan = plan_of_run(r.run, catalog);
     if (!plan || !explainable(r, *plan)) continue;
     const Accelerator& accelerator = *plan->pool_with(Role::worker)->accelerator;
     const GroupKey key{row_name(accelerator, catalog), plan->jobs.front().precision};
     const double rate = quantile(measured[{r.run, r.source}], 0.5);
-    data_->groups[key].push_back(
-        {std::move(*plan), std::log(rate), r.source, r.run.stack, model_name(r.run)});
+    FitRun run{std::move(*plan),  nullptr, std::log(rate), r.source, r.run.stack,
+               model_name(r.run), r};
+    const PlannedWorkload& job = run.plan.jobs.front();
+    if (cuts_the_model(job.strategy.kind)) {
+      auto& fold = folds[network_of(r.run)];
+      if (!fold) fold = std::make_shared<const ModelFold>(job.model);
+      run.fold = fold;
+    }
+    data_->groups[key].push_back(std::move(run));
   }
+  for (auto& [key, group] : data_->groups) thin(group);
 }
 
 EfficiencyFit::~EfficiencyFit() = default;
@@ -120,6 +175,20 @@ std::optional<GroupFit> EfficiencyFit::Data::fit(const GroupKey& key,
   }
   if (runs.size() == groups.at(key).size()) return at->second;
   return fit_group(runs, *prior, *network, &at->second);
+}
+
+GroupFit EfficiencyFit::Data::pool(const GroupKey& key, std::span<FitRun* const> runs,
+                                   const Efficiency& prior, const GroupFit& alone,
+                                   bool all_folds) const {
+  // A prior that moves by so little, while the runs stay, moves the fit by less.
+  constexpr double kSame = 0.02;
+  const auto at = pooled.find(key);
+  if (at != pooled.end() && runs.size() == groups.at(key).size() &&
+      (at->second.prior - logs_of(prior)).cwiseAbs().maxCoeff() < kSame)
+    return at->second.fit;
+  GroupFit fit = fit_group(runs, prior, *network, &alone);
+  if (all_folds) pooled.insert_or_assign(key, Pooled{logs_of(prior), fit});
+  return fit;
 }
 
 std::vector<FittedRow> EfficiencyFit::Data::rows_of(const GroupKey& key, const GroupFit& fit,
@@ -197,7 +266,26 @@ FitLogs inherited(const std::map<GroupKey, Told>& told, const GroupKey& heir, do
 
 }  // namespace
 
-std::vector<FittedRow> EfficiencyFit::rows(std::string_view without) const {
+std::string EfficiencyFit::inputs_digest() const {
+  std::string inputs;
+  for (auto& [key, runs] : data_->groups) {
+    const Efficiency* prior = prior_of(data_->catalog, key);
+    if (prior == nullptr) continue;
+    for (FitRun& run : runs)
+      inputs += fmt::format("{} {} {} {} {} {:.6g} {:.6g}\n", key.first, to_text(key.second),
+                            run.source, run.stack, run.model, run.log_measured,
+                            log_rate(run, *prior, *data_->network));
+  }
+  for (const Efficiency& e : data_->catalog.efficiencies) {
+    if (data_->catalog.sources[index(e.convolution.source)].id == kFittedSource) continue;
+    inputs += fmt::format("{} {} {}", e.accelerator, to_text(e.precision), e.stack);
+    for (const double number : logs_of(e)) inputs += fmt::format(" {:.6g}", number);
+    inputs += '\n';
+  }
+  return fmt::format("{:016x}", XXH3_64bits(inputs.data(), inputs.size()));
+}
+
+std::vector<FittedRow> EfficiencyFit::rows(HoldOut by, std::string_view without) const {
   const auto moved = [&](const GroupKey& key, const std::map<GroupKey, Told>& told) {
     constexpr double kMostOfPeak = 0.95;
     const Efficiency& prior = *prior_of(data_->catalog, key);
@@ -212,7 +300,7 @@ std::vector<FittedRow> EfficiencyFit::rows(std::string_view without) const {
   std::map<GroupKey, Told> told;
   for (auto& [key, runs] : data_->groups) {
     for (FitRun& run : runs)
-      if (run.source != without) kept[key].push_back(&run);
+      if (without.empty() || fold_of(run.published, by) != without) kept[key].push_back(&run);
     auto fit = data_->fit(key, kept[key]);
     if (!fit) continue;
     if (data_->is_gpu(key)) {
@@ -224,7 +312,8 @@ std::vector<FittedRow> EfficiencyFit::rows(std::string_view without) const {
   std::vector<FittedRow> result;
   for (const auto& [key, fit] : alone) {
     GroupFit pooled = fit;
-    if (data_->is_gpu(key)) pooled = fit_group(kept[key], moved(key, told), *data_->network, &fit);
+    if (data_->is_gpu(key))
+      pooled = data_->pool(key, kept[key], moved(key, told), fit, without.empty());
     const auto rows = data_->rows_of(key, pooled, kept[key]);
     result.insert(result.end(), rows.begin(), rows.end());
   }
@@ -244,35 +333,6 @@ std::vector<FittedRow> EfficiencyFit::rows(std::string_view without) const {
       row.standard_errors[i] = prior_spread()[static_cast<Eigen::Index>(i)];
     row.sources.assign(sources.begin(), sources.end());
     result.push_back(std::move(row));
-  }
-  return result;
-}
-
-Catalog with_fitted(const Catalog& catalog, std::span<const FittedRow> rows,
-                    std::span<const FittedStack> stacks) {
-  Catalog result = catalog;
-  const auto fitted_before = [&](SourceId source) {
-    return catalog.sources[index(source)].id == "fitted";
-  };
-  std::erase_if(result.efficiencies,
-                [&](const Efficiency& e) { return fitted_before(e.convolution.source); });
-  std::erase_if(result.stacks,
-                [&](const SoftwareStack& s) { return fitted_before(s.speed.source); });
-  for (const FittedStack& s : stacks) result.stacks.push_back(s.stack);
-  // A prior stands in for a row that is fitted no more.
-  std::vector<Efficiency> priors;
-  for (const Efficiency& e : result.efficiencies)
-    if (e.stack == kPriorStack) {
-      priors.push_back(e);
-      priors.back().stack.clear();
-    }
-  result.efficiencies.insert(result.efficiencies.end(), priors.begin(), priors.end());
-  for (const FittedRow& row : rows) {
-    std::erase_if(result.efficiencies, [&](const Efficiency& e) {
-      return e.accelerator == row.efficiency.accelerator &&
-             e.precision == row.efficiency.precision && e.stack == row.efficiency.stack;
-    });
-    result.efficiencies.push_back(row.efficiency);
   }
   return result;
 }

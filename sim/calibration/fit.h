@@ -26,6 +26,13 @@ inline constexpr std::size_t kFittedNumbers = 7;
 inline constexpr std::size_t kHostNumber = 6;
 /// What the catalog calls rows that hold what is known without any measurement.
 inline constexpr std::string_view kPriorStack = "prior";
+/// What the catalog calls the source of rows that a fit made.
+inline constexpr std::string_view kFittedSource = "fitted";
+
+/// What is held out together: a source; all rounds of a benchmark (MLPerf's mlp06, mlp07, ...) as
+/// one publisher; one model of one source.
+enum class HoldOut { source, publisher, model };
+std::string fold_of(const PublishedRun& run, HoldOut by);
 
 struct FittedRow {
   Efficiency efficiency;  // stack "": the middle of the stacks
@@ -39,13 +46,19 @@ class EfficiencyFit {
  public:
   /// Runs of trust A and B that the step model plans, on one accelerator or within one node whose
   /// links are the accelerators' own, or on a TPU slice; equal configurations of one source count
-  /// once, with their median. Never TPU v2, which scenarios are held to.
+  /// once, with their median. Of more than 30 of one source, stack and model, which share an error,
+  /// 30 evenly spread ones. Never TPU v2, which scenarios are held to.
   EfficiencyFit(std::span<const PublishedRun> runs, const Catalog& catalog);
   ~EfficiencyFit();
 
-  /// Every row with runs of at least three models or sources, `without` one source ("": none); and
+  /// Every row with runs of at least three models or sources, `without` one fold ("": none); and
   /// of GPUs without so many, what they inherit: `runs` is 0.
-  std::vector<FittedRow> rows(std::string_view without = "") const;
+  std::vector<FittedRow> rows(HoldOut by = HoldOut::source, std::string_view without = "") const;
+
+  /// Of everything that the fit depends on: the runs, what the step model makes of them with the
+  /// numbers that the fit starts from (and so the zoo and the rest of the catalog), and these
+  /// numbers; six digits of each. 16 hexadecimal digits.
+  std::string inputs_digest() const;
 
  private:
   struct Data;
@@ -67,10 +80,14 @@ std::vector<FittedStack> share_stacks(std::vector<FittedRow>& rows);
 Catalog with_fitted(const Catalog& catalog, std::span<const FittedRow> rows,
                     std::span<const FittedStack> stacks = {});
 
-/// Each run predicted from a catalog that was fitted without its source. Intervals are the 5th to
+/// Each run predicted from a catalog that was fitted without its fold. Intervals are the 5th to
 /// 95th percentile of log(measured / predicted) of the other sources' runs in this same table, of
 /// runs whose stack is known or not alike, drawn towards those of all rows where a row has few.
-ScoredRuns score_cross_validated(std::span<const PublishedRun> runs, const Catalog& catalog);
+ScoredRuns score_cross_validated(std::span<const PublishedRun> runs, const Catalog& catalog,
+                                 HoldOut by = HoldOut::source);
+/// The same with the fit to these runs that there is already.
+ScoredRuns score_cross_validated(const EfficiencyFit& fit, std::span<const PublishedRun> runs,
+                                 const Catalog& catalog, HoldOut by = HoldOut::source);
 
 /// step_spread of each row from such a table; `rows` are changed.
 void set_spreads(std::vector<FittedRow>& rows, std::span<const ScoredRun> cross_validated,

@@ -44,17 +44,12 @@ struct Posterior {
     return {.factor = x[column], .host = x[column + 1] + host_offset(stack, x[kHostNumber])};
   }
 
-  double log_rate(FitRun& run, const FitLogs& logs, const GroupFit::Stack& stack) const {
-    for (PlannedPool& pool : run.plan.pools)
-      if (pool.accelerator) pool.efficiency = efficiency_of(logs, stack, like);
-    const auto rate = estimate_step(run.plan, run.plan.jobs.front(), network).samples_per_second;
-    return std::log(rate.v);
-  }
   double residual(FitRun& run, const Eigen::VectorXd& x) const {
     const auto at = columns.find(run.stack);
     GroupFit::Stack stack;
     if (at != columns.end()) stack = stack_at(run.stack, at->second, x);
-    return log_rate(run, x.head<kFittedNumbers>(), stack) - run.log_measured;
+    return log_rate(run, efficiency_of(x.head<kFittedNumbers>(), stack, like), network) -
+           run.log_measured;
   }
 
   double spread(Eigen::Index i) const {
@@ -176,6 +171,15 @@ Descent descend_from(const Posterior& posterior, const Eigen::VectorXd& start) {
 }
 
 }  // namespace
+
+double log_rate(FitRun& run, const Efficiency& efficiency, const NetworkModel& network) {
+  for (PlannedPool& pool : run.plan.pools)
+    if (pool.accelerator) pool.efficiency = efficiency;
+  const PlannedWorkload& job = run.plan.jobs.front();
+  const auto step =
+      run.fold ? estimate_step(run.plan, job, *run.fold) : estimate_step(run.plan, job, network);
+  return std::log(step.samples_per_second.v);
+}
 
 const FitLogs& prior_spread() { return kPriorSpread; }
 

@@ -1,22 +1,30 @@
 #pragma once
 #include <Eigen/Core>
+#include <map>
+#include <memory>
 #include <string_view>
 #include <vector>
 
 #include "sim/calibration/fit.h"
 #include "sim/scenario/plan.h"
 #include "sim/step/network.h"
+#include "sim/step/step_model.h"
 
 // One row of the catalog being fitted. Included by fit*.cpp only: Eigen is heavy.
 namespace reckon {
 
 struct FitRun {
   Plan plan;  // its worker pool's efficiency is what the fit changes
+  /// Of a model that is cut: the network, folded once, which takes longer than a step's estimate.
+  std::shared_ptr<const ModelFold> fold;
   double log_measured = 0;
   std::string_view source;
   std::string_view stack;
   std::string_view model;
+  PublishedRun published;
 };
+/// The step model's ln(samples a second) of the run with these efficiencies.
+double log_rate(FitRun& run, const Efficiency& efficiency, const NetworkModel& network);
 
 struct GroupFit {
   struct Stack {

@@ -1,31 +1,57 @@
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <set>
+#include <map>
+#include <string>
 
 #include "sim/calibration/fit.h"
 #include "sim/calibration/held_out_intervals.h"
 
-// Fits without each source in turn: how wrong predictions of what was not seen are.
+// Fits without each fold in turn: how wrong predictions of what was not seen are.
 namespace reckon {
+namespace {
 
-ScoredRuns score_cross_validated(std::span<const PublishedRun> runs, const Catalog& catalog) {
-  std::set<std::string_view> sources;
-  for (const PublishedRun& r : runs) sources.insert(r.source);
-  const EfficiencyFit fit(runs, catalog);
+std::string_view publisher_of(std::string_view source) {
+  const bool round = source.size() == 5 && source.starts_with("mlp");
+  return round ? "mlperf" : source;
+}
+
+}  // namespace
+
+std::string fold_of(const PublishedRun& run, HoldOut by) {
+  switch (by) {
+    case HoldOut::source:
+      break;
+    case HoldOut::publisher:
+      return std::string(publisher_of(run.source));
+    case HoldOut::model:
+      return fmt::format("{} {}", run.source, model_name(run.run));
+  }
+  return std::string(run.source);
+}
+
+ScoredRuns score_cross_validated(std::span<const PublishedRun> runs, const Catalog& catalog,
+                                 HoldOut by) {
+  return score_cross_validated(EfficiencyFit(runs, catalog), runs, catalog, by);
+}
+
+ScoredRuns score_cross_validated(const EfficiencyFit& fit, std::span<const PublishedRun> runs,
+                                 const Catalog& catalog, HoldOut by) {
+  std::map<std::string, std::vector<PublishedRun>> folds;
+  for (const PublishedRun& r : runs) folds[fold_of(r, by)].push_back(r);
+  fit.rows();  // near which the fits without a fold begin
   ScoredRuns result;
-  for (const std::string_view source : sources) {
-    auto rows = fit.rows(source);
+  for (const auto& [fold, own] : folds) {
+    auto rows = fit.rows(by, fold);
     const auto stacks = share_stacks(rows);
     const Catalog others = with_fitted(catalog, rows, stacks);
-    std::vector<PublishedRun> own;
-    for (const PublishedRun& r : runs)
-      if (r.source == source) own.push_back(r);
     ScoredRuns scored = score_cold(own, others);
     result.runs.insert(result.runs.end(), scored.runs.begin(), scored.runs.end());
     result.skipped.add(scored.skipped);
   }
-  std::sort(result.runs.begin(), result.runs.end(),
-            [](const ScoredRun& a, const ScoredRun& b) { return a.at.line < b.at.line; });
-  set_held_out_intervals(result.runs, catalog);
+  std::stable_sort(result.runs.begin(), result.runs.end(),
+                   [](const ScoredRun& a, const ScoredRun& b) { return a.at.line < b.at.line; });
+  set_held_out_intervals(result.runs, catalog, by);
   return result;
 }
 

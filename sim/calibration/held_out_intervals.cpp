@@ -32,23 +32,25 @@ Kind kind_of(const ScoredRun& r) {
 
 /// log(measured / predicted) of runs that rest on one row.
 struct Residual {
-  std::string_view row, source;
+  std::string_view row;
+  std::string fold;
   Precision precision = Precision::fp32;
   Kind kind;
   double value = 0;
 };
 
-std::vector<Residual> residuals_of(std::span<const ScoredRun> runs, const Catalog& catalog) {
+std::vector<Residual> residuals_of(std::span<const ScoredRun> runs, const Catalog& catalog,
+                                   HoldOut by) {
   // What was submitted often counts once: the middle of its group.
-  using Group = std::tuple<std::string_view, std::string_view, std::string_view, int,
-                           std::string_view, Precision, Kind>;
+  using Group = std::tuple<std::string_view, std::string, std::string_view, int, std::string_view,
+                           Precision, Kind>;
   std::map<Group, std::vector<double>> groups;
   for (const ScoredRun& r : runs) {
     const RunConfiguration& run = r.at.run;
     const Accelerator* accelerator = catalog.find_accelerator(run.accelerator);
     const auto precision = precision_of_run(run, *accelerator);
     if (!precision) continue;
-    groups[{row_name(*accelerator, catalog), r.at.source, model_name(run), run.accelerators,
+    groups[{row_name(*accelerator, catalog), fold_of(r.at, by), model_name(run), run.accelerators,
             run.accelerator, *precision, kind_of(r)}]
         .push_back(std::log(r.measured / r.predicted));
   }
@@ -68,31 +70,31 @@ double reach(const std::vector<double>& values) {
   return quantile(sizes, kNine);
 }
 
-/// Residuals of one group; those of one source resemble each other, so sources count.
+/// Residuals of one group; those of one fold resemble each other, so folds count.
 struct Sample {
   std::vector<double> values;
-  std::set<std::string_view> sources;
+  std::set<std::string_view> folds;
   void add(const Residual& r) {
     values.push_back(r.value);
-    sources.insert(r.source);
+    folds.insert(r.fold);
   }
 };
 
-/// The reach of `own` where it has many sources, else drawn towards what is known of more.
+/// The reach of `own` where it has many folds, else drawn towards what is known of more.
 double drawn(const Sample& own, double towards) {
-  constexpr double kDraw = 2;  // sources that the more general weighs
+  constexpr double kDraw = 2;  // folds that the more general weighs
   if (own.values.empty()) return towards;
-  const double n = double(own.sources.size());
+  const double n = double(own.folds.size());
   return (n * reach(own.values) + kDraw * towards) / (n + kDraw);
 }
 
 /// From all runs whose stack is known or not alike, to those of the same kind, to those of the row.
 double half_width(std::span<const Residual> residuals, std::string_view row, Precision precision,
-                  Kind kind, std::string_view without_source) {
+                  Kind kind, std::string_view without) {
   constexpr double kNothingKnown = 0.3;  // general knowledge of models never checked
   Sample all, alike, own;
   for (const Residual& r : residuals) {
-    if (r.source == without_source || r.kind.stack_known != kind.stack_known) continue;
+    if (r.fold == without || r.kind.stack_known != kind.stack_known) continue;
     all.add(r);
     if (r.kind != kind) continue;
     alike.add(r);
@@ -113,19 +115,19 @@ Sharing usual_sharing(std::span<const Residual> residuals, const Efficiency& row
 
 }  // namespace
 
-void set_held_out_intervals(std::vector<ScoredRun>& runs, const Catalog& catalog) {
-  const auto residuals = residuals_of(runs, catalog);
-  using Key = std::tuple<std::string_view, std::string_view, Precision, Kind>;
+void set_held_out_intervals(std::vector<ScoredRun>& runs, const Catalog& catalog, HoldOut by) {
+  const auto residuals = residuals_of(runs, catalog, by);
+  using Key = std::tuple<std::string, std::string_view, Precision, Kind>;
   std::map<Key, double> known;
   for (ScoredRun& r : runs) {
     const Accelerator& accelerator = *catalog.find_accelerator(r.at.run.accelerator);
     const auto precision = precision_of_run(r.at.run, accelerator);
     if (!precision) continue;
-    const Key key{r.at.source, row_name(accelerator, catalog), *precision, kind_of(r)};
+    const Key key{fold_of(r.at, by), row_name(accelerator, catalog), *precision, kind_of(r)};
     auto at = known.find(key);
     if (at == known.end()) {
       const double reach =
-          half_width(residuals, std::get<1>(key), *precision, kind_of(r), r.at.source);
+          half_width(residuals, std::get<1>(key), *precision, kind_of(r), std::get<0>(key));
       at = known.emplace(key, reach).first;
     }
     r.low = r.predicted * std::exp(-at->second);
@@ -135,12 +137,11 @@ void set_held_out_intervals(std::vector<ScoredRun>& runs, const Catalog& catalog
 
 void set_spreads(std::vector<FittedRow>& rows, std::span<const ScoredRun> cross_validated,
                  const Catalog& catalog) {
-  const auto residuals = residuals_of(cross_validated, catalog);
+  const auto residuals = residuals_of(cross_validated, catalog, HoldOut::source);
   for (FittedRow& row : rows) {
     Efficiency& e = row.efficiency;
     const Kind kind{usual_sharing(residuals, e), !e.stack.empty()};
-    const double reach =
-        half_width(residuals, e.accelerator, e.precision, kind, /*without_source=*/"");
+    const double reach = half_width(residuals, e.accelerator, e.precision, kind, /*without=*/"");
     e.step_spread = Fact<double>{1.0, std::exp(-reach), std::exp(reach), e.convolution.source};
   }
 }

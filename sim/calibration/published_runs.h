@@ -46,6 +46,8 @@ struct RunConfiguration {
                                                  // model_parallel, unknown
   int parameter_servers = 0;
   int data = 0, tensor = 0, pipeline = 0, context = 0, expert = 0;
+  int interleave = 0;                     // parts of the network in one pipeline stage
+  std::optional<bool> sequence_parallel;  // else: with tensor parallelism
   double micro_batch = 0;  // of one replica in one forward pass; 0.5: two devices share a sample
   double batch_per_accelerator = 0;
   std::int64_t global_batch = 0;
@@ -102,6 +104,9 @@ struct PublishedCounts {
 Expected<PublishedCounts> read_published_runs(
     std::string_view file_name, std::string_view bytes, const PublishedFilter& filter,
     TextPool& pool, const std::function<void(const PublishedRun&)>& deliver);
+
+/// Is it a table of vTrain's iterations, by its header?
+bool is_vtrain_table(std::string_view bytes);
 
 /// The same for a table of vTrain's measured iterations (its columns; vtrain_csv.cpp says what they
 /// leave open).

@@ -130,12 +130,14 @@ constexpr std::array<std::string_view, 31> kOptional{"id",
                                                      "head_dim",
                                                      "gated_mlp",
                                                      "likely_precision"};
-// Read where they are there: to tell variants of a network apart, and to score with where
-// samples_per_second is blank.
-constexpr std::array<std::string_view, 3> kQuiet{"framework", "value_raw", "unit_raw"};
+// Read where they are there: to tell variants of a network apart, how a pipeline is scheduled, and
+// to score with where samples_per_second is blank.
+constexpr std::array<std::string_view, 5> kQuiet{"framework", "interleave", "sequence_parallel",
+                                                 "value_raw", "unit_raw"};
 // Of the format, and not for a prediction to look at, or of no use to one.
-constexpr std::array<std::string_view, 6> kUnread{
-    "source_ref", "year", "active_params", "gpus_used_per_node", "metric_raw", "notes"};
+constexpr std::array<std::string_view, 8> kUnread{
+    "source_ref",         "year",         "active_params",  "metric_raw", "notes",
+    "gpus_used_per_node", "step_seconds", "peak_memory_gib"};
 
 class Reading {
  public:
@@ -294,6 +296,9 @@ class Reading {
     run.pipeline = row.count("pp");
     run.context = row.count("cp");
     run.expert = row.count("ep");
+    run.interleave = row.count("interleave");
+    if (!row.blank("sequence_parallel"))
+      run.sequence_parallel = row.whole("sequence_parallel", 1) == 1;
     run.micro_batch = row.number("micro_batch", 1e9);
     run.batch_per_accelerator = row.number("batch_per_accelerator", 1e12);
     run.global_batch = row.whole("global_batch");

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "sim/calibration/run_plan.h"
 #include "sim/catalog/model_zoo.h"
@@ -72,6 +74,16 @@ std::int64_t sequence_of(const RunConfiguration& run) {
                       (run.stack == "pytorch-ngc" || run.stack == "paddle-ngc");
   if (binned) return kMeanOfBinnedBert;
   return unpadded ? kMeanOfUnpaddedBert : run.sequence_length;
+}
+
+/// The zoo's network of a variant as sources write it: llama3.1-405b is llama3_1_405b; what stands
+/// behind a blank is how it is trained. "": none.
+std::string zoo_name_of_variant(std::string_view variant) {
+  std::string name(variant.substr(0, variant.find(' ')));
+  std::ranges::replace_if(
+      name, [](char c) { return c == '-' || c == '.'; }, '_');
+  const std::vector<std::string> known = zoo_names();
+  return std::ranges::find(known, name) == known.end() ? "" : name;
 }
 
 /// The rank of MLPerf's LoRA benchmark, for rows that print none
@@ -158,9 +170,15 @@ tl::expected<ModelSpec, std::string> transformer_of(const RunConfiguration& run)
 tl::expected<RunModel, std::string> model_of_run(const RunConfiguration& run) {
   RunModel model;
   if (run.model == "gpt" || run.model == "moe" || run.model == "gpt_lora") {
-    auto spec = transformer_of(run);
-    if (!spec) return tl::unexpected(spec.error());
-    model.spec = std::move(*spec);
+    const std::string known = run.layers == 0 ? zoo_name_of_variant(run.variant) : "";
+    if (!known.empty()) {
+      model.spec = ModelByName{known};
+      if (run.sequence_length > 0) model.sequence_length = run.sequence_length;
+    } else {
+      auto spec = transformer_of(run);
+      if (!spec) return tl::unexpected(spec.error());
+      model.spec = std::move(*spec);
+    }
     if (run.model == "gpt_lora") model.finetune = Finetune{"lora", kLoraRank};
     return model;
   }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/calibration/run_layout.h"
+#include "sim/calibration/run_links.h"
 #include "sim/step/step.h"
 
 namespace reckon {
@@ -33,6 +35,16 @@ int peer_domain(const Accelerator& accelerator, const Catalog& catalog) {
   return 0;
 }
 
+/// The fewest nodes of no more than `domain` accelerators that share them out evenly, each no
+/// smaller than a node as printed: jobs leave a part of each rack idle (64 of 72) rather than cut
+/// their layout at its edge. Where no number does: as few as hold them.
+int nodes_of_domains(int accelerators, int domain, int printed) {
+  const int fewest = (accelerators + domain - 1) / domain;
+  for (int nodes = fewest; nodes * std::max(1, printed) <= accelerators; ++nodes)
+    if (accelerators % nodes == 0) return nodes;
+  return fewest;
+}
+
 /// A switch's domain is one node of ours, whatever part of it a row calls a node.
 Placement placement_of(const RunConfiguration& run, const Accelerator& accelerator,
                        const Catalog& catalog) {
@@ -40,7 +52,7 @@ Placement placement_of(const RunConfiguration& run, const Accelerator& accelerat
   const int printed = run.accelerators_per_node > 0 ? run.accelerators_per_node : run.accelerators;
   const int domain = std::max(printed, peer_domain(accelerator, catalog));
   if (domain > printed || run.nodes == 0)
-    p.nodes = (run.accelerators + domain - 1) / domain;
+    p.nodes = nodes_of_domains(run.accelerators, domain, std::min(printed, domain));
   else
     p.nodes = std::max(1, run.nodes);
   p.per_node = (run.accelerators + p.nodes - 1) / p.nodes;
@@ -95,6 +107,13 @@ tl::expected<StrategySpec, std::string> strategy_of(const RunConfiguration& run,
     s.zero_stage = run.strategy.back() - '0';
     return s;
   }
+  if (hides_layout(run)) {
+    // One copy on each: plan_of_run() finds the layout when the plan is made.
+    s.kind = StrategyKind::model_parallel;
+    s.tensor = s.pipeline = s.context = s.expert = s.micro_batch = 1;
+    s.data = run.accelerators;
+    return s;
+  }
   if (run.strategy == "model_parallel") {
     if (run.tensor == 0 || run.pipeline == 0) return Failure("the layout is not printed");
     s.kind = StrategyKind::model_parallel;
@@ -104,6 +123,11 @@ tl::expected<StrategySpec, std::string> strategy_of(const RunConfiguration& run,
     s.expert = std::max(1, run.expert);
     s.data = run.data > 0 ? run.data : run.accelerators / (*s.tensor * *s.pipeline * *s.context);
     s.micro_batch = std::max(1, static_cast<int>(micro_batch_of(run)));
+    s.sequence_parallel = run.sequence_parallel;
+    if (run.interleave > 1) {
+      s.schedule = PipelineSchedule::interleaved;
+      s.interleave = run.interleave;
+    }
     return s;
   }
   if (run.strategy == "unknown") return Failure("the layout is not printed");
@@ -182,33 +206,6 @@ Site gpu_site(const RunConfiguration& run, const Placement& at, const Accelerato
   return site;
 }
 
-/// RDMA from 100 Gb/s a node on: general knowledge of published clusters. Below, TCP: of EC2 where
-/// the catalog's machine that is like a row's nodes is.
-std::string_view network_link_of(const PlannedPool& pool, const Catalog& catalog) {
-  constexpr BytesPerSecond kRdma{100e9 / 8};
-  const BytesPerSecond network = pool.machine.network.value;
-  if (network >= kRdma) return "infiniband";
-  for (const Machine& m : catalog.machines)
-    if (pool.accelerator && m.accelerator == pool.accelerator->name &&
-        m.accelerator_count >= pool.accelerators_per_node && m.network.value == network)
-      return m.provider == Provider::aws ? "ethernet-ec2" : "ethernet";
-  return "ethernet";
-}
-
-/// What a scenario cannot say of links, from the row: PCIe where the accelerator has links of its
-/// own that this form of it lacks, and the kind of network.
-void set_links(Plan& plan, const RunConfiguration& run, const Catalog& catalog) {
-  for (PlannedPool& pool : plan.pools) {
-    if (pool.slice) continue;
-    if (const LinkClass* link = catalog.find_link(network_link_of(pool, catalog)))
-      pool.network_link = *link;
-    if (!pool.accelerator || !run.intra_node_link.starts_with("pcie")) continue;
-    if (!pool.accelerator->peer_bandwidth) continue;  // its peer_link is on PCIe
-    pool.accelerator->peer_bandwidth.reset();
-    if (const LinkClass* link = catalog.find_link("pcie")) pool.peer_link = *link;
-  }
-}
-
 /// What is recomputed is not printed: the least with which the run fits, for it ran; none where it
 /// fits with none of them.
 void recompute_to_fit(const Plan& plan, PlannedWorkload& job) {
@@ -235,7 +232,9 @@ WorkloadSpec workload_of(const RunConfiguration& run, RunModel model, StrategySp
   w.model = std::move(model.spec);
   w.finetune = std::move(model.finetune);
   w.sequence_length = model.sequence_length;
-  if (strategy.kind == StrategyKind::model_parallel && run.global_batch > 0)
+  if (hides_layout(run))
+    w.global_batch = run.accelerators;
+  else if (strategy.kind == StrategyKind::model_parallel && run.global_batch > 0)
     w.global_batch = static_cast<int>(run.global_batch);
   else
     w.batch_per_accelerator = static_cast<int>(micro_batch_of(run));
@@ -292,7 +291,8 @@ tl::expected<Plan, std::string> plan_of_run(const RunConfiguration& printed,
   if (!precision) return Failure(precision.error());
   const double micro = micro_batch_of(run);
   if (micro == 0) return Failure("the batch is not printed");
-  if (micro < 1) return Failure("less than one sample an accelerator");
+  if (micro < 1 && !hides_layout(run)) return Failure("less than one sample an accelerator");
+  if (hides_layout(run) && run.global_batch == 0) return Failure("the global batch is not printed");
 
   const Placement at = placement_of(run, *accelerator, catalog);
   const bool tpu = accelerator->kind == AcceleratorKind::tpu;
@@ -317,7 +317,13 @@ tl::expected<Plan, std::string> plan_of_run(const RunConfiguration& printed,
   PlannedWorkload& job = plan->jobs.front();
   job.global_batch = std::max(job.global_batch, run.global_batch);
   set_links(*plan, run, catalog);
-  if (run.recompute == "unknown" && cuts_the_model(job.strategy.kind)) recompute_to_fit(*plan, job);
+  if (hides_layout(run)) {
+    job.global_batch = run.global_batch;
+    if (!take_fastest_layout(*plan, job))
+      return Failure("the layout is not printed, and none of ours fits in memory");
+  } else if (run.recompute == "unknown" && cuts_the_model(job.strategy.kind)) {
+    recompute_to_fit(*plan, job);
+  }
   return std::move(*plan);
 }
 

@@ -19,9 +19,8 @@ constexpr std::array<std::string_view, 11> kTimedColumns{
     "nodes",   "model",  "global_batch", "epochs_or_samples_to_converge",
     "minutes", "trust",  "notes"};
 
-/// How these train is a matter of layouts, which such files do not have.
-constexpr std::array<std::string_view, 5> kOfUnknownLayout{"gpt", "gpt_lora", "dlrm", "dlrm_dcnv2",
-                                                           "rgat"};
+/// How these share their tables out is a matter of layouts, which such files do not have.
+constexpr std::array<std::string_view, 3> kOfUnknownLayout{"dlrm", "dlrm_dcnv2", "rgat"};
 /// Results of the benchmark's closed division; which framework ran is not told.
 constexpr std::string_view kStack = "unnamed-mlperf";
 /// max_seq_length of the benchmark [mlcommons/training: retired_benchmarks/bert README].
@@ -46,11 +45,29 @@ class TimedRow {
     return rest.substr(0, rest.find(';'));
   }
 
+  /// "seq 8192" in the notes; 0: not there.
+  std::int64_t sequence_length() const {
+    constexpr double kMost = 1 << 24;
+    std::string_view text = note("; seq ");
+    text = text.substr(0, text.find(' '));
+    const auto value = parse_number(text);
+    return value && *value > 0 && *value < kMost ? static_cast<std::int64_t>(*value) : 0;
+  }
+
  private:
   const NamedCsv& csv_;
 };
 
-RunConfiguration configuration_of(const TimedRow& row, TextPool& pool) {
+/// MLPerf's language models run in fp8 where the hardware has it (general knowledge: Transformer
+/// Engine and what others have like it); all else in 16 bits.
+std::string_view likely_precision(const RunConfiguration& run, const Catalog& catalog) {
+  const Accelerator* accelerator = catalog.find_accelerator(run.accelerator);
+  const bool language = run.model == "gpt" || run.model == "gpt_lora";
+  const bool fp8 = accelerator != nullptr && accelerator->peak_for(Precision::fp8).has_value();
+  return language && fp8 ? "fp8" : "16";
+}
+
+RunConfiguration configuration_of(const TimedRow& row, TextPool& pool, const Catalog& catalog) {
   RunConfiguration run;
   run.accelerator = pool.keep(row.text("accelerator"));
   run.accelerators = static_cast<int>(std::min(row.number("accelerators"), 1e6));
@@ -58,13 +75,18 @@ RunConfiguration configuration_of(const TimedRow& row, TextPool& pool) {
   if (run.nodes > 0) run.accelerators_per_node = (run.accelerators + run.nodes - 1) / run.nodes;
   run.model = pool.keep(row.text("model"));
   run.precision = "unknown";
-  run.likely_precision = "16";
+  run.likely_precision = likely_precision(run, catalog);
   run.intra_node_link = run.recompute = "unknown";
   const bool unknown = std::ranges::find(kOfUnknownLayout, run.model) != kOfUnknownLayout.end();
   run.strategy = unknown ? "unknown" : run.accelerators == 1 ? "single" : "all_reduce";
   run.global_batch = static_cast<std::int64_t>(row.number("global_batch"));
   if (run.accelerators > 0) run.batch_per_accelerator = double(run.global_batch) / run.accelerators;
   if (run.model.starts_with("bert")) run.sequence_length = kBertSequence;
+  if (run.model.starts_with("gpt")) {
+    run.variant = pool.keep(row.note("variant="));
+    run.sequence_length = row.sequence_length();
+    run.strategy = "model_parallel";  // of the fastest layout (run_layout.h)
+  }
   run.stack = kStack;
   return run;
 }
@@ -77,6 +99,8 @@ tl::expected<Samples, std::string> samples_of(const TimedRow& row, const RunConf
   const std::string_view unit = row.note("unit=");
   if (count == 0) return Failure("what it took to converge is not printed");
   if (unit == "samples") return Samples{count};
+  if (unit == "tokens" && run.sequence_length > 0)
+    return Samples{count / double(run.sequence_length)};
   if (unit != "epochs") return Failure("what it took is counted in other units than samples");
   const auto model = model_of_run(run);
   if (!model) return Failure(model.error());
@@ -91,7 +115,7 @@ tl::expected<Samples, std::string> samples_of(const TimedRow& row, const RunConf
 tl::expected<ScoredRun, std::string> score(const TimedRow& row, TextPool& pool,
                                            const Catalog& catalog, Predictor& predict) {
   ScoredRun r;
-  r.at.run = configuration_of(row, pool);
+  r.at.run = configuration_of(row, pool, catalog);
   if (row.note("division=") == "open") return Failure("of the open division");
   if (r.at.run.accelerators == 0) return Failure("accelerators is not a number above zero");
   r.measured = row.number("minutes");

@@ -81,6 +81,12 @@ PublishedRun run_of(const std::array<double, kVTrainColumns.size()>& v, TextPool
 
 }  // namespace
 
+bool is_vtrain_table(std::string_view bytes) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";  // of UTF-8, which it begins with
+  if (bytes.starts_with(kMark)) bytes.remove_prefix(kMark.size());
+  return bytes.starts_with(kColumns.front());
+}
+
 Expected<PublishedCounts> read_vtrain_runs(
     std::string_view file_name, std::string_view bytes, TextPool& pool,
     const std::function<void(const PublishedRun&)>& deliver) {

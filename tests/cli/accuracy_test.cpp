@@ -81,14 +81,45 @@ TEST_CASE("reckon accuracy predicts minutes to a target from the samples that it
           "2,mlp10,A100-SXM4-80,16,2,resnet50_v1_5,3264,35,14.6,A,unit=epochs; division=closed\n"
           "3,mlp10,A100-SXM4-80,8,1,resnet50_v1_5,3264,35,28.8,A,unit=iterations\n"
           "4,mlp10,A100-SXM4-80,8,1,resnet50_v1_5,3264,35,28.8,A,unit=epochs; division=open\n"
-          "5,mlp10,A100-SXM4-80,8,1,dlrm,65536,1,28.8,A,unit=epochs\n");
+          "5,mlp10,A100-SXM4-80,8,1,dlrm,65536,1,28.8,A,unit=epochs\n"
+          "6,mlp10,Gaudi,8,1,resnet50_v1_5,448,2551360,132.2,A,unit=unknown counter\n");
   const Output json = w.run("accuracy t.csv --from time_to_train --warm 1 --format json");
   REQUIRE(json.code == 0);
   const auto out = nlohmann::json::parse(json.out);
   CHECK(out["scored"] == 2);
-  CHECK(out["skipped"].size() == 3);
+  CHECK(out["skipped"].size() == 3);  // what rows 3 and 6 count is no samples
   CHECK(out["cold"]["median_absolute_error"].get<double>() < 0.25);
   CHECK(w.run("accuracy t.csv --from time_to_train --regret").code == 2);
   w.write("bad.csv", "id,minutes\n");
   CHECK(contains(w.run("accuracy bad.csv --from time_to_train").err, "column 'model' is missing"));
+}
+
+TEST_CASE("minutes of a language model follow from the variant and the length in the notes") {
+  const Workspace w;
+  // MLPerf training v3.0 and v5.0, closed division.
+  w.write("t.csv",
+          "id,source,accelerator,accelerators,nodes,model,global_batch,"
+          "epochs_or_samples_to_converge,minutes,trust,notes\n"
+          "1,mlp30,H100-SXM5-80,768,96,gpt,3072,1258290000,44.82,A,variant=gpt3-175b; unit=tokens; "
+          "division=closed; 3/3 runs ok; seq 2048\n"
+          "2,mlp50,B200-SXM,8,1,gpt_lora,8,3072,11.12,A,variant=llama2-70b LoRA; unit=samples; "
+          "division=closed; 10/10 runs ok; seq 8192\n");
+  const Output json = w.run("accuracy t.csv --from time_to_train --format json --worst 2");
+  REQUIRE(json.code == 0);
+  const auto out = nlohmann::json::parse(json.out);
+  CHECK(out["scored"] == 2);
+  CHECK(out["cold"]["max_absolute_error"].get<double>() < 0.5);
+}
+
+TEST_CASE("reckon accuracy takes several files, each of its kind") {
+  const Workspace w;
+  w.write("m.csv", kMeasurements);
+  w.write("v.csv",
+          "# GPUs,global batch,micro batch,hidden size,attention heads,# layers,sequence length,"
+          "tensor parallelism,data parallelism,pipeline parallelism,iteration time (ms)\n"
+          "2,16,8,1024,16,24,1024,1,1,2,372.160408\n");
+  const auto out = nlohmann::json::parse(w.run("accuracy m.csv v.csv --format json").out);
+  CHECK(out["rows"] == 5);
+  CHECK(out["scored"] == 4);
+  CHECK(w.run("accuracy m.csv v.csv --from collectives").code == 2);
 }

@@ -82,7 +82,7 @@ TEST_CASE("a fit explains the runs that it was given, each stack with its own fa
 TEST_CASE("a fit without a source has not seen it, and its stack falls back to the middle") {
   const auto runs = made_up_runs(0.8);
   const EfficiencyFit fit(runs, test::shipped_catalog());
-  const auto rows = fit.rows("b");
+  const auto rows = fit.rows(HoldOut::source, "b");
   CHECK(row_of(rows, "slow") == nullptr);
   REQUIRE(row_of(rows, ""));
   CHECK(row_of(rows, "")->runs == 8);
