@@ -1,6 +1,6 @@
 # The two commands of a fresh machine are `make demo` and `make test`. Everything here is thin: the work is CMake's,
 # the list of packages is scripts/packages.txt.
-.PHONY: help deps demo image test test-long bench asan asan-all fuzz tidy format format-check lint install clean
+.PHONY: help deps demo image fit test test-long bench asan asan-all fuzz tidy format format-check lint install clean
 .DEFAULT_GOAL := help
 
 empty :=
@@ -14,6 +14,7 @@ help:
 	@echo "make test       the same for the test suite"
 	@echo "make test-long  what takes longer than continuous integration may"
 	@echo "make image      an image with reckon-worker for \`reckon run --on kubernetes\`, as a file: build/reckon-worker.tar"
+	@echo "make fit        the catalog's efficiencies, fitted anew to catalogs/evidence (minutes)"
 	@echo "make bench      benchmarks; ratios are taken within one run"
 	@echo "make asan       tests of what handles memory, files, threads and text, under the address and undefined-behaviour sanitizers;"
 	@echo "                asan-all: every unit test"
@@ -49,6 +50,12 @@ test-long: deps $(RELEASE)/build.ninja
 	ctest --test-dir $(RELEASE) -L long --output-on-failure
 	$(MAKE) asan-all
 	ANALYZER=1 scripts/tidy all
+
+# Published runs that come with reckon; docs/MODELS.md, "Efficiencies: fit and error".
+EVIDENCE := catalogs/evidence/training_runs.csv catalogs/evidence/megatron_lm_steps.csv catalogs/self-check/vtrain_single.csv
+fit: deps $(RELEASE)/build.ninja
+	ninja -C $(RELEASE) -j$(JOBS) reckon
+	$(RELEASE)/bin/reckon accuracy $(EVIDENCE) --refit catalogs/efficiencies.csv
 
 bench: deps $(RELEASE)/build.ninja
 	ninja -C $(RELEASE) -j$(JOBS)
