@@ -24,7 +24,8 @@ void join_by_nvlink(PlannedPool& pool, const Catalog& catalog) {
   for (const Accelerator& a : catalog.accelerators) {
     if (a.architecture != card.architecture || !a.peer_bandwidth) continue;
     const bool in_pairs = a.name.starts_with(card.name);
-    const bool better = joined == nullptr || a.peer_bandwidth->value > joined->peer_bandwidth->value;
+    const bool better =
+        joined == nullptr || a.peer_bandwidth->value > joined->peer_bandwidth->value;
     if (in_pairs && pool.accelerators_per_node == 2) {
       joined = &a;
       break;
