@@ -84,7 +84,7 @@ PublishedRun run_of(const std::array<double, kVTrainColumns.size()>& v, TextPool
 bool is_vtrain_table(std::string_view bytes) {
   constexpr std::string_view kMark = "\xEF\xBB\xBF";  // of UTF-8, which it begins with
   if (bytes.starts_with(kMark)) bytes.remove_prefix(kMark.size());
-  return bytes.starts_with(kColumns.front());
+  return bytes.starts_with(kVTrainColumns.front());
 }
 
 Expected<PublishedCounts> read_vtrain_runs(
