@@ -37,6 +37,7 @@ class BackgroundJob {
                   {},
                   {}}) {}
 
+  pid_t id() const { return process_.id(); }
   bool running() { return !process_.poll_end(); }
   void signal(int number) { ::kill(process_.id(), number); }
   std::string output() const { return read_all(out_); }

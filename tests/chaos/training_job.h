@@ -1,0 +1,82 @@
+#pragma once
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "chaos/job.h"
+#include "cli/background_job.h"
+#include "sim/calibration/measurements.h"
+
+namespace reckon::test {
+
+/// What is trained, and how.
+struct TrainingKind {
+  std::string name, strategy;
+  std::string more;  // lines of the workload
+  int workers = 2, servers = 0;
+  int steps = 600;
+  bool repeatable = true;  // bit for bit, whatever comes in between
+};
+TrainingKind ring_of_workers();
+TrainingKind synchronous_servers();
+TrainingKind asynchronous_servers();
+
+/// What a job ends with when nobody disturbs it.
+struct TrainedResult {
+  std::string parameters;                 // bytes
+  std::map<std::int64_t, double> losses;  // by step, of rank 0
+};
+
+/// A file of measurements: a whole line that was there once is there for ever.
+class RecordWatch {
+ public:
+  explicit RecordWatch(std::filesystem::path file) : file_(std::move(file)) {}
+  /// Throws Lost where lines are gone.
+  void look();
+  /// The same, of every line from the first on.
+  void look_at_all() const;
+
+ private:
+  std::filesystem::path file_;
+  std::string seen_;  // whole lines
+};
+
+/// `reckon run`, started again with --resume whenever it ends before its job does.
+class TrainingJob : public Job {
+ public:
+  /// Runs the job once, undisturbed, beside `disk`.
+  static TrainedResult undisturbed(const Workspace& w, const TrainingKind& kind);
+
+  TrainingJob(const Workspace& w, const TrainingKind& kind, const TrainedResult& expected,
+              const FaultCount& faults);
+  std::string name() const override { return kind_.name; }
+  std::vector<pid_t> processes() const override;
+  std::filesystem::path disk() const override { return w_.path("disk"); }
+  void tick() override;
+  bool over() const override { return over_; }
+  void check() override;
+  std::string summary() const override;
+
+ private:
+  void start();
+  void ended(int code);
+  void look_at_checkpoints() const;
+  void check_records(const Measurements& m) const;
+  void check_restores(const Measurements& m) const;
+
+  const Workspace& w_;
+  const TrainingKind kind_;
+  const TrainedResult& expected_;
+  const FaultCount& faults_;
+  RecordWatch records_;
+  std::unique_ptr<BackgroundJob> run_;
+  FaultCount::Moment began_;
+  BackgroundJob::Clock::time_point looked_{};
+  int starts_ = 0;
+  std::size_t attempts_ = 0;
+  bool over_ = false;
+};
+
+}  // namespace reckon::test

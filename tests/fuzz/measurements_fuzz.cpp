@@ -1,0 +1,104 @@
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "sim/calibration/calibration.h"
+#include "sim/calibration/measurements.h"
+#include "sim/calibration/step_log.h"
+
+// A file of measurements is read or gives diagnostics; what is read can be written, and reads as
+// the same again. The first byte says which kind of file it is.
+namespace {
+
+using namespace reckon;
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+template <class T>
+bool read(const Expected<T>& value) {
+  if (!value) require(!format(value.error()).empty());
+  return bool(value);
+}
+
+/// All records, in the order of their kinds.
+std::string written(const Measurements& m) {
+  std::string text;
+  const auto add = [&](const auto& records) {
+    for (const auto& record : records) text += to_line(record);
+  };
+  add(m.runs);
+  add(m.steps);
+  add(m.interruptions);
+  add(m.checkpoints);
+  add(m.provisioning);
+  add(m.ends);
+  add(m.machines);
+  add(m.accelerators);
+  add(m.probes);
+  return text;
+}
+
+void measurements(std::string_view text) {
+  const auto first = parse_measurements("run/measurements.jsonl", text);
+  if (!read(first)) return;
+  for (const int rank : {0, 1}) {
+    const auto useful = first->useful_steps(rank);
+    for (std::size_t k = 1; k < useful.size(); ++k) require(useful[k - 1].step < useful[k].step);
+  }
+  const std::string lines = written(*first);
+  const auto second = parse_measurements("again", lines);
+  require(bool(second));
+  require(written(*second) == lines);
+}
+
+void steps(std::string_view text) {
+  const auto log = parse_step_csv("steps.csv", text);
+  if (!read(log)) return;
+  for (const double v : log->seconds(8)) require(std::isfinite(v) && v > 0);
+}
+
+void waits(std::string_view text) {
+  (void)is_waiting_csv(text);
+  const auto records = parse_waiting_csv("waits.csv", text);
+  if (!read(records)) return;
+  for (const WaitRecord& r : *records) require(std::isfinite(r.sample.seconds.count()));
+}
+
+void collectives(std::string_view text) {
+  (void)is_nccl_tests(text);
+  const auto samples = parse_nccl_tests("all_reduce.txt", text);
+  if (!read(samples)) return;
+  for (const CollectiveSample& s : *samples)
+    require(std::isfinite(s.time.count()) && std::isfinite(s.size.v));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  switch (data[0]) {
+    case 'm':
+      measurements(text);
+      break;
+    case 's':
+      steps(text);
+      break;
+    case 'w':
+      waits(text);
+      break;
+    case 'n':
+      collectives(text);
+      break;
+    case 'c':
+      read(parse_calibration("calibration.yaml", text));
+      break;
+    default:
+      break;
+  }
+  return 0;
+}
