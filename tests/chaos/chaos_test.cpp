@@ -22,6 +22,7 @@ using namespace reckon::test;
 namespace {
 
 constexpr std::size_t kDiskBytes = 64 << 20;
+constexpr Seconds kBetweenAlike{0.1};  // faults of one kind of harm
 
 /// The namespaces come first: nothing else has begun yet.
 struct Place {
@@ -42,8 +43,10 @@ class Jobs {
         std::printf("SKIPPED fault '%s': %s\n", kind.name, kind.impossible.c_str());
   }
 
-  /// Jobs of that kind, one after the other, until faults have struck for so long. Throws Lost.
-  void run(Kind kind, Seconds faults_for) {
+  /// Jobs of that kind, one after the other, until faults have struck for so long; `only` those
+  /// that do such harm. Throws Lost. Returns how often the jobs were started again.
+  int run(Kind kind, Seconds faults_for, std::optional<Harm> only = std::nullopt) {
+    int again = 0;
     prepare(kind);
     const Deadline until = Deadline::after(faults_for);
     do {
@@ -52,14 +55,18 @@ class Jobs {
       const FaultLoopOptions options{.seed = seed_,
                                      .kind = std::uint32_t(kind),
                                      .round = rounds_[std::size_t(kind)]++,
-                                     .faults_for = until.left()};
+                                     .faults_for = until.left(),
+                                     .gap = only ? kBetweenAlike : Seconds{0.4},
+                                     .only = only};
       const FaultTally tally = run_under_faults(*job, count, options);
       for (const auto& [name, times] : tally) all_[name] += times;
       ++jobs_;
+      again += job->starts() - 1;
       std::printf("%s, round %u: %s; %s\n", job->name().c_str(), options.round,
                   text_of(tally).c_str(), job->summary().c_str());
       std::fflush(stdout);
     } while (!until.passed());
+    return again;
   }
   std::string summary() const { return fmt::format("{} jobs; {}", jobs_, text_of(all_)); }
 
@@ -127,6 +134,14 @@ TEST_CASE("under faults at random asynchronous parameter servers lose nothing") 
 }
 TEST_CASE("under faults at random a server answers rightly or refuses") {
   some_seconds_of(Kind::serving);
+}
+
+TEST_CASE("strangers alone end no process of a job") {
+  const Kind kind = GENERATE(Kind::ring, Kind::synchronous, Kind::asynchronous, Kind::serving);
+  Jobs jobs(chaos_seed(15));
+  int again = -1;
+  CHECK_NOTHROW(again = jobs.run(kind, chaos_duration(Seconds{3}), Harm::strangers));
+  CHECK(again == 0);
 }
 
 TEST_CASE("an hour of faults at random over all kinds of jobs: nothing is lost", "[.long]") {

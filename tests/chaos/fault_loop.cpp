@@ -22,12 +22,19 @@ struct Active {
   Deadline end;
 };
 
+std::vector<FaultKind> kinds_of(const FaultLoopOptions& options) {
+  std::vector<FaultKind> kinds = fault_kinds();
+  std::erase_if(kinds, [&](const FaultKind& k) { return options.only && k.harm != *options.only; });
+  return kinds;
+}
+
 class FaultLoop {
  public:
   FaultLoop(Job& job, FaultCount& count, const FaultLoopOptions& options)
       : job_(job),
         count_(count),
         options_(options),
+        kinds_(kinds_of(options)),
         gaps_(options.seed, options.round, kGaps, options.kind) {}
 
   FaultTally run() {
@@ -102,7 +109,7 @@ class FaultLoop {
   Job& job_;
   FaultCount& count_;
   const FaultLoopOptions options_;
-  const std::vector<FaultKind> kinds_ = fault_kinds();
+  const std::vector<FaultKind> kinds_;
   WireTap tap_;
   RandomStream gaps_;
   std::list<Active> active_;

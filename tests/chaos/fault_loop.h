@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ struct FaultLoopOptions {
   Seconds faults_for{5};
   Seconds gap{0.4};       // between two faults, the mean
   Seconds patience{180};  // with the job, once no more come
+  /// No others; none: all kinds.
+  std::optional<Harm> only = std::nullopt;
 };
 
 /// How often each kind of fault struck.

@@ -66,6 +66,8 @@ class Job {
   virtual bool over() const = 0;
   /// At its end: throws Lost where anything is missing.
   virtual void check() = 0;
+  /// How often its processes were started; after check().
+  virtual int starts() const = 0;
   /// "12 starts, 3,000 steps".
   virtual std::string summary() const = 0;
 };

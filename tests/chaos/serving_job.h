@@ -36,6 +36,7 @@ class ServingJob : public Job {
   void finish() override;
   bool over() const override { return over_; }
   void check() override;
+  int starts() const override { return starts_; }
   std::string summary() const override;
 
  private:

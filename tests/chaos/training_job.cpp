@@ -129,6 +129,8 @@ void TrainingJob::start() {
   std::error_code none;
   const auto size = fs::file_size(w_.path("disk/run/measurements.jsonl"), none);
   const bool begun = !none && size > 0;
+  constexpr std::chrono::milliseconds kBetweenStarts{300};
+  start_again_ = BackgroundJob::Clock::now() + kBetweenStarts;
   began_ = faults_.now();
   ++starts_;
   run_ = std::make_unique<BackgroundJob>(w_, "job.yaml", "run",
@@ -146,7 +148,7 @@ std::vector<pid_t> TrainingJob::processes() const {
 
 void TrainingJob::tick() {
   records_.look();
-  if (!run_->running()) ended(run_->code());
+  if (!run_->running()) return ended(run_->code());
   constexpr std::chrono::milliseconds kBetweenLooks{250};
   if (BackgroundJob::Clock::now() - looked_ < kBetweenLooks) return;
   looked_ = BackgroundJob::Clock::now();
@@ -161,6 +163,8 @@ void TrainingJob::ended(int code) {
                                                       faults_.since(began_, Harm::network));
   if (code == 0)
     over_ = true;
+  else if (excused && BackgroundJob::Clock::now() < start_again_)
+    return;  // its disk may still be full
   else if (excused)
     start();
   else
@@ -184,7 +188,7 @@ void TrainingJob::check() {
   records_.look_at_all();
   const fs::path run = w_.path("disk/run");
   const Measurements m = read(run / "measurements.jsonl");
-  attempts_ = m.runs.size();
+  attempts_ = std::max(m.runs.size(), m.interruptions.size() + 1);
   check_records(m);
   check_restores(m);
   const std::string parameters = read_all(run / "parameters.bin");

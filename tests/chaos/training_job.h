@@ -57,6 +57,7 @@ class TrainingJob : public Job {
   void tick() override;
   bool over() const override { return over_; }
   void check() override;
+  int starts() const override { return int(attempts_); }
   std::string summary() const override;
 
  private:
@@ -73,9 +74,9 @@ class TrainingJob : public Job {
   RecordWatch records_;
   std::unique_ptr<BackgroundJob> run_;
   FaultCount::Moment began_;
-  BackgroundJob::Clock::time_point looked_{};
-  int starts_ = 0;
-  std::size_t attempts_ = 0;
+  BackgroundJob::Clock::time_point looked_{}, start_again_{};
+  int starts_ = 0;            // of `reckon run`
+  std::size_t attempts_ = 0;  // of its processes
   bool over_ = false;
 };
 
