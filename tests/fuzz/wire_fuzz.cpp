@@ -92,39 +92,45 @@ bool change(Bytes& text, Script& script) {
   return text != before;
 }
 
-/// Hands `said` to a side of a handshake, in pieces; what it answers.
-template <class Side>
-Bytes hear(Side& side, std::span<const std::byte> said, Script& script) {
-  Bytes answers;
-  try {
-    while (!said.empty() && side.wanted() > 0) {
-      const std::size_t most = std::min(side.wanted(), said.size());
-      const std::size_t piece = std::clamp<std::size_t>(script.byte(), 1, most);
-      const Bytes answer = side.take(said.first(piece));
-      answers.insert(answers.end(), answer.begin(), answer.end());
-      said = said.subspan(piece);
+/// One side of a handshake, as its process sees it.
+template <class Handshake>
+struct Side {
+  Handshake handshake;
+  bool refused = false;  // and the connection closed
+  bool done() const { return !refused && handshake.wanted() == 0; }
+  /// Hears `said` in pieces; what it answers.
+  Bytes hear(std::span<const std::byte> said, Script& script) {
+    Bytes answers;
+    try {
+      while (!refused && !said.empty() && handshake.wanted() > 0) {
+        const std::size_t most = std::min(handshake.wanted(), said.size());
+        const std::size_t piece = std::clamp<std::size_t>(script.byte(), 1, most);
+        const Bytes answer = handshake.take(said.first(piece));
+        answers.insert(answers.end(), answer.begin(), answer.end());
+        said = said.subspan(piece);
+      }
+    } catch (const HandshakeError& error) {
+      require(*error.what() != '\0');
+      refused = true;
     }
-  } catch (const HandshakeError& error) {
-    require(*error.what() != '\0');
+    return answers;
   }
-  return answers;
+};
+Side<AcceptorHandshake> acceptor_side() { return {{secret(), kCoordinator, nonce_of(1)}}; }
+Side<ConnectorHandshake> connector_side() {
+  return {{secret(), kCoordinator, {"job", 1}, nonce_of(2)}};
 }
 
 // ---- strangers: any bytes
 
-void stranger_connects(Script& script) {
-  AcceptorHandshake acceptor(secret(), kCoordinator, nonce_of(1));
+template <class Side>
+void hears_a_stranger(Side side, Script& script) {
+  const std::uint8_t piece = script.byte();
   const Bytes said = script.rest();
-  Script pieces({});
-  hear(acceptor, said, pieces);
-  require(acceptor.wanted() > 0);
-}
-void stranger_accepts(Script& script) {
-  ConnectorHandshake connector(secret(), kCoordinator, {"job", 1}, nonce_of(2));
-  const Bytes said = script.rest();
-  Script pieces({});
-  hear(connector, said, pieces);
-  require(connector.wanted() > 0);
+  const std::vector<std::uint8_t> pieces(said.size(), piece);
+  Script in_pieces(pieces);
+  side.hear(said, in_pieces);
+  require(!side.done());
 }
 
 // ---- somebody between two members
@@ -136,23 +142,24 @@ bool begins_with(const Bytes& text, const Bytes& part) {
 /// The acceptor is done, and both agree, where every byte arrived as the connector sent it, and
 /// nowhere else.
 void handshake_is_changed(Script& script) {
-  AcceptorHandshake acceptor(secret(), kCoordinator, nonce_of(1));
-  ConnectorHandshake connector(secret(), kCoordinator, {"job", 1}, nonce_of(2));
+  auto acceptor = acceptor_side();
+  auto connector = connector_side();
   const bool second = script.byte() % 2 == 1;
-  Bytes hello = connector.hello();
+  const Bytes said = connector.handshake.hello();
+  Bytes hello = said;
   bool changed = !second && change(hello, script);
-  const Bytes challenge = hear(acceptor, hello, script);
-  const Bytes proof = hear(connector, challenge, script);
+  const Bytes challenge = acceptor.hear(hello, script);
+  const Bytes proof = connector.hear(challenge, script);
   Bytes heard = proof;
   changed = (second && change(heard, script)) || changed;
-  hear(acceptor, heard, script);
-  const bool done = acceptor.wanted() == 0;
-  require(changed || done);
-  if (!done) return;
-  require(begins_with(hello, connector.hello()) && begins_with(heard, proof) && !proof.empty());
-  require(acceptor.keys().send == connector.keys().receive);
-  require(acceptor.keys().receive == connector.keys().send);
-  require(acceptor.peer().job == "job" && acceptor.peer().rank == 1);
+  acceptor.hear(heard, script);
+  require(changed || acceptor.done());
+  if (!acceptor.done()) return;
+  require(begins_with(hello, said) && begins_with(heard, proof) && connector.done());
+  const AcceptorHandshake& a = acceptor.handshake;
+  const ConnectorHandshake& c = connector.handshake;
+  require(a.keys().send == c.keys().receive && a.keys().receive == c.keys().send);
+  require(a.peer().job == "job" && a.peer().rank == 1);
 }
 
 /// What is read is what was sent, up to where it was changed.
@@ -336,10 +343,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Script script({data + 1, size - 1});
   switch (data[0]) {
     case 's':
-      stranger_connects(script);
+      hears_a_stranger(acceptor_side(), script);
       break;
     case 'S':
-      stranger_accepts(script);
+      hears_a_stranger(connector_side(), script);
       break;
     case 'h':
       handshake_is_changed(script);
