@@ -156,7 +156,8 @@ class RunChecker {
     try {
       const auto read = read_measurement_log(file);
       if (!read) return void(add("measurements", State::lost, read.error().front().what));
-      finished_ = !read->ends.empty() && read->ends.back().finished;
+      if (!read->ends.empty() && read->ends.back().finished)
+        finished_at_ = read->ends.back().steps_done;
       std::size_t records = 0;
       for_each_record(*read, [&](const auto&) { ++records; });
       const std::string kept = is_there(aside) ? fmt::format("; damaged lines of before are in {}",
@@ -280,10 +281,11 @@ class RunChecker {
         return void(
             add("parameters", State::sound, fmt::format("those of checkpoint {}", newest->step)));
       const bool better = listed && check_.resumes_at == newest->step;
-      if (!better || !finished_)
+      if (!better || finished_at_ != newest->step)
         return void(add("parameters", State::sound,
-                        better ? "of an earlier end of the run; checkpoints are newer"
-                               : "there; nothing says whether they are whole"));
+                        better && !finished_at_
+                            ? "of an earlier end of the run; checkpoints are newer"
+                            : "there; nothing says whether they are whole"));
       add("parameters", State::damaged,
           fmt::format("parameters.bin is damaged: checkpoint {} holds others", newest->step),
           "set it aside as .refused; reckon-worker export takes the checkpoint")
@@ -327,7 +329,7 @@ class RunChecker {
   const RunLock::Look& lock_;
   const std::function<void()>& alive_;
   RunCheck check_;
-  bool finished_ = false;
+  std::optional<std::int64_t> finished_at_;  // steps, where the run has finished
 };
 
 void do_repair(const RunRepair& r) {
@@ -338,9 +340,9 @@ void do_repair(const RunRepair& r) {
       return;
     case RepairKind::set_aside:
       return set_aside(r.path);
-    case RepairKind::remove:
-      fs::remove_all(r.path);
-      return flush_directory(r.path.parent_path());
+    case RepairKind::remove:  // it may have been in a set that another repair has moved
+      if (fs::remove_all(r.path) > 0) flush_directory(r.path.parent_path());
+      return;
     case RepairKind::put_back:
       return write_durably(r.path, read_file_text(r.from));
     case RepairKind::move_back:

@@ -164,7 +164,7 @@ TEST_CASE("a finished run's parameters are compared with the checkpoint that hol
   store.finish();
   const std::array parts{std::as_bytes(std::span(values))};
   write_durably(run.parameters(), parts);
-  MeasurementLog(run.measurements()).append(EndRecord{.finished = true});
+  MeasurementLog(run.measurements()).append(EndRecord{.finished = true, .steps_done = 10});
   CHECK(check_run(run.root, {}).sound());
   flip_bit(run.parameters(), 200);
   const RunCheck check = check_run(run.root, {});
@@ -172,6 +172,40 @@ TEST_CASE("a finished run's parameters are compared with the checkpoint that hol
   repair_all(check);
   CHECK(check_run(run.root, {}).sound());
   CHECK(fs::exists(run.parameters().string() + ".refused"));
+}
+
+TEST_CASE("parameters are not held against the checkpoint of an earlier step") {
+  const Scratch scratch;
+  const RunDirectory run{scratch.path() / "run"};
+  CheckpointStore store(toy_options(run.checkpoints()));
+  std::vector<float> values;
+  for (const std::int64_t step : {10, 20}) {
+    values.assign(100, float(step));
+    const std::vector<StateSection> state{{"parameters", std::as_bytes(std::span(values))}};
+    store.save(step, {}, state);
+  }
+  store.finish();
+  const std::array parts{std::as_bytes(std::span(values))};
+  write_durably(run.parameters(), parts);
+  MeasurementLog(run.measurements()).append(EndRecord{.finished = true, .steps_done = 20});
+  flip_bit(shard_file(set_directory(run.checkpoints(), 20), 0), -1);
+  for (int times = 0; times < 2; ++times) {  // the second time step 10 is the newest there is
+    const RunCheck check = check_run(run.root, {});
+    CHECK(finding(check, "parameters").state == State::sound);
+    repair_all(check);
+  }
+  CHECK(fs::exists(run.parameters()));
+}
+
+TEST_CASE("what a broken save left in a damaged set goes with it") {
+  const Scratch scratch;
+  const RunDirectory run{scratch.path() / "run"};
+  make_run(run.root);
+  const fs::path set = set_directory(run.checkpoints(), 30);
+  flip_bit(shard_file(set, 1), -1);
+  write_durably(set / "rank-0.ckpt.part-7", "torn");
+  repair_all(check_run(run.root, {}));
+  CHECK(check_run(run.root, {}).sound());
 }
 
 /// One byte of one file of the run, changed; the rest as it was.
