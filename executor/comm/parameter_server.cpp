@@ -41,6 +41,8 @@ class Server {
 
  private:
   struct Connection {
+    Connection(Channel its_channel, Connecting its_peer)  // clang before 16 needs to be told
+        : channel(std::move(its_channel)), peer(std::move(its_peer)) {}
     Channel channel;
     Connecting peer;
     std::atomic<bool> over = false;
@@ -135,6 +137,7 @@ void Server::serve(Connection& connection) {
   int worker = -1;
   try {
     worker = greet(connection);
+    reply(channel, ServerMessage::welcome, 0, {});  // lost from here on, it is missed
     wake();
     while (handle(channel, worker)) {
     }
@@ -187,7 +190,6 @@ int Server::greet(Connection& connection) {
     reply(channel, ServerMessage::refused, 0, std::as_bytes(std::span(refusal)));
     throw WireError(refusal);
   }
-  reply(channel, ServerMessage::welcome, 0, {});
   return hello.worker;
 }
 

@@ -1,10 +1,13 @@
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <future>
 
 #include "executor/comm/channel.h"
+#include "executor/comm/parameter_server.h"
 #include "executor/comm/server_job.h"
 #include "executor/comm/server_protocol.h"
 
@@ -23,7 +26,49 @@ Channel greeted_server(const Membership& m, const ServerJob& job) {
   receive_message(server, 1000, soon());  // welcome
   return server;
 }
+
+/// What worker 0 says before it is welcomed, and its end right behind it: on a socket of this
+/// machine both are there at once.
+void greet_and_go(const sockaddr_un& server, socklen_t size, const JobSecret& secret,
+                  const ServerJob& job) {
+  Socket socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  REQUIRE(::connect(socket.fd(), reinterpret_cast<const sockaddr*>(&server), size) == 0);
+  ConnectorHandshake handshake(secret, {Listening::As::parameter_server, 0}, {"reckon", 0},
+                               random_nonce());
+  send_all(socket, handshake.hello(), soon());
+  std::vector<std::byte> answer;
+  while (handshake.wanted() > 0) {
+    std::vector<std::byte> piece(handshake.wanted());
+    receive_all(socket, piece, soon());
+    answer = handshake.take(piece);
+  }
+  Gmac mac(handshake.keys().send);
+  const auto greeting = encode(Greeting{.worker = 0, .digest = job.digest()});
+  const auto head =
+      encode_head(mac, 0, std::uint16_t(ServerMessage::hello), 0, 0, std::span(greeting));
+  answer.insert(answer.end(), head.begin(), head.end());
+  send_all(socket, answer, greeting, soon());
+}
 }  // namespace
+
+TEST_CASE("a server whose worker is lost before it is welcomed ends, and names it") {
+  RendezvousOptions options{.secret = JobSecret::random()};
+  options.master = {"127.0.0.1", 0};
+  const auto membership = Membership::join(options, listen_on(options.master));
+  const ServerJob job = job_for(1, 1, SgdMomentum{});
+  Socket listener{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  socklen_t size = sizeof address.sun_family;  // the system finds a name
+  REQUIRE(::bind(listener.fd(), reinterpret_cast<sockaddr*>(&address), size) == 0);
+  size = sizeof address;
+  REQUIRE(::getsockname(listener.fd(), reinterpret_cast<sockaddr*>(&address), &size) == 0);
+  REQUIRE(::listen(listener.fd(), 1) == 0);
+  auto server = std::async(std::launch::async, [&] {
+    return run_parameter_server(*membership, "reckon", 0, job, std::move(listener), Seconds{5});
+  });
+  greet_and_go(address, size, options.secret, job);
+  CHECK_THROWS_WITH(server.get(), Catch::StartsWith("rank 0 ("));
+}
 
 TEST_CASE("kill -9 of a worker or a server: all others end and name it") {
   for (const int victim : {1, 2, 3}) {

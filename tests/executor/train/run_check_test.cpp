@@ -57,6 +57,8 @@ const RunFinding& finding(const RunCheck& check, const std::string& name) {
   return check.findings.front();
 }
 
+void flip_last_bit(const fs::path& file) { flip_bit(file, fs::file_size(file) - 1); }
+
 void repair_all(const RunCheck& check) {
   for (const RunFinding& f : check.findings) repair(f);
 }
@@ -188,7 +190,7 @@ TEST_CASE("parameters are not held against the checkpoint of an earlier step") {
   const std::array parts{std::as_bytes(std::span(values))};
   write_durably(run.parameters(), parts);
   MeasurementLog(run.measurements()).append(EndRecord{.finished = true, .steps_done = 20});
-  flip_bit(shard_file(set_directory(run.checkpoints(), 20), 0), -1);
+  flip_last_bit(shard_file(set_directory(run.checkpoints(), 20), 0));
   for (int times = 0; times < 2; ++times) {  // the second time step 10 is the newest there is
     const RunCheck check = check_run(run.root, {});
     CHECK(finding(check, "parameters").state == State::sound);
@@ -202,7 +204,7 @@ TEST_CASE("what a broken save left in a damaged set goes with it") {
   const RunDirectory run{scratch.path() / "run"};
   make_run(run.root);
   const fs::path set = set_directory(run.checkpoints(), 30);
-  flip_bit(shard_file(set, 1), -1);
+  flip_last_bit(shard_file(set, 1));
   write_durably(set / "rank-0.ckpt.part-7", "torn");
   repair_all(check_run(run.root, {}));
   CHECK(check_run(run.root, {}).sound());
