@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -6,6 +7,7 @@
 
 #include "sim/calibration/calibration.h"
 #include "sim/calibration/measurements.h"
+#include "sim/calibration/sealed_line.h"
 #include "sim/calibration/step_log.h"
 
 // A file of measurements is read or gives diagnostics; what is read can be written, and reads as
@@ -27,32 +29,38 @@ bool read(const Expected<T>& value) {
 /// All records, in the order of their kinds.
 std::string written(const Measurements& m) {
   std::string text;
-  const auto add = [&](const auto& records) {
-    for (const auto& record : records) text += to_line(record);
-  };
-  add(m.runs);
-  add(m.steps);
-  add(m.interruptions);
-  add(m.checkpoints);
-  add(m.provisioning);
-  add(m.ends);
-  add(m.machines);
-  add(m.accelerators);
-  add(m.probes);
+  for_each_record(m, [&](const auto& record) { text += to_line(record); });
   return text;
 }
 
+/// A damaged line costs itself alone, and lies where it is said to.
 void measurements(std::string_view text) {
   const auto first = parse_measurements("run/measurements.jsonl", text);
   if (!read(first)) return;
+  for (const DamagedLine& line : first->damaged) {
+    require(!line.why.empty() && line.begin + line.bytes <= text.size());
+    for (const std::string& record : line.rescued) require(text.find(record) != text.npos);
+  }
   for (const int rank : {0, 1}) {
     const auto useful = first->useful_steps(rank);
     for (std::size_t k = 1; k < useful.size(); ++k) require(useful[k - 1].step < useful[k].step);
   }
   const std::string lines = written(*first);
   const auto second = parse_measurements("again", lines);
-  require(bool(second));
+  require(second && second->damaged.empty() && second->torn_lines == 0);
   require(written(*second) == lines);
+}
+
+/// The same text whose lines have checksums, as they are written today.
+std::string sealed(std::string_view text) {
+  std::string lines;
+  while (!text.empty()) {
+    const std::string line(text.substr(0, text.find('\n')));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const bool object = line.size() > 2 && line.front() == '{' && line.back() == '}';
+    lines += (object ? seal_line(line) : line) + '\n';
+  }
+  return lines;
 }
 
 void steps(std::string_view text) {
@@ -84,6 +92,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   switch (data[0]) {
     case 'm':
       measurements(text);
+      break;
+    case 'M':
+      measurements(sealed(text));
       break;
     case 's':
       steps(text);

@@ -183,7 +183,8 @@ void check_resume(const RunCheck& checked) {
   try {
     recovery = store.recover();
   } catch (const NoUsableCheckpoint&) {
-    require(!checked.resumes_at, "a resume takes none of the checkpoints that the check calls whole");
+    require(!checked.resumes_at,
+            "a resume takes none of the checkpoints that the check calls whole");
     return;
   }
   require(recovery.step == checked.resumes_at, "a resume takes another checkpoint than was said");
