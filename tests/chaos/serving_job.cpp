@@ -56,7 +56,7 @@ bool same(const std::vector<double>& a, const std::vector<double>& b) {
 ProcessSpec server_of(const Workspace& w, std::uint16_t port) {
   return {"server",
           {"sh", "-c",
-           fmt::format("cd '{}' && exec {}serve disk/mlp --port {} --loopback --poll 50ms --linger "
+           fmt::format("cd '{}' && exec {}serve disk/mlp --listen {} --poll 50ms --linger "
                        "0s --threads 1 > server.out 2>> server.err",
                        w.path("").string(), kWorker, port)},
           {},

@@ -176,7 +176,7 @@ void TrainingJob::look_at_checkpoints() const {
   for (const CheckpointSet& set : list_sets(w_.path("disk/run/checkpoints"))) {
     if (!set.complete) continue;
     try {
-      verify_set(set.directory, read_manifest(set.directory).identity);
+      verify_set(set.directory, nullptr);
     } catch (const std::exception& e) {
       if (is_complete(set.directory)) throw Lost(fmt::format("a checkpoint: {}", e.what()));
     }
