@@ -104,12 +104,12 @@ std::string pool_text(const ImportedPool& pool, const Catalog& catalog) {
                        slice == nullptr ? yaml_word(pool.accelerator) : slice->accelerator,
                        yaml_word(pool.slice), note);
   } else {
-    out +=
-        fmt::format("      machine: {}{}\n",
-                    pool.inventory.empty() ? yaml_word(pool.machine) : "{" + pool.inventory + "}", note);
+    out += fmt::format(
+        "      machine: {}{}\n",
+        pool.inventory.empty() ? yaml_word(pool.machine) : "{" + pool.inventory + "}", note);
     if (!pool.accelerator.empty())
-      out += fmt::format("      accelerator: {{type: {}, count: {}}}\n", yaml_word(pool.accelerator),
-                         pool.per_node);
+      out += fmt::format("      accelerator: {{type: {}, count: {}}}\n",
+                         yaml_word(pool.accelerator), pool.per_node);
   }
   out += nodes_text(pool);
   if (pool.spot) out += "      pricing: spot\n";

@@ -66,8 +66,7 @@ class ActivationRunner : public LayerRunner<T> {
     const bool accumulate = m.accumulate[0] != 0;
     const T *kept = keeps_input_ ? m.inputs[0] : m.output, *dy = m.output_gradient;
     pass.workers->run_pieces(count_, 4 * kPiece, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i)
-        put(dx[i], accumulate, F::back(kept[i], dy[i]));
+      for (std::int64_t i = begin; i < end; ++i) put(dx[i], accumulate, F::back(kept[i], dy[i]));
     });
   }
 

@@ -22,7 +22,8 @@ jobs:
     every: 1h
     times: {}
     workload: {{model: resnet18, dataset: imagenet, train: {{epochs: 1}}, precision: fp32,
-               batch_per_accelerator: 64, strategy: {{kind: mirrored}}, checkpoint: {{interval: 10min}}}}
+               batch_per_accelerator: 64, strategy: {{kind: mirrored}},
+               checkpoint: {{interval: 10min}}}}
 cluster:
   provider: on_premises
   pools:
