@@ -40,6 +40,13 @@ void check_output(const Output& r) {
   CHECK(workflow_commands(r.out + "\n" + r.err).empty());
 }
 
+/// For sh, which starts reckon here and does not know the $'..' of bash.
+std::string posix_word(const std::string& text) {
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? "'\\''" : std::string(1, c);
+  return word + "'";
+}
+
 /// A container all of whose texts are hostile, in place of kScenario's model.
 std::string with_container(const std::string& name, const std::string& text) {
   std::string scenario = scenario_named(name);
@@ -114,7 +121,6 @@ TEST_CASE("YAML readers get back every text of a manifest as it was") {
     const auto holds = [&](const std::string& value) { return contains(all, json(value).dump()); };
     CHECK(holds(scenario));  // the plan, whole
     CHECK(holds(text));      // command and environment
-    CHECK_FALSE(contains(all, "\"!!python"));
   }
 }
 
@@ -201,8 +207,8 @@ TEST_CASE("options of Kubernetes take names of objects alone, none of which is a
   w.write("s.yaml", kScenario);
   for (const char* option : {"namespace", "claim", "storage-class", "bucket"})
     for (const char* value : {"-x", "a b", "a\nb", "A", "a;b", "../x"}) {
-      const Output r = w.run("export kubernetes s.yaml --" + std::string(option) + "=" +
-                             reckon::shell_word(value));
+      const Output r =
+          w.run("export kubernetes s.yaml --" + std::string(option) + "=" + posix_word(value));
       INFO(option << " " << value << "\n" << r.err);
       CHECK(r.code == 2);
       CHECK(contains(r.err, std::string("--") + option));
@@ -220,7 +226,7 @@ TEST_CASE("a file's name is no workflow command of GitHub and no escape of a ter
        {"a\n::error::b.yaml", "::error::b.yaml", "a\x1b[31m\r.yaml", "a%0A::error::b,c:d.yaml",
         "a'$(touch x)\".yaml", "a]]><b>&.yaml", "a\u202eb.yaml"}) {
     INFO(name);
-    const std::string word = reckon::shell_word(name);
+    const std::string word = posix_word(name);
     w.write(name, std::string(kScenario) + "expect: [p95(time) <= 1s]\n");
     const Output r = w.run("check --annotations github --junit junit.xml " + word);
     INFO(r.out << r.err);

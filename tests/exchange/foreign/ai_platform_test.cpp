@@ -230,7 +230,8 @@ TEST_CASE("words of a submission cannot become keys of the file or commands of a
                                     {"--package-path", "x\nevil: 1", "--project", "a'b; rm"});
   const std::string job = exported(text);
   INFO(job);
-  CHECK_THAT(job, Contains("'--package-path=x evil: 1'") && Contains("'--project=a'\\''b; rm'"));
+  CHECK_THAT(job,
+             Contains("$'--package-path=x\\012evil: 1'") && Contains("'--project=a'\\''b; rm'"));
   const auto document = parse_yaml(job, "job");
   REQUIRE(document);
   CHECK_FALSE(document->has("evil"));
