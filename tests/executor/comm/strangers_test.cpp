@@ -12,6 +12,7 @@
 #include "executor/comm/job_listener.h"
 #include "executor/comm/server_job.h"
 #include "executor/comm/server_protocol.h"
+#include "support/skip.h"
 
 // What strangers can do to a job: those who reach its ports and do not know its secret.
 namespace {
@@ -360,6 +361,7 @@ TEST_CASE("strangers are said once, and counted") {
 
 TEST_CASE(
     "a process without descriptors lets connections wait, and takes them up when it has some") {
+  skip_without_descriptors_for_sanitizers();
   const auto outcomes = run_processes(1, [](int) -> std::string {
     Socket socket = listen_on({"127.0.0.1", 0});
     const HostPort at = socket.local();
@@ -393,6 +395,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a start among more strangers than the process has descriptors") {
+  skip_without_descriptors_for_sanitizers();
   LocalJob job(2);
   const auto strangers = connections(job.options.master, 100);
   const auto outcomes = run_processes(2, [&](int rank) {

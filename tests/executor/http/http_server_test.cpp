@@ -13,6 +13,7 @@
 #include "executor/http/bearer_token.h"
 #include "executor/serve/http_client.h"
 #include "support/listening.h"
+#include "support/skip.h"
 
 using namespace reckon;
 using namespace std::chrono_literals;
@@ -121,6 +122,7 @@ TEST_CASE("who awaits an answer does not give way, and the others wait for their
 }
 
 TEST_CASE("a process without descriptors goes on answering once some give way") {
+  skip_without_descriptors_for_sanitizers();
   const HttpServer server(options(), echo);
   Clients silent = silent_clients(server, 40, "G");
   // The last one is told that its request is none: the server has accepted all.
