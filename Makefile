@@ -1,6 +1,6 @@
 # The two commands of a fresh machine are `make demo` and `make test`. Everything here is thin: the work is CMake's,
 # the list of packages is scripts/packages.txt.
-.PHONY: help deps demo image fit test test-long bench asan asan-all fuzz tidy format format-check lint install clean
+.PHONY: help deps demo docs image fit test test-long bench asan asan-all fuzz tidy format format-check lint install clean
 .DEFAULT_GOAL := help
 
 empty :=
@@ -15,6 +15,7 @@ help:
 	@echo "make test-long  what takes longer than continuous integration may, an hour of faults at random among it (RECKON_CHAOS_SECONDS)"
 	@echo "make image      an image with reckon-worker for \`reckon run --on kubernetes\`, as a file: build/reckon-worker.tar"
 	@echo "make fit        the catalog's efficiencies, fitted anew to catalogs/evidence (minutes)"
+	@echo "make docs       what the pages say that commands print, by running them"
 	@echo "make bench      benchmarks; ratios are taken within one run"
 	@echo "make asan       tests of what handles memory, files, threads and text, under the address and undefined-behaviour sanitizers;"
 	@echo "                asan-all: every unit test"
@@ -72,6 +73,11 @@ asan-all: deps
 	cmake --preset asan
 	ninja -C build/asan -j$(JOBS)
 	ctest --test-dir build/asan -L unit -j$(JOBS) --output-on-failure
+
+# What console blocks of README.md and docs/ print; ctest -L docs holds them to it.
+docs: deps $(RELEASE)/build.ninja
+	ninja -C $(RELEASE) -j$(JOBS) reckon reckon-worker
+	scripts/docs --write --bin $(RELEASE)/bin
 
 fuzz: deps
 	JOBS=$(JOBS) scripts/fuzz
