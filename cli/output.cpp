@@ -5,16 +5,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <stdexcept>
 #include <string>
 
 #include "cli/cursor.h"
+#include "sim/base/mapped_file.h"
 #include "sim/base/printable.h"
 
 namespace reckon::cli {
@@ -43,8 +44,16 @@ long now_ms() {
 
 std::string read_text(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in) throw std::runtime_error(fmt::format("cannot read {}", printable(file.string())));
+  std::string text;
+  std::array<char, 65536> part{};
+  do {
+    in.read(part.data(), part.size());
+    text.append(part.data(), std::size_t(in.gcount()));
+    if (text.size() > kLongestStream)
+      throw std::runtime_error(fmt::format("{} does not end: over {} MiB came from it",
+                                           printable(file.string()), kLongestStream >> 20U));
+  } while (in);
+  if (!in.eof()) throw std::runtime_error(fmt::format("cannot read {}", printable(file.string())));
   return text;
 }
 

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <exception>
 #include <span>
@@ -15,9 +16,23 @@
 #include "executor/train/stop_signal.h"
 #include "executor/train/trainer.h"
 
+namespace {
+
+/// Rank 0 holds a connection to each process of its job; shells give 1,024 descriptors, and allow
+/// more to who asks.
+void raise_descriptor_limit() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == files.rlim_max) return;
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   using namespace reckon;
   using cli::print_error;
+  raise_descriptor_limit();
   watch_stop_signals();
   const auto say = [](const std::exception& e) {
     print_error(fmt::format("reckon-worker: error: {}\n", e.what()));

@@ -101,7 +101,22 @@ void CsvReader::quoted(CsvField& field) {
   at_ = end;
 }
 
+namespace {
+
+/// Whether a spreadsheet takes the text for a formula, which may start programs and send cells
+/// away (OWASP, "CSV Injection"); a number with a sign is none.
+bool is_formula(std::string_view text) {
+  if (text.empty() || std::string_view("=+-@\t").find(text.front()) == std::string_view::npos)
+    return false;
+  const std::string_view number = text.substr(1);
+  return text.front() == '=' || text.front() == '@' || number.empty() ||
+         number.find_first_not_of("0123456789.eE+-") != std::string_view::npos;
+}
+
+}  // namespace
+
 std::string csv_cell(std::string_view text) {
+  if (is_formula(text)) return csv_cell("'" + std::string(text));
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);

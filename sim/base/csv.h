@@ -47,7 +47,8 @@ class CsvReader {
   std::vector<CsvProblem> problems_;
 };
 
-/// A field as RFC 4180 wants it written: in quotes where it must be.
+/// A field as RFC 4180 wants it written: in quotes where it must be. An apostrophe comes before
+/// text that a spreadsheet would compute: =, @, + or - with no number, a tab.
 std::string csv_cell(std::string_view text);
 /// A row of such fields, with its line end.
 std::string csv_line(std::span<const std::string> cells);

@@ -40,6 +40,9 @@ class Descriptor {
       const ssize_t n = ::read(fd_, part.data(), part.size());
       if (n < 0) fail("cannot be read");
       if (n == 0) return all;
+      if (all.size() + std::size_t(n) > kLongestStream)
+        throw std::runtime_error(fmt::format("{} does not end: over {} MiB came from it",
+                                             printable_file(path_), kLongestStream >> 20U));
       all.append(part.data(), static_cast<std::size_t>(n));
     }
   }

@@ -1,12 +1,17 @@
 #pragma once
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <string_view>
 
 namespace reckon {
 
+/// What comes from a pipe or a device is held in memory, and a device need not end.
+inline constexpr std::size_t kLongestStream = std::size_t{1} << 30U;  // bytes
+
 /// The bytes of a file for reading, without a copy of it in memory; what cannot be mapped (a pipe)
-/// is read. Throws std::runtime_error with the path and the reason where it cannot be read.
+/// is read. Throws std::runtime_error with the path and the reason where it cannot be read, or does
+/// not end within `kLongestStream`.
 class MappedFile {
  public:
   explicit MappedFile(const std::filesystem::path& file);

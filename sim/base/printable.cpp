@@ -31,6 +31,8 @@ std::string escaped(std::string_view text, std::string_view kept) {
       out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text.front()));
     else if (kept.find(character.front()) == kept.npos && is_control(code_point(character)))
       out += escape_of(code_point(character));
+    else if (character == "[" && out.ends_with("##"))
+      out += "\\u005b";
     else
       out += character;
     text.remove_prefix(character.size());
@@ -82,7 +84,8 @@ std::string printable(std::string_view text) { return escaped(text, ""); }
 std::string printable_lines(std::string_view text) { return escaped(text, "\n\t"); }
 
 std::string printable_file(std::string_view name) {
-  return (name.starts_with("::") ? "./" : "") + printable(name);
+  const std::size_t word = std::min(name.find_first_not_of(' '), name.size());
+  return (name.substr(word).starts_with("::") ? "./" : "") + printable(name);
 }
 
 std::string as_file_name(std::string_view name) {

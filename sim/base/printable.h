@@ -18,14 +18,15 @@ char32_t code_point(std::string_view character);
 bool is_control(char32_t c);
 
 /// On one line, with an escape in place of every control character: \n, \r, \t, \u001b as in JSON;
-/// \xff for a byte that is no UTF-8. Text without any is returned as it is.
+/// \xff for a byte that is no UTF-8; \u005b for the bracket of "##[", which GitHub's runners take
+/// for a command wherever it stands in a line. Text without any is returned as it is.
 std::string printable(std::string_view text);
 
 /// The same of a text of several lines: line feeds and tabs stay.
 std::string printable_lines(std::string_view text);
 
-/// The name of a file at the begin of a line: as printable(), and with "./" before "::", which
-/// GitHub takes for a workflow command.
+/// The name of a file at the begin of a line: as printable(), and with "./" before "::" (and
+/// blanks before it), which GitHub takes for a workflow command.
 std::string printable_file(std::string_view name);
 
 /// A user's name as that of one file or directory: '_' for '/'.

@@ -13,6 +13,7 @@
 namespace reckon {
 
 inline constexpr int kCalibrationVersion = 1;
+inline constexpr std::size_t kLargestCalibration = std::size_t{16} << 20U;  // bytes of a file
 
 /// One number, before and after.
 struct Correction {

@@ -58,6 +58,14 @@ TEST_CASE("quotes that are not closed, and text behind one that is, are told wit
   CHECK_FALSE(reader.next(row));
 }
 
+TEST_CASE("no cell is a formula to a spreadsheet, numbers stay numbers") {
+  CHECK(csv_cell("=1+1") == "'=1+1");
+  CHECK(csv_cell("@SUM(A1:A9)") == "'@SUM(A1:A9)");
+  CHECK(csv_cell("-2+3+cmd|' /C calc'!A0") == "'-2+3+cmd|' /C calc'!A0");
+  CHECK(csv_cell("=HYPERLINK(\"x\",1)") == "\"'=HYPERLINK(\"\"x\"\",1)\"");
+  for (const std::string number : {"-1.5", "+2e-3", "0.1", "-3"}) CHECK(csv_cell(number) == number);
+}
+
 TEST_CASE("what csv_cell writes is read back") {
   for (const std::string text : {"plain", "a,b", "say \"so\"", "two\nlines", ""})
     CHECK(rows_of(csv_cell(text) + ",end") == std::vector<std::vector<std::string>>{{text, "end"}});

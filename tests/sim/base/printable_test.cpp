@@ -27,7 +27,9 @@ TEST_CASE("a text of several lines keeps its lines and tabs") {
 TEST_CASE("a file's name that GitHub would take for a command does not begin a line") {
   CHECK(printable_file("::error::x.yaml") == "./::error::x.yaml");
   CHECK(printable_file("a\n::error::x.yaml") == "a\\n::error::x.yaml");
+  CHECK(printable_file("  ::error::x.yaml") == "./  ::error::x.yaml");
   CHECK(printable_file("a.yaml") == "a.yaml");
+  CHECK(printable("x ##[error]y #[0]") == "x ##\\u005berror]y #[0]");
 }
 
 TEST_CASE("UTF-8 has no overlong forms, no surrogates and nothing above its last code point") {

@@ -84,6 +84,12 @@ TEST_CASE("mistakes of an overlay are told all at once, at their place") {
   CHECK_THAT(format(read.error()), Catch::Contains("corrections[0].calibrated.value"));
 }
 
+TEST_CASE("a file too large for a calibration is refused before it is read") {
+  const auto large = parse_calibration("large.yaml", std::string(kLargestCalibration + 1, '#'));
+  REQUIRE_FALSE(large);
+  CHECK(large.error().front().hint == "a calibration has at most 16 MiB");
+}
+
 TEST_CASE("other versions, no YAML and ranges without their value are refused") {
   for (const char* text : {"schema_version: 2", "[", "just text", "{}"}) {
     INFO(text);
