@@ -196,11 +196,11 @@ std::string to_yaml(const Calibration& calibration) {
 Expected<Calibration> parse_calibration(std::string_view file, std::string_view text) {
   CalibrationReader reader(file);
   if (text.size() > kLargestCalibration)
-    return tl::unexpected(Diagnostics{{Severity::error,
-                                       {std::string(file), 0, 0},
-                                       fmt::format("the file has {} bytes", text.size()),
-                                       fmt::format("a calibration has at most {} MiB",
-                                                   kLargestCalibration >> 20U)}});
+    return tl::unexpected(
+        Diagnostics{{Severity::error,
+                     {std::string(file), 0, 0},
+                     fmt::format("the file has {} bytes", text.size()),
+                     fmt::format("a calibration has at most {} MiB", kLargestCalibration >> 20U)}});
   Document document;
   try {
     const YAML::Node root = YAML::Load(std::string(text));
