@@ -153,7 +153,7 @@ int time_to_train(const Options& options, std::string_view bytes, const Catalog&
 void refit(const std::string& file, std::span<const PublishedRun> runs, const Catalog& catalog) {
   const EfficiencyFit fit(runs, catalog);
   auto rows = fit.rows();
-  const auto stacks = share_stacks(rows);
+  const auto stacks = share_stacks(rows, catalog);
   set_spreads(rows, score_cross_validated(fit, runs, catalog).runs, catalog);
   write_file(file, efficiencies_csv(read_text(file), rows, fit.inputs_digest()));
   const std::string beside = (std::filesystem::path(file).parent_path() / "stacks.csv").string();

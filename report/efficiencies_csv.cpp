@@ -13,10 +13,10 @@
 namespace reckon {
 namespace {
 
-constexpr std::array<std::string_view, 15> kColumns{
-    "accelerator", "precision", "stack",           "convolution", "matmul",
-    "attention",   "memory",    "half_size_gflop", "launch_us",   "host_us",
-    "step_spread", "runs",      "standard_errors", "source",      "notes"};
+constexpr std::array<std::string_view, 16> kColumns{
+    "accelerator", "precision",       "stack",           "convolution", "winograd", "matmul",
+    "attention",   "memory",          "half_size_gflop", "launch_us",   "host_us",  "step_spread",
+    "runs",        "standard_errors", "source",          "notes"};
 constexpr std::string_view kHeading =
     "# Rows of source fitted are written by: make fit; its inputs: ";
 
@@ -33,10 +33,10 @@ std::string cell_of(double value, double standard_error) {
 
 std::string line_of(const FittedRow& row) {
   const Efficiency& e = row.efficiency;
-  const bool any = e.stack.empty();
+  const bool any = row.middle;
   std::string errors;
   for (std::size_t i = 0; i < kFittedNumbers; ++i)
-    if (any || i == 0 || i == kHostNumber)
+    if (any || i == 0 || i == kAttentionNumber || i == kHostNumber)
       errors += fmt::format("{}{:.2f}", i ? " " : "", row.standard_errors[i]);
   const auto fraction = [&](const Fact<double>& f, std::size_t i) {
     return cell_of(f.value, any && i < 3 ? row.standard_errors[i] : 0);
@@ -46,6 +46,7 @@ std::string line_of(const FittedRow& row) {
       std::string(to_text(e.precision)),
       e.stack,
       fraction(e.convolution, 0),
+      e.winograd.value > 1 ? fmt::format("{:.4g}", e.winograd.value) : "",
       fraction(e.matmul, 1),
       fraction(e.attention, 2),
       fraction(e.memory, 3),
@@ -111,7 +112,7 @@ std::string digest_of_efficiencies(std::string_view csv) {
 
 std::string efficiencies_csv(std::string_view existing, std::span<const FittedRow> rows,
                              std::string_view digest) {
-  constexpr std::size_t kStack = 2, kSourceColumn = 13;
+  constexpr std::size_t kStack = 2, kSourceColumn = 14;
   const auto key_of = [](const FittedRow& row) {
     return Key(row.efficiency.accelerator, std::string(to_text(row.efficiency.precision)));
   };

@@ -9,14 +9,12 @@
 #include <set>
 #include <tuple>
 
-#include "sim/calibration/fit_group.h"
+#include "sim/calibration/fit_inherit.h"
 #include "sim/calibration/run_layout.h"
 #include "sim/forecast/forecast.h"
 
 namespace reckon {
 namespace {
-
-using GroupKey = std::pair<std::string, Precision>;
 
 bool explainable(const PublishedRun& r, const Plan& plan) {
   const PlannedPool& pool = *plan.pool_with(Role::worker);
@@ -67,11 +65,28 @@ void thin(std::vector<FitRun>& runs) {
 const Efficiency* prior_of(const Catalog& catalog, const GroupKey& key) {
   const Efficiency* any = nullptr;
   for (const Efficiency& e : catalog.efficiencies) {
-    if (e.accelerator != key.first || e.precision != key.second) continue;
+    if (e.accelerator != key.accelerator || e.precision != key.precision) continue;
     if (e.stack == kPriorStack) return &e;
     if (e.stack.empty()) any = &e;
   }
   return any;
+}
+
+/// Fused kernels are of 16 bits and less (Megatron-LM's softmax asks for fp16 or bf16
+/// [megatron/model/fused_softmax.py, is_kernel_available], FlashAttention too).
+bool has_classes(Precision precision) {
+  return precision != Precision::fp32 && precision != Precision::tf32;
+}
+
+/// fp16 and bf16 are one for a class of stacks: its runs differ in the range of numbers, not in
+/// kernels.
+GroupKey group_of(const Accelerator& accelerator, Precision precision, std::string_view stack,
+                  const Catalog& catalog) {
+  GroupKey key{std::string(row_name(accelerator, catalog)), precision, ""};
+  if (has_classes(precision)) key.stacks = catalog.class_of_stack(stack);
+  const GroupKey in_bf16{key.accelerator, Precision::bf16, key.stacks};
+  const bool pooled = !key.stacks.empty() && precision == Precision::fp16;
+  return pooled && prior_of(catalog, in_bf16) != nullptr ? in_bf16 : key;
 }
 
 }  // namespace
@@ -100,16 +115,23 @@ struct EfficiencyFit::Data {
                 const GroupFit& alone, bool all_folds) const;
   std::vector<FittedRow> rows_of(const GroupKey& key, const GroupFit& fit,
                                  std::span<FitRun* const> runs) const;
+  /// The prior, as the other rows have moved it.
+  Efficiency moved(const GroupKey& key, const std::map<GroupKey, Told>& told) const;
+  /// Rows for any stack where only a class ran: the class's; and what GPUs inherit.
+  void add_unfitted(std::vector<FittedRow>& rows, const std::map<GroupKey, Told>& told,
+                    const std::vector<std::string>& sources) const;
   double year_of(const GroupKey& key) const {
     int year = 0;
     for (const Accelerator& a : catalog.accelerators)
-      if ((a.name == key.first || a.architecture == key.first) && (year == 0 || a.year < year))
+      if ((a.name == key.accelerator || a.architecture == key.accelerator) &&
+          (year == 0 || a.year < year))
         year = a.year;
     return year;
   }
   bool is_gpu(const GroupKey& key) const {
     return std::ranges::any_of(catalog.accelerators, [&](const Accelerator& a) {
-      return a.kind == AcceleratorKind::gpu && (a.name == key.first || a.architecture == key.first);
+      return a.kind == AcceleratorKind::gpu &&
+             (a.name == key.accelerator || a.architecture == key.accelerator);
     });
   }
 };
@@ -127,7 +149,7 @@ EfficiencyFit::EfficiencyFit(std::span<const PublishedRun> runs, const Catalog& 
     auto plan = plan_of_run(r.run, catalog);
     if (!plan || !explainable(r, *plan)) continue;
     const Accelerator& accelerator = *plan->pool_with(Role::worker)->accelerator;
-    const GroupKey key{row_name(accelerator, catalog), plan->jobs.front().precision};
+    const GroupKey key = group_of(accelerator, plan->jobs.front().precision, r.run.stack, catalog);
     const double rate = quantile(measured[{r.run, r.source}], 0.5);
     FitRun run{std::move(*plan),  nullptr, std::log(rate), r.source, r.run.stack,
                model_name(r.run), r};
@@ -198,9 +220,13 @@ std::vector<FittedRow> EfficiencyFit::Data::rows_of(const GroupKey& key, const G
   const auto add = [&](std::string_view stack, auto belongs) {
     FittedRow row;
     const bool any = stack.empty();
-    const GroupFit::Stack own = any ? GroupFit::Stack{} : fit.stacks.at(stack);
+    const bool of_class = any && !key.stacks.empty();
+    const GroupFit::Stack own = of_class ? middle_of(fit)
+                                : any    ? GroupFit::Stack{}  // share_stacks() moves it
+                                         : fit.stacks.at(stack);
     row.efficiency = efficiency_of(fit.logs, own, *prior);
     row.efficiency.stack = std::string(stack);
+    row.middle = any;
     std::set<std::string> sources;
     Independent independent;
     for (const FitRun* run : runs)
@@ -212,6 +238,7 @@ std::vector<FittedRow> EfficiencyFit::Data::rows_of(const GroupKey& key, const G
     row.sources.assign(sources.begin(), sources.end());
     for (std::size_t i = 0; i < kFittedNumbers; ++i)
       row.standard_errors[i] = any ? fit.errors[static_cast<Eigen::Index>(i)] : own.factor_error;
+    if (!any) row.standard_errors[kAttentionNumber] = own.attention_error;
     if (!any) row.standard_errors[kHostNumber] = own.host_error;
     if (independent.enough()) rows.push_back(std::move(row));
   };
@@ -223,45 +250,21 @@ std::vector<FittedRow> EfficiencyFit::Data::rows_of(const GroupKey& key, const G
 
 namespace {
 
-// Numbers that a row inherits from others: what convolutions, matrix products and memory reach.
-// Whether attention writes its scores, how large kernels are, and what issues them and how fast is
-// the programs' that ran there.
-const FitLogs kOfDevice = (FitLogs() << 1, 1, 0, 1, 0, 0, 0).finished();
-
-/// What the runs of one row say against its prior, in logarithms, and how surely.
-struct Told {
-  FitLogs shift, weight;
-  double year = 0;  // of its first accelerator
-};
-
-/// A fit lies between its prior and what its runs say by themselves, by their weights.
-Told told_by(const GroupFit& fit, const FitLogs& prior) {
-  constexpr double kNothing = 1e-9;
-  Told told;
-  for (Eigen::Index i = 0; i < prior.size(); ++i) {
-    const double spread = prior_spread()[i];
-    const double all = 1 / (fit.errors[i] * fit.errors[i]), own = 1 / (spread * spread);
-    const double runs = std::max(kNothing, all - own);
-    told.shift[i] = (fit.logs[i] - prior[i]) * all / runs;
-    told.weight[i] = 1 / (1 / runs + spread * spread);
-  }
-  return told;
+/// A class's row stands for the precisions that are one for it.
+std::vector<Precision> precisions_of(const GroupKey& key, const Catalog& catalog) {
+  std::vector<Precision> result{key.precision};
+  const GroupKey in_fp16{key.accelerator, Precision::fp16, key.stacks};
+  if (!key.stacks.empty() && key.precision == Precision::bf16 && prior_of(catalog, in_fp16))
+    result.push_back(Precision::fp16);
+  return result;
 }
 
-/// By how much priors of the other GPUs were wrong, on the mean (empirical Bayes [Efron 2010,
-/// "Large-Scale Inference", chapter 1]), those of its own years first; drawn towards zero where few
-/// rows tell.
-FitLogs inherited(const std::map<GroupKey, Told>& told, const GroupKey& heir, double year) {
-  constexpr double kGeneration = 2;  // years
-  FitLogs sum = FitLogs::Zero(), weight = FitLogs::Zero();
-  for (const auto& [key, t] : told) {
-    if (key == heir) continue;
-    const double near = std::exp(-std::abs(t.year - year) / kGeneration);
-    sum += near * t.weight.cwiseProduct(t.shift);
-    weight += near * t.weight;
-  }
-  const FitLogs drawn = prior_spread().cwiseProduct(prior_spread()).cwiseInverse();
-  return sum.cwiseQuotient(weight + drawn).cwiseProduct(kOfDevice);
+bool has_row(std::span<const FittedRow> rows, const GroupKey& key) {
+  return std::ranges::any_of(rows, [&](const FittedRow& row) {
+    const Efficiency& e = row.efficiency;
+    return e.accelerator == key.accelerator && e.precision == key.precision &&
+           e.stack == key.stacks;
+  });
 }
 
 }  // namespace
@@ -272,68 +275,101 @@ std::string EfficiencyFit::inputs_digest() const {
     const Efficiency* prior = prior_of(data_->catalog, key);
     if (prior == nullptr) continue;
     for (FitRun& run : runs)
-      inputs += fmt::format("{} {} {} {} {} {:.6g} {:.6g}\n", key.first, to_text(key.second),
-                            run.source, run.stack, run.model, run.log_measured,
-                            log_rate(run, *prior, *data_->network));
+      inputs += fmt::format("{} {} {} {} {} {} {:.6g} {:.6g}\n", key.accelerator,
+                            to_text(key.precision), key.stacks, run.source, run.stack, run.model,
+                            run.log_measured, log_rate(run, *prior, *data_->network));
   }
   for (const Efficiency& e : data_->catalog.efficiencies) {
     if (data_->catalog.sources[index(e.convolution.source)].id == kFittedSource) continue;
-    inputs += fmt::format("{} {} {}", e.accelerator, to_text(e.precision), e.stack);
+    // General knowledge becomes a prior when a fit takes its place.
+    const std::string_view stack = e.stack.empty() ? kPriorStack : std::string_view(e.stack);
+    inputs += fmt::format("{} {} {}", e.accelerator, to_text(e.precision), stack);
     for (const double number : logs_of(e)) inputs += fmt::format(" {:.6g}", number);
     inputs += '\n';
   }
   return fmt::format("{:016x}", XXH3_64bits(inputs.data(), inputs.size()));
 }
 
-std::vector<FittedRow> EfficiencyFit::rows(HoldOut by, std::string_view without) const {
-  const auto moved = [&](const GroupKey& key, const std::map<GroupKey, Told>& told) {
-    constexpr double kMostOfPeak = 0.95;
-    const Efficiency& prior = *prior_of(data_->catalog, key);
-    const FitLogs known = logs_of(prior);
-    FitLogs logs = known + inherited(told, key, data_->year_of(key));
-    for (const Eigen::Index i : {0, 1})
-      logs[i] = std::min(logs[i], std::max(known[i], std::log(kMostOfPeak)));
-    return efficiency_of(logs, GroupFit::Stack{}, prior);
+Efficiency EfficiencyFit::Data::moved(const GroupKey& key,
+                                      const std::map<GroupKey, Told>& told) const {
+  constexpr double kMostOfPeak = 0.95;
+  const Efficiency& prior = *prior_of(catalog, key);
+  const FitLogs known = logs_of(prior);
+  FitLogs logs = known + inherited(told, key, year_of(key));
+  for (const Eigen::Index i : {0, 1, 2})
+    logs[i] = std::min(logs[i], std::max(known[i], std::log(kMostOfPeak)));
+  if (prior.winograd.value <= 1) logs[kWinogradNumber] = 0;
+  return efficiency_of(logs, GroupFit::Stack{}, prior);
+}
+
+void EfficiencyFit::Data::add_unfitted(std::vector<FittedRow>& rows,
+                                       const std::map<GroupKey, Told>& told,
+                                       const std::vector<std::string>& sources) const {
+  std::set<std::string> classes;
+  for (const auto& [key, what] : told)
+    if (!key.stacks.empty()) classes.insert(key.stacks);
+  const auto add_heir = [&](const GroupKey& key) {
+    FittedRow row;
+    row.efficiency = moved(key, told);
+    row.efficiency.stack = key.stacks;
+    for (std::size_t i = 0; i < kFittedNumbers; ++i)
+      row.standard_errors[i] = prior_spread()[static_cast<Eigen::Index>(i)];
+    row.sources = sources;
+    rows.push_back(std::move(row));
   };
+  const std::size_t fitted = rows.size();
+  const auto add_any = [&](const GroupKey& any) {
+    for (std::size_t i = 0; i < fitted; ++i) {
+      const Efficiency& e = rows[i].efficiency;
+      const bool same = e.accelerator == any.accelerator && e.precision == any.precision;
+      if (!same || !rows[i].middle) continue;
+      FittedRow row = rows[i];
+      row.efficiency.stack.clear();
+      return rows.push_back(std::move(row));
+    }
+    if (!told.empty() && is_gpu(any)) add_heir(any);
+  };
+  for (const Efficiency& e : catalog.efficiencies) {
+    const GroupKey any{e.accelerator, e.precision, ""};
+    if (prior_of(catalog, any) == nullptr) continue;
+    if (!has_row(rows, any)) add_any(any);
+    if (!has_classes(e.precision) || !is_gpu(any)) continue;
+    for (const std::string& name : classes) {
+      const GroupKey key{e.accelerator, e.precision, name};
+      if (!has_row(rows, key)) add_heir(key);
+    }
+  }
+}
+
+std::vector<FittedRow> EfficiencyFit::rows(HoldOut by, std::string_view without) const {
   std::map<GroupKey, std::vector<FitRun*>> kept;
   std::map<GroupKey, GroupFit> alone;
   std::map<GroupKey, Told> told;
+  std::set<std::string> sources;
   for (auto& [key, runs] : data_->groups) {
     for (FitRun& run : runs)
       if (without.empty() || fold_of(run.published, by) != without) kept[key].push_back(&run);
     auto fit = data_->fit(key, kept[key]);
     if (!fit) continue;
-    if (data_->is_gpu(key)) {
-      told[key] = told_by(*fit, logs_of(*prior_of(data_->catalog, key)));
-      told[key].year = data_->year_of(key);
-    }
+    for (const FitRun* run : kept[key]) sources.emplace(run->source);
+    const Efficiency& prior = *prior_of(data_->catalog, key);
+    if (data_->is_gpu(key)) told[key] = told_by(*fit, logs_of(prior), data_->year_of(key));
     alone.emplace(key, std::move(*fit));
   }
   std::vector<FittedRow> result;
   for (const auto& [key, fit] : alone) {
     GroupFit pooled = fit;
     if (data_->is_gpu(key))
-      pooled = data_->pool(key, kept[key], moved(key, told), fit, without.empty());
-    const auto rows = data_->rows_of(key, pooled, kept[key]);
-    result.insert(result.end(), rows.begin(), rows.end());
+      pooled = data_->pool(key, kept[key], data_->moved(key, told), fit, without.empty());
+    for (FittedRow row : data_->rows_of(key, pooled, kept[key])) {
+      if (row.middle) row.efficiency.stack = key.stacks;
+      for (const Precision precision : precisions_of(key, data_->catalog)) {
+        row.efficiency.precision = precision;
+        result.push_back(row);
+      }
+    }
   }
-  std::set<std::string> sources;
-  for (const auto& [key, fit] : alone)
-    for (const FitRun* run : kept.at(key)) sources.emplace(run->source);
-  std::set<GroupKey> done;
-  for (const Efficiency& e : data_->catalog.efficiencies) {
-    const GroupKey key{e.accelerator, e.precision};
-    const bool heir = !told.empty() && !alone.contains(key) && data_->is_gpu(key) &&
-                      prior_of(data_->catalog, key) != nullptr;
-    if (!heir || !done.insert(key).second) continue;
-    FittedRow row;
-    row.efficiency = moved(key, told);
-    row.efficiency.stack.clear();
-    for (std::size_t i = 0; i < kFittedNumbers; ++i)
-      row.standard_errors[i] = prior_spread()[static_cast<Eigen::Index>(i)];
-    row.sources.assign(sources.begin(), sources.end());
-    result.push_back(std::move(row));
-  }
+  data_->add_unfitted(result, told, {sources.begin(), sources.end()});
   return result;
 }
 

@@ -13,17 +13,19 @@
 
 // The catalog's efficiencies, fitted to published runs (docs/MODELS.md, "Efficiencies: fit and
 // error"). A row of the catalog is one kind of accelerator (its own row, else its architecture's)
-// at one precision; its seven numbers, and of each stack a factor and a host time of its own, are
-// the maximum a posteriori of
+// at one precision, for one class of stacks (catalogs/stack_classes.csv) or for all that are in
+// none; classes are of 16 bits and less, and fp16 and bf16 are one for them. Its eight numbers, and
+// of each stack a factor, an attention and a host time of its own, are the maximum a posteriori of
 //   ln(predicted / measured) ~ Huber(10 %),
 // around the catalog's rows of stack "prior" (else its general-knowledge row), in logarithms. GPUs
-// inherit from their neighbours: a prior's convolutions, matrix products and memory are moved by
-// how far those of other rows were found from their own priors, rows of near years first.
+// inherit from their neighbours: what is the chip's (convolutions, matrix products, memory) is
+// moved by how far those of other rows were found from their own priors, rows of near years first;
+// what is the program's (attention, sizes of kernels, launches, host) by rows of the same class.
 namespace reckon {
 
-/// Of a row: convolution, matmul, attention, memory, half size, launch, host.
-inline constexpr std::size_t kFittedNumbers = 7;
-inline constexpr std::size_t kHostNumber = 6;
+/// Of a row: convolution, matmul, attention, memory, half size, launch, host, winograd.
+inline constexpr std::size_t kFittedNumbers = 8;
+inline constexpr std::size_t kAttentionNumber = 2, kHostNumber = 6, kWinogradNumber = 7;
 /// What the catalog calls rows that hold what is known without any measurement.
 inline constexpr std::string_view kPriorStack = "prior";
 /// What the catalog calls the source of rows that a fit made.
@@ -35,10 +37,11 @@ enum class HoldOut { source, publisher, model };
 std::string fold_of(const PublishedRun& run, HoldOut by);
 
 struct FittedRow {
-  Efficiency efficiency;  // stack "": the middle of the stacks
+  Efficiency efficiency;  // stack "" or a class: the middle of the stacks, of those of the class
+  bool middle = true;     // of several stacks, not one stack's
   int runs = 0;           // of different configuration, source or stack
   std::array<double, kFittedNumbers> standard_errors{};  // of the logarithms; a stack's: of its
-                                                         // factor in all but the last, host
+                                                         // factor, but for attention and host
   std::vector<std::string> sources;
 };
 
@@ -52,7 +55,8 @@ class EfficiencyFit {
   ~EfficiencyFit();
 
   /// Every row with runs of at least three models or sources, `without` one fold ("": none); and
-  /// of GPUs without so many, what they inherit: `runs` is 0.
+  /// of GPUs without so many, what they inherit: `runs` is 0. A class that ran where no other stack
+  /// did gives the row for any stack too.
   std::vector<FittedRow> rows(HoldOut by = HoldOut::source, std::string_view without = "") const;
 
   /// Of everything that the fit depends on: the runs, what the step model makes of them with the
@@ -72,8 +76,9 @@ struct FittedStack {
   std::vector<std::string> sources;
 };
 /// What stacks, and families of at least two, have in common over all rows; rows for any stack are
-/// moved to the middle of all stacks, whichever of them ran there.
-std::vector<FittedStack> share_stacks(std::vector<FittedRow>& rows);
+/// moved to the middle of all stacks, whichever of them ran there. Stacks of a class have none: the
+/// class has its rows.
+std::vector<FittedStack> share_stacks(std::vector<FittedRow>& rows, const Catalog& catalog);
 
 /// The catalog with these rows and stacks in place of all that were fitted before; what has no row
 /// falls back to its prior.

@@ -19,19 +19,21 @@ constexpr double kSpreadOfStack = 0.25;
 // Of the logarithms around the prior: fractions of peak and what a device needs between two kernels
 // are known to a third or so, the sizes of kernels and the time of a host to a factor.
 constexpr double kHostSpreadOfStack = 0.7;  // of a stack around its row
-const FitLogs kPriorSpread = (FitLogs() << 0.4, 0.4, 0.6, 0.25, 2.0, 0.35, 0.7).finished();
+constexpr double kAttentionSpreadOfStack = 0.4;
+constexpr Eigen::Index kColumnsOfStack = 3;  // factor, host, attention
+const FitLogs kPriorSpread = (FitLogs() << 0.4, 0.4, 0.6, 0.25, 2.0, 0.35, 0.7, 0.3).finished();
 
 struct Posterior {
   std::span<FitRun* const> runs;
   FitLogs prior;
   Efficiency like;
   const NetworkModel& network;
-  std::map<std::string_view, Eigen::Index> columns;  // of the stacks: factor, then host
+  std::map<std::string_view, Eigen::Index> columns;  // the first of each stack
   std::vector<std::vector<Eigen::Index>> clusters;   // runs of one source, stack and model
 
   Eigen::Index size() const {
     return static_cast<Eigen::Index>(kFittedNumbers) +
-           2 * static_cast<Eigen::Index>(columns.size());
+           kColumnsOfStack * static_cast<Eigen::Index>(columns.size());
   }
 
   /// A stack's host time is spread around the row's. Benchmark submissions replay captured graphs
@@ -41,7 +43,9 @@ struct Posterior {
   }
   GroupFit::Stack stack_at(std::string_view stack, Eigen::Index column,
                            const Eigen::VectorXd& x) const {
-    return {.factor = x[column], .host = x[column + 1] + host_offset(stack, x[kHostNumber])};
+    return {.factor = x[column],
+            .attention = x[column + 2],
+            .host = x[column + 1] + host_offset(stack, x[kHostNumber])};
   }
 
   double residual(FitRun& run, const Eigen::VectorXd& x) const {
@@ -55,7 +59,9 @@ struct Posterior {
   double spread(Eigen::Index i) const {
     const Eigen::Index own = i - static_cast<Eigen::Index>(kFittedNumbers);
     if (own < 0) return kPriorSpread[i];
-    return own % 2 == 0 ? kSpreadOfStack : kHostSpreadOfStack;
+    constexpr std::array<double, kColumnsOfStack> kSpreads{kSpreadOfStack, kHostSpreadOfStack,
+                                                           kAttentionSpreadOfStack};
+    return kSpreads[static_cast<std::size_t>(own % kColumnsOfStack)];
   }
   double mean(Eigen::Index i) const {
     return i < static_cast<Eigen::Index>(kFittedNumbers) ? prior[i] : 0;
@@ -127,15 +133,19 @@ struct Posterior {
 
   /// Numbers of the row concern all runs, a stack's its own.
   bool concerns(Eigen::Index i, const FitRun& run) const {
+    if (i == static_cast<Eigen::Index>(kWinogradNumber)) return has_winograd();
     if (i < static_cast<Eigen::Index>(kFittedNumbers)) return true;
     const auto at = columns.find(run.stack);
-    return at != columns.end() && (at->second == i || at->second + 1 == i);
+    return at != columns.end() && at->second <= i && i < at->second + kColumnsOfStack;
   }
 
-  /// Nothing, of the fastest stack, exceeds its peak but fp32 convolutions (Winograd does fewer
-  /// operations than are counted) and memory (fused layers that are counted one by one).
+  /// Where the prior knows of no such algorithm there is none.
+  bool has_winograd() const { return like.winograd.value > 1; }
+
+  /// Nothing, of the fastest stack, exceeds its peak but memory (fused layers that are counted one
+  /// by one) and fp32 convolutions whose algorithms are not told apart.
   Eigen::VectorXd limited(Eigen::VectorXd x) const {
-    const bool wide = like.precision == Precision::fp32;
+    const bool wide = like.precision == Precision::fp32 && !has_winograd();
     const std::array<double, 4> most{wide ? 1.4 : 0.95, 0.95, 0.95, 1.4};
     double ahead = 0;
     for (const auto& [stack, column] : columns) ahead = std::max(ahead, x[column]);
@@ -143,6 +153,12 @@ struct Posterior {
       const auto k = static_cast<Eigen::Index>(i);
       x[k] = std::min(x[k], std::log(most[i]) - ahead);
     }
+    constexpr double kFewestMultiplications =
+        2.25;  // F(2 x 2, 3 x 3) [Lavin and Gray 2016, Sec. 4.1]
+    x[kWinogradNumber] = std::clamp(x[kWinogradNumber], 0.0, std::log(kFewestMultiplications));
+    for (const auto& [stack, column] : columns)
+      x[column + 2] = std::min(x[column + 2],
+                               std::log(most[kAttentionNumber]) - x[column] - x[kAttentionNumber]);
     // A kernel that takes so long at the peak fills any chip, and no device idles longer between
     // two kernels: general knowledge. What costs a small batch more than that is its host's doing.
     constexpr Seconds kFills{30e-6}, kLongestLaunch{15e-6};
@@ -181,6 +197,24 @@ double log_rate(FitRun& run, const Efficiency& efficiency, const NetworkModel& n
   return std::log(step.samples_per_second.v);
 }
 
+GroupFit::Stack middle_of(const GroupFit& fit) {
+  const auto mean = [&](auto value, auto error, double spread) {
+    double sum = 0, weight = 1 / (spread * spread);
+    for (const auto& [name, stack] : fit.stacks) {
+      const double w = 1 / (stack.*error * (stack.*error) + spread * spread);
+      sum += w * stack.*value;
+      weight += w;
+    }
+    return sum / weight;
+  };
+  using Stack = GroupFit::Stack;
+  Stack middle;
+  middle.factor = mean(&Stack::factor, &Stack::factor_error, kSpreadOfStack);
+  middle.attention = mean(&Stack::attention, &Stack::attention_error, kAttentionSpreadOfStack);
+  middle.host = mean(&Stack::host, &Stack::host_error, kHostSpreadOfStack);
+  return middle;
+}
+
 const FitLogs& prior_spread() { return kPriorSpread; }
 
 FitLogs logs_of(const Efficiency& e) {
@@ -189,7 +223,7 @@ FitLogs logs_of(const Efficiency& e) {
   x << std::log(e.convolution.value), std::log(e.matmul.value), std::log(e.attention.value),
       std::log(e.memory.value), std::log(std::max(kLeastSize, e.half_size.value.v)),
       std::log(std::max(kLeastLaunch, e.launch.value.count())),
-      std::log(std::max(kLeastHost, e.host.value.count()));
+      std::log(std::max(kLeastHost, e.host.value.count())), std::log(e.winograd.value);
   return x;
 }
 
@@ -197,11 +231,12 @@ Efficiency efficiency_of(const FitLogs& logs, const GroupFit::Stack& stack, Effi
   const double factor = std::exp(stack.factor);
   like.convolution = Fact<double>{std::exp(logs[0]) * factor};
   like.matmul = Fact<double>{std::exp(logs[1]) * factor};
-  like.attention = Fact<double>{std::exp(logs[2]) * factor};
+  like.attention = Fact<double>{std::exp(logs[kAttentionNumber] + stack.attention) * factor};
   like.memory = Fact<double>{std::exp(logs[3]) * factor};
   like.half_size = Fact<Flops>{Flops{std::exp(logs[4])}};
   like.launch = Fact<Seconds>{Seconds{std::exp(logs[5]) / factor}};
   like.host = Fact<Seconds>{Seconds{std::exp(logs[kHostNumber] + stack.host)}};
+  like.winograd = Fact<double>{std::exp(logs[kWinogradNumber])};
   return like;
 }
 
@@ -218,7 +253,7 @@ GroupFit fit_group(std::span<FitRun* const> runs, const Efficiency& prior,
   Eigen::Index next = kFittedNumbers;
   for (auto& [stack, column] : posterior.columns) {
     column = next;
-    next += 2;
+    next += kColumnsOfStack;
   }
 
   std::vector<Eigen::VectorXd> starts;
@@ -229,6 +264,7 @@ GroupFit fit_group(std::span<FitRun* const> runs, const Efficiency& prior,
       if (const auto at = near->stacks.find(stack); at != near->stacks.end()) {
         start[column] = at->second.factor;
         start[column + 1] = at->second.host - posterior.host_offset(stack, near->logs[kHostNumber]);
+        start[column + 2] = at->second.attention;
       }
     starts.push_back(start);
   } else {
@@ -257,6 +293,7 @@ GroupFit fit_group(std::span<FitRun* const> runs, const Efficiency& prior,
     fit.stacks[stack] = posterior.stack_at(stack, column, best.x);
     fit.stacks[stack].factor_error = error(column);
     fit.stacks[stack].host_error = error(column + 1);
+    fit.stacks[stack].attention_error = error(column + 2);
   }
   return fit;
 }

@@ -31,15 +31,15 @@ std::string_view family_of(std::string_view stack) {
 
 double weight_of(double noise, double error) { return 1 / (noise * noise + error * error); }
 
-std::vector<Point> points_of(std::span<const FittedRow> rows) {
+std::vector<Point> points_of(std::span<const FittedRow> rows, const Catalog& catalog) {
   std::vector<Point> points;
   for (std::size_t any = 0; any < rows.size(); ++any) {
     const Efficiency& middle = rows[any].efficiency;
     if (!middle.stack.empty()) continue;
     for (const FittedRow& row : rows) {
       const Efficiency& e = row.efficiency;
-      if (e.stack.empty() || e.accelerator != middle.accelerator || e.precision != middle.precision)
-        continue;
+      const bool same = e.accelerator == middle.accelerator && e.precision == middle.precision;
+      if (!same || e.stack.empty() || !catalog.class_of_stack(e.stack).empty()) continue;
       points.push_back(
           {any, e.stack, family_of(e.stack), std::log(e.memory.value / middle.memory.value),
            weight_of(kRowNoise, row.standard_errors[0]), std::log(e.host.value.count()),
@@ -120,8 +120,8 @@ FittedStack stack_of(std::string name, double log_speed, std::span<const Point> 
 
 }  // namespace
 
-std::vector<FittedStack> share_stacks(std::vector<FittedRow>& rows) {
-  const std::vector<Point> points = points_of(rows);
+std::vector<FittedStack> share_stacks(std::vector<FittedRow>& rows, const Catalog& catalog) {
+  const std::vector<Point> points = points_of(rows, catalog);
   Effects effects = effects_of(points);
   Effect usual;
   for (const Point& p : points) usual.add(p.log_host, p.host_weight);

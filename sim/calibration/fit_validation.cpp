@@ -43,7 +43,7 @@ ScoredRuns score_cross_validated(const EfficiencyFit& fit, std::span<const Publi
   ScoredRuns result;
   for (const auto& [fold, own] : folds) {
     auto rows = fit.rows(by, fold);
-    const auto stacks = share_stacks(rows);
+    const auto stacks = share_stacks(rows, catalog);
     const Catalog others = with_fitted(catalog, rows, stacks);
     ScoredRuns scored = score_cold(own, others);
     result.runs.insert(result.runs.end(), scored.runs.begin(), scored.runs.end());

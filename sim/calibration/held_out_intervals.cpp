@@ -140,7 +140,8 @@ void set_spreads(std::vector<FittedRow>& rows, std::span<const ScoredRun> cross_
   const auto residuals = residuals_of(cross_validated, catalog, HoldOut::source);
   for (FittedRow& row : rows) {
     Efficiency& e = row.efficiency;
-    const Kind kind{usual_sharing(residuals, e), !e.stack.empty()};
+    const bool own = !e.stack.empty() && catalog.class_of_stack(e.stack) != e.stack;
+    const Kind kind{usual_sharing(residuals, e), own};
     const double reach = half_width(residuals, e.accelerator, e.precision, kind, /*without=*/"");
     e.step_spread = Fact<double>{1.0, std::exp(-reach), std::exp(reach), e.convolution.source};
   }

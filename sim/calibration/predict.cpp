@@ -39,7 +39,9 @@ Predicted predict(const RunConfiguration& run, const Catalog& catalog,
   // step_spread is a factor on the step's time.
   p.low = p.rate / efficiency.step_spread.high;
   p.high = p.rate / efficiency.step_spread.low;
-  p.stack_known = !efficiency.stack.empty() && !efficiency.stack.starts_with('*');
+  const std::string_view stack = efficiency.stack;
+  p.stack_known =
+      !stack.empty() && !stack.starts_with('*') && catalog.class_of_stack(stack) != stack;
   p.fits = estimate_memory(*plan, job).fits();
   if (job.strategy.accelerators() > 1) p.slowing = slowing_of(*plan, job, network, p.rate);
   return p;

@@ -202,11 +202,24 @@ const Efficiency* Catalog::find_efficiency(const Accelerator& accelerator, Preci
     }
     return nullptr;
   };
+  const std::string_view of_class = class_of_stack(stack);
   for (const std::string& name : {accelerator.name, accelerator.architecture}) {
     if (const Efficiency* own = row(name, stack)) return own;
+    if (const Efficiency* alike = of_class.empty() ? nullptr : row(name, of_class)) return alike;
     if (const Efficiency* any = row(name, "")) return any;
   }
   return nullptr;
+}
+
+std::string_view Catalog::class_of_stack(std::string_view stack) const {
+  for (const StackClass& c : stack_classes) {
+    const std::string_view stacks = c.stacks;
+    const bool begins =
+        stacks.ends_with('*') && stack.size() + 1 >= stacks.size() &&
+        same_name(stack.substr(0, stacks.size() - 1), stacks.substr(0, stacks.size() - 1));
+    if (begins || same_name(stacks, stack) || same_name(c.name, stack)) return c.name;
+  }
+  return "";
 }
 
 const SoftwareStack* Catalog::find_stack(std::string_view stack) const {

@@ -230,8 +230,12 @@ struct Storage {
 struct Efficiency {
   std::string accelerator;  // canonical name, or an architecture ("Pascal")
   Precision precision = Precision::fp32;
-  std::string stack;         // software stack, "" = any ("tf1", "ngc", "xla")
+  std::string stack;         // software stack ("tf1"), class of stacks ("fused-lm"), "" = any
   Fact<double> convolution;  // of peak FLOP/s, for large layers
+  /// Speed of convolutions of 3 x 3 with stride 1 over that of all others: such have algorithms of
+  /// 2.25 times fewer multiplications [Lavin and Gray 2016, "Fast algorithms for convolutional
+  /// neural networks", CVPR, Sec. 4.1]. 1: no such algorithm.
+  Fact<double> winograd{1.0};
   Fact<double> matmul;
   Fact<double> attention;
   Fact<double> memory;    // of memory bandwidth
@@ -250,6 +254,11 @@ struct SoftwareStack {
   std::string name;    // "tf1", "pytorch-ngc"
   Fact<double> speed;  // factor
   Fact<Seconds> host;  // as Efficiency::host
+};
+/// Stacks that are built alike: their rows of efficiencies are one, of the class's name, where they
+/// have none of their own. `stacks`: one name, or how names begin ("megatron*").
+struct StackClass {
+  std::string stacks, name;
 };
 /// A row for any stack, as this stack would have it.
 Efficiency with_stack(Efficiency any, const SoftwareStack& stack);
@@ -288,6 +297,7 @@ class Catalog {
   std::vector<Storage> storages;
   std::vector<Efficiency> efficiencies;
   std::vector<SoftwareStack> stacks;
+  std::vector<StackClass> stack_classes;
   std::vector<LinkClass> links;
   std::vector<PublishedModel> published_models;
   std::vector<ConvergencePoint> convergence;
@@ -309,6 +319,8 @@ class Catalog {
   /// own before "".
   const Efficiency* find_efficiency(const Accelerator& accelerator, Precision precision,
                                     std::string_view stack) const;
+  /// The class of the stack ("fused-lm"), or a class's own name; "": none.
+  std::string_view class_of_stack(std::string_view stack) const;
   /// The stack's own row, else its family's, else nullptr.
   const SoftwareStack* find_stack(std::string_view stack) const;
   /// Counts that `machine` may carry of `accelerator` under `service` in `zone` ("": where no

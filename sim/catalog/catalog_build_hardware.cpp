@@ -260,6 +260,14 @@ void Builder::stacks(std::span<const Entry> entries) {
   }
 }
 
+void Builder::stack_classes(std::span<const Entry> entries) {
+  const SourceTable sources(catalog.sources);
+  for (const Entry& entry : entries) {
+    Reader reader(texts, sources, entry);
+    catalog.stack_classes.push_back({reader.text("stacks"), reader.text("class")});
+  }
+}
+
 void Builder::efficiencies(std::span<const Entry> entries) {
   const SourceTable sources(catalog.sources);
   const auto known = [&](std::string_view name) {
@@ -284,6 +292,7 @@ void Builder::efficiencies(std::span<const Entry> entries) {
         reader.word("precision", precision_from_text, precision_names).value_or(Precision::fp32);
     made.stack = reader.text("stack");
     made.convolution = reader.fact<double>("convolution", parse_fraction);
+    if (entry.find("winograd")) made.winograd = reader.fact<double>("winograd", parse_number);
     made.matmul = reader.fact<double>("matmul", parse_fraction);
     made.attention = reader.fact<double>("attention", parse_fraction);
     made.memory = reader.fact<double>("memory", parse_fraction);

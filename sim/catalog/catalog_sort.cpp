@@ -62,6 +62,7 @@ void sort_rows(Catalog& c) {
                        p.starts_from, p.sequence_length, p.global_batch);
   });
   sort_by(c.stacks, own_name);
+  sort_by(c.stack_classes, [](const StackClass& s) { return s.stacks; });
   sort_by(c.links, own_name);
 }
 

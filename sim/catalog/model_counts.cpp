@@ -59,6 +59,7 @@ LayerCount count(const Conv2d& c, Inputs in, const Shape& out, bool gradient) {
   LayerCount result =
       product(in, out, WorkKind::convolution, Flops{per_output * size(out)}, gradient);
   result.depthwise = c.groups > 1 && c.groups == c.in;
+  result.small_square = c.kernel_h == 3 && c.kernel_w == 3 && c.stride == 1 && c.groups == 1;
   return result;
 }
 
@@ -234,6 +235,7 @@ LayerCount count(const Multiply&, Inputs in, const Shape& out, bool) {
 
 LayerCount count(const SoftmaxCrossEntropy&, Inputs in, const Shape&, bool) {
   LayerCount c = element_wise(in, *in[0], kSoftmaxFlops);
+  c.in_fp32 = true;
   c.saved_fixed = kStatistic * size(*in[0]);
   return c;
 }

@@ -54,7 +54,9 @@
 //   BatchNorm has its own). A Recurrence reads its weights once:
 //   they stay in the caches between its steps; the steps wait for each other (LayerCount::steps).
 //   Attention is one fused kernel that never writes the scores [Dao 2022]. Flatten and a Dropout of
-//   rate 0 move nothing. The loss writes its log-softmax.
+//   rate 0 move nothing. The loss writes its log-softmax, in fp32 whatever the precision, and
+//   converts what goes in and its gradient [PyTorch, torch.amp, "CUDA Ops that can autocast to
+//   float32": log_softmax].
 //
 // SAVED for the backward pass, as PyTorch's autograd keeps it (tools/autograd/derivatives.yaml):
 //   inputs of Linear, Conv2d, ExpertLinear, Embedding, EmbeddingBag, none of these where frozen;

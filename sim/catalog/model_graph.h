@@ -265,6 +265,9 @@ struct LayerCount {
   bool has_backward = true;  // it, or something before it, is trained
   bool frozen = false;       // its weights have no gradient
   bool depthwise = false;    // grouped convolution with one channel a group: bound by memory
+  /// Convolution of 3 x 3, stride 1, ungrouped: Efficiency::winograd.
+  bool small_square = false;
+  bool in_fp32 = false;  // whatever the precision, as autocast runs losses over classes
   /// Kernels that wait for each other where others have one: the steps of a recurrence.
   std::int64_t steps = 1;
 };

@@ -82,7 +82,7 @@ void resolve_efficiency(Draft& draft, PlannedPool& pool, Precision precision) {
     return;
   }
   pool.efficiency = *found;
-  if (stack.empty() || found->stack == stack) return;
+  if (stack.empty() || !found->stack.empty()) return;
   if (const SoftwareStack* known = draft.catalog.find_stack(stack))
     pool.efficiency = with_stack(*found, *known);
   else

@@ -30,6 +30,7 @@ class Waiting {
   void add_tensor(BlockTime& t, const LayerClass& layer, double times) const {
     const double rows = layer.experts > 0 ? shares_.imbalance : 1;
     Seconds forward{}, backward{};
+    int issued_forward = 0, issued_backward = 0;  // collectives, which the host issues as kernels
     const Fabric& f = groups_.tensor;
     const auto sum = [&](Bytes m) { return all_reduce_time(f, m, AllReduceKind::automatic).time; };
     const double share = double(l_.tensor - 1) / l_.tensor;
@@ -40,8 +41,11 @@ class Waiting {
         backward = reduce_scatter_time(f, m);
         t.hidden += times * forward;
         t.sent += times * share * m;
+        issued_forward = 1;
+        issued_backward = 2;
       } else {
         backward = sum(m);
+        issued_backward = 1;
       }
       t.sent += times * 2 * share * m;
     } else if (layer.sharding.cut == TensorCut::row) {
@@ -49,12 +53,16 @@ class Waiting {
       if (l_.sequence_parallel) {
         forward = reduce_scatter_time(f, m);
         backward = all_gather_time(f, m);
+        issued_backward = 1;
       } else {
         forward = sum(m);
       }
+      issued_forward = 1;
       t.sent += times * 2 * share * m;
     }
-    if (recomputed(layer, l_)) backward += forward;
+    const bool again = recomputed(layer, l_);
+    t.dispatches += times * (issued_forward * (again ? 2 : 1) + issued_backward);
+    if (again) backward += forward;
     t.tensor_forward += times * forward;
     t.tensor_backward += times * backward;
   }
@@ -82,6 +90,7 @@ class Waiting {
     const Bytes m = bytes(rows * shares_.imbalance, shares_.tokens);
     const Seconds once = times * all_to_all_time(groups_.expert, m);
     const bool again = recomputed(layer, l_);
+    t.dispatches += times * (again ? 3 : 2);
     t.expert_forward += once;
     t.expert_backward += once * (again ? 2 : 1);
     t.sent += times * (again ? 3 : 2) * (double(l_.expert - 1) / l_.expert) * m;

@@ -26,7 +26,7 @@ struct BlockTime {
   Seconds tensor_forward{}, tensor_backward{};
   Seconds context_forward{}, context_backward{};
   Seconds expert_forward{}, expert_backward{};
-  double dispatches = 0;  // kernels that the host issues, forward and backward
+  double dispatches = 0;  // kernels and collectives that the host issues, forward and backward
   Seconds hidden{};       // communication behind arithmetic
   Bytes sent{};           // by one rank
 

@@ -15,10 +15,10 @@ struct Pass {
   double serial = 1;  // of the device: a recurrence has one a step
 };
 
-double flop_efficiency(const Efficiency& e, WorkKind kind) {
-  switch (kind) {
+double flop_efficiency(const Efficiency& e, const LayerWork& layer) {
+  switch (layer.work) {
     case WorkKind::convolution:
-      return e.convolution.value;
+      return e.convolution.value * (layer.small_square ? e.winograd.value : 1);
     case WorkKind::matmul:
       return e.matmul.value;
     case WorkKind::attention:
@@ -45,12 +45,18 @@ struct LayerPasses {
 };
 
 LayerPasses passes_of(const LayerWork& work, const ElementSizes& size, double batch) {
-  const Bytes in = work.elements_in * batch * size.activation;
-  const Bytes out = work.elements_out * batch * size.activation;
+  constexpr Bytes kWide{4};
+  const bool converts = work.in_fp32 && size.activation < kWide;
+  const Bytes element = converts ? kWide : size.activation;
+  const Bytes in = work.elements_in * batch * element;
+  const Bytes out = work.elements_out * batch * element;
+  // What goes in, and its gradient, read in one width and written in the other.
+  const Bytes conversion =
+      converts ? work.elements_in * batch * (size.activation + kWide) : Bytes{};
   const double weights = work.weights_read;
   LayerPasses p;
   p.forward.flops = work.forward * batch;
-  p.forward.bytes = in + out + weights * size.weight;
+  p.forward.bytes = in + out + conversion + weights * size.weight;
   p.backward.flops = work.backward * batch;
   p.forward.serial = work.steps;
   if (!work.has_backward) {
@@ -58,7 +64,7 @@ LayerPasses passes_of(const LayerWork& work, const ElementSizes& size, double ba
     p.backward.serial = 0;
     return p;
   }
-  p.backward.bytes = 2 * in + out + weights * size.gradient;
+  p.backward.bytes = 2 * in + out + conversion + weights * size.gradient;
   if (work.frozen && weights > 0 && work.work != WorkKind::memory) {
     // Gradient of the input alone: output gradient and weights in, input gradient out.
     p.backward.bytes = in + out + weights * size.weight;
@@ -96,13 +102,15 @@ LayerWork work_of(const LayerCount& c) {
           .has_backward = c.has_backward,
           .frozen = c.frozen,
           .depthwise = c.depthwise,
+          .small_square = c.small_square,
+          .in_fp32 = c.in_fp32,
           .steps = double(c.steps)};
 }
 
 LayerCost cost_of(const LayerWork& work, const ElementSizes& size, const Processor& core,
                   double batch) {
   const auto passes = passes_of(work, size, batch);
-  const double efficiency = work.depthwise ? 0 : flop_efficiency(core.efficiency, work.work);
+  const double efficiency = work.depthwise ? 0 : flop_efficiency(core.efficiency, work);
   LayerCost cost;
   cost.forward = pass_time(passes.forward, core, efficiency, cost.forward_by_memory);
   cost.backward = pass_time(passes.backward, core, efficiency, cost.backward_by_memory);

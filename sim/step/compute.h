@@ -34,7 +34,8 @@ struct LayerWork {
   double elements_in = 0, elements_out = 0;  // activations read and written in the forward pass
   double weights_read = 0;
   WorkKind work = WorkKind::memory;
-  bool has_backward = true, frozen = false, depthwise = false;
+  bool has_backward = true, frozen = false, depthwise = false, small_square = false,
+       in_fp32 = false;
   double steps = 1;  // kernels that wait for each other, of those that others have one of
 };
 LayerWork work_of(const LayerCount& count);
@@ -51,7 +52,8 @@ struct LayerCost {
 /// recurrence one a step, backward one more for the gradient of all steps' weights); H:
 /// `half_size`, so that a kernel of H FLOPs reaches half of its kind's efficiency e_kind. Bytes:
 /// activations and weights read and written once by each kernel. Layers of kind memory, and
-/// depthwise convolutions, have the second term only.
+/// depthwise convolutions, have the second term only. Convolutions of 3 x 3 with stride 1 are
+/// faster by Efficiency::winograd.
 LayerCost cost_of(const LayerWork& work, const ElementSizes& size, const Processor& core,
                   double batch);
 /// Is the layer computed again in the backward pass? Full: with the others of its group.

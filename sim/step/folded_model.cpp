@@ -9,7 +9,7 @@ namespace reckon {
 namespace {
 
 /// What makes two layers alike, as numbers that can be ordered.
-using LayerKey = std::array<double, 23>;
+using LayerKey = std::array<double, 25>;
 
 LayerKey key_of(const LayerClass& c) {
   const LayerCount& n = c.count;
@@ -27,6 +27,8 @@ LayerKey key_of(const LayerClass& c) {
           double(n.has_backward),
           double(n.frozen),
           double(n.depthwise),
+          double(n.small_square),
+          double(n.in_fp32),
           double(n.steps),
           double(c.sharding.cut),
           double(c.sharding.gathers),

@@ -32,6 +32,7 @@ constexpr std::array kFiles{"accelerators.yaml",
                             "scale_tiers.csv",
                             "storage_prices.csv",
                             "models.csv",
+                            "stack_classes.csv",
                             "stacks.csv",
                             "convergence.csv",
                             "regions.csv"};

@@ -53,6 +53,12 @@ std::vector<PublishedRun> made_up_runs(double convolution) {
   return runs;
 }
 
+RunConfiguration run_in_fp16(RunConfiguration run) {
+  run.precision = "fp16";
+  run.stack = "eager-x";
+  return run;
+}
+
 const FittedRow* row_of(const std::vector<FittedRow>& rows, std::string_view stack) {
   for (const FittedRow& r : rows)
     if (r.efficiency.stack == stack) return &r;
@@ -117,7 +123,10 @@ TEST_CASE("a stack's speed and a row's middle are told apart where stacks ran on
                               row("x", "slow", 0.4 / up), row("y", "", 0.6),
                               row("y", "fast", 0.6 * up), row("y", "slow", 0.6 / up),
                               row("z", "", 0.5),          row("z", "fast", 0.5)};
-  const auto stacks = share_stacks(rows);
+  Catalog catalog;
+  catalog.stack_classes.push_back({"fused*", "fused"});
+  rows.push_back(row("y", "fused-a", 3));  // a class has its own rows: nothing is shared
+  const auto stacks = share_stacks(rows, catalog);
   REQUIRE(stacks.size() == 2);  // no family: no two stacks end alike
   const double ratio = stacks[0].stack.speed.value / stacks[1].stack.speed.value;
   CHECK(stacks[0].stack.name == "fast");
@@ -127,6 +136,34 @@ TEST_CASE("a stack's speed and a row's middle are told apart where stacks ran on
   CHECK(rows[6].efficiency.memory.value < 0.47);
   CHECK(rows[6].efficiency.memory.value > 0.5 / up);
   CHECK(rows[7].efficiency.memory.value == 0.5);
+}
+
+TEST_CASE("stacks of a class are fitted apart, and their row stands for both 16-bit precisions") {
+  // The same models in bf16 by a stack of the class and in fp16 by one of none, twice as slow.
+  const Catalog& catalog = test::shipped_catalog();
+  Predictor predict(catalog);
+  std::vector<PublishedRun> runs;
+  for (const char* model : {"bert_base", "bert_large", "electra_base"})
+    for (const bool of_class : {false, true}) {
+      PublishedRun r = run("s", of_class ? "megatron-x" : "eager-x", model, 32);
+      r.run.accelerator = "A100-SXM4-80";
+      r.run.precision = of_class ? "bf16" : "fp16";
+      r.run.sequence_length = 512;
+      r.measured = predict(run_in_fp16(r.run))->rate * (of_class ? 1.0 : 0.5);
+      runs.push_back(r);
+    }
+  const auto rows = EfficiencyFit(runs, catalog).rows();
+  const auto rate = [&](Precision precision, std::string_view stack) {
+    for (const FittedRow& r : rows)
+      if (r.efficiency.accelerator == "Ampere" && r.efficiency.precision == precision &&
+          r.efficiency.stack == stack)
+        return r.efficiency.matmul.value;
+    return 0.0;
+  };
+  CHECK(rate(Precision::bf16, "fused-lm") > 1.2 * rate(Precision::fp16, ""));
+  CHECK(rate(Precision::bf16, "fused-lm") == rate(Precision::fp16, "fused-lm"));
+  CHECK(rate(Precision::bf16, "") == rate(Precision::bf16, "fused-lm"));  // no other ran there
+  CHECK(rate(Precision::fp8, "fused-lm") == 0);                           // which an A100 has not
 }
 
 TEST_CASE("fewer than three independent runs are no row") {

@@ -238,3 +238,31 @@ TEST_CASE("a stack without a row changes the row for any stack, a family stands 
   CHECK(slow.launch.value.count() == Approx(8e-6));
   CHECK(slow.host.value.count() == Approx(20e-6));
 }
+
+TEST_CASE("a stack without a row of its own has its class's, else that of any stack") {
+  Catalog catalog;
+  catalog.stack_classes = {{"megatron*", "fused"}, {"solo", "alone"}};
+  CHECK(catalog.class_of_stack("Megatron-LM") == "fused");
+  CHECK(catalog.class_of_stack("megatron") == "fused");
+  CHECK(catalog.class_of_stack("fused") == "fused");
+  CHECK(catalog.class_of_stack("solo") == "alone");
+  CHECK(catalog.class_of_stack("solo-2") == "");
+  CHECK(catalog.class_of_stack("mega") == "");
+  CHECK(catalog.class_of_stack("") == "");
+  Accelerator card;
+  card.name = "card";
+  for (const char* stack : {"", "fused", "megatron-own"}) {
+    Efficiency e;
+    e.accelerator = "card";
+    e.stack = stack;
+    catalog.efficiencies.push_back(e);
+  }
+  const auto found = [&](std::string_view stack) {
+    return catalog.find_efficiency(card, Precision::fp32, stack)->stack;
+  };
+  CHECK(found("megatron-own") == "megatron-own");
+  CHECK(found("megatron-lm") == "fused");
+  CHECK(found("fused") == "fused");
+  CHECK(found("solo") == "");
+  CHECK(found("tf1") == "");
+}

@@ -52,6 +52,21 @@ TEST_CASE("a kernel of half_size FLOPs reaches half of its kind's efficiency") {
   CHECK(halved == Approx(2 * large).epsilon(1e-9));
 }
 
+TEST_CASE("convolutions of 3 x 3 and stride 1 run faster than all others by the row's factor") {
+  LayerWork work{.forward = Flops{1e9}, .backward = Flops{2e9}, .weights_read = 1};
+  work.work = WorkKind::convolution;
+  Processor core{FlopsPerSecond{1e12}, BytesPerSecond{1e15}, 1, {}};
+  core.efficiency.convolution = Fact<double>{0.5};
+  core.efficiency.memory = Fact<double>{1.0};
+  core.efficiency.winograd = Fact<double>{2.5};
+  CHECK(cost_of(work, {}, core, 1).forward.count() == Approx(2e-3));
+  work.small_square = true;
+  CHECK(cost_of(work, {}, core, 1).forward.count() == Approx(2e-3 / 2.5));
+  work.work = WorkKind::matmul;
+  core.efficiency.matmul = Fact<double>{0.5};
+  CHECK(cost_of(work, {}, core, 1).forward.count() == Approx(2e-3));
+}
+
 TEST_CASE("the steps of a recurrence pay for their kernels one after the other, its host once") {
   LayerWork work{.forward = Flops{1e9}, .backward = Flops{2e9}, .weights_read = 1};
   work.work = WorkKind::matmul;
