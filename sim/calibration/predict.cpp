@@ -40,7 +40,9 @@ Predicted predict(const RunConfiguration& run, const Catalog& catalog,
   p.low = p.rate / efficiency.step_spread.high;
   p.high = p.rate / efficiency.step_spread.low;
   p.stack_known = !efficiency.stack.empty() && !efficiency.stack.starts_with('*');
-  p.fits = estimate_memory(*plan, job).fits();
+  const MemoryEstimate memory = estimate_memory(*plan, job);
+  p.fits = memory.fits();
+  p.allocated = memory.allocated();
   if (job.strategy.accelerators() > 1) p.slowing = slowing_of(*plan, job, network, p.rate);
   return p;
 }

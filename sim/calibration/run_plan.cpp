@@ -68,6 +68,18 @@ Recompute recompute_of(const RunConfiguration& run) {
   return Recompute::none;
 }
 
+/// Megatron-LM's own trainer and those around its core (Megatron Bridge, NeMo).
+bool on_megatron_core(const RunConfiguration& run) {
+  return run.stack == "megatron" || run.stack == "megatron-bridge" || run.stack.starts_with("nemo");
+}
+
+/// Not printed: Megatron's distributed optimizer, with which the recipes of Megatron Bridge and
+/// NeMo and published runs of Megatron-LM run, where there are ranks to share its state.
+std::optional<int> zero_stage_of(const RunConfiguration& run, const StrategySpec& s) {
+  if (run.zero_stage) return run.zero_stage;
+  return on_megatron_core(run) && *s.data * *s.context > 1 ? std::optional(1) : std::nullopt;
+}
+
 double micro_batch_of(const RunConfiguration& run) {
   if (run.micro_batch > 0) return run.micro_batch;
   if (run.batch_per_accelerator > 0) return run.batch_per_accelerator;
@@ -124,6 +136,8 @@ tl::expected<StrategySpec, std::string> strategy_of(const RunConfiguration& run,
     s.data = run.data > 0 ? run.data : run.accelerators / (*s.tensor * *s.pipeline * *s.context);
     s.micro_batch = std::max(1, static_cast<int>(micro_batch_of(run)));
     s.sequence_parallel = run.sequence_parallel;
+    s.overlap = run.overlap;
+    s.zero_stage = zero_stage_of(run, s);
     if (run.interleave > 1) {
       s.schedule = PipelineSchedule::interleaved;
       s.interleave = run.interleave;
@@ -241,6 +255,9 @@ WorkloadSpec workload_of(const RunConfiguration& run, RunModel model, StrategySp
   w.dataset = DatasetInline{kAnySamples, Bytes{}};
   w.train = TrainLength{TrainLength::Unit::steps, 1};
   w.precision = precision;
+  // Megatron-LM sums bf16's gradients in fp32 by itself [megatron/training/arguments.py,
+  // accumulate_allreduce_grads_in_fp32]; recipes of Megatron Bridge say otherwise.
+  if (run.stack == "megatron" && precision == Precision::bf16) w.fp32_gradients = true;
   w.strategy = strategy;
   w.stack = std::string(run.stack);
   CheckpointSpec none;
