@@ -18,6 +18,8 @@ class ConfigJson {
   /// Not an object, or no JSON at all: one mistake, and nothing is found in it.
   ConfigJson(std::string_view text, std::string file);
 
+  /// The key is there, be it null.
+  bool present(const std::string& key) const { return readable() && json_.contains(key); }
   /// Whole numbers of 1 and above, or `least`. Absent or null: `otherwise`; nullopt: it is missing.
   std::int64_t number(const std::string& key, std::optional<std::int64_t> otherwise,
                       std::int64_t least = 1);

@@ -133,6 +133,51 @@ Dimensions qwen3_moe(ConfigJson& c) {
   return d;
 }
 
+/// Widths of multi-head latent attention. q_lora_rank: null says that queries have none.
+void add_latent_attention(ConfigJson& c, TransformerDimensions& d) {
+  d.kv_lora_rank = c.number("kv_lora_rank", std::nullopt);
+  if (!c.present("q_lora_rank"))
+    c.mistake("", "key 'q_lora_rank' is missing", "null where queries are not compressed");
+  d.q_lora_rank = c.number("q_lora_rank", 0);
+  d.nope_head_width = c.number("qk_nope_head_dim", std::nullopt);
+  d.rope_head_width = c.number("qk_rope_head_dim", std::nullopt);
+  d.value_head_width = c.number("v_head_dim", std::nullopt);
+  if (const std::int64_t kv_heads = c.number("num_key_value_heads", d.heads); kv_heads != d.heads) {
+    c.mistake(
+        "num_key_value_heads",
+        fmt::format("{} key-value heads beside {} heads with latent attention", kv_heads, d.heads),
+        "as many as num_attention_heads are covered");
+  }
+  if (c.flag("attention_bias", false)) {
+    c.mistake("attention_bias", "biases in attention alone are not covered",
+              "attention_bias: false is covered");
+  }
+}
+
+/// DeepSeek-V2 and V3, and Kimi-K2, which is built as V3. num_nextn_predict_layers says what else
+/// the published weights hold; the model of transformers leaves it out.
+Dimensions deepseek(ConfigJson& c) {
+  TransformerDimensions d = common(c);
+  d.activation = c.activation("hidden_act", "silu");
+  d.rotary_theta = c.real("rope_theta", 10000);
+  d.tied_output = c.flag("tie_word_embeddings", false);
+  d.gated_feed_forward = true;
+  d.rms_norm = true;
+  d.bias = false;
+  add_latent_attention(c, d);
+  d.experts = c.number("n_routed_experts", std::nullopt);
+  d.experts_per_token = c.number("num_experts_per_tok", std::nullopt);
+  d.expert_feed_forward = c.number("moe_intermediate_size", std::nullopt);
+  d.shared_feed_forward = c.number("n_shared_experts", 0, 0) * d.expert_feed_forward;
+  d.dense_layers = c.number("first_k_dense_replace", 0, 0);
+  d.normalized_experts = c.flag("norm_topk_prob", false);
+  if (c.number("moe_layer_freq", 1) != 1) {
+    c.mistake("moe_layer_freq", "experts in every so many layers are not covered",
+              "moe_layer_freq: 1 is covered");
+  }
+  return d;
+}
+
 Dimensions gpt2(ConfigJson& c) {
   TransformerDimensions d;
   d.layers = c.number("n_layer", std::nullopt);
@@ -212,8 +257,11 @@ struct Family {
 };
 // Longer names before those that they begin with.
 constexpr std::array kFamilies{Family{"bert", "Bert", bert},
+                               Family{"deepseek_v2", "DeepseekV2", deepseek},
+                               Family{"deepseek_v3", "DeepseekV3", deepseek},
                                Family{"gpt2", "GPT2", gpt2},
                                Family{"gpt_neox", "GPTNeoX", gpt_neox},
+                               Family{"kimi_k2", "KimiK2", deepseek},
                                Family{"llama", "Llama", llama},
                                Family{"mistral", "Mistral", mistral},
                                Family{"mixtral", "Mixtral", mixtral},
@@ -248,10 +296,14 @@ const Family* family_of(ConfigJson& c) {
   return nullptr;
 }
 
+/// Enough layers for one block of each kind.
+void make_thin(TransformerDimensions& d) { d.layers = std::min(d.layers, d.dense_layers + 1); }
+void make_thin(VisionTransformerDimensions& d) { d.layers = std::min<std::int64_t>(d.layers, 1); }
+
 /// Sizes that do not fit together, said by the builder; a short sequence will do for that.
 void check_dimensions(ConfigJson& c, const HuggingFaceModel& model) {
   HuggingFaceModel thin = model;
-  std::visit([](auto& d) { d.layers = std::min<std::int64_t>(d.layers, 1); }, thin.dimensions);
+  std::visit([](auto& d) { make_thin(d); }, thin.dimensions);
   const bool table = std::holds_alternative<TransformerDimensions>(model.dimensions) &&
                      std::get<TransformerDimensions>(model.dimensions).positions > 0;
   const auto made = make_model(thin, table ? std::nullopt : std::optional<std::int64_t>(1));

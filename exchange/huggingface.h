@@ -21,8 +21,8 @@ struct HuggingFaceModel {
   std::int64_t longest_sequence = 0;  // max_position_embeddings; 0: no sequences
 };
 
-/// Values of `model_type` that are understood: bert, gpt2, gpt_neox, llama, mistral, mixtral,
-/// qwen2, qwen2_moe, qwen3, qwen3_moe, vit.
+/// Values of `model_type` that are understood: bert, deepseek_v2, deepseek_v3, gpt2, gpt_neox,
+/// kimi_k2, llama, mistral, mixtral, qwen2, qwen2_moe, qwen3, qwen3_moe, vit.
 std::vector<std::string> huggingface_families();
 
 /// `file` names the text in messages. Any text is answered: with a model, or with all that is

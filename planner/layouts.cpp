@@ -47,6 +47,7 @@ class CutShapes {
     Layout l;
     l.data = nodes * s_.hardware.per_node;
     const bool own = w_.strategy.kind == StrategyKind::sharded;
+    l.overlap = w_.strategy.overlap.value_or(true);
     l.offload_optimizer = own && w_.strategy.offload_optimizer.value_or(false);
     l.stops_recomputing = true;
     std::vector<int> stages{1, 2, 3};
@@ -128,6 +129,7 @@ class CutShapes {
     l.sequence_parallel = l.tensor > 1 && given.sequence_parallel.value_or(true);
     l.schedule = given.schedule.value_or(PipelineSchedule::one_forward_one_backward);
     l.interleave = l.schedule == PipelineSchedule::interleaved ? given.interleave.value_or(2) : 1;
+    l.overlap = given.overlap.value_or(true);
     l.offload_optimizer = given.offload_optimizer.value_or(false);
     l.data = int(accelerators / (std::int64_t{l.tensor} * l.pipeline * l.context));
     for (const Recompute mode : modes_) {

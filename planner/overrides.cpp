@@ -159,6 +159,7 @@ std::string degrees_text(const Layout& l) {
   if (l.schedule == PipelineSchedule::interleaved)
     text += fmt::format(", interleave: {}", l.interleave);
   if (l.tensor > 1) text += fmt::format(", sequence_parallel: {}", l.sequence_parallel);
+  if (!l.overlap) text += ", overlap: false";
   if (l.offload_optimizer) text += ", offload_optimizer: true";
   return text;
 }

@@ -208,6 +208,7 @@ void apply_shape(const Shape& shape, const Question& question, std::size_t worke
   s.schedule = l.schedule;
   s.interleave = l.interleave;
   s.offload_optimizer = l.offload_optimizer;
+  s.overlap = l.overlap;
   job.batch_per_accelerator = l.micro_batch;
   const std::int64_t dropped = std::int64_t{s.backup_workers} * l.micro_batch * l.micro_batches *
                                std::max(1, s.accelerators_per_worker);

@@ -136,6 +136,12 @@ std::string accuracy_table(const AccuracyReport& report, int worst) {
     out += rows.text();
   }
   if (report.regret) out += regret_table(*report.regret);
+  if (report.cold.memory.runs > 0) {
+    const Scores& m = report.cold.memory;
+    out += fmt::format("\nPeak of memory, {} runs: median {}, p90 {}, max {}, bias {}\n", m.runs,
+                       percent(m.median_absolute_error), percent(m.p90_absolute_error),
+                       percent(m.max_absolute_error), signed_percent(m.bias));
+  }
   if (report.cold.does_not_fit > 0)
     out += fmt::format("\n{} runs do not fit by the memory model, and yet they ran.\n",
                        report.cold.does_not_fit);

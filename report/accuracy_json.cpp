@@ -18,12 +18,21 @@ Json json_of(const Scores& s) {
           {"interval_median_half_width", s.interval_median_half_width}};
 }
 
+/// Of peaks no interval is predicted.
+Json json_of_memory(const Scores& s) {
+  Json out = json_of(s);
+  out.erase("interval_coverage");
+  out.erase("interval_median_half_width");
+  return out;
+}
+
 Json json_of(const Evaluation& e) {
   Json out = json_of(e.runs);
   out["groups"] = json_of(e.groups);
   out["targets"] = Json::object();
   for (const NamedScores& t : e.targets) out["targets"][t.name] = json_of(t.groups);
   out["does_not_fit"] = e.does_not_fit;
+  if (e.memory.runs > 0) out["memory"] = json_of_memory(e.memory);
   return out;
 }
 
@@ -45,15 +54,20 @@ Json parts_of(const Evaluation& e) {
 }
 
 Json json_of(const ScoredRun& r) {
-  return {{"line", r.at.line},
-          {"id", r.at.id},
-          {"source", r.at.source},
-          {"accelerator", r.at.run.accelerator},
-          {"accelerators", r.at.run.accelerators},
-          {"model", model_name(r.at.run)},
-          {"measured", r.measured},
-          {"predicted", r.predicted},
-          {"error", r.error()}};
+  Json out = {{"line", r.at.line},
+              {"id", r.at.id},
+              {"source", r.at.source},
+              {"accelerator", r.at.run.accelerator},
+              {"accelerators", r.at.run.accelerators},
+              {"model", model_name(r.at.run)},
+              {"measured", r.measured},
+              {"predicted", r.predicted},
+              {"error", r.error()}};
+  if (r.at.peak_memory.v > 0) {
+    out["peak_memory_bytes"] = r.at.peak_memory.v;
+    out["predicted_peak_memory_bytes"] = r.allocated.v;
+  }
+  return out;
 }
 
 }  // namespace

@@ -82,6 +82,16 @@ Scores scores_of_lines(const std::vector<Line>& lines) {
   return s;
 }
 
+Scores scores_of_memory(std::span<const ScoredRun> runs) {
+  std::vector<Line> lines;
+  for (const ScoredRun& r : runs) {
+    if (r.at.peak_memory.v == 0 || r.allocated.v == 0) continue;
+    const double error = r.allocated / r.at.peak_memory - 1;
+    lines.push_back({error, std::abs(error), r.at.peak_memory.v, r.allocated.v});
+  }
+  return scores_of_lines(lines);
+}
+
 Line line_of_group(const std::vector<Line>& lines) {
   const auto middle = [&](double Line::*member) {
     std::vector<double> values;
@@ -256,6 +266,7 @@ Evaluation evaluate(std::span<const ScoredRun> runs) {
   by("source", [](const ScoredRun& r) { return r.at.source; });
   by("trust", [](const ScoredRun& r) { return std::string(1, r.at.trust); });
   by("stack", [](const ScoredRun& r) { return r.at.run.stack; });
+  e.memory = scores_of_memory(runs);
   e.does_not_fit = std::count_if(runs.begin(), runs.end(), [](auto& r) { return !r.fits; });
   return e;
 }
@@ -276,8 +287,8 @@ ScoredRuns score_cold(std::span<const PublishedRun> measurements, const Catalog&
       result.skipped.add(p.error(), m.line);
       continue;
     }
-    result.runs.push_back(
-        {m, m.measured.v, p->rate.v, p->low.v, p->high.v, p->stack_known, p->fits, p->slowing});
+    result.runs.push_back({m, m.measured.v, p->rate.v, p->low.v, p->high.v, p->stack_known, p->fits,
+                           p->slowing, p->allocated});
   }
   return result;
 }

@@ -23,6 +23,7 @@ struct ScoredRun {
   double predicted = 0, low = 0, high = 0;  // low..high: nine of ten
   bool stack_known = false, fits = true;
   Slowing slowing = {};  // of `predicted`
+  Bytes allocated{};     // predicted; to compare with the peak that was measured
   double error() const { return predicted / measured - 1; }
   bool covered() const { return low <= measured && measured <= high; }
   double half_width() const { return (high - low) / 2 / predicted; }
@@ -57,6 +58,7 @@ struct Evaluation {
   std::vector<NamedScores> targets;  // the lines of issue 5, as far as there are such runs
   std::vector<std::pair<std::string, std::vector<NamedScores>>> by;  // "accelerator", "model", ...
   std::int64_t does_not_fit = 0;  // ran, but the memory model says it cannot
+  Scores memory;  // peaks of memory, of the runs whose peak was measured; without intervals
 };
 Evaluation evaluate(std::span<const ScoredRun> runs);
 

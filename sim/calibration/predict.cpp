@@ -42,7 +42,9 @@ Predicted predict(const RunConfiguration& run, const Catalog& catalog,
   const std::string_view stack = efficiency.stack;
   p.stack_known =
       !stack.empty() && !stack.starts_with('*') && catalog.class_of_stack(stack) != stack;
-  p.fits = estimate_memory(*plan, job).fits();
+  const MemoryEstimate memory = estimate_memory(*plan, job);
+  p.fits = memory.fits();
+  p.allocated = memory.allocated();
   if (job.strategy.accelerators() > 1) p.slowing = slowing_of(*plan, job, network, p.rate);
   return p;
 }

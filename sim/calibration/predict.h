@@ -45,6 +45,7 @@ struct Prediction {
   SamplesPerSecond rate{}, low{}, high{};
   bool stack_known = false;  // the catalog has efficiencies of the run's own stack
   bool fits = true;          // in memory, as far as the memory model knows
+  Bytes allocated{};         // most that a framework holds for the run on any accelerator
   Slowing slowing;
 };
 /// The error: why there is none, in words that can be counted.

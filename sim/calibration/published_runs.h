@@ -40,14 +40,22 @@ struct RunConfiguration {
   double parameters = 0;
   std::int64_t experts = 0, experts_per_token = 0, shared_experts = 0;
   std::optional<bool> gated_feed_forward;
+  double active_parameters = 0;  // those that one token meets
+  /// Blocks before the first with experts, and the inner width of their feed-forward part.
+  std::int64_t dense_layers = 0, dense_feed_forward = 0;
+  /// Multi-head latent attention (TransformerDimensions).
+  std::int64_t q_lora_rank = 0, kv_lora_rank = 0;
+  std::int64_t nope_head_width = 0, rope_head_width = 0, value_head_width = 0;
 
   std::string_view precision, likely_precision;  // the second: a guess where the first is unknown
   std::string_view strategy;                     // single, all_reduce, parameter_server, zero1..3,
                                                  // model_parallel, unknown
   int parameter_servers = 0;
   int data = 0, tensor = 0, pipeline = 0, context = 0, expert = 0;
+  std::optional<int> zero_stage;          // of a strategy that does not say it
   int interleave = 0;                     // parts of the network in one pipeline stage
   std::optional<bool> sequence_parallel;  // else: with tensor parallelism
+  std::optional<bool> overlap;            // of transfers with arithmetic; else: they do
   double micro_batch = 0;  // of one replica in one forward pass; 0.5: two devices share a sample
   double batch_per_accelerator = 0;
   std::int64_t global_batch = 0;
@@ -65,6 +73,7 @@ struct PublishedRun {
   char trust = 'C';  // A well documented, B something inferred, C weak
   RunConfiguration run;
   SamplesPerSecond measured{};  // of the whole job
+  Bytes peak_memory{};          // most allocated on any accelerator; 0: not measured
 };
 
 /// Which rows are wanted; empty: all.

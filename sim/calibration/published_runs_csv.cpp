@@ -131,13 +131,22 @@ constexpr std::array<std::string_view, 31> kOptional{"id",
                                                      "gated_mlp",
                                                      "likely_precision"};
 // Read where they are there: to tell variants of a network apart, how a pipeline is scheduled, and
-// to score with where samples_per_second is blank.
-constexpr std::array<std::string_view, 5> kQuiet{"framework", "interleave", "sequence_parallel",
-                                                 "value_raw", "unit_raw"};
+// to score with, the first two where samples_per_second is blank.
+constexpr std::array<std::string_view, 16> kQuiet{
+    "framework",         "overlap",       "zero_stage",       "interleave",
+    "sequence_parallel", "active_params", "dense_layers",     "dense_ffn",
+    "q_lora_rank",       "kv_lora_rank",  "qk_nope_head_dim", "qk_rope_head_dim",
+    "v_head_dim",        "value_raw",     "unit_raw",         "peak_memory_gib"};
 // Of the format, and not for a prediction to look at, or of no use to one.
-constexpr std::array<std::string_view, 8> kUnread{
-    "source_ref",         "year",         "active_params",  "metric_raw", "notes",
-    "gpus_used_per_node", "step_seconds", "peak_memory_gib"};
+constexpr std::array<std::string_view, 9> kUnread{"source_ref",
+                                                  "year",
+                                                  "metric_raw",
+                                                  "notes",
+                                                  "gpus_used_per_node",
+                                                  "step_seconds",
+                                                  "peak_memory_gib_by_rank",
+                                                  "reserved_memory_gib",
+                                                  "gradient_reduction_seconds"};
 
 class Reading {
  public:
@@ -238,6 +247,8 @@ class Reading {
     m.run = configuration(row);
     const auto measured = measured_of(row, m.run);
     m.measured = measured.value_or(SamplesPerSecond{});
+    constexpr double kGib = 1073741824;
+    m.peak_memory = Bytes{row.number("peak_memory_gib", 1e6) * kGib};
     if (row.reason().empty() && !measured) {
       result_.skipped.add("samples_per_second is blank", m.line);
       return;
@@ -287,6 +298,14 @@ class Reading {
     run.experts_per_token = row.whole("top_k");
     run.shared_experts = row.whole("shared_experts");
     if (!row.blank("gated_mlp")) run.gated_feed_forward = row.whole("gated_mlp", 1) == 1;
+    run.active_parameters = row.number("active_params");
+    run.dense_layers = row.whole("dense_layers");
+    run.dense_feed_forward = row.whole("dense_ffn");
+    run.q_lora_rank = row.whole("q_lora_rank");
+    run.kv_lora_rank = row.whole("kv_lora_rank");
+    run.nope_head_width = row.whole("qk_nope_head_dim");
+    run.rope_head_width = row.whole("qk_rope_head_dim");
+    run.value_head_width = row.whole("v_head_dim");
     run.precision = row.text("precision");
     run.likely_precision = row.text("likely_precision");
     run.strategy = row.text("strategy");
@@ -299,6 +318,8 @@ class Reading {
     run.interleave = row.count("interleave");
     if (!row.blank("sequence_parallel"))
       run.sequence_parallel = row.whole("sequence_parallel", 1) == 1;
+    if (!row.blank("overlap")) run.overlap = row.whole("overlap", 1) == 1;
+    if (!row.blank("zero_stage")) run.zero_stage = static_cast<int>(row.whole("zero_stage", 3));
     run.micro_batch = row.number("micro_batch", 1e9);
     run.batch_per_accelerator = row.number("batch_per_accelerator", 1e12);
     run.global_batch = row.whole("global_batch");

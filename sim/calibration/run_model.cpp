@@ -10,6 +10,7 @@
 
 #include "sim/calibration/run_plan.h"
 #include "sim/catalog/model_zoo.h"
+#include "sim/catalog/model_zoo_tables.h"
 
 // Which network a row of measurements ran.
 namespace reckon {
@@ -86,6 +87,38 @@ std::string zoo_name_of_variant(std::string_view variant) {
   return std::ranges::find(known, name) == known.end() ? "" : name;
 }
 
+/// "deepseek-v2-l4" is deepseek-v2, cut to four layers.
+std::string_view uncut(std::string_view variant) {
+  const std::size_t at = variant.rfind("-l");
+  if (at == std::string_view::npos || at + 2 == variant.size()) return variant;
+  const bool digits =
+      std::ranges::all_of(variant.substr(at + 2), [](char c) { return c >= '0' && c <= '9'; });
+  return digits ? variant.substr(0, at) : variant;
+}
+
+/// What the row has no columns for, or left blank: latent attention and the first blocks without
+/// experts are those of the network that its variant names.
+void add_latent_attention(const RunConfiguration& run, TransformerDimensions& d) {
+  const std::string name = zoo_name_of_variant(uncut(run.variant));
+  const auto models = language_models();
+  const auto named = std::ranges::find(models, std::string_view(name), &LanguageModel::name);
+  const bool known = named != models.end() && named->dimensions.kv_lora_rank > 0;
+  if (run.kv_lora_rank == 0 && !known) return;
+  const auto or_known = [&](std::int64_t printed, std::int64_t TransformerDimensions::*member) {
+    return printed > 0 || !known ? printed : named->dimensions.*member;
+  };
+  using T = TransformerDimensions;
+  const bool printed = run.kv_lora_rank > 0;
+  d.kv_heads = d.head_width = 0;
+  d.kv_lora_rank = or_known(run.kv_lora_rank, &T::kv_lora_rank);
+  d.q_lora_rank = printed ? run.q_lora_rank : named->dimensions.q_lora_rank;
+  d.nope_head_width = or_known(run.nope_head_width, &T::nope_head_width);
+  d.rope_head_width = or_known(run.rope_head_width, &T::rope_head_width);
+  d.value_head_width = or_known(run.value_head_width, &T::value_head_width);
+  d.dense_layers = std::min(or_known(run.dense_layers, &T::dense_layers), run.layers);
+  d.feed_forward = or_known(run.dense_feed_forward, &T::feed_forward);
+}
+
 /// The rank of MLPerf's LoRA benchmark, for rows that print none
 /// [mlcommons/training:llama2_70b_lora README, "rank 16"].
 constexpr int kLoraRank = 16;
@@ -116,21 +149,57 @@ TransformerDimensions dimensions_of(const RunConfiguration& run) {
     d.experts_per_token = run.experts_per_token;
     d.expert_feed_forward = run.feed_forward;
     d.shared_feed_forward = run.shared_experts * run.feed_forward;
+    d.dense_layers = run.dense_layers;
+    if (run.dense_feed_forward > 0) d.feed_forward = run.dense_feed_forward;
+    add_latent_attention(run, d);
   }
   return d;
 }
 
-/// Blocks are alike, so two small networks tell the parameters of the whole.
-tl::expected<double, std::string> parameters_of(TransformerDimensions d) {
-  const std::int64_t layers = d.layers;
-  double few[2] = {};
+struct Parameters {
+  double all = 0, active = 0;
+};
+/// Blocks behind the dense ones are alike, so two small networks tell the parameters of the whole.
+tl::expected<Parameters, std::string> parameters_of(TransformerDimensions d) {
+  const double more = double(d.layers - d.dense_layers - 1);
+  Parameters few[2];
   for (const int i : {0, 1}) {
-    d.layers = i + 1;
+    d.layers = d.dense_layers + i + 1;
     const auto model = make_transformer("blocks", d);
     if (!model) return tl::unexpected(model.error().front().what);
-    few[i] = double(model->parameters());
+    few[i] = {double(model->parameters()), double(model->active_parameters())};
   }
-  return few[0] + (few[1] - few[0]) * double(layers - 1);
+  return Parameters{few[0].all + (few[1].all - few[0].all) * more,
+                    few[0].active + (few[1].active - few[0].active) * more};
+}
+
+/// How far the dimensions are from the printed number of parameters: of all, else of the active.
+tl::expected<double, std::string> off_by(const RunConfiguration& run,
+                                         const TransformerDimensions& d) {
+  const auto parameters = parameters_of(d);
+  if (!parameters) return tl::unexpected(parameters.error());
+  return std::abs(run.parameters > 0 ? parameters->all / run.parameters - 1
+                                     : parameters->active / run.active_parameters - 1);
+}
+
+/// Whether the output projection shares the embedding is often not printed, nor how many of its
+/// first layers a cut network keeps: what comes nearest to the printed parameters. The error of
+/// that.
+tl::expected<double, std::string> fit_to_parameters(const RunConfiguration& run,
+                                                    TransformerDimensions& d) {
+  const std::int64_t dense = d.dense_layers, fewest = run.dense_layers > 0 ? dense : 0;
+  double best_off = std::numeric_limits<double>::infinity();
+  TransformerDimensions tried = d;
+  for (const bool tied : {false, true})
+    for (tried.dense_layers = dense; tried.dense_layers >= fewest; --tried.dense_layers) {
+      tried.tied_output = tied;
+      const auto off = off_by(run, tried);
+      if (!off) return off;
+      if (*off >= best_off) continue;
+      best_off = *off;
+      d = tried;
+    }
+  return best_off;
 }
 
 tl::expected<ModelSpec, std::string> transformer_of(const RunConfiguration& run) {
@@ -144,22 +213,11 @@ tl::expected<ModelSpec, std::string> transformer_of(const RunConfiguration& run)
   if (run.experts > 0 && run.experts_per_token == 0) return absent("the number of experts a token");
   ModelFromTransformer best{dimensions_of(run), std::string(run.variant)};
   best.dimensions.tied_output = false;
-  if (run.parameters == 0) return best;
-  // Whether the output projection shares the embedding is not printed; the number of parameters
-  // tells.
-  double best_off = std::numeric_limits<double>::infinity();
-  for (const bool tied : {false, true}) {
-    TransformerDimensions d = best.dimensions;
-    d.tied_output = tied;
-    const auto parameters = parameters_of(d);
-    if (!parameters) return tl::unexpected(parameters.error());
-    const double off = std::abs(*parameters / run.parameters - 1);
-    if (off >= best_off) continue;
-    best_off = off;
-    best.dimensions.tied_output = tied;
-  }
+  if (run.parameters == 0 && run.active_parameters == 0) return best;
+  const auto best_off = fit_to_parameters(run, best.dimensions);
+  if (!best_off) return tl::unexpected(best_off.error());
   constexpr double kMostOff = 0.1;
-  if (best_off > kMostOff)
+  if (*best_off > kMostOff)
     return tl::unexpected(
         fmt::format("the dimensions of {} do not give its printed parameters", run.variant));
   return best;

@@ -68,6 +68,27 @@ Recompute recompute_of(const RunConfiguration& run) {
   return Recompute::none;
 }
 
+/// Megatron-LM, what is built around its core (Megatron Bridge, NeMo) and its fork with DeepSpeed.
+bool on_megatron(const RunConfiguration& run) {
+  return run.stack.starts_with("megatron") || run.stack.starts_with("nemo");
+}
+
+/// Not printed: Megatron's distributed optimizer, with which the recipes of Megatron Bridge and
+/// NeMo and published runs of Megatron-LM run, or DeepSpeed's stage 1, as BigScience's scripts have
+/// it (ZERO_STAGE=1; its bf16 optimizer shards by itself), where there are ranks to share the
+/// state.
+std::optional<int> zero_stage_of(const RunConfiguration& run, const StrategySpec& s) {
+  if (run.zero_stage) return run.zero_stage;
+  return on_megatron(run) && *s.data * *s.context > 1 ? std::optional(1) : std::nullopt;
+}
+
+/// Not printed: with tensor parallelism, but in the fork with DeepSpeed, which is older
+/// [Korthikanti et al. 2022] and where it has it does so only when asked.
+std::optional<bool> sequence_parallel_of(const RunConfiguration& run) {
+  if (run.sequence_parallel || run.stack != "megatron-deepspeed") return run.sequence_parallel;
+  return false;
+}
+
 double micro_batch_of(const RunConfiguration& run) {
   if (run.micro_batch > 0) return run.micro_batch;
   if (run.batch_per_accelerator > 0) return run.batch_per_accelerator;
@@ -123,7 +144,9 @@ tl::expected<StrategySpec, std::string> strategy_of(const RunConfiguration& run,
     s.expert = std::max(1, run.expert);
     s.data = run.data > 0 ? run.data : run.accelerators / (*s.tensor * *s.pipeline * *s.context);
     s.micro_batch = std::max(1, static_cast<int>(micro_batch_of(run)));
-    s.sequence_parallel = run.sequence_parallel;
+    s.sequence_parallel = sequence_parallel_of(run);
+    s.overlap = run.overlap;
+    s.zero_stage = zero_stage_of(run, s);
     if (run.interleave > 1) {
       s.schedule = PipelineSchedule::interleaved;
       s.interleave = run.interleave;
@@ -241,6 +264,9 @@ WorkloadSpec workload_of(const RunConfiguration& run, RunModel model, StrategySp
   w.dataset = DatasetInline{kAnySamples, Bytes{}};
   w.train = TrainLength{TrainLength::Unit::steps, 1};
   w.precision = precision;
+  // Megatron-LM sums bf16's gradients in fp32 by itself [megatron/training/arguments.py,
+  // accumulate_allreduce_grads_in_fp32]; recipes of Megatron Bridge say otherwise.
+  if (run.stack == "megatron" && precision == Precision::bf16) w.fp32_gradients = true;
   w.strategy = strategy;
   w.stack = std::string(run.stack);
   CheckpointSpec none;

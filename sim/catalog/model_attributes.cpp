@@ -57,7 +57,8 @@ std::optional<ShapeError> check_attention(const Attention& a) {
   if (auto e = check_sizes({{"heads", a.heads},
                             {"kv_heads", a.kv_heads},
                             {"head_width", a.head_width},
-                            {"window", a.window, 0}}))
+                            {"window", a.window, 0},
+                            {"value_width", a.value_width, 0}}))
     return e;
   if (a.heads % a.kv_heads != 0) {
     return ShapeError{fmt::format("{} key-value heads do not divide {} heads", a.kv_heads, a.heads),
@@ -116,6 +117,7 @@ std::string_view kind_name(const LayerOp& op) {
                                                                               "RegionTokens",
                                                                               "RegroupTokens",
                                                                               "PairSums",
+                                                                              "ConcatToHeads",
                                                                               "Recurrence"};
   return kNames[op.index()];
 }
@@ -228,6 +230,9 @@ std::optional<ShapeError> check_attributes(const LayerOp& op) {
           },
           [](const RegroupTokens& r) {
             return check_sizes({{"join", r.join}, {"split", r.split}});
+          },
+          [](const ConcatToHeads& c) {
+            return check_sizes({{"heads", c.heads}});
           },
           [](const Recurrence& r) -> Checked {
             if (auto e = check_sizes({{"hidden", r.hidden}})) return e;

@@ -173,9 +173,9 @@ LayerCount count(const Attention& a, Inputs in, const Shape& out, bool) {
   const double others = in.size() >= 3 ? d(in[1]->front()) : tokens;
   const double scores =
       tokens * (a.window > 0 ? std::min(d(a.window), others) : others) * d(a.heads);
-  const double products = in.size() == 4 ? 3 : 2;  // scores, values, scores of the distances
-  LayerCount c =
-      product(in, out, WorkKind::attention, Flops{2 * products * scores * d(a.head_width)}, true);
+  const double keys = in.size() == 4 ? 2 : 1;  // the second: of the distances
+  const double products = scores * (keys * d(a.head_width) + d(a.values()));
+  LayerCount c = product(in, out, WorkKind::attention, Flops{2 * products}, true);
   c.forward += Flops{kSoftmaxFlops * scores};
   c.backward += Flops{kSoftmaxFlops * scores};
   c.saved_fixed = kStatistic * tokens * d(a.heads);
@@ -214,6 +214,7 @@ LayerCount count(const RegionTokens&, Inputs in, const Shape& out, bool) {
 LayerCount count(const PairSums&, Inputs in, const Shape& out, bool) {
   return element_wise(in, out, 1);
 }
+LayerCount count(const ConcatToHeads&, Inputs in, const Shape& out, bool) { return copy(in, out); }
 LayerCount count(const Recurrence& r, Inputs in, const Shape& out, bool) {
   const double gates = d(r.gates) * d(r.hidden);
   LayerCount c =
@@ -324,6 +325,8 @@ bool only_simulated(const LayerOp& op) {
                  [](const Upsample&) { return true; }, [](const RoiAlign&) { return true; },
                  [](const RegionTokens&) { return true; },
                  [](const RegroupTokens&) { return true; }, [](const PairSums&) { return true; },
+                 [](const ConcatToHeads&) { return true; },
+                 [](const Attention& a) { return a.values() != a.head_width; },
                  [](const Recurrence&) { return true; }, [](const auto&) { return false; }},
       op);
 }

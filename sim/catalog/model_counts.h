@@ -4,7 +4,8 @@
 #include "sim/catalog/model_graph.h"
 
 // What each kind of layer costs: one rule a kind, all of them in model_counts.cpp.
-// T tokens, w head width, h heads, n elements of one sample's output. A multiply-add is two FLOPs.
+// T tokens, w head width, u width of a head's values (w, but of latent attention), h heads, n
+// elements of one sample's output. A multiply-add is two FLOPs.
 //
 // FORWARD
 //   Linear                  2 in out a row; the bias is not counted  [Hoffmann 2022, app. F]
@@ -12,7 +13,7 @@
 //   ExpertLinear            2 in out a row; there are T top_k rows
 //   PairwiseDots            2 k k width for k vectors: all pairs in one batched product, as the
 //                           reference facebookresearch/dlrm:dlrm_s_pytorch.py computes them
-//   Attention               2 T T w h scores, 2 T T w h values       [Chowdhery 2022, app. B]
+//   Attention               2 T T w h scores, 2 T T u h values       [Chowdhery 2022, app. B]
 //                           3 T T h softmax                          [Hoffmann 2022, app. F]
 //                           over S others T S, with a window T min(T, window); distances: 2 T S w h
 //   BatchNorm, LayerNorm    5 n             fvcore jit_handles.py, DeepSpeed flops profiler
@@ -35,7 +36,7 @@
 //   PairSums                n
 //   Recurrence              2 gates hidden hidden a step, and 4 a gate's element
 //   InputLayer, Flatten, Embedding, SelectTokens, SelectFeatures, ClassToken, ImageTokens,
-//   ExpertDispatch, Concat, ExtraInput, Upsample, RegionTokens, RegroupTokens  0
+//   ExpertDispatch, Concat, ConcatToHeads, ExtraInput, Upsample, RegionTokens, RegroupTokens  0
 // Attention counts the full T x T for a causal model too, although fused kernels skip half of it:
 // so do the published MFU figures that forecasts are compared with.
 //

@@ -108,7 +108,8 @@ struct PairwiseDots {
   std::int64_t vectors = 0, width = 0;
 };
 /// softmax(Q K^T / sqrt(head_width)) V. Inputs: q (T, heads*w), k and v (T, kv_heads*w), already
-/// projected; or one input that holds q, k and v side by side, (T, (heads + 2 kv_heads) * w).
+/// projected; or one input that holds q, k and v side by side, (T, (heads + 2 kv_heads) * w). With
+/// values of a width u of their own: v (T, kv_heads*u), the output (T, heads*u).
 /// Dropout: of the softmax's output. Not causal, k and v may have other tokens than q. A fourth
 /// input, of k's shape, holds keys of distances, whose scores are added [Dai 2019, section 3.3].
 struct Attention {
@@ -117,6 +118,9 @@ struct Attention {
   double dropout = 0;
   std::int64_t window = 0;  // each token sees so many before it [Jiang 2023, section 2]; 0: all
   bool alibi = false;       // scores lowered by distance, a slope a head [Press 2022]
+  /// Of a head's values and output; 0: head_width. Another width is only simulated.
+  std::int64_t value_width = 0;
+  std::int64_t values() const { return value_width > 0 ? value_width : head_width; }
 };
 
 // A mixture of experts: a Linear makes the scores (T, experts); each token goes to its top_k.
@@ -197,6 +201,12 @@ struct RegroupTokens {
 };
 /// (T, D) and (U, D) -> (T U, D): the sum of each pair.
 struct PairSums {};
+/// (T, heads * w) and (T, s) -> (T, heads * (w + s)): behind the features of each head those that
+/// all heads share; the keys of multi-head latent attention [DeepSeek-AI 2024, arXiv:2405.04434,
+/// eq. 17].
+struct ConcatToHeads {
+  std::int64_t heads = 1;
+};
 /// (T, gates * hidden), what the inputs give to the gates (a Linear), -> (T, hidden): the
 /// recurrence, one step after the other; four gates: LSTM [Hochreiter 1997], three: GRU. (gates *
 /// hidden, hidden), (gates * hidden)
@@ -220,7 +230,7 @@ using LayerOp =
                  ClassToken, ImageTokens, EmbeddingBag, SelectFeatures, PairwiseDots,
                  ExpertDispatch, ExpertLinear, ExpertCombine, Concat, ScaleBy, SigmoidCrossEntropy,
                  MeanSquaredError, ExtraInput, Conv3d, TransposedConv, GroupNorm, Upsample,
-                 RoiAlign, RegionTokens, RegroupTokens, PairSums, Recurrence>;
+                 RoiAlign, RegionTokens, RegroupTokens, PairSums, ConcatToHeads, Recurrence>;
 
 /// The simulator counts such layers; no runtime of ours trains them.
 bool only_simulated(const LayerOp& op);

@@ -55,6 +55,7 @@ LayerOp read_attention(A& a) {
   op.causal = a.flag("causal", true);
   op.dropout = a.real("dropout", 0);
   op.window = a.number("window", 0);
+  op.value_width = a.number("value_width", 0);
   op.alibi = a.flag("alibi", false);
   return op;
 }
@@ -209,6 +210,8 @@ constexpr std::array kKinds{
            return RegroupTokens{a.number("join", 1), a.number("split", 1)};
          }},
     Kind{{"pair_sums", "{pair_sums: \"frames, symbols\"}"}, plain<PairSums>, true},
+    Kind{{"concat_to_heads", "{concat_to_heads: 128, from: \"k, rotary\"}"},
+         [](A& a) -> LayerOp { return ConcatToHeads{a.main_number()}; }},
     Kind{{"recurrence", "{recurrence: 1024, gates: 4}"}, [](A& a) -> LayerOp {
            return Recurrence{a.main_number(), a.number("gates", 4)};
          }}};

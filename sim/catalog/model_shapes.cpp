@@ -96,10 +96,11 @@ Result shape_of(const RotaryEmbedding& r, Inputs in) {
 
 Result shape_of(const Attention& a, Inputs in) {
   const std::int64_t q = a.heads * a.head_width, kv = a.kv_heads * a.head_width;
+  const std::int64_t values = a.kv_heads * a.values();
   const std::int64_t tokens = in[0]->front();
   const bool fused = in.size() == 1;
   const std::array<std::string_view, 4> names{fused ? "q, k and v" : "q", "k", "v", "distances"};
-  const std::array<std::int64_t, 4> widths{fused ? q + 2 * kv : q, kv, kv, kv};
+  const std::array<std::int64_t, 4> widths{fused ? q + kv + values : q, kv, values, kv};
   const std::int64_t seen = fused || a.causal ? tokens : in[1]->front();
   for (std::size_t i = 0; i < in.size(); ++i) {
     const Shape wanted{i == 0 ? tokens : seen, widths[i]};
@@ -108,7 +109,7 @@ Result shape_of(const Attention& a, Inputs in) {
                                to_text(*in[i])));
     }
   }
-  return Shape{tokens, q};
+  return Shape{tokens, a.heads * a.values()};
 }
 
 Result shape_of(const SelectTokens& s, Inputs in) {
@@ -290,6 +291,9 @@ Arity arity(const LayerOp& op) {
                                },
                                [](const PairSums&) {
                                  return Arity{2, 2, "two inputs"};
+                               },
+                               [](const ConcatToHeads&) {
+                                 return Arity{2, 2, "two inputs, the second shared by the heads"};
                                },
                                [](const Concat&) {
                                  return Arity{2, kMany, "two inputs or more"};

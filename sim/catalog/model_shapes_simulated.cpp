@@ -96,6 +96,15 @@ Result shape_of(const PairSums&, Inputs in) {
   return Shape{a[0] * b[0], a[1]};
 }
 
+Result shape_of(const ConcatToHeads& c, Inputs in) {
+  const Shape &own = *in[0], &shared = *in[1];
+  if (own.size() != 2 || shared.size() != 2 || own[0] != shared[0] || own[1] % c.heads != 0) {
+    return wrong_shape(fmt::format("takes (T, {} w) and (T, D), its inputs are {} and {}", c.heads,
+                                   to_text(own), to_text(shared)));
+  }
+  return Shape{own[0], own[1] + c.heads * shared[1]};
+}
+
 Result shape_of(const Recurrence& r, Inputs in) {
   const Shape& s = *in[0];
   if (s.size() != 2 || s[1] != r.gates * r.hidden) {

@@ -75,6 +75,8 @@ class Cutter {
       return user.input == 0 && (!can_split_[user.layer] || matrix->out < matrix->in);
     if (std::holds_alternative<SoftmaxCrossEntropy>(op)) return true;
     if (std::holds_alternative<Attention>(op)) return can_split_[user.layer];
+    // What the heads share is whole on every rank.
+    if (std::holds_alternative<ConcatToHeads>(op)) return user.input == 0 && can_split_[user.layer];
     return element_wise(op) && can_split_[user.layer] && same_width(user.layer);
   }
 

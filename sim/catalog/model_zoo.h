@@ -45,6 +45,16 @@ struct TransformerDimensions {
   std::int64_t shared_feed_forward = 0;  // inner width of the expert all tokens share; 0: none
   bool shared_expert_gate = false;       // weighed by a sigmoid of the token (Qwen2-MoE)
   bool normalized_experts = true;        // the weights of a token's experts add up to one
+  std::int64_t dense_layers = 0;         // first blocks that have no experts, of feed_forward
+  // Multi-head latent attention [DeepSeek-AI 2024, arXiv:2405.04434, section 2.1.2 and appendix C]:
+  // queries, keys and values are made of narrow vectors, each with an RMS norm; a head's query and
+  // key are a part of its own and a rotated one, whose key all heads share. kv_heads, head_width,
+  // rotary_width and window stay at their defaults.
+  std::int64_t kv_lora_rank = 0;      // width of what keys and values are made of; 0: none
+  std::int64_t q_lora_rank = 0;       // of queries; 0: made of the hidden state (V2-Lite)
+  std::int64_t nope_head_width = 0;   // features of a head's query and key that are not rotated
+  std::int64_t rope_head_width = 0;   // those that are
+  std::int64_t value_head_width = 0;  // of a head's values and output
 };
 /// Blocks of attention and feed-forward, each with its residual sum. Names are Hugging Face's: of
 /// BERT where not causal, of Llama where rms_norm, else of GPT-2 (whose q, k and v are one
@@ -54,6 +64,8 @@ struct TransformerDimensions {
 /// carries T + 1 tokens. Not causal: masked-LM over ceil(0.15 T) tokens, gathered before the head
 /// as google-research/bert:run_pretraining.py does (its README: "set max_predictions_per_seq to
 /// around max_seq_length * masked_lm_prob"), with BERT's transform (dense, activation, norm).
+/// Latent attention has the names of modeling_deepseek_v3.py. Its two fused projections
+/// (kv_a_proj_with_mqa, kv_b_proj) are two layers each here, of the same arithmetic together.
 /// token_types > 0 adds what BERT pre-trains beside it: the pooler (dense and tanh of the first
 /// token) and the next-sentence classifier; the two losses are summed.
 ///

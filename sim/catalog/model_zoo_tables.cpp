@@ -121,6 +121,30 @@ constexpr TransformerDimensions qwen3_moe(Size layers, Size hidden, Size heads, 
   return d;
 }
 
+/// [DeepSeek-AI 2024, arXiv:2405.04434, section 3.1.2, V2-Lite appendix B; DeepSeek-AI 2024,
+/// arXiv:2412.19437, section 4.2]; huggingface.co/deepseek-ai/DeepSeek-V*/config.json. Kimi-K2 is
+/// built alike: huggingface.co/moonshotai/Kimi-K2-Base/config.json. The first layers have a dense
+/// feed-forward part, the others one expert beside the routed ones for each `shared`. V3's module
+/// that predicts a second token is not of the main model.
+struct DeepSeekExperts {
+  Size number, per_token, width, shared, dense_layers;
+};
+constexpr TransformerDimensions deepseek(Size layers, Size hidden, Size heads, Size feed_forward,
+                                         Size vocabulary, Size q_lora_rank, DeepSeekExperts e) {
+  TransformerDimensions d = llama2(layers, hidden, heads, 0, feed_forward);
+  d.vocabulary = vocabulary;
+  d.kv_lora_rank = 512;
+  d.q_lora_rank = q_lora_rank;
+  d.nope_head_width = d.value_head_width = 128;
+  d.rope_head_width = 64;
+  d.experts = e.number;
+  d.experts_per_token = e.per_token;
+  d.expert_feed_forward = e.width;
+  d.shared_feed_forward = e.shared * e.width;
+  d.dense_layers = e.dense_layers;
+  return d;
+}
+
 /// mosaicml/llm-foundry scripts/train/yamls/pretrain/mpt-*.yaml, as its benchmarks run it: a
 /// learned position table as long as the sequence, biases. (The published weights of MPT-7B have
 /// ALiBi and no biases: mpt_7b_alibi.)
@@ -217,6 +241,13 @@ constexpr std::array kLanguageModels{
     LanguageModel{"qwen3_32b", qwen3(64, 5120, 64, 8, 25600, false)},
     LanguageModel{"qwen3_30b_a3b", qwen3_moe(48, 2048, 32, 768)},
     LanguageModel{"qwen3_235b_a22b", qwen3_moe(94, 4096, 64, 1536)},
+    LanguageModel{"deepseek_v2",
+                  deepseek(60, 5120, 128, 12288, 102400, 1536, {160, 6, 1536, 2, 1})},
+    LanguageModel{"deepseek_v2_lite",
+                  deepseek(27, 2048, 16, 10944, 102400, 0, {64, 6, 1408, 2, 1})},
+    LanguageModel{"deepseek_v3",
+                  deepseek(61, 7168, 128, 18432, 129280, 1536, {256, 8, 2048, 1, 3})},
+    LanguageModel{"kimi_k2", deepseek(61, 7168, 64, 18432, 163840, 1536, {384, 8, 2048, 1, 1})},
     LanguageModel{"bert_base", bert(12, 768, 12)},
     LanguageModel{"bert_large", bert(24, 1024, 16)}};
 

@@ -141,6 +141,7 @@ class TransformerBuilder {
   LayerId block(std::int64_t i, LayerId x) {
     block_ = fmt::format("{}.{}", names_.block, i);
     net_.set_group(block_);
+    dense_ = d_.experts == 0 || i < d_.dense_layers;
     if (d_.parallel_residual) return parallel_block(x);
     x = residual(names_.attention_norm, names_.attention_out, x,
                  [this](LayerId in) { return attention(in); });
@@ -168,6 +169,7 @@ class TransformerBuilder {
   }
 
   LayerId attention(LayerId x) {
+    if (d_.kv_lora_rank > 0) return latent_attention(x);
     const std::int64_t q_width = d_.heads * d_.head_width, kv_width = d_.kv_heads * d_.head_width;
     std::vector<LayerId> inputs;
     if (&names_ == &kGpt2 && !rotary()) {
@@ -192,10 +194,41 @@ class TransformerBuilder {
     return project(names_.attention_out, q_width, d_.hidden,
                    net_.add(in_block(names_.attention), op, inputs));
   }
+
+  /// modeling_deepseek_v3.py, DeepseekV3Attention.
+  LayerId latent_attention(LayerId x) {
+    const std::int64_t nope = d_.nope_head_width, rope = d_.rope_head_width;
+    const std::int64_t width = nope + rope, values = d_.value_head_width;
+    LayerId q = x;
+    if (d_.q_lora_rank > 0) q = latent("q_a_proj", "q_a_layernorm", d_.q_lora_rank, x);
+    q = plain(d_.q_lora_rank > 0 ? "q_b_proj" : "q_proj",
+              d_.q_lora_rank > 0 ? d_.q_lora_rank : d_.hidden, d_.heads * width, q);
+    q = net_.add(in_block("self_attn.q.rotary"), RotaryEmbedding{width, d_.rotary_theta, rope}, q);
+    const LayerId kv = latent("kv_a_proj_with_mqa.latent", "kv_a_layernorm", d_.kv_lora_rank, x);
+    LayerId shared = plain("kv_a_proj_with_mqa.rope", d_.hidden, rope, x);
+    shared =
+        net_.add(in_block("self_attn.k.rotary"), RotaryEmbedding{rope, d_.rotary_theta}, shared);
+    const LayerId own = plain("kv_b_proj.k", d_.kv_lora_rank, d_.heads * nope, kv);
+    const LayerId k =
+        net_.add(in_block("self_attn.k.concat"), ConcatToHeads{d_.heads}, {own, shared});
+    const LayerId v = plain("kv_b_proj.v", d_.kv_lora_rank, d_.heads * values, kv);
+    Attention op{d_.heads, d_.heads, width, d_.causal, d_.dropout};
+    op.value_width = values;
+    return project(names_.attention_out, d_.heads * values, d_.hidden,
+                   net_.add(in_block(names_.attention), op, {q, k, v}));
+  }
+  /// Of attention, without a bias.
+  LayerId plain(std::string_view name, std::int64_t in, std::int64_t out, LayerId x) {
+    return net_.add(fmt::format("{}.self_attn.{}", block_, name), Linear{in, out, false}, x);
+  }
+  LayerId latent(std::string_view name, std::string_view norm_name, std::int64_t rank, LayerId x) {
+    return net_.add(fmt::format("{}.self_attn.{}", block_, norm_name), RmsNorm{rank},
+                    plain(name, d_.hidden, rank, x));
+  }
   bool rotary() const { return d_.positions == 0 && !d_.alibi; }
 
   LayerId feed_forward(LayerId x) {
-    if (d_.experts > 0) return mixture(x);
+    if (!dense_) return mixture(x);
     return dense_feed_forward(names_.gate, names_.up, names_.activation, names_.down,
                               d_.feed_forward, x);
   }
@@ -281,8 +314,32 @@ class TransformerBuilder {
   const Names& names_;
   LayerList net_;
   std::string block_;
+  bool dense_ = true;  // of the block at hand: no experts
   LayerId embedding_{};
 };
+
+/// Of multi-head latent attention.
+void check_latent(const TransformerDimensions& given, const TransformerDimensions& d,
+                  Diagnostics& errors) {
+  constexpr std::int64_t kWidest = std::int64_t{1} << 24;
+  const auto width = [&](std::string_view name, std::int64_t value, std::int64_t least) {
+    if (value >= least && value <= kWidest) return;
+    errors.push_back(
+        {.what = fmt::format("{} of a transformer is {}", name, value),
+         .hint = fmt::format("with kv_lora_rank it must lie in {}..{}", least, kWidest)});
+  };
+  width("q_lora_rank", d.q_lora_rank, 0);
+  width("nope_head_width", d.nope_head_width, 1);
+  width("rope_head_width", d.rope_head_width, 2);
+  width("value_head_width", d.value_head_width, 1);
+  const bool other = (given.kv_heads != 0 && given.kv_heads != given.heads) ||
+                     given.head_width != 0 || d.rotary_width != 0 || d.window != 0 || d.alibi ||
+                     d.positions != 0 || d.qk_norm || d.qkv_bias;
+  if (other)
+    errors.push_back({.what = "a transformer has kv_lora_rank and another kind of attention",
+                      .hint = "leave out kv_heads, head_width, positions, window, alibi, qkv_bias "
+                              "and qk_norm"});
+}
 
 Diagnostics check(const TransformerDimensions& given, const TransformerDimensions& d) {
   Diagnostics errors;
@@ -300,7 +357,7 @@ Diagnostics check(const TransformerDimensions& given, const TransformerDimension
   positive("vocabulary", d.vocabulary, kMost);
   positive("sequence_length", d.sequence_length, kMost);
   if (!errors.empty()) return errors;
-  if (given.head_width == 0 && d.hidden % d.heads != 0) {
+  if (given.head_width == 0 && d.kv_lora_rank == 0 && d.hidden % d.heads != 0) {
     errors.push_back({.what = fmt::format("{} heads do not divide hidden {}", d.heads, d.hidden),
                       .hint = "give head_width where heads do not share out hidden"});
   } else {
@@ -315,6 +372,11 @@ Diagnostics check(const TransformerDimensions& given, const TransformerDimension
     positive("experts_per_token", d.experts_per_token, d.experts);
     positive("expert_feed_forward", d.expert_feed_forward, 4 * kMost);
   }
+  if (d.dense_layers < 0 || d.dense_layers > (d.experts > 0 ? d.layers : 0))
+    errors.push_back({.what = fmt::format("dense_layers of a transformer is {}", d.dense_layers),
+                      .hint = d.experts > 0 ? fmt::format("it must lie in 0..{}", d.layers)
+                                            : std::string("without experts all layers are dense")});
+  if (d.kv_lora_rank > 0) check_latent(given, d, errors);
   if (d.parallel_residual && d.post_norm)
     errors.push_back({.what = "a transformer has parallel_residual and post_norm",
                       .hint = "both parts of a parallel block start from norms of its input"});
@@ -335,6 +397,7 @@ Diagnostics check(const TransformerDimensions& given, const TransformerDimension
 Expected<ModelGraph> make_transformer(std::string name, const TransformerDimensions& given) {
   TransformerDimensions d = given;
   if (d.kv_heads == 0) d.kv_heads = d.heads;
+  if (d.head_width == 0 && d.kv_lora_rank > 0) d.head_width = d.nope_head_width + d.rope_head_width;
   if (d.head_width == 0 && d.heads > 0) d.head_width = d.hidden / d.heads;
   if (d.feed_forward == 0) d.feed_forward = 4 * d.hidden;
   if (d.expert_feed_forward == 0) d.expert_feed_forward = d.feed_forward;

@@ -176,6 +176,7 @@ Layout layout_of(const PlannedWorkload& job) {
   l.schedule = s.schedule;
   l.interleave = s.interleave;
   l.offload_optimizer = s.offload_optimizer;
+  l.overlap = s.overlap;
   l.recompute = s.recompute;
   l.stops_recomputing = s.kind == StrategyKind::sharded;
   return l;

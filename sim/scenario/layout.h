@@ -24,6 +24,8 @@ struct Layout {
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   int interleave = 1;              // parts of the network in one stage
   bool offload_optimizer = false;  // its state and update are the host's
+  /// Else waited for: gradients (zero_stage 0 and 1), sequence parallelism, interleaved stages.
+  bool overlap = true;
   Recompute recompute = Recompute::none;
   /// A block is computed again only up to the last tensor that its backward pass needs, so not its
   /// last matrix product: PyTorch's non-reentrant checkpointing (torch/utils/checkpoint.py, "early

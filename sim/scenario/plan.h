@@ -36,6 +36,7 @@ struct PlannedStrategy {
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   int interleave = 1;  // parts of the network that one pipeline stage holds
   bool offload_optimizer = false;
+  bool overlap = true;  // of transfers with arithmetic (Layout)
   // Parameter servers.
   bool colocated = false;  // on the first workers' nodes, one a node
   ServerShards shards = ServerShards::even;
@@ -87,6 +88,7 @@ struct PlannedWorkload {
   ModelGraph model;
   Dataset dataset;  // resolved or inline
   Precision precision = Precision::fp32;
+  bool fp32_gradients = false;  // kept, summed and reduced in fp32 whatever the precision
   Optimizer optimizer = Optimizer::sgd_momentum;
   PlannedOptimizer optimizer_settings;  // for a real run
   DataSpec data;                        // for a real run; its path is relative to the scenario

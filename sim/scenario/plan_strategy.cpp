@@ -272,6 +272,7 @@ void resolve_cut(Draft& draft, const StrategySpec& spec, PlannedStrategy& strate
   strategy.interleave = strategy.schedule == PipelineSchedule::interleaved
                             ? spec.interleave.value_or(kPartsOfInterleaved)
                             : 1;
+  strategy.overlap = spec.overlap.value_or(true);
   strategy.offload_optimizer = spec.offload_optimizer.value_or(false);
   if (sharded && strategy.zero_stage == 0)
     draft.error(at("zero_stage"), "strategy sharded with zero_stage 0 shards nothing",

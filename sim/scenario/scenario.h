@@ -93,7 +93,7 @@ struct StrategySpec {
   std::optional<int> workers, accelerators_per_worker, parameter_servers, backup_workers, staleness;
   std::optional<bool> synchronous;
   std::optional<int> zero_stage, data, tensor, pipeline, context, expert, micro_batch, interleave;
-  std::optional<bool> sequence_parallel, offload_optimizer;
+  std::optional<bool> sequence_parallel, offload_optimizer, overlap;
   std::optional<PipelineSchedule> schedule;
   std::optional<Recompute> recompute;
   AllReduceKind all_reduce = AllReduceKind::automatic;
@@ -140,6 +140,7 @@ struct WorkloadSpec {
   std::optional<TrainLength> train;
   std::optional<std::int64_t> sequence_length;
   std::optional<Precision> precision;
+  std::optional<bool> fp32_gradients;
   std::string optimizer;  // "sgd" (default for images), "adamw" (default for sequences)
   OptimizerSettings optimizer_settings;
   std::optional<DataSpec> data;

@@ -83,6 +83,19 @@ const Fields<TransformerDimensions>& transformer_fields() {
                    "Inner width of an expert; default: feed_forward.", "14336"),
       number_field("shared_feed_forward", &T::shared_feed_forward, width,
                    "Inner width of the expert that all tokens share.", "20480"),
+      boolean_field("shared_expert_gate", &T::shared_expert_gate,
+                    "It is weighed by a sigmoid of the token.", "true"),
+      number_field("dense_layers", &T::dense_layers, whole(0, 1e5), "First blocks without experts.",
+                   "1"),
+      number_field("kv_lora_rank", &T::kv_lora_rank, width,
+                   "Latent attention: width of what keys and values are made of.", "512"),
+      number_field("q_lora_rank", &T::q_lora_rank, width,
+                   "Of what queries are made of; default: the hidden state.", "1536"),
+      number_field("nope_head_width", &T::nope_head_width, width,
+                   "Features of a head's query and key that are not rotated.", "128"),
+      number_field("rope_head_width", &T::rope_head_width, width, "Those that are.", "64"),
+      number_field("value_head_width", &T::value_head_width, width,
+                   "Width of a head's values and output.", "128"),
   };
   return table;
 }

@@ -49,19 +49,13 @@ std::vector<std::string_view> keys_of(StrategyKind kind) {
     case StrategyKind::sharded:
       return {"workers", "accelerators_per_worker", "zero_stage", "offload_optimizer"};
     case StrategyKind::model_parallel:
-      return {"workers",
-              "accelerators_per_worker",
-              "data",
-              "tensor",
-              "pipeline",
-              "context",
-              "expert",
-              "zero_stage",
-              "schedule",
-              "interleave",
-              "all_reduce",
-              "sequence_parallel",
-              "offload_optimizer"};
+      return {"workers",    "accelerators_per_worker",
+              "data",       "tensor",
+              "pipeline",   "context",
+              "expert",     "zero_stage",
+              "schedule",   "interleave",
+              "all_reduce", "sequence_parallel",
+              "overlap",    "offload_optimizer"};
   }
   return {};
 }
@@ -117,6 +111,10 @@ const Fields<StrategySpec>& strategy_fields() {
                  "interleaved"),
       number_field("interleave", &S::interleave, whole(2, 1024),
                    "Parts of the network in one pipeline stage; needs schedule: interleaved.", "2"),
+      boolean_field("overlap", &S::overlap,
+                    "Transfers go on behind arithmetic; false: gradients (zero_stage 0 and 1), "
+                    "sequence parallelism and interleaved stages are waited for.",
+                    "false"),
       boolean_field("offload_optimizer", &S::offload_optimizer,
                     "The host keeps the optimizer's state and updates the parameters.", "true"),
       word_field("recompute", &S::recompute, kRecomputeWords,

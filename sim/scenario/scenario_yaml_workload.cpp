@@ -254,6 +254,10 @@ const Fields<WorkloadSpec>& workload_fields() {
       train_field(),
       word_field("precision", &W::precision, kPrecisionWords, "What the multiplications run in.",
                  "bf16"),
+      boolean_field("fp32_gradients", &W::fp32_gradients,
+                    "Gradients are kept, summed and reduced in fp32 whatever the precision "
+                    "(Megatron-LM's bf16).",
+                    "true"),
       optimizer_field(),
       data_field(),
       number_field("batch_per_accelerator", &W::batch_per_accelerator, whole(1, kMostBatch),

@@ -39,7 +39,11 @@ class Waiting {
       if (l_.sequence_parallel) {
         forward = all_gather_time(f, m);
         backward = reduce_scatter_time(f, m);
-        t.hidden += times * forward;
+        // For the weights' gradient, behind the input's.
+        if (l_.overlap)
+          t.hidden += times * forward;
+        else
+          backward += forward;
         t.sent += times * share * m;
         issued_forward = 1;
         issued_backward = 2;

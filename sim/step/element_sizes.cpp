@@ -10,7 +10,8 @@ Bytes ElementSizes::update_traffic() const {
   return gradient + 2 * kept + 2 * optimizer + copy;
 }
 
-ElementSizes element_sizes(Precision precision, Optimizer optimizer, bool fp32_variables) {
+ElementSizes element_sizes(Precision precision, Optimizer optimizer, bool fp32_variables,
+                           bool fp32_gradients) {
   constexpr Bytes kFp32{4};
   ElementSizes e;
   e.activation = bytes_per_element(precision);
@@ -19,16 +20,17 @@ ElementSizes element_sizes(Precision precision, Optimizer optimizer, bool fp32_v
     e.weight = e.gradient = kFp32;
   } else {
     e.weight = e.activation;
-    e.gradient = std::max(e.activation, Bytes{2});
+    e.gradient = fp32_gradients ? kFp32 : std::max(e.activation, Bytes{2});
     e.master = kFp32;
   }
   return e;
 }
 
 ElementSizes element_sizes(const PlannedWorkload& job) {
-  return element_sizes(job.precision, job.optimizer,
-                       job.strategy.kind == StrategyKind::tpu ||
-                           job.strategy.kind == StrategyKind::parameter_server);
+  return element_sizes(
+      job.precision, job.optimizer,
+      job.strategy.kind == StrategyKind::tpu || job.strategy.kind == StrategyKind::parameter_server,
+      job.fp32_gradients);
 }
 
 }  // namespace reckon

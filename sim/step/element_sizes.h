@@ -10,6 +10,9 @@ namespace reckon {
 ///    that collectives add in), an fp32 master copy of the weights beside the optimizer's fp32
 ///    state [Micikevicius et al. 2018, "Mixed precision training"; Rajbhandari et al. 2020, "ZeRO",
 ///    Sec. 3.1: 2 + 2 + 12 bytes a parameter for mixed-precision Adam].
+///  - With fp32 gradients they are 4 whatever the weights are: kept, summed and reduced so. bf16 in
+///    Megatron-LM [docs/api-guide/dist_optimizer: "bf16 parameters, fp32 gradients", 18 bytes a
+///    parameter, 6 + 12 / d with the optimizer's state shared by d ranks].
 ///  - TPU and parameter servers keep the variables, and move their gradients, in fp32; only
 ///  activations are in 16
 ///    bits [Kumar et al. 2019, "Scale MLPerf-0.6 models on Google TPU-v3 Pods", Sec. 2; TF1
@@ -24,7 +27,8 @@ struct ElementSizes {
   Bytes update_traffic() const;
 };
 /// `fp32_variables`: as on TPU and with parameter servers.
-ElementSizes element_sizes(Precision precision, Optimizer optimizer, bool fp32_variables);
+ElementSizes element_sizes(Precision precision, Optimizer optimizer, bool fp32_variables,
+                           bool fp32_gradients = false);
 ElementSizes element_sizes(const PlannedWorkload& job);
 
 }  // namespace reckon

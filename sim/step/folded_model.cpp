@@ -48,7 +48,8 @@ LayerClass class_of(const ModelGraph& model, std::size_t i, const LayerSharding&
   if (const auto* a = std::get_if<Attention>(&layer.op)) {
     const Shape& keys =
         model.layers()[index(layer.inputs.size() >= 3 ? layer.inputs[1] : layer.inputs[0])].output;
-    c.key_value_elements = 2.0 * double(a->kv_heads * a->head_width) * double(keys.front());
+    const std::int64_t width = a->kv_heads * (a->head_width + a->values());
+    c.key_value_elements = double(width) * double(keys.front());
   }
   if (const auto* e = std::get_if<ExpertLinear>(&layer.op)) c.experts = e->experts;
   c.exchanges_tokens = std::holds_alternative<ExpertDispatch>(layer.op) ||

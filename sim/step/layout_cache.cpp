@@ -25,6 +25,7 @@ const StepEstimate& LayoutCache::at(const Layout& l) {
                 static_cast<std::int64_t>(l.schedule),
                 l.interleave,
                 l.offload_optimizer ? 1 : 0,
+                l.overlap ? 1 : 0,
                 static_cast<std::int64_t>(l.recompute),
                 l.stops_recomputing ? 1 : 0};
   const auto found = estimates_.find(key);

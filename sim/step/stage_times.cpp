@@ -91,13 +91,16 @@ class ReductionChain {
  public:
   void add(double n, Seconds backward, Seconds reduce) {
     const Seconds before = at_;
+    sum_ += n * reduce;
     at_ += n * backward;
     end_ = std::max({end_ + n * reduce, before + backward + n * reduce, at_ + reduce});
   }
   Seconds overrun() const { return std::max(Seconds{}, end_ - at_); }
+  /// What all of them take, one after the other.
+  Seconds sum() const { return sum_; }
 
  private:
-  Seconds at_{}, end_{};
+  Seconds at_{}, end_{}, sum_{};
 };
 
 /// The device idles while the host issues less than it could do.
@@ -167,7 +170,7 @@ StageTime stage_time(const StageModel& m, std::span<const BlockTime> times,
   } else if (l.zero_stage >= 2) {
     s.scatters = chain.overrun();
   } else {
-    s.reduction = chain.overrun();
+    s.reduction = l.overlap ? chain.overrun() : chain.sum();
   }
   if (l.pipeline > 1) {
     const double share = l.sequence_parallel ? 1.0 / (l.tensor * l.context) : 1.0 / l.context;
@@ -178,10 +181,10 @@ StageTime stage_time(const StageModel& m, std::span<const BlockTime> times,
     const Seconds transfer = send_time(m.groups.boundary, size);
     s.pass.sent += 2.0 * l.interleave * size;
     // The interleaved schedule sends while the next part is at work.
-    if (l.schedule == PipelineSchedule::interleaved)
+    if (l.schedule == PipelineSchedule::interleaved && l.overlap)
       s.pass.hidden += 2.0 * l.interleave * transfer;
     else
-      s.transfers = 2 * transfer;
+      s.transfers = 2.0 * l.interleave * transfer;
   }
   wait_for_host(s, host_time(s.pass.dispatches, m.core));
   return s;

@@ -39,8 +39,8 @@ struct StageModel {
 ///
 /// Parameters and gradients that move between ranks with the same part of the model:
 ///  - zero_stage 0: an all-reduce of the gradients in buckets, 1: a reduce-scatter, both behind the
-///    backward pass of the last micro-batch, block by block (overlap.h); 1 and 2 then gather the
-///    updated parameters.
+///    backward pass of the last micro-batch, block by block (overlap.h), or without overlap after
+///    it; 1 and 2 then gather the updated parameters.
 ///  - 2 and 3: a reduce-scatter in every micro-batch, because no rank keeps whole gradients.
 ///  - 3: every block's parameters are gathered before its forward and again before its backward
 ///    pass, each while the block before is at work; in the backward pass the reduce-scatter of

@@ -18,9 +18,11 @@ struct MemoryEstimate {
   Bytes parameters{}, gradients{}, optimizer{}, activations{}, workspace{}, reserve{};
   Bytes gathered{};  // ZeRO: whole parameters and gradients of the block in work
   Bytes available{};
-  Bytes required() const {
-    return parameters + gradients + optimizer + activations + workspace + gathered + reserve;
+  /// Tensors: what a framework's allocator says.
+  Bytes allocated() const {
+    return parameters + gradients + optimizer + activations + workspace + gathered;
   }
+  Bytes required() const { return allocated() + reserve; }
   bool fits() const { return required() <= available; }
 };
 MemoryEstimate estimate_memory(const Plan& plan, const PlannedWorkload& job);

@@ -95,7 +95,7 @@ ModelFold::ModelFold(const ModelGraph& model)
 
 StepModel::StepModel(const ModelGraph& model, StepSetting setting)
     : setting_(std::move(setting)),
-      size_(element_sizes(setting_.precision, setting_.optimizer, false)),
+      size_(element_sizes(setting_.precision, setting_.optimizer, false, setting_.fp32_gradients)),
       core_(one_core(setting_.processor)),
       own_(std::in_place, model),
       fold_(*own_) {
@@ -104,7 +104,7 @@ StepModel::StepModel(const ModelGraph& model, StepSetting setting)
 
 StepModel::StepModel(const ModelFold& fold, StepSetting setting)
     : setting_(std::move(setting)),
-      size_(element_sizes(setting_.precision, setting_.optimizer, false)),
+      size_(element_sizes(setting_.precision, setting_.optimizer, false, setting_.fp32_gradients)),
       core_(one_core(setting_.processor)),
       fold_(fold) {
   core_.cores = setting_.processor.cores;
@@ -184,6 +184,7 @@ StepSetting step_setting(const Plan& plan, const PlannedWorkload& job) {
   StepSetting s;
   s.precision = job.precision;
   s.optimizer = job.optimizer;
+  s.fp32_gradients = job.fp32_gradients;
   s.processor = processor_of(pool, job.precision);
   const double share = 1.0 / std::max(1, pool.accelerators_per_node);
   s.host_link = pool.accelerator->host_bandwidth.value;

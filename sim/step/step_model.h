@@ -15,6 +15,7 @@ namespace reckon {
 struct StepSetting {
   Precision precision = Precision::bf16;
   Optimizer optimizer = Optimizer::adamw;
+  bool fp32_gradients = false;
   Processor processor;  // of every rank
   /// What a rank has of its host for an optimizer that is offloaded to it.
   BytesPerSecond host_link{}, host_memory{};
@@ -75,7 +76,7 @@ class LayoutCache {
   const StepEstimate& at(const Layout& layout);
 
  private:
-  using Key = std::array<std::int64_t, 14>;
+  using Key = std::array<std::int64_t, 15>;
   struct Hash {
     std::size_t operator()(const Key& key) const;
   };

@@ -72,8 +72,29 @@ const std::string kVit = R"({"architectures": ["ViTForImageClassification"],
   "model_type": "vit", "num_attention_heads": 12, "num_channels": 3, "num_hidden_layers": 12,
   "patch_size": 16, "qkv_bias": true})";
 
-const std::vector<std::string> kAll{kLlama2,   kMistral, kMixtral, kQwen2, kQwen2Moe, kQwen3,
-                                    kQwen3Moe, kGpt2,    kNeoX,    kBert,  kVit};
+const std::string kDeepSeekV2Lite = R"({"architectures": ["DeepseekV2ForCausalLM"],
+  "attention_bias": false, "first_k_dense_replace": 1, "hidden_act": "silu",
+  "hidden_size": 2048, "intermediate_size": 10944, "kv_lora_rank": 512,
+  "max_position_embeddings": 163840, "model_type": "deepseek_v2",
+  "moe_intermediate_size": 1408, "moe_layer_freq": 1, "n_routed_experts": 64,
+  "n_shared_experts": 2, "norm_topk_prob": false, "num_attention_heads": 16,
+  "num_experts_per_tok": 6, "num_hidden_layers": 27, "num_key_value_heads": 16,
+  "q_lora_rank": null, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "rope_theta": 10000,
+  "tie_word_embeddings": false, "v_head_dim": 128, "vocab_size": 102400})";
+const std::string kDeepSeekV3 = R"({"architectures": ["DeepseekV3ForCausalLM"],
+  "attention_bias": false, "first_k_dense_replace": 3, "hidden_act": "silu",
+  "hidden_size": 7168, "intermediate_size": 18432, "kv_lora_rank": 512,
+  "max_position_embeddings": 163840, "model_type": "deepseek_v3",
+  "moe_intermediate_size": 2048, "moe_layer_freq": 1, "n_group": 8, "n_routed_experts": 256,
+  "n_shared_experts": 1, "norm_topk_prob": true, "num_attention_heads": 128,
+  "num_experts_per_tok": 8, "num_hidden_layers": 61, "num_key_value_heads": 128,
+  "num_nextn_predict_layers": 1, "q_lora_rank": 1536, "qk_nope_head_dim": 128,
+  "qk_rope_head_dim": 64, "rope_theta": 10000, "tie_word_embeddings": false,
+  "v_head_dim": 128, "vocab_size": 129280})";
+
+const std::vector<std::string> kAll{kLlama2, kMistral,        kMixtral,   kQwen2, kQwen2Moe,
+                                    kQwen3,  kGpt2,           kQwen3Moe,  kNeoX,  kBert,
+                                    kVit,    kDeepSeekV2Lite, kDeepSeekV3};
 
 ModelGraph graph_of(const std::string& text, std::optional<std::int64_t> tokens = 128) {
   const auto model = read_huggingface_config(text, "config.json");
@@ -130,6 +151,8 @@ TEST_CASE("a config is the zoo's model of the same name") {
   same(kQwen3, "qwen3_8b");
   same(kQwen3Moe, "qwen3_30b_a3b");
   same(kNeoX, "gpt_neox_20b");
+  same(kDeepSeekV2Lite, "deepseek_v2_lite");
+  same(kDeepSeekV3, "deepseek_v3");
   same(kBert, "bert_large");
 }
 
@@ -160,9 +183,11 @@ TEST_CASE("a rotary model needs a sequence length, a position table has one") {
 }
 
 TEST_CASE("an unknown architecture is named with the list of the known ones") {
-  CHECK_THAT(errors_of(changed(kLlama2, R"("model_type": "llama")", R"("model_type": "mamba")")),
-             Contains("config.json:5:36: error: model type 'mamba' is not covered") &&
-                 Contains("bert, gpt2, gpt_neox, llama, mistral, mixtral"));
+  CHECK_THAT(
+      errors_of(changed(kLlama2, R"("model_type": "llama")", R"("model_type": "mamba")")),
+      Contains("config.json:5:36: error: model type 'mamba' is not covered") &&
+          Contains(
+              "bert, deepseek_v2, deepseek_v3, gpt2, gpt_neox, kimi_k2, llama, mistral, mixtral"));
   CHECK_THAT(errors_of(R"({"architectures": ["T5ForConditionalGeneration"]})"),
              Contains("architecture 'T5ForConditionalGeneration' is not covered"));
   CHECK_THAT(errors_of("{}"), Contains("key 'model_type' is missing"));
@@ -241,4 +266,28 @@ TEST_CASE("any text is answered, with a model or with what is wrong") {
     RC_ASSERT(model.has_value() || !model.error().empty());
     if (!model) RC_ASSERT(!format(model.error()).empty());
   }));
+}
+
+TEST_CASE("a DeepSeek config without a key that changes the size, or with one, is an error") {
+  CHECK_THAT(errors_of(changed(kDeepSeekV2Lite, "\"q_lora_rank\": null, ", "")),
+             Contains("key 'q_lora_rank' is missing"));
+  CHECK_THAT(errors_of(changed(kDeepSeekV3, "\"kv_lora_rank\": 512,", "")),
+             Contains("key 'kv_lora_rank' is missing"));
+  CHECK_THAT(errors_of(changed(kDeepSeekV3, "\"moe_layer_freq\": 1", "\"moe_layer_freq\": 2")),
+             Contains("experts in every so many layers are not covered"));
+  CHECK_THAT(
+      errors_of(changed(kDeepSeekV3, "\"attention_bias\": false", "\"attention_bias\": true")),
+      Contains("biases in attention alone are not covered"));
+  CHECK_THAT(
+      errors_of(changed(kDeepSeekV3, "\"num_key_value_heads\": 128", "\"num_key_value_heads\": 8")),
+      Contains("8 key-value heads beside 128 heads with latent attention"));
+  CHECK_THAT(errors_of(changed(kDeepSeekV3, "\"first_k_dense_replace\": 3",
+                               "\"first_k_dense_replace\": 62")),
+             Contains("dense_layers of a transformer is 62"));
+}
+
+TEST_CASE("Kimi-K2 is read as DeepSeek-V3") {
+  const std::string kimi =
+      changed(kDeepSeekV3, "\"model_type\": \"deepseek_v3\"", "\"model_type\": \"kimi_k2\"");
+  CHECK(graph_of(kimi).parameters() == graph_of(kDeepSeekV3).parameters());
 }

@@ -124,3 +124,29 @@ TEST_CASE("a batch an accelerator says nothing where accelerators share samples"
   CHECK_THAT(errors_of(text),
              Contains("with model_parallel several accelerators share one sample"));
 }
+
+TEST_CASE("a scenario says latent attention and dense layers by itself, as the zoo does") {
+  const auto parameters = [](const std::string& model) {
+    const auto plan = test::plan_of(kBase, {"workload.model=" + model});
+    if (!plan) FAIL(format(plan.error()));
+    return plan->jobs.front().model.parameters();
+  };
+  CHECK(parameters("{transformer: {layers: 27, hidden: 2048, heads: 16, feed_forward: 10944, "
+                   "vocabulary: 102400, sequence_length: 4096, gated_feed_forward: true, rms_norm: "
+                   "true, bias: false, tied_output: false, activation: silu, experts: 64, "
+                   "experts_per_token: 6, expert_feed_forward: 1408, shared_feed_forward: 2816, "
+                   "dense_layers: 1, kv_lora_rank: 512, nope_head_width: 128, rope_head_width: 64, "
+                   "value_head_width: 128}}") == parameters("deepseek_v2_lite"));
+}
+
+TEST_CASE("a plan keeps fp32 gradients and transfers that are not hidden where it is told so") {
+  const auto plain = test::plan_of(kBase);
+  REQUIRE(plain.has_value());
+  CHECK_FALSE(plain->jobs.front().fp32_gradients);
+  CHECK(layout_of(plain->jobs.front()).overlap);
+  const auto told =
+      test::plan_of(kBase, {"workload.fp32_gradients=true", "workload.strategy.overlap=false"});
+  REQUIRE(told.has_value());
+  CHECK(told->jobs.front().fp32_gradients);
+  CHECK_FALSE(layout_of(told->jobs.front()).overlap);
+}

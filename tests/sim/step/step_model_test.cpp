@@ -351,3 +351,37 @@ TEST_CASE(
   const StepModel fast(zoo_model("gpt3_13b").value(), with_host(Seconds{1e-9}));
   CHECK(fast.estimate(l).step == gpt().estimate(l).step);
 }
+
+TEST_CASE("without overlap gradients and the gathers for weights' gradients are waited for") {
+  Layout l;
+  l.data = 4;
+  l.tensor = 8;
+  l.sequence_parallel = true;
+  l.zero_stage = 1;
+  l.micro_batches = 4;
+  const StepEstimate hidden = gpt().estimate(l);
+  l.overlap = false;
+  const StepEstimate waited = gpt().estimate(l);
+  CHECK(waited.exposed.gradients > hidden.exposed.gradients);
+  // Forward a gather and a reduce-scatter, backward both and the second gather: 5 to 4 of one size.
+  CHECK(waited.exposed.tensor / hidden.exposed.tensor == Approx(1.25).epsilon(0.01));
+  CHECK(waited.compute == hidden.compute);
+  CHECK(waited.step > hidden.step);
+}
+
+TEST_CASE("fp32 gradients of a 16-bit model take 18 bytes a parameter, 6 and 12 / d with ZeRO 1") {
+  // [Megatron Core, distributed optimizer, "bf16 parameters, fp32 gradients"]
+  StepSetting s = setting();
+  s.fp32_gradients = true;
+  const ModelGraph graph = zoo_model("gpt3_1_3b").value();
+  const StepModel model(graph, s);
+  Layout l;
+  l.data = 8;
+  const auto state = [&] {
+    const MemoryEstimate m = model.memory(l);
+    return (m.parameters + m.gradients + m.optimizer).v / double(graph.parameters());
+  };
+  CHECK(state() == Approx(18));
+  l.zero_stage = 1;
+  CHECK(state() == Approx(6 + 12.0 / 8));
+}
