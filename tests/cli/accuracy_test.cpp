@@ -63,8 +63,9 @@ TEST_CASE("reckon self-check scores the measurements that come with it") {
   CHECK(out["rows"] == 1440);
   CHECK(out["scored"] == 1440);
   CHECK(out["worst"].size() == 2);
-  // Better than vTrain's comparison of an uncalibrated model (39 %) by far; 11.2 % when written.
-  CHECK(out["cold"]["mean_absolute_error"].get<double>() < 0.115);
+  // Better than vTrain's comparison of an uncalibrated model (39 %) by far; 10.1 % when written, of
+  // runs that are in the fit by a sixth.
+  CHECK(out["cold"]["mean_absolute_error"].get<double>() < 0.105);
   const Output table = w.run("self-check");
   CHECK(contains(table.out, "1440 rows, 1440 scored"));
   CHECK(contains(table.out, "vtrain_single.csv"));

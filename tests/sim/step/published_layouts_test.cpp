@@ -5,8 +5,8 @@
 #include "support/plans.h"
 #include "support/shipped_catalog.h"
 
-// Published iteration times of Megatron-LM on A100-80, none of which any number of ours is fitted
-// to: the catalog's efficiencies of A100 in bf16 come from another framework's runs.
+// Published iteration times of Megatron-LM on A100-80. The two of one node are in the catalog's
+// fit, two of its 347 runs of such stacks on Ampere; those of several nodes are in none.
 using namespace reckon;
 using namespace reckon::test;
 
@@ -24,7 +24,7 @@ StepSetting a100_cluster(int nodes) {
   const Catalog& catalog = shipped_catalog();
   PlannedPool pool = round_pool("servers", Role::worker, nodes, 8, Precision::bf16);
   pool.accelerator = *catalog.find_accelerator("A100-SXM4-80");
-  pool.efficiency = *catalog.find_efficiency(*pool.accelerator, Precision::bf16, "");
+  pool.efficiency = *catalog.find_efficiency(*pool.accelerator, Precision::bf16, "megatron-lm");
   pool.peer_link = *catalog.find_link("nvswitch");
   pool.network_link = *catalog.find_link("infiniband");
   pool.machine.network = Fact<BytesPerSecond>{1600.0_Gbps};
@@ -64,18 +64,19 @@ double predicted(const Published& p) {
 
 }  // namespace
 
-TEST_CASE("published Megatron-LM steps are predicted without having seen one") {
+TEST_CASE(
+    "published Megatron-LM steps are predicted, up to 1,024 accelerators from fits to eight") {
   // [Korthikanti et al. 2022, Table 5, "full recompute" and "present work"; the last: Narayanan et
   // al. 2021, Sec. 5.1: 140 TFLOP/s a GPU on 1,024, by their eq. 3 a step of 31.5 s].
-  const Published runs[] = {{48, 6144, 64, 1, 1, 1, 4, 4, true, 1.42, -0.08},
-                            {48, 6144, 64, 1, 1, 1, 4, 4, false, 1.10, -0.18},
+  const Published runs[] = {{48, 6144, 64, 1, 1, 1, 4, 4, true, 1.42, -0.04},
+                            {48, 6144, 64, 1, 1, 1, 4, 4, false, 1.10, -0.14},
                             {96, 12288, 96, 1, 8, 3, 1, 64, true, 18.13, 0.00},
                             {96, 12288, 96, 1, 8, 3, 1, 64, false, 13.75, -0.07},
-                            {105, 20480, 128, 1, 35, 3, 1, 280, true, 49.05, 0.05},
-                            {105, 20480, 128, 1, 35, 3, 1, 280, false, 37.83, -0.02},
-                            {128, 25600, 160, 1, 64, 1, 1, 512, true, 94.42, 0.15},
-                            {128, 25600, 160, 1, 64, 1, 1, 512, false, 71.49, 0.06},
-                            {96, 12288, 96, 16, 8, 3, 1, 1536, true, 31.5, -0.11}};
+                            {105, 20480, 128, 1, 35, 3, 1, 280, true, 49.05, 0.01},
+                            {105, 20480, 128, 1, 35, 3, 1, 280, false, 37.83, -0.05},
+                            {128, 25600, 160, 1, 64, 1, 1, 512, true, 94.42, 0.09},
+                            {128, 25600, 160, 1, 64, 1, 1, 512, false, 71.49, 0.01},
+                            {96, 12288, 96, 16, 8, 3, 1, 1536, true, 31.5, -0.13}};
   double worst = 0, sum = 0;
   for (const Published& p : runs) {
     CAPTURE(p.hidden, p.full, p.batch);
@@ -84,6 +85,6 @@ TEST_CASE("published Megatron-LM steps are predicted without having seen one") {
     worst = std::max(worst, std::abs(error));
     sum += std::abs(error);
   }
-  CHECK(worst < 0.21);
-  CHECK(sum / std::size(runs) < 0.10);
+  CHECK(worst < 0.16);
+  CHECK(sum / std::size(runs) < 0.075);
 }
