@@ -8,7 +8,7 @@
 #include <set>
 #include <tuple>
 
-#include "sim/calibration/run_layout.h"
+#include "sim/accuracy/run_layout.h"
 #include "sim/forecast/forecast.h"
 
 namespace reckon {

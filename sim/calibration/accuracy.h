@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "sim/calibration/predict.h"
-#include "sim/calibration/published_runs.h"
+#include "sim/accuracy/predict.h"
+#include "sim/accuracy/published_runs.h"
 
 // Predicted against measured.
 namespace reckon {

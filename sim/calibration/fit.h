@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/accuracy/published_runs.h"
 #include "sim/calibration/accuracy.h"
-#include "sim/calibration/published_runs.h"
 #include "sim/catalog/catalog.h"
 
 // The catalog's efficiencies, fitted to published runs (docs/MODELS.md, "Efficiencies: fit and

@@ -1,9 +1,8 @@
-#include "sim/calibration/run_plan.h"
+#include "sim/accuracy/run_plan.h"
 
 #include <catch2/catch.hpp>
 
-#include "sim/calibration/fit.h"
-#include "sim/calibration/predict.h"
+#include "sim/accuracy/predict.h"
 #include "support/shipped_catalog.h"
 
 using namespace reckon;

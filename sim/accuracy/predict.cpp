@@ -1,4 +1,4 @@
-#include "sim/calibration/predict.h"
+#include "sim/accuracy/predict.h"
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,7 @@
 
 #include <tl/expected.hpp>
 
-#include "sim/calibration/run_plan.h"
+#include "sim/accuracy/run_plan.h"
 #include "sim/step/network.h"
 
 namespace reckon {
