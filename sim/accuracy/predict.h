@@ -45,6 +45,7 @@ struct Prediction {
   SamplesPerSecond rate{}, low{}, high{};
   bool stack_known = false;  // the catalog has efficiencies of the run's own stack
   bool fits = true;          // in memory, as far as the memory model knows
+  double device_share = 1;   // of the step (evidence.h)
   Slowing slowing;
 };
 /// The error: why there is none, in words that can be counted.

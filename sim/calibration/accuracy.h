@@ -23,6 +23,8 @@ struct ScoredRun {
   double predicted = 0, low = 0, high = 0;  // low..high: nine of ten
   bool stack_known = false, fits = true;
   Slowing slowing = {};  // of `predicted`
+  double device_share = 1;
+  std::string_view evidence = {};  // what is near of it; "": predicted by the step model alone
   double error() const { return predicted / measured - 1; }
   bool covered() const { return low <= measured && measured <= high; }
   double half_width() const { return (high - low) / 2 / predicted; }

@@ -131,15 +131,3 @@ TEST_CASE("NVLink that a row prints joins cards that have none of their own") {
   run.global_batch = 256;
   CHECK(peer()->value.v == Approx(450e9));
 }
-
-TEST_CASE("all rounds of MLPerf are one publisher, a model of a source is a fold of its own") {
-  PublishedRun r;
-  r.run.model = "gpt";
-  r.run.variant = "gpt-h1024-l24";
-  r.source = "mlp30";
-  CHECK(fold_of(r, HoldOut::source) == "mlp30");
-  CHECK(fold_of(r, HoldOut::publisher) == "mlperf");
-  CHECK(fold_of(r, HoldOut::model) == "mlp30 gpt-h1024-l24");
-  r.source = "mlflow";
-  CHECK(fold_of(r, HoldOut::publisher) == "mlflow");
-}
