@@ -12,17 +12,19 @@
 #include "cli/output.h"
 #include "report/accuracy.h"
 #include "report/efficiencies_csv.h"
+#include "sim/accuracy/evidence_files.h"
 #include "sim/base/mapped_file.h"
 #include "sim/base/unit_text.h"
 #include "sim/calibration/accuracy_modes.h"
+#include "sim/calibration/evidence_scores.h"
 #include "sim/calibration/fit.h"
 
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 12> kAccuracyNames{
-    "format", "from",  "cross-validate", "warm",  "regret",  "trust",
-    "source", "worst", "plot",           "refit", "catalog", "help"};
+constexpr std::array<std::string_view, 13> kAccuracyNames{
+    "format", "from", "cross-validate", "warm",    "regret",     "trust", "source",
+    "worst",  "plot", "refit",          "catalog", "step-model", "help"};
 
 /// "A", "A,B": the letters.
 std::string trust_of(const Options& options) {
@@ -160,6 +162,24 @@ void refit(const std::string& file, std::span<const PublishedRun> runs, const Ca
   write_file(beside, stacks_csv(stacks));
 }
 
+/// Our catalogs' evidence, and that of the user's layers over them.
+EvidenceFiles evidence_of(const Options& options) {
+  EvidenceFiles files;
+  if (!options.answer("step-model").empty()) return files;
+  checked(files.add_catalog(default_catalog_directory()));
+  for (const auto& layer : options.catalogs) checked(files.add_catalog(layer));
+  return files;
+}
+
+ScoredRuns score(std::span<const PublishedRun> runs, const Catalog& catalog,
+                 std::optional<HoldOut> by, const EvidenceFiles& evidence) {
+  const auto& kernel = evidence.kernel();
+  if (by) return score_cross_validated(runs, catalog, *by, kernel ? &*kernel : nullptr);
+  ScoredRuns scored = score_cold(runs, catalog);
+  if (kernel) add_evidence_of_others(scored.runs, evidence.runs(), catalog, *kernel);
+  return scored;
+}
+
 }  // namespace
 
 std::string accuracy_options() { return describe_options(kAccuracyNames); }
@@ -187,9 +207,8 @@ int run_accuracy(const Command& self, std::span<const std::string> arguments) {
     refit(refitted, input.runs, catalog);
     return kDone;
   }
-  ScoredRuns scored = modes.cross_validate
-                          ? score_cross_validated(input.runs, catalog, *modes.cross_validate)
-                          : score_cold(input.runs, catalog);
+  const EvidenceFiles evidence = evidence_of(options);
+  ScoredRuns scored = score(input.runs, catalog, modes.cross_validate, evidence);
   if (modes.cross_validate) keep_wanted(scored, wanted, input.counts);
   AccuracyReport result = make_accuracy_report(input.counts, std::move(scored));
   result.from = modes.from;

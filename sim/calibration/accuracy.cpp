@@ -1,5 +1,7 @@
 #include "sim/calibration/accuracy.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -8,7 +10,7 @@
 #include <set>
 #include <tuple>
 
-#include "sim/calibration/run_layout.h"
+#include "sim/accuracy/run_layout.h"
 #include "sim/forecast/forecast.h"
 
 namespace reckon {
@@ -267,6 +269,13 @@ Evaluation evaluate(std::span<const ScoredRun> runs) {
   by("trust", [](const ScoredRun& r) { return std::string(1, r.at.trust); });
   by("stack", [](const ScoredRun& r) { return r.at.run.stack; });
   e.memory = scores_of_memory(runs);
+  if (std::ranges::any_of(runs, [](const ScoredRun& r) { return !r.evidence.empty(); })) {
+    by("evidence", [](const ScoredRun& r) { return r.evidence; });
+    by("publisher", [](const ScoredRun& r) {
+      const bool mlperf = publisher_of(r.at.source) == "mlperf";
+      return fmt::format("{}, trust {}", mlperf ? "MLPerf" : "others", r.at.trust);
+    });
+  }
   e.does_not_fit = std::count_if(runs.begin(), runs.end(), [](auto& r) { return !r.fits; });
   return e;
 }
@@ -288,7 +297,7 @@ ScoredRuns score_cold(std::span<const PublishedRun> measurements, const Catalog&
       continue;
     }
     result.runs.push_back({m, m.measured.v, p->rate.v, p->low.v, p->high.v, p->stack_known, p->fits,
-                           p->slowing, p->allocated});
+                           p->slowing, p->allocated, p->device_share});
   }
   return result;
 }

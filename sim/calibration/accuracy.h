@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "sim/calibration/predict.h"
-#include "sim/calibration/published_runs.h"
+#include "sim/accuracy/predict.h"
+#include "sim/accuracy/published_runs.h"
 
 // Predicted against measured.
 namespace reckon {
@@ -24,6 +24,8 @@ struct ScoredRun {
   bool stack_known = false, fits = true;
   Slowing slowing = {};  // of `predicted`
   Bytes allocated{};     // predicted; to compare with the peak that was measured
+  double device_share = 1;
+  std::string_view evidence = {};  // what is near of it; "": predicted by the step model alone
   double error() const { return predicted / measured - 1; }
   bool covered() const { return low <= measured && measured <= high; }
   double half_width() const { return (high - low) / 2 / predicted; }

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/accuracy/named_csv.h"
 #include "sim/base/unit_text.h"
 #include "sim/calibration/accuracy.h"
-#include "sim/calibration/named_csv.h"
 #include "sim/step/collectives.h"
 
 // Measured all-reduces: bus bandwidth against message size.

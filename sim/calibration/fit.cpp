@@ -9,8 +9,9 @@
 #include <set>
 #include <tuple>
 
+#include "sim/accuracy/run_layout.h"
+#include "sim/calibration/fit_group.h"
 #include "sim/calibration/fit_inherit.h"
-#include "sim/calibration/run_layout.h"
 #include "sim/forecast/forecast.h"
 
 namespace reckon {

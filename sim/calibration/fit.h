@@ -7,8 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/accuracy/evidence_kernel.h"
+#include "sim/accuracy/published_runs.h"
 #include "sim/calibration/accuracy.h"
-#include "sim/calibration/published_runs.h"
 #include "sim/catalog/catalog.h"
 
 // The catalog's efficiencies, fitted to published runs (docs/MODELS.md, "Efficiencies: fit and
@@ -88,11 +89,15 @@ Catalog with_fitted(const Catalog& catalog, std::span<const FittedRow> rows,
 /// Each run predicted from a catalog that was fitted without its fold. Intervals are the 5th to
 /// 95th percentile of log(measured / predicted) of the other sources' runs in this same table, of
 /// runs whose stack is known or not alike, drawn towards those of all rows where a row has few.
+/// With a kernel, the runs of the other folds are evidence (evidence_scores.h), and intervals are
+/// its posterior's.
 ScoredRuns score_cross_validated(std::span<const PublishedRun> runs, const Catalog& catalog,
-                                 HoldOut by = HoldOut::source);
+                                 HoldOut by = HoldOut::source,
+                                 const EvidenceKernel* kernel = nullptr);
 /// The same with the fit to these runs that there is already.
 ScoredRuns score_cross_validated(const EfficiencyFit& fit, std::span<const PublishedRun> runs,
-                                 const Catalog& catalog, HoldOut by = HoldOut::source);
+                                 const Catalog& catalog, HoldOut by = HoldOut::source,
+                                 const EvidenceKernel* kernel = nullptr);
 
 /// step_spread of each row from such a table; `rows` are changed.
 void set_spreads(std::vector<FittedRow>& rows, std::span<const ScoredRun> cross_validated,

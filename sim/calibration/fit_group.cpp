@@ -171,8 +171,8 @@ struct Posterior {
 };
 
 Descent descend_from(const Posterior& posterior, const Eigen::VectorXd& start) {
-  constexpr int kMostRounds = 16;
-  constexpr double kEnough = 3e-2;  // of the cost, whose unit is a standard deviation squared
+  constexpr int kMostRounds = 64;
+  constexpr double kEnough = 1e-3;  // of the cost, whose unit is a standard deviation squared
   DescentProblem problem;
   problem.cost = [&](const Eigen::VectorXd& x) { return posterior.cost(x); };
   problem.slope = [&](const Eigen::VectorXd& x) {

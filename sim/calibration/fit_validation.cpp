@@ -1,22 +1,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string>
 
+#include "sim/accuracy/evidence_features.h"
+#include "sim/calibration/evidence_scores.h"
 #include "sim/calibration/fit.h"
 #include "sim/calibration/held_out_intervals.h"
 
 // Fits without each fold in turn: how wrong predictions of what was not seen are.
 namespace reckon {
-namespace {
-
-std::string_view publisher_of(std::string_view source) {
-  const bool round = source.size() == 5 && source.starts_with("mlp");
-  return round ? "mlperf" : source;
-}
-
-}  // namespace
 
 std::string fold_of(const PublishedRun& run, HoldOut by) {
   switch (by) {
@@ -31,12 +26,12 @@ std::string fold_of(const PublishedRun& run, HoldOut by) {
 }
 
 ScoredRuns score_cross_validated(std::span<const PublishedRun> runs, const Catalog& catalog,
-                                 HoldOut by) {
-  return score_cross_validated(EfficiencyFit(runs, catalog), runs, catalog, by);
+                                 HoldOut by, const EvidenceKernel* kernel) {
+  return score_cross_validated(EfficiencyFit(runs, catalog), runs, catalog, by, kernel);
 }
 
 ScoredRuns score_cross_validated(const EfficiencyFit& fit, std::span<const PublishedRun> runs,
-                                 const Catalog& catalog, HoldOut by) {
+                                 const Catalog& catalog, HoldOut by, const EvidenceKernel* kernel) {
   std::map<std::string, std::vector<PublishedRun>> folds;
   for (const PublishedRun& r : runs) folds[fold_of(r, by)].push_back(r);
   fit.rows();  // near which the fits without a fold begin
@@ -46,12 +41,18 @@ ScoredRuns score_cross_validated(const EfficiencyFit& fit, std::span<const Publi
     const auto stacks = share_stacks(rows, catalog);
     const Catalog others = with_fitted(catalog, rows, stacks);
     ScoredRuns scored = score_cold(own, others);
+    if (kernel != nullptr) {
+      std::vector<PublishedRun> rest;
+      std::ranges::copy_if(runs, std::back_inserter(rest),
+                           [&](const PublishedRun& r) { return fold_of(r, by) != fold; });
+      add_evidence(scored.runs, Evidence(rest, others, *kernel), others, by);
+    }
     result.runs.insert(result.runs.end(), scored.runs.begin(), scored.runs.end());
     result.skipped.add(scored.skipped);
   }
   std::stable_sort(result.runs.begin(), result.runs.end(),
                    [](const ScoredRun& a, const ScoredRun& b) { return a.at.line < b.at.line; });
-  set_held_out_intervals(result.runs, catalog, by);
+  if (kernel == nullptr) set_held_out_intervals(result.runs, catalog, by);
   return result;
 }
 

@@ -6,8 +6,8 @@
 #include <set>
 #include <tuple>
 
+#include "sim/accuracy/run_plan.h"
 #include "sim/calibration/fit.h"
-#include "sim/calibration/run_plan.h"
 #include "sim/forecast/forecast.h"
 
 namespace reckon {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/accuracy/named_csv.h"
+#include "sim/accuracy/run_plan.h"
 #include "sim/base/unit_text.h"
 #include "sim/calibration/accuracy.h"
-#include "sim/calibration/named_csv.h"
-#include "sim/calibration/run_plan.h"
 
 // Runs to a target quality: how long they took, given how many samples they needed.
 namespace reckon {

@@ -1,4 +1,5 @@
 #include "sim/calibration/accuracy.h"
+#include "sim/calibration/fit.h"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -263,4 +264,16 @@ TEST_CASE("published measurements are all scored or counted with a reason") {
   CHECK(report.runs.size() > 1500);
   CHECK(report.cold.groups.rank_correlation > 0.95);
   CHECK(report.cold.groups.median_absolute_error < 0.30);
+}
+
+TEST_CASE("all rounds of MLPerf are one publisher, a model of a source is a fold of its own") {
+  PublishedRun r;
+  r.run.model = "gpt";
+  r.run.variant = "gpt-h1024-l24";
+  r.source = "mlp30";
+  CHECK(fold_of(r, HoldOut::source) == "mlp30");
+  CHECK(fold_of(r, HoldOut::publisher) == "mlperf");
+  CHECK(fold_of(r, HoldOut::model) == "mlp30 gpt-h1024-l24");
+  r.source = "mlflow";
+  CHECK(fold_of(r, HoldOut::publisher) == "mlflow");
 }

@@ -1,4 +1,4 @@
-#include "sim/calibration/published_runs.h"
+#include "sim/accuracy/published_runs.h"
 
 #include <catch2/catch.hpp>
 #include <string>

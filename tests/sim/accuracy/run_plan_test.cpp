@@ -1,9 +1,8 @@
-#include "sim/calibration/run_plan.h"
+#include "sim/accuracy/run_plan.h"
 
 #include <catch2/catch.hpp>
 
-#include "sim/calibration/fit.h"
-#include "sim/calibration/predict.h"
+#include "sim/accuracy/predict.h"
 #include "support/shipped_catalog.h"
 
 using namespace reckon;
@@ -131,16 +130,4 @@ TEST_CASE("NVLink that a row prints joins cards that have none of their own") {
   run.accelerators = run.accelerators_per_node = 4;
   run.global_batch = 256;
   CHECK(peer()->value.v == Approx(450e9));
-}
-
-TEST_CASE("all rounds of MLPerf are one publisher, a model of a source is a fold of its own") {
-  PublishedRun r;
-  r.run.model = "gpt";
-  r.run.variant = "gpt-h1024-l24";
-  r.source = "mlp30";
-  CHECK(fold_of(r, HoldOut::source) == "mlp30");
-  CHECK(fold_of(r, HoldOut::publisher) == "mlperf");
-  CHECK(fold_of(r, HoldOut::model) == "mlp30 gpt-h1024-l24");
-  r.source = "mlflow";
-  CHECK(fold_of(r, HoldOut::publisher) == "mlflow");
 }

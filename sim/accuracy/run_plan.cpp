@@ -1,12 +1,12 @@
-#include "sim/calibration/run_plan.h"
+#include "sim/accuracy/run_plan.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "sim/calibration/run_layout.h"
-#include "sim/calibration/run_links.h"
+#include "sim/accuracy/run_layout.h"
+#include "sim/accuracy/run_links.h"
 #include "sim/step/step.h"
 
 namespace reckon {

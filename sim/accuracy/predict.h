@@ -6,7 +6,7 @@
 
 #include <tl/expected.hpp>
 
-#include "sim/calibration/run_plan.h"
+#include "sim/accuracy/run_plan.h"
 #include "sim/step/network.h"
 
 namespace reckon {
@@ -46,6 +46,7 @@ struct Prediction {
   bool stack_known = false;  // the catalog has efficiencies of the run's own stack
   bool fits = true;          // in memory, as far as the memory model knows
   Bytes allocated{};         // most that a framework holds for the run on any accelerator
+  double device_share = 1;   // of the step (evidence.h)
   Slowing slowing;
 };
 /// The error: why there is none, in words that can be counted.

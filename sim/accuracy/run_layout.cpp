@@ -1,4 +1,4 @@
-#include "sim/calibration/run_layout.h"
+#include "sim/accuracy/run_layout.h"
 
 #include <algorithm>
 #include <numeric>

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/calibration/run_plan.h"
+#include "sim/accuracy/run_plan.h"
 #include "sim/catalog/model_zoo.h"
 #include "sim/catalog/model_zoo_tables.h"
 

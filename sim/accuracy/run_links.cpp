@@ -1,4 +1,4 @@
-#include "sim/calibration/run_links.h"
+#include "sim/accuracy/run_links.h"
 
 namespace reckon {
 namespace {

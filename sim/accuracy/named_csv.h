@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/accuracy/published_runs.h"
 #include "sim/base/csv.h"
-#include "sim/calibration/published_runs.h"
 
 // Published tables whose columns are found by the names in their header.
 namespace reckon {

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
-#include "sim/calibration/predict.h"
-#include "sim/calibration/run_plan.h"
+#include "sim/accuracy/predict.h"
+#include "sim/accuracy/run_plan.h"
 #include "sim/catalog/model_zoo.h"
 #include "support/shipped_catalog.h"
 

@@ -1,8 +1,9 @@
-#include "sim/calibration/predict.h"
+#include "sim/accuracy/predict.h"
 
 #include <algorithm>
 #include <cmath>
 
+#include "sim/accuracy/evidence.h"
 #include "sim/step/step.h"
 
 namespace reckon {
@@ -35,7 +36,9 @@ Predicted predict(const RunConfiguration& run, const Catalog& catalog,
   const PlannedWorkload& job = plan->jobs.front();
   const Efficiency& efficiency = plan->pool_with(Role::worker)->efficiency;
   Prediction p;
-  p.rate = estimate_step(*plan, job, network).samples_per_second;
+  const StepEstimate step = estimate_step(*plan, job, network);
+  p.rate = step.samples_per_second;
+  p.device_share = device_share(step);
   // step_spread is a factor on the step's time.
   p.low = p.rate / efficiency.step_spread.high;
   p.high = p.rate / efficiency.step_spread.low;

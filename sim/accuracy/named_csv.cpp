@@ -1,4 +1,4 @@
-#include "sim/calibration/named_csv.h"
+#include "sim/accuracy/named_csv.h"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,7 @@
 
 #include <tl/expected.hpp>
 
-#include "sim/calibration/published_runs.h"
+#include "sim/accuracy/published_runs.h"
 #include "sim/scenario/plan.h"
 
 // A published run as the Plan that `reckon simulate` would make of it: the same scenario, the same

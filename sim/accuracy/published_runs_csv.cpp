@@ -7,10 +7,10 @@
 #include <span>
 #include <vector>
 
+#include "sim/accuracy/published_runs.h"
+#include "sim/accuracy/run_plan.h"
 #include "sim/base/csv.h"
 #include "sim/base/unit_text.h"
-#include "sim/calibration/published_runs.h"
-#include "sim/calibration/run_plan.h"
 
 namespace reckon {
 namespace {

@@ -1,5 +1,5 @@
 #pragma once
-#include "sim/calibration/published_runs.h"
+#include "sim/accuracy/published_runs.h"
 #include "sim/catalog/catalog.h"
 #include "sim/scenario/plan.h"
 

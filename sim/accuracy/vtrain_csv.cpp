@@ -2,9 +2,9 @@
 
 #include <array>
 
+#include "sim/accuracy/named_csv.h"
+#include "sim/accuracy/published_runs.h"
 #include "sim/base/unit_text.h"
-#include "sim/calibration/named_csv.h"
-#include "sim/calibration/published_runs.h"
 
 // The table of iteration times that vTrain publishes beside its simulator [Bang et al. 2024,
 // "vTrain", MICRO 57; github.com/VIA-Research/vTrain ground-truth tables]: GPT on 8 x A100-80 of a

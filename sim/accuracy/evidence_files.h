@@ -1,0 +1,41 @@
+#pragma once
+#include <deque>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/accuracy/evidence_kernel.h"
+#include "sim/accuracy/published_runs.h"
+#include "sim/base/mapped_file.h"
+
+namespace reckon {
+
+/// Published runs with the kernel that compares them, as directories of catalogs hold them:
+/// evidence/kernel.csv, and of the rest what there is of evidence/training_runs.csv,
+/// evidence/megatron_lm_steps.csv and self-check/vtrain_single.csv.
+class EvidenceFiles {
+ public:
+  /// A directory without evidence adds nothing; the last kernel counts.
+  Expected<void> add_catalog(const std::filesystem::path& directory);
+  /// A table of published runs. Errors of its header; rows that are wrong are told in problems().
+  Expected<void> add_runs(const std::filesystem::path& file);
+  /// Runs of that id or of that source are no evidence. Returns how many they were.
+  std::size_t leave_out(std::string_view id_or_source);
+
+  std::span<const PublishedRun> runs() const { return runs_; }
+  /// nullopt: no directory has one.
+  const std::optional<EvidenceKernel>& kernel() const { return kernel_; }
+  const Diagnostics& problems() const { return problems_; }
+
+ private:
+  std::deque<MappedFile> files_;  // whose elements cannot be moved
+  TextPool texts_;
+  std::vector<PublishedRun> runs_;
+  std::optional<EvidenceKernel> kernel_;
+  Diagnostics problems_;
+};
+
+}  // namespace reckon

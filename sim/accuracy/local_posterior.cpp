@@ -1,0 +1,139 @@
+#include "sim/accuracy/local_posterior.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "sim/accuracy/posterior.h"
+
+namespace reckon {
+namespace {
+
+// A question is answered from so many runs, those most alike; of one program (source, network,
+// stack, accelerator), whose runs share their error, from no more than kOfProgram.
+constexpr std::size_t kMostRuns = 64, kOfProgram = 6;
+constexpr std::size_t kCandidates = 512;
+// Residuals beyond a factor of 3.3 are no measurements of speed.
+constexpr double kMostResidual = 1.2;
+// Noise of a run, in standard deviations of the best documented.
+constexpr double kNoiseOfB = 1.22, kNoiseOfC = 2;
+
+double noise_of(const PublishedRun& run, const EvidenceKernel& kernel) {
+  return kernel.noise * (run.trust == 'C' ? kNoiseOfC : run.trust == 'B' ? kNoiseOfB : 1);
+}
+
+double alike(const EvidenceFeatures& a, const EvidenceFeatures& b, const EvidenceKernel& kernel) {
+  return device_covariance(a, b, kernel) + link_covariance(a, b, kernel);
+}
+
+std::vector<TakenRun> take(const EvidenceFeatures& question,
+                           std::span<const std::size_t> candidates,
+                           std::span<const EvidenceRun> runs, const ResidualOf& residual_of,
+                           const EvidenceKernel& kernel) {
+  std::vector<std::pair<double, std::size_t>> order;
+  for (const std::size_t i : candidates)
+    order.emplace_back(-alike(question, runs[i].features, kernel), i);
+  std::stable_sort(order.begin(), order.end());
+  std::map<std::tuple<WordId, WordId, WordId, WordId>, std::size_t> of_program;
+  std::vector<TakenRun> taken;
+  for (const auto& [negative, i] : order) {
+    if (taken.size() == kMostRuns) break;
+    const EvidenceFeatures& f = runs[i].features;
+    std::size_t& n = of_program[{f.source, f.network, f.stack, f.accelerator}];
+    if (n == kOfProgram) continue;
+    const auto residual = residual_of(i);
+    if (!residual) continue;
+    ++n;
+    const double both = std::sqrt(device_variance(question, kernel) * device_variance(f, kernel));
+    taken.push_back({i, device_covariance(question, f, kernel) / both, *residual});
+  }
+  return taken;
+}
+
+}  // namespace
+
+std::vector<EvidenceRun> gather_evidence(std::span<const PublishedRun> runs,
+                                         const Catalog& catalog) {
+  FeatureReader features(catalog);
+  std::map<std::pair<RunConfiguration, std::string_view>, std::size_t> at;
+  std::vector<EvidenceRun> result;
+  std::vector<std::vector<double>> measured;
+  for (const PublishedRun& run : runs) {
+    const auto [known, is_new] = at.try_emplace({run.run, run.source}, result.size());
+    if (is_new) {
+      const auto f = features(run);
+      if (!f || !(run.measured.v > 0)) {
+        at.erase(known);
+        continue;
+      }
+      result.push_back({run, *f});
+      measured.emplace_back();
+    }
+    measured[known->second].push_back(run.measured.v);
+  }
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    std::vector<double>& all = measured[i];
+    const auto middle = all.begin() + std::ptrdiff_t(all.size() / 2);
+    std::nth_element(all.begin(), middle, all.end());
+    result[i].run.measured = SamplesPerSecond{*middle};
+    result[i].runs = static_cast<int>(all.size());
+  }
+  return result;
+}
+
+std::vector<std::size_t> candidates_for(const EvidenceFeatures& question,
+                                        std::span<const EvidenceRun> runs,
+                                        const EvidenceKernel& kernel) {
+  std::vector<double> values(runs.size());
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    EvidenceFeatures of = runs[i].features;
+    of.log_count = question.log_count;
+    of.log_batch = question.log_batch;
+    values[i] = alike(question, of, kernel);
+  }
+  std::vector<std::size_t> result(runs.size());
+  std::iota(result.begin(), result.end(), 0);
+  std::erase_if(result, [&](std::size_t i) { return values[i] <= 0; });
+  std::stable_sort(result.begin(), result.end(),
+                   [&](std::size_t a, std::size_t b) { return values[a] > values[b]; });
+  if (result.size() > kCandidates) result.resize(kCandidates);
+  return result;
+}
+
+LocalPosterior solve_locally(const EvidenceFeatures& question,
+                             std::span<const std::size_t> candidates,
+                             std::span<const EvidenceRun> runs, const ResidualOf& residual_of,
+                             const EvidenceKernel& kernel) {
+  LocalPosterior local;
+  local.taken = take(question, candidates, runs, residual_of, kernel);
+  const auto& taken = local.taken;
+  std::vector<Observation> observations;
+  std::vector<double> device, links;
+  for (const TakenRun& t : taken) {
+    const EvidenceRun& of = runs[t.run];
+    observations.push_back(
+        {std::clamp(t.residual.value, -kMostResidual, kMostResidual), noise_of(of.run, kernel)});
+    device.push_back(t.residual.share * device_covariance(question, of.features, kernel));
+    links.push_back((1 - t.residual.share) * link_covariance(question, of.features, kernel));
+  }
+  const Posterior posterior(observations, [&](std::size_t i, std::size_t j) {
+    const EvidenceFeatures &a = runs[taken[i].run].features, &b = runs[taken[j].run].features;
+    const double x = taken[i].residual.share, y = taken[j].residual.share;
+    const double of_devices = i == j ? device_variance(a, kernel) : device_covariance(a, b, kernel);
+    const double of_links = i == j ? link_variance(a, kernel) : link_covariance(a, b, kernel);
+    return x * y * of_devices + (1 - x) * (1 - y) * of_links;
+  });
+  ResidualParts& p = local.parts;
+  p.device = posterior.mean(device);
+  p.links = posterior.mean(links);
+  p.device_variance = device_variance(question, kernel) - posterior.explained(device, device);
+  p.links_variance = link_variance(question, kernel) - posterior.explained(links, links);
+  p.both_variance = -posterior.explained(device, links);
+  for (std::size_t i = 0; i < taken.size(); ++i) local.taken[i].weight = posterior.weight(i);
+  return local;
+}
+
+}  // namespace reckon
