@@ -10,6 +10,7 @@
 #include <set>
 #include <tuple>
 
+#include "sim/accuracy/evidence_features.h"
 #include "sim/accuracy/run_layout.h"
 #include "sim/forecast/forecast.h"
 

@@ -1,8 +1,18 @@
 #include "sim/calibration/descent.h"
 
 #include <Eigen/Cholesky>
+#include <cmath>
 
 namespace reckon {
+namespace {
+
+Eigen::VectorXd rounded(Eigen::VectorXd x, double grid) {
+  if (grid > 0)
+    for (double& value : x) value = std::round(value / grid) * grid;
+  return x;
+}
+
+}  // namespace
 
 Descent descend(const DescentProblem& p, const Eigen::VectorXd& start) {
   constexpr double kMostDamping = 1e8;
@@ -14,7 +24,8 @@ Descent descend(const DescentProblem& p, const Eigen::VectorXd& start) {
   for (int round = 0; round < p.most_rounds && damping < kMostDamping; ++round) {
     Eigen::MatrixXd damped = best.slope.hessian;
     damped.diagonal() *= 1 + damping;
-    const Eigen::VectorXd y = p.limited(best.x - damped.ldlt().solve(best.slope.gradient));
+    const Eigen::VectorXd y =
+        p.limited(rounded(best.x - damped.ldlt().solve(best.slope.gradient), p.grid));
     const double cost = p.cost(y);
     if (!(cost < best.cost)) {
       damping *= 8;

@@ -183,6 +183,7 @@ Descent descend_from(const Posterior& posterior, const Eigen::VectorXd& start) {
   problem.limited = [&](const Eigen::VectorXd& x) { return posterior.limited(x); };
   problem.most_rounds = kMostRounds;
   problem.enough = kEnough;
+  problem.grid = 1e-4;  // of logarithms: rows are written with four digits
   return descend(problem, start);
 }
 
