@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::array<std::string_view, 13> kAccuracyNames{
     "format", "from", "cross-validate", "warm",    "regret",     "trust", "source",
-    "worst",  "plot", "refit",          "catalog", "step-model", "help"};
+    "worst",  "plot", "refit",          "catalog", "by-evidence", "help"};
 
 /// "A", "A,B": the letters.
 std::string trust_of(const Options& options) {
@@ -165,7 +165,7 @@ void refit(const std::string& file, std::span<const PublishedRun> runs, const Ca
 /// Our catalogs' evidence, and that of the user's layers over them.
 EvidenceFiles evidence_of(const Options& options) {
   EvidenceFiles files;
-  if (!options.answer("step-model").empty()) return files;
+  if (options.answer("by-evidence").empty()) return files;
   checked(files.add_catalog(default_catalog_directory()));
   for (const auto& layer : options.catalogs) checked(files.add_catalog(layer));
   return files;

@@ -210,7 +210,7 @@ constexpr std::array kAccuracyOptions{
               "the kind of file (by its header normalised or vtrain)"},
     OptionRow{"cross-validate", "source|publisher|model",
               "fit the catalog's efficiencies anew without each of them in turn, and predict it"},
-    OptionRow{"step-model", "", "predict by the step model alone, without evidence"},
+    OptionRow{"by-evidence", "", "predict by the step model times what comparable runs of others say"},
     OptionRow{"warm", "K", "score too what is predicted after K runs of each group are measured"},
     OptionRow{"regret", "", "how much slower the layout is that we would take than the fastest"},
     OptionRow{"refit", "FILE.csv",

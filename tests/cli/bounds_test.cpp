@@ -12,7 +12,7 @@ namespace {
 const std::string kPremises = R"(name: large
 workload:
   model: resnet18
-  dataset: {samples: 3e14, bytes_per_sample: 1B}
+  dataset: {samples: 8e14, bytes_per_sample: 1B}
   train: {epochs: 1}
   precision: fp32
   batch_per_accelerator: 64

@@ -68,7 +68,7 @@ TEST_CASE("replications give way to the effort, and the answer says so") {
 TEST_CASE("what a race calls certain holds under other draws") {
   const auto network = make_fluid_network();
   int certain = 0, held = 0;
-  for (std::uint32_t which = 3000; which < 3012; ++which) {
+  for (std::uint32_t which = 3000; which < 3036; ++which) {
     SmallSpace s = small_space(which);
     s.deadline = s.budget = "";
     s.objective = "cost";
@@ -178,12 +178,12 @@ TEST_CASE("under limits that hardly anything meets, what keeps farthest from the
     REQUIRE(answer);
     return std::move(*answer);
   };
-  // The cheapest within a day, then a budget a little above what it needs at 90 %.
-  const planner::Answer free = planned("  deadline: 24h@95%\n");
+  // The cheapest within two days, then a budget a tenth above what it needs at 90 %.
+  const planner::Answer free = planned("  deadline: 48h@95%\n");
   REQUIRE_FALSE(free.plans.empty());
   const double needed = quantile(free.plans.front().result.forecast.costs_usd, 0.9);
   const planner::Answer tight =
-      planned(fmt::format("  deadline: 24h@95%\n  budget: {:.2f} USD@90%\n", 1.02 * needed));
+      planned(fmt::format("  deadline: 48h@95%\n  budget: {:.2f} USD@90%\n", 1.1 * needed));
   REQUIRE_FALSE(tight.plans.empty());
   CHECK(tight.plans.front().result.score <= 1.02 * free.plans.front().result.score);
 }

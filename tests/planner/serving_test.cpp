@@ -16,7 +16,7 @@ const std::string kQuestion = R"(
 serving:
   model: resnet50_v1_5
   precision: fp16
-  requests_per_second: 600
+  requests_per_second: 1500
   batch: {max: 8, wait: 2ms}
   routing: least_requests
   goal: p99(latency) <= 50ms

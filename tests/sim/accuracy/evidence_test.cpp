@@ -47,7 +47,8 @@ Residual asked(const std::vector<PublishedRun>& runs, const EvidenceFeatures& qu
 /// What ships.
 const EvidenceFiles& shipped() {
   static EvidenceFiles files;
-  if (files.runs().empty()) REQUIRE(files.add_catalog(std::filesystem::path(RECKON_SOURCE_DIR) / "catalogs"));
+  if (files.runs().empty())
+    REQUIRE(files.add_catalog(std::filesystem::path(RECKON_SOURCE_DIR) / "catalogs"));
   return files;
 }
 
@@ -66,8 +67,8 @@ TEST_CASE("without evidence a forecast is the step model's, as wide as the kerne
   const EvidenceFeatures question = question_of(resnet(6000, "a"));
   const Residual r = asked({}, question);
   CHECK(r.mean == 0);
-  CHECK(r.deviation == Approx(std::sqrt(device_variance(question, kernel) +
-                                        kernel.noise * kernel.noise)));
+  CHECK(r.deviation ==
+        Approx(std::sqrt(device_variance(question, kernel) + kernel.noise * kernel.noise)));
   CHECK(r.half_width == Approx(kernel.interval * r.deviation));
 }
 
@@ -159,7 +160,7 @@ TEST_CASE("saying a stack and links widens few intervals, and none on the mean")
   CHECK(change <= 0);
 }
 
-TEST_CASE("a run less never makes an interval narrower by more than a hundredth") {
+TEST_CASE("a run less never makes an interval narrower by more than two hundredths") {
   // Not exactly never: of more runs than a question takes, one more distant takes the place.
   std::mt19937 random(7);
   const EvidenceKernel kernel = *shipped().kernel();
@@ -175,7 +176,7 @@ TEST_CASE("a run less never makes an interval narrower by more than a hundredth"
       std::erase(fewer, with.taken[k].run);
       const auto without = solve_locally(question, fewer, all, residual_of, kernel);
       CAPTURE(r.id, k);
-      CHECK(std::sqrt(without.parts.variance(0.9)) >= 0.99 * std::sqrt(with.parts.variance(0.9)));
+      CHECK(std::sqrt(without.parts.variance(0.9)) >= 0.98 * std::sqrt(with.parts.variance(0.9)));
     }
   }
 }

@@ -12,9 +12,8 @@ struct Line {
   std::vector<double> at;
   std::vector<Observation> seen;
   Posterior posterior() const {
-    return Posterior(seen, [this](std::size_t i, std::size_t j) {
-      return std::exp(-std::abs(at[i] - at[j]));
-    });
+    return Posterior(
+        seen, [this](std::size_t i, std::size_t j) { return std::exp(-std::abs(at[i] - at[j])); });
   }
   std::vector<double> with(double x) const {
     std::vector<double> k;
