@@ -12,7 +12,7 @@ namespace {
 const std::string kPremises = R"(name: large
 workload:
   model: resnet18
-  dataset: {samples: 8e14, bytes_per_sample: 1B}
+  dataset: {samples: 4e14, bytes_per_sample: 1B}
   train: {epochs: 1}
   precision: fp32
   batch_per_accelerator: 64
@@ -27,7 +27,7 @@ cluster:
       nodes: 8192
 disruptions: {preemption: none, maintenance: none, failures: none}
 forecast: {replications: 2}
-expect: [p5(cost) >= 9300000000 USD]
+expect: [p95(cost) >= 9300000000 USD]
 )";
 
 /// Prices of a user's catalog: an hourly price of a machine as `usd`.
