@@ -96,7 +96,8 @@ class EvidenceClass {
         candidates_(candidates_for(question, data.runs, data.kernel)) {}
 
   const LocalPosterior& at(int count, int batch) const {
-    auto& node = nodes_[static_cast<std::size_t>(count * kBatches + batch)];
+    auto& node =
+        nodes_[static_cast<std::size_t>(count) * kBatches + static_cast<std::size_t>(batch)];
     if (const LocalPosterior* known = node.load(std::memory_order_acquire)) return *known;
     const std::lock_guard lock(data_.solving);
     if (const LocalPosterior* known = node.load(std::memory_order_acquire)) return *known;

@@ -57,8 +57,9 @@ void add_evidence_of_others(std::vector<ScoredRun>& runs, std::span<const Publis
     by_source[known.contains(runs[i].at.source) ? runs[i].at.source : ""].push_back(i);
   for (const auto& [source, own] : by_source) {
     std::vector<PublishedRun> others;
-    std::ranges::copy_if(evidence, std::back_inserter(others),
-                         [&](const PublishedRun& e) { return e.source != source; });
+    std::ranges::copy_if(
+        evidence, std::back_inserter(others),
+        [&, source = source](const PublishedRun& e) { return e.source != source; });
     std::vector<ScoredRun> scored;
     for (const std::size_t i : own) scored.push_back(runs[i]);
     add_evidence(scored, Evidence(others, catalog, kernel), catalog, HoldOut::source);

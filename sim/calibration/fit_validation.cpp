@@ -43,8 +43,9 @@ ScoredRuns score_cross_validated(const EfficiencyFit& fit, std::span<const Publi
     ScoredRuns scored = score_cold(own, others);
     if (kernel != nullptr) {
       std::vector<PublishedRun> rest;
-      std::ranges::copy_if(runs, std::back_inserter(rest),
-                           [&](const PublishedRun& r) { return fold_of(r, by) != fold; });
+      std::ranges::copy_if(runs, std::back_inserter(rest), [&, fold = fold](const PublishedRun& r) {
+        return fold_of(r, by) != fold;
+      });
       add_evidence(scored.runs, Evidence(rest, others, *kernel), others, by);
     }
     result.runs.insert(result.runs.end(), scored.runs.begin(), scored.runs.end());
