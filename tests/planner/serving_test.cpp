@@ -78,7 +78,7 @@ TEST_CASE("one replica fewer does not hold the goal") {
 TEST_CASE("a tighter goal never costs less, a higher rate never less either") {
   const double base = answer_of().choices.front().usd_per_hour;
   CHECK(answer_of({"serving.goal=p99(latency) <= 25ms"}).choices.front().usd_per_hour >= base);
-  CHECK(answer_of({"serving.requests_per_second=1200"}).choices.front().usd_per_hour >= base);
+  CHECK(answer_of({"serving.requests_per_second=3000"}).choices.front().usd_per_hour >= base);
 }
 
 TEST_CASE("the fewest is what counting up from the least finds, within every bound") {

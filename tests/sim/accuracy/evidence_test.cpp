@@ -160,7 +160,7 @@ TEST_CASE("saying a stack and links widens few intervals, and none on the mean")
   CHECK(change <= 0);
 }
 
-TEST_CASE("a run less never makes an interval narrower by more than two hundredths") {
+TEST_CASE("a run less never makes an interval narrower by more than three hundredths") {
   // Not exactly never: of more runs than a question takes, one more distant takes the place.
   std::mt19937 random(7);
   const EvidenceKernel kernel = *shipped().kernel();
@@ -176,7 +176,7 @@ TEST_CASE("a run less never makes an interval narrower by more than two hundredt
       std::erase(fewer, with.taken[k].run);
       const auto without = solve_locally(question, fewer, all, residual_of, kernel);
       CAPTURE(r.id, k);
-      CHECK(std::sqrt(without.parts.variance(0.9)) >= 0.98 * std::sqrt(with.parts.variance(0.9)));
+      CHECK(std::sqrt(without.parts.variance(0.9)) >= 0.97 * std::sqrt(with.parts.variance(0.9)));
     }
   }
 }
