@@ -23,7 +23,7 @@ namespace reckon::cli {
 namespace {
 
 constexpr std::array<std::string_view, 13> kAccuracyNames{
-    "format", "from", "cross-validate", "warm",    "regret",     "trust", "source",
+    "format", "from", "cross-validate", "warm",    "regret",      "trust", "source",
     "worst",  "plot", "refit",          "catalog", "by-evidence", "help"};
 
 /// "A", "A,B": the letters.
