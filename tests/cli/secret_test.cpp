@@ -132,13 +132,14 @@ TEST_CASE("a run on this machine listens at its loopback alone, workers and serv
       listeners = 0;
       for (const pid_t worker : job.workers())
         for (const std::string& address : listens_at(worker)) seen.insert(address), ++listeners;
-      return contains(read_all(w.path(out + "/measurements.jsonl")), "\"record\":\"step\"");
+      // Rank 0, and the parameter server; on a busy machine a look may find but one of them.
+      return listeners >= processes - 1 &&
+             contains(read_all(w.path(out + "/measurements.jsonl")), "\"record\":\"step\"");
     }));
     for (const std::string& address : seen) {
       INFO(file << ": listens at " << address);
       CHECK(is_loopback_address(address));
     }
-    CHECK(listeners >= processes - 1);  // rank 0, and the parameter server
     job.signal(SIGINT);
     CHECK(job.code() == 75);
   }
