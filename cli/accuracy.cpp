@@ -12,19 +12,23 @@
 #include "cli/output.h"
 #include "report/accuracy.h"
 #include "report/efficiencies_csv.h"
+#include "report/reliability.h"
 #include "sim/accuracy/evidence_files.h"
 #include "sim/base/mapped_file.h"
 #include "sim/base/unit_text.h"
 #include "sim/calibration/accuracy_modes.h"
 #include "sim/calibration/evidence_scores.h"
+#include "sim/calibration/evidence_tuning.h"
 #include "sim/calibration/fit.h"
+#include "sim/calibration/reliability_runs.h"
+#include "sim/calibration/tables/tables.h"
 
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 13> kAccuracyNames{
-    "format", "from", "cross-validate", "warm",    "regret",      "trust", "source",
-    "worst",  "plot", "refit",          "catalog", "by-evidence", "help"};
+constexpr std::array<std::string_view, 14> kAccuracyNames{
+    "format", "from", "cross-validate", "warm",    "regret",     "trust", "source",
+    "worst",  "plot", "refit",          "catalog", "step-model", "tune",  "help"};
 
 /// "A", "A,B": the letters.
 std::string trust_of(const Options& options) {
@@ -80,10 +84,7 @@ Expected<Input> read_input(const Options& options, const PublishedFilter& filter
 /// What is fitted without a fold is predicted from all others: a filter says what is scored.
 void keep_wanted(ScoredRuns& scored, const PublishedFilter& filter, PublishedCounts& counts) {
   const std::size_t before = scored.runs.size();
-  std::erase_if(scored.runs, [&](const ScoredRun& r) {
-    return (!filter.trust.empty() && filter.trust.find(r.at.trust) == std::string::npos) ||
-           (!filter.source.empty() && r.at.source != filter.source);
-  });
+  std::erase_if(scored.runs, [&](const ScoredRun& r) { return !is_wanted(r.at, filter); });
   counts.filtered_out += static_cast<std::int64_t>(before - scored.runs.size());
 }
 
@@ -101,22 +102,37 @@ std::optional<HoldOut> hold_out_of(const Options& options) {
          : word == "publisher" ? HoldOut::publisher
                                : HoldOut::model;
 }
-Modes modes_of(const Options& options) {
-  const std::vector<std::string> kinds{"normalised", "vtrain", "collectives", "time_to_train"};
+
+/// Words of --from, in the order of TableKind.
+const std::vector<std::string>& kind_names() {
+  static const std::vector<std::string> names{
+      "normalised",    "vtrain",    "collectives",           "collective_profiles",
+      "time_to_train", "run_costs", "energy_and_convergence"};
+  return names;
+}
+
+/// Of one file the kind is told by its header where --from does not say it; several are runs.
+std::string kind_of(const Options& options, std::string_view first) {
+  const std::string from = word_of(options, "from", kind_names());
+  if (!from.empty()) return from;
+  const TableKind kind = options.files.size() > 1 ? TableKind::runs : table_kind(first);
+  return kind == TableKind::vtrain ? "normalised" : kind_names().at(std::size_t(kind));
+}
+
+Modes modes_of(const Options& options, std::string_view first) {
   Modes m;
-  m.from = word_of(options, "from", kinds);
-  if (m.from.empty()) m.from = kinds.front();
+  m.from = kind_of(options, first);
   m.worst = count_answer(options, "worst");
   m.warm = count_answer(options, "warm");
   m.cross_validate = hold_out_of(options);
   m.regret = !options.answer("regret").empty();
-  const bool one_file = m.from == "collectives" || m.from == "time_to_train";
-  if (one_file && options.files.size() > 1)
+  const bool runs = m.from == "normalised" || m.from == "vtrain";
+  if (!runs && options.files.size() > 1)
     throw UsageError(fmt::format("--from {} takes one file", m.from));
-  if (m.from == "collectives" && (m.cross_validate || m.warm > 0 || m.regret))
-    throw UsageError("--from collectives is scored cold only");
   if (m.from == "time_to_train" && (m.cross_validate || m.regret))
     throw UsageError("--from time_to_train is scored cold and warm only");
+  if (!runs && m.from != "time_to_train" && (m.cross_validate || m.warm > 0 || m.regret))
+    throw UsageError(fmt::format("--from {} is scored cold only", m.from));
   return m;
 }
 
@@ -138,18 +154,62 @@ int collectives(const Options& options, std::string_view bytes, const Catalog& c
   return tell(result, options, worst);
 }
 
+struct TableReader {
+  std::string_view from, unit;
+  Expected<ScoredTable> (*score)(std::string_view, std::string_view, TextPool&, const Catalog&);
+};
+constexpr std::array<TableReader, 3> kTables{
+    {{"collective_profiles", "GB/s of bus bandwidth", score_collective_profiles},
+     {"run_costs", "hours, and US dollars", score_run_costs},
+     {"energy_and_convergence", "epochs, seconds an epoch, watts", score_energy_and_convergence}}};
+
+int table(const TableReader& reader, const Options& options, std::string_view bytes,
+          const Catalog& catalog, int worst) {
+  TextPool texts;
+  auto scored = checked(reader.score(options.files.front(), bytes, texts, catalog));
+  report(scored.counts.problems);
+  AccuracyReport result = make_accuracy_report(scored.counts, std::move(scored.scored));
+  result.from = reader.from;
+  result.unit = reader.unit;
+  result.others.clear();
+  return tell(result, options, worst);
+}
+
+/// Our catalogs' evidence, and that of the user's layers over them.
+EvidenceFiles evidence_of(const Options& options) {
+  EvidenceFiles files;
+  if (!options.answer("step-model").empty()) return files;
+  checked(files.add_catalog(default_catalog_directory()));
+  for (const auto& layer : options.catalogs) checked(files.add_catalog(layer));
+  return files;
+}
+
 int time_to_train(const Options& options, std::string_view bytes, const Catalog& catalog,
                   const Modes& modes) {
   TextPool texts;
   auto runs = checked(score_time_to_train(
       options.files.front(), bytes, {trust_of(options), options.answer("source")}, texts, catalog));
   report(runs.counts.problems);
+  const EvidenceFiles evidence = evidence_of(options);
+  if (const auto& kernel = evidence.kernel())
+    add_evidence_to_times(runs.scored.runs, evidence.runs(), catalog, *kernel);
   AccuracyReport result = make_accuracy_report(runs.counts, std::move(runs.scored));
   result.from = modes.from;
   result.unit = "minutes to the target";
   result.others.clear();  // how long runs alike took is a matter of the samples that each needed
   if (modes.warm > 0) result.warm.push_back(evaluate_warm(result.runs, modes.warm, catalog));
   return tell(result, options, modes.worst);
+}
+
+/// Told by its header: interruptions and goodput of whole runs.
+int reliability(const Options& options, std::string_view bytes, const Catalog& catalog) {
+  if (options.files.size() > 1)
+    throw UsageError("interruptions of runs are scored one file at a time");
+  const auto scores = checked(score_reliability(options.files.front(), bytes, catalog));
+  report(scores.counts.problems);
+  print(options.format == OutputFormat::json ? reliability_json(scores)
+                                             : reliability_table(scores));
+  return scores.runs.empty() ? kInputIsWrong : kDone;
 }
 
 void refit(const std::string& file, std::span<const PublishedRun> runs, const Catalog& catalog) {
@@ -162,19 +222,18 @@ void refit(const std::string& file, std::span<const PublishedRun> runs, const Ca
   write_file(beside, stacks_csv(stacks));
 }
 
-/// Our catalogs' evidence, and that of the user's layers over them.
-EvidenceFiles evidence_of(const Options& options) {
-  EvidenceFiles files;
-  if (options.answer("by-evidence").empty()) return files;
-  checked(files.add_catalog(default_catalog_directory()));
-  for (const auto& layer : options.catalogs) checked(files.add_catalog(layer));
-  return files;
+void tune(const std::string& file, std::span<const PublishedRun> runs, const Catalog& catalog) {
+  constexpr int kRounds = 20;
+  const EvidenceKernel start = checked(read_evidence_kernel(file, read_text(file)));
+  const auto tell = [](const std::string& gain) { print(gain + "\n"); };
+  write_file(file, evidence_kernel_csv(tune_evidence(runs, catalog, start, kRounds, tell)));
 }
 
 ScoredRuns score(std::span<const PublishedRun> runs, const Catalog& catalog,
-                 std::optional<HoldOut> by, const EvidenceFiles& evidence) {
+                 std::optional<HoldOut> by, const EvidenceFiles& evidence,
+                 const PublishedFilter& wanted) {
   const auto& kernel = evidence.kernel();
-  if (by) return score_cross_validated(runs, catalog, *by, kernel ? &*kernel : nullptr);
+  if (by) return score_cross_validated(runs, catalog, *by, kernel ? &*kernel : nullptr, wanted);
   ScoredRuns scored = score_cold(runs, catalog);
   if (kernel) add_evidence_of_others(scored.runs, evidence.runs(), catalog, *kernel);
   return scored;
@@ -190,11 +249,14 @@ int run_accuracy(const Command& self, std::span<const std::string> arguments) {
     print(help_text(self));
     return kDone;
   }
-  const Modes modes = modes_of(options);
-  const auto catalog = checked(load_catalogs(options));
   std::deque<MappedFile> files;  // whose elements cannot be moved
   for (const std::string& name : options.files) files.emplace_back(name);
   const std::string_view first = files.front().bytes();
+  const Modes modes = modes_of(options, first);
+  const auto catalog = checked(load_catalogs(options));
+  for (const TableReader& reader : kTables)
+    if (modes.from == reader.from) return table(reader, options, first, catalog, modes.worst);
+  if (is_reliability_table(first)) return reliability(options, first, catalog);
   if (modes.from == "collectives") return collectives(options, first, catalog, modes.worst);
   if (modes.from == "time_to_train") return time_to_train(options, first, catalog, modes);
   TextPool texts;
@@ -202,13 +264,18 @@ int run_accuracy(const Command& self, std::span<const std::string> arguments) {
   auto input =
       checked(read_input(options, modes.cross_validate ? PublishedFilter{} : wanted, files, texts));
   report(input.counts.problems);
+  const std::string tuned = options.answer("tune");
+  if (!tuned.empty()) {
+    tune(tuned, input.runs, catalog);
+    return kDone;
+  }
   const std::string refitted = options.answer("refit");
   if (!refitted.empty()) {
     refit(refitted, input.runs, catalog);
     return kDone;
   }
   const EvidenceFiles evidence = evidence_of(options);
-  ScoredRuns scored = score(input.runs, catalog, modes.cross_validate, evidence);
+  ScoredRuns scored = score(input.runs, catalog, modes.cross_validate, evidence, wanted);
   if (modes.cross_validate) keep_wanted(scored, wanted, input.counts);
   AccuracyReport result = make_accuracy_report(input.counts, std::move(scored));
   result.from = modes.from;

@@ -10,15 +10,16 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "report/json.h"
+#include "report/trace_queue.h"
 #include "sim/forecast/forecast.h"
 #include "sim/serving/serving.h"
 
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 12> kCheckNames{
-    "format", "junit",  "annotations", "seed",        "replications", "set",
-    "layer",  "engine", "catalog",     "calibration", "threads",      "help"};
+constexpr std::array<std::string_view, 14> kCheckNames{
+    "format", "junit",   "annotations", "seed",     "replications",     "set",     "layer",
+    "engine", "catalog", "calibration", "evidence", "without-evidence", "threads", "help"};
 
 bool is_scenario(const std::filesystem::path& file) {
   return file.extension() == ".yaml" || file.extension() == ".yml";
@@ -44,12 +45,22 @@ std::vector<std::string> scenario_files(const std::vector<std::string>& given) {
   return files;
 }
 
-CheckedScenario check_one(const std::string& file, const Options& options, const Catalog& catalog,
-                          const NetworkModel& network) {
+CheckedScenario check_one(const std::string& file, const Options& options,
+                          const LoadedCatalog& catalog, const NetworkModel& network) {
   CheckedScenario checked{file, std::nullopt, {}, {}};
   const auto loaded = load_all(file, options, catalog);
   if (!loaded) {
     checked.errors = loaded.error();
+    return checked;
+  }
+  const auto expected_at = [&](std::size_t k) {
+    return loaded->file.places.find(fmt::format("expect.{}", k));
+  };
+  if (loaded->trace) {
+    const TraceResult result = answer_trace(*loaded->trace, options);
+    const auto& expect = loaded->file.scenario.expect;
+    for (std::size_t k = 0; k < expect.size(); ++k)
+      checked.expectations.push_back({expect[k], evaluate(expect[k], result), expected_at(k)});
     return checked;
   }
   ProgressLine progress;
@@ -64,14 +75,14 @@ CheckedScenario check_one(const std::string& file, const Options& options, const
     const bool of_serving = serving && (is_of_serving(expect[k].metric) || !forecast);
     checked.expectations.push_back(
         {expect[k], of_serving ? evaluate(expect[k], *serving) : evaluate(expect[k], *forecast),
-         loaded->file.places.find(fmt::format("expect.{}", k))});
+         expected_at(k)});
   }
   return checked;
 }
 
 /// A question that is too large is a mistake of its file; those behind it are checked all the same.
 CheckedScenario checked_or_refused(const std::string& file, const Options& options,
-                                   const Catalog& catalog, const NetworkModel& network) {
+                                   const LoadedCatalog& catalog, const NetworkModel& network) {
   auto checked = in_bounds(file, [&] { return check_one(file, options, catalog, network); });
   if (checked) return std::move(*checked);
   return CheckedScenario{file, std::nullopt, std::move(checked.error()), {}};

@@ -15,9 +15,10 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 12> kCompareNames{
-    "format", "sweep",  "set",     "layer",       "seed",    "replications",
-    "html",   "engine", "catalog", "calibration", "threads", "help"};
+constexpr std::array<std::string_view, 14> kCompareNames{
+    "format",  "sweep",  "set",     "layer",       "seed",     "replications",
+    "html",    "engine", "catalog", "calibration", "evidence", "without-evidence",
+    "threads", "help"};
 
 struct Candidate {
   std::string name;
@@ -26,7 +27,8 @@ struct Candidate {
 };
 
 /// Every file at every point of the sweep, named by what tells them apart.
-Expected<std::vector<Candidate>> candidates_of(const Options& options, const Catalog& catalog) {
+Expected<std::vector<Candidate>> candidates_of(const Options& options,
+                                               const LoadedCatalog& catalog) {
   const std::vector<SweepAxis> axes = sweep_axes(options);
   std::vector<Candidate> candidates;
   std::vector<std::string> files;

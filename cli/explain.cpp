@@ -6,19 +6,50 @@
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "report/evidence.h"
 
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 7> kExplainNames{"format",  "set",         "layer", "engine",
-                                                        "catalog", "calibration", "help"};
+constexpr std::array<std::string_view, 10> kExplainNames{
+    "format",           "set",  "layer", "engine", "catalog", "calibration", "evidence",
+    "without-evidence", "plot", "help"};
+
+struct Asked {
+  bool lists_evidence = false;
+  std::vector<std::string> arguments;  // without an --evidence that names no file
+};
+/// `--evidence` by itself lists the runs; with a table behind it (FILE.csv) its runs are taken too.
+Asked asked_of(std::span<const std::string> arguments) {
+  Asked asked;
+  for (std::size_t k = 0; k < arguments.size(); ++k) {
+    const bool bare = arguments[k] == "--evidence" &&
+                      (k + 1 == arguments.size() || !arguments[k + 1].ends_with(".csv"));
+    asked.lists_evidence = asked.lists_evidence || arguments[k].starts_with("--evidence");
+    if (!bare) asked.arguments.push_back(arguments[k]);
+  }
+  return asked;
+}
+
+/// The runs that the step rests on, as a table and as a picture.
+void tell_evidence(const Explanation& e, const Asked& asked, const Options& options) {
+  const std::string plot = options.answer("plot");
+  if (!plot.empty() && !e.evidence)
+    throw UsageError(
+        "--plot: no published run is evidence for this job (processors, a calibration, "
+        "or --without-evidence all)");
+  if (!plot.empty()) write_file(plot, evidence_svg(*e.evidence, e.scenario));
+  if (asked.lists_evidence && e.evidence && options.format != OutputFormat::json)
+    print(evidence_table(*e.evidence));
+}
 
 }  // namespace
 
 std::string explain_options() { return describe_options(kExplainNames); }
 
 int run_explain(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kExplainNames, arguments);
+  const Asked asked = asked_of(arguments);
+  const Options options = parse_options(self, kExplainNames, asked.arguments);
   if (options.help) {
     print(help_text(self));
     return kDone;
@@ -41,6 +72,7 @@ int run_explain(const Command& self, std::span<const std::string> arguments) {
   const Explanation explanation = explain(plan, *network);
   print(options.format == OutputFormat::json ? explain_json(explanation)
                                              : explain_table(explanation));
+  tell_evidence(explanation, asked, options);
   return kDone;
 }
 

@@ -39,7 +39,7 @@ Expected<YamlNode> document_of(const std::string& file, const Options& options) 
 /// The manifests of a job of several processes name a Secret and do not hold it: they are read and
 /// kept by many. Where it is not asked for, they say at their top what makes it.
 Expected<std::string> manifests(const std::string& file, const LoadedPlan& loaded,
-                                const Options& options, const Catalog& catalog) {
+                                const Options& options, const LoadedCatalog& catalog) {
   KubernetesExport how = kubernetes_options(options);
   const bool wanted = needs_kubernetes_secret(loaded.file, loaded.plan);
   if (wanted && options.answers.contains("with-secret"))
@@ -61,7 +61,7 @@ Expected<std::string> manifests(const std::string& file, const LoadedPlan& loade
 
 Expected<std::string> exported(const std::string& to, const std::string& file,
                                const LoadedPlan& loaded, const Options& options,
-                               const Catalog& catalog) {
+                               const LoadedCatalog& catalog) {
   if (to == "gcloud") return gcloud_commands(loaded.file, loaded.plan);
   if (to == "ai-platform") {
     const auto document = document_of(file, options);
@@ -82,7 +82,7 @@ void put_out(const Options& options, const std::string& text) {
 }
 
 /// `--as serving`: the service of the scenario, with or without a training beside it.
-int export_serving(ServerKind kind, Options options, const Catalog& catalog) {
+int export_serving(ServerKind kind, Options options, const LoadedCatalog& catalog) {
   const auto loaded = checked(load_all(options.files[1], options, catalog));
   if (!loaded.serving)
     throw UsageError(fmt::format(
@@ -100,7 +100,7 @@ int export_serving(ServerKind kind, Options options, const Catalog& catalog) {
   return kDone;
 }
 
-int export_plan(const std::string& to, const Options& options, const Catalog& catalog) {
+int export_plan(const std::string& to, const Options& options, const LoadedCatalog& catalog) {
   const std::string& file = options.files[1];
   const auto loaded = checked(load_plan(file, options, catalog));
   const auto text = checked(exported(to, file, loaded, options, catalog));

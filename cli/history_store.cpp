@@ -50,18 +50,23 @@ std::string newer_half(const std::string& text) {
 
 }  // namespace
 
-std::optional<fs::path> history_file() {
+std::optional<fs::path> data_directory() {
   const auto variable = [](const char* name) {
     const char* value = std::getenv(name);
     return std::string_view(value != nullptr ? value : "");
   };
   if (variable("RECKON_HISTORY") == "off") return std::nullopt;
   // The specification: a relative path is to be ignored.
-  if (const fs::path data = variable("XDG_DATA_HOME"); data.is_absolute())
-    return data / "reckon" / "history.jsonl";
+  if (const fs::path data = variable("XDG_DATA_HOME"); data.is_absolute()) return data / "reckon";
   if (const fs::path home = variable("HOME"); home.is_absolute())
-    return home / ".local" / "share" / "reckon" / "history.jsonl";
+    return home / ".local" / "share" / "reckon";
   return std::nullopt;
+}
+
+std::optional<fs::path> history_file() {
+  const auto directory = data_directory();
+  if (!directory) return std::nullopt;
+  return *directory / "history.jsonl";
 }
 
 void keep(const HistoryRecord& record, std::uintmax_t most) {
@@ -77,6 +82,16 @@ void keep(const HistoryRecord& record, std::uintmax_t most) {
   } catch (const std::exception& error) {
     print_error(fmt::format("reckon: warning: not kept in the history: {}\n", error.what()));
   }
+}
+
+std::vector<OwnRun> runs_kept() {
+  const auto file = history_file();
+  std::error_code none;
+  if (!file || !fs::exists(*file, none)) return {};
+  std::vector<OwnRun> runs;
+  for (const HistoryRecord& record : parse_history(read_text(*file)).records)
+    if (record.own) runs.push_back(*record.own);
+  return runs;
 }
 
 std::string utc_now() {

@@ -1,6 +1,7 @@
 #pragma once
 #include <filesystem>
 #include <optional>
+#include <vector>
 
 #include "sim/calibration/history.h"
 
@@ -8,7 +9,10 @@
 // ~/.local/share/reckon/history.jsonl (XDG Base Directory Specification 0.8).
 namespace reckon::cli {
 
-/// nullopt: nothing is kept, because RECKON_HISTORY is "off" or there is no home.
+/// Where reckon keeps what it has learned; nullopt: nowhere, because RECKON_HISTORY is "off" or
+/// there is no home.
+std::optional<std::filesystem::path> data_directory();
+/// In it; nullopt: nothing is kept.
 std::optional<std::filesystem::path> history_file();
 
 /// Appends in one write, so that several programs may keep theirs at once. Where the file has
@@ -16,6 +20,9 @@ std::optional<std::filesystem::path> history_file();
 /// standard error and no reason to fail.
 inline constexpr std::uintmax_t kHistoryMost = 4u << 20;
 void keep(const HistoryRecord& record, std::uintmax_t most = kHistoryMost);
+
+/// Of the runs on machines that were probed, oldest first.
+std::vector<OwnRun> runs_kept();
 
 /// Now, in UTC: 2026-11-21T20:15:00Z.
 std::string utc_now();

@@ -17,6 +17,11 @@ std::optional<ServingForecast> forecast_service(const LoadedScenario& loaded,
   return forecast_serving(*loaded.serving, options.seed, trained_for(forecast));
 }
 
+TraceResult answer_trace(TraceQuestion question, const Options& options) {
+  question.seed = options.seed.value_or(question.seed);
+  return simulate_trace(question, options.replications.value_or(1), options.threads);
+}
+
 ForecastOptions forecast_options(const Options& options) {
   ForecastOptions how;
   how.seed = options.seed;

@@ -1,4 +1,5 @@
 #pragma once
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -6,12 +7,16 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "cli/options.h"
+#include "sim/accuracy/evidence.h"
+#include "sim/accuracy/evidence_files.h"
 #include "sim/base/limits.h"
 #include "sim/base/overflow.h"
 #include "sim/catalog/catalog.h"
 #include "sim/forecast/forecast.h"
+#include "sim/queue/trace.h"
 #include "sim/scenario/plan.h"
 #include "sim/scenario/plan_serving.h"
 #include "sim/scenario/scenario.h"
@@ -20,8 +25,25 @@
 
 namespace reckon::cli {
 
+/// A catalog with the published runs that forecasts from it take for evidence.
+class LoadedCatalog : public Catalog {
+ public:
+  /// `unread`: layers whose evidence is read when it is first asked for.
+  LoadedCatalog(Catalog catalog, EvidenceFiles files, std::vector<std::filesystem::path> unread);
+  ~LoadedCatalog();
+  LoadedCatalog(LoadedCatalog&&) noexcept;
+  /// Against this catalog, which must not move any more; read and made when it is first asked for.
+  /// Throws WrongInput where a file cannot be read. nullptr: the catalogs hold none, or
+  /// --without-evidence names all.
+  const Evidence* evidence() const;
+
+ private:
+  struct Made;
+  std::unique_ptr<Made> made_;
+};
+
 /// Our catalogs with the user's layers and calibrations over them. Throws when ours are nowhere.
-Expected<Catalog> load_catalogs(const Options& options);
+Expected<LoadedCatalog> load_catalogs(const Options& options);
 
 /// The file with the command line's changes, and the files of others that it names.
 Expected<ScenarioFile> load_scenario(const std::string& file, const Options& options);
@@ -31,27 +53,32 @@ Expected<ScenarioFile> load_scenario_text(std::string_view text, const std::stri
 
 struct LoadedPlan {
   ScenarioFile file;
-  Plan plan;
+  Plan plan;  // its step's median and range as evidence has them
 };
 /// Scenario file, with `--set` and the layers over it, and the model files it names, to a plan.
 Expected<LoadedPlan> read_plan(const std::string& file, const Options& options,
-                               const Catalog& catalog);
+                               const LoadedCatalog& catalog);
 /// The same, refused with the numbers where it does not fit in memory, unless its
 /// `expect` lines speak of `feasible`: then not fitting is an answer.
 Expected<LoadedPlan> load_plan(const std::string& file, const Options& options,
-                               const Catalog& catalog);
+                               const LoadedCatalog& catalog);
 
-/// What a scenario asks of the simulator: a training, a service, or both beside each other.
+/// What a scenario asks of the simulator: a training, a service, both beside each other, or a trace
+/// of jobs.
 struct LoadedScenario {
   ScenarioFile file;
   std::optional<Plan> plan;  // nullopt: it trains nothing
   std::optional<ServingPlan> serving;
+  std::optional<TraceQuestion> trace;  // stands alone
 };
 /// As load_plan, with the serving block; what is wrong with either is reported together.
 Expected<LoadedScenario> load_all(const std::string& file, const Options& options,
-                                  const Catalog& catalog);
+                                  const LoadedCatalog& catalog);
 
 std::unique_ptr<NetworkModel> make_network(const Options& options);
+
+/// The trace with the command line's seed, threads and replications (one where it says none).
+TraceResult answer_trace(TraceQuestion question, const Options& options);
 
 /// Seed, replications and threads of the command line; without the effects of assumptions, which
 /// only `simulate` tells.

@@ -1,9 +1,14 @@
 #include "cli/load.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <mutex>
+#include <utility>
 
 #include "cli/output.h"
 #include "exchange/model_files.h"
+#include "sim/accuracy/plan_evidence.h"
 #include "sim/calibration/calibration.h"
 #include "sim/scenario/scenario_yaml.h"
 #include "sim/serving/serving.h"
@@ -24,23 +29,92 @@ Expected<ScenarioFile> with_model_files(Expected<ScenarioFile> scenario) {
   return scenario;
 }
 
+void add(Diagnostics& problems, const Expected<void>& read) {
+  if (!read) problems.insert(problems.end(), read.error().begin(), read.error().end());
+}
+
+Diagnostics read_evidence(EvidenceFiles& evidence,
+                          const std::vector<std::filesystem::path>& layers) {
+  Diagnostics problems;
+  for (const std::filesystem::path& layer : layers) add(problems, evidence.add_catalog(layer));
+  return problems;
+}
+
+bool speaks_of_evidence(const Options& options) {
+  return !options.evidence.empty() || !options.without_evidence.empty();
+}
+
+/// What the layers hold and --evidence adds, without what --without-evidence names.
+Diagnostics read_evidence(EvidenceFiles& evidence, const std::vector<std::filesystem::path>& layers,
+                          const Options& options) {
+  Diagnostics problems = read_evidence(evidence, layers);
+  const auto known = static_cast<std::ptrdiff_t>(evidence.problems().size());
+  for (const std::string& file : options.evidence) add(problems, evidence.add_runs(file));
+  report({evidence.problems().begin() + known, evidence.problems().end()});  // rows left out
+  for (const std::string& name : options.without_evidence) {
+    if (evidence.leave_out(name) > 0) continue;
+    Diagnostic d;
+    d.what = fmt::format("--without-evidence: no run and no source '{}'", name);
+    d.hint = "sources: catalogs/evidence/sources.csv";
+    problems.push_back(std::move(d));
+  }
+  return problems;
+}
+
+void apply_evidence(Plan& plan, const LoadedCatalog& catalog) {
+  if (!takes_evidence(plan)) return;  // before any is made ready
+  const Evidence* evidence = catalog.evidence();
+  if (evidence == nullptr || !set_residual(plan, *evidence)) return;
+  add_trial(plan, *evidence);
+}
+
 }  // namespace
 
-Expected<Catalog> load_catalogs(const Options& options) {
+struct LoadedCatalog::Made {
+  std::vector<std::filesystem::path> unread;  // layers
+  EvidenceFiles files;
+  std::once_flag once;
+  std::unique_ptr<const Evidence> evidence;
+};
+
+LoadedCatalog::LoadedCatalog(Catalog catalog, EvidenceFiles files,
+                             std::vector<std::filesystem::path> unread)
+    : Catalog(std::move(catalog)), made_(std::make_unique<Made>()) {
+  made_->unread = std::move(unread);
+  made_->files = std::move(files);
+}
+LoadedCatalog::~LoadedCatalog() = default;
+LoadedCatalog::LoadedCatalog(LoadedCatalog&&) noexcept = default;
+
+const Evidence* LoadedCatalog::evidence() const {
+  std::call_once(made_->once, [this] {
+    Diagnostics problems = read_evidence(made_->files, made_->unread);
+    if (!problems.empty()) throw WrongInput(std::move(problems));
+    const EvidenceFiles& files = made_->files;
+    if (!files.kernel() || files.runs().empty()) return;
+    made_->evidence = std::make_unique<const Evidence>(files.runs(), *this, *files.kernel());
+  });
+  return made_->evidence.get();
+}
+
+Expected<LoadedCatalog> load_catalogs(const Options& options) {
   std::vector<std::filesystem::path> layers{default_catalog_directory()};
   if (layers.front().empty())
     throw std::runtime_error("the catalogs are not found; set RECKON_CATALOGS to their directory");
   layers.insert(layers.end(), options.catalogs.begin(), options.catalogs.end());
   auto catalog = load_catalog(layers);
-  if (!catalog) return catalog;
+  if (!catalog) return tl::unexpected(std::move(catalog.error()));
+  EvidenceFiles evidence;
   Diagnostics problems;
+  if (speaks_of_evidence(options))
+    problems = read_evidence(evidence, std::exchange(layers, {}), options);
   for (const std::filesystem::path& file : options.calibrations) {
     const auto calibration = parse_calibration(file.string(), read_text(file));
     const Diagnostics found = calibration ? lay_over(*catalog, *calibration) : calibration.error();
     problems.insert(problems.end(), found.begin(), found.end());
   }
   if (!problems.empty()) return tl::unexpected(std::move(problems));
-  return catalog;
+  return LoadedCatalog(std::move(*catalog), std::move(evidence), std::move(layers));
 }
 
 Expected<ScenarioFile> load_scenario(const std::string& file, const Options& options) {
@@ -53,11 +127,12 @@ Expected<ScenarioFile> load_scenario_text(std::string_view text, const std::stri
 }
 
 Expected<LoadedPlan> read_plan(const std::string& file, const Options& options,
-                               const Catalog& catalog) {
+                               const LoadedCatalog& catalog) {
   auto scenario = load_scenario(file, options);
   if (!scenario) return tl::unexpected(std::move(scenario.error()));
   auto plan = make_plan(*scenario, catalog);
   if (!plan) return tl::unexpected(std::move(plan.error()));
+  apply_evidence(*plan, catalog);
   return LoadedPlan{std::move(*scenario), std::move(*plan)};
 }
 
@@ -83,7 +158,7 @@ void add_new(Diagnostics& all, const Diagnostics& more) {
 }  // namespace
 
 Expected<LoadedPlan> load_plan(const std::string& file, const Options& options,
-                               const Catalog& catalog) {
+                               const LoadedCatalog& catalog) {
   auto loaded = read_plan(file, options, catalog);
   if (!loaded) return loaded;
   Diagnostics problems = memory_problems(loaded->plan, loaded->file, catalog);
@@ -92,17 +167,26 @@ Expected<LoadedPlan> load_plan(const std::string& file, const Options& options,
 }
 
 Expected<LoadedScenario> load_all(const std::string& file, const Options& options,
-                                  const Catalog& catalog) {
+                                  const LoadedCatalog& catalog) {
   auto scenario = load_scenario(file, options);
   if (!scenario) return tl::unexpected(std::move(scenario.error()));
   LoadedScenario loaded;
   loaded.file = std::move(*scenario);
   const Scenario& asked = loaded.file.scenario;
+  if (asked.trace) {
+    auto trace = load_trace(loaded.file);
+    if (!trace) return tl::unexpected(std::move(trace.error()));
+    loaded.trace = std::move(*trace);
+    return loaded;
+  }
   Diagnostics problems;
   if (trains(asked) || !asked.serving) {
     auto plan = make_plan(loaded.file, catalog);
     add_new(problems, plan ? memory_problems(*plan, loaded.file, catalog) : plan.error());
-    if (plan) loaded.plan = std::move(*plan);
+    if (plan) {
+      apply_evidence(*plan, catalog);
+      loaded.plan = std::move(*plan);
+    }
   }
   if (asked.serving) {
     auto serving = make_serving_plan(loaded.file, catalog);

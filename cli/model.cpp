@@ -111,7 +111,7 @@ Expected<ModelGraph> huggingface_model(const std::filesystem::path& file, const 
 
 /// The scenario's model, fine-tuned as there, and what else it says of its memory.
 Expected<ModelSheet> scenario_sheet(const std::string& file, const Options& options,
-                                    const Catalog& catalog) {
+                                    const LoadedCatalog& catalog) {
   auto loaded = read_plan(file, options, catalog);
   if (!loaded) return tl::unexpected(std::move(loaded.error()));
   const Plan& plan = loaded->plan;
@@ -127,7 +127,7 @@ Expected<ModelSheet> scenario_sheet(const std::string& file, const Options& opti
 }
 
 Expected<ModelSheet> sheet_of(const std::string& what, const Options& options, const Wishes& wishes,
-                              const Catalog& catalog) {
+                              const LoadedCatalog& catalog) {
   std::filesystem::path path = what;
   if (std::filesystem::exists(path / "config.json")) path /= "config.json";
   const std::string extension = path.extension();
@@ -154,7 +154,7 @@ FrameworkRules framework_of(const Catalog& catalog) {
   return rules;
 }
 
-int show(const Options& options, const Catalog& catalog) {
+int show(const Options& options, const LoadedCatalog& catalog) {
   if (options.files.size() != 2)
     throw UsageError("model show takes one model: a name, a config.json or a scenario.yaml");
   const Wishes wishes = wishes_of(options, catalog);

@@ -51,6 +51,14 @@ constexpr std::array kOptions{
               true},
     OptionRow{"calibration", "FILE",
               "what 'reckon calibrate' wrote, laid over the catalog; may be given again", true},
+    OptionRow{
+        "evidence", "FILE.csv",
+        "published or own runs that forecasts take for evidence besides those of the catalog; "
+        "may be given again",
+        true},
+    OptionRow{"without-evidence", "ID|SOURCE",
+              "run or source that is no evidence; 'all': the step model alone; may be given again",
+              true},
     OptionRow{"threads", "N", "threads to use; changes no digit of a forecast (one a core)"},
     OptionRow{"junit", "FILE", "write the results as JUnit XML"},
     OptionRow{"annotations", "github",
@@ -206,20 +214,21 @@ constexpr std::array kModelOptions{
 
 // What `reckon accuracy` alone takes.
 constexpr std::array kAccuracyOptions{
-    OptionRow{"from", "normalised|vtrain|collectives|time_to_train",
-              "the kind of file (by its header normalised or vtrain)"},
+    OptionRow{"from", "KIND",
+              "normalised, vtrain, collectives, collective_profiles, time_to_train, run_costs or "
+              "energy_and_convergence (told by the header)"},
     OptionRow{"cross-validate", "source|publisher|model",
               "fit the catalog's efficiencies anew without each of them in turn, and predict it"},
-    OptionRow{"by-evidence", "",
-              "predict by the step model times what comparable runs of others say"},
+    OptionRow{"step-model", "", "predict by the step model alone, without evidence"},
     OptionRow{"warm", "K", "score too what is predicted after K runs of each group are measured"},
     OptionRow{"regret", "", "how much slower the layout is that we would take than the fastest"},
     OptionRow{"refit", "FILE.csv",
               "fit efficiencies to all sources and write them over this efficiencies.csv"},
+    OptionRow{"tune", "FILE.csv", "tune the numbers of this kernel of evidence on held-out runs"},
     OptionRow{"trust", "A[,B]", "score rows of this trust only"},
     OptionRow{"source", "NAME", "score rows of this source only"},
     OptionRow{"worst", "N", "list the N runs with the largest errors"},
-    OptionRow{"plot", "FILE.svg", "draw predicted against measured"},
+    OptionRow{"plot", "FILE.svg", "draw what was measured against what is predicted"},
 };
 
 // What `reckon calibrate` takes besides.
@@ -371,6 +380,8 @@ Options interpret(const po::variables_map& map) {
   o.sweeps = values.all("sweep");
   for (const std::string& directory : values.all("catalog")) o.catalogs.emplace_back(directory);
   for (const std::string& file : values.all("calibration")) o.calibrations.emplace_back(file);
+  o.evidence = values.all("evidence");
+  o.without_evidence = values.all("without-evidence");
   if (const auto v = values.one("format"))
     o.format = one_of("format", *v, {"table", "json"}) == "json" ? OutputFormat::json
                                                                  : OutputFormat::table;

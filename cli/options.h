@@ -31,6 +31,7 @@ struct Options {
   std::vector<std::filesystem::path> layers;
   std::vector<std::string> sweeps;  // --sweep path=values
   std::vector<std::filesystem::path> catalogs, calibrations;
+  std::vector<std::string> evidence, without_evidence;  // files; ids or sources
   std::optional<std::uint64_t> seed;
   std::optional<int> replications;
   int threads = 0;

@@ -5,12 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <stdexcept>
 #include <string>
 
@@ -42,20 +40,7 @@ long now_ms() {
 
 }  // namespace
 
-std::string read_text(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::string text;
-  std::array<char, 65536> part{};
-  do {
-    in.read(part.data(), part.size());
-    text.append(part.data(), std::size_t(in.gcount()));
-    if (text.size() > kLongestStream)
-      throw std::runtime_error(fmt::format("{} does not end: over {} MiB came from it",
-                                           printable(file.string()), kLongestStream >> 20U));
-  } while (in);
-  if (!in.eof()) throw std::runtime_error(fmt::format("cannot read {}", printable(file.string())));
-  return text;
-}
+std::string read_text(const std::filesystem::path& file) { return read_whole(file); }
 
 void print(std::string_view text) {
   write_all(STDOUT_FILENO, printable_lines(text), "standard output");

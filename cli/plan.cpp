@@ -24,12 +24,13 @@
 #include "report/memo.h"
 #include "report/plan_fewest.h"
 #include "report/plan_memo.h"
+#include "sim/accuracy/plan_evidence.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 48> kPlanNames{"format",
+constexpr std::array<std::string_view, 50> kPlanNames{"format",
                                                       "model",
                                                       "tokens",
                                                       "epochs",
@@ -75,6 +76,8 @@ constexpr std::array<std::string_view, 48> kPlanNames{"format",
                                                       "layer",
                                                       "catalog",
                                                       "calibration",
+                                                      "evidence",
+                                                      "without-evidence",
                                                       "threads",
                                                       "help"};
 
@@ -235,6 +238,8 @@ Expected<int> answer_question(const Setting& s) {
     auto resolved = planner::resolve(s.question, answer->plans.front(), s.catalog);
     if (!resolved) return tl::unexpected(std::move(resolved.error()));
     best = std::move(*resolved);
+    if (s.question.base.evidence != nullptr) add_trial(*best, *s.question.base.evidence);
+    answer->plans.front().result.forecast.evidence = best->evidence;
     add_effects(s, *best, *answer);
   }
   const Plan* const todays = best ? &*best : nullptr;
@@ -270,6 +275,7 @@ int run_plan(const Command& self, std::span<const std::string> arguments) {
   how.threads = options.threads;
   const auto catalog = checked(load_catalogs(options));
   auto base = checked(plan_base(options, catalog));
+  base.evidence = catalog.evidence();
   const auto network = make_network(options);
   int served = kDone;
   if (const auto file = planner::read_with(base, {}); file && asks_for_service(*file)) {

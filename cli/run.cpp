@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/history_store.h"
 #include "cli/load.h"
+#include "cli/machine_store.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/run_kubernetes.h"
@@ -13,12 +14,15 @@
 #include "cli/run_resume.h"
 #include "executor/launch/local_job.h"
 #include "executor/launch/local_run.h"
+#include "executor/train/graph_runtime.h"
 #include "executor/train/run_request.h"
 #include "executor/train/stop_signal.h"
 #include "report/json.h"
 #include "report/run_metrics.h"
 #include "report/run_status.h"
 #include "report/table.h"
+#include "sim/scenario/plan_here.h"
+#include "sim/step/measured_compute.h"
 
 namespace reckon::cli {
 namespace {
@@ -82,11 +86,45 @@ LocalRunOptions run_options(const Options& options, const LoadedPlan& loaded,
   return run;
 }
 
+/// What a run on this machine's processors will be evidence of, and what its forecast rests on.
+struct Here {
+  OwnRun run;
+  OwnEvidence evidence;
+};
+
+/// Passes that are worth measuring before a run: of what our worker can run, and not for long.
+bool worth_measuring(const PlannedWorkload& job, Seconds modelled) {
+  constexpr Seconds kLongest{1.5};
+  return modelled < kLongest && cannot_run(job.model).empty();
+}
+
+/// The plan as it runs on this machine, by what was measured of it: its processors, the passes of
+/// the job's network, and earlier runs.
+std::optional<Here> forecast_here(Plan& plan, const OperationalDefaults& operations, bool ours) {
+  auto machine =
+      ours && computes_on_processors(plan) ? MachineStore::open() : std::optional<MachineStore>{};
+  run_here(plan, operations, ours, machine ? &machine->rates() : nullptr);
+  const PlannedPool* workers = plan.pool_with(Role::worker);
+  if (!machine || workers == nullptr || !workers->measured_rates) return std::nullopt;
+  const PlannedWorkload& job = plan.jobs.front();
+  if (worth_measuring(job, passes_time(*workers, job)))
+    set_measured_passes(plan, machine->passes({.model = &job.model,
+                                               .batch = job.batch_per_accelerator,
+                                               .recompute = job.strategy.recompute,
+                                               .threads = workers->measured_rates->threads,
+                                               .processes = job.strategy.workers}));
+  Here here{.run = own_question(plan, machine->name())};
+  here.evidence = set_own_evidence(plan, runs_kept(), here.run);
+  return here;
+}
+
 int run_plan(const Options& options, std::span<const std::string> arguments,
-             const Catalog& catalog) {
+             const LoadedCatalog& catalog) {
   const std::string& file = options.files.front();
   auto loaded = checked(load_plan(file, options, catalog));
   if (options.seed) loaded.plan.seed = *options.seed;  // as the workers do
+  const bool ours = container_of(loaded) == nullptr;
+  const std::optional<Here> here = forecast_here(loaded.plan, catalog.operations, ours);
   const Plan& plan = loaded.plan;
   if (const ContainerSpec* container = container_of(loaded);
       container != nullptr && container->command.empty()) {
@@ -119,12 +157,15 @@ int run_plan(const Options& options, std::span<const std::string> arguments,
   watch_stop_signals();
   if (!run.resume) keep(record_of(plan, forecast, utc_now()));
   const RunEnd end = run_locally(plan, forecast, run, observer, stop_request);
-  const std::optional<Usd> cost = keep_and_draw(plan, forecast, run.directory);
+  const std::optional<Usd> cost =
+      keep_and_draw(plan, forecast, run.directory, here ? std::optional(here->run) : std::nullopt);
   if (end.end.verdict != Verdict::finished)
     display.line(
         how_to_go_on(plan, run.directory, end.checkpoint, run.foreign.has_value(), arguments));
-  print(options.format == OutputFormat::json ? run_json(end, forecast, cost)
-                                             : run_summary(end, forecast, cost));
+  if (options.format == OutputFormat::json)
+    print(run_json(end, forecast, cost));
+  else
+    print(run_summary(end, forecast, cost) + (here ? own_evidence_sentence(here->evidence) : ""));
   return end.end.exit_code;
 }
 

@@ -193,9 +193,8 @@ class ClusterCommand {
 
   /// The exit code, where there is nothing to run.
   std::optional<int> load(const Options& options, const std::string& file) {
-    auto catalog = checked(load_catalogs(options));
-    catalog_ = std::move(catalog);
-    auto loaded = checked(load_plan(file, options, catalog_));
+    catalog_.emplace(checked(load_catalogs(options)));
+    auto loaded = checked(load_plan(file, options, *catalog_));
     loaded_ = std::move(loaded);
     words_ = plan_words(file, options);
     forecast_ = forecast_of(options, plan());
@@ -217,7 +216,7 @@ class ClusterCommand {
 
   Expected<std::string> manifests(KubernetesExport manifest, std::int64_t attempt) const {
     manifest.attempt = int(attempt);
-    return kubernetes_manifests(loaded_->file, plan(), words_, catalog_, manifest);
+    return kubernetes_manifests(loaded_->file, plan(), words_, *catalog_, manifest);
   }
 
   PreflightQuestion question(const Options& options, const std::string& run,
@@ -291,7 +290,7 @@ class ClusterCommand {
   const Command& self_;
   OptionNames names_;
   const Options& asked_;
-  Catalog catalog_;
+  std::optional<LoadedCatalog> catalog_;
   std::optional<LoadedPlan> loaded_;
   PlanWords words_;
   std::optional<Forecast> forecast_;

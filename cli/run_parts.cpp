@@ -28,9 +28,16 @@
 namespace reckon::cli {
 namespace {
 
+/// Of the step model alone.
+Seconds modelled_step(const Plan& plan, const Forecast& forecast) {
+  const PlannedPool* workers = plan.pool_with(Role::worker);
+  const double factor = workers != nullptr ? workers->efficiency.step_spread.value : 0;
+  return factor > 0 ? forecast.step.step / factor : forecast.step.step;
+}
+
 /// What the run took, beside what was forecast of it.
 void keep_run(const Plan& plan, const Forecast& forecast, const Measurements& measured,
-              const RunDirectory& directory) {
+              const RunDirectory& directory, const std::optional<OwnRun>& here) {
   if (measured.ends.empty() || !measured.ends.back().finished) return;
   HistoryRecord record = record_of(plan, forecast, utc_now());
   record.kind = HistoryRecord::Kind::run;
@@ -41,6 +48,7 @@ void keep_run(const Plan& plan, const Forecast& forecast, const Measurements& me
   for (const StepRecord& s : steady_steps(measured)) steps.push_back(s.seconds.count());
   if (!steps.empty()) record.step_seconds = quantile(std::move(steps), 0.5);
   record.directory = directory.root.string();
+  if (here) record.own = measured_as(*here, modelled_step(plan, forecast), measured);
   keep(record);
 }
 
@@ -179,13 +187,13 @@ StopRequest stop_request() {
 }
 
 std::optional<Usd> keep_and_draw(const Plan& plan, const Forecast& forecast,
-                                 const RunDirectory& directory) {
+                                 const RunDirectory& directory, const std::optional<OwnRun>& here) {
   const auto measured = load_measurements(directory.measurements());
   if (!measured) {
     report(measured.error());
     return std::nullopt;
   }
-  keep_run(plan, forecast, *measured, directory);
+  keep_run(plan, forecast, *measured, directory, here);
   LifeResult life;
   life.timeline = timeline_of(*measured);
   write_file(directory.trace(), trace_json(plan, life));

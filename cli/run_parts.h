@@ -12,6 +12,7 @@
 #include "executor/launch/run_tracker.h"
 #include "executor/train/run_directory.h"
 #include "executor/train/run_request.h"
+#include "sim/calibration/own_runs.h"
 #include "sim/forecast/forecast.h"
 
 // What `reckon run` does alike wherever the processes are.
@@ -64,9 +65,10 @@ std::unique_ptr<MetricsServer> metrics_server(const Options& options, Display& d
 /// By the signals that have come: the second request does not wait for checkpoints.
 StopRequest stop_request();
 
-/// Keeps what the run took beside what was forecast of it, and draws its timeline. Returns what the
-/// run has cost, where prices are known.
+/// Keeps what the run took beside what was forecast of it, as evidence of the next if it ran here
+/// (`here`), and draws its timeline. Returns what the run has cost, where prices are known.
 std::optional<Usd> keep_and_draw(const Plan& plan, const Forecast& forecast,
-                                 const RunDirectory& directory);
+                                 const RunDirectory& directory,
+                                 const std::optional<OwnRun>& here = std::nullopt);
 
 }  // namespace reckon::cli

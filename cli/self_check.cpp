@@ -25,10 +25,9 @@ constexpr std::string_view kOthers =
 /// What was fitted to what is known of the shipped catalog only.
 std::string heading(const std::filesystem::path& file, bool shipped_catalog) {
   const std::string_view fits =
-      shipped_catalog ? " A sixth of them is in the fit of the shipped catalog\n(each "
-                        "model held out in turn, the mean is 10.4 %); its figures of "
-                        "the nvswitch link are\n"
-                        "from the same publication's table of all-reduces."
+      shipped_catalog ? " A sixth of them is in the fit of the shipped catalog\n(held out: "
+                        "docs/MODELS.md); its figures of the nvswitch link are from the same\n"
+                        "publication's table of all-reduces."
                       : "";
   return fmt::format(
       "{}\n1,440 iterations of GPT that vTrain's authors measured on 8 x A100-80 (MIT licence "

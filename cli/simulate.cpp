@@ -14,15 +14,18 @@
 #include "report/serving.h"
 #include "report/serving_sweep.h"
 #include "report/table.h"
+#include "report/trace_queue.h"
 #include "sim/forecast/forecast.h"
 #include "sim/serving/serving_range.h"
 
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 15> kSimulateNames{
-    "format", "seed",  "replications", "set",     "layer",       "sweep",   "csv", "memo",
-    "html",   "trace", "engine",       "catalog", "calibration", "threads", "help"};
+constexpr std::array<std::string_view, 17> kSimulateNames{
+    "format",  "seed",    "replications", "set",      "layer",
+    "sweep",   "csv",     "memo",         "html",     "trace",
+    "engine",  "catalog", "calibration",  "evidence", "without-evidence",
+    "threads", "help"};
 
 Forecast forecast_of(const Plan& plan, const NetworkModel& network, const Options& options) {
   ProgressLine progress;
@@ -86,10 +89,19 @@ void write_files(const Options& options, const Plan& plan, const Forecast& forec
   if (!options.html.empty()) write_html(plan, forecast, network, options, serving);
 }
 
+int simulate_queue(const LoadedScenario& loaded, const Options& options) {
+  if (!options.trace.empty() || !options.memo.empty() || !options.html.empty())
+    throw UsageError("--trace, --memo and --html show a training, and this scenario is a trace");
+  const TraceResult result = answer_trace(*loaded.trace, options);
+  print(options.format == OutputFormat::json ? queue_json(result) : queue_table(result));
+  return kDone;
+}
+
 /// The scenario itself, without any --sweep.
-int simulate_one(const Options& options, const Catalog& catalog, const NetworkModel& network,
+int simulate_one(const Options& options, const LoadedCatalog& catalog, const NetworkModel& network,
                  const Sweep* alternatives) {
   const auto loaded = checked(load_all(options.files.front(), options, catalog));
+  if (loaded.trace) return simulate_queue(loaded, options);
   const bool of_training = !options.trace.empty() || !options.memo.empty() || !options.html.empty();
   if (!loaded.plan && of_training)
     throw UsageError("--trace, --memo and --html show a training, and this scenario only serves");
@@ -105,7 +117,7 @@ int simulate_one(const Options& options, const Catalog& catalog, const NetworkMo
 }
 
 int simulate_serving_sweep(const Options& options, const std::vector<SweepAxis>& axes,
-                           const Catalog& catalog) {
+                           const LoadedCatalog& catalog) {
   if (!options.memo.empty())
     throw UsageError("--memo is of a training, and this --sweep of a service: leave one out");
   const auto sweep = checked(run_serving_sweep(options.files.front(), options, axes, catalog));
@@ -115,7 +127,11 @@ int simulate_serving_sweep(const Options& options, const std::vector<SweepAxis>&
   return kDone;
 }
 
-int simulate_sweep(const Options& options, const Catalog& catalog, const NetworkModel& network) {
+int simulate_sweep(const Options& options, const LoadedCatalog& catalog,
+                   const NetworkModel& network) {
+  if (checked(load_scenario(options.files.front(), options)).scenario.trace)
+    throw UsageError(
+        "--sweep does not answer a trace of jobs yet: give one value after the other by --set");
   const std::vector<SweepAxis> axes = sweep_axes(options, true);
   const auto of_service = checked(sweeps_service(options.files.front(), options, axes));
   if (of_service) return simulate_serving_sweep(options, axes, catalog);

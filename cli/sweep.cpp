@@ -114,7 +114,7 @@ Expected<bool> sweeps_service(const std::string& file, const Options& options,
 }
 
 Expected<Sweep> run_sweep(const std::string& file, const Options& options,
-                          const std::vector<SweepAxis>& axes, const Catalog& catalog,
+                          const std::vector<SweepAxis>& axes, const LoadedCatalog& catalog,
                           const NetworkModel& network) {
   return run_points<Sweep>(
       file, options, axes,
@@ -133,7 +133,7 @@ Expected<Sweep> run_sweep(const std::string& file, const Options& options,
 
 Expected<ServingSweep> run_serving_sweep(const std::string& file, const Options& options,
                                          const std::vector<SweepAxis>& axes,
-                                         const Catalog& catalog) {
+                                         const LoadedCatalog& catalog) {
   return run_points<ServingSweep>(file, options, axes,
                                   [&](const Options& there, ServingSweep& sweep,
                                       SweepPointOf<ServingForecast>& point) -> Expected<void> {

@@ -22,7 +22,7 @@ Options at_point(const Options& options, const std::vector<SweepAxis>& axes,
 /// One forecast a point. A point that cannot be is a row with its reason; if none can be, the
 /// sweep itself is wrong: the first point's diagnostics.
 Expected<Sweep> run_sweep(const std::string& file, const Options& options,
-                          const std::vector<SweepAxis>& axes, const Catalog& catalog,
+                          const std::vector<SweepAxis>& axes, const LoadedCatalog& catalog,
                           const NetworkModel& network);
 
 /// Whether a sweep is of the service: it changes one, or `file` trains nothing.
@@ -31,6 +31,6 @@ Expected<bool> sweeps_service(const std::string& file, const Options& options,
 /// As run_sweep, of the service.
 Expected<ServingSweep> run_serving_sweep(const std::string& file, const Options& options,
                                          const std::vector<SweepAxis>& axes,
-                                         const Catalog& catalog);
+                                         const LoadedCatalog& catalog);
 
 }  // namespace reckon::cli

@@ -176,7 +176,7 @@ TrialRow here(const TrialRequest& request, const TrialFit& fit, const PlannedWor
 /// The plan, as it is and at the measured speed, and what --sweep names.
 Expected<std::vector<TrialRow>> alternatives(const Options& options, const TrialRequest& request,
                                              const TrialFit& fit, const Plan& plan,
-                                             const Catalog& catalog, Trial& trial) {
+                                             const LoadedCatalog& catalog, Trial& trial) {
   const auto network = make_network(options);
   const ForecastOptions how = forecast_options(options);
   std::vector<TrialRow> rows{row_of("the plan, as forecast", make_forecast(plan, *network, how))};
@@ -251,7 +251,7 @@ TrialSample sample(const TrialRequest& request) {
   return measured;
 }
 
-int try_plan(const Options& options, const LoadedPlan& loaded, const Catalog& catalog) {
+int try_plan(const Options& options, const LoadedPlan& loaded, const LoadedCatalog& catalog) {
   const Plan& plan = loaded.plan;
   const TrialRequest request = request_of(options, loaded);
   const MachineRecord machine = describe_machine();

@@ -66,7 +66,7 @@ Expected<Baseline> read_baseline(const Question& question, ScenarioFile file,
     b.prices_then = planned->prices_as_of;
     b.seed = planned->seed;
   }
-  auto plan = make_plan(file, catalog);
+  auto plan = planned(question.base, file, catalog);
   if (plan)
     b.plan = std::move(*plan);
   else

@@ -91,18 +91,14 @@ namespace {
 /// G(k).
 std::vector<double> time_factors(const Site& site, const Draws& draws) {
   std::vector<double> factors(std::size_t(draws.replications()), 1.0);
-  bool spread_is_drawn = false;
   for (const PlanAssumption& a : site.assumptions) {
     const bool factor = is_factor(a);
     if (!factor && !a.affects_step) continue;
-    spread_is_drawn = spread_is_drawn || is_spread(a);
     const std::vector<double>& scores = draws.scores(a);
     const Direction direction = direction_of(a.key);
     for (std::size_t k = 0; k < factors.size(); ++k)
       factors[k] *= factor ? value_at(a, scores[k]) : least_factor(a, direction, scores[k]);
   }
-  if (!spread_is_drawn)
-    for (double& f : factors) f *= site.step_spread;
   return factors;
 }
 

@@ -214,7 +214,7 @@ Expected<Plan> plan_of(const Question& question, const Catalog& catalog, const S
   auto file = read_with(question.base, overrides_for(question, space.site(c).hardware,
                                                      space.offer(c), space.shape(c)));
   if (!file) return tl::unexpected(std::move(file.error()));
-  return make_plan(*file, catalog);
+  return planned(question.base, *file, catalog);
 }
 
 }  // namespace reckon::planner

@@ -198,7 +198,7 @@ Expected<Fewest> fewest(const Question& question, const Catalog& catalog,
   Evaluator evaluator({asked, catalog, network, space, out.seed, options.threads});
   out.rows = Finder(asked, space, evaluator, out.replications).rows();
   if (question.file.scenario.workload->strategy.kind == StrategyKind::parameter_server)
-    if (const auto plan = make_plan(question.file, catalog))
+    if (const auto plan = planned(question.base, question.file, catalog))
       if (plan->pool_with(Role::parameter_server) != nullptr &&
           plan->jobs.front().strategy.parameter_servers > 0)
         out.servers = fewest_servers(*plan, network);

@@ -151,7 +151,7 @@ Found forecast_alone(const FleetSetting& s, const Question& question, const Spac
   if (file && question.base.complete)
     if (Diagnostics unread = question.base.complete(*file); !unread.empty())
       return found.refused = unread.front().what, found;
-  const auto plan = file ? make_plan(*file, s.catalog) : tl::unexpected(file.error());
+  const auto plan = file ? planned(s.base, *file, s.catalog) : tl::unexpected(file.error());
   if (!plan) return found.refused = plan.error().front().what, found;
   ForecastOptions how;
   how.seed = s.seed;

@@ -137,7 +137,7 @@ Expected<Replay> replay(const FleetSetting& s, const FleetAnswer& answer, const 
     if (s.base.complete)
       if (Diagnostics unread = s.base.complete(*file); !unread.empty())
         return tl::unexpected(std::move(unread));
-    const auto plan = make_plan(*file, s.catalog);
+    const auto plan = planned(s.base, *file, s.catalog);
     if (!plan) return tl::unexpected(plan.error());
     made.nodes = plan->pool_with(Role::worker)->nodes_max;
     ForecastOptions how;

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <numeric>
 
 #include "planner/site.h"
@@ -101,21 +103,42 @@ class CutShapes {
     // `steps` follows from the batch alone.
     for (Shape& shape : shapes)
       shape.steps = steps_of(s_.question, s_.plan.jobs.front(), shape.layout.global_batch());
+    const auto tables = tables_by_nodes();
     constexpr std::size_t kChunk = 256;
     parallel_for((shapes.size() + kChunk - 1) / kChunk, 0, [&](std::size_t chunk) {
       const std::size_t end = std::min(shapes.size(), (chunk + 1) * kChunk);
-      for (std::size_t k = chunk * kChunk; k < end; ++k)
-        shapes[k].step_seconds = step_of(shapes[k].layout).count();
+      for (std::size_t k = chunk * kChunk; k < end; ++k) time_it(shapes[k], tables);
     });
   }
 
  private:
+  using TablesByNodes = std::map<int, ResidualTable>;
+  /// What evidence says of the shapes of so many nodes; empty: nothing.
+  TablesByNodes tables_by_nodes() {
+    TablesByNodes tables;
+    if (!s_.takes_evidence) return tables;
+    for (const Shape& shape : shapes) {
+      if (tables.contains(shape.nodes)) continue;
+      apply_shape(shape, s_.question, s_.worker_pool, s_.plan);
+      const EvidenceFeatures f = features_of(s_.plan, s_.plan.jobs.front());
+      tables.emplace(shape.nodes, s_.question.base.evidence->table(f));
+    }
+    return tables;
+  }
+
   /// As estimate_step says it: no sooner than the input comes.
-  Seconds step_of(const Layout& layout) const {
+  void time_it(Shape& shape, const TablesByNodes& tables) const {
     const PlannedPool& pool = s_.plan.pools[s_.worker_pool];
+    const Layout& layout = shape.layout;
     const double samples = double(layout.global_batch()) / double(layout.accelerators());
     const Seconds input = input_times(pool, s_.plan.jobs.front(), samples).slowest();
-    return std::max(model_.estimate(layout).step + pool.host_step.value, input);
+    StepEstimate step = model_.estimate(layout);
+    step.step = std::max(step.step + pool.host_step.value, input);
+    shape.step_seconds = step.step.count();
+    const auto table = tables.find(shape.nodes);
+    if (table != tables.end())
+      move_by(shape, table->second.at(std::log(double(layout.accelerators())), std::log(samples),
+                                      device_share(step)));
   }
 
   void add_own_degrees(int nodes, std::int64_t accelerators) {

@@ -32,6 +32,9 @@ class Maker {
 
   void make() {
     const Scenario& s = q_.file.scenario;
+    if (s.trace)
+      return error("trace", "only 'reckon simulate' and 'reckon check' answer a trace of jobs",
+                   "give one workload: instead of trace:");
     if (!s.workload)
       return error("workload", "`reckon plan` plans one workload, and the scenario has none",
                    "plan each of several jobs by itself");

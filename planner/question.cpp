@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "sim/accuracy/plan_evidence.h"
 #include "sim/scenario/scenario_yaml.h"
 
 namespace reckon::planner {
@@ -48,6 +49,12 @@ const PoolSpec* server_pool(const Scenario& scenario) {
   for (const PoolSpec& pool : scenario.cluster.pools)
     if (!pool.role && &pool != &workers && !pool.accelerator && !pool.tpu) return &pool;
   return nullptr;
+}
+
+Expected<Plan> planned(const Base& base, const ScenarioFile& file, const Catalog& catalog) {
+  auto plan = make_plan(file, catalog);
+  if (plan && base.evidence != nullptr) set_residual(*plan, *base.evidence);
+  return plan;
 }
 
 bool fits(const Question& question, const MemoryEstimate& memory) {

@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "planner/objective.h"
+#include "sim/accuracy/evidence.h"
 #include "sim/catalog/catalog.h"
 #include "sim/catalog/regions.h"
 #include "sim/forecast/forecast.h"
+#include "sim/scenario/plan.h"
 #include "sim/scenario/scenario.h"
 
 // What `reckon plan` is asked: what may vary, what must hold, what is best. Made from a scenario
@@ -85,7 +87,8 @@ struct Base {
   /// Reads what the scenario refers to (exchange/model_files.h); empty: nothing.
   std::function<Diagnostics(ScenarioFile&)> complete;
   CommandWords words;
-  std::vector<Region> regions;  // of the catalog, where a limit speaks of them
+  std::vector<Region> regions;         // of the catalog, where a limit speaks of them
+  const Evidence* evidence = nullptr;  // of comparable runs; nullptr: none
 };
 /// The scenario with more overrides behind those of the base.
 Expected<ScenarioFile> read_with(const Base& base, const std::vector<std::string>& more);
@@ -109,6 +112,9 @@ struct Question {
 
 /// Reads the base and its `plan:` block. Errors stand at their place in the file.
 Expected<Question> make_question(Base base, const Catalog& catalog);
+
+/// make_plan(), its step moved by the base's evidence.
+Expected<Plan> planned(const Base& base, const ScenarioFile& file, const Catalog& catalog);
 
 /// Is the memory of an accelerator enough, and no more of it used than the question allows?
 bool fits(const Question& question, const MemoryEstimate& memory);

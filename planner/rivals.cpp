@@ -125,7 +125,7 @@ RankedPlan ranked(const Space& space, Evaluated evaluated) {
 Expected<Plan> resolve(const Question& question, const RankedPlan& plan, const Catalog& catalog) {
   auto file = read_with(question.base, plan.result.overrides);
   if (!file) return tl::unexpected(std::move(file.error()));
-  return make_plan(*file, catalog);
+  return planned(question.base, *file, catalog);
 }
 
 bool same_hardware(const Hardware& a, const Hardware& b) {

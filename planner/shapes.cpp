@@ -61,7 +61,12 @@ class WholeShapes {
     apply_shape(shape, s_.question, s_.worker_pool, s_.plan);
     const PlannedWorkload& job = s_.plan.jobs.front();
     shape.steps = job.steps;
-    shape.step_seconds = estimate_step(s_.plan, job, s_.network).step.count();
+    const StepEstimate step = estimate_step(s_.plan, job, s_.network);
+    shape.step_seconds = step.step.count();
+    if (s_.takes_evidence) {
+      const EvidenceFeatures f = features_of(s_.plan, job);
+      move_by(shape, s_.question.base.evidence->residual(f, device_share(step)));
+    }
     shapes.push_back(shape);
   }
 
@@ -163,6 +168,11 @@ bool fits(const ShapeSource& source, const MemoryEstimate& memory) {
   const auto lacks = [](const MemoryEstimate& m) { return m.required() / m.available; };
   if (!source.closest || lacks(memory) < lacks(*source.closest)) source.closest = memory;
   return false;
+}
+
+void move_by(Shape& shape, const Residual& residual) {
+  shape.step_seconds *= std::exp(-residual.mean);
+  shape.residual_half_width = residual.half_width;
 }
 
 std::int64_t steps_of(const Question& question, const PlannedWorkload& job,

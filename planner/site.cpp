@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "sim/accuracy/plan_evidence.h"
 #include "sim/base/unit_text.h"
 #include "sim/scenario/plan_draft.h"
 #include "sim/scenario/pricing.h"
@@ -282,7 +283,9 @@ class SiteMaker {
   }
 
   void find_shapes(Rejections& rejected) {
-    const ShapeSource source{q_, site_.hardware, network_, site_.worker, plan_, site_.closest};
+    const bool evidence = q_.base.evidence != nullptr && takes_evidence(plan_);
+    const ShapeSource source{q_,    site_.hardware, network_, site_.worker,
+                             plan_, site_.closest,  evidence};
     site_.shapes = whole_shapes(source, rejected);
     for (Shape& shape : cut_shapes(source, rejected)) site_.shapes.push_back(shape);
     const bool anywhere =
@@ -313,14 +316,23 @@ class SiteMaker {
     }
     apply_shape(*largest, q_, site_.worker, plan_);
     plan_.pools[site_.worker].pricing = riskiest(q_.may.pricing);
+    set_range_of_steps();
     site_.assumptions = assumptions_of(plan_);
     for (PlanAssumption& a : site_.assumptions) a.set = nullptr;
-    const double spread = plan_.pools[site_.worker].efficiency.step_spread.value;
-    site_.step_spread = spread > 0 ? spread : 1.0;
     site_.shortage = plan_.shortage;
     site_.free_within = plan_.billing.free_if_reclaimed_within;
     site_.image_pull = plan_.job_start.image_pull.value;
     site_.framework_start = plan_.job_start.framework_start.value;
+  }
+
+  /// Around each shape's own median: bounds hold for all, so down by the widest range, up by the
+  /// narrowest.
+  void set_range_of_steps() {
+    if (q_.base.evidence == nullptr || !takes_evidence(plan_)) return;
+    const auto [narrowest, widest] =
+        std::ranges::minmax(site_.shapes, {}, &Shape::residual_half_width);
+    set_step_factor(plan_, 1, std::exp(-widest.residual_half_width),
+                    std::exp(narrowest.residual_half_width));
   }
 
   Outside outside() {

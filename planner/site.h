@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "planner/space.h"
+#include "sim/accuracy/evidence.h"
 #include "sim/forecast/forecast.h"
 #include "sim/step/network.h"
 #include "sim/step/step.h"
@@ -47,7 +48,6 @@ struct Site {
   int pools = 1;
   std::size_t worker = 0;  // index of the computing pool among the plan's
   ShortageRules shortage;  // of spot nodes
-  double step_spread = 1;  // on every step, where it is not assumed
   bool asynchronous = false;
   /// A spot node that is taken back so soon after it was asked for costs nothing (0: never), and
   /// what a new node needs before a job works on it: medians, where they are not assumed.
@@ -89,7 +89,10 @@ struct ShapeSource {
   std::size_t worker_pool = 0;
   Plan& plan;
   std::optional<MemoryEstimate>& closest;  // Site::closest
+  bool takes_evidence = false;             // the question's, and the step model's factor is 1
 };
+/// Moves a shape's step, as the step model has it, by what evidence says of it.
+void move_by(Shape& shape, const Residual& residual);
 /// Does it fit by the question's limits? If not, it may be the closest so far.
 bool fits(const ShapeSource& source, const MemoryEstimate& memory);
 /// Kinds of strategy that the question allows on so many nodes of the hardware.

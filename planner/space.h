@@ -47,7 +47,8 @@ struct Shape {
   int parameter_servers = 0;
   Layout layout;
   std::int64_t steps = 0;
-  double step_seconds = 0;  // at the medians of all that is assumed
+  double step_seconds = 0;         // at the medians of all that is assumed
+  double residual_half_width = 0;  // of its logarithm, by evidence
 };
 
 /// How a gang is bought that is not bought all alike: the rest of its nodes is spot.

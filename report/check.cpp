@@ -63,11 +63,17 @@ std::string value_text(const CheckedExpectation& e) {
     case Metric::interruptions:
       return fmt::format("{:.4g}", value);
     case Metric::latency:
+    case Metric::wait:
+    case Metric::jct:
+    case Metric::makespan:
       return format_duration(Seconds{value});
     case Metric::serving_cost:
       return format_usd(Usd{value});
     case Metric::serving_utilization:
     case Metric::serving_rejected:
+    case Metric::utilization:
+    case Metric::allocation:
+    case Metric::fragmentation:
       return format_percent(value);
     case Metric::serving_replicas:
       return fmt::format("{:.4g}", value);

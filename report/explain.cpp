@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "report/evidence.h"
 #include "report/json_parts.h"
 #include "report/table.h"
 #include "report/text.h"
@@ -224,7 +225,8 @@ std::string explain_table(const Explanation& e, int width) {
       fmt::format("{}\n  step {}, bound by {}; {} samples/s{}\n", e.scenario,
                   format_duration(e.step.step), to_text(e.step.bottleneck),
                   format_count(std::round(e.step.samples_per_second.v)), mfu_text(e.step));
-  return out + phases(e) + layers(e) + memory(e.memory) + help(e) + crossover(e, width);
+  return out + evidence_section(e.evidence, width) + phases(e) + layers(e) + memory(e.memory) +
+         help(e) + crossover(e, width);
 }
 
 std::string explain_json(const Explanation& e) {
@@ -245,6 +247,8 @@ std::string explain_json(const Explanation& e) {
                              {"share", number(g.share)},
                              {"parameters", g.parameters},
                              {"bound_by", g.bound_by_memory ? "memory" : "arithmetic"}});
+  constexpr std::size_t kAllRuns = 1000;
+  out["evidence"] = evidence_object(e.evidence, kAllRuns);
   out["memory"] = memory_object(e.memory);
   out["bottleneck"] = to_text(e.step.bottleneck);
   out["now"] = json_of(e.now);

@@ -112,6 +112,17 @@ Json json_of(const JobForecast& job, bool lived) {
           {"unfinished_share", job.unfinished_share}};
 }
 
+Json json_of(const NoticeForecast& n) {
+  return {{"policy", n.policy == OnNotice::save ? "save" : "none"},
+          {"stated", n.stated},
+          {"program", n.own_program ? "container" : "reckon-worker"},
+          {"notice_seconds", n.notice.count()},
+          {"save_seconds", n.save.count()},
+          {"probability_in_time", n.probability},
+          {"notices", n.notices},
+          {"in_time", n.in_time}};
+}
+
 /// What only a life of the cluster can tell: all null where the plan cannot
 /// exist.
 void add_life(Json& out, const Forecast& f) {
@@ -128,6 +139,7 @@ void add_life(Json& out, const Forecast& f) {
   out["goodput_range"] = lived ? json_of(f.goodput) : Json(nullptr);
   out["badput"] = lived ? by_name<Badput>(f.badput) : Json(nullptr);
   out["lost_work_seconds"] = lived ? json_of(f.lost_work_seconds) : Json(nullptr);
+  out["on_notice"] = lived && f.on_notice ? json_of(*f.on_notice) : Json(nullptr);
   out["interruptions"] = lived ? by_name<Interruption>(f.interruptions) : Json(nullptr);
 }
 
@@ -153,6 +165,8 @@ Json json_of(const Forecast& f) {
   out["calibrations"] = f.calibrations;
   out["assumptions"] = Json::array();
   for (const AssumptionEffect& a : f.assumptions) out["assumptions"].push_back(json_of(a));
+  constexpr std::size_t kRuns = 5;
+  out["evidence"] = evidence_object(f.evidence, kRuns);
   out["warnings"] = f.warnings;
   out["extrapolated"] = f.extrapolated;
   return out;

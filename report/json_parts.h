@@ -27,6 +27,8 @@ inline Json json_of(const Quantiles& q) {
 /// The objects of `reckon simulate`, for commands that hold several.
 Json memory_object(const MemoryEstimate& memory);
 Json forecast_object(const Forecast& forecast);
+/// null where evidence was not asked; `most` of the runs, most alike first.
+Json evidence_object(const std::optional<StepEvidence>& evidence, std::size_t most);
 
 /// Names of files and of nodes come from users: bytes that are no UTF-8 are replaced, not thrown
 /// about.

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "report/evidence.h"
+#include "report/notice.h"
 #include "report/table.h"
 #include "sim/base/printable.h"
 #include "sim/base/unit_text.h"
@@ -84,8 +86,12 @@ std::string memo_risks(const Forecast& f) {
 
 std::string memo_assumptions(const Forecast& f) {
   if (f.assumptions.empty()) return "";
-  std::string out = fmt::format(
-      "## What it rests on\n\nThe {} of {} assumptions that move the answer most, from their low "
+  std::string out = "## What it rests on\n\n";
+  if (f.evidence) out += markdown_safe(evidence_sentences(*f.evidence)) + "\n\n";
+  if (const std::string notice = notice_sentences(f); !notice.empty())
+    out += markdown_safe(notice) + "\n\n";
+  out += fmt::format(
+      "The {} of {} assumptions that move the answer most, from their low "
       "to their high end:\n\n",
       std::min(kAssumptionsInMemo, f.assumptions.size()), f.assumptions.size());
   out += markdown_header({"assumption", "value (range)", "cost", "time", "source"});

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "report/evidence.h"
 #include "report/plan_parts.h"
 #include "report/table.h"
 #include "report/text.h"
@@ -102,6 +103,7 @@ std::string why_text(const Answer& a, int width) {
     add_lines(out, "  ", fmt::format("The {} binds: without it there is a better plan.", limit),
               width);
   const Forecast& f = best.result.forecast;
+  if (f.evidence) add_lines(out, "  ", evidence_sentences(*f.evidence), width);
   const auto against = [&](std::string what, const RankedPlan& p) {
     what.front() = 'N';
     const Forecast& o = p.result.forecast;

@@ -100,6 +100,13 @@ std::string run_summary(const RunEnd& end, const Forecast& forecast, std::option
   return out + facts.text();
 }
 
+std::string own_evidence_sentence(const OwnEvidence& e) {
+  const std::string runs =
+      e.runs == 0 ? "" : fmt::format(" and {} earlier run{} on it", e.runs, e.runs == 1 ? "" : "s");
+  return fmt::format("\nStep forecast by a probe of this machine{}: +-{:.0f} %.\n", runs,
+                     100 * std::expm1(e.half_width));
+}
+
 std::string run_json(const RunEnd& end, const Forecast& forecast, std::optional<Usd> cost) {
   const RunStatus& s = end.status;
   const bool measured = s.step.count() > 0;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "executor/launch/run_tracker.h"
+#include "sim/calibration/own_runs.h"
 
 // A run as a person follows it: one line while it goes on, a few at its end. Values in, text out.
 namespace reckon {
@@ -16,5 +17,7 @@ std::string run_line(const RunStatus& status, std::chrono::system_clock::time_po
 /// The answer of the run against its forecast. `cost`: of the run, nullopt: a price is unknown.
 std::string run_summary(const RunEnd& end, const Forecast& forecast, std::optional<Usd> cost);
 std::string run_json(const RunEnd& end, const Forecast& forecast, std::optional<Usd> cost);
+/// Below a summary: what the step's forecast rested on, where this machine was probed.
+std::string own_evidence_sentence(const OwnEvidence& evidence);
 
 }  // namespace reckon

@@ -50,7 +50,7 @@ Json definitions() {
 Json reference(std::string_view name) { return {{"$ref", fmt::format("#/definitions/{}", name)}}; }
 
 /// A number with its limits, or the text forms that the reader takes as well (`suffix`).
-Json number(std::string_view type, const Form& form, std::string_view suffix) {
+Json number_form(std::string_view type, const Form& form, std::string_view suffix) {
   Json plain{{"type", type}};
   if (form.above_low)
     plain["exclusiveMinimum"] = form.low;
@@ -77,13 +77,13 @@ Json scalar(FormKind kind, const Form& form) {
     case FormKind::time:
       return reference("time");
     case FormKind::whole:
-      return number("integer", form, "");
+      return number_form("integer", form, "");
     case FormKind::number:
-      return number("number", form, "");
+      return number_form("number", form, "");
     case FormKind::count:
-      return number("number", form, "[kKMBGT]?");
+      return number_form("number", form, "[kKMBGT]?");
     case FormKind::fraction:
-      return number("number", form, "%?");
+      return number_form("number", form, "%?");
     case FormKind::duration:
       return reference("duration");
     case FormKind::bytes:

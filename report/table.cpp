@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "report/evidence.h"
+#include "report/notice.h"
 #include "report/text.h"
 #include "sim/base/unit_text.h"
 
@@ -112,7 +114,7 @@ std::string time_spent(const Forecast& f) {
   return "\nWhere time goes (mean share of accelerator time)\n" + causes.text();
 }
 
-std::string interruptions(const Forecast& f) {
+std::string interruptions(const Forecast& f, int width) {
   Columns causes;
   for (std::size_t c = 0; c < kInterruptionCauses; ++c)
     causes.row({std::string(to_text(Interruption(c))), fmt::format("{:.2f}", f.interruptions[c])});
@@ -120,7 +122,10 @@ std::string interruptions(const Forecast& f) {
       f.checkpoint_interval.count() > 0
           ? "a checkpoint every " + format_duration(f.checkpoint_interval) + " of useful work"
           : "no checkpoints";
-  return fmt::format("\nInterruptions (mean of a run; {})\n", interval) + causes.text();
+  std::string out = fmt::format("\nInterruptions (mean of a run; {})\n", interval) + causes.text();
+  if (const std::string notice = notice_sentences(f); !notice.empty())
+    for (const std::string& line : wrap(notice, width - 2)) out += "  " + line + '\n';
+  return out;
 }
 
 struct EffectRow {
@@ -204,8 +209,9 @@ std::string does_not_fit(const Forecast& f) {
 std::string forecast_table(const Forecast& f, int width) {
   const std::string title = f.scenario + "\n";
   if (!f.feasible) return title + does_not_fit(f) + warnings(f, width);
-  return title + answer(f) + jobs(f) + step(f) + cost(f) + time_spent(f) + interruptions(f) +
-         assumptions(f, width) + calibrations(f, width) + warnings(f, width);
+  return title + answer(f) + jobs(f) + step(f) + evidence_section(f.evidence, width) + cost(f) +
+         time_spent(f) + interruptions(f, width) + assumptions(f, width) + calibrations(f, width) +
+         warnings(f, width);
 }
 
 }  // namespace reckon

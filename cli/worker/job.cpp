@@ -47,7 +47,7 @@ cli::LoadedPlan load(const Options& options) {
   common.overrides = options.overrides;
   common.layers = options.layers;
   common.catalogs = options.catalogs;
-  const Catalog catalog = take(cli::load_catalogs(common));
+  const cli::LoadedCatalog catalog = take(cli::load_catalogs(common));
   cli::LoadedPlan loaded = take(cli::load_plan(options.plan, common, catalog));
   if (options.seed) loaded.plan.seed = *options.seed;
   if (options.alone) loaded.plan = take(alone(loaded.plan, options.plan));

@@ -147,7 +147,7 @@ cli::Options common_options(const Arguments& arguments) {
 
 /// The network that a version's plan.yaml describes.
 ModelGraph network_of(const ModelVersion& version, const cli::Options& common,
-                      const Catalog& catalog) {
+                      const cli::LoadedCatalog& catalog) {
   auto plan = cli::read_plan(version.plan().string(), common, catalog);
   if (!plan)
     throw ModelVersionError(
@@ -164,7 +164,7 @@ std::string server_help_head() {
 /// Looks for versions that are newer than the one that answers, and puts them to work.
 class Versions {
  public:
-  Versions(fs::path model, cli::Options common, int batch_max, const Catalog& catalog,
+  Versions(fs::path model, cli::Options common, int batch_max, const cli::LoadedCatalog& catalog,
            Workers& workers)
       : model_(std::move(model)),
         common_(std::move(common)),
@@ -261,7 +261,7 @@ class Versions {
   fs::path model_;
   cli::Options common_;
   int batch_max_;
-  const Catalog& catalog_;
+  const cli::LoadedCatalog& catalog_;
   Workers& workers_;
   std::map<std::int64_t, Refusal> refused_;  // by number
   std::size_t refusals_ = 0;                 // that were said
@@ -340,7 +340,7 @@ int serve(const Arguments& arguments, const std::string& model) {
                                  .token = token_of(arguments)};
   const int threads = arguments.whole("threads", 1, 4096, 0);
 
-  const Catalog catalog = take(cli::load_catalogs(common));
+  const cli::LoadedCatalog catalog = take(cli::load_catalogs(common));
   Workers workers(threads);
   if (!fs::is_directory(model))
     throw ModelVersionError(
@@ -413,7 +413,7 @@ VersionText to_go(const std::string& plan, const fs::path& directory) {
 
 int export_model(const Arguments& arguments, const fs::path& run, const fs::path& model) {
   const cli::Options common = common_options(arguments);
-  const Catalog catalog = take(cli::load_catalogs(common));
+  const cli::LoadedCatalog catalog = take(cli::load_catalogs(common));
   const auto [text, request] = trained(arguments, RunDirectory{run});
   constexpr std::array<std::string_view, 2> kLeftOut{"planned", "expect"};
   const std::string plan =

@@ -57,8 +57,12 @@ std::vector<ProbeRecord> probe_matrix_products(const ProbeBench& bench) {
   return out;
 }
 
+ProbeRecord probe_product(const ProbeBench& bench, ProductSize size) {
+  return product<float>(bench, size);
+}
+
 ProbeRecord probe_reference_product(const ProbeBench& bench) {
-  return product<float>(bench, {256, 256, 256});
+  return probe_product(bench, {256, 256, 256});
 }
 
 }  // namespace reckon

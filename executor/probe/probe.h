@@ -10,9 +10,11 @@
 
 #include "executor/comm/communicator.h"
 #include "executor/probe/repeat.h"
+#include "executor/train/matrix.h"
 #include "executor/train/workers.h"
 #include "sim/calibration/probe_record.h"
 #include "sim/catalog/model_graph.h"
+#include "sim/scenario/scenario.h"
 
 // Microbenchmarks of the machine that this process is on: one function and one file each. They
 // measure the code that trains (executor/train, executor/comm), so that a model fitted to them is
@@ -32,6 +34,8 @@ inline constexpr double kLongestInBudgets = 5;
 /// Matrix products by all threads, fp32 and fp64: square ones from 128 on, and some with few rows;
 /// those that would take too long are left out.
 std::vector<ProbeRecord> probe_matrix_products(const ProbeBench& bench);
+/// One fp32 product by all threads.
+ProbeRecord probe_product(const ProbeBench& bench, ProductSize size);
 /// One fp32 product that every machine does in a moment: to see whether it still runs as fast.
 ProbeRecord probe_reference_product(const ProbeBench& bench);
 
@@ -40,6 +44,11 @@ ProbeRecord probe_reference_product(const ProbeBench& bench);
 std::vector<ProbeRecord> probe_memory(const ProbeBench& bench, Bytes array);
 /// memcpy in one thread: within the first cache, the second, and memory.
 std::vector<ProbeRecord> probe_copies(const ProbeBench& bench, Bytes largest);
+/// What a step on CPUs is made of (sim/scenario/processor_rates.h): fp32 products of all shapes of
+/// a small grid, and STREAM's triad from the first cache to memory, by `threads` threads together
+/// and by as many at once that each have their own (their records: one thread, `threads`
+/// processes). Seconds.
+std::vector<ProbeRecord> probe_processor(int threads, const RepeatRule& rule, Bytes largest);
 /// Empty where there is one thread: nothing is waited for then.
 std::vector<ProbeRecord> probe_dispatch(const ProbeBench& bench);
 
@@ -47,6 +56,20 @@ std::vector<ProbeRecord> probe_dispatch(const ProbeBench& bench);
 /// that would take too long at the rate of the reference product, or over 2 GB.
 std::vector<ProbeRecord> probe_model(const ProbeBench& bench, const ModelGraph& model,
                                      std::int64_t batch, int most = 4);
+
+/// Whose forward and backward pass is measured: of each of `processes` processes, all at once, with
+/// `threads` threads and `batch` samples each.
+struct PassesWanted {
+  const ModelGraph* model = nullptr;  // that a GraphRuntime can run
+  std::int64_t batch = 1;
+  Recompute recompute = Recompute::none;
+  int threads = 1, processes = 1;
+  /// What the record says it is of.
+  std::string item() const;
+};
+/// In threads of this process, by the code that trains, on random samples. The record's kind is
+/// "passes".
+ProbeRecord probe_passes(const PassesWanted& wanted, const RepeatRule& rule);
 
 /// Memory that collectives work on: `count` floats each, zeros, which stay zeros however often they
 /// are added up.

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "report/evidence.h"
 #include "report/html/charts.h"
 #include "report/memo.h"
+#include "report/notice.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon {
@@ -75,6 +77,8 @@ void add_assumptions(Page& page, const Forecast& f) {
   page.section("What it rests on", table,
                "Numbers that nobody measured for exactly this case, each with its range; the "
                "effects are those of the charts above, largest first.");
+  if (f.evidence) page.paragraph(evidence_sentences(*f.evidence));
+  if (const std::string notice = notice_sentences(f); !notice.empty()) page.paragraph(notice);
 }
 
 void add_prices(Page& page, const Plan& plan) {

@@ -143,14 +143,42 @@ Evidence::Evidence(std::span<const PublishedRun> runs, const Catalog& catalog,
 }
 Evidence::~Evidence() = default;
 
-Residual ResidualTable::at(double log_count, double log_batch, double share) const {
-  const ResidualParts parts = of_->at(place_of(log_count, log_batch));
-  const EvidenceKernel& kernel = of_->kernel();
+namespace {
+
+Residual residual_of(const ResidualParts& parts, double share, const EvidenceKernel& kernel) {
   Residual r;
   r.mean = parts.mean(share);
   r.deviation = std::sqrt(std::max(0.0, parts.variance(share)) + kernel.noise * kernel.noise);
   r.half_width = kernel.interval * r.deviation;
   return r;
+}
+
+}  // namespace
+
+Residual ResidualTable::at(double log_count, double log_batch, double share) const {
+  return residual_of(of_->at(place_of(log_count, log_batch)), share, of_->kernel());
+}
+
+Residual Evidence::after_trial(const EvidenceFeatures& question, const EvidenceFeatures& trial,
+                               double share) const {
+  EvidenceFeatures own = question;
+  own.source = own.publisher = word_id("a run of one's own");
+  EvidenceRun run;
+  run.run.trust = 'A';
+  run.features = trial;
+  run.features.source = own.source;
+  run.features.publisher = own.publisher;
+  std::vector<EvidenceRun> runs = data_->runs;
+  auto candidates = candidates_for(question, runs, data_->kernel);
+  candidates.push_back(runs.size());
+  runs.push_back(run);
+  const RunResidual measured{residual(question, share).mean, share};
+  const std::lock_guard lock(data_->solving);
+  const auto of = [&](std::size_t i) {
+    return i + 1 == runs.size() ? std::optional(measured) : data_->predict(i);
+  };
+  return residual_of(solve_locally(own, candidates, runs, of, data_->kernel).parts, share,
+                     data_->kernel);
 }
 
 ResidualTable Evidence::table(const EvidenceFeatures& question) const {

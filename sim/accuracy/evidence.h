@@ -54,6 +54,10 @@ class Evidence {
   /// Of questions as this one, of any sizes, on as many nodes (one, or several) as it. The table
   /// lives as long as the evidence.
   ResidualTable table(const EvidenceFeatures& question) const;
+  /// What residual() would be with one documented run of one's own besides, of features `trial`
+  /// and the same share, that measures what is expected.
+  Residual after_trial(const EvidenceFeatures& question, const EvidenceFeatures& trial,
+                       double share) const;
   /// The runs that residual() takes, most alike first.
   std::vector<TakenRun> near(const EvidenceFeatures& question) const;
   std::span<const EvidenceRun> runs() const;

@@ -1,5 +1,7 @@
 #include "sim/accuracy/evidence_features.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -76,8 +78,7 @@ constexpr double kUsualParameters = 7e9;  // where none are printed
 
 WordId word_id(std::string_view word) {
   if (word.empty() || word == "unknown" || word.front() == '*') return 0;
-  std::uint64_t hash = 14695981039346656037u;  // FNV-1a
-  for (const char c : word) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  const WordId hash = XXH3_64bits(word.data(), word.size());
   return hash == 0 ? 1 : hash;
 }
 
@@ -119,7 +120,12 @@ std::pair<WordId, Domain> FeatureReader::network_of(const RunConfiguration& run)
   if (run.model == "gpt") return language(kDense);
   if (run.model == "gpt_lora") return language(kLora);
   if (run.model.starts_with("moe")) return language(kExperts);
-  const Printed key{run.model, run.stack, run.framework, run.sequence_length};
+  // model_of_run() builds the network, which takes longer than all else here. Which one it is may
+  // depend on the framework of these two alone, and on the sequence length of the next two.
+  const bool by_framework = run.model.starts_with("transformer_xl_");
+  const bool by_length = run.model == "electra_base" || run.model == "bart_large";
+  const Printed key{run.model, run.stack, by_framework ? run.framework : "",
+                    by_length ? run.sequence_length : 0};
   const auto known = networks_.find(key);
   if (known != networks_.end()) return known->second;
   std::string name(run.model);
@@ -158,10 +164,10 @@ EvidenceFeatures features_of(const Plan& plan, const PlannedWorkload& job) {
   const PlannedPool* pool = plan.pool_with(Role::worker);
   if (pool != nullptr && pool->accelerator) {
     set_accelerator(f, *pool->accelerator);
-    set_stack(f, pool->efficiency.stack);
     f.link = job.strategy.accelerators() > 1 ? link_id(pool->peer_link.name) : 0;
     f.many_nodes = job.strategy.accelerators() > std::max(1, pool->accelerators_per_node);
   }
+  set_stack(f, job.stack);
   f.precision = job.precision;
   const ModelGraph& model = job.model;
   f.domain = domain_of(model.name(), model.sample_unit());

@@ -34,8 +34,9 @@ Expected<void> EvidenceFiles::add_runs(const std::filesystem::path& path) {
 }
 
 std::size_t EvidenceFiles::leave_out(std::string_view name) {
-  return std::erase_if(runs_,
-                       [name](const PublishedRun& r) { return r.id == name || r.source == name; });
+  return std::erase_if(runs_, [name](const PublishedRun& r) {
+    return name == "all" || r.id == name || r.source == name;
+  });
 }
 
 }  // namespace reckon

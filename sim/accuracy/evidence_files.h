@@ -22,7 +22,8 @@ class EvidenceFiles {
   Expected<void> add_catalog(const std::filesystem::path& directory);
   /// A table of published runs. Errors of its header; rows that are wrong are told in problems().
   Expected<void> add_runs(const std::filesystem::path& file);
-  /// Runs of that id or of that source are no evidence. Returns how many they were.
+  /// Runs of that id or of that source (all: every run) are no evidence. Returns how many they
+  /// were.
   std::size_t leave_out(std::string_view id_or_source);
 
   std::span<const PublishedRun> runs() const { return runs_; }

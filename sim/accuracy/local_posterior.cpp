@@ -47,8 +47,7 @@ std::vector<TakenRun> take(const EvidenceFeatures& question,
     const auto residual = residual_of(i);
     if (!residual) continue;
     ++n;
-    const double both = std::sqrt(device_variance(question, kernel) * device_variance(f, kernel));
-    taken.push_back({i, device_covariance(question, f, kernel) / both, *residual});
+    taken.push_back({i, 0, *residual});
   }
   return taken;
 }
@@ -84,9 +83,20 @@ std::vector<EvidenceRun> gather_evidence(std::span<const PublishedRun> runs,
   return result;
 }
 
-std::vector<std::size_t> candidates_for(const EvidenceFeatures& question,
-                                        std::span<const EvidenceRun> runs,
-                                        const EvidenceKernel& kernel) {
+namespace {
+
+/// The question as if neither its stack nor its links were said.
+EvidenceFeatures unsaid(EvidenceFeatures question) {
+  question.stack = question.stack_family = question.link = 0;
+  return question;
+}
+bool says_more(const EvidenceFeatures& question) {
+  return question.stack != 0 || question.link != 0;
+}
+
+std::vector<std::size_t> most_alike(const EvidenceFeatures& question,
+                                    std::span<const EvidenceRun> runs,
+                                    const EvidenceKernel& kernel) {
   std::vector<double> values(runs.size());
   for (std::size_t i = 0; i < runs.size(); ++i) {
     EvidenceFeatures of = runs[i].features;
@@ -103,12 +113,42 @@ std::vector<std::size_t> candidates_for(const EvidenceFeatures& question,
   return result;
 }
 
+}  // namespace
+
+std::vector<std::size_t> candidates_for(const EvidenceFeatures& question,
+                                        std::span<const EvidenceRun> runs,
+                                        const EvidenceKernel& kernel) {
+  std::vector<std::size_t> result = most_alike(question, runs, kernel);
+  if (!says_more(question)) return result;
+  std::vector<bool> has(runs.size());
+  for (const std::size_t i : result) has[i] = true;
+  for (const std::size_t i : most_alike(unsaid(question), runs, kernel))
+    if (!has[i]) result.push_back(i);
+  return result;
+}
+
+namespace {
+
+/// Of more runs than a question takes, those of its stack may crowd out others that tell more: the
+/// runs that would be taken if it were not said are taken too.
+void add_unsaid(std::vector<TakenRun>& taken, const EvidenceFeatures& question,
+                std::span<const std::size_t> candidates, std::span<const EvidenceRun> runs,
+                const ResidualOf& residual_of, const EvidenceKernel& kernel) {
+  std::vector<bool> has(runs.size());
+  for (const TakenRun& t : taken) has[t.run] = true;
+  for (const TakenRun& t : take(unsaid(question), candidates, runs, residual_of, kernel))
+    if (!has[t.run]) taken.push_back(t);
+}
+
+}  // namespace
+
 LocalPosterior solve_locally(const EvidenceFeatures& question,
                              std::span<const std::size_t> candidates,
                              std::span<const EvidenceRun> runs, const ResidualOf& residual_of,
                              const EvidenceKernel& kernel) {
   LocalPosterior local;
   local.taken = take(question, candidates, runs, residual_of, kernel);
+  if (says_more(question)) add_unsaid(local.taken, question, candidates, runs, residual_of, kernel);
   const auto& taken = local.taken;
   std::vector<Observation> observations;
   std::vector<double> device, links;
@@ -132,7 +172,13 @@ LocalPosterior solve_locally(const EvidenceFeatures& question,
   p.device_variance = device_variance(question, kernel) - posterior.explained(device, device);
   p.links_variance = link_variance(question, kernel) - posterior.explained(links, links);
   p.both_variance = -posterior.explained(device, links);
-  for (std::size_t i = 0; i < taken.size(); ++i) local.taken[i].weight = posterior.weight(i);
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    local.taken[i].weight = posterior.weight(i);
+    const double both = std::sqrt(device_variance(question, kernel) *
+                                  device_variance(runs[taken[i].run].features, kernel));
+    local.taken[i].correlation =
+        device_covariance(question, runs[taken[i].run].features, kernel) / both;
+  }
   return local;
 }
 

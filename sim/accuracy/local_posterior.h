@@ -62,7 +62,9 @@ std::vector<std::size_t> candidates_for(const EvidenceFeatures& question,
                                         std::span<const EvidenceRun> runs,
                                         const EvidenceKernel& kernel);
 
-/// From those of `candidates` that are most alike by their columns and have a residual.
+/// From those of `candidates` that are most alike by their columns and have a residual: alike with
+/// the stack and the links that the question says, and without, so that saying them does not lose
+/// what is known without them.
 LocalPosterior solve_locally(const EvidenceFeatures& question,
                              std::span<const std::size_t> candidates,
                              std::span<const EvidenceRun> runs, const ResidualOf& residual_of,

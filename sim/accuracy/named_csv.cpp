@@ -43,12 +43,22 @@ std::string_view NamedCsv::text(std::string_view column) const {
 }
 
 void NamedCsv::skip(PublishedCounts& counts, const std::string& reason) const {
+  skip_at(counts, reason, row_.front());
+}
+
+void NamedCsv::skip(PublishedCounts& counts, const std::string& reason,
+                    std::string_view column) const {
+  const auto at = at_.find(column);
+  RECKON_CHECK(at != at_.end());
+  skip_at(counts, reason, row_[at->second]);
+}
+
+void NamedCsv::skip_at(PublishedCounts& counts, const std::string& reason,
+                       const CsvField& field) const {
   constexpr int kTold = 20;
   if (counts.skipped.add(reason, line()) > kTold) return;
-  counts.problems.push_back({Severity::error,
-                             {file_, row_.front().line, row_.front().column},
-                             "row skipped: " + reason,
-                             ""});
+  counts.problems.push_back(
+      {Severity::error, {file_, field.line, field.column}, "row skipped: " + reason, ""});
 }
 
 }  // namespace reckon

@@ -21,12 +21,17 @@ class NamedCsv {
   bool next(PublishedCounts& counts);
   /// Of a column that was asked for in open().
   std::string_view text(std::string_view column) const;
+  /// Does the header have the column? text() of one that was not asked for in open() needs it.
+  bool has(std::string_view column) const { return at_.contains(column); }
   int line() const { return row_.front().line; }
   /// Counts this row under the reason and tells of it with its line, the first 20 times.
   void skip(PublishedCounts& counts, const std::string& reason) const;
+  /// The same, told at the row's field of the column, which the header has.
+  void skip(PublishedCounts& counts, const std::string& reason, std::string_view column) const;
 
  private:
   NamedCsv(std::string_view file_name, std::string_view bytes) : file_(file_name), csv_(bytes) {}
+  void skip_at(PublishedCounts& counts, const std::string& reason, const CsvField& field) const;
 
   std::string file_;
   CsvReader csv_;

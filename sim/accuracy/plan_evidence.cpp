@@ -1,10 +1,15 @@
 #include "sim/accuracy/plan_evidence.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace reckon {
 namespace {
+
+constexpr std::string_view kEvidenceSource = "evidence";
 
 /// Calibrations are the sources of what they measured (sim/calibration/calibration.cpp).
 bool is_calibrated(const Plan& plan, const PlannedPool& pool) {
@@ -21,6 +26,68 @@ bool computes(const PlannedPool& pool) {
   return (pool.role == Role::worker || pool.role == Role::chief) && pool.accelerator;
 }
 
+/// What the factor rests on, beside it among the assumptions.
+void name_source(Plan& plan, std::string text) {
+  const auto source = static_cast<SourceId>(plan.sources.size());
+  plan.sources.push_back({.id = std::string(kEvidenceSource), .reference = std::move(text)});
+  for (PlannedPool& pool : plan.pools)
+    if (computes(pool)) pool.efficiency.step_spread.source = source;
+}
+
+std::string source_text(const StepEvidence& evidence) {
+  if (evidence.runs.empty()) return "no comparable run is known";
+  return fmt::format("{} comparable published run{} (reckon explain --evidence)",
+                     evidence.runs.size(), evidence.runs.size() == 1 ? "" : "s");
+}
+
+ComparableRun comparable(const EvidenceRun& known, const TakenRun& taken,
+                         const EvidenceFeatures& question) {
+  const RunConfiguration& run = known.run.run;
+  ComparableRun c;
+  c.id = known.run.id;
+  c.source = known.run.source;
+  c.accelerator = run.accelerator;
+  c.network = run.variant.empty() ? run.model : run.variant;
+  c.stack = run.stack;
+  c.accelerators = run.accelerators;
+  c.each = known.run.measured / double(run.accelerators);
+  c.same_job = known.features.accelerator == question.accelerator &&
+               known.features.network == question.network;
+  c.correlation = taken.correlation;
+  c.residual = taken.residual.value;
+  return c;
+}
+
+StepEvidence described(const Evidence& evidence, const EvidenceFeatures& question,
+                       const Residual& residual) {
+  StepEvidence said;
+  // Of the time, where the residual is of the rate.
+  said.median = std::exp(-residual.mean);
+  said.half_width = residual.half_width;
+  said.low = said.median * std::exp(-said.half_width);
+  said.high = said.median * std::exp(said.half_width);
+  for (const TakenRun& taken : evidence.near(question)) {
+    const EvidenceRun& known = evidence.runs()[taken.run];
+    said.runs.push_back(comparable(known, taken, question));
+    said.of_this_job += said.runs.back().same_job ? 1 : 0;
+  }
+  std::ranges::stable_sort(said.runs, std::ranges::greater{}, &ComparableRun::correlation);
+  return said;
+}
+
+/// Node, start and steps: as a pool's node is billed from its request.
+void price(TrialOffer& trial, const Plan& plan, Seconds step) {
+  const PlannedPool& pool = *plan.pool_with(Role::worker);
+  trial.time = pool.provisioning.value + plan.job_start.image_pull.value +
+               plan.job_start.framework_start.value + plan.job_start.compile.value +
+               trial.steps * step;
+  if (!pool.price.known) return;
+  const double usd_per_hour = 1e-9 * double(pool.price.machine.nano_usd_per_hour +
+                                            pool.price.accelerators.nano_usd_per_hour);
+  const Seconds billed = std::max(trial.time, plan.billing.minimum);
+  trial.cost = Usd{usd_per_hour * billed.count() / 3600};
+}
+
 }  // namespace
 
 bool takes_evidence(const Plan& plan) {
@@ -28,25 +95,42 @@ bool takes_evidence(const Plan& plan) {
   return workers != nullptr && workers->accelerator && !is_calibrated(plan, *workers);
 }
 
-void set_residual(Plan& plan, const Residual& residual) {
-  // Of the time, where the residual is of the rate.
-  const double median = std::exp(-residual.mean), width = std::exp(residual.half_width);
+void set_step_factor(Plan& plan, double median, double low, double high) {
   for (PlannedPool& pool : plan.pools)
     if (computes(pool))
-      pool.efficiency.step_spread =
-          Fact<double>(median, median / width, median * width, pool.efficiency.memory.source);
+      pool.efficiency.step_spread = Fact<double>(median, low, high, pool.efficiency.memory.source);
 }
 
-std::optional<Residual> set_residual(Plan& plan, const Evidence& evidence,
-                                     const NetworkModel& network) {
+std::optional<Residual> set_residual(Plan& plan, const Evidence& evidence) {
   if (!takes_evidence(plan)) return std::nullopt;
   const PlannedWorkload& job = plan.jobs.front();
-  for (PlannedPool& pool : plan.pools)
-    if (computes(pool)) pool.efficiency.step_spread.value = 1;
-  const double share = device_share(estimate_step(plan, job, network));
-  const Residual residual = evidence.residual(features_of(plan, job), share);
-  set_residual(plan, residual);
+  set_step_factor(plan, 1, 1, 1);
+  const double share = device_share(estimate_step(plan, job, *make_fluid_network()));
+  const EvidenceFeatures question = features_of(plan, job);
+  const Residual residual = evidence.residual(question, share);
+  plan.evidence = described(evidence, question, residual);
+  set_step_factor(plan, plan.evidence->median, plan.evidence->low, plan.evidence->high);
+  name_source(plan, source_text(*plan.evidence));
   return residual;
+}
+
+void add_trial(Plan& plan, const Evidence& evidence) {
+  constexpr int kSteps = 50;
+  constexpr double kWorthwhile = 0.8;
+  if (!plan.evidence) return;
+  const PlannedWorkload& job = plan.jobs.front();
+  const StepEstimate step = estimate_step(plan, job, *make_fluid_network());
+  const EvidenceFeatures question = features_of(plan, job);
+  EvidenceFeatures features = question;
+  const int per_node = std::max(1, plan.pool_with(Role::worker)->accelerators_per_node);
+  features.accelerators = std::min(features.accelerators, per_node);
+  features.log_count = std::log(features.accelerators);
+  features.many_nodes = false;
+  TrialOffer trial{kSteps, features.accelerators, 0, {}, {}};
+  trial.half_width = evidence.after_trial(question, features, device_share(step)).half_width;
+  if (trial.half_width > kWorthwhile * plan.evidence->half_width) return;
+  price(trial, plan, step.step);
+  plan.evidence->trial = trial;
 }
 
 }  // namespace reckon

@@ -3,7 +3,6 @@
 
 #include "sim/accuracy/evidence.h"
 #include "sim/scenario/plan.h"
-#include "sim/step/network.h"
 
 // What evidence says of a plan's job.
 namespace reckon {
@@ -14,11 +13,14 @@ bool takes_evidence(const Plan& plan);
 
 /// Sets the factor on the step's time (PlannedPool::efficiency.step_spread: median, 5th and 95th
 /// percentile) of the plan's computing pools to what evidence says of the plan's first job, whose
-/// step the other jobs' are like. Before it the step model's is asked: factor 1.
-/// nullopt: nothing is set, as evidence does not speak of it.
-std::optional<Residual> set_residual(Plan& plan, const Evidence& evidence,
-                                     const NetworkModel& network);
-/// The same of a residual that is known.
-void set_residual(Plan& plan, const Residual& residual);
+/// step the other jobs' are like, and Plan::evidence, without a trial. Before it the step model's
+/// is asked: factor 1. nullopt: nothing is set, as evidence does not speak of it.
+std::optional<Residual> set_residual(Plan& plan, const Evidence& evidence);
+/// The same of a factor that is known, with its 5th and 95th percentile.
+void set_step_factor(Plan& plan, double median, double low, double high);
+
+/// Plan::evidence's trial, of 50 steps, after set_residual(). It solves the posterior anew
+/// (milliseconds): for what somebody reads.
+void add_trial(Plan& plan, const Evidence& evidence);
 
 }  // namespace reckon

@@ -81,6 +81,10 @@ struct PublishedFilter {
   std::string trust;   // "AB"
   std::string source;  // one source's name
 };
+inline bool is_wanted(const PublishedRun& run, const PublishedFilter& filter) {
+  return (filter.trust.empty() || filter.trust.find(run.trust) != std::string::npos) &&
+         (filter.source.empty() || run.source == filter.source);
+}
 
 /// Rows that are left out, by reason.
 struct SkippedRows {

@@ -4,7 +4,9 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "sim/accuracy/published_runs.h"
@@ -267,10 +269,14 @@ class Reading {
   }
 
   /// nullopt: nothing that can be scored was measured.
-  static std::optional<SamplesPerSecond> measured_of(RowCells& row, const RunConfiguration& run) {
+  std::optional<SamplesPerSecond> measured_of(RowCells& row, const RunConfiguration& run) {
     if (!row.blank("samples_per_second")) return SamplesPerSecond{row.number("samples_per_second")};
     if (row.text("unit_raw") != "tokens/s") return std::nullopt;
-    const double tokens = tokens_of_run(run);
+    // It builds the network: once for rows of one program.
+    const auto [known, is_new] = tokens_.try_emplace(
+        Program{run.model, run.variant, run.stack, run.framework, run.sequence_length}, 0);
+    if (is_new) known->second = tokens_of_run(run);
+    const double tokens = known->second;
     if (tokens == 0) return std::nullopt;
     return SamplesPerSecond{row.number("value_raw") / tokens};
   }
@@ -336,6 +342,9 @@ class Reading {
   TextPool& pool_;
   std::map<std::string, std::size_t, std::less<>> columns_;
   std::size_t columns_in_file_ = 0;
+  using Program = std::tuple<std::string_view, std::string_view, std::string_view, std::string_view,
+                             std::int64_t>;
+  std::map<Program, double> tokens_;  // of a sample
   PublishedCounts result_;
 };
 

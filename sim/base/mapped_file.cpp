@@ -71,6 +71,8 @@ MappedFile::MappedFile(const std::filesystem::path& file) {
   bytes_ = read_;
 }
 
+std::string read_whole(const std::filesystem::path& file) { return Descriptor(file).read_all(); }
+
 MappedFile::~MappedFile() {
   if (mapped_ != nullptr) ::munmap(mapped_, bytes_.size());
 }

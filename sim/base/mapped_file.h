@@ -26,4 +26,7 @@ class MappedFile {
   std::string read_;
 };
 
+/// A copy of the bytes, for files that others may cut short meanwhile. Throws as MappedFile.
+std::string read_whole(const std::filesystem::path& file);
+
 }  // namespace reckon

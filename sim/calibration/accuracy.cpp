@@ -131,7 +131,7 @@ bool language_model(const RunConfiguration& run) {
 /// Which line of the figures to reach a run belongs to.
 std::string target_of(const ScoredRun& r) {
   const RunConfiguration& run = r.at.run;
-  if (run.model.starts_with("all-reduce")) return std::string(run.model);
+  if (!r.figure.empty()) return std::string(r.figure);
   if (run.strategy == "parameter_server") return "parameter servers";
   if (hides_layout(run)) return std::string("LLMs, layout not printed, trust ") + r.at.trust;
   if (language_model(run)) return std::string("LLMs with printed layout, trust ") + r.at.trust;

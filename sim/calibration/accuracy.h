@@ -26,6 +26,8 @@ struct ScoredRun {
   Bytes allocated{};     // predicted; to compare with the peak that was measured
   double device_share = 1;
   std::string_view evidence = {};  // what is near of it; "": predicted by the step model alone
+  /// Which line of the figures it belongs to, where the kind of table says; "": what ran says.
+  std::string_view figure = {};
   double error() const { return predicted / measured - 1; }
   bool covered() const { return low <= measured && measured <= high; }
   double half_width() const { return (high - low) / 2 / predicted; }

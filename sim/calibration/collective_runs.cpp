@@ -120,7 +120,8 @@ Expected<CollectiveRuns> score_collectives(std::string_view file_name, std::stri
     r.at.run.accelerators = ranks;
     r.at.run.nodes = static_cast<int>(nodes);
     constexpr double kLarge = 1e6;
-    r.at.run.model = size >= kLarge ? "all-reduce, 1 MB and above" : "all-reduce, below 1 MB";
+    r.figure = r.at.run.model =
+        size >= kLarge ? "all-reduce, 1 MB and above" : "all-reduce, below 1 MB";
     // A group is one size on one system.
     r.at.run.variant = pool.keep(fmt::format("{} B", text("message_bytes")));
     r.measured = bus(measured);

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 namespace reckon {
 namespace {
@@ -27,6 +28,13 @@ std::string_view class_of(const EvidenceFeatures& run, std::span<const EvidenceR
     found = kOtherEvidence;
   }
   return found;
+}
+
+/// Times as rates, rates as times.
+void invert(ScoredRun& r) {
+  r.predicted = 1 / r.predicted;
+  r.low = std::exchange(r.high, 1 / r.low);
+  r.low = 1 / r.low;
 }
 
 }  // namespace
@@ -65,6 +73,13 @@ void add_evidence_of_others(std::vector<ScoredRun>& runs, std::span<const Publis
     add_evidence(scored, Evidence(others, catalog, kernel), catalog, HoldOut::source);
     for (std::size_t k = 0; k < own.size(); ++k) runs[own[k]] = scored[k];
   }
+}
+
+void add_evidence_to_times(std::vector<ScoredRun>& runs, std::span<const PublishedRun> evidence,
+                           const Catalog& catalog, const EvidenceKernel& kernel) {
+  std::ranges::for_each(runs, invert);
+  add_evidence_of_others(runs, evidence, catalog, kernel);
+  std::ranges::for_each(runs, invert);
 }
 
 }  // namespace reckon

@@ -27,4 +27,9 @@ void add_evidence(std::vector<ScoredRun>& runs, const Evidence& evidence, const 
 void add_evidence_of_others(std::vector<ScoredRun>& runs, std::span<const PublishedRun> evidence,
                             const Catalog& catalog, const EvidenceKernel& kernel);
 
+/// The same of predicted times (minutes to a target), which are as much shorter as rates are
+/// higher.
+void add_evidence_to_times(std::vector<ScoredRun>& runs, std::span<const PublishedRun> evidence,
+                           const Catalog& catalog, const EvidenceKernel& kernel);
+
 }  // namespace reckon

@@ -21,12 +21,15 @@
 // around the catalog's rows of stack "prior" (else its general-knowledge row), in logarithms. GPUs
 // inherit from their neighbours: what is the chip's (convolutions, matrix products, memory) is
 // moved by how far those of other rows were found from their own priors, rows of near years first;
-// what is the program's (attention, sizes of kernels, launches, host) by rows of the same class.
+// what is the program's (attention, sizes of kernels, launches, host) by rows of the same class;
+// launches and host of a class also by the row of all other stacks on the same accelerator, which
+// ran on the same machines.
 namespace reckon {
 
 /// Of a row: convolution, matmul, attention, memory, half size, launch, host, winograd.
 inline constexpr std::size_t kFittedNumbers = 8;
-inline constexpr std::size_t kAttentionNumber = 2, kHostNumber = 6, kWinogradNumber = 7;
+inline constexpr std::size_t kAttentionNumber = 2, kLaunchNumber = 5, kHostNumber = 6,
+                             kWinogradNumber = 7;
 /// What the catalog calls rows that hold what is known without any measurement.
 inline constexpr std::string_view kPriorStack = "prior";
 /// What the catalog calls the source of rows that a fit made.
@@ -90,14 +93,17 @@ Catalog with_fitted(const Catalog& catalog, std::span<const FittedRow> rows,
 /// 95th percentile of log(measured / predicted) of the other sources' runs in this same table, of
 /// runs whose stack is known or not alike, drawn towards those of all rows where a row has few.
 /// With a kernel, the runs of the other folds are evidence (evidence_scores.h), and intervals are
-/// its posterior's.
+/// its posterior's; and folds without a run that is `wanted` are then left out (without a kernel
+/// all are needed, for the intervals).
 ScoredRuns score_cross_validated(std::span<const PublishedRun> runs, const Catalog& catalog,
                                  HoldOut by = HoldOut::source,
-                                 const EvidenceKernel* kernel = nullptr);
+                                 const EvidenceKernel* kernel = nullptr,
+                                 const PublishedFilter& wanted = {});
 /// The same with the fit to these runs that there is already.
 ScoredRuns score_cross_validated(const EfficiencyFit& fit, std::span<const PublishedRun> runs,
                                  const Catalog& catalog, HoldOut by = HoldOut::source,
-                                 const EvidenceKernel* kernel = nullptr);
+                                 const EvidenceKernel* kernel = nullptr,
+                                 const PublishedFilter& wanted = {});
 
 /// step_spread of each row from such a table; `rows` are changed.
 void set_spreads(std::vector<FittedRow>& rows, std::span<const ScoredRun> cross_validated,

@@ -36,6 +36,8 @@ FitLogs inherited(const std::map<GroupKey, Told>& told, const GroupKey& heir, do
     const bool alike = !heir.stacks.empty() && key.stacks == heir.stacks;
     FitLogs near = (alike ? kOfClass : kOfChip) * std::exp(-std::abs(t.year - year) / kGeneration);
     if (alike) near[kHostNumber] = 1;  // the host's processor is of no chip's generation
+    if (key.accelerator == heir.accelerator && key.stacks.empty())
+      near[kLaunchNumber] = near[kHostNumber] = 1;
     sum += near.cwiseProduct(t.weight).cwiseProduct(t.shift);
     weight += near.cwiseProduct(t.weight);
   }

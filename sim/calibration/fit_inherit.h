@@ -27,7 +27,8 @@ Told told_by(const GroupFit& fit, const FitLogs& prior, double year);
 /// By how much priors of the other GPUs were wrong, on the mean (empirical Bayes [Efron 2010,
 /// "Large-Scale Inference", chapter 1]), those of near years first (of a host, all alike); drawn
 /// towards zero where few rows tell. What is the chip's by all rows, what is the programs' by those
-/// of the heir's class; zero where it has none.
+/// of the heir's class; launches and host of a class by its accelerator's row of all other stacks
+/// too; zero where there are none.
 FitLogs inherited(const std::map<GroupKey, Told>& told, const GroupKey& heir, double year);
 
 }  // namespace reckon

@@ -26,17 +26,21 @@ std::string fold_of(const PublishedRun& run, HoldOut by) {
 }
 
 ScoredRuns score_cross_validated(std::span<const PublishedRun> runs, const Catalog& catalog,
-                                 HoldOut by, const EvidenceKernel* kernel) {
-  return score_cross_validated(EfficiencyFit(runs, catalog), runs, catalog, by, kernel);
+                                 HoldOut by, const EvidenceKernel* kernel,
+                                 const PublishedFilter& wanted) {
+  return score_cross_validated(EfficiencyFit(runs, catalog), runs, catalog, by, kernel, wanted);
 }
 
 ScoredRuns score_cross_validated(const EfficiencyFit& fit, std::span<const PublishedRun> runs,
-                                 const Catalog& catalog, HoldOut by, const EvidenceKernel* kernel) {
+                                 const Catalog& catalog, HoldOut by, const EvidenceKernel* kernel,
+                                 const PublishedFilter& wanted) {
   std::map<std::string, std::vector<PublishedRun>> folds;
   for (const PublishedRun& r : runs) folds[fold_of(r, by)].push_back(r);
   fit.rows();  // near which the fits without a fold begin
   ScoredRuns result;
+  const auto wants = [&](const PublishedRun& r) { return is_wanted(r, wanted); };
   for (const auto& [fold, own] : folds) {
+    if (kernel != nullptr && std::ranges::none_of(own, wants)) continue;
     auto rows = fit.rows(by, fold);
     const auto stacks = share_stacks(rows, catalog);
     const Catalog others = with_fitted(catalog, rows, stacks);

@@ -30,6 +30,39 @@ Quantiles quantiles_in(const Json& json) {
           number_or_infinite(json.at("p50")), number_or_infinite(json.at("p95"))};
 }
 
+Json json_of(const OwnRun& run) {
+  return {{"machine", run.machine},
+          {"network", run.network},
+          {"unit", run.unit},
+          {"strategy", run.strategy},
+          {"synchronous", run.synchronous},
+          {"workers", run.workers},
+          {"servers", run.servers},
+          {"batch", run.batch},
+          {"modelled_step_seconds", run.modelled.count()},
+          {"step_seconds", run.step.count()},
+          {"steps", run.steps},
+          {"start_seconds", run.start.count()},
+          {"save_seconds", run.save.count()}};
+}
+
+OwnRun own_run_in(const Json& json) {
+  const auto seconds = [&](const char* key) { return Seconds{json.at(key).get<double>()}; };
+  return {.machine = json.at("machine"),
+          .network = json.at("network"),
+          .unit = json.at("unit"),
+          .strategy = json.at("strategy"),
+          .synchronous = json.at("synchronous"),
+          .workers = json.at("workers"),
+          .servers = json.at("servers"),
+          .batch = json.at("batch"),
+          .modelled = seconds("modelled_step_seconds"),
+          .step = seconds("step_seconds"),
+          .start = seconds("start_seconds"),
+          .save = seconds("save_seconds"),
+          .steps = json.at("steps")};
+}
+
 HistoryRecord record_in(const Json& json) {
   HistoryRecord r;
   if (json.at("schema_version") != kHistoryVersion) throw std::invalid_argument("version");
@@ -43,6 +76,7 @@ HistoryRecord record_in(const Json& json) {
   r.step_seconds = json.at("step_seconds").get<double>();
   r.calibrations = json.at("calibrations").get<std::vector<std::string>>();
   r.directory = json.at("directory").get<std::string>();
+  if (const auto own = json.find("own"); own != json.end()) r.own = own_run_in(*own);
   return r;
 }
 
@@ -87,15 +121,16 @@ HistoryRecord record_of(const Plan& plan, const Forecast& forecast, std::string 
 }
 
 std::string to_line(const HistoryRecord& r) {
-  const Json json{{"record", r.kind == HistoryRecord::Kind::run ? "run" : "forecast"},
-                  {"schema_version", kHistoryVersion},
-                  {"at", r.at},
-                  {"plan", r.plan},
-                  {"time_seconds", json_of(r.time_seconds)},
-                  {"cost_usd", r.cost_usd ? json_of(*r.cost_usd) : Json(nullptr)},
-                  {"step_seconds", r.step_seconds},
-                  {"calibrations", r.calibrations},
-                  {"directory", r.directory}};
+  Json json{{"record", r.kind == HistoryRecord::Kind::run ? "run" : "forecast"},
+            {"schema_version", kHistoryVersion},
+            {"at", r.at},
+            {"plan", r.plan},
+            {"time_seconds", json_of(r.time_seconds)},
+            {"cost_usd", r.cost_usd ? json_of(*r.cost_usd) : Json(nullptr)},
+            {"step_seconds", r.step_seconds},
+            {"calibrations", r.calibrations},
+            {"directory", r.directory}};
+  if (r.own) json["own"] = json_of(*r.own);
   return seal_line(json.dump(-1, ' ', false, Json::error_handler_t::replace)) + '\n';
 }
 

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/calibration/own_runs.h"
 #include "sim/forecast/forecast.h"
 
 // What was forecast and what then happened, one record a line (JSON), so that forecasts can be
@@ -24,7 +25,8 @@ struct HistoryRecord {
   std::optional<Quantiles> cost_usd;
   double step_seconds = 0;
   std::vector<std::string> calibrations;
-  std::string directory;  // of a run
+  std::string directory;      // of a run
+  std::optional<OwnRun> own;  // of a run on a machine that was probed
 };
 
 /// What makes two forecasts, or a forecast and a run, ones of the same: name, model, length, batch,

@@ -60,6 +60,8 @@ struct AcceleratorRecord {
 ///   launch                      a kernel of a device that does nothing
 ///   convolution, attention      a layer's forward pass at a model's shapes, samples = its batch;
 ///                               convolution: m, n, k of the product that it amounts to
+///   passes                      forward and backward of a network as training runs them, samples
+///                               = the batch of each of `processes` processes
 ///   all_reduce, all_gather, reduce_scatter, all_to_all, broadcast
 ///                               between `processes`; bytes = size as nccl-tests counts it (of
 ///                               all_gather and reduce_scatter the whole buffer of all ranks)

@@ -131,6 +131,7 @@ tl::expected<ScoredRun, std::string> score(const TimedRow& row, TextPool& pool,
   r.high = minutes(predicted->low);
   r.stack_known = predicted->stack_known;
   r.fits = predicted->fits;
+  r.device_share = predicted->device_share;
   return r;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "sim/base/check.h"
+#include "sim/catalog/model_zoo_cifar.h"
 #include "sim/catalog/model_zoo_detection.h"
 #include "sim/catalog/model_zoo_diffusion.h"
 #include "sim/catalog/model_zoo_images.h"
@@ -63,6 +64,15 @@ constexpr std::array kFixedModels{
                  shape.classes = 10;
                  return make_resnet("resnet18_cifar10", shape);
                }},
+    FixedModel{"resnet164_cifar10",
+               [] {
+                 return make_deep_cifar_resnet("resnet164_cifar10", {18, true});
+               }},
+    FixedModel{"resnet164_basic_cifar10",
+               [] {
+                 return make_deep_cifar_resnet("resnet164_basic_cifar10", {27, false});
+               }},
+    FixedModel{"resnet9_cifar10", [] { return make_resnet9_cifar10(); }},
     FixedModel{"resnext50_32x4d",
                [] {
                  return make_resnet("resnext50_32x4d", {{3, 4, 6, 3}, true, true, 32, 4});

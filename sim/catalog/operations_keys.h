@@ -32,25 +32,35 @@ inline constexpr std::string_view kJobRetryCap = "kubernetes.job_retry_cap_s";
 
 inline constexpr std::string_view kImagePull = "job_start.image_pull_s";
 inline constexpr std::string_view kFrameworkStart = "job_start.framework_start_s";
+inline constexpr std::string_view kWorkerStart = "job_start.worker_start_s";
 inline constexpr std::string_view kCompileGpu = "job_start.compile_gpu_s";
 inline constexpr std::string_view kCompileTpu = "job_start.compile_tpu_s";
 
 inline constexpr std::string_view kPreemptibleLifeMax = "spot.gcp_preemptible_life_max_s";
 inline constexpr std::string_view kReclaimMean = "spot.reclaim_mean_s";
+inline constexpr std::string_view kGkePodNotice = "spot.gke_pod_notice_s";
 
 inline constexpr std::string_view kMaintenanceDuration = "maintenance.duration_s";
 
 inline constexpr std::string_view kMtbfPerAccelerator = "failures.mtbf_per_accelerator_s";
 inline constexpr std::string_view kRepair = "failures.repair_s";
+inline constexpr std::string_view kMtbfRented = "failures.mtbf_rented_per_accelerator_s";
+inline constexpr std::string_view kHangShare = "failures.hang_share_fraction";
+inline constexpr std::string_view kHangDetection = "failures.hang_detection_s";
 
 inline constexpr std::string_view kSaveOverhead = "checkpoint.save_overhead_s";
+inline constexpr std::string_view kWorkerSave = "checkpoint.worker_save_s";
 inline constexpr std::string_view kRestoreOverhead = "checkpoint.restore_overhead_s";
+inline constexpr std::string_view kNoticeReaction = "checkpoint.notice_reaction_s";
+inline constexpr std::string_view kLargeSave = "checkpoint.large_run_save_s";
+inline constexpr std::string_view kWriterSpread = "checkpoint.writer_spread_fraction";
 
 inline constexpr std::string_view kCpuFlopsPerVcpu = "host.cpu_flop_per_s_per_vcpu";
 inline constexpr std::string_view kCpuMemoryPerVcpu = "host.cpu_memory_bytes_per_s_per_vcpu";
 
 inline constexpr std::string_view kCpuLaunch = "host.cpu_launch_s";
 inline constexpr std::string_view kCpuStep = "host.cpu_step_s";
+inline constexpr std::string_view kCollectiveCall = "host.collective_call_s";
 
 inline constexpr std::string_view kFrameworkReserve = "framework.reserve_bytes";
 inline constexpr std::string_view kStepJitter = "framework.step_jitter_fraction";
@@ -71,19 +81,29 @@ inline constexpr std::array kAll{kScanInterval,
                                  kJobRetryCap,
                                  kImagePull,
                                  kFrameworkStart,
+                                 kWorkerStart,
                                  kCompileGpu,
                                  kCompileTpu,
                                  kPreemptibleLifeMax,
                                  kReclaimMean,
+                                 kGkePodNotice,
                                  kMaintenanceDuration,
                                  kMtbfPerAccelerator,
                                  kRepair,
+                                 kMtbfRented,
+                                 kHangShare,
+                                 kHangDetection,
                                  kSaveOverhead,
+                                 kWorkerSave,
                                  kRestoreOverhead,
+                                 kNoticeReaction,
+                                 kLargeSave,
+                                 kWriterSpread,
                                  kCpuFlopsPerVcpu,
                                  kCpuMemoryPerVcpu,
                                  kCpuLaunch,
                                  kCpuStep,
+                                 kCollectiveCall,
                                  kFrameworkReserve,
                                  kStepJitter,
                                  kOverlapSlowdown,

@@ -51,8 +51,10 @@ Seconds mean_time_to_interruption(const Plan& plan, const PlannedWorkload& job) 
     if (share.beside) nodes = 0;
     double node = 0;
     if (pool.pricing == CapacityType::spot) node += reclaim_rate(plan.reclaim);
-    if (plan.maintenance.on && has_maintenance(pool))
-      node += 1 / plan.maintenance.every.value.count();
+    if (plan.maintenance.on && has_maintenance(pool)) {
+      const double events = 1 / plan.maintenance.every.value.count();
+      (plan.maintenance.grouped && nodes > 0 ? rate : node) += events;
+    }
     if (plan.failures.on) {
       node += double(pool.accelerators_per_node) / plan.failures.mtbf_per_accelerator.value.count();
     }

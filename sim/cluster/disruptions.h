@@ -13,9 +13,12 @@ namespace reckon {
 
 inline constexpr Purpose kProvisioning{"node_provisioning"};
 inline constexpr Purpose kReclaim{"spot_reclaim"};
+inline constexpr Purpose kNotice{"reclaim_notice"};
 inline constexpr Purpose kShortage{"spot_shortage"};
 inline constexpr Purpose kMaintenance{"host_maintenance"};
 inline constexpr Purpose kFailure{"node_failure"};
+inline constexpr Purpose kHang{"failure_hangs"};
+inline constexpr Purpose kGroupMaintenance{"group_maintenance"};
 
 /// Random streams' name of a node: 16 bits from the pool's name (FNV-1a), 16 bits of slot. A pool's
 /// place in the file plays no part. slot < 65,536.

@@ -33,6 +33,8 @@ enum class EventKind : std::uint32_t {
   // of the cluster
   scan,  // of the autoscaler; only those that find something to do
   horizon,
+  // of a node: nothing ended when it failed, and the job stood still until a timeout
+  hang_found,
 };
 
 /// Cancelling is lazy: an event counts only while `stamp` is still that of its entity.

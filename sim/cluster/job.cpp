@@ -25,7 +25,10 @@ Job::Job(const Plan& plan, std::uint32_t which, const JobPace& pace, const LifeF
   workers = planned.strategy.workers;
   accelerators_per_worker = std::max(planned.strategy.accelerators_per_worker, 1);
   synchronous = planned.strategy.synchronous;
-  cycle = {clock_or_never(pace.checkpoint_interval), clock_or_never(pace.checkpoint_save)};
+  cycle = {clock_or_never(pace.checkpoint_interval), clock_or_never(pace.checkpoint_save),
+           clock_or_never(pace.checkpoint_write)};
+  // A copy waits until the one before it is written.
+  if (cycle.on()) cycle.interval = std::max(cycle.interval, cycle.write);
   image_pull = clock_or_never(plan.job_start.image_pull.value);
   start_up = clock_or_never(plan.job_start.framework_start.value) +
              clock_or_never(plan.job_start.compile.value);
@@ -41,6 +44,14 @@ Job::Job(const Plan& plan, std::uint32_t which, const JobPace& pace, const LifeF
     speed[live] = step / pace.step_by_workers[live];
   }
   const Seconds training = double(pace.steps) * step * (factors.step_time * pace.step_factor);
+  const PlannedNotice& rules = planned.checkpoint.notice;
+  notice = {
+      .policy = rules.policy,
+      .reaction = rules.reaction.value,
+      .step = rules.between_steps ? step * (factors.step_time * pace.step_factor) : Seconds{0},
+      .save = {},
+      .writers = pace.checkpoint_writers,
+      .writer_spread = rules.writer_spread.value};
   const Seconds work = training + pace.evaluation;
   // A century is as good as never and leaves the clock room.
   constexpr Seconds kCentury = std::chrono::hours(100 * 365 * 24);

@@ -4,6 +4,7 @@
 
 #include "sim/cluster/ledger.h"
 #include "sim/cluster/life.h"
+#include "sim/cluster/notice.h"
 #include "sim/cluster/placement.h"
 #include "sim/cluster/progress.h"
 
@@ -17,6 +18,7 @@ enum class JobPhase : std::uint8_t {
   initializing,  // image, framework, compilation, then restore
   running,       // trains and saves
   evacuating,    // makes the checkpoint that a notice left time for
+  hung,          // a node failed and nobody knows: all wait for it in a collective
   backoff,       // waits to be tried again
   done
 };
@@ -55,6 +57,7 @@ struct Job {
   int accelerators_per_worker = 1;
   bool synchronous = true;
   CheckpointCycle cycle;
+  NoticeRules notice;  // its save: of the moment
   SimDuration image_pull{}, start_up{}, restore{};
   std::vector<double> speed;  // by live workers, relative to all of them
   double input_share = 0;     // of the work
@@ -86,7 +89,7 @@ struct Job {
   bool wants_nodes() const { return submitted() && !done(); }
   bool active() const {
     return phase == JobPhase::initializing || phase == JobPhase::running ||
-           phase == JobPhase::evacuating;
+           phase == JobPhase::evacuating || phase == JobPhase::hung;
   }
   /// The pool that the pool's nodes are for: itself, or the one that it stands in for.
   std::size_t home(std::size_t pool) const {

@@ -8,24 +8,35 @@
 namespace reckon {
 
 void TimeLedger::add_training(int accelerators, const Stretch& stretch) {
+  if (stretch.written) {
+    safe_ += copied_;
+    copied_ = {};
+  }
   if (stretch.saved) work_is_safe();
   safe_ += accelerator_time(accelerators, stretch.safe);
+  if (stretch.copies) {
+    copied_ += unsafe_;
+    unsafe_ = {};
+    copied_ += accelerator_time(accelerators, stretch.copied);
+  }
   unsafe_ += accelerator_time(accelerators, stretch.unsafe);
   add(Badput::checkpoint_save, accelerators, stretch.saving);
 }
 
 void TimeLedger::work_is_safe() {
+  safe_ += copied_;
   safe_ += unsafe_;
-  unsafe_ = {};
+  copied_ = unsafe_ = {};
 }
 
 void TimeLedger::work_is_lost() {
+  badput_[static_cast<std::size_t>(Badput::lost_work)] += copied_;
   badput_[static_cast<std::size_t>(Badput::lost_work)] += unsafe_;
-  unsafe_ = {};
+  copied_ = unsafe_ = {};
 }
 
 void TimeLedger::close(double input_share, AcceleratorTime total, LifeResult& result) const {
-  RECKON_CHECK(unsafe_ == AcceleratorTime{});
+  RECKON_CHECK(unsafe_ == AcceleratorTime{} && copied_ == AcceleratorTime{});
   std::array<AcceleratorTime, kBadputCauses> badput = badput_;
   const double share = std::clamp(input_share, 0.0, 1.0);
   const AcceleratorTime input{static_cast<Int128>(std::round(double(safe_.n) * share))};

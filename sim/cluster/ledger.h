@@ -25,7 +25,7 @@ class TimeLedger {
   void close(double input_share, AcceleratorTime total, LifeResult& result) const;
 
  private:
-  AcceleratorTime safe_, unsafe_;  // time spent on work
+  AcceleratorTime safe_, copied_, unsafe_;  // time spent on work
   std::array<AcceleratorTime, kBadputCauses> badput_{};
 };
 

@@ -50,6 +50,9 @@ LifeResult simulate_life(const Plan& plan, std::span<const JobPace> paces,
       case EventKind::failed:
         life.on_failed(life.node(event));
         break;
+      case EventKind::hang_found:
+        life.on_hang_found(life.node(event));
+        break;
       case EventKind::maintenance_end:
       case EventKind::repaired:
         life.on_back(life.node(event));
@@ -108,6 +111,7 @@ Life::Life(const Plan& plan, std::span<const JobPace> paces, const LifeOptions& 
       maintenance_notice_(clock_or_never(plan.maintenance.notice)),
       maintenance_time_(clock_or_never(plan.maintenance.duration.value)),
       repair_time_(clock_or_never(plan.failures.repair.value)),
+      hang_detection_(clock_or_never(plan.failures.hang_detection.value)),
       maintenance_mean_(plan.maintenance.every.value),
       submit_(submits_of(plan).first),
       horizon_(submits_of(plan).last + to_clock(options.horizon)),
@@ -123,9 +127,10 @@ Life::Life(const Plan& plan, std::span<const JobPace> paces, const LifeOptions& 
   jobs_.reserve(paces.size());
   for (std::uint32_t k = 0; k < paces.size(); ++k) {
     jobs_.emplace_back(plan, k, paces[k], options.factors);
-    if (jobs_[k].cycle.on()) {
-      any_saves_ = true;
-      longest_save_ = std::max(longest_save_, jobs_[k].cycle.save);
+    const CheckpointCycle& cycle = jobs_[k].cycle;
+    if (cycle.on() && jobs_[k].notice.policy == OnNotice::save) {
+      any_saves_ = true;  // an older copy may still be being written
+      longest_save_ = std::max(longest_save_, cycle.save + 2 * cycle.write);
     }
     order_.push_back(k);
   }
@@ -187,6 +192,7 @@ bool Life::is_stale(const Event& event) const {
     case EventKind::maintenance_begin:
     case EventKind::maintenance_end:
     case EventKind::failed:
+    case EventKind::hang_found:
     case EventKind::repaired:
       return event.stamp != cluster_.nodes[event.entity].up;
     case EventKind::worker_joined:

@@ -40,9 +40,11 @@ struct JobPace {
   /// Seconds of wall time an optimizer step's worth of samples takes, by number of live workers
   /// (index; [0] unused). Synchronous strategies only use the last: all workers or none.
   std::vector<Seconds> step_by_workers;
-  double input_share = 0;  // of step time: exposed waiting for input (badput data_loading)
-  Seconds evaluation{};    // total of all evaluation passes, spread evenly over the run
-  Seconds checkpoint_save{};
+  double input_share = 0;      // of step time: exposed waiting for input (badput data_loading)
+  Seconds evaluation{};        // total of all evaluation passes, spread evenly over the run
+  Seconds checkpoint_save{};   // training stands still
+  Seconds checkpoint_write{};  // behind it, beside training; 0: saves are blocking
+  int checkpoint_writers = 1;  // nodes that save side by side
   Seconds checkpoint_restore{};
   double step_factor = 1;         // of this job, besides LifeOptions' on every step
   Seconds checkpoint_interval{};  // useful work between two saves; 0: none are made
@@ -109,7 +111,10 @@ struct LifeResult {
   std::array<NanoUsd, kCostParts> cost{};
   NanoUsd bill;  // == sum of cost == sum over leases + fee + storage, exactly
   std::array<std::int64_t, kInterruptionCauses> interruptions{};  // nodes lost by the running job
-  std::vector<NodeTime> node_time;                                // by pool, billed
+  /// Spot notices that reached a running job which cannot go on without the node, and those of them
+  /// after which a checkpoint of the whole gang was made in time (sim/cluster/notice.h).
+  std::int64_t notices = 0, notices_in_time = 0;
+  std::vector<NodeTime> node_time;  // by pool, billed
   std::uint64_t events = 0;
   std::uint64_t digest = 0;  // FNV-1a over (time, kind, entity) of every event: for golden tests
   Timeline timeline;         // empty unless recorded

@@ -6,6 +6,7 @@
 #include "sim/base/check.h"
 #include "sim/base/unit_text.h"
 #include "sim/cluster/life_state.h"
+#include "sim/cluster/never.h"
 
 // What happens to the job, from its submission to its end.
 namespace reckon {
@@ -49,6 +50,10 @@ void Life::bank(Job& job) {
       job.time.add(Badput::checkpoint_save, job.accelerators_of(job.shares.live), elapsed);
       record(job, "emergency save", to_text(Badput::checkpoint_save), from, now_);
       bank_absent_workers(job, elapsed);
+      break;
+    case JobPhase::hung:
+      job.time.add(Badput::lost_work, all, elapsed);
+      record(job, "hangs", to_text(Badput::lost_work), from, now_);
       break;
   }
 }
@@ -189,8 +194,25 @@ void Life::lose_node(Node& node, Interruption cause, NodeState next) {
   }
 }
 
-/// A node is about to go at `deadline`: if a checkpoint can be completed until
-/// then, it is made now and no work is lost; else training goes on to the end.
+/// From a notice to a complete checkpoint of the whole gang. Maintenance is announced long before:
+/// the job itself chooses when it begins to save. A save that is under way needs nobody to be told.
+SimDuration Life::time_to_emergency_save(const Job& job, const Node& node,
+                                         Interruption cause) const {
+  const SimDuration save = time_to_save(job.progress, job.cycle);
+  if (cause != Interruption::preemption || is_saving(job.progress, job.cycle)) return save;
+  NoticeRules rules = job.notice;
+  rules.save = to_seconds(save);
+  NoticeLuck luck;
+  if (rules.step.count() > 0 || rules.writer_spread > 0) {
+    RandomStream stream = stream_of(node, kNotice, node.lease);
+    luck.step = stream.uniform();
+    luck.writer = stream.uniform();
+  }
+  return save + clock_or_never(time_to_saved(rules, luck) - rules.save);
+}
+
+/// A node is about to go at `deadline`: if the program saves on a notice and a checkpoint can be
+/// completed until then, it is made now and no work is lost; else training goes on to the end.
 void Life::evacuate(Node& node, Interruption cause, SimTime deadline) {
   Job& job = jobs_[node.job];
   const Evacuation evacuation{cluster_.index_of(node), cause};
@@ -201,9 +223,13 @@ void Life::evacuate(Node& node, Interruption cause, SimTime deadline) {
     }
   }
   if (job.phase != JobPhase::running || !job.cycle.on() || goes_on_without(node)) return;
+  const bool reclaim = cause == Interruption::preemption;
+  if (reclaim) ++result_.notices;
+  if (job.notice.policy == OnNotice::none) return;
   bank(job);
-  const SimTime saved = now_ + time_to_save(job.progress, job.cycle);
+  const SimTime saved = now_ + time_to_emergency_save(job, node, cause);
   if (saved > deadline) return;
+  if (reclaim) ++result_.notices_in_time;
   set_phase(job, JobPhase::evacuating);
   job.evacuated.push_back(evacuation);
   schedule_job(job, saved, EventKind::emergency_saved);
@@ -221,12 +247,14 @@ void Life::on_emergency_saved(Job& job) {
 void Life::interrupt(Job& job, bool work_is_safe) {
   bank(job);
   if (!work_is_safe) job.time.work_is_lost();
-  job.progress.done = job.progress.saved;
-  job.progress.phase = SimDuration{0};
+  go_back(job.progress);
   const bool retry_counts = plan_.retry.counts_disruptions;
   set_phase(job, retry_counts ? JobPhase::backoff : JobPhase::queued);
+  bool together = false;  // maintenance of all nodes at once is one interruption
   for (const Evacuation& e : job.evacuated) {
-    ++result_.interruptions[static_cast<std::size_t>(e.cause)];
+    const bool again = together && e.cause == Interruption::maintenance;
+    if (!again) ++result_.interruptions[static_cast<std::size_t>(e.cause)];
+    together = together || (plan_.maintenance.grouped && e.cause == Interruption::maintenance);
     let_go(cluster_.nodes[e.node],
            e.cause == Interruption::preemption ? NodeState::leaving : NodeState::drained);
   }

@@ -69,11 +69,11 @@ void Life::request_node(Pool& pool, std::uint32_t slot, bool by_autoscaler) {
   set_state(node, NodeState::provisioning);
   ++open_leases_;
   ++node.lease;
-  node.requested = now_;
   node.was_ready = false;
   node.cold = true;
   node.away = node.busy = SimDuration{0};
   const SimTime given = pool.reclaimable ? cluster_.shortages.over_at(now_) : now_;
+  node.requested = given;  // what is not there is not billed
   const SimTime ready = given + pool.provisioning_delay.draw(node.provisioning);
   const SimTime timeout = autoscaler_.provision_timeout(now_, pool.patience);
   const std::uint32_t index = cluster_.index_of(node);
@@ -117,12 +117,6 @@ void Life::on_provision_timeout(Node& node) {
   end_lease(node, false);
 }
 
-/// Memoryless: the next event of a node that has been up for any time.
-SimDuration Life::wait(Seconds mean, RandomStream& stream) const {
-  const double nanoseconds = std::nearbyint(mean.count() * 1e9) * stream.exponential();
-  return SimDuration{std::llrint(std::min(nanoseconds, kNeverNanoseconds))};
-}
-
 /// Ready for pods, with its next maintenance and failure drawn anew. What would come after its
 /// lease is not scheduled: under many reclaims it would fill the queue.
 void Life::come_up(Node& node) {
@@ -131,7 +125,7 @@ void Life::come_up(Node& node) {
   ++node.up;
   const std::uint32_t index = cluster_.index_of(node);
   if (plan_.maintenance.on && has_maintenance(*pool.plan)) {
-    const SimTime begin = now_ + wait(maintenance_mean_, node.maintenance);
+    const SimTime begin = next_maintenance(node, pool);
     // The job trains on until a save just fits before the machine goes.
     const SimTime save = begin - longest_save_;
     const bool in_time = save >= std::max(now_, begin - maintenance_notice_);
@@ -225,51 +219,6 @@ void Life::end_lease(Node& node, bool reclaimed) {
   ++node.lease;
   ++node.up;
   --open_leases_;
-}
-
-// Whatever is done in time is done before the node goes, so it is scheduled first.
-void Life::on_reclaim_notice(Node& node) {
-  recorder_.mark("reclaim notice", int(node.pool), int(node.slot), now_);
-  if (node.held) evacuate(node, Interruption::preemption, node.goes_at);
-  schedule(node.goes_at, EventKind::taken, cluster_.index_of(node), node.lease);
-}
-
-// A pool that does not scale keeps its size: its instance group makes a new node at once. In a pool
-// that does, the pods that wait make the autoscaler ask for one.
-void Life::on_taken(Node& node) {
-  Pool& pool = cluster_.pool_of(node);
-  recorder_.mark("reclaimed", int(node.pool), int(node.slot), now_);
-  if (node.held) lose_node(node, Interruption::preemption, NodeState::leaving);
-  end_lease(node, true);
-  if (!pool.autoscaled && !all_done()) request_node(pool, node.slot, false);
-}
-
-void Life::on_maintenance_notice(Node& node) {
-  const SimTime begin = now_ + longest_save_;
-  recorder_.mark("save before maintenance", int(node.pool), int(node.slot), now_);
-  if (node.held) evacuate(node, Interruption::maintenance, begin);
-  schedule(begin, EventKind::maintenance_begin, cluster_.index_of(node), node.up);
-}
-
-void Life::on_maintenance_begin(Node& node) {
-  if (node.held) lose_node(node, Interruption::maintenance, NodeState::drained);
-  set_state(node, NodeState::away);
-  ++node.up;
-  schedule(now_ + maintenance_time_, EventKind::maintenance_end, cluster_.index_of(node), node.up);
-}
-
-void Life::on_failed(Node& node) {
-  recorder_.mark("failed", int(node.pool), int(node.slot), now_);
-  if (node.held) lose_node(node, Interruption::failure, NodeState::repairing);
-  set_state(node, NodeState::repairing);
-  node.cold = true;  // repair makes the machine anew
-  ++node.up;
-  schedule(now_ + repair_time_, EventKind::repaired, cluster_.index_of(node), node.up);
-}
-
-void Life::on_back(Node& node) {
-  if (node.state == NodeState::away) node.away += now_ - node.state_since;
-  come_up(node);
 }
 
 void Life::on_unneeded(Node& node) {

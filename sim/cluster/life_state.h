@@ -40,6 +40,7 @@ class Life {
   void on_maintenance_begin(Node& node);
   void on_back(Node& node);  // from maintenance or repair
   void on_failed(Node& node);
+  void on_hang_found(Node& node);
   void on_worker_joined(Node& node);
   void on_unneeded(Node& node);
 
@@ -67,10 +68,14 @@ class Life {
   void set_state(Node& node, NodeState state);
   void record_state(const Node& node);
   SimDuration wait(Seconds mean, RandomStream& stream) const;
+  /// Of what happens to a node but once in a while: a stream for each `time` of each purpose.
+  RandomStream stream_of(const Node& node, Purpose purpose, std::uint32_t time) const;
+  SimTime next_maintenance(Node& node, Pool& pool) const;
   void request_node(Pool& pool, std::uint32_t slot, bool by_autoscaler);
   void come_up(Node& node);
   /// When the provider takes back a node that came now; max: never.
   SimTime reclaim_time(Node& node, const Pool& pool);
+  bool hangs(const Node& node) const;
   void hold(Job& job, Node& node);
   void let_go(Node& node, NodeState next);  // the job leaves the node
   void end_lease(Node& node, bool reclaimed);
@@ -93,6 +98,7 @@ class Life {
   void lose_node(Node& node, Interruption cause, NodeState next);
   void interrupt(Job& job, bool work_is_safe);
   bool is_hopeless(const Job& job) const;
+  SimDuration time_to_emergency_save(const Job& job, const Node& node, Interruption cause) const;
   void evacuate(Node& node, Interruption cause, SimTime deadline);
   void give_up(Job& job, std::string why);
   void close_job(Job& job);
@@ -101,7 +107,8 @@ class Life {
   const LifeOptions& options_;
   const AutoscalerTimes autoscaler_;
   const ReclaimLaw reclaim_;
-  const SimDuration reclaim_notice_, maintenance_notice_, maintenance_time_, repair_time_;
+  const SimDuration reclaim_notice_, maintenance_notice_, maintenance_time_, repair_time_,
+      hang_detection_;
   const Seconds maintenance_mean_;
   const SimTime submit_, horizon_;  // the first job's submit
   const bool job_based_;
@@ -113,7 +120,7 @@ class Life {
   std::vector<std::uint32_t> order_;    // indices of jobs, first submitted first
   std::vector<std::uint32_t> wanting_;  // of them, those submitted and not done
   std::size_t unfinished_ = 0;
-  bool any_saves_ = false;      // a job makes checkpoints
+  bool any_saves_ = false;      // a job makes checkpoints on a notice
   SimDuration longest_save_{};  // of those that do
   SimTime scan_planned_ = SimTime::max();
   SimTime last_scan_ = SimTime::min(), last_scale_up_ = SimTime::min();

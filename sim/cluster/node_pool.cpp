@@ -43,7 +43,9 @@ Cluster::Cluster(const Plan& plan, const LifeOptions& options)
               .first_node = static_cast<std::uint32_t>(nodes.size()),
               .provisioning_delay = DelayLaw{planned.provisioning},
               .empty = SlotSet(static_cast<std::size_t>(slots)),
-              .free = SlotSet(static_cast<std::size_t>(slots))};
+              .free = SlotSet(static_cast<std::size_t>(slots)),
+              .maintenance = RandomStream{options.seed, options.replication, kGroupMaintenance,
+                                          node_entity(planned.name, 0)}};
     pool.patience =
         clock_or_never(planned.patience.value_or(plan.autoscaler.max_node_provision_time));
     if (planned.stands_in_for) pool.preferred = std::uint32_t(*planned.stands_in_for);

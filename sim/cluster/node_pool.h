@@ -65,7 +65,8 @@ struct Node {
   std::uint32_t up = 0;     // from ready to the next maintenance or failure
   std::uint32_t use = 0;    // from one holder to the next
   bool was_ready = false;   // in this lease
-  SimTime requested{}, state_since{}, free_since{};
+  SimTime requested{};      // and there: behind the shortage in which it was asked for
+  SimTime state_since{}, free_since{};
   SimTime goes_at = SimTime::max();     // the planned reclaim or maintenance
   SimTime lease_ends = SimTime::max();  // at the latest: its reclaim is drawn when it comes
   SimDuration away{}, busy{};           // of this lease
@@ -91,7 +92,9 @@ struct Pool {
   int provisioning = 0;
   int returning = 0;  // drained, away or repairing
   NodeGroupBackoff backoff;
-  NodeTime node_time;  // billed
+  NodeTime node_time;        // billed
+  RandomStream maintenance;  // where all nodes have it together
+  SimTime maintenance_begins{};
 
   int size(int slots) const { return slots - empty.count(); }
   /// Nodes, present or coming, that can take a pod.

@@ -52,24 +52,41 @@ Stretch advance(Progress& progress, const CheckpointCycle& cycle, SimDuration el
     const SimDuration end = progress.phase + elapsed;
     const auto saves = end / cycle.length();
     const SimDuration phase = end % cycle.length();
+    // The last of them is complete when its write is, too.
+    const auto complete = phase >= cycle.write ? saves : saves - 1;
     const SimDuration before = std::min(progress.phase, cycle.interval);
     const SimDuration after = std::min(phase, cycle.interval);
     const SimDuration work = saves * cycle.interval + after - before;
-    stretch.saved = saves > 0;
-    stretch.unsafe = stretch.saved ? after : work;
-    stretch.safe = work - stretch.unsafe;
+    stretch.saved = complete > 0;
+    stretch.written = progress.writing && complete >= 0;
+    stretch.copies = saves > complete && saves > 0;
+    stretch.unsafe = saves > 0 ? after : work;
+    stretch.safe = stretch.saved ? complete * cycle.interval - before : SimDuration{0};
+    stretch.copied = work - stretch.safe - stretch.unsafe;
     stretch.saving = elapsed - work;
     progress.phase = phase;
   }
-  if (stretch.saved) progress.saved = progress.done + work_in(stretch.safe, speed);
-  progress.done += work_in(stretch.safe + stretch.unsafe, speed);
+  if (stretch.saved)
+    progress.saved = progress.done + work_in(stretch.safe, speed);
+  else if (stretch.written)
+    progress.saved = progress.copied;
+  if (stretch.copies) {
+    progress.copied = progress.done + work_in(stretch.safe + stretch.copied, speed);
+    progress.writing = true;
+  } else if (stretch.saved || stretch.written) {
+    progress.writing = false;
+  }
+  progress.done += work_in(stretch.safe + stretch.copied + stretch.unsafe, speed);
   progress.done = std::min(progress.done, progress.total);
+  progress.copied = std::min(progress.copied, progress.done);
   progress.saved = std::min(progress.saved, progress.done);
   return stretch;
 }
 
 SimDuration time_to_save(const Progress& progress, const CheckpointCycle& cycle) {
-  return progress.phase >= cycle.interval ? cycle.length() - progress.phase : cycle.save;
+  if (is_saving(progress, cycle)) return cycle.length() - progress.phase + cycle.write;
+  const SimDuration older = progress.writing ? cycle.write - progress.phase : SimDuration{0};
+  return older + cycle.save + cycle.write;
 }
 
 }  // namespace reckon

@@ -68,7 +68,13 @@ std::optional<double> value_of(const Expectation& e, const Forecast& f) {
     case Metric::serving_utilization:
     case Metric::serving_requests_per_second:
     case Metric::serving_rejected:
-      break;  // is_of_serving: sim/serving answers
+    case Metric::wait:
+    case Metric::jct:
+    case Metric::makespan:
+    case Metric::utilization:
+    case Metric::allocation:
+    case Metric::fragmentation:
+      break;  // is_of_serving: sim/serving answers; is_of_trace: sim/queue
   }
   RECKON_CHECK(false);
   return std::nullopt;
@@ -80,6 +86,10 @@ ExpectationResult evaluate(const Expectation& expectation, const Forecast& forec
   ExpectationResult result{expectation.text, std::nullopt, false, ""};
   if (is_of_serving(expectation.metric)) {
     result.reason = "the scenario serves nothing: it has no serving block";
+    return result;
+  }
+  if (is_of_trace(expectation.metric)) {
+    result.reason = "the scenario has no trace";
     return result;
   }
   const bool needs_a_life =

@@ -149,6 +149,7 @@ Explanation explain(const Plan& plan, const NetworkModel& network) {
   std::stable_sort(e.what_would_help.begin(), e.what_would_help.end(),
                    [](const Change& a, const Change& b) { return a.training < b.training; });
   e.crossover = crossover_of(plan, network);
+  e.evidence = plan.evidence;
   return e;
 }
 

@@ -58,11 +58,12 @@ struct Explanation {
   std::string engine;
   StepEstimate step;
   MemoryEstimate memory;
-  std::vector<Phase> phases;            // in the order of the step
-  std::vector<LayerGroupTime> layers;   // in the order of the network
-  Change now;                           // the plan as it is
-  std::vector<Change> what_would_help;  // shortest training first; those that change nothing last
-  std::optional<Crossover> crossover;   // nullopt: TPU slices, models that are cut
+  std::vector<Phase> phases;             // in the order of the step
+  std::vector<LayerGroupTime> layers;    // in the order of the network
+  Change now;                            // the plan as it is
+  std::vector<Change> what_would_help;   // shortest training first; those that change nothing last
+  std::optional<Crossover> crossover;    // nullopt: TPU slices, models that are cut
+  std::optional<StepEvidence> evidence;  // the plan's
 };
 
 /// The plan must fit in memory.

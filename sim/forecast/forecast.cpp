@@ -10,6 +10,7 @@
 
 #include "sim/base/check.h"
 #include "sim/base/parallel.h"
+#include "sim/cluster/notice.h"
 #include "sim/forecast/effects.h"
 #include "sim/forecast/replicate.h"
 #include "sim/forecast/warnings.h"
@@ -91,7 +92,8 @@ double badput_share(const LifeResult& life, Badput cause) {
 /// Of the whole gang: accelerator time over its accelerators.
 double lost_work_of(const LifeResult& life, std::int64_t accelerators) {
   const AcceleratorTime lost = life.badput[std::size_t(Badput::lost_work)];
-  return double(lost.n / std::max<std::int64_t>(accelerators, 1)) * 1e-9;
+  const Int128 each = lost.n / std::max<std::int64_t>(accelerators, 1);  // whole nanoseconds
+  return double(each) * 1e-9;
 }
 
 /// A job that never ended ends never.
@@ -171,6 +173,31 @@ void summarize_money(const Plan& plan, const std::vector<LifeResult>& lives, For
         mean_of(lives, [p](const LifeResult& l) { return to_usd(l.cost[p]).v; });
 }
 
+std::optional<NoticeForecast> notice_of(const Plan& plan, const ForecastSetup& setup) {
+  const PlannedWorkload& job = plan.jobs.front();
+  const bool spot = std::ranges::any_of(
+      plan.pools, [](const PlannedPool& p) { return p.pricing == CapacityType::spot; });
+  const JobPace& pace = setup.jobs.front().paced.pace;
+  if (!spot || std::holds_alternative<NoReclaim>(plan.reclaim.law) ||
+      pace.checkpoint_interval.count() <= 0)
+    return std::nullopt;
+  const PlannedNotice& rules = job.checkpoint.notice;
+  NoticeForecast n{.policy = rules.policy,
+                   .stated = rules.stated,
+                   .own_program = rules.own_program,
+                   .notice = plan.reclaim.notice,
+                   .save = pace.checkpoint_save + pace.checkpoint_write};
+  n.probability =
+      probability_of_save({.policy = rules.policy,
+                           .reaction = rules.reaction.value,
+                           .step = rules.between_steps ? pace.step_by_workers.back() : Seconds{0},
+                           .save = n.save,
+                           .writers = pace.checkpoint_writers,
+                           .writer_spread = rules.writer_spread.value},
+                          n.notice);
+  return n;
+}
+
 /// All that can be said without living a life.
 Forecast describe(const Plan& plan, const NetworkModel& network, const ForecastOptions& options) {
   const PlannedWorkload& job = plan.jobs.front();
@@ -196,6 +223,7 @@ Forecast describe(const Plan& plan, const NetworkModel& network, const ForecastO
   f.prices_as_of = plan.prices_as_of;
   f.catalog_digest = plan.catalog_digest;
   f.calibrations = plan.calibrations;
+  f.evidence = plan.evidence;
   f.extrapolated = is_extrapolated(plan);
   return f;
 }
@@ -216,6 +244,7 @@ Forecast make_forecast(const Plan& plan, const NetworkModel& network,
   for (std::size_t k = 0; k < f.jobs.size(); ++k) f.jobs[k].step = setup.jobs[k].paced.step;
   f.step = f.jobs.front().step;
   f.checkpoint_interval = setup.jobs.front().paced.pace.checkpoint_interval;
+  f.on_notice = notice_of(plan, setup);
 
   const double effect_lives =
       options.assumption_effects ? effect_replications(setup, f.replications) : 0;
@@ -226,6 +255,11 @@ Forecast make_forecast(const Plan& plan, const NetworkModel& network,
         run_lives(setup, f.seed, f.replications, options.threads, progress);
     summarize_time(plan, lives, f);
     summarize_money(plan, lives, f);
+    if (f.on_notice) {
+      f.on_notice->notices = mean_of(lives, [](const LifeResult& l) { return double(l.notices); });
+      f.on_notice->in_time =
+          mean_of(lives, [](const LifeResult& l) { return double(l.notices_in_time); });
+    }
   }
   if (options.assumption_effects)
     f.assumptions =

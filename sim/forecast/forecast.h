@@ -28,6 +28,19 @@ Quantiles quantiles(std::vector<double> values);
 /// One of them, by the same rule; p in 0..1.
 double quantile(std::vector<double> values, double p);
 
+/// What the first job does when the provider says that it takes a spot node back, and how often a
+/// checkpoint of all its nodes is made in time.
+struct NoticeForecast {
+  OnNotice policy = OnNotice::save;
+  bool stated = false;       // by the scenario; else it follows from the program
+  bool own_program = false;  // a container of the user's
+  Seconds notice{};          // 0: the provider gives none
+  Seconds save{};            // of all nodes, at the medians
+  double probability = 0;    // that the save fits into the notice, at the medians
+  double notices = 0;        // of a mean run, to the running job
+  double in_time = 0;        // of them, those after which no work was lost
+};
+
 struct AssumptionEffect {
   std::string what, value, source;  // value: "3 min 30 s (3 min .. 4 min)"
   double time_effect_seconds =
@@ -81,11 +94,13 @@ struct Forecast {
   std::array<double, kInterruptionCauses> interruptions{};  // means
   Quantiles interruptions_total;
   Seconds checkpoint_interval{};
-  double unfinished_share = 0;  // replications that never finished
+  std::optional<NoticeForecast> on_notice;  // nullopt: no spot node, or no checkpoints
+  double unfinished_share = 0;              // replications that never finished
   std::string unfinished_reason;
   std::string prices_as_of, catalog_digest;
   std::vector<std::string> calibrations;
   std::vector<AssumptionEffect> assumptions;  // largest effect first
+  std::optional<StepEvidence> evidence;       // the plan's
   std::vector<std::string> warnings;
   bool extrapolated = false;
   std::vector<double> times_seconds;  // by replication; infinite: it never finished

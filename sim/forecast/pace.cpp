@@ -66,7 +66,10 @@ PaceFactors factors_of(const Plan& plan, const StepEstimate& step, const PacedJo
   PaceFactors f;
   f.step = ratio(step.step, median.step.step);
   f.evaluation = ratio(evaluation_time(plan, job, step) * job.evaluations, median.pace.evaluation);
-  f.save = ratio(checkpoint_save_time(plan, job), median.pace.checkpoint_save);
+  // Of both parts of an asynchronous save: the step beside it is the median's.
+  const SaveTimes save = save_times(plan, job, median.step);
+  f.save =
+      ratio(save.stall + save.write, median.pace.checkpoint_save + median.pace.checkpoint_write);
   f.restore = ratio(checkpoint_restore_time(plan, job), median.pace.checkpoint_restore);
   return f;
 }
@@ -84,7 +87,10 @@ PacedJob make_pace(const Plan& plan, const NetworkModel& network) {
   pace.step_by_workers = step_by_workers(job, cache);
   pace.input_share = ratio(result.step.exposed_input, result.step.step);
   pace.evaluation = evaluation_time(plan, job, result.step) * job.evaluations;
-  pace.checkpoint_save = checkpoint_save_time(plan, job);
+  const SaveTimes save = save_times(plan, job, result.step);
+  pace.checkpoint_save = save.stall;
+  pace.checkpoint_write = save.write;
+  pace.checkpoint_writers = checkpoint_writers(plan, job);
   pace.checkpoint_restore = checkpoint_restore_time(plan, job);
   pace.checkpoint_interval = checkpoint_interval(plan, job, pace.checkpoint_save);
   pace.checkpoint_size = checkpoint_bytes(job);

@@ -33,8 +33,8 @@ void multiply(PaceFactors& product, const Sensitivity& s, double score) {
   product.restore *= factor_at(s.low.restore, s.high.restore, score);
 }
 
-/// What the fit of the efficiencies left unexplained, as drawn into the plan: of the workers, which
-/// every step waits for.
+/// Of the workers, which every step waits for: the step's time over the step model's. The plan's
+/// own value is in its steps; a draw counts against it.
 double step_spread(const Plan& plan) {
   const PlannedPool* workers = plan.pool_with(Role::worker);
   const double spread = workers ? workers->efficiency.step_spread.value : 1.0;
@@ -92,14 +92,15 @@ ForecastSetup make_setup(const Plan& plan, const NetworkModel& network) {
 
 double step_factor(const ForecastSetup& setup, std::uint64_t seed, std::uint32_t replication) {
   PaceFactors factors;
-  double spread = step_spread(setup.plan);
+  double spread = 1;
   for (std::size_t i = 0; i < setup.assumptions.size(); ++i) {
     const PlanAssumption& a = setup.assumptions[i];
     const std::optional<Sensitivity>& ends = setup.jobs.front().sensitivities[i];
     if (!ends) continue;
     const double score = draw_score(a, seed, replication);
     if (a.affects_step) multiply(factors, *ends, score);
-    if (a.key.ends_with("efficiency.step_spread")) spread = value_at(a, score);
+    if (a.key.ends_with("efficiency.step_spread"))
+      spread = value_at(a, score) / step_spread(setup.plan);
     if (a.key.starts_with(kSamplesFactor)) factors.step *= value_at(a, score);
   }
   return factors.step * spread;
@@ -147,7 +148,9 @@ LifeResult Replicator::run(std::uint64_t seed, std::uint32_t replication, std::o
     const double longer = job.samples_factor.value;
     paces_[k].steps = std::int64_t(std::ceil(double(median.steps) * longer));
     paces_[k].evaluation = median.evaluation * (factors[k].evaluation * longer);
-    paces_[k].checkpoint_save = checkpoint_save_time(plan, job) * factors[k].save;
+    const SaveTimes save = save_times(plan, job, setup_.jobs[k].paced.step);
+    paces_[k].checkpoint_save = save.stall * factors[k].save;
+    paces_[k].checkpoint_write = save.write * factors[k].save;
     paces_[k].checkpoint_restore = checkpoint_restore_time(plan, job) * factors[k].restore;
     paces_[k].step_factor = factors[k].step;
   }
@@ -156,7 +159,7 @@ LifeResult Replicator::run(std::uint64_t seed, std::uint32_t replication, std::o
   options.seed = seed;
   options.replication = replication;
   options.record = record;
-  options.factors.step_time = step_spread(plan_);
+  options.factors.step_time = step_spread(plan_) / step_spread(setup_.plan);
   return simulate_life(plan_, paces_, options);
 }
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/scenario/assumption_table.h"
 #include "sim/scenario/plan.h"
 
 // Which assumed numbers a plan rests on. Each entry reads as one row: what it is, its stable key,
@@ -11,48 +12,9 @@
 namespace reckon {
 namespace {
 
-double number(double x) { return x; }
-double number(Seconds s) { return s.count(); }
-template <class Tag>
-double number(Quantity<Tag> q) {
-  return q.v;
-}
-
-constexpr bool kStep = true, kLife = false;
-
-class Table {
- public:
-  explicit Table(const Plan& plan) : plan_(plan) {}
-
-  /// `where(plan)` is the fact, of a const Plan as of one to be changed. Facts that are not assumed
-  /// are left out.
-  template <class Where>
-  void add(std::string what, std::string key, std::string unit, bool affects_step, Where where) {
-    const auto& fact = where(plan_);
-    if (!fact.assumed) return;
-    using T = std::decay_t<decltype(fact.value)>;
-    PlanAssumption a;
-    a.what = std::move(what);
-    a.key = std::move(key);
-    a.unit = std::move(unit);
-    a.value = number(fact.value);
-    a.low = number(fact.low);
-    a.high = number(fact.high);
-    a.source = fact.source;
-    a.affects_step = affects_step;
-    a.set = [where](Plan& plan, double value) {  // as if it were known to be so
-      auto& f = where(plan);
-      f.value = f.low = f.high = T{value};
-    };
-    rows_.push_back(std::move(a));
-  }
-
-  std::vector<PlanAssumption> take() { return std::move(rows_); }
-
- private:
-  const Plan& plan_;
-  std::vector<PlanAssumption> rows_;
-};
+using planning::AssumptionTable;
+using planning::kLife;
+using planning::kStep;
 
 bool has_work(const ModelGraph& model, WorkKind kind) {
   const auto counts = model.counts();
@@ -60,7 +22,7 @@ bool has_work(const ModelGraph& model, WorkKind kind) {
                      [kind](const LayerCount& c) { return c.work == kind && c.forward.v > 0; });
 }
 
-void add_compute(Table& table, const Plan& plan, std::size_t i) {
+void add_compute(AssumptionTable& table, const Plan& plan, std::size_t i) {
   const PlannedPool& pool = plan.pools[i];
   const ModelGraph& model = plan.jobs.front().model;
   const std::string of = fmt::format(" of {} in pool {}", pool.accelerator->name, pool.name);
@@ -103,7 +65,7 @@ void add_compute(Table& table, const Plan& plan, std::size_t i) {
       kStep, [i](auto& p) -> auto& { return p.pools[i].accelerator->memory_bandwidth; });
 }
 
-void add_link(Table& table, const Plan& plan, std::size_t i, bool peers, bool network) {
+void add_link(AssumptionTable& table, const Plan& plan, std::size_t i, bool peers, bool network) {
   const PlannedPool& pool = plan.pools[i];
   const std::string key = fmt::format("pools.{}.", pool.name);
   if (peers) {
@@ -133,7 +95,7 @@ void add_link(Table& table, const Plan& plan, std::size_t i, bool peers, bool ne
       kStep, [i](auto& p) -> auto& { return p.pools[i].machine.network; });
 }
 
-void add_pool(Table& table, const Plan& plan, std::size_t i) {
+void add_pool(AssumptionTable& table, const Plan& plan, std::size_t i) {
   const PlannedPool& pool = plan.pools[i];
   const PlannedStrategy& strategy = plan.jobs.front().strategy;
   const std::string key = fmt::format("pools.{}.", pool.name);
@@ -148,14 +110,19 @@ void add_pool(Table& table, const Plan& plan, std::size_t i) {
         key + "accelerator.host_bandwidth", "B/s",
         kStep, [i](auto& p) -> auto& { return p.pools[i].accelerator->host_bandwidth; });
   }
-  if (computes && !pool.accelerator) {
+  if (computes && pool.measured_rates)
+    table.add(
+        "step time on this machine's processors against the model's",
+        key + "efficiency.step_spread", "factor",
+        kLife, [i](auto& p) -> auto& { return p.pools[i].efficiency.step_spread; });
+  else if (computes && !pool.accelerator)
     table.add(
         "launch time of a kernel on the CPUs of pool " + pool.name, key + "efficiency.launch", "s",
         kStep, [i](auto& p) -> auto& { return p.pools[i].efficiency.launch; });
+  if (computes && !pool.accelerator)
     table.add(
         "a worker's own time of a step in pool " + pool.name, key + "host_step", "s",
         kStep, [i](auto& p) -> auto& { return p.pools[i].host_step; });
-  }
   // Updates of variables run on the servers' CPUs, without a server process on the first worker's.
   const bool serves =
       pool.role == Role::parameter_server || (strategy.kind == StrategyKind::parameter_server &&
@@ -177,7 +144,7 @@ void add_pool(Table& table, const Plan& plan, std::size_t i) {
   add_link(table, plan, i, peers, nodes);
 }
 
-void add_input_and_storage(Table& table, const Plan& plan) {
+void add_input_and_storage(AssumptionTable& table, const Plan& plan) {
   const PlannedWorkload& job = plan.jobs.front();
   const auto storage = "storage " + job.checkpoint.storage.name;
   table.add(
@@ -202,7 +169,7 @@ void add_input_and_storage(Table& table, const Plan& plan) {
 }
 
 /// Published runs lie around the law by which training to an accuracy is as long as it is.
-void add_length(Table& table, const Plan& plan) {
+void add_length(AssumptionTable& table, const Plan& plan) {
   const PlannedWorkload& job = plan.jobs.front();
   if (!job.convergence) return;
   table.add(
@@ -212,25 +179,12 @@ void add_length(Table& table, const Plan& plan) {
       "factor", kLife, [](auto& p) -> auto& { return p.jobs.front().samples_factor; });
 }
 
-void add_start(Table& table) {
-  table.add(
-      "pulling the container image", "job_start.image_pull", "s", kLife,
-      [](auto& p) -> auto& { return p.job_start.image_pull; });
-  table.add(
-      "start of the framework", "job_start.framework_start", "s", kLife,
-      [](auto& p) -> auto& { return p.job_start.framework_start; });
-  table.add(
-      "compilation before the first step", "job_start.compile", "s", kLife,
-      [](auto& p) -> auto& { return p.job_start.compile; });
-}
-
 /// Several processes that wait for each other; what the framework reserves decides whether a step
 /// fits, not how long it takes.
-void add_framework(Table& table, const Plan& plan) {
+void add_framework(AssumptionTable& table, const Plan& plan) {
   const PlannedStrategy& strategy = plan.jobs.front().strategy;
-  const bool waits = strategy.kind == StrategyKind::parameter_server ||
-                     strategy.kind == StrategyKind::multi_worker_mirrored ||
-                     cuts_the_model(strategy.kind);
+  const bool waits =
+      strategy.kind == StrategyKind::parameter_server || planning::waits_for_all(strategy);
   if (strategy.expert > 1)
     table.add(
         "rows of the busiest expert-parallel rank above the mean", "framework.expert_imbalance",
@@ -245,37 +199,6 @@ void add_framework(Table& table, const Plan& plan) {
   table.add(
       "spread of a worker's step from step to step", "framework.step_jitter", "fraction", kStep,
       [](auto& p) -> auto& { return p.framework.step_jitter; });
-}
-
-void add_disruptions(Table& table, const Plan& plan) {
-  if (plan.maintenance.on) {
-    table.add(
-        "time between two maintenance events of a node", "maintenance.every", "s", kLife,
-        [](auto& p) -> auto& { return p.maintenance.every; });
-    table.add(
-        "duration of a maintenance event", "maintenance.duration", "s", kLife,
-        [](auto& p) -> auto& { return p.maintenance.duration; });
-  }
-  if (plan.failures.on) {
-    table.add(
-        "mean time between failures of an accelerator", "failures.mtbf_per_accelerator", "s", kLife,
-        [](auto& p) -> auto& { return p.failures.mtbf_per_accelerator; });
-    table.add(
-        "replacement of a failed node", "failures.repair", "s", kLife,
-        [](auto& p) -> auto& { return p.failures.repair; });
-  }
-}
-
-/// The default law's mean: Plan holds it twice (the law that is drawn from, the fact behind it).
-void add_reclaim(std::vector<PlanAssumption>& rows, const Plan& plan) {
-  if (!plan.reclaim.assumed_mean) return;
-  const Fact<Seconds>& mean = *plan.reclaim.assumed_mean;
-  rows.push_back(
-      {"mean time until a spot node is taken back", "reclaim.mean", "s", mean.value.count(),
-       mean.low.count(), mean.high.count(), mean.source, kLife, [](Plan& p, double value) {
-         p.reclaim.law = ExponentialReclaim{Seconds{value}};
-         p.reclaim.assumed_mean = Fact<Seconds>{Seconds{value}, p.reclaim.assumed_mean->source};
-       }});
 }
 
 /// "efficiency.matmul" of "pools.p100.efficiency.matmul"; "" of what belongs to no pool.
@@ -337,16 +260,17 @@ std::vector<PlanAssumption> one_row_a_fact(std::vector<PlanAssumption> rows) {
 }  // namespace
 
 std::vector<PlanAssumption> assumptions_of(const Plan& plan) {
-  Table table(plan);
+  AssumptionTable table(plan);
   if (plan.jobs.empty()) return {};
   for (std::size_t i = 0; i < plan.pools.size(); ++i) add_pool(table, plan, i);
   add_input_and_storage(table, plan);
+  planning::add_notice(table, plan);
   add_length(table, plan);
-  add_start(table);
+  planning::add_start(table);
   add_framework(table, plan);
-  add_disruptions(table, plan);
+  planning::add_disruptions(table, plan);
   std::vector<PlanAssumption> rows = one_row_a_fact(table.take());
-  add_reclaim(rows, plan);
+  planning::add_reclaim(rows, plan);
   return rows;
 }
 

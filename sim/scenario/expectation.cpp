@@ -30,7 +30,13 @@ constexpr std::array kMetrics{
     Word<Metric>{"serving.replicas", Metric::serving_replicas},
     Word<Metric>{"serving.utilization", Metric::serving_utilization},
     Word<Metric>{"serving.requests_per_second", Metric::serving_requests_per_second},
-    Word<Metric>{"serving.rejected", Metric::serving_rejected}};
+    Word<Metric>{"serving.rejected", Metric::serving_rejected},
+    Word<Metric>{"wait", Metric::wait},
+    Word<Metric>{"jct", Metric::jct},
+    Word<Metric>{"makespan", Metric::makespan},
+    Word<Metric>{"utilization", Metric::utilization},
+    Word<Metric>{"allocation", Metric::allocation},
+    Word<Metric>{"fragmentation", Metric::fragmentation}};
 constexpr std::array kStatistics{
     Word<Statistic>{"mean", Statistic::mean}, Word<Statistic>{"p5", Statistic::p5},
     Word<Statistic>{"p50", Statistic::p50}, Word<Statistic>{"p95", Statistic::p95},
@@ -68,7 +74,8 @@ tl::unexpected<std::string> unknown(std::string_view what, std::string_view text
 
 bool is_distribution(Metric metric) {
   return metric == Metric::time || metric == Metric::cost || metric == Metric::goodput ||
-         metric == Metric::interruptions || metric == Metric::latency;
+         metric == Metric::interruptions || metric == Metric::latency || metric == Metric::wait ||
+         metric == Metric::jct;
 }
 
 struct Call {
@@ -142,6 +149,9 @@ Parsed<double> parse_value(std::string_view text, const Expectation& e) {
     case Metric::time:
     case Metric::step_seconds:
     case Metric::latency:
+    case Metric::wait:
+    case Metric::jct:
+    case Metric::makespan:
       return parse_duration(text).map([](Seconds s) { return s.count(); });
     case Metric::cost:
     case Metric::serving_cost:
@@ -151,6 +161,9 @@ Parsed<double> parse_value(std::string_view text, const Expectation& e) {
     case Metric::step_share:
     case Metric::serving_utilization:
     case Metric::serving_rejected:
+    case Metric::utilization:
+    case Metric::allocation:
+    case Metric::fragmentation:
       return parse_fraction(text);
     case Metric::memory:
       return parse_bytes(text).map([](Bytes b) { return b.v; });
@@ -167,7 +180,9 @@ Parsed<double> parse_value(std::string_view text, const Expectation& e) {
 
 bool is_fraction(Metric metric) {
   return metric == Metric::goodput || metric == Metric::step_mfu || metric == Metric::step_share ||
-         metric == Metric::serving_utilization || metric == Metric::serving_rejected;
+         metric == Metric::serving_utilization || metric == Metric::serving_rejected ||
+         metric == Metric::utilization || metric == Metric::allocation ||
+         metric == Metric::fragmentation;
 }
 
 }  // namespace
@@ -191,7 +206,10 @@ bool holds(double value, Comparison comparison, double bound) {
   return false;
 }
 
-bool is_of_serving(Metric metric) { return metric >= Metric::latency; }
+bool is_of_serving(Metric metric) {
+  return metric >= Metric::latency && metric <= Metric::serving_rejected;
+}
+bool is_of_trace(Metric metric) { return metric >= Metric::wait; }
 
 Parsed<Expectation> parse_expectation(std::string_view text) {
   const std::string_view body = trimmed(text);

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -10,7 +11,9 @@
 #include "sim/base/fact.h"
 #include "sim/base/money.h"
 #include "sim/catalog/catalog.h"
+#include "sim/scenario/processor_rates.h"
 #include "sim/scenario/scenario.h"
+#include "sim/scenario/step_evidence.h"
 
 // A Plan is a scenario with every name resolved and every default filled in from the catalog: an
 // immutable value that holds all that the simulator and the executor need, so neither looks
@@ -72,10 +75,22 @@ struct PlannedOptimizer {
   double final_fraction = 0;  // schedule cosine: of the learning rate, at the last step
 };
 
+/// What happens between a provider's notice and the end of the node (sim/cluster/notice.h).
+struct PlannedNotice {
+  OnNotice policy = OnNotice::save;
+  bool stated = false;         // by the scenario; else it follows from the program
+  bool own_program = false;    // a container of the user's runs, not reckon's worker
+  Fact<Seconds> reaction;      // from the notice until the program knows
+  Fact<double> writer_spread;  // of one writer's time: standard deviation of its logarithm
+  bool between_steps = false;  // the step under way is finished first
+};
+
 struct PlannedCheckpoint {
   CheckpointSpec::Mode mode = CheckpointSpec::Mode::optimal;
   Seconds interval{};  // of useful work between two saves; mode optimal: set by the forecast
                        // (Young/Daly)
+  SaveMode save_mode = SaveMode::blocking;
+  PlannedNotice notice;
   Fact<Seconds> save_overhead;  // fixed part (serialisation, barrier) of a save
   Storage storage;
 };
@@ -88,6 +103,7 @@ struct PlannedWorkload {
   ModelGraph model;
   Dataset dataset;  // resolved or inline
   Precision precision = Precision::fp32;
+  std::string stack;            // as the scenario names it; "": it does not
   bool fp32_gradients = false;  // kept, summed and reduced in fp32 whatever the precision
   Optimizer optimizer = Optimizer::sgd_momentum;
   PlannedOptimizer optimizer_settings;  // for a real run
@@ -153,6 +169,9 @@ struct PlannedPool {
   LinkClass peer_link, network_link;  // between accelerators of one node; between nodes
   Fact<double> cpu_flops_per_vcpu;    // parameter server's update and CPU training, FLOP/s
   Fact<BytesPerSecond> cpu_memory_bandwidth_per_vcpu;  // the same: a vCPU's share of the host's
+  /// Of a worker on CPUs of a machine that was probed, in place of the two before. nullptr: it was
+  /// not.
+  std::shared_ptr<const WorkerRates> measured_rates;
 };
 
 /// Rules of the service the cluster runs under; numbers of catalogs/operations.yaml.
@@ -214,11 +233,15 @@ struct MaintenanceRules {
   Fact<Seconds> every;  // mean time between two events of one node
   Seconds notice{};
   Fact<Seconds> duration;  // the VM is away
+  bool grouped = false;    // all nodes of a pool at the same time
 };
 struct FailureRules {
   bool on = false;
   Fact<Seconds> mtbf_per_accelerator;
   Fact<Seconds> repair;  // detection, node repair and pod replacement
+  /// Failures in which nothing ends: the gang waits in a collective until a timeout finds it out.
+  Fact<double> hang_share;
+  Fact<Seconds> hang_detection;
 };
 
 struct Plan {
@@ -247,7 +270,8 @@ struct Plan {
   std::vector<std::string> calibrations;  // laid over the catalog
   std::string prices_as_of;               // oldest price used; "" where none is known
   std::vector<std::string> warnings;
-  std::vector<Source> sources;  // the catalog's, so that a Fact can be printed
+  std::vector<Source> sources;           // the catalog's, so that a Fact can be printed
+  std::optional<StepEvidence> evidence;  // of the first job's step; nullopt: not asked
 
   /// The first that stands in for no other; nullptr: none. worker falls back to chief's.
   const PlannedPool* pool_with(Role role) const;

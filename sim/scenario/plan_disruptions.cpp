@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/catalog/operations_keys.h"
+#include "sim/scenario/assumption_table.h"
 #include "sim/scenario/plan_draft.h"
 #include "sim/scenario/scenario_yaml.h"
 
@@ -36,7 +37,10 @@ void resolve_reclaim(Draft& draft) {
   ReclaimRules& rules = plan.reclaim;
   const auto& given = draft.scenario().disruptions.preemption;
   const int slots = spot_slots(plan);
-  rules.notice = Seconds{draft.catalog.operations.at(keys::spot_notice(plan.provider)).value};
+  const OperationalDefaults& operations = draft.catalog.operations;
+  rules.notice = Seconds{operations.at(keys::spot_notice(plan.provider)).value};
+  if (plan.service == Service::gke)  // the kubelet keeps the rest for pods of the system
+    rules.notice = std::min(rules.notice, Seconds{operations.at(keys::kGkePodNotice).value});
   if (given) {
     rules.law = *given;
     if (slots == 0 && !std::holds_alternative<NoReclaim>(*given))
@@ -81,6 +85,7 @@ void resolve_maintenance(Draft& draft) {
     rules.on = true;
     rules.every = Fact<Seconds>{spec.maintenance->every};
     rules.notice = spec.maintenance->notice;
+    rules.grouped = spec.maintenance->grouped.value_or(false);
     if (!accelerated)
       draft.warn(
           "disruptions.maintenance has no effect: machines without accelerators migrate live");
@@ -98,9 +103,20 @@ void resolve_failures(Draft& draft) {
   if (spec.failures_off) return;
   rules.on = true;
   rules.repair = seconds_fact(operations.at(keys::kRepair));
-  rules.mtbf_per_accelerator = spec.failures
-                                   ? Fact<Seconds>{spec.failures->mtbf_per_accelerator}
-                                   : seconds_fact(operations.at(keys::kMtbfPerAccelerator));
+  const bool own = draft.plan.provider == Provider::on_premises;
+  rules.mtbf_per_accelerator =
+      spec.failures
+          ? Fact<Seconds>{spec.failures->mtbf_per_accelerator}
+          : seconds_fact(operations.at(own ? keys::kMtbfPerAccelerator : keys::kMtbfRented));
+  rules.hang_share = operations.at(keys::kHangShare);
+  rules.hang_detection = seconds_fact(operations.at(keys::kHangDetection));
+  // Who waits for nobody is ended by its own failure.
+  if (draft.plan.jobs.empty() || !waits_for_all(draft.plan.jobs.front().strategy))
+    rules.hang_share = Fact<double>{0.0};
+  if (!spec.failures) return;
+  if (spec.failures->hang_share) rules.hang_share = Fact<double>{*spec.failures->hang_share};
+  if (spec.failures->hang_detection)
+    rules.hang_detection = Fact<Seconds>{*spec.failures->hang_detection};
 }
 
 }  // namespace

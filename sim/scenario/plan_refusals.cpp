@@ -37,7 +37,8 @@ void refuse_in_workload(Draft& draft, const WorkloadSpec& workload) {
 void refuse_what_is_not_simulated(Draft& draft) {
   const Scenario& scenario = draft.scenario();
   if (scenario.trace)
-    draft.not_yet("trace", "a trace of jobs", "give one workload: instead of trace:");
+    draft.error("trace", "only 'reckon simulate' and 'reckon check' answer a trace of jobs",
+                "give one workload: instead of trace:");
   if (!scenario.workload && scenario.jobs.empty() && !scenario.trace)
     draft.error("", "the scenario has no workload", "workload: {model: resnet50, ...}");
   if (scenario.workload) refuse_in_workload(draft, *scenario.workload);

@@ -104,8 +104,11 @@ void resolve_rules(Draft& draft) {
   // A TPU's links have DMA engines of their own.
   plan.framework.overlap_slowdown = tpu ? Fact<double>{} : operations.at(keys::kOverlapSlowdown);
   plan.framework.expert_imbalance = operations.at(keys::kExpertImbalance);
-  for (PlannedWorkload& job : plan.jobs)
+  for (PlannedWorkload& job : plan.jobs) {
     job.checkpoint.save_overhead = seconds_fact(operations.at(keys::kSaveOverhead));
+    job.checkpoint.notice.reaction = seconds_fact(operations.at(keys::kNoticeReaction));
+    job.checkpoint.notice.writer_spread = operations.at(keys::kWriterSpread);
+  }
 }
 
 }  // namespace reckon::planning

@@ -98,6 +98,7 @@ void resolve_speeds(Draft& draft) {
   PlannedWorkload& job = draft.plan.jobs.front();
   const PlannedPool& worker = *draft.plan.pool_with(Role::worker);
   job.precision = precision_for(draft, worker);
+  job.stack = draft.scenario().workload->stack;
   job.fp32_gradients = draft.scenario().workload->fp32_gradients.value_or(false);
   const bool runs = check_precision(draft, worker, job.precision);
   for (PlannedPool& pool : draft.plan.pools) {

@@ -148,7 +148,15 @@ void resolve_checkpoint(Draft& draft, PlannedWorkload& job,
   if (spec) {
     checkpoint.mode = spec->mode;
     checkpoint.interval = spec->interval;
+    checkpoint.save_mode = spec->save_mode;
+    checkpoint.notice.stated = spec->on_notice.has_value();
   }
+  // Ours saves when it is told to stop; a program that nobody spoke for is ended by the signal.
+  const bool own = draft.scenario().workload->container.has_value();
+  checkpoint.notice.own_program = own;
+  checkpoint.notice.policy =
+      (spec ? spec->on_notice : std::nullopt).value_or(own ? OnNotice::none : OnNotice::save);
+  checkpoint.notice.between_steps = true;
   const std::string given = spec ? spec->storage : "";
   const Storage* storage = given.empty() ? nullptr : draft.catalog.find_storage(given);
   std::vector<std::string> names;

@@ -15,6 +15,7 @@
 #include "sim/base/unit_text.h"
 #include "sim/catalog/catalog.h"
 #include "sim/catalog/model_zoo.h"
+#include "sim/scenario/scenario_trace.h"
 
 // The what-if file as plain structs: exactly what the user wrote, nothing resolved. Field names are
 // the keys of the file. `optional` and empty mean "not given". plan.h turns it into a Plan with the
@@ -102,10 +103,18 @@ struct StrategySpec {
   std::optional<Bytes> partition;      // larger variables are cut into pieces of at most so much
 };
 
+/// What a program does when it is told that its node will go: saves a checkpoint, or nothing.
+enum class OnNotice { save, none };
+/// Training stands still until a checkpoint is written, or only until it is copied to the host's
+/// memory, from where it is written while training goes on.
+enum class SaveMode { blocking, async };
+
 struct CheckpointSpec {
   enum class Mode { none, interval, optimal } mode = Mode::optimal;
-  Seconds interval{};   // mode interval
-  std::string storage;  // catalog name; "" = the provider's object store
+  Seconds interval{};                 // mode interval
+  std::string storage;                // catalog name; "" = the provider's object store
+  std::optional<OnNotice> on_notice;  // not given: by the program
+  SaveMode save_mode = SaveMode::blocking;
 };
 
 struct ContainerSpec {
@@ -218,6 +227,7 @@ struct ClusterSpec {
   std::string scale_tier;       // AI Platform's; the catalog says what pools it is
   std::vector<PoolSpec> pools;  // empty beside a scale_tier, unless that leaves them to the user
   std::optional<FabricSpec> fabric;
+  std::optional<SchedulerSpec> scheduler;  // of a trace
 };
 
 // ---- money
@@ -272,9 +282,12 @@ using ReclaimSpec =
 struct MaintenanceSpec {
   Seconds every{};
   Seconds notice{};
+  std::optional<bool> grouped;  // all nodes of a pool at once; not given: as the provider does it
 };
 struct FailuresSpec {
   Seconds mtbf_per_accelerator{};
+  std::optional<double> hang_share;  // of failures, 0..1; not given: the catalog's
+  std::optional<Seconds> hang_detection;
 };
 /// Spot capacity is there and gone in turn, each for an exponential time.
 struct ShortageSpec {
@@ -298,9 +311,6 @@ struct JobSpec {
   int times = 1;
   WorkloadSpec workload;
 };
-struct TraceSpec {
-  std::string file, format;
-};
 struct ForecastSpec {
   int replications = 1000;
   std::uint64_t seed = 1;
@@ -323,10 +333,19 @@ enum class Metric {
   serving_replicas,
   serving_utilization,
   serving_requests_per_second,
-  serving_rejected
+  serving_rejected,
+  // of `trace:`
+  wait,
+  jct,
+  makespan,
+  utilization,
+  allocation,
+  fragmentation
 };
 /// Is it answered by the serving part of a scenario?
 bool is_of_serving(Metric metric);
+/// Is it answered by the trace of a scenario?
+bool is_of_trace(Metric metric);
 enum class Statistic { none, mean, p5, p50, p95, p99 };
 enum class Comparison { le, ge, lt, gt, eq, ne };
 enum class StepShare { communication, compute, input, bubble };

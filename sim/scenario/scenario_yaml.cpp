@@ -59,21 +59,6 @@ void read_jobs(Reader& reader, const YamlNode& node, Scenario& scenario) {
   });
 }
 
-const Fields<TraceSpec>& trace_spec_fields() {
-  static const std::vector<std::string> formats{"openb", "philly", "gavel", "sia", "csv"};
-  static const Fields<TraceSpec> table{
-      required(text_field("file", &TraceSpec::file, "Recorded jobs, relative to this file.",
-                          "jobs.csv")),
-      required(field<TraceSpec>(
-          "format", Form{.kind = Form::Kind::word, .words = formats},
-          [](Reader& r, const YamlNode& n, TraceSpec& t) {
-            if (const auto i = r.word(n, formats)) t.format = formats[*i];
-          },
-          "Whose layout the file has.", "csv")),
-  };
-  return table;
-}
-
 const Fields<ForecastSpec>& forecast_fields() {
   static const Fields<ForecastSpec> table{
       number_field("replications", &ForecastSpec::replications, whole(1, 1e6),
@@ -117,6 +102,7 @@ void check_scenario(Reader& reader, const YamlNode& root, const Scenario& scenar
   constexpr std::array<std::string_view, 3> kWork{"workload", "jobs", "trace"};
   const bool serves = root.has("serving") || reader.misspelt("serving");
   check_one_of(reader, root, kWork, serves ? 0 : 1);
+  check_trace(reader, root, scenario);
   const auto money_at = [&](const std::string& path, const MoneyText& money) {
     check_currency(reader, places.find(path), path, money,
                    scenario.prices ? &*scenario.prices : nullptr);

@@ -272,6 +272,8 @@ const Fields<ClusterSpec>& cluster_fields() {
       block_field<fabric_fields>("fabric", &C::fabric, check_fabric,
                                  "How the nodes are wired; default: all on one switch.",
                                  "{nics: 8, rails: true, nodes_per_leaf: 32, oversubscription: 2}"),
+      block_field<scheduler_fields>("scheduler", &C::scheduler, {},
+                                    "Who chooses among the jobs of a trace.", "{policy: fifo}"),
       field<C>(
           "ai_platform", Form{Form::Kind::map},
           [](Reader& r, const YamlNode& n, C&) { r.expect(n, YamlNode::Kind::map); },
@@ -283,7 +285,8 @@ const Fields<ClusterSpec>& cluster_fields() {
 }
 
 void check_cluster(Reader& reader, const YamlNode& node, const ClusterSpec& cluster) {
-  if (!node.has("pools") && !node.has("scale_tier") && !reader.misspelt("pools") &&
+  const bool listed = node.has("scheduler");  // check_trace asks for pools or a list of nodes
+  if (!listed && !node.has("pools") && !node.has("scale_tier") && !reader.misspelt("pools") &&
       !reader.misspelt("scale_tier"))
     reader.error(fmt::format("{} needs 'pools'", reader.subject()),
                  "example: pools: [{name: p100, machine: n1-standard-16, accelerator: {type: "

@@ -62,7 +62,7 @@ const Fields<TraceReclaim>& trace_fields() {
   return table;
 }
 
-void check_trace(Reader& reader, const YamlNode& node, const TraceReclaim&) {
+void check_reclaim_trace(Reader& reader, const YamlNode& node, const TraceReclaim&) {
   constexpr std::array<std::string_view, 2> kOneOf{"file", "generate"};
   check_one_of(reader, node, kOneOf, 1);
   if (const auto* gap = node.find("gap"); gap != nullptr && node.has("generate"))
@@ -77,7 +77,7 @@ std::optional<ReclaimSpec> read_law(Reader& reader, const YamlNode& node, const 
   T law{};
   const std::size_t before = reader.errors();
   if (!read_fields(reader, untagged, table, law)) return std::nullopt;
-  if constexpr (std::is_same_v<T, TraceReclaim>) check_trace(reader, untagged, law);
+  if constexpr (std::is_same_v<T, TraceReclaim>) check_reclaim_trace(reader, untagged, law);
   if (reader.errors() != before) return std::nullopt;
   return law;
 }
@@ -115,7 +115,10 @@ const Fields<MaintenanceSpec>& maintenance_fields() {
       required(number_field("every", &M::every, seconds_above_zero(),
                             "Mean time between two events of one node.", "30d")),
       number_field("notice", &M::notice, duration_from_zero(),
-                   "Warning before the host goes; default: 0s.", "60min")};
+                   "Warning before the host goes; default: 0s.", "60min"),
+      boolean_field("grouped", &M::grouped,
+                    "All nodes of a pool at the same time; default: as the provider does it.",
+                    "true")};
   return table;
 }
 
@@ -132,10 +135,17 @@ const Fields<ShortageSpec>& shortage_fields() {
 }
 
 const Fields<FailuresSpec>& failures_fields() {
-  static const Fields<FailuresSpec> table{required(number_field(
-      "mtbf_per_accelerator", &FailuresSpec::mtbf_per_accelerator,
-      above_zero(Form::Kind::duration, 100 * kLongestTime),
-      "Mean time between failures of one accelerator and its share of the node.", "50000h"))};
+  using F = FailuresSpec;
+  static const Fields<F> table{
+      required(number_field(
+          "mtbf_per_accelerator", &F::mtbf_per_accelerator,
+          above_zero(Form::Kind::duration, 100 * kLongestTime),
+          "Mean time between failures of one accelerator and its share of the node.", "50000h")),
+      number_field("hang_share", &F::hang_share, fraction(),
+                   "Failures in which no process ends and the job hangs; default: the catalog's.",
+                   "5%"),
+      number_field("hang_detection", &F::hang_detection, duration_from_zero(),
+                   "Time until a hang is found out; default: the catalog's.", "10min")};
   return table;
 }
 

@@ -89,6 +89,11 @@ void check_finetune(Reader& reader, const YamlNode& node, const Finetune& finetu
                  fmt::format("it has '{}'", needed));
 }
 
+constexpr std::array kOnNotice{Word<OnNotice>{"save", OnNotice::save},
+                               Word<OnNotice>{"none", OnNotice::none}};
+constexpr std::array kSaveModes{Word<SaveMode>{"blocking", SaveMode::blocking},
+                                Word<SaveMode>{"async", SaveMode::async}};
+
 const Fields<CheckpointSpec>& checkpoint_fields() {
   using C = CheckpointSpec;
   static const Fields<C> table{
@@ -112,6 +117,14 @@ const Fields<CheckpointSpec>& checkpoint_fields() {
       text_field("storage", &C::storage,
                  "Where they go: a catalog name; default: the provider's object store.",
                  "gcs-standard"),
+      word_field("on_notice", &C::on_notice, kOnNotice,
+                 "What the program does when its node is about to be taken: save a checkpoint, or "
+                 "none. Default: save for reckon's own worker, none for a container.",
+                 "none"),
+      word_field("mode", &C::save_mode, kSaveModes,
+                 "Training stands still until a checkpoint is written (blocking, the default), or "
+                 "only while it is copied to the host's memory (async).",
+                 "async"),
   };
   return table;
 }

@@ -58,6 +58,55 @@ Seconds checkpoint_save_time(const Plan& plan, const PlannedWorkload& job) {
   return t;
 }
 
+int checkpoint_writers(const Plan& plan, const PlannedWorkload& job) {
+  return writers_of(plan, job).count;
+}
+
+namespace {
+
+/// State to the host's memory: what holds it is copied by all its accelerators at once; by the
+/// processors where there are none.
+Seconds copy_time(const PlannedWorkload& job, const Writers& w) {
+  const PlannedPool& pool = *w.pool;
+  BytesPerSecond rate =
+      double(pool.machine.vcpus) * pool.cpu_memory_bandwidth_per_vcpu.value / 2.0;  // read, written
+  if (pool.accelerator && pool.role != Role::parameter_server) {
+    const int copies =
+        cuts_the_model(job.strategy.kind) ? std::max(1, pool.accelerators_per_node) : 1;
+    rate = double(copies) * pool.accelerator->host_bandwidth.value;
+  }
+  return rate.v > 0 ? checkpoint_bytes(job) / double(w.count) / rate : Seconds{0};
+}
+
+bool spans_nodes(const PlannedPool& pool, const PlannedStrategy& strategy) {
+  return strategy.parameter_servers > 0 ||
+         strategy.accelerators() > std::max(1, pool.accelerators_per_node);
+}
+
+}  // namespace
+
+SaveTimes save_times(const Plan& plan, const PlannedWorkload& job, const StepEstimate& step) {
+  if (job.checkpoint.save_mode == SaveMode::blocking) return {checkpoint_save_time(plan, job), {}};
+  const Writers w = writers_of(plan, job);
+  const Storage& storage = job.checkpoint.storage;
+  const bool network = spans_nodes(*w.pool, job.strategy) && step.step.count() > 0;
+  const double busy = network ? std::min(1.0, step.communication / step.step) : 0.0;
+  const BytesPerSecond nic = w.pool->machine.network.value;
+  BytesPerSecond rate = storage.write_per_node.value;
+  if (nic.v > 0) rate = std::min(rate, nic * (1 - busy / 2));
+  SaveTimes times;
+  times.write = job.checkpoint.save_overhead.value + storage.latency.value;
+  if (rate.v > 0) times.write += checkpoint_bytes(job) / double(w.count) / rate;
+  times.stall = copy_time(job, w);
+  if (step.step.count() > 0 && nic.v > 0) {
+    const double taken = std::min(rate / nic, 0.5);
+    const Seconds on_nic = (network ? step.communication : Seconds{0}) + step.exposed_input;
+    const double slower = taken / (1 - taken) * (on_nic / step.step);
+    times.stall += times.write * (slower / (1 + slower));
+  }
+  return times;
+}
+
 Seconds checkpoint_restore_time(const Plan& plan, const PlannedWorkload& job) {
   // Every node that holds state reads all of its part at the same time, each at its own rate.
   const Writers w = writers_of(plan, job);

@@ -4,6 +4,7 @@
 
 #include "sim/base/check.h"
 #include "sim/step/element_sizes.h"
+#include "sim/step/measured_compute.h"
 
 namespace reckon {
 namespace {
@@ -109,6 +110,7 @@ LayerWork work_of(const LayerCount& c) {
 
 LayerCost cost_of(const LayerWork& work, const ElementSizes& size, const Processor& core,
                   double batch) {
+  if (core.measured != nullptr) return measured_cost(work, batch, *core.measured);
   const auto passes = passes_of(work, size, batch);
   const double efficiency = work.depthwise ? 0 : flop_efficiency(core.efficiency, work);
   LayerCost cost;
@@ -125,6 +127,8 @@ bool recomputed(const Layer& layer, WorkKind work, Recompute mode) {
 }
 
 Seconds update_time(double parameters, const ElementSizes& size, const Processor& core) {
+  if (core.measured != nullptr)
+    return core.measured->streams.time(parameters * size.update_traffic());
   return parameters * size.update_traffic() /
              (core.memory_bandwidth * core.efficiency.memory.value) +
          core.efficiency.launch.value;
@@ -141,6 +145,7 @@ Processor processor_of(const PlannedPool& pool, Precision precision) {
     p.efficiency.convolution = p.efficiency.matmul = p.efficiency.attention = p.efficiency.memory =
         Fact<double>{1.0};
     p.efficiency.half_size = Fact<Flops>{};
+    p.measured = pool.measured_rates.get();
     return p;
   }
   const Accelerator& a = *pool.accelerator;

@@ -14,6 +14,9 @@ struct Processor {
   BytesPerSecond memory_bandwidth{};
   int cores = 1;  // independent cores, each with its share of peak, bandwidth and batch
   Efficiency efficiency;
+  /// Of CPUs that were probed: what a layer takes is then its products' and passes' times
+  /// (measured_compute.h). Owned by the plan's pool.
+  const WorkerRates* measured = nullptr;
 };
 /// A precision that the hardware lacks runs at its fp32 rate, as tf32 does on GPUs older than
 /// Ampere.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "sim/base/check.h"
 #include "sim/step/assumptions.h"
@@ -267,13 +268,41 @@ StepEstimate cut_model_step(const Plan& plan, const PlannedWorkload& job, const 
   return e;
 }
 
+/// Median over the step model's time, by what comparable runs took; 0 in the plan: nothing is
+/// known.
+double residual_factor(const Plan& plan) {
+  const PlannedPool* workers = plan.pool_with(Role::worker);
+  const double factor = workers ? workers->efficiency.step_spread.value : 1;
+  return factor > 0 ? factor : 1;
+}
+
+/// All that devices and links take, longer by the factor; what the input needs is its own.
+StepEstimate slowed(StepEstimate e, double factor) {
+  if (factor == 1) return e;
+  for (Seconds* time : {&e.step, &e.compute, &e.communication, &e.exposed_communication, &e.push,
+                        &e.pull, &e.exposed_input, &e.bubble, &e.forward, &e.update, &e.host})
+    *time *= factor;
+  ExposedCommunication& x = e.exposed;
+  for (Seconds* time : {&x.gradients, &x.parameters, &x.tensor, &x.context, &x.expert, &x.pipeline,
+                        &x.servers, &x.stragglers, &x.contention})
+    *time *= factor;
+  for (LayerTime& layer : e.layers) {
+    layer.forward *= factor;
+    layer.backward *= factor;
+  }
+  e.samples_per_second = e.samples_per_second / factor;
+  e.mfu /= factor;
+  return e;
+}
+
 }  // namespace
 
 StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job,
                            const NetworkModel& network, int live_workers) {
   const PlannedStrategy& s = job.strategy;
   if (cuts_the_model(s.kind))
-    return cut_model_step(plan, job, StepModel(job.model, step_setting(plan, job)));
+    return slowed(cut_model_step(plan, job, StepModel(job.model, step_setting(plan, job))),
+                  residual_factor(plan));
   const Workers w = workers_of(plan, job, live_workers);
   StepEstimate e;
   e.layers = w.batch.layers;
@@ -319,12 +348,13 @@ StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job,
     e.mfu = job.model.model_flops().v * e.samples_per_second.v / (peak.v * w.accelerators);
   }
   e.bottleneck = bottleneck_of(e, servers_busier, w.batch);
-  return e;
+  return slowed(std::move(e), residual_factor(plan));
 }
 
 StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job, const ModelFold& fold) {
   RECKON_CHECK(cuts_the_model(job.strategy.kind));
-  return cut_model_step(plan, job, StepModel(fold, step_setting(plan, job)));
+  const StepModel model(fold, step_setting(plan, job));
+  return slowed(cut_model_step(plan, job, model), residual_factor(plan));
 }
 
 Seconds evaluation_time(const Plan& plan, const PlannedWorkload& job, const StepEstimate& step) {

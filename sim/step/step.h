@@ -98,6 +98,19 @@ Seconds evaluation_time(const Plan& plan, const PlannedWorkload& job, const Step
 /// through the job's storage.
 Bytes checkpoint_bytes(const PlannedWorkload& job);
 Seconds checkpoint_save_time(const Plan& plan, const PlannedWorkload& job);
+/// Nodes that save their parts side by side.
+int checkpoint_writers(const Plan& plan, const PlannedWorkload& job);
+/// How long training stands still for a save, and how long its write goes on behind that.
+struct SaveTimes {
+  Seconds stall{};
+  Seconds write{};  // 0: blocking
+};
+/// Blocking: all of checkpoint_save_time() is a stall. Asynchronous: the stall is the copy to the
+/// host's memory, and what the write costs the steps beside it. The write has the NIC for itself
+/// while a step does not use it and half of it while it does; of `step` the transfers between nodes
+/// and what waits for input take as much longer as the write takes of the NIC, and nothing of that
+/// is hidden (an upper bound).
+SaveTimes save_times(const Plan& plan, const PlannedWorkload& job, const StepEstimate& step);
 Seconds checkpoint_restore_time(const Plan& plan, const PlannedWorkload& job);
 
 /// Step times by number of live workers, solved once and looked up after.

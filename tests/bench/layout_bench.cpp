@@ -1,7 +1,11 @@
 #include <benchmark/benchmark.h>
 
+#include <cmath>
+#include <filesystem>
 #include <vector>
 
+#include "sim/accuracy/evidence_files.h"
+#include "sim/accuracy/plan_evidence.h"
 #include "sim/step/step_model.h"
 #include "support/plans.h"
 
@@ -71,6 +75,40 @@ void predict_layouts_with_memory(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations());
 }
 
+/// The same, each moved by what the shipped evidence says of it.
+void predict_layouts_with_evidence(benchmark::State& state) {
+  const std::filesystem::path catalogs = std::filesystem::path(RECKON_SOURCE_DIR) / "catalogs";
+  const auto catalog = load_catalog({&catalogs, 1}).value();
+  EvidenceFiles files;
+  if (!files.add_catalog(catalogs) || !files.kernel()) return state.SkipWithError("no evidence");
+  const Evidence evidence(files.runs(), catalog, *files.kernel());
+  EvidenceFeatures question;
+  question.accelerator = word_id("A100-SXM4-80");
+  question.architecture = word_id("Ampere");
+  question.year = 2020;
+  question.precision = Precision::bf16;
+  question.domain = Domain::language;
+  question.network = word_id("dense language model");
+  question.log_parameters = std::log(175e9);
+  question.accelerators = 1024;
+  question.many_nodes = true;
+  const ResidualTable table = evidence.table(question);
+  const StepModel model(zoo_model("gpt3_175b").value(), setting());
+  const auto all = layouts();
+  const auto predicted = [&](const Layout& l) {
+    const double accelerators = double(l.accelerators());
+    return table.at(std::log(accelerators), std::log(double(l.global_batch()) / accelerators),
+                    device_share(model.estimate(l)));
+  };
+  for (const Layout& l : all) benchmark::DoNotOptimize(predicted(l));  // solves what is near
+  std::size_t next = 0;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(predicted(all[next]));
+    next = (next + 1) % all.size();
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+
 void look_up_layouts(benchmark::State& state) {
   const StepModel model(zoo_model("gpt3_175b").value(), setting());
   LayoutCache cache(model);
@@ -85,6 +123,7 @@ void look_up_layouts(benchmark::State& state) {
 }
 
 BENCHMARK(predict_layouts);
+BENCHMARK(predict_layouts_with_evidence);
 BENCHMARK(predict_layouts_with_memory);
 BENCHMARK(look_up_layouts);
 

@@ -89,8 +89,16 @@ TEST_CASE("reckon accuracy predicts minutes to a target from the samples that it
   const auto out = nlohmann::json::parse(json.out);
   CHECK(out["scored"] == 2);
   CHECK(out["skipped"].size() == 3);  // what rows 3 and 6 count is no samples
-  // The file names no stack, and the middle of all stacks is slower than MLPerf's.
-  CHECK(out["cold"]["median_absolute_error"].get<double>() < 0.4);
+  // The file names no stack, and the middle of all stacks is slower than MLPerf's: 35 % when
+  // written, 37 % without what other rounds of MLPerf say, which makes the range narrower too.
+  const auto alone = nlohmann::json::parse(
+      w.run("accuracy t.csv --from time_to_train --step-model --format json").out);
+  const auto of = [](const nlohmann::json& scored, const char* figure) {
+    return scored["cold"][figure].get<double>();
+  };
+  CHECK(of(out, "median_absolute_error") < of(alone, "median_absolute_error"));
+  CHECK(of(out, "median_absolute_error") < 0.4);
+  CHECK(of(out, "interval_median_half_width") < of(alone, "interval_median_half_width") / 2);
   CHECK(w.run("accuracy t.csv --from time_to_train --regret").code == 2);
   w.write("bad.csv", "id,minutes\n");
   CHECK(contains(w.run("accuracy bad.csv --from time_to_train").err, "column 'model' is missing"));
@@ -124,4 +132,34 @@ TEST_CASE("reckon accuracy takes several files, each of its kind") {
   CHECK(out["rows"] == 5);
   CHECK(out["scored"] == 4);
   CHECK(w.run("accuracy m.csv v.csv --from collectives").code == 2);
+}
+
+TEST_CASE("reckon accuracy tells other tables by their header and scores each kind") {
+  const Workspace w;
+  w.write("e.csv",
+          "kind,id,source,dataset,network,batch,optimizer,target_metric,runs_reached,"
+          "epochs_median,accelerator,power_limit_watts,seconds_per_epoch,average_watts\n"
+          "convergence,a,zeus,squad,bert,8,adamw,84.0,10,4,,,,\n"
+          "convergence,b,zeus,squad,bert,32,adamw,84.0,10,4,,,,\n"
+          "convergence,c,zeus,squad,bert,32,adamw,85.5,0,,,,,\n");
+  const Output json = w.run("accuracy e.csv --format json");
+  REQUIRE(json.code == 0);
+  const auto out = nlohmann::json::parse(json.out);
+  CHECK(out["from"] == "energy_and_convergence");
+  CHECK(out["scored"] == 1);
+  CHECK(out["cold"]["targets"]["epochs to a target, one batch given"]["median_absolute_error"] ==
+        0);
+  CHECK(out["skipped"].size() == 2);
+  CHECK(contains(w.run("accuracy e.csv").out, "epochs to a target, one batch given"));
+  CHECK(w.run("accuracy e.csv --warm 1").code == 2);
+  CHECK(w.run("accuracy e.csv --from run_costs").code == 2);  // its columns are missing
+  CHECK(contains(w.run("accuracy e.csv --from energy").err, "energy_and_convergence"));
+  w.write("r.csv",
+          "id,source,year,framework,hardware,machine,machines,accelerators,accelerator,"
+          "usd_per_hour,model,model_text,dataset,epochs,batch,hours,usd,notes\n"
+          "1,dawnbench,2017,TensorFlow v1.2,1 K80,p2.xlarge,1,1,K80,0.9,resnet50,,imagenet,10,64,"
+          "100,90,\n");
+  const auto costs = nlohmann::json::parse(w.run("accuracy r.csv --format json").out);
+  CHECK(costs["from"] == "run_costs");
+  CHECK(costs["cold"]["targets"].size() == 2);
 }

@@ -83,3 +83,59 @@ TEST_CASE("compare needs two plans and reports the mistakes of all files") {
   CHECK(contains(wrong.err, "missing.yaml"));
   CHECK(contains(wrong.err, "absent.yaml"));
 }
+
+namespace {
+
+/// One run of what kScenario trains, twice as fast as anything known of it.
+constexpr const char* kOwnRun =
+    "id,source,trust,accelerator,accelerators,accelerators_per_node,nodes,intra_node_link,model,"
+    "precision,strategy,samples_per_second,batch_per_accelerator,global_batch,stack\n"
+    "mine-1,mine,A,P100-PCIE-16,2,2,1,pcie-host,resnet50_v1_5,fp32,all_reduce,800,64,128,\n";
+
+}  // namespace
+
+TEST_CASE("explain names the runs that a step rests on, lists and draws them") {
+  const Workspace w;
+  w.write("a.yaml", kScenario);
+  const Output told = w.run("explain a.yaml");
+  REQUIRE(told.code == 0);
+  CHECK(contains(told.out, "\nEvidence\n  comparable "));
+  CHECK_FALSE(contains(told.out, "Comparable runs"));
+  for (const char* order : {"explain --evidence a.yaml", "explain a.yaml --evidence"}) {
+    const Output listed = w.run(std::string(order) + " --plot e.svg");
+    INFO(listed.err);
+    REQUIRE(listed.code == 0);
+    CHECK(contains(listed.out, "\nComparable runs"));
+    CHECK(contains(read_all(w.path("e.svg")), "<circle"));
+  }
+  const json j = json::parse(w.run("explain a.yaml --format json").out);
+  CHECK(j["evidence"]["nearest"].size() == j["evidence"]["comparable"].get<std::size_t>());
+  const std::string nearest = j["evidence"]["nearest"][0]["id"];
+  CHECK(contains(told.out, nearest));
+}
+
+TEST_CASE("a run of one's own is evidence, and a run or a source can be left out") {
+  const Workspace w;
+  w.write("a.yaml", kScenario);
+  w.write("own.csv", kOwnRun);
+  const auto evidence = [&](const std::string& options) {
+    const Output r = w.run("explain a.yaml --format json " + options);
+    INFO(r.err);
+    REQUIRE(r.code == 0);
+    return json::parse(r.out)["evidence"];
+  };
+  const json before = evidence(""), with = evidence("--evidence own.csv");
+  CHECK(with["nearest"][0]["id"] == "mine-1");
+  CHECK(with["step_factor"]["p50"] < before["step_factor"]["p50"]);
+  const auto width = [](const json& e) {
+    return e["step_factor"]["p95"].get<double>() / e["step_factor"]["p5"].get<double>();
+  };
+  CHECK(width(with) < width(before));
+  CHECK(evidence("--evidence own.csv --without-evidence mine") == before);
+  CHECK(evidence("--evidence own.csv --without-evidence mine-1") == before);
+  CHECK(evidence("--without-evidence all").is_null());
+  const Output unknown = w.run("explain a.yaml --without-evidence nobody");
+  CHECK(unknown.code == 2);
+  CHECK(contains(unknown.err, "nobody"));
+  CHECK(w.run("explain a.yaml --without-evidence all --plot e.svg").code == 2);
+}

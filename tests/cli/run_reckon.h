@@ -28,6 +28,7 @@ class Workspace {
     directory_ = name;
     // What programs keep of a user's is kept here, not in the home of whoever tests.
     setenv("XDG_DATA_HOME", (directory_ / ".data-home").c_str(), 1);
+    setenv("RECKON_PROBE", "off", 1);  // seconds for each test
   }
   ~Workspace() { std::filesystem::remove_all(directory_); }
   Workspace(const Workspace&) = delete;

@@ -104,7 +104,7 @@ TEST_CASE("spot nodes of GKE are chosen and tolerated, and a pod ends within the
                        Contains("cloud.google.com/gke-spot: \"true\"\n") &&
                        Contains("- key: cloud.google.com/gke-spot\n") &&
                        Contains("- key: nvidia.com/gpu\n") && Contains("nvidia.com/gpu: 2\n") &&
-                       Contains("terminationGracePeriodSeconds: 30\n"));
+                       Contains("terminationGracePeriodSeconds: 15\n"));
 }
 
 TEST_CASE("a TPU of the second generation is a resource of the pod in cores") {

@@ -174,7 +174,7 @@ cluster:
   for (const std::string& mix : {text, other}) {
     const std::string yaml = exported(mix, {}).yaml;
     CHECK_THAT(yaml, Contains("- key: cloud.google.com/gke-spot\n") &&
-                         Contains("terminationGracePeriodSeconds: 30\n"));
+                         Contains("terminationGracePeriodSeconds: 15\n"));
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "planner/planner.h"
 #include "planner/small_spaces.h"
+#include "support/shipped_evidence.h"
 
 // What ranks candidates before anything is simulated, and what a race says of itself.
 using namespace reckon;
@@ -105,7 +106,8 @@ TEST_CASE("what a race calls certain holds under other draws") {
 
 TEST_CASE("pruning by bounds changes no answer") {
   for (std::uint32_t which = 4000; which < 4010; ++which) {
-    const planner::Question q = question_of(small_text(small_space(which)), shipped_catalog());
+    planner::Question q = question_of(small_text(small_space(which)), shipped_catalog());
+    if (which % 2 == 1) q.base.evidence = &shipped_evidence();
     const auto network = make_fluid_network();
     planner::PlannerOptions how;
     how.threads = 1;
@@ -146,7 +148,9 @@ std::string fed_by_few_vcpus(std::string_view limits) {
 }  // namespace
 
 TEST_CASE("the quick look times a step as the forecast does, whatever waits for input") {
-  const planner::Question q = question_of(fed_by_few_vcpus(""), shipped_catalog());
+  planner::Question q = question_of(fed_by_few_vcpus(""), shipped_catalog());
+  const bool with_evidence = GENERATE(false, true);
+  if (with_evidence) q.base.evidence = &shipped_evidence();
   const auto network = make_fluid_network();
   planner::PlannerOptions how;
   how.threads = 1;
@@ -161,6 +165,7 @@ TEST_CASE("the quick look times a step as the forecast does, whatever waits for 
     CHECK(p.shape.step_seconds == Approx(step.step.count()).epsilon(1e-9));
     cut += p.shape.kind == StrategyKind::sharded ? 1 : 0;
     fed_slowly += step.exposed_input.count() > 0 ? 1 : 0;
+    CHECK((p.shape.residual_half_width > 0) == with_evidence);
   }
   CHECK(cut > 0);
   INFO(fed_slowly);

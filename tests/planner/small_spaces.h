@@ -1,24 +1,15 @@
 #pragma once
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <vector>
 
 #include "planner/planner.h"
 #include "sim/base/random.h"
 #include "sim/scenario/scenario_yaml.h"
+#include "support/shipped_catalog.h"
 
 // Small questions whose answer a loop over everything can find.
 namespace reckon::test {
-
-inline const Catalog& shipped_catalog() {
-  static const Catalog kCatalog = [] {
-    const std::vector<std::filesystem::path> layers{
-        std::filesystem::path(RECKON_SOURCE_DIR "/catalogs")};
-    return load_catalog(layers).value();
-  }();
-  return kCatalog;
-}
 
 /// Numbers of one random case.
 class Dice {

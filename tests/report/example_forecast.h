@@ -3,6 +3,22 @@
 
 namespace reckon::test {
 
+/// Two runs, the nearer one of the same job.
+inline StepEvidence example_evidence() {
+  StepEvidence e;
+  e.median = 1.08;
+  e.low = 0.9;
+  e.high = 1.3;
+  e.half_width = 0.1823;  // ln 1.2
+  e.of_this_job = 1;
+  e.runs.push_back({"dle-0042", "dle", "A100-SXM4-80", "bert_large", "pytorch-ngc", 16,
+                    SamplesPerSecond{61.23}, true, 0.91, -0.1});
+  e.runs.push_back({"x<&>", "other", "V100-SXM2-16", "bert_large", "", 8, SamplesPerSecond{20},
+                    false, 0.4, 0.25});
+  e.trial = TrialOffer{50, 8, 0.0953, Seconds{400}, Usd{3.5}};
+  return e;
+}
+
 /// A forecast written down by hand: round numbers, every part of it present.
 inline Forecast example_forecast() {
   using namespace std::chrono_literals;
@@ -59,6 +75,7 @@ inline Forecast example_forecast() {
       {"framework start", "20 s (10 s .. 40 s)", "general knowledge", 30, 0.1},
       {"price of storage", "0.02 USD (0.02 USD .. 0.03 USD)", "general knowledge", 0, 0.05},
   };
+  f.evidence = example_evidence();
   AssumptionEffect& efficiency = f.assumptions.front();
   efficiency.key = "pools.p100.efficiency.convolution";
   efficiency.unit = "fraction";

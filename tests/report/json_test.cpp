@@ -50,11 +50,13 @@ TEST_CASE("the field names of `reckon simulate --format json` are the interface"
                                                        "goodput_range",
                                                        "badput",
                                                        "lost_work_seconds",
+                                                       "on_notice",
                                                        "interruptions",
                                                        "prices_as_of",
                                                        "catalog_digest",
                                                        "calibrations",
                                                        "assumptions",
+                                                       "evidence",
                                                        "warnings",
                                                        "extrapolated"});
   const json j = json::parse(text);
@@ -116,8 +118,9 @@ TEST_CASE("what is unknown is null, never a guess") {
   f.feasible = false;
   j = json::parse(forecast_json(f));
   CHECK(j["feasible"] == false);
-  for (const char* name : {"step", "time_seconds", "cost_usd", "node_hours", "goodput",
-                           "goodput_range", "badput", "lost_work_seconds", "interruptions"}) {
+  for (const char* name :
+       {"step", "time_seconds", "cost_usd", "node_hours", "goodput", "goodput_range", "badput",
+        "lost_work_seconds", "on_notice", "interruptions"}) {
     INFO(name);
     CHECK(j[name].is_null());
   }

@@ -56,6 +56,7 @@ TEST_CASE("an unknown price makes the cost unknown, not zero") {
   f.cost_usd.reset();
   f.cost_breakdown_usd = {};
   for (auto& a : f.assumptions) a.cost_effect_usd.reset();
+  f.evidence->trial->cost.reset();
   const std::string table = forecast_table(f);
   CHECK(table.find("cost     unknown") != std::string::npos);
   CHECK(table.find("USD") == std::string::npos);

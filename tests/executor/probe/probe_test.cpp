@@ -8,6 +8,7 @@
 #include "executor/comm/thread_communicator.h"
 #include "executor/probe/probe.h"
 #include "executor/train/durable_file.h"
+#include "sim/calibration/measured_processor.h"
 #include "sim/catalog/model_zoo.h"
 
 // What the probe says of the machine cannot be known here; what its records must agree in can.
@@ -171,4 +172,57 @@ TEST_CASE("checkpoints and data are written where they may be, and nothing is le
   CHECK(std::filesystem::is_empty(folder.path));
   write_durably(folder.path / "file", "no folder");
   CHECK_THROWS_AS(probe_checkpoints(bench, folder.path / "file", Bytes{1024}), FileError);
+}
+
+TEST_CASE("the probe of processors says all that a step on them is made of") {
+  constexpr RepeatRule kQuick{.budget = Seconds{0.0005}, .at_least = 3, .at_most = 5};
+  constexpr Bytes kSmall{1 << 20};
+  Measurements probed;
+  probed.machines.push_back({.processor = "test", .threads = 2});
+  probed.probes = probe_processor(2, kQuick, kSmall);
+  for (const ProbeRecord& r : probed.probes) check_times(r);
+  const auto rates = processor_rates(probed);
+  REQUIRE(rates);
+  CHECK(rates->cores == 2);
+  CHECK(rates->together.extents == rates->apart.extents);
+  CHECK(rates->streams.passes.size() == rates->streams_apart.passes.size());
+  // A grid with a hole is none.
+  std::erase_if(probed.probes, [](const ProbeRecord& r) { return r.m == 8 && r.n == 32; });
+  CHECK_FALSE(processor_rates(probed));
+}
+
+TEST_CASE("links are told by the smallest and the largest message that stays in a cache") {
+  Measurements probed;
+  probed.machines.push_back({.processor = "test", .threads = 1});
+  probed.probes =
+      probe_processor(1, {.budget = Seconds{0.0001}, .at_least = 3, .at_most = 3}, Bytes{1 << 20});
+  const auto message = [](double bytes, double seconds) {
+    ProbeRecord r;
+    r.kind = "point_to_point";
+    r.processes = 2;
+    r.bytes = Bytes{bytes};
+    r.median = Seconds{seconds};
+    return r;
+  };
+  for (const ProbeRecord& r : {message(1024, 1e-4), message(1e6 + 1024, 6e-4), message(1e9, 1)})
+    probed.probes.push_back(r);
+  const auto rates = processor_rates(probed);
+  REQUIRE(rates);
+  CHECK(rates->message.latency.count() == 1e-4);
+  CHECK(rates->message.bandwidth.v == Approx(2e9));
+  CHECK(rates->reduce.bandwidth.v == 0);
+}
+
+TEST_CASE("passes of a network are measured in one process and in two at once") {
+  const auto model = zoo_model("mlp_mnist");
+  REQUIRE(model);
+  for (const int processes : {1, 2}) {
+    const PassesWanted wanted{.model = &*model, .batch = 8, .processes = processes};
+    const ProbeRecord r = probe_passes(wanted, kShort);
+    check_times(r);
+    CHECK(r.kind == "passes");
+    CHECK(r.item == wanted.item());
+    CHECK(r.processes == processes);
+    CHECK(r.samples == 8);
+  }
 }

@@ -103,6 +103,23 @@ TEST_CASE("a fit without a source has not seen it, and its stack falls back to t
   }
 }
 
+TEST_CASE("folds that nobody wants to see scored are not fitted, and change no other") {
+  const auto runs = made_up_runs(0.8);
+  const EvidenceKernel kernel;
+  const Catalog& catalog = test::shipped_catalog();
+  const auto all = score_cross_validated(runs, catalog, HoldOut::source, &kernel);
+  const auto some = score_cross_validated(runs, catalog, HoldOut::source, &kernel, {"", "b"});
+  REQUIRE(all.runs.size() == 16);
+  REQUIRE(some.runs.size() == 8);
+  std::size_t next = 0;
+  for (const ScoredRun& r : all.runs) {
+    if (r.at.source != "b") continue;
+    CHECK(some.runs[next].predicted == r.predicted);
+    CHECK(some.runs[next].high == r.high);
+    ++next;
+  }
+}
+
 TEST_CASE("a stack's speed and a row's middle are told apart where stacks ran on other rows too") {
   // Rows x and y had stack `fast` (1.5 times `slow`); only `fast` ran on row z, so that its row for
   // any stack is too fast by what `fast` is ahead.

@@ -263,7 +263,7 @@ TEST_CASE("every operational number that code asks for is there") {
   CHECK(operations.at(keys::kScaleDownUnneededTime).value ==
         600);                                             // cluster-autoscaler FAQ: 10 minutes
   CHECK(operations.at(keys::kJobRetryCap).value == 360);  // capped at six minutes
-  CHECK(operations.at(keys::kMtbfPerAccelerator).value == Approx(50677.0 * 3600));
+  CHECK(operations.at(keys::kMtbfPerAccelerator).value == Approx(53000.0 * 3600));
 }
 
 TEST_CASE("every accelerator has an efficiency for each precision it has a peak for") {

@@ -74,6 +74,13 @@ Case any_case() {
   c.pace.evaluation = seconds_between(0, 100);
   if (one_in(2))
     checkpoints(c, seconds_between(1, 2000), seconds_between(0, 100), seconds_between(0, 50));
+  if (one_in(2)) c.pace.checkpoint_write = seconds_between(0, 3000);
+  c.pace.checkpoint_writers = nodes;
+  PlannedNotice& notice = c.plan.jobs[0].checkpoint.notice;
+  notice = {.policy = one_in(3) ? OnNotice::none : OnNotice::save,
+            .reaction = Fact<Seconds>{seconds_between(0, 20)},
+            .writer_spread = Fact<double>{between(0, 5) / 10.0},
+            .between_steps = one_in(2)};
   c.pace.checkpoint_size = 5.0_GB;
   c.plan.storage_per_gb = HourlyRate{30'000};
 
@@ -84,10 +91,13 @@ Case any_case() {
   c.plan.maintenance = {.on = one_in(2),
                         .every = Fact<Seconds>{seconds_between(2000, 50'000)},
                         .notice = seconds_between(0, 3600),
-                        .duration = Fact<Seconds>{seconds_between(1, 3000)}};
+                        .duration = Fact<Seconds>{seconds_between(1, 3000)},
+                        .grouped = one_in(3)};
   c.plan.failures = {.on = one_in(2),
                      .mtbf_per_accelerator = Fact<Seconds>{seconds_between(10'000, 100'000)},
-                     .repair = Fact<Seconds>{seconds_between(1, 2000)}};
+                     .repair = Fact<Seconds>{seconds_between(1, 2000)},
+                     .hang_share = Fact<double>{between(0, 4) / 4.0},
+                     .hang_detection = Fact<Seconds>{seconds_between(0, 3000)}};
   c.plan.retry.counts_disruptions = one_in(3);
   c.plan.billing.management = HourlyRate{100'000'000};
   c.plan.billing.free_if_reclaimed_within = 60s;

@@ -148,7 +148,7 @@ cluster:
   service: ai_platform
   region: us-central1
   pools: [{name: slice, tpu: {type: TPU-v2, slice: v2-8}}]
-disruptions: {preemption: !trace {generate: {mean: 120h, duration: 30d, nodes: 100, seed: 7}}}
+  scheduler: {policy: fifo}
 )";
 
 }  // namespace reckon::testing

@@ -155,7 +155,7 @@ TEST_CASE("several jobs with every kind of model are read key by key") {
 TEST_CASE("recorded jobs and TPU slices are read key by key") {
   const Scenario s = read(kTrace).scenario;
   CHECK(s.trace.value().file == "jobs.csv");
-  CHECK(s.trace.value().format == "philly");
+  CHECK(s.trace.value().format == TraceFormat::philly);
   CHECK(s.cluster.pools[0].tpu.value().type == "TPU-v2");
   CHECK(s.cluster.pools[0].tpu.value().slice == "v2-8");
   CHECK(s.cluster.pools[0].nodes.max == 1);

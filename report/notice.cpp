@@ -1,0 +1,39 @@
+#include "report/notice.h"
+
+#include <fmt/format.h>
+
+#include "report/text.h"
+#include "sim/base/unit_text.h"
+
+namespace reckon {
+namespace {
+
+std::string whose_word(const NoticeForecast& n) {
+  if (n.stated) return "the scenario says so";
+  return n.own_program
+             ? "assumed of a container; if it saves: workload.checkpoint.on_notice: save"
+             : "assumed, reckon's worker does; if not: workload.checkpoint.on_notice: none";
+}
+
+}  // namespace
+
+std::string notice_sentences(const Forecast& f) {
+  if (!f.on_notice) return "";
+  const NoticeForecast& n = *f.on_notice;
+  if (n.notice.count() <= 0)
+    return "Spot nodes are taken without a notice: the work since the last checkpoint is lost.";
+  if (n.policy == OnNotice::none)
+    return fmt::format(
+        "On the notice of a reclaim ({}) the program saves nothing ({}): the work since the last "
+        "checkpoint is lost.",
+        format_duration(n.notice), whose_word(n));
+  const double share = n.notices > 0 ? n.in_time / n.notices : n.probability;
+  return fmt::format(
+      "On the notice of a reclaim ({}) the program saves a checkpoint of all nodes ({}). That "
+      "takes "
+      "{} and is in time for {} of the reclaims; at the others the work since the last checkpoint "
+      "is lost.",
+      format_duration(n.notice), whose_word(n), format_duration(n.save), format_percent(share));
+}
+
+}  // namespace reckon

@@ -1,0 +1,41 @@
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/diagnostic.h"
+#include "sim/queue/job_times.h"
+
+// Jobs that hold so many GPUs for so long, first come, first served.
+namespace reckon {
+
+struct TimedJob {
+  SimTime submit{};
+  SimDuration duration{};
+  int gpus = 1;
+};
+
+/// Equal nodes of a pool.
+struct NodeGroup {
+  int nodes = 0;
+  int gpus = 0;  // of a node
+};
+
+/// A job starts when all before it have started and its GPUs are free, all at once; nobody
+/// overtakes. A job that fits on one node gets one: that with the fewest free GPUs that suffice,
+/// the first of equals. A larger one gets whole free nodes of the largest size, and the rest of it
+/// one more by the same rule. Jobs are taken in order of `submit`, equal ones in that of the list.
+/// Nodes are kept by their free GPUs: a start costs O(log nodes) for each node it takes.
+QueueRun run_fifo(std::span<const TimedJob> jobs, std::span<const NodeGroup> groups,
+                  std::size_t first_measured, std::size_t measured);
+
+/// job_id,submit_seconds,duration_seconds,gpus: a list of one's own.
+Expected<std::vector<TimedJob>> read_job_csv(const std::string& file, std::string_view bytes);
+
+/// timestamp,duration,num_gpus (others are not read): Microsoft's Philly trace (Jeon et al. 2019,
+/// "Analysis of Large-Scale Multi-Tenant GPU Clusters for DNN Training Workloads", USENIX ATC '19)
+/// as such a table; times from the first timestamp on. Jobs without GPU are left out.
+Expected<std::vector<TimedJob>> read_philly_csv(const std::string& file, std::string_view bytes);
+
+}  // namespace reckon

@@ -1,0 +1,74 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "sim/base/diagnostic.h"
+#include "sim/queue/fifo.h"
+#include "sim/queue/gavel.h"
+#include "sim/queue/load.h"
+#include "sim/scenario/scenario.h"
+
+// A scenario whose work is `trace:`: its files read, and simulated.
+namespace reckon {
+
+struct LoadQuestion {  // with trace.load
+  std::vector<GpuNode> nodes;
+  std::vector<PodRequest> pods;
+  double load = 1;
+};
+struct GavelQuestion {  // policy fifo_perf
+  std::vector<GavelKind> kinds;
+  GavelRules rules;
+  GavelList list;
+};
+struct FifoQuestion {  // policy fifo
+  std::vector<NodeGroup> groups;
+  std::vector<TimedJob> jobs;
+  std::size_t running = 0;
+};
+
+struct TraceQuestion {
+  std::string scenario;
+  SchedulingPolicy policy = SchedulingPolicy::fifo;
+  std::optional<int> window;
+  std::variant<LoadQuestion, GavelQuestion, FifoQuestion> work;
+  std::uint64_t seed = 1;
+  std::vector<std::string> warnings;
+};
+
+/// Reads the files that `trace` names: in trace.directory (there also without the directories of
+/// the name), beside the file in which the name stands, in the working directory where it came with
+/// --set. Errors: what is wrong in them, with their lines; a window beyond the list.
+Expected<TraceQuestion> load_trace(const ScenarioFile& file);
+
+/// One replication's answer; a mean over several where `replications` is above 1: curves point by
+/// point, statistics one by one.
+struct TraceResult {
+  std::string scenario;
+  SchedulingPolicy policy = SchedulingPolicy::fifo;
+  std::uint64_t seed = 1;
+  int replications = 1;
+  std::int64_t jobs = 0;      // that came, of the first replication
+  std::int64_t started = 0;   // or were placed
+  std::int64_t never = 0;     // that no empty cluster could run
+  std::int64_t measured = 0;  // jobs of the window that ended
+  double gpus = 0;
+  std::optional<LoadCurve> curve;                     // with a load
+  std::optional<TimeStatistics> waiting, completion;  // without
+  std::optional<double> makespan_seconds, utilization;
+  std::optional<double> allocation, fragmentation;  // 0..1, at the end
+  std::vector<std::string> warnings;
+};
+
+/// Replication k draws with seed + k. Any number of threads gives the same. Errors: TooMuchWork.
+TraceResult simulate_trace(const TraceQuestion& question, int replications, int threads);
+
+/// Of a metric of traces (is_of_trace); nullopt: the trace's kind does not tell it.
+std::optional<double> value_of(const Expectation& expectation, const TraceResult& result);
+
+std::string_view to_text(SchedulingPolicy policy);
+
+}  // namespace reckon

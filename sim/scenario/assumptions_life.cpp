@@ -1,0 +1,79 @@
+#include <algorithm>
+
+#include "sim/scenario/assumption_table.h"
+
+// The assumed numbers of the cluster's life: starts, notices, and what takes nodes away.
+namespace reckon::planning {
+
+/// What decides whether a save fits into the notice of a reclaim.
+void add_notice(AssumptionTable& table, const Plan& plan) {
+  const PlannedCheckpoint& checkpoint = plan.jobs.front().checkpoint;
+  const bool spot = std::any_of(plan.pools.begin(), plan.pools.end(), [](const PlannedPool& p) {
+    return p.pricing == CapacityType::spot;
+  });
+  if (!spot || plan.reclaim.notice.count() == 0 || checkpoint.notice.policy == OnNotice::none ||
+      checkpoint.mode == CheckpointSpec::Mode::none)
+    return;
+  table.add(
+      "time from a reclaim's notice until the program is told", "checkpoint.notice_reaction", "s",
+      kLife, [](auto& p) -> auto& { return p.jobs.front().checkpoint.notice.reaction; });
+  table.add(
+      "spread of the nodes' times to write a checkpoint", "checkpoint.writer_spread", "fraction",
+      kLife, [](auto& p) -> auto& { return p.jobs.front().checkpoint.notice.writer_spread; });
+}
+
+void add_start(AssumptionTable& table) {
+  table.add(
+      "pulling the container image", "job_start.image_pull", "s", kLife,
+      [](auto& p) -> auto& { return p.job_start.image_pull; });
+  table.add(
+      "start of the framework", "job_start.framework_start", "s", kLife,
+      [](auto& p) -> auto& { return p.job_start.framework_start; });
+  table.add(
+      "compilation before the first step", "job_start.compile", "s", kLife,
+      [](auto& p) -> auto& { return p.job_start.compile; });
+}
+
+bool waits_for_all(const PlannedStrategy& strategy) {
+  return strategy.kind == StrategyKind::multi_worker_mirrored || cuts_the_model(strategy.kind);
+}
+
+void add_disruptions(AssumptionTable& table, const Plan& plan) {
+  if (plan.maintenance.on) {
+    table.add(
+        "time between two maintenance events of a node", "maintenance.every", "s", kLife,
+        [](auto& p) -> auto& { return p.maintenance.every; });
+    table.add(
+        "duration of a maintenance event", "maintenance.duration", "s", kLife,
+        [](auto& p) -> auto& { return p.maintenance.duration; });
+  }
+  if (plan.failures.on) {
+    table.add(
+        "mean time between failures of an accelerator", "failures.mtbf_per_accelerator", "s", kLife,
+        [](auto& p) -> auto& { return p.failures.mtbf_per_accelerator; });
+    table.add(
+        "replacement of a failed node", "failures.repair", "s", kLife,
+        [](auto& p) -> auto& { return p.failures.repair; });
+    if (waits_for_all(plan.jobs.front().strategy)) {
+      table.add(
+          "failures in which the job hangs", "failures.hang_share", "fraction", kLife,
+          [](auto& p) -> auto& { return p.failures.hang_share; });
+      table.add(
+          "time until a hang is found out", "failures.hang_detection", "s", kLife,
+          [](auto& p) -> auto& { return p.failures.hang_detection; });
+    }
+  }
+}
+
+void add_reclaim(std::vector<PlanAssumption>& rows, const Plan& plan) {
+  if (!plan.reclaim.assumed_mean) return;
+  const Fact<Seconds>& mean = *plan.reclaim.assumed_mean;
+  rows.push_back(
+      {"mean time until a spot node is taken back", "reclaim.mean", "s", mean.value.count(),
+       mean.low.count(), mean.high.count(), mean.source, kLife, [](Plan& p, double value) {
+         p.reclaim.law = ExponentialReclaim{Seconds{value}};
+         p.reclaim.assumed_mean = Fact<Seconds>{Seconds{value}, p.reclaim.assumed_mean->source};
+       }});
+}
+
+}  // namespace reckon::planning

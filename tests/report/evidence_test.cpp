@@ -1,0 +1,72 @@
+#include "report/evidence.h"
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "report/example_forecast.h"
+#include "report/json_parts.h"
+
+using namespace reckon;
+
+namespace {
+
+const auto example = test::example_evidence;
+
+}  // namespace
+
+TEST_CASE("nearest run and what a trial brings are told in four lines") {
+  CHECK(
+      evidence_section(example(), 100) ==
+      "\nEvidence\n"
+      "  comparable 2 published runs, 1 of this network on this accelerator\n"
+      "  nearest    16 x A100-SXM4-80, bert_large in pytorch-ngc: 61.2 samples/s each (dle-0042)\n"
+      "  step       1.08 times the step model's (0.9 .. 1.3, +-20 %)\n"
+      "  a trial    50 steps of this job on 8 accelerators (6 min 40 s, about 3.50 USD) make it "
+      "+-10 %\n");
+  CHECK(evidence_section(std::nullopt, 100).empty());
+}
+
+TEST_CASE("where nothing is near, that is said, and no run is named") {
+  StepEvidence none = example();
+  none.runs.clear();
+  none.of_this_job = 0;
+  none.trial.reset();
+  const std::string text = evidence_section(none, 100);
+  CHECK(text.find("comparable none near") != std::string::npos);
+  CHECK(text.find("nearest") == std::string::npos);
+  CHECK(text.find("trial") == std::string::npos);
+  none.runs.push_back(example().runs.back());
+  CHECK(evidence_sentences(none).find("none of this network on this accelerator") !=
+        std::string::npos);
+}
+
+TEST_CASE("all runs are listed with their rate over the step model's") {
+  const std::string table = evidence_table(example());
+  CHECK(table.find("dle-0042  16 x A100-SXM4-80  bert_large  pytorch-ngc") != std::string::npos);
+  CHECK(table.find("0.90   91 %") != std::string::npos);  // exp(-0.1)
+  CHECK(table.find("1.28   40 %") != std::string::npos);
+}
+
+TEST_CASE("evidence in JSON has its range and the nearest runs") {
+  const Json json = evidence_object(example(), 1);
+  CHECK(json["step_factor"]["p95"] == 1.3);
+  CHECK(json["comparable"] == 2);
+  CHECK(json["of_this_job"] == 1);
+  REQUIRE(json["nearest"].size() == 1);
+  CHECK(json["nearest"][0]["id"] == "dle-0042");
+  CHECK(json["trial"]["cost_usd"] == 3.5);
+  CHECK(evidence_object(example(), 9)["nearest"][1]["stack"].is_null());
+  CHECK(evidence_object(std::nullopt, 9).is_null());
+}
+
+TEST_CASE("the picture has a point a run, the range as a band, and names that are markup escaped") {
+  const std::string svg = evidence_svg(example(), "a <job>");
+  std::size_t circles = 0;
+  for (std::size_t at = svg.find("<circle"); at != std::string::npos;
+       at = svg.find("<circle", at + 1))
+    ++circles;
+  CHECK(circles == 2);
+  CHECK(svg.find("a &lt;job&gt;") != std::string::npos);
+  CHECK(svg.find("x&lt;&amp;&gt;") != std::string::npos);
+  CHECK(svg.find("<job>") == std::string::npos);
+}

@@ -1,0 +1,133 @@
+#include "sim/queue/fifo.h"
+
+#include <rapidcheck.h>
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "sim/base/random.h"
+
+using namespace reckon;
+using Catch::Contains;
+
+namespace {
+
+TimedJob job(double submit, double duration, int gpus) {
+  return {SimTime{} + to_clock(Seconds{submit}), to_clock(Seconds{duration}), gpus};
+}
+double start(const QueueRun& run, std::size_t k) {
+  return to_seconds(*run.jobs[k].start - SimTime{}).count();
+}
+
+/// Mean waiting of M/M/c [Erlang 1917]: C(c, a) / (c mu - lambda).
+double erlang_waiting(int servers, double arrivals, double service) {
+  const double load = arrivals * service;
+  double term = 1, sum = 1;
+  for (int k = 1; k < servers; ++k) sum += term *= load / k;
+  term *= load / servers;
+  const double busy = term / (1 - load / servers);
+  return busy / (sum + busy) / (servers / service - arrivals);
+}
+
+}  // namespace
+
+TEST_CASE("nobody overtakes the first that waits") {
+  const std::vector<NodeGroup> nodes{{2, 4}};
+  const QueueRun r =
+      run_fifo(std::vector<TimedJob>{job(0, 100, 3), job(1, 50, 4), job(2, 10, 4), job(3, 10, 1)},
+               nodes, 0, 4);
+  CHECK(start(r, 0) == 0);
+  CHECK(start(r, 1) == 1);
+  CHECK(start(r, 2) == 51);  // the second node is free again
+  CHECK(start(r, 3) == 51);  // one GPU was free all the time
+  CHECK(r.waiting.mean == Approx((49 + 48) / 4.0));
+  CHECK(r.makespan_seconds == 100);
+  CHECK(r.utilization == Approx((300 + 200 + 40 + 10) / 800.0));
+}
+
+TEST_CASE("a gang takes one node where it fits, whole nodes and a rest where it does not") {
+  const std::vector<NodeGroup> nodes{{3, 4}};
+  // 3 of node 0, so that 1 is left there; 6 need a whole node and two of another.
+  const QueueRun r =
+      run_fifo(std::vector<TimedJob>{job(0, 10, 3), job(0, 10, 6), job(0, 10, 2), job(0, 5, 2)},
+               nodes, 0, 4);
+  CHECK(start(r, 1) == 0);
+  CHECK(start(r, 2) == 0);   // beside the rest of the gang
+  CHECK(start(r, 3) == 10);  // one GPU of node 0 is free and none elsewhere
+}
+
+TEST_CASE("a job that no empty cluster holds is told and keeps nobody waiting") {
+  const std::vector<NodeGroup> nodes{{2, 4}};
+  const QueueRun r = run_fifo(std::vector<TimedJob>{job(0, 10, 9), job(0, 10, 8)}, nodes, 0, 2);
+  CHECK(r.never == std::vector<std::size_t>{0});
+  CHECK_FALSE(r.jobs[0].start);
+  CHECK(start(r, 1) == 0);
+}
+
+TEST_CASE("waiting is that of M/M/c") {
+  constexpr int kServers = 5;
+  constexpr double kService = 100, kUse = 0.8;
+  const double rate = kUse * kServers / kService;
+  RandomStream stream(11, 0, Purpose{"test"}, 0);
+  std::vector<TimedJob> jobs;
+  double now = 0;
+  for (int k = 0; k < 400'000; ++k) {
+    now += stream.exponential() / rate;
+    jobs.push_back(job(now, stream.exponential() * kService, 1));
+  }
+  const QueueRun r = run_fifo(jobs, std::vector<NodeGroup>{{kServers, 1}}, 0, jobs.size());
+  CHECK(r.waiting.mean == Approx(erlang_waiting(kServers, rate, kService)).epsilon(0.05));
+  CHECK(r.utilization == Approx(kUse).epsilon(0.01));
+}
+
+TEST_CASE("GPUs in use never exceed those of the cluster, and starts keep the order") {
+  const bool held = rc::check("capacity and order", [] {
+    const std::vector<NodeGroup> groups{{*rc::gen::inRange(1, 4), 4}, {*rc::gen::inRange(0, 3), 2}};
+    std::vector<TimedJob> jobs;
+    const int n = *rc::gen::inRange(1, 60);
+    for (int k = 0; k < n; ++k)
+      jobs.push_back(
+          job(*rc::gen::inRange(0, 100), *rc::gen::inRange(0, 50), *rc::gen::inRange(1, 12)));
+    const QueueRun r = run_fifo(jobs, groups, 0, jobs.size());
+    const int gpus = groups[0].nodes * 4 + groups[1].nodes * 2;
+    for (std::size_t k = 0; k < jobs.size(); ++k) {
+      if (!r.jobs[k].start) continue;
+      RC_ASSERT(*r.jobs[k].start >= jobs[k].submit);
+      RC_ASSERT(*r.jobs[k].end - *r.jobs[k].start == jobs[k].duration);
+      int in_use = 0;
+      for (std::size_t m = 0; m < jobs.size(); ++m) {
+        if (!r.jobs[m].start) continue;
+        if (*r.jobs[m].start <= *r.jobs[k].start && *r.jobs[k].start < *r.jobs[m].end)
+          in_use += jobs[m].gpus;
+        if (jobs[m].submit < jobs[k].submit) RC_ASSERT(*r.jobs[m].start <= *r.jobs[k].start);
+      }
+      RC_ASSERT(in_use <= gpus);
+    }
+  });
+  CHECK(held);
+}
+
+TEST_CASE("lists of jobs with durations, and their mistakes") {
+  const auto own = read_job_csv(
+      "jobs.csv", "job_id,submit_seconds,duration_seconds,gpus\na,0,60,1\nb,5.5,1,8\n");
+  REQUIRE(own);
+  CHECK((*own)[1].submit == SimTime{} + std::chrono::milliseconds(5500));
+  CHECK((*own)[1].gpus == 8);
+  const auto bad = read_job_csv("jobs.csv", "submit_seconds,duration_seconds,gpus\n0,x,1\n0,1\n");
+  REQUIRE_FALSE(bad);
+  CHECK(format(bad.error()[0]).starts_with("jobs.csv:2:3: error: duration_seconds is 'x'"));
+  CHECK(format(bad.error()[1]).starts_with("jobs.csv:3: error: the row has 2 fields"));
+  const auto lacking = read_job_csv("jobs.csv", "submit,duration_seconds,gpus\n");
+  CHECK_THAT(format(lacking.error()[0]), Contains("the header has no column 'submit_seconds'"));
+  const auto philly = read_philly_csv(
+      "p.csv",
+      "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-09 07:01:55,66.0,1,66.0,a\n"
+      "2017-10-09 06:13:03,2951.0,2,2951.0,b\n2017-10-10 00:00:00,5,0,0,b\n");
+  REQUIRE(philly);
+  REQUIRE(philly->size() == 2);  // without GPU: left out
+  CHECK((*philly)[0].submit == SimTime{} + std::chrono::seconds(2932));
+  CHECK_THAT(read_philly_csv("p.csv", "timestamp,duration,num_gpus\n2017-13-09 07:01:55,6,1\n")
+                 .error()
+                 .front()
+                 .what,
+             Contains("must be a date with its time"));
+}
