@@ -16,8 +16,8 @@ std::string_view without_blanks(std::string_view text) {
 
 }  // namespace
 
-CsvReader::CsvReader(std::string_view bytes, Comments comments)
-    : bytes_(bytes), comments_(comments) {
+CsvReader::CsvReader(std::string_view bytes, Comments comments, char separator)
+    : bytes_(bytes), comments_(comments), separator_(separator) {
   if (bytes_.starts_with(kByteOrderMark)) at_ = line_start_ = kByteOrderMark.size();
 }
 
@@ -33,7 +33,7 @@ bool CsvReader::next(std::vector<CsvField>& row) {
   }
   if (at_ >= bytes_.size()) return false;
   do row.push_back(field());
-  while (take(','));
+  while (take(separator_));
   end_of_line();
   return true;
 }
@@ -58,6 +58,11 @@ void CsvReader::skip_line() {
   end_of_line();
 }
 
+std::size_t CsvReader::end_of_field() const {
+  const char ends[] = {separator_, '\n', '\r'};
+  return std::min(bytes_.find_first_of(ends, at_, sizeof ends), bytes_.size());
+}
+
 CsvField CsvReader::field() {
   CsvField field;
   field.line = line_;
@@ -65,7 +70,7 @@ CsvField CsvReader::field() {
   if (at_ < bytes_.size() && bytes_[at_] == '"') {
     quoted(field);
   } else {
-    const std::size_t end = std::min(bytes_.find_first_of(",\n\r", at_), bytes_.size());
+    const std::size_t end = end_of_field();
     field.text = without_blanks(bytes_.substr(at_, end - at_));
     at_ = end;
   }
@@ -93,7 +98,7 @@ void CsvReader::quoted(CsvField& field) {
     problems_.push_back({field.line, field.column, "a quoted field has no closing quote", ""});
   field.text = text;
   field.owned = true;
-  const std::size_t end = std::min(bytes_.find_first_of(",\n\r", at_), bytes_.size());
+  const std::size_t end = end_of_field();
   if (end != at_) {
     problems_.push_back({field.line, field.column, "text behind the closing quote of a field",
                          "double a quote that belongs to the text: \"\""});

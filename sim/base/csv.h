@@ -25,7 +25,8 @@ struct CsvProblem {
 class CsvReader {
  public:
   enum class Comments { none, hash };  // hash: lines that start with '#' are passed over
-  explicit CsvReader(std::string_view bytes, Comments comments = Comments::none);
+  explicit CsvReader(std::string_view bytes, Comments comments = Comments::none,
+                     char separator = ',');
 
   /// False at the end. Blank lines are passed over.
   bool next(std::vector<CsvField>& row);
@@ -38,9 +39,11 @@ class CsvReader {
   void skip_line();
   CsvField field();
   void quoted(CsvField& field);
+  std::size_t end_of_field() const;
 
   std::string_view bytes_;
   Comments comments_;
+  char separator_;
   std::size_t at_ = 0, line_start_ = 0;
   int line_ = 1;
   std::deque<std::string> owned_;

@@ -25,8 +25,8 @@ class EasyBackfill {
     });
     auto next = order.begin();
     while (next != order.end() || !ends_.empty()) {
-      const bool ends = !ends_.empty() &&
-                        (next == order.end() || ends_.top().first <= jobs_[*next].submit);
+      const bool ends =
+          !ends_.empty() && (next == order.end() || ends_.top().first <= jobs_[*next].submit);
       now_ = ends ? ends_.top().first : jobs_[*next].submit;
       while (!ends_.empty() && ends_.top().first <= now_) end_first();
       for (; next != order.end() && jobs_[*next].submit <= now_; ++next) {

@@ -4,76 +4,9 @@
 #include <functional>
 #include <numeric>
 #include <queue>
-#include <set>
-
-#include "sim/base/check.h"
 
 namespace reckon {
 namespace {
-
-struct Part {
-  int node = 0, gpus = 0;
-};
-
-/// Nodes by how many of their GPUs are free.
-class FreeNodes {
- public:
-  explicit FreeNodes(std::span<const NodeGroup> groups) {
-    for (const NodeGroup& group : groups) largest_ = std::max(largest_, group.gpus);
-    by_free_.resize(static_cast<std::size_t>(largest_) + 1);
-    for (const NodeGroup& group : groups)
-      for (int k = 0; k < group.nodes; ++k) {
-        by_free_[group.gpus].insert(static_cast<int>(free_.size()));
-        free_.push_back(group.gpus);
-      }
-  }
-
-  bool fits(int gpus) const {
-    const auto whole = static_cast<std::size_t>(whole_nodes(gpus));
-    if (by_free_[largest_].size() < whole) return false;
-    const int rest = rest_of(gpus);
-    if (rest == 0) return true;
-    return by_free_[largest_].size() > whole || smallest_with(rest, largest_ - 1) >= 0;
-  }
-
-  std::vector<Part> take(int gpus) {
-    std::vector<Part> parts;
-    for (int k = whole_nodes(gpus); k > 0; --k) take_from(largest_, largest_, parts);
-    if (const int rest = rest_of(gpus); rest > 0)
-      take_from(smallest_with(rest, largest_), rest, parts);
-    return parts;
-  }
-
-  void give_back(const std::vector<Part>& parts) {
-    for (const Part& part : parts) move(part.node, part.gpus);
-  }
-
- private:
-  int whole_nodes(int gpus) const { return gpus / largest_; }
-  int rest_of(int gpus) const { return gpus % largest_; }
-  /// Number of free GPUs; -1: no node has from `least` to `most` free.
-  int smallest_with(int least, int most) const {
-    for (int free = least; free <= most; ++free)
-      if (!by_free_[free].empty()) return free;
-    return -1;
-  }
-  void take_from(int free, int gpus, std::vector<Part>& parts) {
-    RECKON_CHECK(free >= gpus);
-    const int node = *by_free_[free].begin();
-    parts.push_back({node, gpus});
-    move(node, -gpus);
-  }
-  void move(int node, int more) {
-    by_free_[free_[node]].erase(node);
-    free_[node] += more;
-    RECKON_CHECK(free_[node] >= 0 && free_[node] <= largest_);
-    by_free_[free_[node]].insert(node);
-  }
-
-  std::vector<int> free_;               // by node
-  std::vector<std::set<int>> by_free_;  // nodes by free GPUs
-  int largest_ = 0;
-};
 
 struct Ending {
   SimTime at{};
@@ -98,7 +31,7 @@ QueueRun run_fifo(std::span<const TimedJob> jobs, std::span<const NodeGroup> gro
                    [&](std::size_t a, std::size_t b) { return jobs[a].submit < jobs[b].submit; });
   for (const TimedJob& job : jobs) run.jobs.push_back({job.submit, std::nullopt, std::nullopt});
   std::priority_queue<Ending, std::vector<Ending>, std::greater<>> endings;
-  std::vector<std::vector<Part>> held(jobs.size());
+  std::vector<std::vector<NodePart>> held(jobs.size());
   SimTime now{};
   const auto end_first = [&] {
     const Ending ending = endings.top();

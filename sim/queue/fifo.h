@@ -1,10 +1,12 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "sim/base/diagnostic.h"
+#include "sim/queue/free_nodes.h"
 #include "sim/queue/job_times.h"
 
 // Jobs that hold so many GPUs for so long, first come, first served.
@@ -14,12 +16,8 @@ struct TimedJob {
   SimTime submit{};
   SimDuration duration{};
   int gpus = 1;
-};
-
-/// Equal nodes of a pool.
-struct NodeGroup {
-  int nodes = 0;
-  int gpus = 0;  // of a node
+  std::optional<SimDuration> limit{};  // what it asked for at most, if told
+  int line = 0;                        // of its list; 0: of none
 };
 
 /// A job starts when all before it have started and its GPUs are free, all at once; nobody
@@ -30,7 +28,8 @@ struct NodeGroup {
 QueueRun run_fifo(std::span<const TimedJob> jobs, std::span<const NodeGroup> groups,
                   std::size_t first_measured, std::size_t measured);
 
-/// job_id,submit_seconds,duration_seconds,gpus: a list of one's own.
+/// job_id,submit_seconds,duration_seconds,gpus: a list of one's own; with limit_seconds, if it has
+/// that column and the field is not blank, the time that the job asked for.
 Expected<std::vector<TimedJob>> read_job_csv(const std::string& file, std::string_view bytes);
 
 /// timestamp,duration,num_gpus (others are not read): Microsoft's Philly trace (Jeon et al. 2019,

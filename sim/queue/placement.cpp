@@ -146,6 +146,7 @@ std::unique_ptr<PlacementPolicy> make_placement(SchedulingPolicy policy,
     case SchedulingPolicy::random:
       return std::make_unique<RandomNode>();
     case SchedulingPolicy::fifo:
+    case SchedulingPolicy::easy_backfill:
     case SchedulingPolicy::fifo_perf:
       break;
   }

@@ -165,6 +165,8 @@ std::string_view to_text(SchedulingPolicy policy) {
   switch (policy) {
     case SchedulingPolicy::fifo:
       return "fifo";
+    case SchedulingPolicy::easy_backfill:
+      return "easy_backfill";
     case SchedulingPolicy::fifo_perf:
       return "fifo_perf";
     case SchedulingPolicy::fgd:

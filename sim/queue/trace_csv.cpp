@@ -25,8 +25,11 @@ std::optional<T> parsed(std::string_view text) {
 
 TraceCsv::TraceCsv(std::string file, std::string_view bytes,
                    std::span<const std::string_view> columns,
-                   std::span<const std::string_view> optional, Diagnostics& problems)
-    : file_(std::move(file)), csv_(bytes), problems_(problems) {
+                   std::span<const std::string_view> optional, Diagnostics& problems,
+                   char separator)
+    : file_(std::move(file)),
+      csv_(bytes, CsvReader::Comments::none, separator),
+      problems_(problems) {
   if (!csv_.next(row_)) {
     report(0, 0, "the file is empty", fmt::format("its header: {}", fmt::join(columns, ",")));
     return;

@@ -16,7 +16,7 @@ class TraceCsv {
   /// `bytes` outlive it. Reports each of `columns` that the header lacks; of `optional` ones text()
   /// is "" then. At most 20 mistakes are told one by one.
   TraceCsv(std::string file, std::string_view bytes, std::span<const std::string_view> columns,
-           std::span<const std::string_view> optional, Diagnostics& problems);
+           std::span<const std::string_view> optional, Diagnostics& problems, char separator = ',');
 
   /// The next row with as many fields as the header; others are mistakes. False at the end.
   bool next();

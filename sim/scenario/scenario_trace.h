@@ -8,7 +8,7 @@
 namespace reckon {
 
 /// Whose layout a file of jobs has (sim/queue reads them).
-enum class TraceFormat { openb, gavel, philly, sia, csv };
+enum class TraceFormat { openb, gavel, philly, sia, csv, slurm };
 
 /// `trace:` as written.
 struct TraceSpec {
@@ -26,8 +26,9 @@ struct TraceSpec {
 
 /// How a cluster chooses among the jobs that wait, or among nodes for the one job.
 enum class SchedulingPolicy {
-  fifo,       // in order of arrival, nobody overtakes
-  fifo_perf,  // Gavel's performance-aware FIFO, in rounds
+  fifo,           // in order of arrival, nobody overtakes
+  easy_backfill,  // later ones start where they do not delay the first
+  fifo_perf,      // Gavel's performance-aware FIFO, in rounds
   fgd,
   best_fit,
   dot_product,

@@ -9,12 +9,15 @@ namespace {
 constexpr double kMostLoad = 100;  // times the cluster
 constexpr double kMostJobs = 1e8;
 
-constexpr std::array kFormats{
-    Word<TraceFormat>{"openb", TraceFormat::openb}, Word<TraceFormat>{"gavel", TraceFormat::gavel},
-    Word<TraceFormat>{"philly", TraceFormat::philly}, Word<TraceFormat>{"sia", TraceFormat::sia},
-    Word<TraceFormat>{"csv", TraceFormat::csv}};
+constexpr std::array kFormats{Word<TraceFormat>{"openb", TraceFormat::openb},
+                              Word<TraceFormat>{"gavel", TraceFormat::gavel},
+                              Word<TraceFormat>{"philly", TraceFormat::philly},
+                              Word<TraceFormat>{"sia", TraceFormat::sia},
+                              Word<TraceFormat>{"csv", TraceFormat::csv},
+                              Word<TraceFormat>{"slurm", TraceFormat::slurm}};
 constexpr std::array kPolicies{
     Word<SchedulingPolicy>{"fifo", SchedulingPolicy::fifo},
+    Word<SchedulingPolicy>{"easy_backfill", SchedulingPolicy::easy_backfill},
     Word<SchedulingPolicy>{"fifo_perf", SchedulingPolicy::fifo_perf},
     Word<SchedulingPolicy>{"fgd", SchedulingPolicy::fgd},
     Word<SchedulingPolicy>{"best_fit", SchedulingPolicy::best_fit},
@@ -33,7 +36,7 @@ const YamlNode::Entry* below(const YamlNode& root, std::string_view block, std::
 }
 
 /// Which policies answer which question: those of FGD place pods that stay, Gavel's needs its
-/// table, and fifo durations.
+/// table, and the two others durations.
 void check_policy(Reader& reader, const YamlNode& root, const TraceSpec& trace,
                   SchedulingPolicy policy) {
   const auto* at = below(root, "cluster", "scheduler")->value.find("policy");
@@ -85,8 +88,9 @@ const Fields<SchedulerSpec>& scheduler_fields() {
   using S = SchedulerSpec;
   static const Fields<S> table{
       required(word_field("policy", &S::policy, kPolicies,
-                          "fifo: in order of arrival; fifo_perf: Gavel's; the others choose nodes "
-                          "for pods that stay.",
+                          "fifo: in order of arrival; easy_backfill: later jobs start where they "
+                          "do not delay the first that waits; fifo_perf: Gavel's; the others "
+                          "choose nodes for pods that stay.",
                           "fgd")),
       number_field("time_per_iteration", &S::time_per_iteration, duration_above_zero(),
                    "Of Gavel: a round; default: 6min.", "6min"),

@@ -5,6 +5,7 @@
 
 #include "sim/base/mapped_file.h"
 #include "sim/base/random.h"
+#include "sim/queue/easy_backfill.h"
 #include "sim/queue/fifo.h"
 #include "sim/queue/load.h"
 #include "sim/queue/openb_csv.h"
@@ -45,15 +46,18 @@ std::vector<TimedJob> queue_of(std::size_t jobs, int nodes) {
   return out;
 }
 
-void fifo(benchmark::State& state) {
+void queue(benchmark::State& state, decltype(run_fifo)& run) {
   const auto jobs = queue_of(static_cast<std::size_t>(state.range(0)), int(state.range(1)));
   const std::vector<NodeGroup> groups{{int(state.range(1)), 8}};
-  for (auto _ : state)
-    benchmark::DoNotOptimize(run_fifo(jobs, groups, 0, jobs.size()).waiting.mean);
+  for (auto _ : state) benchmark::DoNotOptimize(run(jobs, groups, 0, jobs.size()).waiting.mean);
   state.counters["jobs"] =
       benchmark::Counter(double(jobs.size()), benchmark::Counter::kIsIterationInvariantRate);
 }
-BENCHMARK(fifo)
+BENCHMARK_CAPTURE(queue, fifo, run_fifo)
+    ->ArgNames({"jobs", "nodes"})
+    ->ArgsProduct({{1000, 10'000, 100'000, 1'000'000}, {100, 1000, 10'000}})
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(queue, easy_backfill, run_easy_backfill)
     ->ArgNames({"jobs", "nodes"})
     ->ArgsProduct({{1000, 10'000, 100'000, 1'000'000}, {100, 1000, 10'000}})
     ->Unit(benchmark::kMillisecond);

@@ -51,7 +51,7 @@ class Jobs {
     const Deadline until = Deadline::after(faults_for);
     do {
       FaultCount count;
-      const std::unique_ptr<Job> job = make(kind, count);
+      const std::unique_ptr<Job> job = make(kind, count, only);
       const FaultLoopOptions options{.seed = seed_,
                                      .kind = std::uint32_t(kind),
                                      .round = rounds_[std::size_t(kind)]++,
@@ -61,6 +61,7 @@ class Jobs {
       const FaultTally tally = run_under_faults(*job, count, options);
       for (const auto& [name, times] : tally) all_[name] += times;
       ++jobs_;
+      if (only == Harm::strangers && job->starts() > 1) std::printf("%s\n", job->said().c_str());
       again += job->starts() - 1;
       std::printf("%s, round %u: %s; %s\n", job->name().c_str(), options.round,
                   text_of(tally).c_str(), job->summary().c_str());
@@ -82,9 +83,12 @@ class Jobs {
            : kind == Kind::synchronous ? synchronous_servers()
                                        : asynchronous_servers();
   }
-  std::unique_ptr<Job> make(Kind kind, const FaultCount& count) const {
+  std::unique_ptr<Job> make(Kind kind, const FaultCount& count, std::optional<Harm> only) const {
     if (kind == Kind::serving) return std::make_unique<ServingJob>(place_.w, *served_, count);
-    return std::make_unique<TrainingJob>(place_.w, training(kind), trained_.at(kind), count);
+    TrainingKind training = Jobs::training(kind);
+    // A busy machine may keep a process waiting for two seconds, which no stranger has done.
+    if (only == Harm::strangers) training.hang = Seconds{30};
+    return std::make_unique<TrainingJob>(place_.w, training, trained_.at(kind), count);
   }
   static std::string text_of(const FaultTally& tally) {
     std::string text;

@@ -70,6 +70,8 @@ class Job {
   virtual int starts() const = 0;
   /// "12 starts, 3,000 steps".
   virtual std::string summary() const = 0;
+  /// The end of what it said of its processes; after check().
+  virtual std::string said() const { return ""; }
 };
 
 }  // namespace reckon::test

@@ -18,7 +18,11 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr const char* kOptions =
-    "--retries 100000 --retry-delay 0s --replications 20 --checkpoint-steps 100 --hang 2s ";
+    "--retries 100000 --retry-delay 0s --replications 20 --checkpoint-steps 100 ";
+
+std::string options_of(const TrainingKind& kind) {
+  return fmt::format("{}--hang {}s ", kOptions, kind.hang.count());
+}
 
 std::string job_text(const TrainingKind& kind) {
   std::string text =
@@ -101,7 +105,7 @@ void RecordWatch::look_at_all() const {
 
 TrainedResult TrainingJob::undisturbed(const Workspace& w, const TrainingKind& kind) {
   w.write("job.yaml", job_text(kind));
-  BackgroundJob job(w, "job.yaml", "undisturbed", kOptions);
+  BackgroundJob job(w, "job.yaml", "undisturbed", options_of(kind));
   const int code = job.code();
   if (code != 0) throw Lost(fmt::format("undisturbed, it ended with {}: {}", code, job.errors()));
   const TrainedResult result{read_all(w.path("undisturbed/parameters.bin")),
@@ -134,7 +138,7 @@ void TrainingJob::start() {
   began_ = faults_.now();
   ++starts_;
   run_ = std::make_unique<BackgroundJob>(w_, "job.yaml", "run",
-                                         std::string(kOptions) + (begun ? "--resume" : ""));
+                                         options_of(kind_) + (begun ? "--resume" : ""));
 }
 
 std::vector<pid_t> TrainingJob::processes() const {
@@ -189,6 +193,7 @@ void TrainingJob::check() {
   const fs::path run = w_.path("disk/run");
   const Measurements m = read(run / "measurements.jsonl");
   attempts_ = std::max(m.runs.size(), m.interruptions.size() + 1);
+  said_ = last_words(run_->errors());
   check_records(m);
   check_restores(m);
   const std::string parameters = read_all(run / "parameters.bin");

@@ -18,6 +18,7 @@ struct TrainingKind {
   int workers = 2, servers = 0;
   int steps = 600;
   bool repeatable = true;  // bit for bit, whatever comes in between
+  Seconds hang{2};         // `reckon run --hang`: faults that stop a process are found out soon
 };
 TrainingKind ring_of_workers();
 TrainingKind synchronous_servers();
@@ -59,6 +60,7 @@ class TrainingJob : public Job {
   void check() override;
   int starts() const override { return int(attempts_); }
   std::string summary() const override;
+  std::string said() const override { return said_; }
 
  private:
   void start();
@@ -77,6 +79,7 @@ class TrainingJob : public Job {
   BackgroundJob::Clock::time_point looked_{}, start_again_{};
   int starts_ = 0;            // of `reckon run`
   std::size_t attempts_ = 0;  // of its processes
+  std::string said_;          // by the last `reckon run`
   bool over_ = false;
 };
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sim/base/random.h"
+#include "sim/queue/easy_backfill.h"
 
 using namespace reckon;
 using Catch::Contains;
@@ -106,12 +107,93 @@ TEST_CASE("GPUs in use never exceed those of the cluster, and starts keep the or
   CHECK(held);
 }
 
+TEST_CASE("EASY backfill starts what does not delay the first that waits") {
+  // Ten nodes of one GPU; worked out by hand.
+  struct Expected {
+    TimedJob job;
+    double start;
+  };
+  std::vector<Expected> jobs{
+      {job(0, 100, 6), 0},
+      {job(1, 50, 4), 1},
+      {job(2, 40, 8), 100},   // reserved from 51 on: at 100 it leaves two GPUs
+      {job(3, 200, 2), 51},   // on these two
+      {job(4, 30, 3), 140},   // does not fit beside them
+      {job(5, 49, 1), 51},    // ends as the reservation begins
+      {job(60, 41, 1), 140},  // would end a second too late
+      {job(60, 40, 1), 60},   // just in time
+      {job(110, 5, 1), 140},  // one is left then
+      {job(120, 5, 4), 145},  // asks for 10 s, which only others plan with
+      {job(130, 500, 7), 170},
+      {job(131, 20, 1), 150},  // nine seconds after the reservation of job 9 is over
+  };
+  jobs[9].job.limit = std::chrono::seconds(10);
+  std::vector<TimedJob> list;
+  for (const Expected& e : jobs) list.push_back(e.job);
+  const QueueRun r = run_easy_backfill(list, std::vector<NodeGroup>{{10, 1}}, 0, list.size());
+  for (std::size_t k = 0; k < jobs.size(); ++k) {
+    INFO("job " << k);
+    CHECK(start(r, k) == Approx(jobs[k].start));
+  }
+}
+
+TEST_CASE("under EASY backfill nodes are never overbooked, and no job is forgotten") {
+  const bool held = rc::check("capacity", [] {
+    const std::vector<NodeGroup> groups{{*rc::gen::inRange(1, 4), 4}, {*rc::gen::inRange(0, 3), 2}};
+    std::vector<TimedJob> jobs;
+    const int n = *rc::gen::inRange(1, 60);
+    for (int k = 0; k < n; ++k) {
+      jobs.push_back(
+          job(*rc::gen::inRange(0, 100), *rc::gen::inRange(0, 50), *rc::gen::inRange(1, 12)));
+      if (*rc::gen::inRange(0, 2) == 1)
+        jobs.back().limit = to_clock(Seconds{double(*rc::gen::inRange(0, 80))});
+    }
+    const QueueRun r = run_easy_backfill(jobs, groups, 0, jobs.size());
+    const int gpus = groups[0].nodes * 4 + groups[1].nodes * 2;
+    for (std::size_t k = 0; k < jobs.size(); ++k) {
+      RC_ASSERT(r.jobs[k].start.has_value() != limit_that_binds(jobs[k].gpus, groups).has_value());
+      if (!r.jobs[k].start) continue;
+      RC_ASSERT(*r.jobs[k].start >= jobs[k].submit);
+      int in_use = 0;
+      for (std::size_t m = 0; m < jobs.size(); ++m)
+        if (r.jobs[m].start && *r.jobs[m].start <= *r.jobs[k].start &&
+            *r.jobs[k].start < *r.jobs[m].end)
+          in_use += jobs[m].gpus;
+      RC_ASSERT(in_use <= gpus);
+    }
+  });
+  CHECK(held);
+}
+
+TEST_CASE("where no job overtakes, EASY backfill is first come, first served") {
+  std::vector<TimedJob> jobs;
+  for (int k = 0; k < 200; ++k) jobs.push_back(job(k, 30 + k % 7, 8));  // each needs all GPUs
+  const std::vector<NodeGroup> nodes{{2, 4}};
+  const QueueRun easy = run_easy_backfill(jobs, nodes, 0, jobs.size());
+  const QueueRun fifo = run_fifo(jobs, nodes, 0, jobs.size());
+  for (std::size_t k = 0; k < jobs.size(); ++k) CHECK(easy.jobs[k].start == fifo.jobs[k].start);
+}
+
+TEST_CASE("the limit that keeps a job from ever running is told") {
+  const std::vector<NodeGroup> nodes{{3, 8}, {2, 4}};
+  CHECK_FALSE(limit_that_binds(28, nodes));
+  CHECK(limit_that_binds(33, nodes) == "the cluster has 32");
+  CHECK(limit_that_binds(30, nodes) ==
+        "a gang takes whole nodes of 8 GPUs and one more for its rest, and there are 3 such nodes");
+}
+
 TEST_CASE("lists of jobs with durations, and their mistakes") {
   const auto own = read_job_csv(
       "jobs.csv", "job_id,submit_seconds,duration_seconds,gpus\na,0,60,1\nb,5.5,1,8\n");
   REQUIRE(own);
   CHECK((*own)[1].submit == SimTime{} + std::chrono::milliseconds(5500));
   CHECK((*own)[1].gpus == 8);
+  CHECK_FALSE((*own)[1].limit);
+  const auto limited = read_job_csv(
+      "jobs.csv", "submit_seconds,duration_seconds,gpus,limit_seconds\n0,60,1,90\n0,60,1,\n");
+  REQUIRE(limited);
+  CHECK((*limited)[0].limit == std::chrono::seconds(90));
+  CHECK_FALSE((*limited)[1].limit);
   const auto bad = read_job_csv("jobs.csv", "submit_seconds,duration_seconds,gpus\n0,x,1\n0,1\n");
   REQUIRE_FALSE(bad);
   CHECK(format(bad.error()[0]).starts_with("jobs.csv:2:3: error: duration_seconds is 'x'"));
