@@ -36,6 +36,12 @@ target_link_libraries(reckon_xxhash INTERFACE ${RECKON_XXHASH_LIBRARY})
 set(OPENSSL_USE_STATIC_LIBS ${RECKON_PORTABLE})
 find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto)
 
+# What packs the plan of a run (sim/scenario/artifact/gzip.h).
+if(RECKON_PORTABLE)
+  find_library(ZLIB_LIBRARY libz.a REQUIRED)
+endif()
+find_package(ZLIB REQUIRED)
+
 find_package(SimGrid QUIET)
 find_path(RECKON_SIMGRID_INCLUDE simgrid/s4u.hpp)
 find_library(RECKON_SIMGRID_LIBRARY simgrid)
