@@ -179,8 +179,8 @@ Json container_of(const Job& job, const PodGroup& group, std::optional<int> rank
     if (!job.container->command.empty()) c["command"] = program_words(*job.container);
   } else {
     c["command"] = Json::array({"reckon-worker"});
-    Json arguments = Json::array({"/plan/plan.yaml"});
-    for (const std::string& word : job.text->arguments) arguments.push_back(literal_word(word));
+    Json arguments = Json::array({kMountedPlan});
+    for (const std::string& word : job.options->arguments) arguments.push_back(literal_word(word));
     arguments.push_back("--out");
     arguments.push_back(job_directory(job));
     arguments.push_back("--attempt");
@@ -337,19 +337,22 @@ std::int64_t grace_seconds(const Job& job, const PodGroup& group) {
   return std::int64_t(std::llround(notice));
 }
 
+std::string term_of(std::span<const ClusterNames> all, std::string_view cluster,
+                    std::string_view key) {
+  const auto names = std::ranges::find(all, cluster, &ClusterNames::name);
+  const ClusterNames::Name* name = names != all.end() ? names->find(key) : nullptr;
+  return name != nullptr ? name->text : "";
+}
+
 }  // namespace
 
 std::string Job::own_term(std::string_view key) const {
-  const ClusterNames* names = catalog->find_cluster_names(to_text(plan->service));
-  const ClusterNames::Name* name = names != nullptr ? names->find(key) : nullptr;
-  return name != nullptr ? name->text : "";
+  return term_of(names, to_text(plan->service), key);
 }
 
 std::string Job::term(std::string_view key) const {
   if (std::string own = own_term(key); !own.empty()) return own;
-  const ClusterNames* names = catalog->find_cluster_names("kubernetes");
-  const ClusterNames::Name* name = names != nullptr ? names->find(key) : nullptr;
-  return name != nullptr ? name->text : "";
+  return term_of(names, kAnyCluster, key);
 }
 
 std::string Job::claim() const {

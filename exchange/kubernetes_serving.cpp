@@ -338,7 +338,7 @@ std::string serving_manifests(const ServingPlan& plan, const Catalog& catalog, S
   s.plan = &plan;
   s.kind = kind;
   s.job.plan = &plan.base;
-  s.job.catalog = &catalog;
+  s.job.names = catalog.cluster_names;
   s.job.options = &options;
   s.name = kubernetes_name(plan.base.name);
   s.job.run = s.name;

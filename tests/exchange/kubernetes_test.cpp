@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "cluster_artifact.h"
 #include "exchange/gcloud.h"
 #include "exchange/literal_word.h"
 #include "exchange/yaml_text.h"
@@ -48,9 +49,10 @@ Exported exported(const std::string& text, const KubernetesExport& how) {
   REQUIRE(file);
   const Expected<Plan> plan = make_plan(*file, shipped_catalog());
   if (!plan) FAIL(format(plan.error()));
-  const PlanWords words{.scenario = "name: short\n", .arguments = {"--set", "forecast.seed=2"}};
-  const auto yaml = kubernetes_manifests(*file, *plan, words, shipped_catalog(), how);
-  return yaml ? Exported{*yaml, ""} : Exported{"", format(yaml.error())};
+  KubernetesExport told = how;
+  told.arguments = {"--checkpoint-steps", "20"};
+  const auto yaml = kubernetes_manifests(artifact_for_cluster(*file, *plan), told, file->places);
+  return yaml ? Exported{without_plan(*yaml), ""} : Exported{"", format(yaml.error())};
 }
 
 std::size_t count(const std::string& text, const std::string& what) {

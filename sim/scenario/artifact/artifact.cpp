@@ -96,6 +96,18 @@ std::string write_artifact(const RunArtifact& artifact) {
 
 std::string artifact_digest(const RunArtifact& artifact) { return digest_of(text_of(artifact)); }
 
+PlanDigests digests_of(const RunArtifact& artifact) {
+  return {artifact_digest(artifact), artifact.rebound ? artifact.rebound->from : ""};
+}
+
+std::optional<Diagnostic> why_not_run(const ReadArtifact& read, const std::string& file) {
+  if (read.version == kArtifactVersion) return std::nullopt;
+  return Diagnostic{.at = {.file = file},
+                    .what = fmt::format("a plan of version {}, and this reckon runs version {}",
+                                        read.version, kArtifactVersion),
+                    .hint = "run its scenario again, into another directory"};
+}
+
 Expected<ReadArtifact> read_artifact(std::string_view bytes, const std::string& file) {
   const auto refused = [&](std::string what) {
     return tl::unexpected(Diagnostics{{.at = {.file = file}, .what = std::move(what), .hint = {}}});

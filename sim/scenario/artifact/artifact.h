@@ -2,6 +2,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/base/diagnostic.h"
 #include "sim/scenario/plan.h"
@@ -25,9 +26,15 @@ struct Rebinding {
 struct RunArtifact {
   Plan plan;
   std::optional<ContainerSpec> container;  // a program of the user's own, in place of our worker
-  std::string directory;  // absolute: what the path of a job's data is relative to; "": the
-                          // artifact's own
+  /// As one document, what it extends and what the command line changed in it: the job, for whoever
+  /// asks for it again with the facts of another catalog.
+  std::string scenario;
+  /// Where it stood: relative paths in it, as that of the samples, go by its directory. Relative
+  /// itself: by the artifact's own.
+  std::string file;
   std::optional<Rebinding> rebound;
+  /// What the cluster that it runs in calls things; empty: it runs in none.
+  std::vector<ClusterNames> names;
 };
 
 inline constexpr int kArtifactVersion = 1;
@@ -39,6 +46,13 @@ bool is_artifact(std::string_view bytes);
 std::string write_artifact(const RunArtifact& artifact);
 std::string artifact_digest(const RunArtifact& artifact);
 
+/// As the records of a run name its plan.
+struct PlanDigests {
+  std::string run;      // of the artifact
+  std::string planned;  // of the one that it was made of; "": it is as planned
+};
+PlanDigests digests_of(const RunArtifact& artifact);
+
 struct ReadArtifact {
   RunArtifact artifact;
   std::string digest;
@@ -48,5 +62,8 @@ struct ReadArtifact {
 /// reckon does not know, a cut or changed file, a field that is missing, unknown or out of range, a
 /// network that is none. Never throws for what is in `bytes`.
 Expected<ReadArtifact> read_artifact(std::string_view bytes, const std::string& file);
+/// Others read an older version as it is brought up to date; a run is of exactly what was planned.
+/// nullopt: it can be run.
+std::optional<Diagnostic> why_not_run(const ReadArtifact& read, const std::string& file);
 
 }  // namespace reckon

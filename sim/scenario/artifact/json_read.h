@@ -46,8 +46,8 @@ class Reader {
   void read_fact(const Json& json, Fact<T>& fact, const Where& at);
   template <class List>
   void read_list(const Json& json, List& list, const Where& at);
-  template <class T>
-  void read_map(const Json& json, std::map<std::string, T>& map, const Where& at);
+  template <class Map>
+  void read_map(const Json& json, Map& map, const Where& at);
   template <class... Ts>
   void read_variant(const Json& json, std::variant<Ts...>& value, const Where& at);
   template <class T>
@@ -96,8 +96,8 @@ void Reader::read_list(const Json& json, List& list, const Where& at) {
     read(json[k], list[k], Where{.above = &at, .index = k});
 }
 
-template <class T>
-void Reader::read_map(const Json& json, std::map<std::string, T>& map, const Where& at) {
+template <class Map>
+void Reader::read_map(const Json& json, Map& map, const Where& at) {
   if (!json.is_object()) return wrong(at, "no map");
   for (const auto& [key, value] : json.items())
     read(value, map[key], Where{.above = &at, .key = key});
@@ -174,7 +174,9 @@ void Reader::read(const Json& json, T& value, const Where& at) {
     read_fact(json, value, at);
   } else if constexpr (kIs<T, std::optional>) {
     if (json.is_null()) return void(value.reset());
-    read(json, value.emplace(), at);
+    typename T::value_type made{};
+    read(json, made, at);
+    value = std::move(made);
   } else if constexpr (kIs<T, std::shared_ptr>) {
     if (json.is_null()) return void(value.reset());
     auto made = std::make_shared<std::remove_const_t<typename T::element_type>>();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "exchange/model_files.h"
@@ -21,6 +22,11 @@ using namespace reckon::test;
 namespace {
 
 namespace fs = std::filesystem;
+
+std::string read_text(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
 
 struct Shipped {
   std::string name;
@@ -45,7 +51,8 @@ const std::vector<Shipped>& shipped() {
       RunArtifact artifact;
       artifact.plan = std::move(*plan);
       if (scenario->scenario.workload) artifact.container = scenario->scenario.workload->container;
-      artifact.directory = scenario->directory.string();
+      artifact.file = file.string();
+      artifact.scenario = flat_scenario(read_text(file), file.string(), {}, {}, {}).value();
       made.push_back({file.stem().string(), std::move(artifact)});
     }
     return made;
@@ -103,6 +110,7 @@ RunArtifact full_artifact() {
                                      .env = {{"A", "1"}},
                                      .metrics = {{"log", "step"}},
                                      .profile = Seconds{0.5}};
+  artifact.names = {*shipped_catalog().find_cluster_names("gke")};
   artifact.rebound = Rebinding{"this machine", "0123456789abcdef"};
   return artifact;
 }
