@@ -74,9 +74,8 @@ std::string whose(const SpotLimit& limit) { return limit.assumed ? "assumed" : "
 
 /// "if a node lives for more than 2 h on the mean (24 h, assumed)".
 std::string condition(const SpotLimit& limit, const std::string& what, const char* relation) {
-  const std::string is = limit.is.count() > 0
-                             ? fmt::format(" ({}, {})", format_duration(limit.is), whose(limit))
-                             : "";
+  const std::string is =
+      limit.is.count() > 0 ? fmt::format(" ({}, {})", format_duration(limit.is), whose(limit)) : "";
   return fmt::format("{} for {} than {} on the mean{}", what, relation,
                      format_duration(*limit.turns), is);
 }
@@ -89,9 +88,10 @@ std::string conclusion(const SpotComparison& c, int width) {
   std::string said;
   if (conditions.empty()) {
     const bool wins = c.planned().cost_usd->p50 < c.on_demand.cost_usd->p50;
-    said = fmt::format("Spot is {} at the median whatever the life of a node and the time without "
-                       "capacity (1 min to 100 d).",
-                       wins ? "cheaper" : "not cheaper");
+    said = fmt::format(
+        "Spot is {} at the median whatever the life of a node and the time without "
+        "capacity (1 min to 100 d).",
+        wins ? "cheaper" : "not cheaper");
   } else {
     said = fmt::format("Spot is cheaper at the median if {}.",
                        fmt::join(conditions, ", with all else as planned; and if "));
@@ -108,9 +108,8 @@ std::string spot_table(const SpotComparison& c, const Plan& spot, int width) {
   const bool may_be_gone = c.gone.has_value();
   Table table(c, columns);
   const auto time = [](const Forecast& f) { return time_range(f.time_seconds); };
-  table.row("reclaims (mean)", may_be_gone, false, [](const Forecast& f) {
-    return fmt::format("{:.1f}", f.interruptions[kPreemption]);
-  });
+  table.row("reclaims (mean)", may_be_gone, false,
+            [](const Forecast& f) { return fmt::format("{:.1f}", f.interruptions[kPreemption]); });
   table.row("lost work (of the time)", may_be_gone, true,
             [](const Forecast& f) { return format_percent(f.badput[kLost]); });
   table.row("time, capacity always there", !kGone, true, time);
@@ -120,13 +119,15 @@ std::string spot_table(const SpotComparison& c, const Plan& spot, int width) {
   table.row("probability of being cheaper", may_be_gone, false,
             [&](const Forecast& f) { return cheaper(c, f); });
   std::string text = fmt::format("{}: spot beside on demand\n\n", spot.name) + table.text();
-  text += fmt::format("  median (5th .. 95th percentile) of {} replications, each with the same luck "
-                      "for all, seed {}\n",
-                      format_count(c.on_demand.replications), c.on_demand.seed);
+  text += fmt::format(
+      "  median (5th .. 95th percentile) of {} replications, each with the same luck "
+      "for all, seed {}\n",
+      format_count(c.on_demand.replications), c.on_demand.seed);
   if (may_be_gone) {
     text += "\n";
     const std::string said = fmt::format(
-        "Spot capacity is taken to be there for {} and gone for {} in turn ({}); a node on demand is "
+        "Spot capacity is taken to be there for {} and gone for {} in turn ({}); a node on demand "
+        "is "
         "always there.",
         format_duration(spot.shortage.every.value), format_duration(spot.shortage.lasts.value),
         whose(*c.gone));

@@ -80,11 +80,11 @@ SpotComparison compare_spot(const Plan& on_demand, const Plan& spot, const Netwo
   options.replications = std::min(*options.replications, kReplicationsOfALimit);
   const double to_beat = cost(forecast(on_demand));
   if (c.life)
-    c.life->turns = turning(
-        [&](Seconds mean) { return cost(forecast(with_life(spot, mean))) < to_beat; });
+    c.life->turns =
+        turning([&](Seconds mean) { return cost(forecast(with_life(spot, mean))) < to_beat; });
   if (c.gone)
-    c.gone->turns = turning(
-        [&](Seconds lasts) { return cost(forecast(with_gone(spot, lasts))) < to_beat; });
+    c.gone->turns =
+        turning([&](Seconds lasts) { return cost(forecast(with_gone(spot, lasts))) < to_beat; });
   return c;
 }
 

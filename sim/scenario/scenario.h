@@ -321,6 +321,8 @@ enum class Metric {
   cost,
   goodput,
   samples_per_second,
+  tokens_per_second,
+  tokens_per_second_per_accelerator,
   memory,
   step_seconds,
   step_mfu,

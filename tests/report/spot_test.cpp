@@ -44,8 +44,9 @@ TEST_CASE("spot stands beside on demand, the planned case first") {
   CHECK(text.find("saves on a notice (planned)") < text.find("no save on a notice"));
   CHECK_THAT(text, Contains("time, capacity gone at times"));
   CHECK_THAT(text, Contains("100.0 %") && Contains("0.0 %"));  // of being cheaper
-  CHECK_THAT(text, Contains("Spot is cheaper at the median if a node lives for more than 5 h on the "
-                            "mean (1 d, assumed)."));
+  CHECK_THAT(text,
+             Contains("Spot is cheaper at the median if a node lives for more than 5 h on the "
+                      "mean (1 d, assumed)."));
 }
 
 TEST_CASE("where no limit turns the answer, that is said") {
