@@ -138,4 +138,12 @@ std::string throughput_text(const StepEstimate& step, int accelerators,
   return text + mfu_text(step);
 }
 
+std::string probability_text(double share, int n) {
+  const double least = 100.0 / std::max(1, n);
+  const int decimals = least < 0.1 ? 2 : 1;
+  if (share <= 0) return fmt::format("< {:.{}f} %", std::min(least, 50.0), decimals);
+  if (share >= 1) return fmt::format("> {:.{}f} %", std::max(100 - least, 50.0), decimals);
+  return fmt::format("{:.1f} %", 100 * share);
+}
+
 }  // namespace reckon

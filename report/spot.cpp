@@ -67,7 +67,7 @@ class Table {
 
 std::string cheaper(const SpotComparison& c, const Forecast& f) {
   if (f.costs_usd.empty() || c.on_demand.costs_usd.empty()) return "unknown";
-  return format_percent(probability_less(f.costs_usd, c.on_demand.costs_usd));
+  return probability_text(probability_less(f.costs_usd, c.on_demand.costs_usd), f.replications);
 }
 
 std::string whose(const SpotLimit& limit) { return limit.assumed ? "assumed" : "the scenario's"; }

@@ -37,6 +37,10 @@ std::string throughput_text(const StepEstimate& step, int accelerators,
 /// ", MFU 39.9 %"; "" where the workers have no accelerators whose peak it would be a share of.
 std::string mfu_text(const StepEstimate& step);
 
+/// A share of n replications as a probability: "83.2 %"; where all or none are, what n can tell:
+/// "> 99.9 %", "< 0.1 %".
+std::string probability_text(double share, int n);
+
 struct TimeUnit {
   double seconds;
   const char* name;
