@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "report/html/charts.h"
+#include "report/table.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon {
