@@ -93,10 +93,10 @@ TimedAllReduce all_reduce_time(const Fabric& f, Bytes size, AllReduceKind kind) 
     }
   };
   if (kind != AllReduceKind::automatic) return timed(kind);
-  TimedAllReduce best = timed(AllReduceKind::ring);
-  for (const auto other : {AllReduceKind::tree, AllReduceKind::in_network}) {
-    if (other == AllReduceKind::in_network && !f.reduces) continue;
-    const TimedAllReduce choice = timed(other);
+  TimedAllReduce best{.time = Seconds::max()};
+  for (const AllReduceAlgorithm& each : kAllReduces) {
+    if (!each.automatic || !each.runs_on(f)) continue;
+    const TimedAllReduce choice = timed(each.kind);
     if (choice.time < best.time) best = choice;
   }
   return best;

@@ -17,7 +17,7 @@ struct TimedAllReduce {
   AllReduceKind kind = AllReduceKind::ring;
   Seconds time{};
 };
-/// `automatic`: the fastest, ring before tree before hierarchical on a tie.
+/// `automatic`: the fastest of kAllReduces that it may take.
 TimedAllReduce all_reduce_time(const Fabric& fabric, Bytes size, AllReduceKind kind);
 
 /// Ranks 0, stride, 2 stride, ... (`size` of them) of a job whose ranks fill its nodes one after

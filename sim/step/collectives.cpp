@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <optional>
 
 #include "sim/base/check.h"
 #include "sim/step/collective_graphs.h"
@@ -246,13 +247,13 @@ AllReduceChoice all_reduce(const Fabric& fabric, Bytes size, AllReduceKind kind,
     return AllReduceChoice{k, makespan(c, model), c.sent_by_rank};
   };
   if (kind != AllReduceKind::automatic) return timed(kind);
-  AllReduceChoice best = timed(AllReduceKind::ring);
-  for (const auto other : {AllReduceKind::tree, AllReduceKind::in_network}) {
-    if (other == AllReduceKind::in_network && !fabric.reduces) continue;
-    const AllReduceChoice choice = timed(other);
-    if (choice.time < best.time) best = choice;
+  std::optional<AllReduceChoice> best;
+  for (const AllReduceAlgorithm& each : kAllReduces) {
+    if (!each.automatic || !each.runs_on(fabric)) continue;
+    const AllReduceChoice choice = timed(each.kind);
+    if (!best || choice.time < best->time) best = choice;
   }
-  return best;
+  return *best;
 }
 
 std::string_view to_text(AllReduceKind kind) {

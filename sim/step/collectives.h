@@ -129,8 +129,22 @@ Torus torus_of(const PlannedPool& pool);
 /// Chunks share an axis' links where axes differ in length.
 Collective torus_all_reduce(const Torus& torus, Bytes size, bool fold = true);
 
-/// The algorithm asked for; `automatic`: ring or tree, whichever is faster at this size, as NCCL
-/// chooses (graph/tuning.cc), or in the network where that adds up.
+/// An all-reduce between accelerators.
+struct AllReduceAlgorithm {
+  AllReduceKind kind;
+  bool automatic;   // `automatic` may take it
+  bool in_network;  // needs Fabric::reduces
+  bool runs_on(const Fabric& fabric) const { return !in_network || fabric.reduces; }
+};
+/// All of them, by whom a tie goes to. `automatic` takes what is fastest at the size: ring or tree,
+/// as NCCL (graph/tuning.cc), which has no hierarchical one, or the network where that adds up.
+inline constexpr std::array kAllReduces{
+    AllReduceAlgorithm{AllReduceKind::ring, true, false},
+    AllReduceAlgorithm{AllReduceKind::tree, true, false},
+    AllReduceAlgorithm{AllReduceKind::hierarchical, false, false},
+    AllReduceAlgorithm{AllReduceKind::in_network, true, true}};
+
+/// The algorithm asked for.
 struct AllReduceChoice {
   AllReduceKind kind = AllReduceKind::ring;
   Seconds time{};
