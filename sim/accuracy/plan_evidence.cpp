@@ -105,7 +105,7 @@ std::optional<Residual> set_residual(Plan& plan, const Evidence& evidence) {
   if (!takes_evidence(plan)) return std::nullopt;
   const PlannedWorkload& job = plan.jobs.front();
   set_step_factor(plan, 1, 1, 1);
-  const double share = device_share(estimate_step(plan, job, *make_fluid_network()));
+  const double share = device_share(estimate_step(plan, job, *make_default_network()));
   const EvidenceFeatures question = features_of(plan, job);
   const Residual residual = evidence.residual(question, share);
   plan.evidence = described(evidence, question, residual);
@@ -119,7 +119,7 @@ void add_trial(Plan& plan, const Evidence& evidence) {
   constexpr double kWorthwhile = 0.8;
   if (!plan.evidence) return;
   const PlannedWorkload& job = plan.jobs.front();
-  const StepEstimate step = estimate_step(plan, job, *make_fluid_network());
+  const StepEstimate step = estimate_step(plan, job, *make_default_network());
   const EvidenceFeatures question = features_of(plan, job);
   EvidenceFeatures features = question;
   const int per_node = std::max(1, plan.pool_with(Role::worker)->accelerators_per_node);

@@ -138,10 +138,10 @@ Explanation explain(const Plan& plan, const NetworkModel& network) {
   const PlannedWorkload& job = plan.jobs.front();
   Explanation e;
   e.scenario = plan.name;
-  e.engine = network.name();
   e.step = estimate_step(plan, job, network);
   e.tokens_per_sample = tokens_per_sample(job);
   e.accelerators = job.strategy.accelerators();
+  e.engine = e.step.engine;
   e.memory = estimate_memory(plan, job);
   RECKON_CHECK(e.memory.fits());
   e.phases = phases_of(e.step, job.strategy);

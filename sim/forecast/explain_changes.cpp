@@ -216,8 +216,11 @@ void add_layouts(Changes& changes, const Plan& plan) {
 void add_algorithms(Changes& changes, const Plan& plan, const StepEstimate& now) {
   // Processes on CPUs choose between a ring and the direct way by themselves.
   if (now.all_reduce.empty() || !worker_pools(plan).front()->accelerator) return;
-  for (const auto kind : {AllReduceKind::ring, AllReduceKind::tree, AllReduceKind::hierarchical}) {
-    if (to_text(kind) == now.all_reduce) continue;
+  const PlannedStrategy& s = plan.jobs.front().strategy;
+  const Fabric fabric = fabric_of(plan, s, s.workers);
+  for (const AllReduceAlgorithm& each : kAllReduces) {
+    const AllReduceKind kind = each.kind;
+    if (!each.runs_on(fabric) || to_text(kind) == now.all_reduce) continue;
     changes.add(fmt::format("{} all-reduce instead of {}", to_text(kind), now.all_reduce),
                 [kind](Plan& p) { p.jobs.front().strategy.all_reduce = kind; });
   }
