@@ -10,7 +10,6 @@
 #include "exchange/kubernetes_pods.h"
 #include "exchange/yaml_text.h"
 #include "sim/step/step.h"
-#include "sim/step/worker_pools.h"
 
 namespace reckon {
 namespace kubernetes {
@@ -76,7 +75,7 @@ std::vector<PodGroup> groups_of(const Job& job) {
   const int each = s.accelerators_per_worker;
   std::vector<PodGroup> groups;
   int left = s.workers;
-  const auto pools = worker_pools(plan);
+  const auto pools = computing_pools(plan);
   for (std::size_t k = 0; k < pools.size() && left > 0; ++k) {
     const PlannedPool& pool = *pools[k];
     PodGroup group;
@@ -92,7 +91,7 @@ std::vector<PodGroup> groups_of(const Job& job) {
   if (s.parameter_servers > 0) {
     PodGroup servers;
     servers.role = Role::parameter_server;
-    servers.pool = pool_of(plan, Role::parameter_server);
+    servers.pool = plan.pool_with(Role::parameter_server);
     servers.count = s.parameter_servers;
     if (servers.pool == nullptr) {  // beside the workers, on their nodes
       PodGroup& host = groups.back();
@@ -359,8 +358,9 @@ Diagnostics what_cannot_be(const Job& job) {
               fmt::format("--kubernetes-version 1.{} for a cluster where pods ask for their cores, "
                           "or a newer TPU",
                           kTpuNodes - 1));
-  if (!job.options->bucket.empty() && job.plan->service != Service::gke)
-    problem("cluster.service", "a bucket is mounted on GKE only",
+  if (!job.options->bucket.empty() && job.plan->service.bucket_driver.empty())
+    problem("cluster.service",
+            fmt::format("a bucket cannot be mounted on {}", job.plan->service.called),
             "--claim NAME of a volume for checkpoints");
   if (job.container == nullptr && job.text->scenario.find("\nextends:") != std::string::npos)
     problem("extends", "the pods get this file alone, not the one that it extends",

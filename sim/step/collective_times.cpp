@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "sim/base/check.h"
 #include "sim/step/collective_graphs.h"
 #include "sim/step/torus_times.h"
 
@@ -88,9 +89,12 @@ TimedAllReduce all_reduce_time(const Fabric& f, Bytes size, AllReduceKind kind) 
         return {k, hierarchical_time(f, size)};
       case AllReduceKind::in_network:
         return {k, in_network_time(f, size)};
-      default:
+      case AllReduceKind::automatic:
+      case AllReduceKind::ring:
         return {AllReduceKind::ring, ring_time(f, size, 2 * (f.ranks() - 1))};
     }
+    RECKON_CHECK(false);
+    return {};
   };
   if (kind != AllReduceKind::automatic) return timed(kind);
   TimedAllReduce best = timed(AllReduceKind::ring);

@@ -236,13 +236,30 @@ Collective in_network_all_reduce(const Fabric& f, Bytes size, bool fold) {
   return c;
 }
 
+namespace {
+
+Collective graph_of(AllReduceKind kind, const Fabric& fabric, Bytes size) {
+  switch (kind) {
+    case AllReduceKind::automatic:
+    case AllReduceKind::ring:
+      return ring_all_reduce(fabric, size);
+    case AllReduceKind::tree:
+      return tree_all_reduce(fabric, size);
+    case AllReduceKind::hierarchical:
+      return hierarchical_all_reduce(fabric, size);
+    case AllReduceKind::in_network:
+      return in_network_all_reduce(fabric, size);
+  }
+  RECKON_CHECK(false);
+  return {};
+}
+
+}  // namespace
+
 AllReduceChoice all_reduce(const Fabric& fabric, Bytes size, AllReduceKind kind,
                            const NetworkModel& model) {
   const auto timed = [&](AllReduceKind k) {
-    const Collective c = k == AllReduceKind::ring         ? ring_all_reduce(fabric, size)
-                         : k == AllReduceKind::tree       ? tree_all_reduce(fabric, size)
-                         : k == AllReduceKind::in_network ? in_network_all_reduce(fabric, size)
-                                                          : hierarchical_all_reduce(fabric, size);
+    const Collective c = graph_of(k, fabric, size);
     return AllReduceChoice{k, makespan(c, model), c.sent_by_rank};
   };
   if (kind != AllReduceKind::automatic) return timed(kind);
@@ -253,38 +270,6 @@ AllReduceChoice all_reduce(const Fabric& fabric, Bytes size, AllReduceKind kind,
     if (choice.time < best.time) best = choice;
   }
   return best;
-}
-
-std::string_view to_text(AllReduceKind kind) {
-  switch (kind) {
-    case AllReduceKind::automatic:
-      return "automatic";
-    case AllReduceKind::ring:
-      return "ring";
-    case AllReduceKind::tree:
-      return "tree";
-    case AllReduceKind::hierarchical:
-      return "hierarchical";
-    case AllReduceKind::in_network:
-      return "in_network";
-  }
-  return "";
-}
-
-std::string_view to_text(CollectiveKind kind) {
-  switch (kind) {
-    case CollectiveKind::all_reduce:
-      return "all_reduce";
-    case CollectiveKind::all_gather:
-      return "all_gather";
-    case CollectiveKind::reduce_scatter:
-      return "reduce_scatter";
-    case CollectiveKind::all_to_all:
-      return "all_to_all";
-    case CollectiveKind::broadcast:
-      return "broadcast";
-  }
-  return "";
 }
 
 double bus_factor(CollectiveKind kind, int ranks) {

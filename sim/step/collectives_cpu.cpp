@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "sim/step/worker_pools.h"
-
 namespace reckon {
 
 Collective direct_all_reduce(const Fabric& f, Bytes size, bool fold) {
@@ -28,7 +26,7 @@ bool runs_on_cpus(AllReduceKind kind) {
 WorkerAllReduce all_reduce_of_workers(const Plan& plan, const PlannedStrategy& strategy,
                                       const Fabric& fabric, Bytes size, const NetworkModel& model) {
   AllReduceKind kind = strategy.all_reduce;
-  if (kind == AllReduceKind::automatic && !worker_pools(plan).front()->accelerator) {
+  if (kind == AllReduceKind::automatic && !computing_pools(plan).front()->accelerator) {
     if (summed_directly(size)) {
       const Collective c = direct_all_reduce(fabric, size);
       return {"direct", makespan(c, model), c.sent_by_rank};
