@@ -22,16 +22,12 @@ bool is_calibrated(const Plan& plan, const PlannedPool& pool) {
          measured(e.attention);
 }
 
-bool computes(const PlannedPool& pool) {
-  return (pool.role == Role::worker || pool.role == Role::chief) && pool.accelerator;
-}
-
 /// What the factor rests on, beside it among the assumptions.
 void name_source(Plan& plan, std::string text) {
   const auto source = static_cast<SourceId>(plan.sources.size());
   plan.sources.push_back({.id = std::string(kEvidenceSource), .reference = std::move(text)});
   for (PlannedPool& pool : plan.pools)
-    if (computes(pool)) pool.efficiency.step_spread.source = source;
+    if (computes(pool.role) && pool.accelerator) pool.efficiency.step_spread.source = source;
 }
 
 std::string source_text(const StepEvidence& evidence) {
@@ -97,7 +93,7 @@ bool takes_evidence(const Plan& plan) {
 
 void set_step_factor(Plan& plan, double median, double low, double high) {
   for (PlannedPool& pool : plan.pools)
-    if (computes(pool))
+    if (computes(pool.role) && pool.accelerator)
       pool.efficiency.step_spread = Fact<double>(median, low, high, pool.efficiency.memory.source);
 }
 

@@ -5,7 +5,6 @@
 
 #include "sim/base/check.h"
 #include "sim/forecast/warnings.h"
-#include "sim/step/worker_pools.h"
 
 namespace reckon {
 
@@ -90,7 +89,7 @@ int nodes_used(const Plan& plan, const PlannedPool& pool) {
   const PlannedStrategy& s = plan.jobs.front().strategy;
   if (pool.role == Role::parameter_server)
     return s.kind == StrategyKind::parameter_server ? s.parameter_servers : 0;
-  const auto computing = worker_pools(plan);
+  const auto computing = computing_pools(plan);
   if (std::find(computing.begin(), computing.end(), &pool) == computing.end())
     return pool.nodes_initial;
   int left = s.workers;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "sim/base/check.h"
 #include "sim/step/collective_graphs.h"
 #include "sim/step/torus_times.h"
 

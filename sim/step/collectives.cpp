@@ -248,38 +248,6 @@ Bytes sent_in_all_reduce(const Fabric& f, Bytes size, AllReduceKind kind) {
   return size / double(n) * double(2 * (n - 1));
 }
 
-std::string_view to_text(AllReduceKind kind) {
-  switch (kind) {
-    case AllReduceKind::automatic:
-      return "automatic";
-    case AllReduceKind::ring:
-      return "ring";
-    case AllReduceKind::tree:
-      return "tree";
-    case AllReduceKind::hierarchical:
-      return "hierarchical";
-    case AllReduceKind::in_network:
-      return "in_network";
-  }
-  return "";
-}
-
-std::string_view to_text(CollectiveKind kind) {
-  switch (kind) {
-    case CollectiveKind::all_reduce:
-      return "all_reduce";
-    case CollectiveKind::all_gather:
-      return "all_gather";
-    case CollectiveKind::reduce_scatter:
-      return "reduce_scatter";
-    case CollectiveKind::all_to_all:
-      return "all_to_all";
-    case CollectiveKind::broadcast:
-      return "broadcast";
-  }
-  return "";
-}
-
 double bus_factor(CollectiveKind kind, int ranks) {
   const double others = double(ranks - 1) / ranks;
   switch (kind) {

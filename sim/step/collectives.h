@@ -150,10 +150,15 @@ inline constexpr std::array kAllReduces{
 
 /// What the rank that sends most has on the wire; `kind` is no `automatic`. On a torus as a ring.
 Bytes sent_in_all_reduce(const Fabric& fabric, Bytes size, AllReduceKind kind);
-std::string_view to_text(AllReduceKind kind);
 
 enum class CollectiveKind { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast };
-std::string_view to_text(CollectiveKind kind);
+constexpr auto words_of(CollectiveKind) {
+  return std::array{Word<CollectiveKind>{"all_reduce", CollectiveKind::all_reduce},
+                    Word<CollectiveKind>{"all_gather", CollectiveKind::all_gather},
+                    Word<CollectiveKind>{"reduce_scatter", CollectiveKind::reduce_scatter},
+                    Word<CollectiveKind>{"all_to_all", CollectiveKind::all_to_all},
+                    Word<CollectiveKind>{"broadcast", CollectiveKind::broadcast}};
+}
 
 /// By how much the bus bandwidth is more than the algorithm's (size / time): 2(n-1)/n of an
 /// all-reduce, (n-1)/n of all-gather, reduce-scatter and all-to-all, 1 of a broadcast; the size is

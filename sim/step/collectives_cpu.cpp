@@ -1,6 +1,5 @@
 #include "sim/step/collectives_cpu.h"
 
-#include "sim/step/worker_pools.h"
 
 namespace reckon {
 
@@ -17,7 +16,7 @@ WorkerAllReduce all_reduce_of_workers(const Plan& plan, const PlannedStrategy& s
                                       const Fabric& fabric, Bytes size,
                                       const CollectiveCost& cost) {
   AllReduceKind kind = strategy.all_reduce;
-  if (kind == AllReduceKind::automatic && !worker_pools(plan).front()->accelerator) {
+  if (kind == AllReduceKind::automatic && !computing_pools(plan).front()->accelerator) {
     if (summed_directly(size))
       return {"direct", 2 * cost.all_to_all(fabric, size),
               sent_in_all_reduce(fabric, size, AllReduceKind::ring)};

@@ -3,7 +3,6 @@
 
 #include "sim/base/check.h"
 #include "sim/step/collectives.h"
-#include "sim/step/worker_pools.h"
 
 namespace reckon {
 namespace {
@@ -47,7 +46,7 @@ Fabric fabric_of_worker(const PlannedPool& pool, const PlannedStrategy& strategy
 }
 
 Fabric fabric_of(const Plan& plan, const PlannedStrategy& strategy, int workers) {
-  const auto pools = worker_pools(plan);
+  const auto pools = computing_pools(plan);
   if (pools.front()->slice) return fabric_of_slice(*pools.front());
   Fabric slowest = fabric_of_worker(*pools.front(), strategy);
   const int ranks = workers * slowest.ranks_per_node;

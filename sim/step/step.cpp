@@ -14,7 +14,6 @@
 #include "sim/step/overlap.h"
 #include "sim/step/parameter_server.h"
 #include "sim/step/step_model.h"
-#include "sim/step/worker_pools.h"
 
 namespace reckon {
 namespace {
@@ -39,7 +38,7 @@ Workers workers_of(const Plan& plan, const PlannedWorkload& job, int live_worker
   const double at_once = double(job.batch_per_accelerator) * s.accelerators();
   w.accumulation = std::max(1.0, std::floor(double(job.global_batch) / at_once));
   w.samples = w.accumulation * job.batch_per_accelerator;
-  for (const auto* pool : worker_pools(plan)) {
+  for (const auto* pool : computing_pools(plan)) {
     auto times = compute_times(job, processor_of(*pool, job.precision), job.batch_per_accelerator);
     if (w.pool && times.total() <= w.batch.total()) continue;
     w.pool = pool;
@@ -222,7 +221,7 @@ namespace {
 /// What the slowest worker's loop does in a step outside layers, exchange and update.
 Seconds host_time(const Plan& plan) {
   Seconds host{};
-  for (const auto* pool : worker_pools(plan)) host = std::max(host, pool->host_step.value);
+  for (const auto* pool : computing_pools(plan)) host = std::max(host, pool->host_step.value);
   return host;
 }
 
@@ -231,7 +230,7 @@ Seconds host_time(const Plan& plan) {
 void agree_on_going_on(StepEstimate& e, const Plan& plan, const PlannedStrategy& s, int live,
                        const CollectiveCost& cost) {
   constexpr Bytes kAgreement{24};
-  if (live == 1 || !runs_in_step(s) || worker_pools(plan).front()->accelerator) return;
+  if (live == 1 || !runs_in_step(s) || computing_pools(plan).front()->accelerator) return;
   const Seconds time =
       all_reduce_of_workers(plan, s, fabric_of(plan, s, live), kAgreement, cost).time;
   e.communication += time;
@@ -260,7 +259,7 @@ StepEstimate cut_model_step(const Plan& plan, const PlannedWorkload& job, const 
   name_engine(e, by_formula ? kClosedForms : network.name());
   e.layers = model.layer_times(layout);
   const double samples = double(layout.global_batch()) / double(layout.accelerators());
-  for (const auto* pool : worker_pools(plan))
+  for (const auto* pool : computing_pools(plan))
     e.input = std::max(e.input, input_times(*pool, job, samples).slowest());
   const Seconds alone = e.step;
   e.host = host_time(plan);
@@ -269,7 +268,7 @@ StepEstimate cut_model_step(const Plan& plan, const PlannedWorkload& job, const 
   if (e.exposed_input.count() > 0) e.bottleneck = Bottleneck::input;
   const double slowed = alone / e.step;
   e.samples_per_second = e.samples_per_second * slowed;
-  e.mfu = worker_pools(plan).front()->accelerator ? e.mfu * slowed : 0;
+  e.mfu = computing_pools(plan).front()->accelerator ? e.mfu * slowed : 0;
   return e;
 }
 
@@ -333,7 +332,7 @@ StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job,
 
   // A synchronous step takes `samples` from every input pipeline; an asynchronous one its share of
   // them.
-  for (const auto* pool : worker_pools(plan))
+  for (const auto* pool : computing_pools(plan))
     e.input = std::max(e.input, input_times(*pool, job, w.samples).slowest());
   e.host = host_time(plan);
   agree_on_going_on(e, plan, s, w.live, cost);
@@ -370,7 +369,7 @@ Seconds evaluation_time(const Plan& plan, const PlannedWorkload& job, const Step
   Seconds forward = step.forward;
   const double replica = double(job.strategy.replica());
   const double batch = job.batch_per_accelerator / replica;  // of one accelerator
-  for (const auto* pool : worker_pools(plan))
+  for (const auto* pool : computing_pools(plan))
     forward = std::max(forward, input_times(*pool, job, batch).slowest());
   const double at_once = batch * job.strategy.accelerators();
   return std::ceil(job.dataset.validation_samples.value.v / at_once) * forward;

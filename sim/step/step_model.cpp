@@ -8,7 +8,6 @@
 #include "sim/step/overlap.h"
 #include "sim/step/parameter_server.h"
 #include "sim/step/stage_times.h"
-#include "sim/step/worker_pools.h"
 
 namespace reckon {
 namespace {
@@ -189,7 +188,8 @@ std::vector<LayerTime> StepModel::layer_times(const Layout& layout) const {
 }
 
 StepSetting step_setting(const Plan& plan, const PlannedWorkload& job) {
-  const PlannedPool& pool = *worker_pools(plan).front();  // one job runs on one kind of accelerator
+  const PlannedPool& pool =
+      *computing_pools(plan).front();  // one job runs on one kind of accelerator
   RECKON_CHECK(pool.accelerator.has_value());
   StepSetting s;
   s.precision = job.precision;
