@@ -83,8 +83,7 @@ std::vector<BaselineRow> rows_of(const BaselineInputs& in) {
 }
 
 std::string verdict_text(const BaselineInputs& in) {
-  const std::string than =
-      fmt::format("{} ({})", in.baseline.name, to_text(in.answer.objective));
+  const std::string than = fmt::format("{} ({})", in.baseline.name, to_text(in.answer.objective));
   if (in.best == nullptr) return fmt::format("No plan fits today; the baseline is {}.", than);
   const double percent = 100 * in.verdict.change;
   const std::string change = std::abs(percent) < 0.05 ? "as good as"
