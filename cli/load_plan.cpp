@@ -71,7 +71,8 @@ Diagnostics read_evidence(EvidenceFiles& evidence, const std::vector<std::filesy
 }
 
 void apply_evidence(Plan& plan, const LoadedCatalog& catalog) {
-  if (!takes_evidence(plan)) return;  // before any is made ready
+  const PlannedPool* workers = plan.pool_with(Role::worker);
+  if (workers == nullptr || !workers->accelerator) return;  // before any is made ready
   const Evidence* evidence = catalog.evidence();
   if (evidence == nullptr || !set_residual(plan, *evidence)) return;
   add_trial(plan, *evidence);

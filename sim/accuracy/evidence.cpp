@@ -67,6 +67,8 @@ struct Evidence::Data {
   std::vector<EvidenceRun> runs;
   std::unique_ptr<NetworkModel> network = make_default_network();
   std::mutex solving, looking;
+  std::once_flag peaks_read = {};
+  std::vector<MeasuredPeak> peaks = {};                                   // after peaks_read
   std::vector<std::optional<std::optional<RunResidual>>> predicted = {};  // under `solving`
   std::map<ClassKey, std::unique_ptr<EvidenceClass>> classes = {};        // under `looking`
 
@@ -194,6 +196,22 @@ std::vector<TakenRun> Evidence::near(const EvidenceFeatures& question) const {
   return data_->class_of(question)
       .at(p.count + (p.along_count > 0.5 ? 1 : 0), p.batch + (p.along_batch > 0.5 ? 1 : 0))
       .taken;
+}
+
+MemoryResidual Evidence::memory(const EvidenceFeatures& question, double prior) const {
+  std::call_once(data_->peaks_read, [this] {
+    for (const EvidenceRun& known : data_->runs) {
+      // Of experts whose parameters are not printed the columns do not say the network.
+      const RunConfiguration& run = known.run.run;
+      const bool unsaid = run.experts > 0 && run.parameters == 0 && run.active_parameters == 0;
+      if (known.run.peak_memory.v == 0 || unsaid) continue;
+      const auto plan = plan_of_run(known.run.run, data_->catalog);
+      if (!plan) continue;
+      const Bytes predicted = predicted_peak(estimate_memory(*plan, plan->jobs.front()), known.run);
+      data_->peaks.push_back({known.features, std::log(known.run.peak_memory / predicted)});
+    }
+  });
+  return memory_residual(question, data_->peaks, data_->kernel, prior);
 }
 
 std::span<const EvidenceRun> Evidence::runs() const { return data_->runs; }

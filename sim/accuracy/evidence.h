@@ -6,6 +6,7 @@
 #include "sim/accuracy/evidence_features.h"
 #include "sim/accuracy/evidence_kernel.h"
 #include "sim/accuracy/local_posterior.h"
+#include "sim/accuracy/memory_evidence.h"
 #include "sim/accuracy/published_runs.h"
 #include "sim/step/step.h"
 
@@ -58,6 +59,8 @@ class Evidence {
   /// and the same share, that measures what is expected.
   Residual after_trial(const EvidenceFeatures& question, const EvidenceFeatures& trial,
                        double share) const;
+  /// Of the peak of memory of a job of these features; `prior`: its deviation with nothing near.
+  MemoryResidual memory(const EvidenceFeatures& question, double prior) const;
   /// The runs that residual() takes, most alike first.
   std::vector<TakenRun> near(const EvidenceFeatures& question) const;
   std::span<const EvidenceRun> runs() const;

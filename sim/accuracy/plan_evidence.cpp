@@ -97,7 +97,17 @@ void set_step_factor(Plan& plan, double median, double low, double high) {
       pool.efficiency.step_spread = Fact<double>(median, low, high, pool.efficiency.memory.source);
 }
 
+void set_memory_residual(Plan& plan, const Evidence& evidence) {
+  const PlannedPool* workers = plan.pool_with(Role::worker);
+  if (workers == nullptr || !workers->accelerator) return;
+  const MemoryResidual r =
+      evidence.memory(features_of(plan, plan.jobs.front()), plan.framework.memory_spread.value);
+  plan.framework.memory_mean = r.mean;
+  plan.framework.memory_deviation = r.deviation;
+}
+
 std::optional<Residual> set_residual(Plan& plan, const Evidence& evidence) {
+  set_memory_residual(plan, evidence);
   if (!takes_evidence(plan)) return std::nullopt;
   const PlannedWorkload& job = plan.jobs.front();
   set_step_factor(plan, 1, 1, 1);
