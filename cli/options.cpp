@@ -212,6 +212,12 @@ constexpr std::array kModelOptions{
     OptionRow{"over", "N", "accelerators that share state or model under ZeRO and the like (8)"},
 };
 
+// What `reckon compare` alone takes.
+constexpr std::array kCompareOptions{
+    OptionRow{"spot", "",
+              "the scenario's nodes on spot beside on demand, and when spot is cheaper"},
+};
+
 // What `reckon accuracy` alone takes.
 constexpr std::array kAccuracyOptions{
     OptionRow{"from", "KIND",
@@ -256,10 +262,10 @@ constexpr std::array kDoctorOptions{
 };
 
 // Options that one command alone takes and judges itself.
-constexpr std::array<std::span<const OptionRow>, 11> kOwnOptions{
-    kInitOptions,      kRunOptions,      kTrialOptions,  kProbeOptions,
-    kModelOptions,     kAccuracyOptions, kExportOptions, kPlanOptions,
-    kCalibrateOptions, kImportOptions,   kDoctorOptions};
+constexpr std::array<std::span<const OptionRow>, 12> kOwnOptions{
+    kCompareOptions, kInitOptions,      kRunOptions,      kTrialOptions,
+    kProbeOptions,   kModelOptions,     kAccuracyOptions, kExportOptions,
+    kPlanOptions,    kCalibrateOptions, kImportOptions,   kDoctorOptions};
 
 const OptionRow& row_of(std::string_view name) {
   for (const auto rows : kOwnOptions)

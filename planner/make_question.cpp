@@ -355,10 +355,10 @@ class Maker {
       }
     if (!fallbacks) return;
     q_.may.fallbacks = *fallbacks;
-    if (!s.disruptions.shortage)
+    if (s.disruptions.shortage_off)
       q_.assumed.push_back(
-          "there is always spot capacity, as `disruptions: {shortage: ...}` says nothing else: "
-          "on-demand nodes stand in only for spot nodes that are slow to come");
+          "there is always spot capacity, as `disruptions: {shortage: none}` says: on-demand nodes "
+          "stand in only for spot nodes that are slow to come");
   }
 
   /// A jurisdiction that no region is under is a mistake: nothing would ever fit.

@@ -400,7 +400,7 @@ Interruptions interruptions_of(const Outside& outside, const Offer& offer, int n
 
 double wait_for_spot(const Site& site, const Offer& offer, int nodes) {
   if (!site.shortage.on || offer.pricing != CapacityType::spot) return 0;
-  const double every = site.shortage.every.count(), lasts = site.shortage.lasts.count();
+  const double every = site.shortage.every.value.count(), lasts = site.shortage.lasts.value.count();
   double wait = lasts;  // what is left of an exponential time is as long as a whole one
   if (offer.mix.patience)
     wait =

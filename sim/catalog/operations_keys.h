@@ -38,6 +38,8 @@ inline constexpr std::string_view kCompileTpu = "job_start.compile_tpu_s";
 
 inline constexpr std::string_view kPreemptibleLifeMax = "spot.gcp_preemptible_life_max_s";
 inline constexpr std::string_view kReclaimMean = "spot.reclaim_mean_s";
+inline constexpr std::string_view kShortageEvery = "spot.shortage_every_s";
+inline constexpr std::string_view kShortageLasts = "spot.shortage_lasts_s";
 inline constexpr std::string_view kGkePodNotice = "spot.gke_pod_notice_s";
 
 inline constexpr std::string_view kMaintenanceDuration = "maintenance.duration_s";
@@ -86,6 +88,8 @@ inline constexpr std::array kAll{kScanInterval,
                                  kCompileTpu,
                                  kPreemptibleLifeMax,
                                  kReclaimMean,
+                                 kShortageEvery,
+                                 kShortageLasts,
                                  kGkePodNotice,
                                  kMaintenanceDuration,
                                  kMtbfPerAccelerator,

@@ -140,6 +140,8 @@ Explanation explain(const Plan& plan, const NetworkModel& network) {
   e.scenario = plan.name;
   e.engine = network.name();
   e.step = estimate_step(plan, job, network);
+  e.tokens_per_sample = tokens_per_sample(job);
+  e.accelerators = job.strategy.accelerators();
   e.memory = estimate_memory(plan, job);
   RECKON_CHECK(e.memory.fits());
   e.phases = phases_of(e.step, job.strategy);

@@ -220,6 +220,7 @@ Forecast describe(const Plan& plan, const NetworkModel& network, const ForecastO
     f.feasible = f.feasible && one.memory.fits();
     f.jobs.push_back(std::move(one));
   }
+  f.tokens_per_sample = tokens_per_sample(plan.jobs.front());
   f.prices_as_of = plan.prices_as_of;
   f.catalog_digest = plan.catalog_digest;
   f.calibrations = plan.calibrations;

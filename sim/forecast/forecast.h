@@ -82,6 +82,7 @@ struct Forecast {
   StepEstimate step;
   std::int64_t steps = 0;
   int accelerators = 0;
+  std::int64_t tokens_per_sample = 0;  // tokens_per_sample()
   MemoryEstimate memory;
   Quantiles time_seconds;
   std::optional<Quantiles> cost_usd;                       // nullopt: a price is unknown

@@ -19,6 +19,8 @@ constexpr std::array kMetrics{
     Word<Metric>{"cost", Metric::cost},
     Word<Metric>{"goodput", Metric::goodput},
     Word<Metric>{"samples_per_second", Metric::samples_per_second},
+    Word<Metric>{"tokens_per_second", Metric::tokens_per_second},
+    Word<Metric>{"tokens_per_second_per_accelerator", Metric::tokens_per_second_per_accelerator},
     Word<Metric>{"memory", Metric::memory},
     Word<Metric>{"step.seconds", Metric::step_seconds},
     Word<Metric>{"step.mfu", Metric::step_mfu},
@@ -168,6 +170,8 @@ Parsed<double> parse_value(std::string_view text, const Expectation& e) {
     case Metric::memory:
       return parse_bytes(text).map([](Bytes b) { return b.v; });
     case Metric::samples_per_second:
+    case Metric::tokens_per_second:
+    case Metric::tokens_per_second_per_accelerator:
     case Metric::interruptions:
     case Metric::serving_replicas:
     case Metric::serving_requests_per_second:

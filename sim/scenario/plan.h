@@ -226,7 +226,7 @@ struct ReclaimRules {
 /// when those are taken back says ReclaimRules.
 struct ShortageRules {
   bool on = false;
-  Seconds every{}, lasts{};  // means: from the end of one to the begin of the next; of one
+  Fact<Seconds> every, lasts;  // means: from the end of one to the begin of the next; of one
 };
 struct MaintenanceRules {
   bool on = false;

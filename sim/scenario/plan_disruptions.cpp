@@ -60,13 +60,29 @@ void resolve_reclaim(Draft& draft) {
       format_duration(rules.assumed_mean->high)));
 }
 
-/// Nobody publishes how long spot capacity is gone: without a word of the user's it never is.
+/// Spot capacity comes and goes, unless the user says that it does not.
 void resolve_shortage(Draft& draft) {
-  const auto& given = draft.scenario().disruptions.shortage;
-  if (!given) return;
+  const DisruptionsSpec& spec = draft.scenario().disruptions;
   const bool spot = spot_slots(draft.plan) > 0;
-  if (!spot) draft.warn("disruptions.shortage has no effect: no pool has pricing: spot");
-  draft.plan.shortage = {spot, given->every, given->lasts};
+  if (spec.shortage_off) return;
+  if (spec.shortage) {
+    if (!spot) draft.warn("disruptions.shortage has no effect: no pool has pricing: spot");
+    draft.plan.shortage = {spot, Fact<Seconds>{spec.shortage->every},
+                           Fact<Seconds>{spec.shortage->lasts}};
+    return;
+  }
+  if (!spot) return;
+  const OperationalDefaults& operations = draft.catalog.operations;
+  const ShortageRules assumed{true, seconds_fact(operations.at(keys::kShortageEvery)),
+                              seconds_fact(operations.at(keys::kShortageLasts))};
+  draft.plan.shortage = assumed;
+  draft.warn(fmt::format(
+      "the scenario does not say how often spot capacity is gone: assumed is that it is there for "
+      "{} ({} .. {}) and gone for {} ({} .. {}), in turn (disruptions.shortage; none: always "
+      "there)",
+      format_duration(assumed.every.value), format_duration(assumed.every.low),
+      format_duration(assumed.every.high), format_duration(assumed.lasts.value),
+      format_duration(assumed.lasts.low), format_duration(assumed.lasts.high)));
 }
 
 /// CPU machines migrate live; those with accelerators are stopped. On premises the user's own

@@ -299,7 +299,7 @@ struct DisruptionsSpec {
   std::optional<MaintenanceSpec> maintenance;
   std::optional<FailuresSpec> failures;
   std::optional<ShortageSpec> shortage;
-  bool maintenance_off = false, failures_off = false;  // `maintenance: none`
+  bool maintenance_off = false, failures_off = false, shortage_off = false;  // `maintenance: none`
 };
 
 // ---- the rest
@@ -321,6 +321,8 @@ enum class Metric {
   cost,
   goodput,
   samples_per_second,
+  tokens_per_second,
+  tokens_per_second_per_accelerator,
   memory,
   step_seconds,
   step_mfu,

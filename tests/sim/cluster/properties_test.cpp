@@ -102,7 +102,8 @@ Case any_case() {
   c.plan.billing.management = HourlyRate{100'000'000};
   c.plan.billing.free_if_reclaimed_within = 60s;
   if (c.plan.pools[0].autoscaling && one_in(2)) add_stand_in(c);
-  c.plan.shortage = {one_in(2), seconds_between(500, 20'000), seconds_between(100, 5000)};
+  c.plan.shortage = {one_in(2), Fact<Seconds>{seconds_between(500, 20'000)},
+                     Fact<Seconds>{seconds_between(100, 5000)}};
   c.options.seed = std::uint64_t(between(1, 1'000'000));
   c.options.horizon = one_in(2) ? Seconds{24h * 7} : seconds_between(1, 20'000);
   return c;
