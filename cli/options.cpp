@@ -44,8 +44,10 @@ constexpr std::array kOptions{
     OptionRow{"html", "FILE.html", "write the answer as one page with charts, for any browser"},
     OptionRow{"trace", "FILE",
               "write the events of one replication for ui.perfetto.dev or chrome://tracing"},
-    OptionRow{"engine", "fluid|simgrid",
-              "what simulates the network (fluid); simgrid is a second opinion, and slow"},
+    OptionRow{
+        "engine", "ENGINE",
+        "who answers for the network: fluid, closed-forms, or simgrid, a second opinion, slow "
+        "(fluid, and closed-forms for a model that is cut)"},
     OptionRow{"catalog", "DIR",
               "a catalog of your own over the one that comes with reckon; may be given again",
               true},
@@ -391,7 +393,8 @@ Options interpret(const po::variables_map& map) {
   if (const auto v = values.one("format"))
     o.format = one_of("format", *v, {"table", "json"}) == "json" ? OutputFormat::json
                                                                  : OutputFormat::table;
-  if (const auto v = values.one("engine")) o.engine = one_of("engine", *v, {"fluid", "simgrid"});
+  if (const auto v = values.one("engine"))
+    o.engine = one_of("engine", *v, {"fluid", "closed-forms", "simgrid"});
   if (const auto v = values.one("annotations"))
     o.annotations = one_of("annotations", *v, {"github"});
   if (const auto v = values.one("seed"))

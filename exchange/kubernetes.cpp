@@ -11,7 +11,6 @@
 #include "exchange/yaml_text.h"
 #include "sim/base/base64.h"
 #include "sim/step/step.h"
-#include "sim/step/worker_pools.h"
 
 namespace reckon {
 namespace kubernetes {
@@ -77,7 +76,7 @@ std::vector<PodGroup> groups_of(const Job& job) {
   const int each = s.accelerators_per_worker;
   std::vector<PodGroup> groups;
   int left = s.workers;
-  const auto pools = worker_pools(plan);
+  const auto pools = computing_pools(plan);
   for (std::size_t k = 0; k < pools.size() && left > 0; ++k) {
     const PlannedPool& pool = *pools[k];
     PodGroup group;
@@ -93,7 +92,7 @@ std::vector<PodGroup> groups_of(const Job& job) {
   if (s.parameter_servers > 0) {
     PodGroup servers;
     servers.role = Role::parameter_server;
-    servers.pool = pool_of(plan, Role::parameter_server);
+    servers.pool = plan.pool_with(Role::parameter_server);
     servers.count = s.parameter_servers;
     if (servers.pool == nullptr) {  // beside the workers, on their nodes
       PodGroup& host = groups.back();
@@ -356,8 +355,9 @@ Diagnostics what_cannot_be(const Job& job, const Places& places) {
               fmt::format("--kubernetes-version 1.{} for a cluster where pods ask for their cores, "
                           "or a newer TPU",
                           kTpuNodes - 1));
-  if (!job.options->bucket.empty() && job.plan->service != Service::gke)
-    problem("cluster.service", "a bucket is mounted on GKE only",
+  if (!job.options->bucket.empty() && job.plan->service.bucket_driver.empty())
+    problem("cluster.service",
+            fmt::format("a bucket cannot be mounted on {}", job.plan->service.called),
             "--claim NAME of a volume for checkpoints");
   return problems;
 }

@@ -227,7 +227,7 @@ Json volumes_of(const Job& job, const PodGroup& group) {
   if (job.options->bucket.empty()) {
     checkpoints["persistentVolumeClaim"] = {{"claimName", job.claim()}};
   } else {
-    checkpoints["csi"] = {{"driver", "gcsfuse.csi.storage.gke.io"},
+    checkpoints["csi"] = {{"driver", job.plan->service.bucket_driver},
                           {"volumeAttributes", {{"bucketName", job.options->bucket}}}};
   }
   Json all = Json::array({{{"name", "plan"}, {"configMap", {{"name", job.name + "-plan"}}}},
@@ -275,7 +275,7 @@ Json selector_of(const Job& job, const PodGroup& group) {
     const std::string key = job.term(fmt::format("labels.{}", label));
     if (!key.empty() && !value.empty()) selector[key] = value;
   };
-  if (job.plan->provider == Provider::on_premises || group.tpu_by_cores) return selector;
+  if (job.catalog->rules_of(job.plan->provider).owned || group.tpu_by_cores) return selector;
   const bool alone = stand_in_of(job, group) == nullptr;
   if (alone) add("pool", pool.name);
   if (!pool.slice) add("machine", pool.machine.name);
@@ -347,7 +347,7 @@ std::string term_of(std::span<const ClusterNames> all, std::string_view cluster,
 }  // namespace
 
 std::string Job::own_term(std::string_view key) const {
-  return term_of(names, to_text(plan->service), key);
+  return term_of(names, to_text(plan->service.id), key);
 }
 
 std::string Job::term(std::string_view key) const {
@@ -414,7 +414,7 @@ Json pod_template(const Job& job, const PodGroup& group, std::optional<int> rank
   Json annotations = Json::object();
   // The autoscaler must not move a training job to empty a node.
   annotations[job.term("annotations.safe_to_evict")] = "false";
-  if (!job.options->bucket.empty()) annotations["gke-gcsfuse/volumes"] = "true";
+  if (!job.options->bucket.empty()) annotations[job.plan->service.bucket_annotation] = "true";
   // Of the pods that the group has: a pod's own rank is that behind it by its index.
   if (job.options->watched)
     annotations["reckon/first-rank"] = std::to_string(rank.value_or(group.first_rank));

@@ -201,9 +201,8 @@ class SiteMaker {
   void add_bounds(const Offer& offer, std::vector<Offer>& all) const {
     if (q_.may.bounds.empty()) return all.push_back(offer);
     for (const PoolBounds& bounds : q_.may.bounds) {
-      const bool can = bounds.text.empty() ||
-                       (site_.hardware.slice.empty() &&
-                        (!bounds.autoscaled() || planning::runs_kubernetes(plan_.service)));
+      const bool can = bounds.text.empty() || (site_.hardware.slice.empty() &&
+                                               (!bounds.autoscaled() || plan_.service.kubernetes));
       if (!can) continue;
       all.push_back(offer);
       all.back().bounds = bounds;

@@ -31,8 +31,8 @@ std::string answer(const Forecast& f) {
   }
   answer.row({"goodput", percent_range(f.goodput)});
   return answer.text() +
-         fmt::format("  median (5th .. 95th percentile) of {} replications, seed {}, engine {}\n",
-                     format_count(f.replications), f.seed, f.engine);
+         fmt::format("  median (5th .. 95th percentile) of {} replications, seed {}, {}\n",
+                     format_count(f.replications), f.seed, engine_text("engine", f.engine));
 }
 
 /// Each of several jobs, with times since its own submit.

@@ -162,7 +162,7 @@ void Session::record_run() {
                  .model = job_.model.name(),
                  .precision = compute_.precision,
                  .optimizer = job_.optimizer == Optimizer::adamw ? "adamw" : "sgd",
-                 .strategy = std::string(planning::to_text(job_.strategy.kind)),
+                 .strategy = std::string(to_text(job_.strategy.kind)),
                  .stack = compute_.stack,
                  .workers = communicator_.size(),
                  .parameter_servers = job_.strategy.parameter_servers,

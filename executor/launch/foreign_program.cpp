@@ -20,7 +20,7 @@ RunRecord run_record(const Plan& plan, const RunClock& clock, const PlanDigests&
           .model = job.model.name(),
           .precision = std::string(to_text(job.precision)),
           .optimizer = job.optimizer == Optimizer::adamw ? "adamw" : "sgd",
-          .strategy = std::string(planning::to_text(job.strategy.kind)),
+          .strategy = std::string(to_text(job.strategy.kind)),
           .stack = "",
           .workers = job.strategy.workers,
           .parameter_servers = job.strategy.parameter_servers,

@@ -7,6 +7,7 @@
 
 #include "report/html/charts.h"
 #include "report/table.h"
+#include "report/text.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon {
@@ -214,8 +215,9 @@ std::string compare_html(const CandidateComparison& c, Names names, const HtmlAs
                "Replication by replication, which meet the same luck: the median and, in brackets, "
                "the 5th to the 95th percentile.");
   const Forecast& first = c.forecasts.front();
-  page.footer(fmt::format("reckon compare: {} replications of each, seed {}, network engine {}{}.",
-                          format_count(first.replications), first.seed, first.engine,
+  page.footer(fmt::format("reckon compare: {} replications of each, seed {}, {}{}.",
+                          format_count(first.replications), first.seed,
+                          engine_text("network engine", first.engine),
                           first.catalog_digest.empty() ? "" : ", catalog " + first.catalog_digest));
   return page.text(assets);
 }

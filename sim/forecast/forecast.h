@@ -71,7 +71,8 @@ struct JobForecast {
 };
 
 struct Forecast {
-  std::string scenario, engine;
+  std::string scenario;
+  std::string engine{kNoEngine};  // who answered for the network (StepEstimate::engine)
   std::uint64_t seed = 1;
   int replications = 0;
   bool feasible = true;

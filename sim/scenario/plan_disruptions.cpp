@@ -39,8 +39,8 @@ void resolve_reclaim(Draft& draft) {
   const int slots = spot_slots(plan);
   const OperationalDefaults& operations = draft.catalog.operations;
   rules.notice = Seconds{operations.at(keys::spot_notice(plan.provider)).value};
-  if (plan.service == Service::gke)  // the kubelet keeps the rest for pods of the system
-    rules.notice = std::min(rules.notice, Seconds{operations.at(keys::kGkePodNotice).value});
+  if (const Fact<double>* of_pods = operations.find(keys::pod_notice(plan.service.id)))
+    rules.notice = std::min(rules.notice, Seconds{of_pods->value});
   if (given) {
     rules.law = *given;
     if (slots == 0 && !std::holds_alternative<NoReclaim>(*given))
@@ -107,7 +107,7 @@ void resolve_maintenance(Draft& draft) {
           "disruptions.maintenance has no effect: machines without accelerators migrate live");
     return;
   }
-  rules.on = accelerated && plan.provider != Provider::on_premises;
+  rules.on = accelerated && !draft.provider->owned;
   rules.every = seconds_fact(operations.at(keys::maintenance_every(plan.provider)));
   rules.notice = Seconds{operations.at(keys::maintenance_notice(plan.provider)).value};
 }
@@ -119,7 +119,7 @@ void resolve_failures(Draft& draft) {
   if (spec.failures_off) return;
   rules.on = true;
   rules.repair = seconds_fact(operations.at(keys::kRepair));
-  const bool own = draft.plan.provider == Provider::on_premises;
+  const bool own = draft.provider->owned;
   rules.mtbf_per_accelerator =
       spec.failures
           ? Fact<Seconds>{spec.failures->mtbf_per_accelerator}

@@ -1,4 +1,4 @@
-#include "sim/scenario/scenario_yaml_words.h"
+#include "sim/scenario/scenario_yaml_fields.h"
 
 namespace reckon {
 namespace {

@@ -72,8 +72,8 @@ TEST_CASE("YAML text quotes what a reader would take for something else") {
 
 TEST_CASE("YAML text keeps every character of a text of several lines") {
   CHECK(yaml_text(Json{{"f", "a: 1\n\n  b\n"}}) == "f: |\n  a: 1\n\n    b\n");
-  CHECK(yaml_text(Json{{"f", "a\nb"}}) == "f: |-\n  a\n  b\n");
-  CHECK(yaml_text(Json{{"f", "a\n\n"}}) == "f: |+\n  a\n\n");
+  CHECK(yaml_text(Json{{"f", "a\nb"}}) == "f: \"a\\nb\"\n");
+  CHECK(yaml_text(Json{{"f", "a\n\n"}}) == "f: \"a\\n\\n\"\n");
   CHECK(yaml_text(Json{{"f", "\ta\nb"}}) == "f: \"\\ta\\nb\"\n");
 }
 

@@ -6,11 +6,14 @@
 namespace reckon {
 
 RECKON_WORDS(Precision, fp32, tf32, fp16, bf16, fp8, mxfp8, nvfp4)
-RECKON_WORDS(Provider, gcp, aws, azure, selectel, on_premises)
-RECKON_WORDS(Service, gke, gce, ai_platform, vertex, eks, aks, mks, none)
+RECKON_WORDS(Scales, nothing, pools_of_cpus, all_pools)
 RECKON_WORDS(CapacityType, on_demand, spot, reserved)
 RECKON_WORDS(AcceleratorKind, gpu, tpu)
 
+RECKON_FIELDS(Provider, name)
+RECKON_FIELDS(Service, name)
+RECKON_FIELDS(ServiceRules, id, called, kubernetes, scales, nodes_of_job, one_zone, spot_machines,
+              spot_slices, prices_of, cluster_tool, name_server, bucket_driver, bucket_annotation)
 RECKON_FIELDS(Source, id, reference, retrieved)
 RECKON_FIELDS(Accelerator, name, aliases, kind, vendor, architecture, year, peak, memory,
               memory_bandwidth, peer_bandwidth, peer_link, host_bandwidth, cores_per_device,

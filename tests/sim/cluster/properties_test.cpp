@@ -56,7 +56,7 @@ Case any_case() {
   }
   if (one_in(2)) autoscale(c, between(0, nodes), 0, nodes + between(0, 2));
   if (one_in(2)) pool.pricing = CapacityType::spot;
-  if (one_in(4)) c.plan.service = Service::ai_platform;
+  if (one_in(4)) c.plan.service.nodes_of_job = true;
   PlannedStrategy& strategy = c.plan.jobs[0].strategy;
   strategy.synchronous = one_in(2);
   if (one_in(2)) {

@@ -97,7 +97,7 @@ RunArtifact full_artifact() {
   pool.stands_in_for.emplace(0);
   pool.patience.emplace(60);
   pool.reservation.emplace().until.emplace(60);
-  pool.machine.services = {Service::gke};
+  pool.machine.services = {Service{"gke"}};
   const ProductTimes products{.extents = {8}, .times = {Seconds{1e-6}}};
   pool.measured_rates = std::make_shared<const WorkerRates>(WorkerRates{
       .products = products, .each = products, .streams = {{{Bytes{1e6}, Seconds{1e-3}}}}});
