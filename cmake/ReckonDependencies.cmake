@@ -36,6 +36,16 @@ target_link_libraries(reckon_xxhash INTERFACE ${RECKON_XXHASH_LIBRARY})
 set(OPENSSL_USE_STATIC_LIBS ${RECKON_PORTABLE})
 find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto)
 
+# Profiles of other tools (sim/calibration/profiles): Nsight Systems' databases, packed traces.
+set(ZLIB_USE_STATIC_LIBS ${RECKON_PORTABLE})
+find_package(SQLite3 REQUIRED)
+find_package(ZLIB REQUIRED)
+if(RECKON_PORTABLE)
+  find_library(RECKON_SQLITE_STATIC libsqlite3.a REQUIRED)
+  set_target_properties(SQLite::SQLite3 PROPERTIES IMPORTED_LOCATION ${RECKON_SQLITE_STATIC})
+  target_link_libraries(SQLite::SQLite3 INTERFACE m ${CMAKE_DL_LIBS})
+endif()
+
 find_package(SimGrid QUIET)
 find_path(RECKON_SIMGRID_INCLUDE simgrid/s4u.hpp)
 find_library(RECKON_SIMGRID_LIBRARY simgrid)
