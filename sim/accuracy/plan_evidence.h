@@ -24,8 +24,8 @@ std::optional<Residual> set_residual(Plan& plan, const Evidence& evidence);
 /// The same of a factor that is known, with its 5th and 95th percentile.
 void set_step_factor(Plan& plan, double median, double low, double high);
 
-/// Plan::evidence's trial, of 50 steps, after set_residual(). It solves the posterior anew
-/// (milliseconds): for what somebody reads.
+/// Plan::evidence's trial, of 50 steps, after set_residual(): on one node, or on two where one
+/// would say little. It solves the posterior anew (milliseconds): for what somebody reads.
 void add_trial(Plan& plan, const Evidence& evidence);
 
 }  // namespace reckon
