@@ -18,10 +18,11 @@ RECKON_WORDS(SaveMode, blocking, async)
 RECKON_WORDS(CheckpointSpec::Mode, none, interval, optimal)
 RECKON_WORDS(DataFormat, synthetic, cifar10, mnist, tokens, text, characters, images)
 RECKON_WORDS(Role, worker, chief, parameter_server, evaluator, inference)
-RECKON_WORDS(Metric, time, cost, goodput, samples_per_second, memory, step_seconds, step_mfu,
-             step_share, interruptions, feasible, latency, serving_cost, serving_replicas,
-             serving_utilization, serving_requests_per_second, serving_rejected, wait, jct,
-             makespan, utilization, allocation, fragmentation)
+RECKON_WORDS(Metric, time, cost, goodput, samples_per_second, tokens_per_second,
+             tokens_per_second_per_accelerator, memory, step_seconds, step_mfu, step_share,
+             interruptions, feasible, latency, serving_cost, serving_replicas, serving_utilization,
+             serving_requests_per_second, serving_rejected, wait, jct, makespan, utilization,
+             allocation, fragmentation)
 RECKON_WORDS(StepShare, communication, compute, input, bubble)
 RECKON_WORDS(Statistic, none, mean, p5, p50, p95, p99)
 RECKON_WORDS(Comparison, le, ge, lt, gt, eq, ne)
@@ -83,6 +84,6 @@ RECKON_FIELDS(Plan, name, start, provider, service, region, zone, jobs, pools, a
 
 RECKON_FIELDS(ContainerSpec, image, command, env, metrics, profile)
 RECKON_FIELDS(Rebinding, target, from)
-RECKON_FIELDS(RunArtifact, plan, container, scenario, file, rebound, names)
+RECKON_FIELDS(RunArtifact, plan, container, scenario, file, rebound, names, owned)
 
 }  // namespace reckon
