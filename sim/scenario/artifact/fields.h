@@ -48,7 +48,7 @@ concept HasFields = requires(T& object) {
   each_field(object, [](const char*, auto&) {});
 };
 template <class T>
-concept HasWords = std::is_enum_v<T> && requires(T value) {
+concept HasEnumerators = std::is_enum_v<T> && requires(T value) {
   word_of(value);
 };
 
@@ -56,7 +56,7 @@ concept HasWords = std::is_enum_v<T> && requires(T value) {
 inline constexpr int kMostWords = 64;
 
 /// False: no enumerator has that name.
-template <HasWords T>
+template <HasEnumerators T>
 bool take_word(std::string_view word, T& value) {
   if (word.empty()) return false;
   for (int k = 0; k < kMostWords; ++k) {

@@ -161,7 +161,7 @@ void Reader::read(const Json& json, T& value, const Where& at) {
     read_integer(json, value.nano_usd_per_hour, at);
   } else if constexpr (std::is_same_v<T, ModelGraph>) {
     read_model(json, value, at);
-  } else if constexpr (HasWords<T>) {
+  } else if constexpr (HasEnumerators<T>) {
     if (!json.is_string() || !take_word(json.get_ref<const std::string&>(), value))
       wrong(at, "an unknown word");
   } else if constexpr (std::is_enum_v<T>) {

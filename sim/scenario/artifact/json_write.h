@@ -75,7 +75,7 @@ Json to_json(const T& value) {
     return value.nano_usd_per_hour;
   else if constexpr (std::is_same_v<T, ModelGraph>)
     return json_of_fields(written(value));
-  else if constexpr (HasWords<T>) {
+  else if constexpr (HasEnumerators<T>) {
     RECKON_CHECK(!word_of(value).empty());
     return word_of(value);
   } else if constexpr (std::is_enum_v<T>)

@@ -84,7 +84,7 @@ void change_each(T& value, const std::string& where, const Changed& changed) {
     change_each(value.nano_usd_per_hour, where, changed);
   else if constexpr (std::is_same_v<T, ModelGraph> || std::is_same_v<T, std::monostate>)
     return;
-  else if constexpr (HasWords<T>)
+  else if constexpr (HasEnumerators<T>)
     change_once(value, other_word(value), where, changed);
   else if constexpr (std::is_enum_v<T>)
     change_once(value, static_cast<T>(static_cast<std::underlying_type_t<T>>(value) + 1), where,
