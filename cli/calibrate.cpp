@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cli/calibrate_profiles.h"
 #include "cli/command.h"
 #include "cli/history_store.h"
 #include "cli/load.h"
@@ -20,8 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 10> kCalibrateNames{
-    "out",   "scenario", "pattern",     "force",  "set",
+constexpr std::array<std::string_view, 11> kCalibrateNames{
+    "out",   "scenario", "pattern",     "steps",  "force", "set",
     "layer", "catalog",  "calibration", "format", "help"};
 
 Expected<ScenarioFile> scenario_given(const fs::path& path, const Options& options) {
@@ -43,16 +44,34 @@ Expected<MeasuredRun> made(const Expected<ScenarioFile>& scenario, const Expecte
   return make(*scenario, *read);
 }
 
+/// Runs as they are read, and what files of other tools say.
+struct Loading {
+  const Options& options;
+  const Catalog& catalog;
+  std::vector<ProfiledFile> profiles;
+};
+
 /// Of programs that are not ours.
-Expected<MeasuredRun> load_log(const fs::path& path, const Options& options,
-                               const Catalog& catalog) {
-  const std::string name = path.string(), text = read_text(path);
-  const auto scenario = scenario_given(path, options);
+Expected<MeasuredRun> load_log(const fs::path& path, Loading& loading) {
+  const Options& options = loading.options;
+  const Catalog& catalog = loading.catalog;
+  const std::string name = path.string();
+  if (fs::is_regular_file(path) && fs::file_size(path) > kLargestProfile)
+    return tl::unexpected(Diagnostics{
+        {Severity::error,
+         {name, 0, 0},
+         fmt::format("the file has {}", format_bytes(Bytes{double(fs::file_size(path))})),
+         "at most 1 GiB is read: profile fewer steps"}});
+  std::string text = read_text(path);
   const std::string pattern = options.answer("pattern");
-  if (pattern.empty() && is_nccl_tests(text))
-    return made(scenario, parse_nccl_tests(name, text), [&](const auto& s, const auto& samples) {
-      return measured_collectives(name, s, samples);
-    });
+  if (pattern.empty() && is_profile(text)) {
+    const bool named = !options.answer("scenario").empty();
+    auto of = named ? scenario_given(path, options) : ScenarioFile{};
+    if (!of) return tl::unexpected(std::move(of.error()));
+    return load_profile(path, std::move(text), named ? &*of : nullptr, options, catalog,
+                        loading.profiles);
+  }
+  const auto scenario = scenario_given(path, options);
   if (pattern.empty() && is_waiting_csv(text))
     return made(scenario, parse_waiting_csv(name, text),
                 [&](const auto& s, const auto& waits) { return measured_waits(name, s, waits); });
@@ -67,10 +86,10 @@ Expected<MeasuredRun> load_log(const fs::path& path, const Options& options,
 }
 
 /// A run is named by its directory or by its measurements.
-Expected<MeasuredRun> load_run(const fs::path& path, const Options& options,
-                               const Catalog& catalog) {
+Expected<MeasuredRun> load_run(const fs::path& path, Loading& loading) {
+  const Options& options = loading.options;
   const bool directory = fs::is_directory(path);
-  if (!directory && path.extension() != ".jsonl") return load_log(path, options, catalog);
+  if (!directory && path.extension() != ".jsonl") return load_log(path, loading);
   const RunDirectory run{directory ? path : path.parent_path()};
   const fs::path file = directory ? run.measurements() : path;
   auto measured = load_measurements(file);
@@ -88,11 +107,11 @@ Expected<MeasuredRun> load_run(const fs::path& path, const Options& options,
   return measured_run(path.string(), std::move(*scenario), *measured);
 }
 
-Expected<std::vector<MeasuredRun>> load_runs(const Options& options, const Catalog& catalog) {
+Expected<std::vector<MeasuredRun>> load_runs(Loading& loading) {
   std::vector<MeasuredRun> runs;
   Diagnostics problems;
-  for (const std::string& file : options.files) {
-    auto run = load_run(file, options, catalog);
+  for (const std::string& file : loading.options.files) {
+    auto run = load_run(file, loading);
     if (!run) {
       problems.insert(problems.end(), run.error().begin(), run.error().end());
       continue;
@@ -168,8 +187,24 @@ int calibrate_server(const Options& options, const fs::path& path) {
   return kDone;
 }
 
+/// Nothing that a calibration is made of: shares of the time, how busy GPUs were.
+bool tells_only_of_itself(const MeasuredRun& run) {
+  return run.quantities.empty() && run.waits.empty();
+}
+
+int tell_profiles(const Options& options, std::span<const ProfiledFile> profiles) {
+  print(options.format == OutputFormat::json
+            ? calibration_json({}, profiles)
+            : profile_sections(profiles) + "No step is measured in it: nothing is written.\n");
+  return kDone;
+}
+
 int calibrate_runs(const Options& options, const Catalog& catalog) {
-  const auto runs = checked(load_runs(options, catalog));
+  Loading loading{options, catalog, {}};
+  const auto runs = checked(load_runs(loading));
+  const auto& profiles = loading.profiles;
+  if (profiles.size() == runs.size() && std::ranges::all_of(runs, tells_only_of_itself))
+    return tell_profiles(options, profiles);
   auto calibration = checked(calibrate(runs, catalog, *make_network(options)));
   calibration.created = utc_now().substr(0, 10);
   const std::string given = options.answer("out");
@@ -177,8 +212,9 @@ int calibrate_runs(const Options& options, const Catalog& catalog) {
   const bool refused = calibration.held_out.worse && options.answer("force").empty();
   if (!refused) write_file(calibration.name, to_yaml(calibration));
   if (calibration.name != "-")
-    print(options.format == OutputFormat::json ? calibration_json(calibration)
-                                               : calibration_table(calibration));
+    print(options.format == OutputFormat::json
+              ? calibration_json(calibration, profiles)
+              : profile_sections(profiles) + calibration_table(calibration));
   if (refused)
     print_error(
         "reckon calibrate: forecasts of what was held out become worse: nothing is written "

@@ -239,7 +239,7 @@ Expected<Best> cheapest(const InitAnswers& answers, const std::vector<Offer>& of
 bool fits(const Plan& plan, int batch) {
   PlannedWorkload job = plan.jobs.front();
   job.batch_per_accelerator = batch;
-  return estimate_memory(plan, job).fits();
+  return estimate_memory(plan, job).fits_at(kRiskOfAPlan);
 }
 
 /// The largest power of two that fits; 0: not even one sample does.
@@ -253,8 +253,8 @@ std::string batch_note(const Plan& plan, int batch) {
   PlannedWorkload job = plan.jobs.front();
   job.batch_per_accelerator = batch;
   const MemoryEstimate m = estimate_memory(plan, job);
-  return fmt::format("takes {} of {}{}", format_bytes(m.required()), format_bytes(m.available),
-                     batch == kLargestBatch ? "" : "; twice as many do not fit");
+  return fmt::format("takes {}{}", memory_text(m),
+                     batch == kLargestBatch ? "" : "; twice as many may not fit");
 }
 
 std::string price_note(const Plan& plan) {

@@ -71,7 +71,8 @@ Diagnostics read_evidence(EvidenceFiles& evidence, const std::vector<std::filesy
 }
 
 void apply_evidence(Plan& plan, const LoadedCatalog& catalog) {
-  if (!takes_evidence(plan)) return;  // before any is made ready
+  const PlannedPool* workers = plan.pool_with(Role::worker);
+  if (workers == nullptr || !workers->accelerator) return;  // before any is made ready
   const Evidence* evidence = catalog.evidence();
   if (evidence == nullptr || !set_residual(plan, *evidence)) return;
   add_trial(plan, *evidence);
@@ -100,8 +101,9 @@ const Evidence* LoadedCatalog::evidence() const {
     Diagnostics problems = read_evidence(made_->files, made_->unread);
     if (!problems.empty()) throw WrongInput(std::move(problems));
     const EvidenceFiles& files = made_->files;
-    if (!files.kernel() || files.runs().empty()) return;
-    made_->evidence = std::make_unique<const Evidence>(files.runs(), *this, *files.kernel());
+    if (!files.kernel() || (files.runs().empty() && files.own().empty())) return;
+    made_->evidence =
+        std::make_unique<const Evidence>(files.runs(), *this, *files.kernel(), files.own());
   });
   return made_->evidence.get();
 }
@@ -115,11 +117,14 @@ Expected<LoadedCatalog> load_catalogs(const Options& options) {
   if (!catalog) return tl::unexpected(std::move(catalog.error()));
   EvidenceFiles evidence;
   Diagnostics problems;
-  if (speaks_of_evidence(options))
-    problems = read_evidence(evidence, std::exchange(layers, {}), options);
   for (const std::filesystem::path& file : options.calibrations) {
     const auto calibration = parse_calibration(file.string(), read_text(file));
     const Diagnostics found = calibration ? lay_over(*catalog, *calibration) : calibration.error();
+    problems.insert(problems.end(), found.begin(), found.end());
+    if (calibration) evidence.add_own(calibration->own_runs);
+  }
+  if (speaks_of_evidence(options)) {
+    const Diagnostics found = read_evidence(evidence, std::exchange(layers, {}), options);
     problems.insert(problems.end(), found.begin(), found.end());
   }
   if (!problems.empty()) return tl::unexpected(std::move(problems));

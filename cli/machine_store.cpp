@@ -54,7 +54,7 @@ Measurements probe(MachineRecord machine) {
   return out;
 }
 
-std::string lines_of(const Measurements& probed) {
+std::string probe_lines(const Measurements& probed) {
   std::string out = to_line(probed.machines.front());
   for (const ProbeRecord& r : probed.probes) out += to_line(r);
   return out;
@@ -88,7 +88,7 @@ std::optional<MachineStore> MachineStore::open() {
 void MachineStore::keep() const {
   try {
     fs::create_directories(file_.parent_path());
-    write_file(file_, lines_of(records_));
+    write_file(file_, probe_lines(records_));
   } catch (const std::exception& error) {
     print_error(fmt::format("reckon: warning: the probe is not kept: {}\n", error.what()));
   }

@@ -125,7 +125,7 @@ constexpr std::array kRunOptions{
 
 // What `reckon trial` takes besides.
 constexpr std::array kTrialOptions{
-    OptionRow{"steps", "N", "steps of the sample (50)"},
+    OptionRow{"steps", "N", "steps of the sample (50), or in a trace that does not mark them"},
     OptionRow{
         "container-command", "COMMAND",
         "a program of your own in place of ours, run by sh; the scenario's container has one"},

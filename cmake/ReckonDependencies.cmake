@@ -36,11 +36,18 @@ target_link_libraries(reckon_xxhash INTERFACE ${RECKON_XXHASH_LIBRARY})
 set(OPENSSL_USE_STATIC_LIBS ${RECKON_PORTABLE})
 find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto)
 
-# What packs the plan of a run (sim/scenario/artifact/gzip.h).
+# What packs the plan of a run (sim/scenario/artifact/gzip.h), and profiles that come packed.
 if(RECKON_PORTABLE)
   find_library(ZLIB_LIBRARY libz.a REQUIRED)
 endif()
 find_package(ZLIB REQUIRED)
+# Databases of Nsight Systems (sim/calibration/profiles).
+find_package(SQLite3 REQUIRED)
+if(RECKON_PORTABLE)
+  find_library(RECKON_SQLITE_STATIC libsqlite3.a REQUIRED)
+  set_target_properties(SQLite::SQLite3 PROPERTIES IMPORTED_LOCATION ${RECKON_SQLITE_STATIC})
+  target_link_libraries(SQLite::SQLite3 INTERFACE m ${CMAKE_DL_LIBS})
+endif()
 
 find_package(SimGrid QUIET)
 find_path(RECKON_SIMGRID_INCLUDE simgrid/s4u.hpp)

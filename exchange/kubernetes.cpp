@@ -416,7 +416,8 @@ bool needs_kubernetes_secret(const RunArtifact& artifact) {
 
 RunArtifact for_cluster(RunArtifact planned, const Catalog& catalog) {
   planned.file = "plan.yaml";  // beside it
-  for (const std::string_view cluster : {to_text(planned.plan.service), kubernetes::kAnyCluster})
+  planned.owned = catalog.rules_of(planned.plan.provider).owned;
+  for (const std::string_view cluster : {to_text(planned.plan.service.id), kubernetes::kAnyCluster})
     if (const ClusterNames* names = catalog.find_cluster_names(cluster))
       planned.names.push_back(*names);
   return planned;
@@ -426,7 +427,11 @@ Expected<std::string> kubernetes_manifests(const RunArtifact& artifact,
                                            const KubernetesExport& options, const Places& places) {
   using namespace kubernetes;
   const Plan& plan = artifact.plan;
-  Job job{.artifact = &artifact, .plan = &plan, .names = artifact.names, .options = &options};
+  Job job{.artifact = &artifact,
+          .plan = &plan,
+          .names = artifact.names,
+          .owned = artifact.owned,
+          .options = &options};
   if (artifact.container) job.container = &*artifact.container;
   job.run = dns_label(plan.name);
   job.name_space = options.name_space.empty() ? job.run : options.name_space;

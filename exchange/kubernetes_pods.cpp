@@ -275,7 +275,7 @@ Json selector_of(const Job& job, const PodGroup& group) {
     const std::string key = job.term(fmt::format("labels.{}", label));
     if (!key.empty() && !value.empty()) selector[key] = value;
   };
-  if (job.catalog->rules_of(job.plan->provider).owned || group.tpu_by_cores) return selector;
+  if (job.owned || group.tpu_by_cores) return selector;
   const bool alone = stand_in_of(job, group) == nullptr;
   if (alone) add("pool", pool.name);
   if (!pool.slice) add("machine", pool.machine.name);

@@ -34,6 +34,7 @@ struct Job {
   const RunArtifact* artifact = nullptr;  // nullptr: of a service
   const Plan* plan = nullptr;
   std::span<const ClusterNames> names;
+  bool owned = false;  // nodes of the user's own, without a provider's labels
   const KubernetesExport* options = nullptr;
   const ContainerSpec* container = nullptr;  // the user's own program
   std::string run;                           // "resnet50"

@@ -340,6 +340,7 @@ std::string serving_manifests(const ServingPlan& plan, const Catalog& catalog, S
   s.kind = kind;
   s.job.plan = &plan.base;
   s.job.names = catalog.cluster_names;
+  s.job.owned = catalog.rules_of(plan.base.provider).owned;
   s.job.options = &options;
   s.name = kubernetes_name(plan.base.name);
   s.job.run = s.name;

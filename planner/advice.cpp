@@ -139,7 +139,7 @@ void plan_measurement(Measurement& m, const Contender& on, const NetworkModel& n
     case MeasurementKind::trial:
     case MeasurementKind::steps: {
       const auto one = one_worker(plan);
-      if (one && estimate_memory(*one, one->jobs.front()).fits()) {
+      if (one && estimate_memory(*one, one->jobs.front()).fits_at(kRiskOfAPlan)) {
         m.takes = start_of(plan) +
                   double(kTrialSteps) * estimate_step(*one, one->jobs.front(), network).step;
       } else {

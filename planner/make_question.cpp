@@ -300,12 +300,32 @@ class Maker {
     read_batch(*s.workload);
   }
 
+  /// What another batch does to learning [McCandlish et al. 2018, arXiv:1812.06162].
+  static std::string learning_text(const WorkloadSpec& w) {
+    const bool counted = w.train && w.train->unit == TrainLength::Unit::to_accuracy;
+    return fmt::format(
+        "Another batch wants another learning rate, and more samples to the same quality where it "
+        "is "
+        "above the critical batch: {}",
+        counted ? "counted from published runs"
+                : "not counted, the training's length is as written");
+  }
   void read_batch(const WorkloadSpec& w) {
     Freedom& may = q_.may;
     const auto* texts = varied("global_batch");
     if (!texts) {
       may.batch_per_accelerator = w.batch_per_accelerator;
       may.global_batch = w.global_batch;
+      q_.batch_rule =
+          w.global_batch
+              ? fmt::format(
+                    "The global batch is held at {} samples; plan.vary.global_batch frees it",
+                    format_count(double(*w.global_batch)))
+              : fmt::format(
+                    "Each accelerator takes {} sample{}, so that a step's grow with the "
+                    "accelerators; workload.global_batch holds them. {}",
+                    w.batch_per_accelerator.value_or(1),
+                    w.batch_per_accelerator.value_or(1) == 1 ? "" : "s", learning_text(w));
       return;
     }
     if (w.global_batch)
@@ -316,6 +336,8 @@ class Maker {
         fmt::format("each accelerator gets the largest power of two of samples that fits, and a "
                     "step has at most {} of them",
                     may.most_global_batch));
+    q_.batch_rule = fmt::format("The global batch is free up to {} samples. {}",
+                                format_count(double(may.most_global_batch)), learning_text(w));
   }
 
   void read_checkpoints() {

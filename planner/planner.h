@@ -54,6 +54,7 @@ struct Answer {
   Rejections rejected;
   std::optional<Infeasible> infeasible;  // no plan fits
   std::vector<std::string> assumed;      // what the question did not say
+  std::string batch_rule;                // Question's
   std::string file;                      // the question's; "": the command line was all of it
   CommandWords words;                    // to ask other commands of the same
   // Of explain_choice():

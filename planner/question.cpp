@@ -58,7 +58,8 @@ Expected<Plan> planned(const Base& base, const ScenarioFile& file, const Catalog
 }
 
 bool fits(const Question& question, const MemoryEstimate& memory) {
-  return memory.fits() && (!question.memory || memory.required() <= *question.memory) &&
+  return memory.fits_at(kRiskOfAPlan) &&
+         (!question.memory || memory.required() <= *question.memory) &&
          (!question.memory_share || memory.required() <= memory.available * *question.memory_share);
 }
 

@@ -108,6 +108,7 @@ struct Question {
   std::optional<double> carbon_free;   // least share of its power, 0..1
   Objective objective = Objective::cost;
   std::vector<std::string> assumed;  // what was not said and how it is taken: sentences
+  std::string batch_rule;            // whether a step's samples are held, and what it means if not
 };
 
 /// Reads the base and its `plan:` block. Errors stand at their place in the file.
@@ -116,7 +117,7 @@ Expected<Question> make_question(Base base, const Catalog& catalog);
 /// make_plan(), its step moved by the base's evidence.
 Expected<Plan> planned(const Base& base, const ScenarioFile& file, const Catalog& catalog);
 
-/// Is the memory of an accelerator enough, and no more of it used than the question allows?
+/// Is P(out of memory) at most kRiskOfAPlan, and no more used than the question allows?
 bool fits(const Question& question, const MemoryEstimate& memory);
 
 /// Do its parameter servers stand on the workers' nodes, one a node at most?

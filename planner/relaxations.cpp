@@ -66,7 +66,8 @@ std::optional<MemoryEstimate> least_over_limit(const Question& q, const Space& s
     return q.memory ? m.required().v : m.required() / m.available;
   };
   for (const Site& site : space.sites)
-    if (site.closest && site.closest->fits() && (!least || key(*site.closest) < key(*least)))
+    if (site.closest && site.closest->fits_at(kRiskOfAPlan) &&
+        (!least || key(*site.closest) < key(*least)))
       least = site.closest;
   return least;
 }
@@ -187,9 +188,11 @@ std::string closest_in_memory(const Space& space) {
   if (closest == nullptr) return "";
   const std::string on =
       closest->hardware.accelerator.empty() ? "a machine" : closest->hardware.accelerator;
-  return fmt::format("the closest needs {} of the {} of {}",
-                     format_bytes(closest->closest->required()),
-                     format_bytes(closest->closest->available), on);
+  return fmt::format(
+      "the closest needs {} of the {} of {}: P(out of memory) {}, where a plan may "
+      "have {:.0f} %",
+      format_bytes(closest->closest->required()), format_bytes(closest->closest->available), on,
+      probability_text(closest->closest->out_of_memory()), 100 * kRiskOfAPlan);
 }
 
 }  // namespace reckon::planner

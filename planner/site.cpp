@@ -282,6 +282,7 @@ class SiteMaker {
   }
 
   void find_shapes(Rejections& rejected) {
+    if (q_.base.evidence != nullptr) set_memory_residual(plan_, *q_.base.evidence);
     const bool evidence = q_.base.evidence != nullptr && takes_evidence(plan_);
     const ShapeSource source{q_,    site_.hardware, network_, site_.worker,
                              plan_, site_.closest,  evidence};

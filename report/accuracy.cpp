@@ -143,8 +143,15 @@ std::string accuracy_table(const AccuracyReport& report, int worst) {
                        percent(m.max_absolute_error), signed_percent(m.bias));
   }
   if (report.cold.does_not_fit > 0)
-    out += fmt::format("\n{} runs do not fit by the memory model, and yet they ran.\n",
-                       report.cold.does_not_fit);
+    out += fmt::format(
+        "\n{} of {} runs are said not to fit (P(out of memory) above {:.0f} %), and "
+        "yet they ran.\n",
+        report.cold.does_not_fit, report.runs.size(), 100 * kCannotFit);
+  if (report.cold.memory_unknown > 0)
+    out += fmt::format(
+        "\n{} runs do not print what they keep (what is recomputed or offloaded, the "
+        "size of the network): their memory is not known.\n",
+        report.cold.memory_unknown);
   out += parts_table(report.cold);
   return out + worst_table(report, worst) + skipped_table(report);
 }

@@ -32,6 +32,7 @@ Json json_of(const Evaluation& e) {
   out["targets"] = Json::object();
   for (const NamedScores& t : e.targets) out["targets"][t.name] = json_of(t.groups);
   out["does_not_fit"] = e.does_not_fit;
+  out["memory_unknown"] = e.memory_unknown;
   if (e.memory.runs > 0) out["memory"] = json_of_memory(e.memory);
   return out;
 }
@@ -66,10 +67,15 @@ Json json_of(const ScoredRun& r) {
               {"high", r.high},
               {"device_share", r.device_share},
               {"error", r.error()}};
+  if (r.memory.available.v > 0) {
+    out["required_memory_bytes"] = r.memory.required().v;
+    out["out_of_memory"] = r.memory.out_of_memory();
+    out["memory_known"] = r.memory_known;
+  }
   if (!r.evidence.empty()) out["evidence"] = r.evidence;
   if (r.at.peak_memory.v > 0) {
     out["peak_memory_bytes"] = r.at.peak_memory.v;
-    out["predicted_peak_memory_bytes"] = r.allocated.v;
+    out["predicted_peak_memory_bytes"] = predicted_peak(r.memory, r.at).v;
   }
   return out;
 }

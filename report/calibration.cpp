@@ -5,6 +5,7 @@
 #include "report/json_parts.h"
 #include "report/table.h"
 #include "report/text.h"
+#include "sim/base/unit_text.h"
 #include "sim/forecast/effects.h"
 
 namespace reckon {
@@ -38,6 +39,18 @@ std::string waiting(const Calibration& c) {
   return "\nWaiting times\n" + table.text();
 }
 
+std::string own_runs(const Calibration& c) {
+  if (c.own_runs.empty()) return "";
+  Columns table;
+  table.row({"", "on", "step", "the model's", "over it", "noise", "steps"});
+  for (const OwnRow& r : c.own_runs)
+    table.row({r.id, fmt::format("{} x {}", r.accelerators, r.accelerator),
+               format_in_unit(r.step_seconds, "s"), format_in_unit(r.modelled_seconds, "s"),
+               fmt::format("{:.2f}", r.step_seconds / r.modelled_seconds),
+               format_percent(std::expm1(r.noise)), std::to_string(r.steps)});
+  return "\nRuns of one's own, evidence beside the published ones (source: own)\n" + table.text();
+}
+
 }  // namespace
 
 std::string calibration_table(const Calibration& c, int width) {
@@ -55,7 +68,7 @@ std::string calibration_table(const Calibration& c, int width) {
               format_in_unit(r.after, r.unit), percent_changed(r.before / r.measured),
               percent_changed(r.after / r.measured)});
   if (!c.rows.empty()) out += "\nForecasts of what was measured\n" + rows.text();
-  out += waiting(c) + held_out(c.held_out);
+  out += own_runs(c) + waiting(c) + held_out(c.held_out);
   if (!c.warnings.empty()) out += "\nWarnings\n";
   for (const std::string& warning : c.warnings) {
     const char* lead = "  - ";
@@ -67,7 +80,7 @@ std::string calibration_table(const Calibration& c, int width) {
   return out;
 }
 
-std::string calibration_json(const Calibration& c) {
+std::string calibration_json(const Calibration& c, std::span<const ProfiledFile> profiles) {
   Json out = head("calibrate");
   out["catalog_digest"] = c.catalog_digest;
   out["measurements"] = c.measurements;
@@ -87,6 +100,16 @@ std::string calibration_json(const Calibration& c) {
                            {"before", number(r.before)},
                            {"after", number(r.after)},
                            {"values", r.values}});
+  out["own_runs"] = Json::array();
+  for (const OwnRow& r : c.own_runs)
+    out["own_runs"].push_back({{"id", r.id},
+                               {"source", kOwnSource},
+                               {"accelerator", r.accelerator},
+                               {"accelerators", r.accelerators},
+                               {"step_seconds", number(r.step_seconds)},
+                               {"modelled_step_seconds", number(r.modelled_seconds)},
+                               {"standard_error_of_log", number(r.noise)},
+                               {"steps", r.steps}});
   out["waiting_times"] = Json::array();
   for (const WaitingTimes& w : c.waiting_times) {
     Json families = Json::array();
@@ -110,6 +133,7 @@ std::string calibration_json(const Calibration& c) {
                      {"error_before", number(c.held_out.error_before)},
                      {"error_after", number(c.held_out.error_after)},
                      {"worse", c.held_out.worse}};
+  if (!profiles.empty()) out["profiles"] = profiles_array(profiles);
   out["warnings"] = c.warnings;
   return dump(out, 2);
 }

@@ -8,6 +8,7 @@
 #include "report/json_parts.h"
 #include "report/markup.h"
 #include "report/text.h"
+#include "sim/accuracy/own_row.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon {
@@ -18,19 +19,37 @@ std::string plus_minus(double half_width) {
   return fmt::format("+-{:.0f} %", 100 * std::expm1(half_width));
 }
 
+bool is_own(const ComparableRun& run) { return run.source == kOwnSource; }
+
+std::size_t own_runs(const StepEvidence& e) {
+  return std::size_t(std::ranges::count_if(e.runs, is_own));
+}
+
+/// Is one of the runs of this job, or more like it than not?
+bool has_near(const StepEvidence& e) {
+  return e.of_this_job > 0 || (!e.runs.empty() && e.runs.front().correlation > 0.5);
+}
+
 std::string run_text(const ComparableRun& run) {
   const std::string stack = run.stack.empty() ? "" : " in " + run.stack;
-  return fmt::format("{} x {}, {}{}: {:.3g} samples/s each ({})", run.accelerators, run.accelerator,
-                     run.network, stack, run.each.v, run.id);
+  return fmt::format("{} x {}, {}{}: {:.3g} samples/s each ({}{})", run.accelerators,
+                     run.accelerator, run.network, stack, run.each.v, is_own(run) ? "own, " : "",
+                     run.id);
 }
 
 std::string count_text(const StepEvidence& e) {
-  const std::string runs =
-      fmt::format("{} published run{}", e.runs.size(), e.runs.size() == 1 ? "" : "s");
-  if (e.runs.empty()) return "none near";
-  return e.of_this_job == 0
-             ? runs + ", none of this network on this accelerator"
-             : fmt::format("{}, {} of this network on this accelerator", runs, e.of_this_job);
+  const auto runs = [](std::size_t n, std::string_view what) {
+    return fmt::format("{} {} run{}", n, what, n == 1 ? "" : "s");
+  };
+  const std::size_t own = own_runs(e);
+  std::string all = own > 0 ? runs(own, "own") + " and " : "";
+  all += runs(e.runs.size() - own, "published");
+  all += e.of_this_job == 0
+             ? ", none of this network on this accelerator"
+             : fmt::format(", {} of this network on this accelerator", e.of_this_job);
+  if (has_near(e)) return all;
+  const std::string none = "no evidence near: " + plus_minus(e.half_width);
+  return e.runs.empty() ? none : fmt::format("{} ({})", none, all);
 }
 
 std::string factor_text(const StepEvidence& e) {
@@ -151,6 +170,7 @@ Json evidence_object(const std::optional<StepEvidence>& evidence, std::size_t mo
   Json out = {{"step_factor", {{"p5", e.low}, {"p50", e.median}, {"p95", e.high}}},
               {"comparable", e.runs.size()},
               {"of_this_job", e.of_this_job},
+              {"own", own_runs(e)},
               {"nearest", std::move(runs)},
               {"trial", nullptr}};
   if (e.trial)

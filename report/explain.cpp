@@ -117,8 +117,10 @@ std::string memory(const MemoryEstimate& m) {
   line("workspace", m.workspace);
   line("gathered parameters and gradients", m.gathered);
   line("reserve", m.reserve);
-  line("free", m.available - m.required());
-  return fmt::format("\nMemory of an accelerator ({})\n", format_bytes(m.available)) + rows.text();
+  line("comparable runs", m.evidence);
+  line("fragmentation", m.fragmentation);
+  line("free", m.margin());
+  return fmt::format("\nMemory of an accelerator ({})\n", memory_text(m)) + rows.text();
 }
 
 std::string help(const Explanation& e) {

@@ -43,6 +43,8 @@ Json json_of(const StepEstimate& s) {
 Json json_of(const MemoryEstimate& m) {
   Json json = {{"required_bytes", m.required().v},
                {"available_bytes", m.available.v},
+               {"margin_bytes", m.margin().v},
+               {"out_of_memory", m.out_of_memory()},
                {"parts",
                 {{"parameters", m.parameters.v},
                  {"gradients", m.gradients.v},
@@ -51,6 +53,8 @@ Json json_of(const MemoryEstimate& m) {
                  {"workspace", m.workspace.v},
                  {"reserve", m.reserve.v}}}};
   if (m.gathered.v > 0) json["parts"]["gathered"] = m.gathered.v;
+  if (m.evidence.v != 0) json["parts"]["evidence"] = m.evidence.v;
+  if (m.fragmentation.v > 0) json["parts"]["fragmentation"] = m.fragmentation.v;
   return json;
 }
 

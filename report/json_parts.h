@@ -1,6 +1,7 @@
 #pragma once
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 
 #include "sim/forecast/forecast.h"
@@ -8,6 +9,8 @@
 // What the JSON of several commands is made of. Included by .cpp files of this folder and
 // of html/ only: nlohmann is heavy.
 namespace reckon {
+
+struct ProfiledFile;
 
 using Json = nlohmann::ordered_json;
 
@@ -29,6 +32,7 @@ Json memory_object(const MemoryEstimate& memory);
 Json forecast_object(const Forecast& forecast);
 /// null where evidence was not asked; `most` of the runs, most alike first.
 Json evidence_object(const std::optional<StepEvidence>& evidence, std::size_t most);
+Json profiles_array(std::span<const ProfiledFile> files);
 
 /// Names of files and of nodes come from users: bytes that are no UTF-8 are replaced, not thrown
 /// about.

@@ -19,15 +19,14 @@ std::string answer(const MemoInputs& m) {
   const Forecast& f = m.forecast;
   std::string out = "## Answer\n\n";
   if (!f.feasible)
-    return out + fmt::format(
-                     "**It cannot be done so**: an accelerator needs {} of memory and has "
-                     "{}.\n\n",
-                     format_bytes(f.memory.required()), format_bytes(f.memory.available));
+    return out + fmt::format("**It cannot be done so**: memory of an accelerator is {}.\n\n",
+                             memory_text(f.memory));
   out += fmt::format("**{}**, **{}** (median; in brackets the 5th to the 95th percentile).\n\n",
                      time_range(f.time_seconds), memo_cost(f));
   out += fmt::format("On {}. {} of the accelerators' time is training ({} steps, bound by {}).\n\n",
                      markdown_safe(hardware_text(m.plan)), format_percent(f.goodput.mean),
                      format_count(double(f.steps)), to_text(f.step.bottleneck));
+  out += fmt::format("Memory of an accelerator: {}.\n\n", memory_text(f.memory));
   if (f.cost_usd) {
     std::vector<std::string> parts;
     for (std::size_t p = 0; p < kCostParts; ++p)

@@ -102,8 +102,10 @@ std::string groups(const ModelSheet& s) {
 std::string verdict(const ModelSheet& s, const MemoryCase& c, const Catalog& catalog) {
   const Bytes required = c.memory.required();
   if (s.accelerator)
-    return c.memory.fits() ? "fits"
-                           : fmt::format("{:.2g} x too large", required / c.memory.available);
+    return c.memory.fits_at(kRiskOfAPlan) ? "fits"
+           : c.memory.fits()              ? fmt::format("may fit, P(out of memory) {}",
+                                                        probability_text(c.memory.out_of_memory()))
+                             : fmt::format("{:.2g} x too large", required / c.memory.available);
   const Accelerator* holder = smallest_holder(catalog, s.precision, required);
   return holder ? fmt::format("{} ({})", holder->name, format_bytes(holder->memory.value)) : "none";
 }

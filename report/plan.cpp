@@ -86,7 +86,11 @@ std::string plans_text(const Answer& a, int width) {
             width);
   for (std::size_t k = 0; k < a.plans.size(); ++k)
     add_lines(out, fmt::format("  {:<3}", k + 1),
-              place_text(a.plans[k]) + "; " + strategy_text(a.plans[k].shape), width);
+              fmt::format("{}; {}; {} samples a step; memory {}", place_text(a.plans[k]),
+                          strategy_text(a.plans[k].shape),
+                          format_count(double(a.plans[k].shape.layout.global_batch())),
+                          memory_text(a.plans[k].result.forecast.memory)),
+              width);
   return out;
 }
 
@@ -247,6 +251,7 @@ std::string plan_table(const Answer& a, int width) {
   std::string out =
       fmt::format("{}: {}\n\n", a.scenario, question_in_words(a)) + search_text(a, width);
   for (const std::string& line : a.assumed) add_lines(out, "  ", "Assumed: " + line + ".", width);
+  add_lines(out, "  ", a.batch_rule + ".", width);
   if (a.infeasible) return out + infeasible_text(a, width) + rejected_text(a);
   return out + plans_text(a, width) + why_text(a, width) + sensitivity_text(a, width) +
          measurements_text(a, width) + front_text(a, width) + rejected_text(a);

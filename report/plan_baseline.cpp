@@ -82,16 +82,27 @@ std::vector<BaselineRow> rows_of(const BaselineInputs& in) {
   return rows;
 }
 
+/// Two batches do not learn alike: time and cost of equal lengths do not compare equal results.
+std::string other_batch_text(const BaselineInputs& in) {
+  if (!in.baseline.plan || in.best == nullptr) return "";
+  const std::int64_t then = in.baseline.plan->jobs.front().global_batch;
+  const std::int64_t now = in.best->jobs.front().global_batch;
+  if (then == now) return "";
+  return fmt::format(
+      " Their batches differ ({} samples a step then, {} now), so that they may not learn alike.",
+      format_count(double(then)), format_count(double(now)));
+}
+
 std::string verdict_text(const BaselineInputs& in) {
-  const std::string than =
-      fmt::format("{} ({})", in.baseline.name, to_text(in.answer.objective));
+  const std::string than = fmt::format("{} ({})", in.baseline.name, to_text(in.answer.objective));
   if (in.best == nullptr) return fmt::format("No plan fits today; the baseline is {}.", than);
   const double percent = 100 * in.verdict.change;
   const std::string change = std::abs(percent) < 0.05 ? "as good as"
                              : percent > 0            ? fmt::format("{:.1f} % worse than", percent)
                                            : fmt::format("{:.1f} % better than", -percent);
-  return fmt::format("Today's best plan is {} the baseline {}; {} % are tolerated{}.", change, than,
-                     fmt::format("{:g}", 100 * in.tolerance), in.verdict.worse ? ": too much" : "");
+  return fmt::format("Today's best plan is {} the baseline {}; {} % are tolerated{}.{}", change,
+                     than, fmt::format("{:g}", 100 * in.tolerance),
+                     in.verdict.worse ? ": too much" : "", other_batch_text(in));
 }
 
 /// What the baseline's plan itself would be today: prices and models have changed, not the plan.

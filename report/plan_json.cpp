@@ -181,6 +181,7 @@ std::string plan_json(const Answer& a, const BaselineInputs* baseline) {
   for (const auto& [reason, count] : a.rejected)
     out["rejected"].push_back({{"reason", reason}, {"count", count}});
   out["assumed"] = a.assumed;
+  out["batch_rule"] = a.batch_rule;
   out["infeasible"] = infeasible_object(a.infeasible);
   out["baseline"] = baseline_object(baseline);
   return dump(out, 2);

@@ -23,6 +23,7 @@ std::string question(const PlanMemoInputs& m) {
   out += fmt::format("Best is the {}.\n\n", markdown_safe(question_in_words(m.answer)));
   for (const std::string& assumed : m.answer.assumed)
     out += fmt::format("Assumed: {}.\n\n", markdown_safe(assumed));
+  out += fmt::format("{}.\n\n", markdown_safe(m.answer.batch_rule));
   return out;
 }
 

@@ -74,8 +74,7 @@ std::string replica(const ServingForecast& f) {
              fmt::format("{} for one request, {} for a batch of {}", format_duration(f.batch_one),
                          format_duration(f.batch_full), f.batch_max)});
   facts.row({"at most", rate_text(f.capacity) + " with full batches"});
-  facts.row({"memory", fmt::format("{} of {}", format_bytes(f.memory.required()),
-                                   format_bytes(f.memory.available))});
+  facts.row({"memory", memory_text(f.memory)});
   return "\nA replica\n" + facts.text();
 }
 

@@ -66,9 +66,7 @@ std::string step(const Forecast& f) {
   facts.row({"throughput", throughput_text(s, f.accelerators, f.tokens_per_sample)});
   facts.row(
       {"length", fmt::format("{} step{}", format_count(double(f.steps)), f.steps == 1 ? "" : "s")});
-  facts.row(
-      {"memory", fmt::format("{} of {} on each accelerator", format_bytes(f.memory.required()),
-                             format_bytes(f.memory.available))});
+  facts.row({"memory", fmt::format("{} on each accelerator", memory_text(f.memory))});
   if (s.communication.count() > 0)
     facts.row({"communication",
                fmt::format(
@@ -193,9 +191,12 @@ std::string does_not_fit(const Forecast& f) {
   line("activations", m.activations);
   line("workspace", m.workspace);
   if (m.gathered.v > 0) line("gathered parameters and gradients", m.gathered);
+  if (m.evidence.v != 0) line("comparable runs", m.evidence);
+  if (m.fragmentation.v > 0) line("fragmentation", m.fragmentation);
   line("reserve", m.reserve);
   line("required", m.required());
   line("available", m.available);
+  parts.row({"P(out of memory)", probability_text(m.out_of_memory())});
   return "  not feasible: the plan does not fit into the memory of an accelerator, so it was not "
          "simulated\n" +
          parts.text();

@@ -153,8 +153,7 @@ Table probabilities(const std::vector<std::vector<std::optional<double>>>& p, in
   for (std::size_t b = 0; b < p.size(); ++b) table.head.push_back(candidate_letter(b));
   for (std::size_t a = 0; a < p.size(); ++a) {
     std::vector<std::string> row{candidate_letter(a)};
-    for (const auto& value : p[a])
-      row.push_back(value ? probability_text(*value, n) : "");
+    for (const auto& value : p[a]) row.push_back(value ? probability_text(*value, n) : "");
     table.rows.push_back(std::move(row));
   }
   return table;

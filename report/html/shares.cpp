@@ -155,14 +155,17 @@ Chart memory_parts(const Forecast& f) {
   part("activations", m.activations, "var(--warm)");
   part("workspace", m.workspace, "var(--plum)");
   part("gathered parameters and gradients", m.gathered, "var(--sand)");
+  part("comparable runs", m.evidence, "var(--sand)");
+  part("fragmentation", m.fragmentation, "var(--mist)");
   part("framework", m.reserve, "var(--mist)");
   // Room beside the line of what there is, for the values.
   const double high = 1.2 * std::max(m.required().v, m.available.v) / kGiB;
   Chart chart =
       rows_chart("memory", "Memory of an accelerator", rows,
                  {"GiB; the dashed line is what there is", 0, high, m.available.v / kGiB});
-  chart.note = fmt::format("{} are needed, {} are there.", format_bytes(m.required()),
-                           format_bytes(m.available));
+  chart.note =
+      fmt::format("{} are needed, {} are there: P(out of memory) {}.", format_bytes(m.required()),
+                  format_bytes(m.available), probability_text(m.out_of_memory()));
   chart.numbers = table_of("part", "bytes", rows);
   return chart;
 }

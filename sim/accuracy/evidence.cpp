@@ -5,8 +5,10 @@
 #include <atomic>
 #include <cmath>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <mutex>
+#include <shared_mutex>
 #include <tuple>
 #include <utility>
 
@@ -64,9 +66,12 @@ double device_share(const StepEstimate& step) {
 struct Evidence::Data {
   const Catalog& catalog;
   EvidenceKernel kernel;
+  std::vector<OwnRow> own;  // whose texts `runs` has
   std::vector<EvidenceRun> runs;
   std::unique_ptr<NetworkModel> network = make_default_network();
   std::mutex solving, looking;
+  std::once_flag peaks_read = {};
+  std::vector<MeasuredPeak> peaks = {};                                   // after peaks_read
   std::vector<std::optional<std::optional<RunResidual>>> predicted = {};  // under `solving`
   std::map<ClassKey, std::unique_ptr<EvidenceClass>> classes = {};        // under `looking`
 
@@ -76,6 +81,7 @@ struct Evidence::Data {
 };
 
 std::optional<RunResidual> Evidence::Data::predict(std::size_t i) {
+  if (runs[i].own) return runs[i].own;
   auto& known = predicted[i];
   if (known) return *known;
   known.emplace();
@@ -87,7 +93,9 @@ std::optional<RunResidual> Evidence::Data::predict(std::size_t i) {
   return *known;
 }
 
-/// The table of a class; nodes are solved when they are first asked for.
+/// The table of a class; nodes are solved when they are first asked for. Of what nobody measured
+/// themselves a question is as good as its neighbours' between; of a run of one's own it is not,
+/// and questions are solved where they stand.
 class EvidenceClass {
  public:
   EvidenceClass(Evidence::Data& data, const EvidenceFeatures& question)
@@ -101,16 +109,45 @@ class EvidenceClass {
     if (const LocalPosterior* known = node.load(std::memory_order_acquire)) return *known;
     const std::lock_guard lock(data_.solving);
     if (const LocalPosterior* known = node.load(std::memory_order_acquire)) return *known;
-    EvidenceFeatures question = question_;
-    question.log_count = count * kStep;
-    question.log_batch = (batch + kLeastBatch) * kStep;
-    const auto residual_of = [this](std::size_t run) { return data_.predict(run); };
-    solved_.push_back(solve_locally(question, candidates_, data_.runs, residual_of, data_.kernel));
+    solved_.push_back(solve(count * kStep, (batch + kLeastBatch) * kStep));
     node.store(&solved_.back(), std::memory_order_release);
     return solved_.back();
   }
 
+  ResidualParts parts(double log_count, double log_batch) const {
+    return data_.own.empty() ? at(place_of(log_count, log_batch))
+                             : exact(log_count, log_batch).parts;
+  }
+  /// The posterior that is nearest.
+  const LocalPosterior& nearest(double log_count, double log_batch) const {
+    if (!data_.own.empty()) return exact(log_count, log_batch);
+    const GridPlace p = place_of(log_count, log_batch);
+    return at(p.count + (p.along_count > 0.5 ? 1 : 0), p.batch + (p.along_batch > 0.5 ? 1 : 0));
+  }
+
   const EvidenceKernel& kernel() const { return data_.kernel; }
+
+ private:
+  const LocalPosterior& exact(double log_count, double log_batch) const {
+    {
+      const std::shared_lock lock(places_);
+      const auto known = exact_.find({log_count, log_batch});
+      if (known != exact_.end()) return known->second;
+    }
+    const std::lock_guard lock(data_.solving);
+    LocalPosterior solved = solve(log_count, log_batch);
+    const std::unique_lock writing(places_);
+    return exact_.try_emplace({log_count, log_batch}, std::move(solved)).first->second;
+  }
+
+  /// Under `solving`.
+  LocalPosterior solve(double log_count, double log_batch) const {
+    EvidenceFeatures question = question_;
+    question.log_count = log_count;
+    question.log_batch = log_batch;
+    const auto residual_of = [this](std::size_t run) { return data_.predict(run); };
+    return solve_locally(question, candidates_, data_.runs, residual_of, data_.kernel);
+  }
 
   ResidualParts at(const GridPlace& p) const {
     const ResidualParts few =
@@ -121,15 +158,17 @@ class EvidenceClass {
     return blend(few, many, p.along_count);
   }
 
- private:
   Evidence::Data& data_;
   EvidenceFeatures question_;
   std::vector<std::size_t> candidates_;
   mutable std::array<std::atomic<const LocalPosterior*>, std::size_t{kCounts * kBatches}> nodes_{};
-  mutable std::deque<LocalPosterior> solved_;  // under `solving`
+  mutable std::deque<LocalPosterior> solved_;                          // under `solving`
+  mutable std::map<std::pair<double, double>, LocalPosterior> exact_;  // under `places_`
+  mutable std::shared_mutex places_;
 };
 
-const EvidenceClass& Evidence::Data::class_of(const EvidenceFeatures& question) {
+const EvidenceClass& Evidence::Data::class_of(const EvidenceFeatures& asked) {
+  const EvidenceFeatures question = own.empty() ? asked : as_own(asked);
   const std::lock_guard lock(looking);
   auto& found = classes[key_of(question)];
   if (!found) found = std::make_unique<EvidenceClass>(*this, question);
@@ -137,8 +176,9 @@ const EvidenceClass& Evidence::Data::class_of(const EvidenceFeatures& question) 
 }
 
 Evidence::Evidence(std::span<const PublishedRun> runs, const Catalog& catalog,
-                   const EvidenceKernel& kernel)
-    : data_(new Data{catalog, kernel, gather_evidence(runs, catalog)}) {
+                   const EvidenceKernel& kernel, std::vector<OwnRow> own)
+    : data_(new Data{catalog, kernel, std::move(own), gather_evidence(runs, catalog)}) {
+  std::ranges::move(gather_own(data_->own, catalog), std::back_inserter(data_->runs));
   data_->predicted.resize(data_->runs.size());
 }
 Evidence::~Evidence() = default;
@@ -156,27 +196,23 @@ Residual residual_of(const ResidualParts& parts, double share, const EvidenceKer
 }  // namespace
 
 Residual ResidualTable::at(double log_count, double log_batch, double share) const {
-  return residual_of(of_->at(place_of(log_count, log_batch)), share, of_->kernel());
+  return residual_of(of_->parts(log_count, log_batch), share, of_->kernel());
 }
 
 Residual Evidence::after_trial(const EvidenceFeatures& question, const EvidenceFeatures& trial,
-                               double share) const {
-  EvidenceFeatures own = question;
-  own.source = own.publisher = word_id("a run of one's own");
+                               double share, double noise) const {
+  const EvidenceFeatures own = as_own(question);
   EvidenceRun run;
   run.run.trust = 'A';
-  run.features = trial;
-  run.features.source = own.source;
-  run.features.publisher = own.publisher;
+  run.features = as_own(trial);
+  run.own = RunResidual{residual(question, share).mean, share};
+  run.own_noise = noise;
   std::vector<EvidenceRun> runs = data_->runs;
-  auto candidates = candidates_for(question, runs, data_->kernel);
+  auto candidates = candidates_for(own, runs, data_->kernel);
   candidates.push_back(runs.size());
   runs.push_back(run);
-  const RunResidual measured{residual(question, share).mean, share};
   const std::lock_guard lock(data_->solving);
-  const auto of = [&](std::size_t i) {
-    return i + 1 == runs.size() ? std::optional(measured) : data_->predict(i);
-  };
+  const auto of = [&](std::size_t i) { return i + 1 == runs.size() ? run.own : data_->predict(i); };
   return residual_of(solve_locally(own, candidates, runs, of, data_->kernel).parts, share,
                      data_->kernel);
 }
@@ -190,10 +226,23 @@ Residual Evidence::residual(const EvidenceFeatures& question, double share) cons
 }
 
 std::vector<TakenRun> Evidence::near(const EvidenceFeatures& question) const {
-  const GridPlace p = place_of(question.log_count, question.log_batch);
-  return data_->class_of(question)
-      .at(p.count + (p.along_count > 0.5 ? 1 : 0), p.batch + (p.along_batch > 0.5 ? 1 : 0))
-      .taken;
+  return data_->class_of(question).nearest(question.log_count, question.log_batch).taken;
+}
+
+MemoryResidual Evidence::memory(const EvidenceFeatures& question, double prior) const {
+  std::call_once(data_->peaks_read, [this] {
+    for (const EvidenceRun& known : data_->runs) {
+      // Of experts whose parameters are not printed the columns do not say the network.
+      const RunConfiguration& run = known.run.run;
+      const bool unsaid = run.experts > 0 && run.parameters == 0 && run.active_parameters == 0;
+      if (known.run.peak_memory.v == 0 || unsaid) continue;
+      const auto plan = plan_of_run(known.run.run, data_->catalog);
+      if (!plan) continue;
+      const Bytes predicted = predicted_peak(estimate_memory(*plan, plan->jobs.front()), known.run);
+      data_->peaks.push_back({known.features, std::log(known.run.peak_memory / predicted)});
+    }
+  });
+  return memory_residual(question, data_->peaks, data_->kernel, prior);
 }
 
 std::span<const EvidenceRun> Evidence::runs() const { return data_->runs; }

@@ -6,6 +6,7 @@
 #include "sim/accuracy/evidence_features.h"
 #include "sim/accuracy/evidence_kernel.h"
 #include "sim/accuracy/local_posterior.h"
+#include "sim/accuracy/memory_evidence.h"
 #include "sim/accuracy/published_runs.h"
 #include "sim/step/step.h"
 
@@ -43,9 +44,10 @@ class ResidualTable {
 class Evidence {
  public:
   /// Runs whose features cannot be read are no evidence; nor are those that cannot be predicted.
-  /// `catalog` and the texts of `runs` stay.
-  Evidence(std::span<const PublishedRun> runs, const Catalog& catalog,
-           const EvidenceKernel& kernel);
+  /// `catalog` and the texts of `runs` stay. With rows of one's `own` every question is their
+  /// owner's (as_own()).
+  Evidence(std::span<const PublishedRun> runs, const Catalog& catalog, const EvidenceKernel& kernel,
+           std::vector<OwnRow> own = {});
   ~Evidence();
 
   /// Of a job of these features, `share` of whose step is the device's. No evidence: mean 0 and the
@@ -54,10 +56,13 @@ class Evidence {
   /// Of questions as this one, of any sizes, on as many nodes (one, or several) as it. The table
   /// lives as long as the evidence.
   ResidualTable table(const EvidenceFeatures& question) const;
-  /// What residual() would be with one documented run of one's own besides, of features `trial`
-  /// and the same share, that measures what is expected.
+  /// What residual() would be with one run of one's own besides, of features `trial` and the same
+  /// share, that measures what is expected; `noise`: what its steps leave open, as a standard
+  /// deviation of its logarithm.
   Residual after_trial(const EvidenceFeatures& question, const EvidenceFeatures& trial,
-                       double share) const;
+                       double share, double noise) const;
+  /// Of the peak of memory of a job of these features; `prior`: its deviation with nothing near.
+  MemoryResidual memory(const EvidenceFeatures& question, double prior) const;
   /// The runs that residual() takes, most alike first.
   std::vector<TakenRun> near(const EvidenceFeatures& question) const;
   std::span<const EvidenceRun> runs() const;

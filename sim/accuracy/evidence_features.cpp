@@ -66,15 +66,32 @@ void set_accelerator(EvidenceFeatures& f, const Accelerator& accelerator) {
 constexpr std::string_view kDense = "dense language model", kExperts = "mixture of experts",
                            kLora = "language model, LoRA";
 
+constexpr double kUsualParameters = 7e9;  // where none are printed
+
+}  // namespace
+
 void set_size(EvidenceFeatures& f, int accelerators, double samples) {
   f.accelerators = accelerators;
   f.log_count = std::log(std::max(1, accelerators));
   f.log_batch = samples > 0 ? std::log(samples / std::max(1, accelerators)) : 0;
 }
 
-constexpr double kUsualParameters = 7e9;  // where none are printed
+EvidenceFeatures features_of(const Accelerator& accelerator, std::string_view stack,
+                             std::string_view link) {
+  EvidenceFeatures f;
+  set_accelerator(f, accelerator);
+  set_stack(f, stack);
+  f.link = link.empty() ? 0 : link_id(link);
+  return f;
+}
 
-}  // namespace
+std::string network_of(const ModelGraph& model) {
+  if (domain_of(model.name(), model.sample_unit()) != Domain::language)
+    return std::string(model.name());
+  return std::string(model.trainable_parameters() < model.parameters() ? kLora
+                     : model.active_parameters() < model.parameters()  ? kExperts
+                                                                       : kDense);
+}
 
 WordId word_id(std::string_view word) {
   if (word.empty() || word == "unknown" || word.front() == '*') return 0;
@@ -171,10 +188,7 @@ EvidenceFeatures features_of(const Plan& plan, const PlannedWorkload& job) {
   f.precision = job.precision;
   const ModelGraph& model = job.model;
   f.domain = domain_of(model.name(), model.sample_unit());
-  f.network = word_id(f.domain != Domain::language                        ? model.name()
-                      : model.trainable_parameters() < model.parameters() ? kLora
-                      : model.active_parameters() < model.parameters()    ? kExperts
-                                                                          : kDense);
+  f.network = word_id(network_of(model));
   f.log_parameters = std::log(std::max(1.0, double(model.parameters())));
   set_size(f, job.strategy.accelerators(), double(job.global_batch));
   return f;

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -60,6 +61,13 @@ class FeatureReader {
 };
 /// Of a job on the first pool of workers of a plan; source and publisher stay 0.
 EvidenceFeatures features_of(const Plan& plan, const PlannedWorkload& job);
+/// Of hardware and software alone; an empty word is not said.
+EvidenceFeatures features_of(const Accelerator& accelerator, std::string_view stack,
+                             std::string_view link);
+void set_size(EvidenceFeatures& features, int accelerators, double samples);
+
+/// What EvidenceFeatures::network is of: the kind of a language model, else the network's name.
+std::string network_of(const ModelGraph& model);
 
 /// mlp06, mlp07, ...: mlperf; other sources are their own publishers.
 std::string_view publisher_of(std::string_view source);

@@ -34,9 +34,12 @@ Expected<void> EvidenceFiles::add_runs(const std::filesystem::path& path) {
 }
 
 std::size_t EvidenceFiles::leave_out(std::string_view name) {
-  return std::erase_if(runs_, [name](const PublishedRun& r) {
-    return name == "all" || r.id == name || r.source == name;
+  const std::size_t own = std::erase_if(own_, [name](const OwnRow& r) {
+    return name == "all" || name == kOwnSource || r.id == name;
   });
+  return own + std::erase_if(runs_, [name](const PublishedRun& r) {
+           return name == "all" || r.id == name || r.source == name;
+         });
 }
 
 }  // namespace reckon

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/accuracy/evidence_kernel.h"
+#include "sim/accuracy/own_row.h"
 #include "sim/accuracy/published_runs.h"
 #include "sim/base/mapped_file.h"
 
@@ -22,11 +23,14 @@ class EvidenceFiles {
   Expected<void> add_catalog(const std::filesystem::path& directory);
   /// A table of published runs. Errors of its header; rows that are wrong are told in problems().
   Expected<void> add_runs(const std::filesystem::path& file);
-  /// Runs of that id or of that source (all: every run) are no evidence. Returns how many they
-  /// were.
+  /// Of a calibration.
+  void add_own(std::span<const OwnRow> rows) { own_.insert(own_.end(), rows.begin(), rows.end()); }
+  /// Runs of that id or of that source (own: rows of one's own, all: every run) are no evidence.
+  /// Returns how many they were.
   std::size_t leave_out(std::string_view id_or_source);
 
   std::span<const PublishedRun> runs() const { return runs_; }
+  const std::vector<OwnRow>& own() const { return own_; }
   /// nullopt: no directory has one.
   const std::optional<EvidenceKernel>& kernel() const { return kernel_; }
   const Diagnostics& problems() const { return problems_; }
@@ -35,6 +39,7 @@ class EvidenceFiles {
   std::deque<MappedFile> files_;  // whose elements cannot be moved
   TextPool texts_;
   std::vector<PublishedRun> runs_;
+  std::vector<OwnRow> own_;
   std::optional<EvidenceKernel> kernel_;
   Diagnostics problems_;
 };

@@ -145,12 +145,25 @@ std::vector<KernelNumber> numbers_of(EvidenceKernel& k) {
   return all;
 }
 
+std::vector<KernelNumber> memory_numbers_of(EvidenceKernel& k) {
+  return {{"memory_all", &k.memory_all, 0, 1},
+          {"memory_stack", &k.memory_stack, 0, 1},
+          {"memory_network", &k.memory_network, 0, 1},
+          {"memory_source", &k.memory_source, 0, 1}};
+}
+
+static std::vector<KernelNumber> all_numbers_of(EvidenceKernel& kernel) {
+  std::vector<KernelNumber> all = numbers_of(kernel);
+  for (KernelNumber& n : memory_numbers_of(kernel)) all.push_back(std::move(n));
+  return all;
+}
+
 Expected<EvidenceKernel> read_evidence_kernel(std::string_view file_name, std::string_view bytes) {
   constexpr std::array<std::string_view, 2> kColumns{"name", "value"};
   auto csv = NamedCsv::open(file_name, bytes, kColumns);
   if (!csv) return tl::unexpected(std::move(csv.error()));
   EvidenceKernel kernel;
-  auto numbers = numbers_of(kernel);
+  auto numbers = all_numbers_of(kernel);
   Diagnostics problems;
   const auto wrong = [&](int line, std::string what) {
     Diagnostic d;
@@ -181,7 +194,7 @@ Expected<EvidenceKernel> read_evidence_kernel(std::string_view file_name, std::s
 
 std::string evidence_kernel_csv(EvidenceKernel kernel) {
   std::string text = "name,value\n";
-  for (const KernelNumber& n : numbers_of(kernel))
+  for (const KernelNumber& n : all_numbers_of(kernel))
     text += fmt::format("{},{:.4g}\n", n.name, *n.value);
   return text;
 }

@@ -21,8 +21,13 @@ constexpr double kMostResidual = 1.2;
 // Noise of a run, in standard deviations of the best documented.
 constexpr double kNoiseOfB = 1.22, kNoiseOfC = 2;
 
-double noise_of(const PublishedRun& run, const EvidenceKernel& kernel) {
-  return kernel.noise * (run.trust == 'C' ? kNoiseOfC : run.trust == 'B' ? kNoiseOfB : 1);
+/// From run to run, and of one's own what its steps leave open besides.
+double noise_of(const EvidenceRun& of, const EvidenceKernel& kernel) {
+  const char trust = of.run.trust;
+  return std::hypot(kernel.noise * (trust == 'C'   ? kNoiseOfC
+                                    : trust == 'B' ? kNoiseOfB
+                                                   : 1),
+                    of.own_noise);
 }
 
 double alike(const EvidenceFeatures& a, const EvidenceFeatures& b, const EvidenceKernel& kernel) {
@@ -79,6 +84,28 @@ std::vector<EvidenceRun> gather_evidence(std::span<const PublishedRun> runs,
     std::nth_element(all.begin(), middle, all.end());
     result[i].run.measured = SamplesPerSecond{*middle};
     result[i].runs = static_cast<int>(all.size());
+  }
+  return result;
+}
+
+std::vector<EvidenceRun> gather_own(std::span<const OwnRow> rows, const Catalog& catalog) {
+  std::vector<EvidenceRun> result;
+  for (const OwnRow& row : rows) {
+    const auto features = features_of(row, catalog);
+    if (!features || !(row.step_seconds > 0) || !(row.modelled_seconds > 0)) continue;
+    EvidenceRun own;
+    own.run.id = row.id;
+    own.run.source = kOwnSource;
+    own.run.trust = 'A';
+    own.run.run.accelerator = row.accelerator;
+    own.run.run.accelerators = row.accelerators;
+    own.run.run.model = row.network;
+    own.run.run.stack = row.stack;
+    own.run.measured = SamplesPerSecond{row.samples / row.step_seconds};
+    own.features = *features;
+    own.own = RunResidual{std::log(row.modelled_seconds / row.step_seconds), row.device_share};
+    own.own_noise = row.noise;
+    result.push_back(std::move(own));
   }
   return result;
 }
@@ -155,7 +182,7 @@ LocalPosterior solve_locally(const EvidenceFeatures& question,
   for (const TakenRun& t : taken) {
     const EvidenceRun& of = runs[t.run];
     observations.push_back(
-        {std::clamp(t.residual.value, -kMostResidual, kMostResidual), noise_of(of.run, kernel)});
+        {std::clamp(t.residual.value, -kMostResidual, kMostResidual), noise_of(of, kernel)});
     device.push_back(t.residual.share * device_covariance(question, of.features, kernel));
     links.push_back((1 - t.residual.share) * link_covariance(question, of.features, kernel));
   }

@@ -7,26 +7,33 @@
 
 #include "sim/accuracy/evidence_features.h"
 #include "sim/accuracy/evidence_kernel.h"
+#include "sim/accuracy/own_row.h"
 #include "sim/accuracy/published_runs.h"
 
 // The posterior of one question from the runs that are most like it.
 namespace reckon {
-
-/// Runs of equal configuration and source count once, with the median of what was measured.
-struct EvidenceRun {
-  PublishedRun run;  // of the first; `measured` is the median
-  EvidenceFeatures features;
-  int runs = 1;
-};
-/// Runs whose features cannot be read are left out. The texts of `runs` stay.
-std::vector<EvidenceRun> gather_evidence(std::span<const PublishedRun> runs,
-                                         const Catalog& catalog);
 
 /// Of a run by the step model in use.
 struct RunResidual {
   double value = 0;  // ln(measured / predicted)
   double share = 1;  // of the step that is the device's
 };
+
+/// Runs of equal configuration and source count once, with the median of what was measured.
+struct EvidenceRun {
+  PublishedRun run;  // of the first; `measured` is the median
+  EvidenceFeatures features;
+  int runs = 1;
+  /// Of a run of one's own: its residual, and what its steps' spread leaves open of it, as a
+  /// standard deviation.
+  std::optional<RunResidual> own;
+  double own_noise = 0;
+};
+/// Runs whose features cannot be read are left out. The texts of `runs` stay.
+std::vector<EvidenceRun> gather_evidence(std::span<const PublishedRun> runs,
+                                         const Catalog& catalog);
+/// The same of rows of one's own, each for itself; the texts of `rows` stay.
+std::vector<EvidenceRun> gather_own(std::span<const OwnRow> rows, const Catalog& catalog);
 using ResidualOf = std::function<std::optional<RunResidual>(std::size_t run)>;
 
 /// What a question's residual is made of, by the device's share a: mean a device + (1 - a) links,

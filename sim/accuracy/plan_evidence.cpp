@@ -32,8 +32,14 @@ void name_source(Plan& plan, std::string text) {
 
 std::string source_text(const StepEvidence& evidence) {
   if (evidence.runs.empty()) return "no comparable run is known";
-  return fmt::format("{} comparable published run{} (reckon explain --evidence)",
-                     evidence.runs.size(), evidence.runs.size() == 1 ? "" : "s");
+  const auto own =
+      std::size_t(std::ranges::count(evidence.runs, kOwnSource, &ComparableRun::source));
+  const std::size_t published = evidence.runs.size() - own;
+  if (own > 0)
+    return fmt::format("{} run{} of one's own and {} published (reckon explain --evidence)", own,
+                       own == 1 ? "" : "s", published);
+  return fmt::format("{} comparable published run{} (reckon explain --evidence)", published,
+                     published == 1 ? "" : "s");
 }
 
 ComparableRun comparable(const EvidenceRun& known, const TakenRun& taken,
@@ -71,8 +77,8 @@ StepEvidence described(const Evidence& evidence, const EvidenceFeatures& questio
   return said;
 }
 
-/// Node, start and steps: as a pool's node is billed from its request.
-void price(TrialOffer& trial, const Plan& plan, Seconds step) {
+/// Nodes, start and steps: as a pool's nodes are billed from their request.
+void price(TrialOffer& trial, int nodes, const Plan& plan, Seconds step) {
   const PlannedPool& pool = *plan.pool_with(Role::worker);
   trial.time = pool.provisioning.value + plan.job_start.image_pull.value +
                plan.job_start.framework_start.value + plan.job_start.compile.value +
@@ -81,7 +87,15 @@ void price(TrialOffer& trial, const Plan& plan, Seconds step) {
   const double usd_per_hour = 1e-9 * double(pool.price.machine.nano_usd_per_hour +
                                             pool.price.accelerators.nano_usd_per_hour);
   const Seconds billed = std::max(trial.time, plan.billing.minimum);
-  trial.cost = Usd{usd_per_hour * billed.count() / 3600};
+  trial.cost = Usd{nodes * usd_per_hour * billed.count() / 3600};
+}
+
+/// The job's own features on so many of its accelerators, each with its share of the batch.
+EvidenceFeatures on_accelerators(EvidenceFeatures of, int accelerators, int per_node) {
+  of.accelerators = accelerators;
+  of.log_count = std::log(accelerators);
+  of.many_nodes = accelerators > per_node;
+  return of;
 }
 
 }  // namespace
@@ -97,7 +111,17 @@ void set_step_factor(Plan& plan, double median, double low, double high) {
       pool.efficiency.step_spread = Fact<double>(median, low, high, pool.efficiency.memory.source);
 }
 
+void set_memory_residual(Plan& plan, const Evidence& evidence) {
+  const PlannedPool* workers = plan.pool_with(Role::worker);
+  if (workers == nullptr || !workers->accelerator) return;
+  const MemoryResidual r =
+      evidence.memory(features_of(plan, plan.jobs.front()), plan.framework.memory_spread.value);
+  plan.framework.memory_mean = r.mean;
+  plan.framework.memory_deviation = r.deviation;
+}
+
 std::optional<Residual> set_residual(Plan& plan, const Evidence& evidence) {
+  set_memory_residual(plan, evidence);
   if (!takes_evidence(plan)) return std::nullopt;
   const PlannedWorkload& job = plan.jobs.front();
   set_step_factor(plan, 1, 1, 1);
@@ -117,16 +141,21 @@ void add_trial(Plan& plan, const Evidence& evidence) {
   const PlannedWorkload& job = plan.jobs.front();
   const StepEstimate step = estimate_step(plan, job, *make_default_network());
   const EvidenceFeatures question = features_of(plan, job);
-  EvidenceFeatures features = question;
   const int per_node = std::max(1, plan.pool_with(Role::worker)->accelerators_per_node);
-  features.accelerators = std::min(features.accelerators, per_node);
-  features.log_count = std::log(features.accelerators);
-  features.many_nodes = false;
-  TrialOffer trial{kSteps, features.accelerators, 0, {}, {}};
-  trial.half_width = evidence.after_trial(question, features, device_share(step)).half_width;
-  if (trial.half_width > kWorthwhile * plan.evidence->half_width) return;
-  price(trial, plan, step.step);
-  plan.evidence->trial = trial;
+  const double noise = plan.framework.step_jitter.value / std::sqrt(double(kSteps));
+  // One node says nothing of the links between two.
+  for (int nodes = 1; nodes <= 2 && (nodes - 1) * per_node < question.accelerators; ++nodes) {
+    TrialOffer trial;
+    trial.steps = kSteps;
+    trial.accelerators = std::min(question.accelerators, nodes * per_node);
+    const auto features = on_accelerators(question, trial.accelerators, per_node);
+    trial.half_width =
+        evidence.after_trial(question, features, device_share(step), noise).half_width;
+    if (trial.half_width > kWorthwhile * plan.evidence->half_width) continue;
+    price(trial, nodes, plan, step.step);
+    plan.evidence->trial = trial;
+    return;
+  }
 }
 
 }  // namespace reckon

@@ -1,6 +1,7 @@
 #include "sim/accuracy/predict.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "sim/accuracy/evidence.h"
@@ -29,6 +30,23 @@ Slowing slowing_of(const Plan& plan, const PlannedWorkload& job, const NetworkMo
   return Slowing(log_rates);
 }
 
+/// Sections of BigScience's GPT-2 experiments (experiments/gpt2.md) whose rows leave out that they
+/// shard by DeepSpeed's stage 3 (ds_pretrain_gpt2-zero3.sh), and what of the state and of the kept
+/// inputs is partitioned among tensor ranks or moved to the host.
+constexpr std::array<std::string_view, 2> kUnsaidMemory{"Megatron + Deepspeed ZeRO",
+                                                        "Full Offload"};
+
+/// Do the columns say what a run keeps? Not where recomputation is not printed, of the sections
+/// above, and of NVIDIA's DLRM on one GPU, which is its small model [DeepLearningExamples,
+/// PyTorch/Recommendation/DLRM/README.md: "model size" small], a tenth of the one of MLPerf.
+bool says_what_it_keeps(const RunConfiguration& run, const PlannedWorkload& job) {
+  if (run.recompute == "unknown" && cuts_the_model(job.strategy.kind)) return false;
+  if (run.model == "dlrm" && run.accelerators == 1 && run.framework == "PyTorch") return false;
+  return std::ranges::none_of(kUnsaidMemory, [&](std::string_view section) {
+    return run.framework.find(section) != std::string_view::npos;
+  });
+}
+
 Predicted predict(const RunConfiguration& run, const Catalog& catalog,
                   const NetworkModel& network) {
   const auto plan = plan_of_run(run, catalog);
@@ -45,9 +63,8 @@ Predicted predict(const RunConfiguration& run, const Catalog& catalog,
   const std::string_view stack = efficiency.stack;
   p.stack_known =
       !stack.empty() && !stack.starts_with('*') && catalog.class_of_stack(stack) != stack;
-  const MemoryEstimate memory = estimate_memory(*plan, job);
-  p.fits = memory.fits();
-  p.allocated = memory.allocated();
+  p.memory = estimate_memory(*plan, job);
+  p.memory_known = p.memory.fits_at(kMoreLikelyThanNot) || says_what_it_keeps(run, job);
   if (job.strategy.accelerators() > 1) p.slowing = slowing_of(*plan, job, network, p.rate);
   return p;
 }

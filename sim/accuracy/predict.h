@@ -8,6 +8,7 @@
 
 #include "sim/accuracy/run_plan.h"
 #include "sim/step/network.h"
+#include "sim/step/step.h"
 
 namespace reckon {
 
@@ -44,9 +45,10 @@ class Slowing {
 struct Prediction {
   SamplesPerSecond rate{}, low{}, high{};
   bool stack_known = false;  // the catalog has efficiencies of the run's own stack
-  bool fits = true;          // in memory, as far as the memory model knows
-  Bytes allocated{};         // most that a framework holds for the run on any accelerator
-  double device_share = 1;   // of the step (evidence.h)
+  MemoryEstimate memory;     // of the accelerator that holds most
+  /// False: the run's columns do not say what it keeps, and what is assumed of it does not fit.
+  bool memory_known = true;
+  double device_share = 1;  // of the step (evidence.h)
   Slowing slowing;
 };
 /// The error: why there is none, in words that can be counted.

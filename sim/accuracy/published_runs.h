@@ -52,8 +52,10 @@ struct RunConfiguration {
                                                  // model_parallel, unknown
   int parameter_servers = 0;
   int data = 0, tensor = 0, pipeline = 0, context = 0, expert = 0;
-  std::optional<int> zero_stage;          // of a strategy that does not say it
-  int interleave = 0;                     // parts of the network in one pipeline stage
+  std::optional<int> zero_stage;  // of a strategy that does not say it
+  int interleave = 0;             // parts of the network in one pipeline stage
+  /// Layers of each stage, the embedding and the head one each: "7 9 9 9"; "": as evenly as can be.
+  std::string_view layers_per_stage;
   std::optional<bool> sequence_parallel;  // else: with tensor parallelism
   std::optional<bool> overlap;            // of transfers with arithmetic; else: they do
   double micro_batch = 0;  // of one replica in one forward pass; 0.5: two devices share a sample
@@ -62,7 +64,7 @@ struct RunConfiguration {
   std::int64_t sequence_length = 0;
   std::string_view recompute;  // none, selective, full, unknown
   std::string_view stack;
-  std::string_view framework;  // as printed; only tells which variant of a network a source runs
+  std::string_view framework;  // as printed; tells variants of networks and programs apart
 
   friend auto operator<=>(const RunConfiguration&, const RunConfiguration&) = default;
 };
@@ -73,7 +75,9 @@ struct PublishedRun {
   char trust = 'C';  // A well documented, B something inferred, C weak
   RunConfiguration run;
   SamplesPerSecond measured{};  // of the whole job
-  Bytes peak_memory{};          // most allocated on any accelerator; 0: not measured
+  Bytes peak_memory{};          // most on any accelerator; 0: not measured
+  /// Of `peak_memory`: all that the driver counts, not what the framework allocated for tensors.
+  bool peak_is_of_device = false;
 };
 
 /// Which rows are wanted; empty: all.

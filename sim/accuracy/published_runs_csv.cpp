@@ -134,11 +134,11 @@ constexpr std::array<std::string_view, 31> kOptional{"id",
                                                      "likely_precision"};
 // Read where they are there: to tell variants of a network apart, how a pipeline is scheduled, and
 // to score with, the first two where samples_per_second is blank.
-constexpr std::array<std::string_view, 16> kQuiet{
-    "framework",         "overlap",       "zero_stage",       "interleave",
-    "sequence_parallel", "active_params", "dense_layers",     "dense_ffn",
-    "q_lora_rank",       "kv_lora_rank",  "qk_nope_head_dim", "qk_rope_head_dim",
-    "v_head_dim",        "value_raw",     "unit_raw",         "peak_memory_gib"};
+constexpr std::array<std::string_view, 17> kQuiet{
+    "framework",        "overlap",          "zero_stage", "interleave",  "sequence_parallel",
+    "active_params",    "dense_layers",     "dense_ffn",  "q_lora_rank", "kv_lora_rank",
+    "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim", "value_raw",   "unit_raw",
+    "peak_memory_gib",  "layers_per_stage"};
 // Of the format, and not for a prediction to look at, or of no use to one.
 constexpr std::array<std::string_view, 9> kUnread{"source_ref",
                                                   "year",
@@ -149,6 +149,10 @@ constexpr std::array<std::string_view, 9> kUnread{"source_ref",
                                                   "peak_memory_gib_by_rank",
                                                   "reserved_memory_gib",
                                                   "gradient_reduction_seconds"};
+
+/// Sources whose peaks are the driver's count of a device: sailor reads nvidia-smi's memory.used
+/// [eth-easl/sailor deepspeed/pipe_engine.py, get_total_used_mem].
+constexpr std::array<std::string_view, 1> kReadFromDriver{"sailor"};
 
 class Reading {
  public:
@@ -251,6 +255,7 @@ class Reading {
     m.measured = measured.value_or(SamplesPerSecond{});
     constexpr double kGib = 1073741824;
     m.peak_memory = Bytes{row.number("peak_memory_gib", 1e6) * kGib};
+    m.peak_is_of_device = std::ranges::find(kReadFromDriver, m.source) != kReadFromDriver.end();
     if (row.reason().empty() && !measured) {
       result_.skipped.add("samples_per_second is blank", m.line);
       return;
@@ -322,6 +327,7 @@ class Reading {
     run.context = row.count("cp");
     run.expert = row.count("ep");
     run.interleave = row.count("interleave");
+    run.layers_per_stage = row.text("layers_per_stage");
     if (!row.blank("sequence_parallel"))
       run.sequence_parallel = row.whole("sequence_parallel", 1) == 1;
     if (!row.blank("overlap")) run.overlap = row.whole("overlap", 1) == 1;

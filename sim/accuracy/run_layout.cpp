@@ -82,7 +82,7 @@ class Search {
       if (!broken_rules(model_.limits(), l, accelerators_, batch_).empty()) continue;
       for (const Recompute mode : {Recompute::none, Recompute::selective, Recompute::full}) {
         l.recompute = mode;
-        if (!model_.memory(l).fits()) continue;
+        if (!model_.memory(l).fits_at(kMoreLikelyThanNot)) continue;
         consider(l);
         break;
       }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 #include <utility>
 
 #include "sim/accuracy/run_layout.h"
@@ -242,9 +243,21 @@ void recompute_to_fit(const Plan& plan, PlannedWorkload& job) {
   for (const Recompute mode : {Recompute::none, Recompute::selective, Recompute::full}) {
     if (mode < assumed) continue;
     job.strategy.recompute = mode;
-    if (estimate_memory(plan, job).fits()) return;
+    if (estimate_memory(plan, job).fits_at(kMoreLikelyThanNot)) return;
   }
   job.strategy.recompute = assumed;
+}
+
+/// Blocks of each stage of "7 9 9 9", where embedding and head count as a layer each. Empty: it is
+/// no list of `stages` numbers.
+std::vector<int> stage_blocks(std::string_view layers_per_stage, int stages) {
+  std::vector<int> blocks;
+  std::istringstream words{std::string(layers_per_stage)};
+  for (int layers = 0; words >> layers;) blocks.push_back(layers);
+  if (!words.eof() || blocks.empty() || int(blocks.size()) != stages) return {};
+  --blocks.front();
+  --blocks.back();
+  return blocks;
 }
 
 /// The run with its batches in samples.
@@ -349,6 +362,7 @@ tl::expected<Plan, std::string> plan_of_run(const RunConfiguration& printed,
 
   PlannedWorkload& job = plan->jobs.front();
   job.global_batch = std::max(job.global_batch, run.global_batch);
+  job.stage_blocks = stage_blocks(run.layers_per_stage, job.strategy.pipeline);
   set_links(*plan, run, catalog);
   if (hides_layout(run)) {
     job.global_batch = run.global_batch;

@@ -88,9 +88,10 @@ Scores scores_of_lines(const std::vector<Line>& lines) {
 Scores scores_of_memory(std::span<const ScoredRun> runs) {
   std::vector<Line> lines;
   for (const ScoredRun& r : runs) {
-    if (r.at.peak_memory.v == 0 || r.allocated.v == 0) continue;
-    const double error = r.allocated / r.at.peak_memory - 1;
-    lines.push_back({error, std::abs(error), r.at.peak_memory.v, r.allocated.v});
+    const Bytes predicted = predicted_peak(r.memory, r.at);
+    if (r.at.peak_memory.v == 0 || predicted.v == 0) continue;
+    const double error = predicted / r.at.peak_memory - 1;
+    lines.push_back({error, std::abs(error), r.at.peak_memory.v, predicted.v});
   }
   return scores_of_lines(lines);
 }
@@ -277,7 +278,10 @@ Evaluation evaluate(std::span<const ScoredRun> runs) {
       return fmt::format("{}, trust {}", mlperf ? "MLPerf" : "others", r.at.trust);
     });
   }
-  e.does_not_fit = std::count_if(runs.begin(), runs.end(), [](auto& r) { return !r.fits; });
+  e.does_not_fit = std::ranges::count_if(
+      runs, [](const ScoredRun& r) { return r.memory_known && !r.memory.fits(); });
+  e.memory_unknown =
+      std::ranges::count_if(runs, [](const ScoredRun& r) { return !r.memory_known; });
   return e;
 }
 
@@ -297,8 +301,8 @@ ScoredRuns score_cold(std::span<const PublishedRun> measurements, const Catalog&
       result.skipped.add(p.error(), m.line);
       continue;
     }
-    result.runs.push_back({m, m.measured.v, p->rate.v, p->low.v, p->high.v, p->stack_known, p->fits,
-                           p->slowing, p->allocated, p->device_share});
+    result.runs.push_back({m, m.measured.v, p->rate.v, p->low.v, p->high.v, p->stack_known,
+                           p->slowing, p->memory, p->memory_known, p->device_share});
   }
   return result;
 }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/accuracy/memory_evidence.h"
 #include "sim/accuracy/predict.h"
 #include "sim/accuracy/published_runs.h"
 
@@ -21,9 +22,10 @@ struct ScoredRun {
   PublishedRun at;
   double measured = 0;
   double predicted = 0, low = 0, high = 0;  // low..high: nine of ten
-  bool stack_known = false, fits = true;
+  bool stack_known = false;
   Slowing slowing = {};  // of `predicted`
-  Bytes allocated{};     // predicted; to compare with the peak that was measured
+  MemoryEstimate memory = {};
+  bool memory_known = true;  // Prediction's
   double device_share = 1;
   std::string_view evidence = {};  // what is near of it; "": predicted by the step model alone
   /// Which line of the figures it belongs to, where the kind of table says; "": what ran says.
@@ -61,7 +63,8 @@ struct Evaluation {
   Scores runs, groups;
   std::vector<NamedScores> targets;  // the lines of issue 5, as far as there are such runs
   std::vector<std::pair<std::string, std::vector<NamedScores>>> by;  // "accelerator", "model", ...
-  std::int64_t does_not_fit = 0;  // ran, but the memory model says it cannot
+  std::int64_t does_not_fit = 0;    // ran, but P(out of memory) is above kCannotFit
+  std::int64_t memory_unknown = 0;  // what they keep is not printed, and not counted above
   Scores memory;  // peaks of memory, of the runs whose peak was measured; without intervals
 };
 Evaluation evaluate(std::span<const ScoredRun> runs);

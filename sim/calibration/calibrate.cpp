@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 
+#include "sim/accuracy/plan_evidence.h"
 #include "sim/base/unit_text.h"
 #include "sim/calibration/calibrate_waits.h"
 #include "sim/calibration/calibration_fit.h"
+#include "sim/scenario/one_worker.h"
 
 namespace reckon {
 namespace {
@@ -159,8 +162,68 @@ class Calibrator {
 
 }  // namespace
 
-Expected<Calibration> calibrate(std::span<const MeasuredRun> runs, const Catalog& catalog,
+namespace {
+
+/// Parts of a step, which say nothing more where all of it is a row of evidence.
+bool is_of_step(Measured q) {
+  return q == Measured::step || q == Measured::compute || q == Measured::update ||
+         q == Measured::exchange || q == Measured::other;
+}
+
+/// The plan that was run: all of it, or one worker by itself, as a trial runs it. nullopt: neither
+/// has the run's batch.
+std::optional<Plan> plan_run(const MeasuredRun& run, const Plan& plan) {
+  const auto has_batch = [&](const Plan& p) {
+    return run.global_batch == 0 || p.jobs.front().global_batch == run.global_batch;
+  };
+  if (has_batch(plan)) return plan;
+  auto alone = one_worker(plan);
+  return alone && has_batch(*alone) ? std::move(alone) : std::nullopt;
+}
+
+/// Nothing where evidence does not speak of the plan, or where its kernels were measured too: those
+/// correct the catalog, and the step is what tells how far.
+std::optional<OwnRow> own_row_of(const MeasuredRun& run, const Plan& plan,
+                                 const NetworkModel& network) {
+  const auto step = std::ranges::find(run.quantities, Measured::step, &MeasuredQuantity::what);
+  if (step == run.quantities.end() || step->value <= 0 || !takes_evidence(plan))
+    return std::nullopt;
+  auto as_run = plan_run(run, plan);
+  if (!as_run) return std::nullopt;
+  OwnRow row = own_row(std::move(*as_run), network);
+  row.id = run.name;
+  row.step_seconds = step->value;
+  row.noise = step->log_error;
+  row.steps = step->values;
+  return row;
+}
+
+/// Takes the steps that are rows of evidence out of the runs.
+std::vector<OwnRow> take_own_rows(std::vector<MeasuredRun>& runs, const Catalog& catalog,
+                                  const NetworkModel& network) {
+  std::vector<OwnRow> rows;
+  const bool kernels = std::ranges::any_of(runs, [](const MeasuredRun& r) {
+    return std::ranges::find(r.quantities, Measured::kernel, &MeasuredQuantity::what) !=
+           r.quantities.end();
+  });
+  for (MeasuredRun& run : runs) {
+    if (kernels || run.scenario.scenario.name.empty()) continue;
+    const auto plan = make_plan(run.scenario, catalog);
+    auto row = plan ? own_row_of(run, *plan, network) : std::nullopt;
+    if (!row) continue;
+    rows.push_back(std::move(*row));
+    for (auto* all : {&run.quantities, &run.first_half, &run.second_half})
+      std::erase_if(*all, [](const MeasuredQuantity& q) { return is_of_step(q.what); });
+  }
+  return rows;
+}
+
+}  // namespace
+
+Expected<Calibration> calibrate(std::span<const MeasuredRun> given, const Catalog& catalog,
                                 const NetworkModel& network) {
+  std::vector<MeasuredRun> runs(given.begin(), given.end());
+  std::vector<OwnRow> own = take_own_rows(runs, catalog, network);
   CalibrationModel model(catalog, network);
   Diagnostics problems;
   for (const MeasuredRun& run : runs) {
@@ -169,7 +232,7 @@ Expected<Calibration> calibrate(std::span<const MeasuredRun> runs, const Catalog
   }
   const bool waited =
       std::any_of(runs.begin(), runs.end(), [](const MeasuredRun& r) { return !r.waits.empty(); });
-  if (problems.empty() && model.rows().empty() && !waited)
+  if (problems.empty() && model.rows().empty() && !waited && own.empty())
     problems.push_back({Severity::error,
                         {runs.empty() ? std::string() : runs.front().file},
                         "nothing was measured that a forecast rests on",
@@ -178,6 +241,9 @@ Expected<Calibration> calibrate(std::span<const MeasuredRun> runs, const Catalog
   model.find_parameters();
   Calibration result = Calibrator(model, catalog).make();
   calibrate_waits(runs, catalog, result);
+  if (model.rows().empty() && !own.empty())
+    result.held_out.how = "nothing: the steps are evidence, no number of the catalog is corrected";
+  result.own_runs = std::move(own);
   for (const MeasuredRun& run : runs) result.measurements.push_back(run.file);
   return result;
 }

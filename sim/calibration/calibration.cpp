@@ -39,6 +39,10 @@ Diagnostics lay_over(Catalog& catalog, const Calibration& calibration) {
   std::string line = fmt::format("{}: {} corrections from {}, {}", calibration.name,
                                  calibration.corrections.size(),
                                  fmt::join(calibration.measurements, ", "), calibration.created);
+  if (const std::size_t own = calibration.own_runs.size(); own > 0) {
+    line += fmt::format("; {} run{} of one's own", own, own == 1 ? "" : "s");
+    moved = moved || calibration.catalog_digest != catalog.digest;
+  }
   if (moved) line += "; made for another catalog";
   catalog.calibrations.push_back(std::move(line));
   return {};

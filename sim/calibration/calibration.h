@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/accuracy/own_row.h"
 #include "sim/calibration/catalog_parameter.h"
 #include "sim/catalog/catalog.h"
 
@@ -63,6 +64,9 @@ struct Calibration {
   std::vector<double> covariance;
   std::vector<WaitingTimes> waiting_times;
   std::vector<CalibratedRow> rows;
+  /// Steps on accelerators that published runs tell of: no number of the catalog is corrected by
+  /// them, they are evidence beside those (sim/accuracy/evidence.h).
+  std::vector<OwnRow> own_runs;
   HeldOut held_out;
   std::vector<std::string> warnings;
 };

@@ -55,6 +55,25 @@ void for_each_key(CalibratedRow& r, F&& f) {
   f("values", r.values);
 }
 template <class F>
+void for_each_key(OwnRow& r, F&& f) {
+  f("id", r.id);
+  f("accelerator", r.accelerator);
+  f("precision", r.precision);
+  f("network", r.network);
+  f("domain", r.domain);
+  f("parameters", r.parameters);
+  f("stack", r.stack);
+  f("link", r.link);
+  f("accelerators", r.accelerators);
+  f("many_nodes", r.many_nodes);
+  f("samples_per_step", r.samples);
+  f("step_seconds", r.step_seconds);
+  f("modelled_step_seconds", r.modelled_seconds);
+  f("device_share", r.device_share);
+  f("standard_error_of_log", r.noise);
+  f("steps", r.steps);
+}
+template <class F>
 void for_each_key(HeldOut& h, F&& f) {
   f("how", h.how);
   f("rows", h.rows);
@@ -77,7 +96,11 @@ void for_each_key(Document& c, F&& f) {
   f("covariance_of_logs", c.covariance);
   f("waiting_times", c.waiting_times);
   f("rows", c.rows);
+  f("own_runs", c.own_runs);
 }
+/// A file of before there were such rows has no list of them.
+template <class T>
+constexpr bool kMayBeAbsent = std::is_same_v<T, std::vector<OwnRow>>;
 
 // ---- writing
 
@@ -93,6 +116,8 @@ void emit(YamlWriter& out, T& record) {
   constexpr bool kShort = std::is_same_v<T, ParameterValue> || std::is_same_v<T, FamilyFit>;
   out.begin_map(kShort ? YamlWriter::Style::flow : YamlWriter::Style::block);
   for_each_key(record, [&](const char* key, auto& value) {
+    if constexpr (kMayBeAbsent<std::decay_t<decltype(value)>>)
+      if (value.empty()) return;
     out.key(key);
     emit(out, value);
   });
@@ -124,7 +149,7 @@ class CalibrationReader {
       const std::string inside = path.empty() ? key : path + "." + key;
       if (child)
         read(child, inside, value);
-      else
+      else if (!kMayBeAbsent<std::decay_t<decltype(value)>>)
         problem(node, inside, "is missing");
     });
     const std::vector<std::string> known(keys.begin(), keys.end());
@@ -171,6 +196,13 @@ void check_values(CalibrationReader& reader, const YAML::Node& root, const Docum
     const ParameterValue& v = x.calibrated;
     if (!(v.low <= v.value && v.value <= v.high) || v.low < 0)
       reader.problem(root, x.parameter, "needs 0 <= low <= value <= high");
+  }
+  for (const OwnRow& r : c.own_runs) {
+    const bool measured = r.step_seconds > 0 && r.modelled_seconds > 0 && r.samples > 0;
+    if (!measured || r.noise < 0 || r.accelerators < 1 || r.device_share < 0 || r.device_share > 1)
+      reader.problem(root, "own_runs: " + r.id,
+                     "needs seconds, samples and accelerators above 0, a standard error of 0 or "
+                     "more and a device_share of 0..1");
   }
   const std::size_t n = c.corrections.size();
   if (c.covariance.size() != n * n)

@@ -225,6 +225,7 @@ MeasuredRun measured_run(std::string file, ScenarioFile scenario,
   const std::vector<StepRecord> steps = steady_steps(measurements);
   MeasuredRun run = run_of_steps(std::move(file), std::move(scenario), steps);
   run.configuration = configuration_of(measurements, run.name);
+  if (!measurements.runs.empty()) run.global_batch = measurements.runs.front().global_batch;
   add_saves(measurements, run.quantities);
   add_starts(measurements, run.quantities);
   add_waits(measurements, run);
@@ -258,7 +259,8 @@ MeasuredRun measured_collectives(std::string file, ScenarioFile scenario,
   run.configuration = run.name + " collectives";
   constexpr double kOfOneTime = 0.05;  // nccl-tests prints a mean of 20 without its spread
   for (const CollectiveSample& s : samples)
-    run.quantities.push_back({Measured::reduce, s.time.count(), kOfOneTime, 1, s.size});
+    run.quantities.push_back(
+        {Measured::reduce, s.time.count(), std::max(kOfOneTime, s.error), 1, s.size});
   return run;
 }
 

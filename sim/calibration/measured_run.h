@@ -56,6 +56,7 @@ struct MeasuredRun {
   ScenarioFile scenario;
   /// Equal for runs that tell nothing that the other does not: of one network, batch, cluster.
   std::string configuration;
+  std::int64_t global_batch = 0;  // of a step, as the run says; 0: the scenario's
   std::vector<MeasuredQuantity> quantities;
   /// The same of the first and of the second half of the steps; empty where there are too few.
   std::vector<MeasuredQuantity> first_half, second_half;

@@ -29,14 +29,31 @@ Expected<StepLog> parse_step_csv(std::string_view file, std::string_view text);
 Expected<StepLog> parse_pattern_log(std::string_view file, std::string_view text,
                                     const std::string& pattern);
 
-/// One size of an nccl-tests run: the time of the operation out of place.
+/// One size of an nccl-tests run.
 struct CollectiveSample {
   Bytes size{};
-  Seconds time{};
+  Seconds time{};      // out of place
+  Seconds in_place{};  // 0: not measured
+  double error = 0;    // of the time's logarithm, as the two tell it
 };
-/// Output of all_reduce_perf of nccl-tests: columns size, count, type, redop, root, time (us).
-Expected<std::vector<CollectiveSample>> parse_nccl_tests(std::string_view file,
-                                                         std::string_view text);
+/// What nccl-tests measured of one collective.
+struct CollectiveLog {
+  std::string collective;  // "all_reduce"
+  std::string type;        // "float"
+  int ranks = 0;           // by algorithm and bus bandwidth; 0: not known
+  std::vector<CollectiveSample> samples;
+};
+/// Output of nccl-tests (its doc/PERFORMANCE.md): columns size, count, type, redop, root, then
+/// time (us), algbw, busbw, errors out of place and in place. The collective is that of the line
+/// "Collective test starting"; before there was one, all-reduces are known by their operation and a
+/// bus bandwidth above their own. Errors, at their line: times that are none.
+Expected<CollectiveLog> parse_nccl_tests(std::string_view file, std::string_view text);
+/// The line through them, time = latency + size / bandwidth, by least squares of relative errors.
+struct CollectiveLine {
+  Seconds latency{};
+  BytesPerSecond bandwidth{};
+};
+CollectiveLine line_through(const std::vector<CollectiveSample>& samples);
 /// Is it the output of nccl-tests?
 bool is_nccl_tests(std::string_view text);
 

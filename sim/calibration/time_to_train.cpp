@@ -130,7 +130,8 @@ tl::expected<ScoredRun, std::string> score(const TimedRow& row, TextPool& pool,
   r.low = minutes(predicted->high);
   r.high = minutes(predicted->low);
   r.stack_known = predicted->stack_known;
-  r.fits = predicted->fits;
+  r.memory = predicted->memory;
+  r.memory_known = predicted->memory_known;
   r.device_share = predicted->device_share;
   return r;
 }

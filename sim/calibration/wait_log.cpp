@@ -11,48 +11,9 @@
 namespace reckon {
 namespace {
 
-std::vector<std::string_view> words_of(std::string_view line) {
-  std::vector<std::string_view> words;
-  while (true) {
-    const std::size_t begin = line.find_first_not_of(" \t\r");
-    if (begin == std::string_view::npos) return words;
-    line.remove_prefix(begin);
-    const std::size_t end = std::min(line.find_first_of(" \t\r"), line.size());
-    words.push_back(line.substr(0, end));
-    line.remove_prefix(end);
-  }
-}
-
 constexpr std::array<std::string_view, 3> kKinds{"provisioning", "reclaim", "restart"};
 
 }  // namespace
-
-bool is_nccl_tests(std::string_view text) {
-  return text.find("busbw") != std::string_view::npos &&
-         text.find("algbw") != std::string_view::npos;
-}
-
-Expected<std::vector<CollectiveSample>> parse_nccl_tests(std::string_view file,
-                                                         std::string_view text) {
-  std::vector<CollectiveSample> samples;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const auto words = words_of(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-    // size count type redop root time algbw busbw ...; an all-reduce has an operation, and no root
-    constexpr std::size_t kTime = 5, kLeast = 8;
-    if (words.size() < kLeast || words[3] == "none" || words[4] != "-1") continue;
-    const auto size = parse_number(words[0]), time = parse_number(words[kTime]);
-    if (size && time && *size > 0 && *time > 0)
-      samples.push_back({Bytes{*size}, Seconds{*time * 1e-6}});
-  }
-  if (samples.empty())
-    return tl::unexpected(Diagnostics{{Severity::error,
-                                       {std::string(file), 0, 0},
-                                       "no all-reduce was measured",
-                                       "of nccl-tests, all_reduce_perf is read"}});
-  return samples;
-}
 
 bool is_waiting_csv(std::string_view text) {
   CsvReader reader(text, CsvReader::Comments::hash);

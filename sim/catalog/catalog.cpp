@@ -171,15 +171,24 @@ const Efficiency* Catalog::find_efficiency(const Accelerator& accelerator, Preci
   return nullptr;
 }
 
+/// "megatron*" is how names begin, anything else a name.
+static bool is_one_of(std::string_view stack, std::string_view stacks) {
+  const bool begins =
+      stacks.ends_with('*') && stack.size() + 1 >= stacks.size() &&
+      same_name(stack.substr(0, stacks.size() - 1), stacks.substr(0, stacks.size() - 1));
+  return begins || same_name(stacks, stack);
+}
+
 std::string_view Catalog::class_of_stack(std::string_view stack) const {
-  for (const StackClass& c : stack_classes) {
-    const std::string_view stacks = c.stacks;
-    const bool begins =
-        stacks.ends_with('*') && stack.size() + 1 >= stacks.size() &&
-        same_name(stack.substr(0, stacks.size() - 1), stacks.substr(0, stacks.size() - 1));
-    if (begins || same_name(stacks, stack) || same_name(c.name, stack)) return c.name;
-  }
+  for (const StackClass& c : stack_classes)
+    if (is_one_of(stack, c.stacks) || same_name(c.name, stack)) return c.name;
   return "";
+}
+
+const StackMemory* Catalog::find_stack_memory(std::string_view stack) const {
+  const auto at = std::ranges::find_if(
+      stack_memories, [&](const StackMemory& m) { return is_one_of(stack, m.stacks); });
+  return at == stack_memories.end() ? nullptr : &*at;
 }
 
 const SoftwareStack* Catalog::find_stack(std::string_view stack) const {

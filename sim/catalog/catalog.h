@@ -53,7 +53,10 @@ struct Accelerator {
   int year = 0;
   /// Dense peak by precision, in the order of kPrecisions; nullopt where the hardware lacks it.
   std::array<std::optional<Fact<FlopsPerSecond>>, kPrecisions.size()> peak;
-  Fact<Bytes> memory;  // of one device
+  Fact<Bytes> memory;  // of one device, as printed
+  /// What programs find of it: less what the driver and error correction keep, more where memory
+  /// beside the chip streams into it. nullopt: not known, all of it.
+  std::optional<Fact<Bytes>> usable_memory;
   Fact<BytesPerSecond> memory_bandwidth;
   /// All of a device's accelerator-to-accelerator links together, one direction; nullopt: only
   /// PCIe.
@@ -66,6 +69,7 @@ struct Accelerator {
   int power_watts = 0;
   std::string notes;
 
+  Bytes memory_for_programs() const { return usable_memory ? usable_memory->value : memory.value; }
   std::optional<Fact<FlopsPerSecond>> peak_for(Precision p) const;
   /// Mixed precision where it has it: bf16, else fp16, else fp32.
   Precision training_precision() const;
@@ -270,6 +274,14 @@ struct SoftwareStack {
 struct StackClass {
   std::string stacks, name;
 };
+/// What a stack keeps of an accelerator's memory besides the tensors that every framework has.
+/// `stacks`: one name, or how names begin.
+struct StackMemory {
+  std::string stacks;
+  Fact<Bytes> reserve;            // gone before the first tensor
+  Bytes buffers_per_parameter{};  // of a rank's own parameters
+  bool keeps_scores = false;      // attention without a fused kernel: its softmax's output is kept
+};
 /// A row for any stack, as this stack would have it.
 Efficiency with_stack(Efficiency any, const SoftwareStack& stack);
 
@@ -310,6 +322,7 @@ class Catalog {
   std::vector<Efficiency> efficiencies;
   std::vector<SoftwareStack> stacks;
   std::vector<StackClass> stack_classes;
+  std::vector<StackMemory> stack_memories;
   std::vector<LinkClass> links;
   std::vector<PublishedModel> published_models;
   std::vector<ConvergencePoint> convergence;
@@ -346,6 +359,8 @@ class Catalog {
                                     std::string_view stack) const;
   /// The class of the stack ("fused-lm"), or a class's own name; "": none.
   std::string_view class_of_stack(std::string_view stack) const;
+  /// What the stack keeps of memory; nullptr: what frameworks do in general.
+  const StackMemory* find_stack_memory(std::string_view stack) const;
   /// The stack's own row, else its family's, else nullptr.
   const SoftwareStack* find_stack(std::string_view stack) const;
   /// Counts that `machine` may carry of `accelerator` under `service` in `zone` ("": where no

@@ -33,6 +33,7 @@ struct Builder {
   void efficiencies(std::span<const Entry> entries);
   void stacks(std::span<const Entry> entries);
   void stack_classes(std::span<const Entry> entries);
+  void stack_memories(std::span<const Entry> entries);
 
   void published_models(std::span<const Entry> entries);
   void datasets(std::span<const Entry> entries);

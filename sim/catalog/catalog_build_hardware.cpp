@@ -102,6 +102,7 @@ void Builder::accelerators(std::span<const Entry> entries) {
     if (!any)
       reader.complain("peak", "'peak' is missing", "peak: {fp32: 15.7 TFLOPS, fp16: 125 TFLOPS}");
     made.memory = reader.fact<Bytes>("memory", parse_bytes);
+    made.usable_memory = reader.optional_fact<Bytes>("usable_memory", parse_bytes);
     made.memory_bandwidth = reader.fact<BytesPerSecond>("memory_bandwidth", parse_bandwidth);
     made.peer_bandwidth = reader.optional_fact<BytesPerSecond>("peer_bandwidth", parse_bandwidth);
     made.peer_link = reader.text("peer_link");
@@ -254,6 +255,21 @@ void Builder::stack_classes(std::span<const Entry> entries) {
   for (const Entry& entry : entries) {
     Reader reader(texts, sources, entry);
     catalog.stack_classes.push_back({reader.text("stacks"), reader.text("class")});
+  }
+}
+
+void Builder::stack_memories(std::span<const Entry> entries) {
+  constexpr std::int64_t kMostBufferBytes = 100;
+  const SourceTable sources(catalog.sources);
+  for (const Entry& entry : entries) {
+    Reader reader(texts, sources, entry);
+    StackMemory made;
+    made.stacks = reader.text("stacks");
+    made.reserve = reader.fact<Bytes>("reserve_gb", scaled<Bytes>(1e9));
+    made.buffers_per_parameter =
+        Bytes(double(reader.integer("buffer_bytes_per_parameter", 0, 0, kMostBufferBytes)));
+    made.keeps_scores = reader.integer("keeps_scores", 0, 0, 1) == 1;
+    catalog.stack_memories.push_back(std::move(made));
   }
 }
 

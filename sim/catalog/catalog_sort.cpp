@@ -70,6 +70,7 @@ void sort_rows(Catalog& c) {
   });
   sort_by(c.stacks, own_name);
   sort_by(c.stack_classes, [](const StackClass& s) { return s.stacks; });
+  sort_by(c.stack_memories, [](const StackMemory& s) { return s.stacks; });
   sort_by(c.links, own_name);
 }
 

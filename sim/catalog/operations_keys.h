@@ -63,6 +63,9 @@ inline constexpr std::string_view kCpuStep = "host.cpu_step_s";
 inline constexpr std::string_view kCollectiveCall = "host.collective_call_s";
 
 inline constexpr std::string_view kFrameworkReserve = "framework.reserve_bytes";
+inline constexpr std::string_view kCommunicator = "framework.communicator_bytes";
+inline constexpr std::string_view kFragmentation = "framework.fragmentation_fraction";
+inline constexpr std::string_view kMemorySpread = "framework.memory_spread_fraction";
 inline constexpr std::string_view kStepJitter = "framework.step_jitter_fraction";
 inline constexpr std::string_view kOverlapSlowdown = "framework.overlap_slowdown_fraction";
 inline constexpr std::string_view kExpertImbalance = "framework.expert_imbalance_fraction";
@@ -105,6 +108,9 @@ inline constexpr std::array kAll{kScanInterval,
                                  kCpuStep,
                                  kCollectiveCall,
                                  kFrameworkReserve,
+                                 kCommunicator,
+                                 kFragmentation,
+                                 kMemorySpread,
                                  kStepJitter,
                                  kOverlapSlowdown,
                                  kExpertImbalance};

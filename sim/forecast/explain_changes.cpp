@@ -40,7 +40,10 @@ void double_it(Fact<T>& fact) {
 /// core, since a person waits for the answer.
 class Changes {
  public:
-  explicit Changes(const Plan& plan) : plan_(plan) {}
+  /// No change makes memory a risk that is none now.
+  explicit Changes(const Plan& plan)
+      : plan_(plan),
+        risk_(std::max(kRiskOfAPlan, estimate_memory(plan, plan.jobs.front()).out_of_memory())) {}
 
   void add(std::string what, const Apply& apply) {
     Plan changed = plan_;
@@ -50,7 +53,8 @@ class Changes {
   void add(std::string what, const Plan& changed) {
     const PlannedWorkload& job = changed.jobs.front();
     if (!keeps_rules(job) || !keeps_law(plan_.jobs.front(), job)) return;
-    if (estimate_memory(changed, job).fits()) changed_.emplace_back(std::move(what), changed);
+    if (estimate_memory(changed, job).fits_at(risk_))
+      changed_.emplace_back(std::move(what), changed);
   }
 
   std::vector<Change> estimate(const NetworkModel& network) const {
@@ -64,6 +68,7 @@ class Changes {
 
  private:
   const Plan& plan_;
+  double risk_;
   std::vector<std::pair<std::string, Plan>> changed_;
 };
 

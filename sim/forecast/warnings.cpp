@@ -10,19 +10,12 @@
 namespace reckon {
 namespace {
 
-/// What the framework takes is assumed and changes no time: its effect is that a step that fits may
-/// not.
-void warn_of_tight_memory(const Plan& plan, const Forecast& f, std::vector<std::string>& warnings) {
-  const Fact<Bytes>& reserve = plan.framework.reserve;
-  MemoryEstimate at_high = f.memory;
-  at_high.reserve = reserve.high;
-  if (!reserve.assumed || !f.memory.fits() || at_high.fits()) return;
-  warnings.push_back(fmt::format(
-      "memory is tight: {} of {} are needed where the framework takes {} of each accelerator "
-      "(assumed, {} .. {}); above {} the step does not fit",
-      format_bytes(f.memory.required()), format_bytes(f.memory.available),
-      format_bytes(reserve.value), format_bytes(reserve.low), format_bytes(reserve.high),
-      format_bytes(f.memory.available - f.memory.required() + f.memory.reserve)));
+/// Memory changes no time: its effect is that a step that is forecast may not run at all.
+void warn_of_tight_memory(const Forecast& f, std::vector<std::string>& warnings) {
+  if (!f.memory.fits() || f.memory.fits_at(kRiskOfAPlan)) return;
+  warnings.push_back(
+      fmt::format("memory is tight: {} on each accelerator; a plan may have {:.0f} %",
+                  memory_text(f.memory), 100 * kRiskOfAPlan));
 }
 
 }  // namespace
@@ -45,7 +38,7 @@ bool is_extrapolated(const Plan& plan) {
 
 std::vector<std::string> warnings_of(const Plan& plan, const Forecast& f) {
   std::vector<std::string> warnings = plan.warnings;
-  warn_of_tight_memory(plan, f, warnings);
+  warn_of_tight_memory(f, warnings);
   if (f.unfinished_share > 0) {
     const auto runs = std::llround(f.unfinished_share * f.replications);
     warnings.push_back(fmt::format(

@@ -108,6 +108,9 @@ struct PlannedWorkload {
   Precision precision = Precision::fp32;
   std::string stack;            // as the scenario names it; "": it does not
   bool fp32_gradients = false;  // kept, summed and reduced in fp32 whatever the precision
+  /// Blocks of each pipeline stage, where a published run prints them: its memory is theirs. Empty:
+  /// as evenly as can be.
+  std::vector<int> stage_blocks;
   Optimizer optimizer = Optimizer::sgd_momentum;
   PlannedOptimizer optimizer_settings;  // for a real run
   DataSpec data;                        // for a real run; its path is relative to the scenario
@@ -202,6 +205,14 @@ struct JobStartRules {  // from "nodes ready" to "first step"
 };
 struct FrameworkRules {
   Fact<Bytes> reserve;  // of an accelerator, gone before the first tensor: runtime, kernels, NCCL
+  Fact<Bytes> communicator;       // buffers of each axis of the layout after the first
+  Fact<double> fragmentation;     // reserved by the caching allocator over allocated, less 1
+  Bytes buffers_per_parameter{};  // of the stack, besides gradients and optimizer
+  bool keeps_scores = false;      // the stack's attention keeps its softmax's output
+  Fact<double> memory_spread;     // memory_deviation where nothing comparable was measured
+  /// ln(measured peak / predicted) of the tensors: mean and standard deviation of one more run; 0:
+  /// the prediction is exact.
+  double memory_mean = 0, memory_deviation = 0;
   Fact<double> step_jitter;       // standard deviation over mean of one worker's step time
   Fact<double> overlap_slowdown;  // of arithmetic, seconds a second of transfer behind it; TPU: 0
   Fact<double> expert_imbalance;  // rows of the busiest expert-parallel rank over the mean

@@ -100,6 +100,20 @@ void resolve_rules(Draft& draft) {
   plan.job_start.framework_start = seconds_fact(operations.at(keys::kFrameworkStart));
   plan.job_start.compile = seconds_fact(operations.at(tpu ? keys::kCompileTpu : keys::kCompileGpu));
   plan.framework.reserve = fact_of<Bytes>(operations.at(keys::kFrameworkReserve));
+  // XLA lays memory out ahead and has no communicators of NCCL.
+  if (!tpu) {
+    plan.framework.communicator = fact_of<Bytes>(operations.at(keys::kCommunicator));
+    plan.framework.fragmentation = operations.at(keys::kFragmentation);
+  }
+  plan.framework.memory_spread = operations.at(keys::kMemorySpread);
+  plan.framework.memory_deviation = plan.framework.memory_spread.value;
+  if (const StackMemory* own = draft.catalog.find_stack_memory(
+          draft.scenario().workload ? draft.scenario().workload->stack : std::string())) {
+    plan.framework.reserve = own->reserve;  // with its communicators
+    plan.framework.communicator = Fact<Bytes>{};
+    plan.framework.buffers_per_parameter = own->buffers_per_parameter;
+    plan.framework.keeps_scores = own->keeps_scores;
+  }
   plan.framework.step_jitter = operations.at(keys::kStepJitter);
   // A TPU's links have DMA engines of their own.
   plan.framework.overlap_slowdown = tpu ? Fact<double>{} : operations.at(keys::kOverlapSlowdown);

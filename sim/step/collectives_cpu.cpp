@@ -1,6 +1,5 @@
 #include "sim/step/collectives_cpu.h"
 
-
 namespace reckon {
 
 bool summed_directly(Bytes size) {

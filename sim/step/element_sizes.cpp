@@ -33,4 +33,12 @@ ElementSizes element_sizes(const PlannedWorkload& job) {
       job.fp32_gradients);
 }
 
+ElementSizes with_stack(ElementSizes sizes, const FrameworkRules& framework) {
+  // Said of fp32: copies of gradients are as wide as these.
+  constexpr Bytes kFp32{4};
+  sizes.buffers = framework.buffers_per_parameter * (sizes.gradient / kFp32);
+  if (framework.keeps_scores) sizes.score = sizes.activation;
+  return sizes;
+}
+
 }  // namespace reckon

@@ -21,6 +21,8 @@ struct ElementSizes {
   Bytes activation{}, weight{}, gradient{};
   Bytes master{};     // 0: the weights are their own master copy
   Bytes optimizer{};  // state beside the master copy
+  Bytes buffers{};    // of the stack beside a parameter: flat copies of gradients, temporaries
+  Bytes score{};      // kept of each attention score; 0: a fused kernel computes them again
 
   /// Memory traffic of the optimizer's update for one parameter: gradient read, state and master
   /// read and written, working weight written where it is a copy.
@@ -30,5 +32,9 @@ struct ElementSizes {
 ElementSizes element_sizes(Precision precision, Optimizer optimizer, bool fp32_variables,
                            bool fp32_gradients = false);
 ElementSizes element_sizes(const PlannedWorkload& job);
+/// With what the stack keeps besides. Attention without a fused kernel and without dropout keeps
+/// its softmax's output, of the working precision: 2 a s/h of the 5 a s/h of [Korthikanti et al.
+/// 2022, eq. 1], the rest of which is the dropout's.
+ElementSizes with_stack(ElementSizes sizes, const FrameworkRules& framework);
 
 }  // namespace reckon

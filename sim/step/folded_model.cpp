@@ -9,7 +9,7 @@ namespace reckon {
 namespace {
 
 /// What makes two layers alike, as numbers that can be ordered.
-using LayerKey = std::array<double, 25>;
+using LayerKey = std::array<double, 26>;
 
 LayerKey key_of(const LayerClass& c) {
   const LayerCount& n = c.count;
@@ -33,6 +33,7 @@ LayerKey key_of(const LayerClass& c) {
           double(c.sharding.cut),
           double(c.sharding.gathers),
           c.key_value_elements,
+          c.scores,
           double(c.experts),
           double(c.exchanges_tokens),
           c.tied_elements,
@@ -50,6 +51,7 @@ LayerClass class_of(const ModelGraph& model, std::size_t i, const LayerSharding&
         model.layers()[index(layer.inputs.size() >= 3 ? layer.inputs[1] : layer.inputs[0])].output;
     const std::int64_t width = a->kv_heads * (a->head_width + a->values());
     c.key_value_elements = double(width) * double(keys.front());
+    c.scores = attention_scores(model, i);
   }
   if (const auto* e = std::get_if<ExpertLinear>(&layer.op)) c.experts = e->experts;
   c.exchanges_tokens = std::holds_alternative<ExpertDispatch>(layer.op) ||
@@ -94,6 +96,17 @@ bool same(const Part& a, const Part& b) {
 }
 
 }  // namespace
+
+double attention_scores(const ModelGraph& model, std::size_t layer) {
+  const Layer& l = model.layers()[layer];
+  const auto* a = std::get_if<Attention>(&l.op);
+  if (a == nullptr) return 0;
+  const auto tokens = [&](std::size_t input) {
+    return double(model.layers()[index(l.inputs[input])].output.front());
+  };
+  const double keys = tokens(l.inputs.size() >= 3 ? 1 : 0);
+  return tokens(0) * (a->window > 0 ? std::min(double(a->window), keys) : keys) * double(a->heads);
+}
 
 FoldedModel::FoldedModel(const ModelGraph& model) {
   const auto sharding = shard_layers(model);
@@ -204,6 +217,20 @@ Partition FoldedModel::partition_at(std::span<const std::size_t> first_units) co
 Partition FoldedModel::make_partition(int parts) const {
   const bool even = alike_ && units() % parts == 0;
   return partition_at(even ? even_cuts(parts) : balanced_cuts(parts));
+}
+
+bool FoldedModel::cut_as(std::span<const int> parts) {
+  std::vector<std::size_t> first;
+  std::size_t next = 0;
+  for (const int part : parts) {
+    if (part < 1) return false;
+    first.push_back(next);
+    next += std::size_t(part);
+  }
+  if (first.empty() || next != unit_begin_.size()) return false;
+  const std::lock_guard lock(mutex_);
+  partitions_.insert_or_assign(int(parts.size()), partition_at(first));
+  return true;
 }
 
 const Partition& FoldedModel::partition(int parts) const {

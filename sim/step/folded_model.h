@@ -17,6 +17,7 @@ struct LayerClass {
   LayerCount count;
   LayerSharding sharding;
   double key_value_elements = 0;  // attention: of its keys and values, one sample
+  double scores = 0;              // attention: of all heads, one sample
   std::int64_t experts = 0;       // of a layer of experts; 0: it is none
   bool exchanges_tokens = false;  // sends rows to experts and takes them back
   double tied_elements = 0;       // weights that belong to a layer elsewhere
@@ -44,6 +45,9 @@ struct Partition {
   std::vector<std::uint32_t> parts;  // kind of each, in the order of the network
 };
 
+/// Scores of an attention layer for one sample, of all heads; 0: the layer is none.
+double attention_scores(const ModelGraph& model, std::size_t layer);
+
 class FoldedModel {
  public:
   explicit FoldedModel(const ModelGraph& model);
@@ -51,6 +55,10 @@ class FoldedModel {
   std::span<const LayerClass> layers() const { return layers_; }
   std::span<const BlockClass> blocks() const { return blocks_; }
   std::span<const std::uint32_t> class_of_layer() const { return class_of_layer_; }
+
+  /// From now on partition(parts.size()) is of so many units each. False, and nothing changes: they
+  /// are not all units.
+  bool cut_as(std::span<const int> parts);
 
   /// The network in so many consecutive parts. Transformers whose blocks can be shared out evenly
   /// are (embeddings with the first part, the head with the last), as Megatron-LM does; all others

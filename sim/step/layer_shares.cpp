@@ -68,6 +68,7 @@ LayerState state_of(const LayerClass& layer, const LayoutShares& s) {
   const double kept = (split_output ? s.split : s.tokens) * rows;
   state.saved_elements = layer.count.saved_elements * kept;
   state.saved_fixed = layer.count.saved_fixed * kept;
+  state.scores = layer.scores * kept;
   state.working_elements =
       (layer.count.elements_in * cut.in + layer.count.elements_out * cut.out) * rows;
   return state;

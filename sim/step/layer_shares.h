@@ -35,6 +35,7 @@ struct LayerState {
   double tied = 0;              // weights of another layer that this one needs
   double saved_elements = 0;    // one sample
   Bytes saved_fixed{};          // one sample
+  double scores = 0;            // attention's, one sample
   double working_elements = 0;  // gradients of its input and output, one sample
 };
 LayerState state_of(const LayerClass& layer, const LayoutShares& s);

@@ -53,6 +53,7 @@ MemoryEstimate stage_memory(const Partition& partition, std::span<const BlockSta
     m.optimizer = kept(sums.trainable, sums.expert_trainable, l, l.zero_stage >= 1,
                        size.master + size.optimizer);
   m.activations += redone;
+  m.gathered = kept(sums.parameters, sums.expert_parameters, l, l.zero_stage >= 1, size.buffers);
   m.workspace = working * l.micro_batch * size.activation;
   const bool shared = l.replicas_of_state() > 1;
   if (shared && l.zero_stage >= 3) m.gathered += 2 * largest_parameters * size.weight;
@@ -72,7 +73,7 @@ std::vector<BlockState> block_states(const FoldedModel& model, const Layout& lay
   states.reserve(model.blocks().size());
   for (const BlockClass& block : model.blocks()) {
     BlockState b;
-    Bytes all{}, selective{};
+    Bytes all{}, selective{}, scores{};
     for (const Run& run : block.layers) {
       const LayerState& s = layers[run.what];
       const double times = run.times;
@@ -82,7 +83,9 @@ std::vector<BlockState> block_states(const FoldedModel& model, const Layout& lay
       b.working_elements = std::max(b.working_elements, s.working_elements);
       const Bytes elements = s.saved_elements * size.activation;
       const bool attention = model.layers()[run.what].count.work == WorkKind::attention;
-      all += times * (elements + s.saved_fixed);
+      const Bytes kept = s.scores * size.score;
+      all += times * (elements + s.saved_fixed + kept);
+      scores = std::max(scores, kept);
       selective += times * (elements + (attention ? Bytes{} : s.saved_fixed));
     }
     const Bytes input = block.input_elements * shares.tokens * size.activation;
@@ -92,6 +95,7 @@ std::vector<BlockState> block_states(const FoldedModel& model, const Layout& lay
         break;
       case Recompute::selective:
         b.saved = selective;
+        b.redone = scores;
         break;
       case Recompute::full:
         // A block that keeps less than its input is not worth computing again.
@@ -115,6 +119,11 @@ std::int64_t passes_in_flight(const Layout& l, int stage, int part) {
   const std::int64_t round = p * v;
   const std::int64_t in_round = std::clamp(under_way - part * p, std::int64_t{0}, p);
   return in_round + std::clamp(under_way - round - part * p, std::int64_t{0}, p);
+}
+
+int communicators(const Layout& l) {
+  return int(l.data > 1) + int(l.tensor > 1) + int(l.pipeline > 1) + int(l.context > 1) +
+         int(l.expert > 1);
 }
 
 MemoryEstimate memory_of(const FoldedModel& model, const Layout& layout, const ElementSizes& size,

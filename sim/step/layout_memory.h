@@ -12,8 +12,8 @@ struct BlockState {
   double parameters = 0, trainable = 0;                // shared by all but the experts
   double expert_parameters = 0, expert_trainable = 0;  // of the experts alone
   double tied = 0;
-  Bytes saved{};   // for the backward pass, with the layout's recomputation
-  Bytes redone{};  // full recomputation: what the block saves while it is computed again
+  Bytes saved{};                // for the backward pass, with the layout's recomputation
+  Bytes redone{};               // what a block, or its attention, saves while it is computed again
   double working_elements = 0;  // largest layer's
 };
 std::vector<BlockState> block_states(const FoldedModel& model, const Layout& layout,
@@ -27,6 +27,9 @@ std::vector<BlockState> block_states(const FoldedModel& model, const Layout& lay
 ///    each part in turn; on the first stage p v + p - 1, so that it keeps
 ///    L (1 + (p - 1) / (p v)) layers' worth [Korthikanti et al. 2022, Sec. 5].
 std::int64_t passes_in_flight(const Layout& layout, int stage, int part);
+
+/// Kinds of ranks that talk to each other: each has a communicator with buffers of its own.
+int communicators(const Layout& layout);
 
 /// The stage that needs most. Shards: N = data x context ranks (experts: N / expert).
 ///   parameters  P w, zero_stage 3: / N

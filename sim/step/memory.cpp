@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 #include <string>
 
 #include <fmt/format.h>
@@ -22,8 +24,17 @@ namespace {
 ///  full: the input of each group of layers (a transformer block), and while a group is computed
 ///  again, what that
 ///    one group saves [the same, Sec. 4].
-Bytes saved_bytes(const ModelGraph& model, Recompute mode, Bytes element) {
-  if (mode == Recompute::none) return model.saved_bytes(element);
+///  Attention without a fused kernel keeps its scores besides, at `score` bytes each, once where it
+///  is computed again.
+Bytes saved_bytes(const ModelGraph& model, Recompute mode, Bytes element, Bytes score) {
+  Bytes scores{}, largest_scores{};
+  for (std::size_t l = 0; score.v > 0 && l < model.layers().size(); ++l) {
+    const Bytes of_layer = attention_scores(model, l) * score;
+    scores += of_layer;
+    largest_scores = std::max(largest_scores, of_layer);
+  }
+  const Bytes all = model.saved_bytes(element) + scores;
+  if (mode == Recompute::none) return all;
   const auto layers = model.layers();
   const auto counts = model.counts();
   Bytes total{}, largest_group{}, group{};
@@ -42,11 +53,10 @@ Bytes saved_bytes(const ModelGraph& model, Recompute mode, Bytes element) {
         total += double(elements(layers[index(layers[l].inputs[0])].output)) * element;
       group = {};
     }
-    group += saved;
+    group += saved + attention_scores(model, l) * score;
     largest_group = std::max(largest_group, group);
   }
-  return mode == Recompute::full ? std::min(total + largest_group, model.saved_bytes(element))
-                                 : total;
+  return mode == Recompute::full ? std::min(total + largest_group, all) : total + largest_scores;
 }
 
 /// Gradients of activations that live at once: those of the input and the output of the layer in
@@ -58,7 +68,7 @@ double largest_working_set(const ModelGraph& model) {
 }
 
 Bytes memory_of(const PlannedPool& pool) {
-  return pool.accelerator ? pool.accelerator->memory.value : pool.machine.memory.value;
+  return pool.accelerator ? pool.accelerator->memory_for_programs() : pool.machine.memory.value;
 }
 
 const PlannedPool& smallest_pool(const Plan& plan) {
@@ -67,23 +77,28 @@ const PlannedPool& smallest_pool(const Plan& plan) {
                             [](auto* a, auto* b) { return memory_of(*a) < memory_of(*b); });
 }
 
-/// Largest batch that fits, by bisection (memory grows with the batch); 0: not even one sample.
+/// Largest batch that fits as a plan's has to, by bisection (memory grows with the batch); 0: not
+/// even one sample.
 int largest_batch(const Plan& plan, PlannedWorkload job) {
   int fits = 0, too_large = job.batch_per_accelerator;
   while (too_large - fits > 1) {
     job.batch_per_accelerator = fits + (too_large - fits) / 2;
-    (estimate_memory(plan, job).fits() ? fits : too_large) = job.batch_per_accelerator;
+    (estimate_memory(plan, job).fits_at(kRiskOfAPlan) ? fits : too_large) =
+        job.batch_per_accelerator;
   }
   return fits;
 }
 
 std::string parts_text(const MemoryEstimate& m) {
   return fmt::format(
-      "parameters {}, gradients {}, optimizer state {}, activations {}, workspace {}{}, framework "
+      "parameters {}, gradients {}, optimizer state {}, activations {}, workspace {}{}{}{}, "
+      "framework "
       "{}",
       format_bytes(m.parameters), format_bytes(m.gradients), format_bytes(m.optimizer),
       format_bytes(m.activations), format_bytes(m.workspace),
       m.gathered.v > 0 ? ", gathered parameters and gradients " + format_bytes(m.gathered) : "",
+      m.evidence.v != 0 ? ", comparable runs " + format_bytes(m.evidence) : "",
+      m.fragmentation.v > 0 ? ", fragmentation " + format_bytes(m.fragmentation) : "",
       format_bytes(m.reserve));
 }
 
@@ -103,7 +118,7 @@ std::string recompute_hint(const Plan& plan, PlannedWorkload job) {
     if (mode <= job.strategy.recompute) continue;
     job.strategy.recompute = mode;
     const auto m = estimate_memory(plan, job);
-    if (m.fits())
+    if (m.fits_at(kRiskOfAPlan))
       return fmt::format("\nwith recompute: {} it needs {} and fits",
                          mode == Recompute::full ? "full" : "selective",
                          format_bytes(m.required()));
@@ -117,9 +132,9 @@ std::string state_hint(const Plan& plan, PlannedWorkload job) {
   std::string hint;
   const auto try_it = [&](std::string_view how) {
     const auto m = estimate_memory(plan, job);
-    if (m.fits())
+    if (m.fits_at(kRiskOfAPlan))
       hint += fmt::format("\nwith {} it needs {} and fits", how, format_bytes(m.required()));
-    return m.fits();
+    return m.fits_at(kRiskOfAPlan);
   };
   const int stage = job.strategy.zero_stage;
   if (layout_of(job).replicas_of_state() > 1) {
@@ -141,7 +156,7 @@ std::string accelerator_hint(const Catalog& catalog, const PlannedPool& pool,
   int shown = 0;
   for (const auto& a : catalog.accelerators) {
     if (!pool.accelerator || a.kind != pool.accelerator->kind) continue;
-    if (a.memory.value < required || !a.peak_for(job.precision) || shown == 6) continue;
+    if (a.memory_for_programs() < required || !a.peak_for(job.precision) || shown == 6) continue;
     names += fmt::format("{}{} ({})", shown++ ? ", " : "", a.name, format_bytes(a.memory.value));
   }
   return names.empty() ? "\nno accelerator of the catalog has that much memory"
@@ -150,14 +165,51 @@ std::string accelerator_hint(const Catalog& catalog, const PlannedPool& pool,
 
 }  // namespace
 
+double MemoryEstimate::out_of_memory() const {
+  const Bytes most = available - reserve, median = tensors() + fragmentation;
+  if (!(median.v > 0)) return most.v < 0 ? 1 : 0;
+  if (!(most.v > 0)) return 1;
+  const double s = std::hypot(deviation, reserve_deviation / most);
+  if (s == 0) return median > most ? 1 : 0;
+  return 0.5 * std::erfc(-std::log(median / most) / (s * std::numbers::sqrt2));
+}
+
+bool MemoryEstimate::fits_at(double risk) const { return out_of_memory() <= risk; }
+
+void set_limits(MemoryEstimate& m, const FrameworkRules& framework, int communicators,
+                Bytes available) {
+  constexpr double kRange = 2 * 1.645;  // standard deviations in nine of ten
+  m.available = available;
+  m.reserve =
+      framework.reserve.value + std::max(0, communicators - 1) * framework.communicator.value;
+  m.deviation = framework.memory_deviation;
+  if (m.deviation > 0)
+    m.reserve_deviation = (framework.reserve.high - framework.reserve.low) / kRange;
+  if (framework.memory_mean != 0) m.evidence = m.allocated() * std::expm1(framework.memory_mean);
+  m.fragmentation = m.tensors() * framework.fragmentation.value;
+}
+
+std::string probability_text(double p) {
+  constexpr double kLittle = 0.001;
+  if (p < kLittle) return "< 0.1 %";
+  if (p > 1 - kLittle) return "> 99.9 %";
+  return fmt::format("{:.{}f} %", 100 * p, p < 0.1 ? 1 : 0);
+}
+
+std::string memory_text(const MemoryEstimate& m) {
+  return fmt::format("{} of {}, P(out of memory) {}", format_bytes(m.required()),
+                     format_bytes(m.available), probability_text(m.out_of_memory()));
+}
+
 MemoryEstimate estimate_memory(const Plan& plan, const PlannedWorkload& job) {
   const PlannedPool& pool = smallest_pool(plan);
-  const ElementSizes size = element_sizes(job);
+  const ElementSizes size = with_stack(element_sizes(job), plan.framework);
   if (cuts_the_model(job.strategy.kind)) {
-    MemoryEstimate m = memory_of(FoldedModel(job.model), layout_of(job), size,
-                                 plan.framework.expert_imbalance.value);
-    m.reserve = plan.framework.reserve.value;
-    m.available = memory_of(pool);
+    FoldedModel folded(job.model);
+    folded.cut_as(job.stage_blocks);
+    MemoryEstimate m =
+        memory_of(folded, layout_of(job), size, plan.framework.expert_imbalance.value);
+    set_limits(m, plan.framework, communicators(layout_of(job)), memory_of(pool));
     return m;
   }
   const double parameters = double(job.model.parameters());
@@ -171,10 +223,11 @@ MemoryEstimate estimate_memory(const Plan& plan, const PlannedWorkload& job) {
   m.gradients = copies * trained * size.gradient;
   // With parameter servers the optimizer's state stays with the variables.
   if (!on_servers) m.optimizer = copies * trained * (size.master + size.optimizer);
-  m.activations = batch * saved_bytes(job.model, job.strategy.recompute, size.activation);
+  m.activations =
+      batch * saved_bytes(job.model, job.strategy.recompute, size.activation, size.score);
   m.workspace = largest_working_set(job.model) * batch * size.activation;
-  m.reserve = plan.framework.reserve.value;
-  m.available = memory_of(pool);
+  m.gathered = copies * parameters * size.buffers;
+  set_limits(m, plan.framework, 1, memory_of(pool));
   return m;
 }
 
@@ -185,8 +238,7 @@ MemoryEstimate estimate_forward_memory(const Plan& plan, const PlannedWorkload& 
   MemoryEstimate m;
   m.parameters = copies * double(job.model.parameters()) * size.weight;
   m.activations = largest_working_set(job.model) * job.batch_per_accelerator * size.activation;
-  m.reserve = plan.framework.reserve.value;
-  m.available = memory_of(pool);
+  set_limits(m, plan.framework, 1, memory_of(pool));
   return m;
 }
 
@@ -204,10 +256,12 @@ std::optional<Diagnostic> check_memory(const Plan& plan, const PlannedWorkload& 
   d.at = batch == 0                ? places.find("workload.model")
          : of_batch == of_workload ? places.find("workload.global_batch")
                                    : of_batch;
-  d.what = fmt::format("{} at batch {} needs {} of memory on each {}, which has {}",
-                       job.model.name(), job.batch_per_accelerator, format_bytes(m.required()),
-                       pool.accelerator ? pool.accelerator->name : pool.machine.name,
-                       format_bytes(m.available));
+  d.what = fmt::format(
+      "{} at batch {} needs {} of memory on each {}, which has {}: P(out of "
+      "memory) is {}",
+      job.model.name(), job.batch_per_accelerator, format_bytes(m.required()),
+      pool.accelerator ? pool.accelerator->name : pool.machine.name, format_bytes(m.available),
+      probability_text(m.out_of_memory()));
   d.hint = parts_text(m);
   const char* of =
       job.strategy.kind == StrategyKind::model_parallel ? "micro_batch" : "batch_per_accelerator";

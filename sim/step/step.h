@@ -13,23 +13,51 @@
 // step").
 namespace reckon {
 
-/// Memory of one accelerator of the worker pool, by part.
+/// Above this probability of running out of memory a step cannot be run; `reckon plan` allows the
+/// second.
+inline constexpr double kCannotFit = 0.95, kRiskOfAPlan = 0.01;
+inline constexpr double kMoreLikelyThanNot = 0.5;  // what is taken of a run that ran
+
+/// Memory of one accelerator of the worker pool, by part; the peak's median and how far it may lie
+/// off (docs/MODELS.md, "Memory").
 struct MemoryEstimate {
   Bytes parameters{}, gradients{}, optimizer{}, activations{}, workspace{}, reserve{};
-  Bytes gathered{};  // ZeRO: whole parameters and gradients of the block in work
-  Bytes available{};
-  /// Tensors: what a framework's allocator says.
+  Bytes gathered{};  // ZeRO: whole parameters and gradients of the block in work; stack's buffers
+  Bytes evidence{};  // what comparable runs took more than the model says, or less
+  Bytes fragmentation{};      // what a caching allocator holds beyond what it has given out
+  Bytes available{};          // that programs find (Accelerator::memory_for_programs)
+  double deviation = 0;       // of ln(tensors' peak / median); 0: it is exact
+  Bytes reserve_deviation{};  // half of an assumed reserve's 90 % range over 1.645
+
+  /// Tensors by the model alone: what a framework's allocator says.
   Bytes allocated() const {
     return parameters + gradients + optimizer + activations + workspace + gathered;
   }
-  Bytes required() const { return allocated() + reserve; }
-  bool fits() const { return required() <= available; }
+  Bytes tensors() const { return allocated() + evidence; }
+  Bytes required() const { return tensors() + fragmentation + reserve; }
+  Bytes margin() const { return available - required(); }
+
+  /// P(peak > available), the peak being reserve + held e^(s z), held = tensors + fragmentation, z
+  /// standard normal and s the deviation with the reserve's (over the room) added in squares:
+  ///   Phi(ln(held / (available - reserve)) / s)
+  double out_of_memory() const;
+  /// out_of_memory() <= risk.
+  bool fits_at(double risk) const;
+  bool fits() const { return fits_at(kCannotFit); }
 };
+/// Reserve (of a job with so many kinds of ranks that talk to each other), what evidence says,
+/// fragmentation, and what is there.
+void set_limits(MemoryEstimate& memory, const FrameworkRules& framework, int communicators,
+                Bytes available);
+/// "61.00 GiB of 79.65 GiB, P(out of memory) 0.3 %"; below a tenth of a percent "< 0.1 %".
+std::string memory_text(const MemoryEstimate& memory);
+std::string probability_text(double probability);
+
 MemoryEstimate estimate_memory(const Plan& plan, const PlannedWorkload& job);
 /// Of a pass forward only, of a model that is served: parameters in the working precision without
 /// gradients or optimizer, and of the activations those that the largest layer reads and writes.
 MemoryEstimate estimate_forward_memory(const Plan& plan, const PlannedWorkload& job);
-/// nullopt: it fits. Else the error with the numbers by part and what would make it fit (the
+/// nullopt: it may fit. Else the error with the numbers by part and what would make it fit (the
 /// largest batch that does, recomputation, an accelerator of the catalog with enough memory).
 /// `places` points at the batch or the model.
 std::optional<Diagnostic> check_memory(const Plan& plan, const PlannedWorkload& job,

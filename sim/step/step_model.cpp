@@ -94,7 +94,9 @@ ModelFold::ModelFold(const ModelGraph& model)
 
 StepModel::StepModel(const ModelGraph& model, StepSetting setting)
     : setting_(std::move(setting)),
-      size_(element_sizes(setting_.precision, setting_.optimizer, false, setting_.fp32_gradients)),
+      size_(with_stack(
+          element_sizes(setting_.precision, setting_.optimizer, false, setting_.fp32_gradients),
+          setting_.framework)),
       core_(one_core(setting_.processor)),
       own_(std::in_place, model),
       fold_(*own_) {
@@ -103,7 +105,9 @@ StepModel::StepModel(const ModelGraph& model, StepSetting setting)
 
 StepModel::StepModel(const ModelFold& fold, StepSetting setting)
     : setting_(std::move(setting)),
-      size_(element_sizes(setting_.precision, setting_.optimizer, false, setting_.fp32_gradients)),
+      size_(with_stack(
+          element_sizes(setting_.precision, setting_.optimizer, false, setting_.fp32_gradients),
+          setting_.framework)),
       core_(one_core(setting_.processor)),
       fold_(fold) {
   core_.cores = setting_.processor.cores;
@@ -167,8 +171,7 @@ StepEstimate StepModel::estimate_with(const Layout& l, const Cost& cost) const {
 MemoryEstimate StepModel::memory(const Layout& layout) const {
   MemoryEstimate m =
       memory_of(fold_.folded, layout, size_, setting_.framework.expert_imbalance.value);
-  m.reserve = setting_.framework.reserve.value;
-  m.available = setting_.memory;
+  set_limits(m, setting_.framework, communicators(layout), setting_.memory);
   return m;
 }
 
@@ -199,7 +202,7 @@ StepSetting step_setting(const Plan& plan, const PlannedWorkload& job) {
   const double share = 1.0 / std::max(1, pool.accelerators_per_node);
   s.host_link = pool.accelerator->host_bandwidth.value;
   s.host_memory = pool.cpu_memory_bandwidth_per_vcpu.value * (pool.machine.vcpus * share);
-  s.memory = pool.accelerator->memory.value;
+  s.memory = pool.accelerator->memory_for_programs();
   s.fabric = fabric_of(plan, job.strategy, job.strategy.workers);
   s.framework = plan.framework;
   s.all_reduce = job.strategy.all_reduce;

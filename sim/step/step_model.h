@@ -20,7 +20,7 @@ struct StepSetting {
   Processor processor;  // of every rank
   /// What a rank has of its host for an optimizer that is offloaded to it.
   BytesPerSecond host_link{}, host_memory{};
-  Bytes memory{};  // of a device
+  Bytes memory{};  // of a device, that programs find
   /// Links; nodes and ranks_per_node: ranks of a full node, and at least as many nodes as the
   /// layouts need.
   Fabric fabric;

@@ -78,10 +78,12 @@ void waits(std::string_view text) {
 
 void collectives(std::string_view text) {
   (void)is_nccl_tests(text);
-  const auto samples = parse_nccl_tests("all_reduce.txt", text);
-  if (!read(samples)) return;
-  for (const CollectiveSample& s : *samples)
-    require(std::isfinite(s.time.count()) && std::isfinite(s.size.v));
+  const auto log = parse_nccl_tests("all_reduce.txt", text);
+  if (!read(log)) return;
+  for (const CollectiveSample& s : log->samples)
+    require(std::isfinite(s.time.count()) && std::isfinite(s.size.v) && std::isfinite(s.error));
+  require(log->ranks >= 0);
+  require(std::isfinite(line_through(log->samples).latency.count()));
 }
 
 }  // namespace

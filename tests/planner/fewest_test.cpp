@@ -99,7 +99,7 @@ TEST_CASE("machines of one's own without a price are asked for by time") {
          "cluster:\n"
          "  provider: on_premises\n"
          "  pools: [{name: workers, nodes: 8, machine: {vcpu: 24, memory: 170GB, "
-         "network: 100Gbps}, accelerator: {type: A100-SXM4-40, count: 1}}]\n"
+         "network: 100Gbps}, accelerator: {type: A100-SXM4-80, count: 1}}]\n"
          "forecast: {replications: 20, seed: 3}\n"
          "plan:\n"
          "  vary: {recompute: full, nodes: 4..8}\n";

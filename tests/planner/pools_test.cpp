@@ -192,6 +192,22 @@ TEST_CASE(
     CHECK(p.result.forecast.memory.required() <= p.result.forecast.memory.available * 0.4);
 }
 
+TEST_CASE("a plan has a risk of running out of memory of 1 % at most, which it tells") {
+  // As many samples as the rule lets fit; twice as many do not.
+  const std::string free_batch =
+      "  vary: {accelerator: [T4], machine: [n1-standard-16], nodes: 1, "
+      "global_batch: 1..4096}\n";
+  const planner::Answer answer = answer_to(text_of(free_batch));
+  REQUIRE_FALSE(answer.plans.empty());
+  const MemoryEstimate& m = answer.plans.front().result.forecast.memory;
+  CHECK(m.out_of_memory() <= kRiskOfAPlan);
+  MemoryEstimate twice = m;
+  twice.activations = twice.activations * 2.0;
+  twice.workspace = twice.workspace * 2.0;
+  CHECK_FALSE(twice.fits_at(kRiskOfAPlan));
+  CHECK(answer.batch_rule.find("free up to 4,096 samples") != std::string::npos);
+}
+
 TEST_CASE("quotas by how nodes are bought: stand-ins count against those on demand alone") {
   const std::string vary =
       "  vary: {accelerator: [T4], machine: [n1-standard-16], nodes: 2, pricing: [spot], fallback: "

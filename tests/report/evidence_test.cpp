@@ -32,12 +32,28 @@ TEST_CASE("where nothing is near, that is said, and no run is named") {
   none.of_this_job = 0;
   none.trial.reset();
   const std::string text = evidence_section(none, 100);
-  CHECK(text.find("comparable none near") != std::string::npos);
+  CHECK(text.find("comparable no evidence near: +-20 %") != std::string::npos);
   CHECK(text.find("nearest") == std::string::npos);
   CHECK(text.find("trial") == std::string::npos);
   none.runs.push_back(example().runs.back());
   CHECK(evidence_sentences(none).find("none of this network on this accelerator") !=
         std::string::npos);
+}
+
+TEST_CASE("runs that are little alike are not near, and runs of one's own are named") {
+  StepEvidence far = example();
+  far.of_this_job = 0;
+  far.runs.erase(far.runs.begin());  // of another network, 40 % alike
+  CHECK(
+      evidence_section(far, 100).find("comparable no evidence near: +-20 % (1 published run, none "
+                                      "of this network on this accelerator)") != std::string::npos);
+  StepEvidence own = example();
+  own.runs.front().id = "mine";
+  own.runs.front().source = "own";
+  const std::string text = evidence_section(own, 100);
+  CHECK(text.find("1 own run and 1 published run, 1 of this") != std::string::npos);
+  CHECK(text.find("(own, mine)") != std::string::npos);
+  CHECK(evidence_object(own, 9)["own"] == 1);
 }
 
 TEST_CASE("all runs are listed with their rate over the step model's") {

@@ -65,7 +65,8 @@ TEST_CASE("the field names of `reckon simulate --format json` are the interface"
                                  "compute_seconds", "exposed_communication_seconds",
                                  "exposed_input_seconds", "host_seconds", "input_seconds", "mfu",
                                  "seconds", "update_seconds"});
-  CHECK(keys(j["memory"]) == Names{"available_bytes", "parts", "required_bytes"});
+  CHECK(keys(j["memory"]) ==
+        Names{"available_bytes", "margin_bytes", "out_of_memory", "parts", "required_bytes"});
   CHECK(keys(j["time_seconds"]) == Names{"mean", "p5", "p50", "p95"});
   CHECK(keys(j["cost_usd"]) == Names{"mean", "p5", "p50", "p95"});
   CHECK(keys(j["cost_breakdown_usd"]) ==

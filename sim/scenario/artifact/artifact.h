@@ -35,6 +35,7 @@ struct RunArtifact {
   std::optional<Rebinding> rebound;
   /// What the cluster that it runs in calls things; empty: it runs in none.
   std::vector<ClusterNames> names;
+  bool owned = false;  // its machines are the user's own (ProviderRules::owned)
 };
 
 inline constexpr int kArtifactVersion = 1;

@@ -84,6 +84,6 @@ RECKON_FIELDS(Plan, name, start, provider, service, region, zone, jobs, pools, a
 
 RECKON_FIELDS(ContainerSpec, image, command, env, metrics, profile)
 RECKON_FIELDS(Rebinding, target, from)
-RECKON_FIELDS(RunArtifact, plan, container, scenario, file, rebound, names)
+RECKON_FIELDS(RunArtifact, plan, container, scenario, file, rebound, names, owned)
 
 }  // namespace reckon

@@ -144,8 +144,8 @@ TEST_CASE("peaks of memory of Megatron-LM on eight B200 are met within 7 %") {
     CAPTURE(row.run.variant, row.run.tensor, row.run.pipeline);
     const auto& p = predict(row.run);
     if (!p) FAIL(p.error());
-    CHECK(p->fits);
-    CHECK(p->allocated.v / kGib == Approx(row.peak).epsilon(0.07));
+    CHECK(p->memory.fits_at(kRiskOfAPlan));
+    CHECK(p->memory.allocated().v / kGib == Approx(row.peak).epsilon(0.07));
   }
 }
 
@@ -185,4 +185,29 @@ TEST_CASE("gradients that are reduced after the backward pass take the step long
   const double hidden = predict(run)->rate.v;
   run.overlap = false;
   CHECK(predict(run)->rate.v < hidden);
+}
+
+TEST_CASE("a stack's own memory stands in the plan of its runs") {
+  RunConfiguration run = llama3_70b_of_twelve_layers(4, 2, 1);
+  const Catalog& catalog = test::shipped_catalog();
+  const FrameworkRules usual = plan_of_run(run, catalog)->framework;
+  CHECK_FALSE(usual.keeps_scores);
+  CHECK(usual.buffers_per_parameter.v == 0);
+  run.stack = "megatron-deepspeed";
+  const FrameworkRules own = plan_of_run(run, catalog)->framework;
+  CHECK(own.keeps_scores);
+  CHECK(own.buffers_per_parameter.v == 8);
+  CHECK(own.reserve.value.v == 3e9);
+  CHECK(own.communicator.value.v == 0);
+}
+
+TEST_CASE("a run that prints no recomputation and fits with none says nothing of memory") {
+  RunConfiguration run = llama3_70b_of_twelve_layers(8, 1, 1);
+  run.micro_batch = 64;
+  run.global_batch = 64 * 8;
+  Predictor predict(test::shipped_catalog());
+  CHECK(predict(run)->memory_known);
+  CHECK_FALSE(predict(run)->memory.fits());
+  run.recompute = "unknown";
+  CHECK_FALSE(predict(run)->memory_known);
 }

@@ -82,7 +82,7 @@ TEST_CASE("a layout that is not printed is the fastest one that fits in memory")
   Predictor predict(catalog());
   const auto own = predict(run);
   REQUIRE(own.has_value());
-  CHECK(own->fits);
+  CHECK(own->memory.fits());
   const auto other = predict(with_layout(run));
   REQUIRE(other.has_value());
   CHECK(own->rate >= other->rate);

@@ -191,6 +191,57 @@ TEST_CASE("nothing measured is an error at the run's file") {
   CHECK(calibration.error().front().at.file == "runs/empty");
 }
 
+TEST_CASE("steps on an accelerator that evidence tells of correct nothing: they are its rows") {
+  MeasuredRun run;
+  run.name = run.configuration = "mine";
+  run.scenario = parse_scenario(R"(name: mine
+workload:
+  model: gpt2_small
+  dataset: openwebtext
+  train: {steps: 100}
+  sequence_length: 1024
+  precision: bf16
+  batch_per_accelerator: 8
+  strategy: {kind: multi_worker_mirrored}
+cluster:
+  provider: gcp
+  service: gke
+  region: us-east4
+  pools: [{name: h100, machine: a3-highgpu-8g, nodes: 2}]
+)",
+                                "test.yaml")
+                     .value();
+  run.quantities = {{Measured::step, 0.5, 0.02, 50}, {Measured::compute, 0.4, 0.02, 50}};
+  const auto network = make_fluid_network();
+  const Calibration made = calibrate(std::vector{run}, catalog(), *network).value();
+  CHECK(made.corrections.empty());
+  REQUIRE(made.own_runs.size() == 1);
+  const OwnRow& row = made.own_runs.front();
+  CHECK(row.id == "mine");
+  CHECK(row.accelerator == "H100-SXM5-80");
+  CHECK(row.accelerators == 16);
+  CHECK(row.many_nodes);
+  CHECK(row.samples == 128);
+  CHECK(row.step_seconds == 0.5);
+  CHECK(row.noise == 0.02);
+  CHECK(row.modelled_seconds > 0);
+
+  SECTION("a trial of one of its workers is a row of that worker") {
+    run.global_batch = 8;
+    const OwnRow alone = calibrate(std::vector{run}, catalog(), *network).value().own_runs.at(0);
+    CHECK(alone.accelerators == 1);
+    CHECK(alone.samples == 8);
+  }
+  SECTION("kernels that were measured beside them correct the catalog, by the steps too") {
+    run.quantities.push_back({Measured::kernel, 1e-4, 0.02, 50});
+    run.quantities.back().kernel = MeasuredKernel{"NVIDIA H100 80GB HBM3", Precision::bf16,
+                                                  WorkKind::matmul, Flops{5e10}, Bytes{1e8}};
+    const Calibration both = calibrate(std::vector{run}, catalog(), *network).value();
+    CHECK(both.own_runs.empty());
+    CHECK_FALSE(both.corrections.empty());
+  }
+}
+
 TEST_CASE("the same runs give the same overlay, digit by digit") {
   const std::vector<MeasuredRun> runs{run_on(truth(), kModel, 8), run_on(truth(), kModel, 512)};
   const auto network = make_fluid_network();

@@ -61,6 +61,42 @@ TEST_CASE("an overlay is read back as it was written") {
   CHECK(read->waiting_times[0].families[0].family == "lognormal");
 }
 
+TEST_CASE("rows of one's own are read back, and a file of before there were any is read too") {
+  Calibration c = example();
+  CHECK(to_yaml(c).find("own_runs") == std::string::npos);
+  OwnRow row;
+  row.id = "mine: \"odd\"";
+  row.accelerator = "A100-SXM4-80";
+  row.precision = "bf16";
+  row.network = "dense language model";
+  row.domain = "language";
+  row.parameters = 7e9;
+  row.link = "nvlink3";
+  row.accelerators = 8;
+  row.samples = 64;
+  row.step_seconds = 1.5;
+  row.modelled_seconds = 1.25;
+  row.device_share = 0.875;
+  row.noise = 0.0125;
+  row.steps = 40;
+  c.own_runs = {row};
+  const std::string text = to_yaml(c);
+  const auto read = parse_calibration("c.yaml", text);
+  REQUIRE(read);
+  REQUIRE(read->own_runs.size() == 1);
+  CHECK(to_yaml(*read) == text);
+  CHECK(read->own_runs[0].id == row.id);
+  CHECK(read->own_runs[0].modelled_seconds == 1.25);
+  CHECK(read->own_runs[0].accelerators == 8);
+  Catalog under = catalog();
+  REQUIRE(lay_over(under, *read).empty());
+  CHECK_THAT(under.calibrations.back(), Catch::Contains("1 run of one's own"));
+  c.own_runs[0].step_seconds = 0;
+  const auto wrong = parse_calibration("c.yaml", to_yaml(c));
+  REQUIRE(!wrong);
+  CHECK_THAT(format(wrong.error()), Catch::Contains("needs seconds, samples and accelerators"));
+}
+
 TEST_CASE("an overlay without anything is one too") {
   const auto read = parse_calibration("c.yaml", to_yaml(Calibration{}));
   REQUIRE(read);

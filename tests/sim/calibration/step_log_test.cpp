@@ -1,6 +1,7 @@
 #include "sim/calibration/step_log.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
 namespace reckon {
 
@@ -71,12 +72,39 @@ TEST_CASE("nccl-tests' all-reduces are read, out of place") {
       "131.84  230.73      0\n"
       "# Avg bus bandwidth    : 120.1\n";
   CHECK(is_nccl_tests(text));
-  const auto samples = parse_nccl_tests("nccl.txt", text);
-  REQUIRE(samples);
-  REQUIRE(samples->size() == 2);
-  CHECK((*samples)[0].size == Bytes{1048576});
-  CHECK((*samples)[0].time.count() == Approx(45.2e-6));
+  const auto log = parse_nccl_tests("nccl.txt", text);
+  REQUIRE(log);
+  CHECK(log->collective == "all_reduce");
+  CHECK(log->type == "float");
+  CHECK(log->ranks == 8);  // 230.28 / 131.59 = 1.75 = 2 * 7 / 8
+  REQUIRE(log->samples.size() == 2);
+  CHECK(log->samples[0].size == Bytes{1048576});
+  CHECK(log->samples[0].time.count() == Approx(45.2e-6));
+  CHECK(log->samples[0].in_place.count() == Approx(44.9e-6));
+  CHECK(log->samples[0].error == Approx(std::log(45.2 / 44.9) / std::sqrt(2)));
+  const CollectiveLine line = line_through(log->samples);
+  // Through both points: (1020 - 45.2) us for 133,169,152 bytes.
+  CHECK(line.bandwidth.v == Approx(133169152 / 974.8e-6));
+  CHECK(line.latency.count() == Approx(45.2e-6 - 1048576 / line.bandwidth.v));
   CHECK(!parse_nccl_tests("nccl.txt", "# algbw busbw\n"));
+}
+
+TEST_CASE("collectives of nccl-tests are told apart, by their line or by their bandwidths") {
+  const std::string head = "# algbw busbw\n";
+  const auto of = [&](const std::string& text) {
+    return parse_nccl_tests("nccl.txt", head + text).value();
+  };
+  const std::string scatter = "1048576 262144 float sum -1 45.2 24.0 21.0 0 45.0 24.1 21.1 0\n";
+  CHECK(of(scatter).collective == "reduce_scatter");
+  CHECK(of(scatter).ranks == 8);  // 21 / 24 = 7 / 8
+  CHECK(of("1048576 262144 float none -1 45.2 24.0 21.0 0\n").collective == "all_gather");
+  const auto named = of("# Collective test starting: alltoall_perf\n" + scatter);
+  CHECK(named.collective == "alltoall");
+  const auto wrong = parse_nccl_tests("nccl.txt", head + "1048576 262144 float sum -1 x 1 1 0\n");
+  REQUIRE(!wrong);
+  CHECK(format(wrong.error()) ==
+        "nccl.txt:2: error: 'x' is no time in microseconds\n"
+        "    columns: size, count, type, redop, root, time, algbw, busbw\n");
 }
 
 TEST_CASE("waits are read with what was cut off") {

@@ -241,6 +241,15 @@ TEST_CASE("a stack without a row changes the row for any stack, a family stands 
   CHECK(slow.host.value.count() == Approx(20e-6));
 }
 
+TEST_CASE("what a stack keeps of memory is found by how its name begins") {
+  Catalog catalog;
+  catalog.stack_memories.push_back({.stacks = "megatron-deep*", .keeps_scores = true});
+  REQUIRE(catalog.find_stack_memory("Megatron-DeepSpeed") != nullptr);
+  CHECK(catalog.find_stack_memory("megatron-deepspeed")->keeps_scores);
+  CHECK(catalog.find_stack_memory("megatron") == nullptr);
+  CHECK(catalog.find_stack_memory("") == nullptr);
+}
+
 TEST_CASE("a stack without a row of its own has its class's, else that of any stack") {
   Catalog catalog;
   catalog.stack_classes = {{"megatron*", "fused"}, {"solo", "alone"}};

@@ -251,17 +251,23 @@ TEST_CASE("between solved numbers of asynchronous workers the pace is interpolat
   }
 }
 
-TEST_CASE("a step that the framework's assumed memory may push out is said to be tight") {
+TEST_CASE("a step that may run out of memory is forecast, and said to be tight with its risk") {
   Plan plan = test::make_round_plan(test::small_mlp(), StrategyKind::single);
-  plan.framework.reserve = Fact<Bytes>{0.5_GiB, 0.25_GiB, 1.0_GiB, SourceId::user};
-  const Bytes needed = estimate_memory(plan, plan.jobs[0]).required();
-  plan.pools[0].accelerator->memory.value = needed + 0.25_GiB;
+  plan.framework.reserve = Fact<Bytes>{0.5_GiB};
+  plan.framework.memory_deviation = 0.1;
+  const MemoryEstimate m = estimate_memory(plan, plan.jobs[0]);
+  plan.pools[0].accelerator->memory.value = m.required();
   const Forecast tight = forecast_of(plan, 4);
+  CHECK(tight.feasible);
   REQUIRE(tight.warnings.size() == 1);
-  // 0.5 GiB and the 0.25 GiB that are left
-  CHECK(tight.warnings[0].find("above 768 MiB the step does not fit") != std::string::npos);
-  plan.pools[0].accelerator->memory.value = needed + 0.75_GiB;  // more than 1.0 - 0.5
+  CHECK(tight.warnings[0].find("memory is tight: ") == 0);
+  CHECK(tight.warnings[0].find("P(out of memory) 50 %") != std::string::npos);
+  // ln 2 is seven deviations.
+  plan.pools[0].accelerator->memory.value = m.reserve + 2 * m.tensors();
   CHECK(forecast_of(plan, 4).warnings.empty());
+  // ln(1 / 0.8) is 2.2, above the 1.64 of 95 %.
+  plan.pools[0].accelerator->memory.value = m.reserve + 0.8 * m.tensors();
+  CHECK_FALSE(forecast_of(plan, 4).feasible);
 }
 
 TEST_CASE("a forecast is extrapolated where no measurement is behind the accelerator's speed") {

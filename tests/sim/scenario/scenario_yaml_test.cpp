@@ -105,7 +105,7 @@ TEST_CASE("the forecast, expectations and plan blocks are read and kept as writt
   CHECK(plan.deadline == "72h@95%");
   CHECK(plan.budget == "20000 USD@90%");
   CHECK(plan.quota.at("gcp/us-central1/H100-SXM5-80") == 128);
-  CHECK(plan.objective == "cost");
+  CHECK(plan.objective == Objective::cost);
   const PlannedSpec& planned = s.planned.value();
   CHECK(planned.schema_version == 1);
   CHECK(planned.catalog_digest == "93ce1f0a5b7d2468");

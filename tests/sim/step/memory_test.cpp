@@ -117,3 +117,84 @@ TEST_CASE("a model that does not fit with any batch is pointed at, not the batch
   CHECK(error->hint.find("not even a batch of 1 fits") != std::string::npos);
   CHECK(error->hint.find("no accelerator of the catalog") != std::string::npos);
 }
+
+namespace {
+/// 10 GiB of tensors and 1 GiB of reserve.
+MemoryEstimate ten_and_one(Bytes available, double deviation) {
+  MemoryEstimate m;
+  m.activations = 10.0_GiB;
+  m.reserve = 1.0_GiB;
+  m.available = available;
+  m.deviation = deviation;
+  return m;
+}
+}  // namespace
+
+TEST_CASE("P(out of memory) is that of a log-normal peak of tensors beside the reserve") {
+  // Phi(ln(10 / (11 - 1)) / 0.1) = Phi(0).
+  CHECK(ten_and_one(11.0_GiB, 0.1).out_of_memory() == Approx(0.5));
+  // 10 e^(2.3263 x 0.1) = 12.619: the 99th percentile.
+  CHECK(ten_and_one(13.619_GiB, 0.1).out_of_memory() == Approx(0.01).epsilon(0.002));
+  // 10 e^(-1.6449 x 0.1) = 8.483: the 5th.
+  CHECK(ten_and_one(9.483_GiB, 0.1).out_of_memory() == Approx(0.95).epsilon(0.001));
+  CHECK(ten_and_one(1.0_GiB, 0.1).out_of_memory() == 1);
+  // 12 above 10 is ln 1.2 = 0.182, of sqrt(0.1^2 + (0.5 / 12)^2) = 0.1083: 1.683.
+  MemoryEstimate m = ten_and_one(13.0_GiB, 0.1);
+  m.reserve_deviation = 0.5_GiB;
+  CHECK(m.out_of_memory() == Approx(0.0462).epsilon(0.01));
+}
+
+TEST_CASE("a prediction that is exact runs out of memory or does not") {
+  CHECK(ten_and_one(11.0_GiB, 0).out_of_memory() == 0);
+  CHECK(ten_and_one(11.0_GiB - 1.0_MiB, 0).out_of_memory() == 1);
+}
+
+TEST_CASE("what comparable runs took more counts as tensors") {
+  MemoryEstimate m = ten_and_one(13.0_GiB, 0.1);
+  m.evidence = 2.0_GiB;
+  CHECK(m.required().v == Approx((13.0_GiB).v));
+  CHECK(m.out_of_memory() == Approx(0.5));
+  CHECK(m.margin().v == Approx(0).margin(1));
+}
+
+TEST_CASE("less memory or a wider uncertainty of what fits is never a smaller risk") {
+  CHECK(rc::check([] {
+    const double there = *rc::gen::inRange(1200, 3000) / 100.0;
+    const double deviation = *rc::gen::inRange(1, 50) / 100.0;
+    const auto risk = [](double gib, double s) {
+      return ten_and_one(Bytes{gib * (1.0_GiB).v}, s).out_of_memory();
+    };
+    RC_ASSERT(risk(there, deviation) <= risk(there - 0.5, deviation));
+    RC_ASSERT(risk(there, deviation) <= risk(there, deviation + 0.01));
+  }));
+}
+
+TEST_CASE("probabilities near 0 and 1 are said as bounds") {
+  CHECK(probability_text(0.0001) == "< 0.1 %");
+  CHECK(probability_text(0.003) == "0.3 %");
+  CHECK(probability_text(0.42) == "42 %");
+  CHECK(probability_text(0.9999) == "> 99.9 %");
+}
+
+TEST_CASE("attention without a fused kernel keeps a score of each query and key") {
+  Plan plan = make_round_plan(zoo_model("gpt2_small", 512).value(), StrategyKind::single, 1, 1, 0,
+                              Precision::fp16);
+  PlannedWorkload& job = plan.jobs[0];
+  job.batch_per_accelerator = 2;
+  const auto with = [&](bool keeps, Recompute mode) {
+    plan.framework.keeps_scores = keeps;
+    job.strategy.recompute = mode;
+    return estimate_memory(plan, job).activations;
+  };
+  // 12 layers of 12 heads, 2 samples, 512 x 512 scores of 2 bytes; one layer's where attention is
+  // computed again.
+  const double layer = 2 * 12 * 512.0 * 512 * 2;
+  CHECK(with(true, Recompute::none).v - with(false, Recompute::none).v == Approx(12 * layer));
+  CHECK(with(true, Recompute::selective).v - with(false, Recompute::selective).v == Approx(layer));
+}
+
+TEST_CASE("what a driver keeps is no program's") {
+  Plan plan = make_round_plan(small_mlp(), StrategyKind::single);
+  plan.pools[0].accelerator->usable_memory = Fact<Bytes>{15.5_GiB};
+  CHECK(estimate_memory(plan, plan.jobs[0]).available == 15.5_GiB);
+}
