@@ -41,7 +41,7 @@ OwnRow own_row(Plan plan, const NetworkModel& network) {
 
 std::optional<EvidenceFeatures> features_of(const OwnRow& row, const Catalog& catalog) {
   const Accelerator* accelerator = catalog.find_accelerator(row.accelerator);
-  const auto precision = precision_from_text(row.precision);
+  const auto precision = from_text<Precision>(row.precision);
   const auto domain = domain_named(row.domain);
   if (accelerator == nullptr || !precision || !domain) return std::nullopt;
   EvidenceFeatures f = features_of(*accelerator, row.stack, row.link);

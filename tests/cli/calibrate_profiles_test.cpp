@@ -41,8 +41,7 @@ std::string trace(double milliseconds, const std::string& device = "NVIDIA H100 
 }
 
 Json forecast(const Workspace& w, const std::string& options) {
-  const Output out =
-      w.run("simulate " + kScenario + " --replications 20 --format json " + options);
+  const Output out = w.run("simulate " + kScenario + " --replications 20 --format json " + options);
   INFO(out.err);
   REQUIRE(out.code == 0);
   return Json::parse(out.out);

@@ -155,7 +155,7 @@ TEST_CASE("the quick look times a step as the forecast does, whatever waits for 
   planner::Question q = question_of(text, shipped_catalog());
   const bool with_evidence = GENERATE(false, true);
   if (with_evidence) q.base.evidence = &shipped_evidence();
-  const auto network = make_fluid_network();
+  const auto network = make_default_network();
   planner::PlannerOptions how;
   how.threads = 1;
   how.keep = 1000;
