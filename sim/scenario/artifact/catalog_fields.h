@@ -16,8 +16,8 @@ RECKON_FIELDS(ServiceRules, id, called, kubernetes, scales, nodes_of_job, one_zo
               spot_slices, prices_of, cluster_tool, name_server, bucket_driver, bucket_annotation)
 RECKON_FIELDS(Source, id, reference, retrieved)
 RECKON_FIELDS(Accelerator, name, aliases, kind, vendor, architecture, year, peak, memory,
-              memory_bandwidth, peer_bandwidth, peer_link, host_bandwidth, cores_per_device,
-              torus_dimensions, power_watts, notes)
+              usable_memory, memory_bandwidth, peer_bandwidth, peer_link, host_bandwidth,
+              cores_per_device, torus_dimensions, power_watts, notes)
 RECKON_FIELDS(TpuSlice, name, accelerator, chips, torus, wraps, hosts, machine)
 RECKON_FIELDS(Machine, name, provider, vcpus, memory, network, accelerator, accelerator_count,
               peer_fabric, network_link, services, notes)

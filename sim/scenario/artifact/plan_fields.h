@@ -37,9 +37,9 @@ RECKON_FIELDS(PlannedNotice, policy, stated, own_program, reaction, writer_sprea
 RECKON_FIELDS(PlannedCheckpoint, mode, interval, save_mode, notice, save_overhead, storage)
 RECKON_FIELDS(DataSpec, format, path)
 RECKON_FIELDS(PlannedWorkload, name, path, same_as, submit, model, dataset, precision, stack,
-              fp32_gradients, optimizer, optimizer_settings, data, batch_per_accelerator,
-              global_batch, total_samples, convergence, samples_factor, steps,
-              evaluate_every_epochs, evaluations, strategy, checkpoint)
+              fp32_gradients, stage_blocks, optimizer, optimizer_settings, data,
+              batch_per_accelerator, global_batch, total_samples, convergence, samples_factor,
+              steps, evaluate_every_epochs, evaluations, strategy, checkpoint)
 
 RECKON_FIELDS(ProductTimes, extents, times)
 RECKON_FIELDS(StreamTimes::Pass, bytes, time)
@@ -58,7 +58,9 @@ RECKON_FIELDS(AutoscalerRules, scan_interval, scale_down_unneeded_time, scale_do
 RECKON_FIELDS(RetryRules, backoff_limit, base, cap, counts_disruptions)
 RECKON_FIELDS(BillingRules, granularity, minimum, free_if_reclaimed_within, management)
 RECKON_FIELDS(JobStartRules, image_pull, framework_start, compile)
-RECKON_FIELDS(FrameworkRules, reserve, step_jitter, overlap_slowdown, expert_imbalance)
+RECKON_FIELDS(FrameworkRules, reserve, communicator, fragmentation, buffers_per_parameter,
+              keeps_scores, memory_spread, memory_mean, memory_deviation, step_jitter,
+              overlap_slowdown, expert_imbalance)
 RECKON_FIELDS(PlannedFabric, nics, rails, nodes_per_leaf, oversubscription, in_network_reduction)
 RECKON_NO_FIELDS(NoReclaim)
 RECKON_FIELDS(ExponentialReclaim, mean)
