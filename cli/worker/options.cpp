@@ -2,21 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <boost/program_options.hpp>
-#include <limits>
 #include <stdexcept>
 
+#include "cli/worker/arguments.h"
 #include "sim/base/diagnostic.h"
-#include "sim/base/unit_text.h"
 
 namespace reckon::worker {
 namespace {
-namespace po = boost::program_options;
 
-struct Row {
-  const char *name, *value, *help;
-};
-constexpr Row kRows[] = {
+constexpr OptionRow kRows[] = {
     {"plan", "FILE", "plan of a run, or a scenario; may stand alone as well"},
     {"set", "PATH=VALUE", "change a value of the plan; may be repeated"},
     {"layer", "FILE", "a scenario laid over the plan; may be repeated"},
@@ -57,54 +51,7 @@ constexpr Row kRows[] = {
     {"attempt", "N", "which start of the job this is"},
 };
 
-po::options_description description() {
-  po::options_description all;
-  for (const Row& row : kRows) {
-    if (*row.value == '\0')
-      all.add_options()(row.name, "");
-    else
-      all.add_options()(row.name, po::value<std::vector<std::string>>()->composing());
-  }
-  all.add_options()("help,h", "")("version", "")("libraries", "");
-  return all;
-}
-
-std::string unknown(const std::string& option) {
-  std::vector<std::string> names{"help", "version", "libraries"};
-  for (const Row& row : kRows) names.emplace_back(row.name);
-  const auto bare = option.substr(std::min(option.find_first_not_of('-'), option.size()));
-  return fmt::format("unknown option '{}'{}", option, did_you_mean(bare, names));
-}
-
-class Values {
- public:
-  explicit Values(const po::variables_map& map) : map_(map) {}
-  std::vector<std::string> all(const char* name) const {
-    return map_.count(name) > 0 ? map_[name].as<std::vector<std::string>>()
-                                : std::vector<std::string>{};
-  }
-  bool given(const char* name) const { return map_.count(name) > 0; }
-  std::optional<std::string> one(const char* name) const {
-    const auto values = all(name);
-    if (values.size() > 1) throw std::invalid_argument(fmt::format("--{} is given twice", name));
-    return values.empty() ? std::nullopt : std::optional(values[0]);
-  }
-  template <class T>
-  std::optional<T> whole(const char* name, std::int64_t least) const {
-    const auto text = one(name);
-    if (!text) return std::nullopt;
-    const auto value = parse_integer(*text);
-    if (!value || *value < least || *value > std::numeric_limits<T>::max())
-      throw std::invalid_argument(
-          fmt::format("--{}: '{}' is no whole number from {} on", name, *text, least));
-    return static_cast<T>(*value);
-  }
-
- private:
-  const po::variables_map& map_;
-};
-
-IdentityFlags identity_of(const Values& values) {
+IdentityFlags identity_of(const Arguments& values) {
   return {.rank = values.whole<int>("rank", 0),
           .workers = values.whole<int>("workers", 1),
           .servers = values.whole<int>("servers", 0),
@@ -125,7 +72,7 @@ DeviceWish device_of(const std::string& name) {
       fmt::format("--device: '{}' is none of auto, cpu, cuda{}", name, did_you_mean(name, names)));
 }
 
-Options interpret(const Values& values) {
+Options interpret(const Arguments& values) {
   Options o;
   const auto plans = values.all("plan");
   if (plans.size() != 1)
@@ -151,11 +98,7 @@ Options interpret(const Values& values) {
   o.device = device_of(values.one("device").value_or("auto"));
   o.threads = values.whole<int>("threads", 1).value_or(0);
   o.data_threads = values.whole<int>("data-threads", 1).value_or(o.data_threads);
-  if (const auto text = values.one("deadline")) {
-    const auto deadline = parse_duration(*text);
-    if (!deadline) throw std::invalid_argument("--deadline: " + deadline.error());
-    o.rendezvous_deadline = *deadline;
-  }
+  o.rendezvous_deadline = values.duration("deadline").value_or(o.rendezvous_deadline);
   o.identity = identity_of(values);
   return o;
 }
@@ -163,31 +106,14 @@ Options interpret(const Values& values) {
 }  // namespace
 
 Options parse_options(std::span<const std::string> arguments) {
-  po::positional_options_description positional;
-  positional.add("plan", -1);
-  po::variables_map map;
-  const std::vector<std::string> words(arguments.begin(), arguments.end());
-  try {
-    namespace style = po::command_line_style;
-    constexpr int kStyle = style::default_style & ~style::allow_guessing;
-    const auto described = description();
-    po::store(po::command_line_parser(words)
-                  .options(described)
-                  .positional(positional)
-                  .style(kStyle)
-                  .run(),
-              map);
-  } catch (const po::unknown_option& e) {
-    throw std::invalid_argument(unknown(e.get_option_name()));
-  } catch (const po::error& e) {
-    throw std::invalid_argument(e.what());
-  }
+  constexpr const char* kAbout[] = {"version", "libraries"};
+  const Arguments values(kRows, "plan", arguments, kAbout);
   Options about;  // the program, not a job
-  about.help = map.count("help") > 0;
-  about.version = map.count("version") > 0;
-  about.libraries = map.count("libraries") > 0;
+  about.help = values.given("help");
+  about.version = values.given("version");
+  about.libraries = values.given("libraries");
   if (about.help || about.version || about.libraries) return about;
-  return interpret(Values(map));
+  return interpret(values);
 }
 
 std::string help_text() {
@@ -201,8 +127,7 @@ std::string help_text() {
       "What a run has trained is exported and served:\n"
       "  reckon-worker export RUN MODEL   the next version of a model directory\n"
       "  reckon-worker serve MODEL        its newest version over HTTP\n\nOptions:\n";
-  for (const Row& row : kRows)
-    text += fmt::format("  {:<28} {}\n", fmt::format("--{} {}", row.name, row.value), row.help);
+  text += describe(kRows, 28);
   text +=
       "  --libraries                  print the shared libraries that training on a GPU loads when "
       "it needs them\n"

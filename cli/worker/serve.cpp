@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/program_options.hpp>
 #include <chrono>
 #include <filesystem>
 #include <limits>
@@ -18,6 +17,7 @@
 #include "cli/command.h"
 #include "cli/load.h"
 #include "cli/output.h"
+#include "cli/worker/arguments.h"
 #include "executor/http/bearer_token.h"
 #include "executor/serve/predict_server.h"
 #include "executor/train/durable_file.h"
@@ -30,103 +30,35 @@
 namespace reckon::worker {
 namespace {
 
-namespace po = boost::program_options;
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-struct Row {
-  const char *name, *value, *help;
-};
 constexpr std::array kServeRows{
-    Row{"name", "NAME", "of the model in paths (its network's)"},
-    Row{"listen", "[ADDRESS:]PORT",
-        "of HTTP; 0.0.0.0:8501: all of this machine's IPv4 addresses "
-        "(127.0.0.1:8501; port 0 picks a free one)"},
-    Row{"token-file", "FILE",
-        "bearer token that requests have to show, but for /healthz and "
-        "/livez (none)"},
-    Row{"batch-max", "N", "instances of one forward pass (16)"},
-    Row{"batch-wait", "DURATION", "of the first instance of a batch for others (0s)"},
-    Row{"queue-limit", "N", "instances that wait; others are refused with 503 (1000)"},
-    Row{"poll", "DURATION", "between two looks for a new version (1s)"},
-    Row{"linger", "DURATION", "answering on when told to stop, 503 at /healthz (10s)"},
-    Row{"threads", "N", "that compute (the machine's cores)"},
-    Row{"catalog", "DIR", "a catalog laid over ours; may be repeated"},
+    OptionRow{"name", "NAME", "of the model in paths (its network's)"},
+    OptionRow{"listen", "[ADDRESS:]PORT",
+              "of HTTP; 0.0.0.0:8501: all of this machine's IPv4 addresses "
+              "(127.0.0.1:8501; port 0 picks a free one)"},
+    OptionRow{"token-file", "FILE",
+              "bearer token that requests have to show, but for /healthz and "
+              "/livez (none)"},
+    OptionRow{"batch-max", "N", "instances of one forward pass (16)"},
+    OptionRow{"batch-wait", "DURATION", "of the first instance of a batch for others (0s)"},
+    OptionRow{"queue-limit", "N", "instances that wait; others are refused with 503 (1000)"},
+    OptionRow{"poll", "DURATION", "between two looks for a new version (1s)"},
+    OptionRow{"linger", "DURATION", "answering on when told to stop, 503 at /healthz (10s)"},
+    OptionRow{"threads", "N", "that compute (the machine's cores)"},
+    OptionRow{"catalog", "DIR", "a catalog laid over ours; may be repeated"},
 };
 constexpr std::array kExportRows{
-    Row{"plan", "FILE", "what was trained, where no `reckon run` kept it in RUN"},
-    Row{"set", "PATH=VALUE", "changed in it then; may be repeated"},
-    Row{"layer", "FILE", "laid over it then; may be repeated"},
-    Row{"catalog", "DIR", "a catalog laid over ours; may be repeated"},
+    OptionRow{"plan", "FILE", "what was trained, where no `reckon run` kept it in RUN"},
+    OptionRow{"set", "PATH=VALUE", "changed in it then; may be repeated"},
+    OptionRow{"layer", "FILE", "laid over it then; may be repeated"},
+    OptionRow{"catalog", "DIR", "a catalog laid over ours; may be repeated"},
 };
 
-template <std::size_t N>
-std::string describe(const std::array<Row, N>& rows) {
-  std::string out;
-  for (const Row& row : rows)
-    out += fmt::format("  {:<26} {}\n", fmt::format("--{} {}", row.name, row.value), row.help);
-  return out + fmt::format("  {:<26} {}\n", "--help", "this text");
+std::string described(std::span<const OptionRow> rows) {
+  return describe(rows, 26) + fmt::format("  {:<26} {}\n", "--help", "this text");
 }
-
-class Arguments {
- public:
-  template <std::size_t N>
-  Arguments(const std::array<Row, N>& rows, std::span<const std::string> words) {
-    po::options_description all;
-    std::vector<std::string> names{"help"};
-    for (const Row& row : rows) {
-      names.emplace_back(row.name);
-      if (*row.value == '\0')
-        all.add_options()(row.name, "");
-      else
-        all.add_options()(row.name, po::value<std::vector<std::string>>()->composing());
-    }
-    all.add_options()("help,h", "")("path", po::value<std::vector<std::string>>());
-    po::positional_options_description paths;
-    paths.add("path", -1);
-    try {
-      const std::vector<std::string> given(words.begin(), words.end());
-      po::store(po::command_line_parser(given).options(all).positional(paths).run(), map_);
-    } catch (const po::unknown_option& e) {
-      const std::string option = e.get_option_name();
-      const auto bare = option.substr(std::min(option.find_first_not_of('-'), option.size()));
-      throw std::invalid_argument(
-          fmt::format("unknown option '{}'{}", option, did_you_mean(bare, names)));
-    } catch (const po::error& e) {
-      throw std::invalid_argument(e.what());
-    }
-  }
-  bool given(const char* name) const { return map_.count(name) > 0; }
-  std::vector<std::string> all(const char* name) const {
-    return given(name) ? map_[name].as<std::vector<std::string>>() : std::vector<std::string>{};
-  }
-  std::optional<std::string> one(const char* name) const {
-    const auto values = all(name);
-    if (values.size() > 1) throw std::invalid_argument(fmt::format("--{} is given twice", name));
-    return values.empty() ? std::nullopt : std::optional(values.front());
-  }
-  int whole(const char* name, int least, int most, int otherwise) const {
-    const auto text = one(name);
-    if (!text) return otherwise;
-    const auto value = parse_integer(*text);
-    if (!value || *value < least || *value > most)
-      throw std::invalid_argument(
-          fmt::format("--{}: '{}' is no whole number in {}..{}", name, *text, least, most));
-    return static_cast<int>(*value);
-  }
-  Seconds duration(const char* name, Seconds otherwise) const {
-    const auto text = one(name);
-    if (!text) return otherwise;
-    const auto value = parse_duration(*text);
-    if (!value) throw std::invalid_argument(fmt::format("--{}: {}", name, value.error()));
-    if (value->count() < 0)
-      throw std::invalid_argument(fmt::format("--{}: '{}' is negative", name, *text));
-    return *value;
-  }
-
- private:
-  po::variables_map map_;
-};
 
 struct Refused {};  // diagnostics were printed
 
@@ -328,16 +260,17 @@ std::string token_of(const Arguments& arguments) {
 
 int serve(const Arguments& arguments, const std::string& model) {
   const cli::Options common = common_options(arguments);
-  const BatchRules rules{.max = arguments.whole("batch-max", 1, 4096, 16),
-                         .wait = std::chrono::duration_cast<std::chrono::microseconds>(
-                             arguments.duration("batch-wait", Seconds{})),
-                         .queue_limit = arguments.whole("queue-limit", 1, 1'000'000, 1000)};
-  const Seconds poll = arguments.duration("poll", 1s);
-  const Seconds patience = arguments.duration("linger", 10s);
+  const BatchRules rules{
+      .max = arguments.whole("batch-max", 1, 4096).value_or(16),
+      .wait = std::chrono::duration_cast<std::chrono::microseconds>(
+          arguments.duration("batch-wait").value_or(Seconds{})),
+      .queue_limit = arguments.whole("queue-limit", 1, 1'000'000).value_or(1000)};
+  const Seconds poll = arguments.duration("poll").value_or(1s);
+  const Seconds patience = arguments.duration("linger").value_or(10s);
   PredictServer::Options options{.name = arguments.one("name").value_or(""),
                                  .listen = listen_address(arguments),
                                  .token = token_of(arguments)};
-  const int threads = arguments.whole("threads", 1, 4096, 0);
+  const int threads = arguments.whole("threads", 1, 4096).value_or(0);
 
   const cli::LoadedCatalog catalog = take(cli::load_catalogs(common));
   Workers workers(threads);
@@ -445,16 +378,16 @@ int guarded(Body body) {
 
 }  // namespace
 
-std::string serve_help() { return server_help_head() + describe(kServeRows); }
+std::string serve_help() { return server_help_head() + described(kServeRows); }
 
 std::string export_help() {
   return "Makes what a run has trained the next version of a model directory.\n\n"
          "Usage: reckon-worker export RUN MODEL [options]\n\n" +
-         describe(kExportRows);
+         described(kExportRows);
 }
 
 int run_serve(std::span<const std::string> words) {
-  const Arguments arguments(kServeRows, words);
+  const Arguments arguments(kServeRows, "path", words);
   if (arguments.given("help")) {
     cli::print(serve_help());
     return cli::kDone;
@@ -466,7 +399,7 @@ int run_serve(std::span<const std::string> words) {
 }
 
 int run_export(std::span<const std::string> words) {
-  const Arguments arguments(kExportRows, words);
+  const Arguments arguments(kExportRows, "path", words);
   if (arguments.given("help")) {
     cli::print(export_help());
     return cli::kDone;

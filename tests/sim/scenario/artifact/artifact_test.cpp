@@ -279,8 +279,8 @@ TEST_CASE("fields that are missing, unknown or out of range are named") {
              Catch::Contains("plan.sed: unknown field"));
   CHECK_THAT(why_not(artifact, [](auto& j) { j["plan"]["pools"][0]["nodes_max"] = 1e300; }),
              Catch::Contains("plan.pools[0].nodes_max: no whole number in its range"));
-  CHECK_THAT(why_not(artifact, [](auto& j) { j["plan"]["provider"] = "ibm"; }),
-             Catch::Contains("plan.provider: an unknown word"));
+  CHECK_THAT(why_not(artifact, [](auto& j) { j["plan"]["service"]["scales"] = "any"; }),
+             Catch::Contains("plan.service.scales: an unknown word"));
   CHECK_THAT(why_not(artifact, [](auto& j) { j["plan"]["jobs"] = artifact::Json::array(); }),
              Catch::Contains("the plan has no job"));
   CHECK_THAT(why_not(artifact, [](auto& j) { j["plan"]["pools"][0]["stands_in_for"] = 7; }),
