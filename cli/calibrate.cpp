@@ -11,7 +11,6 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "executor/train/run_directory.h"
-#include "executor/train/run_request.h"
 #include "report/calibration.h"
 #include "sim/base/unit_text.h"
 #include "sim/calibration/calibrate.h"
@@ -25,20 +24,6 @@ namespace fs = std::filesystem;
 constexpr std::array<std::string_view, 11> kCalibrateNames{
     "out",   "scenario", "pattern",     "steps",  "force", "set",
     "layer", "catalog",  "calibration", "format", "help"};
-
-/// What a run of `reckon run` was of: its own copy of the scenario.
-Expected<ScenarioFile> scenario_of_run(const RunDirectory& run) {
-  Options request;
-  std::string file = run.plan().string();
-  if (fs::exists(run.request())) {
-    const auto asked = parse_run_request(run.request(), read_text(run.request()));
-    if (!asked) return tl::unexpected(asked.error());
-    request.overrides = asked->overrides;
-    request.layers = asked->layers;
-    file = asked->file.string();
-  }
-  return load_scenario_text(read_text(run.plan()), file, request);
-}
 
 Expected<ScenarioFile> scenario_given(const fs::path& path, const Options& options) {
   const std::string given = options.answer("scenario");
@@ -115,7 +100,9 @@ Expected<MeasuredRun> load_run(const fs::path& path, Loading& loading) {
     return measured_probe(path.string(), std::move(*of), *measured);
   }
   const bool own = options.answer("scenario").empty() && fs::exists(run.plan());
-  auto scenario = own ? scenario_of_run(run) : scenario_given(path, options);
+  // Its own job, with the facts of the catalog in use.
+  auto scenario =
+      own ? load_scenario(run.plan().string(), Options{}) : scenario_given(path, options);
   if (!scenario) return tl::unexpected(std::move(scenario.error()));
   return measured_run(path.string(), std::move(*scenario), *measured);
 }

@@ -12,7 +12,8 @@
 #include "executor/launch/process.h"
 #include "executor/launch/progress_reader.h"
 #include "report/rank_table.h"
-#include "sim/scenario/scenario_yaml.h"
+#include "sim/scenario/artifact/artifact.h"
+#include "sim/scenario/container_metrics.h"
 
 // `reckon status`, `stop` and `delete`: of a run that is in a cluster.
 namespace reckon::cli {
@@ -64,11 +65,10 @@ std::vector<PodView> newest_pods(const Target& target) {
 
 /// How the run's program tells of its progress; nullopt: it is reckon-worker.
 std::optional<ProgressReader> reader_of(const RunState& state) {
-  const auto file = parse_scenario(state.plan, state.run);
-  if (!file || !file->scenario.workload || !file->scenario.workload->container) return std::nullopt;
+  const auto read = read_artifact(state.plan, state.run);
+  if (!read || !read->artifact.container) return std::nullopt;
   std::vector<MetricsMistake> mistakes;  // found when it was started
-  auto reader =
-      ProgressReader::from(container_metrics(*file->scenario.workload->container, mistakes));
+  auto reader = ProgressReader::from(container_metrics(*read->artifact.container, mistakes));
   return reader ? std::optional(std::move(*reader)) : std::nullopt;
 }
 

@@ -103,23 +103,10 @@ KubernetesExport kubernetes_options(const Options& options) {
   return how;
 }
 
-PlanWords plan_words(const std::string& file, const Options& options) {
-  if (!options.layers.empty() || !options.catalogs.empty())
-    throw UsageError(
-        "pods get the scenario alone, without --layer and --catalog: write their values into it");
-  PlanWords text{.scenario = read_text(file), .arguments = {}};
-  for (const std::string& change : options.overrides) {
-    text.arguments.emplace_back("--set");
-    text.arguments.push_back(change);
-  }
-  const auto add = [&](const char* name, const std::string& value) {
-    if (value.empty()) return;
-    text.arguments.emplace_back(name);
-    text.arguments.push_back(value);
-  };
-  add("--seed", options.seed ? std::to_string(*options.seed) : "");
-  add("--checkpoint-steps", options.answer("checkpoint-steps"));
-  return text;
+std::vector<std::string> worker_words(const Options& options) {
+  const std::string steps = options.answer("checkpoint-steps");
+  return steps.empty() ? std::vector<std::string>{}
+                       : std::vector<std::string>{"--checkpoint-steps", steps};
 }
 
 }  // namespace reckon::cli

@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <vector>
 
 #include "cli/options.h"
 #include "exchange/kubernetes.h"
@@ -16,8 +17,7 @@ std::string object_name(const Options& options, const char* option);
 /// The same of the name of a run, as `kubernetes_name()` makes them.
 void refuse_unless_run_name(const std::string& run);
 
-/// What the pods' reckon-worker is told, so that it makes the same plan. Throws UsageError where
-/// they could not.
-PlanWords plan_words(const std::string& file, const Options& options);
+/// What the pods' reckon-worker is told behind the plan.
+std::vector<std::string> worker_words(const Options& options);
 
 }  // namespace reckon::cli

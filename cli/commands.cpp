@@ -62,6 +62,8 @@ constexpr std::array kCommands{
         "  reckon compare spot.yaml --sweep cluster.pools.p100.nodes=2,3,4\n"
         "  reckon compare spot.yaml on-demand.yaml --html compare.html      (a page for any "
         "browser)\n"
+        "  reckon compare spot.yaml --spot                                  (when is spot "
+        "cheaper?)\n"
         "  reckon compare spot.yaml tpu.yaml --set workload.train.epochs=10 --format json\n"
         "\n"
         "Exit codes: 0 done, 2 a scenario is wrong or does not fit in memory, 3 the environment "

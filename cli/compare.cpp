@@ -11,14 +11,15 @@
 #include "cli/output.h"
 #include "cli/sweep.h"
 #include "report/html/html.h"
+#include "report/spot.h"
 
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 14> kCompareNames{
-    "format",  "sweep",  "set",     "layer",       "seed",     "replications",
-    "html",    "engine", "catalog", "calibration", "evidence", "without-evidence",
-    "threads", "help"};
+constexpr std::array<std::string_view, 15> kCompareNames{
+    "format",           "spot",    "sweep",  "set",     "layer",       "seed",
+    "replications",     "html",    "engine", "catalog", "calibration", "evidence",
+    "without-evidence", "threads", "help"};
 
 struct Candidate {
   std::string name;
@@ -75,6 +76,43 @@ CandidateComparison compare_all(const std::vector<Candidate>& candidates, const 
   return compare(std::move(forecasts));
 }
 
+/// The pools that are bought on spot, or that could be: those of the workers.
+std::vector<std::string> spot_pools(const Scenario& scenario) {
+  std::vector<std::string> spot, could_be;
+  for (const PoolSpec& pool : scenario.cluster.pools) {
+    if (pool.pricing == CapacityType::spot) spot.push_back(pool.name);
+    const bool works = pool.role == Role::worker || pool.role == Role::chief;
+    if (works && pool.pricing == CapacityType::on_demand && pool.stands_in_for.empty())
+      could_be.push_back(pool.name);
+  }
+  return spot.empty() ? could_be : spot;
+}
+
+/// `--spot`: one scenario, its nodes bought in two ways.
+int compare_bought(const Options& options) {
+  if (options.files.size() != 1 || !options.sweeps.empty() || !options.html.empty())
+    throw UsageError("--spot takes one scenario, and neither --sweep nor --html");
+  const auto catalog = checked(load_catalogs(options));
+  const std::string& file = options.files.front();
+  const LoadedPlan planned = checked(load_plan(file, options, catalog));
+  const std::vector<std::string> pools = spot_pools(planned.file.scenario);
+  if (pools.empty())
+    throw UsageError("--spot needs a pool of workers with pricing: spot or on_demand");
+  const auto bought = [&](const char* pricing) {
+    Options other = options;
+    for (const std::string& pool : pools)
+      other.overrides.push_back(fmt::format("cluster.pools.{}.pricing={}", pool, pricing));
+    return checked(load_plan(file, other, catalog)).plan;
+  };
+  const Plan on_demand = bought("on_demand"), spot = bought("spot");
+  const auto network = make_network(options);
+  const SpotComparison comparison =
+      compare_spot(on_demand, spot, *network, forecast_options(options));
+  print(options.format == OutputFormat::json ? spot_json(comparison)
+                                             : spot_table(comparison, spot));
+  return kDone;
+}
+
 }  // namespace
 
 std::string compare_options() { return describe_options(kCompareNames); }
@@ -85,6 +123,7 @@ int run_compare(const Command& self, std::span<const std::string> arguments) {
     print(help_text(self));
     return kDone;
   }
+  if (!options.answer("spot").empty()) return compare_bought(options);
   if (!options.html.empty()) require_html();
   const auto catalog = checked(load_catalogs(options));
   const auto candidates = checked(candidates_of(options, catalog));

@@ -41,11 +41,11 @@ Expected<YamlNode> document_of(const std::string& file, const Options& options) 
 Expected<std::string> manifests(const std::string& file, const LoadedPlan& loaded,
                                 const Options& options, const LoadedCatalog& catalog) {
   KubernetesExport how = kubernetes_options(options);
-  const bool wanted = needs_kubernetes_secret(loaded.file, loaded.plan);
+  const RunArtifact artifact = for_cluster(artifact_of(loaded, file, options), catalog);
+  const bool wanted = needs_kubernetes_secret(artifact);
   if (wanted && options.answers.contains("with-secret"))
     how.job_secret = JobSecret::random().text();
-  auto text =
-      kubernetes_manifests(loaded.file, loaded.plan, plan_words(file, options), catalog, how);
+  auto text = kubernetes_manifests(artifact, how, loaded.file.places);
   if (!text || !wanted || !how.job_secret.empty()) return text;
   const std::string run = kubernetes_name(loaded.plan.name);
   const std::string space = how.name_space.empty() ? run : how.name_space;
@@ -112,7 +112,7 @@ int export_plan(const std::string& to, const Options& options, const LoadedCatal
           "reckon: pool '{}' evaluates checkpoints: no pod of the manifests does that\n",
           pool.name));
   // Who runs the manifests may have another program under the image's name.
-  Diagnostics not_trained = not_trained_in_pods(loaded, file);
+  Diagnostics not_trained = not_trained_in_pods(artifact_of(loaded, file, options), file);
   for (Diagnostic& one : not_trained) one.severity = Severity::warning;
   report(not_trained);
   return kDone;

@@ -92,30 +92,32 @@ std::string only_file(const Options& options) {
   return options.files[1];
 }
 
-std::optional<Provider> provider_answer(const Options& options) {
+std::optional<Provider> provider_answer(const Options& options, const Catalog& catalog) {
   const std::string given = options.answer("provider");
-  const auto provider = provider_from_text(given);
-  if (!given.empty() && !provider)
-    throw UsageError(
-        fmt::format("--provider {} is none: gcp, aws, azure, selectel, on_premises", given));
-  return provider;
+  if (given.empty()) return std::nullopt;
+  if (const ProviderRules* found = catalog.find_provider(given)) return found->id;
+  std::vector<std::string> names;
+  for (const ProviderRules& p : catalog.providers) names.push_back(p.id.name);
+  throw UsageError(fmt::format("--provider {} is none: {}", given, fmt::join(names, ", ")));
 }
 
 /// The file, or the variable of the same name in this environment.
-Expected<Imported> tf_config(const Options& options) {
+Expected<Imported> tf_config(const Options& options, const Catalog& catalog) {
   AssumedMachines machines;
-  machines.provider = provider_answer(options).value_or(Provider::gcp);
-  const bool gcp = machines.provider == Provider::gcp;
-  machines.region =
-      options.answer("region").empty() && gcp ? "us-central1" : options.answer("region");
+  machines.provider = provider_answer(options, catalog).value_or(catalog.providers.front().id);
+  const ProviderRules& usual = catalog.rules_of(machines.provider);
+  const std::string region = options.answer("region");
+  machines.region = region.empty() ? usual.region : region;
   machines.accelerator = options.answer("accelerator");
   if (const int count = count_answer(options, "count"); count > 0) machines.per_node = count;
   machines.workers = options.answer("machine");
   machines.servers = options.answer("servers");
-  if (machines.workers.empty() && gcp) machines.workers = "n1-standard-16";
-  if (machines.servers.empty()) machines.servers = gcp ? "n1-highmem-8" : machines.workers;
-  if (machines.workers.empty() || (machines.region.empty() && !gcp))
-    throw UsageError("outside gcp, tf-config needs --machine NAME and --region NAME");
+  if (machines.workers.empty()) machines.workers = usual.worker_machine;
+  if (machines.servers.empty())
+    machines.servers = usual.server_machine.empty() ? machines.workers : usual.server_machine;
+  if (machines.workers.empty() || machines.region.empty())
+    throw UsageError(fmt::format("on {}, tf-config needs --machine NAME and --region NAME",
+                                 to_text(machines.provider)));
   const char* variable = std::getenv("TF_CONFIG");
   if (options.files.size() == 1 && variable != nullptr)
     return import_tf_config(variable, "TF_CONFIG", machines);
@@ -139,7 +141,7 @@ Expected<Imported> cluster(const Options& options, const Catalog& catalog) {
   choice.pool = options.answer("pool");
   choice.servers = options.answer("servers");
   choice.name_space = options.answer("namespace");
-  choice.hints = {options.answer("accelerator"), "", provider_answer(options),
+  choice.hints = {options.answer("accelerator"), "", provider_answer(options, catalog),
                   options.answer("region")};
   if (options.files.size() > 1) {
     const std::string file = only_file(options);
@@ -157,14 +159,14 @@ Expected<Imported> imported(const ImportWords& words, const Options& options,
                             const Catalog& catalog) {
   const std::string& kind = options.files.front();
   if (kind == "ai-platform") return ai_platform(words, catalog);
-  if (kind == "tf-config") return tf_config(options);
+  if (kind == "tf-config") return tf_config(options, catalog);
   if (kind == "cluster") return cluster(options, catalog);
   const std::string file = only_file(options);
   if (kind == "gke")
     return import_gke_node_pools(read_text(file), file,
                                  {options.answer("pool"), options.answer("servers")}, catalog);
   const ClusterHints hints{options.answer("accelerator"), options.answer("machine"),
-                           provider_answer(options), options.answer("region")};
+                           provider_answer(options, catalog), options.answer("region")};
   return import_kubernetes_job(read_text(file), file, hints, catalog);
 }
 

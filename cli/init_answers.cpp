@@ -106,8 +106,8 @@ std::optional<Diagnostic> judge_answer(std::string_view option, const std::strin
   }
   if (option == "provider") {
     std::vector<std::string> names;
-    for (const Provider p : {Provider::gcp, Provider::aws, Provider::azure, Provider::selectel})
-      names.emplace_back(to_text(p));
+    for (const ProviderRules& p : catalog.providers)
+      if (!p.owned) names.push_back(p.id.name);
     const bool known = std::find(names.begin(), names.end(), written) != names.end();
     return judge_name(option, written, known, names, names);
   }
@@ -136,7 +136,7 @@ Expected<InitAnswers> judge_answers(const std::map<std::string, std::string>& wr
   if (const std::string count = given("count"); !count.empty())
     answers.count = int(*parse_integer(count));
   answers.region = given("region");
-  answers.provider = provider_from_text(given("provider"));
+  if (const ProviderRules* p = catalog.find_provider(given("provider"))) answers.provider = p->id;
   answers.pricing = given("pricing") == "spot" ? CapacityType::spot : CapacityType::on_demand;
   answers.dataset = given("dataset");
   if (answers.dataset.empty()) answers.dataset = default_dataset(answers.model, catalog);

@@ -18,7 +18,7 @@ namespace {
 
 /// One way to get the accelerators: so many of them on so many equal nodes in one region.
 struct Offer {
-  Provider provider = Provider::gcp;
+  Provider provider;
   std::string region;
   const Machine* machine = nullptr;  // nullptr: a TPU slice
   const TpuSlice* slice = nullptr;
@@ -34,7 +34,7 @@ struct Draft {
 
 constexpr int kLargestBatch = 1024;  // beyond it convergence, not memory, is the limit
 
-std::vector<std::string> regions_for(const Catalog& catalog, Provider provider,
+std::vector<std::string> regions_for(const Catalog& catalog, const Provider& provider,
                                      std::string_view item, const std::string& wanted) {
   std::vector<std::string> regions;
   for (const Location* l : catalog.locations_of(provider, item))
@@ -44,15 +44,18 @@ std::vector<std::string> regions_for(const Catalog& catalog, Provider provider,
   return regions;
 }
 
-std::vector<Provider> providers_of(const InitAnswers& answers) {
+std::vector<Provider> providers_of(const InitAnswers& answers, const Catalog& catalog) {
   if (answers.provider) return {*answers.provider};
-  return {Provider::gcp, Provider::aws, Provider::azure, Provider::selectel};
+  std::vector<Provider> sellers;
+  for (const ProviderRules& p : catalog.providers)
+    if (!p.owned) sellers.push_back(p.id);
+  return sellers;
 }
 
 std::vector<Offer> gpu_offers(const InitAnswers& answers, const Catalog& catalog,
                               const Accelerator& accelerator) {
   std::vector<Offer> offers;
-  for (const Provider provider : providers_of(answers)) {
+  for (const Provider& provider : providers_of(answers, catalog)) {
     const auto regions = regions_for(catalog, provider, accelerator.name, answers.region);
     // AWS and Azure list machines, not accelerators, and not everywhere: they are offered to who
     // asks for them.
@@ -79,7 +82,7 @@ std::vector<Offer> tpu_offers(const InitAnswers& answers, const Catalog& catalog
   std::vector<Offer> offers;
   for (const TpuSlice& slice : catalog.slices) {
     if (slice.accelerator != accelerator.name || slice.chips != answers.count) continue;
-    for (const Provider provider : providers_of(answers))
+    for (const Provider& provider : providers_of(answers, catalog))
       for (const std::string& region : regions_for(catalog, provider, slice.name, answers.region))
         offers.push_back({provider, region, nullptr, &slice, slice.chips, 1});
   }

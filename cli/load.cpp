@@ -33,7 +33,9 @@ ForecastOptions forecast_options(const Options& options) {
 
 std::unique_ptr<NetworkModel> make_network(const Options& options) {
   if (options.engine == "simgrid") return make_referee_network(find_referee());
-  return make_fluid_network();
+  if (options.engine == "fluid") return make_fluid_network();
+  if (options.engine == kClosedForms) return make_closed_form_network();
+  return make_default_network();
 }
 
 Diagnostic mistake_of(const std::string& of, const TooMuchWork& e) {

@@ -17,6 +17,7 @@
 #include "sim/catalog/catalog.h"
 #include "sim/forecast/forecast.h"
 #include "sim/queue/trace.h"
+#include "sim/scenario/artifact/artifact.h"
 #include "sim/scenario/plan.h"
 #include "sim/scenario/plan_serving.h"
 #include "sim/scenario/scenario.h"
@@ -45,7 +46,18 @@ class LoadedCatalog : public Catalog {
 /// Our catalogs with the user's layers and calibrations over them. Throws when ours are nowhere.
 Expected<LoadedCatalog> load_catalogs(const Options& options);
 
-/// The file with the command line's changes, and the files of others that it names.
+/// The plan of a run: `file` is its directory or its plan.reckon. nullopt: it is neither.
+std::optional<Expected<ReadArtifact>> load_artifact(const std::string& file);
+
+/// The text of a scenario, and where it stands, or stood when it was run.
+struct ScenarioText {
+  std::string text, file;
+};
+Expected<ScenarioText> scenario_text(const std::string& file);
+
+/// The file with the command line's changes, and the files of others that it names. Of a run (a
+/// directory, or its plan.reckon) the scenario that was run: its job, with the facts of today's
+/// catalog.
 Expected<ScenarioFile> load_scenario(const std::string& file, const Options& options);
 /// The same of a text that stood in `file`, by whose place relative paths go.
 Expected<ScenarioFile> load_scenario_text(std::string_view text, const std::string& file,
@@ -58,6 +70,8 @@ struct LoadedPlan {
 /// Scenario file, with `--set` and the layers over it, and the model files it names, to a plan.
 Expected<LoadedPlan> read_plan(const std::string& file, const Options& options,
                                const LoadedCatalog& catalog);
+/// What a run of that plan is of, before it is bound to a place.
+RunArtifact artifact_of(LoadedPlan loaded, const std::string& file, const Options& options);
 /// The same, refused with the numbers where it does not fit in memory, unless its
 /// `expect` lines speak of `feasible`: then not fitting is an answer.
 Expected<LoadedPlan> load_plan(const std::string& file, const Options& options,

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <utility>
 
 #include "cli/output.h"
 #include "exchange/model_files.h"
+#include "executor/train/run_directory.h"
 #include "sim/accuracy/plan_evidence.h"
 #include "sim/calibration/calibration.h"
 #include "sim/scenario/scenario_yaml.h"
@@ -16,6 +18,13 @@
 
 namespace reckon::cli {
 namespace {
+
+namespace fs = std::filesystem;
+
+fs::path plan_of_run(const std::string& file) {
+  std::error_code error;
+  return fs::is_directory(file, error) ? RunDirectory{file}.plan() : fs::path(file);
+}
 
 bool asks_whether_feasible(const Plan& plan) {
   return std::any_of(plan.expect.begin(), plan.expect.end(),
@@ -121,8 +130,29 @@ Expected<LoadedCatalog> load_catalogs(const Options& options) {
   return LoadedCatalog(std::move(*catalog), std::move(evidence), std::move(layers));
 }
 
+std::optional<Expected<ReadArtifact>> load_artifact(const std::string& file) {
+  const fs::path path = plan_of_run(file);
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return std::nullopt;
+  const std::string bytes = read_text(path);
+  if (!is_artifact(bytes)) return std::nullopt;
+  return read_artifact(bytes, path.string());
+}
+
+Expected<ScenarioText> scenario_text(const std::string& file) {
+  const auto run = load_artifact(file);
+  if (!run) return ScenarioText{read_text(file), file};
+  if (!*run) return tl::unexpected(run->error());
+  const RunArtifact& of = (*run)->artifact;
+  return ScenarioText{of.scenario, (plan_of_run(file).parent_path() / of.file).string()};
+}
+
 Expected<ScenarioFile> load_scenario(const std::string& file, const Options& options) {
-  return with_model_files(read_scenario(file, options.overrides, options.layers));
+  if (!load_artifact(file))
+    return with_model_files(read_scenario(file, options.overrides, options.layers));
+  const auto run = scenario_text(file);
+  if (!run) return tl::unexpected(run.error());
+  return load_scenario_text(run->text, run->file, options);
 }
 
 Expected<ScenarioFile> load_scenario_text(std::string_view text, const std::string& file,
@@ -138,6 +168,18 @@ Expected<LoadedPlan> read_plan(const std::string& file, const Options& options,
   if (!plan) return tl::unexpected(std::move(plan.error()));
   apply_evidence(*plan, catalog);
   return LoadedPlan{std::move(*scenario), std::move(*plan)};
+}
+
+RunArtifact artifact_of(LoadedPlan loaded, const std::string& file, const Options& options) {
+  const auto& workload = loaded.file.scenario.workload;
+  const ScenarioText of = scenario_text(file).value();  // it was read
+  constexpr std::array<std::string_view, 1> kInIt{"extends"};
+  return {
+      .plan = std::move(loaded.plan),
+      .container = workload ? workload->container : std::nullopt,
+      .scenario = flat_scenario(of.text, of.file, options.overrides, options.layers, kInIt).value(),
+      .file = fs::absolute(of.file).string(),
+      .rebound = {}};
 }
 
 namespace {

@@ -17,7 +17,6 @@
 #include "sim/catalog/model_zoo.h"
 #include "sim/catalog/operations_keys.h"
 #include "sim/scenario/scenario_yaml.h"
-#include "sim/step/worker_pools.h"
 
 namespace reckon::cli {
 namespace {
@@ -45,7 +44,7 @@ int whole(const std::string& option, const std::string& text, std::int64_t high)
 }
 
 Precision precision_of(const std::string& text) {
-  if (const auto precision = precision_from_text(text)) return *precision;
+  if (const auto precision = from_text<Precision>(text)) return *precision;
   std::vector<std::string> words;
   for (const Precision p : kPrecisions) words.emplace_back(to_text(p));
   throw UsageError(fmt::format("--precision takes {}, not '{}'{}", fmt::join(words, " "), text,
@@ -121,7 +120,7 @@ Expected<ModelSheet> scenario_sheet(const std::string& file, const Options& opti
   sheet.precision = job.precision;
   sheet.optimizer = job.optimizer;
   sheet.batch = job.batch_per_accelerator;
-  sheet.accelerator = worker_pools(plan).back()->accelerator;
+  sheet.accelerator = computing_pools(plan).back()->accelerator;
   sheet.memory.push_back({"as in the scenario", estimate_memory(plan, job)});
   return sheet;
 }

@@ -44,8 +44,10 @@ constexpr std::array kOptions{
     OptionRow{"html", "FILE.html", "write the answer as one page with charts, for any browser"},
     OptionRow{"trace", "FILE",
               "write the events of one replication for ui.perfetto.dev or chrome://tracing"},
-    OptionRow{"engine", "fluid|simgrid",
-              "what simulates the network (fluid); simgrid is a second opinion, and slow"},
+    OptionRow{
+        "engine", "ENGINE",
+        "who answers for the network: fluid, closed-forms, or simgrid, a second opinion, slow "
+        "(fluid, and closed-forms for a model that is cut)"},
     OptionRow{"catalog", "DIR",
               "a catalog of your own over the one that comes with reckon; may be given again",
               true},
@@ -212,6 +214,12 @@ constexpr std::array kModelOptions{
     OptionRow{"over", "N", "accelerators that share state or model under ZeRO and the like (8)"},
 };
 
+// What `reckon compare` alone takes.
+constexpr std::array kCompareOptions{
+    OptionRow{"spot", "",
+              "the scenario's nodes on spot beside on demand, and when spot is cheaper"},
+};
+
 // What `reckon accuracy` alone takes.
 constexpr std::array kAccuracyOptions{
     OptionRow{"from", "KIND",
@@ -256,10 +264,10 @@ constexpr std::array kDoctorOptions{
 };
 
 // Options that one command alone takes and judges itself.
-constexpr std::array<std::span<const OptionRow>, 11> kOwnOptions{
-    kInitOptions,      kRunOptions,      kTrialOptions,  kProbeOptions,
-    kModelOptions,     kAccuracyOptions, kExportOptions, kPlanOptions,
-    kCalibrateOptions, kImportOptions,   kDoctorOptions};
+constexpr std::array<std::span<const OptionRow>, 12> kOwnOptions{
+    kCompareOptions, kInitOptions,      kRunOptions,      kTrialOptions,
+    kProbeOptions,   kModelOptions,     kAccuracyOptions, kExportOptions,
+    kPlanOptions,    kCalibrateOptions, kImportOptions,   kDoctorOptions};
 
 const OptionRow& row_of(std::string_view name) {
   for (const auto rows : kOwnOptions)
@@ -385,7 +393,8 @@ Options interpret(const po::variables_map& map) {
   if (const auto v = values.one("format"))
     o.format = one_of("format", *v, {"table", "json"}) == "json" ? OutputFormat::json
                                                                  : OutputFormat::table;
-  if (const auto v = values.one("engine")) o.engine = one_of("engine", *v, {"fluid", "simgrid"});
+  if (const auto v = values.one("engine"))
+    o.engine = one_of("engine", *v, {"fluid", "closed-forms", "simgrid"});
   if (const auto v = values.one("annotations"))
     o.annotations = one_of("annotations", *v, {"github"});
   if (const auto v = values.one("seed"))

@@ -26,7 +26,7 @@ struct Options {
   bool help = false;
   std::vector<std::string> files;
   OutputFormat format = OutputFormat::table;
-  std::string engine = "fluid";
+  std::string engine;                  // "": the default network
   std::vector<std::string> overrides;  // --set path=value
   std::vector<std::filesystem::path> layers;
   std::vector<std::string> sweeps;  // --sweep path=values

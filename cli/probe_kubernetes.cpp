@@ -6,7 +6,6 @@
 #include "cli/load.h"
 #include "cli/output.h"
 #include "cli/run_parts.h"
-#include "exchange/literal_word.h"
 #include "executor/kubernetes/node_fit.h"
 #include "executor/kubernetes/node_probe.h"
 #include "executor/kubernetes/preflight.h"
@@ -48,28 +47,28 @@ int probe_cluster(const Options& options) {
     throw UsageError("--image is missing: the image with reckon-worker");
   const std::string& file = options.files.front();
   const auto catalog = checked(load_catalogs(options));
-  const auto loaded = checked(load_plan(file, options, catalog));
-  const std::string run = kubernetes_name(loaded.plan.name);
+  auto loaded = checked(load_plan(file, options, catalog));
+  if (options.seed) loaded.plan.seed = *options.seed;
+  const Places places = loaded.file.places;
+  const RunArtifact artifact = for_cluster(artifact_of(std::move(loaded), file, options), catalog);
+  const std::string run = kubernetes_name(artifact.plan.name);
   const std::string space = object_name(options, "namespace");
   const Kubectl kubectl = Kubectl::of_user(options.answer("context"), space.empty() ? run : space);
   const ClusterFacts facts = cluster_facts(kubectl);
-  const PlanWords words = plan_words(file, options);
   KubernetesExport how = kubernetes_options(options);
   how.minor = facts.minor;
   how.name_space = kubectl.name_space();
   how.make_namespace = false;
   how.watched = true;
   how.claim = "none";  // no pod of a probe has one
-  const auto manifests =
-      checked(kubernetes_manifests(loaded.file, loaded.plan, words, catalog, how));
+  const auto manifests = checked(kubernetes_manifests(artifact, how, places));
   const kubernetes::Json worker = worker_job(kubectl, manifests);
   NodeProbeOptions probe{
       .name = run + "-probe",
       .worker = worker.dump(),
-      .plan = words.scenario,
+      .plan = write_artifact(artifact),
       .arguments = {},
       .nodes = nodes_for(demands_of({worker}).front(), kubectl.json({"get", "nodes"}))};
-  for (const std::string& word : words.arguments) probe.arguments.push_back(literal_word(word));
   for (const std::string& word :
        {std::string("--alone"), std::string("--steps"), std::to_string(steps_of(options)),
         std::string("--log-records"), std::string("--out"), std::string("/checkpoints/probe")})

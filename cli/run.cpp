@@ -15,12 +15,12 @@
 #include "executor/launch/local_job.h"
 #include "executor/launch/local_run.h"
 #include "executor/train/graph_runtime.h"
-#include "executor/train/run_request.h"
 #include "executor/train/stop_signal.h"
 #include "report/json.h"
 #include "report/run_metrics.h"
 #include "report/run_status.h"
 #include "report/table.h"
+#include "sim/calibration/rebind.h"
 #include "sim/scenario/plan_here.h"
 #include "sim/step/measured_compute.h"
 
@@ -42,37 +42,36 @@ constexpr std::array<std::string_view, 31> kRunNames{
     "catalog",     "calibration",   "threads",
     "help"};
 
-/// What every process is told, so that it makes the same plan: the file and what was changed in it.
-std::vector<std::string> worker_arguments(const Options& options, const fs::path& directory) {
-  std::vector<std::string> words{fs::absolute(options.files.front()).string()};
+/// What every process is told beside the plan that it reads.
+std::vector<std::string> worker_arguments(const Options& options, const RunDirectory& directory) {
+  std::vector<std::string> words{directory.plan().string()};
   const auto add = [&](const char* name, const std::string& value) {
     words.emplace_back(name);
     words.push_back(value);
   };
-  for (const std::string& change : options.overrides) add("--set", change);
-  for (const fs::path& layer : options.layers) add("--layer", fs::absolute(layer).string());
-  for (const fs::path& catalog : options.catalogs) add("--catalog", fs::absolute(catalog).string());
-  if (options.seed) add("--seed", std::to_string(*options.seed));
   if (const auto found = options.answers.find("checkpoint-steps"); found != options.answers.end())
     add("--checkpoint-steps", found->second);
-  add("--out", directory.string());
+  add("--out", directory.root.string());
   if (options.answers.contains("accept-changes")) words.emplace_back("--accept-changes");
   return words;
 }
 
-LocalRunOptions run_options(const Options& options, const LoadedPlan& loaded,
+LocalRunOptions run_options(const Options& options, const RunArtifact& artifact,
                             const Forecast& forecast) {
-  const Plan& plan = loaded.plan;
+  const Plan& plan = artifact.plan;
   LocalRunOptions run;
   run.directory = directory_of(options, plan);
-  if (const ContainerSpec* container = container_of(loaded))
-    run.foreign = LocalProgram{*container, progress_of(*container)};
+  if (artifact.container)
+    run.foreign = LocalProgram{*artifact.container, progress_of(*artifact.container)};
   else
     run.worker = find_worker();
-  run.plan_text = read_text(options.files.front());
-  run.request_text = to_text(request_of(options, run.plan_text));
-  run.forecast_text = forecast_json(forecast);
-  run.arguments = worker_arguments(options, run.directory.root);
+  run.plan = write_artifact(artifact);
+  run.digests = digests_of(artifact);
+  std::error_code none;
+  const fs::path before = run.directory.plan();
+  const bool same = fs::is_regular_file(before, none) && read_text(before) == run.plan;
+  if (!same) run.forecast_text = forecast_json(forecast);  // the first start's stays otherwise
+  run.arguments = worker_arguments(options, run.directory);
   run.resume = options.answers.contains("resume");
   run.retry = retry_of(options, plan.retry);
   run.notice = duration_option(options, "notice").value_or(Seconds{30});
@@ -86,59 +85,66 @@ LocalRunOptions run_options(const Options& options, const LoadedPlan& loaded,
   return run;
 }
 
-/// What a run on this machine's processors will be evidence of, and what its forecast rests on.
-struct Here {
-  OwnRun run;
-  OwnEvidence evidence;
-};
-
 /// Passes that are worth measuring before a run: of what our worker can run, and not for long.
 bool worth_measuring(const PlannedWorkload& job, Seconds modelled) {
   constexpr Seconds kLongest{1.5};
   return modelled < kLongest && cannot_run(job.model).empty();
 }
 
-/// The plan as it runs on this machine, by what was measured of it: its processors, the passes of
-/// the job's network, and earlier runs.
-std::optional<Here> forecast_here(Plan& plan, const OperationalDefaults& operations, bool ours) {
-  auto machine =
-      ours && computes_on_processors(plan) ? MachineStore::open() : std::optional<MachineStore>{};
-  run_here(plan, operations, ours, machine ? &machine->rates() : nullptr);
-  const PlannedPool* workers = plan.pool_with(Role::worker);
-  if (!machine || workers == nullptr || !workers->measured_rates) return std::nullopt;
-  const PlannedWorkload& job = plan.jobs.front();
-  if (worth_measuring(job, passes_time(*workers, job)))
-    set_measured_passes(plan, machine->passes({.model = &job.model,
-                                               .batch = job.batch_per_accelerator,
-                                               .recompute = job.strategy.recompute,
-                                               .threads = workers->measured_rates->threads,
-                                               .processes = job.strategy.workers}));
-  Here here{.run = own_question(plan, machine->name())};
-  here.evidence = set_own_evidence(plan, runs_kept(), here.run);
-  return here;
+Rebound bound_to_this_machine(const RunArtifact& planned, const OperationalDefaults& operations) {
+  const bool computes_here = !planned.container && computes_on_processors(planned.plan);
+  auto machine = computes_here ? MachineStore::open() : std::optional<MachineStore>{};
+  const std::vector<OwnRun> runs = machine ? runs_kept() : std::vector<OwnRun>{};
+  ThisMachine here{.operations = &operations, .name = {}, .rates = {}, .passes = {}, .runs = runs};
+  if (machine) {
+    here.name = machine->name();
+    here.rates = &machine->rates();
+    here.passes = [&](const PlannedPool& workers, const PlannedWorkload& job) {
+      return worth_measuring(job, passes_time(workers, job))
+                 ? std::optional(machine->passes({.model = &job.model,
+                                                  .batch = job.batch_per_accelerator,
+                                                  .recompute = job.strategy.recompute,
+                                                  .threads = workers.measured_rates->threads,
+                                                  .processes = job.strategy.workers}))
+                 : std::nullopt;
+    };
+  }
+  return rebind(planned, here);
+}
+
+/// A run that goes on has the plan that it began with, as long as that is of the same scenario,
+/// catalog and changes.
+Rebound bound_as_before(Rebound bound, const RunDirectory& directory) {
+  auto before = load_artifact(directory.plan().string());
+  if (before && *before && !why_not_run(**before, "") && (*before)->artifact.rebound &&
+      (*before)->artifact.rebound->from == bound.artifact.rebound->from)
+    bound.artifact = std::move((*before)->artifact);
+  return bound;
 }
 
 int run_plan(const Options& options, std::span<const std::string> arguments,
              const LoadedCatalog& catalog) {
   const std::string& file = options.files.front();
   auto loaded = checked(load_plan(file, options, catalog));
-  if (options.seed) loaded.plan.seed = *options.seed;  // as the workers do
-  const bool ours = container_of(loaded) == nullptr;
-  const std::optional<Here> here = forecast_here(loaded.plan, catalog.operations, ours);
-  const Plan& plan = loaded.plan;
-  if (const ContainerSpec* container = container_of(loaded);
-      container != nullptr && container->command.empty()) {
+  if (options.seed) loaded.plan.seed = *options.seed;
+  const RunArtifact planned = artifact_of(std::move(loaded), file, options);
+  if (planned.container && planned.container->command.empty()) {
     print_error(
         "reckon: on this machine the container's image is not started, only its command, and "
         "workload.container has none\n");
     return kInputIsWrong;
   }
-  const Forecast forecast = forecast_of(options, plan);
+  Rebound here = bound_to_this_machine(planned, catalog.operations);
+  if (options.answers.contains("resume"))
+    here = bound_as_before(std::move(here), directory_of(options, planned.plan));
+  const Forecast forecast = forecast_of(options, here.artifact.plan);
   if (!forecast.feasible) {
     print(forecast_table(forecast));
     return kInputIsWrong;
   }
-  const LocalRunOptions run = run_options(options, loaded, forecast);
+  keep_save_interval(here.artifact.plan, forecast);
+  const Plan& plan = here.artifact.plan;
+  const LocalRunOptions run = run_options(options, here.artifact, forecast);
   if (run.resume && !run.foreign &&
       !may_go_on(plan, run.directory, options.answers.contains("accept-changes"), arguments))
     return kInputIsWrong;
@@ -157,15 +163,15 @@ int run_plan(const Options& options, std::span<const std::string> arguments,
   watch_stop_signals();
   if (!run.resume) keep(record_of(plan, forecast, utc_now()));
   const RunEnd end = run_locally(plan, forecast, run, observer, stop_request);
-  const std::optional<Usd> cost =
-      keep_and_draw(plan, forecast, run.directory, here ? std::optional(here->run) : std::nullopt);
+  const std::optional<Usd> cost = keep_and_draw(plan, forecast, run.directory, here.run);
   if (end.end.verdict != Verdict::finished)
     display.line(
         how_to_go_on(plan, run.directory, end.checkpoint, run.foreign.has_value(), arguments));
   if (options.format == OutputFormat::json)
     print(run_json(end, forecast, cost));
   else
-    print(run_summary(end, forecast, cost) + (here ? own_evidence_sentence(here->evidence) : ""));
+    print(run_summary(end, forecast, cost) +
+          (here.run ? own_evidence_sentence(here.evidence) : ""));
   return end.end.exit_code;
 }
 

@@ -23,7 +23,8 @@ namespace {
 
 using namespace kubernetes;
 
-/// What the user said once, for the job; what a launcher is told besides is its own.
+/// What the user said once, for the job, beside its plan; what a launcher is told besides is its
+/// own.
 Words words_of(const Options& options) {
   Words words;
   const auto add = [&](const char* name, const std::string& value) {
@@ -31,29 +32,24 @@ Words words_of(const Options& options) {
     words.push_back(fmt::format("--{}", name));
     words.push_back(value);
   };
-  for (const std::string& change : options.overrides) add("set", change);
   for (const char* name :
        {"checkpoint-steps", "image", "pull-secret", "bucket", "claim", "storage-class", "deadline",
         "notice", "retries", "retry-delay", "pending"})
     add(name, options.answer(name));
-  if (options.seed) add("seed", std::to_string(*options.seed));
   if (options.replications) add("replications", std::to_string(*options.replications));
   return words;
 }
 
 /// The run as it was started, with what this launcher was told besides.
 Options taken_up(const Command& self, OptionNames names, const Options& asked,
-                 const RunState& state, const std::string& file) {
-  Words words = state.words;
-  words.push_back(file);
-  Options options = parse_options(self, names, words);
+                 const RunState& state) {
+  Options options = parse_options(self, names, state.words);
   for (const char* name :
        {"out", "metrics", "token-file", "context", "namespace", "resume", "attach"})
     if (const auto at = asked.answers.find(name); at != asked.answers.end())
       options.answers[name] = at->second;
   options.format = asked.format;
   options.threads = asked.threads;
-  options.calibrations = asked.calibrations;
   return options;
 }
 
@@ -80,9 +76,16 @@ class ClusterCommand {
 
   int begin() {
     const Options& options = asked_;
-    if (const auto code = load(options, options.files.front())) return *code;
-    const Diagnostics not_trained = not_trained_in_pods(*loaded_, options.files.front());
-    if (container_of(*loaded_) == nullptr && asked_.answer("image").empty())
+    const std::string& file = options.files.front();
+    const auto catalog = checked(load_catalogs(options));
+    auto loaded = checked(load_plan(file, options, catalog));
+    if (options.seed) loaded.plan.seed = *options.seed;
+    places_ = loaded.file.places;
+    artifact_ = for_cluster(artifact_of(std::move(loaded), file, options), catalog);
+    if (const auto code = forecast(options)) return *code;
+    keep_save_interval(artifact_.plan, *forecast_);
+    const Diagnostics not_trained = not_trained_in_pods(artifact_, file);
+    if (!artifact_.container && asked_.answer("image").empty())
       throw UsageError(
           "--image is missing: the image with reckon-worker, where the cluster's nodes can pull "
           "it; `make image` builds one");
@@ -92,14 +95,13 @@ class ClusterCommand {
 
     KubernetesRunOptions how = run_options(options, run);
     how.state = {.run = run,
-                 .plan = read_text(options.files.front()),
+                 .plan = write_artifact(artifact_),
                  .words = words_of(options),
                  .started = RunClock::starting_now().text(),
                  .phase = RunPhase::running,
                  .reason = {}};
     how.files.earlier = Earlier::refused;
-    how.files.plan_text = how.state.plan;
-    how.files.request_text = to_text(request_of(options, how.state.plan));
+    how.files.plan = how.state.plan;
     KubernetesExport manifest = manifest_options(options, kubectl, facts, how.state);
     const auto first = checked(manifests(manifest, 0));
     const PreflightAnswer answer = preflight(kubectl, facts, question(options, run, first, true));
@@ -156,15 +158,18 @@ class ClusterCommand {
     const fs::path directory =
         fs::absolute(out.empty() ? fs::path("runs") / state.run : fs::path(out));
     create_directories_durably(directory);
-    const std::string file = (directory / "plan.yaml").string();
-    write_durably(file, state.plan);
-    Options options = taken_up(self_, names_, asked_, state, file);
+    ReadArtifact read =
+        checked(read_artifact(state.plan, fmt::format("the plan of {}", state.run)));
+    if (auto problem = why_not_run(read, state.run)) throw WrongInput({std::move(*problem)});
+    artifact_ = std::move(read.artifact);
+    Options options = taken_up(self_, names_, asked_, state);
     options.answers["out"] = directory.string();
-    if (const auto code = load(options, file)) return *code;
+    if (const auto code = forecast(options)) return *code;
 
     KubernetesRunOptions how = run_options(options, state.run);
     how.create = false;
     how.files.earlier = Earlier::taken_up;
+    how.files.plan = state.plan;
     const auto newest = newest_attempt(kubectl, state.run);
     const bool over = !newest || newest->pods_wanted == 0 || resume;
     how.first_attempt = !newest ? 0 : newest->number + (over ? 1 : 0);
@@ -189,14 +194,10 @@ class ClusterCommand {
     return Kubectl::of_user(asked_.answer("context"), space.empty() ? run : space);
   }
 
-  const Plan& plan() const { return loaded_->plan; }
+  const Plan& plan() const { return artifact_.plan; }
 
   /// The exit code, where there is nothing to run.
-  std::optional<int> load(const Options& options, const std::string& file) {
-    catalog_.emplace(checked(load_catalogs(options)));
-    auto loaded = checked(load_plan(file, options, *catalog_));
-    loaded_ = std::move(loaded);
-    words_ = plan_words(file, options);
+  std::optional<int> forecast(const Options& options) {
     forecast_ = forecast_of(options, plan());
     if (forecast_->feasible) return std::nullopt;
     print(forecast_table(*forecast_));
@@ -211,12 +212,13 @@ class ClusterCommand {
     manifest.make_namespace = !facts.namespace_exists;
     manifest.watched = true;
     manifest.run_started = state.started;
+    manifest.arguments = worker_words(options);
     return manifest;
   }
 
   Expected<std::string> manifests(KubernetesExport manifest, std::int64_t attempt) const {
     manifest.attempt = int(attempt);
-    return kubernetes_manifests(loaded_->file, plan(), words_, *catalog_, manifest);
+    return kubernetes_manifests(artifact_, manifest, places_);
   }
 
   PreflightQuestion question(const Options& options, const std::string& run,
@@ -228,10 +230,10 @@ class ClusterCommand {
         .storage_class = object_name(options, "storage-class"),
         .pull_secret = object_name(options, "pull-secret"),
         .makes_claim = options.answer("claim").empty() && options.answer("bucket").empty(),
-        .makes_secret = needs_kubernetes_secret(loaded_->file, plan()),
+        .makes_secret = needs_kubernetes_secret(artifact_),
         .makes_run = makes_run};
-    if (const ContainerSpec* container = container_of(*loaded_))
-      q.reads_metrics = progress_of(*container).prometheus().has_value();
+    if (artifact_.container)
+      q.reads_metrics = progress_of(*artifact_.container).prometheus().has_value();
     for (const PlannedPool& pool : plan().pools) q.autoscaling = q.autoscaling || pool.autoscaling;
     return q;
   }
@@ -241,10 +243,10 @@ class ClusterCommand {
     how.files.directory = directory_of(options, plan());
     how.files.forecast_text = forecast_json(*forecast_);
     how.state.run = run;
-    if (needs_kubernetes_secret(loaded_->file, plan()))
+    if (needs_kubernetes_secret(artifact_))
       how.secret = {.object = kubernetes_secret_name(run), .key = kKubernetesSecretKey};
-    if (const ContainerSpec* container = container_of(*loaded_))
-      how.foreign = progress_of(*container);
+    if (artifact_.container) how.foreign = progress_of(*artifact_.container);
+    how.digests = digests_of(artifact_);
     how.retry = retry_of(options, plan().retry);
     how.notice = duration_option(options, "notice").value_or(Seconds{30});
     how.pending_deadline = duration_option(options, "pending").value_or(how.pending_deadline);
@@ -290,9 +292,8 @@ class ClusterCommand {
   const Command& self_;
   OptionNames names_;
   const Options& asked_;
-  std::optional<LoadedCatalog> catalog_;
-  std::optional<LoadedPlan> loaded_;
-  PlanWords words_;
+  RunArtifact artifact_;
+  Places places_;  // of the scenario, where it was read just now
   std::optional<Forecast> forecast_;
 };
 

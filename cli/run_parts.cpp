@@ -122,25 +122,10 @@ RetryRules retry_of(const Options& options, RetryRules rules) {
   return rules;
 }
 
-RunRequest request_of(const Options& options, std::string_view plan) {
-  namespace fs = std::filesystem;
-  RunRequest request{.file = fs::absolute(options.files.front()),
-                     .overrides = options.overrides,
-                     .layers = {},
-                     .plan_digest = text_digest(plan)};
-  for (const fs::path& layer : options.layers) request.layers.push_back(fs::absolute(layer));
-  return request;
-}
-
-const ContainerSpec* container_of(const LoadedPlan& loaded) {
-  const auto& workload = loaded.file.scenario.workload;
-  return workload && workload->container ? &*workload->container : nullptr;
-}
-
-Diagnostics not_trained_in_pods(const LoadedPlan& loaded, const std::string& file) {
-  if (container_of(loaded) != nullptr) return {};
-  Diagnostics all = cannot_train(loaded.plan);
-  for (Diagnostic& idle : leaves_accelerators_idle(loaded.plan)) all.push_back(std::move(idle));
+Diagnostics not_trained_in_pods(const RunArtifact& artifact, const std::string& file) {
+  if (artifact.container) return {};
+  Diagnostics all = cannot_train(artifact.plan);
+  for (Diagnostic& idle : leaves_accelerators_idle(artifact.plan)) all.push_back(std::move(idle));
   for (Diagnostic& one : all) one.at.file = file;
   return all;
 }
@@ -163,6 +148,12 @@ Forecast forecast_of(const Options& options, const Plan& plan) {
   ForecastOptions how = forecast_options(options);
   how.assumption_effects = true;  // `reckon diff` names which was off
   return make_forecast(plan, *network, how);
+}
+
+void keep_save_interval(Plan& plan, const Forecast& forecast) {
+  PlannedCheckpoint& checkpoint = plan.jobs.front().checkpoint;
+  if (checkpoint.mode == CheckpointSpec::Mode::optimal)
+    checkpoint.interval = forecast.checkpoint_interval;
 }
 
 std::unique_ptr<MetricsServer> metrics_server(const Options& options, Display& display) {

@@ -11,7 +11,6 @@
 #include "executor/launch/progress_reader.h"
 #include "executor/launch/run_tracker.h"
 #include "executor/train/run_directory.h"
-#include "executor/train/run_request.h"
 #include "sim/calibration/own_runs.h"
 #include "sim/forecast/forecast.h"
 
@@ -47,17 +46,15 @@ std::optional<Seconds> deadline_of(const Options& options, const Plan& plan);
 /// a run does, a second that doubles up to a minute: what ends a job at once would end it a
 /// thousand times an hour, and nobody could read why.
 RetryRules retry_of(const Options& options, RetryRules rules);
-/// `plan`: the scenario's text, as it is run.
-RunRequest request_of(const Options& options, std::string_view plan);
-/// The user's own program, where the scenario's workload is one.
-const ContainerSpec* container_of(const LoadedPlan& loaded);
 /// What of the plan, read from `file`, pods of reckon-worker would not train as it was simulated;
 /// of a program that is not ours nothing is known.
-Diagnostics not_trained_in_pods(const LoadedPlan& loaded, const std::string& file);
+Diagnostics not_trained_in_pods(const RunArtifact& artifact, const std::string& file);
 /// How it tells of its progress. Throws UsageError where its expression is none.
 ProgressReader progress_of(const ContainerSpec& container);
 RunDirectory directory_of(const Options& options, const Plan& plan);
 Forecast forecast_of(const Options& options, const Plan& plan);
+/// A plan whose checkpoints are made at the optimal interval holds the one that was forecast.
+void keep_save_interval(Plan& plan, const Forecast& forecast);
 
 /// nullptr: nobody asked for metrics.
 std::unique_ptr<MetricsServer> metrics_server(const Options& options, Display& display);

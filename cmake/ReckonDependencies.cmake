@@ -36,10 +36,13 @@ target_link_libraries(reckon_xxhash INTERFACE ${RECKON_XXHASH_LIBRARY})
 set(OPENSSL_USE_STATIC_LIBS ${RECKON_PORTABLE})
 find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto)
 
-# Profiles of other tools (sim/calibration/profiles): Nsight Systems' databases, packed traces.
-set(ZLIB_USE_STATIC_LIBS ${RECKON_PORTABLE})
-find_package(SQLite3 REQUIRED)
+# What packs the plan of a run (sim/scenario/artifact/gzip.h).
+if(RECKON_PORTABLE)
+  find_library(ZLIB_LIBRARY libz.a REQUIRED)
+endif()
 find_package(ZLIB REQUIRED)
+# Nsight Systems' databases (sim/calibration/profiles).
+find_package(SQLite3 REQUIRED)
 if(RECKON_PORTABLE)
   find_library(RECKON_SQLITE_STATIC libsqlite3.a REQUIRED)
   set_target_properties(SQLite::SQLite3 PROPERTIES IMPORTED_LOCATION ${RECKON_SQLITE_STATIC})
@@ -70,17 +73,15 @@ else()
   message(STATUS "Gloo: not found; jobs of several processes on CPUs are left out")
 endif()
 
-# The solver of fleet plans. It is loaded when it is needed (planner/mip.h), so only its header is built against.
+# The solver of fleet plans (planner/mip.h).
 find_path(RECKON_CBC_INCLUDE coin/Cbc_C_Interface.h)
 find_library(RECKON_CBC_LIBRARY CbcSolver)
 add_library(reckon_cbc INTERFACE)
 if(RECKON_CBC_INCLUDE AND RECKON_CBC_LIBRARY)
-  get_filename_component(RECKON_CBC_FILE ${RECKON_CBC_LIBRARY} REALPATH)
-  string(REGEX MATCH "libCbcSolver\\.so\\.[0-9]+" RECKON_CBC_NAME ${RECKON_CBC_FILE})
   message(STATUS "CBC: ${RECKON_CBC_LIBRARY}")
-  target_compile_definitions(reckon_cbc INTERFACE RECKON_WITH_CBC RECKON_CBC_LIBRARY="${RECKON_CBC_NAME}")
+  target_compile_definitions(reckon_cbc INTERFACE RECKON_WITH_CBC)
   target_include_directories(reckon_cbc SYSTEM INTERFACE ${RECKON_CBC_INCLUDE})
-  target_link_libraries(reckon_cbc INTERFACE ${CMAKE_DL_LIBS})
+  target_link_libraries(reckon_cbc INTERFACE ${RECKON_CBC_LIBRARY})
 else()
   message(STATUS "CBC: not found; plans for several jobs are left out")
 endif()

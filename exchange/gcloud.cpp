@@ -56,10 +56,10 @@ std::string cloud_name_of(const Accelerator& accelerator) {
 }
 
 Expected<std::string> gcloud_commands(const ScenarioFile& file, const Plan& plan) {
-  if (plan.service != Service::gke)
+  if (plan.service.cluster_tool != "gcloud")
     return tl::unexpected(Diagnostics{
         {.at = file.places.find("cluster.service"),
-         .what = fmt::format("gcloud makes node pools of GKE, not of {}", to_text(plan.service)),
+         .what = fmt::format("gcloud makes node pools of GKE, not of {}", to_text(plan.service.id)),
          .hint = "cluster: {provider: gcp, service: gke, ...}"}});
   const std::string where = plan.zone.empty() ? "--region=" + plan.region : "--zone=" + plan.zone;
   // A small pool for the cluster's own pods; and what Cloud TPUs needed before they were nodes.

@@ -9,8 +9,8 @@
 #include "exchange/kubernetes_confines.h"
 #include "exchange/kubernetes_pods.h"
 #include "exchange/yaml_text.h"
+#include "sim/base/base64.h"
 #include "sim/step/step.h"
-#include "sim/step/worker_pools.h"
 
 namespace reckon {
 namespace kubernetes {
@@ -76,7 +76,7 @@ std::vector<PodGroup> groups_of(const Job& job) {
   const int each = s.accelerators_per_worker;
   std::vector<PodGroup> groups;
   int left = s.workers;
-  const auto pools = worker_pools(plan);
+  const auto pools = computing_pools(plan);
   for (std::size_t k = 0; k < pools.size() && left > 0; ++k) {
     const PlannedPool& pool = *pools[k];
     PodGroup group;
@@ -92,7 +92,7 @@ std::vector<PodGroup> groups_of(const Job& job) {
   if (s.parameter_servers > 0) {
     PodGroup servers;
     servers.role = Role::parameter_server;
-    servers.pool = pool_of(plan, Role::parameter_server);
+    servers.pool = plan.pool_with(Role::parameter_server);
     servers.count = s.parameter_servers;
     if (servers.pool == nullptr) {  // beside the workers, on their nodes
       PodGroup& host = groups.back();
@@ -129,11 +129,8 @@ Json own_pods(const Job& job) {
 
 Json config_map(const Job& job) {
   Json map = object("v1", "ConfigMap", job, job.name + "-plan");
-  // For who reads the scenario back: it is another with them (exported_plan_of).
-  if (!job.text->arguments.empty())
-    map["metadata"]["annotations"]["reckon/arguments"] =
-        fmt::format("{}", fmt::join(job.text->arguments, " "));
-  map["data"] = {{"plan.yaml", job.text->scenario}};
+  map["data"] = {{"plan.yaml", job.artifact->scenario}};
+  map["binaryData"] = {{kPlanKey, to_base64(write_artifact(*job.artifact))}};
   return map;
 }
 
@@ -316,11 +313,10 @@ Json tf_job(const Job& job) {
   return made;
 }
 
-Diagnostics what_cannot_be(const Job& job) {
+Diagnostics what_cannot_be(const Job& job, const Places& places) {
   Diagnostics problems;
   const auto problem = [&](const char* path, std::string what, std::string hint) {
-    problems.push_back(
-        {.at = job.file->places.find(path), .what = std::move(what), .hint = std::move(hint)});
+    problems.push_back({.at = places.find(path), .what = std::move(what), .hint = std::move(hint)});
   };
   const JobShape as = job.options->as;
   if (job.plan->jobs.size() > 1)
@@ -359,12 +355,10 @@ Diagnostics what_cannot_be(const Job& job) {
               fmt::format("--kubernetes-version 1.{} for a cluster where pods ask for their cores, "
                           "or a newer TPU",
                           kTpuNodes - 1));
-  if (!job.options->bucket.empty() && job.plan->service != Service::gke)
-    problem("cluster.service", "a bucket is mounted on GKE only",
+  if (!job.options->bucket.empty() && job.plan->service.bucket_driver.empty())
+    problem("cluster.service",
+            fmt::format("a bucket cannot be mounted on {}", job.plan->service.called),
             "--claim NAME of a volume for checkpoints");
-  if (job.container == nullptr && job.text->scenario.find("\nextends:") != std::string::npos)
-    problem("extends", "the pods get this file alone, not the one that it extends",
-            "write one plan file first");
   return problems;
 }
 
@@ -378,7 +372,7 @@ std::vector<Json> documents_of(const Job& job) {
   account["automountServiceAccountToken"] = false;
   documents.push_back(std::move(account));
   documents.push_back(config_map(job));
-  if (!job.options->job_secret.empty() && needs_kubernetes_secret(*job.file, *job.plan))
+  if (!job.options->job_secret.empty() && needs_kubernetes_secret(*job.artifact))
     documents.push_back(secret(job));
   if (job.options->bucket.empty() && job.options->claim.empty()) documents.push_back(claim(job));
   if (job.options->as == JobShape::job) documents.push_back(service(job));
@@ -415,19 +409,25 @@ std::string kubernetes_name(std::string_view plan) { return kubernetes::dns_labe
 
 std::string kubernetes_secret_name(std::string_view run) { return fmt::format("{}-secret", run); }
 
-bool needs_kubernetes_secret(const ScenarioFile& file, const Plan& plan) {
-  const bool foreign = file.scenario.workload && file.scenario.workload->container;
-  const PlannedStrategy& s = plan.jobs.front().strategy;
-  return !foreign && s.workers + s.parameter_servers > 1;
+bool needs_kubernetes_secret(const RunArtifact& artifact) {
+  const PlannedStrategy& s = artifact.plan.jobs.front().strategy;
+  return !artifact.container && s.workers + s.parameter_servers > 1;
 }
 
-Expected<std::string> kubernetes_manifests(const ScenarioFile& file, const Plan& plan,
-                                           const PlanWords& text, const Catalog& catalog,
-                                           const KubernetesExport& options) {
+RunArtifact for_cluster(RunArtifact planned, const Catalog& catalog) {
+  planned.file = "plan.yaml";  // beside it
+  for (const std::string_view cluster : {to_text(planned.plan.service), kubernetes::kAnyCluster})
+    if (const ClusterNames* names = catalog.find_cluster_names(cluster))
+      planned.names.push_back(*names);
+  return planned;
+}
+
+Expected<std::string> kubernetes_manifests(const RunArtifact& artifact,
+                                           const KubernetesExport& options, const Places& places) {
   using namespace kubernetes;
-  Job job{.file = &file, .plan = &plan, .text = &text, .catalog = &catalog, .options = &options};
-  if (file.scenario.workload && file.scenario.workload->container)
-    job.container = &*file.scenario.workload->container;
+  const Plan& plan = artifact.plan;
+  Job job{.artifact = &artifact, .plan = &plan, .names = artifact.names, .options = &options};
+  if (artifact.container) job.container = &*artifact.container;
   job.run = dns_label(plan.name);
   job.name_space = options.name_space.empty() ? job.run : options.name_space;
   job.name = fmt::format("{}-{}", job.run, options.attempt);
@@ -440,7 +440,7 @@ Expected<std::string> kubernetes_manifests(const ScenarioFile& file, const Plan&
   job.rank_by_rank = options.as == JobShape::job &&
                      (chief || options.minor < (job.servers > 0 && !options.watched ? kPodIndexLabel
                                                                                     : kIndexedJob));
-  Diagnostics problems = what_cannot_be(job);
+  Diagnostics problems = what_cannot_be(job, places);
   if (!problems.empty()) return tl::unexpected(std::move(problems));
   std::string yaml;
   for (const Json& document : documents_of(job)) yaml += "---\n" + yaml_text(document);

@@ -3,9 +3,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/base/diagnostic.h"
 #include "sim/catalog/catalog.h"
+#include "sim/scenario/artifact/artifact.h"
 #include "sim/scenario/plan.h"
 
 // A plan as manifests: what `kubectl apply` needs to run its job on a cluster that has its pools.
@@ -33,12 +35,8 @@ struct KubernetesExport {
   /// Of the Secret that is then among the documents; "": it is made apart, and they name it alone.
   std::string job_secret;
   std::string run_started;  // watched: of the first attempt, 2026-12-04T18:00:00.123Z
-};
-
-/// The plan's files as the pods get them.
-struct PlanWords {
-  std::string scenario;                // all of it
-  std::vector<std::string> arguments;  // of reckon-worker behind the plan: "--set", "a=b"
+  std::vector<std::string>
+      arguments;  // of reckon-worker behind the plan: "--checkpoint-steps", "5"
 };
 
 /// The job's name in a cluster, without the attempt: lower-case letters, digits and hyphens.
@@ -47,17 +45,25 @@ std::string kubernetes_name(std::string_view plan);
 /// The Secret that pods of a job's several processes of reckon-worker mount, and the key that it is
 /// under; not part of the manifests, which anybody may read.
 std::string kubernetes_secret_name(std::string_view run);
+/// What a pod's reckon-worker reads, and its key in the ConfigMap.
+inline constexpr const char* kMountedPlan = "/plan/plan.reckon";
+inline constexpr const char* kPlanKey = "plan.reckon";
 inline constexpr const char* kKubernetesSecretKey = "job.secret";
 /// Whether the plan's pods want one: a program of one's own does not know it.
-bool needs_kubernetes_secret(const ScenarioFile& file, const Plan& plan);
+bool needs_kubernetes_secret(const RunArtifact& artifact);
+
+/// A plan as pods get it: what they call things is in it, and nothing of the machine that it was
+/// planned on.
+RunArtifact for_cluster(RunArtifact planned, const Catalog& catalog);
 
 /// Namespace, service account, configuration, claim, headless service, network policy and the job,
 /// as YAML documents in the order in which they are to be applied. The same plan gives the same
-/// text. Mistakes: what the version, the shape or the plan cannot be brought together, all at once,
-/// at their place in the scenario.
-Expected<std::string> kubernetes_manifests(const ScenarioFile& file, const Plan& plan,
-                                           const PlanWords& text, const Catalog& catalog,
-                                           const KubernetesExport& options);
+/// text. The configuration holds the artifact, which pods read, and its scenario, for people.
+/// Mistakes: what the version, the shape or the plan cannot be brought together, all at once, at
+/// their place in the scenario (`places`).
+Expected<std::string> kubernetes_manifests(const RunArtifact& artifact,
+                                           const KubernetesExport& options,
+                                           const Places& places = {});
 
 /// What a node of the machine leaves for pods. The reservations are those of GKE and (CPU) AKS,
 /// from kubernetes/autoscaler cluster-autoscaler/cloudprovider/gce/reserved.go: of CPU 6 % of the

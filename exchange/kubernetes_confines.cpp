@@ -10,7 +10,6 @@ namespace {
 
 constexpr int kNamespaceNames = 21;  // since then namespaces have their names as a label
 constexpr const char* kNodeLocalCache = "169.254.20.10/32";
-constexpr const char* kCloudDns = "169.254.169.254/32";
 
 Json pods_of_name_server(int minor, const char* app) {
   Json spaces = Json::object();
@@ -45,10 +44,10 @@ Json port_rule(const char* protocol, int number) {
   return {{"protocol", protocol}, {"port", number}};
 }
 
-Json name_server_egress(int minor, Service service) {
+Json name_server_egress(int minor, const ServiceRules& service) {
   Json to = Json::array({pods_of_name_server(minor, "kube-dns"),
                          pods_of_name_server(minor, "node-local-dns"), address(kNodeLocalCache)});
-  if (service == Service::gke) to.push_back(address(kCloudDns));
+  if (!service.name_server.empty()) to.push_back(address(service.name_server.c_str()));
   return {{"to", to}, {"ports", Json::array({port_rule("UDP", 53), port_rule("TCP", 53)})}};
 }
 

@@ -15,7 +15,7 @@ Json admission_labels(const KubernetesExport& options);
 /// k8s-app=kube-dns of kube-system (kube-dns and CoreDNS alike), the cache that a node may have
 /// before them [Kubernetes, "Using NodeLocal DNSCache in Kubernetes Clusters"], and on GKE the
 /// address of Cloud DNS [GKE, "Using Cloud DNS for GKE"].
-Json name_server_egress(int minor, Service service);
+Json name_server_egress(int minor, const ServiceRules& service);
 
 /// Rules of egress: HTTPS, and the servers from which the container that mounts a bucket of GKE
 /// gets its token.

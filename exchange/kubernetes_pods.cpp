@@ -179,8 +179,8 @@ Json container_of(const Job& job, const PodGroup& group, std::optional<int> rank
     if (!job.container->command.empty()) c["command"] = program_words(*job.container);
   } else {
     c["command"] = Json::array({"reckon-worker"});
-    Json arguments = Json::array({"/plan/plan.yaml"});
-    for (const std::string& word : job.text->arguments) arguments.push_back(literal_word(word));
+    Json arguments = Json::array({kMountedPlan});
+    for (const std::string& word : job.options->arguments) arguments.push_back(literal_word(word));
     arguments.push_back("--out");
     arguments.push_back(job_directory(job));
     arguments.push_back("--attempt");
@@ -227,7 +227,7 @@ Json volumes_of(const Job& job, const PodGroup& group) {
   if (job.options->bucket.empty()) {
     checkpoints["persistentVolumeClaim"] = {{"claimName", job.claim()}};
   } else {
-    checkpoints["csi"] = {{"driver", "gcsfuse.csi.storage.gke.io"},
+    checkpoints["csi"] = {{"driver", job.plan->service.bucket_driver},
                           {"volumeAttributes", {{"bucketName", job.options->bucket}}}};
   }
   Json all = Json::array({{{"name", "plan"}, {"configMap", {{"name", job.name + "-plan"}}}},
@@ -275,7 +275,7 @@ Json selector_of(const Job& job, const PodGroup& group) {
     const std::string key = job.term(fmt::format("labels.{}", label));
     if (!key.empty() && !value.empty()) selector[key] = value;
   };
-  if (job.plan->provider == Provider::on_premises || group.tpu_by_cores) return selector;
+  if (job.catalog->rules_of(job.plan->provider).owned || group.tpu_by_cores) return selector;
   const bool alone = stand_in_of(job, group) == nullptr;
   if (alone) add("pool", pool.name);
   if (!pool.slice) add("machine", pool.machine.name);
@@ -337,19 +337,22 @@ std::int64_t grace_seconds(const Job& job, const PodGroup& group) {
   return std::int64_t(std::llround(notice));
 }
 
+std::string term_of(std::span<const ClusterNames> all, std::string_view cluster,
+                    std::string_view key) {
+  const auto names = std::ranges::find(all, cluster, &ClusterNames::name);
+  const ClusterNames::Name* name = names != all.end() ? names->find(key) : nullptr;
+  return name != nullptr ? name->text : "";
+}
+
 }  // namespace
 
 std::string Job::own_term(std::string_view key) const {
-  const ClusterNames* names = catalog->find_cluster_names(to_text(plan->service));
-  const ClusterNames::Name* name = names != nullptr ? names->find(key) : nullptr;
-  return name != nullptr ? name->text : "";
+  return term_of(names, to_text(plan->service.id), key);
 }
 
 std::string Job::term(std::string_view key) const {
   if (std::string own = own_term(key); !own.empty()) return own;
-  const ClusterNames* names = catalog->find_cluster_names("kubernetes");
-  const ClusterNames::Name* name = names != nullptr ? names->find(key) : nullptr;
-  return name != nullptr ? name->text : "";
+  return term_of(names, kAnyCluster, key);
 }
 
 std::string Job::claim() const {
@@ -411,7 +414,7 @@ Json pod_template(const Job& job, const PodGroup& group, std::optional<int> rank
   Json annotations = Json::object();
   // The autoscaler must not move a training job to empty a node.
   annotations[job.term("annotations.safe_to_evict")] = "false";
-  if (!job.options->bucket.empty()) annotations["gke-gcsfuse/volumes"] = "true";
+  if (!job.options->bucket.empty()) annotations[job.plan->service.bucket_annotation] = "true";
   // Of the pods that the group has: a pod's own rank is that behind it by its index.
   if (job.options->watched)
     annotations["reckon/first-rank"] = std::to_string(rank.value_or(group.first_rank));

@@ -1,5 +1,6 @@
 #pragma once
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,12 +26,14 @@ struct PodGroup {
   std::string resource;  // what they are asked for by; "": none
 };
 
+/// Names that are the same in every Kubernetes (ClusterNames::name).
+inline constexpr std::string_view kAnyCluster = "kubernetes";
+
 /// What all parts of the export need, worked out once.
 struct Job {
-  const ScenarioFile* file = nullptr;
+  const RunArtifact* artifact = nullptr;  // nullptr: of a service
   const Plan* plan = nullptr;
-  const PlanWords* text = nullptr;
-  const Catalog* catalog = nullptr;
+  std::span<const ClusterNames> names;
   const KubernetesExport* options = nullptr;
   const ContainerSpec* container = nullptr;  // the user's own program
   std::string run;                           // "resnet50"

@@ -150,7 +150,7 @@ Json volumes_of(const Service& s) {
   if (s.job.options->bucket.empty())
     models["persistentVolumeClaim"] = {{"claimName", claim_of(s)}, {"readOnly", true}};
   else
-    models["csi"] = {{"driver", "gcsfuse.csi.storage.gke.io"},
+    models["csi"] = {{"driver", s.job.plan->service.bucket_driver},
                      {"readOnly", true},
                      {"volumeAttributes", {{"bucketName", s.job.options->bucket}}}};
   Json volumes = Json::array({models, scratch_volume(false, s.group.per_node)});
@@ -169,7 +169,8 @@ int grace_of(const ServingPlan& plan) {
 Json pod_of(const Service& s, const Json& labels) {
   const PodPlace place = place_of(s.job, s.group);
   Json metadata = {{"labels", labels}};
-  if (!s.job.options->bucket.empty()) metadata["annotations"] = {{"gke-gcsfuse/volumes", "true"}};
+  if (!s.job.options->bucket.empty())
+    metadata["annotations"] = {{s.job.plan->service.bucket_annotation, "true"}};
   Json spec = {{"serviceAccountName", s.name}, {"automountServiceAccountToken", false}};
   if (!s.job.options->pull_secret.empty())
     spec["imagePullSecrets"] = Json::array({{{"name", s.job.options->pull_secret}}});
@@ -338,7 +339,7 @@ std::string serving_manifests(const ServingPlan& plan, const Catalog& catalog, S
   s.plan = &plan;
   s.kind = kind;
   s.job.plan = &plan.base;
-  s.job.catalog = &catalog;
+  s.job.names = catalog.cluster_names;
   s.job.options = &options;
   s.name = kubernetes_name(plan.base.name);
   s.job.run = s.name;

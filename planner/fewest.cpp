@@ -14,7 +14,7 @@ constexpr int kLook = 32;            // replications of a first look
 constexpr double kFarOff = 1.25;     // times the limit: then a first look is enough
 constexpr std::size_t kLayouts = 3;  // of each number of accelerators, by each order
 
-using BoughtFrom = std::pair<Provider, std::string>;
+using BoughtFrom = std::pair<std::ptrdiff_t, std::string>;  // place of the provider, accelerator
 
 std::int64_t accelerators(const Space& space, const Candidate& c) {
   return std::int64_t{space.shape(c).nodes} * std::max(1, space.site(c).hardware.per_node);
@@ -57,9 +57,15 @@ class Finder {
   }
 
  private:
+  /// In the question's order of providers.
+  std::ptrdiff_t place_of(const Provider& provider) const {
+    const std::vector<Provider>& all = question_.may.providers;
+    return std::ranges::find(all, provider) - all.begin();
+  }
+
   void look_at(const Site& site, std::map<BoughtFrom, FewestRow>& by_kind) {
     const Hardware& h = site.hardware;
-    FewestRow& row = by_kind[{h.provider, h.accelerator}];
+    FewestRow& row = by_kind[{place_of(h.provider), h.accelerator}];
     row.provider = h.provider;
     row.accelerator = h.accelerator;
     const Shape* shape = smallest(site);
@@ -91,7 +97,7 @@ class Finder {
     bool any = false;
     for (const Candidate& c : space_.candidates) {
       const Hardware& h = space_.site(c).hardware;
-      if (BoughtFrom{h.provider, h.accelerator} != kind) continue;
+      if (BoughtFrom{place_of(h.provider), h.accelerator} != kind) continue;
       any = true;
       if (!c.proven_late && !c.proven_dear) by_count[accelerators(space_, c)].push_back(c);
     }

@@ -10,7 +10,7 @@ namespace reckon::planner {
 
 /// Of one kind of accelerator, on whatever machines hold it.
 struct FewestRow {
-  Provider provider = Provider::gcp;
+  Provider provider;
   std::string accelerator;  // "": CPUs, or machines of your own
   /// With the fewest accelerators that hold the training in memory; of equals the shortest step.
   std::optional<RankedPlan> fits;  // not forecast

@@ -129,7 +129,7 @@ Expected<FleetAnswer> plan_fleet(const Base& base, const Catalog& catalog,
                                  const NetworkModel& network, const FleetOptions& options) {
   auto file = read_with(base, {});
   if (!file) return tl::unexpected(std::move(file.error()));
-  Diagnostics problems = check_fleet(*file);
+  Diagnostics problems = check_fleet(*file, catalog);
   if (const std::string none = why_no_solver(); !none.empty())
     problems.push_back({Severity::error, file->places.find("jobs"), none,
                         "a plan for several jobs needs it; each job can be planned by itself"});
@@ -137,7 +137,8 @@ Expected<FleetAnswer> plan_fleet(const Base& base, const Catalog& catalog,
   const Scenario& scenario = file->scenario;
   FleetAnswer answer;
   answer.scenario = scenario.name;
-  answer.objective = scenario.plan->objective == "time" ? Objective::time : Objective::cost;
+  answer.objective =
+      scenario.plan->objective == Objective::time ? Objective::time : Objective::cost;
   answer.seed = options.seed.value_or(scenario.forecast.seed);
   answer.replications = options.replications.value_or(scenario.forecast.replications);
   auto budget = budget_of(*file);

@@ -264,7 +264,7 @@ Expected<void> add_options(const FleetSetting& s, std::size_t kind, FleetAnswer&
 
 bool is_fleet(const ScenarioFile& file) { return !file.scenario.jobs.empty(); }
 
-Diagnostics check_fleet(const ScenarioFile& file) {
+Diagnostics check_fleet(const ScenarioFile& file, const Catalog& catalog) {
   Diagnostics out;
   const auto error = [&](const std::string& path, std::string what, std::string hint) {
     out.push_back({Severity::error, file.places.find(path), std::move(what), std::move(hint)});
@@ -282,11 +282,12 @@ Diagnostics check_fleet(const ScenarioFile& file) {
   if (jobs > kMostJobs)
     error("jobs", fmt::format("{} jobs; at most {} are planned together", jobs, kMostJobs),
           "fewer jobs or times, and a shorter period");
-  const Service service = planning::service_of(s.cluster);
-  if (service != Service::gke && service != Service::eks && service != Service::aks)
+  const ServiceRules* service = planning::service_of(s.cluster, catalog);
+  if (service != nullptr && service->scales != Scales::all_pools)
     error("cluster",
-          fmt::format("pools of {} do not grow and shrink with their jobs", to_text(service)),
-          "a plan for several jobs needs a Kubernetes service: gke, eks or aks");
+          fmt::format("pools of {} do not grow and shrink with their jobs", to_text(service->id)),
+          "a plan for several jobs needs a Kubernetes service: " +
+              planning::autoscaling_services(catalog));
   for (const char* mix : {"base", "fallback"})
     if (s.plan->vary.contains(mix))
       error(std::string("plan.vary.") + mix,
@@ -302,11 +303,11 @@ Diagnostics check_fleet(const ScenarioFile& file) {
       parse_utc_time(s.plan->deadline.substr(0, s.plan->deadline.find('@'))))
     error("plan.deadline", "of several jobs a deadline is a duration from each one's submit",
           "deadline: 8h@95%");
-  const std::string& objective = s.plan->objective;
-  if (!objective.empty() && objective != "cost" && objective != "time" &&
-      objective != "cost_under_deadline" && objective != "throughput_per_dollar")
+  const Objective objective = s.plan->objective.value_or(Objective::cost);
+  if (objective != Objective::cost && objective != Objective::time &&
+      objective != Objective::cost_under_deadline && objective != Objective::throughput_per_dollar)
     error("plan.objective",
-          fmt::format("several jobs are not planned for the least {} yet", objective),
+          fmt::format("several jobs are not planned for the least {} yet", to_text(objective)),
           "objective: cost, or time");
   return out;
 }

@@ -16,7 +16,7 @@ struct FleetSetting {
 };
 
 /// Mistakes of the question that a plan of one job has not: periods, deadlines, services.
-Diagnostics check_fleet(const ScenarioFile& file);
+Diagnostics check_fleet(const ScenarioFile& file, const Catalog& catalog);
 
 /// Pools and options of every job, each option forecast alone. Fills fleet, considered,
 /// option_replications and without_plan.

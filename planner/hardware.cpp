@@ -14,7 +14,7 @@ bool allows(const std::vector<T>& list, const T& value) {
 }
 
 /// May data be there, and is the power clean enough? Where it is not known, no.
-bool is_permitted(const Question& q, Provider provider, const std::string& name) {
+bool is_permitted(const Question& q, const Provider& provider, const std::string& name) {
   if (q.residency.empty() && !q.carbon_free) return true;
   const Region* region = find_region(q.base.regions, provider, name);
   if (region == nullptr) return false;
@@ -108,11 +108,14 @@ class Collector {
   Collector(const Question& question, const Catalog& catalog) : q_(question), catalog_(catalog) {}
   HardwareList list;
 
-  void collect(Provider provider) {
+  void collect(const Provider& provider) {
     const ClusterSpec& cluster = q_.file.scenario.cluster;
     ClusterSpec other;
     other.provider = provider;
-    const Service service = planning::service_of(provider == cluster.provider ? cluster : other);
+    const ServiceRules* rules =
+        planning::service_of(provider == cluster.provider ? cluster : other, catalog_);
+    if (rules == nullptr) return;
+    const Service& service = rules->id;
     for (const Machine& m : catalog_.machines) {
       if (m.provider != provider || !m.offered_under(service) || !named(m)) continue;
       if (!m.accelerator.empty()) {
@@ -153,7 +156,10 @@ class Collector {
     const ClusterSpec& cluster = q_.file.scenario.cluster;
     ClusterSpec other;
     other.provider = h.provider;
-    const Service service = planning::service_of(h.provider == cluster.provider ? cluster : other);
+    const ServiceRules* rules =
+        planning::service_of(h.provider == cluster.provider ? cluster : other, catalog_);
+    if (rules == nullptr) return;
+    const Service& service = rules->id;
     const Machine* m = catalog_.find_machine(h.provider, h.machine);
     const bool attached = h.slice.empty() && m != nullptr && m->accelerator.empty();
     std::erase_if(h.regions, [&](const std::string& region) {
@@ -168,8 +174,8 @@ class Collector {
     });
   }
 
-  void add(Provider provider, const std::string& machine, const std::string& accelerator, int count,
-           const std::string& slice) {
+  void add(const Provider& provider, const std::string& machine, const std::string& accelerator,
+           int count, const std::string& slice) {
     Hardware h;
     h.provider = provider;
     h.machine = machine;
@@ -233,9 +239,10 @@ HardwareList hardware_for(const Question& question, const Catalog& catalog) {
     return {with_servers(question, catalog, with_checkpoints(question, catalog, {own})), 0, 0};
   }
   Collector collector(question, catalog);
-  for (const Provider provider : question.may.providers) collector.collect(provider);
-  const auto key = [](const Hardware& h) {
-    return std::tie(h.provider, h.machine, h.slice, h.accelerator, h.per_node);
+  for (const Provider& provider : question.may.providers) collector.collect(provider);
+  const auto key = [&](const Hardware& h) {
+    return std::tuple(catalog.place_of(h.provider), std::tie(h.machine, h.slice, h.accelerator),
+                      h.per_node);
   };
   auto& kinds = collector.list.kinds;
   std::ranges::sort(kinds, [&](const Hardware& a, const Hardware& b) { return key(a) < key(b); });

@@ -16,14 +16,6 @@ namespace {
 /// Beyond so many nodes in a row not every number is tried but so many an octave.
 constexpr int kNodesInARow = 64;
 
-constexpr std::array kObjectives{Objective::cost,
-                                 Objective::time,
-                                 Objective::cost_time,
-                                 Objective::throughput_per_dollar,
-                                 Objective::cost_under_deadline,
-                                 Objective::p95_cost,
-                                 Objective::p95_time};
-
 /// Reads `plan:` into a question; collects what is wrong.
 class Maker {
  public:
@@ -63,8 +55,7 @@ class Maker {
     q_.residency = spec.residency;
     q_.carbon_free = spec.carbon_free;
     check_residency();
-    for (const Objective o : kObjectives)
-      if (to_text(o) == spec.objective) q_.objective = o;
+    q_.objective = spec.objective.value_or(Objective::cost);
     if (q_.objective == Objective::cost_under_deadline && !q_.deadline)
       error("plan.objective", "cost_under_deadline needs a deadline", "deadline: 72h@95%");
   }
@@ -107,6 +98,27 @@ class Maker {
     return fitting;
   }
 
+  void add_provider(const std::string& name) {
+    if (const ProviderRules* found = catalog_.find_provider(name)) {
+      q_.may.providers.push_back(found->id);
+      return;
+    }
+    std::vector<std::string> names;
+    for (const ProviderRules& p : catalog_.providers) names.push_back(p.id.name);
+    error("plan.vary.provider",
+          fmt::format("unknown provider '{}'{}", name, did_you_mean(name, names)),
+          fmt::format("providers of the catalog: {}", fmt::join(names, ", ")));
+  }
+
+  bool autoscales(const ClusterSpec& cluster) const {
+    const ServiceRules* service = planning::service_of(cluster, catalog_);
+    return service != nullptr && service->scales != Scales::nothing;
+  }
+  std::string service_name(const ClusterSpec& cluster) const {
+    const ServiceRules* service = planning::service_of(cluster, catalog_);
+    return service == nullptr ? "" : service->id.name;
+  }
+
   void read_hardware(const Scenario& s) {
     Freedom& may = q_.may;
     may.hardware =
@@ -114,7 +126,7 @@ class Maker {
     may.providers = {s.cluster.provider};
     if (const auto* names = varied("provider")) {
       may.providers.clear();
-      for (const std::string& name : *names) may.providers.push_back(*provider_from_text(name));
+      for (const std::string& name : *names) add_provider(name);
     }
     if (const auto* names = varied("accelerator")) {
       for (const std::string& name : *names)
@@ -184,11 +196,10 @@ class Maker {
       q_.may.bounds.push_back(std::move(bounds));
     }
     const bool scaled = std::ranges::any_of(q_.may.bounds, &PoolBounds::autoscaled);
-    const Service service = planning::service_of(s.cluster);
-    if (scaled && !planning::runs_kubernetes(service))
+    if (scaled && !autoscales(s.cluster))
       error("plan.vary.autoscaling",
-            fmt::format("service {} does not autoscale node pools", to_text(service)),
-            "a Kubernetes service: gke, eks or aks");
+            fmt::format("service {} does not autoscale node pools", service_name(s.cluster)),
+            "a Kubernetes service: " + planning::autoscaling_services(catalog_));
   }
 
   bool has_servers(const Scenario& s) const {
@@ -214,7 +225,7 @@ class Maker {
           "the workers");
     if (!names) return;
     const auto known = [&](const std::string& name) {
-      return std::ranges::any_of(q_.may.providers, [&](Provider provider) {
+      return std::ranges::any_of(q_.may.providers, [&](const Provider& provider) {
         return catalog_.find_machine(provider, name) != nullptr;
       });
     };
@@ -269,7 +280,7 @@ class Maker {
            {StrategyKind::single, StrategyKind::mirrored, StrategyKind::multi_worker_mirrored,
             StrategyKind::tpu, StrategyKind::sharded, StrategyKind::parameter_server,
             StrategyKind::model_parallel}) {
-        const bool named = std::ranges::find(*words, planning::to_text(kind)) != words->end();
+        const bool named = std::ranges::find(*words, to_text(kind)) != words->end();
         if (named || (any && kind != StrategyKind::parameter_server)) may.kinds.push_back(kind);
       }
     }
@@ -340,12 +351,11 @@ class Maker {
     if (!q_.may.hardware && (own.tpu || !std::holds_alternative<MachineByName>(own.machine)))
       error(at, "mixes of TPU slices or machines of your own are not planned yet",
             "leave base and fallback out");
-    const Service service = planning::service_of(s.cluster);
-    if (fallbacks && !planning::runs_kubernetes(service))
+    if (fallbacks && !autoscales(s.cluster))
       error("plan.vary.fallback",
             fmt::format("service {} does not autoscale node pools: none stands in for another",
-                        to_text(service)),
-            "a Kubernetes service: gke, eks or aks");
+                        service_name(s.cluster)),
+            "a Kubernetes service: " + planning::autoscaling_services(catalog_));
     if (bases)
       for (const std::string& text : *bases) {
         const std::size_t space = text.find(' ');
@@ -355,10 +365,10 @@ class Maker {
       }
     if (!fallbacks) return;
     q_.may.fallbacks = *fallbacks;
-    if (!s.disruptions.shortage)
+    if (s.disruptions.shortage_off)
       q_.assumed.push_back(
-          "there is always spot capacity, as `disruptions: {shortage: ...}` says nothing else: "
-          "on-demand nodes stand in only for spot nodes that are slow to come");
+          "there is always spot capacity, as `disruptions: {shortage: none}` says: on-demand nodes "
+          "stand in only for spot nodes that are slow to come");
   }
 
   /// A jurisdiction that no region is under is a mistake: nothing would ever fit.

@@ -3,8 +3,6 @@
 #include "sim/base/check.h"
 
 #ifdef RECKON_WITH_CBC
-#include <dlfcn.h>
-
 #include <coin/Cbc_C_Interface.h>
 #endif
 
@@ -27,62 +25,6 @@ std::size_t Mip::add_row(Row row) {
 
 #ifdef RECKON_WITH_CBC
 namespace {
-
-/// The functions of CBC's C interface that are called, found in its library.
-class Cbc {
- public:
-  static const Cbc& loaded() {
-    static const Cbc kCbc;
-    return kCbc;
-  }
-  std::string missing;
-
-  decltype(&Cbc_newModel) make = nullptr;
-  decltype(&Cbc_deleteModel) remove = nullptr;
-  decltype(&Cbc_loadProblem) load = nullptr;
-  decltype(&Cbc_setInteger) set_integer = nullptr;
-  decltype(&Cbc_setLogLevel) set_log_level = nullptr;
-  decltype(&Cbc_setMaximumNodes) set_maximum_nodes = nullptr;
-  decltype(&Cbc_setAllowableGap) set_allowable_gap = nullptr;
-  decltype(&Cbc_setAllowableFractionGap) set_allowable_fraction_gap = nullptr;
-  decltype(&Cbc_solve) solve = nullptr;
-  decltype(&Cbc_isProvenOptimal) is_optimal = nullptr;
-  decltype(&Cbc_isProvenInfeasible) is_infeasible = nullptr;
-  decltype(&Cbc_isContinuousUnbounded) is_unbounded = nullptr;
-  decltype(&Cbc_getObjValue) objective = nullptr;
-  decltype(&Cbc_getBestPossibleObjValue) bound = nullptr;
-  decltype(&Cbc_getColSolution) values = nullptr;
-
- private:
-  Cbc() {
-    library_ = dlopen(RECKON_CBC_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    if (library_ == nullptr) {
-      missing = std::string("the solver CBC cannot be loaded: ") + dlerror();
-      return;
-    }
-    find(make, "Cbc_newModel");
-    find(remove, "Cbc_deleteModel");
-    find(load, "Cbc_loadProblem");
-    find(set_integer, "Cbc_setInteger");
-    find(set_log_level, "Cbc_setLogLevel");
-    find(set_maximum_nodes, "Cbc_setMaximumNodes");
-    find(set_allowable_gap, "Cbc_setAllowableGap");
-    find(set_allowable_fraction_gap, "Cbc_setAllowableFractionGap");
-    find(solve, "Cbc_solve");
-    find(is_optimal, "Cbc_isProvenOptimal");
-    find(is_infeasible, "Cbc_isProvenInfeasible");
-    find(is_unbounded, "Cbc_isContinuousUnbounded");
-    find(objective, "Cbc_getObjValue");
-    find(bound, "Cbc_getBestPossibleObjValue");
-    find(values, "Cbc_getColSolution");
-  }
-  template <class Function>
-  void find(Function& function, const char* name) {
-    function = reinterpret_cast<Function>(dlsym(library_, name));
-    if (function == nullptr) missing = std::string("the library of CBC has no ") + name;
-  }
-  void* library_ = nullptr;
-};
 
 /// The matrix by columns, as CBC reads it.
 struct ByColumns {
@@ -109,7 +51,7 @@ ByColumns by_columns(const Mip& program) {
   return out;
 }
 
-void load(const Cbc& cbc, Cbc_Model* model, const Mip& program) {
+void load(Cbc_Model* model, const Mip& program) {
   const ByColumns matrix = by_columns(program);
   std::vector<double> low, high, cost, row_low, row_high;
   for (const Mip::Column& c : program.columns) {
@@ -121,44 +63,42 @@ void load(const Cbc& cbc, Cbc_Model* model, const Mip& program) {
     row_low.push_back(r.low);
     row_high.push_back(r.high);
   }
-  cbc.load(model, int(cost.size()), int(row_low.size()), matrix.start.data(), matrix.row.data(),
-           matrix.value.data(), low.data(), high.data(), cost.data(), row_low.data(),
-           row_high.data());
+  Cbc_loadProblem(model, int(cost.size()), int(row_low.size()), matrix.start.data(),
+                  matrix.row.data(), matrix.value.data(), low.data(), high.data(), cost.data(),
+                  row_low.data(), row_high.data());
   for (std::size_t c = 0; c < program.columns.size(); ++c)
-    if (program.columns[c].whole) cbc.set_integer(model, int(c));
+    if (program.columns[c].whole) Cbc_setInteger(model, int(c));
 }
 
 }  // namespace
 
-std::string why_no_solver() { return Cbc::loaded().missing; }
+std::string why_no_solver() { return ""; }
 
 MipSolution solve(const Mip& program, int nodes) {
   MipSolution out;
-  const Cbc& cbc = Cbc::loaded();
-  out.why = cbc.missing;
-  if (!out.why.empty()) return out;
-  const std::unique_ptr<Cbc_Model, decltype(&Cbc_deleteModel)> model(cbc.make(), cbc.remove);
-  cbc.set_log_level(model.get(), 0);
-  load(cbc, model.get(), program);
-  cbc.set_maximum_nodes(model.get(), nodes);
-  cbc.set_allowable_gap(model.get(), 0);
-  cbc.set_allowable_fraction_gap(model.get(), 0);
-  cbc.solve(model.get());
-  const double* values = cbc.values(model.get());
+  const std::unique_ptr<Cbc_Model, decltype(&Cbc_deleteModel)> model(Cbc_newModel(),
+                                                                     Cbc_deleteModel);
+  Cbc_setLogLevel(model.get(), 0);
+  load(model.get(), program);
+  Cbc_setMaximumNodes(model.get(), nodes);
+  Cbc_setAllowableGap(model.get(), 0);
+  Cbc_setAllowableFractionGap(model.get(), 0);
+  Cbc_solve(model.get());
+  const double* values = Cbc_getColSolution(model.get());
   const bool whole = std::ranges::any_of(program.columns, &Mip::Column::whole);
-  if (cbc.is_optimal(model.get()))
+  if (Cbc_isProvenOptimal(model.get()))
     out.status = MipSolution::Status::optimal;
-  else if (cbc.is_infeasible(model.get()))
+  else if (Cbc_isProvenInfeasible(model.get()))
     out.status = MipSolution::Status::infeasible;
-  else if (cbc.is_unbounded(model.get()))
+  else if (Cbc_isContinuousUnbounded(model.get()))
     out.status = MipSolution::Status::unbounded;
   else
     out.status = MipSolution::Status::stopped;
   const bool solved = out.status == MipSolution::Status::optimal;
   // Stopped before a first solution the objective is CBC's idea of infinity.
   constexpr double kNothing = 1e50;
-  out.objective = cbc.objective(model.get());
-  out.bound = whole ? cbc.bound(model.get()) : out.objective;
+  out.objective = Cbc_getObjValue(model.get());
+  out.bound = whole ? Cbc_getBestPossibleObjValue(model.get()) : out.objective;
   if (solved) out.bound = out.objective;
   if (values != nullptr &&
       (solved || (out.status == MipSolution::Status::stopped && out.objective < kNothing)))

@@ -6,8 +6,7 @@
 
 // A mixed-integer linear program and the one function that solves it: CBC, the branch-and-cut
 // solver of COIN-OR [Forrest and Lougee-Heimer 2005, "CBC user guide", INFORMS TutORials], which
-// this header does not show. CBC is loaded when it is first asked for: its fifteen libraries take
-// 5 ms, and most commands solve nothing.
+// this header does not show.
 namespace reckon::planner {
 
 inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();

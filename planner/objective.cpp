@@ -9,26 +9,6 @@ constexpr double kForever = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-std::string_view to_text(Objective objective) {
-  switch (objective) {
-    case Objective::cost:
-      return "cost";
-    case Objective::time:
-      return "time";
-    case Objective::cost_time:
-      return "cost_time";
-    case Objective::throughput_per_dollar:
-      return "throughput_per_dollar";
-    case Objective::cost_under_deadline:
-      return "cost_under_deadline";
-    case Objective::p95_cost:
-      return "p95_cost";
-    case Objective::p95_time:
-      return "p95_time";
-  }
-  return "";
-}
-
 double score_of(Objective objective, double time, double cost) {
   switch (objective) {
     case Objective::time:

@@ -1,21 +1,10 @@
 #pragma once
-#include <string_view>
-
 #include "sim/forecast/forecast.h"
 
 // What the best plan is best in.
 namespace reckon::planner {
 
-enum class Objective {
-  cost,  // mean
-  time,  // mean
-  cost_time,
-  throughput_per_dollar,
-  cost_under_deadline,
-  p95_cost,
-  p95_time
-};
-std::string_view to_text(Objective objective);
+using reckon::Objective;
 
 /// What the objective makes of a time (seconds) and a cost (USD, infinite: unknown), of whatever
 /// they are: two means, two quantiles, one life. Less is better.

@@ -167,7 +167,7 @@ std::string degrees_text(const Layout& l) {
 /// The whole strategy of a kind that the scenario does not have, or whose degrees are chosen.
 std::string strategy_yaml(const Shape& s, bool batch_is_given) {
   const Layout& l = s.layout;
-  std::string text = fmt::format("{{kind: {}", planning::to_text(s.kind));
+  std::string text = fmt::format("{{kind: {}", to_text(s.kind));
   if (s.kind == StrategyKind::multi_worker_mirrored || s.kind == StrategyKind::sharded)
     text += fmt::format(", workers: {}", s.nodes);
   if (s.kind == StrategyKind::parameter_server)
@@ -271,7 +271,7 @@ bool within_quotas(const Offer& offer, const Shape& shape, int per_node) {
   return all;
 }
 
-int quota_for(const Question& question, Provider provider, const std::string& region,
+int quota_for(const Question& question, const Provider& provider, const std::string& region,
               const std::string& accelerator, std::optional<CapacityType> type) {
   std::string key = fmt::format("{}/{}/{}", to_text(provider), region, accelerator);
   if (type) key += fmt::format("/{}", to_text(*type));
@@ -317,7 +317,7 @@ std::string checkpoint_text(const Hardware& h) {
 
 std::string strategy_text(const Shape& s) {
   const Layout& l = s.layout;
-  std::string text(planning::to_text(s.kind));
+  std::string text(to_text(s.kind));
   if (s.kind == StrategyKind::model_parallel) {
     text += fmt::format(", data {} x tensor {} x pipeline {}", l.data, l.tensor, l.pipeline);
     if (l.context > 1) text += fmt::format(" x context {}", l.context);

@@ -121,7 +121,9 @@ class Search {
 
   void collect(bool on_accelerators) {
     const ClusterSpec& cluster = file_.scenario.cluster;
-    const reckon::Service service = planning::service_of(cluster);
+    const ServiceRules* rules = planning::service_of(cluster, catalog_);
+    if (rules == nullptr) return;
+    const reckon::Service& service = rules->id;
     for (const Machine& m : catalog_.machines) {
       if (m.provider != cluster.provider || !m.offered_under(service)) continue;
       if (!on_accelerators) {
@@ -195,7 +197,7 @@ class Search {
     return true;
   }
   bool is_on_premises(const Candidate& c) const {
-    return c.own && file_.scenario.cluster.provider == Provider::on_premises;
+    return c.own && catalog_.rules_of(file_.scenario.cluster.provider).owned;
   }
 
   /// Of the prices of what is kept, the budget, the quota and the machines that are there.

@@ -201,9 +201,8 @@ class SiteMaker {
   void add_bounds(const Offer& offer, std::vector<Offer>& all) const {
     if (q_.may.bounds.empty()) return all.push_back(offer);
     for (const PoolBounds& bounds : q_.may.bounds) {
-      const bool can = bounds.text.empty() ||
-                       (site_.hardware.slice.empty() &&
-                        (!bounds.autoscaled() || planning::runs_kubernetes(plan_.service)));
+      const bool can = bounds.text.empty() || (site_.hardware.slice.empty() &&
+                                               (!bounds.autoscaled() || plan_.service.kubernetes));
       if (!can) continue;
       all.push_back(offer);
       all.back().bounds = bounds;
@@ -400,7 +399,7 @@ Interruptions interruptions_of(const Outside& outside, const Offer& offer, int n
 
 double wait_for_spot(const Site& site, const Offer& offer, int nodes) {
   if (!site.shortage.on || offer.pricing != CapacityType::spot) return 0;
-  const double every = site.shortage.every.count(), lasts = site.shortage.lasts.count();
+  const double every = site.shortage.every.value.count(), lasts = site.shortage.lasts.value.count();
   double wait = lasts;  // what is left of an exponential time is as long as a whole one
   if (offer.mix.patience)
     wait =

@@ -18,7 +18,7 @@ namespace reckon::planner {
 /// One kind of node.
 struct Hardware {
   bool own = false;  // the scenario's pool as it stands; the rest says what that is
-  Provider provider = Provider::gcp;
+  Provider provider;
   std::string machine, accelerator;  // canonical; accelerator "": none
   std::string slice;                 // TPU; machine is then ""
   int per_node = 0;
@@ -82,7 +82,7 @@ struct Offer {
   std::array<int, 3> quota_of_type{};  // of those that are bought so, by CapacityType
 };
 /// INT_MAX: none. The quota of all, or of those of one type alone.
-int quota_for(const Question& question, Provider provider, const std::string& region,
+int quota_for(const Question& question, const Provider& provider, const std::string& region,
               const std::string& accelerator, std::optional<CapacityType> type = {});
 /// Are the accelerators of so many nodes within the offer's quotas?
 bool within_quotas(const Offer& offer, const Shape& shape, int per_node);

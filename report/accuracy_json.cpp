@@ -62,7 +62,11 @@ Json json_of(const ScoredRun& r) {
               {"model", model_name(r.at.run)},
               {"measured", r.measured},
               {"predicted", r.predicted},
+              {"low", r.low},
+              {"high", r.high},
+              {"device_share", r.device_share},
               {"error", r.error()}};
+  if (!r.evidence.empty()) out["evidence"] = r.evidence;
   if (r.at.peak_memory.v > 0) {
     out["peak_memory_bytes"] = r.at.peak_memory.v;
     out["predicted_peak_memory_bytes"] = r.allocated.v;

@@ -6,6 +6,7 @@
 
 #include "report/catalog_rows.h"
 #include "report/text.h"
+#include "sim/catalog/operations_keys.h"
 
 namespace reckon {
 namespace {
@@ -69,6 +70,40 @@ CatalogTable machines(const Catalog& c) {
                           ? fmt::format("{} x {}", m.accelerator_count, m.accelerator)
                           : std::string(),
                       m.network_link});
+  return t;
+}
+
+CatalogTable providers(const Catalog& c) {
+  CatalogTable t{"",
+                 {"name", "called", "services", "node GPU s", "spot notice s", "maintained every h",
+                  "billed in s", "at least s"},
+                 {}};
+  for (const ProviderRules& p : c.providers) {
+    std::vector<std::string> services;
+    for (const Service& s : p.services) services.push_back(s.name);
+    const auto number = [&](const std::string& key) { return c.operations.at(key).value; };
+    t.rows.push_back({p.id.name, p.called, joined(services),
+                      number(keys::provisioning(p.id, keys::NodeKind::gpu)),
+                      number(keys::spot_notice(p.id)), number(keys::maintenance_every(p.id)) / 3600,
+                      number(keys::billing_granularity(p.id)),
+                      number(keys::billing_minimum(p.id))});
+  }
+  return t;
+}
+
+CatalogTable services(const Catalog& c) {
+  CatalogTable t{"",
+                 {"name", "called", "provider", "Kubernetes", "scales", "clusters made with",
+                  "USD/h of a cluster"},
+                 {}};
+  for (const ServiceRules& s : c.services) {
+    const ProviderRules* provider = c.provider_of(s.id);
+    t.rows.push_back({s.id.name, s.called,
+                      provider == nullptr ? text("several") : provider->id.name,
+                      text(s.kubernetes ? "yes" : "no"), text(reckon::to_text(s.scales)),
+                      s.cluster_tool.empty() ? text("no tool of export") : s.cluster_tool,
+                      c.operations.at(keys::management_fee(s.id)).value});
+  }
   return t;
 }
 
@@ -211,7 +246,9 @@ struct ListedKind {
   std::string_view name;
   CatalogTable (*table)(const Catalog&);
 };
-constexpr std::array kKinds{ListedKind{"accelerators", accelerators},
+constexpr std::array kKinds{ListedKind{"providers", providers},
+                            ListedKind{"services", services},
+                            ListedKind{"accelerators", accelerators},
                             ListedKind{"machines", machines},
                             ListedKind{"custom", custom_families},
                             ListedKind{"slices", slices},

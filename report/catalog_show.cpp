@@ -16,7 +16,7 @@ using Covers = Offering::Covers;
 
 std::string hourly(double usd_per_second) { return fmt::format("{:.4f}", usd_per_second * 3600); }
 
-void offered(const Catalog& c, Provider provider, const std::string& item, Tables& out) {
+void offered(const Catalog& c, const Provider& provider, const std::string& item, Tables& out) {
   CatalogTable t{"offered in", {"provider", "item", "region", "zones"}, {}};
   for (const Location* l : c.locations_of(provider, item))
     t.rows.push_back({text(to_text(l->provider)), l->item,
@@ -41,7 +41,7 @@ CatalogTable price_table() {
           {}};
 }
 
-void prices_of(const Catalog& c, const std::string& item, std::optional<Provider> provider,
+void prices_of(const Catalog& c, const std::string& item, const std::optional<Provider>& provider,
                Tables& out) {
   CatalogTable t = price_table();
   for (const Offering& o : c.offerings)
@@ -103,8 +103,7 @@ Tables show(const Catalog& c, const Accelerator& a) {
       counts.rows.push_back(
           {text(to_text(r.service)), r.machine, fmt::format("{}", fmt::join(r.counts, " "))});
   out.push_back(std::move(counts));
-  for (const Provider p : {Provider::gcp, Provider::aws, Provider::azure, Provider::selectel})
-    offered(c, p, a.name, out);
+  for (const ProviderRules& p : c.providers) offered(c, p.id, a.name, out);
   prices_of(c, a.name, std::nullopt, out);
   return out;
 }
@@ -121,8 +120,9 @@ Tables show(const Catalog& c, const Machine& m) {
       fmt::format("machine {} of {}: {} vCPUs{}", m.name, to_text(m.provider), m.vcpus, has)));
   if (!m.notes.empty()) out.push_back({"notes", {"note"}, {{m.notes}}});
   CatalogTable counts{"accelerators that it may carry", {"service", "accelerator", "counts"}, {}};
-  for (const Service s : {Service::gke, Service::gce, Service::ai_platform, Service::vertex}) {
-    if (provider_of(s) != m.provider) continue;
+  const ProviderRules& provider = c.rules_of(m.provider);
+  for (const Service& s : provider.services) {
+    if (!provider.counts_by_table) break;
     for (const Accelerator& a : c.accelerators) {
       const std::vector<int> allowed = c.allowed_counts(s, m.name, a.name);
       if (!allowed.empty())
@@ -144,7 +144,7 @@ Tables show(const Catalog& c, const TpuSlice& s) {
        {{text("torus"), fmt::format("{}", fmt::join(s.torus, "x"))},
         {text("closed"), text(s.wraps ? "yes" : "no")},
         {text("host"), s.machine}}}};
-  offered(c, Provider::gcp, s.name, out);
+  for (const ProviderRules& p : c.providers) offered(c, p.id, s.name, out);
   prices_of(c, s.name, std::nullopt, out);
   return out;
 }
@@ -190,9 +190,8 @@ Tables show_group(const Catalog& c, std::string_view name) {
 Tables show_catalog(const Catalog& c, std::string_view name) {
   if (const Accelerator* a = c.find_accelerator(name)) return show(c, *a);
   Tables out;
-  for (const Provider p :
-       {Provider::gcp, Provider::aws, Provider::azure, Provider::selectel, Provider::on_premises})
-    if (const auto found = resolve_machine(c, p, name))
+  for (const ProviderRules& p : c.providers)
+    if (const auto found = resolve_machine(c, p.id, name))
       for (CatalogTable& table : show(c, found->machine)) out.push_back(std::move(table));
   if (!out.empty()) return out;
   if (const TpuSlice* s = c.find_slice(name)) return show(c, *s);

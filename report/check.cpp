@@ -60,6 +60,9 @@ std::string value_text(const CheckedExpectation& e) {
       return format_percent(value);
     case Metric::samples_per_second:
       return format_count(value >= 1000 ? std::round(value) : value) + " samples/s";
+    case Metric::tokens_per_second:
+    case Metric::tokens_per_second_per_accelerator:
+      return format_count(value >= 1000 ? std::round(value) : value) + " tokens/s";
     case Metric::interruptions:
       return fmt::format("{:.4g}", value);
     case Metric::latency:

@@ -40,15 +40,14 @@ std::string candidates(const CandidateComparison& c, std::span<const std::string
              format_count(first.replications), first.seed);
 }
 
-std::string matrix(const char* title, const Probabilities& p) {
+std::string matrix(const char* title, const Probabilities& p, int n) {
   Columns rows(Columns::Kind::facts);
   std::vector<std::string> header{""};
   for (std::size_t b = 0; b < p.size(); ++b) header.push_back(candidate_letter(b));
   rows.row(header);
   for (std::size_t a = 0; a < p.size(); ++a) {
     std::vector<std::string> cells{candidate_letter(a)};
-    for (const auto& value : p[a])
-      cells.push_back(value ? fmt::format("{:.1f} %", 100 * *value) : "-");
+    for (const auto& value : p[a]) cells.push_back(value ? probability_text(*value, n) : "-");
     rows.row(cells);
   }
   return fmt::format("\n{}\n", title) + rows.text();
@@ -86,8 +85,10 @@ std::string candidate_letter(std::size_t k) {
 std::string compare_table(const CandidateComparison& c, std::span<const std::string> names,
                           int width) {
   return candidates(c, names, width) +
-         matrix("Probability that the row is faster than the column", c.probability_faster) +
-         matrix("Probability that the row is cheaper than the column", c.probability_cheaper) +
+         matrix("Probability that the row is faster than the column", c.probability_faster,
+                c.forecasts.front().replications) +
+         matrix("Probability that the row is cheaper than the column", c.probability_cheaper,
+                c.forecasts.front().replications) +
          differences(c);
 }
 

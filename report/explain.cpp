@@ -123,10 +123,10 @@ std::string memory(const MemoryEstimate& m) {
 
 std::string help(const Explanation& e) {
   Columns rows;
-  rows.row({"", "step", "samples/s", "training", "", "cost", ""});
+  rows.row({"", "step", rate_unit(e.tokens_per_sample), "training", "", "cost", ""});
   const auto line = [&](const Change& c, bool now) {
     const std::string cost = c.cost ? format_usd(*c.cost) : "unknown";
-    rows.row({c.what, format_duration(c.step), format_count(std::round(c.throughput.v)),
+    rows.row({c.what, format_duration(c.step), rate_value(c.throughput, e.tokens_per_sample),
               time_value(c.training),
               now ? "" : change_against(c.training.count(), e.now.training.count()), cost,
               now || !c.cost ? "" : change_against(c.cost->v, e.now.cost->v)});
@@ -221,10 +221,9 @@ std::string who_is_fastest(const Crossover& c) {
 }
 
 std::string explain_table(const Explanation& e, int width) {
-  std::string out =
-      fmt::format("{}\n  step {}, bound by {}; {} samples/s{}\n", e.scenario,
-                  format_duration(e.step.step), to_text(e.step.bottleneck),
-                  format_count(std::round(e.step.samples_per_second.v)), mfu_text(e.step));
+  std::string out = fmt::format("{}\n  step {}, bound by {}; {}\n", e.scenario,
+                                format_duration(e.step.step), to_text(e.step.bottleneck),
+                                throughput_text(e.step, e.accelerators, e.tokens_per_sample));
   return out + evidence_section(e.evidence, width) + phases(e) + layers(e) + memory(e.memory) +
          help(e) + crossover(e, width);
 }

@@ -152,6 +152,9 @@ Json json_of(const Forecast& f) {
   out["feasible"] = f.feasible;
   out["step"] = f.feasible ? json_of(f.step) : Json(nullptr);
   out["samples_per_second"] = f.feasible ? Json(f.step.samples_per_second.v) : Json(nullptr);
+  out["tokens_per_second"] = f.feasible && f.tokens_per_sample > 0
+                                 ? Json(f.step.samples_per_second.v * double(f.tokens_per_sample))
+                                 : Json(nullptr);
   out["steps"] = f.steps;
   out["accelerators"] = f.accelerators;
   out["memory"] = json_of(f.memory);

@@ -102,7 +102,7 @@ std::string hardware_text(const Plan& plan) {
     pools.push_back(fmt::format("{} ({})", text, to_text(p.pricing)));
   }
   const std::string place = plan.region.empty() ? "" : " in " + plan.region;
-  return fmt::format("{} {}{}: {}", to_text(plan.provider), to_text(plan.service), place,
+  return fmt::format("{} {}{}: {}", to_text(plan.provider), to_text(plan.service.id), place,
                      fmt::join(pools, "; "));
 }
 

@@ -8,6 +8,7 @@
 #include "report/evidence.h"
 #include "report/notice.h"
 #include "report/table.h"
+#include "report/text.h"
 #include "sim/base/printable.h"
 #include "sim/base/unit_text.h"
 
@@ -120,8 +121,8 @@ std::string memo_provenance(const Forecast& f) {
   for (const std::string& calibration : f.calibrations)
     out += fmt::format("Calibrated by {}.\n\n", markdown_safe(calibration));
   const std::string digest = f.catalog_digest.empty() ? "" : ", catalog " + f.catalog_digest;
-  return out + fmt::format("{} simulated runs, seed {}, network engine {}{}.\n",
-                           format_count(f.replications), f.seed, f.engine, digest);
+  return out + fmt::format("{} simulated runs, seed {}, {}{}.\n", format_count(f.replications),
+                           f.seed, engine_text("network engine", f.engine), digest);
 }
 
 }  // namespace reckon

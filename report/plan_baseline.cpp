@@ -22,7 +22,7 @@ struct BaselineRow {
 
 std::string strategy_of(const PlannedWorkload& job) {
   const PlannedStrategy& s = job.strategy;
-  std::string text(planning::to_text(s.kind));
+  std::string text(to_text(s.kind));
   if (s.replica() > 1)
     text += fmt::format(", tensor {} x pipeline {} x context {}", s.tensor, s.pipeline, s.context);
   if (s.expert > 1) text += fmt::format(", expert {}", s.expert);
@@ -84,7 +84,7 @@ std::vector<BaselineRow> rows_of(const BaselineInputs& in) {
 
 std::string verdict_text(const BaselineInputs& in) {
   const std::string than =
-      fmt::format("{} ({})", in.baseline.name, planner::to_text(in.answer.objective));
+      fmt::format("{} ({})", in.baseline.name, to_text(in.answer.objective));
   if (in.best == nullptr) return fmt::format("No plan fits today; the baseline is {}.", than);
   const double percent = 100 * in.verdict.change;
   const std::string change = std::abs(percent) < 0.05 ? "as good as"

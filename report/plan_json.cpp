@@ -28,7 +28,7 @@ Json plan_object(const RankedPlan& p) {
           {"nodes", p.shape.nodes},
           {"pricing", to_text(p.offer.pricing)},
           {"bought", planner::bought_text(p.offer, p.shape.nodes)},
-          {"strategy", planning::to_text(p.shape.kind)},
+          {"strategy", to_text(p.shape.kind)},
           {"parameter_servers", p.shape.parameter_servers},
           {"data", l.data},
           {"tensor", l.tensor},
@@ -150,7 +150,7 @@ Json baseline_object(const BaselineInputs* in) {
 std::string plan_json(const Answer& a, const BaselineInputs* baseline) {
   Json out = head("plan");
   out["scenario"] = a.scenario;
-  out["objective"] = planner::to_text(a.objective);
+  out["objective"] = to_text(a.objective);
   out["deadline"] = limit_object(a.deadline, "seconds");
   out["budget"] = limit_object(a.budget, "usd");
   out["seed"] = a.seed;

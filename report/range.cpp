@@ -111,4 +111,39 @@ std::string mfu_text(const StepEstimate& step) {
   return step.mfu > 0 ? ", MFU " + format_percent(step.mfu) : "";
 }
 
+const char* rate_unit(std::int64_t tokens_per_sample) {
+  return tokens_per_sample > 0 ? "tokens/s" : "samples/s";
+}
+
+std::string rate_value(SamplesPerSecond rate, std::int64_t tokens_per_sample) {
+  const double value = tokens_per_sample > 0 ? rate.v * double(tokens_per_sample) : rate.v;
+  return with_thousands(value, decimals_for(value));
+}
+
+std::string rate_text(SamplesPerSecond rate, std::int64_t tokens_per_sample) {
+  return rate_value(rate, tokens_per_sample) + " " + rate_unit(tokens_per_sample);
+}
+
+std::string throughput_text(const StepEstimate& step, int accelerators,
+                            std::int64_t tokens_per_sample) {
+  const SamplesPerSecond rate = step.samples_per_second;
+  std::string text = fmt::format("{} on {} accelerator{}", rate_text(rate, tokens_per_sample),
+                                 accelerators, accelerators == 1 ? "" : "s");
+  if (tokens_per_sample > 0) {
+    text += " (";
+    if (accelerators > 1)
+      text += rate_value(rate / double(accelerators), tokens_per_sample) + " each, ";
+    text += rate_text(rate, 0) + ")";
+  }
+  return text + mfu_text(step);
+}
+
+std::string probability_text(double share, int n) {
+  const double least = 100.0 / std::max(1, n);
+  const int decimals = least < 0.1 ? 2 : 1;
+  if (share <= 0) return fmt::format("< {:.{}f} %", std::min(least, 50.0), decimals);
+  if (share >= 1) return fmt::format("> {:.{}f} %", std::max(100 - least, 50.0), decimals);
+  return fmt::format("{:.1f} %", 100 * share);
+}
+
 }  // namespace reckon

@@ -55,11 +55,23 @@ std::vector<std::string> csv_cells(const Sweep& sweep, std::size_t k) {
   return cells;
 }
 
+/// Rates are tokens where all points read as many; 0: samples.
+std::int64_t tokens_of(const Sweep& sweep) {
+  std::optional<std::int64_t> tokens;
+  for (const SweepPoint& point : sweep.points) {
+    if (!point.forecast) continue;
+    if (tokens && (*tokens > 0) != (point.forecast->tokens_per_sample > 0)) return 0;
+    tokens = point.forecast->tokens_per_sample;
+  }
+  return tokens.value_or(0);
+}
+
 std::vector<std::string> table_cells(const Sweep& sweep, std::size_t k) {
   const Forecast& f = *sweep.points[k].forecast;
   return {time_range(f.time_seconds), f.cost_usd ? usd_range(*f.cost_usd) : "unknown",
           fmt::format("{:.1f} %", 100 * f.goodput.p50),
-          fmt::format("{:.0f}", f.step.samples_per_second.v), marks(sweep, k)};
+          rate_value(f.step.samples_per_second, tokens_of(sweep) > 0 ? f.tokens_per_sample : 0),
+          marks(sweep, k)};
 }
 
 }  // namespace
@@ -75,7 +87,7 @@ std::optional<std::size_t> cheapest(const Sweep& sweep) {
 }
 
 std::string sweep_table(const Sweep& sweep, int width) {
-  constexpr std::array kColumns{"time", "cost", "goodput", "samples/s", ""};
+  const std::array kColumns{"time", "cost", "goodput", rate_unit(tokens_of(sweep)), ""};
   const auto last = std::find_if(sweep.points.rbegin(), sweep.points.rend(),
                                  [](const SweepPoint& p) { return p.forecast.has_value(); });
   const std::string remark =

@@ -31,8 +31,8 @@ std::string answer(const Forecast& f) {
   }
   answer.row({"goodput", percent_range(f.goodput)});
   return answer.text() +
-         fmt::format("  median (5th .. 95th percentile) of {} replications, seed {}, engine {}\n",
-                     format_count(f.replications), f.seed, f.engine);
+         fmt::format("  median (5th .. 95th percentile) of {} replications, seed {}, {}\n",
+                     format_count(f.replications), f.seed, engine_text("engine", f.engine));
 }
 
 /// Each of several jobs, with times since its own submit.
@@ -63,10 +63,7 @@ std::string step(const Forecast& f) {
   Columns facts(Columns::Kind::facts);
   facts.row(
       {"step", fmt::format("{}, bound by {}", format_duration(s.step), to_text(s.bottleneck))});
-  facts.row(
-      {"throughput", fmt::format("{} samples/s on {} accelerator{}{}",
-                                 format_count(std::round(s.samples_per_second.v)), f.accelerators,
-                                 f.accelerators == 1 ? "" : "s", mfu_text(s))});
+  facts.row({"throughput", throughput_text(s, f.accelerators, f.tokens_per_sample)});
   facts.row(
       {"length", fmt::format("{} step{}", format_count(double(f.steps)), f.steps == 1 ? "" : "s")});
   facts.row(

@@ -24,8 +24,22 @@ std::string percent_range(const Quantiles& share);  // "93.1 % (90.0 .. 95.2)"
 std::string signed_duration(double seconds);
 std::string signed_usd(double usd);
 
+/// "104,448 tokens/s", "2,728 samples/s": of a model that reads tokens by these.
+std::string rate_text(SamplesPerSecond rate, std::int64_t tokens_per_sample);
+/// "tokens/s" or "samples/s".
+const char* rate_unit(std::int64_t tokens_per_sample);
+/// In that unit, three digits where it is small.
+std::string rate_value(SamplesPerSecond rate, std::int64_t tokens_per_sample);
+/// "104,448 tokens/s on 1024 accelerators (102 each, 51 samples/s), MFU 35.1 %".
+std::string throughput_text(const StepEstimate& step, int accelerators,
+                            std::int64_t tokens_per_sample);
+
 /// ", MFU 39.9 %"; "" where the workers have no accelerators whose peak it would be a share of.
 std::string mfu_text(const StepEstimate& step);
+
+/// A share of n replications as a probability: "83.2 %"; where all or none are, what n can tell:
+/// "> 99.9 %", "< 0.1 %".
+std::string probability_text(double share, int n);
 
 struct TimeUnit {
   double seconds;

@@ -1,10 +1,13 @@
 #include "report/text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cmath>
 
 #include "sim/base/printable.h"
+#include "sim/step/step.h"
 
 namespace reckon {
 namespace {
@@ -14,6 +17,10 @@ bool is_number(const std::string& cell) {
 }
 
 }  // namespace
+
+std::string engine_text(std::string_view what, std::string_view engine) {
+  return engine == kNoEngine ? "no network" : fmt::format("{} {}", what, engine);
+}
 
 std::vector<std::string> wrap(std::string_view text, int width) {
   std::vector<std::string> lines;

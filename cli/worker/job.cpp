@@ -21,6 +21,7 @@
 #include "executor/train/run_lock.h"
 #include "executor/train/stop_signal.h"
 #include "executor/train/trainable.h"
+#include "sim/scenario/artifact/artifact.h"
 #include "sim/scenario/one_worker.h"
 
 namespace reckon::worker {
@@ -30,10 +31,22 @@ struct Refused {};  // diagnostics were printed
 
 template <class T>
 T take(Expected<T> value) {
-  if (value) return std::move(*value);
+  if (value) {
+    if constexpr (std::is_void_v<T>)
+      return;
+    else
+      return std::move(*value);
+  }
   cli::report(value.error());
   throw Refused{};
 }
+
+/// What this process is of.
+struct Job {
+  Plan plan;
+  std::filesystem::path directory;  // what the path of its data goes by
+  PlanDigests digests;              // none: the plan was made here, of a scenario
+};
 
 Expected<Plan> alone(const Plan& plan, const std::string& file) {
   if (auto one = one_worker(plan)) return std::move(*one);
@@ -42,7 +55,22 @@ Expected<Plan> alone(const Plan& plan, const std::string& file) {
                                      .hint = "--alone takes data-parallel strategies"}});
 }
 
-cli::LoadedPlan load(const Options& options) {
+/// The plan of a run, which nothing changes any more.
+Job job_of(const Options& options, ReadArtifact read) {
+  if (!options.overrides.empty() || !options.layers.empty() || !options.catalogs.empty() ||
+      options.seed)
+    throw std::invalid_argument(
+        "--set, --layer, --catalog and --seed go with a scenario: the plan of a run is complete");
+  if (auto problem = why_not_run(read, options.plan))
+    take(Expected<void>(tl::unexpected(Diagnostics{std::move(*problem)})));
+  const auto own = std::filesystem::absolute(options.plan).parent_path();
+  PlanDigests digests = digests_of(read.artifact);
+  return {.plan = std::move(read.artifact.plan),
+          .directory = (own / read.artifact.file).parent_path(),
+          .digests = std::move(digests)};
+}
+
+Job load_scenario(const Options& options) {
   cli::Options common;
   common.overrides = options.overrides;
   common.layers = options.layers;
@@ -50,8 +78,14 @@ cli::LoadedPlan load(const Options& options) {
   const cli::LoadedCatalog catalog = take(cli::load_catalogs(common));
   cli::LoadedPlan loaded = take(cli::load_plan(options.plan, common, catalog));
   if (options.seed) loaded.plan.seed = *options.seed;
-  if (options.alone) loaded.plan = take(alone(loaded.plan, options.plan));
-  return loaded;
+  return {std::move(loaded.plan), loaded.file.directory, {}};
+}
+
+Job load(const Options& options) {
+  auto run = cli::load_artifact(options.plan);
+  Job job = run ? job_of(options, take(std::move(*run))) : load_scenario(options);
+  if (options.alone) job.plan = take(alone(job.plan, options.plan));
+  return job;
 }
 
 /// All that keeps this process from running this plan.
@@ -190,7 +224,7 @@ std::int64_t micro_batch_of(std::int64_t own, std::int64_t wanted) {
   return part;
 }
 
-int train(const Options& options, const cli::LoadedPlan& loaded, const WorkerIdentity& me) {
+int train(const Options& options, const Job& loaded, const WorkerIdentity& me) {
   const Plan& plan = loaded.plan;
   const PlannedWorkload& job = plan.jobs[0];
   const std::int64_t steps = options.steps ? std::min(*options.steps, job.steps) : job.steps;
@@ -201,7 +235,7 @@ int train(const Options& options, const cli::LoadedPlan& loaded, const WorkerIde
                     *options.steps, job.steps, *options.steps));
   DataSpec data = job.data;
   if (!options.data.empty()) data.path = std::filesystem::absolute(options.data).string();
-  const auto source = open_data(data, loaded.file.directory, job.model, plan.seed,
+  const auto source = open_data(data, loaded.directory, job.model, plan.seed,
                                 static_cast<std::int64_t>(job.dataset.samples.value.v));
 
   const std::optional<JobSecret> secret = secret_of(options, me);  // before files are touched
@@ -238,7 +272,8 @@ int train(const Options& options, const cli::LoadedPlan& loaded, const WorkerIde
   const ComputeName name =
       compute ? compute->name()
               : ComputeName{.stack = fmt::format("reckon-cpu-{}", matrix_instructions())};
-  Session session(options, plan, me.attempt, *peers.communicator, *exchange, trainer, steps, name);
+  Session session(options, plan, loaded.digests, me.attempt, *peers.communicator, *exchange,
+                  trainer, steps, name);
   session.start();
   trainer.train_until(steps, session.hooks());
   session.finish();
@@ -250,7 +285,7 @@ int train(const Options& options, const cli::LoadedPlan& loaded, const WorkerIde
 int run_job(const Options& options) {
   if (const auto supervisor = RunEnvironment::read().supervisor) end_with_parent(*supervisor);
   try {
-    const cli::LoadedPlan loaded = load(options);
+    const Job loaded = load(options);
     const WorkerIdentity me = take(worker_identity(options.identity, process_environment()));
     const Diagnostics errors = refusals(loaded.plan, me, options.plan);
     if (!errors.empty()) {

@@ -17,7 +17,7 @@ struct Row {
   const char *name, *value, *help;
 };
 constexpr Row kRows[] = {
-    {"plan", "FILE", "the plan or scenario; may stand alone as well"},
+    {"plan", "FILE", "plan of a run, or a scenario; may stand alone as well"},
     {"set", "PATH=VALUE", "change a value of the plan; may be repeated"},
     {"layer", "FILE", "a scenario laid over the plan; may be repeated"},
     {"catalog", "DIR", "a catalog laid over ours; may be repeated"},

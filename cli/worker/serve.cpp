@@ -22,7 +22,6 @@
 #include "executor/serve/predict_server.h"
 #include "executor/train/durable_file.h"
 #include "executor/train/run_directory.h"
-#include "executor/train/run_request.h"
 #include "executor/train/stop_signal.h"
 #include "sim/base/unit_text.h"
 #include "sim/scenario/scenario_yaml_document.h"
@@ -364,26 +363,26 @@ int serve(const Arguments& arguments, const std::string& model) {
 
 /// The scenario that was trained: what the command line says, or what `reckon run` kept.
 struct Trained {
-  std::string text;
-  RunRequest request;
+  cli::ScenarioText of;
+  std::vector<std::string> overrides;
+  std::vector<fs::path> layers;
 };
 Trained trained(const Arguments& arguments, const RunDirectory& run) {
   Trained t;
   if (const auto plan = arguments.one("plan")) {
-    t.request.file = fs::absolute(*plan);
-    t.request.overrides = arguments.all("set");
+    t.of = take(cli::scenario_text(*plan));
+    t.overrides = arguments.all("set");
     for (const std::string& layer : arguments.all("layer"))
-      t.request.layers.emplace_back(fs::absolute(layer));
-    t.text = read_file_text(t.request.file);
-    return t;
-  }
-  if (!fs::exists(run.request()))
+      t.layers.emplace_back(fs::absolute(layer));
+  } else if (fs::exists(run.plan())) {
+    t.of = take(cli::scenario_text(run.plan().string()));
+  } else {
     throw ModelVersionError(
         fmt::format("{} does not say what was trained, as `reckon run` does: give the plan with "
                     "--plan FILE",
                     run.root.string()));
-  t.request = take(parse_run_request(run.request(), read_file_text(run.request())));
-  t.text = read_file_text(run.plan());
+  }
+  t.of.file = fs::absolute(t.of.file).string();
   return t;
 }
 
@@ -414,15 +413,14 @@ VersionText to_go(const std::string& plan, const fs::path& directory) {
 int export_model(const Arguments& arguments, const fs::path& run, const fs::path& model) {
   const cli::Options common = common_options(arguments);
   const cli::LoadedCatalog catalog = take(cli::load_catalogs(common));
-  const auto [text, request] = trained(arguments, RunDirectory{run});
+  const auto [of, overrides, layers] = trained(arguments, RunDirectory{run});
   constexpr std::array<std::string_view, 2> kLeftOut{"planned", "expect"};
-  const std::string plan =
-      take(training_text(text, request.file.string(), request.overrides, request.layers, kLeftOut));
-  const auto scenario = take(cli::load_scenario_text(plan, request.file.string(), common));
+  const std::string plan = take(training_text(of.text, of.file, overrides, layers, kLeftOut));
+  const auto scenario = take(cli::load_scenario_text(plan, of.file, common));
   const Plan made = take(make_plan(scenario, catalog));
   const ModelGraph& network = made.jobs.front().model;
   if (const auto reason = why_not_served(network)) throw ModelVersionError(*reason);
-  const VersionText going = to_go(plan, request.file.parent_path());
+  const VersionText going = to_go(plan, fs::path(of.file).parent_path());
   const ExportedVersion version = export_version(run, network, going.plan, model, going.beside);
   for (const std::string& why : version.refused)
     cli::print_error(fmt::format("reckon-worker: warning: {}\n", why));

@@ -11,8 +11,8 @@
 #include "cli/output.h"
 #include "executor/train/recovery.h"
 #include "executor/train/stop_signal.h"
-#include "sim/cluster/disruptions.h"
-#include "sim/cluster/life.h"
+#include "sim/base/unit_text.h"
+#include "sim/cluster/save_interval.h"
 #include "sim/scenario/plan_draft.h"
 
 namespace reckon::worker {
@@ -37,11 +37,12 @@ CheckpointOptions checkpoint_options(const Options& options, const Plan& plan, i
 
 }  // namespace
 
-Session::Session(const Options& options, const Plan& plan, int attempt, Communicator& communicator,
-                 GradientExchange& exchange, Trainer& trainer, std::int64_t steps,
-                 ComputeName compute)
+Session::Session(const Options& options, const Plan& plan, const PlanDigests& digests, int attempt,
+                 Communicator& communicator, GradientExchange& exchange, Trainer& trainer,
+                 std::int64_t steps, ComputeName compute)
     : options_(options),
       plan_(plan),
+      digests_(digests),
       job_(plan.jobs[0]),
       communicator_(communicator),
       exchange_(exchange),
@@ -50,7 +51,7 @@ Session::Session(const Options& options, const Plan& plan, int attempt, Communic
       compute_(std::move(compute)),
       clock_(environment_.clock.value_or(RunClock::started_at(options.began))),
       directory_{options.out},
-      save_cost_(job_.checkpoint.save_overhead.value) {
+      interval_(planned_save_interval(plan, job_)) {
   if (options.out.empty()) return;
   create_directories_durably(directory_.root);
   if (!supervised()) take_up_log(attempt);
@@ -161,7 +162,7 @@ void Session::record_run() {
                  .model = job_.model.name(),
                  .precision = compute_.precision,
                  .optimizer = job_.optimizer == Optimizer::adamw ? "adamw" : "sgd",
-                 .strategy = std::string(planning::to_text(job_.strategy.kind)),
+                 .strategy = std::string(to_text(job_.strategy.kind)),
                  .stack = compute_.stack,
                  .workers = communicator_.size(),
                  .parameter_servers = job_.strategy.parameter_servers,
@@ -171,7 +172,9 @@ void Session::record_run() {
                  .batch_per_accelerator = job_.batch_per_accelerator,
                  .global_batch = job_.global_batch,
                  .seed = plan_.seed,
-                 .catalog_digest = plan_.catalog_digest});
+                 .catalog_digest = plan_.catalog_digest,
+                 .plan_digest = digests_.run,
+                 .planned_digest = digests_.planned});
   for (const SettingChange& change : changes_)
     keep(ChangeRecord{.attempt = environment_.attempt,
                       .step = trainer_.steps_done(),
@@ -181,26 +184,11 @@ void Session::record_run() {
                       .value = change.now});
 }
 
-/// Time of useful work between two saves.
-Seconds Session::interval() const {
-  switch (job_.checkpoint.mode) {
-    case CheckpointSpec::Mode::none:
-      return Seconds::max();
-    case CheckpointSpec::Mode::interval:
-      return job_.checkpoint.interval;
-    case CheckpointSpec::Mode::optimal:
-      break;
-  }
-  const Seconds optimal =
-      optimal_checkpoint_interval(save_cost_, mean_time_to_interruption(plan_, job_));
-  return optimal > Seconds{0} ? optimal : Seconds::max();  // nothing will interrupt it
-}
-
 /// Whether `done` steps are to be saved.
 bool Session::is_due(std::int64_t done) const {
   // A rank that the others went on without may skip the very step.
   if (const auto every = options_.checkpoint_steps) return done / *every > saved_steps_ / *every;
-  return Clock::now() - saved_ >= interval();
+  return Clock::now() - saved_ >= interval_;
 }
 
 /// One small collective a step: the loss of all samples, whether somebody was asked to stop, and
@@ -250,9 +238,23 @@ void Session::report_saving() {
                     .phase = ProgressPhase::saving});
 }
 
+/// Where a run leaves its plan, it says so.
+void Session::amend_interval(const SaveReport& save) {
+  const auto amended = amended_save_interval(plan_, job_, interval_, save.blocked);
+  if (!amended) return;
+  if (communicator_.rank() == 0)
+    keep(ChangeRecord{.attempt = environment_.attempt,
+                      .step = save.step,
+                      .at = clock_.now(),
+                      .name = "checkpoint_interval",
+                      .recorded = format_duration(interval_),
+                      .value = format_duration(*amended)});
+  interval_ = *amended;
+}
+
 void Session::record_saves() {
   for (const SaveReport& save : checkpoints_->take_reports()) {
-    save_cost_ = save.blocked;
+    amend_interval(save);
     if (communicator_.rank() != 0) continue;
     keep(CheckpointRecord{.attempt = environment_.attempt,
                           .action = CheckpointAction::save,
@@ -335,7 +337,7 @@ void Session::wait_for_others() {
     const auto gave_up = [](const RankProgress& rank) { return rank.left && !rank.finished; };
     stopped_ = stop_requested() || std::ranges::any_of(ranks, gave_up);
     if (stopped_) return save(true);
-    if (Clock::now() - saved_ >= interval()) save(false);
+    if (Clock::now() - saved_ >= interval_) save(false);
     record_saves();
     report_saving();
     std::this_thread::sleep_for(kBetweenQuestions);

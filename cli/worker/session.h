@@ -13,6 +13,7 @@
 #include "executor/train/progress.h"
 #include "executor/train/run_directory.h"
 #include "executor/train/trainer.h"
+#include "sim/scenario/artifact/artifact.h"
 
 // What surrounds the training loop in a process: what it measures, when it saves, when it ends.
 namespace reckon::worker {
@@ -21,8 +22,9 @@ class Session {
  public:
   /// All must outlive it. `attempt`: which start of the job this is, as far as its environment
   /// knows.
-  Session(const Options& options, const Plan& plan, int attempt, Communicator& communicator,
-          GradientExchange& exchange, Trainer& trainer, std::int64_t steps, ComputeName compute);
+  Session(const Options& options, const Plan& plan, const PlanDigests& digests, int attempt,
+          Communicator& communicator, GradientExchange& exchange, Trainer& trainer,
+          std::int64_t steps, ComputeName compute);
 
   /// Goes on from the newest checkpoint that all ranks have; from the beginning where there is
   /// none. Starts the trainer.
@@ -48,7 +50,7 @@ class Session {
   void wait_for_others();
   void record_saves();
   void record(const StepMeasurement& m);
-  Seconds interval() const;
+  void amend_interval(const SaveReport& save);
   bool keeps_records() const { return log_ || options_.log_records; }
   /// Somebody watches, who counts starts and records how the run ends.
   bool supervised() const { return environment_.supervisor || options_.log_records; }
@@ -62,6 +64,7 @@ class Session {
 
   const Options& options_;
   const Plan& plan_;
+  const PlanDigests& digests_;
   const PlannedWorkload& job_;
   Communicator& communicator_;
   GradientExchange& exchange_;
@@ -77,7 +80,7 @@ class Session {
   std::vector<SettingChange> changes_;  // accepted in this start; rank 0's
   ProgressPipe progress_;
   std::chrono::steady_clock::time_point saved_ = std::chrono::steady_clock::now();
-  Seconds save_cost_;             // of the last save, else as planned
+  Seconds interval_;              // of useful work between two saves
   std::int64_t saved_steps_ = 0;  // done at the last save, or at the start
   bool save_due_ = false, stopped_ = false;
   bool planned_save_ = false;  // made behind the step that is to be reported

@@ -68,7 +68,8 @@ class JobReader {
   Expected<Imported> read(const std::string& from) {
     out_.kind = "ai-platform";
     out_.from = from;
-    out_.service = Service::ai_platform;
+    out_.provider = ai_platform::provider();
+    out_.service = ai_platform::service();
     input_ = file_.map(file_.root(), "trainingInput");
     if (input_ == nullptr) {
       const bool prediction = file_.root()->has("predictionInput");
@@ -124,7 +125,7 @@ class JobReader {
       if (!tier) out_.assumed.emplace_back("cluster.scale_tier: BASIC, the service's default");
       out_.scale_tier = tier.value_or("BASIC");
       out_.places.emplace("cluster.scale_tier", at);
-      out_.strategy = strategy_of(pools_of(out_.scale_tier), Provider::gcp, catalog_);
+      out_.strategy = strategy_of(pools_of(out_.scale_tier), ai_platform::provider(), catalog_);
     }
     out_.assumed.push_back(fmt::format("workload.strategy: what TensorFlow does on such machines"));
   }
@@ -132,7 +133,7 @@ class JobReader {
   /// What the tier stands for, as far as a strategy depends on it.
   std::vector<ImportedPool> pools_of(const std::string& tier) const {
     std::vector<ImportedPool> pools;
-    const ScaleTier* found = catalog_.find_tier(Service::ai_platform, tier);
+    const ScaleTier* found = catalog_.find_tier(ai_platform::service(), tier);
     if (found == nullptr) return pools;
     for (const ScaleTier::Part& part : found->parts) {
       ImportedPool& pool = pools.emplace_back();
@@ -194,7 +195,7 @@ class JobReader {
   void say_who_coordinates() {
     std::set<int> counts;  // of accelerators on nodes that train
     for (const ImportedPool& pool : out_.pools)
-      if (const int devices = devices_of(pool, Provider::gcp, catalog_);
+      if (const int devices = devices_of(pool, ai_platform::provider(), catalog_);
           devices > 0 && trains(pool))
         counts.insert(devices);
     for (const ImportedPool& pool : out_.pools) {
@@ -202,7 +203,7 @@ class JobReader {
         out_.assumed.push_back(fmt::format(
             "{}: they are paid for from the start to the end, and delay nothing", pool.name));
       const bool coordinates = pool.role == Role::chief && !counts.empty() &&
-                               devices_of(pool, Provider::gcp, catalog_) == 0;
+                               devices_of(pool, ai_platform::provider(), catalog_) == 0;
       if (coordinates)
         out_.assumed.push_back(fmt::format(
             "the master ({}) has no accelerators and the workers have: it coordinates, and its "

@@ -69,7 +69,7 @@ class JobWriter {
 
   Expected<std::string> write(const YamlNode* kept) {
     const ClusterSpec& cluster = file_.scenario.cluster;
-    if (cluster.service != Service::ai_platform) {
+    if (cluster.service != ai_platform::service()) {
       mistake("cluster.service", "only a scenario of AI Platform becomes one of its jobs",
               "cluster: {provider: gcp, service: ai_platform, ...}");
       return tl::unexpected(std::move(mistakes_));

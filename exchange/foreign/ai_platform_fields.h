@@ -24,6 +24,10 @@ inline constexpr std::array kRoles{
     RoleFields{Role::parameter_server, "parameterServer", "parameter-server", "servers"},
     RoleFields{Role::evaluator, "evaluator", "", "evaluators"}};
 
+/// Whose format it is; the catalog's names.
+inline Provider provider() { return {"gcp"}; }
+inline Service service() { return {"ai_platform"}; }
+
 inline constexpr std::string_view kCustom = "CUSTOM";
 /// A worker of this type is a Cloud TPU, with acceleratorConfig: {type: TPU_V2, count: 8} of cores.
 inline constexpr std::string_view kTpuType = "cloud_tpu";

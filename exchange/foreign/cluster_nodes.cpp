@@ -16,15 +16,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct ServiceWords {
-  const char* name;  // of catalogs/labels.yaml
-  Provider provider;
-  const char* prefix;  // of spec.providerID
-};
-constexpr std::array<ServiceWords, 3> kServices{{{"gke", Provider::gcp, "gce://"},
-                                                 {"eks", Provider::aws, "aws://"},
-                                                 {"aks", Provider::azure, "azure://"}}};
-
 double amount_at(const Json& node, const std::string& resource) {
   for (const char* of : {"/status/allocatable", "/status/capacity"}) {
     const Json::json_pointer at(of);
@@ -61,10 +52,11 @@ class NodeReader {
     read_taints();
     read_devices();
     const std::string id = text_at(json_, "/spec/providerID");
-    for (const ServiceWords& service : kServices) {
-      if (id.starts_with(service.prefix)) node_.provider = service.provider;
-      read_labels_of(service);
-    }
+    for (const ProviderRules& provider : catalog_.providers)
+      if (!provider.node_id.empty() && id.starts_with(provider.node_id + "://"))
+        node_.provider = provider.id;
+    for (const ServiceRules& service : catalog_.services)
+      if (service.kubernetes) read_labels_of(service.id);
     name_product();
     return std::move(node_);
   }
@@ -119,13 +111,14 @@ class NodeReader {
     for (const char* key :
          {"resources.gpu", "resources.amd_gpu", "resources.gaudi", "resources.neuron"})
       take("kubernetes", key);
-    take("gke", "resources.tpu");
+    for (const ServiceRules& service : catalog_.services) take(service.id.name, "resources.tpu");
   }
 
-  void read_labels_of(const ServiceWords& service) {
+  void read_labels_of(const Service& service) {
     if (const std::string pool = label(service.name, "labels.pool"); !pool.empty()) {
       node_.pool = pool;
-      if (!node_.provider) node_.provider = service.provider;
+      const ProviderRules* provider = catalog_.provider_of(service);
+      if (!node_.provider && provider != nullptr) node_.provider = provider->id;
     }
     for (const char* key : {"labels.spot", "labels.preemptible", "labels.capacity",
                             "labels.priority", "labels.karpenter_capacity"}) {
@@ -137,7 +130,7 @@ class NodeReader {
         name_accelerator(service.name, value);
   }
 
-  void name_accelerator(const char* service, const std::string& value) {
+  void name_accelerator(std::string_view service, const std::string& value) {
     constexpr std::string_view kPrefix = "accelerators.";
     node_.product = value;
     const ClusterNames* names = catalog_.find_cluster_names(service);

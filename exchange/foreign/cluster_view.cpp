@@ -228,12 +228,12 @@ class ClusterReader {
     const SeenNode& like = workers.like;
     const auto provider = choice_.hints.provider ? choice_.hints.provider : like.provider;
     const bool known = provider && catalog_.find_machine(*provider, like.machine) != nullptr;
-    out_.provider = known ? *provider : Provider::on_premises;
-    if (provider && !known && *provider != Provider::on_premises)
+    out_.provider = known ? *provider : catalog_.own_machines().id;
+    if (provider && !known && !catalog_.rules_of(*provider).owned)
       assume(
-          "cluster.provider: on_premises, as the catalog does not know {}'s machine '{}': it is "
+          "cluster.provider: {}, as the catalog does not know {}'s machine '{}': it is "
           "described by what its nodes have, without prices",
-          to_text(*provider), like.machine);
+          to_text(out_.provider), to_text(*provider), like.machine);
     if (!known) return;
     out_.region = choice_.hints.region.empty() ? like.region : choice_.hints.region;
     const bool one_zone = std::ranges::all_of(nodes_, [&](const SeenNode& n) {
@@ -254,7 +254,7 @@ class ClusterReader {
 
   void set_machine(const SeenPool& seen, ImportedPool& pool) {
     const SeenNode& like = seen.like;
-    const Machine* machine = out_.provider == Provider::on_premises
+    const Machine* machine = catalog_.rules_of(out_.provider).owned
                                  ? nullptr
                                  : catalog_.find_machine(out_.provider, like.machine);
     if (machine != nullptr) {
@@ -298,7 +298,7 @@ class ClusterReader {
              seen.name, busy);
     const int now = seen.free > 0 ? seen.free : seen.ready;
     pool.nodes = {now, now, now};
-    if (seen.scaled && seen.max > 0 && out_.provider == Provider::on_premises) {
+    if (seen.scaled && seen.max > 0 && catalog_.rules_of(out_.provider).owned) {
       assume(
           "pool {}: as many nodes as now, not {} to {}: autoscaling is simulated for machines "
           "of a cloud that the catalog knows",

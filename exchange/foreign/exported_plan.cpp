@@ -18,7 +18,6 @@ constexpr std::string_view kSuffix = "-plan";  // kubernetes.cpp
 
 struct ExportedText {
   std::string config_map, scenario;
-  std::string arguments;  // "--set a=b": changes that were exported with it
 };
 
 std::string text_at(const YamlNode& node, std::string_view key) {
@@ -37,11 +36,8 @@ std::optional<ExportedText> exported_text(const std::vector<YamlNode>& documents
     if (labels == nullptr || !name.ends_with(kSuffix) ||
         text_at(labels->value, "app.kubernetes.io/managed-by") != "reckon")
       continue;
-    const auto* annotations = metadata->value.find("annotations");
-    std::string arguments =
-        annotations == nullptr ? "" : text_at(annotations->value, "reckon/arguments");
     if (std::string scenario = text_at(data->value, "plan.yaml"); !scenario.empty())
-      return ExportedText{name, std::move(scenario), std::move(arguments)};
+      return ExportedText{name, std::move(scenario)};
   }
   return std::nullopt;
 }
@@ -74,8 +70,7 @@ Expected<std::optional<std::string>> exported_plan_of(std::string_view text,
   const auto documents = parse_documents(text, file);
   if (!documents) return tl::unexpected(documents.error());
   const auto exported = exported_text(*documents);
-  // What was set beside the file is not in it: the manifests know more.
-  if (!exported || !exported->arguments.empty()) return std::nullopt;
+  if (!exported) return std::nullopt;
   const auto scenario = parse_scenario(exported->scenario, exported->config_map);
   if (!scenario) return std::nullopt;
   const auto plan = make_plan(*scenario, catalog);

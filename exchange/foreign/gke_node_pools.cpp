@@ -65,6 +65,7 @@ class PoolsReader {
 
   Expected<Imported> read(const std::string& from) {
     out_.kind = "gke";
+    out_.provider = Provider{"gcp"};  // whose format it is
     out_.from = from;
     for (const YamlNode* pool : pools()) read_pool(pool);
     choose();
@@ -114,7 +115,7 @@ class PoolsReader {
     for (const char* known : {"etag", "instanceGroupUrls", "status", "statusMessage", "version",
                               "podIpv4CidrSize", "conditions"})
       file_.ignore(node, known);
-    found.accelerators = std::int64_t{devices_of(pool, Provider::gcp, catalog_)} * pool.nodes.max;
+    found.accelerators = std::int64_t{devices_of(pool, out_.provider, catalog_)} * pool.nodes.max;
     if (!pool.spot && reserved(config))
       out_.assumed.push_back(fmt::format(
           "pool {} is priced on demand: what its reservation costs is yours to say (pricing: "
@@ -186,7 +187,7 @@ class PoolsReader {
   void read_slice(const YamlNode* node, ImportedPool& pool) {
     const YamlNode* placement = file_.map(node, "placementPolicy");
     const auto topology = file_.text(placement, "tpuTopology");
-    const Machine* machine = catalog_.find_machine(Provider::gcp, pool.machine);
+    const Machine* machine = catalog_.find_machine(out_.provider, pool.machine);
     if (machine == nullptr) return;
     const Accelerator* chip = catalog_.find_accelerator(machine->accelerator);
     if (chip == nullptr || chip->kind != AcceleratorKind::tpu) return;

@@ -95,8 +95,8 @@ std::string nodes_text(const ImportedPool& pool) {
 }
 
 std::string pool_text(const ImportedPool& pool, const Catalog& catalog) {
-  std::string out = fmt::format("    - name: {}\n      role: {}\n", yaml_word(pool.name),
-                                planning::to_text(pool.role));
+  std::string out =
+      fmt::format("    - name: {}\n      role: {}\n", yaml_word(pool.name), to_text(pool.role));
   const std::string note = pool.note.empty() ? "" : "  # " + printable(pool.note);
   if (!pool.slice.empty()) {
     const TpuSlice* slice = catalog.find_slice(pool.slice);
@@ -155,14 +155,14 @@ int nodes_at_most(const std::vector<ImportedPool>& pools, Role role) {
 
 }  // namespace
 
-int devices_of(const ImportedPool& pool, Provider provider, const Catalog& catalog) {
+int devices_of(const ImportedPool& pool, const Provider& provider, const Catalog& catalog) {
   if (pool.per_node > 0) return pool.per_node;
   if (const TpuSlice* slice = catalog.find_slice(pool.slice)) return slice->chips;
   const Machine* machine = catalog.find_machine(provider, pool.machine);
   return machine == nullptr ? 0 : machine->accelerator_count;
 }
 
-std::string strategy_of(const std::vector<ImportedPool>& pools, Provider provider,
+std::string strategy_of(const std::vector<ImportedPool>& pools, const Provider& provider,
                         const Catalog& catalog) {
   const bool sliced =
       std::ranges::any_of(pools, [](const ImportedPool& p) { return !p.slice.empty(); });

@@ -37,7 +37,7 @@ struct Imported {
   std::string from;  // "config.yaml": the file, for its reader
   std::string kind;  // "ai-platform": behind `reckon import`
   std::string name;  // as the file has it; "": none
-  Provider provider = Provider::gcp;
+  Provider provider;
   std::optional<Service> service;  // nullopt: the provider's own
   std::string region, zone;
   std::string scale_tier;  // then without pools
@@ -62,12 +62,12 @@ struct ImportedWork {
 };
 
 /// Accelerators of a node, those that its machine has built in too.
-int devices_of(const ImportedPool& pool, Provider provider, const Catalog& catalog);
+int devices_of(const ImportedPool& pool, const Provider& provider, const Catalog& catalog);
 
 /// What TensorFlow's own rules make of such a cluster: a TPU slice is `tpu`; with servers,
 /// asynchronous parameter servers (tf.estimator's default); several workers add up gradients; one
 /// with several accelerators mirrors; else it is alone.
-std::string strategy_of(const std::vector<ImportedPool>& pools, Provider provider,
+std::string strategy_of(const std::vector<ImportedPool>& pools, const Provider& provider,
                         const Catalog& catalog);
 
 /// A commented scenario that `reckon simulate` accepts as it is: what the file says, what was

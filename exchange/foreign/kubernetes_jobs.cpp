@@ -13,8 +13,6 @@
 namespace reckon {
 namespace {
 
-constexpr std::string_view kAssumedHost = "n1-standard-16";  // of ranks without accelerators
-
 /// A chief or launcher without accelerators beside workers that have some tells them what to do,
 /// and does not compute.
 bool coordinates(const Replicas& r, const std::vector<Replicas>& all) {
@@ -70,17 +68,20 @@ class PoolsOfJob {
       if (out_.zone.empty()) out_.zone = node.zone;
     }
     if (!provider) provider = provider_by_machine();
+    const Provider& first = catalog_.providers.front().id;
     if (!provider)
-      out_.assumed.emplace_back(
-          "cluster.provider: gcp, as no label tells; --provider says another");
-    out_.provider = provider.value_or(Provider::gcp);
+      out_.assumed.push_back(fmt::format(
+          "cluster.provider: {}, as no label tells; --provider says another", to_text(first)));
+    out_.provider = provider.value_or(first);
     if (!hints_.region.empty()) out_.region = hints_.region;
     if (out_.region.empty() && !out_.zone.empty()) out_.region = region_of_zone();
   }
 
   /// By the machines that the ranks name, or the user does.
   std::optional<Provider> provider_by_machine() const {
-    for (const Provider provider : {Provider::gcp, Provider::aws, Provider::azure}) {
+    for (const ProviderRules& rules : catalog_.providers) {
+      if (rules.owned) continue;
+      const Provider& provider = rules.id;
       if (!hints_.machine.empty() && catalog_.find_machine(provider, hints_.machine) != nullptr)
         return provider;
       for (const Replicas& r : replicas_)
@@ -121,7 +122,7 @@ class PoolsOfJob {
     if (!shown.pod.referenced.empty())
       out_.left_out.push_back(fmt::format("variables with values from the cluster: {}",
                                           fmt::join(shown.pod.referenced, ", ")));
-    if (out_.region.empty() && out_.provider != Provider::on_premises) assume_region();
+    if (out_.region.empty() && !catalog_.rules_of(out_.provider).owned) assume_region();
     out_.assumed.emplace_back("workload.strategy: what follows from the roles of the ranks");
   }
 
@@ -308,12 +309,13 @@ class PoolsOfJob {
 
   /// A machine without accelerators, of 16 vCPUs or, where a pod asks for more than it has, the
   /// smallest that holds one.
-  const Machine* host_of(Provider provider, const PodWish& pod) const {
+  const Machine* host_of(const Provider& provider, const PodWish& pod) const {
     const auto holds = [&](const Machine& m) {
       return m.provider == provider && m.accelerator.empty() && m.services.empty() &&
              m.vcpus >= pod.cores && m.memory.value.v >= pod.memory_bytes;
     };
-    const Machine* usual = catalog_.find_machine(provider, kAssumedHost);
+    const Machine* usual =
+        catalog_.find_machine(provider, catalog_.rules_of(provider).worker_machine);
     if (usual != nullptr && holds(*usual)) return usual;
     constexpr int kVcpus = 16;
     const Machine* best = nullptr;
@@ -349,7 +351,8 @@ class PoolsOfJob {
         for (const Location* place : catalog_.locations_of(out_.provider, item))
           regions.push_back(place->region);
       }
-    if (regions.empty() && out_.provider == Provider::gcp) regions.emplace_back("us-central1");
+    const std::string& usual = catalog_.rules_of(out_.provider).region;
+    if (regions.empty() && !usual.empty()) regions.push_back(usual);
     const auto all_priced = [&](const std::string& region) {
       return std::ranges::all_of(out_.pools,
                                  [&](const ImportedPool& pool) { return priced(pool, region); });

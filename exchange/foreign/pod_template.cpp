@@ -14,14 +14,6 @@ namespace {
 
 constexpr std::int64_t kMostDevicesOfPod = 1024;
 
-struct SelectorService {
-  std::string_view name;  // of catalogs/labels.yaml
-  Provider provider;
-};
-constexpr std::array kSelectorServices{SelectorService{"gke", Provider::gcp},
-                                       SelectorService{"eks", Provider::aws},
-                                       SelectorService{"aks", Provider::azure}};
-
 class TemplateReader {
  public:
   TemplateReader(ForeignFile& file, const Catalog& catalog) : file_(file), catalog_(catalog) {}
@@ -101,17 +93,25 @@ class TemplateReader {
       for (const char* key :
            {"resources.gpu", "resources.amd_gpu", "resources.gaudi", "resources.neuron"})
         if (const auto n = devices(amounts, term("kubernetes", key)); n > 0) return {n, false};
-      if (const auto n = devices(amounts, term("gke", "resources.tpu")); n > 0) return {n, true};
-      for (const char* key : {"resources.tpu_v2_cores", "resources.tpu_v3_cores"})
-        if (const auto n = devices(amounts, term("gke", key)); n > 0) {
-          wish_.node.accelerator =
-              std::string_view(key).find("v2") != std::string_view::npos ? "TPU-v2" : "TPU-v3";
-          wish_.node.provider = Provider::gcp;
-          return {std::max(1, n / 2), true};  // two cores a chip
-        }
+      for (const ServiceRules& service : catalog_.services)
+        if (const auto tpus = tpus_of(amounts, service.id)) return {*tpus, true};
       refuse_other_devices(amounts);
     }
     return {0, false};
+  }
+
+  /// TPU chips by what a service calls them: whole ones, or the cores of earlier kinds.
+  std::optional<int> tpus_of(const YamlNode* amounts, const Service& service) {
+    if (const auto n = devices(amounts, term(service.name, "resources.tpu")); n > 0) return n;
+    for (const char* key : {"resources.tpu_v2_cores", "resources.tpu_v3_cores"})
+      if (const auto n = devices(amounts, term(service.name, key)); n > 0) {
+        wish_.node.accelerator =
+            std::string_view(key).find("v2") != std::string_view::npos ? "TPU-v2" : "TPU-v3";
+        if (const ProviderRules* provider = catalog_.provider_of(service))
+          wish_.node.provider = provider->id;
+        return std::max(1, n / 2);  // two cores a chip
+      }
+    return std::nullopt;
   }
 
   /// "nvidia.com/mig-1g.5gb": a device that no accelerator of the catalog is.
@@ -119,8 +119,10 @@ class TemplateReader {
     if (amounts == nullptr) return;
     for (const YamlNode::Entry& entry : amounts->entries) {
       const bool device = entry.key.find('/') != std::string::npos;
-      const bool known = entry.key == term("eks", "resources.efa") ||
-                         entry.key == term("kubernetes", "resources.gpu");
+      const bool known = entry.key == term("kubernetes", "resources.gpu") ||
+                         std::ranges::any_of(catalog_.services, [&](const ServiceRules& service) {
+                           return entry.key == term(service.id.name, "resources.efa");
+                         });
       if (device && !known)
         file_.mistake(
             entry.key_at,
@@ -159,7 +161,8 @@ class TemplateReader {
     node.machine = taken("kubernetes", "labels.machine");
     node.zone = taken("kubernetes", "labels.zone");
     node.region = taken("kubernetes", "labels.region");
-    for (const SelectorService& service : kSelectorServices) {
+    for (const ServiceRules& rules : catalog_.services) {
+      const Service& service = rules.id;
       const std::string gpu = taken(service.name, "labels.accelerator");
       const std::string tpu = taken(service.name, "labels.tpu");
       const std::string pool = taken(service.name, "labels.pool");
@@ -173,7 +176,8 @@ class TemplateReader {
       }
       const std::string value = gpu.empty() ? tpu : gpu;
       if (value.empty() && pool.empty() && topology.empty() && count.empty() && !spot) continue;
-      node.provider = service.provider;
+      if (const ProviderRules* provider = catalog_.provider_of(service))
+        node.provider = provider->id;
       node.spot = spot;
       if (const auto n = parse_integer(count); n && *n > 0 && *n <= kMostDevicesOfPod)
         node.per_node = int(*n);

@@ -25,8 +25,6 @@ constexpr std::array kTaskTypes{
 
 constexpr std::int64_t kMostTasks = 1'000'000;
 
-bool computes(Role role) { return role == Role::worker || role == Role::chief; }
-
 /// A list of addresses, or a map from index to address (a sparse cluster).
 int count_of(ForeignFile& file, const YamlNode* cluster, std::string_view type) {
   const YamlNode::Entry* entry = cluster->find(type);

@@ -11,7 +11,7 @@ struct AssumedMachines {
   std::string workers, servers;  // machine types; "": not known
   std::string accelerator;       // of each worker; "": none
   int per_node = 1;
-  Provider provider = Provider::gcp;
+  Provider provider;
   std::string region;
 };
 

@@ -29,7 +29,7 @@ struct WorkerIdentity {
   std::string source;  // "flags", "TF_CONFIG", "RANK", or "" for a process on its own
 
   int members() const { return workers + servers; }
-  bool computes() const { return role == Role::worker || role == Role::chief; }
+  bool computes() const { return reckon::computes(role); }
 };
 
 /// What was said on the command line; each wins over the environment.

@@ -48,7 +48,7 @@ class KubernetesRun {
         times_(plan, clock_),
         tracker_(forecast, plan.jobs.front().steps, options.deadline),
         interruptions_(kubectl, options.state) {
-    if (options.foreign) foreign_.emplace(plan, *options.foreign, clock_);
+    if (options.foreign) foreign_.emplace(plan, *options.foreign, clock_, options.digests);
     tracker_.take_up(files_.before().steps, files_.before().checkpoints,
                      files_.before().interruptions);
     checkpoint_ = files_.before().checkpoint;

@@ -11,6 +11,7 @@
 #include "executor/launch/run_files.h"
 #include "executor/launch/run_tracker.h"
 #include "sim/forecast/forecast.h"
+#include "sim/scenario/artifact/artifact.h"
 #include "sim/scenario/plan.h"
 
 // A plan run in a cluster, watched from here. The cluster holds all of it: whoever watches may end
@@ -27,6 +28,7 @@ struct KubernetesRunOptions {
   /// Made anew before the first attempt that is started from here; nullopt: the pods want none.
   std::optional<SecretName> secret;
   bool secret_is_there = false;  // pods that an earlier launcher made have it
+  PlanDigests digests;           // of the artifact that runs
   /// What is applied for an attempt.
   std::function<std::string(std::int64_t attempt)> manifests;
   RetryRules retry;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 
+#include "sim/base/base64.h"
 #include "sim/calibration/measurements.h"
 
 namespace reckon::kubernetes {
@@ -71,7 +72,7 @@ void drop_secret(Json& list) {
 void set_alone(Json& pod, const NodeProbeOptions& options) {
   for (const char* key : {"hostname", "subdomain", "serviceAccountName"}) pod.erase(key);
   Json& container = pod.at("containers").at(0);
-  Json arguments = {"/plan/plan.yaml"};
+  Json arguments = {"/plan/plan.reckon"};
   for (const std::string& word : options.arguments) arguments.push_back(word);
   container["args"] = std::move(arguments);
   container["env"] = Json::array();
@@ -146,7 +147,7 @@ Json probe_plan(const NodeProbeOptions& options) {
   return {{"apiVersion", "v1"},
           {"kind", "ConfigMap"},
           {"metadata", {{"name", options.name + "-plan"}, {"labels", labels_of(options)}}},
-          {"data", {{"plan.yaml", options.plan}}}};
+          {"binaryData", {{"plan.reckon", to_base64(options.plan)}}}};
 }
 
 Json probe_job(const NodeProbeOptions& options, int rank) {

@@ -14,7 +14,7 @@ namespace reckon::kubernetes {
 struct NodeProbeOptions {
   std::string name;    // of the probe's objects: "ring-probe"
   std::string worker;  // JSON of a Job whose pods are the workers of the plan
-  std::string plan;    // its scenario
+  std::string plan;    // its artifact
   Words arguments;     // of reckon-worker behind the plan
   std::vector<std::string> nodes;
   Seconds pending_deadline{120};

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "sim/step/worker_pools.h"
-
 namespace reckon::kubernetes {
 namespace {
 
@@ -16,7 +14,7 @@ const PlannedPool* pool_of_rank(const Plan& plan, int rank, int& index) {
   const bool server = rank >= plan.jobs.front().strategy.workers;
   const PlannedPool* pool = server ? plan.pool_with(Role::parameter_server) : nullptr;
   if (pool == nullptr) {
-    const auto pools = worker_pools(plan);
+    const auto pools = computing_pools(plan);
     pool = pools.empty() ? nullptr : pools.back();
   }
   for (std::size_t k = 0; k < plan.pools.size(); ++k)

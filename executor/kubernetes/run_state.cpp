@@ -7,6 +7,7 @@
 
 #include "executor/comm/job_secret.h"
 #include "executor/kubernetes/cluster_gang.h"
+#include "sim/base/base64.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon::kubernetes {
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kPhases{"running", "stopping", "stopped", "finished",
                                                   "failed"};
+constexpr const char* kPlan = "plan.reckon";
 constexpr const char* kPhase = "reckon/phase";
 constexpr const char* kReason = "reckon/reason";
 constexpr const char* kExitCode = "reckon/exit-code";
@@ -71,10 +73,8 @@ void create_state(const Kubectl& kubectl, const RunState& state) {
                      {{"name", object_of(state.run)},
                       {"labels", labels},
                       {"annotations", {{kPhase, to_text(state.phase)}, {kReason, state.reason}}}}},
-                    {"data",
-                     {{"plan.yaml", state.plan},
-                      {"words", Json(state.words).dump()},
-                      {"started", state.started}}}};
+                    {"binaryData", {{kPlan, to_base64(state.plan)}}},
+                    {"data", {{"words", Json(state.words).dump()}, {"started", state.started}}}};
   kubectl.run({"create", "--filename", "-"}, map.dump());
 }
 
@@ -98,9 +98,10 @@ std::optional<RunState> read_state(const Kubectl& kubectl, const std::string& ru
     throw;
   }
   const Json data = map.value("data", Json::object());
+  const Json binary = map.value("binaryData", Json::object());
   const Json notes = map.value(Json::json_pointer("/metadata/annotations"), Json::object());
   RunState state{.run = run,
-                 .plan = text_of(data, "plan.yaml"),
+                 .plan = from_base64(text_of(binary, kPlan)).value_or(""),
                  .words = {},
                  .started = text_of(data, "started"),
                  .phase = phase_of(text_of(notes, kPhase)),

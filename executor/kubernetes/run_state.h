@@ -29,8 +29,8 @@ struct KeptInterruption {
 
 struct RunState {
   std::string run;                 // NAME
-  std::string plan;                // the scenario's text
-  std::vector<std::string> words;  // of the command line that started it, without the scenario
+  std::string plan;                // the artifact, as it is in a file
+  std::vector<std::string> words;  // of the command line that started it, without those of the plan
   std::string started;             // of the first attempt (RunClock::text)
   RunPhase phase = RunPhase::running;
   std::string reason;                           // why it is over

@@ -10,7 +10,7 @@
 namespace reckon {
 namespace {
 
-RunRecord run_record(const Plan& plan, const RunClock& clock) {
+RunRecord run_record(const Plan& plan, const RunClock& clock, const PlanDigests& digests) {
   const PlannedWorkload& job = plan.jobs.front();
   const PlannedPool* pool = plan.pool_with(Role::worker);
   const bool accelerated = pool != nullptr && pool->accelerator.has_value();
@@ -20,7 +20,7 @@ RunRecord run_record(const Plan& plan, const RunClock& clock) {
           .model = job.model.name(),
           .precision = std::string(to_text(job.precision)),
           .optimizer = job.optimizer == Optimizer::adamw ? "adamw" : "sgd",
-          .strategy = std::string(planning::to_text(job.strategy.kind)),
+          .strategy = std::string(to_text(job.strategy.kind)),
           .stack = "",
           .workers = job.strategy.workers,
           .parameter_servers = job.strategy.parameter_servers,
@@ -30,7 +30,9 @@ RunRecord run_record(const Plan& plan, const RunClock& clock) {
           .batch_per_accelerator = job.batch_per_accelerator,
           .global_batch = job.global_batch,
           .seed = plan.seed,
-          .catalog_digest = plan.catalog_digest};
+          .catalog_digest = plan.catalog_digest,
+          .plan_digest = digests.run,
+          .planned_digest = digests.planned};
 }
 
 }  // namespace
@@ -165,7 +167,7 @@ void ForeignProgram::advance(Records& records, const Told& told) {
 /// The records of what came before the attempt's second line.
 void ForeignProgram::open(Records& records, std::int64_t from, Seconds each) {
   opened_ = true;
-  RunRecord run = run_record(plan_, clock_);
+  RunRecord run = run_record(plan_, clock_, digests_);
   run.attempt = attempt_;
   run.at = began_;
   run.first_step = from;

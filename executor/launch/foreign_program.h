@@ -10,6 +10,7 @@
 #include "executor/launch/progress_reader.h"
 #include "executor/train/run_directory.h"
 #include "sim/calibration/measurements.h"
+#include "sim/scenario/artifact/artifact.h"
 #include "sim/scenario/plan.h"
 
 // A job whose program is not ours: what it prints of its progress becomes the records that
@@ -36,8 +37,8 @@ namespace reckon {
 class ForeignProgram {
  public:
   using Records = std::vector<MeasurementRecord>;
-  ForeignProgram(const Plan& plan, ProgressReader reader, RunClock clock)
-      : plan_(plan), reader_(std::move(reader)), clock_(clock) {}
+  ForeignProgram(const Plan& plan, ProgressReader reader, RunClock clock, PlanDigests digests = {})
+      : plan_(plan), reader_(std::move(reader)), clock_(clock), digests_(std::move(digests)) {}
 
   /// Its processes are started.
   void begin(std::int64_t attempt, Seconds at);
@@ -82,6 +83,7 @@ class ForeignProgram {
   const Plan& plan_;
   ProgressReader reader_;
   RunClock clock_;
+  PlanDigests digests_;
   std::int64_t attempt_ = 0;
   Seconds began_{};
   std::map<int, Voice> voices_;

@@ -29,12 +29,11 @@ class LocalRun {
         files_({.directory = options.directory,
                 .earlier = options.resume ? Earlier::needed : Earlier::refused,
                 .processes = processes(),
-                .plan_text = options.plan_text,
-                .request_text = options.request_text,
+                .plan = options.plan,
                 .forecast_text = options.forecast_text}),
         tracker_(forecast, job().steps, options.deadline) {
     if (options.foreign)
-      foreign_.emplace(plan, options.foreign->progress, files_.before().clock);
+      foreign_.emplace(plan, options.foreign->progress, files_.before().clock, options.digests);
     else if (processes() > 1)
       job_.secret = secret_.emplace(options.directory.secret()).path();
     job_.worker = options.worker;

@@ -9,6 +9,7 @@
 #include "executor/launch/run_tracker.h"
 #include "executor/train/run_directory.h"
 #include "sim/forecast/forecast.h"
+#include "sim/scenario/artifact/artifact.h"
 #include "sim/scenario/plan.h"
 
 // A plan run for real on this machine, watched from its first start to its end.
@@ -25,9 +26,9 @@ struct LocalRunOptions {
   std::optional<LocalProgram> foreign;
   std::filesystem::path worker;        // the program
   std::vector<std::string> arguments;  // of every process
-  std::string plan_text;               // kept as the directory's plan.yaml; empty: none
-  std::string request_text;            // the same: request.json
-  std::string forecast_text;           // of a new run: forecast.json
+  std::string plan;                    // the artifact, kept in the directory; empty: none
+  PlanDigests digests;                 // of that artifact
+  std::string forecast_text;           // of that plan; empty: the one that is there stays
   bool resume = false;                 // the directory holds a run that is to be gone on with
   RetryRules retry;
   Seconds notice{30};

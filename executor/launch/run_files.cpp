@@ -62,9 +62,7 @@ RunFiles::RunFiles(const RunFilesOptions& options)
       throw FileError(fmt::format("cannot write {}: {}", log_of(k).string(), std::strerror(errno)));
   }
   // Behind the lock: the directory may be another run's.
-  if (!options.plan_text.empty()) write_durably(directory_.plan(), options.plan_text);
-  if (!options.request_text.empty()) write_durably(directory_.request(), options.request_text);
-  if (options.earlier == Earlier::needed) return;
+  if (!options.plan.empty()) write_durably(directory_.plan(), options.plan);
   if (!options.forecast_text.empty()) write_durably(directory_.forecast(), options.forecast_text);
 }
 

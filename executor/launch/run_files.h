@@ -30,9 +30,8 @@ struct RunFilesOptions {
   RunDirectory directory;
   Earlier earlier = Earlier::refused;
   int processes = 1;
-  std::string plan_text;      // kept as the directory's plan.yaml; empty: none
-  std::string request_text;   // as plan_text: request.json, how the plan was made
-  std::string forecast_text;  // of a new run: forecast.json
+  std::string plan;           // the artifact: the directory's plan.reckon; empty: none
+  std::string forecast_text;  // of that plan: forecast.json; empty: the one that is there stays
 };
 
 class RunFiles {

@@ -32,23 +32,8 @@ std::string optimizer_text(const PlannedWorkload& job) {
 }
 
 std::string data_text(const DataSpec& data) {
-  switch (data.format) {
-    case DataFormat::synthetic:
-      return "synthetic";
-    case DataFormat::cifar10:
-      return "cifar10 " + data.path;
-    case DataFormat::mnist:
-      return "mnist " + data.path;
-    case DataFormat::tokens:
-      return "tokens " + data.path;
-    case DataFormat::text:
-      return "text " + data.path;
-    case DataFormat::characters:
-      return "characters " + data.path;
-    case DataFormat::images:
-      return "images " + data.path;
-  }
-  return data.path;
+  const std::string format(to_text(data.format));
+  return data.path.empty() ? format : format + " " + data.path;
 }
 
 }  // namespace

@@ -10,8 +10,8 @@
 #include "executor/train/durable_file.h"
 #include "executor/train/measurement_log.h"
 #include "executor/train/run_directory.h"
-#include "executor/train/run_request.h"
 #include "sim/calibration/run_diff.h"
+#include "sim/scenario/artifact/artifact.h"
 
 namespace reckon {
 namespace {
@@ -19,6 +19,9 @@ namespace {
 namespace fs = std::filesystem;
 using State = RunFinding::State;
 using RepairKind = RunRepair::Kind;
+
+constexpr const char* kPlanAnew =
+    "go on with the scenario that you started it with: --resume writes the plan again";
 
 bool is_there(const fs::path& file) {
   std::error_code ignored;
@@ -81,57 +84,22 @@ class RunChecker {
     }
   }
 
-  /// plan.yaml, and request.json, which says where it came from and keeps its digest.
   void check_plan() {
-    const bool plan = is_there(run_.plan()), asked = is_there(run_.request());
-    if (!plan && !asked && !is_there(run_.forecast())) {
-      add("plan", State::sound, "none is kept: its processes were started by hand");
+    if (!is_there(run_.plan())) {
+      if (!is_there(run_.forecast()))
+        add("plan", State::sound, "none is kept: its processes were started by hand");
+      else
+        add("plan", State::lost, fmt::format("{} is missing", run_.plan().string()), kPlanAnew);
       return;
     }
-    const auto request = read_request();
-    if (!asked || !request) {
-      add("request", State::lost,
-          asked ? request.error() : fmt::format("{} is missing", run_.request().string()),
-          "what --set and --layer changed is not known: give reckon-worker export --plan FILE, "
-          "reckon calibrate --scenario FILE");
-    } else {
-      add("request", State::sound, "whole; the scenario was " + request->file.string());
-    }
-    const std::string now = plan ? digest_of(run_.plan()) : "";
-    if (plan && !now.empty() && (!request || request->plan_digest.empty())) {
-      add("plan", State::sound, "there; no digest was kept of it");
-    } else if (!now.empty() && now == request->plan_digest) {
-      add("plan", State::sound, "whole, digest " + now);
-    } else {
-      RunFinding& lost =
-          add("plan", State::lost,
-              now.empty() ? fmt::format("{} is missing or cannot be read", run_.plan().string())
-                          : fmt::format("{} is damaged: its digest is {}, not {}",
-                                        run_.plan().string(), now, request->plan_digest),
-              "go on with the scenario that you started it with");
-      if (!request || digest_of(request->file) != request->plan_digest) return;
-      lost.state = State::damaged;
-      lost.todo = fmt::format("copy {}, which is unchanged", request->file.string());
-      lost.repairs.push_back({RepairKind::put_back, run_.plan(), request->file});
-    }
-  }
-
-  tl::expected<RunRequest, std::string> read_request() const {
     try {
-      auto read = parse_run_request(run_.request(), read_file_text(run_.request()));
-      if (read) return std::move(*read);
-      return tl::unexpected(
-          fmt::format("{}: {}", run_.request().string(), read.error().front().what));
+      const auto read = read_artifact(read_file_text(run_.plan()), run_.plan().string());
+      if (read)
+        add("plan", State::sound, "whole, digest " + read->digest);
+      else
+        add("plan", State::lost, format(read.error().front()), kPlanAnew);
     } catch (const FileError& e) {
-      return tl::unexpected(std::string(e.what()));
-    }
-  }
-
-  static std::string digest_of(const fs::path& file) {
-    try {
-      return text_digest(read_file_text(file));
-    } catch (const FileError&) {
-      return "";
+      add("plan", State::lost, e.what(), kPlanAnew);
     }
   }
 
@@ -343,8 +311,6 @@ void do_repair(const RunRepair& r) {
     case RepairKind::remove:  // it may have been in a set that another repair has moved
       if (fs::remove_all(r.path) > 0) flush_directory(r.path.parent_path());
       return;
-    case RepairKind::put_back:
-      return write_durably(r.path, read_file_text(r.from));
     case RepairKind::move_back:
       fs::rename(r.from, r.path);
       return flush_directory(r.path.parent_path());
@@ -363,8 +329,7 @@ bool RunCheck::lost() const {
 
 bool is_run_directory(const fs::path& directory) {
   const RunDirectory run{directory};
-  const std::array parts{run.plan(), run.request(), run.measurements(), run.checkpoints(),
-                         run.parameters()};
+  const std::array parts{run.plan(), run.measurements(), run.checkpoints(), run.parameters()};
   return std::ranges::any_of(parts, is_there);
 }
 

@@ -17,7 +17,6 @@ struct RunRepair {
     set_lines_aside,  // of `path`, measurements
     set_aside,        // `path`, a set, becomes PATH.refused
     remove,           // `path`, which nobody needs
-    put_back,         // `from` becomes `path` again, by a copy
     move_back         // `from` becomes `path` again, by a rename
   };
   Kind kind;

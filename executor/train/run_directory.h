@@ -12,8 +12,7 @@
 
 // Where the files of a run lie, and what a process of it is told by whoever started it.
 //
-//   DIR/plan.yaml            the scenario's file as it was run
-//   DIR/request.json         where it stood, and what the command line changed in it
+//   DIR/plan.reckon          what is run (sim/scenario/artifact/artifact.h)
 //   DIR/forecast.json        what was forecast before the first step
 //   DIR/measurements.jsonl   sim/calibration/measurements.h
 //   DIR/trace.json           the same as a picture, for Perfetto
@@ -26,8 +25,7 @@ namespace reckon {
 
 struct RunDirectory {
   std::filesystem::path root;
-  std::filesystem::path plan() const { return root / "plan.yaml"; }
-  std::filesystem::path request() const { return root / "request.json"; }
+  std::filesystem::path plan() const { return root / "plan.reckon"; }
   std::filesystem::path forecast() const { return root / "forecast.json"; }
   std::filesystem::path measurements() const { return root / "measurements.jsonl"; }
   std::filesystem::path trace() const { return root / "trace.json"; }

@@ -6,7 +6,6 @@
 
 #include "executor/train/graph_runtime.h"
 #include "sim/step/collectives_cpu.h"
-#include "sim/step/worker_pools.h"
 
 namespace reckon {
 namespace {
@@ -41,7 +40,7 @@ Diagnostics cannot_train(const Plan& plan) {
     problems.add("the worker does not run this strategy",
                  "it runs single, mirrored, multi_worker_mirrored and parameter_server");
   const bool servers = strategy.kind == StrategyKind::parameter_server;
-  const bool on_cpus = !worker_pools(plan).front()->accelerator;
+  const bool on_cpus = !computing_pools(plan).front()->accelerator;
   if (!servers && strategy.workers > 1 && on_cpus && !runs_on_cpus(strategy.all_reduce))
     problems.add(fmt::format("workers on CPUs do not sum gradients by all_reduce: {}",
                              to_text(strategy.all_reduce)),
@@ -60,7 +59,7 @@ Diagnostics cannot_train(const Plan& plan) {
 Diagnostics leaves_accelerators_idle(const Plan& plan) {
   const PlannedWorkload& job = plan.jobs.front();
   const PlannedStrategy& strategy = job.strategy;
-  const PlannedPool& pool = *worker_pools(plan).front();
+  const PlannedPool& pool = *computing_pools(plan).front();
   Problems problems;
   if (!pool.accelerator) return {};
   if (pool.accelerator->kind != AcceleratorKind::gpu || pool.accelerator->vendor != "NVIDIA") {

@@ -6,6 +6,8 @@
 #include <functional>
 
 #include "report/html/charts.h"
+#include "report/table.h"
+#include "report/text.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon {
@@ -146,13 +148,13 @@ Table candidates(const CandidateComparison& c, Names names) {
   return table;
 }
 
-Table probabilities(const std::vector<std::vector<std::optional<double>>>& p) {
+Table probabilities(const std::vector<std::vector<std::optional<double>>>& p, int n) {
   Table table{{""}, {}};
   for (std::size_t b = 0; b < p.size(); ++b) table.head.push_back(candidate_letter(b));
   for (std::size_t a = 0; a < p.size(); ++a) {
     std::vector<std::string> row{candidate_letter(a)};
     for (const auto& value : p[a])
-      row.push_back(value ? fmt::format("{:.1f} %", 100 * *value) : "");
+      row.push_back(value ? probability_text(*value, n) : "");
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -204,16 +206,18 @@ std::string compare_html(const CandidateComparison& c, Names names, const HtmlAs
   for (const auto& chart :
        {ranges(c, names, time), ranges(c, names, cost), time_and_cost(c, names, time, cost)})
     if (chart) page.chart(*chart);
+  const int n = c.forecasts.front().replications;
   page.section("Probability that the row is faster than the column",
-               probabilities(c.probability_faster));
+               probabilities(c.probability_faster, n));
   page.section("Probability that the row is cheaper than the column",
-               probabilities(c.probability_cheaper));
+               probabilities(c.probability_cheaper, n));
   page.section("Differences", differences(c),
                "Replication by replication, which meet the same luck: the median and, in brackets, "
                "the 5th to the 95th percentile.");
   const Forecast& first = c.forecasts.front();
-  page.footer(fmt::format("reckon compare: {} replications of each, seed {}, network engine {}{}.",
-                          format_count(first.replications), first.seed, first.engine,
+  page.footer(fmt::format("reckon compare: {} replications of each, seed {}, {}{}.",
+                          format_count(first.replications), first.seed,
+                          engine_text("network engine", first.engine),
                           first.catalog_digest.empty() ? "" : ", catalog " + first.catalog_digest));
   return page.text(assets);
 }

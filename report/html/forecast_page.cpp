@@ -7,6 +7,7 @@
 #include "report/html/charts.h"
 #include "report/memo.h"
 #include "report/notice.h"
+#include "report/text.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon {
@@ -93,8 +94,8 @@ void add_prices(Page& page, const Plan& plan) {
 }
 
 std::string provenance(const Forecast& f) {
-  return fmt::format("reckon simulate: {} replications, seed {}, network engine {}{}{}.",
-                     format_count(f.replications), f.seed, f.engine,
+  return fmt::format("reckon simulate: {} replications, seed {}, {}{}{}.",
+                     format_count(f.replications), f.seed, engine_text("network engine", f.engine),
                      f.catalog_digest.empty() ? "" : ", catalog " + f.catalog_digest,
                      f.calibrations.empty()
                          ? ""

@@ -131,11 +131,10 @@ Chart step_parts(const Forecast& f) {
   Chart chart = rows_chart("step", fmt::format("One step: {}", format_duration(s.step)), rows,
                            {axis, 0, {}, {}});
   chart.note = fmt::format(
-      "Bound by {}. {} samples/s on {} accelerator{}{}. What is hidden behind compute is not "
+      "Bound by {}. {}. What is hidden behind compute is not "
       "drawn: communication takes {} in all, input {}.",
-      to_text(s.bottleneck), format_count(std::round(s.samples_per_second.v)), f.accelerators,
-      f.accelerators == 1 ? "" : "s", mfu_text(s), format_duration(s.communication),
-      format_duration(s.input));
+      to_text(s.bottleneck), throughput_text(s, f.accelerators, f.tokens_per_sample),
+      format_duration(s.communication), format_duration(s.input));
   chart.numbers = std::move(table);
   return chart;
 }

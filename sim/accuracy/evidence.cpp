@@ -68,7 +68,7 @@ struct Evidence::Data {
   EvidenceKernel kernel;
   std::vector<OwnRow> own;  // whose texts `runs` has
   std::vector<EvidenceRun> runs;
-  std::unique_ptr<NetworkModel> network = make_fluid_network();
+  std::unique_ptr<NetworkModel> network = make_default_network();
   std::mutex solving, looking;
   std::vector<std::optional<std::optional<RunResidual>>> predicted = {};  // under `solving`
   std::map<ClassKey, std::unique_ptr<EvidenceClass>> classes = {};        // under `looking`

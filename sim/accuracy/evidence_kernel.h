@@ -31,7 +31,7 @@ struct EvidenceKernel {
   double documented_b = 0.1;     // what a source of trust B, or C, leaves open, of a network
   double documented_c = 0.2;
   // Of the links.
-  double links = 0.06, links_source = 0.5, links_kind = 0.3, links_stack = 0.05;
+  double links = 0.1, links_source = 0.4, links_kind = 0.3, links_stack = 0.05;
   // Shares of an amplitude's variance that less than equal ones have in common.
   double other_domain = 0.9;  // of `all` and `stack`
   double architecture = 0.8;  // of `accelerator`: the same architecture

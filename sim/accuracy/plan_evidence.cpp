@@ -22,16 +22,12 @@ bool is_calibrated(const Plan& plan, const PlannedPool& pool) {
          measured(e.attention);
 }
 
-bool computes(const PlannedPool& pool) {
-  return (pool.role == Role::worker || pool.role == Role::chief) && pool.accelerator;
-}
-
 /// What the factor rests on, beside it among the assumptions.
 void name_source(Plan& plan, std::string text) {
   const auto source = static_cast<SourceId>(plan.sources.size());
   plan.sources.push_back({.id = std::string(kEvidenceSource), .reference = std::move(text)});
   for (PlannedPool& pool : plan.pools)
-    if (computes(pool)) pool.efficiency.step_spread.source = source;
+    if (computes(pool.role) && pool.accelerator) pool.efficiency.step_spread.source = source;
 }
 
 std::string source_text(const StepEvidence& evidence) {
@@ -111,7 +107,7 @@ bool takes_evidence(const Plan& plan) {
 
 void set_step_factor(Plan& plan, double median, double low, double high) {
   for (PlannedPool& pool : plan.pools)
-    if (computes(pool))
+    if (computes(pool.role) && pool.accelerator)
       pool.efficiency.step_spread = Fact<double>(median, low, high, pool.efficiency.memory.source);
 }
 
@@ -119,7 +115,7 @@ std::optional<Residual> set_residual(Plan& plan, const Evidence& evidence) {
   if (!takes_evidence(plan)) return std::nullopt;
   const PlannedWorkload& job = plan.jobs.front();
   set_step_factor(plan, 1, 1, 1);
-  const double share = device_share(estimate_step(plan, job, *make_fluid_network()));
+  const double share = device_share(estimate_step(plan, job, *make_default_network()));
   const EvidenceFeatures question = features_of(plan, job);
   const Residual residual = evidence.residual(question, share);
   plan.evidence = described(evidence, question, residual);
@@ -133,7 +129,7 @@ void add_trial(Plan& plan, const Evidence& evidence) {
   constexpr double kWorthwhile = 0.8;
   if (!plan.evidence) return;
   const PlannedWorkload& job = plan.jobs.front();
-  const StepEstimate step = estimate_step(plan, job, *make_fluid_network());
+  const StepEstimate step = estimate_step(plan, job, *make_default_network());
   const EvidenceFeatures question = features_of(plan, job);
   const int per_node = std::max(1, plan.pool_with(Role::worker)->accelerators_per_node);
   const double noise = plan.framework.step_jitter.value / std::sqrt(double(kSteps));

@@ -104,7 +104,8 @@ Slowness Slowing::explained(double log_ratio) const {
   return at((low + high) / 2);
 }
 
-Predictor::Predictor(const Catalog& catalog) : catalog_(catalog), network_(make_fluid_network()) {}
+Predictor::Predictor(const Catalog& catalog)
+    : catalog_(catalog), network_(make_default_network()) {}
 Predictor::~Predictor() = default;
 
 const Predicted& Predictor::operator()(const RunConfiguration& run) {

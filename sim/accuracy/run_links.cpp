@@ -3,8 +3,13 @@
 namespace reckon {
 namespace {
 
-/// RDMA from 100 Gb/s a node on: general knowledge of published clusters. Below, TCP: of EC2 where
-/// the catalog's machine that is like a row's nodes is.
+std::string_view tcp_link_of(const Machine& machine, const Catalog& catalog) {
+  const ProviderRules* provider = catalog.find_provider(machine.provider.name);
+  return provider == nullptr || provider->tcp_link.empty() ? "ethernet" : provider->tcp_link;
+}
+
+/// RDMA from 100 Gb/s a node on: general knowledge of published clusters. Below, TCP: that
+/// of the provider whose machine in the catalog is like a row's nodes.
 std::string_view network_link_of(const PlannedPool& pool, const Catalog& catalog) {
   constexpr BytesPerSecond kRdma{100e9 / 8};
   const BytesPerSecond network = pool.machine.network.value;
@@ -12,7 +17,7 @@ std::string_view network_link_of(const PlannedPool& pool, const Catalog& catalog
   for (const Machine& m : catalog.machines)
     if (pool.accelerator && m.accelerator == pool.accelerator->name &&
         m.accelerator_count >= pool.accelerators_per_node && m.network.value == network)
-      return m.provider == Provider::aws ? "ethernet-ec2" : "ethernet";
+      return tcp_link_of(m, catalog);
   return "ethernet";
 }
 

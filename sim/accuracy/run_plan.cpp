@@ -29,7 +29,7 @@ struct Placement {
 int peer_domain(const Accelerator& accelerator, const Catalog& catalog) {
   constexpr int kMostInAMachine = 16;
   for (const Machine& m : catalog.machines)
-    if (m.provider == Provider::on_premises && m.accelerator == accelerator.name &&
+    if (catalog.rules_of(m.provider).owned && m.accelerator == accelerator.name &&
         m.accelerator_count > kMostInAMachine)
       return m.accelerator_count;
   return 0;
@@ -188,13 +188,19 @@ tl::expected<Site, std::string> tpu_site(const RunConfiguration& run, const Acce
   if (slice == nullptr)
     return Failure(
         fmt::format("no slice of {} chips of {} in the catalog", run.accelerators, chip.name));
-  auto places = catalog.locations_of(Provider::gcp, slice->name);
-  if (places.empty()) places = catalog.locations_of(Provider::gcp, chip.name);
+  std::vector<const Location*> places;
+  for (const std::string& item : {slice->name, chip.name})
+    for (const ProviderRules& p : catalog.providers)
+      if (places.empty()) places = catalog.locations_of(p.id, item);
   if (places.empty()) return Failure(fmt::format("no place for slices of {}", chip.name));
   Site site;
   site.tpu = true;
-  site.cluster.provider = Provider::gcp;
-  site.cluster.service = Service::gce;
+  site.cluster.provider = places.front()->provider;
+  for (const Service& service : catalog.rules_of(site.cluster.provider).services) {
+    const ServiceRules& rules = catalog.rules_of(service);
+    if (!rules.kubernetes && !rules.nodes_of_job && !site.cluster.service)
+      site.cluster.service = service;
+  }
   site.cluster.region = places.front()->region;
   PoolSpec pool;
   pool.name = "slice";
@@ -204,9 +210,9 @@ tl::expected<Site, std::string> tpu_site(const RunConfiguration& run, const Acce
 }
 
 Site gpu_site(const RunConfiguration& run, const Placement& at, const Accelerator& accelerator,
-              BytesPerSecond network) {
+              BytesPerSecond network, const Provider& own) {
   Site site;
-  site.cluster.provider = Provider::on_premises;
+  site.cluster.provider = own;
   MachineInline machine;
   machine.vcpus = kVcpusPerAccelerator * at.per_node;
   machine.memory = Bytes{double(machine.vcpus) * 8e9};
@@ -294,7 +300,7 @@ tl::expected<Precision, std::string> precision_of_run(const RunConfiguration& ru
     const bool language = run.model == "gpt" || run.model == "moe" || run.model == "gpt_lora";
     precision = bf16 && (language || !fp16) ? Precision::bf16 : Precision::fp16;
   } else {
-    precision = precision_from_text(text);
+    precision = from_text<Precision>(text);
   }
   if (!precision)
     return Failure(text.empty() ? std::string("the precision is not known")
@@ -329,8 +335,9 @@ tl::expected<Plan, std::string> plan_of_run(const RunConfiguration& printed,
   const auto strategy = strategy_of(run, at, tpu);
   if (!strategy) return Failure(strategy.error());
   auto site = tpu ? tpu_site(run, *accelerator, catalog)
-                  : tl::expected<Site, std::string>(
-                        gpu_site(run, at, *accelerator, network.v > 0 ? network : kUnused));
+                  : tl::expected<Site, std::string>(gpu_site(run, at, *accelerator,
+                                                             network.v > 0 ? network : kUnused,
+                                                             catalog.own_machines().id));
   if (!site) return Failure(site.error());
 
   ScenarioFile file;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "sim/base/yaml_writer.h"
 #include "sim/calibration/calibration.h"
 
 // The overlay's file. Every struct lists its keys once, for writing and for reading.
@@ -103,32 +104,31 @@ constexpr bool kMayBeAbsent = std::is_same_v<T, std::vector<OwnRow>>;
 
 // ---- writing
 
-void emit(YAML::Emitter& out, std::string& v) { out << YAML::DoubleQuoted << v; }
-void emit(YAML::Emitter& out, int& v) { out << v; }
-void emit(YAML::Emitter& out, bool& v) { out << v; }
-void emit(YAML::Emitter& out, double& v) { out << fmt::format("{:.6g}", v); }
+void emit(YamlWriter& out, std::string& v) { out.text(v); }
+void emit(YamlWriter& out, int& v) { out.word(std::to_string(v)); }
+void emit(YamlWriter& out, bool& v) { out.word(v ? "true" : "false"); }
+void emit(YamlWriter& out, double& v) { out.word(fmt::format("{:.6g}", v)); }
 template <class T>
-void emit(YAML::Emitter& out, std::vector<T>& list);
+void emit(YamlWriter& out, std::vector<T>& list);
 template <class T>
 requires std::is_class_v<T>
-void emit(YAML::Emitter& out, T& record) {
-  out << YAML::BeginMap;
+void emit(YamlWriter& out, T& record) {
+  constexpr bool kShort = std::is_same_v<T, ParameterValue> || std::is_same_v<T, FamilyFit>;
+  out.begin_map(kShort ? YamlWriter::Style::flow : YamlWriter::Style::block);
   for_each_key(record, [&](const char* key, auto& value) {
     if constexpr (kMayBeAbsent<std::decay_t<decltype(value)>>)
       if (value.empty()) return;
-    out << YAML::Key << key << YAML::Value;
-    if constexpr (std::is_same_v<std::decay_t<decltype(value)>, ParameterValue>) out << YAML::Flow;
+    out.key(key);
     emit(out, value);
   });
-  out << YAML::EndMap;
+  out.end_map();
 }
 template <class T>
-void emit(YAML::Emitter& out, std::vector<T>& list) {
-  if constexpr (!std::is_class_v<T> || std::is_same_v<T, FamilyFit>) out << YAML::Flow;
-  if (list.empty()) out << YAML::Flow;
-  out << YAML::BeginSeq;
+void emit(YamlWriter& out, std::vector<T>& list) {
+  const bool flow = !std::is_class_v<T> || std::is_same_v<T, FamilyFit> || list.empty();
+  out.begin_list(flow ? YamlWriter::Style::flow : YamlWriter::Style::block);
   for (auto& item : list) emit(out, item);
-  out << YAML::EndSeq;
+  out.end_list();
 }
 
 // ---- reading
@@ -215,14 +215,14 @@ void check_values(CalibrationReader& reader, const YAML::Node& root, const Docum
 
 std::string to_yaml(const Calibration& calibration) {
   Document document{calibration};
-  YAML::Emitter out;
+  YamlWriter out(YamlQuotes::for_everyone);
   emit(out, document);
   return "# Calibration of reckon's catalog by measurements: reckon simulate --calibration FILE "
          "lays "
          "it over.\n"
          "# value: median; low, high: 5th and 95th percentile. SI units; logarithms are "
          "natural.\n" +
-         std::string(out.c_str()) + "\n";
+         out.done();
 }
 
 Expected<Calibration> parse_calibration(std::string_view file, std::string_view text) {

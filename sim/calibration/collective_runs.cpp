@@ -6,7 +6,7 @@
 #include "sim/accuracy/named_csv.h"
 #include "sim/base/unit_text.h"
 #include "sim/calibration/accuracy.h"
-#include "sim/step/collectives.h"
+#include "sim/step/collective_cost.h"
 
 // Measured all-reduces: bus bandwidth against message size.
 namespace reckon {
@@ -83,6 +83,7 @@ Expected<CollectiveRuns> score_collectives(std::string_view file_name, std::stri
   if (!csv) return tl::unexpected(std::move(csv.error()));
   CollectiveRuns result;
   const auto network = make_fluid_network();
+  const SimulatedCollectives cost(*network);
   while (csv->next(result.counts)) {
     const auto skip = [&](const std::string& reason) {
       result.scored.skipped.add(reason, csv->line());
@@ -108,7 +109,7 @@ Expected<CollectiveRuns> score_collectives(std::string_view file_name, std::stri
     const int ranks = static_cast<int>(gpus);
     const Seconds measured{micros * 1e-6};
     const Seconds predicted =
-        all_reduce(system->fabric, Bytes{size}, AllReduceKind::automatic, *network).time;
+        cost.all_reduce(system->fabric, Bytes{size}, AllReduceKind::automatic).time;
     const auto bus = [&](Seconds t) {
       return bus_bandwidth(CollectiveKind::all_reduce, Bytes{size}, ranks, t).v / 1e9;
     };

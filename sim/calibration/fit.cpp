@@ -100,7 +100,7 @@ std::string_view row_name(const Accelerator& accelerator, const Catalog& catalog
 
 struct EfficiencyFit::Data {
   const Catalog& catalog;
-  std::unique_ptr<NetworkModel> network = make_fluid_network();
+  std::unique_ptr<NetworkModel> network = make_default_network();
   mutable std::map<GroupKey, std::vector<FitRun>> groups;  // a run's plan is a place to work in
   mutable std::map<GroupKey, GroupFit> whole;              // fitted to all sources
   struct Pooled {

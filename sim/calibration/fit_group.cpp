@@ -193,8 +193,8 @@ double log_rate(FitRun& run, const Efficiency& efficiency, const NetworkModel& n
   for (PlannedPool& pool : run.plan.pools)
     if (pool.accelerator) pool.efficiency = efficiency;
   const PlannedWorkload& job = run.plan.jobs.front();
-  const auto step =
-      run.fold ? estimate_step(run.plan, job, *run.fold) : estimate_step(run.plan, job, network);
+  const auto step = run.fold ? estimate_step(run.plan, job, *run.fold, network)
+                             : estimate_step(run.plan, job, network);
   return std::log(step.samples_per_second.v);
 }
 

@@ -12,7 +12,6 @@
 #include "sim/forecast/forecast.h"
 #include "sim/step/collectives_cpu.h"
 #include "sim/step/compute.h"
-#include "sim/step/worker_pools.h"
 
 namespace reckon {
 namespace {
@@ -288,7 +287,7 @@ namespace {
 /// By the roofline of the step model (sim/step/compute.h).
 Seconds kernel_time(const MeasuredKernel& kernel, const Plan& plan) {
   const PlannedWorkload& job = plan.jobs.front();
-  const PlannedPool& pool = *worker_pools(plan).front();
+  const PlannedPool& pool = *computing_pools(plan).front();
   if (!pool.accelerator || kernel.precision != job.precision ||
       !names_accelerator(kernel.device, pool.accelerator->name))
     return {};
@@ -325,7 +324,8 @@ double predicted(const MeasuredQuantity& of, const Plan& plan, const StepEstimat
     case Measured::jitter:
       return plan.framework.step_jitter.value;
     case Measured::reduce:
-      return all_reduce_of_workers(plan, s, fabric_of(plan, s, s.workers), of.size, network)
+      return all_reduce_of_workers(plan, s, fabric_of(plan, s, s.workers), of.size,
+                                   *cost_of_collectives(network))
           .time.count();
     case Measured::kernel:
       return kernel_time(*of.kernel, plan).count();

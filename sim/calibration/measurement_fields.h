@@ -31,6 +31,8 @@ void for_each_field(R& r, F&& f) {
   f("global_batch", r.global_batch);
   f("seed", r.seed);
   f("catalog_digest", r.catalog_digest);
+  f("plan_digest", r.plan_digest);
+  f("planned_digest", r.planned_digest);
 }
 
 template <class R, class F>

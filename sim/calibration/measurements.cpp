@@ -27,9 +27,10 @@ constexpr int kOldestVersion = 1;
 /// length.
 constexpr std::size_t kLineMax = std::size_t{1} << 20;
 constexpr std::string_view kBegin = "{\"record\":";
-/// Keys that records of the oldest version lack. A line may be all that is read, without the record
-/// that says the version.
-constexpr std::array<std::string_view, 1> kLaterKeys{"other_seconds"};
+/// Keys that older records lack. A line may be all that is read, without the record that says the
+/// version.
+constexpr std::array<std::string_view, 3> kLaterKeys{"other_seconds", "plan_digest",
+                                                     "planned_digest"};
 bool came_later(std::string_view key) {
   return std::find(kLaterKeys.begin(), kLaterKeys.end(), key) != kLaterKeys.end();
 }

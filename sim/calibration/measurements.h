@@ -44,6 +44,9 @@ struct RunRecord {
   std::int64_t batch_per_accelerator = 0, global_batch = 0;
   std::uint64_t seed = 0;
   std::string catalog_digest;
+  /// Digests of the artifact that was run and of the one that it was made of for the place where it
+  /// runs (sim/scenario/artifact/artifact.h); "": not known, or of none.
+  std::string plan_digest, planned_digest;
 };
 
 /// One optimizer step as one rank saw it.
@@ -103,7 +106,8 @@ struct ProvisioningRecord {
   bool ready = true;
 };
 
-/// A setting that the user let a resumed run change (--accept-changes).
+/// What a run does otherwise than before: a setting that the user let a resumed run change
+/// (--accept-changes), or its checkpoint_interval, by what a save was measured to take.
 struct ChangeRecord {
   std::int64_t attempt = 0;
   std::int64_t step = 0;  // the first under the new value

@@ -70,7 +70,7 @@ OwnRun own_question(const Plan& plan, std::string machine) {
   q.machine = std::move(machine);
   q.network = job.model.name();
   q.unit = to_text(job.model.sample_unit());
-  q.strategy = planning::to_text(s.kind);
+  q.strategy = to_text(s.kind);
   q.synchronous = s.synchronous;
   q.workers = s.workers;
   q.servers = s.parameter_servers;

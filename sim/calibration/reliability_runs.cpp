@@ -175,8 +175,6 @@ Fact<Seconds> in_seconds(const Fact<double>& f) {
 Plan plan_of_run(const ReliabilityRun& run, const OperationalDefaults& operations) {
   Plan plan;
   plan.name = run.name;
-  plan.provider = Provider::on_premises;
-  plan.service = Service::none;
   const auto seconds = [&](std::string_view key) { return in_seconds(operations.at(key)); };
   PlannedPool pool;
   pool.name = "run";

@@ -11,40 +11,6 @@ namespace {
 
 using catalog_text::same_name;
 
-template <class Value>
-struct Word {
-  std::string_view text;
-  Value value;
-};
-
-constexpr Word<Provider> kProviders[] = {{"gcp", Provider::gcp},
-                                         {"aws", Provider::aws},
-                                         {"azure", Provider::azure},
-                                         {"selectel", Provider::selectel},
-                                         {"on_premises", Provider::on_premises}};
-constexpr Word<Service> kServices[] = {
-    {"gke", Service::gke},       {"gce", Service::gce},  {"ai_platform", Service::ai_platform},
-    {"vertex", Service::vertex}, {"eks", Service::eks},  {"aks", Service::aks},
-    {"mks", Service::mks},       {"none", Service::none}};
-constexpr Word<CapacityType> kCapacities[] = {{"on_demand", CapacityType::on_demand},
-                                              {"spot", CapacityType::spot},
-                                              {"reserved", CapacityType::reserved}};
-
-template <class Value, std::size_t N>
-std::string_view word_of(const Word<Value> (&words)[N], Value value) {
-  const auto found = std::ranges::find(words, value, &Word<Value>::value);
-  RECKON_CHECK(found != std::end(words));
-  return found->text;
-}
-
-template <class Value, std::size_t N>
-std::optional<Value> value_of(const Word<Value> (&words)[N], std::string_view text) {
-  const auto found =
-      std::ranges::find_if(words, [&](const auto& word) { return same_name(word.text, text); });
-  if (found == std::end(words)) return std::nullopt;
-  return found->value;
-}
-
 template <class Row>
 bool named(const Row& row, std::string_view name) {
   if constexpr (requires { row.aliases; }) {
@@ -69,49 +35,42 @@ bool holds_in(const std::vector<std::string>& zones, std::string_view zone) {
 
 }  // namespace
 
-std::string_view to_text(Provider provider) { return word_of(kProviders, provider); }
-std::string_view to_text(Service service) { return word_of(kServices, service); }
-std::string_view to_text(CapacityType capacity) { return word_of(kCapacities, capacity); }
-std::optional<Provider> provider_from_text(std::string_view text) {
-  return value_of(kProviders, text);
+const ProviderRules* Catalog::find_provider(std::string_view name) const {
+  const auto found =
+      std::ranges::find(providers, name, [](const auto& p) { return to_text(p.id); });
+  return found == providers.end() ? nullptr : &*found;
 }
-std::optional<Service> service_from_text(std::string_view text) {
-  return value_of(kServices, text);
+const ServiceRules* Catalog::find_service(std::string_view name) const {
+  const auto found = std::ranges::find(services, name, [](const auto& s) { return to_text(s.id); });
+  return found == services.end() ? nullptr : &*found;
 }
-
-std::vector<std::string> catalog_text::provider_names() {
-  std::vector<std::string> result;
-  for (const auto& word : kProviders) result.emplace_back(word.text);
-  return result;
+const ProviderRules& Catalog::rules_of(const Provider& provider) const {
+  const ProviderRules* found = find_provider(provider.name);
+  RECKON_CHECK(found != nullptr);
+  return *found;
 }
-
-std::vector<std::string> catalog_text::service_names() {
-  std::vector<std::string> result;
-  for (const auto& word : kServices) result.emplace_back(word.text);
-  return result;
+const ServiceRules& Catalog::rules_of(const Service& service) const {
+  const ServiceRules* found = find_service(service.name);
+  RECKON_CHECK(found != nullptr);
+  return *found;
 }
-
-Provider provider_of(Service service) {
-  switch (service) {
-    case Service::gke:
-    case Service::gce:
-    case Service::ai_platform:
-    case Service::vertex:
-      return Provider::gcp;
-    case Service::eks:
-      return Provider::aws;
-    case Service::aks:
-      return Provider::azure;
-    case Service::mks:
-      return Provider::selectel;
-    case Service::none:
-      break;
+std::size_t Catalog::place_of(const Provider& provider) const {
+  const ProviderRules* found = find_provider(provider.name);
+  return found == nullptr ? providers.size() : static_cast<std::size_t>(found - providers.data());
+}
+const ProviderRules* Catalog::provider_of(const Service& service) const {
+  const ProviderRules* only = nullptr;
+  for (const ProviderRules& p : providers) {
+    if (std::ranges::find(p.services, service) == p.services.end()) continue;
+    if (only != nullptr) return nullptr;
+    only = &p;
   }
-  return Provider::on_premises;
+  return only;
 }
-
-bool has_service(Provider provider, Service service) {
-  return service == Service::none ? provider != Provider::gcp : provider_of(service) == provider;
+const ProviderRules& Catalog::own_machines() const {
+  const auto found = std::ranges::find(providers, true, &ProviderRules::owned);
+  RECKON_CHECK(found != providers.end());
+  return *found;
 }
 
 std::optional<Fact<FlopsPerSecond>> Accelerator::peak_for(Precision p) const {
@@ -149,7 +108,8 @@ const Dataset* Catalog::find_dataset(std::string_view name) const {
 const Storage* Catalog::find_storage(std::string_view name) const {
   return find_named(storages, name);
 }
-const CustomFamily* Catalog::find_custom_family(Provider provider, std::string_view name) const {
+const CustomFamily* Catalog::find_custom_family(const Provider& provider,
+                                                std::string_view name) const {
   for (const CustomFamily& family : custom_families) {
     if (family.provider == provider && same_name(family.name, name)) return &family;
   }
@@ -161,7 +121,7 @@ Precision Accelerator::training_precision() const {
   return Precision::fp32;
 }
 
-bool Machine::offered_under(Service service) const {
+bool Machine::offered_under(const Service& service) const {
   return services.empty() || std::ranges::find(services, service) != services.end();
 }
 
@@ -175,7 +135,7 @@ const PublishedModel* Catalog::find_published(std::string_view model) const {
   return found == published_models.end() ? nullptr : &*found;
 }
 
-const ScaleTier* Catalog::find_tier(Service service, std::string_view name) const {
+const ScaleTier* Catalog::find_tier(const Service& service, std::string_view name) const {
   for (const ScaleTier& tier : tiers) {
     if (tier.service == service && same_name(tier.name, name)) return &tier;
   }
@@ -186,7 +146,7 @@ const ClusterNames* Catalog::find_cluster_names(std::string_view name) const {
 }
 const LinkClass* Catalog::find_link(std::string_view name) const { return find_named(links, name); }
 
-const Machine* Catalog::find_machine(Provider provider, std::string_view name) const {
+const Machine* Catalog::find_machine(const Provider& provider, std::string_view name) const {
   for (const Machine& machine : machines) {
     if (machine.provider == provider && same_name(machine.name, name)) return &machine;
   }
@@ -244,7 +204,8 @@ Efficiency with_stack(Efficiency any, const SoftwareStack& stack) {
   return any;
 }
 
-std::vector<const Location*> Catalog::locations_of(Provider provider, std::string_view item) const {
+std::vector<const Location*> Catalog::locations_of(const Provider& provider,
+                                                   std::string_view item) const {
   const Accelerator* accelerator = find_accelerator(item);
   const auto matches = [&](const Location& location) {
     if (!accelerator) return same_name(location.item, item);
@@ -262,7 +223,7 @@ std::vector<const Location*> Catalog::locations_of(Provider provider, std::strin
   return result;
 }
 
-const Offering* Catalog::find_offering(Provider provider, std::string_view region,
+const Offering* Catalog::find_offering(const Provider& provider, std::string_view region,
                                        std::string_view zone, std::string_view item,
                                        Offering::Covers covers, CapacityType capacity,
                                        bool suspect) const {

@@ -12,9 +12,11 @@
 #include "sim/base/diagnostic.h"
 #include "sim/base/fact.h"
 #include "sim/base/quantity.h"
+#include "sim/base/words.h"
 #include "sim/catalog/convergence.h"
 #include "sim/catalog/model_graph.h"
 #include "sim/catalog/precision.h"
+#include "sim/catalog/providers.h"
 
 // The facts: what hardware can do, what machines hold it, where it is, what it costs, how the
 // operators' software behaves. All of it is data (catalogs/, its README has the file formats);
@@ -29,20 +31,18 @@ struct Source {
                           // general knowledge
 };
 
-enum class Provider { gcp, aws, azure, selectel, on_premises };
-enum class Service { gke, gce, ai_platform, vertex, eks, aks, mks, none };
 enum class CapacityType { on_demand, spot, reserved };
 enum class AcceleratorKind { gpu, tpu };
 
-std::string_view to_text(Provider);
-std::string_view to_text(Service);
-std::string_view to_text(CapacityType);
-std::optional<Provider> provider_from_text(std::string_view);
-std::optional<Service> service_from_text(std::string_view);
-Provider provider_of(Service);
-/// Service none is machines without a managed service: on premises, or VMs that the user runs (on
-/// GCP that is gce).
-bool has_service(Provider, Service);
+constexpr auto words_of(CapacityType) {
+  return std::array{Word<CapacityType>{"on_demand", CapacityType::on_demand},
+                    Word<CapacityType>{"spot", CapacityType::spot},
+                    Word<CapacityType>{"reserved", CapacityType::reserved}};
+}
+constexpr auto words_of(AcceleratorKind) {
+  return std::array{Word<AcceleratorKind>{"gpu", AcceleratorKind::gpu},
+                    Word<AcceleratorKind>{"tpu", AcceleratorKind::tpu}};
+}
 
 struct Accelerator {
   std::string name;                  // canonical: "P100-PCIE-16"
@@ -84,7 +84,7 @@ struct TpuSlice {
 
 struct Machine {
   std::string name;  // "n1-standard-16"
-  Provider provider = Provider::gcp;
+  Provider provider;
   int vcpus = 0;
   Fact<Bytes> memory;
   Fact<BytesPerSecond> network;  // egress of one VM, all NICs together
@@ -99,12 +99,12 @@ struct Machine {
   std::vector<Service> services;
   std::string notes;
 
-  bool offered_under(Service service) const;
+  bool offered_under(const Service& service) const;
 };
 
 /// Which counts of a GPU a machine may carry, by service (AI Platform and GCE differ).
 struct AttachmentRule {
-  Service service = Service::gce;
+  Service service;
   std::string machine;
   std::string accelerator;
   std::vector<int> counts;  // empty: not allowed
@@ -114,7 +114,7 @@ struct AttachmentRule {
 /// follow, and what takes counts away from a named machine in zones of their own (four P100 in
 /// us-east1-c).
 struct AttachmentLimit {
-  Service service = Service::gce;
+  Service service;
   std::string accelerator;
   int count = 1;
   std::vector<std::string> zones;  // empty: everywhere else
@@ -125,7 +125,7 @@ struct AttachmentLimit {
 /// Machines of a size of one's own: "custom-24-98304" is 24 vCPUs and 98,304 MiB.
 struct CustomFamily {
   std::string name;  // "n1-custom": what its prices are listed under
-  Provider provider = Provider::gcp;
+  Provider provider;
   std::vector<std::string> prefixes;  // before "-VCPUS-MEMORY_MIB"; the first is the one we write
   int vcpus_max = 0;                  // 1, or an even number up to this
   Fact<Bytes> memory_per_vcpu_min, memory_per_vcpu_max;
@@ -144,7 +144,7 @@ struct ScaleTier {
     int accelerator_count = 0;
     std::string slice;  // a TPU slice beside it
   };
-  Service service = Service::ai_platform;
+  Service service;
   std::string name;         // "STANDARD_1"
   std::vector<Part> parts;  // empty: the user names machines and counts (CUSTOM)
   SourceId source{};
@@ -172,7 +172,7 @@ struct PublishedModel {
 };
 
 struct Location {
-  Provider provider = Provider::gcp;
+  Provider provider;
   std::string item;  // an accelerator, a TPU slice or a machine, by its canonical name
   std::string region;
   std::vector<std::string> zones;  // empty: not known which of the region's
@@ -182,7 +182,7 @@ struct Location {
 /// One price a provider prints. `item` is a machine or an accelerator or a disk; GCP splits VM and
 /// GPU.
 struct Offering {
-  Provider provider = Provider::gcp;
+  Provider provider;
   std::string region;
   std::vector<std::string> zones;  // empty: all of the region
   std::string item;
@@ -205,6 +205,16 @@ struct Offering {
   std::string notes;
 };
 
+/// Of prices.csv; a storage's price has a file of its own, and no word here.
+constexpr auto words_of(Offering::Covers) {
+  using enum Offering::Covers;
+  using Covers = Word<Offering::Covers>;
+  return std::array{
+      Covers{"machine", machine}, Covers{"accelerator", accelerator},
+      Covers{"slice", slice},     Covers{"machine_with_accelerators", machine_with_accelerators},
+      Covers{"vcpu", vcpu},       Covers{"memory_gib", memory_gib}};
+}
+
 struct Dataset {
   std::string name;
   std::vector<std::string> aliases;
@@ -218,7 +228,7 @@ struct Dataset {
 struct Storage {
   std::string name;                  // "gcs-standard"
   std::vector<std::string> aliases;  // "gcs"
-  Provider provider = Provider::gcp;
+  Provider provider;
   bool is_default = false;             // what a scenario of the provider uses that names none
   Fact<BytesPerSecond> read_per_node;  // many streams in parallel
   Fact<BytesPerSecond> write_per_node;
@@ -282,7 +292,9 @@ struct OperationalDefaults {
 
 class Catalog {
  public:
-  std::vector<Source> sources;  // [0] is the user
+  std::vector<Source> sources;           // [0] is the user
+  std::vector<ProviderRules> providers;  // by rank
+  std::vector<ServiceRules> services;    // as the providers list them; what several have comes last
   std::vector<Accelerator> accelerators;
   std::vector<TpuSlice> slices;
   std::vector<Machine> machines;
@@ -307,9 +319,22 @@ class Catalog {
   /// Calibration overlays laid over the layers, in their order: what a forecast names.
   std::vector<std::string> calibrations;
 
+  /// By the exact name; nullptr: unknown.
+  const ProviderRules* find_provider(std::string_view name) const;
+  const ServiceRules* find_service(std::string_view name) const;
+  /// Of a name that is in the catalog: CHECKed.
+  const ProviderRules& rules_of(const Provider& provider) const;
+  const ServiceRules& rules_of(const Service& service) const;
+  /// Before which others it comes: ProviderRules::rank's order; the last for one that is unknown.
+  std::size_t place_of(const Provider& provider) const;
+  /// The one provider that has the service; nullptr: several have it, or none.
+  const ProviderRules* provider_of(const Service& service) const;
+  /// The machines of one's own (the first of such "providers"): CHECKed, a catalog has them.
+  const ProviderRules& own_machines() const;
+
   // All by canonical name or alias, case-insensitive, '-' and '_' alike; nullptr: unknown.
   const Accelerator* find_accelerator(std::string_view name) const;
-  const Machine* find_machine(Provider provider, std::string_view name) const;
+  const Machine* find_machine(const Provider& provider, std::string_view name) const;
   const TpuSlice* find_slice(std::string_view name) const;
   const Dataset* find_dataset(std::string_view name) const;
   const Storage* find_storage(std::string_view name) const;
@@ -325,20 +350,21 @@ class Catalog {
   const SoftwareStack* find_stack(std::string_view stack) const;
   /// Counts that `machine` may carry of `accelerator` under `service` in `zone` ("": where no
   /// exception holds); empty: none. A machine of a custom family follows the limits.
-  std::vector<int> allowed_counts(Service service, std::string_view machine,
+  std::vector<int> allowed_counts(const Service& service, std::string_view machine,
                                   std::string_view accelerator, std::string_view zone = {}) const;
   /// Every (region, zones) that offers the item: an accelerator (then also the slices made of it),
   /// a TPU slice or a machine. Ordered by region; empty: nowhere known.
-  std::vector<const Location*> locations_of(Provider provider, std::string_view item) const;
+  std::vector<const Location*> locations_of(const Provider& provider, std::string_view item) const;
   /// The newest offering of the item that holds in region and zone ("" = any zone) and has a price
   /// of that capacity type; suspect on-demand prices are passed over, of equal dates the later
   /// layer's wins. Zone "" takes offerings of any zone. Reserved has no list price. nullptr: no
   /// price known. `suspect`: take suspect prices too.
-  const Offering* find_offering(Provider provider, std::string_view region, std::string_view zone,
-                                std::string_view item, Offering::Covers covers,
-                                CapacityType capacity, bool suspect = false) const;
-  const CustomFamily* find_custom_family(Provider provider, std::string_view name) const;
-  const ScaleTier* find_tier(Service service, std::string_view name) const;
+  const Offering* find_offering(const Provider& provider, std::string_view region,
+                                std::string_view zone, std::string_view item,
+                                Offering::Covers covers, CapacityType capacity,
+                                bool suspect = false) const;
+  const CustomFamily* find_custom_family(const Provider& provider, std::string_view name) const;
+  const ScaleTier* find_tier(const Service& service, std::string_view name) const;
   const ClusterNames* find_cluster_names(std::string_view name) const;
   const PublishedModel* find_published(std::string_view model) const;
   /// The laws of a model on a dataset, one a target that is known, lowest first.

@@ -10,6 +10,8 @@
 // (catalog_load.cpp) matters.
 namespace reckon::catalog_text {
 
+class Reader;
+
 struct Builder {
   Texts& texts;
   Catalog& catalog;
@@ -18,6 +20,8 @@ struct Builder {
   void sources(std::span<const Entry> entries);
 
   void links(std::span<const Entry> entries);
+  void services(std::span<const Entry> entries);
+  void providers(std::span<const Entry> entries);
   void accelerators(std::span<const Entry> entries);
   void machines(std::span<const Entry> entries);
   void slices(std::span<const Entry> entries);
@@ -40,6 +44,14 @@ struct Builder {
   void regions(std::span<const Entry> entries);
   void prices(std::span<const Entry> entries);
   void storage_prices(std::span<const Entry> entries);
+
+  /// Of the fields `provider` and `service`; an empty name where an error was reported.
+  Provider provider_in(Reader& reader) const;
+  Service service_in(Reader& reader) const;
+  std::optional<Service> service_named(std::string_view text) const;
+  std::vector<std::string> service_names() const;
+  /// Whose service it is; an empty name: that of several, or of none.
+  Provider provider_with(const Service& service) const;
 };
 
 /// Orders every list by what names its entries, so that the order of rows in files means nothing.
@@ -47,8 +59,6 @@ void sort_rows(Catalog& catalog);
 
 // Names for messages.
 std::vector<std::string> accelerator_names(const Catalog& catalog);
-std::vector<std::string> machine_names(const Catalog& catalog, Provider provider);
-std::vector<std::string> provider_names();
-std::vector<std::string> service_names();
+std::vector<std::string> machine_names(const Catalog& catalog, const Provider& provider);
 
 }  // namespace reckon::catalog_text

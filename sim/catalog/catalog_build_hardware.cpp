@@ -15,12 +15,6 @@ std::vector<std::string> names_of(const Rows& rows) {
 
 constexpr double kGib = 1073741824.0, kGigabit = 1e9 / 8;
 
-std::vector<std::string> precision_names() {
-  std::vector<std::string> result;
-  for (const Precision p : kPrecisions) result.emplace_back(to_text(p));
-  return result;
-}
-
 void check_alias(Reader& reader, const Catalog& catalog, const Accelerator& made) {
   std::vector<std::string> names = made.aliases;
   names.push_back(made.name);
@@ -60,7 +54,7 @@ std::vector<std::string> accelerator_names(const Catalog& catalog) {
   return result;
 }
 
-std::vector<std::string> machine_names(const Catalog& catalog, Provider provider) {
+std::vector<std::string> machine_names(const Catalog& catalog, const Provider& provider) {
   std::vector<std::string> result;
   for (const Machine& machine : catalog.machines) {
     if (machine.provider == provider) result.push_back(machine.name);
@@ -93,15 +87,7 @@ void Builder::accelerators(std::span<const Entry> entries) {
     // A cloud's name that differs from ours in case only is none.
     std::erase_if(made.aliases,
                   [&](const std::string& alias) { return same_name(alias, made.name); });
-    const auto kind = [](std::string_view text) -> std::optional<AcceleratorKind> {
-      if (text == "gpu") return AcceleratorKind::gpu;
-      if (text == "tpu") return AcceleratorKind::tpu;
-      return std::nullopt;
-    };
-    made.kind = reader.word("kind", kind,
-                            [] {
-                              return std::vector<std::string>{"gpu", "tpu"};
-                            })
+    made.kind = reader.word("kind", from_text<AcceleratorKind>, texts_of<AcceleratorKind>)
                     .value_or(AcceleratorKind::gpu);
     made.vendor = reader.text("vendor");
     made.architecture = reader.text("architecture");
@@ -139,8 +125,7 @@ void Builder::machines(std::span<const Entry> entries) {
   for (const Entry& entry : entries) {
     Reader reader(texts, sources, entry);
     Machine made;
-    made.provider =
-        reader.word("provider", provider_from_text, provider_names).value_or(Provider::gcp);
+    made.provider = provider_in(reader);
     made.name = reader.text("machine");
     made.vcpus = reader.required_integer("vcpus", 1);
     made.memory = reader.fact<Bytes>("memory_gib", scaled<Bytes>(kGib));
@@ -167,7 +152,7 @@ void Builder::machines(std::span<const Entry> entries) {
     }
     const std::string services = reader.text("services");
     for (const std::string_view word : words(services)) {
-      if (const auto service = service_from_text(word))
+      if (const auto service = service_named(word))
         made.services.push_back(*service);
       else
         reader.complain("services", fmt::format("unknown service '{}'", word),
@@ -208,8 +193,12 @@ void Builder::slices(std::span<const Entry> entries) {
     made.machine = reader.text("machine");
     reader.reference(
         "machine", "machine",
-        [&](auto name) { return catalog.find_machine(Provider::gcp, name) != nullptr; },
-        [&] { return machine_names(catalog, Provider::gcp); });
+        [&](auto name) {
+          return std::ranges::any_of(catalog.providers, [&](const ProviderRules& p) {
+            return catalog.find_machine(p.id, name) != nullptr;
+          });
+        },
+        [&] { return names_of(catalog.machines); });
     catalog.slices.push_back(std::move(made));
   }
 }
@@ -219,9 +208,9 @@ void Builder::attachments(std::span<const Entry> entries) {
   for (const Entry& entry : entries) {
     Reader reader(texts, sources, entry);
     AttachmentRule made;
-    made.service = reader.word("service", service_from_text, service_names).value_or(Service::gce);
+    made.service = service_in(reader);
     made.machine = reader.text("machine");
-    const Provider provider = provider_of(made.service);
+    const Provider provider = provider_with(made.service);
     reader.reference(
         "machine", "machine",
         [&](auto name) { return catalog.find_machine(provider, name) != nullptr; },
@@ -288,8 +277,8 @@ void Builder::efficiencies(std::span<const Entry> entries) {
     reader.reference("accelerator", "accelerator or architecture", known, names);
     if (const Accelerator* found = catalog.find_accelerator(made.accelerator))
       made.accelerator = found->name;
-    made.precision =
-        reader.word("precision", precision_from_text, precision_names).value_or(Precision::fp32);
+    made.precision = reader.word("precision", from_text<Precision>, texts_of<Precision>)
+                         .value_or(Precision::fp32);
     made.stack = reader.text("stack");
     made.convolution = reader.fact<double>("convolution", parse_fraction);
     if (entry.find("winograd")) made.winograd = reader.fact<double>("winograd", parse_number);

@@ -5,7 +5,7 @@ namespace reckon::catalog_text {
 namespace {
 
 /// What may be located or priced, under its canonical name; nullopt: unknown.
-std::optional<std::string> item_name(const Catalog& catalog, Provider provider,
+std::optional<std::string> item_name(const Catalog& catalog, const Provider& provider,
                                      std::string_view name) {
   if (const Accelerator* found = catalog.find_accelerator(name)) return found->name;
   if (const TpuSlice* found = catalog.find_slice(name)) return found->name;
@@ -13,26 +13,12 @@ std::optional<std::string> item_name(const Catalog& catalog, Provider provider,
   return std::nullopt;
 }
 
-std::vector<std::string> item_names(const Catalog& catalog, Provider provider) {
+std::vector<std::string> item_names(const Catalog& catalog, const Provider& provider) {
   std::vector<std::string> result = accelerator_names(catalog);
   for (const TpuSlice& slice : catalog.slices) result.push_back(slice.name);
   for (std::string& machine : machine_names(catalog, provider))
     result.push_back(std::move(machine));
   return result;
-}
-
-constexpr const char* kCoversWords[] = {
-    "machine", "accelerator", "slice", "machine_with_accelerators", "vcpu", "memory_gib"};
-
-std::optional<Offering::Covers> covers_from_text(std::string_view text) {
-  using Covers = Offering::Covers;
-  if (text == "machine") return Covers::machine;
-  if (text == "accelerator") return Covers::accelerator;
-  if (text == "slice") return Covers::slice;
-  if (text == "machine_with_accelerators") return Covers::machine_with_accelerators;
-  if (text == "vcpu") return Covers::vcpu;
-  if (text == "memory_gib") return Covers::memory_gib;
-  return std::nullopt;
 }
 
 bool of_custom_family(Offering::Covers covers) {
@@ -75,8 +61,7 @@ void Builder::locations(std::span<const Entry> entries) {
   for (const Entry& entry : entries) {
     Reader reader(texts, sources, entry);
     Location made;
-    made.provider =
-        reader.word("provider", provider_from_text, provider_names).value_or(Provider::gcp);
+    made.provider = provider_in(reader);
     const std::string item = reader.text("item");
     const std::optional<std::string> known = item_name(catalog, made.provider, item);
     made.item = known.value_or(item);
@@ -106,8 +91,7 @@ void Builder::regions(std::span<const Entry> entries) {
   for (const Entry& entry : entries) {
     Reader reader(texts, sources, entry);
     Region made;
-    made.provider =
-        reader.word("provider", provider_from_text, provider_names).value_or(Provider::gcp);
+    made.provider = provider_in(reader);
     made.name = reader.text("region");
     made.jurisdictions = strings(reader.text("jurisdictions"));
     made.carbon_free = number(reader, "carbon_free", parse_fraction);
@@ -125,16 +109,9 @@ void Builder::prices(std::span<const Entry> entries) {
   for (const Entry& entry : entries) {
     Reader reader(texts, sources, entry);
     Offering made;
-    made.provider =
-        reader.word("provider", provider_from_text, provider_names).value_or(Provider::gcp);
-    made.covers =
-        reader
-            .word(
-                "covers", covers_from_text,
-                [] {
-                  return std::vector<std::string>{std::begin(kCoversWords), std::end(kCoversWords)};
-                })
-            .value_or(Offering::Covers::machine);
+    made.provider = provider_in(reader);
+    made.covers = reader.word("covers", from_text<Offering::Covers>, texts_of<Offering::Covers>)
+                      .value_or(Offering::Covers::machine);
     read_item(reader, catalog, made);
     made.region = reader.text("region");
     if (made.region.empty()) reader.complain("region", "'region' is missing");
@@ -169,8 +146,7 @@ void Builder::storage_prices(std::span<const Entry> entries) {
     Reader reader(texts, sources, entry);
     Offering made;
     made.covers = Offering::Covers::storage;
-    made.provider =
-        reader.word("provider", provider_from_text, provider_names).value_or(Provider::gcp);
+    made.provider = provider_in(reader);
     made.region = reader.text("region");
     const std::string item = reader.text("storage");
     const Storage* storage = catalog.find_storage(item);

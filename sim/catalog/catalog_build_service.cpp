@@ -18,7 +18,7 @@ std::string known_accelerator(Reader& reader, const Catalog& catalog) {
   return found ? found->name : name;
 }
 
-std::string known_machine(Reader& reader, const Catalog& catalog, Provider provider) {
+std::string known_machine(Reader& reader, const Catalog& catalog, const Provider& provider) {
   const std::string name = reader.text("machine");
   reader.reference(
       "machine", "machine",
@@ -51,7 +51,7 @@ void Builder::limits(std::span<const Entry> entries) {
   for (const Entry& entry : entries) {
     Reader reader(texts, sources, entry);
     AttachmentLimit made;
-    made.service = reader.word("service", service_from_text, service_names).value_or(Service::gce);
+    made.service = service_in(reader);
     made.accelerator = known_accelerator(reader, catalog);
     made.count = reader.required_integer("count", 1);
     made.zones = strings(reader.text("zones"));
@@ -67,8 +67,7 @@ void Builder::custom_families(std::span<const Entry> entries) {
     Reader reader(texts, sources, entry);
     CustomFamily made;
     made.name = entry.at.text;
-    made.provider =
-        reader.word("provider", provider_from_text, provider_names).value_or(Provider::gcp);
+    made.provider = provider_in(reader);
     made.prefixes = reader.lines("prefixes");
     if (made.prefixes.empty()) reader.complain("prefixes", "'prefixes' is missing", "[n1-custom]");
     made.vcpus_max = reader.required_integer("vcpus_max", 1);
@@ -89,12 +88,11 @@ void Builder::tiers(std::span<const Entry> entries) {
   const SourceTable sources(catalog.sources);
   for (const Entry& entry : entries) {
     Reader reader(texts, sources, entry);
-    const Service service =
-        reader.word("service", service_from_text, service_names).value_or(Service::ai_platform);
+    const Service service = service_in(reader);
     const std::string name = reader.text("tier");
     ScaleTier::Part part;
     part.role = reader.text("role");
-    part.machine = known_machine(reader, catalog, provider_of(service));
+    part.machine = known_machine(reader, catalog, provider_with(service));
     part.count = reader.integer("count", 1, 1, kMostNodes);
     part.accelerator = known_accelerator(reader, catalog);
     part.accelerator_count = reader.integer("accelerators", 0, 0, kMostInMachine);

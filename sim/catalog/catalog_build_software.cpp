@@ -55,6 +55,11 @@ bool has_unit(std::string_view key) {
 
 }  // namespace
 
+Fact<double> number_by_key(Reader& reader, std::string_view key) {
+  const auto parse = [key](std::string_view text) { return parse_by_key(key, text); };
+  return reader.fact<double>(key, parse, Need::not_negative, most_by_key(key));
+}
+
 void Builder::sources(std::span<const Entry> entries) {
   catalog.sources.push_back({"user", "the scenario or the user's own catalog", ""});
   const SourceTable table(catalog.sources);
@@ -104,11 +109,7 @@ void Builder::datasets(std::span<const Entry> entries) {
     Dataset made;
     made.name = entry.at.text;
     made.aliases = reader.lines("aliases");
-    made.unit = reader
-                    .word("unit", parse_sample_unit,
-                          [] {
-                            return std::vector<std::string>{"image", "sequence", "record"};
-                          })
+    made.unit = reader.word("unit", from_text<SampleUnit>, texts_of<SampleUnit>)
                     .value_or(SampleUnit::image);
     made.samples = reader.fact<Samples>("samples", parse_samples);
     made.validation_samples =
@@ -159,8 +160,7 @@ void Builder::storages(std::span<const Entry> entries) {
     Storage made;
     made.name = entry.at.text;
     made.aliases = reader.lines("aliases");
-    made.provider =
-        reader.word("provider", provider_from_text, provider_names).value_or(Provider::gcp);
+    made.provider = provider_in(reader);
     made.is_default = reader.flag("default", "true", "");
     made.read_per_node = reader.fact<BytesPerSecond>("read_per_node", parse_bandwidth);
     made.write_per_node = reader.fact<BytesPerSecond>("write_per_node", parse_bandwidth);
@@ -184,10 +184,8 @@ void Builder::operations(std::span<const Entry> entries) {
             "_flop_per_s_per_vcpu");
         continue;
       }
-      const auto parse = [key](std::string_view text) { return parse_by_key(key, text); };
-      const Fact<double> value =
-          reader.fact<double>(key, parse, Need::not_negative, most_by_key(key));
-      catalog.operations.numbers.insert_or_assign(fmt::format("{}.{}", group.at.text, key), value);
+      catalog.operations.numbers.insert_or_assign(fmt::format("{}.{}", group.at.text, key),
+                                                  number_by_key(reader, key));
     }
   }
 }

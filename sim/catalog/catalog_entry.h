@@ -184,4 +184,8 @@ class Reader {
   std::vector<std::string_view> asked_;
 };
 
+/// A required number of operations, whose unit ends its key (catalogs/operations.yaml); a text may
+/// bring the same kind of unit along.
+Fact<double> number_by_key(Reader& reader, std::string_view key);
+
 }  // namespace reckon::catalog_text

@@ -24,6 +24,8 @@ const std::vector<FileKind>& file_kinds() {
   static const std::vector<FileKind> kKinds{
       {"sources.yaml", "source", {}, {}},
       {"links.yaml", "link", {}, {}},
+      {"services.yaml", "service", {}, {}},
+      {"providers.yaml", "provider", {}, {}},
       {"accelerators.yaml", "accelerator", {}, {}},
       {"machines.csv",
        "machine",
@@ -244,6 +246,8 @@ class Loader {
     constexpr std::pair<std::string_view, Build> kBuilders[] = {
         {"sources.yaml", &Builder::sources},
         {"links.yaml", &Builder::links},
+        {"services.yaml", &Builder::services},
+        {"providers.yaml", &Builder::providers},
         {"accelerators.yaml", &Builder::accelerators},
         {"machines.csv", &Builder::machines},
         {"tpu_slices.csv", &Builder::slices},
@@ -325,13 +329,14 @@ Expected<std::vector<Region>> load_regions(std::span<const std::filesystem::path
   Loader loader;
   const auto catalog = loader.load(layers);
   if (!catalog) return tl::unexpected(catalog.error());
-  std::ranges::sort(loader.regions, [](const Region& a, const Region& b) {
-    return std::tie(a.provider, a.name) < std::tie(b.provider, b.name);
+  std::ranges::sort(loader.regions, [&](const Region& a, const Region& b) {
+    return std::tuple(catalog->place_of(a.provider), std::string_view(a.name)) <
+           std::tuple(catalog->place_of(b.provider), std::string_view(b.name));
   });
   return std::move(loader.regions);
 }
 
-const Region* find_region(const std::vector<Region>& regions, Provider provider,
+const Region* find_region(const std::vector<Region>& regions, const Provider& provider,
                           std::string_view name) {
   const auto found = std::ranges::find_if(
       regions, [&](const Region& r) { return r.provider == provider && r.name == name; });

@@ -162,8 +162,9 @@ class Prices {
 };
 
 /// What the limits allow a machine of this size; zones of their own come first.
-std::vector<int> limited_counts(const Catalog& catalog, Service service, const Machine& machine,
-                                const std::string& accelerator, std::string_view zone) {
+std::vector<int> limited_counts(const Catalog& catalog, const Service& service,
+                                const Machine& machine, const std::string& accelerator,
+                                std::string_view zone) {
   std::vector<int> counts, exceptions;
   for (const AttachmentLimit& limit : catalog.limits) {
     if (limit.service != service || limit.accelerator != accelerator) continue;
@@ -183,7 +184,7 @@ std::vector<int> limited_counts(const Catalog& catalog, Service service, const M
   return counts;
 }
 
-bool has_exception(const Catalog& catalog, Service service, const std::string& accelerator,
+bool has_exception(const Catalog& catalog, const Service& service, const std::string& accelerator,
                    int count, std::string_view zone) {
   return std::ranges::any_of(catalog.limits, [&](const AttachmentLimit& limit) {
     return limit.service == service && limit.accelerator == accelerator && limit.count == count &&
@@ -193,7 +194,7 @@ bool has_exception(const Catalog& catalog, Service service, const std::string& a
 
 }  // namespace
 
-Parsed<FoundMachine> resolve_machine(const Catalog& catalog, Provider provider,
+Parsed<FoundMachine> resolve_machine(const Catalog& catalog, const Provider& provider,
                                      std::string_view name) {
   if (const Machine* machine = catalog.find_machine(provider, name))
     return FoundMachine{*machine, nullptr};
@@ -217,12 +218,14 @@ std::optional<FoundPrice> find_price(const Catalog& catalog, const PriceQuestion
   return prices.scaled(machine->machine, covers);
 }
 
-std::vector<int> Catalog::allowed_counts(Service service, std::string_view machine,
+std::vector<int> Catalog::allowed_counts(const Service& service, std::string_view machine,
                                          std::string_view accelerator,
                                          std::string_view zone) const {
   const Accelerator* wanted = find_accelerator(accelerator);
   if (!wanted) return {};
-  const Parsed<FoundMachine> found = resolve_machine(*this, provider_of(service), machine);
+  const ProviderRules* owner = provider_of(service);
+  const Parsed<FoundMachine> found =
+      resolve_machine(*this, owner ? owner->id : Provider{}, machine);
   if (found && found->family)
     return limited_counts(*this, service, found->machine, wanted->name, zone);
   bool machine_has_rules = false;

@@ -16,11 +16,11 @@ struct FoundMachine {
   const CustomFamily* family = nullptr;
 };
 /// The error is a sentence: which rule a custom size breaks; "" for a name that means nothing here.
-Parsed<FoundMachine> resolve_machine(const Catalog& catalog, Provider provider,
+Parsed<FoundMachine> resolve_machine(const Catalog& catalog, const Provider& provider,
                                      std::string_view name);
 
 struct PriceQuestion {
-  Provider provider = Provider::gcp;
+  Provider provider;
   std::string region, zone;
   CapacityType capacity = CapacityType::on_demand;
   bool suspect = false;  // also prices that look wrong

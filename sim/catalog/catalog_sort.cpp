@@ -31,24 +31,31 @@ std::string all(const std::vector<std::string>& words) {
 
 void sort_rows(Catalog& c) {
   const auto own_name = [](const auto& row) { return row.name; };
+  const auto place = [&](const Provider& provider) { return c.place_of(provider); };
+  const auto place_of_service = [&](const Service& service) {
+    return std::ranges::find(c.services, service, &ServiceRules::id) - c.services.begin();
+  };
   sort_by(c.accelerators, own_name);
   sort_by(c.slices, own_name);
   sort_by(c.machines,
-          [](const Machine& m) { return fmt::format("{} {}", int(m.provider), m.name); });
-  sort_by(c.attachments, [](const AttachmentRule& r) {
-    return fmt::format("{} {} {}", int(r.service), r.machine, r.accelerator);
+          [&](const Machine& m) { return fmt::format("{} {}", place(m.provider), m.name); });
+  sort_by(c.attachments, [&](const AttachmentRule& r) {
+    return fmt::format("{} {} {}", place_of_service(r.service), r.machine, r.accelerator);
   });
-  sort_by(c.limits, [](const AttachmentLimit& l) {
-    return fmt::format("{} {} {} {}", int(l.service), l.accelerator, l.count, all(l.zones));
+  sort_by(c.limits, [&](const AttachmentLimit& l) {
+    return fmt::format("{} {} {} {}", place_of_service(l.service), l.accelerator, l.count,
+                       all(l.zones));
   });
   sort_by(c.custom_families, own_name);
-  sort_by(c.tiers, [](const ScaleTier& t) { return fmt::format("{} {}", int(t.service), t.name); });
-  sort_by(c.cluster_names, own_name);
-  sort_by(c.locations, [](const Location& l) {
-    return fmt::format("{} {} {}", int(l.provider), l.region, l.item);
+  sort_by(c.tiers, [&](const ScaleTier& t) {
+    return fmt::format("{} {}", place_of_service(t.service), t.name);
   });
-  sort_by(c.offerings, [](const Offering& o) {
-    return fmt::format("{} {} {} {} {} {} {}", int(o.provider), int(o.covers), o.item, o.region,
+  sort_by(c.cluster_names, own_name);
+  sort_by(c.locations, [&](const Location& l) {
+    return fmt::format("{} {} {}", place(l.provider), l.region, l.item);
+  });
+  sort_by(c.offerings, [&](const Offering& o) {
+    return fmt::format("{} {} {} {} {} {} {}", place(o.provider), int(o.covers), o.item, o.region,
                        all(o.zones), o.count, o.date);
   });
   sort_by(c.datasets, own_name);

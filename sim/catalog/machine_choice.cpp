@@ -13,21 +13,21 @@ bool holds(const Machine& machine, const HostRoom& room) {
 
 }  // namespace
 
-std::vector<const Machine*> machines_with(const Catalog& catalog, Provider provider,
+std::vector<const Machine*> machines_with(const Catalog& catalog, const Provider& provider,
                                           const Accelerator& accelerator, int count,
                                           const HostRoom& room) {
   std::vector<const Machine*> built_in, attached;
+  const ProviderRules* rules = catalog.find_provider(provider.name);
+  if (rules == nullptr) return {};
+  const Service& service = rules->services.front();
   for (const Machine& m : catalog.machines) {
     if (m.provider != provider || !m.services.empty() || !holds(m, room)) continue;
     if (!m.accelerator.empty()) {
       if (m.accelerator == accelerator.name && m.accelerator_count == count) built_in.push_back(&m);
       continue;
     }
-    for (const Service service : {Service::gke, Service::mks}) {
-      if (provider_of(service) != provider) continue;
-      const auto counts = catalog.allowed_counts(service, m.name, accelerator.name);
-      if (std::find(counts.begin(), counts.end(), count) != counts.end()) attached.push_back(&m);
-    }
+    const auto counts = catalog.allowed_counts(service, m.name, accelerator.name);
+    if (std::find(counts.begin(), counts.end(), count) != counts.end()) attached.push_back(&m);
   }
   const bool asked = room.vcpus > 0 || room.memory > Bytes{};
   if (attached.empty() && built_in.empty() && asked)

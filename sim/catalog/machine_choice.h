@@ -16,7 +16,7 @@ struct HostRoom {
 /// accelerator, else the largest. Fewer starve it of input: a2-highgpu has 12 each, n1 with 4 V100
 /// and p3 have 8. Services' own types are left out, and those without `room`; where none has it,
 /// the choice is made as if none were asked for.
-std::vector<const Machine*> machines_with(const Catalog& catalog, Provider provider,
+std::vector<const Machine*> machines_with(const Catalog& catalog, const Provider& provider,
                                           const Accelerator& accelerator, int count,
                                           const HostRoom& room = {});
 

@@ -3,7 +3,8 @@
 
 #include "sim/catalog/model_graph.h"
 
-// What each kind of layer costs: one rule a kind, all of them in model_counts.cpp.
+// What each kind of layer costs: one rule a kind, all of them in model_counts.cpp; weights and
+// what is kept in model_weights.cpp.
 // T tokens, w head width, u width of a head's values (w, but of latent attention), h heads, n
 // elements of one sample's output. A multiply-add is two FLOPs.
 //

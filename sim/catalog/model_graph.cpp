@@ -267,24 +267,6 @@ std::int64_t elements(const Shape& shape) {
 
 std::string to_text(const Shape& shape) { return fmt::format("({})", fmt::join(shape, ", ")); }
 
-std::string_view to_text(SampleUnit unit) {
-  switch (unit) {
-    case SampleUnit::image:
-      return "image";
-    case SampleUnit::sequence:
-      return "sequence";
-    case SampleUnit::record:
-      return "record";
-  }
-  return "";
-}
-
-std::optional<SampleUnit> parse_sample_unit(std::string_view text) {
-  for (const SampleUnit unit : {SampleUnit::image, SampleUnit::sequence, SampleUnit::record})
-    if (text == to_text(unit)) return unit;
-  return std::nullopt;
-}
-
 Expected<ModelGraph> ModelGraph::make(std::string name, SampleUnit unit, Shape input,
                                       std::vector<Layer> layers) {
   for (std::size_t i = 0; i < layers.size(); ++i)

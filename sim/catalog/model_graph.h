@@ -10,6 +10,7 @@
 #include "sim/base/diagnostic.h"
 #include "sim/base/ids.h"
 #include "sim/base/quantity.h"
+#include "sim/base/words.h"
 
 // One description of a network, for both clocks: the simulator counts its layers, the executor runs
 // the same layers. Layers stand in topological order; shapes are those of ONE sample (no batch
@@ -23,7 +24,18 @@ std::int64_t elements(const Shape& shape);
 std::string to_text(const Shape& shape);
 
 enum class ActivationKind { relu, gelu, silu, tanh, sigmoid };
+constexpr auto words_of(ActivationKind) {
+  return std::array{Word<ActivationKind>{"relu", ActivationKind::relu},
+                    Word<ActivationKind>{"gelu", ActivationKind::gelu},
+                    Word<ActivationKind>{"silu", ActivationKind::silu},
+                    Word<ActivationKind>{"tanh", ActivationKind::tanh},
+                    Word<ActivationKind>{"sigmoid", ActivationKind::sigmoid}};
+}
 enum class PoolKind { max, average };
+constexpr auto words_of(PoolKind) {
+  return std::array{Word<PoolKind>{"max", PoolKind::max},
+                    Word<PoolKind>{"average", PoolKind::average}};
+}
 
 // What each kind of layer needs to be run and counted. Weight shapes are given behind each.
 /// The sample as it comes; a model may have several (BERT: tokens and their segments), all of the
@@ -284,9 +296,11 @@ struct LayerCount {
 
 enum class SampleUnit { image, sequence, record };
 /// "image"; its plural has an s.
-std::string_view to_text(SampleUnit unit);
-/// The unit that `to_text` writes so, or nothing.
-std::optional<SampleUnit> parse_sample_unit(std::string_view text);
+constexpr auto words_of(SampleUnit) {
+  return std::array{Word<SampleUnit>{"image", SampleUnit::image},
+                    Word<SampleUnit>{"sequence", SampleUnit::sequence},
+                    Word<SampleUnit>{"record", SampleUnit::record}};
+}
 
 /// A network, checked: inputs exist and precede, shapes agree, one loss, and every layer is on a
 /// way to it.

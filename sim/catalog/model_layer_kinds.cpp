@@ -27,18 +27,10 @@ LayerOp read_conv2d(A& a) {
   return op;
 }
 
-LayerOp read_activation(A& a) {
-  const std::string kind = a.main_word({"relu", "gelu", "silu", "tanh", "sigmoid"});
-  if (kind == "gelu") return Activation{ActivationKind::gelu};
-  if (kind == "silu") return Activation{ActivationKind::silu};
-  if (kind == "tanh") return Activation{ActivationKind::tanh};
-  if (kind == "sigmoid") return Activation{ActivationKind::sigmoid};
-  return Activation{ActivationKind::relu};
-}
+LayerOp read_activation(A& a) { return Activation{a.main_word<ActivationKind>()}; }
 
 LayerOp read_pool2d(A& a) {
-  const PoolKind kind =
-      a.main_word({"max", "average"}) == "max" ? PoolKind::max : PoolKind::average;
+  const PoolKind kind = a.main_word<PoolKind>();
   const std::int64_t kernel = a.number("kernel", 2);
   return Pool2d{kind, kernel, a.number("stride", kernel), a.number("padding", 0)};
 }

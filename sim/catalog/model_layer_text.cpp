@@ -99,8 +99,7 @@ bool Attributes::flag(const std::string& key, bool otherwise) {
   return *text == "true";
 }
 
-std::string Attributes::word(const std::string& key,
-                             std::initializer_list<std::string_view> allowed) {
+std::string Attributes::word(const std::string& key, const std::vector<std::string>& allowed) {
   const std::string* text = find(key);
   if (!text) {
     mistake("", fmt::format("{} of a {} is missing", key, kind_));

@@ -19,8 +19,9 @@ class Attributes {
   /// The value behind the kind.
   std::int64_t main_number() { return number(kind_, std::nullopt); }
   double main_real() { return real(kind_, std::nullopt); }
-  std::string main_word(std::initializer_list<std::string_view> allowed) {
-    return word(kind_, allowed);
+  template <HasWords E>
+  E main_word() {
+    return from_text<E>(word(kind_, texts_of<E>())).value_or(E{});
   }
   /// There is none: only `true`.
   void no_main();
@@ -29,7 +30,7 @@ class Attributes {
   std::int64_t number(const std::string& key, std::optional<std::int64_t> otherwise);
   double real(const std::string& key, std::optional<double> otherwise);
   bool flag(const std::string& key, bool otherwise);
-  std::string word(const std::string& key, std::initializer_list<std::string_view> allowed);
+  std::string word(const std::string& key, const std::vector<std::string>& allowed);
   /// "7" or "1x7": height, width.
   std::pair<std::int64_t, std::int64_t> pair(const std::string& key, std::int64_t otherwise);
 

@@ -151,7 +151,7 @@ class LayerReader {
     }
     const auto unit = text.find("unit");
     if (unit == text.end()) return;
-    if (const auto known = parse_sample_unit(unit->second)) {
+    if (const auto known = from_text<SampleUnit>(unit->second)) {
       unit_ = *known;
     } else {
       mistake("unit", fmt::format("unknown unit '{}'", unit->second), "image, sequence or record");

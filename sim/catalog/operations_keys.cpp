@@ -4,30 +4,33 @@
 
 namespace reckon::keys {
 
-std::string provisioning(Provider provider, NodeKind kind) {
+std::string provisioning(const Provider& provider, NodeKind kind) {
   const char* word = kind == NodeKind::cpu ? "cpu" : kind == NodeKind::gpu ? "gpu" : "tpu";
   return fmt::format("provisioning.{}_{}_s", to_text(provider), word);
 }
-std::string spot_notice(Provider provider) {
+std::string spot_notice(const Provider& provider) {
   return fmt::format("spot.{}_notice_s", to_text(provider));
 }
-std::string maintenance_every(Provider provider) {
+std::string maintenance_every(const Provider& provider) {
   return fmt::format("maintenance.{}_every_s", to_text(provider));
 }
-std::string maintenance_notice(Provider provider) {
+std::string maintenance_notice(const Provider& provider) {
   return fmt::format("maintenance.{}_notice_s", to_text(provider));
 }
-std::string billing_granularity(Provider provider) {
+std::string billing_granularity(const Provider& provider) {
   return fmt::format("billing.{}_granularity_s", to_text(provider));
 }
-std::string billing_minimum(Provider provider) {
+std::string billing_minimum(const Provider& provider) {
   return fmt::format("billing.{}_minimum_s", to_text(provider));
 }
-std::string free_if_reclaimed_within(Provider provider) {
+std::string free_if_reclaimed_within(const Provider& provider) {
   return fmt::format("spot.{}_free_if_reclaimed_within_s", to_text(provider));
 }
-std::string management_fee(Service service) {
+std::string management_fee(const Service& service) {
   return fmt::format("billing.{}_management_usd_per_hour", to_text(service));
+}
+std::string pod_notice(const Service& service) {
+  return fmt::format("spot.{}_pod_notice_s", to_text(service));
 }
 
 }  // namespace reckon::keys

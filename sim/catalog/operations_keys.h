@@ -36,9 +36,9 @@ inline constexpr std::string_view kWorkerStart = "job_start.worker_start_s";
 inline constexpr std::string_view kCompileGpu = "job_start.compile_gpu_s";
 inline constexpr std::string_view kCompileTpu = "job_start.compile_tpu_s";
 
-inline constexpr std::string_view kPreemptibleLifeMax = "spot.gcp_preemptible_life_max_s";
 inline constexpr std::string_view kReclaimMean = "spot.reclaim_mean_s";
-inline constexpr std::string_view kGkePodNotice = "spot.gke_pod_notice_s";
+inline constexpr std::string_view kShortageEvery = "spot.shortage_every_s";
+inline constexpr std::string_view kShortageLasts = "spot.shortage_lasts_s";
 
 inline constexpr std::string_view kMaintenanceDuration = "maintenance.duration_s";
 
@@ -84,9 +84,9 @@ inline constexpr std::array kAll{kScanInterval,
                                  kWorkerStart,
                                  kCompileGpu,
                                  kCompileTpu,
-                                 kPreemptibleLifeMax,
                                  kReclaimMean,
-                                 kGkePodNotice,
+                                 kShortageEvery,
+                                 kShortageLasts,
                                  kMaintenanceDuration,
                                  kMtbfPerAccelerator,
                                  kRepair,
@@ -112,15 +112,19 @@ inline constexpr std::array kAll{kScanInterval,
 /// What a node is, as far as the time to get one goes.
 enum class NodeKind { cpu, gpu, tpu };
 
-// Keys by provider or service exist for every provider (providers that sell no TPUs have no tpu
-// key).
-std::string provisioning(Provider provider, NodeKind kind);  // "provisioning.gcp_gpu_s"
-std::string spot_notice(Provider provider);                  // "spot.gcp_notice_s"
-std::string maintenance_every(Provider provider);            // "maintenance.gcp_every_s"
-std::string maintenance_notice(Provider provider);           // "maintenance.gcp_notice_s"
-std::string billing_granularity(Provider provider);          // "billing.gcp_granularity_s"
-std::string billing_minimum(Provider provider);              // "billing.gcp_minimum_s"
-std::string free_if_reclaimed_within(Provider provider);  // "spot.gcp_free_if_reclaimed_within_s"
-std::string management_fee(Service service);              // "billing.gke_management_usd_per_hour"
+// Keys by provider or service: catalogs/providers.yaml and services.yaml give all of them for every
+// one, but where it says otherwise.
+/// "provisioning.gcp_gpu_s"; not of TPUs where the provider has none.
+std::string provisioning(const Provider& provider, NodeKind kind);
+std::string spot_notice(const Provider& provider);          // "spot.gcp_notice_s"
+std::string maintenance_every(const Provider& provider);    // "maintenance.gcp_every_s"
+std::string maintenance_notice(const Provider& provider);   // "maintenance.gcp_notice_s"
+std::string billing_granularity(const Provider& provider);  // "billing.gcp_granularity_s"
+std::string billing_minimum(const Provider& provider);      // "billing.gcp_minimum_s"
+/// "spot.gcp_free_if_reclaimed_within_s"
+std::string free_if_reclaimed_within(const Provider& provider);
+std::string management_fee(const Service& service);  // "billing.gke_management_usd_per_hour"
+/// "spot.gke_pod_notice_s": only where pods get less than the whole notice.
+std::string pod_notice(const Service& service);
 
 }  // namespace reckon::keys

@@ -1,9 +1,8 @@
 #pragma once
 #include <array>
-#include <optional>
-#include <string_view>
 
 #include "sim/base/quantity.h"
+#include "sim/base/words.h"
 
 namespace reckon {
 
@@ -14,8 +13,14 @@ inline constexpr std::array kPrecisions{Precision::fp32, Precision::tf32, Precis
                                         Precision::bf16, Precision::fp8,  Precision::mxfp8,
                                         Precision::nvfp4};
 
-std::string_view to_text(Precision p);
-std::optional<Precision> precision_from_text(std::string_view text);
+constexpr auto words_of(Precision) {
+  return std::array{
+      Word<Precision>{"fp32", Precision::fp32},   Word<Precision>{"tf32", Precision::tf32},
+      Word<Precision>{"fp16", Precision::fp16},   Word<Precision>{"bf16", Precision::bf16},
+      Word<Precision>{"fp8", Precision::fp8},     Word<Precision>{"mxfp8", Precision::mxfp8},
+      Word<Precision>{"nvfp4", Precision::nvfp4}, Word<Precision>{"fp4", Precision::nvfp4}};
+}
+
 /// Bytes of one activation or working weight: 4 (fp32, tf32), 2 (fp16, bf16), 1 (fp8, mxfp8), 0.5
 /// (nvfp4).
 Bytes bytes_per_element(Precision p);

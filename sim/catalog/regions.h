@@ -11,7 +11,7 @@ namespace reckon {
 
 /// Where a region is, for limits on where data may be and on how clean the power is.
 struct Region {
-  Provider provider = Provider::gcp;
+  Provider provider;
   std::string name;
   std::vector<std::string> jurisdictions;   // ISO 3166 country codes, and "EU"
   std::optional<double> carbon_free;        // share of the power, 0..1; nullopt: not published
@@ -22,7 +22,7 @@ struct Region {
 /// of load_catalog.
 Expected<std::vector<Region>> load_regions(std::span<const std::filesystem::path> layers);
 /// nullptr: not known.
-const Region* find_region(const std::vector<Region>& regions, Provider provider,
+const Region* find_region(const std::vector<Region>& regions, const Provider& provider,
                           std::string_view name);
 
 }  // namespace reckon

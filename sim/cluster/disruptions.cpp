@@ -127,8 +127,8 @@ Seconds ReclaimLaw::mean() const {
 Shortages::Shortages(const ShortageRules& rules, std::uint64_t seed, std::uint32_t replication)
     : stream_(seed, replication, kShortage, 0) {
   if (!rules.on) return;
-  every_ = rules.every.count() * 1e9;
-  lasts_ = rules.lasts.count() * 1e9;
+  every_ = rules.every.value.count() * 1e9;
+  lasts_ = rules.lasts.value.count() * 1e9;
   // In the long run it is short for lasts / (every + lasts) of the time, and what is left of an
   // exponential time is as long as a whole one.
   const bool short_now = stream_.uniform() * (every_ + lasts_) < lasts_;

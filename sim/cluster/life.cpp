@@ -115,7 +115,7 @@ Life::Life(const Plan& plan, std::span<const JobPace> paces, const LifeOptions& 
       maintenance_mean_(plan.maintenance.every.value),
       submit_(submits_of(plan).first),
       horizon_(submits_of(plan).last + to_clock(options.horizon)),
-      job_based_(has_job_based_nodes(plan.service)),
+      job_based_(plan.service.nodes_of_job),
       queue_(plan.jobs.size()),
       cluster_(plan, options),
       unfinished_(plan.jobs.size()),

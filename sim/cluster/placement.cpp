@@ -14,19 +14,10 @@ int accelerators_on(const PlannedPool& pool) {
 
 int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
-/// Pools that may hold workers, the chief's first.
-std::vector<std::size_t> worker_pools(const Plan& plan) {
-  std::vector<std::size_t> order;
-  for (const Role role : {Role::chief, Role::worker}) {
-    for (std::size_t p = 0; p < plan.pools.size(); ++p) {
-      if (plan.pools[p].role == role && !plan.pools[p].stands_in_for) order.push_back(p);
-    }
-  }
-  return order;
-}
-
 void place_workers(const Plan& plan, const PlannedStrategy& strategy, Placement& placement) {
-  const std::vector<std::size_t> order = worker_pools(plan);
+  std::vector<std::size_t> order;
+  for (const PlannedPool* pool : gang_pools(plan))
+    order.push_back(static_cast<std::size_t>(pool - plan.pools.data()));
   int node_total = 0;
   for (const std::size_t p : order) node_total += node_limit(plan, plan.pools[p]);
   int left = strategy.workers;
@@ -89,12 +80,8 @@ void place_evaluators(const Plan& plan, Placement& placement) {
 
 }  // namespace
 
-bool has_job_based_nodes(Service service) {
-  return service == Service::ai_platform || service == Service::vertex;
-}
-
 bool is_autoscaled(const Plan& plan, const PlannedPool& pool) {
-  return pool.autoscaling && !has_job_based_nodes(plan.service);
+  return pool.autoscaling && !plan.service.nodes_of_job;
 }
 
 int node_limit(const Plan& plan, const PlannedPool& pool) {

@@ -8,8 +8,6 @@
 // Which nodes a job asks for: its gang. All of them are needed before the first step.
 namespace reckon {
 
-/// AI Platform and Vertex create nodes for the job and delete them at its end; nothing scales.
-bool has_job_based_nodes(Service service);
 /// Whether the cluster-autoscaler manages the pool.
 bool is_autoscaled(const Plan& plan, const PlannedPool& pool);
 /// Nodes that the pool can have at most.

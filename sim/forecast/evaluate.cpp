@@ -56,6 +56,12 @@ std::optional<double> value_of(const Expectation& e, const Forecast& f) {
       return pick(f.interruptions_total, e.statistic);
     case Metric::samples_per_second:
       return f.step.samples_per_second.v;
+    case Metric::tokens_per_second:
+      if (f.tokens_per_sample == 0) return std::nullopt;
+      return f.step.samples_per_second.v * double(f.tokens_per_sample);
+    case Metric::tokens_per_second_per_accelerator:
+      if (f.tokens_per_sample == 0 || f.accelerators == 0) return std::nullopt;
+      return f.step.samples_per_second.v * double(f.tokens_per_sample) / f.accelerators;
     case Metric::step_seconds:
       return f.step.step.count();
     case Metric::step_mfu:
@@ -80,6 +86,14 @@ std::optional<double> value_of(const Expectation& e, const Forecast& f) {
   return std::nullopt;
 }
 
+const char* why_unknown(Metric metric) {
+  if (metric == Metric::step_mfu)
+    return "the workers have no accelerators, whose peak MFU is a share of";
+  if (metric == Metric::tokens_per_second || metric == Metric::tokens_per_second_per_accelerator)
+    return "the model reads no tokens: samples_per_second";
+  return "a price is unknown";
+}
+
 }  // namespace
 
 ExpectationResult evaluate(const Expectation& expectation, const Forecast& forecast) {
@@ -100,9 +114,7 @@ ExpectationResult evaluate(const Expectation& expectation, const Forecast& forec
   }
   const std::optional<double> value = value_of(expectation, forecast);
   if (!value) {
-    result.reason = expectation.metric == Metric::step_mfu
-                        ? "the workers have no accelerators, whose peak MFU is a share of"
-                        : "a price is unknown";
+    result.reason = why_unknown(expectation.metric);
     return result;
   }
   if (!std::isfinite(*value)) {

@@ -5,7 +5,6 @@
 
 #include "sim/base/check.h"
 #include "sim/forecast/warnings.h"
-#include "sim/step/worker_pools.h"
 
 namespace reckon {
 
@@ -90,7 +89,7 @@ int nodes_used(const Plan& plan, const PlannedPool& pool) {
   const PlannedStrategy& s = plan.jobs.front().strategy;
   if (pool.role == Role::parameter_server)
     return s.kind == StrategyKind::parameter_server ? s.parameter_servers : 0;
-  const auto computing = worker_pools(plan);
+  const auto computing = computing_pools(plan);
   if (std::find(computing.begin(), computing.end(), &pool) == computing.end())
     return pool.nodes_initial;
   int left = s.workers;
@@ -138,8 +137,10 @@ Explanation explain(const Plan& plan, const NetworkModel& network) {
   const PlannedWorkload& job = plan.jobs.front();
   Explanation e;
   e.scenario = plan.name;
-  e.engine = network.name();
   e.step = estimate_step(plan, job, network);
+  e.tokens_per_sample = tokens_per_sample(job);
+  e.accelerators = job.strategy.accelerators();
+  e.engine = e.step.engine;
   e.memory = estimate_memory(plan, job);
   RECKON_CHECK(e.memory.fits());
   e.phases = phases_of(e.step, job.strategy);

@@ -57,6 +57,8 @@ struct Explanation {
   std::string scenario;
   std::string engine;
   StepEstimate step;
+  std::int64_t tokens_per_sample = 0;  // 0: the model reads no tokens
+  int accelerators = 0;
   MemoryEstimate memory;
   std::vector<Phase> phases;             // in the order of the step
   std::vector<LayerGroupTime> layers;    // in the order of the network

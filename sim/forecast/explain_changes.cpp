@@ -10,7 +10,6 @@
 #include "sim/forecast/explain.h"
 #include "sim/scenario/layout.h"
 #include "sim/step/collectives.h"
-#include "sim/step/worker_pools.h"
 
 // What would help: each change is a copy of the plan with one thing changed.
 namespace reckon {
@@ -30,10 +29,6 @@ bool keeps_rules(const PlannedWorkload& job) {
 bool keeps_law(const PlannedWorkload& now, const PlannedWorkload& changed) {
   return !changed.convergence || changed.global_batch == now.global_batch ||
          is_measured_at(*changed.convergence, changed.global_batch);
-}
-
-bool computes(const PlannedPool& pool) {
-  return pool.role == Role::worker || pool.role == Role::chief;
 }
 
 template <class T>
@@ -74,11 +69,11 @@ class Changes {
 
 void add_hardware(Changes& changes, const Plan& plan, const StepEstimate& now) {
   const PlannedStrategy& s = plan.jobs.front().strategy;
-  const PlannedPool& workers = *worker_pools(plan).front();
+  const PlannedPool& workers = *computing_pools(plan).front();
   const auto in_pools = [](auto change) {
     return [change](Plan& p) {
       for (PlannedPool& pool : p.pools)
-        if (computes(pool)) change(pool);
+        if (computes(pool.role)) change(pool);
     };
   };
   if (workers.accelerator) {
@@ -132,7 +127,7 @@ void add_batch(Changes& changes, const Plan& plan) {
 
 void add_workers(Changes& changes, const Plan& plan) {
   const PlannedStrategy& s = plan.jobs.front().strategy;
-  if (pool_of(plan, Role::worker)->slice) return;  // a slice is what it is
+  if (plan.pool_with(Role::worker)->slice) return;  // a slice is what it is
   const auto workers = [&](int to) {
     Plan changed = with_workers(plan, to);
     std::string how;
@@ -156,7 +151,7 @@ void add_servers(Changes& changes, const Plan& plan) {
                             s.parameter_servers),
                 [to](Plan& p) { p.jobs.front().strategy.parameter_servers = to; });
   };
-  if (pool_of(plan, Role::parameter_server) && s.parameter_servers > 0) {
+  if (plan.pool_with(Role::parameter_server) && s.parameter_servers > 0) {
     servers(2 * s.parameter_servers);
     if (s.parameter_servers > 1) servers(s.parameter_servers / 2);
     changes.add("twice the network of the parameter servers alone", [](Plan& p) {
@@ -215,9 +210,12 @@ void add_layouts(Changes& changes, const Plan& plan) {
 
 void add_algorithms(Changes& changes, const Plan& plan, const StepEstimate& now) {
   // Processes on CPUs choose between a ring and the direct way by themselves.
-  if (now.all_reduce.empty() || !worker_pools(plan).front()->accelerator) return;
-  for (const auto kind : {AllReduceKind::ring, AllReduceKind::tree, AllReduceKind::hierarchical}) {
-    if (to_text(kind) == now.all_reduce) continue;
+  if (now.all_reduce.empty() || !computing_pools(plan).front()->accelerator) return;
+  const PlannedStrategy& s = plan.jobs.front().strategy;
+  const Fabric fabric = fabric_of(plan, s, s.workers);
+  for (const AllReduceAlgorithm& each : kAllReduces) {
+    const AllReduceKind kind = each.kind;
+    if (!each.runs_on(fabric) || to_text(kind) == now.all_reduce) continue;
     changes.add(fmt::format("{} all-reduce instead of {}", to_text(kind), now.all_reduce),
                 [kind](Plan& p) { p.jobs.front().strategy.all_reduce = kind; });
   }

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "sim/forecast/explain.h"
-#include "sim/step/worker_pools.h"
 
 // All-reduce against parameter servers on the same workers, by their number.
 namespace reckon {
@@ -15,8 +14,8 @@ constexpr int kWorkersPerServer = 4;
 
 /// Nodes for parameter servers: the plan's, else the workers' machines without accelerators.
 void ensure_servers(Plan& plan) {
-  if (pool_of(plan, Role::parameter_server)) return;
-  PlannedPool servers = *worker_pools(plan).back();
+  if (plan.pool_with(Role::parameter_server)) return;
+  PlannedPool servers = *computing_pools(plan).back();
   servers.id = PoolId{std::uint32_t(plan.pools.size())};
   servers.name = "servers";
   servers.role = Role::parameter_server;
@@ -53,7 +52,7 @@ std::optional<Crossover> crossover_of(const Plan& plan, const NetworkModel& netw
   };
 
   Crossover c;
-  c.server_machine = pool_of(base, Role::parameter_server)->machine.name;
+  c.server_machine = base.pool_with(Role::parameter_server)->machine.name;
   c.strategies = {"all-reduce", fmt::format("{} server{}", fixed, fixed == 1 ? "" : "s"),
                   fmt::format("server for {}", kWorkersPerServer), "server each"};
   c.one_worker = all_reduce(1);

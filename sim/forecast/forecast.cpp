@@ -199,11 +199,10 @@ std::optional<NoticeForecast> notice_of(const Plan& plan, const ForecastSetup& s
 }
 
 /// All that can be said without living a life.
-Forecast describe(const Plan& plan, const NetworkModel& network, const ForecastOptions& options) {
+Forecast describe(const Plan& plan, const ForecastOptions& options) {
   const PlannedWorkload& job = plan.jobs.front();
   Forecast f;
   f.scenario = plan.name;
-  f.engine = network.name();
   f.seed = options.seed.value_or(plan.seed);
   f.replications = options.replications.value_or(plan.replications);
   f.steps = job.steps;
@@ -220,6 +219,7 @@ Forecast describe(const Plan& plan, const NetworkModel& network, const ForecastO
     f.feasible = f.feasible && one.memory.fits();
     f.jobs.push_back(std::move(one));
   }
+  f.tokens_per_sample = tokens_per_sample(plan.jobs.front());
   f.prices_as_of = plan.prices_as_of;
   f.catalog_digest = plan.catalog_digest;
   f.calibrations = plan.calibrations;
@@ -233,7 +233,7 @@ Forecast describe(const Plan& plan, const NetworkModel& network, const ForecastO
 Forecast make_forecast(const Plan& plan, const NetworkModel& network,
                        const ForecastOptions& options) {
   RECKON_CHECK(!plan.jobs.empty());
-  Forecast f = describe(plan, network, options);
+  Forecast f = describe(plan, options);
   RECKON_CHECK(f.replications > 0);
   if (!f.feasible) {  // refused with the numbers, never simulated
     f.warnings = plan.warnings;
@@ -243,6 +243,8 @@ Forecast make_forecast(const Plan& plan, const NetworkModel& network,
   const ForecastSetup setup = make_setup(plan, network);
   for (std::size_t k = 0; k < f.jobs.size(); ++k) f.jobs[k].step = setup.jobs[k].paced.step;
   f.step = f.jobs.front().step;
+  for (const JobForecast& job : f.jobs)
+    if (f.engine == kNoEngine) f.engine = job.step.engine;
   f.checkpoint_interval = setup.jobs.front().paced.pace.checkpoint_interval;
   f.on_notice = notice_of(plan, setup);
 

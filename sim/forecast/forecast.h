@@ -71,7 +71,8 @@ struct JobForecast {
 };
 
 struct Forecast {
-  std::string scenario, engine;
+  std::string scenario;
+  std::string engine{kNoEngine};  // who answered for the network (StepEstimate::engine)
   std::uint64_t seed = 1;
   int replications = 0;
   bool feasible = true;
@@ -82,6 +83,7 @@ struct Forecast {
   StepEstimate step;
   std::int64_t steps = 0;
   int accelerators = 0;
+  std::int64_t tokens_per_sample = 0;  // tokens_per_sample()
   MemoryEstimate memory;
   Quantiles time_seconds;
   std::optional<Quantiles> cost_usd;                       // nullopt: a price is unknown

@@ -110,7 +110,7 @@ std::vector<Sensitivity> sensitivities(Plan& scratch,
     const auto at = [&](double value, PaceFactors& factors, StepParts& parts) {
       a.set(scratch, value);
       const StepEstimate step =
-          fold ? estimate_step(scratch, job, *fold) : estimate_step(scratch, job, network);
+          fold ? estimate_step(scratch, job, *fold, network) : estimate_step(scratch, job, network);
       factors = factors_of(scratch, step, median);
       parts = parts_of(step);
     };

@@ -30,4 +30,8 @@ RunRates rates_of(const Plan& plan) {
   return rates;
 }
 
+std::int64_t tokens_per_sample(const PlannedWorkload& job) {
+  return job.model.sample_unit() == SampleUnit::sequence ? job.model.sequence_length() : 0;
+}
+
 }  // namespace reckon

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,5 +26,8 @@ struct RunRates {
 /// Prices of the plan must be known. Nodes of a pool that scales are those that the strategy uses,
 /// of another all that it has.
 RunRates rates_of(const Plan& plan);
+
+/// Of a model that reads token sequences, padding included; 0: of another.
+std::int64_t tokens_per_sample(const PlannedWorkload& job);
 
 }  // namespace reckon

@@ -161,28 +161,4 @@ std::optional<double> value_of(const Expectation& expectation, const TraceResult
   }
 }
 
-std::string_view to_text(SchedulingPolicy policy) {
-  switch (policy) {
-    case SchedulingPolicy::fifo:
-      return "fifo";
-    case SchedulingPolicy::easy_backfill:
-      return "easy_backfill";
-    case SchedulingPolicy::fifo_perf:
-      return "fifo_perf";
-    case SchedulingPolicy::fgd:
-      return "fgd";
-    case SchedulingPolicy::best_fit:
-      return "best_fit";
-    case SchedulingPolicy::dot_product:
-      return "dot_product";
-    case SchedulingPolicy::gpu_packing:
-      return "gpu_packing";
-    case SchedulingPolicy::gpu_clustering:
-      return "gpu_clustering";
-    case SchedulingPolicy::random:
-      return "random";
-  }
-  return "";
-}
-
 }  // namespace reckon

@@ -69,6 +69,4 @@ TraceResult simulate_trace(const TraceQuestion& question, int replications, int 
 /// Of a metric of traces (is_of_trace); nullopt: the trace's kind does not tell it.
 std::optional<double> value_of(const Expectation& expectation, const TraceResult& result);
 
-std::string_view to_text(SchedulingPolicy policy);
-
 }  // namespace reckon

@@ -39,6 +39,14 @@ bool waits_for_all(const PlannedStrategy& strategy) {
 }
 
 void add_disruptions(AssumptionTable& table, const Plan& plan) {
+  if (plan.shortage.on) {
+    table.add(
+        "time for which spot capacity is there", "shortage.every", "s", kLife,
+        [](auto& p) -> auto& { return p.shortage.every; });
+    table.add(
+        "time for which spot capacity is gone", "shortage.lasts", "s", kLife,
+        [](auto& p) -> auto& { return p.shortage.lasts; });
+  }
   if (plan.maintenance.on) {
     table.add(
         "time between two maintenance events of a node", "maintenance.every", "s", kLife,

@@ -14,43 +14,6 @@
 namespace reckon {
 namespace {
 
-constexpr std::array kMetrics{
-    Word<Metric>{"time", Metric::time},
-    Word<Metric>{"cost", Metric::cost},
-    Word<Metric>{"goodput", Metric::goodput},
-    Word<Metric>{"samples_per_second", Metric::samples_per_second},
-    Word<Metric>{"memory", Metric::memory},
-    Word<Metric>{"step.seconds", Metric::step_seconds},
-    Word<Metric>{"step.mfu", Metric::step_mfu},
-    Word<Metric>{"step.share", Metric::step_share},
-    Word<Metric>{"interruptions", Metric::interruptions},
-    Word<Metric>{"feasible", Metric::feasible},
-    Word<Metric>{"latency", Metric::latency},
-    Word<Metric>{"serving.cost", Metric::serving_cost},
-    Word<Metric>{"serving.replicas", Metric::serving_replicas},
-    Word<Metric>{"serving.utilization", Metric::serving_utilization},
-    Word<Metric>{"serving.requests_per_second", Metric::serving_requests_per_second},
-    Word<Metric>{"serving.rejected", Metric::serving_rejected},
-    Word<Metric>{"wait", Metric::wait},
-    Word<Metric>{"jct", Metric::jct},
-    Word<Metric>{"makespan", Metric::makespan},
-    Word<Metric>{"utilization", Metric::utilization},
-    Word<Metric>{"allocation", Metric::allocation},
-    Word<Metric>{"fragmentation", Metric::fragmentation}};
-constexpr std::array kStatistics{
-    Word<Statistic>{"mean", Statistic::mean}, Word<Statistic>{"p5", Statistic::p5},
-    Word<Statistic>{"p50", Statistic::p50}, Word<Statistic>{"p95", Statistic::p95},
-    Word<Statistic>{"p99", Statistic::p99}};
-constexpr std::array kShares{Word<StepShare>{"communication", StepShare::communication},
-                             Word<StepShare>{"compute", StepShare::compute},
-                             Word<StepShare>{"input", StepShare::input},
-                             Word<StepShare>{"bubble", StepShare::bubble}};
-// Two-character operators first: "<=" starts with "<".
-constexpr std::array kComparisons{
-    Word<Comparison>{"<=", Comparison::le}, Word<Comparison>{">=", Comparison::ge},
-    Word<Comparison>{"==", Comparison::eq}, Word<Comparison>{"!=", Comparison::ne},
-    Word<Comparison>{"<", Comparison::lt},  Word<Comparison>{">", Comparison::gt}};
-
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kBlanks = " \t";
   const std::size_t begin = text.find_first_not_of(kBlanks);
@@ -58,16 +21,9 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
-template <class E, std::size_t N>
-std::optional<E> find(const std::array<Word<E>, N>& words, std::string_view text) {
-  const auto found = std::ranges::find(words, text, &Word<E>::text);
-  return found == words.end() ? std::nullopt : std::optional<E>(found->value);
-}
-
-template <class E, std::size_t N>
-tl::unexpected<std::string> unknown(std::string_view what, std::string_view text,
-                                    const std::array<Word<E>, N>& words) {
-  const auto texts = texts_of(words);
+template <class E>
+tl::unexpected<std::string> unknown(std::string_view what, std::string_view text) {
+  const auto texts = texts_of<E>();
   return tl::make_unexpected(fmt::format("unknown {} '{}'{} (allowed: {})", what, text,
                                          did_you_mean(text, texts), fmt::join(texts, ", ")));
 }
@@ -96,20 +52,20 @@ Parsed<Expectation> parse_left(std::string_view left, Expectation e) {
   const auto call = call_of(left);
   std::string_view metric = left;
   if (call && call->function == "step.share") {
-    const auto share = find(kShares, call->argument);
-    if (!share) return unknown("share", call->argument, kShares);
+    const auto share = from_text<StepShare>(call->argument);
+    if (!share) return unknown<StepShare>("share", call->argument);
     e.metric = Metric::step_share;
     e.share = *share;
     return e;
   }
   if (call) {
-    const auto statistic = find(kStatistics, call->function);
-    if (!statistic) return unknown("statistic", call->function, kStatistics);
+    const auto statistic = from_text<Statistic>(call->function);
+    if (!statistic) return unknown<Statistic>("statistic", call->function);
     e.statistic = *statistic;
     metric = call->argument;
   }
-  const auto found = find(kMetrics, metric);
-  if (!found) return unknown("metric", metric, kMetrics);
+  const auto found = from_text<Metric>(metric);
+  if (!found) return unknown<Metric>("metric", metric);
   e.metric = *found;
   if (e.metric == Metric::step_share)
     return tl::make_unexpected("step.share needs a part, such as step.share(communication)");
@@ -168,6 +124,8 @@ Parsed<double> parse_value(std::string_view text, const Expectation& e) {
     case Metric::memory:
       return parse_bytes(text).map([](Bytes b) { return b.v; });
     case Metric::samples_per_second:
+    case Metric::tokens_per_second:
+    case Metric::tokens_per_second_per_accelerator:
     case Metric::interruptions:
     case Metric::serving_replicas:
     case Metric::serving_requests_per_second:
@@ -216,12 +174,12 @@ Parsed<Expectation> parse_expectation(std::string_view text) {
   const std::size_t at = body.find_first_of("<>=!");
   if (at == std::string_view::npos)
     return tl::make_unexpected(
-        fmt::format("no comparison (allowed: {})", fmt::join(texts_of(kComparisons), ", ")));
+        fmt::format("no comparison (allowed: {})", fmt::join(texts_of<Comparison>(), ", ")));
   const std::string_view from = body.substr(at);
+  constexpr auto comparisons = words_of(Comparison{});
   const auto* comparison =
-      std::ranges::find_if(kComparisons, [&](const auto& c) { return from.starts_with(c.text); });
-  if (comparison == kComparisons.end())
-    return unknown("comparison", from.substr(0, 1), kComparisons);
+      std::ranges::find_if(comparisons, [&](const auto& c) { return from.starts_with(c.text); });
+  if (comparison == comparisons.end()) return unknown<Comparison>("comparison", from.substr(0, 1));
   Expectation start;
   start.text = body;
   start.comparison = comparison->value;

@@ -25,7 +25,7 @@ Expected<Plan> plan_of_workload(const ScenarioFile& file, const Catalog& catalog
   plan.sources = catalog.sources;
 
   planning::refuse_what_is_not_simulated(draft);
-  planning::resolve_place(draft);
+  if (!planning::resolve_place(draft)) return tl::unexpected(std::move(draft.errors));
   planning::resolve_pools(draft);
   planning::check_where_accelerators_are(draft);
   planning::assign_roles(draft);
@@ -63,7 +63,7 @@ Expected<Plan> make_plan(const ScenarioFile& given, const Catalog& catalog) {
   const auto make = [&](const ScenarioFile& one) {
     return plan_of_workload(one, catalog, problems);
   };
-  return file.scenario.jobs.empty() ? make(file) : planning::plan_of_jobs(file, make);
+  return file.scenario.jobs.empty() ? make(file) : planning::plan_of_jobs(file, catalog, make);
 }
 
 }  // namespace reckon

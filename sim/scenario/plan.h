@@ -60,7 +60,10 @@ bool cuts_the_model(StrategyKind kind);
 enum class Optimizer { sgd_momentum, adamw };
 /// Where the scenario names none: AdamW for sequences, SGD with momentum for all others.
 Optimizer default_optimizer(SampleUnit unit);
-std::string_view to_text(Optimizer optimizer);  // "sgd", "adamw"
+constexpr auto words_of(Optimizer) {
+  return std::array{Word<Optimizer>{"sgd", Optimizer::sgd_momentum},
+                    Word<Optimizer>{"adamw", Optimizer::adamw}};
+}
 
 /// What a real run does in each step, complete. The rules: kernels/sgd_momentum.h, kernels/adamw.h.
 struct PlannedOptimizer {
@@ -226,7 +229,7 @@ struct ReclaimRules {
 /// when those are taken back says ReclaimRules.
 struct ShortageRules {
   bool on = false;
-  Seconds every{}, lasts{};  // means: from the end of one to the begin of the next; of one
+  Fact<Seconds> every, lasts;  // means: from the end of one to the begin of the next; of one
 };
 struct MaintenanceRules {
   bool on = false;
@@ -247,8 +250,8 @@ struct FailureRules {
 struct Plan {
   std::string name;
   std::optional<std::chrono::sys_seconds> start;
-  Provider provider = Provider::gcp;
-  Service service = Service::gke;
+  Provider provider;
+  ServiceRules service;
   std::string region, zone;
   std::vector<PlannedWorkload> jobs;  // one, or several that share the pools
   std::vector<PlannedPool> pools;
@@ -276,6 +279,14 @@ struct Plan {
   /// The first that stands in for no other; nullptr: none. worker falls back to chief's.
   const PlannedPool* pool_with(Role role) const;
 };
+
+/// The pools of the chief and of the workers, the chief's first; without those that stand in for
+/// another.
+std::vector<const PlannedPool*> gang_pools(const Plan& plan);
+/// Those of them whose processes compute, one at least: in TensorFlow the chief (AI Platform's
+/// master) is a worker too. A chief without the accelerators that the workers have (BASIC_TPU's, in
+/// front of a slice) tells them what to do and computes nothing.
+std::vector<const PlannedPool*> computing_pools(const Plan& plan);
 
 /// Resolves names, fills in defaults, applies the service's rules (valid GPU counts, where a GPU is
 /// offered, one zone for all accelerator types), prices. All errors at once, at their place in the

@@ -39,8 +39,8 @@ void resolve_reclaim(Draft& draft) {
   const int slots = spot_slots(plan);
   const OperationalDefaults& operations = draft.catalog.operations;
   rules.notice = Seconds{operations.at(keys::spot_notice(plan.provider)).value};
-  if (plan.service == Service::gke)  // the kubelet keeps the rest for pods of the system
-    rules.notice = std::min(rules.notice, Seconds{operations.at(keys::kGkePodNotice).value});
+  if (const Fact<double>* of_pods = operations.find(keys::pod_notice(plan.service.id)))
+    rules.notice = std::min(rules.notice, Seconds{of_pods->value});
   if (given) {
     rules.law = *given;
     if (slots == 0 && !std::holds_alternative<NoReclaim>(*given))
@@ -60,13 +60,29 @@ void resolve_reclaim(Draft& draft) {
       format_duration(rules.assumed_mean->high)));
 }
 
-/// Nobody publishes how long spot capacity is gone: without a word of the user's it never is.
+/// Spot capacity comes and goes, unless the user says that it does not.
 void resolve_shortage(Draft& draft) {
-  const auto& given = draft.scenario().disruptions.shortage;
-  if (!given) return;
+  const DisruptionsSpec& spec = draft.scenario().disruptions;
   const bool spot = spot_slots(draft.plan) > 0;
-  if (!spot) draft.warn("disruptions.shortage has no effect: no pool has pricing: spot");
-  draft.plan.shortage = {spot, given->every, given->lasts};
+  if (spec.shortage_off) return;
+  if (spec.shortage) {
+    if (!spot) draft.warn("disruptions.shortage has no effect: no pool has pricing: spot");
+    draft.plan.shortage = {spot, Fact<Seconds>{spec.shortage->every},
+                           Fact<Seconds>{spec.shortage->lasts}};
+    return;
+  }
+  if (!spot) return;
+  const OperationalDefaults& operations = draft.catalog.operations;
+  const ShortageRules assumed{true, seconds_fact(operations.at(keys::kShortageEvery)),
+                              seconds_fact(operations.at(keys::kShortageLasts))};
+  draft.plan.shortage = assumed;
+  draft.warn(fmt::format(
+      "the scenario does not say how often spot capacity is gone: assumed is that it is there for "
+      "{} ({} .. {}) and gone for {} ({} .. {}), in turn (disruptions.shortage; none: always "
+      "there)",
+      format_duration(assumed.every.value), format_duration(assumed.every.low),
+      format_duration(assumed.every.high), format_duration(assumed.lasts.value),
+      format_duration(assumed.lasts.low), format_duration(assumed.lasts.high)));
 }
 
 /// CPU machines migrate live; those with accelerators are stopped. On premises the user's own
@@ -91,7 +107,7 @@ void resolve_maintenance(Draft& draft) {
           "disruptions.maintenance has no effect: machines without accelerators migrate live");
     return;
   }
-  rules.on = accelerated && plan.provider != Provider::on_premises;
+  rules.on = accelerated && !draft.provider->owned;
   rules.every = seconds_fact(operations.at(keys::maintenance_every(plan.provider)));
   rules.notice = Seconds{operations.at(keys::maintenance_notice(plan.provider)).value};
 }
@@ -103,7 +119,7 @@ void resolve_failures(Draft& draft) {
   if (spec.failures_off) return;
   rules.on = true;
   rules.repair = seconds_fact(operations.at(keys::kRepair));
-  const bool own = draft.plan.provider == Provider::on_premises;
+  const bool own = draft.provider->owned;
   rules.mtbf_per_accelerator =
       spec.failures
           ? Fact<Seconds>{spec.failures->mtbf_per_accelerator}

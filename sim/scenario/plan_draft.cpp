@@ -17,42 +17,6 @@ bool Draft::all_resolved() const {
          std::all_of(resolved.begin(), resolved.end(), [](bool r) { return r; });
 }
 
-std::string_view to_text(StrategyKind kind) {
-  switch (kind) {
-    case StrategyKind::single:
-      return "single";
-    case StrategyKind::mirrored:
-      return "mirrored";
-    case StrategyKind::multi_worker_mirrored:
-      return "multi_worker_mirrored";
-    case StrategyKind::parameter_server:
-      return "parameter_server";
-    case StrategyKind::tpu:
-      return "tpu";
-    case StrategyKind::sharded:
-      return "sharded";
-    case StrategyKind::model_parallel:
-      return "model_parallel";
-  }
-  return "";
-}
-
-std::string_view to_text(Role role) {
-  switch (role) {
-    case Role::worker:
-      return "worker";
-    case Role::chief:
-      return "chief";
-    case Role::parameter_server:
-      return "parameter_server";
-    case Role::evaluator:
-      return "evaluator";
-    case Role::inference:
-      return "inference";
-  }
-  return "";
-}
-
 std::string join(const std::vector<std::string>& words, std::string_view last) {
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -66,11 +30,6 @@ std::string join(const std::vector<int>& counts, std::string_view last) {
   std::vector<std::string> words;
   for (const int count : counts) words.push_back(std::to_string(count));
   return join(words, last);
-}
-
-bool runs_kubernetes(Service service) {
-  return service == Service::gke || service == Service::eks || service == Service::aks ||
-         service == Service::mks;
 }
 
 }  // namespace reckon::planning

@@ -17,6 +17,7 @@ struct Draft {
   const Catalog& catalog;
   Plan plan;
   Diagnostics errors;
+  const ProviderRules* provider = nullptr;  // from resolve_place on
   std::vector<bool> resolved;  // by pool: machine and accelerator are known and may stand together
   bool region_known = false, roles_known = false;
   bool workload_known = false, strategy_known = false;
@@ -40,9 +41,6 @@ struct Draft {
   bool all_resolved() const;
 };
 
-std::string_view to_text(StrategyKind kind);
-std::string_view to_text(Role role);
-
 /// "a, b and c".
 std::string join(const std::vector<std::string>& words, std::string_view last = " and ");
 std::string join(const std::vector<int>& counts, std::string_view last = " or ");
@@ -58,9 +56,6 @@ Fact<Quantity> fact_of(const Fact<double>& number) {
 }
 inline Fact<Seconds> seconds_fact(const Fact<double>& number) { return fact_of<Seconds>(number); }
 
-/// Kubernetes runs the nodes: its autoscaler and its Job's retries apply.
-bool runs_kubernetes(Service service);
-
 /// plan_tier.cpp: the file with the pools that its scale tier stands for, at
 /// the tier's place; as it is where it names none. Errors where there is no
 /// such tier, or pools beside one.
@@ -68,19 +63,22 @@ ScenarioFile with_pools_of_tier(const ScenarioFile& file, const Catalog& catalog
                                 Diagnostics& errors);
 /// plan_jobs.cpp: the plans of several jobs that share the pools, each made as
 /// if it were alone, as one. `make` makes the plan of a file with one workload.
-Expected<Plan> plan_of_jobs(const ScenarioFile& file,
+Expected<Plan> plan_of_jobs(const ScenarioFile& file, const Catalog& catalog,
                             const std::function<Expected<Plan>(const ScenarioFile&)>& make);
 /// plan.cpp: the plan of a file whose workload is what each replica of a service runs.
 Expected<Plan> plan_of_replicas(const ScenarioFile& file, const Catalog& catalog);
-/// The service whose rules apply where the scenario names none.
-Service service_of(const ClusterSpec& cluster);
+/// The service whose rules apply: the scenario's, else the provider's first. nullptr: the catalog
+/// does not know it, which resolve_place reports.
+const ServiceRules* service_of(const ClusterSpec& cluster, const Catalog& catalog);
+/// Those whose node pools of accelerators grow and shrink, for hints: "gke, eks or aks".
+std::string autoscaling_services(const Catalog& catalog);
 
 // The parts, in the order in which make_plan calls them.
-void resolve_expectations(Draft& draft);                    // plan_rules.cpp
-void refuse_what_is_not_simulated(Draft& draft);            // plan_refusals.cpp
-void resolve_fabric(Draft& draft);                          // plan_fabric.cpp
-void resolve_place(Draft& draft);                           // plan_place.cpp
-void resolve_pools(Draft& draft);                           // plan_pools.cpp
+void resolve_expectations(Draft& draft);          // plan_rules.cpp
+void refuse_what_is_not_simulated(Draft& draft);  // plan_refusals.cpp
+void resolve_fabric(Draft& draft);                // plan_fabric.cpp
+bool resolve_place(Draft& draft);  // plan_place.cpp; false: whose machines is not known
+void resolve_pools(Draft& draft);  // plan_pools.cpp
 void check_where_accelerators_are(Draft& draft);            // plan_place.cpp
 void assign_roles(Draft& draft);                            // plan_roles.cpp
 void resolve_stand_ins(Draft& draft);                       // plan_stand_ins.cpp

@@ -126,14 +126,14 @@ class Together {
 
 }  // namespace
 
-Expected<Plan> plan_of_jobs(const ScenarioFile& file,
+Expected<Plan> plan_of_jobs(const ScenarioFile& file, const Catalog& catalog,
                             const std::function<Expected<Plan>(const ScenarioFile&)>& make) {
   Diagnostics errors;
-  const Service service = service_of(file.scenario.cluster);
-  if (service == Service::ai_platform || service == Service::vertex)
+  const ServiceRules* service = service_of(file.scenario.cluster, catalog);
+  if (service != nullptr && service->nodes_of_job)
     errors.push_back(
         {Severity::error, file.places.find("jobs"),
-         fmt::format("jobs of {} do not share machines: each gets its own", to_text(service)),
+         fmt::format("jobs of {} do not share machines: each gets its own", to_text(service->id)),
          "one scenario a job, with workload: instead of jobs:"});
   for (const PoolSpec& pool : file.scenario.cluster.pools)
     if (!pool.stands_in_for.empty())

@@ -14,9 +14,9 @@ namespace {
 using Zones = std::set<std::string>;
 
 /// Every region of the provider that the catalog knows, with the zones it knows there.
-std::map<std::string, Zones> regions_of(const Catalog& catalog, Provider provider) {
+std::map<std::string, Zones> regions_of(const Catalog& catalog, const Provider& provider) {
   std::map<std::string, Zones> regions;
-  const auto add = [&](Provider p, const std::string& region,
+  const auto add = [&](const Provider& p, const std::string& region,
                        const std::vector<std::string>& zones) {
     if (p == provider && !region.empty()) regions[region].insert(zones.begin(), zones.end());
   };
@@ -25,37 +25,37 @@ std::map<std::string, Zones> regions_of(const Catalog& catalog, Provider provide
   return regions;
 }
 
-Service default_service(Provider provider) {
-  switch (provider) {
-    case Provider::gcp:
-      return Service::gke;
-    case Provider::aws:
-      return Service::eks;
-    case Provider::azure:
-      return Service::aks;
-    case Provider::selectel:
-      return Service::mks;
-    case Provider::on_premises:
-      return Service::none;
+bool resolve_provider(Draft& draft) {
+  const Provider& written = draft.scenario().cluster.provider;
+  draft.provider = draft.catalog.find_provider(written.name);
+  if (draft.provider != nullptr) {
+    draft.plan.provider = draft.provider->id;
+    return true;
   }
-  return Service::none;
+  std::vector<std::string> names;
+  for (const ProviderRules& p : draft.catalog.providers) names.push_back(p.id.name);
+  draft.error(
+      "cluster.provider",
+      fmt::format("unknown provider '{}'{}", written.name, did_you_mean(written.name, names)),
+      fmt::format("providers of the catalog: {}", join(names, ", ")));
+  return false;
 }
 
 void resolve_service(Draft& draft) {
-  const ClusterSpec& cluster = draft.scenario().cluster;
-  Plan& plan = draft.plan;
-  plan.provider = cluster.provider;
-  plan.service = cluster.service.value_or(default_service(cluster.provider));
-  if (has_service(plan.provider, plan.service)) return;
-  std::vector<std::string> services;
-  for (const Service s : {Service::gke, Service::gce, Service::ai_platform, Service::vertex,
-                          Service::eks, Service::aks, Service::mks, Service::none})
-    if (has_service(plan.provider, s)) services.emplace_back(to_text(s));
-  draft.error(
-      "cluster.service",
-      fmt::format("service {} is not one of {}", to_text(plan.service), to_text(plan.provider)),
-      fmt::format("services of {}: {}", to_text(plan.provider), join(services, " and ")));
-  plan.service = default_service(cluster.provider);  // so that the other rules can still be checked
+  const std::optional<Service>& written = draft.scenario().cluster.service;
+  const std::vector<Service>& services = draft.provider->services;
+  if (written && std::ranges::find(services, *written) == services.end()) {
+    std::vector<std::string> names;
+    for (const Service& s : services) names.push_back(s.name);
+    draft.error("cluster.service",
+                fmt::format("provider {} has no service {}", to_text(draft.plan.provider),
+                            to_text(*written)),
+                fmt::format("its services: {}", join(names, ", ")));
+    // so that the other rules can still be checked
+    draft.plan.service = draft.catalog.rules_of(services.front());
+    return;
+  }
+  draft.plan.service = draft.catalog.rules_of(written.value_or(services.front()));
 }
 
 /// Where the catalog does not list a region's zones, a zone is known by its region's name in front.
@@ -70,8 +70,11 @@ void resolve_region(Draft& draft) {
   plan.region = cluster.region;
   plan.zone = cluster.zone;
   const auto regions = regions_of(draft.catalog, plan.provider);
-  if (regions.empty()) {  // on premises: the names are the user's own
+  if (regions.empty()) {  // of one's own machines, the names are the user's own
     draft.region_known = false;
+    if (!draft.provider->owned && cluster.region.empty())
+      draft.error("cluster", fmt::format("provider {} needs a region", to_text(plan.provider)),
+                  "prices and offers depend on it");
     return;
   }
   std::vector<std::string> names;
@@ -123,7 +126,7 @@ struct Offered {
 /// Rows for a slice shape ("v2-256") come before rows for the chip: pods are in fewer zones than
 /// one board. AWS and Azure list their machines.
 Offered offered_of(const Draft& draft, const PlannedPool& pool) {
-  const Provider provider = draft.plan.provider;
+  const Provider& provider = draft.plan.provider;
   const auto rows = [&](const std::string& item) {
     return draft.catalog.locations_of(provider, item);
   };
@@ -155,7 +158,7 @@ Zones zones_with(Draft& draft, const PlannedPool& pool) {
   const std::string path = draft.path(pool, offered.key);
   Zones zones;
   bool in_region = false, elsewhere = offered.rows.empty() && !pool.machine.accelerator.empty() &&
-                                      plan.provider != Provider::gcp;
+                                      !draft.provider->locations_complete;
   for (const Location* l : offered.rows) {
     elsewhere = elsewhere || l->elsewhere;
     if (l->region != plan.region) continue;
@@ -184,11 +187,10 @@ Zones zones_with(Draft& draft, const PlannedPool& pool) {
   return zones;
 }
 
-/// AI Platform puts all machines of a job into one zone, so every accelerator type of it must be
-/// there.
+/// Where all machines of a job are in one zone, every accelerator type of it must be there.
 void check_one_zone(Draft& draft,
                     const std::vector<std::pair<const PlannedPool*, Zones>>& offered) {
-  if (draft.plan.service != Service::ai_platform || offered.empty()) return;
+  if (!draft.plan.service.one_zone || offered.empty()) return;
   Zones common = offered.front().second;
   std::set<std::string> types;
   for (const auto& [pool, zones] : offered) {
@@ -208,9 +210,9 @@ void check_one_zone(Draft& draft,
                       join(std::vector<std::string>(zones.begin(), zones.end()), ", ")));
   draft.error(
       draft.path(*offered.back().first, "accelerator"),
-      fmt::format(
-          "no zone of {} has {}; all accelerators of one AI Platform job must be in one zone",
-          draft.plan.region, join(std::vector<std::string>(types.begin(), types.end()))),
+      fmt::format("no zone of {} has {}; all accelerators of one {} job must be in one zone",
+                  draft.plan.region, join(std::vector<std::string>(types.begin(), types.end())),
+                  draft.plan.service.called),
       join(lines, "; "));
 }
 
@@ -231,13 +233,24 @@ void warn_of_unlisted(Draft& draft) {
 
 }  // namespace
 
-Service service_of(const ClusterSpec& cluster) {
-  return cluster.service.value_or(default_service(cluster.provider));
+const ServiceRules* service_of(const ClusterSpec& cluster, const Catalog& catalog) {
+  if (cluster.service) return catalog.find_service(cluster.service->name);
+  const ProviderRules* provider = catalog.find_provider(cluster.provider.name);
+  return provider == nullptr ? nullptr : &catalog.rules_of(provider->services.front());
 }
 
-void resolve_place(Draft& draft) {
+std::string autoscaling_services(const Catalog& catalog) {
+  std::vector<std::string> names;
+  for (const ServiceRules& s : catalog.services)
+    if (s.scales == Scales::all_pools) names.push_back(s.id.name);
+  return join(names, " or ");
+}
+
+bool resolve_place(Draft& draft) {
+  if (!resolve_provider(draft)) return false;
   resolve_service(draft);
   resolve_region(draft);
+  return true;
 }
 
 void check_where_accelerators_are(Draft& draft) {

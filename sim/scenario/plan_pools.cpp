@@ -21,10 +21,11 @@ std::vector<std::string> names_of_accelerators(const Catalog& catalog, Accelerat
 bool resolve_machine(Draft& draft, PlannedPool& pool, const MachineSpec& spec) {
   const Plan& plan = draft.plan;
   if (const auto* given = std::get_if<MachineInline>(&spec)) {
-    if (plan.service == Service::ai_platform || plan.service == Service::vertex) {
-      draft.error(draft.path(pool, "machine"),
-                  fmt::format("service {} takes its own machine types only", to_text(plan.service)),
-                  "machine: n1-standard-16");
+    if (plan.service.nodes_of_job) {
+      draft.error(
+          draft.path(pool, "machine"),
+          fmt::format("service {} takes its own machine types only", to_text(plan.service.id)),
+          "machine: n1-standard-16");
       return false;
     }
     pool.machine.name = pool.name;
@@ -54,12 +55,12 @@ bool resolve_machine(Draft& draft, PlannedPool& pool, const MachineSpec& spec) {
     return false;
   }
   const Parsed<FoundMachine> found = resolve_machine(draft.catalog, plan.provider, named->name);
-  if (found && !found->machine.offered_under(plan.service)) {
+  if (found && !found->machine.offered_under(plan.service.id)) {
     std::vector<std::string> services;
-    for (const Service s : found->machine.services) services.emplace_back(to_text(s));
+    for (const Service& s : found->machine.services) services.emplace_back(to_text(s));
     draft.error(draft.path(pool, "machine"),
                 fmt::format("machine {} is a type of {}, which {} does not have",
-                            found->machine.name, join(services), to_text(plan.service)),
+                            found->machine.name, join(services), to_text(plan.service.id)),
                 found->machine.notes);
     return false;
   }
@@ -74,7 +75,7 @@ bool resolve_machine(Draft& draft, PlannedPool& pool, const MachineSpec& spec) {
   }
   std::vector<std::string> names;
   for (const Machine& m : draft.catalog.machines)
-    if (m.provider == plan.provider && m.offered_under(plan.service)) names.push_back(m.name);
+    if (m.provider == plan.provider && m.offered_under(plan.service.id)) names.push_back(m.name);
   draft.error(
       draft.path(pool, "machine"),
       fmt::format("unknown machine '{}'{}", named->name, did_you_mean(named->name, names)),
@@ -138,7 +139,7 @@ bool check_built_in(Draft& draft, PlannedPool& pool, const std::optional<Acceler
 }
 
 /// "K80: 2, 4 or 8; T4: 1, 2 or 4": what this machine may carry.
-std::string carried_by(const Catalog& catalog, Service service, const std::string& machine) {
+std::string carried_by(const Catalog& catalog, const Service& service, const std::string& machine) {
   std::vector<std::string> words;
   for (const AttachmentRule& rule : catalog.attachments) {
     if (rule.service != service || rule.machine != machine || rule.counts.empty()) continue;
@@ -148,7 +149,7 @@ std::string carried_by(const Catalog& catalog, Service service, const std::strin
                        : fmt::format("{} may carry {}", machine, join(words, ", "));
 }
 
-std::string machines_that_carry(const Catalog& catalog, Service service,
+std::string machines_that_carry(const Catalog& catalog, const Service& service,
                                 const std::string& accelerator, int count) {
   std::vector<std::string> words;
   for (const AttachmentRule& rule : catalog.attachments)
@@ -160,13 +161,13 @@ std::string machines_that_carry(const Catalog& catalog, Service service,
                                      join(words, ", "));
 }
 
-/// The service's attachment table. Places without one (Selectel, on premises) take any count.
+/// The service's attachment table. Places without one take any count.
 bool check_attached_count(Draft& draft, const PlannedPool& pool) {
-  if (draft.plan.provider != Provider::gcp ||
+  if (!draft.provider->counts_by_table ||
       std::holds_alternative<MachineInline>(draft.spec(pool).machine))
     return true;
   const Catalog& catalog = draft.catalog;
-  const Service service = draft.plan.service;
+  const Service& service = draft.plan.service.id;
   const std::string& type = pool.accelerator->name;
   const std::vector<int> counts =
       catalog.allowed_counts(service, pool.machine.name, type, draft.plan.zone);
@@ -177,23 +178,30 @@ bool check_attached_count(Draft& draft, const PlannedPool& pool) {
   if (counts.empty()) {
     draft.error(draft.path(pool, "accelerator.type"),
                 fmt::format("machine {} cannot carry {} under {}", pool.machine.name, type,
-                            to_text(draft.plan.service)),
+                            to_text(service)),
                 carried_by(catalog, service, pool.machine.name) + tail);
     return false;
   }
   draft.error(
       draft.path(pool, "accelerator.count"),
       fmt::format("{} x {} is not a valid count on machine {} under {}", count, type,
-                  pool.machine.name, to_text(draft.plan.service)),
+                  pool.machine.name, to_text(service)),
       fmt::format("valid counts of {} on {}: {}", type, pool.machine.name, join(counts)) + tail);
   return false;
 }
 
 bool resolve_slice(Draft& draft, PlannedPool& pool, const PoolSpec& spec) {
-  const Provider provider = draft.plan.provider;
-  if (!draft.catalog.operations.find(keys::provisioning(provider, keys::NodeKind::tpu))) {
-    draft.error(draft.path(pool, "tpu"), fmt::format("{} has no TPUs", to_text(provider)),
-                "provider: gcp, or a machine with GPUs");
+  const auto has_tpus = [&](const Provider& provider) {
+    return draft.catalog.operations.find(keys::provisioning(provider, keys::NodeKind::tpu)) !=
+           nullptr;
+  };
+  if (!has_tpus(draft.plan.provider)) {
+    std::vector<std::string> having;
+    for (const ProviderRules& p : draft.catalog.providers)
+      if (has_tpus(p.id)) having.push_back(p.id.name);
+    draft.error(draft.path(pool, "tpu"),
+                fmt::format("{} has no TPUs", to_text(draft.plan.provider)),
+                fmt::format("provider: {}, or a machine with GPUs", join(having, " or ")));
     return false;
   }
   const Accelerator* chip = draft.catalog.find_accelerator(spec.tpu->type);
@@ -246,12 +254,16 @@ bool resolve_hardware(Draft& draft, PlannedPool& pool, const PoolSpec& spec) {
 
 void check_autoscaling(Draft& draft, const PlannedPool& pool) {
   const std::string path = draft.path(pool, "autoscaling");
-  const Service service = draft.plan.service;
-  if (!runs_kubernetes(service)) {
-    draft.error(path, fmt::format("service {} does not autoscale node pools", to_text(service)),
-                "leave autoscaling out, or take a Kubernetes service (gke, eks, aks)");
-  } else if (service == Service::mks && pool.accelerator) {
-    draft.error(path, "Selectel does not autoscale node groups with GPUs", "leave autoscaling out");
+  const ServiceRules& service = draft.plan.service;
+  if (service.scales == Scales::nothing) {
+    draft.error(path, fmt::format("service {} does not autoscale node pools", to_text(service.id)),
+                fmt::format("leave autoscaling out, or take a Kubernetes service ({})",
+                            autoscaling_services(draft.catalog)));
+  } else if (service.scales == Scales::pools_of_cpus && pool.accelerator) {
+    draft.error(path,
+                fmt::format("service {} does not autoscale node pools with accelerators",
+                            to_text(service.id)),
+                "leave autoscaling out");
   } else if (pool.slice) {
     draft.not_yet(path, "autoscaling of TPU slices", "leave autoscaling out");
   }
@@ -277,14 +289,15 @@ void check_capacity_type(Draft& draft, const PlannedPool& pool) {
   if (pool.pricing != CapacityType::spot) return;
   const Plan& plan = draft.plan;
   const std::string path = draft.path(pool, "pricing");
-  if (plan.service == Service::ai_platform)
-    draft.error(path, "AI Platform Training has no spot machines",
-                "pricing: on_demand, or service: vertex");
-  if (plan.service == Service::vertex && pool.slice)
-    draft.error(path, "Vertex has no spot TPU slices", "pricing: on_demand");
-  if (plan.provider == Provider::selectel)
+  if (!plan.service.spot_machines)
+    draft.error(path, fmt::format("{} has no spot machines", plan.service.called),
+                "pricing: on_demand, or another service");
+  else if (!plan.service.spot_slices && pool.slice)
+    draft.error(path, fmt::format("{} has no spot TPU slices", plan.service.called),
+                "pricing: on_demand");
+  if (!draft.provider->sells_spot)
     draft.not_yet(path, fmt::format("spot capacity of {}", to_text(plan.provider)));
-  if (plan.provider == Provider::on_premises && !draft.scenario().disruptions.preemption &&
+  if (draft.provider->owned && !draft.scenario().disruptions.preemption &&
       !is_calibrated(draft.catalog, keys::kReclaimMean))
     draft.error(path, "how often nodes on premises are taken back is the owner's rule",
                 "disruptions: {preemption: !exponential {mean: 24h}}, or a --calibration on "

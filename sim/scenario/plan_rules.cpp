@@ -38,7 +38,7 @@ AutoscalerRules autoscaler_rules(const Draft& draft) {
 RetryRules retry_rules(const Draft& draft) {
   const OperationalDefaults& operations = draft.catalog.operations;
   RetryRules rules;
-  if (!runs_kubernetes(draft.plan.service)) {
+  if (!draft.plan.service.kubernetes) {
     rules.backoff_limit = std::numeric_limits<int>::max();
     return rules;
   }
@@ -49,12 +49,12 @@ RetryRules retry_rules(const Draft& draft) {
 }
 
 BillingRules billing_rules(const Draft& draft) {
-  const Provider provider = draft.plan.provider;
+  const Provider& provider = draft.plan.provider;
   BillingRules rules;
   rules.granularity = seconds(draft, keys::billing_granularity(provider));
   rules.minimum = seconds(draft, keys::billing_minimum(provider));
   rules.free_if_reclaimed_within = seconds(draft, keys::free_if_reclaimed_within(provider));
-  const double fee = draft.catalog.operations.at(keys::management_fee(draft.plan.service)).value;
+  const double fee = draft.catalog.operations.at(keys::management_fee(draft.plan.service.id)).value;
   rules.management = to_hourly_rate(UsdPerSecond{fee / 3600});
   return rules;
 }

@@ -107,10 +107,10 @@ void resolve_speeds(Draft& draft) {
     pool.cpu_flops_per_vcpu = draft.catalog.operations.at(keys::kCpuFlopsPerVcpu);
     pool.cpu_memory_bandwidth_per_vcpu =
         fact_of<BytesPerSecond>(draft.catalog.operations.at(keys::kCpuMemoryPerVcpu));
-    const bool computes = pool.role == Role::worker || pool.role == Role::chief;
-    if (runs && computes && pool.accelerator && check_precision(draft, pool, job.precision))
+    const bool may_compute = computes(pool.role);
+    if (runs && may_compute && pool.accelerator && check_precision(draft, pool, job.precision))
       resolve_efficiency(draft, pool, job.precision);
-    if (computes && !pool.accelerator) {
+    if (may_compute && !pool.accelerator) {
       pool.efficiency.launch = seconds_fact(draft.catalog.operations.at(keys::kCpuLaunch));
       pool.host_step = seconds_fact(draft.catalog.operations.at(keys::kCpuStep));
     }

@@ -15,22 +15,6 @@ constexpr std::string_view kPath = "workload.strategy.";
 
 std::string at(std::string_view key) { return std::string(kPath) + std::string(key); }
 
-/// Pools whose nodes compute: the workers', and the chief's where it has the accelerators that they
-/// have (in TensorFlow the chief, AI Platform's master, is a worker too; a chief without them only
-/// coordinates).
-std::vector<const PlannedPool*> computing_pools(const Plan& plan) {
-  std::vector<const PlannedPool*> pools;
-  const PlannedPool* worker = plan.pool_with(Role::worker);
-  for (const PlannedPool& pool : plan.pools) {
-    if (pool.stands_in_for) continue;  // its nodes come in the stead of others
-    if (pool.role == Role::worker ||
-        (pool.role == Role::chief &&
-         pool.accelerator.has_value() == worker->accelerator.has_value()))
-      pools.push_back(&pool);
-  }
-  return pools;
-}
-
 /// A job on different accelerators goes at the pace of the slowest; what is cut is cut for one
 /// kind.
 bool may_mix(const StrategySpec& spec) {

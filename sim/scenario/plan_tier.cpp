@@ -10,16 +10,10 @@ namespace {
 
 constexpr std::string_view kTierPath = "cluster.scale_tier";
 
-std::optional<Role> role_from_text(std::string_view text) {
-  for (const Role role : {Role::chief, Role::worker, Role::parameter_server})
-    if (to_text(role) == text) return role;
-  return std::nullopt;
-}
-
 PoolSpec pool_of(const ScaleTier::Part& part, const Catalog& catalog) {
   PoolSpec pool;
   pool.name = part.role;
-  pool.role = role_from_text(part.role);
+  pool.role = from_text<Role>(part.role);
   if (!part.machine.empty()) pool.machine = MachineByName{part.machine};
   if (!part.accelerator.empty())
     pool.accelerator = AcceleratorSpec{part.accelerator, part.accelerator_count};
@@ -41,11 +35,19 @@ std::string in_words(const ScaleTier& tier) {
   return fmt::format("{} ({})", tier.name, parts.empty() ? "your own pools" : join(parts, ", "));
 }
 
-std::string tiers_of(const Catalog& catalog, Service service) {
+std::string tiers_of(const Catalog& catalog, const Service& service) {
   std::vector<std::string> words;
   for (const ScaleTier& tier : catalog.tiers)
     if (tier.service == service) words.push_back(in_words(tier));
   return join(words, ", ");
+}
+
+std::string services_with_tiers(const Catalog& catalog) {
+  std::vector<std::string> names;
+  for (const ServiceRules& s : catalog.services)
+    if (std::ranges::find(catalog.tiers, s.id, &ScaleTier::service) != catalog.tiers.end())
+      names.push_back(s.id.name);
+  return join(names, ", ");
 }
 
 }  // namespace
@@ -58,14 +60,17 @@ ScenarioFile with_pools_of_tier(const ScenarioFile& given, const Catalog& catalo
     errors.push_back({Severity::error, given.places.find(path), std::move(what), std::move(hint)});
   };
   ScenarioFile file = given;
-  const Service service = service_of(cluster);
+  const ServiceRules* rules = planning::service_of(cluster, catalog);
+  if (rules == nullptr) return given;
+  const Service& service = rules->id;
   const ScaleTier* tier = catalog.find_tier(service, cluster.scale_tier);
   std::vector<std::string> names;
   for (const ScaleTier& t : catalog.tiers)
     if (t.service == service) names.push_back(t.name);
   if (names.empty()) {
-    error(kTierPath, fmt::format("service {} has no scale tiers", to_text(service)),
-          "service: ai_platform has; or give pools instead");
+    error(
+        kTierPath, fmt::format("service {} has no scale tiers", to_text(service)),
+        fmt::format("services that have: {}; or give pools instead", services_with_tiers(catalog)));
   } else if (tier == nullptr) {
     error(kTierPath,
           fmt::format("unknown scale tier '{}'{}", cluster.scale_tier,

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/base/check.h"
+
 // What a finished Plan answers about itself; needs nothing of how it was made.
 namespace reckon {
 
@@ -10,6 +12,29 @@ const PlannedPool* Plan::pool_with(Role role) const {
   for (const PlannedPool& pool : pools)
     if (pool.role == role && !pool.stands_in_for) return &pool;
   return role == Role::worker ? pool_with(Role::chief) : nullptr;
+}
+
+std::vector<const PlannedPool*> gang_pools(const Plan& plan) {
+  std::vector<const PlannedPool*> pools;
+  for (const Role role : {Role::chief, Role::worker})
+    for (const PlannedPool& pool : plan.pools)
+      if (pool.role == role && !pool.stands_in_for) pools.push_back(&pool);
+  return pools;
+}
+
+std::vector<const PlannedPool*> computing_pools(const Plan& plan) {
+  std::vector<const PlannedPool*> pools = gang_pools(plan);
+  const auto coordinates = [&](const PlannedPool* chief) {
+    return chief->role == Role::chief &&
+           std::ranges::any_of(plan.pools, [&](const PlannedPool& pool) {
+             return pool.role == Role::worker &&
+                    (pool.slice.has_value() > chief->slice.has_value() ||
+                     pool.accelerator.has_value() != chief->accelerator.has_value());
+           });
+  };
+  std::erase_if(pools, coordinates);
+  RECKON_CHECK(!pools.empty());
+  return pools;
 }
 
 Plan plan_of_job(const Plan& plan, std::size_t job) {
@@ -41,10 +66,6 @@ void change_batch(PlannedWorkload& job, std::int64_t global_batch) {
 
 Optimizer default_optimizer(SampleUnit unit) {
   return unit == SampleUnit::sequence ? Optimizer::adamw : Optimizer::sgd_momentum;
-}
-
-std::string_view to_text(Optimizer optimizer) {
-  return optimizer == Optimizer::adamw ? "adamw" : "sgd";
 }
 
 }  // namespace reckon

@@ -391,9 +391,9 @@ void price_pools(Draft& draft) {
       plan.prices_as_of = pool.price.as_of;
   const bool priced = std::any_of(plan.pools.begin(), plan.pools.end(),
                                   [](const PlannedPool& p) { return !p.price.as_of.empty(); });
-  if (priced && (plan.service == Service::ai_platform || plan.service == Service::vertex))
-    draft.warn(fmt::format("prices are those of Compute Engine; the catalog has none of {}'s own",
-                           to_text(plan.service)));
+  if (priced && !plan.service.prices_of.empty())
+    draft.warn(fmt::format("prices are those of {}; the catalog has none of {}'s own",
+                           plan.service.prices_of, to_text(plan.service.id)));
   for (const std::string& note : book.notes) draft.warn(note);
   warn_of_old_prices(book);
 }

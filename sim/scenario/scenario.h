@@ -16,6 +16,7 @@
 #include "sim/catalog/catalog.h"
 #include "sim/catalog/model_zoo.h"
 #include "sim/scenario/scenario_trace.h"
+#include "sim/scenario/scenario_words.h"
 
 // The what-if file as plain structs: exactly what the user wrote, nothing resolved. Field names are
 // the keys of the file. `optional` and empty mean "not given". plan.h turns it into a Plan with the
@@ -68,27 +69,6 @@ struct TrainLength {
   std::string starts_from;  // to_accuracy: what the training begins with; "": not said
 };
 
-enum class StrategyKind {
-  single,
-  mirrored,
-  multi_worker_mirrored,
-  parameter_server,
-  tpu,
-  sharded,
-  model_parallel
-};
-/// in_network: switches between nodes add up (FabricSpec::in_network_reduction).
-enum class AllReduceKind { automatic, ring, tree, hierarchical, in_network };
-/// Which of the variables a parameter server holds: an equal part of each; or whole variables, each
-/// placed in its turn, or with the server that has the fewest bytes so far [TensorFlow,
-/// tf.train.replica_device_setter and tf.contrib.training.GreedyLoadBalancingStrategy].
-enum class ServerShards { even, round_robin, balanced };
-enum class Recompute { none, selective, full };
-/// Order of the passes in a pipeline's stages: all forward, then all backward [Huang et al. 2019,
-/// "GPipe"]; one forward, one backward; the same with several parts of the network a stage
-/// [Narayanan et al. 2021, Sec. 2.2].
-enum class PipelineSchedule { gpipe, one_forward_one_backward, interleaved };
-
 struct StrategySpec {
   StrategyKind kind = StrategyKind::single;
   std::optional<int> workers, accelerators_per_worker, parameter_servers, backup_workers, staleness;
@@ -102,12 +82,6 @@ struct StrategySpec {
   std::optional<ServerShards> shards;  // default: even
   std::optional<Bytes> partition;      // larger variables are cut into pieces of at most so much
 };
-
-/// What a program does when it is told that its node will go: saves a checkpoint, or nothing.
-enum class OnNotice { save, none };
-/// Training stands still until a checkpoint is written, or only until it is copied to the host's
-/// memory, from where it is written while training goes on.
-enum class SaveMode { blocking, async };
 
 struct CheckpointSpec {
   enum class Mode { none, interval, optimal } mode = Mode::optimal;
@@ -125,7 +99,6 @@ struct ContainerSpec {
   std::variant<std::monostate, std::string, Seconds> profile;  // a model's name, or a step time
 };
 
-enum class LearningRateSchedule { constant, step, cosine };
 /// What a real run needs beside the optimizer's name; the simulator's forecast does not change with
 /// it. Not given: by the family of the model (plan_optimizer.cpp).
 struct OptimizerSettings {
@@ -135,7 +108,6 @@ struct OptimizerSettings {
   std::optional<double> decay_factor, final_fraction;
 };
 
-enum class DataFormat { synthetic, cifar10, mnist, tokens, text, characters, images };
 /// What a real run reads; the simulator reads `dataset`.
 struct DataSpec {
   DataFormat format = DataFormat::synthetic;
@@ -164,8 +136,6 @@ struct WorkloadSpec {
 
 // ---- cluster
 // -----------------------------------------------------------------------------------------------
-enum class Role { worker, chief, parameter_server, evaluator, inference };
-
 struct MachineByName {
   std::string name;
 };
@@ -221,8 +191,8 @@ struct FabricSpec {
 };
 
 struct ClusterSpec {
-  Provider provider = Provider::gcp;
-  std::optional<Service> service;
+  Provider provider;
+  std::optional<Service> service;  // the provider's own
   std::string region, zone;
   std::string scale_tier;       // AI Platform's; the catalog says what pools it is
   std::vector<PoolSpec> pools;  // empty beside a scale_tier, unless that leaves them to the user
@@ -299,7 +269,7 @@ struct DisruptionsSpec {
   std::optional<MaintenanceSpec> maintenance;
   std::optional<FailuresSpec> failures;
   std::optional<ShortageSpec> shortage;
-  bool maintenance_off = false, failures_off = false;  // `maintenance: none`
+  bool maintenance_off = false, failures_off = false, shortage_off = false;  // `maintenance: none`
 };
 
 // ---- the rest
@@ -316,39 +286,10 @@ struct ForecastSpec {
   std::uint64_t seed = 1;
 };
 
-enum class Metric {
-  time,
-  cost,
-  goodput,
-  samples_per_second,
-  memory,
-  step_seconds,
-  step_mfu,
-  step_share,
-  interruptions,
-  feasible,
-  // of `serving:`
-  latency,
-  serving_cost,
-  serving_replicas,
-  serving_utilization,
-  serving_requests_per_second,
-  serving_rejected,
-  // of `trace:`
-  wait,
-  jct,
-  makespan,
-  utilization,
-  allocation,
-  fragmentation
-};
 /// Is it answered by the serving part of a scenario?
 bool is_of_serving(Metric metric);
 /// Is it answered by the trace of a scenario?
 bool is_of_trace(Metric metric);
-enum class Statistic { none, mean, p5, p50, p95, p99 };
-enum class Comparison { le, ge, lt, gt, eq, ne };
-enum class StepShare { communication, compute, input, bubble };
 
 /// One line of `expect:`. `value` is in SI units (seconds, USD, bytes, fraction, samples a second);
 /// feasible: true is 1, false is 0. Time, cost, goodput and interruptions are distributions over
@@ -371,15 +312,6 @@ bool holds(double value, Comparison comparison, double bound);
 
 // ---- serving
 // -----------------------------------------------------------------------------------------------
-/// To which ready replica a request goes.
-///  random: as kube-proxy's iptables rules choose; round_robin: in turn, as ipvs does;
-///  least_requests: the one of two random replicas with fewer requests [Mitzenmacher 2001, "The
-///  power of two choices in randomized load balancing"; Envoy's LEAST_REQUEST]; shared_queue:
-///  replicas take requests from one queue.
-enum class Routing { random, round_robin, least_requests, shared_queue };
-/// poisson: independent requests; regular: as far from each other as the rate says.
-enum class Arrivals { poisson, regular };
-
 struct ServingReplicasSpec {
   std::optional<int> initial;  // default: what the first rate needs
   int min = 1, max = 1;
@@ -425,8 +357,9 @@ struct ServingSpec {
 /// `plan:` as written; read and checked, used by `reckon plan`.
 struct PlanSpec {
   std::map<std::string, std::vector<std::string>>
-      vary;                                 // values as written; "1..64" stays one value
-  std::string deadline, budget, objective;  // "72h@95%", "20000 USD@90%", "cost"
+      vary;                      // values as written; "1..64" stays one value
+  std::string deadline, budget;  // "72h@95%", "20000 USD@90%"
+  std::optional<Objective> objective;
   /// "gcp/us-central1/H100-SXM5-80" -> accelerators; with "/spot", "/on_demand" or "/reserved"
   /// behind it of those that are bought so, as providers count them.
   std::map<std::string, int> quota;

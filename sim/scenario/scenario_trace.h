@@ -3,12 +3,21 @@
 #include <string>
 
 #include "sim/base/quantity.h"
+#include "sim/base/words.h"
 
 // Recorded jobs of many users that share a cluster, and who schedules them.
 namespace reckon {
 
 /// Whose layout a file of jobs has (sim/queue reads them).
 enum class TraceFormat { openb, gavel, philly, sia, csv, slurm };
+constexpr auto words_of(TraceFormat) {
+  return std::array{Word<TraceFormat>{"openb", TraceFormat::openb},
+                    Word<TraceFormat>{"gavel", TraceFormat::gavel},
+                    Word<TraceFormat>{"philly", TraceFormat::philly},
+                    Word<TraceFormat>{"sia", TraceFormat::sia},
+                    Word<TraceFormat>{"csv", TraceFormat::csv},
+                    Word<TraceFormat>{"slurm", TraceFormat::slurm}};
+}
 
 /// `trace:` as written.
 struct TraceSpec {
@@ -36,6 +45,17 @@ enum class SchedulingPolicy {
   gpu_clustering,
   random,
 };
+constexpr auto words_of(SchedulingPolicy) {
+  return std::array{Word<SchedulingPolicy>{"fifo", SchedulingPolicy::fifo},
+                    Word<SchedulingPolicy>{"easy_backfill", SchedulingPolicy::easy_backfill},
+                    Word<SchedulingPolicy>{"fifo_perf", SchedulingPolicy::fifo_perf},
+                    Word<SchedulingPolicy>{"fgd", SchedulingPolicy::fgd},
+                    Word<SchedulingPolicy>{"best_fit", SchedulingPolicy::best_fit},
+                    Word<SchedulingPolicy>{"dot_product", SchedulingPolicy::dot_product},
+                    Word<SchedulingPolicy>{"gpu_packing", SchedulingPolicy::gpu_packing},
+                    Word<SchedulingPolicy>{"gpu_clustering", SchedulingPolicy::gpu_clustering},
+                    Word<SchedulingPolicy>{"random", SchedulingPolicy::random}};
+}
 
 /// `cluster.scheduler:` as written, in the words of the real system.
 struct SchedulerSpec {

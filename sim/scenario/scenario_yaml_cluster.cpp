@@ -1,23 +1,10 @@
 #include <set>
 
 #include "sim/base/unit_text.h"
-#include "sim/scenario/scenario_yaml_words.h"
+#include "sim/scenario/scenario_yaml_fields.h"
 
 namespace reckon {
 namespace {
-
-constexpr std::array kServices{Word<Service>{"gke", Service::gke},
-                               Word<Service>{"gce", Service::gce},
-                               Word<Service>{"ai_platform", Service::ai_platform},
-                               Word<Service>{"vertex", Service::vertex},
-                               Word<Service>{"eks", Service::eks},
-                               Word<Service>{"aks", Service::aks},
-                               Word<Service>{"mks", Service::mks},
-                               Word<Service>{"none", Service::none}};
-constexpr std::array kRoles{Word<Role>{"worker", Role::worker}, Word<Role>{"chief", Role::chief},
-                            Word<Role>{"parameter_server", Role::parameter_server},
-                            Word<Role>{"evaluator", Role::evaluator},
-                            Word<Role>{"inference", Role::inference}};
 
 const Fields<MachineInline>& machine_fields() {
   using M = MachineInline;
@@ -191,7 +178,7 @@ const Fields<PoolSpec>& pool_fields() {
   nodes_form.fields = &infos_of<nodes_fields>;
   static const Fields<P> table{
       required(name_field("name", &P::name, "Tells pools apart.", "p100")),
-      word_field("role", &P::role, kRoles,
+      word_field("role", &P::role,
                  "What its nodes do; may be left out where only one assignment is possible.",
                  "worker"),
       field<P>("machine", machine_form, machine, "Catalog name, or the machine itself.",
@@ -204,7 +191,7 @@ const Fields<PoolSpec>& pool_fields() {
                "{initial: 3, min: 0, max: 5}"),
       boolean_field("autoscaling", &P::autoscaling,
                     "The cluster autoscaler keeps the pool between min and max.", "true"),
-      word_field("pricing", &P::pricing, kCapacityWords,
+      word_field("pricing", &P::pricing,
                  "What is paid, and whether the provider may take nodes back.", "spot"),
       text_field("stands_in_for", &P::stands_in_for,
                  "The pool whose nodes this one's replace while they cannot be had, until the job "
@@ -257,11 +244,13 @@ const Fields<ClusterSpec>& cluster_fields() {
   Form pools{Form::Kind::list};
   pools.fields = &infos_of<pool_fields>;
   static const Fields<C> table{
-      required(word_field("provider", &C::provider, kProviderWords, "Whose machines.", "gcp")),
-      word_field("service", &C::service, kServices,
-                 "Whose rules apply; gcp: gke by default, aws: eks, azure: aks, selectel: mks; "
-                 "none: VMs that you run yourself.",
-                 "gke"),
+      required(id_field(
+          "provider", &C::provider,
+          "Whose machines: a provider of the catalog (reckon catalog list providers).", "gcp")),
+      id_field("service", &C::service,
+               "Whose rules apply: a service of the provider (reckon catalog list services); "
+               "default: its first; none: VMs that you run yourself.",
+               "gke"),
       text_field("region", &C::region, "Prices and offers depend on it.", "us-central1"),
       text_field("zone", &C::zone, "Of the region.", "us-central1-c"),
       text_field("scale_tier", &C::scale_tier,
@@ -284,31 +273,13 @@ const Fields<ClusterSpec>& cluster_fields() {
   return table;
 }
 
-void check_cluster(Reader& reader, const YamlNode& node, const ClusterSpec& cluster) {
+void check_cluster(Reader& reader, const YamlNode& node, const ClusterSpec&) {
   const bool listed = node.has("scheduler");  // check_trace asks for pools or a list of nodes
   if (!listed && !node.has("pools") && !node.has("scale_tier") && !reader.misspelt("pools") &&
       !reader.misspelt("scale_tier"))
     reader.error(fmt::format("{} needs 'pools'", reader.subject()),
                  "example: pools: [{name: p100, machine: n1-standard-16, accelerator: {type: "
                  "P100-PCIE-16, count: 2}, nodes: 3}]");
-  const auto* provider = node.find("provider");
-  const bool known =
-      provider != nullptr && std::ranges::find(kProviderWords, provider->value.text,
-                                               &Word<Provider>::text) != kProviderWords.end();
-  if (!known) return;  // reported already
-  const bool on_premises = cluster.provider == Provider::on_premises;
-  if (cluster.service && !has_service(cluster.provider, *cluster.service)) {
-    std::vector<std::string_view> services;
-    for (const auto& s : kServices)
-      if (has_service(cluster.provider, s.value)) services.push_back(s.text);
-    reader.error(node.find("service")->value.at,
-                 fmt::format("provider {} has no service {}", provider->value.text,
-                             node.find("service")->value.text),
-                 fmt::format("its services: {}", fmt::join(services, ", ")));
-  }
-  if (!on_premises && !node.has("region") && !reader.misspelt("region"))
-    reader.error(fmt::format("{} needs 'region'", reader.subject()),
-                 "prices and offers depend on it\nexample: region: us-central1");
 }
 
 }  // namespace reckon

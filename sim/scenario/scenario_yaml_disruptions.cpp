@@ -1,4 +1,4 @@
-#include "sim/scenario/scenario_yaml_words.h"
+#include "sim/scenario/scenario_yaml_fields.h"
 
 namespace reckon {
 namespace {
@@ -159,7 +159,7 @@ const Fields<DisruptionsSpec>& disruptions_fields() {
   using D = DisruptionsSpec;
   Form maintenance = choice("a map, or none");
   maintenance.words = {"none"};
-  Form failures = maintenance;
+  Form failures = maintenance, shortage = maintenance;
   Form preemption = choice("!exponential, !weibull, !bathtub, !trace, or none");
   preemption.words = {"none"};
   preemption.tagged = {{"!exponential", &infos_of<exponential_fields>},
@@ -168,14 +168,23 @@ const Fields<DisruptionsSpec>& disruptions_fields() {
                        {"!trace", &infos_of<trace_fields>}};
   maintenance.fields = &infos_of<maintenance_fields>;
   failures.fields = &infos_of<failures_fields>;
+  shortage.fields = &infos_of<shortage_fields>;
   static const Fields<D> table{
       field<D>(
           "preemption", preemption,
           [](Reader& r, const YamlNode& n, D& d) { d.preemption = read_reclaim(r, n); },
           "When the provider takes spot nodes back.", "!exponential {mean: 8h}"),
-      block_field<shortage_fields>("shortage", &D::shortage, {},
-                                   "When spot nodes cannot be had; without it they always can.",
-                                   "{every: 20h, lasts: 40min}"),
+      field<D>(
+          "shortage", shortage,
+          [](Reader& r, const YamlNode& n, D& d) {
+            ShortageSpec value;
+            if (is_none(n))
+              d.shortage_off = true;
+            else if (read_fields(r, n, shortage_fields(), value))
+              d.shortage = value;
+          },
+          "When spot nodes cannot be had; none: they always can. Default: the catalog's.",
+          "{every: 20h, lasts: 40min}"),
       field<D>(
           "maintenance", maintenance,
           [](Reader& r, const YamlNode& n, D& d) {

@@ -28,18 +28,6 @@ std::vector<const FieldInfo*> infos_of() {
   return infos;
 }
 
-template <class E>
-struct Word {
-  std::string_view text;
-  E value;
-};
-template <class E, std::size_t N>
-std::vector<std::string> texts_of(const std::array<Word<E>, N>& words) {
-  std::vector<std::string> out;
-  for (const auto& w : words) out.emplace_back(w.text);
-  return out;
-}
-
 /// A value is written to its member through its own type, optional or not.
 template <class M>
 struct Unwrapped {
@@ -93,16 +81,26 @@ Field<T> boolean_field(std::string_view key, M T::*member, std::string_view doc,
           }};
 }
 
-template <class T, class M, class E, std::size_t N>
-Field<T> word_field(std::string_view key, M T::*member, const std::array<Word<E>, N>& words,
-                    std::string_view doc, std::string_view example) {
+/// One of an enum's words (sim/base/words.h).
+template <class T, class M>
+Field<T> word_field(std::string_view key, M T::*member, std::string_view doc,
+                    std::string_view example) {
+  using E = unwrapped<M>;
   Form form{Form::Kind::word};
-  for (const auto& w : words) form.words.emplace_back(w.text);
-  std::vector<E> values;
-  for (const auto& w : words) values.push_back(w.value);
+  form.words = texts_of<E>();
   return {{key, form, doc, example},
-          [member, texts = form.words, values](Reader& r, const YamlNode& n, T& t) {
-            if (const auto i = r.word(n, texts)) t.*member = values[*i];
+          [member, texts = form.words](Reader& r, const YamlNode& n, T& t) {
+            if (const auto i = r.word(n, texts)) t.*member = *from_text<E>(texts[*i]);
+          }};
+}
+
+/// The name of a provider or a service: the catalog says which there are.
+template <class T, class M>
+Field<T> id_field(std::string_view key, M T::*member, std::string_view doc,
+                  std::string_view example) {
+  return {{key, Form{Form::Kind::text}, doc, example},
+          [member](Reader& r, const YamlNode& n, T& t) {
+            if (auto v = r.text(n)) t.*member = unwrapped<M>{std::move(*v)};
           }};
 }
 
@@ -200,7 +198,6 @@ const Fields<WorkloadSpec>& workload_fields();
 Field<WorkloadSpec> optimizer_field();
 Field<WorkloadSpec> data_field();
 const Fields<StrategySpec>& strategy_fields();
-std::vector<std::string> strategy_kind_words();
 const Fields<ClusterSpec>& cluster_fields();
 const Fields<PoolSpec>& pool_fields();
 const Fields<PricesSpec>& prices_fields();

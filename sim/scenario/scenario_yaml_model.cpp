@@ -3,12 +3,6 @@
 namespace reckon {
 namespace {
 
-constexpr std::array kActivations{Word<ActivationKind>{"relu", ActivationKind::relu},
-                                  Word<ActivationKind>{"gelu", ActivationKind::gelu},
-                                  Word<ActivationKind>{"silu", ActivationKind::silu},
-                                  Word<ActivationKind>{"tanh", ActivationKind::tanh},
-                                  Word<ActivationKind>{"sigmoid", ActivationKind::sigmoid}};
-
 // What a map below `model:` may hold; exactly one is given.
 struct ModelKeys {
   std::string huggingface;
@@ -67,7 +61,7 @@ const Fields<TransformerDimensions>& transformer_fields() {
                     "false"),
       boolean_field("causal", &T::causal, "A decoder.", "true"),
       boolean_field("post_norm", &T::post_norm, "Norms behind the residual sums.", "false"),
-      word_field("activation", &T::activation, kActivations, "Of the feed-forward part.", "silu"),
+      word_field("activation", &T::activation, "Of the feed-forward part.", "silu"),
       boolean_field("alibi", &T::alibi, "Scores lowered by distance, no positions.", "true"),
       number_field("window", &T::window, whole(0, 1e8), "Sliding window of attention; 0: none.",
                    "4096"),

@@ -2,18 +2,10 @@
 #include <set>
 
 #include "sim/base/unit_text.h"
-#include "sim/scenario/scenario_yaml_words.h"
+#include "sim/scenario/scenario_yaml_fields.h"
 
 namespace reckon {
 namespace {
-
-constexpr std::array kObjectives{Word<std::string_view>{"cost", ""},
-                                 Word<std::string_view>{"time", ""},
-                                 Word<std::string_view>{"cost_time", ""},
-                                 Word<std::string_view>{"throughput_per_dollar", ""},
-                                 Word<std::string_view>{"cost_under_deadline", ""},
-                                 Word<std::string_view>{"p95_cost", ""},
-                                 Word<std::string_view>{"p95_time", ""}};
 
 struct Vary {
   std::map<std::string, std::vector<std::string>> values;
@@ -122,12 +114,12 @@ const Fields<Vary>& vary_fields() {
   const auto range = [](double least) {
     return [least](Reader& r, const YamlNode& n) { check_range(r, n, least); };
   };
-  std::vector<std::string> recompute = texts_of(kRecomputeWords);
+  std::vector<std::string> recompute = texts_of<Recompute>();
   recompute.emplace_back("any");
-  std::vector<std::string> strategies = strategy_kind_words();
+  std::vector<std::string> strategies = texts_of<StrategyKind>();
   strategies.emplace_back("any");
   static const Fields<Vary> table{
-      words_field("provider", texts_of(kProviderWords), "Providers to consider.", "[gcp, aws]"),
+      vary_field("provider", text, {}, "Providers to consider.", "[gcp, aws]"),
       vary_field("accelerator", text, {}, "Accelerators to consider.",
                  "[A100-SXM4-80, H100-SXM5-80]"),
       vary_field("region", text, {}, "Regions to consider.", "[us-central1, us-east1]"),
@@ -135,7 +127,7 @@ const Fields<Vary>& vary_fields() {
                  "[us-central1-a, us-central1-c]"),
       vary_field("machine", text, {}, "Machines to consider.", "[a2-highgpu-8g, a3-highgpu-8g]"),
       vary_field("nodes", range(1), {}, "Numbers of nodes.", "1..64"),
-      words_field("pricing", texts_of(kCapacityWords), "Capacity types to consider.",
+      words_field("pricing", texts_of<CapacityType>(), "Capacity types to consider.",
                   "[spot, on_demand]"),
       vary_field("base", check_base, {},
                  "Mixes with spot: shares of a job's nodes that are not spot.",
@@ -223,8 +215,7 @@ bool is_quota_place(std::string_view key) {
   const auto slashes = std::ranges::count(key, '/');
   if (slashes == 2) return true;
   const std::string_view bought = key.substr(key.rfind('/') + 1);
-  return slashes == 3 &&
-         std::ranges::any_of(kCapacityWords, [&](const auto& word) { return word.text == bought; });
+  return slashes == 3 && from_text<CapacityType>(bought).has_value();
 }
 
 void read_quota(Reader& reader, const YamlNode& node, PlanSpec& plan) {
@@ -278,7 +269,8 @@ const Fields<PlanSpec>& plan_fields() {
     if (read_fields(r, n, vary_fields(), value)) p.vary.merge(value.values);
   };
   const auto objective = [](Reader& r, const YamlNode& n, P& p) {
-    if (const auto i = r.word(n, texts_of(kObjectives))) p.objective = kObjectives[*i].text;
+    const std::vector<std::string> texts = texts_of<Objective>();
+    if (const auto i = r.word(n, texts)) p.objective = from_text<Objective>(texts[*i]);
   };
   static const Fields<P> table{
       field<P>("vary", Form{.kind = Form::Kind::block, .fields = &infos_of<vary_fields>}, vary,
@@ -305,7 +297,7 @@ const Fields<PlanSpec>& plan_fields() {
                    "7d"),
       field<P>("deadlines", Form{.kind = Form::Kind::map, .item = Form::Kind::text}, read_deadlines,
                "Of several jobs: by when after its submit each is done.", "{nightly: 8h@95%}"),
-      field<P>("objective", Form{.kind = Form::Kind::word, .words = texts_of(kObjectives)},
+      field<P>("objective", Form{.kind = Form::Kind::word, .words = texts_of<Objective>()},
                objective, "What is best.", "cost"),
   };
   return table;

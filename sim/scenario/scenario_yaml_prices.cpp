@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "sim/scenario/scenario_yaml_words.h"
+#include "sim/scenario/scenario_yaml_fields.h"
 
 namespace reckon {
 namespace {

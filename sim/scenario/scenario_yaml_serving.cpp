@@ -1,8 +1,8 @@
 #include <arpa/inet.h>
 
 #include "sim/base/unit_text.h"
+#include "sim/scenario/scenario_yaml_fields.h"
 #include "sim/scenario/scenario_yaml_model.h"
-#include "sim/scenario/scenario_yaml_words.h"
 
 // `serving:`: requests to a trained model.
 namespace reckon {
@@ -13,13 +13,6 @@ constexpr double kMostReplicas = 10'000;
 constexpr double kHoursOfDay = 24;
 constexpr int kLargestBatch = 65'536;
 constexpr double kShortestSync = 1;  // seconds
-
-constexpr std::array kRoutings{Word<Routing>{"random", Routing::random},
-                               Word<Routing>{"round_robin", Routing::round_robin},
-                               Word<Routing>{"least_requests", Routing::least_requests},
-                               Word<Routing>{"shared_queue", Routing::shared_queue}};
-constexpr std::array kArrivals{Word<Arrivals>{"poisson", Arrivals::poisson},
-                               Word<Arrivals>{"regular", Arrivals::regular}};
 
 Form rate_form() { return Form{Form::Kind::number, 0, kMostRequests}; }
 
@@ -207,7 +200,7 @@ const Fields<ServingSpec>& serving_fields() {
           "What is served; default: the workload's model.", "resnet50_v1_5"),
       number_field("sequence_length", &S::sequence_length, whole(1, 1e8),
                    "Tokens of one request; default: the model's own.", "512"),
-      word_field("precision", &S::precision, kPrecisionWords,
+      word_field("precision", &S::precision,
                  "What the multiplications run in; default: the workload's.", "fp16"),
       text_field(
           "stack", &S::stack,
@@ -218,7 +211,7 @@ const Fields<ServingSpec>& serving_fields() {
       required(field<S>("requests_per_second", rates, read_rates,
                         "Requests of one sample each; 24 numbers: by the hour of the day in UTC.",
                         "200")),
-      word_field("arrivals", &S::arrivals, kArrivals,
+      word_field("arrivals", &S::arrivals,
                  "poisson: independent of each other (default); regular: evenly spaced.",
                  "poisson"),
       block_field<batch_fields>("batch", &S::batch, {}, "Requests that run together.",
@@ -229,7 +222,7 @@ const Fields<ServingSpec>& serving_fields() {
       block_field<autoscaler_fields>("autoscaler", &S::autoscaler, {},
                                      "Rules of the HorizontalPodAutoscaler.",
                                      "{downscale_stabilization: 5min}"),
-      word_field("routing", &S::routing, kRoutings,
+      word_field("routing", &S::routing,
                  "Who gets a request; default: random, as a Kubernetes Service does.",
                  "least_requests"),
       number_field("queue_limit", &S::queue_limit, whole(1, 1e6),

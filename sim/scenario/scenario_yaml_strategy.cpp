@@ -1,32 +1,9 @@
 #include <algorithm>
 
-#include "sim/scenario/scenario_yaml_words.h"
+#include "sim/scenario/scenario_yaml_fields.h"
 
 namespace reckon {
 namespace {
-
-constexpr std::array kKinds{
-    Word<StrategyKind>{"single", StrategyKind::single},
-    Word<StrategyKind>{"mirrored", StrategyKind::mirrored},
-    Word<StrategyKind>{"multi_worker_mirrored", StrategyKind::multi_worker_mirrored},
-    Word<StrategyKind>{"parameter_server", StrategyKind::parameter_server},
-    Word<StrategyKind>{"tpu", StrategyKind::tpu},
-    Word<StrategyKind>{"sharded", StrategyKind::sharded},
-    Word<StrategyKind>{"model_parallel", StrategyKind::model_parallel}};
-constexpr std::array kModes{Word<bool>{"synchronous", true}, Word<bool>{"asynchronous", false}};
-constexpr std::array kAllReduce{Word<AllReduceKind>{"auto", AllReduceKind::automatic},
-                                Word<AllReduceKind>{"ring", AllReduceKind::ring},
-                                Word<AllReduceKind>{"tree", AllReduceKind::tree},
-                                Word<AllReduceKind>{"hierarchical", AllReduceKind::hierarchical},
-                                Word<AllReduceKind>{"in_network", AllReduceKind::in_network}};
-constexpr std::array kShards{Word<ServerShards>{"even", ServerShards::even},
-                             Word<ServerShards>{"round_robin", ServerShards::round_robin},
-                             Word<ServerShards>{"balanced", ServerShards::balanced}};
-
-constexpr std::array kSchedules{
-    Word<PipelineSchedule>{"gpipe", PipelineSchedule::gpipe},
-    Word<PipelineSchedule>{"1f1b", PipelineSchedule::one_forward_one_backward},
-    Word<PipelineSchedule>{"interleaved", PipelineSchedule::interleaved}};
 
 constexpr double kMostDegree = 16384;
 
@@ -63,33 +40,31 @@ std::vector<std::string_view> keys_of(StrategyKind kind) {
 /// Kinds that a key belongs to, for the hint.
 std::string kinds_with(std::string_view key) {
   std::vector<std::string_view> kinds;
-  for (const auto& k : kKinds) {
-    const auto keys = keys_of(k.value);
-    if (std::ranges::find(keys, key) != keys.end()) kinds.push_back(k.text);
+  for (const auto& kind : words_of(StrategyKind{})) {
+    const auto keys = keys_of(kind.value);
+    if (std::ranges::find(keys, key) != keys.end()) kinds.push_back(kind.text);
   }
   return fmt::format("{}", fmt::join(kinds, ", "));
 }
 
 }  // namespace
 
-std::vector<std::string> strategy_kind_words() {
-  std::vector<std::string> words;
-  for (const auto& kind : kKinds) words.emplace_back(kind.text);
-  return words;
-}
-
 const Fields<StrategySpec>& strategy_fields() {
   using S = StrategySpec;
+  const std::vector<std::string> modes{"synchronous", "asynchronous"};
+  const auto mode = [modes](Reader& r, const YamlNode& n, S& s) {
+    if (const auto i = r.word(n, modes)) s.synchronous = *i == 0;
+  };
   static const Fields<S> table{
-      required(word_field("kind", &S::kind, kKinds, "How the work is spread over the accelerators.",
+      required(word_field("kind", &S::kind, "How the work is spread over the accelerators.",
                           "parameter_server")),
       number_field("workers", &S::workers, whole(1, kMostWorkers), "Worker processes.", "4"),
       number_field("accelerators_per_worker", &S::accelerators_per_worker, whole(0, 1024),
                    "Accelerators of one worker; 0: it computes on its CPUs.", "1"),
       number_field("parameter_servers", &S::parameter_servers, whole(0, kMostWorkers),
                    "Server processes; 0: the variables stay on the chief's host.", "2"),
-      word_field("mode", &S::synchronous, kModes,
-                 "Whether workers wait for each other in every step.", "synchronous"),
+      field<S>("mode", Form{.kind = Form::Kind::word, .words = modes}, mode,
+               "Whether workers wait for each other in every step.", "synchronous"),
       number_field("backup_workers", &S::backup_workers, whole(0, kMostWorkers),
                    "Workers whose gradients a synchronous step does not wait for.", "1"),
       number_field("staleness", &S::staleness, whole(0, 1e6),
@@ -107,8 +82,7 @@ const Fields<StrategySpec>& strategy_fields() {
                     "Tensor-parallel ranks share the tokens of what is not cut; true with tensor "
                     "above 1.",
                     "false"),
-      word_field("schedule", &S::schedule, kSchedules, "Order of the passes in a pipeline.",
-                 "interleaved"),
+      word_field("schedule", &S::schedule, "Order of the passes in a pipeline.", "interleaved"),
       number_field("interleave", &S::interleave, whole(2, 1024),
                    "Parts of the network in one pipeline stage; needs schedule: interleaved.", "2"),
       boolean_field("overlap", &S::overlap,
@@ -117,16 +91,16 @@ const Fields<StrategySpec>& strategy_fields() {
                     "false"),
       boolean_field("offload_optimizer", &S::offload_optimizer,
                     "The host keeps the optimizer's state and updates the parameters.", "true"),
-      word_field("recompute", &S::recompute, kRecomputeWords,
-                 "Activations computed again in the backward pass.", "selective"),
-      word_field("all_reduce", &S::all_reduce, kAllReduce,
+      word_field("recompute", &S::recompute, "Activations computed again in the backward pass.",
+                 "selective"),
+      word_field("all_reduce", &S::all_reduce,
                  "Algorithm of the gradients' all-reduce; in_network needs "
                  "cluster.fabric.in_network_reduction.",
                  "ring"),
       boolean_field("colocated", &S::colocated,
                     "Parameter servers run on the workers' nodes, one on each of the first.",
                     "true"),
-      word_field("shards", &S::shards, kShards,
+      word_field("shards", &S::shards,
                  "What a parameter server holds: an equal part of every variable, or whole "
                  "variables, in turn or to the server that has least.",
                  "balanced"),
@@ -141,9 +115,9 @@ const Fields<StrategySpec>& strategy_fields() {
 void check_strategy(Reader& reader, const YamlNode& node, const StrategySpec& strategy) {
   const auto* kind = node.find("kind");
   if (kind == nullptr) return;
-  const auto* written = std::ranges::find(kKinds, kind->value.text, &Word<StrategyKind>::text);
-  if (written == kKinds.end()) return;  // reported already
-  const auto keys = keys_of(written->value);
+  const auto written = from_text<StrategyKind>(kind->value.text);
+  if (!written) return;  // reported already
+  const auto keys = keys_of(*written);
   for (const auto& field : strategy_fields()) {
     const auto* entry = node.find(field.key);
     if (entry == nullptr || field.key == "kind" || field.key == "recompute" ||
@@ -151,7 +125,7 @@ void check_strategy(Reader& reader, const YamlNode& node, const StrategySpec& st
       continue;
     if (std::ranges::find(keys, field.key) == keys.end())
       reader.error(entry->key_at,
-                   fmt::format("'{}' does not belong to strategy {}", field.key, written->text),
+                   fmt::format("'{}' does not belong to strategy {}", field.key, to_text(*written)),
                    fmt::format("it belongs to {}", kinds_with(field.key)));
   }
   const bool synchronous = strategy.synchronous.value_or(true);

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "sim/scenario/scenario_yaml_words.h"
+#include "sim/scenario/scenario_yaml_fields.h"
 
 // `trace:` and `cluster.scheduler:`.
 namespace reckon {
@@ -8,27 +8,6 @@ namespace {
 
 constexpr double kMostLoad = 100;  // times the cluster
 constexpr double kMostJobs = 1e8;
-
-constexpr std::array kFormats{Word<TraceFormat>{"openb", TraceFormat::openb},
-                              Word<TraceFormat>{"gavel", TraceFormat::gavel},
-                              Word<TraceFormat>{"philly", TraceFormat::philly},
-                              Word<TraceFormat>{"sia", TraceFormat::sia},
-                              Word<TraceFormat>{"csv", TraceFormat::csv},
-                              Word<TraceFormat>{"slurm", TraceFormat::slurm}};
-constexpr std::array kPolicies{
-    Word<SchedulingPolicy>{"fifo", SchedulingPolicy::fifo},
-    Word<SchedulingPolicy>{"easy_backfill", SchedulingPolicy::easy_backfill},
-    Word<SchedulingPolicy>{"fifo_perf", SchedulingPolicy::fifo_perf},
-    Word<SchedulingPolicy>{"fgd", SchedulingPolicy::fgd},
-    Word<SchedulingPolicy>{"best_fit", SchedulingPolicy::best_fit},
-    Word<SchedulingPolicy>{"dot_product", SchedulingPolicy::dot_product},
-    Word<SchedulingPolicy>{"gpu_packing", SchedulingPolicy::gpu_packing},
-    Word<SchedulingPolicy>{"gpu_clustering", SchedulingPolicy::gpu_clustering},
-    Word<SchedulingPolicy>{"random", SchedulingPolicy::random}};
-
-std::string_view text_of(SchedulingPolicy policy) {
-  return std::ranges::find(kPolicies, policy, &Word<SchedulingPolicy>::value)->text;
-}
 
 const YamlNode::Entry* below(const YamlNode& root, std::string_view block, std::string_view key) {
   const auto* entry = root.find(block);
@@ -46,8 +25,8 @@ void check_policy(Reader& reader, const YamlNode& root, const TraceSpec& trace,
   if (places != trace.load.has_value())
     reader.error(at->value.at,
                  places ? fmt::format("policy {} places pods that stay, and needs trace.load",
-                                      text_of(policy))
-                        : fmt::format("trace.load does not go with policy {}", text_of(policy)),
+                                      to_text(policy))
+                        : fmt::format("trace.load does not go with policy {}", to_text(policy)),
                  places ? "example: load: 130%"
                         : "with a load pods stay: policies fgd, best_fit, dot_product, "
                           "gpu_packing, gpu_clustering, random");
@@ -62,7 +41,7 @@ const Fields<TraceSpec>& trace_spec_fields() {
   using T = TraceSpec;
   static const Fields<T> table{
       required(text_field("file", &T::file, "Recorded jobs, relative to this file.", "jobs.csv")),
-      required(word_field("format", &T::format, kFormats, "Whose layout the file has.", "csv")),
+      required(word_field("format", &T::format, "Whose layout the file has.", "csv")),
       text_field("nodes", &T::nodes,
                  "List of nodes instead of cluster.pools, in the layout of openb (sn, cpu_milli, "
                  "memory_mib, gpu, model).",
@@ -87,7 +66,7 @@ const Fields<TraceSpec>& trace_spec_fields() {
 const Fields<SchedulerSpec>& scheduler_fields() {
   using S = SchedulerSpec;
   static const Fields<S> table{
-      required(word_field("policy", &S::policy, kPolicies,
+      required(word_field("policy", &S::policy,
                           "fifo: in order of arrival; easy_backfill: later jobs start where they "
                           "do not delay the first that waits; fifo_perf: Gavel's; the others "
                           "choose nodes for pods that stay.",

@@ -1,22 +1,9 @@
-#include "sim/scenario/scenario_yaml_words.h"
+#include "sim/scenario/plan.h"
+#include "sim/scenario/scenario_yaml_fields.h"
 
 // What only a real run reads: the optimizer's settings and where the samples are.
 namespace reckon {
 namespace {
-
-constexpr std::array kOptimizers{Word<std::string_view>{"sgd", "sgd"},
-                                 Word<std::string_view>{"adamw", "adamw"}};
-constexpr std::array kRateSchedules{
-    Word<LearningRateSchedule>{"constant", LearningRateSchedule::constant},
-    Word<LearningRateSchedule>{"step", LearningRateSchedule::step},
-    Word<LearningRateSchedule>{"cosine", LearningRateSchedule::cosine}};
-constexpr std::array kDataFormats{Word<DataFormat>{"synthetic", DataFormat::synthetic},
-                                  Word<DataFormat>{"cifar10", DataFormat::cifar10},
-                                  Word<DataFormat>{"mnist", DataFormat::mnist},
-                                  Word<DataFormat>{"tokens", DataFormat::tokens},
-                                  Word<DataFormat>{"text", DataFormat::text},
-                                  Word<DataFormat>{"characters", DataFormat::characters},
-                                  Word<DataFormat>{"images", DataFormat::images}};
 
 /// `optimizer:` as a map: its name and what a real run needs.
 struct OptimizerKeys : OptimizerSettings {
@@ -24,7 +11,8 @@ struct OptimizerKeys : OptimizerSettings {
 };
 
 void read_kind(Reader& r, const YamlNode& n, std::string& kind) {
-  if (const auto i = r.word(n, {"sgd", "adamw"})) kind = kOptimizers[*i].text;
+  const std::vector<std::string> words = texts_of<Optimizer>();
+  if (const auto i = r.word(n, words)) kind = words[*i];
 }
 
 const Fields<OptimizerKeys>& optimizer_fields() {
@@ -56,7 +44,7 @@ const Fields<OptimizerKeys>& optimizer_fields() {
       number("weight_decay", &K::weight_decay, from_zero,
              "Of matrices and tables; norms and biases do not decay.", "0.1"),
       number("clip_norm", &K::clip_norm, from_zero, "Longest gradient; 0: it is not clipped.", "1"),
-      word_field("schedule", kSchedule, kRateSchedules, "Of the learning rate.", "cosine"),
+      word_field("schedule", kSchedule, "Of the learning rate.", "cosine"),
       steps("warmup_steps", &K::warmup_steps, Form{Form::Kind::whole, 0, kMostSteps},
             "Optimizer steps in which the learning rate rises from 0.", "2000"),
       steps("decay_every", &K::decay_every, whole(1, kMostSteps),
@@ -71,8 +59,7 @@ const Fields<OptimizerKeys>& optimizer_fields() {
 
 const Fields<DataSpec>& data_fields() {
   static const Fields<DataSpec> table{
-      required(word_field("format", &DataSpec::format, kDataFormats, "How the samples are stored.",
-                          "cifar10")),
+      required(word_field("format", &DataSpec::format, "How the samples are stored.", "cifar10")),
       text_field("path", &DataSpec::path,
                  "File or folder, relative to the scenario; synthetic data has none.",
                  "data/cifar-10-batches-bin"),

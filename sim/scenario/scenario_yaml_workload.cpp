@@ -1,5 +1,5 @@
+#include "sim/scenario/scenario_yaml_fields.h"
 #include "sim/scenario/scenario_yaml_model.h"
-#include "sim/scenario/scenario_yaml_words.h"
 
 namespace reckon {
 namespace {
@@ -89,11 +89,6 @@ void check_finetune(Reader& reader, const YamlNode& node, const Finetune& finetu
                  fmt::format("it has '{}'", needed));
 }
 
-constexpr std::array kOnNotice{Word<OnNotice>{"save", OnNotice::save},
-                               Word<OnNotice>{"none", OnNotice::none}};
-constexpr std::array kSaveModes{Word<SaveMode>{"blocking", SaveMode::blocking},
-                                Word<SaveMode>{"async", SaveMode::async}};
-
 const Fields<CheckpointSpec>& checkpoint_fields() {
   using C = CheckpointSpec;
   static const Fields<C> table{
@@ -117,11 +112,11 @@ const Fields<CheckpointSpec>& checkpoint_fields() {
       text_field("storage", &C::storage,
                  "Where they go: a catalog name; default: the provider's object store.",
                  "gcs-standard"),
-      word_field("on_notice", &C::on_notice, kOnNotice,
+      word_field("on_notice", &C::on_notice,
                  "What the program does when its node is about to be taken: save a checkpoint, or "
                  "none. Default: save for reckon's own worker, none for a container.",
                  "none"),
-      word_field("mode", &C::save_mode, kSaveModes,
+      word_field("mode", &C::save_mode,
                  "Training stands still until a checkpoint is written (blocking, the default), or "
                  "only while it is copied to the host's memory (async).",
                  "async"),
@@ -265,8 +260,7 @@ const Fields<WorkloadSpec>& workload_fields() {
       number_field("sequence_length", &W::sequence_length, sequence_length_form(),
                    "Tokens of one sample; default: the model's own.", "1024"),
       train_field(),
-      word_field("precision", &W::precision, kPrecisionWords, "What the multiplications run in.",
-                 "bf16"),
+      word_field("precision", &W::precision, "What the multiplications run in.", "bf16"),
       boolean_field("fp32_gradients", &W::fp32_gradients,
                     "Gradients are kept, summed and reduced in fp32 whatever the precision "
                     "(Megatron-LM's bf16).",

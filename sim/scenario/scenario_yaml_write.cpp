@@ -1,9 +1,6 @@
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cctype>
 
-#include "sim/base/printable.h"
+#include "sim/base/yaml_writer.h"
 #include "sim/scenario/scenario_yaml_document.h"
 #include "sim/scenario/yaml_word.h"
 
@@ -11,57 +8,17 @@
 namespace reckon {
 namespace {
 
+using Style = YamlWriter::Style;
 constexpr std::size_t kLongestLine = 100;
 
-/// Words that mean the same with quotes and without: what a YAML reader could take for a key, a
-/// list, a comment, a tag or nothing is not one of them.
-bool is_plain(std::string_view text) {
-  if (text.empty() || text == "null" || text == "~") return false;
-  const auto harmless = [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '/' || c == '+' || c == '%';
-  };
-  if (!harmless(static_cast<unsigned char>(text.front()))) return false;
-  return std::ranges::all_of(text,
-                             [&](char c) {
-                               return harmless(static_cast<unsigned char>(c)) || c == '-' ||
-                                      c == ' ' || c == '@';
-                             }) &&
-         text.back() != ' ';
-}
+void write(YamlWriter& out, const YamlNode& node, std::size_t indent, bool flow);
 
-std::string yaml_quoted(std::string_view text) {
-  if (is_plain(text)) return std::string(text);
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return printable(out) + "\"";
-}
-
-std::string tag_of(const YamlNode& node) { return node.tag.empty() ? "" : node.tag + " "; }
-
-/// On one line, as `{a: 1, b: [2, 3]}`.
-std::string flow(const YamlNode& node) {
-  const std::string tag = tag_of(node);
-  switch (node.kind) {
-    case YamlNode::Kind::null:
-      return tag + "null";
-    case YamlNode::Kind::scalar:
-      return tag + yaml_quoted(node.text);
-    case YamlNode::Kind::list:
-    case YamlNode::Kind::map:
-      break;
-  }
-  const bool map = node.kind == YamlNode::Kind::map;
-  std::string out = tag + (map ? "{" : "[");
-  for (std::size_t i = 0; i < node.entries.size(); ++i) {
-    const YamlNode::Entry& entry = node.entries[i];
-    if (i > 0) out += ", ";
-    if (map) out += yaml_quoted(entry.key) + ": ";
-    out += flow(entry.value);
-  }
-  return out + (map ? "}" : "]");
+std::string on_one_line(const YamlNode& node) {
+  YamlWriter out(YamlQuotes::for_us);
+  write(out, node, 0, true);
+  std::string line = out.done();
+  line.pop_back();
+  return line;
 }
 
 bool holds_values_only(const YamlNode& node) {
@@ -70,34 +27,53 @@ bool holds_values_only(const YamlNode& node) {
   });
 }
 
-void write(const YamlNode& node, std::size_t indent, std::string& out) {
-  const std::string margin(indent, ' ');
-  for (const YamlNode::Entry& entry : node.entries) {
-    const bool map = node.kind == YamlNode::Kind::map;
-    const std::string head = margin + (map ? yaml_quoted(entry.key) + ":" : "-");
-    const YamlNode& value = entry.value;
-    const std::string line = head + " " + flow(value);
-    const bool short_enough = line.size() <= kLongestLine && holds_values_only(value);
-    if (value.entries.empty() || short_enough || !value.tag.empty()) {
-      out += line + "\n";
-    } else {
-      const std::size_t begin = out.size();
-      if (map) out += head + "\n";
-      write(value, indent + 2, out);
-      if (!map) out[begin + indent] = '-';  // the first entry stands behind the dash
-    }
+/// `before`: columns of the line that are taken.
+bool stands_on_one_line(const YamlNode& node, std::size_t before) {
+  if (node.entries.empty() || !node.tag.empty()) return true;
+  return holds_values_only(node) && before + on_one_line(node).size() <= kLongestLine;
+}
+
+/// `flow`: on one line, as `{a: 1, b: [2, 3]}`.
+void write(YamlWriter& out, const YamlNode& node, std::size_t indent, bool flow) {
+  if (!node.tag.empty()) out.tag(node.tag);
+  const bool map = node.kind == YamlNode::Kind::map;
+  switch (node.kind) {
+    case YamlNode::Kind::null:
+      return out.null();
+    case YamlNode::Kind::scalar:
+      return out.text(node.text);
+    case YamlNode::Kind::list:
+      out.begin_list(flow ? Style::flow : Style::block);
+      break;
+    case YamlNode::Kind::map:
+      out.begin_map(flow ? Style::flow : Style::block);
+      break;
   }
+  for (const YamlNode::Entry& entry : node.entries) {
+    std::size_t before = indent + 2;  // "- "
+    if (map) {
+      out.key(entry.key);
+      before = indent + yaml_word(entry.key).size() + 2;
+    }
+    write(out, entry.value, indent + 2, flow || stands_on_one_line(entry.value, before));
+  }
+  map ? out.end_map() : out.end_list();
 }
 
 }  // namespace
 
-std::string yaml_word(std::string_view text) { return yaml_quoted(text); }
+std::string yaml_word(std::string_view text) {
+  YamlWriter out(YamlQuotes::for_us);
+  out.text(text);
+  std::string word = out.done();
+  word.pop_back();
+  return word;
+}
 
 std::string write_yaml(const YamlNode& root) {
-  if (root.entries.empty() || !root.tag.empty()) return flow(root) + "\n";
-  std::string out;
-  write(root, 0, out);
-  return out;
+  YamlWriter out(YamlQuotes::for_us);
+  write(out, root, 0, root.entries.empty() || !root.tag.empty());
+  return out.done();
 }
 
 }  // namespace reckon

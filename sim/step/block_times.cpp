@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/step/collective_times.h"
+#include "sim/step/collective_cost.h"
 #include "sim/step/layer_shares.h"
 #include "sim/step/torus_times.h"
 
@@ -10,11 +10,12 @@ namespace reckon {
 namespace {
 
 /// Adds the waiting of one layer of a class to its block's time.
+template <class Cost>
 class Waiting {
  public:
   Waiting(const Layout& layout, const RankGroups& groups, const ElementSizes& size,
-          double expert_imbalance)
-      : l_(layout), groups_(groups), shares_(layout, expert_imbalance), size_(size) {}
+          double expert_imbalance, const Cost& cost)
+      : l_(layout), groups_(groups), shares_(layout, expert_imbalance), size_(size), cost_(cost) {}
 
   void add(BlockTime& t, const LayerClass& layer, const LayerCost& cost, double times) const {
     if (l_.tensor > 1) add_tensor(t, layer, times);
@@ -32,13 +33,13 @@ class Waiting {
     Seconds forward{}, backward{};
     int issued_forward = 0, issued_backward = 0;  // collectives, which the host issues as kernels
     const Fabric& f = groups_.tensor;
-    const auto sum = [&](Bytes m) { return all_reduce_time(f, m, AllReduceKind::automatic).time; };
+    const auto sum = [&](Bytes m) { return cost_.all_reduce(f, m, AllReduceKind::automatic).time; };
     const double share = double(l_.tensor - 1) / l_.tensor;
     if (layer.sharding.gathers) {
       const Bytes m = bytes(layer.count.elements_in * rows, shares_.whole);
       if (l_.sequence_parallel) {
-        forward = all_gather_time(f, m);
-        backward = reduce_scatter_time(f, m);
+        forward = cost_.all_gather(f, m);
+        backward = cost_.reduce_scatter(f, m);
         // For the weights' gradient, behind the input's.
         if (l_.overlap)
           t.hidden += times * forward;
@@ -55,8 +56,8 @@ class Waiting {
     } else if (layer.sharding.cut == TensorCut::row) {
       const Bytes m = bytes(layer.count.elements_out * rows, shares_.whole);
       if (l_.sequence_parallel) {
-        forward = reduce_scatter_time(f, m);
-        backward = all_gather_time(f, m);
+        forward = cost_.reduce_scatter(f, m);
+        backward = cost_.all_gather(f, m);
         issued_backward = 1;
       } else {
         forward = sum(m);
@@ -76,7 +77,7 @@ class Waiting {
     const double hops = l_.context - 1;
     const Bytes part = bytes(layer.key_value_elements, shares_.split);
     const auto exposed = [&](Bytes size, Seconds arithmetic) {
-      const Seconds transfer = ring_hop_time(groups_.context, size);
+      const Seconds transfer = cost_.ring_hop(groups_.context, size);
       const Seconds waiting = std::max(Seconds{}, transfer - arithmetic / l_.context);
       t.hidden += times * hops * (transfer - waiting);
       t.sent += times * hops * size;
@@ -92,7 +93,7 @@ class Waiting {
     // What a dispatch makes and a combination takes.
     const double rows = std::max(layer.count.elements_in, layer.count.elements_out);
     const Bytes m = bytes(rows * shares_.imbalance, shares_.tokens);
-    const Seconds once = times * all_to_all_time(groups_.expert, m);
+    const Seconds once = times * cost_.all_to_all(groups_.expert, m);
     const bool again = recomputed(layer, l_);
     t.dispatches += times * (again ? 3 : 2);
     t.expert_forward += once;
@@ -104,6 +105,7 @@ class Waiting {
   const RankGroups& groups_;
   LayoutShares shares_;
   const ElementSizes& size_;
+  const Cost& cost_;
 };
 
 /// Two ranks, one in each of two neighbouring stages, and how many such pairs share a NIC.
@@ -180,11 +182,13 @@ std::vector<LayerCost> layer_costs(const FoldedModel& model, const Layout& layou
   return costs;
 }
 
+template <class Cost>
 std::vector<BlockTime> block_times(const FoldedModel& model, const Layout& layout,
                                    const RankGroups& groups, const ElementSizes& size,
-                                   const Processor& core, double expert_imbalance) {
+                                   const Processor& core, double expert_imbalance,
+                                   const Cost& cost_of) {
   const auto costs = layer_costs(model, layout, size, core, expert_imbalance);
-  const Waiting waiting(layout, groups, size, expert_imbalance);
+  const Waiting<Cost> waiting(layout, groups, size, expert_imbalance, cost_of);
   std::vector<BlockTime> times;
   times.reserve(model.blocks().size());
   for (const BlockClass& block : model.blocks()) {
@@ -205,5 +209,12 @@ std::vector<BlockTime> block_times(const FoldedModel& model, const Layout& layou
   }
   return times;
 }
+
+template std::vector<BlockTime> block_times(const FoldedModel&, const Layout&, const RankGroups&,
+                                            const ElementSizes&, const Processor&, double,
+                                            const ClosedForms&);
+template std::vector<BlockTime> block_times(const FoldedModel&, const Layout&, const RankGroups&,
+                                            const ElementSizes&, const Processor&, double,
+                                            const CollectiveCost&);
 
 }  // namespace reckon

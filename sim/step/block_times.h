@@ -49,10 +49,12 @@ struct BlockTime {
 ///    (c - 1) max(0, x - t / c), x the transfer, t the attention's time.
 ///  - expert [Lepikhin et al. 2021, "GShard", Sec. 3.2]: an all-to-all to the experts and one back,
 ///    in each direction.
-/// Full recomputation repeats the forward collectives.
+/// Full recomputation repeats the forward collectives. `Cost`: ClosedForms, CollectiveCost.
+template <class Cost>
 std::vector<BlockTime> block_times(const FoldedModel& model, const Layout& layout,
                                    const RankGroups& groups, const ElementSizes& size,
-                                   const Processor& core, double expert_imbalance);
+                                   const Processor& core, double expert_imbalance,
+                                   const Cost& cost);
 
 /// Is a layer of that class computed again in the backward pass? Full: with the others of its
 /// block, up to its end or up to the last that it needs (Layout::stops_recomputing).

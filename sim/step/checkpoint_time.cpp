@@ -2,7 +2,6 @@
 
 #include "sim/step/element_sizes.h"
 #include "sim/step/step.h"
-#include "sim/step/worker_pools.h"
 
 // Saving and loading the job's state (docs/MODELS.md, "Checkpoints").
 namespace reckon {
@@ -18,10 +17,10 @@ struct Writers {
 };
 
 Writers writers_of(const Plan& plan, const PlannedWorkload& job) {
-  const auto* servers = pool_of(plan, Role::parameter_server);
+  const auto* servers = plan.pool_with(Role::parameter_server);
   if (servers && job.strategy.parameter_servers > 0)
     return {servers, job.strategy.parameter_servers};
-  const PlannedPool* first = worker_pools(plan).front();
+  const PlannedPool* first = computing_pools(plan).front();
   if (job.strategy.colocated) return {first, job.strategy.parameter_servers};
   if (!cuts_the_model(job.strategy.kind)) return {first, 1};
   const PlannedStrategy& s = job.strategy;

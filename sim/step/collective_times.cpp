@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "sim/base/check.h"
 #include "sim/step/collective_graphs.h"
 #include "sim/step/torus_times.h"
 
@@ -80,26 +81,18 @@ TimedAllReduce all_reduce_time(const Fabric& f, Bytes size, AllReduceKind kind) 
   if (f.ranks() <= 1) return {};
   // Reduce-scatter, then all-gather, along the axes [Ying et al. 2018, Sec. 2.2].
   if (f.on_torus) return {AllReduceKind::ring, 2 * torus_gather_time(f, size)};
-  const auto timed = [&](AllReduceKind k) -> TimedAllReduce {
+  return chosen_all_reduce(f, kind, [&](AllReduceKind k) {
     switch (k) {
       case AllReduceKind::tree:
-        return {k, tree_time(f, size)};
+        return tree_time(f, size);
       case AllReduceKind::hierarchical:
-        return {k, hierarchical_time(f, size)};
+        return hierarchical_time(f, size);
       case AllReduceKind::in_network:
-        return {k, in_network_time(f, size)};
+        return in_network_time(f, size);
       default:
-        return {AllReduceKind::ring, ring_time(f, size, 2 * (f.ranks() - 1))};
+        return ring_time(f, size, 2 * (f.ranks() - 1));
     }
-  };
-  if (kind != AllReduceKind::automatic) return timed(kind);
-  TimedAllReduce best = timed(AllReduceKind::ring);
-  for (const auto other : {AllReduceKind::tree, AllReduceKind::in_network}) {
-    if (other == AllReduceKind::in_network && !f.reduces) continue;
-    const TimedAllReduce choice = timed(other);
-    if (choice.time < best.time) best = choice;
-  }
-  return best;
+  });
 }
 
 Fabric group_of(const Fabric& job, std::int64_t stride, std::int64_t size) {

@@ -17,7 +17,18 @@ struct TimedAllReduce {
   AllReduceKind kind = AllReduceKind::ring;
   Seconds time{};
 };
-/// `automatic`: the fastest, ring before tree before hierarchical on a tie.
+/// The one asked for; `automatic`: the fastest of kAllReduces that it may take. `time` of a kind.
+template <class Time>
+TimedAllReduce chosen_all_reduce(const Fabric& fabric, AllReduceKind kind, Time time) {
+  if (kind != AllReduceKind::automatic) return {kind, time(kind)};
+  TimedAllReduce best{.time = Seconds::max()};
+  for (const AllReduceAlgorithm& each : kAllReduces) {
+    if (!each.automatic || !each.runs_on(fabric)) continue;
+    const Seconds taken = time(each.kind);
+    if (taken < best.time) best = {each.kind, taken};
+  }
+  return best;
+}
 TimedAllReduce all_reduce_time(const Fabric& fabric, Bytes size, AllReduceKind kind);
 
 /// Ranks 0, stride, 2 stride, ... (`size` of them) of a job whose ranks fill its nodes one after

@@ -81,7 +81,7 @@ Collective ring_all_reduce(const Fabric& f, Bytes size, bool fold) {
   const Bytes chunk = size / double(n);
   const int rounds = 2 * (n - 1);
   c.steps = rounds;
-  c.sent_by_rank = chunk * double(rounds);
+  c.sent_by_rank = sent_in_all_reduce(f, size, AllReduceKind::ring);
   NetworkProblem& p = c.phases.emplace_back();
   if (fold) {
     if (f.ranks_per_node > 1) add_folded_hop(p, f.peer, f.peer_latency, chunk);
@@ -102,7 +102,7 @@ Collective tree_all_reduce(const Fabric& f, Bytes size, bool fold) {
   const int busiest = f.nodes > 1 ? busiest_tree_node(f.nodes) : 0;
   const TreePhase phase = tree_phase(f, size, busiest);
   const Seconds latency = pipelined_latency(phase.latency, phase.transfer);
-  c.sent_by_rank = f.nodes > 1 ? half * double(2 * busiest) : 2 * size;
+  c.sent_by_rank = sent_in_all_reduce(f, size, AllReduceKind::tree);
   if (fold) {
     NetworkProblem& p = c.phases.emplace_back();
     if (f.nodes > 1) add_folded_hop(p, f.nic, latency, half, std::uint32_t(busiest));
@@ -137,7 +137,7 @@ Collective hierarchical_all_reduce(const Fabric& f, Bytes size, bool fold) {
   if (f.ranks() <= 1) return c;
   const Bytes shard = size / double(g), piece = shard / double(n);
   c.steps = 2 * (g - 1) + 2 * (n - 1);
-  c.sent_by_rank = shard * double(2 * (g - 1)) + piece * double(2 * (n - 1));
+  c.sent_by_rank = sent_in_all_reduce(f, size, AllReduceKind::hierarchical);
   if (fold) {
     if (g > 1) {
       add_folded_hop(c.phases.emplace_back(), f.peer, f.peer_latency, shard);
@@ -214,7 +214,7 @@ Collective in_network_all_reduce(const Fabric& f, Bytes size, bool fold) {
   Collective c;
   const Bytes shard = size / double(g);
   c.steps = 2 * (g - 1) + 2;
-  c.sent_by_rank = shard * double(2 * (g - 1) + 1);
+  c.sent_by_rank = sent_in_all_reduce(f, size, AllReduceKind::in_network);
   const auto in_nodes = [&] {
     if (g == 1) return;
     NetworkProblem& p = c.phases.emplace_back();
@@ -236,55 +236,16 @@ Collective in_network_all_reduce(const Fabric& f, Bytes size, bool fold) {
   return c;
 }
 
-AllReduceChoice all_reduce(const Fabric& fabric, Bytes size, AllReduceKind kind,
-                           const NetworkModel& model) {
-  const auto timed = [&](AllReduceKind k) {
-    const Collective c = k == AllReduceKind::ring         ? ring_all_reduce(fabric, size)
-                         : k == AllReduceKind::tree       ? tree_all_reduce(fabric, size)
-                         : k == AllReduceKind::in_network ? in_network_all_reduce(fabric, size)
-                                                          : hierarchical_all_reduce(fabric, size);
-    return AllReduceChoice{k, makespan(c, model), c.sent_by_rank};
-  };
-  if (kind != AllReduceKind::automatic) return timed(kind);
-  AllReduceChoice best = timed(AllReduceKind::ring);
-  for (const auto other : {AllReduceKind::tree, AllReduceKind::in_network}) {
-    if (other == AllReduceKind::in_network && !fabric.reduces) continue;
-    const AllReduceChoice choice = timed(other);
-    if (choice.time < best.time) best = choice;
-  }
-  return best;
-}
-
-std::string_view to_text(AllReduceKind kind) {
-  switch (kind) {
-    case AllReduceKind::automatic:
-      return "automatic";
-    case AllReduceKind::ring:
-      return "ring";
-    case AllReduceKind::tree:
-      return "tree";
-    case AllReduceKind::hierarchical:
-      return "hierarchical";
-    case AllReduceKind::in_network:
-      return "in_network";
-  }
-  return "";
-}
-
-std::string_view to_text(CollectiveKind kind) {
-  switch (kind) {
-    case CollectiveKind::all_reduce:
-      return "all_reduce";
-    case CollectiveKind::all_gather:
-      return "all_gather";
-    case CollectiveKind::reduce_scatter:
-      return "reduce_scatter";
-    case CollectiveKind::all_to_all:
-      return "all_to_all";
-    case CollectiveKind::broadcast:
-      return "broadcast";
-  }
-  return "";
+Bytes sent_in_all_reduce(const Fabric& f, Bytes size, AllReduceKind kind) {
+  const int n = f.ranks(), g = f.ranks_per_node;
+  if (n <= 1) return {};
+  const Bytes shard = size / double(g);
+  if (kind == AllReduceKind::tree)
+    return f.nodes > 1 ? size / 2.0 * double(2 * busiest_tree_node(f.nodes)) : 2 * size;
+  if (kind == AllReduceKind::in_network && f.nodes > 1) return shard * double(2 * (g - 1) + 1);
+  if (kind == AllReduceKind::hierarchical || kind == AllReduceKind::in_network)
+    return shard * double(2 * (g - 1)) + shard / double(f.nodes) * double(2 * (f.nodes - 1));
+  return size / double(n) * double(2 * (n - 1));
 }
 
 double bus_factor(CollectiveKind kind, int ranks) {

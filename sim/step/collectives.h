@@ -57,8 +57,7 @@ struct Fabric {
   double oversubscription = 1;
   bool reduces = false;  // switches between nodes add up what passes [Graham et al. 2016, "SHArP"]
   /// A TPU slice, or ranks of one: `peer` is one link of a chip, one direction, `peer_latency` that
-  /// of a hop; one node, as many ranks as chips. Only the closed forms (collective_times.h) know
-  /// it.
+  /// of a hop; one node, as many ranks as chips. Its collectives are those named torus_ below.
   bool on_torus = false;
   std::array<TorusAxis, 3> axes{};
   int ranks() const { return nodes * ranks_per_node; }
@@ -100,6 +99,9 @@ Collective in_network_all_reduce(const Fabric& fabric, Bytes size, bool fold = t
 Collective ring_all_gather(const Fabric& fabric, Bytes size, bool fold = true);
 Collective ring_reduce_scatter(const Fabric& fabric, Bytes size, bool fold = true);
 
+/// One round of a ring: every rank sends `size` to the next one.
+Collective ring_hop(const Fabric& fabric, Bytes size, bool fold = true);
+
 /// Every rank sends size / n to each other one, all at once: inside a node over the peer links,
 /// between nodes over the NIC, which the node's G ranks share:
 /// max(a_peer + (G-1) size / (n B_peer), a + G (n-G) size / (n B)). With R rails each rank's peer
@@ -111,37 +113,52 @@ Collective all_to_all(const Fabric& fabric, Bytes size, bool fold = true);
 /// node's ranks share; else of its own node.
 Collective send_to_next(const Fabric& fabric, Bytes size, bool fold = true);
 
-/// Chips on a torus or mesh.
-struct Torus {
-  std::vector<int> axes;  // chips along each
-  bool wraps =
-      false;  // the axes close: a ring runs both ways at once; else a ring is laid into the line
-  BytesPerSecond link{};  // one link, one direction
-  Seconds latency{};      // of a hop
-  int chips() const;
-};
-Torus torus_of(const PlannedPool& pool);
+/// All chips of a slice, so many along each of at most three axes; `wraps`: axes close, and a ring
+/// runs both ways at once, else a ring is laid into the line. `link`: one link, one direction;
+/// `latency`: of a hop.
+Fabric torus_fabric(std::span<const int> axes, bool wraps, BytesPerSecond link, Seconds latency);
 
 /// Multi-dimensional all-reduce [Ying et al. 2018, "Image classification at supercomputer scale",
 /// Sec. 2.2, 2-D gradient summation]: as many chunks as axes, chunk j reduce-scatters along axes j,
 /// j+1, ... (mod d) and gathers back in reverse, so all axes carry data at once. A round on an axis
 /// of k chips moves 1/k of what is left of the chunk; where the axis wraps, half of it each way.
-/// Chunks share an axis' links where axes differ in length.
-Collective torus_all_reduce(const Torus& torus, Bytes size, bool fold = true);
+/// Chunks share an axis' links where axes differ in length. Of a group whose chips are `apart`,
+/// each link is the group's part of it, and a hop so many.
+Collective torus_all_reduce(const Fabric& group, Bytes size, bool fold = true);
+/// The second half of it. A reduce-scatter is the same rounds the other way round.
+Collective torus_all_gather(const Fabric& group, Bytes size, bool fold = true);
+/// What the busiest link of each axis carries (torus_exchange_time), all axes at once; always
+/// folded.
+Collective torus_all_to_all(const Fabric& group, Bytes size);
+/// Every chip sends `size` to the next of its group; always folded.
+Collective torus_send(const Fabric& group, Bytes size);
 
-/// The algorithm asked for; `automatic`: ring or tree, whichever is faster at this size, as NCCL
-/// chooses (graph/tuning.cc), or in the network where that adds up.
-struct AllReduceChoice {
-  AllReduceKind kind = AllReduceKind::ring;
-  Seconds time{};
-  Bytes sent_by_rank{};
+/// An all-reduce between accelerators.
+struct AllReduceAlgorithm {
+  AllReduceKind kind;
+  bool automatic;   // `automatic` may take it
+  bool in_network;  // needs Fabric::reduces
+  bool runs_on(const Fabric& fabric) const { return !in_network || fabric.reduces; }
 };
-AllReduceChoice all_reduce(const Fabric& fabric, Bytes size, AllReduceKind kind,
-                           const NetworkModel& model);
-std::string_view to_text(AllReduceKind kind);
+/// All of them, by whom a tie goes to. `automatic` takes what is fastest at the size: ring or tree,
+/// as NCCL (graph/tuning.cc), which has no hierarchical one, or the network where that adds up.
+inline constexpr std::array kAllReduces{
+    AllReduceAlgorithm{AllReduceKind::ring, true, false},
+    AllReduceAlgorithm{AllReduceKind::tree, true, false},
+    AllReduceAlgorithm{AllReduceKind::hierarchical, false, false},
+    AllReduceAlgorithm{AllReduceKind::in_network, true, true}};
+
+/// What the rank that sends most has on the wire; `kind` is no `automatic`. On a torus as a ring.
+Bytes sent_in_all_reduce(const Fabric& fabric, Bytes size, AllReduceKind kind);
 
 enum class CollectiveKind { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast };
-std::string_view to_text(CollectiveKind kind);
+constexpr auto words_of(CollectiveKind) {
+  return std::array{Word<CollectiveKind>{"all_reduce", CollectiveKind::all_reduce},
+                    Word<CollectiveKind>{"all_gather", CollectiveKind::all_gather},
+                    Word<CollectiveKind>{"reduce_scatter", CollectiveKind::reduce_scatter},
+                    Word<CollectiveKind>{"all_to_all", CollectiveKind::all_to_all},
+                    Word<CollectiveKind>{"broadcast", CollectiveKind::broadcast}};
+}
 
 /// By how much the bus bandwidth is more than the algorithm's (size / time): 2(n-1)/n of an
 /// all-reduce, (n-1)/n of all-gather, reduce-scatter and all-to-all, 1 of a broadcast; the size is

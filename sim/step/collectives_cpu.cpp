@@ -1,20 +1,7 @@
 #include "sim/step/collectives_cpu.h"
 
-#include <algorithm>
-#include <iterator>
-
-#include "sim/step/worker_pools.h"
 
 namespace reckon {
-
-Collective direct_all_reduce(const Fabric& f, Bytes size, bool fold) {
-  Collective c = all_to_all(f, size, fold);  // the parts to those who add them up
-  Collective back = all_to_all(f, size, fold);
-  std::ranges::move(back.phases, std::back_inserter(c.phases));
-  c.steps += back.steps;
-  c.sent_by_rank += back.sent_by_rank;
-  return c;
-}
 
 bool summed_directly(Bytes size) {
   constexpr Bytes kFirstWindow{14'600};
@@ -26,17 +13,17 @@ bool runs_on_cpus(AllReduceKind kind) {
 }
 
 WorkerAllReduce all_reduce_of_workers(const Plan& plan, const PlannedStrategy& strategy,
-                                      const Fabric& fabric, Bytes size, const NetworkModel& model) {
+                                      const Fabric& fabric, Bytes size,
+                                      const CollectiveCost& cost) {
   AllReduceKind kind = strategy.all_reduce;
-  if (kind == AllReduceKind::automatic && !worker_pools(plan).front()->accelerator) {
-    if (summed_directly(size)) {
-      const Collective c = direct_all_reduce(fabric, size);
-      return {"direct", makespan(c, model), c.sent_by_rank};
-    }
+  if (kind == AllReduceKind::automatic && !computing_pools(plan).front()->accelerator) {
+    if (summed_directly(size))
+      return {"direct", 2 * cost.all_to_all(fabric, size),
+              sent_in_all_reduce(fabric, size, AllReduceKind::ring)};
     kind = AllReduceKind::ring;
   }
-  const AllReduceChoice choice = all_reduce(fabric, size, kind, model);
-  return {to_text(choice.kind), choice.time, choice.sent_by_rank};
+  const TimedAllReduce choice = cost.all_reduce(fabric, size, kind);
+  return {to_text(choice.kind), choice.time, sent_in_all_reduce(fabric, size, choice.kind)};
 }
 
 }  // namespace reckon

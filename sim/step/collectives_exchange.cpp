@@ -34,23 +34,34 @@ PathId add_rail_route(Network& network, const FabricLinks& links, const Fabric& 
 
 }  // namespace
 
-Collective ring_all_gather(const Fabric& f, Bytes size, bool fold) {
-  const int n = f.ranks();
+namespace {
+
+/// Every rank sends `chunk` to the next one in each round.
+Collective ring_rounds(const Fabric& f, Bytes chunk, int rounds, bool fold) {
   Collective c;
-  if (n <= 1) return c;
-  const Bytes chunk = size / double(n);
-  c.steps = n - 1;
-  c.sent_by_rank = chunk * double(n - 1);
+  if (f.ranks() <= 1) return c;
+  c.steps = rounds;
+  c.sent_by_rank = chunk * double(rounds);
   NetworkProblem& p = c.phases.emplace_back();
   if (fold) {
     if (f.ranks_per_node > 1) add_folded_hop(p, f.peer, f.peer_latency, chunk);
     if (f.nodes > 1) add_folded_hop(p, f.one_out(), f.nic_latency, chunk);
-    p.repeat = n - 1;
+    p.repeat = rounds;
   } else {
     const FabricLinks links = add_links(p.network, f);
-    add_ring(p, links, f, all_ranks(f), chunk, n - 1, {});
+    add_ring(p, links, f, all_ranks(f), chunk, rounds, {});
   }
   return c;
+}
+
+}  // namespace
+
+Collective ring_all_gather(const Fabric& f, Bytes size, bool fold) {
+  return ring_rounds(f, size / double(f.ranks()), f.ranks() - 1, fold);
+}
+
+Collective ring_hop(const Fabric& f, Bytes size, bool fold) {
+  return ring_rounds(f, size, 1, fold);
 }
 
 Collective ring_reduce_scatter(const Fabric& f, Bytes size, bool fold) {

@@ -3,7 +3,6 @@
 
 #include "sim/base/check.h"
 #include "sim/step/collectives.h"
-#include "sim/step/worker_pools.h"
 
 namespace reckon {
 namespace {
@@ -18,16 +17,12 @@ constexpr BytesPerSecond kEc2Flow{5e9 / 8};
 
 /// All chips of a slice.
 Fabric fabric_of_slice(const PlannedPool& pool) {
-  const Torus torus = torus_of(pool);
-  Fabric f;
-  RECKON_CHECK(torus.axes.size() <= f.axes.size());
-  f.ranks_per_node = torus.chips();
-  f.peer = torus.link;
-  f.peer_latency = torus.latency;
-  f.on_torus = true;
-  for (std::size_t a = 0; a < torus.axes.size(); ++a)
-    f.axes[a] = {torus.axes[a], 1, torus.wraps && torus.axes[a] > 1};
-  return f;
+  RECKON_CHECK(pool.slice && pool.accelerator && pool.accelerator->peer_bandwidth);
+  const int dimensions = std::max(1, pool.accelerator->torus_dimensions);
+  // A chip has two links an axis; the catalog gives all of them together, one direction.
+  const BytesPerSecond link = pool.accelerator->peer_bandwidth->value *
+                              pool.peer_link.efficiency.value / (2.0 * dimensions);
+  return torus_fabric(pool.slice->torus, pool.slice->wraps, link, pool.peer_link.latency.value);
 }
 
 }  // namespace
@@ -51,7 +46,7 @@ Fabric fabric_of_worker(const PlannedPool& pool, const PlannedStrategy& strategy
 }
 
 Fabric fabric_of(const Plan& plan, const PlannedStrategy& strategy, int workers) {
-  const auto pools = worker_pools(plan);
+  const auto pools = computing_pools(plan);
   if (pools.front()->slice) return fabric_of_slice(*pools.front());
   Fabric slowest = fabric_of_worker(*pools.front(), strategy);
   const int ranks = workers * slowest.ranks_per_node;

@@ -159,7 +159,9 @@ std::vector<Seconds> FluidRun::run(const Network& network, const ActivityGraph& 
 
 class FluidNetwork final : public NetworkModel {
  public:
+  explicit FluidNetwork(ByFormula by_formula) : by_formula_(by_formula) {}
   std::string_view name() const override { return "fluid"; }
+  ByFormula by_formula() const override { return by_formula_; }
 
   std::vector<Seconds> run(const Network& network, const ActivityGraph& graph) const override {
     std::unique_ptr<FluidRun> run = take();
@@ -178,6 +180,7 @@ class FluidNetwork final : public NetworkModel {
     return run;
   }
 
+  ByFormula by_formula_;
   // Warm buffers, one set for each thread that is running a graph. They hold nothing that a result
   // depends on.
   mutable std::mutex mutex_;
@@ -186,7 +189,13 @@ class FluidNetwork final : public NetworkModel {
 
 }  // namespace
 
-std::unique_ptr<NetworkModel> make_fluid_network() { return std::make_unique<FluidNetwork>(); }
+std::unique_ptr<NetworkModel> make_fluid_network() {
+  return std::make_unique<FluidNetwork>(ByFormula::none);
+}
+
+std::unique_ptr<NetworkModel> make_default_network() {
+  return std::make_unique<FluidNetwork>(ByFormula::of_layouts);
+}
 
 std::vector<BytesPerSecond> max_min_rates(const Network& network,
                                           std::span<const FlowDemand> flows) {

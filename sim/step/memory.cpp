@@ -8,7 +8,6 @@
 #include "sim/step/element_sizes.h"
 #include "sim/step/layout_memory.h"
 #include "sim/step/step.h"
-#include "sim/step/worker_pools.h"
 
 // Memory of one accelerator (docs/MODELS.md, "Memory").
 namespace reckon {
@@ -63,7 +62,7 @@ Bytes memory_of(const PlannedPool& pool) {
 }
 
 const PlannedPool& smallest_pool(const Plan& plan) {
-  const auto pools = worker_pools(plan);
+  const auto pools = computing_pools(plan);
   return **std::min_element(pools.begin(), pools.end(),
                             [](auto* a, auto* b) { return memory_of(*a) < memory_of(*b); });
 }

@@ -11,8 +11,8 @@
 
 // What the network is asked: activities (delays and transfers) with dependencies over links that
 // flows share max-min fairly. One collective, one synchronous step or a hundred asynchronous ones
-// are all such graphs. Two engines answer: `fluid` (fluid.h, ours) and `simgrid` (sim/referee, a
-// program of its own); tests hold them to 1e-9.
+// are all such graphs. Three answer: `fluid` (fluid.h, ours), `simgrid` (sim/referee, a program of
+// its own), which tests hold to 1e-9 of each other, and `closed-forms`.
 namespace reckon {
 
 enum class PathId : std::uint32_t {};
@@ -77,17 +77,33 @@ class ActivityGraph {
   std::vector<std::uint32_t> edge_begin_{0};
 };
 
+/// Collectives that are answered by a formula of their own (ClosedForms, collective_cost.h) in
+/// place of a graph of flows: those of a layout's groups, or all.
+enum class ByFormula { none, of_layouts, all };
+
 class NetworkModel {
  public:
   virtual ~NetworkModel() = default;
   /// Finish time of every activity, the graph starting at 0. Sizes are rounded down to whole bytes
   /// by every engine.
   virtual std::vector<Seconds> run(const Network& network, const ActivityGraph& graph) const = 0;
+  virtual ByFormula by_formula() const { return ByFormula::none; }
   virtual std::string_view name() const = 0;
 };
+
+inline constexpr std::string_view kClosedForms = "closed-forms";
 
 /// Our own solver. Exact max-min fairness with rate caps by progressive filling; identical flows
 /// folded.
 std::unique_ptr<NetworkModel> make_fluid_network();
+
+/// No flow waits for another activity's: each finishes its delay and its size over the least share
+/// that a link of its path has for its multiplicity. All collectives by formula. Exact where
+/// activities that move at the same time have no link in common, else a lower bound.
+std::unique_ptr<NetworkModel> make_closed_form_network();
+
+/// What a forecast asks unless it is told whom: the solver, and formulas for the collectives of a
+/// layout, which are the same to a whole byte and cost a search over layouts nothing.
+std::unique_ptr<NetworkModel> make_default_network();
 
 }  // namespace reckon

@@ -12,7 +12,6 @@
 #include "sim/base/limits.h"
 #include "sim/base/random.h"
 #include "sim/step/buckets.h"
-#include "sim/step/worker_pools.h"
 
 namespace reckon {
 namespace {
@@ -208,14 +207,14 @@ void limit_by_spine(ParameterServerSetup& setup, const PlannedFabric& fabric) {
 ParameterServerSetup server_setup(const Plan& plan, const PlannedWorkload& job,
                                   const ComputeTimes& times, int live_workers, int group_count) {
   const PlannedStrategy& s = job.strategy;
-  const auto pools = worker_pools(plan);
+  const auto pools = computing_pools(plan);
   ParameterServerSetup setup;
   const auto workers_per_node = [&](const PlannedPool& p) {
     return std::max(1, p.accelerators_per_node / std::max(1, s.accelerators_per_worker));
   };
   int left = live_workers;
   const PlannedPool& host = *pools.front();
-  const PlannedPool* servers = pool_of(plan, Role::parameter_server);
+  const PlannedPool* servers = plan.pool_with(Role::parameter_server);
   if (s.parameter_servers == 0 || s.colocated || !servers) servers = &host;
   setup.servers = std::max(1, s.parameter_servers);
   if (s.colocated) {  // a node that is not there has no server either

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "sim/step/assumptions.h"
-#include "sim/step/collective_times.h"
+#include "sim/step/collective_cost.h"
 
 namespace reckon {
 namespace {
@@ -33,33 +33,34 @@ struct BlockTraffic {
 double others(const Fabric& f) { return double(f.ranks() - 1) / f.ranks(); }
 
 /// All-reduce in buckets as PyTorch's DDP fills them.
-Seconds bucketed(const Fabric& f, Bytes size, AllReduceKind kind) {
+template <class Cost>
+Seconds bucketed(const StageModel<Cost>& m, const Fabric& f, Bytes size) {
   if (size.v <= 0 || f.ranks() <= 1) return {};
   const double buckets = std::max(1.0, std::ceil(size / step_assumptions::kBucketSize));
-  return buckets * all_reduce_time(f, size / buckets, kind).time;
+  return buckets * m.cost.all_reduce(f, size / buckets, m.all_reduce).time;
 }
 
-BlockTraffic traffic_of(const StageModel& m, const BlockState& b) {
+template <class Cost>
+BlockTraffic traffic_of(const StageModel<Cost>& m, const BlockState& b) {
   const Fabric& dense = m.groups.state;
   const Fabric& expert = m.groups.expert_state;
   BlockTraffic t;
   const Bytes gradients = b.trainable * m.size.gradient;
   const Bytes of_experts = b.expert_trainable * m.size.gradient;
   if (m.layout.zero_stage == 0) {
-    t.reduce =
-        bucketed(dense, gradients, m.all_reduce) + bucketed(expert, of_experts, m.all_reduce);
+    t.reduce = bucketed(m, dense, gradients) + bucketed(m, expert, of_experts);
     t.sent_by_reduce = 2 * (others(dense) * gradients + others(expert) * of_experts);
     return t;
   }
-  t.reduce = reduce_scatter_time(dense, gradients);
+  t.reduce = m.cost.reduce_scatter(dense, gradients);
   t.sent_by_reduce = others(dense) * gradients + others(expert) * of_experts;
-  if (of_experts.v > 0) t.reduce += reduce_scatter_time(expert, of_experts);
+  if (of_experts.v > 0) t.reduce += m.cost.reduce_scatter(expert, of_experts);
   // Frozen parameters are sharded by stage 3 alone, and are then gathered like the others.
   const bool all = m.layout.zero_stage >= 3;
   const Bytes parameters = (all ? b.parameters : b.trainable) * m.size.weight;
   const Bytes expert_parameters = (all ? b.expert_parameters : b.expert_trainable) * m.size.weight;
-  t.gather = all_gather_time(dense, parameters);
-  if (expert_parameters.v > 0) t.gather += all_gather_time(expert, expert_parameters);
+  t.gather = m.cost.all_gather(dense, parameters);
+  if (expert_parameters.v > 0) t.gather += m.cost.all_gather(expert, expert_parameters);
   t.sent_by_gather = others(dense) * parameters + others(expert) * expert_parameters;
   return t;
 }
@@ -113,10 +114,9 @@ void wait_for_host(StageTime& s, Seconds host) {
   s.pass.backward = busy + idle - s.pass.forward;
 }
 
-}  // namespace
-
-StageTime stage_time(const StageModel& m, std::span<const BlockTime> times,
-                     std::span<const BlockState> states, int stage) {
+template <class Cost>
+StageTime time_of_stage(const StageModel<Cost>& m, std::span<const BlockTime> times,
+                        std::span<const BlockState> states, int stage) {
   const Layout& l = m.layout;
   const Walk walk{m.model.partition(l.pipeline * l.interleave), l.pipeline, l.interleave, stage};
   const double ranks = l.replicas_of_state();
@@ -178,7 +178,7 @@ StageTime stage_time(const StageModel& m, std::span<const BlockTime> times,
     const Part& next = walk.partition.kinds[walk.partition.parts[at]];
     const Bytes size = m.model.blocks()[next.front().what].input_elements * share *
                        double(l.micro_batch) * m.size.activation;
-    const Seconds transfer = send_time(m.groups.boundary, size);
+    const Seconds transfer = m.cost.send(m.groups.boundary, size);
     s.pass.sent += 2.0 * l.interleave * size;
     // The interleaved schedule sends while the next part is at work.
     if (l.schedule == PipelineSchedule::interleaved && l.overlap)
@@ -188,6 +188,18 @@ StageTime stage_time(const StageModel& m, std::span<const BlockTime> times,
   }
   wait_for_host(s, host_time(s.pass.dispatches, m.core));
   return s;
+}
+
+}  // namespace
+
+StageTime stage_time(const StageModel<ClosedForms>& m, std::span<const BlockTime> times,
+                     std::span<const BlockState> states, int stage) {
+  return time_of_stage(m, times, states, stage);
+}
+
+StageTime stage_time(const StageModel<CollectiveCost>& m, std::span<const BlockTime> times,
+                     std::span<const BlockState> states, int stage) {
+  return time_of_stage(m, times, states, stage);
 }
 
 }  // namespace reckon

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "sim/step/block_times.h"
+#include "sim/step/collective_cost.h"
 #include "sim/step/layout_memory.h"
 
 // Blocks summed up to pipeline stages, and what ZeRO and the gradients' reduction add to them.
@@ -25,6 +26,7 @@ struct StageTime {
   Seconds whole() const { return forward() + backward() + transfers; }
 };
 
+template <class Cost>
 struct StageModel {
   const FoldedModel& model;
   const Layout& layout;
@@ -32,6 +34,7 @@ struct StageModel {
   const ElementSizes& size;
   AllReduceKind all_reduce;
   const Processor& core;
+  const Cost& cost;
 };
 
 /// Where the host takes longer to issue a micro-batch than the stage to run it (host_time), its
@@ -46,7 +49,9 @@ struct StageModel {
 ///    pass, each while the block before is at work; in the backward pass the reduce-scatter of
 ///    the block behind shares the links [Rajbhandari et al. 2020, Sec. 7.2; Zhao et al. 2023, Sec.
 ///    3.3]: waiting is the first gather, and max(0, gather + scatter - arithmetic) of each block.
-StageTime stage_time(const StageModel& m, std::span<const BlockTime> times,
+StageTime stage_time(const StageModel<ClosedForms>& m, std::span<const BlockTime> times,
+                     std::span<const BlockState> states, int stage);
+StageTime stage_time(const StageModel<CollectiveCost>& m, std::span<const BlockTime> times,
                      std::span<const BlockState> states, int stage);
 
 }  // namespace reckon

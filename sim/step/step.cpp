@@ -7,13 +7,13 @@
 
 #include "sim/base/check.h"
 #include "sim/step/assumptions.h"
+#include "sim/step/collective_cost.h"
 #include "sim/step/collectives_cpu.h"
 #include "sim/step/compute.h"
 #include "sim/step/input.h"
 #include "sim/step/overlap.h"
 #include "sim/step/parameter_server.h"
 #include "sim/step/step_model.h"
-#include "sim/step/worker_pools.h"
 
 namespace reckon {
 namespace {
@@ -38,7 +38,7 @@ Workers workers_of(const Plan& plan, const PlannedWorkload& job, int live_worker
   const double at_once = double(job.batch_per_accelerator) * s.accelerators();
   w.accumulation = std::max(1.0, std::floor(double(job.global_batch) / at_once));
   w.samples = w.accumulation * job.batch_per_accelerator;
-  for (const auto* pool : worker_pools(plan)) {
+  for (const auto* pool : computing_pools(plan)) {
     auto times = compute_times(job, processor_of(*pool, job.precision), job.batch_per_accelerator);
     if (w.pool && times.total() <= w.batch.total()) continue;
     w.pool = pool;
@@ -54,26 +54,18 @@ bool runs_in_step(const PlannedStrategy& s) {
 /// Reductions of all buckets: each with the fastest algorithm for its size, or the one that the
 /// plan demands.
 void reduce_gradients(StepEstimate& e, const Plan& plan, const PlannedWorkload& job,
-                      const Workers& w, const NetworkModel& network) {
+                      const Workers& w, const CollectiveCost& cost) {
   const PlannedStrategy& s = job.strategy;
   const bool tpu = s.kind == StrategyKind::tpu;
   // XLA on TPU sums all gradients after the backward pass [Kumar et al. 2019, Sec. 2.2].
   const auto buckets = gradient_buckets(job, w.batch, !tpu);
-  const Torus torus = tpu ? torus_of(*w.pool) : Torus{};
-  const Fabric fabric = tpu                                ? Fabric{}
-                        : s.kind == StrategyKind::mirrored ? fabric_of_worker(*w.pool, s)
-                                                           : fabric_of(plan, s, w.live);
+  const Fabric fabric =
+      s.kind == StrategyKind::mirrored ? fabric_of_worker(*w.pool, s) : fabric_of(plan, s, w.live);
   std::vector<Seconds> durations;
   std::map<std::string_view, Bytes> reduced_by;
   Bytes sent{};
   for (const Bucket& bucket : buckets) {
-    if (tpu) {
-      const Collective c = torus_all_reduce(torus, bucket.size);
-      durations.push_back(makespan(c, network));
-      sent += c.sent_by_rank;
-      continue;
-    }
-    const auto choice = all_reduce_of_workers(plan, s, fabric, bucket.size, network);
+    const auto choice = all_reduce_of_workers(plan, s, fabric, bucket.size, cost);
     durations.push_back(choice.time);
     sent += choice.sent_by_rank;
     reduced_by[choice.algorithm] += bucket.size;
@@ -91,17 +83,18 @@ void reduce_gradients(StepEstimate& e, const Plan& plan, const PlannedWorkload& 
   const auto most =
       std::max_element(reduced_by.begin(), reduced_by.end(),
                        [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (most != reduced_by.end() && fabric.ranks() > 1) e.all_reduce = most->first;
+  if (most != reduced_by.end() && fabric.ranks() > 1 && !fabric.on_torus)
+    e.all_reduce = most->first;
 }
 
 /// A worker with several accelerators adds their gradients up before it pushes, and hands out what
 /// it pulled.
 void add_local_reduction(ParameterServerSetup& setup, const PlannedPool& pool,
-                         const PlannedStrategy& s, const NetworkModel& network) {
+                         const PlannedStrategy& s, const CollectiveCost& cost) {
   const Fabric inside = fabric_of_worker(pool, s);
   if (inside.ranks_per_node <= 1) return;
   for (auto& group : setup.groups)
-    group.backward += makespan(ring_all_reduce(inside, group.size), network);
+    group.backward += cost.all_reduce(inside, group.size, AllReduceKind::ring).time;
 }
 
 ComputeTimes repeated(ComputeTimes t, double accumulation) {
@@ -147,11 +140,12 @@ bool servers_are_busier(const ParameterServerSetup& setup) {
 /// Fills in the step's time without the input pipeline. True: the servers are what the workers wait
 /// for.
 bool synchronous_servers(StepEstimate& e, const Plan& plan, const PlannedWorkload& job,
-                         const Workers& w, const NetworkModel& network) {
+                         const Workers& w, const NetworkModel& network,
+                         const CollectiveCost& cost) {
   const PlannedStrategy& s = job.strategy;
   const auto times = repeated(w.batch, w.accumulation);
   auto setup = server_setup(plan, job, times, w.live, step_assumptions::kParameterServerGroups);
-  add_local_reduction(setup, *w.pool, s, network);
+  add_local_reduction(setup, *w.pool, s, cost);
   const double factor =
       straggler_factor(w.live, s.backup_workers, plan.framework.step_jitter.value);
   e.step = makespan(synchronous_step(slowed(setup, factor)), network);
@@ -170,12 +164,13 @@ bool synchronous_servers(StepEstimate& e, const Plan& plan, const PlannedWorkloa
 /// The optimizer step of asynchronous training is the mean time in which the workers process one
 /// global batch.
 bool asynchronous_servers(StepEstimate& e, const Plan& plan, const PlannedWorkload& job,
-                          const Workers& w, const NetworkModel& network) {
+                          const Workers& w, const NetworkModel& network,
+                          const CollectiveCost& cost) {
   const PlannedStrategy& s = job.strategy;
   const auto times = repeated(w.batch, w.accumulation);
   auto setup =
       server_setup(plan, job, times, w.live, step_assumptions::asynchronous_groups(w.live));
-  add_local_reduction(setup, *w.pool, s, network);
+  add_local_reduction(setup, *w.pool, s, cost);
   const double jitter = plan.framework.step_jitter.value;
   const double rate =
       asynchronous_rate(setup, s.staleness, jitter, network);  // worker steps a second
@@ -226,18 +221,18 @@ namespace {
 /// What the slowest worker's loop does in a step outside layers, exchange and update.
 Seconds host_time(const Plan& plan) {
   Seconds host{};
-  for (const auto* pool : worker_pools(plan)) host = std::max(host, pool->host_step.value);
+  for (const auto* pool : computing_pools(plan)) host = std::max(host, pool->host_step.value);
   return host;
 }
 
 /// Several workers on CPUs that go in step end it with one small all-reduce: the loss of all
 /// samples, whether to stop and whether to save (Session::agree of our worker: three doubles).
 void agree_on_going_on(StepEstimate& e, const Plan& plan, const PlannedStrategy& s, int live,
-                       const NetworkModel& network) {
+                       const CollectiveCost& cost) {
   constexpr Bytes kAgreement{24};
-  if (live == 1 || !runs_in_step(s) || worker_pools(plan).front()->accelerator) return;
+  if (live == 1 || !runs_in_step(s) || computing_pools(plan).front()->accelerator) return;
   const Seconds time =
-      all_reduce_of_workers(plan, s, fabric_of(plan, s, live), kAgreement, network).time;
+      all_reduce_of_workers(plan, s, fabric_of(plan, s, live), kAgreement, cost).time;
   e.communication += time;
   e.exposed.gradients += time;
   e.exposed_communication += time;
@@ -249,13 +244,22 @@ void wait_for_input(StepEstimate& e) {
   e.step += e.exposed_input;
 }
 
+/// Who answered, of whom anything was asked.
+void name_engine(StepEstimate& e, std::string_view name) {
+  if (e.communication.count() > 0) e.engine = name;
+}
+
 /// ZeRO, tensor, pipeline, context and expert parallelism.
-StepEstimate cut_model_step(const Plan& plan, const PlannedWorkload& job, const StepModel& model) {
+StepEstimate cut_model_step(const Plan& plan, const PlannedWorkload& job, const StepModel& model,
+                            const NetworkModel& network) {
   const Layout layout = layout_of(job);
-  StepEstimate e = model.estimate(layout);
+  const bool by_formula = network.by_formula() != ByFormula::none;
+  StepEstimate e =
+      by_formula ? model.estimate(layout) : model.estimate(layout, SimulatedCollectives(network));
+  name_engine(e, by_formula ? kClosedForms : network.name());
   e.layers = model.layer_times(layout);
   const double samples = double(layout.global_batch()) / double(layout.accelerators());
-  for (const auto* pool : worker_pools(plan))
+  for (const auto* pool : computing_pools(plan))
     e.input = std::max(e.input, input_times(*pool, job, samples).slowest());
   const Seconds alone = e.step;
   e.host = host_time(plan);
@@ -264,7 +268,7 @@ StepEstimate cut_model_step(const Plan& plan, const PlannedWorkload& job, const 
   if (e.exposed_input.count() > 0) e.bottleneck = Bottleneck::input;
   const double slowed = alone / e.step;
   e.samples_per_second = e.samples_per_second * slowed;
-  e.mfu = worker_pools(plan).front()->accelerator ? e.mfu * slowed : 0;
+  e.mfu = computing_pools(plan).front()->accelerator ? e.mfu * slowed : 0;
   return e;
 }
 
@@ -301,20 +305,22 @@ StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job,
                            const NetworkModel& network, int live_workers) {
   const PlannedStrategy& s = job.strategy;
   if (cuts_the_model(s.kind))
-    return slowed(cut_model_step(plan, job, StepModel(job.model, step_setting(plan, job))),
+    return slowed(cut_model_step(plan, job, StepModel(job.model, step_setting(plan, job)), network),
                   residual_factor(plan));
   const Workers w = workers_of(plan, job, live_workers);
+  const std::unique_ptr<CollectiveCost> of_collectives = cost_of_collectives(network);
+  const CollectiveCost& cost = *of_collectives;
   StepEstimate e;
   e.layers = w.batch.layers;
   e.compute = w.batch.total() * w.accumulation;
   e.forward = w.batch.forward;
   bool servers_busier = false;
   if (s.kind == StrategyKind::parameter_server) {
-    servers_busier = s.synchronous ? synchronous_servers(e, plan, job, w, network)
-                                   : asynchronous_servers(e, plan, job, w, network);
+    servers_busier = s.synchronous ? synchronous_servers(e, plan, job, w, network, cost)
+                                   : asynchronous_servers(e, plan, job, w, network, cost);
   } else {
     e.update = w.batch.update;
-    if (s.kind != StrategyKind::single) reduce_gradients(e, plan, job, w, network);
+    if (s.kind != StrategyKind::single) reduce_gradients(e, plan, job, w, cost);
     if (s.kind == StrategyKind::multi_worker_mirrored) {
       // The collective waits for the slowest process.
       const double factor = straggler_factor(w.live, 0, plan.framework.step_jitter.value);
@@ -326,10 +332,11 @@ StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job,
 
   // A synchronous step takes `samples` from every input pipeline; an asynchronous one its share of
   // them.
-  for (const auto* pool : worker_pools(plan))
+  for (const auto* pool : computing_pools(plan))
     e.input = std::max(e.input, input_times(*pool, job, w.samples).slowest());
   e.host = host_time(plan);
-  agree_on_going_on(e, plan, s, w.live, network);
+  agree_on_going_on(e, plan, s, w.live, cost);
+  name_engine(e, network.name());
   double used = double(w.accelerators) * w.samples;
   if (!runs_in_step(s)) {
     e.input *= double(job.global_batch) / used;
@@ -351,17 +358,18 @@ StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job,
   return slowed(std::move(e), residual_factor(plan));
 }
 
-StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job, const ModelFold& fold) {
+StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job, const ModelFold& fold,
+                           const NetworkModel& network) {
   RECKON_CHECK(cuts_the_model(job.strategy.kind));
   const StepModel model(fold, step_setting(plan, job));
-  return slowed(cut_model_step(plan, job, model), residual_factor(plan));
+  return slowed(cut_model_step(plan, job, model, network), residual_factor(plan));
 }
 
 Seconds evaluation_time(const Plan& plan, const PlannedWorkload& job, const StepEstimate& step) {
   Seconds forward = step.forward;
   const double replica = double(job.strategy.replica());
   const double batch = job.batch_per_accelerator / replica;  // of one accelerator
-  for (const auto* pool : worker_pools(plan))
+  for (const auto* pool : computing_pools(plan))
     forward = std::max(forward, input_times(*pool, job, batch).slowest());
   const double at_once = batch * job.strategy.accelerators();
   return std::ceil(job.dataset.validation_samples.value.v / at_once) * forward;

@@ -61,6 +61,9 @@ struct ExposedCommunication {
   }
 };
 
+/// Of a step that asks nothing of a network.
+inline constexpr std::string_view kNoEngine = "none";
+
 struct StepEstimate {
   Seconds step{};     // wall time of one optimizer step
   Seconds compute{};  // forward and backward of one accelerator (of the slowest pipeline stage)
@@ -83,6 +86,9 @@ struct StepEstimate {
   Bytes sent_per_worker{};        // bytes on the wire out of one worker, a step
   double server_utilization = 0;  // parameter servers' NICs, busiest direction
   std::string all_reduce;         // algorithm that was taken: "ring", "tree", "hierarchical", ""
+  /// Who answered for the network: NetworkModel::name(), or closed forms
+  /// (NetworkModel::by_formula).
+  std::string_view engine = kNoEngine;
   std::vector<LayerTime> layers;
 };
 

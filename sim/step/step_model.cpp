@@ -4,12 +4,10 @@
 
 #include "sim/base/check.h"
 #include "sim/step/assumptions.h"
-#include "sim/step/collective_times.h"
 #include "sim/step/offload.h"
 #include "sim/step/overlap.h"
 #include "sim/step/parameter_server.h"
 #include "sim/step/stage_times.h"
-#include "sim/step/worker_pools.h"
 
 namespace reckon {
 namespace {
@@ -42,7 +40,8 @@ struct Stages {
   double trainable = 0;  // of the stage that updates most
 };
 
-Stages all_stages(const StageModel& m, std::span<const BlockTime> times,
+template <class Cost>
+Stages all_stages(const StageModel<Cost>& m, std::span<const BlockTime> times,
                   std::span<const BlockState> states) {
   const Layout& l = m.layout;
   const Partition& partition = m.model.partition(l.pipeline * l.interleave);
@@ -110,13 +109,23 @@ StepModel::StepModel(const ModelFold& fold, StepSetting setting)
   core_.cores = setting_.processor.cores;
 }
 
-StepEstimate StepModel::estimate(const Layout& l) const {
+StepEstimate StepModel::estimate(const Layout& layout) const {
+  return estimate_with(layout, ClosedForms{});
+}
+
+StepEstimate StepModel::estimate(const Layout& layout, const CollectiveCost& cost) const {
+  return estimate_with(layout, cost);
+}
+
+template <class Cost>
+StepEstimate StepModel::estimate_with(const Layout& l, const Cost& cost) const {
   const Fabric job = fabric_for(setting_.fabric, l.accelerators());
   const RankGroups groups(job, l);
   const double imbalance = setting_.framework.expert_imbalance.value;
-  const auto times = block_times(fold_.folded, l, groups, size_, core_, imbalance);
+  const auto times = block_times(fold_.folded, l, groups, size_, core_, imbalance, cost);
   const auto states = block_states(fold_.folded, l, size_, imbalance);
-  const StageModel stage_model{fold_.folded, l, groups, size_, setting_.all_reduce, core_};
+  const StageModel<Cost> stage_model{fold_.folded,        l,     groups, size_,
+                                     setting_.all_reduce, core_, cost};
   const Stages all = all_stages(stage_model, times, states);
   const StageTime& s = all.slowest;
   const BlockTime& pass = s.pass;
@@ -146,7 +155,7 @@ StepEstimate StepModel::estimate(const Layout& l) const {
   e.sent_per_worker = (passes * pass.sent + s.state_sent) * double(job.ranks_per_node);
   if (l.zero_stage == 0 && l.replicas_of_state() > 1 && !job.on_torus)
     e.all_reduce = to_text(
-        all_reduce_time(groups.state, step_assumptions::kBucketSize, setting_.all_reduce).kind);
+        cost.all_reduce(groups.state, step_assumptions::kBucketSize, setting_.all_reduce).kind);
   e.step = e.compute + e.exposed_communication + e.bubble + e.update;
   e.samples_per_second = Samples{double(l.global_batch())} / e.step;
   e.mfu = fold_.model_flops.v * e.samples_per_second.v /
@@ -179,7 +188,8 @@ std::vector<LayerTime> StepModel::layer_times(const Layout& layout) const {
 }
 
 StepSetting step_setting(const Plan& plan, const PlannedWorkload& job) {
-  const PlannedPool& pool = *worker_pools(plan).front();  // one job runs on one kind of accelerator
+  const PlannedPool& pool =
+      *computing_pools(plan).front();  // one job runs on one kind of accelerator
   RECKON_CHECK(pool.accelerator.has_value());
   StepSetting s;
   s.precision = job.precision;

@@ -5,6 +5,7 @@
 
 #include "sim/scenario/layout.h"
 #include "sim/step/block_times.h"
+#include "sim/step/collective_cost.h"
 #include "sim/step/layout_memory.h"
 
 // The step under any Layout (docs/MODELS.md, "Layouts"): made once for a model on a kind of
@@ -49,7 +50,11 @@ class StepModel {
   ///   step   = m max pass + (sum pass - max pass) / v + gradients + update
   /// m micro-batches, v parts a stage; the second term is the bubble, (p - 1) / v passes where
   /// stages are alike [Narayanan et al. 2021, Sec. 2.2].
+  ///
+  /// Collectives in closed form:
   StepEstimate estimate(const Layout& layout) const;
+  /// As `cost` says they take.
+  StepEstimate estimate(const Layout& layout, const CollectiveCost& cost) const;
   MemoryEstimate memory(const Layout& layout) const;
   /// Of one micro-batch, in the order of the graph; views and inputs are left out.
   std::vector<LayerTime> layer_times(const Layout& layout) const;
@@ -58,6 +63,9 @@ class StepModel {
   const StepSetting& setting() const { return setting_; }
 
  private:
+  template <class Cost>
+  StepEstimate estimate_with(const Layout& layout, const Cost& cost) const;
+
   StepSetting setting_;
   ElementSizes size_;
   Processor core_;
@@ -67,7 +75,8 @@ class StepModel {
 
 /// estimate_step() of a job whose model is cut, folded before: a hundred layers take longer to fold
 /// than their step takes to estimate.
-StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job, const ModelFold& fold);
+StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job, const ModelFold& fold,
+                           const NetworkModel& network);
 
 /// Estimates of a model by layout, solved once and looked up after. Not for several threads.
 class LayoutCache {

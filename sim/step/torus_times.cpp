@@ -15,16 +15,6 @@ int along(const Axes& axes) {
   return n;
 }
 
-BytesPerSecond bandwidth(const Fabric& f, const TorusAxis& axis) {
-  return f.peer * ((axis.closed ? 2.0 : 1.0) / axis.apart);
-}
-
-/// Hops of all pairs of an axis, each way by the shorter one, over its chips.
-double hops_of_a_chip(int chips) {
-  const int of_all = chips * chips / 4;
-  return double(of_all) / chips;
-}
-
 /// What of each axis is taken, and by whom.
 class Placement {
  public:
@@ -112,6 +102,21 @@ Fabric group_on(const Fabric& slice, const Axes& axes) {
 
 }  // namespace
 
+BytesPerSecond axis_bandwidth(const Fabric& f, const TorusAxis& axis) {
+  return f.peer * ((axis.closed ? 2.0 : 1.0) / axis.apart);
+}
+
+double hops_of_a_chip(int chips) {
+  const int of_all = chips * chips / 4;  // of all pairs, each way by the shorter one
+  return double(of_all) / chips;
+}
+
+Seconds exchange_latency(const Fabric& f, const TorusAxis& axis) {
+  if (axis.chips <= 1) return {};
+  const int farthest = axis.closed ? axis.chips / 2 : axis.chips - 1;
+  return double(farthest * axis.apart) * f.peer_latency;
+}
+
 Seconds torus_gather_time(const Fabric& f, Bytes size) {
   const int d = along(f.axes);
   if (d == 0) return {};
@@ -128,7 +133,7 @@ Seconds torus_gather_time(const Fabric& f, Bytes size) {
       chunks += 1 / scattered;
     }
     const Bytes carried = chunks / d * (double(axis.chips - 1) / axis.chips) * size;
-    busiest = std::max(busiest, carried / bandwidth(f, axis));
+    busiest = std::max(busiest, carried / axis_bandwidth(f, axis));
     latency += double((axis.chips - 1) * axis.apart) * f.peer_latency;
   }
   return latency + busiest;
@@ -138,9 +143,8 @@ Seconds torus_exchange_time(const Fabric& f, Bytes size) {
   Seconds busiest{}, latency{};
   for (const TorusAxis& axis : f.axes) {
     if (axis.chips <= 1) continue;
-    busiest = std::max(busiest, hops_of_a_chip(axis.chips) * size / bandwidth(f, axis));
-    const int farthest = axis.closed ? axis.chips / 2 : axis.chips - 1;
-    latency += double(farthest * axis.apart) * f.peer_latency;
+    busiest = std::max(busiest, hops_of_a_chip(axis.chips) * size / axis_bandwidth(f, axis));
+    latency += exchange_latency(f, axis);
   }
   return latency + busiest;
 }

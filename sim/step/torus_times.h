@@ -23,6 +23,12 @@ Seconds torus_exchange_time(const Fabric& group, Bytes size);
 /// Every chip sends `size` bytes to the next of its group; all one way.
 Seconds torus_hop_time(const Fabric& group, Bytes size);
 
+/// Of a group's part of an axis: a ring's bandwidth, hops of a byte from a chip to each other one
+/// over its chips, hops to the farthest.
+BytesPerSecond axis_bandwidth(const Fabric& group, const TorusAxis& axis);
+double hops_of_a_chip(int chips);
+Seconds exchange_latency(const Fabric& group, const TorusAxis& axis);
+
 /// Degrees of a layout whose product is at most the slice's chips.
 struct TorusDegrees {
   int tensor = 1, context = 1, expert = 1, data = 1, pipeline = 1;  // data: over expert

@@ -23,7 +23,7 @@ BENCHMARK(load)->Unit(benchmark::kMillisecond);
 
 void price_of_a_custom_machine(benchmark::State& state) {
   const auto catalog = load_catalog(kLayers);
-  const PriceQuestion question{Provider::gcp, "us-central1", "", CapacityType::on_demand, false};
+  const PriceQuestion question{Provider{"gcp"}, "us-central1", "", CapacityType::on_demand, false};
   for (auto _ : state) {
     auto price = find_price(*catalog, question, "custom-24-98304", Offering::Covers::machine);
     benchmark::DoNotOptimize(price);

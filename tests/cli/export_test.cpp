@@ -51,7 +51,7 @@ TEST_CASE("export says what it does not know, and what cannot be written") {
   CHECK_THAT(gcloud.err, Contains("aws-p4d-spot.yaml:") && Contains("not of eks"));
   const Output bucket = w.run("export kubernetes " + plan + " --bucket b");
   CHECK(bucket.code == 2);
-  CHECK_THAT(bucket.err, Contains("on GKE only"));
+  CHECK_THAT(bucket.err, Contains("a bucket cannot be mounted on"));
 }
 
 TEST_CASE("a network that our server cannot answer with is exported for TensorFlow Serving alone") {

@@ -8,6 +8,7 @@
 #include "cli/run_reckon.h"
 #include "executor/train/checkpoint_set.h"
 #include "executor/train/measurement_log.h"
+#include "sim/scenario/artifact/artifact.h"
 #include "support/small_job.h"
 
 // What damaged bytes and changed settings do to a run: it goes on, or says what to type.
@@ -127,7 +128,7 @@ TEST_CASE(
   Workspace w;
   with_run(w, "my runs/it's one");
   const fs::path run = w.path("my runs/it's one");
-  const std::string plan = read_all(run / "plan.yaml");
+  const std::string plan = read_all(run / "plan.reckon");
   w.write("other job.yaml", job(kRate + "0.001}\n", 60));
   const std::string words = "run 'other job.yaml'" + std::string(kOptions) +
                             "--out 'my runs/it'\\''s one' --set workload.precision=fp32";
@@ -137,7 +138,7 @@ TEST_CASE(
   CHECK(contains(refused.err, "  learning_rate: recorded "));
   CHECK(contains(refused.err, ", now 0.001\n"));
   CHECK_FALSE(contains(refused.err, "  batch:"));
-  CHECK(read_all(run / "plan.yaml") == plan);  // nothing has begun
+  CHECK(read_all(run / "plan.reckon") == plan);  // nothing has begun
 
   const Output taken = type(w, behind(refused.err, "take the new ones with: "));
   INFO(taken.err);
@@ -149,7 +150,9 @@ TEST_CASE(
   CHECK(read->changes[0].value == "0.001");
   CHECK(read->changes[0].step == 40);
   CHECK(read->useful_steps().size() == 60);
-  CHECK(contains(read_all(run / "plan.yaml"), "0.001"));
+  const auto now = read_artifact(read_all(run / "plan.reckon"), "plan.reckon");
+  REQUIRE(now);
+  CHECK(now->artifact.plan.jobs.front().optimizer_settings.learning_rate == 0.001);
   // From now on they are the run's.
   CHECK(w.run(words + " --resume").code == 0);
   CHECK(w.run(words + " --accept-changes").code == 2);  // without --resume

@@ -122,18 +122,18 @@ TEST_CASE("a second job in a run's directory is refused, and the first goes on u
   w.write("job.yaml", small_job("small", kTwoWorkers, 4000) + kHere);
   ChildProcess first = start(w, "--out run > first.out 2>&1");
   REQUIRE(wait_until([&] { return contains(read_all(w.path("run/measurements.jsonl")), "step"); }));
-  const std::string plan = read_all(w.path("run/plan.yaml"));
+  const std::string plan = read_all(w.path("run/plan.reckon"));
   w.write("other.yaml", small_job("small", "{kind: single}", 10) + small_pool(1));
   const Output second = w.run("run other.yaml --replications 20 --out run");
   CHECK(second.code == 3);
   CHECK(contains(second.err, "is in use by process " + std::to_string(first.id())));
-  CHECK(read_all(w.path("run/plan.yaml")) == plan);  // the first's, not the second's
+  CHECK(read_all(w.path("run/plan.reckon")) == plan);  // the first's, not the second's
   ::kill(first.id(), SIGTERM);
   CHECK(wait_until([&] { return first.poll_end().has_value(); }));
   const Output third = w.run("run other.yaml --replications 20 --out run");
   CHECK(third.code == 3);
   CHECK(contains(third.err, "holds a run already"));
-  CHECK(read_all(w.path("run/plan.yaml")) == plan);
+  CHECK(read_all(w.path("run/plan.reckon")) == plan);
 }
 
 TEST_CASE("metrics of a run are Prometheus' text format, and a port in use is said to be") {

@@ -132,6 +132,32 @@ TEST_CASE("SimGrid gives the same answer as our own network") {
         Approx(ours["time_seconds"]["p95"].get<double>()).epsilon(1e-6));
 }
 
+TEST_CASE("SimGrid answers for a model that is cut, and is not named where nobody asks it") {
+  if (!std::filesystem::exists(RECKON_BINARY_DIR "/bin/reckon-referee"))
+    skip_test("reckon-referee is not built");
+  const Workspace w;
+  const std::string sharded = RECKON_SOURCE_DIR "/scenarios/llama3-8b-zero3.yaml --replications 10";
+  const auto asked = [&](const std::string& what, const std::string& engine) {
+    const Output r = w.run("simulate " + what + " --format json" + engine);
+    INFO(r.err);
+    REQUIRE(r.code == 0);
+    return json::parse(r.out);
+  };
+  const json usual = asked(sharded, ""), simgrid = asked(sharded, " --engine simgrid");
+  CHECK(usual["engine"] == "closed-forms");
+  CHECK(simgrid["engine"] == "simgrid");
+  CHECK(simgrid["step"]["seconds"].get<double>() ==
+        Approx(usual["step"]["seconds"].get<double>()).epsilon(1e-5));
+  const Output absent =
+      w.run("simulate " + sharded + " --engine simgrid", "RECKON_REFEREE=/nowhere/referee");
+  CHECK(absent.code == 3);
+  CHECK(contains(absent.err, "libsimgrid-dev"));
+  w.write("single.yaml", kScenario);
+  CHECK(asked("single.yaml --set workload.strategy.kind=single --set "
+              "cluster.pools.p100.accelerator.count=1",
+              " --engine simgrid")["engine"] == "none");
+}
+
 TEST_CASE("a missing referee is a failure of the environment") {
   const Workspace w;
   w.write("a.yaml", kScenario);

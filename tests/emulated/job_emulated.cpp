@@ -241,7 +241,7 @@ int main() {
       return 1;
     }
     if (!c.learned) continue;
-    w.write(out + "/plan.yaml", scenario(c));  // as `reckon run` would have left it
+    w.write(out + "/plan.reckon", scenario(c));  // what calibrate takes the job from
     learned += ' ' + out;
   }
   bool good = true;

@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "cluster_artifact.h"
 #include "exchange/gcloud.h"
 #include "exchange/kubernetes.h"
 #include "support/golden.h"
@@ -70,10 +71,9 @@ std::string replaced(std::string text, const std::string& part, const std::strin
 
 std::string exported(const std::string& text, const KubernetesExport& how) {
   const Loaded l = loaded(text);
-  const auto yaml =
-      kubernetes_manifests(l.file, l.plan, {.scenario = "name: short\n"}, shipped_catalog(), how);
+  const auto yaml = kubernetes_manifests(artifact_for_cluster(l.file, l.plan), how, l.file.places);
   if (!yaml) FAIL(format(yaml.error()));
-  return *yaml;
+  return without_plan(*yaml);
 }
 
 }  // namespace
@@ -114,7 +114,7 @@ TEST_CASE("a TPU of the second generation is a resource of the pod in cores") {
   // From 1.26 on TPUs are nodes, and there are none of that generation; of the third there are.
   const Loaded l = loaded(kSlice);
   const auto refused =
-      kubernetes_manifests(l.file, l.plan, {}, shipped_catalog(), {.minor = 26, .bucket = "b"});
+      kubernetes_manifests(artifact_for_cluster(l.file, l.plan), {.minor = 26, .bucket = "b"});
   REQUIRE(!refused);
   CHECK_THAT(format(refused.error()),
              Contains("there are none with TPU-v2") && Contains("--kubernetes-version 1.25"));

@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "cluster_artifact.h"
 #include "exchange/gcloud.h"
 #include "exchange/literal_word.h"
 #include "exchange/yaml_text.h"
@@ -48,9 +49,10 @@ Exported exported(const std::string& text, const KubernetesExport& how) {
   REQUIRE(file);
   const Expected<Plan> plan = make_plan(*file, shipped_catalog());
   if (!plan) FAIL(format(plan.error()));
-  const PlanWords words{.scenario = "name: short\n", .arguments = {"--set", "forecast.seed=2"}};
-  const auto yaml = kubernetes_manifests(*file, *plan, words, shipped_catalog(), how);
-  return yaml ? Exported{*yaml, ""} : Exported{"", format(yaml.error())};
+  KubernetesExport told = how;
+  told.arguments = {"--checkpoint-steps", "20"};
+  const auto yaml = kubernetes_manifests(artifact_for_cluster(*file, *plan), told, file->places);
+  return yaml ? Exported{without_plan(*yaml), ""} : Exported{"", format(yaml.error())};
 }
 
 std::size_t count(const std::string& text, const std::string& what) {
@@ -70,8 +72,8 @@ TEST_CASE("YAML text quotes what a reader would take for something else") {
 
 TEST_CASE("YAML text keeps every character of a text of several lines") {
   CHECK(yaml_text(Json{{"f", "a: 1\n\n  b\n"}}) == "f: |\n  a: 1\n\n    b\n");
-  CHECK(yaml_text(Json{{"f", "a\nb"}}) == "f: |-\n  a\n  b\n");
-  CHECK(yaml_text(Json{{"f", "a\n\n"}}) == "f: |+\n  a\n\n");
+  CHECK(yaml_text(Json{{"f", "a\nb"}}) == "f: \"a\\nb\"\n");
+  CHECK(yaml_text(Json{{"f", "a\n\n"}}) == "f: \"a\\n\\n\"\n");
   CHECK(yaml_text(Json{{"f", "\ta\nb"}}) == "f: \"\\ta\\nb\"\n");
 }
 

@@ -81,7 +81,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case 't':
       scenario(import_tf_config(
-          text, "tf.json", {"n1-standard-8", "n1-highmem-8", "", 1, Provider::gcp, "us-central1"}));
+          text, "tf.json",
+          {"n1-standard-8", "n1-highmem-8", "", 1, Provider{"gcp"}, "us-central1"}));
       break;
     default:
       break;

@@ -16,7 +16,8 @@
 #include "executor/train/measurement_log.h"
 #include "executor/train/run_check.h"
 #include "executor/train/run_directory.h"
-#include "executor/train/run_request.h"
+#include "sim/catalog/model_zoo.h"
+#include "sim/scenario/artifact/artifact.h"
 
 // The directory of a small run whose files were changed: what is wrong with it is said, never
 // thrown; a repair leaves nothing to repair; a checkpoint that a resume would take holds what was
@@ -115,12 +116,10 @@ const Files& whole_run() {
     const RunDirectory run{place()};
     fs::remove_all(run.root);
     fs::create_directories(run.root);
-    put(run.root, {{"plan.yaml", "name: fuzz\n"}, {"lock", "process 1 on nowhere\n"}});
-    const RunRequest request{.file = "/nowhere/job.yaml",
-                             .overrides = {"seed=1"},
-                             .layers = {},
-                             .plan_digest = text_digest("name: fuzz\n")};
-    put(run.root, {{"request.json", to_text(request)}});
+    RunArtifact artifact;
+    artifact.plan.jobs.resize(1);
+    artifact.plan.jobs.front().model = make_mlp("fuzz", 4, {4}, 2).value();
+    put(run.root, {{"plan.reckon", write_artifact(artifact)}, {"lock", "process 1 on nowhere\n"}});
     for (const std::int64_t step : kSteps) save(run.checkpoints(), step);
     record(run.measurements());
     const State trained = state_of(0, kSteps.back());

@@ -74,7 +74,11 @@ std::string write_manifests(const Workspace& w, int minor) {
                                  .pull_secret = "key",
                                  .watched = watched,
                                  .run_started = "2026-11-22T03:00:00.000Z"};
-      const auto yaml = kubernetes_manifests(*file, *plan, {c.text, {}}, shipped_catalog(), how);
+      const auto yaml = kubernetes_manifests(
+          for_cluster(
+              {.plan = *plan, .container = file->scenario.workload->container, .scenario = c.text},
+              shipped_catalog()),
+          how, file->places);
       if (!yaml) FAIL(c.name << ": " << format(yaml.error()));
       const std::string name =
           std::string(c.name) + (watched ? "-watched-" : "-") + std::to_string(minor) + ".yaml";

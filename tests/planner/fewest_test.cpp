@@ -77,14 +77,15 @@ TEST_CASE("with a deadline and a budget spot nodes that meet both are found besi
   s.nodes_low = s.nodes_high = 1;
   s.objective = "cost";
   s.pricing = {"spot"};
-  const planner::Answer spot = answer_of(small_text(s), shipped_catalog());
+  const std::string always = "disruptions: {shortage: none}\n";
+  const planner::Answer spot = answer_of(small_text(s) + always, shipped_catalog());
   REQUIRE_FALSE(spot.plans.empty());
   const Forecast& cheap = spot.plans.front().result.forecast;
   s.pricing = {"on_demand", "spot"};
   // On demand is faster and costs more than twice as much, in more than three regions.
   s.deadline = fmt::format("{:.1f}min", cheap.time_seconds.mean / 60 * 1.1);
   s.budget = fmt::format("{:.3f} USD", cheap.cost_usd->mean * 1.3);
-  const planner::Fewest answer = fewest_of(small_text(s));
+  const planner::Fewest answer = fewest_of(small_text(s) + always);
   REQUIRE(answer.rows.size() == 1);
   REQUIRE(answer.rows.front().meets);
   CHECK(answer.rows.front().meets->offer.pricing == CapacityType::spot);

@@ -65,7 +65,7 @@ std::string mixed_text(const MixedSpace& s) {
       "plan:\n"
       "  vary: {{{}pricing: [{}], base: [{}], fallback: [{}], nodes: {}..{}}}\n"
       "  objective: {}\n",
-      s.shortage ? ", shortage: {every: 2h, lasts: 1h}" : "",
+      s.shortage ? ", shortage: {every: 2h, lasts: 1h}" : ", shortage: none",
       s.own ? ""
             : fmt::format("machine: n1-standard-8, accelerator: [{}], region: [{}], ",
                           fmt::join(s.accelerators, ", "), fmt::join(s.regions, ", ")),

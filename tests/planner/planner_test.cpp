@@ -135,7 +135,7 @@ TEST_CASE("the order of the catalog's rows changes nothing") {
 
 TEST_CASE("a machine that costs more and does the same changes no choice") {
   Catalog catalog = shipped_catalog();
-  Machine twin = *catalog.find_machine(Provider::gcp, "n1-standard-8");
+  Machine twin = *catalog.find_machine(Provider{"gcp"}, "n1-standard-8");
   twin.name = "n1-twin-8";
   catalog.machines.push_back(twin);
   std::vector<Offering> dearer;

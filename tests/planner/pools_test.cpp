@@ -80,7 +80,7 @@ TEST_CASE("a free zone is one of those that offer the accelerator, and the simul
   const planner::Answer answer = answer_to(text);
   REQUIRE_FALSE(answer.plans.empty());
   std::set<std::string> offered;
-  for (const Location* l : shipped_catalog().locations_of(Provider::gcp, "T4"))
+  for (const Location* l : shipped_catalog().locations_of(Provider{"gcp"}, "T4"))
     if (l->region == "us-central1") offered.insert(l->zones.begin(), l->zones.end());
   REQUIRE_FALSE(offered.empty());
   for (const planner::RankedPlan& p : answer.plans) CHECK(offered.contains(p.offer.zone));

@@ -154,7 +154,8 @@ TEST_CASE("thresholds are the same whatever the number of threads") {
   s.accelerators = {"T4", "V100-SXM2-16"};
   s.pricing = {"on_demand", "spot"};
   s.nodes_high = 2;
-  const std::string text = small_text(s) + "disruptions: {preemption: !exponential {mean: 1h}}\n";
+  const std::string text =
+      small_text(s) + "disruptions: {preemption: !exponential {mean: 1h}, shortage: none}\n";
   const planner::Question question = question_of(text, shipped_catalog());
   const auto network = make_fluid_network();
   std::vector<std::vector<double>> found;
@@ -184,7 +185,8 @@ TEST_CASE("the rate of reclaims at which another plan is cheaper holds in the sc
   s.pricing = {"on_demand", "spot"};
   const auto text = [&](double hours) {
     return small_text(s) +
-           fmt::format("disruptions: {{preemption: !exponential {{mean: {}h}}}}\n", hours);
+           fmt::format("disruptions: {{preemption: !exponential {{mean: {}h}}, shortage: none}}\n",
+                       hours);
   };
   const double mean = 0.5;
   const planner::Answer answer = explained(text(mean));
@@ -222,7 +224,7 @@ TEST_CASE("the bandwidth between nodes at which another plan is faster holds in 
 TEST_CASE("a deadline that the choice misses when a number moves is named") {
   SmallSpace s = one_machine();
   s.pricing = {"spot"};
-  const std::string law = "disruptions: {preemption: !exponential {mean: 1h}}\n";
+  const std::string law = "disruptions: {preemption: !exponential {mean: 1h}, shortage: none}\n";
   const double p90 =
       quantile(explained(small_text(s) + law).plans.front().result.forecast.times_seconds, 0.9);
   s.deadline = fmt::format("{:.1f}min@90%", p90 / 60 * 1.1);
@@ -236,7 +238,7 @@ TEST_CASE("one that misses a limit itself does not take the place of the choice"
   SmallSpace s = one_machine();
   s.pricing = {"on_demand"};
   s.quota = 1;  // one accelerator
-  const std::string law = "disruptions: {preemption: !exponential {mean: 0.5h}}\n";
+  const std::string law = "disruptions: {preemption: !exponential {mean: 0.5h}, shortage: none}\n";
   const planner::Answer alone = explained(small_text(s));
   const Forecast& bought = alone.plans.front().result.forecast;
   s.pricing = {"on_demand", "spot"};

@@ -116,6 +116,7 @@ TEST_CASE("measured values are printed in the unit of their metric") {
   CHECK(text(Metric::step_share, 0.25) == "25.0 %");
   CHECK(text(Metric::samples_per_second, 72'397.4) == "72,397 samples/s");
   CHECK(text(Metric::samples_per_second, 162.25) == "162.2 samples/s");
+  CHECK(text(Metric::tokens_per_second, 104'447.6) == "104,448 tokens/s");
   CHECK(text(Metric::interruptions, 0.445) == "0.445");
   CHECK(text(Metric::feasible, 0) == "false");
 }

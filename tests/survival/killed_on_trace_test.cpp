@@ -140,7 +140,7 @@ Measurements measured(const Workspace& w, const std::string& out) {
 BackgroundJob::Clock::time_point start_of(BackgroundJob& job, const Workspace& w,
                                           const std::string& out) {
   // Written when the clock is, before any process is started.
-  REQUIRE(job.wait_for([&] { return std::filesystem::exists(w.path(out) / "plan.yaml"); }));
+  REQUIRE(job.wait_for([&] { return std::filesystem::exists(w.path(out) / "plan.reckon"); }));
   return BackgroundJob::Clock::now();
 }
 

@@ -4,7 +4,6 @@
 
 #include "exchange/foreign/resnet_work.h"
 #include "sim/scenario/scenario_yaml.h"
-#include "sim/step/worker_pools.h"
 #include "support/scenario_text.h"
 
 using namespace reckon;
@@ -86,7 +85,7 @@ TEST_CASE("an AI Platform job becomes a scenario that can be simulated") {
   const auto plan = plan_of(text);
   REQUIRE(plan);
   CHECK(plan->name == "t4_job");
-  CHECK(plan->service == Service::ai_platform);
+  CHECK(plan->service.id == Service{"ai_platform"});
   REQUIRE(plan->pools.size() == 3);
   CHECK(plan->pools[0].role == Role::chief);
   CHECK(plan->pools[1].nodes_max == 9);
@@ -218,8 +217,8 @@ TEST_CASE(
   REQUIRE(file);
   const auto plan = make_plan(*file, shipped_catalog());
   REQUIRE(plan);
-  REQUIRE(worker_pools(*plan).size() == 1);
-  CHECK(worker_pools(*plan).front()->role == Role::worker);
+  REQUIRE(computing_pools(*plan).size() == 1);
+  CHECK(computing_pools(*plan).front()->role == Role::worker);
   CHECK(values_of(exported(text)) == values_of(job));
   CHECK_THAT(exported(text), Contains("priority: \"7\"") && Contains("minValue: \"2.10\"") &&
                                  Contains("minValue: 0.5"));

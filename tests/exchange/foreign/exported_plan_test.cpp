@@ -44,16 +44,16 @@ cluster:
     - {name: servers, role: parameter_server, machine: n1-highmem-8, nodes: 2}
 )";
 
-std::string exported(const std::string& scenario, JobShape as,
-                     const std::vector<std::string>& arguments = {}) {
+std::string exported(const std::string& scenario, JobShape as) {
   const auto file = parse_scenario(scenario, "s.yaml");
   if (!file) FAIL(format(file.error()));
   const auto plan = make_plan(*file, shipped_catalog());
   if (!plan) FAIL(format(plan.error()));
   KubernetesExport how;
   how.as = as;
-  const auto text = kubernetes_manifests(
-      *file, *plan, {.scenario = scenario, .arguments = arguments}, shipped_catalog(), how);
+  RunArtifact artifact{.plan = *plan, .scenario = scenario};
+  if (file->scenario.workload) artifact.container = file->scenario.workload->container;
+  const auto text = kubernetes_manifests(for_cluster(artifact, shipped_catalog()), how);
   if (!text) FAIL(format(text.error()));
   return *text;
 }
@@ -91,11 +91,4 @@ TEST_CASE("manifests that were changed since no longer stand for the scenario in
     REQUIRE(found.has_value());
     CHECK_FALSE(found->has_value());
   }
-}
-
-TEST_CASE("what was exported with --set is not what the scenario in it says") {
-  const std::string text = exported(kMirrored, JobShape::job, {"--set", "workload.train.epochs=1"});
-  const auto found = exported_plan_of(text, "job.yaml", shipped_catalog());
-  REQUIRE(found.has_value());
-  CHECK_FALSE(found->has_value());
 }

@@ -319,7 +319,7 @@ TEST_CASE("a TF_CONFIG whose own task is not in its cluster is refused") {
          .servers = "n1-highmem-8",
          .accelerator = "",
          .per_node = 1,
-         .provider = Provider::gcp,
+         .provider = Provider{"gcp"},
          .region = "us-central1"}));
   };
   CHECK_THAT(
@@ -354,7 +354,7 @@ TEST_CASE("files without a job, and jobs with values of the wrong kind") {
 
 TEST_CASE("TF_CONFIG: how many of each role") {
   const AssumedMachines machines{"n1-standard-8", "n1-highmem-8", "T4", 1,
-                                 Provider::gcp,   "us-central1"};
+                                 Provider{"gcp"}, "us-central1"};
   const std::string text = text_of(import_tf_config(
       R"({"cluster": {"chief": ["a:1"], "worker": ["b:1", "c:1"], "ps": ["d:1", "e:1"]},
           "task": {"type": "worker", "index": 1}, "rpc_layer": "grpc"})",

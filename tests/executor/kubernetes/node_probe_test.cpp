@@ -44,7 +44,7 @@ TEST_CASE("the pod of a probe is a worker by itself, on its node, with a volume 
   CHECK(!pod.contains("serviceAccountName"));
   CHECK(pod.at("tolerations").size() == 1);
   const Json& container = pod.at("containers").at(0);
-  CHECK(container.at("args") == Json({"/plan/plan.yaml", "--alone", "--steps", "5"}));
+  CHECK(container.at("args") == Json({"/plan/plan.reckon", "--alone", "--steps", "5"}));
   CHECK(container.at("env").empty());
   CHECK(container.at("resources").at("limits").at("nvidia.com/gpu") == 8);
   CHECK(pod.at("volumes").at(0).at("configMap").at("name") == "ring-probe-plan");

@@ -6,8 +6,9 @@
 #include "executor/train/measurement_log.h"
 #include "executor/train/run_check.h"
 #include "executor/train/run_directory.h"
-#include "executor/train/run_request.h"
 #include "sim/base/random.h"
+#include "sim/scenario/artifact/artifact.h"
+#include "support/plans.h"
 
 namespace reckon {
 namespace {
@@ -22,12 +23,8 @@ constexpr Purpose kFlips{"test_flipped_bytes"};
 void make_run(const fs::path& root) {
   const RunDirectory run{root};
   fs::create_directories(root);
-  const std::string plan = "name: toy\n";
-  write_durably(run.plan(), plan);
-  write_durably(run.request(), to_text(RunRequest{.file = root / "toy.yaml",
-                                                  .overrides = {},
-                                                  .layers = {},
-                                                  .plan_digest = text_digest(plan)}));
+  write_durably(run.plan(),
+                write_artifact({.plan = make_round_plan(small_mlp(), StrategyKind::single, 1)}));
   save_toy(run.checkpoints(), 20, 2);
   save_toy(run.checkpoints(), 30, 2);
   MeasurementLog log(run.measurements());
@@ -85,7 +82,7 @@ TEST_CASE("damage is named with the file and the bytes, and repaired without del
   const std::uintmax_t size = fs::file_size(part);
   flip_bit(part, size - 1);  // the last byte of `momenta`: 500 floats
   flip_bit(run.measurements(), 600);
-  std::ofstream(root / "plan.yaml.part-123") << "name";
+  std::ofstream(root / "plan.reckon.part-123") << "name";
   fs::create_directories(set_directory(run.checkpoints(), 40));  // its save was broken off
   const RunCheck check = check_run(root, {});
   CHECK_FALSE(check.sound());
@@ -97,7 +94,7 @@ TEST_CASE("damage is named with the file and the bytes, and repaired without del
   CHECK(contains(set.details[0],
                  "(bytes " + std::to_string(size - 2000) + " to " + std::to_string(size) + ": "));
   CHECK(contains(finding(check, "measurements").details.at(1), "line "));
-  CHECK(finding(check, "leftovers").details == std::vector<std::string>{"plan.yaml.part-123"});
+  CHECK(finding(check, "leftovers").details == std::vector<std::string>{"plan.reckon.part-123"});
 
   repair_all(check);
   const RunCheck after = check_run(root, {});
@@ -105,14 +102,14 @@ TEST_CASE("damage is named with the file and the bytes, and repaired without del
   CHECK(after.resumes_at == 20);
   CHECK(fs::exists(set_directory(run.checkpoints(), 30).string() + ".refused"));
   CHECK(fs::exists(damaged_lines_of(run.measurements())));
-  CHECK_FALSE(fs::exists(root / "plan.yaml.part-123"));
+  CHECK_FALSE(fs::exists(root / "plan.reckon.part-123"));
 }
 
 TEST_CASE("what a process is writing is not taken for damage while it holds the lock") {
   const Scratch scratch(memory_directory());
   const fs::path root = scratch.path() / "run";
   make_run(root);
-  std::ofstream(root / "plan.yaml.part-123") << "name";
+  std::ofstream(root / "plan.reckon.part-123") << "name";
   fs::create_directories(set_directory(RunDirectory{root}.checkpoints(), 40));
   const RunLock lock(root);
   const RunLock::Look look = RunLock::look(root);
@@ -141,19 +138,20 @@ TEST_CASE("the lock of a dead process is told from one that is held, and removed
   CHECK(RunLock::look(scratch.path()).held);
 }
 
-TEST_CASE("a plan that is damaged comes back from its scenario, where that is unchanged") {
+TEST_CASE("a plan that is damaged or missing is lost, and how another is made is said") {
   const Scratch scratch;
   const fs::path root = scratch.path() / "run";
   make_run(root);
-  flip_bit(root / "plan.yaml", 2);
-  CHECK(check_run(root, {}).lost());
-  std::ofstream(root / "toy.yaml") << "name: toy\n";
+  const RunCheck whole = check_run(root, {});
+  CHECK(contains(finding(whole, "plan").details.at(0), "whole, digest "));
+  flip_last_bit(RunDirectory{root}.plan());
   const RunCheck check = check_run(root, {});
-  CHECK_FALSE(check.lost());
-  repair_all(check);
-  CHECK(check_run(root, {}).sound());
-  fs::remove(root / "request.json");
-  CHECK(finding(check_run(root, {}), "request").state == State::lost);
+  CHECK(check.lost());
+  CHECK(contains(finding(check, "plan").details.at(0), "cut off or changed: its checksum is "));
+  CHECK(contains(finding(check, "plan").todo, "--resume writes the plan again"));
+  write_durably(RunDirectory{root}.forecast(), "{}");
+  fs::remove(RunDirectory{root}.plan());
+  CHECK(contains(finding(check_run(root, {}), "plan").details.at(0), "is missing"));
 }
 
 TEST_CASE("a finished run's parameters are compared with the checkpoint that holds the same") {

@@ -23,16 +23,16 @@ double usd_per_hour(const Offering* offering, CapacityType capacity) {
 double on_demand(std::string_view region, std::string_view zone, std::string_view item,
                  Covers covers) {
   constexpr auto kType = CapacityType::on_demand;
-  return usd_per_hour(test::shipped_catalog().find_offering(Provider::gcp, region, zone, item,
+  return usd_per_hour(test::shipped_catalog().find_offering(Provider{"gcp"}, region, zone, item,
                                                             covers, kType),
                       kType) /
          test::shipped_catalog()
-             .find_offering(Provider::gcp, region, zone, item, covers, kType)
+             .find_offering(Provider{"gcp"}, region, zone, item, covers, kType)
              ->count;
 }
 
 std::vector<std::string> zones_in(std::string_view item, std::string_view region) {
-  for (const Location* location : test::shipped_catalog().locations_of(Provider::gcp, item)) {
+  for (const Location* location : test::shipped_catalog().locations_of(Provider{"gcp"}, item)) {
     if (location->region == region) return location->zones;
   }
   return {};
@@ -94,7 +94,7 @@ TEST_CASE("a V100 multiplies at 125 TFLOP/s and has six NVLink 2 links of 25 GB/
 
 TEST_CASE("n1-standard-32 needs at least four V100 or K80 and two of the others on AI Platform") {
   const auto counts = [](std::string_view gpu) {
-    return test::shipped_catalog().allowed_counts(Service::ai_platform, "n1-standard-32", gpu);
+    return test::shipped_catalog().allowed_counts(Service{"ai_platform"}, "n1-standard-32", gpu);
   };
   CHECK(counts("V100") == Counts{4, 8});
   CHECK(counts("K80") == Counts{4, 8});
@@ -104,39 +104,40 @@ TEST_CASE("n1-standard-32 needs at least four V100 or K80 and two of the others 
 }
 
 TEST_CASE("one T4 may carry 32 vCPUs on GCE and GKE, not on AI Platform") {
-  CHECK(test::shipped_catalog().allowed_counts(Service::gce, "n1-standard-32", "T4") ==
+  CHECK(test::shipped_catalog().allowed_counts(Service{"gce"}, "n1-standard-32", "T4") ==
         Counts{1, 2, 4});
-  CHECK(test::shipped_catalog().allowed_counts(Service::gke, "n1-standard-32", "T4") ==
+  CHECK(test::shipped_catalog().allowed_counts(Service{"gke"}, "n1-standard-32", "T4") ==
         Counts{1, 2, 4});
-  CHECK(test::shipped_catalog().allowed_counts(Service::ai_platform, "n1-standard-32", "T4") ==
+  CHECK(test::shipped_catalog().allowed_counts(Service{"ai_platform"}, "n1-standard-32", "T4") ==
         Counts{2, 4});
 }
 
 TEST_CASE("four P100 carry up to 96 vCPUs on GCE and up to 64 on AI Platform") {
-  CHECK(test::shipped_catalog().allowed_counts(Service::gce, "n1-standard-96", "P100") ==
+  CHECK(test::shipped_catalog().allowed_counts(Service{"gce"}, "n1-standard-96", "P100") ==
         Counts{4});
   CHECK(test::shipped_catalog()
-            .allowed_counts(Service::ai_platform, "n1-standard-96", "P100")
+            .allowed_counts(Service{"ai_platform"}, "n1-standard-96", "P100")
             .empty());
-  CHECK(test::shipped_catalog().allowed_counts(Service::ai_platform, "n1-highcpu-64", "P100") ==
+  CHECK(test::shipped_catalog().allowed_counts(Service{"ai_platform"}, "n1-highcpu-64", "P100") ==
         Counts{4});
 }
 
 TEST_CASE("a machine with built-in accelerators has exactly those") {
-  CHECK(test::shipped_catalog().allowed_counts(Service::gke, "a2-highgpu-8g", "A100") == Counts{8});
-  CHECK(test::shipped_catalog().allowed_counts(Service::gke, "a2-highgpu-8g", "V100").empty());
-  CHECK(test::shipped_catalog().allowed_counts(Service::eks, "p3.8xlarge", "V100") == Counts{4});
+  CHECK(test::shipped_catalog().allowed_counts(Service{"gke"}, "a2-highgpu-8g", "A100") ==
+        Counts{8});
+  CHECK(test::shipped_catalog().allowed_counts(Service{"gke"}, "a2-highgpu-8g", "V100").empty());
+  CHECK(test::shipped_catalog().allowed_counts(Service{"eks"}, "p3.8xlarge", "V100") == Counts{4});
   CHECK(test::shipped_catalog()
-            .allowed_counts(Service::ai_platform, "a3-highgpu-8g", "H100")
+            .allowed_counts(Service{"ai_platform"}, "a3-highgpu-8g", "H100")
             .empty());
-  CHECK(test::shipped_catalog().allowed_counts(Service::gke, "n1-standard-16", "A100").empty());
+  CHECK(test::shipped_catalog().allowed_counts(Service{"gke"}, "n1-standard-16", "A100").empty());
 }
 
 TEST_CASE(
     "the AI Platform example of 4 T4 on n1-highcpu-16 with servers on n1-highmem-8 is valid") {
-  CHECK(test::shipped_catalog().allowed_counts(Service::ai_platform, "n1-highcpu-16",
+  CHECK(test::shipped_catalog().allowed_counts(Service{"ai_platform"}, "n1-highcpu-16",
                                                "NVIDIA_TESLA_T4") == Counts{1, 2, 4});
-  const Machine* server = test::shipped_catalog().find_machine(Provider::gcp, "n1-highmem-8");
+  const Machine* server = test::shipped_catalog().find_machine(Provider{"gcp"}, "n1-highmem-8");
   REQUIRE(server);
   CHECK(server->vcpus == 8);
   CHECK(server->memory.value.v == Approx(52 * 1073741824.0));
@@ -148,7 +149,7 @@ TEST_CASE("in us-central1 P100 stand in zones c and f, K80 in a and c, and half 
   CHECK(zones_in("P100", "asia-south1").empty());
   CHECK(zones_in("v2-256", "us-central1") == Zones{"us-central1-a"});
   CHECK_FALSE(
-      test::shipped_catalog().locations_of(Provider::gcp, "TPU-v3").empty());  // by its slices
+      test::shipped_catalog().locations_of(Provider{"gcp"}, "TPU-v3").empty());  // by its slices
 }
 
 TEST_CASE(
@@ -174,7 +175,7 @@ TEST_CASE("known prices of GPUs, slices and disks in us-central1") {
   CHECK(on_demand("us-central1", "us-central1-a", "v2-256", Covers::slice) == Approx(192.0));
   // 0.04 USD a GB and month of 730 h
   const Offering* disk = test::shipped_catalog().find_offering(
-      Provider::gcp, "us-central1", "", "pd-standard", Covers::storage, CapacityType::on_demand);
+      Provider{"gcp"}, "us-central1", "", "pd-standard", Covers::storage, CapacityType::on_demand);
   REQUIRE(disk);
   CHECK(disk->on_demand->value.v * 730 * 3600 == Approx(0.04));
 }
@@ -182,7 +183,7 @@ TEST_CASE("known prices of GPUs, slices and disks in us-central1") {
 TEST_CASE("a suspect on-demand price is passed over, its spot price is not") {
   // 4.20 USD/h for an H100 in us-central1 where 9.80 is right
   const auto find = [](CapacityType type) {
-    return test::shipped_catalog().find_offering(Provider::gcp, "us-central1", "us-central1-a",
+    return test::shipped_catalog().find_offering(Provider{"gcp"}, "us-central1", "us-central1-a",
                                                  "H100", Covers::accelerator, type);
   };
   CHECK_FALSE(find(CapacityType::on_demand));
@@ -193,14 +194,14 @@ TEST_CASE("a suspect on-demand price is passed over, its spot price is not") {
 TEST_CASE("the newest price wins, and zones restrict") {
   // V100 spot was 0.74 in 2022 and is 1.0885 in the newer table.
   const Offering* v100 =
-      test::shipped_catalog().find_offering(Provider::gcp, "us-central1", "us-central1-a", "V100",
+      test::shipped_catalog().find_offering(Provider{"gcp"}, "us-central1", "us-central1-a", "V100",
                                             Covers::accelerator, CapacityType::spot);
   CHECK(usd_per_hour(v100, CapacityType::spot) == Approx(1.0885));
   CHECK(v100->date == "2025-07-01");
-  CHECK_FALSE(test::shipped_catalog().find_offering(Provider::gcp, "us-central1", "us-central1-c",
+  CHECK_FALSE(test::shipped_catalog().find_offering(Provider{"gcp"}, "us-central1", "us-central1-c",
                                                     "v2-256", Covers::slice,
                                                     CapacityType::on_demand));
-  CHECK_FALSE(test::shipped_catalog().find_offering(Provider::gcp, "us-central1", "", "V100",
+  CHECK_FALSE(test::shipped_catalog().find_offering(Provider{"gcp"}, "us-central1", "", "V100",
                                                     Covers::accelerator, CapacityType::reserved));
 }
 
@@ -218,7 +219,7 @@ TEST_CASE(
   CHECK(test::shipped_catalog().find_slice("v5litepod-8")->chips == 8);  // counts chips, not cores
   for (const TpuSlice& slice : test::shipped_catalog().slices) {
     INFO(slice.name);
-    const Machine* host = test::shipped_catalog().find_machine(Provider::gcp, slice.machine);
+    const Machine* host = test::shipped_catalog().find_machine(Provider{"gcp"}, slice.machine);
     REQUIRE(host);
     CHECK(slice.chips <= host->accelerator_count * slice.hosts);
   }
@@ -240,8 +241,8 @@ TEST_CASE("every operational number that code asks for is there") {
     CHECK(operations.find(key));
   }
   std::vector<std::string> made;
-  for (const Provider provider :
-       {Provider::gcp, Provider::aws, Provider::azure, Provider::selectel, Provider::on_premises}) {
+  for (const ProviderRules& rules : test::shipped_catalog().providers) {
+    const Provider& provider = rules.id;
     made.push_back(keys::provisioning(provider, keys::NodeKind::cpu));
     made.push_back(keys::provisioning(provider, keys::NodeKind::gpu));
     made.push_back(keys::spot_notice(provider));
@@ -251,11 +252,9 @@ TEST_CASE("every operational number that code asks for is there") {
     made.push_back(keys::billing_minimum(provider));
     made.push_back(keys::free_if_reclaimed_within(provider));
   }
-  made.push_back(keys::provisioning(Provider::gcp, keys::NodeKind::tpu));
-  for (const Service service : {Service::gke, Service::gce, Service::ai_platform, Service::vertex,
-                                Service::eks, Service::aks, Service::mks, Service::none}) {
-    made.push_back(keys::management_fee(service));
-  }
+  made.push_back(keys::provisioning(Provider{"gcp"}, keys::NodeKind::tpu));
+  for (const ServiceRules& service : test::shipped_catalog().services)
+    made.push_back(keys::management_fee(service.id));
   for (const std::string& key : made) {
     INFO(key);
     CHECK(operations.find(key));

@@ -67,7 +67,7 @@ TEST_CASE("a user's layer replaces the fields it gives and keeps the others") {
       .with("accelerators.yaml", "T4:\n  peak: {fp16: 50 TFLOPS}\n");
   const auto loaded = load_over_shipped(user);
   REQUIRE(loaded.has_value());
-  const Machine* machine = loaded->find_machine(Provider::gcp, "n1-standard-16");
+  const Machine* machine = loaded->find_machine(Provider{"gcp"}, "n1-standard-16");
   REQUIRE(machine);
   CHECK(machine->name == "n1-standard-16");
   CHECK(machine->network.value.v == Approx(100e9 / 8));
@@ -92,12 +92,12 @@ TEST_CASE("a user's layer adds machines, accelerators, sources and prices") {
       .with("prices.csv", kPriceHeader + "on_premises,lab,rack-7,machine,4.10,2026-10-01,,1\n");
   const auto loaded = load_over_shipped(user);
   if (!loaded) FAIL(format(loaded.error()));
-  CHECK(loaded->find_machine(Provider::on_premises, "rack-7")->accelerator_count == 4);
-  CHECK(loaded->allowed_counts(Service::none, "rack-7", "X1") == std::vector<int>{4});
+  CHECK(loaded->find_machine(Provider{"on_premises"}, "rack-7")->accelerator_count == 4);
+  CHECK(loaded->allowed_counts(Service{"none"}, "rack-7", "X1") == std::vector<int>{4});
   const Accelerator* x1 = loaded->find_accelerator("x1");
   CHECK(loaded->sources[static_cast<std::size_t>(x1->memory.source)].id == "bench");
   CHECK(loaded->find_efficiency(*x1, Precision::fp32, "")->accelerator == "Volta");
-  const Offering* price = loaded->find_offering(Provider::on_premises, "lab", "", "rack-7",
+  const Offering* price = loaded->find_offering(Provider{"on_premises"}, "lab", "", "rack-7",
                                                 Offering::Covers::machine, CapacityType::on_demand);
   REQUIRE(price);
   CHECK(price->on_demand->value.v * 3600 == Approx(4.10));
@@ -127,7 +127,7 @@ TEST_CASE("of two prices of the same date the later layer's is taken, an older o
     const auto loaded = load_over_shipped(user);
     REQUIRE(loaded.has_value());
     const Offering* price =
-        loaded->find_offering(Provider::gcp, "us-central1", "us-central1-a", "V100",
+        loaded->find_offering(Provider{"gcp"}, "us-central1", "us-central1-a", "V100",
                               Offering::Covers::accelerator, CapacityType::on_demand);
     return price->on_demand->value.v * 3600;
   };
@@ -292,7 +292,8 @@ TEST_CASE(
             "provider,machine,notes\ngcp,n1-standard-1,\"small, \"\"cheap\"\"\nand old\"\n");
   const auto loaded = load_over_shipped(user);
   REQUIRE(loaded.has_value());
-  CHECK(loaded->find_machine(Provider::gcp, "n1-standard-1")->notes == "small, \"cheap\"\nand old");
+  CHECK(loaded->find_machine(Provider{"gcp"}, "n1-standard-1")->notes ==
+        "small, \"cheap\"\nand old");
   CHECK_THAT(
       complaints_of("machines.csv", "provider,machine,notes,vcpus\ngcp,n1-standard-1,\"a\nb\",0\n"),
       StartsWith("machines.csv:3:4: error: vcpus: '0' is not between 1 and 1,000,000"));

@@ -21,7 +21,7 @@ double hourly(const std::optional<FoundPrice>& price) {
 }
 
 std::string refusal(std::string_view name) {
-  const auto found = resolve_machine(test::shipped_catalog(), Provider::gcp, name);
+  const auto found = resolve_machine(test::shipped_catalog(), Provider{"gcp"}, name);
   REQUIRE_FALSE(found.has_value());
   return found.error();
 }
@@ -31,14 +31,14 @@ using Counts = std::vector<int>;
 }  // namespace
 
 TEST_CASE("a custom N1 machine has the size that its name says and the network of its class") {
-  const auto found = resolve_machine(test::shipped_catalog(), Provider::gcp, "custom-24-98304");
+  const auto found = resolve_machine(test::shipped_catalog(), Provider{"gcp"}, "custom-24-98304");
   REQUIRE(found.has_value());
   CHECK(found->machine.vcpus == 24);
   CHECK(found->machine.memory.value.v == 96 * 1073741824.0);  // 98304 MiB
   // like n1-standard-16, the largest N1 with no more vCPUs: 32 Gbps
   CHECK(found->machine.network.value.v == Approx(32e9 / 8));
   const auto long_name =
-      resolve_machine(test::shipped_catalog(), Provider::gcp, "n1-custom-24-98304");
+      resolve_machine(test::shipped_catalog(), Provider{"gcp"}, "n1-custom-24-98304");
   REQUIRE(long_name.has_value());
   CHECK(long_name->machine.name == found->machine.name);
 }
@@ -55,20 +55,20 @@ TEST_CASE("custom sizes outside the rules are refused with the rule") {
         "15000 MiB is not a multiple of 256 MiB; near it are 14848 and 15104");
   CHECK(refusal("n1-standard-17").empty());
   CHECK(refusal("custom-4").empty());
-  CHECK(resolve_machine(test::shipped_catalog(), Provider::gcp, "custom-1-1024").has_value());
-  CHECK(resolve_machine(test::shipped_catalog(), Provider::gcp, "custom-4-26624").has_value());
+  CHECK(resolve_machine(test::shipped_catalog(), Provider{"gcp"}, "custom-1-1024").has_value());
+  CHECK(resolve_machine(test::shipped_catalog(), Provider{"gcp"}, "custom-4-26624").has_value());
   CHECK_FALSE(
-      resolve_machine(test::shipped_catalog(), Provider::aws, "custom-4-16384").has_value());
+      resolve_machine(test::shipped_catalog(), Provider{"aws"}, "custom-4-16384").has_value());
 }
 
 TEST_CASE("a custom machine costs its vCPUs and its memory") {
-  const auto price = find_price(test::shipped_catalog(), in(Provider::gcp, "us-central1"),
+  const auto price = find_price(test::shipped_catalog(), in(Provider{"gcp"}, "us-central1"),
                                 "custom-24-98304", Covers::machine);
   // 24 x 0.033174 + 96 x 0.004446 = 0.796176 + 0.426816
   CHECK(hourly(price) == Approx(1.222992).epsilon(1e-9));
   CHECK(price->note == "24 vCPUs and 96 GiB of n1-custom");
   CHECK(price->date == "2024-01-01");
-  PriceQuestion spot = in(Provider::gcp, "us-central1");
+  PriceQuestion spot = in(Provider{"gcp"}, "us-central1");
   spot.capacity = CapacityType::spot;
   // 24 x 0.00698 + 96 x 0.004446 x 0.00698 / 0.033174
   CHECK(hourly(find_price(test::shipped_catalog(), spot, "custom-24-98304", Covers::machine)) ==
@@ -78,9 +78,9 @@ TEST_CASE("a custom machine costs its vCPUs and its memory") {
 TEST_CASE("a missing size's price is a whole multiple of the nearest smaller size and says so") {
   // Standard_NC12s_v3 is 12 vCPUs, 224 GiB, 2 V100: twice Standard_NC6s_v3, which costs 3.06 in
   // eastus.
-  const auto price = find_price(test::shipped_catalog(), in(Provider::azure, "eastus"),
+  const auto price = find_price(test::shipped_catalog(), in(Provider{"azure"}, "eastus"),
                                 "Standard_NC12s_v3", Covers::machine_with_accelerators);
-  const auto small = find_price(test::shipped_catalog(), in(Provider::azure, "eastus"),
+  const auto small = find_price(test::shipped_catalog(), in(Provider{"azure"}, "eastus"),
                                 "Standard_NC6s_v3", Covers::machine_with_accelerators);
   CHECK(hourly(price) == Approx(2 * hourly(small)));
   CHECK(hourly(small) == Approx(3.06));
@@ -90,14 +90,14 @@ TEST_CASE("a missing size's price is a whole multiple of the nearest smaller siz
 
 TEST_CASE("sizes that are no multiple of each other price nothing") {
   // NC16as_T4_v3 has four times the vCPUs of NC4as_T4_v3 but the same one T4.
-  CHECK_FALSE(find_price(test::shipped_catalog(), in(Provider::azure, "eastus"),
+  CHECK_FALSE(find_price(test::shipped_catalog(), in(Provider{"azure"}, "eastus"),
                          "Standard_NC16as_T4_v3", Covers::machine_with_accelerators));
-  CHECK_FALSE(find_price(test::shipped_catalog(), in(Provider::gcp, "europe-west4"),
+  CHECK_FALSE(find_price(test::shipped_catalog(), in(Provider{"gcp"}, "europe-west4"),
                          "n1-standard-16", Covers::machine));
 }
 
 TEST_CASE("a suspect price is taken only when it is asked for") {
-  PriceQuestion question = in(Provider::gcp, "asia-northeast3");
+  PriceQuestion question = in(Provider{"gcp"}, "asia-northeast3");
   CHECK_FALSE(find_price(test::shipped_catalog(), question, "A100-SXM4-40", Covers::accelerator));
   question.suspect = true;
   const auto price =
@@ -109,7 +109,7 @@ TEST_CASE("a suspect price is taken only when it is asked for") {
 TEST_CASE("custom machines carry what the limits of their size allow") {
   const auto counts = [](std::string_view machine, std::string_view gpu,
                          std::string_view zone = "") {
-    return test::shipped_catalog().allowed_counts(Service::gce, machine, gpu, zone);
+    return test::shipped_catalog().allowed_counts(Service{"gce"}, machine, gpu, zone);
   };
   CHECK(counts("custom-24-98304", "T4") == Counts{1, 2, 4});  // one T4: up to 48 vCPUs
   CHECK(counts("custom-50-98304", "T4") == Counts{4});
@@ -117,13 +117,13 @@ TEST_CASE("custom machines carry what the limits of their size allow") {
   CHECK(counts("custom-14-79872", "V100") == Counts{2, 4, 8});
   CHECK(counts("custom-24-98304", "A100").empty());
   CHECK(test::shipped_catalog()
-            .allowed_counts(Service::ai_platform, "custom-24-98304", "T4")
+            .allowed_counts(Service{"ai_platform"}, "custom-24-98304", "T4")
             .empty());
 }
 
 TEST_CASE("four P100 take up to 96 vCPUs on GCE, but 64 vCPUs and 208 GB in three zones") {
   const auto counts = [](std::string_view machine, std::string_view zone) {
-    return test::shipped_catalog().allowed_counts(Service::gce, machine, "P100", zone);
+    return test::shipped_catalog().allowed_counts(Service{"gce"}, machine, "P100", zone);
   };
   for (const char* zone : {"us-east1-c", "europe-west1-d", "europe-west1-b"}) {
     CHECK(counts("n1-standard-96", zone).empty());          // 96 vCPUs
@@ -140,12 +140,12 @@ TEST_CASE("four P100 take up to 96 vCPUs on GCE, but 64 vCPUs and 208 GB in thre
 TEST_CASE("the attachment table of GCE is what the limits say, machine by machine") {
   int compared = 0;
   for (const AttachmentRule& rule : test::shipped_catalog().attachments) {
-    if (rule.service != Service::gce || !rule.machine.starts_with("n1-")) continue;
-    const Machine* machine = test::shipped_catalog().find_machine(Provider::gcp, rule.machine);
+    if (rule.service != Service{"gce"} || !rule.machine.starts_with("n1-")) continue;
+    const Machine* machine = test::shipped_catalog().find_machine(Provider{"gcp"}, rule.machine);
     REQUIRE(machine);
     Counts limited;
     for (const AttachmentLimit& limit : test::shipped_catalog().limits) {
-      if (limit.service == Service::gce && limit.accelerator == rule.accelerator &&
+      if (limit.service == Service{"gce"} && limit.accelerator == rule.accelerator &&
           limit.zones.empty() && machine->vcpus <= limit.vcpus &&
           machine->memory.value.v <= limit.memory.value.v)
         limited.push_back(limit.count);
@@ -158,35 +158,37 @@ TEST_CASE("the attachment table of GCE is what the limits say, machine by machin
 }
 
 TEST_CASE("scale tiers are the clusters that the documentation lists") {
-  const ScaleTier* standard = test::shipped_catalog().find_tier(Service::ai_platform, "STANDARD_1");
+  const ScaleTier* standard =
+      test::shipped_catalog().find_tier(Service{"ai_platform"}, "STANDARD_1");
   REQUIRE(standard);
   REQUIRE(standard->parts.size() == 3);  // by role: chief, parameter_server, worker
   CHECK(standard->parts[1].machine == "n1-standard-4");
   CHECK(standard->parts[1].count == 3);
   CHECK(standard->parts[2].machine == "n1-highcpu-8");
   CHECK(standard->parts[2].count == 4);
-  const ScaleTier* premium = test::shipped_catalog().find_tier(Service::ai_platform, "premium-1");
+  const ScaleTier* premium = test::shipped_catalog().find_tier(Service{"ai_platform"}, "premium-1");
   REQUIRE(premium);
   CHECK(premium->parts[1].count + premium->parts[2].count == 30);  // 11 servers, 19 workers
-  CHECK(
-      test::shipped_catalog().find_tier(Service::ai_platform, "BASIC_GPU")->parts[0].accelerator ==
-      "K80");
-  CHECK(test::shipped_catalog().find_tier(Service::ai_platform, "BASIC_TPU")->parts[1].slice ==
+  CHECK(test::shipped_catalog()
+            .find_tier(Service{"ai_platform"}, "BASIC_GPU")
+            ->parts[0]
+            .accelerator == "K80");
+  CHECK(test::shipped_catalog().find_tier(Service{"ai_platform"}, "BASIC_TPU")->parts[1].slice ==
         "v2-8");
-  CHECK(test::shipped_catalog().find_tier(Service::ai_platform, "CUSTOM")->parts.empty());
-  CHECK(test::shipped_catalog().find_tier(Service::gke, "CUSTOM") == nullptr);
+  CHECK(test::shipped_catalog().find_tier(Service{"ai_platform"}, "CUSTOM")->parts.empty());
+  CHECK(test::shipped_catalog().find_tier(Service{"gke"}, "CUSTOM") == nullptr);
 }
 
 TEST_CASE("AI Platform's legacy types are its own, all others are everywhere") {
   const Machine* legacy =
-      test::shipped_catalog().find_machine(Provider::gcp, "complex_model_m_gpu");
+      test::shipped_catalog().find_machine(Provider{"gcp"}, "complex_model_m_gpu");
   REQUIRE(legacy);
-  CHECK(legacy->offered_under(Service::ai_platform));
-  CHECK_FALSE(legacy->offered_under(Service::gke));
-  const Machine* plain = test::shipped_catalog().find_machine(Provider::gcp, "n1-standard-16");
+  CHECK(legacy->offered_under(Service{"ai_platform"}));
+  CHECK_FALSE(legacy->offered_under(Service{"gke"}));
+  const Machine* plain = test::shipped_catalog().find_machine(Provider{"gcp"}, "n1-standard-16");
   REQUIRE(plain);
-  CHECK(plain->offered_under(Service::ai_platform));
-  CHECK(plain->offered_under(Service::gke));
+  CHECK(plain->offered_under(Service{"ai_platform"}));
+  CHECK(plain->offered_under(Service{"gke"}));
 }
 
 TEST_CASE("names of labels, taints and resources are there by service") {

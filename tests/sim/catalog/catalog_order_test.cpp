@@ -43,16 +43,16 @@ std::vector<std::string> dump(const Catalog& c) {
                   text_of(a.peer_bandwidth) + text_of(a.host_bandwidth));
   }
   for (const Machine& m : c.machines)
-    out.push_back(fmt::format("{} {} {} {} {} {} {} {}", int(m.provider), m.name, m.vcpus,
+    out.push_back(fmt::format("{} {} {} {} {} {} {} {}", to_text(m.provider), m.name, m.vcpus,
                               text_of(m.memory), text_of(m.network), m.accelerator,
                               m.accelerator_count, m.network_link));
   for (const TpuSlice& s : c.slices)
     out.push_back(fmt::format("{} {} {} {}", s.name, s.accelerator, s.chips, s.machine));
   for (const AttachmentRule& r : c.attachments)
-    out.push_back(fmt::format("{} {} {} {}", int(r.service), r.machine, r.accelerator,
+    out.push_back(fmt::format("{} {} {} {}", to_text(r.service), r.machine, r.accelerator,
                               fmt::join(r.counts, ",")));
   for (const AttachmentLimit& l : c.limits)
-    out.push_back(fmt::format("{} {} {} {} {}", int(l.service), l.accelerator, l.count, l.vcpus,
+    out.push_back(fmt::format("{} {} {} {} {}", to_text(l.service), l.accelerator, l.count, l.vcpus,
                               text_of(l.memory)));
   for (const ScaleTier& t : c.tiers) {
     out.push_back(fmt::format("{} {}", t.name, int(t.source)));
@@ -63,9 +63,9 @@ std::vector<std::string> dump(const Catalog& c) {
       out.push_back(fmt::format("{} {} {} {}", n.name, key, name.text, int(name.source)));
   for (const Location& l : c.locations)
     out.push_back(
-        fmt::format("{} {} {} {}", int(l.provider), l.item, l.region, fmt::join(l.zones, ",")));
+        fmt::format("{} {} {} {}", to_text(l.provider), l.item, l.region, fmt::join(l.zones, ",")));
   for (const Offering& o : c.offerings)
-    out.push_back(fmt::format("{} {} {} {} {} {} {} {} {}", int(o.provider), o.item, o.region,
+    out.push_back(fmt::format("{} {} {} {} {} {} {} {} {}", to_text(o.provider), o.item, o.region,
                               fmt::join(o.zones, ","), int(o.covers), o.count, text_of(o.on_demand),
                               text_of(o.spot), o.date));
   for (const Efficiency& e : c.efficiencies)

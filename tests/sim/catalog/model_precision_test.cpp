@@ -5,10 +5,10 @@
 using namespace reckon;
 
 TEST_CASE("each precision is read back from its own text") {
-  for (Precision p : kPrecisions) CHECK(precision_from_text(to_text(p)) == p);
+  for (Precision p : kPrecisions) CHECK(from_text<Precision>(to_text(p)) == p);
   CHECK(to_text(Precision::bf16) == "bf16");
-  CHECK_FALSE(precision_from_text("fp64").has_value());
-  CHECK_FALSE(precision_from_text("").has_value());
+  CHECK_FALSE(from_text<Precision>("fp64").has_value());
+  CHECK_FALSE(from_text<Precision>("").has_value());
 }
 
 TEST_CASE("tf32 keeps its elements in 4 bytes, nvfp4 in half a byte") {

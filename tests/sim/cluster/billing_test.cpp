@@ -63,7 +63,7 @@ TEST_CASE("a cluster's nodes wait for the job from the start, a job service's ar
   Case c = round_case(1);
   c.plan.jobs[0].submit = Seconds{500};
   CHECK(to_seconds(c.run().node_time[0]).count() == 1500);
-  c.plan.service = Service::ai_platform;
+  c.plan.service.nodes_of_job = true;
   const LifeResult life = c.run();
   CHECK(finish_seconds(life) == 500 + 100 + 1000);
   CHECK(to_seconds(life.node_time[0]).count() == 1100);

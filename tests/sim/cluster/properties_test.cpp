@@ -56,7 +56,7 @@ Case any_case() {
   }
   if (one_in(2)) autoscale(c, between(0, nodes), 0, nodes + between(0, 2));
   if (one_in(2)) pool.pricing = CapacityType::spot;
-  if (one_in(4)) c.plan.service = Service::ai_platform;
+  if (one_in(4)) c.plan.service.nodes_of_job = true;
   PlannedStrategy& strategy = c.plan.jobs[0].strategy;
   strategy.synchronous = one_in(2);
   if (one_in(2)) {
@@ -102,7 +102,8 @@ Case any_case() {
   c.plan.billing.management = HourlyRate{100'000'000};
   c.plan.billing.free_if_reclaimed_within = 60s;
   if (c.plan.pools[0].autoscaling && one_in(2)) add_stand_in(c);
-  c.plan.shortage = {one_in(2), seconds_between(500, 20'000), seconds_between(100, 5000)};
+  c.plan.shortage = {one_in(2), Fact<Seconds>{seconds_between(500, 20'000)},
+                     Fact<Seconds>{seconds_between(100, 5000)}};
   c.options.seed = std::uint64_t(between(1, 1'000'000));
   c.options.horizon = one_in(2) ? Seconds{24h * 7} : seconds_between(1, 20'000);
   return c;

@@ -52,7 +52,7 @@ Case half_on_spot() {
   c.pace.step_by_workers.assign(3, Seconds{1});
   c.plan.reclaim.law = TraceReclaim{};
   c.plan.reclaim.trace = {{Seconds{600}}};
-  c.plan.shortage = {true, Seconds{2'000}, Seconds{4'000}};
+  c.plan.shortage = {true, Fact<Seconds>{Seconds{2'000}}, Fact<Seconds>{Seconds{4'000}}};
   for (c.options.seed = 1; c.options.seed < 5000; ++c.options.seed) {
     Shortages shortages(c.plan.shortage, c.options.seed, 0);
     const auto at = [](double t) { return SimTime{} + to_clock(Seconds{t}); };
@@ -120,7 +120,7 @@ TEST_CASE("a job that stops later waits for the spot node first, then takes what
 TEST_CASE("when the shortage is over the job goes back to spot nodes at its next start") {
   Case c = with_stand_in();
   add_base(c, 30'000s);
-  c.plan.shortage = {true, Seconds{50'000}, Seconds{4'000}};
+  c.plan.shortage = {true, Fact<Seconds>{Seconds{50'000}}, Fact<Seconds>{Seconds{4'000}}};
   c.pace.steps = 40'000;
   // A seed whose shortage holds from the start for 1,000 to 5,000 s, with none until 60,000 s.
   double first = 0;
@@ -173,7 +173,7 @@ TEST_CASE(
 }
 
 TEST_CASE("no spot node is given in a shortage, and shortages last for their share of the time") {
-  const ShortageRules rules{true, Seconds{3000}, Seconds{1000}};
+  const ShortageRules rules{true, Fact<Seconds>{Seconds{3000}}, Fact<Seconds>{Seconds{1000}}};
   int of = 0;
   double short_time = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {

@@ -70,6 +70,18 @@ TEST_CASE("an expectation of MFU fails where there is none, and says why") {
   CHECK(result.reason == "the workers have no accelerators, whose peak MFU is a share of");
 }
 
+TEST_CASE("rates of tokens are those of samples times their length, and none of other models") {
+  Forecast f = forecast();
+  const auto rate = [&](Metric metric) {
+    return evaluate(expect(metric, Statistic::none, Comparison::ge, 0), f);
+  };
+  CHECK(rate(Metric::tokens_per_second).reason == "the model reads no tokens: samples_per_second");
+  f.tokens_per_sample = 512;
+  f.accelerators = 4;
+  CHECK(rate(Metric::tokens_per_second).value == 128 * 512);
+  CHECK(rate(Metric::tokens_per_second_per_accelerator).value == 32 * 512);
+}
+
 TEST_CASE("the shares of a step are exposed times over the step time") {
   Expectation e = expect(Metric::step_share, Statistic::none, Comparison::le, 1);
   const auto share = [&](StepShare s) {

@@ -138,6 +138,18 @@ TEST_CASE("only changes that mean something to the plan are tried") {
   CHECK(offers(single, "2 workers instead of 1, multi_worker_mirrored"));
 }
 
+TEST_CASE("every all-reduce that the cluster can run is offered, and no other") {
+  Plan plan = reduce_plan(4);
+  plan.jobs[0].strategy.all_reduce = AllReduceKind::ring;
+  const Explanation plain = explained(plan);
+  CHECK(offers(plain, "tree all-reduce instead of ring"));
+  CHECK(offers(plain, "hierarchical all-reduce instead of ring"));
+  CHECK_FALSE(offers(plain, "in_network all-reduce"));
+  CHECK_FALSE(offers(plain, "ring all-reduce"));
+  plan.fabric.in_network_reduction = true;
+  CHECK(offers(explained(plan), "in_network all-reduce instead of ring"));
+}
+
 TEST_CASE("training to an accuracy is offered nothing that no run to it was made with") {
   const auto to_accuracy = [](Plan plan, std::int64_t smallest, std::int64_t largest) {
     PlannedWorkload& job = plan.jobs.front();

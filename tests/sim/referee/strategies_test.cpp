@@ -4,7 +4,7 @@
 #include "sim/step/parameter_server.h"
 #include "sim/step/step.h"
 #include "support/both_engines.h"
-#include "support/plans.h"
+#include "support/strategy_plans.h"
 
 // The activity graphs that the step model builds, folded and rank by rank, under SimGrid's eyes.
 
@@ -59,6 +59,7 @@ void require_agreement(const Plan& plan) {
   const StepEstimate both = estimate(plan, engines);
   CHECK(engines.questions() > 0);
   CHECK(both.communication > Seconds{0});
+  CHECK(both.engine == "both");
   CHECK(both.step == estimate(plan, *make_fluid_network()).step);
 }
 
@@ -77,18 +78,23 @@ TEST_CASE("fluid and SimGrid agree on gathers, scatters, exchanges and sends") {
   require_agreement(ring_reduce_scatter);
   require_agreement(all_to_all);
   require_agreement(send_to_next);
+  require_agreement(ring_hop);
 }
 
 TEST_CASE("fluid and SimGrid agree on all-reduces over tori and meshes") {
   const BothEngines engines;
   for (const std::vector<int>& axes : {std::vector{8}, {4, 4}, {4, 2}, {3, 2, 4}}) {
     for (const bool wraps : {true, false}) {
-      const Torus torus{.axes = axes, .wraps = wraps, .link = 60.0_GBps, .latency = Seconds{1e-6}};
-      for (const bool fold : {true, false})
+      const Fabric torus = torus_fabric(axes, wraps, 60.0_GBps, Seconds{1e-6});
+      for (const bool fold : {true, false}) {
         makespan(torus_all_reduce(torus, Bytes{100e6}, fold), engines);
+        makespan(torus_all_gather(torus, Bytes{100e6}, fold), engines);
+      }
+      makespan(torus_all_to_all(torus, Bytes{100e6}), engines);
+      makespan(torus_send(torus, Bytes{100e6}), engines);
     }
   }
-  CHECK(engines.questions() >= 16);
+  CHECK(engines.questions() >= 48);
 }
 
 TEST_CASE("fluid and SimGrid agree on the step model's synchronous parameter-server steps") {
@@ -112,26 +118,19 @@ TEST_CASE("fluid and SimGrid agree on the step model's asynchronous parameter se
 }
 
 TEST_CASE("fluid and SimGrid agree on whole steps of every strategy that communicates") {
-  using enum StrategyKind;
-  const auto plan = [](StrategyKind kind, int nodes, int accelerators, int servers = 0) {
-    return test::make_round_plan(test::small_mlp(), kind, nodes, accelerators, servers);
-  };
-  require_agreement(plan(mirrored, 1, 4));
-  for (const AllReduceKind kind :
-       {AllReduceKind::ring, AllReduceKind::tree, AllReduceKind::automatic}) {
-    Plan p = plan(multi_worker_mirrored, 4, 2);
-    p.jobs[0].strategy.all_reduce = kind;
-    require_agreement(p);
+  for (const auto& [name, plan] : test::plans_of_all_strategies()) {
+    CAPTURE(name);
+    require_agreement(plan);
   }
-  require_agreement(plan(parameter_server, 4, 2, 3));
-  Plan asynchronous = plan(parameter_server, 3, 1, 2);
-  asynchronous.jobs[0].strategy.synchronous = false;
-  require_agreement(asynchronous);
-  for (const bool pod : {false, true}) {  // a mesh, and a torus that closes
-    Plan slice = plan(tpu, 1, 16);
-    slice.pools[0].accelerator->torus_dimensions = 2;
-    slice.pools[0].slice =
-        TpuSlice{.name = "round-16", .chips = 16, .torus = {4, 4}, .wraps = pod, .hosts = 4};
-    require_agreement(slice);
-  }
+}
+
+TEST_CASE("fluid and SimGrid agree on whole steps whose flows contend") {
+  Plan servers = test::make_round_plan(test::small_mlp(), StrategyKind::parameter_server, 3, 1, 2);
+  servers.jobs[0].strategy.synchronous = false;
+  require_agreement(servers);
+  Plan slice = test::make_round_plan(test::small_mlp(), StrategyKind::tpu, 1, 8);
+  slice.pools[0].accelerator->torus_dimensions = 2;
+  slice.pools[0].slice =
+      TpuSlice{.name = "round-8", .chips = 8, .torus = {2, 4}, .wraps = true, .hosts = 2};
+  require_agreement(slice);  // chunks meet where axes differ
 }

@@ -291,12 +291,12 @@ TEST_CASE("autoscaling needs a service that has it") {
       "1Gbps}, accelerator: {type: T4, count: 1}, nodes: {initial: 1, min: 0, max: 4}, "
       "autoscaling: true}]}";
   CHECK_THAT(errors_of(kBase, {selectel}),
-             Contains("Selectel does not autoscale node groups with GPUs"));
+             Contains("service mks does not autoscale node pools with accelerators"));
 }
 
-TEST_CASE("AI Platform Training has no spot machines") {
+TEST_CASE("AI Platform has no spot machines") {
   CHECK_THAT(errors_of(kBase, {"cluster.service=ai_platform", "cluster.pools.p100.pricing=spot"}),
-             Contains("AI Platform Training has no spot machines"));
+             Contains("AI Platform has no spot machines"));
 }
 
 TEST_CASE("what is not simulated yet is refused by name") {

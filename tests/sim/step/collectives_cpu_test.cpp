@@ -9,25 +9,32 @@ using namespace reckon;
 using namespace reckon::test;
 
 TEST_CASE("direct all-reduce sends a ring's bytes in two rounds") {
-  // M = 1.024 GB: 2 (40 us + (n-1) M / (n 1.25 GB/s)).
-  const Bytes size{1.024e9};
-  CHECK(seconds(direct_all_reduce(flat(1), size)) == 0);
+  // M = 14,400 bytes: 2 (40 us + (n-1) M / (n 1.25 GB/s)).
+  Plan plan = test::make_round_plan(test::small_mlp(), StrategyKind::multi_worker_mirrored, 4);
+  plan.pools.front().accelerator.reset();
+  const auto network = make_fluid_network();
+  const SimulatedCollectives simulated(*network);
+  const ClosedForms formulas;
+  const Bytes size{14'400};
   for (const int n : {2, 8}) {
-    const double expected = 2 * (40e-6 + (n - 1) * 1.024e9 / n / 1.25e9);
-    for (const bool fold : {true, false})
-      CHECK(seconds(direct_all_reduce(flat(n), size, fold)) == Approx(expected).epsilon(1e-9));
-    CHECK(direct_all_reduce(flat(n), size).steps == 2);
-    CHECK(direct_all_reduce(flat(n), size).sent_by_rank ==
-          ring_all_reduce(flat(n), size).sent_by_rank);
+    const double expected = 2 * (40e-6 + (n - 1) * 14'400.0 / n / 1.25e9);
+    for (const CollectiveCost* cost : {static_cast<const CollectiveCost*>(&simulated),
+                                       static_cast<const CollectiveCost*>(&formulas)}) {
+      const auto direct =
+          all_reduce_of_workers(plan, plan.jobs.front().strategy, flat(n), size, *cost);
+      CHECK(direct.algorithm == "direct");
+      CHECK(direct.time.count() == Approx(expected).epsilon(1e-9));
+      CHECK(direct.sent_by_rank == ring_all_reduce(flat(n), size).sent_by_rank);
+    }
   }
 }
 
 TEST_CASE("workers on CPUs sum what fits into a first window directly, all else in a ring") {
-  const auto network = make_fluid_network();
+  const ClosedForms cost;
   Plan plan = test::make_round_plan(test::small_mlp(), StrategyKind::multi_worker_mirrored, 4);
   PlannedStrategy& strategy = plan.jobs.front().strategy;
   const auto algorithm = [&](double bytes) {
-    return all_reduce_of_workers(plan, strategy, flat(4), Bytes{bytes}, *network).algorithm;
+    return all_reduce_of_workers(plan, strategy, flat(4), Bytes{bytes}, cost).algorithm;
   };
   plan.pools.front().accelerator.reset();
   CHECK(algorithm(24) == "direct");

@@ -1,4 +1,4 @@
-#include "sim/step/collectives.h"
+#include "sim/step/collective_cost.h"
 
 #include <rapidcheck.h>
 #include <catch2/catch.hpp>
@@ -54,16 +54,16 @@ TEST_CASE(
 
 TEST_CASE("torus all-reduce uses all axes at once, and both ways of a ring where it closes") {
   const Bytes size{4.096e9};
-  Torus square{.axes = {8, 8}, .wraps = true, .link = 10.0_GBps, .latency = Seconds{1e-6}};
+  const auto summed = [&](std::vector<int> axes, bool wraps) {
+    return seconds(torus_all_reduce(torus_fabric(axes, wraps, 10.0_GBps, Seconds{1e-6}), size));
+  };
   // Two chunks of M/2. First axis 7 rounds of M/2/8, each half a way: M/32; second axis 7 of M/2/64
   // half a way: M/256; then back: 2 x (7 (1 us + M/32/10 GB/s) + 7 (1 us + M/256/10 GB/s)).
   const double closed = 2 * (7 * (1e-6 + 4.096e9 / 32 / 10e9) + 7 * (1e-6 + 4.096e9 / 256 / 10e9));
-  CHECK(seconds(torus_all_reduce(square, size)) == Approx(closed).epsilon(1e-12));
-  square.wraps = false;
+  CHECK(summed({8, 8}, true) == Approx(closed).epsilon(1e-12));
   const double open = 2 * (7 * (1e-6 + 4.096e9 / 16 / 10e9) + 7 * (1e-6 + 4.096e9 / 128 / 10e9));
-  CHECK(seconds(torus_all_reduce(square, size)) == Approx(open).epsilon(1e-12));
-  square.axes = {1, 1};
-  CHECK(seconds(torus_all_reduce(square, size)) == 0);
+  CHECK(summed({8, 8}, false) == Approx(open).epsilon(1e-12));
+  CHECK(summed({1, 1}, true) == 0);
 }
 
 TEST_CASE("folded and unfolded collectives take the same time") {
@@ -80,23 +80,28 @@ TEST_CASE("folded and unfolded collectives take the same time") {
   }
   for (const auto& axes : {std::vector{2, 2}, {4, 4}, {4, 8}, {5, 4}, {4, 4, 4}, {1, 6}}) {
     for (const bool wraps : {false, true}) {
-      const Torus t{.axes = axes, .wraps = wraps, .link = 10.0_GBps, .latency = Seconds{1e-6}};
+      const Fabric t = torus_fabric(axes, wraps, 10.0_GBps, Seconds{1e-6});
       INFO(axes[0] << " x " << axes[1] << (wraps ? " torus" : " mesh"));
       CHECK(seconds(torus_all_reduce(t, size, false)) ==
             Approx(seconds(torus_all_reduce(t, size))).epsilon(1e-7));  // chunks are whole bytes
+      CHECK(seconds(torus_all_gather(t, size, false)) ==
+            Approx(seconds(torus_all_gather(t, size))).epsilon(1e-7));
+      CHECK(2 * seconds(torus_all_gather(t, size)) <=
+            Approx(seconds(torus_all_reduce(t, size))).epsilon(1e-7));
     }
   }
 }
 
 TEST_CASE("automatic takes ring or tree: tree for a small message, ring for a large one") {
   const auto network = make_fluid_network();
-  const auto small = all_reduce(flat(64), Bytes{1e4}, AllReduceKind::automatic, *network);
-  const auto large = all_reduce(flat(64), Bytes{1e9}, AllReduceKind::automatic, *network);
+  const SimulatedCollectives cost(*network);
+  const auto small = cost.all_reduce(flat(64), Bytes{1e4}, AllReduceKind::automatic);
+  const auto large = cost.all_reduce(flat(64), Bytes{1e9}, AllReduceKind::automatic);
   CHECK(small.kind == AllReduceKind::tree);
   CHECK(large.kind == AllReduceKind::ring);
   for (const auto kind : {AllReduceKind::ring, AllReduceKind::tree}) {
-    CHECK(small.time <= all_reduce(flat(64), Bytes{1e4}, kind, *network).time);
-    CHECK(large.time <= all_reduce(flat(64), Bytes{1e9}, kind, *network).time);
+    CHECK(small.time <= cost.all_reduce(flat(64), Bytes{1e4}, kind).time);
+    CHECK(large.time <= cost.all_reduce(flat(64), Bytes{1e9}, kind).time);
   }
 }
 

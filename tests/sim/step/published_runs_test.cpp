@@ -49,7 +49,7 @@ double tpu_v2(const char* slice_name, int batch_per_chip) {
   PlannedPool& pool = plan.pools[0];
   pool.accelerator = *test::shipped_catalog().find_accelerator(slice.accelerator);
   pool.slice = slice;
-  pool.machine = *test::shipped_catalog().find_machine(Provider::gcp, slice.machine);
+  pool.machine = *test::shipped_catalog().find_machine(Provider{"gcp"}, slice.machine);
   pool.efficiency =
       *test::shipped_catalog().find_efficiency(*pool.accelerator, Precision::bf16, "");
   pool.peer_link = *test::shipped_catalog().find_link(pool.accelerator->peer_link);

@@ -14,20 +14,8 @@ using namespace reckon::test;
 
 namespace {
 
-Torus torus(std::vector<int> axes, bool wraps) {
-  return {.axes = std::move(axes), .wraps = wraps, .link = 10.0_GBps, .latency = Seconds{1e-6}};
-}
-
-/// The same as a group's fabric.
-Fabric whole(const Torus& t) {
-  Fabric f;
-  f.on_torus = true;
-  f.ranks_per_node = t.chips();
-  f.peer = t.link;
-  f.peer_latency = t.latency;
-  for (std::size_t a = 0; a < t.axes.size(); ++a)
-    f.axes[a] = {t.axes[a], 1, t.wraps && t.axes[a] > 1};
-  return f;
+Fabric torus(std::vector<int> axes, bool wraps) {
+  return torus_fabric(axes, wraps, 10.0_GBps, Seconds{1e-6});
 }
 
 /// Loads of an axis' links, one way, when every chip of a ring or line sends `piece` bytes to each
@@ -53,10 +41,10 @@ TEST_CASE("gathering twice takes as long as the graph of the sum where axes are 
   for (const auto& axes : {std::vector{8}, {4, 4}, {3, 3}, {4, 4, 4}, {1, 6}, {1, 4, 4}}) {
     for (const bool wraps : {false, true}) {
       CAPTURE(axes.size(), axes.back(), wraps);
-      const Torus t = torus(axes, wraps);
+      const Fabric t = torus(axes, wraps);
       const double graph = seconds(torus_all_reduce(t, size));
-      CHECK(2 * torus_gather_time(whole(t), size).count() == Approx(graph).epsilon(1e-7));
-      CHECK(all_reduce_time(whole(t), size, AllReduceKind::automatic).time.count() ==
+      CHECK(2 * torus_gather_time(t, size).count() == Approx(graph).epsilon(1e-7));
+      CHECK(all_reduce_time(t, size, AllReduceKind::automatic).time.count() ==
             Approx(graph).epsilon(1e-7));
     }
   }
@@ -67,10 +55,10 @@ TEST_CASE("where axes differ the closed form is at most a quarter below the grap
   for (const auto& axes : {std::vector{2, 8}, {4, 8}, {8, 16}, {2, 2, 4}, {4, 4, 8}, {8, 8, 16}}) {
     for (const bool wraps : {false, true}) {
       CAPTURE(axes.front(), axes.back(), wraps);
-      Torus t = torus(axes, wraps);
-      t.latency = {};
+      Fabric t = torus(axes, wraps);
+      t.peer_latency = {};
       const double graph = seconds(torus_all_reduce(t, size));
-      const double closed = 2 * torus_gather_time(whole(t), size).count();
+      const double closed = 2 * torus_gather_time(t, size).count();
       CHECK(closed <= graph * (1 + 1e-9));
       CHECK(closed >= 0.75 * graph);
     }
@@ -81,7 +69,7 @@ TEST_CASE("an all-to-all takes what the busiest link of pieces routed one by one
   for (const int chips : {2, 3, 4, 5, 8, 16}) {
     for (const bool closed : {false, true}) {
       CAPTURE(chips, closed);
-      Fabric f = whole(torus({chips}, closed));
+      Fabric f = torus({chips}, closed);
       f.peer_latency = {};
       const double size = 1e9;
       const double routed = busiest_link(chips, closed, size / chips) / 10e9;
@@ -89,18 +77,18 @@ TEST_CASE("an all-to-all takes what the busiest link of pieces routed one by one
     }
   }
   // Two axes: each piece along one, then the other; both axes carry all bytes at once.
-  Fabric f = whole(torus({4, 16}, true));
+  Fabric f = torus({4, 16}, true);
   f.peer_latency = {};
   CHECK(torus_exchange_time(f, Bytes{1e9}).count() == Approx(16.0 / 8 * 1e9 / 10e9));
   // A quarter of an all-gather of what all of a ring send together.
-  f = whole(torus({16}, true));
+  f = torus({16}, true);
   f.peer_latency = {};
   CHECK(torus_exchange_time(f, Bytes{1e9}).count() ==
         Approx(torus_gather_time(f, Bytes{16e9}).count() / 4).epsilon(1.0 / 15));
 }
 
 TEST_CASE("degrees take whole axes where they can, and then their rings are closed") {
-  const Fabric slice = whole(torus({4, 4, 8}, true));
+  const Fabric slice = torus({4, 4, 8}, true);
   TorusGroups g = torus_groups(slice, {.tensor = 4, .data = 32});
   CHECK(g.tensor.ranks() == 4);
   CHECK((g.tensor.axes[0].chips == 4 && g.tensor.axes[0].closed));
@@ -117,7 +105,7 @@ TEST_CASE("degrees take whole axes where they can, and then their rings are clos
 TEST_CASE("a part of an axis is an open line, and what lies across it shares its links") {
   // 16 x 16, tensor 4: four neighbours of a row. Data: the row's other 4, four links apart, on a
   // ring whose links four groups share, and all of the columns.
-  const Fabric slice = whole(torus({16, 16}, true));
+  const Fabric slice = torus({16, 16}, true);
   const TorusGroups g = torus_groups(slice, {.tensor = 4, .data = 64});
   CHECK((g.tensor.axes[0].chips == 4 && g.tensor.axes[0].apart == 1 && !g.tensor.axes[0].closed));
   CHECK(g.state.ranks() == 64);
@@ -132,7 +120,7 @@ TEST_CASE("a part of an axis is an open line, and what lies across it shares its
 }
 
 TEST_CASE("experts and data together are the data ranks again") {
-  const Fabric slice = whole(torus({4, 8, 8}, true));
+  const Fabric slice = torus({4, 8, 8}, true);
   const TorusGroups g = torus_groups(slice, {.tensor = 4, .context = 2, .expert = 8, .data = 4});
   CHECK(g.context.ranks() == 2);
   CHECK(g.expert.ranks() == 8);

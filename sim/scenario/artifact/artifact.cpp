@@ -1,0 +1,127 @@
+#include "sim/scenario/artifact/artifact.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "sim/scenario/artifact/gzip.h"
+#include "sim/scenario/artifact/json.h"
+
+namespace reckon {
+namespace {
+
+using artifact::Json;
+
+/// How JSON of older versions becomes that of this one: version 1 is the first.
+constexpr std::array<artifact::Upgrade, kArtifactVersion - 1> kUpgrades{};
+constexpr std::size_t kDigits = 16;
+
+std::string digest_of(std::string_view bytes) {
+  return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()));
+}
+
+std::string text_of(const RunArtifact& artifact) {
+  return artifact::json_of(artifact).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// The first line, taken apart.
+struct Head {
+  int version = 0;
+  std::string_view digest, checksum, packed;
+};
+
+std::string_view take_word(std::string_view& line) {
+  const std::size_t end = std::min(line.find(' '), line.size());
+  const std::string_view word = line.substr(0, end);
+  line.remove_prefix(std::min(end + 1, line.size()));
+  return word;
+}
+
+tl::expected<Head, std::string> head_of(std::string_view bytes) {
+  if (!is_artifact(bytes)) return tl::unexpected<std::string>("not the plan of a run");
+  constexpr std::size_t kLongestLine = 80;
+  const std::size_t end = bytes.substr(0, kLongestLine).find('\n');
+  if (end == std::string_view::npos)
+    return tl::unexpected<std::string>("cut off or changed in its first line");
+  std::string_view line = bytes.substr(kArtifactMagic.size(), end - kArtifactMagic.size());
+  Head head;
+  const std::string_view version = take_word(line);
+  const auto read = std::from_chars(version.data(), version.data() + version.size(), head.version);
+  if (read.ec != std::errc() || read.ptr != version.data() + version.size() || head.version < 1 ||
+      version.front() == '0')
+    return tl::unexpected(fmt::format("version '{}' is no number", version));
+  if (head.version > kArtifactVersion)
+    return tl::unexpected(fmt::format("version {} is newer than this reckon, which reads 1 to {}",
+                                      head.version, kArtifactVersion));
+  head.digest = take_word(line);
+  head.checksum = line;
+  head.packed = bytes.substr(end + 1);
+  if (head.digest.size() != kDigits || head.checksum.size() != kDigits)
+    return tl::unexpected<std::string>("its first line was changed");
+  return head;
+}
+
+/// The JSON text, whole and unchanged.
+tl::expected<std::string, std::string> body_of(const Head& head) {
+  if (const std::string now = digest_of(head.packed); now != head.checksum)
+    return tl::unexpected(
+        fmt::format("cut off or changed: its checksum is {}, not {}", now, head.checksum));
+  auto text = artifact::unpacked(head.packed);
+  if (!text) return text;
+  if (const std::string now = digest_of(*text); now != head.digest)
+    return tl::unexpected(fmt::format("changed: its digest is {}, not {}", now, head.digest));
+  return text;
+}
+
+}  // namespace
+
+namespace artifact {
+
+void upgrade(Json& json, int version, std::span<const Upgrade> steps) {
+  for (std::size_t k = std::size_t(version) - 1; k < steps.size(); ++k) steps[k](json);
+}
+
+}  // namespace artifact
+
+bool is_artifact(std::string_view bytes) { return bytes.starts_with(kArtifactMagic); }
+
+std::string write_artifact(const RunArtifact& artifact) {
+  const std::string text = text_of(artifact), packed = artifact::packed(text);
+  return fmt::format("{}{} {} {}\n{}", kArtifactMagic, kArtifactVersion, digest_of(text),
+                     digest_of(packed), packed);
+}
+
+std::string artifact_digest(const RunArtifact& artifact) { return digest_of(text_of(artifact)); }
+
+PlanDigests digests_of(const RunArtifact& artifact) {
+  return {artifact_digest(artifact), artifact.rebound ? artifact.rebound->from : ""};
+}
+
+std::optional<Diagnostic> why_not_run(const ReadArtifact& read, const std::string& file) {
+  if (read.version == kArtifactVersion) return std::nullopt;
+  return Diagnostic{.at = {.file = file},
+                    .what = fmt::format("a plan of version {}, and this reckon runs version {}",
+                                        read.version, kArtifactVersion),
+                    .hint = "run its scenario again, into another directory"};
+}
+
+Expected<ReadArtifact> read_artifact(std::string_view bytes, const std::string& file) {
+  const auto refused = [&](std::string what) {
+    return tl::unexpected(Diagnostics{{.at = {.file = file}, .what = std::move(what), .hint = {}}});
+  };
+  const auto head = head_of(bytes);
+  if (!head) return refused(head.error());
+  const auto text = body_of(*head);
+  if (!text) return refused(text.error());
+  Json json = Json::parse(*text, nullptr, false);
+  if (json.is_discarded()) return refused("what it holds is no JSON");
+  artifact::upgrade(json, head->version, kUpgrades);
+  auto read = artifact::artifact_of(json, file);
+  if (!read) return tl::unexpected(std::move(read.error()));
+  return ReadArtifact{std::move(*read), std::string(head->digest), head->version};
+}
+
+}  // namespace reckon

@@ -1,0 +1,94 @@
+#include <fmt/format.h>
+
+#include <type_traits>
+#include <utility>
+
+#include "sim/scenario/artifact/json.h"
+#include "sim/scenario/artifact/json_kinds.h"
+
+namespace reckon::artifact {
+namespace {
+
+class Checker {
+ public:
+  Checker(const Plan& plan, const std::string& file) : plan_(plan), file_(file) {}
+
+  Diagnostics run() {
+    if (plan_.jobs.empty()) wrong("the plan has no job");
+    for (const PlannedWorkload& job : plan_.jobs) check_job(job);
+    for (const PlannedPool& pool : plan_.pools) check_pool(pool);
+    check_sources(plan_);
+    return std::move(problems_);
+  }
+
+ private:
+  void wrong(std::string what) {
+    problems_.push_back({.at = {.file = file_},
+                         .what = std::move(what),
+                         .hint = "write the file again from its scenario"});
+  }
+
+  void check_job(const PlannedWorkload& job) {
+    if (job.same_as && *job.same_as >= plan_.jobs.size())
+      wrong(fmt::format("job '{}' repeats a job that is not there", job.name));
+    if (job.model.layers().empty()) wrong(fmt::format("job '{}' has no network", job.name));
+    if (job.global_batch < 1 || job.batch_per_accelerator < 1 || job.steps < 0)
+      wrong(fmt::format("job '{}' has a batch without samples, or fewer than no steps", job.name));
+    const PlannedStrategy& s = job.strategy;
+    const bool whole = s.workers >= 1 && s.accelerators_per_worker >= 0 &&
+                       s.parameter_servers >= 0 && s.tensor >= 1 && s.pipeline >= 1 &&
+                       s.context >= 1 && s.expert >= 1 && s.interleave >= 1;
+    if (!whole)
+      wrong(fmt::format("the strategy of job '{}' has a count below its least", job.name));
+  }
+
+  void check_pool(const PlannedPool& pool) {
+    if (pool.stands_in_for && *pool.stands_in_for >= plan_.pools.size())
+      wrong(fmt::format("pool '{}' stands in for a pool that is not there", pool.name));
+    if (pool.nodes_initial < 0 || pool.nodes_min < 0 || pool.nodes_max < 0 ||
+        pool.accelerators_per_node < 0)
+      wrong(fmt::format("pool '{}' has fewer than no nodes", pool.name));
+    if (!pool.measured_rates) return;
+    const WorkerRates& rates = *pool.measured_rates;
+    if (rates.threads < 1 || rates.streams.passes.empty() || !is_grid(rates.products) ||
+        !is_grid(rates.each))
+      wrong(fmt::format("the measured rates of pool '{}' are no tables", pool.name));
+  }
+
+  static bool is_grid(const ProductTimes& table) {
+    constexpr std::size_t kLargest = 1000;
+    const std::size_t n = table.extents.size();
+    return n >= 1 && n <= kLargest && table.times.size() == n * n * n;
+  }
+
+  /// Every source that a Fact, or a law, names.
+  template <class T>
+  void check_sources(const T& value) {
+    if constexpr (std::is_same_v<T, SourceId>) {
+      const auto source = static_cast<std::size_t>(value);
+      if (source > 0 && source >= plan_.sources.size() && !std::exchange(unsourced_, true))
+        wrong(fmt::format("a number has source {}, of {}", source, plan_.sources.size()));
+    } else if constexpr (kIs<T, Fact>) {
+      check_sources(value.source);
+    } else if constexpr (HasFields<T>) {
+      each_field(value, [&](const char*, const auto& field) { check_sources(field); });
+    } else if constexpr (kIs<T, std::optional> || kIs<T, std::shared_ptr>) {
+      if (value) check_sources(*value);
+    } else if constexpr (kIs<T, std::vector> || kIsArray<T>) {
+      for (const auto& item : value) check_sources(item);
+    }
+  }
+
+  const Plan& plan_;
+  const std::string& file_;
+  bool unsourced_ = false;
+  Diagnostics problems_;
+};
+
+}  // namespace
+
+Diagnostics contradictions_of(const RunArtifact& artifact, const std::string& file) {
+  return Checker(artifact.plan, file).run();
+}
+
+}  // namespace reckon::artifact

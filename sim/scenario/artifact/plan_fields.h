@@ -1,0 +1,88 @@
+#pragma once
+#include "sim/scenario/artifact/artifact.h"
+#include "sim/scenario/artifact/catalog_fields.h"
+
+// Fields of a Plan (sim/scenario/plan.h) and of what hangs on it.
+namespace reckon {
+
+RECKON_WORDS(StrategyKind, single, mirrored, multi_worker_mirrored, parameter_server, tpu, sharded,
+             model_parallel)
+RECKON_WORDS(Recompute, none, selective, full)
+RECKON_WORDS(AllReduceKind, automatic, ring, tree, hierarchical, in_network)
+RECKON_WORDS(PipelineSchedule, gpipe, one_forward_one_backward, interleaved)
+RECKON_WORDS(ServerShards, even, round_robin, balanced)
+RECKON_WORDS(Optimizer, sgd_momentum, adamw)
+RECKON_WORDS(LearningRateSchedule, constant, step, cosine)
+RECKON_WORDS(OnNotice, save, none)
+RECKON_WORDS(SaveMode, blocking, async)
+RECKON_WORDS(CheckpointSpec::Mode, none, interval, optimal)
+RECKON_WORDS(DataFormat, synthetic, cifar10, mnist, tokens, text, characters, images)
+RECKON_WORDS(Role, worker, chief, parameter_server, evaluator, inference)
+RECKON_WORDS(Metric, time, cost, goodput, samples_per_second, memory, step_seconds, step_mfu,
+             step_share, interruptions, feasible, latency, serving_cost, serving_replicas,
+             serving_utilization, serving_requests_per_second, serving_rejected, wait, jct,
+             makespan, utilization, allocation, fragmentation)
+RECKON_WORDS(StepShare, communication, compute, input, bubble)
+RECKON_WORDS(Statistic, none, mean, p5, p50, p95, p99)
+RECKON_WORDS(Comparison, le, ge, lt, gt, eq, ne)
+
+RECKON_FIELDS(PlannedStrategy, kind, workers, accelerators_per_worker, parameter_servers,
+              synchronous, backup_workers, staleness, recompute, all_reduce, tensor, pipeline,
+              context, expert, zero_stage, sequence_parallel, schedule, interleave,
+              offload_optimizer, overlap, colocated, shards, partition)
+RECKON_FIELDS(PlannedOptimizer, learning_rate, momentum, beta1, beta2, epsilon, weight_decay,
+              clip_norm, schedule, warmup_steps, decay_every, decay_factor, final_fraction)
+RECKON_FIELDS(PlannedNotice, policy, stated, own_program, reaction, writer_spread, between_steps)
+RECKON_FIELDS(PlannedCheckpoint, mode, interval, save_mode, notice, save_overhead, storage)
+RECKON_FIELDS(DataSpec, format, path)
+RECKON_FIELDS(PlannedWorkload, name, path, same_as, submit, model, dataset, precision, stack,
+              fp32_gradients, optimizer, optimizer_settings, data, batch_per_accelerator,
+              global_batch, total_samples, convergence, samples_factor, steps,
+              evaluate_every_epochs, evaluations, strategy, checkpoint)
+
+RECKON_FIELDS(ProductTimes, extents, times)
+RECKON_FIELDS(StreamTimes::Pass, bytes, time)
+RECKON_FIELDS(StreamTimes, passes)
+RECKON_FIELDS(WorkerRates, threads, network, products, each, streams)
+RECKON_FIELDS(NodePrice, known, machine, accelerators, as_of, source)
+RECKON_FIELDS(PlannedReservation, nodes, price, until)
+RECKON_FIELDS(PlannedPool, id, name, role, machine, accelerator, accelerators_per_node, slice,
+              nodes_initial, nodes_min, nodes_max, autoscaling, pricing, stands_in_for, patience,
+              price, reservation, provisioning, efficiency, host_step, peer_link, network_link,
+              cpu_flops_per_vcpu, cpu_memory_bandwidth_per_vcpu, measured_rates)
+
+RECKON_FIELDS(AutoscalerRules, scan_interval, scale_down_unneeded_time, scale_down_delay_after_add,
+              max_node_provision_time, node_group_backoff_initial, node_group_backoff_max,
+              node_group_backoff_reset, scale_down_utilization_threshold, max_nodes_per_scale_up)
+RECKON_FIELDS(RetryRules, backoff_limit, base, cap, counts_disruptions)
+RECKON_FIELDS(BillingRules, granularity, minimum, free_if_reclaimed_within, management)
+RECKON_FIELDS(JobStartRules, image_pull, framework_start, compile)
+RECKON_FIELDS(FrameworkRules, reserve, step_jitter, overlap_slowdown, expert_imbalance)
+RECKON_FIELDS(PlannedFabric, nics, rails, nodes_per_leaf, oversubscription, in_network_reduction)
+RECKON_NO_FIELDS(NoReclaim)
+RECKON_FIELDS(ExponentialReclaim, mean)
+RECKON_FIELDS(WeibullReclaim, shape, scale)
+RECKON_FIELDS(BathtubReclaim, a, tau1, tau2, b, limit)
+RECKON_FIELDS(TraceReclaim::Generate, mean, duration, nodes, seed)
+RECKON_FIELDS(TraceReclaim, file, gap, generate)
+RECKON_FIELDS(ReclaimRules, law, assumed_mean, notice, trace, trace_length)
+RECKON_FIELDS(ShortageRules, on, every, lasts)
+RECKON_FIELDS(MaintenanceRules, on, every, notice, duration, grouped)
+RECKON_FIELDS(FailureRules, on, mtbf_per_accelerator, repair, hang_share, hang_detection)
+
+RECKON_FIELDS(Expectation, text, metric, share, statistic, comparison, value, date)
+RECKON_FIELDS(ComparableRun, id, source, accelerator, network, stack, accelerators, each, same_job,
+              correlation, residual)
+RECKON_FIELDS(TrialOffer, steps, accelerators, half_width, time, cost)
+RECKON_FIELDS(StepEvidence, median, low, high, half_width, runs, of_this_job, trial)
+
+RECKON_FIELDS(Plan, name, start, provider, service, region, zone, jobs, pools, autoscaler, retry,
+              billing, job_start, framework, fabric, reclaim, shortage, maintenance, failures,
+              storage_per_gb, replications, seed, expect, catalog_digest, calibrations,
+              prices_as_of, warnings, sources, evidence)
+
+RECKON_FIELDS(ContainerSpec, image, command, env, metrics, profile)
+RECKON_FIELDS(Rebinding, target, from)
+RECKON_FIELDS(RunArtifact, plan, container, scenario, file, rebound, names)
+
+}  // namespace reckon

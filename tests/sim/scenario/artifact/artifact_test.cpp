@@ -1,0 +1,311 @@
+#include "sim/scenario/artifact/artifact.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "exchange/model_files.h"
+#include "mutate.h"
+#include "sim/forecast/forecast.h"
+#include "sim/scenario/artifact/json.h"
+#include "sim/scenario/artifact/json_read.h"
+#include "sim/scenario/artifact/json_write.h"
+#include "sim/scenario/plan_serving.h"
+#include "support/plans.h"
+#include "support/scenario_text.h"
+
+using namespace reckon;
+using namespace reckon::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string read_text(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+struct Shipped {
+  std::string name;
+  RunArtifact artifact;
+};
+
+/// Every scenario of scenarios/ that trains something.
+const std::vector<Shipped>& shipped() {
+  static const std::vector<Shipped> all = [] {
+    std::vector<Shipped> made;
+    std::set<fs::path> files;
+    for (const auto& entry : fs::directory_iterator(fs::path(RECKON_SOURCE_DIR) / "scenarios"))
+      if (entry.path().extension() == ".yaml") files.insert(entry.path());
+    for (const fs::path& file : files) {
+      auto scenario = read_scenario(file);
+      REQUIRE(scenario);
+      if (scenario->scenario.trace || !trains(scenario->scenario)) continue;
+      REQUIRE(resolve_model_files(*scenario).empty());
+      auto plan = make_plan(*scenario, shipped_catalog());
+      INFO(file << (plan ? "" : format(plan.error())));
+      REQUIRE(plan);
+      RunArtifact artifact;
+      artifact.plan = std::move(*plan);
+      if (scenario->scenario.workload) artifact.container = scenario->scenario.workload->container;
+      artifact.file = file.string();
+      artifact.scenario = flat_scenario(read_text(file), file.string(), {}, {}, {}).value();
+      made.push_back({file.stem().string(), std::move(artifact)});
+    }
+    return made;
+  }();
+  return all;
+}
+
+RunArtifact read_back(const RunArtifact& artifact) {
+  auto read = read_artifact(write_artifact(artifact), "plan.reckon");
+  INFO((read ? "" : format(read.error())));
+  REQUIRE(read);
+  CHECK(read->digest == artifact_digest(artifact));
+  CHECK(read->version == kArtifactVersion);
+  return std::move(read->artifact);
+}
+
+Forecast short_forecast(const Plan& plan) {
+  ForecastOptions options;
+  options.replications = 3;
+  options.threads = 1;
+  options.assumption_effects = false;
+  return make_forecast(plan, *make_fluid_network(), options);
+}
+
+/// A plan in which every optional has a value and every list an item.
+RunArtifact full_artifact() {
+  RunArtifact artifact;
+  Plan& plan = artifact.plan;
+  plan = shipped_plan("gke-p100-autoscaling").value();
+  plan.start.emplace();
+  plan.calibrations = {"calibration.yaml"};
+  plan.warnings = {"a warning"};
+  plan.evidence.emplace().runs.emplace_back();
+  plan.evidence->trial.emplace().cost.emplace(3.0);
+  plan.expect.resize(1);
+  plan.expect.front().date.emplace();
+  plan.reclaim.law = TraceReclaim{"trace.csv", Seconds{60}, TraceReclaim::Generate{}};
+  plan.reclaim.assumed_mean.emplace(Seconds{3600});
+  plan.reclaim.trace = {{Seconds{1}, Seconds{2}}};
+  PlannedPool& pool = plan.pools.front();
+  pool.slice.emplace().torus = {2, 2};
+  pool.stands_in_for.emplace(0);
+  pool.patience.emplace(60);
+  pool.reservation.emplace().until.emplace(60);
+  pool.machine.services = {Service{"gke"}};
+  const ProductTimes products{.extents = {8}, .times = {Seconds{1e-6}}};
+  pool.measured_rates = std::make_shared<const WorkerRates>(WorkerRates{
+      .products = products, .each = products, .streams = {{{Bytes{1e6}, Seconds{1e-3}}}}});
+  PlannedWorkload& job = plan.jobs.front();
+  job.same_as.emplace(0);
+  job.convergence.emplace();
+  job.evaluate_every_epochs.emplace(4);
+  artifact.container = ContainerSpec{.image = "image:1",
+                                     .command = {"train"},
+                                     .env = {{"A", "1"}},
+                                     .metrics = {{"log", "step"}},
+                                     .profile = Seconds{0.5}};
+  artifact.names = {*shipped_catalog().find_cluster_names("gke")};
+  artifact.rebound = Rebinding{"this machine", "0123456789abcdef"};
+  return artifact;
+}
+
+std::string why_not(std::string_view bytes) {
+  const auto read = read_artifact(bytes, "plan.reckon");
+  return read ? "" : format(read.error());
+}
+
+/// What the JSON says after a change, as a reader that has seen no digest gets it.
+std::string why_not(const RunArtifact& artifact,
+                    const std::function<void(artifact::Json&)>& change) {
+  artifact::Json json = artifact::json_of(artifact);
+  change(json);
+  const auto read = artifact::artifact_of(json, "plan.reckon");
+  return read ? "" : format(read.error());
+}
+
+}  // namespace
+
+TEST_CASE("what was written is read back, for every scenario that we ship") {
+  REQUIRE(shipped().size() > 20);
+  for (const Shipped& one : shipped()) {
+    INFO(one.name);
+    const RunArtifact again = read_back(one.artifact);
+    // The writer has every field: what differs in any of them differs here.
+    CHECK(artifact::json_of(again) == artifact::json_of(one.artifact));
+    const auto& before = one.artifact.plan.jobs.front().model;
+    const auto& after = again.plan.jobs.front().model;
+    REQUIRE(before.counts().size() == after.counts().size());
+    CHECK(before.model_flops() == after.model_flops());
+    CHECK(before.saved_elements() == after.saved_elements());
+    CHECK(before.sequence_length() == after.sequence_length());
+  }
+}
+
+TEST_CASE("the forecast of a plan that was read is that of the plan that was written") {
+  for (const Shipped& one : shipped()) {
+    INFO(one.name);
+    const Forecast before = short_forecast(one.artifact.plan);
+    const Forecast after = short_forecast(read_back(one.artifact).plan);
+    CHECK(before.times_seconds == after.times_seconds);
+    CHECK(before.costs_usd == after.costs_usd);
+    CHECK(before.step.step == after.step.step);
+    if (!before.feasible) continue;
+    const auto network = make_fluid_network();
+    CHECK(record_replication(one.artifact.plan, *network, 1, 0).digest ==
+          record_replication(read_back(one.artifact).plan, *network, 1, 0).digest);
+  }
+}
+
+TEST_CASE("every plan that we ship fits into a quarter of a ConfigMap") {
+  for (const Shipped& one : shipped()) {
+    INFO(one.name);
+    CHECK(write_artifact(one.artifact).size() <= 256 * 1024);
+  }
+}
+
+TEST_CASE("whatever changes in a plan, its digest changes, and changes back") {
+  RunArtifact artifact = full_artifact();
+  const std::string before = artifact_digest(artifact);
+  std::set<std::string> digests{before};
+  int changes = 0;
+  change_each(artifact, "artifact", [&](const std::string& where) {
+    ++changes;
+    INFO(where);
+    CHECK(artifact_digest(artifact) != before);
+  });
+  CHECK(artifact_digest(artifact) == before);
+  CHECK(changes > 400);
+}
+
+TEST_CASE("a plan in which everything is given is read back") {
+  const RunArtifact artifact = full_artifact();
+  CHECK(artifact::json_of(read_back(artifact)) == artifact::json_of(artifact));
+}
+
+TEST_CASE("numbers that JSON does not have are kept") {
+  RunArtifact artifact = full_artifact();
+  artifact.plan.jobs.front().total_samples = std::numeric_limits<double>::infinity();
+  artifact.plan.billing.minimum = Seconds{-std::numeric_limits<double>::infinity()};
+  artifact.plan.seed = std::numeric_limits<std::uint64_t>::max();
+  artifact.plan.jobs.front().submit = Seconds{0.1 + 0.2};
+  const Plan again = read_back(artifact).plan;
+  CHECK(again.jobs.front().total_samples == std::numeric_limits<double>::infinity());
+  CHECK(again.billing.minimum == artifact.plan.billing.minimum);
+  CHECK(again.seed == artifact.plan.seed);
+  CHECK(again.jobs.front().submit == artifact.plan.jobs.front().submit);
+}
+
+namespace {
+
+template <class Op>
+void check_op() {
+  LayerOp op = Op{};
+  const artifact::Json before = artifact::to_json(op);
+  INFO(before.dump());
+  change_each(op, "op", [&](const std::string& where) {
+    INFO(where);
+    const artifact::Json changed = artifact::to_json(op);
+    CHECK(changed != before);
+    LayerOp read;
+    artifact::Reader reader("op");
+    reader.read(changed, read, artifact::Where{});
+    CHECK(reader.take_problems().empty());
+    CHECK(artifact::to_json(read) == changed);
+  });
+}
+
+template <std::size_t... K>
+void check_all_ops(std::index_sequence<K...>) {
+  std::set<std::string_view> words;
+  (words.insert(word_of_type(std::type_identity<std::variant_alternative_t<K, LayerOp>>{})), ...);
+  CHECK(words.size() == sizeof...(K));
+  (check_op<std::variant_alternative_t<K, LayerOp>>(), ...);
+}
+
+}  // namespace
+
+TEST_CASE("every kind of layer keeps every field") {
+  check_all_ops(std::make_index_sequence<std::variant_size_v<LayerOp>>{});
+}
+
+TEST_CASE("a byte that changed, wherever it is, is refused with the reason") {
+  RunArtifact artifact;
+  artifact.plan = shipped_plan("small-mlp-cpu").value();
+  const std::string bytes = write_artifact(artifact);
+  REQUIRE(why_not(bytes).empty());
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    std::string changed = bytes;
+    changed[at] = char(changed[at] ^ 1);
+    INFO("byte " << at);
+    CHECK_FALSE(why_not(changed).empty());
+  }
+}
+
+TEST_CASE("a file that was cut is refused with the reason, however short") {
+  RunArtifact artifact;
+  artifact.plan = shipped_plan("small-mlp-cpu").value();
+  const std::string bytes = write_artifact(artifact);
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    CHECK_FALSE(why_not(bytes.substr(0, size)).empty());
+  CHECK_THAT(why_not(bytes.substr(0, bytes.size() - 1)), Catch::Contains("cut off or changed"));
+  CHECK_THAT(why_not(bytes + "x"), Catch::Contains("cut off or changed"));
+}
+
+TEST_CASE("what is no plan of a run is refused with the reason") {
+  const std::string bytes = write_artifact({.plan = shipped_plan("small-mlp-cpu").value()});
+  CHECK_THAT(why_not("name: a-scenario\n"),
+             Catch::Equals("plan.reckon: error: not the plan of a run\n"));
+  const auto head = [&](const std::string& version) {
+    return "reckon-plan " + version + bytes.substr(bytes.find(' ', 12));
+  };
+  CHECK(why_not(head("1")).empty());
+  CHECK_THAT(why_not(head("2")),
+             Catch::Contains("version 2 is newer than this reckon, which reads 1 to 1"));
+  for (const char* version : {"0", "-1", "01", "x", "", "99999999999"})
+    CHECK_THAT(why_not(head(version)), Catch::Contains("is no number"));
+}
+
+TEST_CASE("fields that are missing, unknown or out of range are named") {
+  const RunArtifact artifact{.plan = shipped_plan("gke-p100-autoscaling").value()};
+  CHECK_THAT(why_not(artifact, [](auto& j) { j["plan"].erase("seed"); }),
+             Catch::Contains("plan.seed: the field is missing"));
+  CHECK_THAT(why_not(artifact, [](auto& j) { j["plan"]["sed"] = 1; }),
+             Catch::Contains("plan.sed: unknown field"));
+  CHECK_THAT(why_not(artifact, [](auto& j) { j["plan"]["pools"][0]["nodes_max"] = 1e300; }),
+             Catch::Contains("plan.pools[0].nodes_max: no whole number in its range"));
+  CHECK_THAT(why_not(artifact, [](auto& j) { j["plan"]["provider"] = "ibm"; }),
+             Catch::Contains("plan.provider: an unknown word"));
+  CHECK_THAT(why_not(artifact, [](auto& j) { j["plan"]["jobs"] = artifact::Json::array(); }),
+             Catch::Contains("the plan has no job"));
+  CHECK_THAT(why_not(artifact, [](auto& j) { j["plan"]["pools"][0]["stands_in_for"] = 7; }),
+             Catch::Contains("stands in for a pool that is not there"));
+  CHECK_THAT(why_not(artifact,
+                     [](auto& j) {
+                       j["plan"]["jobs"][0]["model"]["layers"][2]["output"] = {1, 2, 3};
+                     }),
+             Catch::Contains("does not follow from its inputs"));
+  CHECK_THAT(
+      why_not(artifact,
+              [](auto& j) { j["plan"]["jobs"][0]["model"]["layers"][2]["inputs"] = {9999}; }),
+      Catch::Contains("takes layer 9999"));
+  CHECK_THAT(why_not(artifact, [](auto& j) { j["plan"]["retry"]["base"] = "soon"; }),
+             Catch::Contains("plan.retry.base: no number"));
+}
+
+TEST_CASE("an older version is brought up to date step by step") {
+  const std::array<artifact::Upgrade, 2> steps{[](artifact::Json& json) { json["b"] = json["a"]; },
+                                               [](artifact::Json& json) { json["c"] = json["b"]; }};
+  artifact::Json first{{"a", 1}}, second{{"b", 2}}, third{{"c", 3}};
+  artifact::upgrade(first, 1, steps);
+  artifact::upgrade(second, 2, steps);
+  artifact::upgrade(third, 3, steps);
+  CHECK(first == artifact::Json{{"a", 1}, {"b", 1}, {"c", 1}});
+  CHECK(second == artifact::Json{{"b", 2}, {"c", 2}});
+  CHECK(third == artifact::Json{{"c", 3}});
+}
