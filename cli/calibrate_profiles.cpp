@@ -9,11 +9,10 @@
 #include "sim/base/unit_text.h"
 #include "sim/calibration/profiles/kineto.h"
 #include "sim/calibration/profiles/nsys.h"
+#include "sim/scenario/artifact/gzip.h"
 
 namespace reckon::cli {
 namespace {
-
-bool is_packed(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
 
 std::int64_t steps_asked(const Options& options) {
   const std::string text = options.answer("steps");
@@ -89,7 +88,7 @@ ProfileForecast forecast_of(const Plan& plan, const NetworkModel& network) {
 }  // namespace
 
 bool is_profile(std::string_view bytes) {
-  return is_packed(bytes) || is_sqlite(bytes) || is_kineto(bytes) || is_nsys_csv(bytes) ||
+  return artifact::is_packed(bytes) || is_sqlite(bytes) || is_kineto(bytes) || is_nsys_csv(bytes) ||
          is_nccl_tests(bytes) || is_dcgm(bytes);
 }
 
@@ -97,9 +96,14 @@ Expected<MeasuredRun> load_profile(const std::filesystem::path& path, std::strin
                                    const ScenarioFile* scenario, const Options& options,
                                    const Catalog& catalog, std::vector<ProfiledFile>& read) {
   const std::string name = path.string();
-  auto text = unpacked(name, std::move(bytes));
-  if (!text) return tl::unexpected(std::move(text.error()));
-  auto what = parse(name, *text, options);
+  if (artifact::is_packed(bytes)) {
+    auto text = artifact::unpacked(bytes, kLargestProfile);
+    if (!text)
+      return tl::unexpected(Diagnostics{
+          {Severity::error, {name, 0, 0}, text.error(), "copy it again, or profile fewer steps"}});
+    bytes = std::move(*text);
+  }
+  auto what = parse(name, bytes, options);
   if (!what) return tl::unexpected(std::move(what.error()));
   ProfiledFile file{name, std::move(*what), {}};
   if (scenario == nullptr && tells_of_job(file))

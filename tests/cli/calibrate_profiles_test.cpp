@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string kScenario = RECKON_SOURCE_DIR "/scenarios/gpt2-one-h100.yaml";
+const std::string kProfiledJob = RECKON_SOURCE_DIR "/scenarios/gpt2-one-h100.yaml";
 
 /// Twenty steps of about `milliseconds` as torch.profiler writes them, of which a tenth is idle.
 std::string trace(double milliseconds, const std::string& device = "NVIDIA H100 80GB HBM3") {
@@ -41,7 +41,8 @@ std::string trace(double milliseconds, const std::string& device = "NVIDIA H100 
 }
 
 Json forecast(const Workspace& w, const std::string& options) {
-  const Output out = w.run("simulate " + kScenario + " --replications 20 --format json " + options);
+  const Output out =
+      w.run("simulate " + kProfiledJob + " --replications 20 --format json " + options);
   INFO(out.err);
   REQUIRE(out.code == 0);
   return Json::parse(out.out);
@@ -59,7 +60,7 @@ TEST_CASE("a profile of a job is what its next forecast rests on, within a fifth
   const Json before = forecast(w, "");
   const double measured = 1.3 * before["step"]["seconds"].get<double>();
   w.write("trace.json", trace(1000 * measured));
-  const Output fit = w.run("calibrate trace.json --scenario " + kScenario + " --out own.yaml");
+  const Output fit = w.run("calibrate trace.json --scenario " + kProfiledJob + " --out own.yaml");
   INFO(fit.out << fit.err);
   REQUIRE(fit.code == 0);
   CHECK(fit.out.find("PyTorch (Kineto), NVIDIA H100 80GB HBM3, 20 steps") != std::string::npos);
@@ -72,7 +73,8 @@ TEST_CASE("a profile of a job is what its next forecast rests on, within a fifth
   CHECK(after["evidence"]["own"] == 1);
   CHECK(after["evidence"]["nearest"][0]["source"] == "own");
   CHECK(after["evidence"]["nearest"][0]["id"] == "gpt2-one-h100");
-  const Output told = w.run("simulate " + kScenario + " --replications 20 --calibration own.yaml");
+  const Output told =
+      w.run("simulate " + kProfiledJob + " --replications 20 --calibration own.yaml");
   CHECK(told.out.find("own, gpt2-one-h100") != std::string::npos);
 
   SECTION("and near ones gain by it") {
@@ -93,7 +95,7 @@ TEST_CASE("a profile of a job is what its next forecast rests on, within a fifth
 TEST_CASE("a profile of other hardware than the scenario's is refused") {
   const Workspace w;
   w.write("trace.json", trace(100, "NVIDIA A100-SXM4-80GB"));
-  const Output fit = w.run("calibrate trace.json --scenario " + kScenario + " --out own.yaml");
+  const Output fit = w.run("calibrate trace.json --scenario " + kProfiledJob + " --out own.yaml");
   CHECK(fit.code == 2);
   CHECK(fit.err.find("trace.json: error: it is of 'NVIDIA A100-SXM4-80GB', the scenario has "
                      "H100-SXM5-80") != std::string::npos);
@@ -106,7 +108,7 @@ TEST_CASE("samples of DCGM are told beside the forecast, and nothing is written"
   w.write("dmon.txt",
           "#Entity   GRACT   TENSO   DRAMA   POWER   FBUSD\n"
           "GPU 0     0.990   0.500   0.300   612.0   41000\n");
-  const Output fit = w.run("calibrate dmon.txt --scenario " + kScenario + " --out own.yaml");
+  const Output fit = w.run("calibrate dmon.txt --scenario " + kProfiledJob + " --out own.yaml");
   INFO(fit.err);
   CHECK(fit.code == 0);
   CHECK(fit.out.find("power 612 W a GPU, 612 W at most, 700 W by the data sheet") !=

@@ -84,9 +84,4 @@ class CollectiveCounts {
   std::map<std::pair<std::string, double>, Sum> sums_;
 };
 
-/// A text of the gzip format [RFC 1952], unpacked; others as they are. Errors: damaged, larger than
-/// `most`.
-Expected<std::string> unpacked(std::string_view file, std::string bytes,
-                               std::size_t most = kLargestProfile);
-
 }  // namespace reckon

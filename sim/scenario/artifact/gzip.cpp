@@ -50,7 +50,9 @@ std::string packed(std::string_view bytes) {
   return out;
 }
 
-tl::expected<std::string, std::string> unpacked(std::string_view bytes) {
+bool is_packed(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
+
+tl::expected<std::string, std::string> unpacked(std::string_view bytes, std::size_t most) {
   constexpr std::size_t kPiece = std::size_t{256} << 10;
   if (bytes.size() > std::numeric_limits<uInt>::max())
     return tl::unexpected<std::string>("too large");
@@ -69,8 +71,8 @@ tl::expected<std::string, std::string> unpacked(std::string_view bytes) {
     if (end != Z_OK && end != Z_STREAM_END)
       return tl::unexpected(fmt::format("cannot be unpacked: {}",
                                         stream.msg != nullptr ? stream.msg : "it is cut off"));
-    if (out.size() > kLargestText)
-      return tl::unexpected<std::string>("unpacks to more than 64 MiB");
+    if (out.size() > most)
+      return tl::unexpected(fmt::format("unpacks to more than {} MiB", most >> 20U));
   }
   if (stream.avail_in > 0) return tl::unexpected<std::string>("bytes behind its end");
   return out;

@@ -1,6 +1,5 @@
 #include "sim/calibration/profiles/kineto.h"
 
-#include <zlib.h>
 #include <catch2/catch.hpp>
 
 using namespace reckon;
@@ -90,27 +89,6 @@ TEST_CASE("what a trace lacks is said with what to do, at its line") {
   CHECK(error("{\"traceEvents\": [{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\", \"ts\": "
               "1e300, \"dur\": 1}]}")
             .find("has no ts and dur") != std::string::npos);
-}
-
-TEST_CASE("a packed trace is unpacked, up to a bound; a damaged one is refused") {
-  std::string packed(1 << 16, '\0');
-  z_stream z{};
-  REQUIRE(deflateInit2(&z, 9, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY) == Z_OK);
-  std::string text = trace();
-  z.next_in = reinterpret_cast<Bytef*>(text.data());
-  z.avail_in = uInt(text.size());
-  z.next_out = reinterpret_cast<Bytef*>(packed.data());
-  z.avail_out = uInt(packed.size());
-  REQUIRE(deflate(&z, Z_FINISH) == Z_STREAM_END);
-  packed.resize(z.total_out);
-  deflateEnd(&z);
-  CHECK(unpacked("t.json.gz", packed).value() == trace());
-  CHECK(unpacked("t.json", trace()).value() == trace());
-  CHECK_THAT(format(unpacked("t.json.gz", packed, 100).error()), Catch::Contains("at most 0 MiB"));
-  CHECK_THAT(format(unpacked("t.json.gz", packed.substr(0, 200)).error()),
-             Catch::Contains("ends too early"));
-  packed[20] = char(packed[20] ^ 0x55);
-  CHECK_FALSE(unpacked("t.json.gz", packed));
 }
 
 TEST_CASE("kernels are told apart by the names that libraries give them") {
