@@ -119,7 +119,7 @@ void Builder::providers(std::span<const Entry> entries) {
             "services", fmt::format("unknown service '{}'", name),
             fmt::format("services of services.yaml: {}", fmt::join(service_names(), ", ")));
     }
-    if (made.services.empty())
+    if (made.services.empty() && reader.lines("services").empty())
       reader.complain("services", "there is no service that applies",
                       "services: [none] for machines without one");
     made.owned = truth(reader, entry, "owned", false);
