@@ -17,6 +17,7 @@ Explanation example() {
   Explanation e;
   e.scenario = "example";
   e.engine = "fluid";
+  e.accelerators = 8;
   e.step.step = 200ms;
   e.step.bottleneck = Bottleneck::communication;
   e.step.samples_per_second = SamplesPerSecond{1920};

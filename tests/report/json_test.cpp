@@ -38,6 +38,7 @@ TEST_CASE("the field names of `reckon simulate --format json` are the interface"
                                                        "feasible",
                                                        "step",
                                                        "samples_per_second",
+                                                       "tokens_per_second",
                                                        "steps",
                                                        "accelerators",
                                                        "memory",

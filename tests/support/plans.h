@@ -127,6 +127,8 @@ inline Plan make_round_plan(ModelGraph model, StrategyKind kind, int nodes = 1,
                             Precision precision = Precision::fp32) {
   Plan plan;
   plan.name = "round";
+  plan.provider = Provider{"gcp"};
+  plan.service.id = Service{"gke"};
   plan.region = "round-region";
   plan.zone = "round-region-a";
   plan.pools.push_back(
