@@ -88,6 +88,8 @@ void YamlWriter::null() { *out_ << YAML::Null; }
 void YamlWriter::scalar(std::string_view text) {
   const bool plain = quotes_ == YamlQuotes::for_us ? plain_for_us(text) : plain_for_everyone(text);
   if (!plain) *out_ << YAML::DoubleQuoted;
+  // yaml-cpp leaves what turns the direction of letters as it is.
+  if (printable_lines(text) != text) *out_ << YAML::EscapeNonAscii;
   *out_ << std::string(text);
 }
 

@@ -2,6 +2,7 @@
 #include <concepts>
 
 #include "sim/catalog/model_counts.h"
+#include "sim/catalog/model_shapes.h"
 
 // What each kind of layer has of weights, and what it keeps for its backward pass.
 namespace reckon {

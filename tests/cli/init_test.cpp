@@ -57,7 +57,7 @@ TEST_CASE("init finds the machines of AWS and Azure for who asks for them") {
   CHECK(contains(r.out, "machine: Standard_ND96amsr_A100_v4"));
 }
 
-TEST_CASE("init takes the largest power of two that fits: twice the batch is refused") {
+TEST_CASE("init takes the largest power of two that fits: twice may not, four times does not") {
   const Workspace w;
   REQUIRE(w.run("init --model gpt2_medium --accelerator T4 --out a.yaml").code == 0);
   const std::string text = read_all(w.path("a.yaml"));
@@ -67,7 +67,8 @@ TEST_CASE("init takes the largest power of two that fits: twice the batch is ref
   CHECK((batch & (batch - 1)) == 0);
   const std::string set = "simulate a.yaml --replications 1 --set workload.batch_per_accelerator=";
   CHECK(w.run(set + std::to_string(batch)).code == 0);
-  const Output refused = w.run(set + std::to_string(2 * batch));
+  CHECK(contains(w.run(set + std::to_string(2 * batch)).out, "memory is tight"));
+  const Output refused = w.run(set + std::to_string(4 * batch));
   CHECK(refused.code == 2);
   CHECK(contains(refused.err, "of memory on each"));
 }

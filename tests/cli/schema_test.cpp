@@ -87,8 +87,7 @@ TEST_CASE("the schema refuses structural mistakes and leaves rules between keys 
       "missing_unit.yaml", "negative.yaml",      "no_value.yaml",
       "not_a_number.yaml", "only_list.yaml",     "only_text.yaml",
       "pool_name.yaml",    "pool_words.yaml",    "many_mistakes.yaml",
-      "jobs.yaml",         "bathtub.yaml",       "missing_keys_of_pool.yaml",
-      "provider.yaml"};
+      "jobs.yaml",         "bathtub.yaml",       "missing_keys_of_pool.yaml"};
   for (const std::string& name : structural) {
     INFO(name);
     CHECK_FALSE(accepted.contains(name));
