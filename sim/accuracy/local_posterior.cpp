@@ -105,7 +105,7 @@ std::vector<EvidenceRun> gather_own(std::span<const OwnRow> rows, const Catalog&
     own.features = *features;
     own.own = RunResidual{std::log(row.modelled_seconds / row.step_seconds), row.device_share};
     own.own_noise = row.noise;
-    result.push_back(std::move(own));
+    result.push_back(own);
   }
   return result;
 }

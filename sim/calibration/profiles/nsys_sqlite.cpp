@@ -147,11 +147,13 @@ bool says_step(std::string_view text) {
 
 std::vector<ProfiledWindow> steps_of(Database& db) {
   constexpr const char* kTable = "NVTX_EVENTS";
-  const WrongDatabase none{
-      "no NVTX range whose text says step or iteration: how long a step took is not known",
-      "mark steps in the program, such as torch.cuda.nvtx.range_push(f\"step {n}\"), and profile "
-      "with --trace=cuda,nvtx"};
-  if (!db.has(kTable)) throw none;
+  const auto no_steps = [] {
+    return WrongDatabase{
+        "no NVTX range whose text says step or iteration: how long a step took is not known",
+        "mark steps in the program, such as torch.cuda.nvtx.range_push(f\"step {n}\"), and profile "
+        "with --trace=cuda,nvtx"};
+  };
+  if (!db.has(kTable)) throw no_steps();
   using Ranges = std::vector<ProfiledWindow>;
   std::map<std::pair<std::string, std::int64_t>, Ranges> ranges;  // by text and thread
   // 59: pushed and popped, 60: started and ended.
@@ -169,7 +171,7 @@ std::vector<ProfiledWindow> steps_of(Database& db) {
   for (auto& [key, all] : ranges)
     if (auto windows = joined_windows(std::move(all)); windows.size() > best.size())
       best = std::move(windows);
-  if (best.empty()) throw none;
+  if (best.empty()) throw no_steps();
   return best;
 }
 
