@@ -1,5 +1,7 @@
 #include "sim/step/collective_cost.h"
 
+#include "sim/base/check.h"
+
 namespace reckon {
 namespace {
 
@@ -11,9 +13,12 @@ Collective graph_of(const Fabric& f, Bytes size, AllReduceKind kind) {
       return hierarchical_all_reduce(f, size);
     case AllReduceKind::in_network:
       return in_network_all_reduce(f, size);
-    default:
+    case AllReduceKind::automatic:  // chosen_all_reduce asks for none but those of kAllReduces
+    case AllReduceKind::ring:
       return ring_all_reduce(f, size);
   }
+  RECKON_CHECK(false);
+  return {};
 }
 
 }  // namespace

@@ -89,9 +89,12 @@ TimedAllReduce all_reduce_time(const Fabric& f, Bytes size, AllReduceKind kind) 
         return hierarchical_time(f, size);
       case AllReduceKind::in_network:
         return in_network_time(f, size);
-      default:
+      case AllReduceKind::automatic:
+      case AllReduceKind::ring:
         return ring_time(f, size, 2 * (f.ranks() - 1));
     }
+    RECKON_CHECK(false);
+    return Seconds{};
   });
 }
 
