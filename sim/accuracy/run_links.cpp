@@ -5,7 +5,8 @@ namespace {
 
 std::string_view tcp_link_of(const Machine& machine, const Catalog& catalog) {
   const ProviderRules* provider = catalog.find_provider(machine.provider.name);
-  return provider == nullptr || provider->tcp_link.empty() ? "ethernet" : provider->tcp_link;
+  if (provider == nullptr || provider->tcp_link.empty()) return "ethernet";
+  return provider->tcp_link;
 }
 
 /// RDMA from 100 Gb/s a node on: general knowledge of published clusters. Below, TCP: that
