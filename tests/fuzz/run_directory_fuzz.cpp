@@ -118,7 +118,8 @@ const Files& whole_run() {
     fs::create_directories(run.root);
     RunArtifact artifact;
     artifact.plan.jobs.resize(1);
-    artifact.plan.jobs.front().model = make_mlp("fuzz", 4, {4}, 2).value();
+    constexpr std::array<std::int64_t, 1> kHidden{4};
+    artifact.plan.jobs.front().model = make_mlp("fuzz", 4, kHidden, 2).value();
     put(run.root, {{"plan.reckon", write_artifact(artifact)}, {"lock", "process 1 on nowhere\n"}});
     for (const std::int64_t step : kSteps) save(run.checkpoints(), step);
     record(run.measurements());
