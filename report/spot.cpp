@@ -15,8 +15,6 @@ constexpr auto kPreemption = static_cast<std::size_t>(Interruption::preemption);
 constexpr auto kLost = static_cast<std::size_t>(Badput::lost_work);
 constexpr bool kGone = true;
 
-using Cases = std::vector<const Forecast*>;  // a column each; nullptr: no such case
-
 /// The columns: on demand, then spot by what the program does, the plan's own first.
 struct Column {
   std::string title;
