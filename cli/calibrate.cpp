@@ -11,9 +11,9 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "executor/train/run_directory.h"
-#include "report/calibration.h"
+#include "report/run/calibration.h"
 #include "sim/base/unit_text.h"
-#include "sim/calibration/calibrate.h"
+#include "sim/measurement/calibration/calibrate.h"
 #include "sim/serving/measured_service.h"
 
 namespace reckon::cli {

@@ -6,7 +6,7 @@
 
 #include "cli/options.h"
 #include "report/profile.h"
-#include "sim/calibration/measured_run.h"
+#include "sim/measurement/measured_run.h"
 
 // Files of other tools among the measurements of `reckon calibrate`.
 namespace reckon::cli {

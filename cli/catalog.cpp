@@ -8,7 +8,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/usage_hint.h"
-#include "report/catalog_view.h"
+#include "report/catalog/view.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon::cli {

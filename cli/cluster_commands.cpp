@@ -13,7 +13,7 @@
 #include "executor/launch/progress_reader.h"
 #include "report/rank_table.h"
 #include "sim/scenario/artifact/artifact.h"
-#include "sim/scenario/container_metrics.h"
+#include "sim/scenario/resolve/container_metrics.h"
 
 // `reckon status`, `stop` and `delete`: of a run that is in a cluster.
 namespace reckon::cli {

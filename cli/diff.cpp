@@ -9,7 +9,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "executor/train/run_directory.h"
-#include "report/run_diff.h"
+#include "report/run/diff.h"
 
 namespace reckon::cli {
 namespace {

@@ -18,8 +18,8 @@
 #include "executor/comm/job_secret.h"
 #include "executor/serve/served_model.h"
 #include "sim/base/shell_word.h"
-#include "sim/scenario/scenario_yaml.h"
-#include "sim/scenario/scenario_yaml_document.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
+#include "sim/scenario/yaml/document.h"
 
 namespace reckon::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include "cli/history_store.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "report/history.h"
+#include "report/run/history.h"
 
 namespace reckon::cli {
 namespace {

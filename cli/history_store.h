@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "sim/calibration/history.h"
+#include "sim/measurement/history.h"
 
 // Where forecasts and runs are kept: $XDG_DATA_HOME/reckon/history.jsonl, else
 // ~/.local/share/reckon/history.jsonl (XDG Base Directory Specification 0.8).

@@ -21,7 +21,7 @@
 #include "executor/kubernetes/snapshot.h"
 #include "sim/base/printable.h"
 #include "sim/base/unit_text.h"
-#include "sim/catalog/model_zoo.h"
+#include "sim/model/zoo/zoo.h"
 
 namespace reckon::cli {
 namespace {

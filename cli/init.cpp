@@ -12,7 +12,7 @@
 #include "cli/usage_hint.h"
 #include "sim/base/printable.h"
 #include "sim/base/shell_word.h"
-#include "sim/catalog/model_zoo.h"
+#include "sim/model/zoo/zoo.h"
 
 namespace reckon::cli {
 namespace {

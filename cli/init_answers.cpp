@@ -4,8 +4,8 @@
 
 #include "cli/init_scenario.h"
 #include "sim/base/unit_text.h"
-#include "sim/catalog/model_names.h"
-#include "sim/catalog/model_zoo.h"
+#include "sim/model/names.h"
+#include "sim/model/zoo/zoo.h"
 
 namespace reckon::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include "sim/base/unit_text.h"
 #include "sim/catalog/machine_choice.h"
 #include "sim/scenario/plan.h"
-#include "sim/scenario/scenario_yaml.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 #include "sim/step/step.h"
 
 namespace reckon::cli {

@@ -19,7 +19,7 @@
 #include "sim/queue/trace.h"
 #include "sim/scenario/artifact/artifact.h"
 #include "sim/scenario/plan.h"
-#include "sim/scenario/plan_serving.h"
+#include "sim/scenario/resolve/serving.h"
 #include "sim/scenario/scenario.h"
 #include "sim/serving/serving.h"
 #include "sim/step/network.h"

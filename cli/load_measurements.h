@@ -1,7 +1,7 @@
 #pragma once
 #include <filesystem>
 
-#include "sim/calibration/measurements.h"
+#include "sim/measurement/measurements.h"
 
 namespace reckon::cli {
 

@@ -11,8 +11,8 @@
 #include "exchange/model_files.h"
 #include "executor/train/run_directory.h"
 #include "sim/accuracy/plan_evidence.h"
-#include "sim/calibration/calibration.h"
-#include "sim/scenario/scenario_yaml.h"
+#include "sim/measurement/calibration/calibration.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 #include "sim/serving/serving.h"
 #include "sim/step/step.h"
 

@@ -16,7 +16,7 @@
 #include "cli/probe_processes.h"
 #include "executor/probe/host.h"
 #include "executor/probe/probe.h"
-#include "sim/calibration/measured_processor.h"
+#include "sim/measurement/measured_processor.h"
 
 namespace reckon::cli {
 namespace {

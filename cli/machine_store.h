@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "executor/probe/probe.h"
-#include "sim/calibration/measurements.h"
+#include "sim/measurement/measurements.h"
 #include "sim/scenario/processor_rates.h"
 
 // What is known of this machine's processors: probed when a run on them is first forecast (a few

@@ -11,12 +11,12 @@
 #include "cli/usage_hint.h"
 #include "exchange/huggingface.h"
 #include "exchange/model_files.h"
-#include "report/model_view.h"
+#include "report/catalog/model_view.h"
 #include "sim/base/unit_text.h"
-#include "sim/catalog/model_finetune.h"
-#include "sim/catalog/model_zoo.h"
+#include "sim/model/finetune.h"
+#include "sim/model/zoo/zoo.h"
 #include "sim/catalog/operations_keys.h"
-#include "sim/scenario/scenario_yaml.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 
 namespace reckon::cli {
 namespace {

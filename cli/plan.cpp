@@ -1,4 +1,4 @@
-#include "report/plan.h"
+#include "report/plan/plan.h"
 
 #include <fmt/format.h>
 
@@ -19,11 +19,11 @@
 #include "cli/plan_serving.h"
 #include "planner/baseline.h"
 #include "planner/fewest.h"
-#include "planner/fleet.h"
+#include "planner/fleet/fleet.h"
 #include "planner/plan_file.h"
 #include "report/memo.h"
-#include "report/plan_fewest.h"
-#include "report/plan_memo.h"
+#include "report/plan/fewest.h"
+#include "report/plan/memo.h"
 #include "sim/accuracy/plan_evidence.h"
 #include "sim/base/unit_text.h"
 

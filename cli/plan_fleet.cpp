@@ -7,8 +7,8 @@
 #include "cli/command.h"
 #include "cli/load.h"
 #include "cli/output.h"
-#include "planner/fleet.h"
-#include "report/plan_fleet.h"
+#include "planner/fleet/fleet.h"
+#include "report/plan/fleet.h"
 
 namespace reckon::cli {
 namespace {

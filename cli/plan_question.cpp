@@ -10,7 +10,7 @@
 #include "cli/output.h"
 #include "exchange/model_files.h"
 #include "sim/base/shell_word.h"
-#include "sim/catalog/model_zoo.h"
+#include "sim/model/zoo/zoo.h"
 
 namespace reckon::cli {
 namespace {

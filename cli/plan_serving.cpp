@@ -3,7 +3,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "planner/serving.h"
-#include "report/plan_serving.h"
+#include "report/plan/serving.h"
 #include "sim/scenario/training_text.h"
 
 namespace reckon::cli {

@@ -15,10 +15,10 @@
 #include "executor/probe/host.h"
 #include "executor/probe/nvml.h"
 #include "executor/probe/probe.h"
-#include "report/probe.h"
+#include "report/run/probe.h"
 #include "sim/base/printable.h"
 #include "sim/base/unit_text.h"
-#include "sim/catalog/model_zoo.h"
+#include "sim/model/zoo/zoo.h"
 
 namespace reckon::cli {
 namespace {

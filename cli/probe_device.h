@@ -5,8 +5,8 @@
 
 #include "executor/comm/communicator.h"
 #include "executor/probe/repeat.h"
-#include "sim/calibration/probe_record.h"
-#include "sim/catalog/model_graph.h"
+#include "sim/measurement/probe_record.h"
+#include "sim/model/graph.h"
 
 // The part of `reckon probe` that runs on a GPU, where this build has CUDA and this machine a
 // device.

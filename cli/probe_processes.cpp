@@ -13,7 +13,7 @@
 #include "executor/launch/local_job.h"
 #include "executor/probe/probe.h"
 #include "executor/train/stop_signal.h"
-#include "sim/calibration/measurements.h"
+#include "sim/measurement/measurements.h"
 
 namespace reckon::cli {
 namespace {

@@ -17,11 +17,11 @@
 #include "executor/train/graph_runtime.h"
 #include "executor/train/stop_signal.h"
 #include "report/json.h"
-#include "report/run_metrics.h"
-#include "report/run_status.h"
+#include "report/run/metrics.h"
+#include "report/run/status.h"
 #include "report/table.h"
-#include "sim/calibration/rebind.h"
-#include "sim/scenario/plan_here.h"
+#include "sim/measurement/rebind.h"
+#include "sim/scenario/resolve/here.h"
 #include "sim/step/measured_compute.h"
 
 namespace reckon::cli {

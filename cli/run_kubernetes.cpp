@@ -14,8 +14,8 @@
 #include "executor/train/stop_signal.h"
 #include "report/json.h"
 #include "report/rank_table.h"
-#include "report/run_metrics.h"
-#include "report/run_status.h"
+#include "report/run/metrics.h"
+#include "report/run/status.h"
 #include "report/table.h"
 
 namespace reckon::cli {

@@ -18,12 +18,12 @@
 #include "executor/train/stop_signal.h"
 #include "executor/train/trainable.h"
 #include "report/json.h"
-#include "report/run_status.h"
+#include "report/run/status.h"
 #include "sim/base/printable.h"
 #include "sim/base/unit_text.h"
-#include "sim/calibration/measured_run.h"
-#include "sim/calibration/run_bill.h"
-#include "sim/calibration/run_timeline.h"
+#include "sim/measurement/measured_run.h"
+#include "sim/measurement/run_bill.h"
+#include "sim/measurement/run_timeline.h"
 
 namespace reckon::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include "executor/launch/progress_reader.h"
 #include "executor/launch/run_tracker.h"
 #include "executor/train/run_directory.h"
-#include "sim/calibration/own_runs.h"
+#include "sim/measurement/own_runs.h"
 #include "sim/forecast/forecast.h"
 
 // What `reckon run` does alike wherever the processes are.

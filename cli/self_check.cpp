@@ -7,7 +7,7 @@
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "report/accuracy.h"
+#include "report/accuracy/accuracy.h"
 #include "sim/base/mapped_file.h"
 #include "sim/catalog/catalog.h"
 

@@ -5,7 +5,7 @@
 
 #include "cli/load.h"
 #include "cli/options.h"
-#include "report/serving_sweep.h"
+#include "report/serving/sweep.h"
 #include "report/sweep.h"
 #include "sim/scenario/sweep.h"
 

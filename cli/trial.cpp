@@ -15,10 +15,10 @@
 #include "executor/launch/trial_run.h"
 #include "executor/probe/host.h"
 #include "executor/train/stop_signal.h"
-#include "report/trial.h"
+#include "report/run/trial.h"
 #include "sim/base/unit_text.h"
-#include "sim/calibration/measurements.h"
-#include "sim/scenario/one_worker.h"
+#include "sim/measurement/measurements.h"
+#include "sim/scenario/resolve/one_worker.h"
 
 namespace reckon::cli {
 namespace {

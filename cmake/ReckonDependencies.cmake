@@ -73,7 +73,7 @@ else()
   message(STATUS "Gloo: not found; jobs of several processes on CPUs are left out")
 endif()
 
-# The solver of fleet plans (planner/mip.h).
+# The solver of fleet plans (planner/fleet/mip.h).
 find_path(RECKON_CBC_INCLUDE coin/Cbc_C_Interface.h)
 find_library(RECKON_CBC_LIBRARY CbcSolver)
 add_library(reckon_cbc INTERFACE)

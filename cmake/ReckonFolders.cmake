@@ -18,10 +18,15 @@ function(reckon_unity target)
   endif()
 endfunction()
 
-# reckon_folder(name folder USES public-targets... PRIVATE private-targets...)
+# reckon_folder(name folder WITH subfolders... USES public-targets... PRIVATE private-targets...): one library of the
+# folder's sources and of those in the subfolders that are no folder of their own.
 function(reckon_folder name folder)
-  cmake_parse_arguments(ARG "" "" "USES;PRIVATE" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cpp)
+  cmake_parse_arguments(ARG "" "" "WITH;USES;PRIVATE" ${ARGN})
+  set(patterns ${CMAKE_SOURCE_DIR}/${folder}/*.cpp)
+  foreach(subfolder ${ARG_WITH})
+    list(APPEND patterns ${CMAKE_SOURCE_DIR}/${folder}/${subfolder}/*.cpp)
+  endforeach()
+  file(GLOB sources CONFIGURE_DEPENDS ${patterns})
   if(sources)
     add_library(reckon_${name} STATIC ${sources})
   else()  # a folder that has headers only, for now

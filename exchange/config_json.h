@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/base/diagnostic.h"
-#include "sim/catalog/model_graph.h"
+#include "sim/model/graph.h"
 
 // The keys of one JSON object, asked for by name and type; what is wrong is collected, at the key's
 // place in the text. Only .cpp files of this folder include this.

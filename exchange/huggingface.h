@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sim/base/diagnostic.h"
-#include "sim/catalog/model_zoo.h"
+#include "sim/model/zoo/zoo.h"
 
 // A Hugging Face config.json as dimensions of a network. Keys and their defaults are those of
 // transformers/models/<model_type>/configuration_<model_type>.py.

@@ -8,7 +8,7 @@
 #include "exchange/kubernetes_confines.h"
 #include "exchange/literal_word.h"
 #include "sim/base/printable.h"
-#include "sim/scenario/job_wiring.h"
+#include "sim/scenario/resolve/job_wiring.h"
 
 namespace reckon {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "exchange/kubernetes.h"
-#include "sim/scenario/container_metrics.h"
+#include "sim/scenario/resolve/container_metrics.h"
 
 // Inside exchange: one kind of pod of a plan's job.
 namespace reckon::kubernetes {

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "exchange/kubernetes.h"
-#include "sim/scenario/plan_serving.h"
+#include "sim/scenario/resolve/serving.h"
 
 // A serving plan as manifests: the replicas that were simulated, on a cluster.
 namespace reckon {

@@ -3,7 +3,7 @@
 #include <span>
 
 // Layers as their definitions say, in plain loops: what fast code, on CPUs and on GPUs, is held to.
-// Shapes are those of sim/catalog/model_graph.h with a batch axis in front, row major. Defined for
+// Shapes are those of sim/model/graph.h with a batch axis in front, row major. Defined for
 // float and double.
 namespace reckon::reference {
 

@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "sim/forecast/replicate.h"
-#include "sim/scenario/one_worker.h"
+#include "sim/scenario/resolve/one_worker.h"
 #include "sim/step/step.h"
 
 namespace reckon::planner {

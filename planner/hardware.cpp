@@ -2,7 +2,7 @@
 #include <tuple>
 
 #include "planner/space.h"
-#include "sim/scenario/plan_draft.h"
+#include "sim/scenario/resolve/draft.h"
 
 // Which kinds of node the catalog offers to the question.
 namespace reckon::planner {

@@ -5,9 +5,9 @@
 
 #include "planner/question.h"
 #include "sim/base/unit_text.h"
-#include "sim/scenario/plan_draft.h"
-#include "sim/scenario/pricing.h"
-#include "sim/scenario/scenario_yaml_reader.h"
+#include "sim/scenario/resolve/draft.h"
+#include "sim/scenario/resolve/pricing.h"
+#include "sim/scenario/yaml/reader.h"
 
 // The `plan:` block, read into a question.
 namespace reckon::planner {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "planner/space.h"
-#include "sim/scenario/plan_draft.h"
+#include "sim/scenario/resolve/draft.h"
 
 // A candidate as a scenario: what is put over the base.
 namespace reckon::planner {

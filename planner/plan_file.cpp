@@ -5,8 +5,8 @@
 #include <array>
 
 #include "sim/base/printable.h"
-#include "sim/scenario/scenario_yaml.h"
-#include "sim/scenario/yaml_word.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
+#include "sim/scenario/yaml/yaml_word.h"
 
 namespace reckon::planner {
 namespace {

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "sim/accuracy/plan_evidence.h"
-#include "sim/scenario/scenario_yaml.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 
 namespace reckon::planner {
 

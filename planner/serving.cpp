@@ -8,9 +8,9 @@
 
 #include "sim/base/unit_text.h"
 #include "sim/forecast/forecast.h"
-#include "sim/scenario/plan_draft.h"
-#include "sim/scenario/pricing.h"
-#include "sim/scenario/scenario_yaml.h"
+#include "sim/scenario/resolve/draft.h"
+#include "sim/scenario/resolve/pricing.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 
 namespace reckon::planner {
 namespace {

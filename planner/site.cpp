@@ -11,8 +11,8 @@
 
 #include "sim/accuracy/plan_evidence.h"
 #include "sim/base/unit_text.h"
-#include "sim/scenario/plan_draft.h"
-#include "sim/scenario/pricing.h"
+#include "sim/scenario/resolve/draft.h"
+#include "sim/scenario/resolve/pricing.h"
 #include "sim/step/step.h"
 
 namespace reckon::planner {

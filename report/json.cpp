@@ -1,7 +1,7 @@
 #include "report/json.h"
 
 #include "report/json_parts.h"
-#include "report/serving_json.h"
+#include "report/serving/json.h"
 
 namespace reckon {
 namespace {

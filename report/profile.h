@@ -6,7 +6,7 @@
 
 #include "sim/calibration/profiles/dcgm.h"
 #include "sim/calibration/profiles/profile.h"
-#include "sim/calibration/step_log.h"
+#include "sim/measurement/step_log.h"
 #include "sim/step/step.h"
 
 namespace reckon {

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/base/unit_text.h"
-#include "sim/scenario/scenario_yaml_document.h"
-#include "sim/scenario/scenario_yaml_fields.h"
+#include "sim/scenario/yaml/document.h"
+#include "sim/scenario/yaml/fields.h"
 
 namespace reckon {
 namespace {

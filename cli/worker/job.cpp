@@ -22,7 +22,7 @@
 #include "executor/train/stop_signal.h"
 #include "executor/train/trainable.h"
 #include "sim/scenario/artifact/artifact.h"
-#include "sim/scenario/one_worker.h"
+#include "sim/scenario/resolve/one_worker.h"
 
 namespace reckon::worker {
 namespace {

@@ -24,7 +24,7 @@
 #include "executor/train/run_directory.h"
 #include "executor/train/stop_signal.h"
 #include "sim/base/unit_text.h"
-#include "sim/scenario/scenario_yaml_document.h"
+#include "sim/scenario/yaml/document.h"
 #include "sim/scenario/training_text.h"
 
 namespace reckon::worker {

@@ -13,7 +13,7 @@
 #include "executor/train/stop_signal.h"
 #include "sim/base/unit_text.h"
 #include "sim/cluster/save_interval.h"
-#include "sim/scenario/plan_draft.h"
+#include "sim/scenario/resolve/draft.h"
 
 namespace reckon::worker {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "exchange/foreign/imported.h"
-#include "sim/scenario/scenario_yaml_document.h"
+#include "sim/scenario/yaml/document.h"
 
 // Training jobs of Google's AI Platform: the Job resource that `gcloud ai-platform jobs submit
 // training` takes as config.yaml, in and out. Its fields: the service's REST reference, ml v1,

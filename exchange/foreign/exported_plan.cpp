@@ -9,7 +9,7 @@
 #include "exchange/foreign/kubernetes_replicas.h"
 #include "sim/base/printable.h"
 #include "sim/scenario/plan.h"
-#include "sim/scenario/scenario_yaml.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 
 namespace reckon {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sim/base/diagnostic.h"
-#include "sim/scenario/scenario_yaml_document.h"
+#include "sim/scenario/yaml/document.h"
 
 // A YAML or JSON file of somebody else's: keys are asked for by name, what is wrong is collected at
 // its place, and what nobody asked for can be named, so that nothing of it is dropped silently.

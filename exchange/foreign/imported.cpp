@@ -7,9 +7,9 @@
 
 #include "sim/base/printable.h"
 #include "sim/scenario/plan.h"
-#include "sim/scenario/plan_draft.h"
-#include "sim/scenario/scenario_yaml.h"
-#include "sim/scenario/yaml_word.h"
+#include "sim/scenario/resolve/draft.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
+#include "sim/scenario/yaml/yaml_word.h"
 #include "sim/step/step.h"
 
 namespace reckon {

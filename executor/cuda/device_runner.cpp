@@ -1,7 +1,7 @@
 #include "executor/cuda/device_runner.h"
 
 #include "sim/base/check.h"
-#include "sim/catalog/model_shapes.h"
+#include "sim/model/shapes.h"
 
 namespace reckon::cuda {
 

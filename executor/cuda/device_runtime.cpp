@@ -7,7 +7,7 @@
 #include "executor/cuda/device_runner.h"
 #include "kernels/elementwise.h"
 #include "sim/base/check.h"
-#include "sim/catalog/model_shapes.h"
+#include "sim/model/shapes.h"
 
 namespace reckon::cuda {
 namespace {

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "sim/calibration/measurements.h"
+#include "sim/measurement/measurements.h"
 
 namespace reckon::kubernetes {
 

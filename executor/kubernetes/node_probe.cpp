@@ -6,7 +6,7 @@
 #include <random>
 
 #include "sim/base/base64.h"
-#include "sim/calibration/measurements.h"
+#include "sim/measurement/measurements.h"
 
 namespace reckon::kubernetes {
 namespace {

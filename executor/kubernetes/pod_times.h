@@ -5,7 +5,7 @@
 
 #include "executor/kubernetes/pod_view.h"
 #include "executor/train/run_directory.h"
-#include "sim/calibration/measurements.h"
+#include "sim/measurement/measurements.h"
 #include "sim/scenario/plan.h"
 
 namespace reckon::kubernetes {

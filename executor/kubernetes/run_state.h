@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "executor/kubernetes/kubectl.h"
-#include "sim/calibration/measurements.h"
+#include "sim/measurement/measurements.h"
 
 // What a run leaves in its cluster, so that any launcher can pick it up: a ConfigMap NAME-run, and
 // the Jobs of its attempts by their labels.

@@ -4,7 +4,7 @@
 
 #include "executor/comm/socket.h"
 #include "executor/train/durable_file.h"
-#include "sim/scenario/job_wiring.h"
+#include "sim/scenario/resolve/job_wiring.h"
 
 namespace reckon {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/scenario/plan_draft.h"
+#include "sim/scenario/resolve/draft.h"
 
 namespace reckon {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "sim/base/unit_text.h"
-#include "sim/scenario/container_metrics.h"
+#include "sim/scenario/resolve/container_metrics.h"
 
 namespace reckon {
 namespace {

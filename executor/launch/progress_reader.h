@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "executor/launch/progress_lines.h"
-#include "sim/scenario/container_metrics.h"
+#include "sim/scenario/resolve/container_metrics.h"
 
 // The progress of a program that is not ours, as `workload.container.metrics` says it is told.
 namespace reckon {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "executor/launch/supervise.h"
-#include "sim/calibration/live_forecast.h"
-#include "sim/calibration/measurements.h"
+#include "sim/measurement/live_forecast.h"
+#include "sim/measurement/measurements.h"
 #include "sim/forecast/forecast.h"
 
 // A run as whoever watches it sees it, wherever its processes are.

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "sim/calibration/probe_record.h"
+#include "sim/measurement/probe_record.h"
 
 // What the operating system says of this machine.
 namespace reckon {

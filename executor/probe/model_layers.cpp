@@ -6,7 +6,7 @@
 
 #include "executor/probe/numbers.h"
 #include "executor/probe/probe.h"
-#include "sim/catalog/model_shapes.h"
+#include "sim/model/shapes.h"
 
 namespace reckon {
 namespace {

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "executor/train/layer_runner.h"
-#include "sim/calibration/probe_record.h"
-#include "sim/catalog/model_graph.h"
+#include "sim/measurement/probe_record.h"
+#include "sim/model/graph.h"
 
 // Which layers of a model are worth measuring one by one, on a CPU or on a device.
 namespace reckon {

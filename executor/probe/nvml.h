@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/calibration/probe_record.h"
+#include "sim/measurement/probe_record.h"
 
 // The GPUs of this machine as their driver describes them. The NVIDIA Management Library belongs to
 // the driver and is no library to link: it is loaded when it is asked, by its documented C

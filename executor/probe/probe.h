@@ -12,8 +12,8 @@
 #include "executor/probe/repeat.h"
 #include "executor/train/matrix.h"
 #include "executor/train/workers.h"
-#include "sim/calibration/probe_record.h"
-#include "sim/catalog/model_graph.h"
+#include "sim/measurement/probe_record.h"
+#include "sim/model/graph.h"
 #include "sim/scenario/scenario.h"
 
 // Microbenchmarks of the machine that this process is on: one function and one file each. They

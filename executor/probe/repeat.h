@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "sim/base/quantity.h"
-#include "sim/calibration/probe_record.h"
+#include "sim/measurement/probe_record.h"
 
 // How everything here is measured: again and again, the cold repetitions left out.
 namespace reckon {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/catalog/model_graph.h"
+#include "sim/model/graph.h"
 
 // A trained model as others take it: a directory of versions, as TensorFlow Serving reads it.
 //

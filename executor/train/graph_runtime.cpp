@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "sim/base/check.h"
-#include "sim/catalog/model_shapes.h"
+#include "sim/model/shapes.h"
 
 namespace reckon {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "sim/base/check.h"
 #include "sim/base/random.h"
-#include "sim/catalog/model_shapes.h"
+#include "sim/model/shapes.h"
 
 namespace reckon {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "executor/train/run_factories.h"
 #include "sim/base/check.h"
-#include "sim/catalog/model_shapes.h"
+#include "sim/model/shapes.h"
 
 namespace reckon {
 

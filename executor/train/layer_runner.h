@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "executor/train/workers.h"
-#include "sim/catalog/model_graph.h"
+#include "sim/model/graph.h"
 
 // How one layer of a graph is run on a CPU: one class for each kind, in run_*.cpp.
 //
 // Inside the runtime every tensor is a matrix of rows of features: a token is a row, and so is a
 // point of an image, (B, H, W, C). A catalogue's (C, H, W) is turned at the input and where Flatten
-// makes a row of an image; weights keep the shapes of sim/catalog/model_graph.h.
+// makes a row of an image; weights keep the shapes of sim/model/graph.h.
 namespace reckon {
 
 /// Sizes of a layer for one batch.

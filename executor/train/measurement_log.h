@@ -4,7 +4,7 @@
 
 #include "executor/train/durable_file.h"
 #include "executor/train/run_directory.h"
-#include "sim/calibration/measurements.h"
+#include "sim/measurement/measurements.h"
 
 namespace reckon {
 

@@ -1,8 +1,8 @@
 #include "executor/train/parameters.h"
 
 #include "sim/base/check.h"
-#include "sim/catalog/model_counts.h"
-#include "sim/catalog/model_shapes.h"
+#include "sim/model/counts.h"
+#include "sim/model/shapes.h"
 
 namespace reckon {
 namespace {
@@ -13,7 +13,7 @@ struct WeightShapes {
 
 Shape only_if(bool there, Shape shape) { return there ? std::move(shape) : Shape{}; }
 
-/// As the comments of sim/catalog/model_graph.h give them.
+/// As the comments of sim/model/graph.h give them.
 WeightShapes weight_shapes(const LayerOp& op) {
   return std::visit(
       overloaded{

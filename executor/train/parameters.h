@@ -3,12 +3,12 @@
 #include <string>
 #include <vector>
 
-#include "sim/catalog/model_graph.h"
+#include "sim/model/graph.h"
 
 // Where each weight of a graph lies in the flat buffers of a rank.
 namespace reckon {
 
-/// One weight tensor of a layer: "layer1.0.conv1.weight", shape as in sim/catalog/model_graph.h.
+/// One weight tensor of a layer: "layer1.0.conv1.weight", shape as in sim/model/graph.h.
 struct ParameterSlot {
   LayerId layer{};
   std::string name;

@@ -10,7 +10,7 @@
 #include "executor/train/durable_file.h"
 #include "executor/train/measurement_log.h"
 #include "executor/train/run_directory.h"
-#include "sim/calibration/run_diff.h"
+#include "sim/measurement/run_diff.h"
 #include "sim/scenario/artifact/artifact.h"
 
 namespace reckon {

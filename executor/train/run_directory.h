@@ -14,7 +14,7 @@
 //
 //   DIR/plan.reckon          what is run (sim/scenario/artifact/artifact.h)
 //   DIR/forecast.json        what was forecast before the first step
-//   DIR/measurements.jsonl   sim/calibration/measurements.h
+//   DIR/measurements.jsonl   sim/measurement/measurements.h
 //   DIR/trace.json           the same as a picture, for Perfetto
 //   DIR/checkpoints/         executor/train/checkpoint_set.h
 //   DIR/parameters.bin       what was trained: the fp32 weights in the order of the layers

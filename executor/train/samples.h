@@ -5,7 +5,7 @@
 
 #include "executor/train/aligned_buffer.h"
 #include "executor/train/graph_runtime.h"
-#include "sim/catalog/model_graph.h"
+#include "sim/model/graph.h"
 
 // What one sample holds for a model: the seam between data and network.
 namespace reckon {

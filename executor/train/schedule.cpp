@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include <functional>
-#include "sim/catalog/model_counts.h"
+#include "sim/model/counts.h"
 
 namespace reckon {
 namespace {

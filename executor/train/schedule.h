@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/catalog/model_graph.h"
+#include "sim/model/graph.h"
 #include "sim/scenario/scenario.h"
 
 // What a step does with a graph, in which order, and where every tensor lies in one piece of
@@ -39,7 +39,7 @@ struct Schedule {
 /// into a group and computes the rest again before the group's backward pass; the last group is
 /// kept, its backward pass comes at once. `selective` computes attention again [Korthikanti 2022,
 /// arXiv:2205.05198, section 5]. What a layer's backward pass reads is keeps_inputs() and
-/// keeps_output() of sim/catalog/model_counts.h, the rules by which memory is forecast; beside them
+/// keeps_output() of sim/model/counts.h, the rules by which memory is forecast; beside them
 /// the softmax loss reads its input in place of a log-softmax of the same size.
 /// `element_line`: places are multiples of so many elements (a cache line). Without `backward` it
 /// is the forward pass alone, which keeps a tensor no longer than until its last reader.

@@ -14,7 +14,7 @@
 #include "sim/base/quantity.h"
 #include "sim/base/words.h"
 #include "sim/catalog/convergence.h"
-#include "sim/catalog/model_graph.h"
+#include "sim/model/graph.h"
 #include "sim/catalog/precision.h"
 #include "sim/catalog/providers.h"
 

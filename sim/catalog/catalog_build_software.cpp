@@ -2,7 +2,7 @@
 
 #include "sim/catalog/catalog_build.h"
 #include "sim/catalog/catalog_entry.h"
-#include "sim/catalog/model_zoo.h"
+#include "sim/model/zoo/zoo.h"
 
 namespace reckon::catalog_text {
 namespace {

@@ -8,7 +8,7 @@
 #include "sim/queue/openb_csv.h"
 #include "sim/queue/slurm.h"
 #include "sim/queue/trace.h"
-#include "sim/scenario/scenario_yaml.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 
 namespace reckon {
 namespace {

@@ -8,8 +8,8 @@
 #include "sim/base/diagnostic.h"
 #include "sim/base/unit_text.h"
 #include "sim/scenario/scenario.h"
-#include "sim/scenario/scenario_yaml_fields.h"
-#include "sim/scenario/scenario_yaml_reader.h"
+#include "sim/scenario/yaml/fields.h"
+#include "sim/scenario/yaml/reader.h"
 
 namespace reckon {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/catalog/model_sharding.h"
+#include "sim/model/sharding.h"
 #include "sim/scenario/plan.h"
 
 // How a model lies on accelerators: every product of data, ZeRO, tensor, sequence, context,

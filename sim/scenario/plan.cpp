@@ -1,69 +1,71 @@
 #include "sim/scenario/plan.h"
 
-#include "sim/scenario/plan_draft.h"
-#include "sim/scenario/plan_serving.h"
-#include "sim/scenario/pricing.h"
+#include <algorithm>
+#include <cmath>
 
+#include "sim/base/check.h"
+
+// What a finished Plan answers about itself; needs nothing of how it was made.
 namespace reckon {
+
+const PlannedPool* Plan::pool_with(Role role) const {
+  for (const PlannedPool& pool : pools)
+    if (pool.role == role && !pool.stands_in_for) return &pool;
+  return role == Role::worker ? pool_with(Role::chief) : nullptr;
+}
+
+std::vector<const PlannedPool*> gang_pools(const Plan& plan) {
+  std::vector<const PlannedPool*> pools;
+  for (const Role role : {Role::chief, Role::worker})
+    for (const PlannedPool& pool : plan.pools)
+      if (pool.role == role && !pool.stands_in_for) pools.push_back(&pool);
+  return pools;
+}
+
+std::vector<const PlannedPool*> computing_pools(const Plan& plan) {
+  std::vector<const PlannedPool*> pools = gang_pools(plan);
+  const auto coordinates = [&](const PlannedPool* chief) {
+    return chief->role == Role::chief &&
+           std::ranges::any_of(plan.pools, [&](const PlannedPool& pool) {
+             return pool.role == Role::worker &&
+                    (pool.slice.has_value() > chief->slice.has_value() ||
+                     pool.accelerator.has_value() != chief->accelerator.has_value());
+           });
+  };
+  std::erase_if(pools, coordinates);
+  RECKON_CHECK(!pools.empty());
+  return pools;
+}
+
+Plan plan_of_job(const Plan& plan, std::size_t job) {
+  Plan alone = plan;
+  alone.jobs = {plan.jobs[job]};
+  alone.jobs.front().same_as.reset();
+  return alone;
+}
+
 namespace {
 
-/// `problems` are those that are known already.
-Expected<Plan> plan_of_workload(const ScenarioFile& file, const Catalog& catalog,
-                                Diagnostics problems, bool of_replicas = false) {
-  const Scenario& scenario = file.scenario;
-  planning::Draft draft{.file = file, .catalog = catalog};
-  draft.of_replicas = of_replicas;
-  draft.errors = std::move(problems);
-  Plan& plan = draft.plan;
-  plan.name = scenario.name;
-  plan.start = scenario.start;
-  plan.replications = scenario.forecast.replications;
-  plan.seed = scenario.forecast.seed;
-  planning::resolve_expectations(draft);
-  plan.catalog_digest = catalog.digest;
-  plan.calibrations = catalog.calibrations;
-  plan.sources = catalog.sources;
-
-  planning::refuse_what_is_not_simulated(draft);
-  if (!planning::resolve_place(draft)) return tl::unexpected(std::move(draft.errors));
-  planning::resolve_pools(draft);
-  planning::check_where_accelerators_are(draft);
-  planning::assign_roles(draft);
-  planning::resolve_stand_ins(draft);
-  planning::resolve_fabric(draft);
-  if (scenario.workload) planning::resolve_workload(draft);
-  if (!plan.jobs.empty()) {
-    planning::resolve_strategy(draft, plan.jobs.front());
-    if (planning::resolve_batch(draft, plan.jobs.front()))
-      planning::resolve_length(draft, plan.jobs.front());
-    planning::resolve_speeds(draft);
-  }
-  planning::resolve_rules(draft);
-  planning::resolve_disruptions(draft);
-  planning::price_pools(draft);
-  if (!draft.errors.empty()) return tl::unexpected(std::move(draft.errors));
-  return std::move(draft.plan);
+/// More than any plan may have stays more: what is beyond 64 bits is no number of steps either.
+std::int64_t whole_steps(double steps) {
+  constexpr double kBeyondAny = 1e18;
+  return static_cast<std::int64_t>(std::min(std::ceil(steps), kBeyondAny));
 }
 
 }  // namespace
 
-Expected<Plan> planning::plan_of_replicas(const ScenarioFile& file, const Catalog& catalog) {
-  return plan_of_workload(file, catalog, {}, true);
+void change_batch(PlannedWorkload& job, std::int64_t global_batch) {
+  constexpr double kRounding = 1e-9;
+  job.global_batch = global_batch;
+  if (job.convergence) job.total_samples = samples_to_target(*job.convergence, global_batch).v;
+  job.steps = whole_steps(job.total_samples / double(global_batch) - kRounding);
+  if (!job.evaluate_every_epochs) return;
+  const double epochs = job.total_samples / job.dataset.samples.value.v;
+  job.evaluations = std::ceil(epochs / *job.evaluate_every_epochs - kRounding);
 }
 
-Expected<Plan> make_plan(const ScenarioFile& given, const Catalog& catalog) {
-  Diagnostics problems;
-  if (given.scenario.serving && !trains(given.scenario))
-    return tl::unexpected(Diagnostics{{Severity::error, given.places.find("serving"),
-                                       "the scenario serves and trains nothing",
-                                       "what was asked for is about a training: add a workload; "
-                                       "'reckon simulate' without --sweep "
-                                       "and 'reckon check' take it as it is"}});
-  const ScenarioFile file = planning::with_pools_of_tier(without_serving(given), catalog, problems);
-  const auto make = [&](const ScenarioFile& one) {
-    return plan_of_workload(one, catalog, problems);
-  };
-  return file.scenario.jobs.empty() ? make(file) : planning::plan_of_jobs(file, catalog, make);
+Optimizer default_optimizer(SampleUnit unit) {
+  return unit == SampleUnit::sequence ? Optimizer::adamw : Optimizer::sgd_momentum;
 }
 
 }  // namespace reckon

@@ -14,7 +14,7 @@
 #include "sim/base/quantity.h"
 #include "sim/base/unit_text.h"
 #include "sim/catalog/catalog.h"
-#include "sim/catalog/model_zoo.h"
+#include "sim/model/zoo/zoo.h"
 #include "sim/scenario/scenario_trace.h"
 #include "sim/scenario/scenario_words.h"
 

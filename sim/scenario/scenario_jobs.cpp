@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "sim/scenario/scenario_yaml.h"
-#include "sim/scenario/scenario_yaml_document.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
+#include "sim/scenario/yaml/document.h"
 
 namespace reckon {
 

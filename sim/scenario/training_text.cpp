@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "sim/scenario/scenario_yaml.h"
-#include "sim/scenario/scenario_yaml_document.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
+#include "sim/scenario/yaml/document.h"
 
 namespace reckon {
 

@@ -10,7 +10,7 @@
 
 #include "sim/base/printable.h"
 #include "sim/base/unit_text.h"
-#include "sim/scenario/plan_serving.h"
+#include "sim/scenario/resolve/serving.h"
 
 namespace reckon {
 namespace {

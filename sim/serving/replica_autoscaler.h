@@ -2,7 +2,7 @@
 #include <deque>
 
 #include "sim/base/quantity.h"
-#include "sim/scenario/plan_serving.h"
+#include "sim/scenario/resolve/serving.h"
 
 // How many replicas the HorizontalPodAutoscaler asks for.
 namespace reckon {

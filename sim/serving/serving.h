@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/scenario/plan_serving.h"
+#include "sim/scenario/resolve/serving.h"
 #include "sim/serving/service.h"
 #include "sim/step/step.h"
 

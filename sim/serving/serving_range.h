@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "sim/scenario/plan_serving.h"
+#include "sim/scenario/resolve/serving.h"
 #include "sim/serving/serving.h"
 
 namespace reckon {

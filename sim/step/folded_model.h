@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "sim/catalog/model_graph.h"
-#include "sim/catalog/model_sharding.h"
+#include "sim/model/graph.h"
+#include "sim/model/sharding.h"
 
 // A network folded into what differs: a transformer of a thousand layers has about fifteen distinct
 // ones and three distinct blocks. Made once for a model; a prediction walks the classes.

@@ -5,7 +5,7 @@
 #include "sim/catalog/catalog.h"
 #include "sim/forecast/replicate.h"
 #include "sim/scenario/plan.h"
-#include "sim/scenario/scenario_yaml.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 #include "sim/step/network.h"
 
 // The lives of a shipped scenario as a forecast lives them: every assumption drawn, one thread.

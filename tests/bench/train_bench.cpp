@@ -8,7 +8,7 @@
 #include "executor/train/initialise.h"
 #include "executor/train/matrix.h"
 #include "executor/train/samples.h"
-#include "sim/catalog/model_zoo.h"
+#include "sim/model/zoo/zoo.h"
 
 // A training step of the CPU runtime against what a plain matrix product of Eigen reaches in the
 // same run. FLOP/s are those of a second of CPU time, of all threads, so that what else the machine

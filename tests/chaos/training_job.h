@@ -7,7 +7,7 @@
 
 #include "chaos/job.h"
 #include "cli/background_job.h"
-#include "sim/calibration/measurements.h"
+#include "sim/measurement/measurements.h"
 
 namespace reckon::test {
 

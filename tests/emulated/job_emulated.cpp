@@ -12,7 +12,7 @@
 #include "cli/run_reckon.h"
 #include "emulated/emulated_cluster.h"
 #include "executor/train/measurement_log.h"
-#include "sim/calibration/measured_run.h"
+#include "sim/measurement/measured_run.h"
 
 namespace {
 using namespace reckon;

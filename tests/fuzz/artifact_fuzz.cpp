@@ -8,7 +8,7 @@
 
 #include "sim/scenario/artifact/artifact.h"
 #include "sim/scenario/artifact/json.h"
-#include "sim/scenario/scenario_yaml.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 
 // Plans of runs that were changed: as bytes, which the digests refuse, and as JSON behind them,
 // which the reader has to look through by itself. What is read can be written, and reads as the

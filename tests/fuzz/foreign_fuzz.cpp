@@ -9,7 +9,7 @@
 #include "exchange/foreign/gke_node_pools.h"
 #include "exchange/foreign/kubernetes_jobs.h"
 #include "exchange/foreign/tf_config.h"
-#include "sim/scenario/scenario_yaml.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 
 // A file of others is imported or gives diagnostics; what is imported becomes a scenario or gives
 // diagnostics; an AI Platform job that became one can be exported and imported again. The first

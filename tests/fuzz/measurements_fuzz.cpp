@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include "sim/calibration/calibration.h"
-#include "sim/calibration/measurements.h"
-#include "sim/calibration/sealed_line.h"
-#include "sim/calibration/step_log.h"
+#include "sim/measurement/calibration/calibration.h"
+#include "sim/measurement/measurements.h"
+#include "sim/measurement/sealed_line.h"
+#include "sim/measurement/step_log.h"
 
 // A file of measurements is read or gives diagnostics; what is read can be written, and reads as
 // the same again. The first byte says which kind of file it is.

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "planner/plan_file.h"
-#include "sim/scenario/scenario_yaml.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 
 // Any text is a question of `reckon plan` or gives diagnostics. What the planner writes for a
 // question it reads again: a scenario of the same name, without the freedom of the question, with

@@ -16,7 +16,7 @@
 #include "executor/train/measurement_log.h"
 #include "executor/train/run_check.h"
 #include "executor/train/run_directory.h"
-#include "sim/catalog/model_zoo.h"
+#include "sim/model/zoo/zoo.h"
 #include "sim/scenario/artifact/artifact.h"
 
 // The directory of a small run whose files were changed: what is wrong with it is said, never

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sim/scenario/plan.h"
-#include "sim/scenario/scenario_yaml.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 
 // Any text is a scenario or gives diagnostics; of a scenario the plan is or gives them as well.
 namespace {

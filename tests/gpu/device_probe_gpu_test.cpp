@@ -3,7 +3,7 @@
 #include <set>
 
 #include "gpu/device.h"
-#include "sim/catalog/model_zoo.h"
+#include "sim/model/zoo/zoo.h"
 
 using namespace reckon;
 

@@ -23,7 +23,7 @@
 #include "executor/serve/http_client.h"
 #include "loopback/open_loop.h"
 #include "sim/base/random.h"
-#include "sim/scenario/scenario_yaml.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 #include "sim/serving/measured_service.h"
 #include "sim/serving/serving.h"
 #include "support/shipped_catalog.h"

@@ -8,7 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "planner/fleet_mix.h"
+#include "planner/fleet/mix.h"
 #include "sim/base/random.h"
 #include "support/skip.h"
 

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "planner/fleet.h"
+#include "planner/fleet/fleet.h"
 #include "planner/small_spaces.h"
 #include "support/skip.h"
 

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "planner/small_spaces.h"
-#include "sim/scenario/scenario_yaml_document.h"
+#include "sim/scenario/yaml/document.h"
 
 using namespace reckon;
 using namespace reckon::test;

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "sim/scenario/scenario_yaml.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 #include "sim/scenario/training_text.h"
 #include "support/shipped_catalog.h"
 

@@ -5,7 +5,7 @@
 
 #include "planner/planner.h"
 #include "sim/base/random.h"
-#include "sim/scenario/scenario_yaml.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 #include "support/shipped_catalog.h"
 
 // Small questions whose answer a loop over everything can find.

@@ -1,9 +1,9 @@
-#include "report/plan.h"
+#include "report/plan/plan.h"
 
 #include <catch2/catch.hpp>
 
 #include "report/example_forecast.h"
-#include "report/plan_parts.h"
+#include "report/plan/parts.h"
 
 // What `reckon plan` says of its answer, of answers made by hand.
 using namespace reckon;

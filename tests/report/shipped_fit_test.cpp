@@ -2,9 +2,9 @@
 #include <filesystem>
 #include <vector>
 
-#include "report/efficiencies_csv.h"
+#include "report/accuracy/efficiencies_csv.h"
 #include "sim/base/mapped_file.h"
-#include "sim/calibration/fit.h"
+#include "sim/accuracy/scoring/fit.h"
 #include "support/shipped_catalog.h"
 
 using namespace reckon;

@@ -2,7 +2,7 @@
 #include <string>
 #include <utility>
 
-#include "sim/catalog/model_zoo.h"
+#include "sim/model/zoo/zoo.h"
 #include "sim/scenario/plan.h"
 
 // Small Plans made by hand, with round numbers, so that a test can derive its expectation in a

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "sim/scenario/plan.h"
-#include "sim/scenario/scenario_yaml.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 #include "support/shipped_catalog.h"
 
 // From a scenario's text to its plan, against the catalogs of this source tree.

@@ -1,7 +1,7 @@
 #pragma once
 #include <catch2/catch.hpp>
 
-#include "sim/catalog/model_zoo.h"
+#include "sim/model/zoo/zoo.h"
 
 // Networks of the zoo, and layers of them by name, that a test takes for granted.
 namespace reckon::test {

@@ -8,8 +8,8 @@
 #include "executor/cuda/device_memory.h"
 #include "executor/cuda/products.h"
 #include "executor/probe/repeat.h"
-#include "sim/calibration/probe_record.h"
-#include "sim/catalog/model_graph.h"
+#include "sim/measurement/probe_record.h"
+#include "sim/model/graph.h"
 
 // Microbenchmarks of one device, by the kernels and products that train on it. Times are the
 // host's, around work queued on the stream and waited for: several repetitions of a thing that is

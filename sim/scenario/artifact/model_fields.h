@@ -1,8 +1,8 @@
 #pragma once
-#include "sim/catalog/model_graph.h"
+#include "sim/model/graph.h"
 #include "sim/scenario/artifact/fields.h"
 
-// Fields of the layers of a network (sim/catalog/model_graph.h). The graph itself has none: what it
+// Fields of the layers of a network (sim/model/graph.h). The graph itself has none: what it
 // is made of is its name, unit, input and layers, and it is made again from them.
 namespace reckon {
 

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "exchange/foreign/resnet_work.h"
-#include "sim/scenario/scenario_yaml.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 #include "support/scenario_text.h"
 
 using namespace reckon;

@@ -2,7 +2,7 @@
 
 #include "exchange/foreign/exported_plan.h"
 #include "exchange/kubernetes.h"
-#include "sim/scenario/scenario_yaml.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 #include "support/scenario_text.h"
 
 using namespace reckon;

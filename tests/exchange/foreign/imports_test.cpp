@@ -5,7 +5,7 @@
 #include "exchange/foreign/resnet_work.h"
 #include "exchange/foreign/tf_config.h"
 #include "sim/scenario/plan.h"
-#include "sim/scenario/scenario_yaml.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 #include "support/scenario_text.h"
 
 using namespace reckon;

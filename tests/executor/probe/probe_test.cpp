@@ -8,8 +8,8 @@
 #include "executor/comm/thread_communicator.h"
 #include "executor/probe/probe.h"
 #include "executor/train/durable_file.h"
-#include "sim/calibration/measured_processor.h"
-#include "sim/catalog/model_zoo.h"
+#include "sim/measurement/measured_processor.h"
+#include "sim/model/zoo/zoo.h"
 
 // What the probe says of the machine cannot be known here; what its records must agree in can.
 using namespace reckon;

@@ -1,9 +1,9 @@
 #include "executor/train/gradient_cases.h"
 
 #include "executor/train/networks.h"
-#include "sim/catalog/model_finetune.h"
-#include "sim/catalog/model_shapes.h"
-#include "sim/catalog/model_zoo.h"
+#include "sim/model/finetune.h"
+#include "sim/model/shapes.h"
+#include "sim/model/zoo/zoo.h"
 
 namespace reckon::test {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/catalog/model_graph.h"
+#include "sim/model/graph.h"
 
 namespace reckon::test {
 

@@ -6,8 +6,8 @@
 #include "executor/train/layer_runner.h"
 #include "executor/train/networks.h"
 #include "kernels/layers_reference.h"
-#include "sim/catalog/model_shapes.h"
-#include "sim/catalog/model_zoo.h"
+#include "sim/model/shapes.h"
+#include "sim/model/zoo/zoo.h"
 
 // Each layer that computes more than an element at a time, against its definition in plain loops.
 using namespace reckon;

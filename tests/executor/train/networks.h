@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "executor/train/samples.h"
-#include "sim/catalog/model_zoo.h"
-#include "sim/catalog/model_zoo_builder.h"
+#include "sim/model/zoo/zoo.h"
+#include "sim/model/zoo/builder.h"
 
 // Small networks for tests of the runtime.
 namespace reckon::test {

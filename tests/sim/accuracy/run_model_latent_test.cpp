@@ -2,7 +2,7 @@
 
 #include "sim/accuracy/predict.h"
 #include "sim/accuracy/run_plan.h"
-#include "sim/catalog/model_zoo.h"
+#include "sim/model/zoo/zoo.h"
 #include "support/shipped_catalog.h"
 
 // Published runs of networks that have more than the columns of a plain transformer: DeepSeek's,

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "sim/queue/openb_csv.h"
-#include "sim/scenario/scenario_yaml.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 
 using namespace reckon;
 using Catch::Contains;

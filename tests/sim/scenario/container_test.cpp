@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
-#include "sim/scenario/container_metrics.h"
-#include "sim/scenario/job_wiring.h"
+#include "sim/scenario/resolve/container_metrics.h"
+#include "sim/scenario/resolve/job_wiring.h"
 #include "support/scenario_text.h"
 
 // A program of the user's own: how it tells of its progress, and how its processes find each other.

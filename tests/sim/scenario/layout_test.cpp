@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "sim/catalog/model_zoo.h"
+#include "sim/model/zoo/zoo.h"
 #include "support/scenario_text.h"
 
 using namespace reckon;

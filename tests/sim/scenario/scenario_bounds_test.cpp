@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "sim/scenario/scenario_yaml.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 #include "support/scenario_text.h"
 
 // Numbers that the reader refuses because nothing could be counted with them, each at its place

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "sim/scenario/scenario_yaml.h"
-#include "sim/scenario/scenario_yaml_layers.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
+#include "sim/scenario/yaml/layers.h"
 
 using namespace reckon;
 

@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "sim/scenario/plan.h"
-#include "sim/scenario/plan_serving.h"
-#include "sim/scenario/scenario_yaml.h"
+#include "sim/scenario/resolve/serving.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 
 // Every file of tests/scenarios_bad/ holds, in the comments it begins with, exactly the diagnostics
 // it must give: `# expect: LINE:COL: error: text`, in any order, without hints; `# expect: error:

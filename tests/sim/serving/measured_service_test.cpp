@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "sim/scenario/scenario_yaml.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 #include "sim/serving/measured_service.h"
 #include "sim/serving/serving.h"
 #include "support/shipped_catalog.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "sim/scenario/scenario_yaml.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 #include "sim/step/compute.h"
 #include "support/shipped_catalog.h"
 

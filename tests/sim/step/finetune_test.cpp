@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "sim/catalog/model_finetune.h"
+#include "sim/model/finetune.h"
 #include "sim/step/step.h"
 #include "support/plans.h"
 

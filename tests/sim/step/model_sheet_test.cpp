@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "sim/catalog/model_finetune.h"
+#include "sim/model/finetune.h"
 #include "sim/step/model_sheet.h"
 #include "support/plans.h"
 

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "sim/catalog/model_zoo.h"
+#include "sim/model/zoo/zoo.h"
 #include "sim/step/step_model.h"
 #include "support/plans.h"
 #include "support/shipped_catalog.h"

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "sim/catalog/model_zoo.h"
+#include "sim/model/zoo/zoo.h"
 #include "sim/step/layout_memory.h"
 
 // Breakdowns that another model prints, and what papers say fits and does not.

@@ -3,7 +3,7 @@
 #include <rapidcheck.h>
 #include <catch2/catch.hpp>
 
-#include "sim/catalog/model_zoo.h"
+#include "sim/model/zoo/zoo.h"
 #include "support/plans.h"
 
 using namespace reckon;

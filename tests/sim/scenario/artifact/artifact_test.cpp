@@ -12,7 +12,7 @@
 #include "sim/scenario/artifact/json.h"
 #include "sim/scenario/artifact/json_read.h"
 #include "sim/scenario/artifact/json_write.h"
-#include "sim/scenario/plan_serving.h"
+#include "sim/scenario/resolve/serving.h"
 #include "support/plans.h"
 #include "support/scenario_text.h"
 

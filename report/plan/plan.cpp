@@ -1,0 +1,260 @@
+#include "report/plan/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/evidence.h"
+#include "report/plan/parts.h"
+#include "report/table.h"
+#include "report/text.h"
+#include "sim/base/unit_text.h"
+
+namespace reckon {
+namespace {
+
+using planner::Answer;
+using planner::RankedPlan;
+
+std::string best_in_words(planner::Objective objective) {
+  switch (objective) {
+    case planner::Objective::cost:
+    case planner::Objective::cost_under_deadline:
+      return "lowest mean cost";
+    case planner::Objective::throughput_per_dollar:
+      return "most throughput for a dollar";
+    case planner::Objective::time:
+      return "shortest mean time";
+    case planner::Objective::cost_time:
+      return "lowest product of mean cost and mean time";
+    case planner::Objective::p95_cost:
+      return "lowest 95th percentile of the cost";
+    case planner::Objective::p95_time:
+      return "lowest 95th percentile of the time";
+  }
+  return "";
+}
+
+std::string search_text(const Answer& a, int width) {
+  std::string text = fmt::format("{} candidates considered, {} feasible; {} lives simulated. ",
+                                 format_count(double(a.considered)),
+                                 format_count(double(a.feasible)), format_count(double(a.lives)));
+  if (a.search.exact)
+    text += a.plans.empty() ? "Every candidate was simulated, or a lower bound proves that it does "
+                              "not fit. "
+                            : "No other candidate is better: each was simulated, or a lower bound "
+                              "proves it worse. ";
+  else
+    text += fmt::format(
+        "{} candidates that no bound excludes were ranked by the step model or a short race, not "
+        "simulated to the end. ",
+        format_count(double(a.search.not_tried + a.search.outrun)));
+  if (a.plans.size() > 1)
+    text += a.certain_ranks == 0
+                ? "The first two plans are too close to tell apart at 95 %."
+                : fmt::format("The order is certain at 95 % down to rank {}.", a.certain_ranks);
+  if (a.replications < a.replications_asked)
+    text += fmt::format(
+        " The effort did not do for {} replications of lives with so many interruptions: each plan "
+        "has {} (`--replications {}` insists).",
+        format_count(a.replications_asked), format_count(a.replications), a.replications_asked);
+  std::string out;
+  for (const std::string& line : wrap(text, width - 2)) out += "  " + line + "\n";
+  return out;
+}
+
+std::string cost_text(const Forecast& f) { return f.cost_usd ? usd_range(*f.cost_usd) : "unknown"; }
+
+std::string plans_text(const Answer& a, int width) {
+  std::string out = "\nPlans\n";
+  Columns rows;
+  rows.row({"", "time", "cost", "goodput", "interruptions", "bound by"});
+  for (std::size_t k = 0; k < a.plans.size(); ++k) {
+    const Forecast& f = a.plans[k].result.forecast;
+    rows.row({fmt::format("{}", k + 1), time_range(f.time_seconds), cost_text(f),
+              format_percent(f.goodput.p50), fmt::format("{:.1f}", f.interruptions_total.mean),
+              std::string(to_text(f.step.bottleneck))});
+  }
+  out += rows.text();
+  const std::string& dated = a.plans.front().result.forecast.prices_as_of;
+  add_lines(out, "  ",
+            fmt::format("median (5th .. 95th percentile; of interruptions the mean) of {} "
+                        "replications, seed {}{}",
+                        format_count(a.replications), a.seed,
+                        dated.empty() ? "" : ", prices of the first as of " + dated),
+            width);
+  for (std::size_t k = 0; k < a.plans.size(); ++k)
+    add_lines(out, fmt::format("  {:<3}", k + 1),
+              fmt::format("{}; {}; {} samples a step; memory {}", place_text(a.plans[k]),
+                          strategy_text(a.plans[k].shape),
+                          format_count(double(a.plans[k].shape.layout.global_batch())),
+                          memory_text(a.plans[k].result.forecast.memory)),
+              width);
+  return out;
+}
+
+std::string why_text(const Answer& a, int width) {
+  const RankedPlan& best = a.plans.front();
+  std::string out = "\nWhy the first\n";
+  if (best.binding.empty())
+    add_lines(out, "  ",
+              a.search.exact
+                  ? "No limit keeps a better plan away: it is the best of all candidates."
+                  : "No limit is known to keep a better plan away.",
+              width);
+  for (const std::string& limit : best.binding)
+    add_lines(out, "  ", fmt::format("The {} binds: without it there is a better plan.", limit),
+              width);
+  const Forecast& f = best.result.forecast;
+  if (f.evidence) add_lines(out, "  ", evidence_sentences(*f.evidence), width);
+  const auto against = [&](std::string what, const RankedPlan& p) {
+    what.front() = 'N';
+    const Forecast& o = p.result.forecast;
+    const std::string cost =
+        o.cost_usd && f.cost_usd ? ", cost " + signed_usd(o.cost_usd->mean - f.cost_usd->mean) : "";
+    add_lines(out, "  ",
+              fmt::format("{}: {}; time {}{}{}", what, told_apart(p, best),
+                          signed_duration(o.time_seconds.mean - f.time_seconds.mean), cost,
+                          p.result.meets_all() ? "" : " (misses a limit)"),
+              width);
+  };
+  for (const Alternative& next : alternatives_of(a, 2))
+    if (next.what.starts_with("next")) against(next.what, *next.plan);
+  return out;
+}
+
+std::string rejected_text(const Answer& a) {
+  if (a.rejected.empty()) return "";
+  std::vector<std::pair<std::int64_t, std::string>> counts;
+  for (const auto& [reason, count] : a.rejected) counts.emplace_back(-count, reason);
+  std::ranges::sort(counts);
+  Columns rows;
+  for (const auto& [count, reason] : counts) rows.row({format_count(double(-count)), reason});
+  return "\nLeft out\n" + rows.text();
+}
+
+/// A little more than is needed: three digits of it, typed as the limit, are then enough.
+constexpr double kRoundedUp = 1.005;
+
+/// "A deadline of 35.7 min instead of 20.0 min (+77.4 %)".
+std::string way_out(const planner::Relaxation& r) {
+  using planner::LimitKind;
+  const auto instead = [&](const std::string& what, const std::string& needed,
+                           const std::string& asked) {
+    return fmt::format("A {} of {} instead of {} ({:+.1f} %) would be met by", what, needed, asked,
+                       100 * (r.needed / r.asked - 1));
+  };
+  switch (r.limit) {
+    case LimitKind::deadline:
+      return instead("deadline", time_value(Seconds{kRoundedUp * r.needed}),
+                     time_value(Seconds{r.asked}));
+    case LimitKind::budget:
+      return instead("budget", usd_value(kRoundedUp * r.needed), usd_value(r.asked));
+    case LimitKind::quota: {
+      std::string text =
+          fmt::format("A quota of {:.0f} instead of {:.0f} for {}", r.needed, r.asked, r.of);
+      for (const planner::Shortfall& other : r.also)
+        text += fmt::format(", with one of {:.0f} instead of {:.0f} for {}", other.needed,
+                            other.asked, other.of);
+      return text + (r.also.empty() ? " would do for" : ", would do for");
+    }
+    case LimitKind::nodes:
+      return fmt::format("With {:.0f} nodes instead of at most {:.0f} there is", r.needed, r.asked);
+    case LimitKind::memory:
+      if (!r.of.empty())
+        return fmt::format("With {:.1f} % of an accelerator's memory instead of {:.1f} % there is",
+                           std::ceil(1000 * r.needed) / 10, 100 * r.asked);
+      return fmt::format("With {} of an accelerator's memory instead of {} there is",
+                         format_bytes(Bytes{kRoundedUp * r.needed}), format_bytes(Bytes{r.asked}));
+    case LimitKind::residency:
+      return "Without the limit on residency there is";
+    case LimitKind::carbon:
+      return fmt::format("With {:.3g} % of the power free of carbon instead of {:.3g} % there is",
+                         std::floor(1000 * r.needed) / 10, 100 * r.asked);
+  }
+  return "";
+}
+
+std::string infeasible_text(const Answer& a, int width) {
+  const planner::Infeasible& none = *a.infeasible;
+  std::string out = "\nNo plan fits\n";
+  add_lines(out, "  ", none.reason + ".", width);
+  for (const planner::Relaxation& r : none.relaxations)
+    add_lines(
+        out, "  ",
+        fmt::format("{} {}; {}: {}, {}", way_out(r), place_text(r.plan),
+                    strategy_text(r.plan.shape), time_range(r.plan.result.forecast.time_seconds),
+                    cost_text(r.plan.result.forecast)),
+        width);
+  return out;
+}
+
+}  // namespace
+
+void add_lines(std::string& out, const std::string& head, const std::string& text, int width) {
+  const auto lines = wrap(text, width - int(head.size()));
+  for (std::size_t l = 0; l < lines.size(); ++l)
+    out += (l == 0 ? head : std::string(head.size(), ' ')) + lines[l] + "\n";
+}
+
+std::string question_in_words(const Answer& a) {
+  std::string text = best_in_words(a.objective);
+  if (a.deadline) text += ", deadline " + a.deadline->text;
+  if (a.budget) text += ", budget " + a.budget->text;
+  return text;
+}
+
+std::vector<Alternative> alternatives_of(const Answer& a, std::size_t most) {
+  std::vector<Alternative> out;
+  if (a.plans.empty()) return out;
+  const RankedPlan& best = a.plans.front();
+  const Forecast& f = best.result.forecast;
+  const RankedPlan *cheaper = nullptr, *faster = nullptr;
+  for (const RankedPlan& p : a.front) {  // fastest first, dearest first
+    const Quantiles& cost = *p.result.forecast.cost_usd;
+    if (p.result.forecast.time_seconds.mean < f.time_seconds.mean) faster = &p;
+    if (!cheaper && f.cost_usd && cost.mean < f.cost_usd->mean) cheaper = &p;
+  }
+  const auto add = [&](const char* what, const RankedPlan* p) {
+    if (p == nullptr || out.size() == most) return;
+    const auto is_it = [&](const Alternative& other) {
+      return other.plan->result.overrides == p->result.overrides;
+    };
+    if (p->result.overrides != best.result.overrides && std::ranges::none_of(out, is_it))
+      out.push_back({what, p});
+  };
+  if (f.cost_usd) {
+    add("next cheaper", cheaper);
+    add("next faster", faster);
+  }
+  for (const RankedPlan& p : a.rivals)
+    add(p.result.meets_all() ? "next best" : "misses a limit", &p);
+  return out;
+}
+
+std::string place_text(const RankedPlan& p) {
+  std::string text = planner::hardware_text(p.hardware, p.shape.nodes);
+  text += fmt::format(", {}", to_text(p.hardware.provider));
+  if (!p.offer.zone.empty())
+    text += " " + p.offer.zone;
+  else if (!p.offer.region.empty())
+    text += " " + p.offer.region;
+  text += fmt::format(", {}", planner::bought_text(p.offer, p.shape.nodes));
+  if (!p.hardware.server_machine.empty() && p.shape.parameter_servers > 0)
+    text += fmt::format(", servers {} x {}", p.shape.parameter_servers, p.hardware.server_machine);
+  const std::string checkpoints = checkpoint_text(p.hardware);
+  return checkpoints.empty() ? text : text + ", " + checkpoints;
+}
+
+std::string plan_table(const Answer& a, int width) {
+  std::string out =
+      fmt::format("{}: {}\n\n", a.scenario, question_in_words(a)) + search_text(a, width);
+  for (const std::string& line : a.assumed) add_lines(out, "  ", "Assumed: " + line + ".", width);
+  add_lines(out, "  ", a.batch_rule + ".", width);
+  if (a.infeasible) return out + infeasible_text(a, width) + rejected_text(a);
+  return out + plans_text(a, width) + why_text(a, width) + sensitivity_text(a, width) +
+         measurements_text(a, width) + front_text(a, width) + rejected_text(a);
+}
+
+}  // namespace reckon

@@ -1,0 +1,236 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/plan/plan.h"
+#include "report/plan/parts.h"
+#include "report/table.h"
+#include "report/text.h"
+#include "sim/base/shell_word.h"
+#include "sim/base/unit_text.h"
+
+// What would change the choice, and what is worth measuring before it is made.
+namespace reckon {
+namespace {
+
+using planner::Answer;
+using planner::Flip;
+using planner::Lever;
+using planner::Measurement;
+using planner::MeasurementKind;
+using planner::Objective;
+using planner::RankedPlan;
+
+constexpr std::size_t kMeasurementsShown = 3;
+constexpr std::size_t kRevealedShown = 4;
+
+std::string factor_text(double factor) {
+  if (factor > 0.5 && factor < 2) return fmt::format("{:+.1f} %", 100 * (factor - 1));
+  return fmt::format("{:.2g} times", factor);
+}
+
+std::string lever_text(Lever lever, const RankedPlan& chosen) {
+  const planner::Hardware& h = chosen.hardware;
+  const std::string goods = h.own                                      ? "your nodes"
+                            : h.slice.empty() && h.accelerator.empty() ? h.machine + " nodes"
+                                                                       : h.accelerator + " nodes";
+  const std::string_view pricing = to_text(chosen.offer.pricing);
+  switch (lever) {
+    case Lever::price_here:
+      return fmt::format("price of {} in {} ({})", goods,
+                         chosen.offer.region.empty() ? "that place" : chosen.offer.region, pricing);
+    case Lever::price_everywhere:
+      return fmt::format("price of {} in all regions of {} ({})", goods, to_text(h.provider),
+                         pricing);
+    case Lever::reclaims:
+      return "how often spot nodes are taken back";
+    case Lever::network:
+      return "network bandwidth of all nodes";
+  }
+  return "";
+}
+
+/// "1/8, 1/2, 2 and 8".
+std::string factors_tried() {
+  std::string small, large;
+  for (const double tried : planner::kFactorsTried) {
+    small = fmt::format("1/{:.0f}, ", tried) + small;
+    if (!large.empty()) large += tried == planner::kFactorsTried.back() ? " and " : ", ";
+    large += fmt::format("{:.0f}", tried);
+  }
+  return small + large;
+}
+
+std::string better_word(Objective objective) {
+  switch (objective) {
+    case Objective::cost:
+    case Objective::cost_under_deadline:
+    case Objective::throughput_per_dollar:
+      return "cheaper";
+    case Objective::time:
+      return "faster";
+    case Objective::cost_time:
+    case Objective::p95_cost:
+    case Objective::p95_time:
+      return "better";
+  }
+  return "";
+}
+
+std::string flip_text(const Answer& a, const Flip& flip) {
+  const RankedPlan& chosen = a.plans.front();
+  const std::string at =
+      fmt::format("{} {}", lever_text(flip.lever, chosen), factor_text(flip.factor));
+  if (flip.limit.empty())
+    return fmt::format("{}: {} is {}", at, told_apart(*flip.rival, chosen),
+                       better_word(a.objective));
+  return fmt::format("{}: it misses the {}, and {}", at, flip.limit,
+                     flip.rival ? told_apart(*flip.rival, chosen) + " takes its place"
+                                : "none of the others meets all limits");
+}
+
+std::string amount(const Answer& a, double value) {
+  return a.objective == Objective::time ? format_duration(Seconds{value}) : usd_value(value);
+}
+
+std::string what_is_done(const Measurement& m) {
+  const std::string nodes = m.nodes == 1 ? "one node" : fmt::format("{} nodes", m.nodes);
+  const std::string machine = planner::hardware_text(m.on.hardware, m.nodes);
+  switch (m.kind) {
+    case MeasurementKind::trial:
+      return fmt::format("{} of a trial on one node ({})", format_duration(m.takes), machine);
+    case MeasurementKind::steps:
+      return fmt::format("{} for 50 steps of it on {} ({})", format_duration(m.takes), nodes,
+                         machine);
+    case MeasurementKind::network:
+      return fmt::format("{} of all-reduces between two nodes ({})", format_duration(m.takes),
+                         machine);
+    case MeasurementKind::start:
+      return fmt::format("{} to start one node ({})", format_duration(m.takes), machine);
+    case MeasurementKind::storage:
+      return fmt::format("{} to save and restore a checkpoint on one node ({})",
+                         format_duration(m.takes), machine);
+    case MeasurementKind::reclaims:
+      return fmt::format("{} of watching a spot node ({})", format_duration(m.takes), machine);
+  }
+  return "";
+}
+
+bool pays(const Answer& a, const Measurement& m) {
+  return a.objective == Objective::time || !m.costs || m.worth > m.costs->v;
+}
+
+std::string measurement_text(const Answer& a, const Measurement& m) {
+  const std::string price = m.costs ? usd_value(m.costs->v) : "price unknown";
+  std::string text =
+      fmt::format("{}, {}: with {} probability it shows that {} saves {}; worth {} on average",
+                  what_is_done(m), price, format_percent(m.share),
+                  told_apart(*m.instead, a.plans.front()), amount(a, m.saves), amount(a, m.worth));
+  if (!pays(a, m)) text += ", which is less than it costs";
+  text += ". It tells ";
+  const std::size_t shown = std::min(kRevealedShown, m.reveals.size());
+  for (std::size_t k = 0; k < shown; ++k) text += (k == 0 ? "" : "; ") + m.reveals[k];
+  if (m.reveals.size() > shown) text += fmt::format("; {} more", m.reveals.size() - shown);
+  return text + ".";
+}
+
+}  // namespace
+
+std::string told_apart(const RankedPlan& plan, const RankedPlan& from) {
+  const std::string place = place_text(plan);
+  const bool same = place == place_text(from);
+  return same ? planner::strategy_text(plan.shape) + " on the same" : place;
+}
+
+std::string command_for(const Answer& a, const Measurement& m) {
+  const RankedPlan& chosen = a.plans.front();
+  const bool own = m.on.result.overrides == chosen.result.overrides;
+  if (m.kind == MeasurementKind::storage) return "reckon probe --checkpoint-dir DIR";
+  const bool written = own && !a.words.plan_file.empty();
+  if (a.file.empty() && !written) return "";
+  std::string plan = shell_file(written ? a.words.plan_file : a.file);
+  if (!written) plan += a.words.file_options;
+  if (!written)
+    for (const std::string& change : m.on.result.overrides) plan += " --set " + shell_word(change);
+  plan += a.words.catalog_options;
+  switch (m.kind) {
+    case MeasurementKind::trial:
+      return fmt::format("reckon trial {} --like-pool", plan);
+    case MeasurementKind::steps:
+      return fmt::format("reckon calibrate LOG --scenario {}", plan);
+    case MeasurementKind::network:
+      return fmt::format("all_reduce_perf > nccl.txt; reckon calibrate nccl.txt --scenario {}",
+                         plan);
+    case MeasurementKind::start:
+    case MeasurementKind::reclaims:
+      return fmt::format("reckon calibrate WAITS.csv --scenario {}", plan);
+    case MeasurementKind::storage:
+      break;
+  }
+  return "";
+}
+
+std::vector<std::string> changes_of_choice(const Answer& a) {
+  std::vector<std::string> out;
+  if (!a.sensitivity || a.plans.empty()) return out;
+  const planner::Sensitivity& s = *a.sensitivity;
+  const bool alone = s.rivals + s.ties.size() + s.better.size() == 0;
+  if (alone && std::ranges::none_of(s.levers, [](const auto& l) { return l.up || l.down; }))
+    return {"Nothing: there is no other plan."};
+  std::vector<std::string> still;
+  for (const planner::LeverFlips& l : s.levers) {
+    for (const auto& flip : {l.up, l.down})
+      if (flip) out.push_back(flip_text(a, *flip) + ".");
+    if (!l.up && !l.down) still.push_back(lever_text(l.lever, a.plans.front()));
+  }
+  // Of those that were dropped it would not be true.
+  if (!still.empty() && s.ties.empty() && s.better.empty())
+    out.push_back(
+        fmt::format("None of {} times does: {}.", factors_tried(), fmt::join(still, "; ")));
+  for (const RankedPlan& better : s.better)
+    out.push_back(fmt::format("Better as it stands, and not simulated by the search: {}.",
+                              told_apart(better, a.plans.front())));
+  for (const RankedPlan& tie : s.ties)
+    out.push_back(fmt::format("Too close to tell apart with {} replications: {}.",
+                              format_count(s.replications), told_apart(tie, a.plans.front())));
+  out.push_back(fmt::format(
+      "Found by bisection over forecasts of {} replications each, against {} other plan{}.",
+      format_count(s.replications), s.rivals, s.rivals == 1 ? "" : "s"));
+  return out;
+}
+
+std::vector<Advice> advice_of(const Answer& a) {
+  if (a.plans.empty() || a.rivals.empty() || !planner::can_be_worth(a.objective)) return {};
+  if (a.measurements.empty())
+    return {{a.replications < 100
+                 ? "Not said: it takes 100 replications or more."
+                 : "Nothing: none of the measurements we know of changes the choice.",
+             ""}};
+  std::vector<Advice> out;
+  for (const Measurement& m : a.measurements) {
+    if (out.size() == kMeasurementsShown || (!out.empty() && !pays(a, m))) break;
+    out.push_back({measurement_text(a, m), command_for(a, m)});
+  }
+  return out;
+}
+
+std::string sensitivity_text(const Answer& a, int width) {
+  const auto sentences = changes_of_choice(a);
+  if (sentences.empty()) return "";
+  std::string out = "\nWhat would change the choice\n";
+  for (const std::string& sentence : sentences) add_lines(out, "  ", sentence, width);
+  return out;
+}
+
+std::string measurements_text(const Answer& a, int width) {
+  const auto advice = advice_of(a);
+  if (advice.empty()) return "";
+  std::string out = "\nWhat to measure first\n";
+  for (const Advice& one : advice) {
+    add_lines(out, "  ", one.text, width);
+    if (!one.command.empty()) out += "    " + one.command + "\n";
+  }
+  return out;
+}
+
+}  // namespace reckon

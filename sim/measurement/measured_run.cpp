@@ -1,0 +1,338 @@
+#include "sim/measurement/measured_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <span>
+
+#include "sim/measurement/live_forecast.h"
+#include "sim/forecast/forecast.h"
+#include "sim/step/collectives_cpu.h"
+#include "sim/step/compute.h"
+
+namespace reckon {
+namespace {
+
+constexpr std::size_t kHalf = 10;  // steps, at least, of each half that is looked at by itself
+constexpr int kFew = 20;
+
+/// Median and how well it is known: from means of blocks, for neighbouring steps resemble each
+/// other. Of few values the error is that of a mean whose spread is known as badly (Student).
+MeasuredQuantity median_of(Measured what, std::span<const double> values) {
+  MeasuredQuantity q{.what = what, .values = int(values.size())};
+  q.value = quantile({values.begin(), values.end()}, 0.5);
+  constexpr double kOfOneValue = 0.3;  // of the logarithm, where a single value says nothing of it
+  q.log_error = kOfOneValue;
+  BlockMeans blocks;
+  for (const double v : values)
+    if (v > 0) blocks.add(std::log(v));
+  const auto& means = blocks.means();
+  const double n = double(means.size());
+  if (means.size() < 3) return q;
+  double mean = 0, squares = 0;
+  for (const double m : means) mean += m / n;
+  for (const double m : means) squares += (m - mean) * (m - mean);
+  // Standard error of the mean; Student's variance is (n-1)/(n-3) times the normal's.
+  const double degrees = n - 1;
+  const double heavier = degrees > 2 ? degrees / (degrees - 2) : 3;
+  q.log_error = std::min(kOfOneValue, std::sqrt(squares / degrees / n * heavier));
+  return q;
+}
+
+struct PartOfStep {
+  Measured what;
+  Seconds StepRecord::*part;
+};
+constexpr std::array<PartOfStep, 5> kParts{
+    {{Measured::step, &StepRecord::seconds},
+     {Measured::compute, &StepRecord::compute},
+     {Measured::update, &StepRecord::update},
+     {Measured::exchange, &StepRecord::exposed_communication},
+     {Measured::other, &StepRecord::other}}};
+
+/// Robust: from the median absolute deviation, which is 0.6745 standard deviations of a normal law.
+double spread_of(const std::vector<double>& values) {
+  const double middle = quantile(values, 0.5);
+  std::vector<double> deviations;
+  for (const double v : values) deviations.push_back(std::abs(v - middle));
+  return quantile(std::move(deviations), 0.5) / 0.6745 / middle;
+}
+
+std::vector<MeasuredQuantity> quantities_of_steps(std::span<const StepRecord> steps) {
+  std::vector<MeasuredQuantity> quantities;
+  for (const auto& [what, part] : kParts) {
+    std::vector<double> values;
+    for (const StepRecord& s : steps)
+      if ((s.*part).count() > 0) values.push_back((s.*part).count());
+    // What most steps have none of is not a part of a step.
+    if (values.size() * 2 > steps.size()) quantities.push_back(median_of(what, values));
+  }
+  std::vector<double> compute;
+  for (const StepRecord& s : steps) compute.push_back(s.compute.count());
+  if (int(steps.size()) >= kFew && quantile(compute, 0.5) > 0) {
+    const double spread = spread_of(compute);
+    // A standard deviation from n values has an error of 1 / sqrt(2 n), from their MAD 1.65 times
+    // that.
+    if (spread > 0)
+      quantities.push_back({Measured::jitter, spread, 1.65 / std::sqrt(2.0 * double(steps.size())),
+                            int(steps.size())});
+  }
+  return quantities;
+}
+
+void add_saves(const Measurements& m, std::vector<MeasuredQuantity>& quantities) {
+  std::vector<double> blocked;
+  for (const CheckpointRecord& c : m.checkpoints)
+    if (c.action == CheckpointAction::save && !c.emergency && c.blocked.count() > 0)
+      blocked.push_back(c.blocked.count());
+  if (!blocked.empty()) quantities.push_back(median_of(Measured::save, blocked));
+}
+
+void add_starts(const Measurements& m, std::vector<MeasuredQuantity>& quantities) {
+  std::vector<double> starts, restores;
+  for (const RunRecord& run : m.runs) {
+    const auto first = std::find_if(m.steps.begin(), m.steps.end(), [&](const StepRecord& s) {
+      return s.rank == 0 && s.attempt == run.attempt;
+    });
+    if (first == m.steps.end()) continue;
+    double start = (first->at - first->seconds - run.at).count();
+    for (const CheckpointRecord& c : m.checkpoints)
+      if (c.action == CheckpointAction::restore && c.attempt == run.attempt) {
+        start -= c.seconds.count();
+        restores.push_back(c.seconds.count());
+      }
+    if (start > 0) starts.push_back(start);
+  }
+  if (!starts.empty()) quantities.push_back(median_of(Measured::start, starts));
+  if (!restores.empty()) quantities.push_back(median_of(Measured::restore, restores));
+}
+
+/// What the run waited for: nodes, and to be taken away from. An attempt that ended otherwise had
+/// not been taken away by then.
+void add_waits(const Measurements& m, MeasuredRun& run) {
+  for (const ProvisioningRecord& p : m.provisioning)
+    run.waits.push_back({WaitRecord::Kind::provisioning, p.pool, {p.seconds, !p.ready}});
+  // A machine at hand is waited for until its first processes start.
+  if (m.provisioning.empty() && !m.runs.empty() && m.runs.front().at.count() > 0)
+    run.waits.push_back({WaitRecord::Kind::provisioning, "", {m.runs.front().at, false}});
+  const bool reclaimed =
+      std::any_of(m.interruptions.begin(), m.interruptions.end(),
+                  [](const InterruptionRecord& i) { return i.cause == Interruption::preemption; });
+  if (!reclaimed) return;  // of machines that are never taken away nothing can be learned
+  for (const RunRecord& attempt : m.runs) {
+    const auto cut =
+        std::find_if(m.interruptions.begin(), m.interruptions.end(),
+                     [&](const InterruptionRecord& i) { return i.attempt == attempt.attempt; });
+    const auto end = std::find_if(m.ends.begin(), m.ends.end(),
+                                  [&](const EndRecord& e) { return e.attempt == attempt.attempt; });
+    if (cut == m.interruptions.end() && end == m.ends.end()) continue;
+    const Seconds at = cut != m.interruptions.end() ? cut->at : end->at;
+    const bool taken = cut != m.interruptions.end() && cut->cause == Interruption::preemption;
+    run.waits.push_back({WaitRecord::Kind::reclaim, "", {at - attempt.at, !taken}});
+  }
+}
+
+std::string configuration_of(const Measurements& m, const std::string& name) {
+  if (m.runs.empty()) return name;
+  const RunRecord& r = m.runs.front();
+  return fmt::format("{} {} {} {} {} {} {} {} {}", r.model, r.precision, r.optimizer, r.strategy,
+                     r.workers, r.parameter_servers, r.accelerator, r.batch_per_accelerator,
+                     r.global_batch);
+}
+
+/// Steps that become slower while nothing about them changes.
+void warn_of_drift(MeasuredRun& run) {
+  constexpr double kDrift = 0.15;
+  const auto find = [](const std::vector<MeasuredQuantity>& all) {
+    const auto at = std::find_if(all.begin(), all.end(), [](const MeasuredQuantity& q) {
+      return q.what == Measured::compute || q.what == Measured::step;
+    });
+    return at == all.end() ? nullptr : &*at;
+  };
+  const MeasuredQuantity *first = find(run.first_half), *second = find(run.second_half);
+  if (first == nullptr || second == nullptr) return;
+  const double slower = second->value / first->value - 1;
+  if (std::abs(slower) < kDrift) return;
+  run.warnings.push_back(fmt::format(
+      "{}: the second half of the steps took {:.0f} % {} than the first: throttling, or other work "
+      "on the machine",
+      run.name, 100 * std::abs(slower), slower > 0 ? "longer" : "less"));
+}
+
+MeasuredRun run_of_steps(std::string file, ScenarioFile scenario,
+                         std::span<const StepRecord> steps) {
+  MeasuredRun run{.name = scenario.scenario.name, .file = std::move(file)};
+  run.scenario = std::move(scenario);
+  if (!steps.empty()) run.quantities = quantities_of_steps(steps);
+  if (steps.size() >= 2 * kHalf) {
+    run.first_half = quantities_of_steps(steps.first(steps.size() / 2));
+    run.second_half = quantities_of_steps(steps.subspan(steps.size() / 2));
+  }
+  if (int(steps.size()) < kFew)
+    run.warnings.push_back(
+        fmt::format("{}: {} steps at steady state are few", run.name, steps.size()));
+  warn_of_drift(run);
+  return run;
+}
+
+}  // namespace
+
+std::string_view to_text(Measured q) {
+  switch (q) {
+    case Measured::step:
+      return "step";
+    case Measured::compute:
+      return "compute";
+    case Measured::update:
+      return "update";
+    case Measured::exchange:
+      return "exchange";
+    case Measured::other:
+      return "other";
+    case Measured::save:
+      return "save";
+    case Measured::start:
+      return "start";
+    case Measured::restore:
+      return "restore";
+    case Measured::jitter:
+      return "jitter";
+    case Measured::reduce:
+      return "all-reduce";
+    case Measured::kernel:
+      return "kernel";
+    case Measured::number:
+      return "number";
+  }
+  return "";
+}
+
+std::string_view unit_of(Measured q) { return q == Measured::jitter ? "fraction" : "s"; }
+
+std::vector<StepRecord> steady_steps(const Measurements& measurements) {
+  const std::vector<StepRecord> useful = measurements.useful_steps();
+  std::vector<StepRecord> steps;
+  for (std::size_t k = 1; k < useful.size(); ++k)
+    if (useful[k].attempt == useful[k - 1].attempt) steps.push_back(useful[k]);
+  return steps.empty() ? useful : steps;
+}
+
+MeasuredRun measured_run(std::string file, ScenarioFile scenario,
+                         const Measurements& measurements) {
+  const std::vector<StepRecord> steps = steady_steps(measurements);
+  MeasuredRun run = run_of_steps(std::move(file), std::move(scenario), steps);
+  run.configuration = configuration_of(measurements, run.name);
+  if (!measurements.runs.empty()) run.global_batch = measurements.runs.front().global_batch;
+  add_saves(measurements, run.quantities);
+  add_starts(measurements, run.quantities);
+  add_waits(measurements, run);
+  // Only a run on a cluster has waits for nodes and pods.
+  if (!measurements.runs.empty() && measurements.runs.front().workers > 1 &&
+      measurements.provisioning.empty())
+    run.warnings.push_back(
+        fmt::format("{}: its {} workers ran on one machine: what it says of links is of that "
+                    "machine's loopback",
+                    run.name, measurements.runs.front().workers));
+  return run;
+}
+
+MeasuredRun measured_steps(std::string file, ScenarioFile scenario,
+                           const std::vector<double>& steps) {
+  std::vector<StepRecord> records;
+  for (const double seconds : steps) {
+    StepRecord record;
+    record.seconds = Seconds{seconds};
+    records.push_back(record);
+  }
+  MeasuredRun run = run_of_steps(std::move(file), std::move(scenario), records);
+  run.configuration = run.name;
+  return run;
+}
+
+MeasuredRun measured_collectives(std::string file, ScenarioFile scenario,
+                                 const std::vector<CollectiveSample>& samples) {
+  MeasuredRun run = run_of_steps(std::move(file), std::move(scenario), {});
+  run.warnings.clear();
+  run.configuration = run.name + " collectives";
+  constexpr double kOfOneTime = 0.05;  // nccl-tests prints a mean of 20 without its spread
+  for (const CollectiveSample& s : samples)
+    run.quantities.push_back(
+        {Measured::reduce, s.time.count(), std::max(kOfOneTime, s.error), 1, s.size});
+  return run;
+}
+
+MeasuredRun measured_waits(std::string file, ScenarioFile scenario, std::vector<WaitRecord> waits) {
+  MeasuredRun run = run_of_steps(std::move(file), std::move(scenario), {});
+  run.warnings.clear();
+  run.configuration = run.name + " waits";
+  run.waits = std::move(waits);
+  return run;
+}
+
+bool names_accelerator(std::string_view device, std::string_view accelerator) {
+  const std::string_view model = accelerator.substr(0, accelerator.find('-'));
+  const std::size_t at = device.find(model);
+  if (model.empty() || at == std::string_view::npos) return false;
+  const auto part_of_word = [&](std::size_t k) {
+    return k < device.size() && std::isalnum(static_cast<unsigned char>(device[k])) != 0;
+  };
+  return !part_of_word(at + model.size()) && (at == 0 || !part_of_word(at - 1));
+}
+
+namespace {
+
+/// By the roofline of the step model (sim/step/compute.h).
+Seconds kernel_time(const MeasuredKernel& kernel, const Plan& plan) {
+  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedPool& pool = *computing_pools(plan).front();
+  if (!pool.accelerator || kernel.precision != job.precision ||
+      !names_accelerator(kernel.device, pool.accelerator->name))
+    return {};
+  const ElementSizes size = element_sizes(job);
+  LayerWork work{.forward = kernel.flops, .backward = {}, .work = kernel.work};
+  work.elements_in = kernel.bytes / size.activation;
+  return cost_of(work, size, one_core(processor_of(pool, job.precision)), 1).forward;
+}
+
+}  // namespace
+
+double predicted(const MeasuredQuantity& of, const Plan& plan, const StepEstimate& step,
+                 const NetworkModel& network) {
+  const PlannedStrategy& s = plan.jobs.front().strategy;
+  switch (of.what) {
+    case Measured::step:
+      return step.step.count();
+    case Measured::compute:
+      return step.compute.count();
+    case Measured::update:
+      return step.update.count();
+    case Measured::exchange:
+      return step.exposed_communication.count();
+    case Measured::other:
+      return step.host.count();
+    case Measured::save:
+      return checkpoint_save_time(plan, plan.jobs.front()).count();
+    case Measured::start:
+      return (plan.job_start.image_pull.value + plan.job_start.framework_start.value +
+              plan.job_start.compile.value)
+          .count();
+    case Measured::restore:
+      return checkpoint_restore_time(plan, plan.jobs.front()).count();
+    case Measured::jitter:
+      return plan.framework.step_jitter.value;
+    case Measured::reduce:
+      return all_reduce_of_workers(plan, s, fabric_of(plan, s, s.workers), of.size,
+                                   *cost_of_collectives(network))
+          .time.count();
+    case Measured::kernel:
+      return kernel_time(*of.kernel, plan).count();
+    case Measured::number:
+      return 0;  // no plan is needed for it: CalibrationModel
+  }
+  return 0;
+}
+
+}  // namespace reckon

@@ -1,0 +1,154 @@
+#include "sim/model/finetune.h"
+
+#include <fmt/format.h>
+
+#include "sim/model/zoo/builder.h"
+
+namespace reckon {
+namespace {
+
+bool is_product(const LayerOp& op) {
+  return std::holds_alternative<Linear>(op) || std::holds_alternative<ExpertLinear>(op);
+}
+
+/// The product that makes a query or a value, through rotations and norms of heads.
+std::optional<std::size_t> projection_behind(std::span<const Layer> layers, LayerId id) {
+  while (true) {
+    const Layer& layer = layers[index(id)];
+    if (is_product(layer.op)) return index(id);
+    const bool passes_on = std::holds_alternative<RotaryEmbedding>(layer.op) ||
+                           std::holds_alternative<RmsNorm>(layer.op);
+    if (!passes_on) return std::nullopt;
+    id = layer.inputs[0];
+  }
+}
+
+std::vector<bool> targets_of(std::span<const Layer> layers, LoraTargets wanted) {
+  std::vector<bool> target(layers.size());
+  if (wanted == LoraTargets::all_linear) {
+    for (std::size_t i = 0; i < layers.size(); ++i) target[i] = is_product(layers[i].op);
+    for (const Layer& layer : layers) {
+      if (layer.output != Shape{1}) continue;
+      for (LayerId id : layer.inputs) target[index(id)] = false;
+    }
+    return target;
+  }
+  for (const Layer& layer : layers) {
+    if (!std::holds_alternative<Attention>(layer.op)) continue;
+    for (std::size_t i = 0; i < layer.inputs.size(); i += 2) {  // q and v; or all three in one
+      if (const auto product = projection_behind(layers, layer.inputs[i])) target[*product] = true;
+    }
+  }
+  return target;
+}
+
+struct AdapterOps {
+  LayerOp down, up;
+};
+AdapterOps adapter_of(const LayerOp& op, std::int64_t rank) {
+  if (const Linear* l = std::get_if<Linear>(&op))
+    return {Linear{l->in, rank, false}, Linear{rank, l->out, false}};
+  const ExpertLinear& e = std::get<ExpertLinear>(op);
+  return {ExpertLinear{e.experts, e.top_k, e.in, rank},
+          ExpertLinear{e.experts, e.top_k, rank, e.out}};
+}
+
+/// Copies layers and puts adapters beside the targets; what took a target takes the sum.
+class Adapted {
+ public:
+  Adapted(std::span<const Layer> layers, const LoraAdapters& adapters)
+      : layers_(layers),
+        adapters_(adapters),
+        target_(targets_of(layers, adapters.targets)),
+        net_(layers.size() * 2) {}
+
+  std::vector<Layer> build() {
+    for (std::size_t i = 0; i < layers_.size(); ++i) copy(i);
+    return net_.take();
+  }
+
+ private:
+  void copy(std::size_t i) {
+    const Layer& layer = layers_[i];
+    std::vector<LayerId> inputs;
+    for (LayerId id : layer.inputs) inputs.push_back(output_[index(id)]);
+    net_.set_group(layer.group);
+    const LayerId base =
+        net_.add_frozen(layer.name, layer.op, inputs,
+                        layer.tied_to ? std::optional(base_[index(*layer.tied_to)]) : std::nullopt);
+    base_.push_back(base);
+    output_.push_back(target_[i] ? add_adapter(layer, inputs, base) : base);
+  }
+
+  LayerId add_adapter(const Layer& layer, std::vector<LayerId> inputs, LayerId base) {
+    const AdapterOps ops = adapter_of(layer.op, adapters_.rank);
+    const double alpha =
+        adapters_.alpha > 0 ? adapters_.alpha : 2 * static_cast<double>(adapters_.rank);
+    inputs[0] = net_.add(layer.name + ".lora_A", ops.down, inputs);
+    LayerId x = net_.add(layer.name + ".lora_B", ops.up, inputs);
+    x = net_.add(layer.name + ".lora.scale", ScaleBy{alpha / static_cast<double>(adapters_.rank)},
+                 x);
+    return net_.add(layer.name + ".lora.add", Add{}, {base, x});
+  }
+
+  std::span<const Layer> layers_;
+  const LoraAdapters& adapters_;
+  std::vector<bool> target_;
+  LayerList net_;
+  std::vector<LayerId> base_, output_;  // by layer of the base: its copy, what others take
+};
+
+Shape input_of(const ModelGraph& net) {
+  for (const Layer& layer : net.layers()) {
+    if (std::holds_alternative<InputLayer>(layer.op)) return layer.output;
+  }
+  return {};
+}
+
+}  // namespace
+
+Expected<ModelGraph> with_lora(const ModelGraph& base, const LoraAdapters& adapters) {
+  Diagnostics errors;
+  if (adapters.rank < 1) {
+    errors.push_back({.what = fmt::format("the rank of the adapters is {}", adapters.rank),
+                      .hint = "usual ranks are 4 to 256"});
+  }
+  const std::vector<bool> targets = targets_of(base.layers(), adapters.targets);
+  std::int64_t widest = 0;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    if (!targets[i]) continue;
+    const std::int64_t out = base.layers()[i].output.back();
+    widest = std::max(widest, out);
+  }
+  if (widest == 0) {
+    errors.push_back(
+        {.what = fmt::format("network {} has no layer that LoRA could adapt", base.name()),
+         .hint = "LoRA adapts the projections of attention"});
+  } else if (adapters.rank > widest) {
+    errors.push_back({.what = fmt::format("a rank of {} is more than the {} features of the widest "
+                                          "matrix that it adapts",
+                                          adapters.rank, widest)});
+  }
+  if (!errors.empty()) return tl::unexpected<Diagnostics>(std::move(errors));
+  return ModelGraph::make(base.name(), base.sample_unit(), input_of(base),
+                          Adapted(base.layers(), adapters).build());
+}
+
+Expected<ModelGraph> with_last_layers(const ModelGraph& base, int layers) {
+  std::vector<Layer> copies(base.layers().begin(), base.layers().end());
+  int left = layers;
+  for (std::size_t i = copies.size(); i-- > 0;) {
+    if (base.counts()[i].parameters == 0) continue;
+    copies[i].frozen = copies[i].frozen || left <= 0;
+    if (!copies[i].frozen) --left;
+  }
+  if (layers < 1 || left > 0)
+    return tl::unexpected<Diagnostics>(
+        {{.what =
+              fmt::format("the last {} layers with weights are to be trained, network {} has {}",
+                          layers, base.name(), layers - left),
+          .hint = "between 1 and as many as it has"}});
+  return ModelGraph::make(base.name(), base.sample_unit(), input_of(base), std::move(copies));
+}
+
+}  // namespace reckon

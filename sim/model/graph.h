@@ -1,0 +1,348 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "sim/base/diagnostic.h"
+#include "sim/base/ids.h"
+#include "sim/base/quantity.h"
+#include "sim/base/words.h"
+
+// One description of a network, for both clocks: the simulator counts its layers, the executor runs
+// the same layers. Layers stand in topological order; shapes are those of ONE sample (no batch
+// axis), row major: images are (C, H, W), token sequences are (T) of ids and (T, D) of features.
+namespace reckon {
+
+using Shape = std::vector<std::int64_t>;
+/// Product of the dimensions; 1 for no dimensions.
+std::int64_t elements(const Shape& shape);
+/// "(3, 224, 224)"
+std::string to_text(const Shape& shape);
+
+enum class ActivationKind { relu, gelu, silu, tanh, sigmoid };
+constexpr auto words_of(ActivationKind) {
+  return std::array{Word<ActivationKind>{"relu", ActivationKind::relu},
+                    Word<ActivationKind>{"gelu", ActivationKind::gelu},
+                    Word<ActivationKind>{"silu", ActivationKind::silu},
+                    Word<ActivationKind>{"tanh", ActivationKind::tanh},
+                    Word<ActivationKind>{"sigmoid", ActivationKind::sigmoid}};
+}
+enum class PoolKind { max, average };
+constexpr auto words_of(PoolKind) {
+  return std::array{Word<PoolKind>{"max", PoolKind::max},
+                    Word<PoolKind>{"average", PoolKind::average}};
+}
+
+// What each kind of layer needs to be run and counted. Weight shapes are given behind each.
+/// The sample as it comes; a model may have several (BERT: tokens and their segments), all of the
+/// model's input shape.
+struct InputLayer {};
+/// (out, in), (out); along the last axis of (in) or (T, in).
+struct Linear {
+  std::int64_t in = 0, out = 0;
+  bool bias = true;
+};
+/// (out, in/groups, kernel_h, kernel_w), (out)
+struct Conv2d {
+  std::int64_t in = 0, out = 0, kernel_h = 1, kernel_w = 1, stride = 1, padding = 0, groups = 1;
+  bool bias = false;
+  std::optional<std::int64_t> padding_w = std::nullopt;  // left and right; none: as `padding`
+  std::int64_t columns_padded() const { return padding_w.value_or(padding); }
+};
+/// Scale, shift (C); running mean and variance are no parameters.
+struct BatchNorm {
+  std::int64_t channels = 0;
+};
+/// (D), (D)
+struct LayerNorm {
+  std::int64_t width = 0;
+  bool bias = true;
+};
+/// (D). heads > 1: over each head of (T, heads * D) by itself, all with the same weights (Qwen3's
+/// norms of queries and keys).
+struct RmsNorm {
+  std::int64_t width = 0;
+  std::int64_t heads = 1;
+};
+struct Activation {
+  ActivationKind kind = ActivationKind::relu;
+};
+struct Pool2d {
+  PoolKind kind = PoolKind::max;
+  std::int64_t kernel = 2, stride = 2, padding = 0;
+};
+/// (C, H, W) -> (C)
+struct GlobalAveragePool {};
+struct Flatten {};
+/// whole_sample: drops the sample's whole tensor, the others are scaled up (stochastic depth).
+struct Dropout {
+  double rate = 0;
+  bool whole_sample = false;
+};
+/// (rows, D): token -> vector
+struct Embedding {
+  std::int64_t rows = 0, width = 0;
+};
+/// (rows, D), added to (T, D), T <= rows
+struct PositionEmbedding {
+  std::int64_t rows = 0, width = 0;
+};
+/// Rotates each head's pairs by position * theta^(-2i/rotated) [Su 2021, eq. 15]. No parameters.
+struct RotaryEmbedding {
+  std::int64_t head_width = 0;
+  double theta = 10000;
+  std::int64_t rotated = 0;  // the first so many features of a head; 0: all
+};
+/// Adds sin and cos of position / 10000^(2i/width) [Vaswani 2017, section 3.5]. No parameters.
+struct SinusoidalPositions {
+  std::int64_t width = 0;
+};
+/// (D), put before (T, D): (T + 1, D), ViT's class token.
+struct ClassToken {
+  std::int64_t width = 0;
+};
+/// (C, H, W) -> (H * W, C): each point of an image becomes a token. (H * H, C) -> (C, H, H): back.
+struct ImageTokens {};
+/// (rows, D): the sum of the vectors of `ids` ids, (ids) -> (D); DLRM's tables.
+struct EmbeddingBag {
+  std::int64_t rows = 0, width = 0, ids = 1;
+};
+/// (n) -> (count): `count` fields of a record from `first` on.
+struct SelectFeatures {
+  std::int64_t first = 0, count = 1;
+};
+/// Dot products of each pair of its n inputs (width): (n (n-1) / 2) [Naumov 2019, section 2.1.3].
+struct PairwiseDots {
+  std::int64_t vectors = 0, width = 0;
+};
+/// softmax(Q K^T / sqrt(head_width)) V. Inputs: q (T, heads*w), k and v (T, kv_heads*w), already
+/// projected; or one input that holds q, k and v side by side, (T, (heads + 2 kv_heads) * w). With
+/// values of a width u of their own: v (T, kv_heads*u), the output (T, heads*u).
+/// Dropout: of the softmax's output. Not causal, k and v may have other tokens than q. A fourth
+/// input, of k's shape, holds keys of distances, whose scores are added [Dai 2019, section 3.3].
+struct Attention {
+  std::int64_t heads = 1, kv_heads = 1, head_width = 64;
+  bool causal = true;
+  double dropout = 0;
+  std::int64_t window = 0;  // each token sees so many before it [Jiang 2023, section 2]; 0: all
+  bool alibi = false;       // scores lowered by distance, a slope a head [Press 2022]
+  /// Of a head's values and output; 0: head_width. Another width is only simulated.
+  std::int64_t value_width = 0;
+  std::int64_t values() const { return value_width > 0 ? value_width : head_width; }
+};
+
+// A mixture of experts: a Linear makes the scores (T, experts); each token goes to its top_k.
+// The rows (T * top_k, D) are sorted by expert.
+/// tokens (T, D), scores (T, experts) -> rows (T * top_k, D)
+struct ExpertDispatch {
+  std::int64_t experts = 1, top_k = 1;
+};
+/// (experts, out, in), (experts, out). rows (T * top_k, in), scores (T, experts) -> (T * top_k,
+/// out): each row times the matrix of its expert.
+struct ExpertLinear {
+  std::int64_t experts = 1, top_k = 1, in = 0, out = 0;
+  bool bias = false;
+};
+/// rows (T * top_k, D), scores (T, experts) -> (T, D): the sum of a token's rows by the softmax of
+/// its scores. normalize: those of the top_k add up to one.
+struct ExpertCombine {
+  std::int64_t experts = 1, top_k = 1;
+  bool normalize = true;
+};
+/// (T, D) -> (count, D): the first `count` tokens, or the `count` tokens that the data has masked.
+struct SelectTokens {
+  std::int64_t count = 1;
+  bool masked = false;
+};
+/// Residual: element-wise sum of the inputs. The sum of losses is a loss. The last of two may be
+/// one number a channel, (C) for (C, H, W).
+struct Add {};
+/// Gate: element-wise product of two inputs. The second may be one number a channel, (C) for
+/// (C, H, W), or one a token, (T, 1) for (T, D).
+struct Multiply {};
+/// Side by side: channels of images, features of all others.
+struct Concat {};
+/// Times a constant. A scaled loss is a loss.
+struct ScaleBy {
+  double factor = 1;
+};
+
+// Layers that are simulated and not trained here (only_simulated()).
+/// What else comes with a sample, of a shape of its own: (rows) of ids where width is 0, else
+/// (rows, width).
+struct ExtraInput {
+  std::int64_t rows = 1, width = 0;
+};
+/// Cubic kernels over (C, D, H, W). (out, in, kernel, kernel, kernel), (out)
+struct Conv3d {
+  std::int64_t in = 0, out = 0, kernel = 3, stride = 1, padding = 1;
+  bool bias = false;
+};
+/// Each side n of an image or, with 3 dimensions, of a volume becomes (n - 1) stride + kernel.
+/// (in, out, kernel, ..., kernel), (out)
+struct TransposedConv {
+  std::int64_t in = 0, out = 0, kernel = 2, stride = 2, dimensions = 2;
+  bool bias = true;
+};
+/// (C), (C): over each group of channels of a sample by itself; as many groups as channels:
+/// instance norm [Wu 2018, arXiv:1803.08494].
+struct GroupNorm {
+  std::int64_t channels = 0, groups = 1;
+};
+/// Each point of (C, H, W) factor x factor times.
+struct Upsample {
+  std::int64_t factor = 2;
+};
+/// `regions` of an image's feature maps (C, H, W), all of C channels, each sampled at size x size
+/// bins of four points [He 2017, arXiv:1703.06870, section 3]; stacked: (C, regions * size, size).
+struct RoiAlign {
+  std::int64_t regions = 1, size = 7;
+};
+/// (C, regions * S, S) -> (regions, C S S)
+struct RegionTokens {
+  std::int64_t regions = 1;
+};
+/// (T, D) -> (T, D) regrouped in its order: `join` tokens become one, then each `split`; what does
+/// not fill a group is padded.
+struct RegroupTokens {
+  std::int64_t join = 1, split = 1;
+};
+/// (T, D) and (U, D) -> (T U, D): the sum of each pair.
+struct PairSums {};
+/// (T, heads * w) and (T, s) -> (T, heads * (w + s)): behind the features of each head those that
+/// all heads share; the keys of multi-head latent attention [DeepSeek-AI 2024, arXiv:2405.04434,
+/// eq. 17].
+struct ConcatToHeads {
+  std::int64_t heads = 1;
+};
+/// (T, gates * hidden), what the inputs give to the gates (a Linear), -> (T, hidden): the
+/// recurrence, one step after the other; four gates: LSTM [Hochreiter 1997], three: GRU. (gates *
+/// hidden, hidden), (gates * hidden)
+struct Recurrence {
+  std::int64_t hidden = 0, gates = 4;
+};
+
+/// (T, classes) or (classes) -> loss (1)
+struct SoftmaxCrossEntropy {
+  std::int64_t classes = 0;
+};
+/// Logits, each of a yes or no of its own -> loss (1)
+struct SigmoidCrossEntropy {};
+/// Predictions -> loss (1)
+struct MeanSquaredError {};
+
+using LayerOp =
+    std::variant<InputLayer, Linear, Conv2d, BatchNorm, LayerNorm, RmsNorm, Activation, Pool2d,
+                 GlobalAveragePool, Flatten, Dropout, Embedding, PositionEmbedding, RotaryEmbedding,
+                 Attention, SelectTokens, Add, Multiply, SoftmaxCrossEntropy, SinusoidalPositions,
+                 ClassToken, ImageTokens, EmbeddingBag, SelectFeatures, PairwiseDots,
+                 ExpertDispatch, ExpertLinear, ExpertCombine, Concat, ScaleBy, SigmoidCrossEntropy,
+                 MeanSquaredError, ExtraInput, Conv3d, TransposedConv, GroupNorm, Upsample,
+                 RoiAlign, RegionTokens, RegroupTokens, PairSums, ConcatToHeads, Recurrence>;
+
+/// The simulator counts such layers; no runtime of ours trains them.
+bool only_simulated(const LayerOp& op);
+
+/// The kind of work a layer is, as far as efficiency goes (rows of catalogs/efficiencies.csv).
+/// memory: bound by bytes (norms, activations, sums).
+enum class WorkKind { convolution, matmul, attention, memory };
+
+struct Layer {
+  LayerId id{};       // its index; make() sets it
+  std::string name;   // "layer1.0.conv2", "transformer.h.3.attn.c_attn"
+  std::string group;  // what `explain` sums by: "layer1", "transformer.h.3"; empty: its own
+  LayerOp op;
+  std::vector<LayerId> inputs;  // earlier layers
+  Shape output;                 // of one sample; make() infers it
+  /// Shares the weight matrix of that layer (GPT-2's output projection that of its embedding).
+  std::optional<LayerId> tied_to;
+  /// Its weights are not trained: no gradient of them is made (sim/model/finetune.h).
+  bool frozen = false;
+};
+
+/// What one layer costs for ONE sample. The rules are in sim/model/counts.h.
+struct LayerCount {
+  std::int64_t parameters = 0;         // a tied matrix counts at the layer that owns it
+  std::int64_t active_parameters = 0;  // of them, those that one token meets: top_k of the experts
+  std::int64_t trainable_parameters = 0;  // of them, those that have a gradient: all, or none
+  /// Weights that a pass over a batch reads, once for all its samples; tied ones too. An
+  /// embedding's rows are not here: they are read a sample, in elements_in.
+  std::int64_t weights_read = 0;
+  Flops forward{};   // a multiply-add is two
+  Flops backward{};  // what autograd runs
+  Flops matrix{};    // of `forward`: convolutions and matrix products alone, as MFU counts them
+  Flops model{};     // what MFU counts for forward and backward: see ModelGraph::model_flops()
+  double elements_in = 0;   // activations read in the forward pass
+  double elements_out = 0;  // activations written
+  /// Kept for the backward pass (without recomputation), in elements of the compute precision. Each
+  /// tensor counts once, at the layer that made it, however many keep it.
+  double saved_elements = 0;
+  /// Kept besides, of a width that the precision does not change: masks, indices, statistics.
+  Bytes saved_fixed{};
+  WorkKind work = WorkKind::memory;
+  bool has_backward = true;  // it, or something before it, is trained
+  bool frozen = false;       // its weights have no gradient
+  bool depthwise = false;    // grouped convolution with one channel a group: bound by memory
+  /// Convolution of 3 x 3, stride 1, ungrouped: Efficiency::winograd.
+  bool small_square = false;
+  bool in_fp32 = false;  // whatever the precision, as autocast runs losses over classes
+  /// Kernels that wait for each other where others have one: the steps of a recurrence.
+  std::int64_t steps = 1;
+};
+
+enum class SampleUnit { image, sequence, record };
+/// "image"; its plural has an s.
+constexpr auto words_of(SampleUnit) {
+  return std::array{Word<SampleUnit>{"image", SampleUnit::image},
+                    Word<SampleUnit>{"sequence", SampleUnit::sequence},
+                    Word<SampleUnit>{"record", SampleUnit::record}};
+}
+
+/// A network, checked: inputs exist and precede, shapes agree, one loss, and every layer is on a
+/// way to it.
+class ModelGraph {
+ public:
+  /// Checks and infers shapes; a layer's id is its index in `layers`, its given `id` and `output`
+  /// are not read. All errors at once, each naming the layer; they have no place in a file: the
+  /// caller knows it.
+  static Expected<ModelGraph> make(std::string name, SampleUnit unit, Shape input,
+                                   std::vector<Layer> layers);
+
+  const std::string& name() const { return name_; }
+  SampleUnit sample_unit() const { return unit_; }
+  std::span<const Layer> layers() const { return layers_; }
+  std::span<const LayerCount> counts() const { return counts_; }     // same order as layers()
+  std::int64_t sequence_length() const { return sequence_length_; }  // 1 for images and records
+
+  std::int64_t parameters() const;
+  /// Those that one token meets: all, but of a mixture of experts only top_k experts a layer.
+  std::int64_t active_parameters() const;
+  /// Those that are trained, and so have a gradient and an optimizer state.
+  std::int64_t trainable_parameters() const;
+  Flops forward_flops() const;  // of one sample
+  Flops backward_flops() const;
+  /// MACs as the literature prints them for CNNs: convolutions and linear layers only, forward, one
+  /// sample.
+  double forward_macs() const;
+  /// What MFU counts: 3 * (convolutions and matrix products, attention over the full T x T) of one
+  /// sample. For a transformer this is (6N + 12 L H Q T) T of [Chowdhery 2022, appendix B], N
+  /// without look-up tables and, of experts, the active ones. A frozen matrix has no gradient of
+  /// its weights: 2 *; 1 * where nothing before it is trained either.
+  Flops model_flops() const;
+  double saved_elements() const;
+  /// All that one sample keeps for the backward pass, without recomputation.
+  Bytes saved_bytes(Bytes per_element) const;
+
+ private:
+  std::string name_;
+  SampleUnit unit_ = SampleUnit::image;
+  std::int64_t sequence_length_ = 1;
+  std::vector<Layer> layers_;
+  std::vector<LayerCount> counts_;
+};
+
+}  // namespace reckon

@@ -1,0 +1,54 @@
+#include <fmt/format.h>
+
+#include "sim/scenario/resolve/container_metrics.h"
+#include "sim/scenario/resolve/draft.h"
+
+// What the grammar knows and no model of ours covers. A key leaves this file when its model
+// arrives.
+namespace reckon::planning {
+namespace {
+
+void refuse_in_workload(Draft& draft, const WorkloadSpec& workload) {
+  if (workload.finetune && workload.finetune->method == "qlora")
+    draft.not_yet("workload.finetune",
+                  fmt::format("finetune with method {}", workload.finetune->method),
+                  "simulated are lora and, without finetune, full training");
+  if (workload.model && std::holds_alternative<ModelFromHuggingFace>(*workload.model))
+    draft.error("workload.model", "the Hugging Face config has not been read",
+                "give its dimensions: model: {transformer: {layers: 32, hidden: 4096, ...}}");
+  if (workload.container) {
+    const auto& profile = workload.container->profile;
+    if (std::holds_alternative<std::monostate>(profile))
+      draft.error("workload.container",
+                  "a container without a profile can be run but not simulated",
+                  "name the model that its program trains: profile: resnet50_v1_5");
+    if (std::holds_alternative<Seconds>(profile))
+      draft.not_yet("workload.container.profile", "a profile given as a step time",
+                    "name a model of the zoo: profile: resnet50_v1_5");
+    std::vector<MetricsMistake> mistakes;
+    container_metrics(*workload.container, mistakes);
+    for (MetricsMistake& m : mistakes)
+      draft.error("workload.container.metrics." + m.key, std::move(m.what), std::move(m.hint));
+  }
+}
+
+}  // namespace
+
+void refuse_what_is_not_simulated(Draft& draft) {
+  const Scenario& scenario = draft.scenario();
+  if (scenario.trace)
+    draft.error("trace", "only 'reckon simulate' and 'reckon check' answer a trace of jobs",
+                "give one workload: instead of trace:");
+  if (!scenario.workload && scenario.jobs.empty() && !scenario.trace)
+    draft.error("", "the scenario has no workload", "workload: {model: resnet50, ...}");
+  if (scenario.workload) refuse_in_workload(draft, *scenario.workload);
+  for (const PoolSpec& pool : scenario.cluster.pools) {
+    const std::string path = "cluster.pools." + pool.name;
+    if (pool.role == Role::inference)
+      draft.error(
+          path + ".role", fmt::format("pool '{}' serves, and nothing is served", pool.name),
+          "add the block: serving: {requests_per_second: 200, replicas: {min: 2, max: 10}}");
+  }
+}
+
+}  // namespace reckon::planning

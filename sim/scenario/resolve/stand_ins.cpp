@@ -1,0 +1,97 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "sim/scenario/resolve/draft.h"
+
+// Pools that stand in for another one while its nodes cannot be had.
+namespace reckon::planning {
+namespace {
+
+bool same_node(const PlannedPool& a, const PlannedPool& b) {
+  const bool accelerators = a.accelerator.has_value() == b.accelerator.has_value() &&
+                            (!a.accelerator || a.accelerator->name == b.accelerator->name) &&
+                            a.accelerators_per_node == b.accelerators_per_node;
+  return accelerators && !a.slice && !b.slice && a.machine.vcpus == b.machine.vcpus &&
+         a.machine.memory.value == b.machine.memory.value &&
+         a.machine.network.value == b.machine.network.value;
+}
+
+/// The pool that is stood in for; nullptr: reported.
+PlannedPool* named_by(Draft& draft, const PlannedPool& pool) {
+  const std::string& name = draft.spec(pool).stands_in_for;
+  std::vector<std::string> names;
+  for (PlannedPool& other : draft.plan.pools) {
+    if (other.id == pool.id) continue;
+    if (other.name == name) return &other;
+    names.push_back(other.name);
+  }
+  draft.error(draft.path(pool, "stands_in_for"),
+              fmt::format("no other pool is named '{}'{}", name, did_you_mean(name, names)),
+              names.empty() ? "" : fmt::format("pools: {}", join(names)));
+  return nullptr;
+}
+
+/// The autoscaler asks for a stand-in's nodes, and gives up on those that do not come.
+void check_scaling(Draft& draft, const PlannedPool& pool, const PlannedPool& preferred) {
+  for (const PlannedPool* one : {&pool, &preferred})
+    if (!one->autoscaling)
+      draft.error(draft.path(*one),
+                  fmt::format("pool '{}' stands in for '{}' when the autoscaler says so, and '{}' "
+                              "is not autoscaled",
+                              pool.name, preferred.name, one->name),
+                  "autoscaling: true, with nodes: {initial: 0, min: 0, max: 4}");
+  if (preferred.nodes_initial > 0 || preferred.nodes_min > 0)
+    draft.error(draft.path(preferred, "nodes"),
+                fmt::format("nothing stands in for the nodes that pool '{}' begins with, and '{}' "
+                            "stands in for it",
+                            preferred.name, pool.name),
+                fmt::format("nodes: {{initial: 0, min: 0, max: {}}}", preferred.nodes_max));
+  if (pool.nodes_initial > 0 || pool.nodes_min > 0)
+    draft.error(draft.path(pool, "nodes"),
+                fmt::format("pool '{}' has nodes only while it stands in for '{}'", pool.name,
+                            preferred.name),
+                fmt::format("nodes: {{initial: 0, min: 0, max: {}}}", pool.nodes_max));
+}
+
+void resolve_stand_in(Draft& draft, PlannedPool& pool) {
+  PlannedPool* preferred = named_by(draft, pool);
+  if (preferred == nullptr) return;
+  const std::string path = draft.path(pool, "stands_in_for");
+  if (!draft.spec(*preferred).stands_in_for.empty())
+    return draft.error(path, fmt::format("pool '{}' stands in for another itself", preferred->name),
+                       "name the pool whose nodes are wanted first");
+  const auto taken = std::ranges::find_if(draft.plan.pools, [&](const PlannedPool& other) {
+    return other.stands_in_for == index(preferred->id);
+  });
+  if (taken != draft.plan.pools.end())
+    return draft.not_yet(path,
+                         fmt::format("a second pool that stands in for '{}'", preferred->name),
+                         fmt::format("pool '{}' does already", taken->name));
+  if (pool.role != Role::worker || preferred->role != Role::worker)
+    return draft.not_yet(path, "a stand-in for other pools than the workers'", "role: worker");
+  if (!same_node(pool, *preferred))
+    return draft.error(
+        path, fmt::format("the nodes of '{}' are not those of '{}'", pool.name, preferred->name),
+        "a stand-in has the same machine and accelerators, bought in another way");
+  check_scaling(draft, pool, *preferred);
+  pool.stands_in_for = index(preferred->id);
+  preferred->patience = draft.spec(pool).after;
+}
+
+}  // namespace
+
+void resolve_stand_ins(Draft& draft) {
+  if (!draft.roles_known) return;
+  for (PlannedPool& pool : draft.plan.pools) {
+    const PoolSpec& spec = draft.spec(pool);
+    if (!spec.stands_in_for.empty())
+      resolve_stand_in(draft, pool);
+    else if (spec.after)
+      draft.error(draft.path(pool, "after"),
+                  fmt::format("pool '{}' stands in for no other", pool.name),
+                  "stands_in_for: the pool whose nodes are waited for");
+  }
+}
+
+}  // namespace reckon::planning

@@ -1,0 +1,312 @@
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "sim/scenario/resolve/draft.h"
+
+// The strategy against the pools: who computes, on how many accelerators, and whether there are so
+// many.
+namespace reckon::planning {
+namespace {
+
+constexpr std::string_view kPath = "workload.strategy.";
+
+std::string at(std::string_view key) { return std::string(kPath) + std::string(key); }
+
+/// A job on different accelerators goes at the pace of the slowest; what is cut is cut for one
+/// kind.
+bool may_mix(const StrategySpec& spec) {
+  return spec.kind == StrategyKind::multi_worker_mirrored ||
+         (spec.kind == StrategyKind::parameter_server && spec.synchronous.value_or(true));
+}
+
+bool same_hardware(Draft& draft, const StrategySpec& spec,
+                   const std::vector<const PlannedPool*>& pools) {
+  const PlannedPool& first = *draft.plan.pool_with(Role::worker);
+  for (const PlannedPool* pool : pools) {
+    const bool same = pool->accelerator.has_value() == first.accelerator.has_value() &&
+                      (!first.accelerator || first.accelerator->name == pool->accelerator->name);
+    if (same) continue;
+    if (pool->accelerator && first.accelerator && !pool->slice && may_mix(spec)) {
+      if (!draft.of_replicas)
+        draft.warn(
+            fmt::format("'{}' and '{}' have different accelerators: every step waits for the "
+                        "slower one, with as many samples each",
+                        first.name, pool->name));
+      continue;
+    }
+    draft.not_yet(
+        draft.path(*pool, "accelerator"),
+        fmt::format("one job on different accelerators ('{}' and '{}')", first.name, pool->name));
+    return false;
+  }
+  return true;
+}
+
+bool check_kind_of_pool(Draft& draft, const StrategySpec& spec, const PlannedPool& worker) {
+  const bool tpu = spec.kind == StrategyKind::tpu;
+  if (tpu && !worker.slice) {
+    draft.error(at("kind"),
+                fmt::format("strategy tpu needs a TPU slice, pool '{}' has none", worker.name),
+                "give the pool tpu: {type: ..., slice: ...} instead of a machine");
+    return false;
+  }
+  if (!tpu && worker.slice && !cuts_the_model(spec.kind)) {
+    draft.error(at("kind"),
+                fmt::format("strategy {} does not run on the TPU slice of pool '{}'",
+                            to_text(spec.kind), worker.name),
+                "strategy: {kind: tpu}; what is too large for a chip: {kind: sharded} or {kind: "
+                "model_parallel, ...}");
+    return false;
+  }
+  if ((spec.kind == StrategyKind::mirrored || cuts_the_model(spec.kind)) && !worker.accelerator) {
+    draft.error(at("kind"),
+                fmt::format("strategy {} needs accelerators, pool '{}' has none",
+                            to_text(spec.kind), worker.name),
+                "give the pool an accelerator, or take strategy: {kind: single}");
+    return false;
+  }
+  return true;
+}
+
+/// Accelerators that one worker process drives when the scenario does not say.
+int default_accelerators_per_worker(StrategyKind kind, int per_node) {
+  const bool one = kind == StrategyKind::single || kind == StrategyKind::parameter_server;
+  return one ? std::min(per_node, 1) : per_node;
+}
+
+int resolve_accelerators_per_worker(Draft& draft, const StrategySpec& spec,
+                                    const std::vector<const PlannedPool*>& pools) {
+  int per_node = pools.front()->accelerators_per_node;
+  for (const PlannedPool* pool : pools) per_node = std::min(per_node, pool->accelerators_per_node);
+  const int per_worker =
+      spec.accelerators_per_worker.value_or(default_accelerators_per_worker(spec.kind, per_node));
+  if (per_worker > per_node || per_worker < 0 || (per_worker == 0 && per_node > 0)) {
+    draft.error(at("accelerators_per_worker"),
+                fmt::format("accelerators_per_worker is {}, a node has {}", per_worker, per_node),
+                per_node > 0 ? fmt::format("between 1 and {}", per_node)
+                             : "0: the worker computes on its CPUs");
+    return -1;
+  }
+  if (spec.kind == StrategyKind::single && per_worker > 1) {
+    draft.error(at("accelerators_per_worker"), "strategy single uses one accelerator",
+                "strategy: {kind: mirrored} uses all of a node");
+    return -1;
+  }
+  if (pools.front()->slice && per_worker != per_node) {
+    draft.error(
+        at("accelerators_per_worker"),
+        fmt::format("strategy {} uses all {} chips of the slice", to_text(spec.kind), per_node),
+        "leave accelerators_per_worker out");
+    return -1;
+  }
+  return per_worker;
+}
+
+/// Workers of a model_parallel job whose degrees are all given: as many as the degrees fill.
+std::optional<int> workers_of_degrees(const StrategySpec& spec, int per_worker) {
+  if (spec.kind != StrategyKind::model_parallel || !spec.data) return std::nullopt;
+  const std::int64_t accelerators = std::int64_t{*spec.data} * spec.tensor.value_or(1) *
+                                    spec.pipeline.value_or(1) * spec.context.value_or(1);
+  if (accelerators % per_worker != 0 || accelerators / per_worker > std::numeric_limits<int>::max())
+    return std::nullopt;
+  return static_cast<int>(accelerators / per_worker);
+}
+
+int workers_on(const PlannedPool& pool, int nodes, int accelerators_per_worker) {
+  return accelerators_per_worker == 0
+             ? nodes
+             : nodes * (pool.accelerators_per_node / accelerators_per_worker);
+}
+
+/// "at most 5 nodes x 2 in p100".
+std::string capacity_text(const std::vector<const PlannedPool*>& pools) {
+  std::vector<std::string> words;
+  for (const PlannedPool* pool : pools)
+    words.push_back(pool->accelerators_per_node == 0
+                        ? fmt::format("{} nodes in '{}'", pool->nodes_max, pool->name)
+                        : fmt::format("{} nodes x {} accelerators in '{}'", pool->nodes_max,
+                                      pool->accelerators_per_node, pool->name));
+  return join(words);
+}
+
+int resolve_workers(Draft& draft, const StrategySpec& spec,
+                    const std::vector<const PlannedPool*>& pools, int per_worker) {
+  int initial = 0, most = 0;
+  for (const PlannedPool* pool : pools) {
+    initial += workers_on(*pool, pool->nodes_initial, per_worker);
+    most += workers_on(*pool, pool->nodes_max, per_worker);
+  }
+  const bool one = spec.kind == StrategyKind::single || spec.kind == StrategyKind::mirrored ||
+                   pools.front()->slice.has_value();
+  if (one && spec.workers.value_or(1) != 1) {
+    draft.error(at("workers"), fmt::format("strategy {} has one worker", to_text(spec.kind)),
+                pools.front()->slice ? "one job on several TPU slices is not simulated yet"
+                                     : "strategy: {kind: multi_worker_mirrored}");
+    return 0;
+  }
+  const int workers =
+      spec.workers.value_or(one ? 1 : workers_of_degrees(spec, per_worker).value_or(initial));
+  if (workers < 1) {
+    draft.error(spec.workers ? at("workers") : "workload.strategy",
+                "the strategy has no workers: its pools start empty",
+                "say how many: strategy: {workers: 3}");
+    return 0;
+  }
+  if (workers > most && !spec.workers && workers_of_degrees(spec, per_worker)) {
+    draft.error(
+        "workload.strategy",
+        fmt::format("data {} x tensor {} x pipeline {} x context {} are {} accelerators, the "
+                    "pools hold at most {}",
+                    *spec.data, spec.tensor.value_or(1), spec.pipeline.value_or(1),
+                    spec.context.value_or(1), std::int64_t{workers} * per_worker,
+                    std::int64_t{most} * per_worker),
+        fmt::format("there are {}; more nodes or smaller degrees", capacity_text(pools)));
+    return 0;
+  }
+  if (workers > most) {
+    draft.error(
+        spec.workers ? at("workers") : "workload.strategy",
+        fmt::format("{} {} do not fit into the pools, which hold at most {}", workers,
+                    per_worker == 0 ? std::string("workers")
+                                    : fmt::format("workers with {} accelerator{} each", per_worker,
+                                                  per_worker == 1 ? "" : "s"),
+                    most),
+        fmt::format("there are {}; more nodes (or nodes.max with autoscaling) or fewer workers",
+                    capacity_text(pools)));
+    return 0;
+  }
+  if (workers < initial && !draft.of_replicas)
+    draft.warn(fmt::format(
+        "the strategy uses {} of the {} workers that the pools' first nodes could hold; "
+        "the rest is billed and idle",
+        workers, initial));
+  return workers;
+}
+
+/// Parameter servers on the workers' nodes.
+void resolve_colocated(Draft& draft, const StrategySpec& spec, PlannedStrategy& strategy) {
+  const PlannedPool& worker = *computing_pools(draft.plan).front();
+  for (const PlannedPool& pool : draft.plan.pools) {
+    if (pool.role != Role::parameter_server) continue;
+    draft.error(draft.path(pool),
+                fmt::format("pool '{}' is for parameter servers, which are "
+                            "colocated with the workers",
+                            pool.name),
+                "leave the pool out, or colocated");
+    return;
+  }
+  const int per_node =
+      std::max(1, worker.accelerators_per_node / std::max(1, strategy.accelerators_per_worker));
+  const int nodes = std::min(worker.nodes_max, (strategy.workers + per_node - 1) / per_node);
+  strategy.parameter_servers = spec.parameter_servers.value_or(nodes);
+  if (strategy.parameter_servers < 1 || strategy.parameter_servers > nodes)
+    draft.error(at("parameter_servers"),
+                fmt::format("{} colocated parameter servers, one a node, on the {} nodes of '{}'",
+                            strategy.parameter_servers, nodes, worker.name),
+                fmt::format("between 1 and {}", nodes));
+}
+
+void resolve_servers(Draft& draft, const StrategySpec& spec, PlannedStrategy& strategy) {
+  if (spec.kind != StrategyKind::parameter_server) return;
+  strategy.colocated = spec.colocated.value_or(false);
+  strategy.shards = spec.shards.value_or(ServerShards::even);
+  strategy.partition = spec.partition.value_or(Bytes{});
+  if (strategy.colocated) {
+    resolve_colocated(draft, spec, strategy);
+    return;
+  }
+  int initial = 0, most = 0;
+  for (const PlannedPool& pool : draft.plan.pools) {
+    if (pool.role != Role::parameter_server) continue;
+    initial += pool.nodes_initial;
+    most += pool.nodes_max;
+  }
+  strategy.parameter_servers = spec.parameter_servers.value_or(initial);
+  if (strategy.parameter_servers > most)
+    draft.error(
+        at("parameter_servers"),
+        fmt::format(
+            "{} parameter servers need as many nodes, the pools with role parameter_server hold {}",
+            strategy.parameter_servers, most),
+        most == 0
+            ? "add a pool: {name: servers, role: parameter_server, machine: n1-highmem-8, nodes: 2}"
+            : "one server process runs on a node: more nodes or fewer servers");
+  else if (strategy.parameter_servers < initial)
+    draft.warn(
+        fmt::format("{} of {} nodes for parameter servers are used; the rest is billed and idle",
+                    strategy.parameter_servers, initial));
+}
+
+/// How the model is cut. What the degrees have to fill and to divide is checked with the batch
+/// (resolve_batch), when the model is known.
+void resolve_cut(Draft& draft, const StrategySpec& spec, PlannedStrategy& strategy) {
+  if (!cuts_the_model(spec.kind)) return;
+  const bool sharded = spec.kind == StrategyKind::sharded;
+  strategy.tensor = spec.tensor.value_or(1);
+  strategy.pipeline = spec.pipeline.value_or(1);
+  strategy.context = spec.context.value_or(1);
+  strategy.expert = spec.expert.value_or(1);
+  strategy.zero_stage = spec.zero_stage.value_or(sharded ? 3 : 0);
+  strategy.sequence_parallel = strategy.tensor > 1 && spec.sequence_parallel.value_or(true);
+  strategy.schedule = spec.schedule.value_or(PipelineSchedule::one_forward_one_backward);
+  constexpr int kPartsOfInterleaved = 2;
+  strategy.interleave = strategy.schedule == PipelineSchedule::interleaved
+                            ? spec.interleave.value_or(kPartsOfInterleaved)
+                            : 1;
+  strategy.overlap = spec.overlap.value_or(true);
+  strategy.offload_optimizer = spec.offload_optimizer.value_or(false);
+  if (sharded && strategy.zero_stage == 0)
+    draft.error(at("zero_stage"), "strategy sharded with zero_stage 0 shards nothing",
+                "zero_stage: 1, 2 or 3; without sharding it is multi_worker_mirrored");
+  if (spec.sequence_parallel.value_or(false) && strategy.tensor == 1)
+    draft.warn("sequence_parallel needs tensor above 1 and does nothing");
+}
+
+void check_all_reduce(Draft& draft, const StrategySpec& spec) {
+  if (spec.all_reduce != AllReduceKind::in_network || draft.plan.fabric.in_network_reduction)
+    return;
+  draft.error(at("all_reduce"), "the cluster's switches do not add up",
+              "cluster: {fabric: {in_network_reduction: true}}");
+}
+
+void check_backup_workers(Draft& draft, const PlannedStrategy& strategy) {
+  if (strategy.backup_workers < strategy.workers) return;
+  draft.error(at("backup_workers"),
+              fmt::format("{} backup workers of {} workers leave none whose answer counts",
+                          strategy.backup_workers, strategy.workers),
+              "backup_workers are some of workers: fewer of them");
+}
+
+}  // namespace
+
+void resolve_strategy(Draft& draft, PlannedWorkload& job) {
+  const StrategySpec& spec = draft.scenario().workload->strategy;
+  const std::size_t before = draft.errors.size();
+  if (!draft.roles_known) return;
+  const std::vector<const PlannedPool*> pools = computing_pools(draft.plan);
+  const PlannedPool& worker = *draft.plan.pool_with(Role::worker);
+  if (!same_hardware(draft, spec, pools) || !check_kind_of_pool(draft, spec, worker)) return;
+  if (worker.slice && worker.nodes_max > 1)
+    draft.not_yet(draft.path(worker, "nodes"), "one job on several TPU slices", "nodes: 1");
+
+  PlannedStrategy& strategy = job.strategy;
+  strategy.kind = spec.kind;
+  strategy.synchronous = spec.synchronous.value_or(true);
+  strategy.backup_workers = spec.backup_workers.value_or(0);
+  strategy.staleness = spec.staleness.value_or(0);
+  strategy.recompute = spec.recompute.value_or(Recompute::none);
+  strategy.all_reduce = spec.all_reduce;
+  check_all_reduce(draft, spec);
+  strategy.accelerators_per_worker = resolve_accelerators_per_worker(draft, spec, pools);
+  if (strategy.accelerators_per_worker < 0) return;
+  strategy.workers = resolve_workers(draft, spec, pools, strategy.accelerators_per_worker);
+  if (strategy.workers > 0) check_backup_workers(draft, strategy);
+  resolve_servers(draft, spec, strategy);
+  resolve_cut(draft, spec, strategy);
+  draft.strategy_known = draft.errors.size() == before;
+}
+
+}  // namespace reckon::planning

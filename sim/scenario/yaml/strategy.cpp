@@ -1,0 +1,153 @@
+#include <algorithm>
+
+#include "sim/scenario/yaml/fields.h"
+
+namespace reckon {
+namespace {
+
+constexpr double kMostDegree = 16384;
+
+/// Keys that mean something for a kind, besides kind, recompute and micro_batch.
+std::vector<std::string_view> keys_of(StrategyKind kind) {
+  switch (kind) {
+    case StrategyKind::single:
+    case StrategyKind::tpu:
+      return {};
+    case StrategyKind::mirrored:
+      return {"accelerators_per_worker", "all_reduce"};
+    case StrategyKind::multi_worker_mirrored:
+      return {"workers", "accelerators_per_worker", "all_reduce"};
+    case StrategyKind::parameter_server:
+      return {"workers",           "accelerators_per_worker",
+              "parameter_servers", "mode",
+              "backup_workers",    "staleness",
+              "colocated",         "shards",
+              "partition"};
+    case StrategyKind::sharded:
+      return {"workers", "accelerators_per_worker", "zero_stage", "offload_optimizer"};
+    case StrategyKind::model_parallel:
+      return {"workers",    "accelerators_per_worker",
+              "data",       "tensor",
+              "pipeline",   "context",
+              "expert",     "zero_stage",
+              "schedule",   "interleave",
+              "all_reduce", "sequence_parallel",
+              "overlap",    "offload_optimizer"};
+  }
+  return {};
+}
+
+/// Kinds that a key belongs to, for the hint.
+std::string kinds_with(std::string_view key) {
+  std::vector<std::string_view> kinds;
+  for (const auto& kind : words_of(StrategyKind{})) {
+    const auto keys = keys_of(kind.value);
+    if (std::ranges::find(keys, key) != keys.end()) kinds.push_back(kind.text);
+  }
+  return fmt::format("{}", fmt::join(kinds, ", "));
+}
+
+}  // namespace
+
+const Fields<StrategySpec>& strategy_fields() {
+  using S = StrategySpec;
+  const std::vector<std::string> modes{"synchronous", "asynchronous"};
+  const auto mode = [modes](Reader& r, const YamlNode& n, S& s) {
+    if (const auto i = r.word(n, modes)) s.synchronous = *i == 0;
+  };
+  static const Fields<S> table{
+      required(word_field("kind", &S::kind, "How the work is spread over the accelerators.",
+                          "parameter_server")),
+      number_field("workers", &S::workers, whole(1, kMostWorkers), "Worker processes.", "4"),
+      number_field("accelerators_per_worker", &S::accelerators_per_worker, whole(0, 1024),
+                   "Accelerators of one worker; 0: it computes on its CPUs.", "1"),
+      number_field("parameter_servers", &S::parameter_servers, whole(0, kMostWorkers),
+                   "Server processes; 0: the variables stay on the chief's host.", "2"),
+      field<S>("mode", Form{.kind = Form::Kind::word, .words = modes}, mode,
+               "Whether workers wait for each other in every step.", "synchronous"),
+      number_field("backup_workers", &S::backup_workers, whole(0, kMostWorkers),
+                   "Workers whose gradients a synchronous step does not wait for.", "1"),
+      number_field("staleness", &S::staleness, whole(0, 1e6),
+                   "Steps that an asynchronous worker may lead; 0: any number.", "4"),
+      number_field("zero_stage", &S::zero_stage, whole(0, 3),
+                   "What is sharded: 1 optimizer state, 2 and gradients, 3 and parameters.", "3"),
+      number_field("data", &S::data, whole(1, kMostWorkers), "Data-parallel degree.", "8"),
+      number_field("tensor", &S::tensor, whole(1, kMostDegree), "Tensor-parallel degree.", "8"),
+      number_field("pipeline", &S::pipeline, whole(1, kMostDegree), "Pipeline stages.", "4"),
+      number_field("context", &S::context, whole(1, kMostDegree), "Context-parallel degree.", "2"),
+      number_field("expert", &S::expert, whole(1, kMostDegree), "Expert-parallel degree.", "8"),
+      number_field("micro_batch", &S::micro_batch, whole(1, kMostBatch),
+                   "Samples of one copy of the model in one pass; more are accumulated.", "1"),
+      boolean_field("sequence_parallel", &S::sequence_parallel,
+                    "Tensor-parallel ranks share the tokens of what is not cut; true with tensor "
+                    "above 1.",
+                    "false"),
+      word_field("schedule", &S::schedule, "Order of the passes in a pipeline.", "interleaved"),
+      number_field("interleave", &S::interleave, whole(2, 1024),
+                   "Parts of the network in one pipeline stage; needs schedule: interleaved.", "2"),
+      boolean_field("overlap", &S::overlap,
+                    "Transfers go on behind arithmetic; false: gradients (zero_stage 0 and 1), "
+                    "sequence parallelism and interleaved stages are waited for.",
+                    "false"),
+      boolean_field("offload_optimizer", &S::offload_optimizer,
+                    "The host keeps the optimizer's state and updates the parameters.", "true"),
+      word_field("recompute", &S::recompute, "Activations computed again in the backward pass.",
+                 "selective"),
+      word_field("all_reduce", &S::all_reduce,
+                 "Algorithm of the gradients' all-reduce; in_network needs "
+                 "cluster.fabric.in_network_reduction.",
+                 "ring"),
+      boolean_field("colocated", &S::colocated,
+                    "Parameter servers run on the workers' nodes, one on each of the first.",
+                    "true"),
+      word_field("shards", &S::shards,
+                 "What a parameter server holds: an equal part of every variable, or whole "
+                 "variables, in turn or to the server that has least.",
+                 "balanced"),
+      number_field("partition", &S::partition, above_zero(Form::Kind::bytes, 1e15),
+                   "Larger variables are cut into pieces of at most so much; needs shards other "
+                   "than even.",
+                   "64MB"),
+  };
+  return table;
+}
+
+void check_strategy(Reader& reader, const YamlNode& node, const StrategySpec& strategy) {
+  const auto* kind = node.find("kind");
+  if (kind == nullptr) return;
+  const auto written = from_text<StrategyKind>(kind->value.text);
+  if (!written) return;  // reported already
+  const auto keys = keys_of(*written);
+  for (const auto& field : strategy_fields()) {
+    const auto* entry = node.find(field.key);
+    if (entry == nullptr || field.key == "kind" || field.key == "recompute" ||
+        field.key == "micro_batch")
+      continue;
+    if (std::ranges::find(keys, field.key) == keys.end())
+      reader.error(entry->key_at,
+                   fmt::format("'{}' does not belong to strategy {}", field.key, to_text(*written)),
+                   fmt::format("it belongs to {}", kinds_with(field.key)));
+  }
+  const bool synchronous = strategy.synchronous.value_or(true);
+  if (const auto* entry = node.find("staleness"); entry != nullptr && synchronous)
+    reader.error(entry->key_at, "staleness needs mode: asynchronous",
+                 "synchronous workers never lead");
+  if (const auto* entry = node.find("backup_workers"); entry != nullptr && !synchronous)
+    reader.error(entry->key_at, "backup_workers needs mode: synchronous",
+                 "asynchronous workers wait for nobody");
+  if (const auto* entry = node.find("partition");
+      entry != nullptr && strategy.shards.value_or(ServerShards::even) == ServerShards::even)
+    reader.error(entry->key_at, "partition needs shards: round_robin or balanced",
+                 "with even shards every variable is cut among all servers");
+  const bool interleaved = strategy.schedule == PipelineSchedule::interleaved;
+  if (const auto* entry = node.find("interleave"); entry != nullptr && !interleaved)
+    reader.error(entry->key_at, "interleave needs schedule: interleaved",
+                 "the other schedules have one part of the network in a stage");
+  if (strategy.backup_workers && strategy.workers && *strategy.backup_workers >= *strategy.workers)
+    reader.error(node.find("backup_workers")->value.at,
+                 fmt::format("{} backup workers of {} workers leave none to wait for",
+                             *strategy.backup_workers, *strategy.workers),
+                 "backup_workers must be below workers");
+}
+
+}  // namespace reckon

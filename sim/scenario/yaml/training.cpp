@@ -1,0 +1,105 @@
+#include "sim/scenario/plan.h"
+#include "sim/scenario/yaml/fields.h"
+
+// What only a real run reads: the optimizer's settings and where the samples are.
+namespace reckon {
+namespace {
+
+/// `optimizer:` as a map: its name and what a real run needs.
+struct OptimizerKeys : OptimizerSettings {
+  std::string kind;
+};
+
+void read_kind(Reader& r, const YamlNode& n, std::string& kind) {
+  const std::vector<std::string> words = texts_of<Optimizer>();
+  if (const auto i = r.word(n, words)) kind = words[*i];
+}
+
+const Fields<OptimizerKeys>& optimizer_fields() {
+  using K = OptimizerKeys;
+  const auto number = [](std::string_view key, std::optional<double> K::*member, Form form,
+                         std::string_view doc, std::string_view example) {
+    return number_field(key, member, form, doc, example);
+  };
+  const auto steps = [](std::string_view key, std::optional<std::int64_t> K::*member, Form form,
+                        std::string_view doc, std::string_view example) {
+    return number_field(key, member, form, doc, example);
+  };
+  constexpr std::optional<LearningRateSchedule> K::*kSchedule = &K::schedule;
+  const Form rate = above_zero(Form::Kind::number, 1e6);
+  const Form share = fraction();
+  const Form below_one{Form::Kind::fraction, 0, 0.999999};
+  const Form from_zero{Form::Kind::number, 0, 1e6};
+  static const Fields<K> table{
+      field<K>(
+          "kind", Form{.kind = Form::Kind::word, .words = {"sgd", "adamw"}},
+          [](Reader& r, const YamlNode& n, K& k) { read_kind(r, n, k.kind); },
+          "sgd (with momentum) or adamw.", "adamw"),
+      number("learning_rate", &K::learning_rate, rate, "Its highest value, behind the warm-up.",
+             "0.0006"),
+      number("momentum", &K::momentum, below_one, "Of sgd.", "0.9"),
+      number("beta1", &K::beta1, below_one, "Of adamw.", "0.9"),
+      number("beta2", &K::beta2, below_one, "Of adamw.", "0.95"),
+      number("epsilon", &K::epsilon, rate, "Of adamw.", "0.00000001"),
+      number("weight_decay", &K::weight_decay, from_zero,
+             "Of matrices and tables; norms and biases do not decay.", "0.1"),
+      number("clip_norm", &K::clip_norm, from_zero, "Longest gradient; 0: it is not clipped.", "1"),
+      word_field("schedule", kSchedule, "Of the learning rate.", "cosine"),
+      steps("warmup_steps", &K::warmup_steps, Form{Form::Kind::whole, 0, kMostSteps},
+            "Optimizer steps in which the learning rate rises from 0.", "2000"),
+      steps("decay_every", &K::decay_every, whole(1, kMostSteps),
+            "Optimizer steps between two decays of schedule step.", "30000"),
+      number("decay_factor", &K::decay_factor, share,
+             "What the learning rate is multiplied by at each.", "0.1"),
+      number("final_fraction", &K::final_fraction, share,
+             "Of the learning rate, at the last step of schedule cosine.", "0.1"),
+  };
+  return table;
+}
+
+const Fields<DataSpec>& data_fields() {
+  static const Fields<DataSpec> table{
+      required(word_field("format", &DataSpec::format, "How the samples are stored.", "cifar10")),
+      text_field("path", &DataSpec::path,
+                 "File or folder, relative to the scenario; synthetic data has none.",
+                 "data/cifar-10-batches-bin"),
+  };
+  return table;
+}
+
+void check_data(Reader& reader, const YamlNode& node, const DataSpec& data) {
+  const bool made_up = data.format == DataFormat::synthetic;
+  if (node.has("path") == made_up && !reader.misspelt("path"))
+    reader.error(made_up ? "synthetic data has no path" : reader.subject() + " needs 'path'",
+                 made_up ? "leave it out" : "the file or folder with the samples");
+}
+
+}  // namespace
+
+Field<WorkloadSpec> optimizer_field() {
+  Form form{.kind = Form::Kind::choice,
+            .words = {"sgd", "adamw"},
+            .note = "sgd, adamw, or a map with its settings"};
+  form.fields = &infos_of<optimizer_fields>;
+  return field<WorkloadSpec>(
+      "optimizer", form,
+      [](Reader& r, const YamlNode& n, WorkloadSpec& w) {
+        if (n.kind != YamlNode::Kind::map) return read_kind(r, n, w.optimizer);
+        OptimizerKeys keys;
+        if (!read_fields(r, n, optimizer_fields(), keys)) return;
+        w.optimizer = keys.kind;
+        w.optimizer_settings = keys;
+      },
+      "Decides the optimizer's state in memory; a map also says how a real run trains. Default: "
+      "sgd for images, adamw for sequences.",
+      "adamw");
+}
+
+Field<WorkloadSpec> data_field() {
+  return block_field<data_fields>("data", &WorkloadSpec::data, check_data,
+                                  "What a real run reads; default: synthetic. The simulator reads "
+                                  "`dataset`.",
+                                  "{format: cifar10, path: data/cifar-10-batches-bin}");
+}
+
+}  // namespace reckon

@@ -1,0 +1,318 @@
+#include "sim/scenario/yaml/fields.h"
+#include "sim/scenario/yaml/model.h"
+
+namespace reckon {
+namespace {
+
+using Unit = TrainLength::Unit;
+constexpr std::array<std::string_view, 5> kLengths{"epochs", "samples", "steps", "tokens",
+                                                   "to_accuracy"};
+constexpr std::array<std::string_view, 3> kFinetune{"lora", "qlora", "last_layers"};
+// `train:` holds the length and, with tokens, the sequence length.
+struct TrainKeys {
+  TrainLength length;
+  std::string starts_from;
+  std::optional<std::int64_t> sequence_length;
+};
+
+Field<TrainKeys> length_field(std::string_view key, Unit unit, Form form, std::string_view doc,
+                              std::string_view example) {
+  return field<TrainKeys>(
+      key, form,
+      [unit, form](Reader& r, const YamlNode& n, TrainKeys& keys) {
+        if (const auto v = r.number(n, form)) keys.length = {unit, *v};
+      },
+      doc, example);
+}
+
+Form sequence_length_form() { return whole(1, 1e8); }
+
+const Fields<TrainKeys>& train_fields() {
+  static const Fields<TrainKeys> table{
+      length_field("epochs", Unit::epochs, above_zero(Form::Kind::number, kMostEpochs),
+                   "Passes over the dataset.", "90"),
+      length_field("samples", Unit::samples, above_zero(Form::Kind::count, 1e18),
+                   "Samples to train on.", "300M"),
+      length_field("steps", Unit::steps, whole(1, kMostSteps), "Optimizer steps.", "100000"),
+      length_field("tokens", Unit::tokens, above_zero(Form::Kind::count, 1e18),
+                   "Tokens to train on.", "300B"),
+      length_field("to_accuracy", Unit::to_accuracy, fraction(true),
+                   "Validation accuracy to reach.", "75.9%"),
+      text_field("starts_from", &TrainKeys::starts_from,
+                 "With to_accuracy: what the training begins with, scratch or a checkpoint that "
+                 "published runs began with; default: scratch.",
+                 "mlperf-checkpoint"),
+      number_field("sequence_length", &TrainKeys::sequence_length, sequence_length_form(),
+                   "Tokens of one sample; default: the model's own.", "2048"),
+  };
+  return table;
+}
+
+const Fields<DatasetInline>& dataset_fields() {
+  static const Fields<DatasetInline> table{
+      required(number_field("samples", &DatasetInline::samples, above_zero(Form::Kind::count, 1e15),
+                            "Samples of one epoch.", "1281167")),
+      required(number_field("bytes_per_sample", &DatasetInline::bytes_per_sample,
+                            above_zero(Form::Kind::bytes, 1e15), "As stored and read.", "110kB")),
+  };
+  return table;
+}
+
+const Fields<Finetune>& finetune_fields() {
+  static const Fields<Finetune> table{
+      required(field<Finetune>(
+          "method", Form{.kind = Form::Kind::word, .words = {"lora", "qlora", "last_layers"}},
+          [](Reader& r, const YamlNode& n, Finetune& f) {
+            if (const auto i = r.word(n, {"lora", "qlora", "last_layers"}))
+              f.method = kFinetune[*i];
+          },
+          "What is trained: adapters, or the network's last layers.", "lora")),
+      number_field("rank", &Finetune::rank, whole(1, 65536), "Rank of the adapters.", "16"),
+      number_field("layers", &Finetune::layers, whole(1, 65536),
+                   "Of last_layers: so many layers that have weights are trained.", "1"),
+  };
+  return table;
+}
+
+/// Each method has a number of its own.
+void check_finetune(Reader& reader, const YamlNode& node, const Finetune& finetune) {
+  if (finetune.method.empty()) return;  // reported already
+  const bool last = finetune.method == "last_layers";
+  const std::string_view needed = last ? "layers" : "rank", other = last ? "rank" : "layers";
+  if (!node.has(needed) && !reader.misspelt(std::string(needed)))
+    reader.error(fmt::format("{} needs '{}'", reader.subject(), needed),
+                 last ? "Layers with weights that are trained, from the end.\nexample: layers: 1"
+                      : "Rank of the adapters.\nexample: rank: 16");
+  if (const auto* entry = node.find(other))
+    reader.error(entry->key_at,
+                 fmt::format("'{}' does not belong to method {}", other, finetune.method),
+                 fmt::format("it has '{}'", needed));
+}
+
+const Fields<CheckpointSpec>& checkpoint_fields() {
+  using C = CheckpointSpec;
+  static const Fields<C> table{
+      field<C>(
+          "interval",
+          Form{.kind = Form::Kind::choice,
+               .words = {"optimal", "none"},
+               .note = "a duration, optimal, or none",
+               .item = Form::Kind::duration},
+          [](Reader& r, const YamlNode& n, C& c) {
+            if (n.kind == YamlNode::Kind::scalar && (n.text == "optimal" || n.text == "none")) {
+              c.mode = n.text == "none" ? C::Mode::none : C::Mode::optimal;
+            } else if (const auto v = r.number(n, duration_above_zero())) {
+              c.mode = C::Mode::interval;
+              c.interval = Seconds{*v};
+            }
+          },
+          "Time of useful work between two checkpoints; optimal (default): Young/Daly's; none: "
+          "none are saved.",
+          "10min"),
+      text_field("storage", &C::storage,
+                 "Where they go: a catalog name; default: the provider's object store.",
+                 "gcs-standard"),
+      word_field("on_notice", &C::on_notice,
+                 "What the program does when its node is about to be taken: save a checkpoint, or "
+                 "none. Default: save for reckon's own worker, none for a container.",
+                 "none"),
+      word_field("mode", &C::save_mode,
+                 "Training stands still until a checkpoint is written (blocking, the default), or "
+                 "only while it is copied to the host's memory (async).",
+                 "async"),
+  };
+  return table;
+}
+
+struct StepTime {
+  Seconds step{};
+};
+const Fields<StepTime>& step_time_fields() {
+  static const Fields<StepTime> table{required(number_field(
+      "step", &StepTime::step, duration_above_zero(), "Time of one optimizer step.", "210ms"))};
+  return table;
+}
+
+/// Not the whole grammar of image names, which may stand for variables here: what would make two
+/// words of one, or an option.
+void read_image(Reader& reader, const YamlNode& node, ContainerSpec& container) {
+  auto image = reader.text(node);
+  if (!image) return;
+  if (image->find(' ') != std::string::npos || image->front() == '-')
+    return reader.error(fmt::format("'{}' is no image: it {}", shortened(*image),
+                                    image->front() == '-' ? "begins with '-'" : "has a blank"));
+  container.image = std::move(*image);
+}
+
+/// As Kubernetes takes them: letters, digits and "-_.", no digit first.
+bool is_variable_name(std::string_view name) {
+  const auto allowed = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
+  };
+  return !name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) == 0 &&
+         std::ranges::all_of(name, allowed);
+}
+
+void read_environment(Reader& reader, const YamlNode& node, ContainerSpec& container) {
+  container.env = reader.program_text_map(node);
+  for (const YamlNode::Entry& entry : node.entries)
+    if (!is_variable_name(entry.key))
+      reader.error(entry.key_at,
+                   fmt::format("'{}' is no name of an environment variable", shortened(entry.key)),
+                   "letters, digits, '-', '_' and '.', no digit first");
+}
+
+const Fields<ContainerSpec>& container_fields() {
+  using C = ContainerSpec;
+  const auto texts = [](Reader& r, const YamlNode& n, C& c) { c.command = r.program_texts(n); };
+  const auto profile = [](Reader& r, const YamlNode& n, C& c) {
+    if (n.kind == YamlNode::Kind::map) {
+      StepTime value;
+      if (read_fields(r, n, step_time_fields(), value)) c.profile = value.step;
+    } else if (auto name = r.text(n)) {
+      c.profile = std::move(*name);
+    }
+  };
+  Form profile_form = choice("a model's name, or {step: duration}");
+  profile_form.item = Form::Kind::text;
+  profile_form.fields = &infos_of<step_time_fields>;
+  const Form texts_by_key{.kind = Form::Kind::map, .item = Form::Kind::text};
+  static const Fields<C> table{
+      required(field<C>("image", Form{Form::Kind::text}, read_image, "Container image.",
+                        "registry.example.com/train:1.4")),
+      field<C>("command", Form{.kind = Form::Kind::list, .item = Form::Kind::text}, texts,
+               "What it runs.", "[python, train.py]"),
+      field<C>("env", texts_by_key, read_environment, "Environment variables.",
+               "{NCCL_DEBUG: WARN}"),
+      field<C>(
+          "metrics", texts_by_key,
+          [](Reader& r, const YamlNode& n, C& c) { c.metrics = r.program_text_map(n); },
+          "How its progress is read: log, json, prometheus.", "{log: 'step (?<step>\\d+)'}"),
+      field<C>("profile", profile_form, profile,
+               "What it costs to run: without one it can be run but not simulated.",
+               "resnet50_v1_5"),
+  };
+  return table;
+}
+
+struct Evaluation {
+  double every_epochs = 0;
+};
+const Fields<Evaluation>& evaluation_fields() {
+  static const Fields<Evaluation> table{required(number_field(
+      "every_epochs", &Evaluation::every_epochs, Form{Form::Kind::number, 1e-6, kMostEpochs},
+      "Epochs between two passes over the validation set.", "4"))};
+  return table;
+}
+
+Field<WorkloadSpec> train_field() {
+  Form form{Form::Kind::block};
+  form.fields = &infos_of<train_fields>;
+  return field<WorkloadSpec>(
+      "train", form,
+      [](Reader& r, const YamlNode& n, WorkloadSpec& w) {
+        TrainKeys keys;
+        const std::size_t before = r.errors();
+        if (!read_fields(r, n, train_fields(), keys)) return;
+        check_one_of(r, n, kLengths, r.errors() == before ? 1 : 0);
+        if (!keys.starts_from.empty() && keys.length.unit != Unit::to_accuracy)
+          r.error("starts_from is for to_accuracy only: other lengths are as long from anywhere",
+                  "leave starts_from out");
+        if (keys.sequence_length) w.sequence_length = keys.sequence_length;
+        w.train = keys.length;
+        w.train->starts_from = std::move(keys.starts_from);
+      },
+      "How long to train: exactly one of epochs, samples, steps, tokens, to_accuracy.",
+      "{epochs: 90}");
+}
+
+Field<WorkloadSpec> dataset_field() {
+  Form form = choice("a catalog name, or a map");
+  form.item = Form::Kind::text;
+  form.fields = &infos_of<dataset_fields>;
+  return field<WorkloadSpec>(
+      "dataset", form,
+      [](Reader& r, const YamlNode& n, WorkloadSpec& w) {
+        if (n.kind == YamlNode::Kind::map) {
+          DatasetInline value;
+          if (read_fields(r, n, dataset_fields(), value)) w.dataset = value;
+        } else if (auto name = r.text(n)) {
+          w.dataset = DatasetByName{std::move(*name)};
+        }
+      },
+      "What to train on: a catalog name or its size.", "imagenet");
+}
+
+}  // namespace
+
+const Fields<WorkloadSpec>& workload_fields() {
+  using W = WorkloadSpec;
+  Form model = choice("a catalog name, or a map with one of huggingface, transformer, layers");
+  model.item = Form::Kind::text;
+  model.fields = &model_infos;
+  static const Fields<W> table{
+      field<W>(
+          "model", model, [](Reader& r, const YamlNode& n, W& w) { w.model = read_model(r, n); },
+          "The network: a catalog name or its description.", "resnet50_v1_5"),
+      block_field<finetune_fields>("finetune", &W::finetune, check_finetune,
+                                   "Absent: full training.", "{method: lora, rank: 16}"),
+      dataset_field(),
+      number_field("sequence_length", &W::sequence_length, sequence_length_form(),
+                   "Tokens of one sample; default: the model's own.", "1024"),
+      train_field(),
+      word_field("precision", &W::precision, "What the multiplications run in.", "bf16"),
+      boolean_field("fp32_gradients", &W::fp32_gradients,
+                    "Gradients are kept, summed and reduced in fp32 whatever the precision "
+                    "(Megatron-LM's bf16).",
+                    "true"),
+      optimizer_field(),
+      data_field(),
+      number_field("batch_per_accelerator", &W::batch_per_accelerator, whole(1, kMostBatch),
+                   "Samples of one accelerator in one step.", "64"),
+      number_field("global_batch", &W::global_batch, whole(1, kMostBatch),
+                   "Samples of one step, all workers.", "1024"),
+      field<W>(
+          "evaluation", Form{.kind = Form::Kind::block, .fields = &infos_of<evaluation_fields>},
+          [](Reader& r, const YamlNode& n, W& w) {
+            Evaluation value;
+            const std::size_t before = r.errors();
+            if (read_fields(r, n, evaluation_fields(), value) && r.errors() == before)
+              w.evaluate_every_epochs = value.every_epochs;
+          },
+          "Passes over the validation set; absent: none.", "{every_epochs: 4}"),
+      text_field("stack", &W::stack,
+                 "Software stack whose measured efficiencies apply; default: any.", "xla"),
+      block_field<strategy_fields>("strategy", &W::strategy, check_strategy,
+                                   "How the work is spread; default: kind single.",
+                                   "{kind: mirrored}"),
+      block_field<checkpoint_fields>("checkpoint", &W::checkpoint, {},
+                                     "When and where the state is saved.", "{interval: 10min}"),
+      block_field<container_fields>("container", &W::container, {}, "A program of your own.",
+                                    "{image: registry.example.com/train:1.4}"),
+  };
+  return table;
+}
+
+void check_workload(Reader& reader, const YamlNode& node, const WorkloadSpec& workload) {
+  constexpr std::array<std::string_view, 2> kPrograms{"model", "container"};
+  constexpr std::array<std::string_view, 2> kBatches{"batch_per_accelerator", "global_batch"};
+  check_one_of(reader, node, kPrograms, 1);
+  const bool is_model = node.has("model");
+  check_one_of(reader, node, kBatches, is_model ? 1 : 0);
+  if (is_model && !node.has("train") && !reader.misspelt("train"))
+    reader.error(fmt::format("{} needs 'train'", reader.subject()),
+                 "how long to train\nexample: train: {epochs: 90}");
+  if (const auto* train = node.find("train"); train != nullptr && node.has("sequence_length"))
+    if (const auto* again = train->value.find("sequence_length"))
+      reader.error(again->key_at, "sequence_length is given twice",
+                   "once in workload or once in workload.train");
+  const bool by_epochs = workload.train && workload.train->unit == Unit::epochs;
+  const auto* train = node.find("train");
+  if (by_epochs && train->value.has("epochs") && !node.has("dataset") &&
+      !reader.misspelt("dataset") && is_model)
+    reader.error(
+        train->value.find("epochs")->key_at, "epochs need a dataset to go over",
+        "example: dataset: imagenet, or dataset: {samples: 1281167, bytes_per_sample: 110kB}");
+}
+
+}  // namespace reckon
