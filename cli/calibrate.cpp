@@ -10,7 +10,7 @@
 #include "cli/load_measurements.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "executor/train/run_directory.h"
+#include "executor/train/records/run_directory.h"
 #include "report/run/calibration.h"
 #include "sim/base/unit_text.h"
 #include "sim/measurement/calibration/calibrate.h"

@@ -7,8 +7,8 @@
 #include "cli/load.h"
 #include "sim/accuracy/plan_evidence.h"
 #include "sim/base/unit_text.h"
-#include "sim/calibration/profiles/kineto.h"
-#include "sim/calibration/profiles/nsys.h"
+#include "sim/measurement/profiles/kineto.h"
+#include "sim/measurement/profiles/nsys.h"
 #include "sim/scenario/artifact/gzip.h"
 
 namespace reckon::cli {

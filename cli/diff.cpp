@@ -8,7 +8,7 @@
 #include "cli/load_measurements.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "executor/train/run_directory.h"
+#include "executor/train/records/run_directory.h"
 #include "report/run/diff.h"
 
 namespace reckon::cli {

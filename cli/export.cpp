@@ -4,18 +4,18 @@
 #include <algorithm>
 #include <array>
 
-#include "cli/cluster_options.h"
+#include "cli/run/cluster_options.h"
 #include "cli/command.h"
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/run_parts.h"
+#include "cli/run/run_parts.h"
 #include "exchange/foreign/ai_platform.h"
 #include "exchange/gcloud.h"
 #include "exchange/kubernetes.h"
 #include "exchange/kubernetes_serving.h"
 #include "exchange/yaml_text.h"
-#include "executor/comm/job_secret.h"
+#include "executor/comm/rendezvous/job_secret.h"
 #include "executor/serve/served_model.h"
 #include "sim/base/shell_word.h"
 #include "sim/scenario/yaml/scenario_yaml.h"

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "cli/command.h"
-#include "cli/init_scenario.h"
+#include "cli/init/init_scenario.h"
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"

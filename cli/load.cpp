@@ -1,7 +1,7 @@
 #include "cli/load.h"
 
 #include "report/html/html.h"
-#include "sim/step/referee.h"
+#include "sim/step/network/referee.h"
 
 namespace reckon::cli {
 

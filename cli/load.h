@@ -22,7 +22,7 @@
 #include "sim/scenario/resolve/serving.h"
 #include "sim/scenario/scenario.h"
 #include "sim/serving/serving.h"
-#include "sim/step/network.h"
+#include "sim/step/network/network.h"
 
 namespace reckon::cli {
 

@@ -9,7 +9,7 @@
 
 #include "cli/output.h"
 #include "exchange/model_files.h"
-#include "executor/train/run_directory.h"
+#include "executor/train/records/run_directory.h"
 #include "sim/accuracy/plan_evidence.h"
 #include "sim/measurement/calibration/calibration.h"
 #include "sim/scenario/yaml/scenario_yaml.h"

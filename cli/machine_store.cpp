@@ -13,7 +13,7 @@
 
 #include "cli/history_store.h"
 #include "cli/output.h"
-#include "cli/probe_processes.h"
+#include "cli/probe/probe_processes.h"
 #include "executor/probe/host.h"
 #include "executor/probe/probe.h"
 #include "sim/measurement/measured_processor.h"

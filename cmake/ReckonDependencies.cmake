@@ -41,7 +41,7 @@ if(RECKON_PORTABLE)
   find_library(ZLIB_LIBRARY libz.a REQUIRED)
 endif()
 find_package(ZLIB REQUIRED)
-# Databases of Nsight Systems (sim/calibration/profiles).
+# Databases of Nsight Systems (sim/measurement/profiles).
 find_package(SQLite3 REQUIRED)
 if(RECKON_PORTABLE)
   find_library(RECKON_SQLITE_STATIC libsqlite3.a REQUIRED)

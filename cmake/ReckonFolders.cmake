@@ -48,7 +48,7 @@ function(reckon_numeric name)
   endif()
 endfunction()
 
-# executor/train/matrix_*.cpp hold the same products for three instruction sets; matrix.cpp chooses at run time.
+# executor/train/products/matrix_*.cpp hold the same products for three instruction sets; matrix.cpp chooses at run time.
 function(reckon_matrix_products folder)
   if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     return()

@@ -8,7 +8,7 @@
 #include "planner/space.h"
 #include "sim/accuracy/evidence.h"
 #include "sim/forecast/forecast.h"
-#include "sim/step/network.h"
+#include "sim/step/network/network.h"
 #include "sim/step/step.h"
 
 // One kind of hardware with everything that could run on it.

@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/kubernetes/node_probe.h"
+#include "executor/kubernetes/pods/node_probe.h"
 
 namespace reckon {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <variant>
 
-#include "sim/calibration/profiles/dcgm.h"
-#include "sim/calibration/profiles/profile.h"
+#include "sim/measurement/profiles/dcgm.h"
+#include "sim/measurement/profiles/profile.h"
 #include "sim/measurement/step_log.h"
 #include "sim/step/step.h"
 

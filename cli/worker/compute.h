@@ -5,7 +5,7 @@
 #include "cli/worker/options.h"
 #include "executor/comm/communicator.h"
 #include "executor/comm/gradient_exchange.h"
-#include "executor/comm/worker_identity.h"
+#include "executor/comm/rendezvous/worker_identity.h"
 #include "executor/train/step_runtime.h"
 #include "sim/scenario/plan.h"
 

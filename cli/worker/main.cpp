@@ -11,8 +11,8 @@
 #include "cli/worker/job.h"
 #include "cli/worker/serve.h"
 #include "executor/comm/errors.h"
-#include "executor/train/checkpoint_set.h"
-#include "executor/train/data_source.h"
+#include "executor/train/checkpoint/checkpoint_set.h"
+#include "executor/train/data/source.h"
 #include "executor/train/stop_signal.h"
 #include "executor/train/trainer.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/comm/worker_identity.h"
+#include "executor/comm/rendezvous/worker_identity.h"
 #include "sim/base/quantity.h"
 
 namespace reckon::worker {

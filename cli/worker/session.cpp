@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "cli/output.h"
-#include "executor/train/recovery.h"
+#include "executor/train/checkpoint/recovery.h"
 #include "executor/train/stop_signal.h"
 #include "sim/base/unit_text.h"
 #include "sim/cluster/save_interval.h"

@@ -30,7 +30,7 @@ std::unique_ptr<Communicator> make_gloo_communicator(Membership& /*membership*/,
 #include <gloo/transport/tcp/device.h>
 
 #include "executor/comm/rank_parts.h"
-#include "sim/step/collectives_cpu.h"
+#include "sim/step/network/collectives_cpu.h"
 
 namespace reckon {
 

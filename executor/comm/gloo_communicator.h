@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "executor/comm/communicator.h"
-#include "executor/comm/rendezvous.h"
+#include "executor/comm/rendezvous/rendezvous.h"
 
 namespace reckon {
 
@@ -13,7 +13,7 @@ struct GlooOptions {
   /// the ranks' number and on how values are cut into calls, on nothing else. direct: every rank
   /// sums its n-th part of all ranks' values in the order of the ranks and sends the sum to all:
   /// the ring's bytes in 2 rounds instead of 2 (n-1), to n-1 peers at once; bits do not depend on
-  /// the cutting. automatic: summed_directly() (sim/step/collectives_cpu.h).
+  /// the cutting. automatic: summed_directly() (sim/step/network/collectives_cpu.h).
   enum class AllReduce { automatic, ring, direct } all_reduce = AllReduce::automatic;
 };
 

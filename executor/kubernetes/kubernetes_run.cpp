@@ -9,9 +9,9 @@
 
 #include "executor/kubernetes/interruption_log.h"
 #include "executor/kubernetes/known_records.h"
-#include "executor/kubernetes/pod_log.h"
-#include "executor/kubernetes/pod_metrics.h"
-#include "executor/kubernetes/pod_times.h"
+#include "executor/kubernetes/pods/pod_log.h"
+#include "executor/kubernetes/pods/pod_metrics.h"
+#include "executor/kubernetes/pods/pod_times.h"
 #include "executor/launch/foreign_program.h"
 #include "executor/train/stop_signal.h"
 #include "sim/base/check.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/kubernetes/cluster_gang.h"
+#include "executor/kubernetes/pods/cluster_gang.h"
 #include "executor/kubernetes/run_state.h"
 #include "executor/launch/progress_reader.h"
 #include "executor/launch/run_files.h"

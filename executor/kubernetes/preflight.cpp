@@ -8,8 +8,8 @@
 #include <set>
 #include <sstream>
 
-#include "executor/kubernetes/image_fit.h"
-#include "executor/kubernetes/node_fit.h"
+#include "executor/kubernetes/pods/image_fit.h"
+#include "executor/kubernetes/pods/node_fit.h"
 #include "executor/kubernetes/run_state.h"
 #include "sim/base/unit_text.h"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "executor/comm/job_secret.h"
-#include "executor/kubernetes/cluster_gang.h"
+#include "executor/comm/rendezvous/job_secret.h"
+#include "executor/kubernetes/pods/cluster_gang.h"
 #include "sim/base/base64.h"
 #include "sim/base/unit_text.h"
 

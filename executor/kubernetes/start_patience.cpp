@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "executor/kubernetes/pod_loss.h"
+#include "executor/kubernetes/pods/pod_loss.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon::kubernetes {

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "executor/kubernetes/pod_view.h"
+#include "executor/kubernetes/pods/pod_view.h"
 #include "sim/base/quantity.h"
 
 namespace reckon::kubernetes {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "executor/comm/socket.h"
-#include "executor/train/durable_file.h"
+#include "executor/train/checkpoint/durable_file.h"
 #include "sim/scenario/resolve/job_wiring.h"
 
 namespace reckon {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "executor/launch/process.h"
-#include "executor/train/run_directory.h"
+#include "executor/train/records/run_directory.h"
 #include "sim/scenario/plan.h"
 
 namespace reckon {

@@ -8,7 +8,7 @@
 
 #include "executor/launch/gang.h"
 #include "executor/launch/progress_reader.h"
-#include "executor/train/run_directory.h"
+#include "executor/train/records/run_directory.h"
 #include "sim/measurement/measurements.h"
 #include "sim/scenario/artifact/artifact.h"
 #include "sim/scenario/plan.h"

@@ -7,7 +7,7 @@
 
 #include "executor/comm/socket.h"
 #include "executor/launch/process.h"
-#include "executor/train/progress.h"
+#include "executor/train/records/progress.h"
 #include "sim/base/quantity.h"
 #include "sim/cluster/life.h"
 

@@ -6,7 +6,7 @@
 
 #include "executor/comm/socket.h"
 #include "executor/launch/process.h"
-#include "executor/train/run_directory.h"
+#include "executor/train/records/run_directory.h"
 #include "sim/scenario/plan.h"
 
 // The processes of a plan's job, all on this machine.

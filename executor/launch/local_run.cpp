@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "executor/comm/job_secret.h"
+#include "executor/comm/rendezvous/job_secret.h"
 #include "executor/launch/foreign_job.h"
 #include "executor/launch/foreign_program.h"
 #include "executor/launch/local_job.h"
 #include "executor/launch/local_metrics.h"
 #include "executor/launch/run_files.h"
-#include "executor/train/checkpoint_set.h"
+#include "executor/train/checkpoint/checkpoint_set.h"
 #include "executor/train/stop_signal.h"
 #include "sim/base/check.h"
 #include "sim/base/unit_text.h"

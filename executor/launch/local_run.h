@@ -7,7 +7,7 @@
 
 #include "executor/launch/progress_reader.h"
 #include "executor/launch/run_tracker.h"
-#include "executor/train/run_directory.h"
+#include "executor/train/records/run_directory.h"
 #include "sim/forecast/forecast.h"
 #include "sim/scenario/artifact/artifact.h"
 #include "sim/scenario/plan.h"

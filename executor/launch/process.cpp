@@ -17,7 +17,7 @@
 #include <span>
 #include <stdexcept>
 
-#include "executor/train/progress.h"
+#include "executor/train/records/progress.h"
 
 namespace reckon {
 namespace {

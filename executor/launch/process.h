@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "executor/train/durable_file.h"
+#include "executor/train/checkpoint/durable_file.h"
 
 // One child process, started with posix_spawn: its merged output and its progress come back over
 // pipes.

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "executor/train/measurement_log.h"
-#include "executor/train/run_directory.h"
+#include "executor/train/records/measurement_log.h"
+#include "executor/train/records/run_directory.h"
 
 // The directory of a run as whoever watches it keeps it.
 namespace reckon {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "executor/train/progress.h"
+#include "executor/train/records/progress.h"
 
 namespace reckon {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "executor/probe/probe.h"
 #include "executor/probe/scratch_folder.h"
-#include "executor/train/durable_file.h"
+#include "executor/train/checkpoint/durable_file.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon {

@@ -1,4 +1,4 @@
-#include "sim/step/collectives.h"
+#include "sim/step/network/collectives.h"
 
 #include <algorithm>
 #include <chrono>

@@ -10,8 +10,8 @@
 #include <sstream>
 #include <vector>
 
-#include "executor/train/matrix.h"
-#include "executor/train/run_directory.h"
+#include "executor/train/products/matrix.h"
+#include "executor/train/records/run_directory.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon {

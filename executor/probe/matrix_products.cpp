@@ -4,7 +4,7 @@
 
 #include "executor/probe/numbers.h"
 #include "executor/probe/probe.h"
-#include "executor/train/matrix.h"
+#include "executor/train/products/matrix.h"
 
 namespace reckon {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "executor/probe/probe.h"
-#include "executor/train/aligned_buffer.h"
+#include "executor/train/products/aligned_buffer.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon {

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "executor/train/layer_runner.h"
+#include "executor/train/layers/layer_runner.h"
 #include "sim/measurement/probe_record.h"
 #include "sim/model/graph.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <cstdint>
 
-#include "executor/train/aligned_buffer.h"
+#include "executor/train/products/aligned_buffer.h"
 
 namespace reckon {
 

@@ -7,7 +7,7 @@
 
 #include "executor/probe/probe.h"
 #include "executor/train/initialise.h"
-#include "executor/train/samples.h"
+#include "executor/train/data/samples.h"
 #include "executor/train/step_runtime.h"
 
 namespace reckon {

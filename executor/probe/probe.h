@@ -10,7 +10,7 @@
 
 #include "executor/comm/communicator.h"
 #include "executor/probe/repeat.h"
-#include "executor/train/matrix.h"
+#include "executor/train/products/matrix.h"
 #include "executor/train/workers.h"
 #include "sim/measurement/probe_record.h"
 #include "sim/model/graph.h"

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "executor/train/durable_file.h"
+#include "executor/train/checkpoint/durable_file.h"
 
 namespace reckon {
 

@@ -7,11 +7,11 @@
 #include <cstddef>
 #include <system_error>
 
-#include "executor/train/checkpoint_set.h"
-#include "executor/train/checkpoint_shard.h"
-#include "executor/train/durable_file.h"
+#include "executor/train/checkpoint/checkpoint_set.h"
+#include "executor/train/checkpoint/checkpoint_shard.h"
+#include "executor/train/checkpoint/durable_file.h"
 #include "executor/train/parameters.h"
-#include "executor/train/run_directory.h"
+#include "executor/train/records/run_directory.h"
 
 namespace reckon {
 namespace {

@@ -14,7 +14,7 @@
 //
 //   MODEL/1/plan.yaml     the scenario whose workload is the model, on its own
 //   MODEL/1/model.ckpt    the weights and the running statistics, each with its digest
-//                         (executor/train/checkpoint_shard.h)
+//                         (executor/train/checkpoint/checkpoint_shard.h)
 //   MODEL/2/...           a newer version
 //
 // A version appears whole or not at all: it is written beside and renamed.

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "executor/train/checkpoint_shard.h"
+#include "executor/train/checkpoint/checkpoint_shard.h"
 #include "executor/train/parameters.h"
 #include "sim/base/check.h"
 

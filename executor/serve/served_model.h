@@ -10,7 +10,7 @@
 
 #include "executor/serve/model_version.h"
 #include "executor/train/graph_runtime.h"
-#include "executor/train/samples.h"
+#include "executor/train/data/samples.h"
 
 // One version of a model, in memory, that answers.
 namespace reckon {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "executor/train/graph_runtime.h"
-#include "sim/step/collectives_cpu.h"
+#include "sim/step/network/collectives_cpu.h"
 
 namespace reckon {
 namespace {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <optional>
 
-#include "executor/train/data_loader.h"
+#include "executor/train/data/loader.h"
 #include "executor/train/initialise.h"
 #include "executor/train/recipe.h"
 #include "sim/base/check.h"

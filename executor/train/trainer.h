@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "executor/comm/gradient_exchange.h"
-#include "executor/train/checkpoint_shard.h"
-#include "executor/train/data_source.h"
-#include "executor/train/progress.h"
+#include "executor/train/checkpoint/checkpoint_shard.h"
+#include "executor/train/data/source.h"
+#include "executor/train/records/progress.h"
 #include "executor/train/step_runtime.h"
 #include "sim/scenario/plan.h"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "report/catalog/view.h"
-#include "sim/step/model_sheet.h"
+#include "sim/step/memory/model_sheet.h"
 
 // A network by itself: what `reckon model` prints.
 namespace reckon {

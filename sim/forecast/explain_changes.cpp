@@ -9,7 +9,7 @@
 #include "sim/catalog/convergence_laws.h"
 #include "sim/forecast/explain.h"
 #include "sim/scenario/layout.h"
-#include "sim/step/collectives.h"
+#include "sim/step/network/collectives.h"
 
 // What would help: each change is a copy of the plan with one thing changed.
 namespace reckon {

@@ -10,7 +10,7 @@
 
 #include "sim/measurement/live_forecast.h"
 #include "sim/forecast/forecast.h"
-#include "sim/step/collectives_cpu.h"
+#include "sim/step/network/collectives_cpu.h"
 #include "sim/step/compute.h"
 
 namespace reckon {

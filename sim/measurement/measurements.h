@@ -12,7 +12,7 @@
 #include "sim/cluster/life.h"
 
 // What a run measured, in the words of the forecast: JSON lines, one record a line, which say what
-// they are in "record". Written by whoever runs a job (executor/train/measurement_log.h), read by
+// they are in "record". Written by whoever runs a job (executor/train/records/measurement_log.h), read by
 // calibration, by comparison with a forecast, and by people with jq.
 //
 //   {"record":"run","schema_version":3,"scenario":"mlp","attempt":0,...,"xxh3":"..."}

@@ -86,7 +86,7 @@ struct ProbeRecord {
   std::int64_t repetitions = 0;  // that count
   std::int64_t warmup = 0;       // before them, that do not: executor/probe/repeat.h
   /// Collectives: bytes / median times the factor by which the busiest link carries more, as
-  /// nccl-tests defines it (sim/step/collectives.h, bus_bandwidth()). 0: no collective.
+  /// nccl-tests defines it (sim/step/network/collectives.h, bus_bandwidth()). 0: no collective.
   BytesPerSecond bus_bandwidth{};
 };
 

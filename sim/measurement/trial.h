@@ -5,7 +5,7 @@
 
 #include "sim/base/quantity.h"
 #include "sim/scenario/plan.h"
-#include "sim/step/network.h"
+#include "sim/step/network/network.h"
 
 // What a small sample of a job's steps says of all of them.
 namespace reckon {

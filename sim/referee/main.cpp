@@ -4,9 +4,9 @@
 #include <iterator>
 
 #include "sim/referee/simgrid_network.h"
-#include "sim/step/referee.h"
+#include "sim/step/network/referee.h"
 
-// Reads one question (sim/step/referee.h) on standard input and writes SimGrid's answer on standard
+// Reads one question (sim/step/network/referee.h) on standard input and writes SimGrid's answer on standard
 // output.
 int main() {
   try {

@@ -1,5 +1,5 @@
 #pragma once
-#include "sim/step/network.h"
+#include "sim/step/network/network.h"
 
 namespace reckon {
 

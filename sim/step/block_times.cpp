@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "sim/step/collective_cost.h"
+#include "sim/step/network/collective_cost.h"
 #include "sim/step/layer_shares.h"
-#include "sim/step/torus_times.h"
+#include "sim/step/network/torus_times.h"
 
 namespace reckon {
 namespace {

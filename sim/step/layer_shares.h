@@ -1,7 +1,7 @@
 #pragma once
 #include "sim/scenario/layout.h"
 #include "sim/step/compute.h"
-#include "sim/step/folded_model.h"
+#include "sim/step/memory/folded_model.h"
 
 // One rank's share of a layer under a layout (docs/MODELS.md, "Layouts"). t tensor ranks, c context
 // ranks, e expert ranks.

@@ -9,7 +9,7 @@ namespace {
 
 constexpr Bytes kElement{4};
 /// Of what one task of a convolution keeps in the second cache
-/// (executor/train/run_convolution.cpp).
+/// (executor/train/layers/convolution.cpp).
 constexpr Bytes kInCache{1 << 20};
 constexpr double kHeadWidth = 64;  // of an attention head, of most transformers
 
@@ -17,12 +17,12 @@ Seconds pass_over(double elements, const WorkerRates& rates) {
   return elements > 0 ? rates.streams.time(elements * kElement) : Seconds{};
 }
 
-struct Shape {
+struct ProductShape {
   double m = 0, n = 0, k = 0;
 };
 
 /// By all threads together, or as tasks of one thread each.
-Seconds product(const Shape& s, bool in_tasks, const WorkerRates& rates) {
+Seconds product(const ProductShape& s, bool in_tasks, const WorkerRates& rates) {
   if (!in_tasks) return rates.products.time(s.m, s.n, s.k);
   return rates.each.time(s.m, s.n, s.k) / double(rates.threads);
 }

@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "sim/scenario/plan.h"
-#include "sim/step/collectives.h"
+#include "sim/step/network/collectives.h"
 #include "sim/step/compute.h"
-#include "sim/step/network.h"
+#include "sim/step/network/network.h"
 
 // Parameter-server training as flows over NICs. W workers pull the variables from P servers, each
 // of which holds 1/P of every group of layers, compute, and push gradients while the backward pass

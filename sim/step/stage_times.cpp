@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "sim/step/assumptions.h"
-#include "sim/step/collective_cost.h"
+#include "sim/step/network/collective_cost.h"
 
 namespace reckon {
 namespace {

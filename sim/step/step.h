@@ -7,7 +7,7 @@
 
 #include "sim/base/quantity.h"
 #include "sim/scenario/plan.h"
-#include "sim/step/network.h"
+#include "sim/step/network/network.h"
 
 // One training step at steady state: memory, compute, communication, input (docs/MODELS.md, "The
 // step").

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "executor/comm/gloo_communicator.h"
-#include "sim/step/collectives.h"
+#include "sim/step/network/collectives.h"
 #include "support/processes.h"
 
 namespace {

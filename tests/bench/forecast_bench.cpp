@@ -6,7 +6,7 @@
 #include "sim/forecast/replicate.h"
 #include "sim/scenario/plan.h"
 #include "sim/scenario/yaml/scenario_yaml.h"
-#include "sim/step/network.h"
+#include "sim/step/network/network.h"
 
 // The lives of a shipped scenario as a forecast lives them: every assumption drawn, one thread.
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "planner/planner.h"
-#include "sim/step/network.h"
+#include "sim/step/network/network.h"
 
 // The search of `reckon plan`, on two threads: GPT-3 175B on up to 4,096 H100s in every layout (at
 // most 2 s), and ResNet-50 over everything the catalog offers, mixes with spot included (at most

@@ -2,7 +2,7 @@
 #include <memory>
 #include <span>
 
-#include "sim/step/network.h"
+#include "sim/step/network/network.h"
 
 // The benchmarks' work as SimGrid programs written for it by hand: not the general referee, which
 // would be slower. Mailboxes rather than direct communications, which SimGrid 3.32 keeps in one

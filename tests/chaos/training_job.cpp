@@ -9,8 +9,8 @@
 #include <cstring>
 #include <fstream>
 
-#include "executor/train/checkpoint_set.h"
-#include "executor/train/measurement_log.h"
+#include "executor/train/checkpoint/checkpoint_set.h"
+#include "executor/train/records/measurement_log.h"
 #include "support/small_job.h"
 
 namespace reckon::test {

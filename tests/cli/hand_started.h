@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-#include "executor/comm/job_secret.h"
+#include "executor/comm/rendezvous/job_secret.h"
 #include "run_reckon.h"
 
 // `reckon-worker` as those start it who do without `reckon run`: process by process, from a shell.

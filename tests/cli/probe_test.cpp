@@ -3,7 +3,7 @@
 #include <set>
 
 #include "cli/run_reckon.h"
-#include "executor/train/measurement_log.h"
+#include "executor/train/records/measurement_log.h"
 
 using namespace reckon;
 using namespace reckon::test;

@@ -2,7 +2,7 @@
 #include <filesystem>
 
 #include "cli/run_reckon.h"
-#include "executor/train/measurement_log.h"
+#include "executor/train/records/measurement_log.h"
 #include "sim/base/unit_text.h"
 #include "sim/scenario/artifact/artifact.h"
 #include "support/small_job.h"

@@ -6,8 +6,8 @@
 
 #include "cli/background_job.h"
 #include "cli/run_reckon.h"
-#include "executor/train/checkpoint_set.h"
-#include "executor/train/measurement_log.h"
+#include "executor/train/checkpoint/checkpoint_set.h"
+#include "executor/train/records/measurement_log.h"
 #include "sim/scenario/artifact/artifact.h"
 #include "support/small_job.h"
 

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "executor/train/measurement_log.h"
+#include "executor/train/records/measurement_log.h"
 #include "run_reckon.h"
 
 // `reckon run` with a program that is not ours: a script of the shell, which tells of its steps and

@@ -15,7 +15,7 @@
 
 #include "cli/run_reckon.h"
 #include "executor/launch/process.h"
-#include "executor/train/measurement_log.h"
+#include "executor/train/records/measurement_log.h"
 #include "support/skip.h"
 #include "support/small_job.h"
 

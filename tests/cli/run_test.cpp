@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "cli/background_job.h"
-#include "executor/train/checkpoint_set.h"
-#include "executor/train/measurement_log.h"
+#include "executor/train/checkpoint/checkpoint_set.h"
+#include "executor/train/records/measurement_log.h"
 #include "sim/base/random.h"
 #include "support/small_job.h"
 

@@ -10,9 +10,9 @@
 
 #include "emulated/emulated_cluster.h"
 #include "executor/comm/gloo_communicator.h"
-#include "executor/comm/parameter_server.h"
-#include "executor/comm/ps_exchange.h"
-#include "sim/step/collectives.h"
+#include "executor/comm/parameter_server/parameter_server.h"
+#include "executor/comm/parameter_server/ps_exchange.h"
+#include "sim/step/network/collectives.h"
 #include "sim/step/parameter_server.h"
 #include "support/processes.h"
 

@@ -11,7 +11,7 @@
 
 #include "cli/run_reckon.h"
 #include "emulated/emulated_cluster.h"
-#include "executor/train/measurement_log.h"
+#include "executor/train/records/measurement_log.h"
 #include "sim/measurement/measured_run.h"
 
 namespace {

@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include "sim/calibration/profiles/dcgm.h"
-#include "sim/calibration/profiles/kineto.h"
-#include "sim/calibration/profiles/nsys.h"
+#include "sim/measurement/profiles/dcgm.h"
+#include "sim/measurement/profiles/kineto.h"
+#include "sim/measurement/profiles/nsys.h"
 
 // A profile of another tool is read or gives diagnostics; its parts add up and none is negative.
 // The first byte says which kind of file it is.

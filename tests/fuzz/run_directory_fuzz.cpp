@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "executor/train/checkpoint.h"
-#include "executor/train/measurement_log.h"
-#include "executor/train/run_check.h"
-#include "executor/train/run_directory.h"
+#include "executor/train/checkpoint/checkpoint.h"
+#include "executor/train/records/measurement_log.h"
+#include "executor/train/records/run_check.h"
+#include "executor/train/records/run_directory.h"
 #include "sim/model/zoo/zoo.h"
 #include "sim/scenario/artifact/artifact.h"
 

@@ -5,9 +5,9 @@
 #include <set>
 
 #include "executor/cuda/device_runner.h"
-#include "executor/train/aligned_buffer.h"
+#include "executor/train/products/aligned_buffer.h"
 #include "executor/train/gradient_cases.h"
-#include "executor/train/layer_runner.h"
+#include "executor/train/layers/layer_runner.h"
 #include "executor/train/parameters.h"
 #include "gpu/device.h"
 

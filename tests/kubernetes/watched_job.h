@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "cli/background_job.h"
-#include "executor/train/measurement_log.h"
+#include "executor/train/records/measurement_log.h"
 #include "kubernetes/cluster.h"
 
 namespace reckon::test {

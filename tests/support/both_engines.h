@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "sim/step/referee.h"
+#include "sim/step/network/referee.h"
 
 namespace reckon {
 

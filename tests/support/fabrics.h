@@ -1,5 +1,5 @@
 #pragma once
-#include "sim/step/collectives.h"
+#include "sim/step/network/collectives.h"
 
 // The fabric that the tests of collectives reckon with by hand.
 namespace reckon::test {

@@ -4,7 +4,7 @@
 #include <random>
 #include <vector>
 
-#include "sim/step/network.h"
+#include "sim/step/network/network.h"
 
 // Networks with activity graphs over them, shared by the tests and the benchmarks of the network
 // models.

@@ -10,8 +10,8 @@
 #include <sstream>
 
 #include "cli/background_job.h"
-#include "executor/train/measurement_log.h"
-#include "executor/train/run_directory.h"
+#include "executor/train/records/measurement_log.h"
+#include "executor/train/records/run_directory.h"
 #include "sim/base/quantity.h"
 #include "support/skip.h"
 

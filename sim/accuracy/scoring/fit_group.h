@@ -7,7 +7,7 @@
 
 #include "sim/accuracy/scoring/fit.h"
 #include "sim/scenario/plan.h"
-#include "sim/step/network.h"
+#include "sim/step/network/network.h"
 #include "sim/step/step_model.h"
 
 // One row of the catalog being fitted. Included by fit*.cpp only: Eigen is heavy.

@@ -8,7 +8,7 @@
 #include "sim/accuracy/tables/cells.h"
 #include "sim/accuracy/tables/tables.h"
 #include "sim/catalog/operations_keys.h"
-#include "sim/step/collective_times.h"
+#include "sim/step/network/collective_times.h"
 
 // Collectives measured on described nodes, and fits of such.
 namespace reckon {

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "executor/comm/handshake.h"
+#include "executor/comm/rendezvous/handshake.h"
 
 // How two processes prove that they know a job's secret: on bytes alone.
 namespace {

@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "executor/comm/gloo_communicator.h"
-#include "executor/comm/rendezvous.h"
+#include "executor/comm/rendezvous/rendezvous.h"
 #include "support/processes.h"
 #include "support/skip.h"
 

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "executor/comm/job_secret.h"
+#include "executor/comm/rendezvous/job_secret.h"
 
 namespace {
 using namespace reckon;

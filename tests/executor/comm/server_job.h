@@ -7,8 +7,8 @@
 
 #include "executor/comm/job.h"
 #include "executor/comm/linear_model.h"
-#include "executor/comm/parameter_server.h"
-#include "executor/comm/ps_exchange.h"
+#include "executor/comm/parameter_server/parameter_server.h"
+#include "executor/comm/parameter_server/ps_exchange.h"
 
 // Jobs of workers and parameter servers, each a process, on a small linear model.
 namespace reckon {

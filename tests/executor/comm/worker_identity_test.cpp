@@ -1,4 +1,4 @@
-#include "executor/comm/worker_identity.h"
+#include "executor/comm/rendezvous/worker_identity.h"
 
 #include <map>
 

@@ -1,4 +1,4 @@
-#include "executor/kubernetes/cluster_gang.h"
+#include "executor/kubernetes/pods/cluster_gang.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "executor/kubernetes/image_fit.h"
+#include "executor/kubernetes/pods/image_fit.h"
 
 #include <catch2/catch.hpp>
 

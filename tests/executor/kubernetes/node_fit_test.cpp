@@ -1,4 +1,4 @@
-#include "executor/kubernetes/node_fit.h"
+#include "executor/kubernetes/pods/node_fit.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,9 +1,9 @@
-#include "executor/kubernetes/node_probe.h"
+#include "executor/kubernetes/pods/node_probe.h"
 
 #include <catch2/catch.hpp>
 
 #include "executor/kubernetes/fake_kubectl.h"
-#include "executor/kubernetes/node_fit.h"
+#include "executor/kubernetes/pods/node_fit.h"
 
 using namespace reckon;
 using namespace reckon::kubernetes;

@@ -1,4 +1,4 @@
-#include "executor/kubernetes/pod_log.h"
+#include "executor/kubernetes/pods/pod_log.h"
 
 #include <catch2/catch.hpp>
 #include <chrono>

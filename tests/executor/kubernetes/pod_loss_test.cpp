@@ -1,4 +1,4 @@
-#include "executor/kubernetes/pod_loss.h"
+#include "executor/kubernetes/pods/pod_loss.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "executor/kubernetes/silent_nodes.h"
+#include "executor/kubernetes/pods/silent_nodes.h"
 
 #include <catch2/catch.hpp>
 

@@ -9,8 +9,8 @@
 
 #include "executor/launch/local_job.h"
 #include "executor/launch/local_run.h"
-#include "executor/train/checkpoint_set.h"
-#include "executor/train/measurement_log.h"
+#include "executor/train/checkpoint/checkpoint_set.h"
+#include "executor/train/records/measurement_log.h"
 #include "support/plans.h"
 
 namespace reckon {

@@ -7,7 +7,7 @@
 
 #include "executor/comm/thread_communicator.h"
 #include "executor/probe/probe.h"
-#include "executor/train/durable_file.h"
+#include "executor/train/checkpoint/durable_file.h"
 #include "sim/measurement/measured_processor.h"
 #include "sim/model/zoo/zoo.h"
 

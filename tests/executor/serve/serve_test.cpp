@@ -8,8 +8,8 @@
 
 #include "executor/serve/predict_body.h"
 #include "executor/serve/predict_server.h"
-#include "executor/train/checkpoint_shard.h"
-#include "executor/train/durable_file.h"
+#include "executor/train/checkpoint/checkpoint_shard.h"
+#include "executor/train/checkpoint/durable_file.h"
 #include "executor/train/parameters.h"
 #include "http_client.h"
 #include "support/plans.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/train/checkpoint.h"
+#include "executor/train/checkpoint/checkpoint.h"
 
 namespace reckon::test {
 

@@ -6,8 +6,8 @@
 #include <csignal>
 
 #include "checkpoint_support.h"
-#include "executor/train/durable_file.h"
-#include "executor/train/run_lock.h"
+#include "executor/train/checkpoint/durable_file.h"
+#include "executor/train/records/run_lock.h"
 
 namespace reckon {
 namespace {

@@ -7,8 +7,8 @@
 #include <numeric>
 #include <set>
 
-#include "executor/train/data_loader.h"
-#include "executor/train/data_order.h"
+#include "executor/train/data/loader.h"
+#include "executor/train/data/order.h"
 #include "executor/train/networks.h"
 
 using namespace reckon;

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "executor/train/graph_runtime.h"
-#include "executor/train/layer_runner.h"
+#include "executor/train/layers/layer_runner.h"
 #include "executor/train/networks.h"
 #include "kernels/layers_reference.h"
 #include "sim/model/shapes.h"

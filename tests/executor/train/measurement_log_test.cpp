@@ -10,7 +10,7 @@
 #include <map>
 
 #include "checkpoint_support.h"
-#include "executor/train/measurement_log.h"
+#include "executor/train/records/measurement_log.h"
 #include "sim/base/random.h"
 
 namespace reckon {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "executor/train/samples.h"
+#include "executor/train/data/samples.h"
 #include "sim/model/zoo/zoo.h"
 #include "sim/model/zoo/builder.h"
 

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "executor/train/progress.h"
+#include "executor/train/records/progress.h"
 
 namespace reckon {
 namespace {

@@ -1,4 +1,4 @@
-#include "executor/train/recovery.h"
+#include "executor/train/checkpoint/recovery.h"
 
 #include <catch2/catch.hpp>
 #include <stdexcept>

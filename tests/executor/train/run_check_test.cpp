@@ -2,10 +2,10 @@
 #include <map>
 
 #include "checkpoint_support.h"
-#include "executor/train/durable_file.h"
-#include "executor/train/measurement_log.h"
-#include "executor/train/run_check.h"
-#include "executor/train/run_directory.h"
+#include "executor/train/checkpoint/durable_file.h"
+#include "executor/train/records/measurement_log.h"
+#include "executor/train/records/run_check.h"
+#include "executor/train/records/run_directory.h"
 #include "sim/base/random.h"
 #include "sim/scenario/artifact/artifact.h"
 #include "support/plans.h"

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
-#include "executor/train/run_directory.h"
+#include "executor/train/records/run_directory.h"
 
 namespace reckon {
 namespace {

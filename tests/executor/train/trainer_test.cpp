@@ -7,7 +7,7 @@
 
 #include "executor/comm/all_reduce_exchange.h"
 #include "executor/comm/thread_communicator.h"
-#include "executor/train/data_order.h"
+#include "executor/train/data/order.h"
 #include "executor/train/initialise.h"
 #include "executor/train/networks.h"
 #include "executor/train/recipe.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "sim/accuracy/run_plan.h"
-#include "sim/step/network.h"
+#include "sim/step/network/network.h"
 #include "support/shipped_catalog.h"
 
 using namespace reckon;

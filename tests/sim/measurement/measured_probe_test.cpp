@@ -3,7 +3,7 @@
 
 #include "sim/measurement/calibration/calibrate.h"
 #include "sim/scenario/yaml/scenario_yaml.h"
-#include "sim/step/network.h"
+#include "sim/step/network/network.h"
 #include "support/shipped_catalog.h"
 
 namespace reckon {

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "sim/step/collectives.h"
+#include "sim/step/network/collectives.h"
 #include "sim/step/parameter_server.h"
 #include "sim/step/step.h"
 #include "support/both_engines.h"

@@ -1,9 +1,9 @@
-#include "sim/step/collective_times.h"
+#include "sim/step/network/collective_times.h"
 
 #include <rapidcheck.h>
 #include <catch2/catch.hpp>
 
-#include "sim/step/collective_cost.h"
+#include "sim/step/network/collective_cost.h"
 #include "support/fabrics.h"
 
 using namespace reckon;

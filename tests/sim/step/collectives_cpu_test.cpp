@@ -1,4 +1,4 @@
-#include "sim/step/collectives_cpu.h"
+#include "sim/step/network/collectives_cpu.h"
 
 #include <catch2/catch.hpp>
 

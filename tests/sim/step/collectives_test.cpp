@@ -1,4 +1,4 @@
-#include "sim/step/collective_cost.h"
+#include "sim/step/network/collective_cost.h"
 
 #include <rapidcheck.h>
 #include <catch2/catch.hpp>

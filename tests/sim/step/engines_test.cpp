@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "sim/step/collective_cost.h"
+#include "sim/step/network/collective_cost.h"
 #include "support/fabrics.h"
 #include "support/strategy_plans.h"
 

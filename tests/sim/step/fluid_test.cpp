@@ -1,4 +1,4 @@
-#include "sim/step/fluid.h"
+#include "sim/step/network/fluid.h"
 
 #include <catch2/catch.hpp>
 

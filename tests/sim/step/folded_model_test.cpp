@@ -1,4 +1,4 @@
-#include "sim/step/folded_model.h"
+#include "sim/step/memory/folded_model.h"
 
 #include <catch2/catch.hpp>
 #include <numeric>

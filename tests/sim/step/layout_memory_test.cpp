@@ -1,4 +1,4 @@
-#include "sim/step/layout_memory.h"
+#include "sim/step/memory/layout_memory.h"
 
 #include <rapidcheck.h>
 #include <catch2/catch.hpp>

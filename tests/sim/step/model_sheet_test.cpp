@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "sim/model/finetune.h"
-#include "sim/step/model_sheet.h"
+#include "sim/step/memory/model_sheet.h"
 #include "support/plans.h"
 
 using namespace reckon;

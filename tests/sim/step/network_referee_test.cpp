@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "sim/step/referee.h"
+#include "sim/step/network/referee.h"
 #include "support/network_cases.h"
 
 using namespace reckon;

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "sim/model/zoo/zoo.h"
-#include "sim/step/layout_memory.h"
+#include "sim/step/memory/layout_memory.h"
 
 // Breakdowns that another model prints, and what papers say fits and does not.
 using namespace reckon;

@@ -1,4 +1,4 @@
-#include "sim/step/torus_times.h"
+#include "sim/step/network/torus_times.h"
 
 #include <catch2/catch.hpp>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "sim/step/collective_times.h"
+#include "sim/step/network/collective_times.h"
 #include "support/fabrics.h"
 
 using namespace reckon;

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "sim/accuracy/tables/tables.h"
-#include "sim/step/collective_times.h"
+#include "sim/step/network/collective_times.h"
 #include "support/shipped_catalog.h"
 
 using namespace reckon;

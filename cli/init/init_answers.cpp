@@ -1,0 +1,153 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/init/init_scenario.h"
+#include "sim/base/unit_text.h"
+#include "sim/model/names.h"
+#include "sim/model/zoo/zoo.h"
+
+namespace reckon::cli {
+namespace {
+
+constexpr int kMostAccelerators = 100'000;
+
+Diagnostic wrong(std::string_view option, std::string what, std::string hint = "") {
+  return {Severity::error, {fmt::format("--{}", option), 0, 0}, std::move(what), std::move(hint)};
+}
+
+std::optional<Diagnostic> judge_name(std::string_view option, const std::string& written,
+                                     bool known, const std::vector<std::string>& near,
+                                     const std::vector<std::string>& listed) {
+  if (known) return std::nullopt;
+  return wrong(option,
+               fmt::format("unknown {} '{}'{}", option, written, did_you_mean(written, near)),
+               fmt::format("known: {}", fmt::join(listed, ", ")));
+}
+
+std::optional<Diagnostic> judge_accelerator(const std::string& written, const Catalog& catalog) {
+  std::vector<std::string> names, all;
+  for (const Accelerator& a : catalog.accelerators) {
+    names.push_back(a.name);
+    all.push_back(a.name);
+    all.insert(all.end(), a.aliases.begin(), a.aliases.end());
+  }
+  return judge_name("accelerator", written, catalog.find_accelerator(written) != nullptr, all,
+                    names);
+}
+
+std::optional<Diagnostic> judge_region(const std::string& written, const Catalog& catalog) {
+  std::vector<std::string> regions;
+  for (const Location& l : catalog.locations) regions.push_back(l.region);
+  std::sort(regions.begin(), regions.end());
+  regions.erase(std::unique(regions.begin(), regions.end()), regions.end());
+  const bool known = std::binary_search(regions.begin(), regions.end(), written);
+  return judge_name("region", written, known, regions, regions);
+}
+
+std::optional<Diagnostic> judge_amount(std::string_view option, const std::string& written) {
+  const auto amount = option == "tokens" ? parse_count(written) : parse_number(written);
+  if (!amount) return wrong(option, amount.error());
+  const double most = option == "tokens" ? 1e18 : 1e6;  // the reader's limits
+  if (*amount <= 0 || *amount > most)
+    return wrong(option, fmt::format("'{}' is not above 0 and at most {:g}", written, most));
+  return std::nullopt;
+}
+
+bool takes_tokens(const std::string& model) { return zoo_takes_sequence_length(model); }
+
+void judge_length(const std::map<std::string, std::string>& written, InitAnswers& answers,
+                  Diagnostics& problems) {
+  const bool tokens = written.contains("tokens"), epochs = written.contains("epochs");
+  if (tokens && epochs)
+    problems.push_back(wrong("epochs", "tokens and epochs are two lengths", "give one of them"));
+  else if (tokens && !takes_tokens(answers.model))
+    problems.push_back(wrong("tokens", fmt::format("model {} reads no tokens", answers.model),
+                             "example: --epochs 90"));
+  else if (tokens)
+    answers.length = fmt::format("tokens: {}", written.at("tokens"));
+  else if (epochs)
+    answers.length = fmt::format("epochs: {}", written.at("epochs"));
+}
+
+}  // namespace
+
+std::string default_dataset(const std::string& model, const Catalog& catalog) {
+  const auto graph = zoo_model(model);
+  const Dataset* largest = nullptr;
+  for (const Dataset& dataset : catalog.datasets)
+    if (graph && dataset.unit == graph->sample_unit() &&
+        (largest == nullptr || dataset.samples.value > largest->samples.value))
+      largest = &dataset;
+  return largest == nullptr ? "" : largest->name;
+}
+
+std::optional<Diagnostic> judge_answer(std::string_view option, const std::string& written,
+                                       const Catalog& catalog) {
+  if (option == "model") {
+    if (zoo_model(written)) return std::nullopt;
+    return wrong(option,
+                 fmt::format("unknown model '{}'{}", written, did_you_mean(written, zoo_names())),
+                 models_like(written));
+  }
+  if (option == "dataset") {
+    std::vector<std::string> names;
+    for (const Dataset& d : catalog.datasets) names.push_back(d.name);
+    return judge_name(option, written, catalog.find_dataset(written) != nullptr, names, names);
+  }
+  if (option == "accelerator") return judge_accelerator(written, catalog);
+  if (option == "region") return judge_region(written, catalog);
+  if (option == "tokens" || option == "epochs") return judge_amount(option, written);
+  if (option == "count") {
+    const auto count = parse_integer(written);
+    if (!count || *count < 1 || *count > kMostAccelerators)
+      return wrong(option,
+                   fmt::format("'{}' is no whole number from 1 to {}", written, kMostAccelerators));
+  }
+  if (option == "provider") {
+    std::vector<std::string> names;
+    for (const ProviderRules& p : catalog.providers)
+      if (!p.owned) names.push_back(p.id.name);
+    const bool known = std::find(names.begin(), names.end(), written) != names.end();
+    return judge_name(option, written, known, names, names);
+  }
+  if (option == "pricing") {
+    const std::vector<std::string> names{"on_demand", "spot"};
+    const bool known = std::find(names.begin(), names.end(), written) != names.end();
+    return judge_name(option, written, known, names, names);
+  }
+  return std::nullopt;
+}
+
+Expected<InitAnswers> judge_answers(const std::map<std::string, std::string>& written,
+                                    const Catalog& catalog) {
+  Diagnostics problems;
+  for (const auto& [option, answer] : written)
+    if (auto problem = judge_answer(option, answer, catalog))
+      problems.push_back(std::move(*problem));
+  if (!problems.empty()) return tl::unexpected(std::move(problems));
+  const auto given = [&](const char* option) {
+    const auto found = written.find(option);
+    return found == written.end() ? std::string() : found->second;
+  };
+  InitAnswers answers;
+  answers.model = given("model");
+  answers.accelerator = catalog.find_accelerator(given("accelerator"))->name;
+  if (const std::string count = given("count"); !count.empty())
+    answers.count = int(*parse_integer(count));
+  answers.region = given("region");
+  if (const ProviderRules* p = catalog.find_provider(given("provider"))) answers.provider = p->id;
+  answers.pricing = given("pricing") == "spot" ? CapacityType::spot : CapacityType::on_demand;
+  answers.dataset = given("dataset");
+  if (answers.dataset.empty()) answers.dataset = default_dataset(answers.model, catalog);
+  if (answers.dataset.empty())
+    problems.push_back(wrong("dataset",
+                             fmt::format("no dataset of the catalog is read by {}", answers.model),
+                             "give one and describe it in a catalog of your own: --catalog DIR"));
+  answers.length = takes_tokens(answers.model) ? "tokens: 10B" : "epochs: 90";
+  judge_length(written, answers, problems);
+  if (!problems.empty()) return tl::unexpected(std::move(problems));
+  return answers;
+}
+
+}  // namespace reckon::cli

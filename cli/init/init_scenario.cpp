@@ -1,0 +1,316 @@
+#include "cli/init/init_scenario.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <tuple>
+
+#include "sim/base/money.h"
+#include "sim/base/unit_text.h"
+#include "sim/catalog/machine_choice.h"
+#include "sim/scenario/plan.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
+#include "sim/step/step.h"
+
+namespace reckon::cli {
+namespace {
+
+/// One way to get the accelerators: so many of them on so many equal nodes in one region.
+struct Offer {
+  Provider provider;
+  std::string region;
+  const Machine* machine = nullptr;  // nullptr: a TPU slice
+  const TpuSlice* slice = nullptr;
+  int per_node = 1, nodes = 1;
+};
+
+struct Draft {
+  Offer offer;
+  std::string strategy;   // "{kind: single}"
+  std::string precision;  // "bf16"
+  int batch = 1;
+};
+
+constexpr int kLargestBatch = 1024;  // beyond it convergence, not memory, is the limit
+
+std::vector<std::string> regions_for(const Catalog& catalog, const Provider& provider,
+                                     std::string_view item, const std::string& wanted) {
+  std::vector<std::string> regions;
+  for (const Location* l : catalog.locations_of(provider, item))
+    if ((wanted.empty() || l->region == wanted) &&
+        std::find(regions.begin(), regions.end(), l->region) == regions.end())
+      regions.push_back(l->region);
+  return regions;
+}
+
+std::vector<Provider> providers_of(const InitAnswers& answers, const Catalog& catalog) {
+  if (answers.provider) return {*answers.provider};
+  std::vector<Provider> sellers;
+  for (const ProviderRules& p : catalog.providers)
+    if (!p.owned) sellers.push_back(p.id);
+  return sellers;
+}
+
+std::vector<Offer> gpu_offers(const InitAnswers& answers, const Catalog& catalog,
+                              const Accelerator& accelerator) {
+  std::vector<Offer> offers;
+  for (const Provider& provider : providers_of(answers, catalog)) {
+    const auto regions = regions_for(catalog, provider, accelerator.name, answers.region);
+    // AWS and Azure list machines, not accelerators, and not everywhere: they are offered to who
+    // asks for them.
+    if (regions.empty() && !answers.provider) continue;
+    // The most on one node first: what they tell each other then stays inside it.
+    for (int per_node = std::min(answers.count, 64); per_node >= 1; --per_node) {
+      if (answers.count % per_node != 0) continue;
+      const auto machines = machines_with(catalog, provider, accelerator, per_node);
+      const std::size_t before = offers.size();
+      for (const Machine* machine : machines)
+        for (const std::string& region :
+             regions.empty() ? regions_for(catalog, provider, machine->name, answers.region)
+                             : regions)
+          offers.push_back(
+              {provider, region, machine, nullptr, per_node, answers.count / per_node});
+      if (offers.size() > before) break;
+    }
+  }
+  return offers;
+}
+
+std::vector<Offer> tpu_offers(const InitAnswers& answers, const Catalog& catalog,
+                              const Accelerator& accelerator) {
+  std::vector<Offer> offers;
+  for (const TpuSlice& slice : catalog.slices) {
+    if (slice.accelerator != accelerator.name || slice.chips != answers.count) continue;
+    for (const Provider& provider : providers_of(answers, catalog))
+      for (const std::string& region : regions_for(catalog, provider, slice.name, answers.region))
+        offers.push_back({provider, region, nullptr, &slice, slice.chips, 1});
+  }
+  return offers;
+}
+
+/// In the order in which they are tried: what needs the least beyond the accelerators first.
+std::vector<std::string> strategies_for(const Offer& offer) {
+  if (offer.slice != nullptr) return {"{kind: tpu}"};
+  if (offer.nodes * offer.per_node == 1) return {"{kind: single}"};
+  if (offer.nodes == 1) return {"{kind: mirrored}", "{kind: sharded, zero_stage: 3}"};
+  return {fmt::format("{{kind: multi_worker_mirrored, workers: {}}}", offer.nodes),
+          fmt::format("{{kind: sharded, workers: {}, zero_stage: 3}}", offer.nodes)};
+}
+
+std::string lowered(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = char(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+/// "epochs: 90" -> "90 epochs".
+std::string in_words(const std::string& length) {
+  const std::size_t colon = length.find(": ");
+  return length.substr(colon + 2) + " " + length.substr(0, colon);
+}
+
+std::string pool_text(const InitAnswers& answers, const Draft& d, const Catalog& catalog) {
+  const Offer& offer = d.offer;
+  std::string out = "    - name: workers\n";
+  if (offer.slice != nullptr) {
+    out += fmt::format("      tpu: {{type: {}, slice: {}}}  # {} chips\n", answers.accelerator,
+                       offer.slice->name, offer.slice->chips);
+  } else {
+    const Machine& m = *offer.machine;
+    out += fmt::format("      machine: {}  # {} vCPUs, {}\n", m.name, m.vcpus,
+                       format_bytes(m.memory.value));
+    out += fmt::format("      accelerator: {{type: {}, count: {}}}  # {} of memory each\n",
+                       answers.accelerator, offer.per_node,
+                       format_bytes(catalog.find_accelerator(answers.accelerator)->memory.value));
+  }
+  out += fmt::format(
+      "      nodes: {}  # or {{initial: 1, min: 0, max: 5}} with autoscaling: true\n", offer.nodes);
+  out +=
+      answers.pricing == CapacityType::spot
+          ? "      pricing: spot  # may be taken back; the catalog's law applies unless you give "
+            "disruptions:\n"
+          : "      pricing: on_demand  # spot is cheaper and may be taken back\n";
+  return out;
+}
+
+std::string text_of(const InitAnswers& answers, const Draft& d, const Catalog& catalog,
+                    std::string_view batch_note, std::string_view price_note) {
+  const std::string what = fmt::format("{} x {}", answers.count, answers.accelerator);
+  std::string out = fmt::format(
+      "# Question: {} for {} on {}: how long does it take, and what does it cost?\n"
+      "#\n"
+      "# Written by `reckon init`. Answer it with `reckon simulate` on this file; what else may "
+      "stand\n"
+      "# here says `reckon schema`.\n",
+      answers.model, in_words(answers.length), what);
+  out += fmt::format("name: {}-{}-{}\n", lowered(answers.model), lowered(answers.accelerator),
+                     answers.count);
+  out += fmt::format(
+      "workload:\n"
+      "  model: {}\n"
+      "  dataset: {}\n"
+      "  train: {{{}}}\n"
+      "  precision: {}\n"
+      "  batch_per_accelerator: {}  # {}\n"
+      "  strategy: {}\n"
+      "  checkpoint: {{interval: optimal}}  # Young and Daly's interval; or a time such as 30min\n",
+      answers.model, answers.dataset, answers.length, d.precision, d.batch, batch_note, d.strategy);
+  out += fmt::format(
+      "cluster:\n"
+      "  provider: {}\n"
+      "  region: {}  # {}\n"
+      "  pools:\n"
+      "{}",
+      to_text(d.offer.provider), d.offer.region, price_note, pool_text(answers, d, catalog));
+  out +=
+      "forecast: {replications: 1000, seed: 1}\n"
+      "# What `reckon check` holds the forecast to; put in your own deadline and budget:\n"
+      "# expect:\n"
+      "#   - p95(time) <= 72h\n"
+      "#   - p95(cost) <= 1000 USD\n"
+      "#   - goodput >= 95%\n";
+  return out;
+}
+
+struct Planned {
+  ScenarioFile file;
+  Plan plan;
+};
+Expected<Planned> planned(const InitAnswers& answers, const Draft& draft, const Catalog& catalog) {
+  auto file = parse_scenario(text_of(answers, draft, catalog, "", ""), "the new scenario");
+  if (!file) return tl::unexpected(std::move(file.error()));
+  auto plan = make_plan(*file, catalog);
+  if (!plan) return tl::unexpected(std::move(plan.error()));
+  return Planned{std::move(*file), std::move(*plan)};
+}
+
+Int128 price_of_nodes(const Plan& plan) {  // nano-dollars an hour
+  Int128 sum = 0;
+  for (const PlannedPool& pool : plan.pools)
+    sum +=
+        (Int128{pool.price.machine.nano_usd_per_hour} + pool.price.accelerators.nano_usd_per_hour) *
+        pool.nodes_initial;
+  return sum;
+}
+
+bool price_is_known(const Plan& plan) {
+  return std::all_of(plan.pools.begin(), plan.pools.end(),
+                     [](const PlannedPool& p) { return p.price.known; });
+}
+
+struct Best {
+  Draft draft;
+  Plan plan;
+};
+/// A known price before an unknown one, then the lower one; prices that agree to the cent an hour
+/// are the same, and the faster network decides.
+bool is_better(const Plan& a, const Plan& b) {
+  const auto rank = [](const Plan& plan) {
+    constexpr Int128 kCent = 10'000'000;  // nano-dollars
+    const bool known = price_is_known(plan);
+    const Int128 cents = known ? (price_of_nodes(plan) + kCent / 2) / kCent : 0;
+    return std::tuple(!known, cents, -plan.pools.front().machine.network.value.v);
+  };
+  return rank(a) < rank(b);
+}
+
+/// The cheapest of the offers that the strategy can be planned on.
+Expected<Best> cheapest(const InitAnswers& answers, const std::vector<Offer>& offers,
+                        std::size_t strategy, const std::string& precision,
+                        const Catalog& catalog) {
+  std::optional<Best> best;
+  Diagnostics first_problem;
+  for (const Offer& offer : offers) {
+    const auto strategies = strategies_for(offer);
+    if (strategy >= strategies.size()) continue;
+    const Draft draft{offer, strategies[strategy], precision, 1};
+    auto made = planned(answers, draft, catalog);
+    if (!made) {
+      if (first_problem.empty()) first_problem = made.error();
+      continue;
+    }
+    if (!best || is_better(made->plan, best->plan)) best = Best{draft, std::move(made->plan)};
+  }
+  if (best) return std::move(*best);
+  return tl::unexpected(std::move(first_problem));
+}
+
+bool fits(const Plan& plan, int batch) {
+  PlannedWorkload job = plan.jobs.front();
+  job.batch_per_accelerator = batch;
+  return estimate_memory(plan, job).fits_at(kRiskOfAPlan);
+}
+
+/// The largest power of two that fits; 0: not even one sample does.
+int largest_batch(const Plan& plan) {
+  int batch = 0;
+  for (int next = 1; next <= kLargestBatch && fits(plan, next); next *= 2) batch = next;
+  return batch;
+}
+
+std::string batch_note(const Plan& plan, int batch) {
+  PlannedWorkload job = plan.jobs.front();
+  job.batch_per_accelerator = batch;
+  const MemoryEstimate m = estimate_memory(plan, job);
+  return fmt::format("takes {}{}", memory_text(m),
+                     batch == kLargestBatch ? "" : "; twice as many may not fit");
+}
+
+std::string price_note(const Plan& plan) {
+  if (!price_is_known(plan)) return "no price is known: give yours under prices: {rates: ...}";
+  return fmt::format("all nodes together {} an hour, price of {}",
+                     format_usd(Usd{double(price_of_nodes(plan)) * 1e-9}), plan.prices_as_of);
+}
+
+Diagnostics no_offer(const InitAnswers& answers, const Catalog& catalog,
+                     const Accelerator& accelerator) {
+  std::string hint;
+  if (accelerator.kind == AcceleratorKind::tpu) {
+    hint = "slices (chips):";
+    for (const TpuSlice& s : catalog.slices)
+      if (s.accelerator == accelerator.name) hint += fmt::format(" {} ({})", s.name, s.chips);
+  } else {
+    for (const Location& l : catalog.locations)
+      if (l.item == accelerator.name)
+        hint += fmt::format("{}{}/{}", hint.empty() ? "offered in: " : ", ", to_text(l.provider),
+                            l.region);
+    if (hint.empty()) hint = "no place in the catalog offers it; describe your own: --catalog DIR";
+  }
+  return {{Severity::error,
+           {"--accelerator", 0, 0},
+           fmt::format("no machine of the catalog offers {} x {}{}{}", answers.count,
+                       accelerator.name, answers.region.empty() ? "" : " in " + answers.region,
+                       answers.provider ? fmt::format(" of {}", to_text(*answers.provider)) : ""),
+           hint}};
+}
+
+}  // namespace
+
+Expected<std::string> scenario_for(const InitAnswers& answers, const Catalog& catalog) {
+  const Accelerator& accelerator = *catalog.find_accelerator(answers.accelerator);
+  const auto offers = accelerator.kind == AcceleratorKind::tpu
+                          ? tpu_offers(answers, catalog, accelerator)
+                          : gpu_offers(answers, catalog, accelerator);
+  if (offers.empty()) return tl::unexpected(no_offer(answers, catalog, accelerator));
+  const std::string precision{to_text(accelerator.training_precision())};
+  Diagnostics problems;
+  constexpr std::size_t kStrategies = 2;
+  for (std::size_t strategy = 0; strategy < kStrategies; ++strategy) {
+    auto best = cheapest(answers, offers, strategy, precision, catalog);
+    if (!best) {
+      if (problems.empty()) problems = best.error();
+      continue;
+    }
+    best->draft.batch = largest_batch(best->plan);
+    if (best->draft.batch > 0)
+      return text_of(answers, best->draft, catalog, batch_note(best->plan, best->draft.batch),
+                     price_note(best->plan));
+    auto problem = check_memory(best->plan, best->plan.jobs.front(), catalog, Places{});
+    if (problem && problems.empty()) problems.push_back(std::move(*problem));
+  }
+  for (Diagnostic& d : problems) d.at = {"reckon init", 0, 0};
+  return tl::unexpected(std::move(problems));
+}
+
+}  // namespace reckon::cli

@@ -1,0 +1,226 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "cli/command.h"
+#include "cli/cursor.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/probe/probe_device.h"
+#include "cli/probe/probe_kubernetes.h"
+#include "cli/probe/probe_processes.h"
+#include "cli/usage_hint.h"
+#include "executor/probe/host.h"
+#include "executor/probe/nvml.h"
+#include "executor/probe/probe.h"
+#include "report/run/probe.h"
+#include "sim/base/printable.h"
+#include "sim/base/unit_text.h"
+#include "sim/model/zoo/zoo.h"
+
+namespace reckon::cli {
+namespace {
+
+constexpr std::array<std::string_view, 20> kProbeNames{
+    "model", "batch",   "sequence-length", "processes", "checkpoint-dir", "device",  "item-time",
+    "on",    "context", "namespace",       "image",     "pull-secret",    "pending", "steps",
+    "set",   "catalog", "threads",         "out",       "format",         "help"};
+
+std::int64_t whole_option(const Options& options, const char* name, std::int64_t otherwise,
+                          std::int64_t low, std::int64_t high) {
+  const std::string text = options.answer(name);
+  if (text.empty()) return otherwise;
+  const auto value = parse_integer(text);
+  if (!value || *value < low || *value > high)
+    throw UsageError(
+        fmt::format("--{} takes a whole number from {} to {}, not '{}'", name, low, high, text));
+  return *value;
+}
+
+std::optional<ModelGraph> model_of(const Options& options) {
+  const std::string name = options.answer("model");
+  if (name.empty()) return std::nullopt;
+  std::optional<std::int64_t> length;
+  if (!options.answer("sequence-length").empty()) {
+    length = whole_option(options, "sequence-length", 0, 1, 1 << 20);
+    const bool known = std::ranges::count(zoo_names(), name) > 0;
+    if (known && !zoo_takes_sequence_length(name))
+      throw UsageError(fmt::format("model {} has no sequence length", name));
+  }
+  auto model = zoo_model(name, length);
+  if (!model)
+    throw UsageErrorWithHint(
+        fmt::format("no model is named '{}'{}", name, did_you_mean(name, zoo_names())),
+        "reckon model list shows them");
+  for (const Layer& layer : model->layers())
+    if (only_simulated(layer.op))
+      throw UsageError(
+          fmt::format("layer '{}' of {} is only simulated: nothing here runs it to measure it",
+                      layer.name, name));
+  return model;
+}
+
+/// What is asked for, judged before anything is measured.
+struct ProbeRequest {
+  std::optional<ModelGraph> model;
+  std::int64_t batch = 1;
+  int processes = 1;
+  std::string checkpoint_directory;
+  DeviceWish device = DeviceWish::automatic;
+  std::string no_gpu;  // why none is measured; "": one is
+  RepeatRule rule;
+};
+
+ProbeRequest probe_request_of(const Options& options) {
+  constexpr std::int64_t kLargestBatch = 1 << 20, kMostProcesses = 64;
+  if (!options.files.empty()) throw UsageError("probe takes no file; it measures this machine");
+  ProbeRequest r;
+  r.model = model_of(options);
+  r.batch = whole_option(options, "batch", 1, 1, kLargestBatch);
+  r.processes = int(whole_option(options, "processes", 1, 1, kMostProcesses));
+  r.checkpoint_directory = options.answer("checkpoint-dir");
+  r.device = device_wish(options.answer("device"));
+  r.no_gpu = r.device == DeviceWish::cpu ? "--device cpu" : why_no_gpu();
+  if (r.device == DeviceWish::cuda && !r.no_gpu.empty())
+    throw std::runtime_error("--device cuda: " + r.no_gpu);
+  if (const std::string text = options.answer("item-time"); !text.empty()) {
+    const auto value = parse_duration(text);
+    if (!value) throw UsageError(fmt::format("--item-time: {}", value.error()));
+    if (value->count() <= 0) throw UsageError("--item-time must be more than 0");
+    r.rule.budget = *value;
+  }
+  return r;
+}
+
+/// Names what is measured on a terminal's last line.
+class Now {
+ public:
+  void is(const char* what) {
+    if (::isatty(STDERR_FILENO) == 1)
+      print_control(fmt::format("\rmeasuring {}\033[K", printable(what)));
+  }
+  ~Now() {
+    if (::isatty(STDERR_FILENO) == 1) print_control("\r\033[K");
+  }
+};
+
+void add(std::vector<ProbeRecord>& all, std::vector<ProbeRecord> more) {
+  std::ranges::move(more, std::back_inserter(all));
+}
+
+std::vector<ProbeRecord> measure(const ProbeRequest& request, const ProbeBench& bench,
+                                 const MachineRecord& machine) {
+  constexpr double kTriadArray = 64 << 20, kShareOfMemory = 1.0 / 16;
+  const Bytes array{std::min(kTriadArray, machine.memory.v * kShareOfMemory)};
+  constexpr Bytes kCheckpoint{64 << 20};
+  Now now;
+  std::vector<ProbeRecord> all;
+  now.is("memory");
+  add(all, probe_memory(bench, array));
+  add(all, probe_copies(bench, array));
+  add(all, probe_dispatch(bench));
+  now.is("matrix products");
+  add(all, probe_matrix_products(bench));
+  if (request.model) {
+    now.is("the model's layers");
+    add(all, probe_model(bench, *request.model, request.batch));
+  }
+  now.is("data loading");
+  add(all, probe_data_loading(bench, std::filesystem::temp_directory_path()));
+  if (!request.checkpoint_directory.empty()) {
+    now.is("checkpoints");
+    add(all, probe_checkpoints(bench, request.checkpoint_directory, kCheckpoint));
+  }
+  if (request.processes > 1) {
+    now.is("collectives");
+    constexpr double kShareOfAnItem = 1.0 / 3;  // there are thirty of them
+    add(all, probe_between_processes({.processes = request.processes,
+                                      .budget = kShareOfAnItem * request.rule.budget,
+                                      .device = request.device}));
+  }
+  return all;
+}
+
+/// Into `probe`, whose machine is described.
+void measure_gpu(const ProbeRequest& request, Measurements& probe) {
+  if (!request.no_gpu.empty()) return;
+  Now now;
+  now.is("the GPU");
+  DeviceProbe gpu =
+      probe_device(request.rule, request.model ? &*request.model : nullptr, request.batch);
+  add(probe.probes, std::move(gpu.records));
+  probe.machines.front().device_drift = gpu.drift;
+}
+
+Measurements probe_machine(const ProbeRequest& request, int threads) {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  Measurements out;
+  MachineRecord machine = describe_machine();
+  Workers workers(threads > 0 ? threads : machine.cores);
+  const ProbeBench bench{workers, request.rule};
+  const ControlGroups groups = ControlGroups::of_this_process();
+  const Seconds throttled_before = throttled_time(groups);
+  machine.threads = workers.count();
+  machine.hertz_before = cpu_frequency();
+  const ProbeRecord first = probe_reference_product(bench);
+  out.probes = measure(request, bench, machine);
+  const ProbeRecord last = probe_reference_product(bench);
+  machine.hertz_after = cpu_frequency();
+  machine.throttled = throttled_time(groups) - throttled_before;
+  machine.drift = first.median / last.median - 1;
+  machine.seconds = Clock::now() - begin;
+  out.machines.push_back(std::move(machine));
+  return out;
+}
+
+std::string lines_of(const Measurements& probe) {
+  std::string out;
+  for (const MachineRecord& r : probe.machines) out += to_line(r);
+  for (const AcceleratorRecord& r : probe.accelerators) out += to_line(r);
+  for (const ProbeRecord& r : probe.probes) out += to_line(r);
+  return out;
+}
+
+void answer(const Options& options, const Measurements& probe, const GpuAnswer& gpu) {
+  const std::string out = options.answer("out");
+  if (!out.empty()) write_file(out, lines_of(probe));
+  if (out == "-") return;
+  print(options.format == OutputFormat::json ? lines_of(probe) : probe_table(probe, gpu));
+}
+
+}  // namespace
+
+std::string probe_options() { return describe_options(kProbeNames); }
+
+int run_probe(const Command& self, std::span<const std::string> arguments) {
+  const Options options = parse_options(self, kProbeNames, arguments);
+  if (options.help) {
+    print(help_text(self));
+    return kDone;
+  }
+  const std::string on = options.answer("on");
+  if (!on.empty() && on != "local" && on != "kubernetes")
+    throw UsageError(fmt::format("--on {} is none: local or kubernetes", on));
+  if (on == "kubernetes") return probe_cluster(options);
+  for (const char* name : {"context", "namespace", "image", "pull-secret", "pending", "steps"})
+    if (options.answers.contains(name))
+      throw UsageError(fmt::format("--{} goes with --on kubernetes", name));
+  const ProbeRequest request = probe_request_of(options);
+  if (const auto me = probe_identity()) {
+    Measurements probe;
+    probe.probes = probe_as_member(*me, request.rule, request.device);
+    if (me->rank == 0) answer(options, probe, {});
+    return kDone;
+  }
+  Measurements probe = probe_machine(request, options.threads);
+  measure_gpu(request, probe);
+  NvmlAnswer gpus = ask_nvml();  // at once: its clocks are still those of work
+  probe.accelerators = std::move(gpus.accelerators);
+  answer(options, probe, {.none = std::move(gpus.problem), .not_measured = request.no_gpu});
+  return kDone;
+}
+
+}  // namespace reckon::cli

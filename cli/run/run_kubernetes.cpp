@@ -1,0 +1,313 @@
+#include "cli/run/run_kubernetes.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "cli/run/cluster_options.h"
+#include "cli/history_store.h"
+#include "cli/load.h"
+#include "cli/output.h"
+#include "cli/run/run_parts.h"
+#include "executor/kubernetes/kubernetes_run.h"
+#include "executor/kubernetes/preflight.h"
+#include "executor/train/stop_signal.h"
+#include "report/json.h"
+#include "report/rank_table.h"
+#include "report/run/metrics.h"
+#include "report/run/status.h"
+#include "report/table.h"
+
+namespace reckon::cli {
+namespace {
+
+using namespace kubernetes;
+
+/// What the user said once, for the job, beside its plan; what a launcher is told besides is its
+/// own.
+Words words_of(const Options& options) {
+  Words words;
+  const auto add = [&](const char* name, const std::string& value) {
+    if (value.empty()) return;
+    words.push_back(fmt::format("--{}", name));
+    words.push_back(value);
+  };
+  for (const char* name :
+       {"checkpoint-steps", "image", "pull-secret", "bucket", "claim", "storage-class", "deadline",
+        "notice", "retries", "retry-delay", "pending"})
+    add(name, options.answer(name));
+  if (options.replications) add("replications", std::to_string(*options.replications));
+  return words;
+}
+
+/// The run as it was started, with what this launcher was told besides.
+Options taken_up(const Command& self, OptionNames names, const Options& asked,
+                 const RunState& state) {
+  Options options = parse_options(self, names, state.words);
+  for (const char* name :
+       {"out", "metrics", "token-file", "context", "namespace", "resume", "attach"})
+    if (const auto at = asked.answers.find(name); at != asked.answers.end())
+      options.answers[name] = at->second;
+  options.format = asked.format;
+  options.threads = asked.threads;
+  return options;
+}
+
+/// A run in a cluster between the command line and the executor.
+class ClusterCommand {
+ public:
+  ClusterCommand(const Command& self, OptionNames names, const Options& asked)
+      : self_(self), names_(names), asked_(asked) {}
+
+  int run() {
+    if (asked_.answers.contains("accept-changes"))
+      throw UsageError("--accept-changes is for runs on this machine: in a cluster the plan stays");
+    const std::string attach = asked_.answer("attach");
+    if (!attach.empty()) return take_up(attach);
+    if (asked_.answers.contains("resume"))
+      throw UsageError(
+          "on Kubernetes --resume goes with --attach NAME: the plan is in the cluster");
+    if (asked_.files.empty()) throw UsageError(fmt::format("say what to run: {}", self_.usage));
+    return begin();
+  }
+
+ private:
+  // ---- a new run
+
+  int begin() {
+    const Options& options = asked_;
+    const std::string& file = options.files.front();
+    const auto catalog = checked(load_catalogs(options));
+    auto loaded = checked(load_plan(file, options, catalog));
+    if (options.seed) loaded.plan.seed = *options.seed;
+    places_ = loaded.file.places;
+    artifact_ = for_cluster(artifact_of(std::move(loaded), file, options), catalog);
+    if (const auto code = forecast(options)) return *code;
+    keep_save_interval(artifact_.plan, *forecast_);
+    const Diagnostics not_trained = not_trained_in_pods(artifact_, file);
+    if (!artifact_.container && asked_.answer("image").empty())
+      throw UsageError(
+          "--image is missing: the image with reckon-worker, where the cluster's nodes can pull "
+          "it; `make image` builds one");
+    const std::string run = kubernetes_name(plan().name);
+    const Kubectl kubectl = kubectl_of(run);
+    const ClusterFacts facts = cluster_facts(kubectl);
+
+    KubernetesRunOptions how = run_options(options, run);
+    how.state = {.run = run,
+                 .plan = write_artifact(artifact_),
+                 .words = words_of(options),
+                 .started = RunClock::starting_now().text(),
+                 .phase = RunPhase::running,
+                 .reason = {}};
+    how.files.earlier = Earlier::refused;
+    how.files.plan = how.state.plan;
+    KubernetesExport manifest = manifest_options(options, kubectl, facts, how.state);
+    const auto first = checked(manifests(manifest, 0));
+    const PreflightAnswer answer = preflight(kubectl, facts, question(options, run, first, true));
+    report(answer.warnings);
+    report(not_trained);
+    report(answer.problems);
+    if (asked_.answers.contains("dry-run")) print(first);
+    if (!not_trained.empty()) return kInputIsWrong;
+    if (!answer.problems.empty()) return answer.no_room ? kAnswerIsNo : kEnvironmentFailed;
+    if (asked_.answers.contains("dry-run")) {
+      print_error("preflight: the cluster would take it, and has room for it\n");
+      return kDone;
+    }
+    if (!facts.namespace_exists) kubectl.run({"create", "namespace", kubectl.name_space()});
+    keep(record_of(plan(), *forecast_, utc_now()));
+    return watch(options, kubectl, how, manifest);
+  }
+
+  // ---- one that is there
+
+  int take_up(const std::string& run) {
+    if (!asked_.files.empty())
+      throw UsageError("--attach takes no scenario: the plan of the run is in the cluster");
+    refuse_unless_run_name(run);
+    const Kubectl kubectl = kubectl_of(run);
+    const ClusterFacts facts = cluster_facts(kubectl);
+    const auto state = read_state(kubectl, run);
+    if (!state) {
+      print_error(
+          fmt::format("reckon: there is no run '{}' in namespace {}; --namespace names "
+                      "another\n",
+                      run, kubectl.name_space()));
+      return kInputIsWrong;
+    }
+    const bool resume = asked_.answers.contains("resume");
+    if (const auto code = is_over(*state, resume)) return *code;
+    return go_on(kubectl, facts, *state, resume);
+  }
+
+  static std::optional<int> is_over(const RunState& state, bool resume) {
+    if (state.phase == RunPhase::running || (resume && state.phase != RunPhase::finished))
+      return std::nullopt;
+    print(fmt::format("{}: {}{}{}\n", state.run, to_text(state.phase),
+                      state.reason.empty() ? "" : ": ", state.reason));
+    if (state.phase == RunPhase::finished) return kDone;
+    if (state.phase == RunPhase::failed) return state.exit_code.value_or(kAnswerIsNo);
+    print_error("--resume goes on from its last checkpoint\n");
+    return kExitStoppedOnRequest;
+  }
+
+  int go_on(const Kubectl& kubectl, const ClusterFacts& facts, RunState state, bool resume) {
+    namespace fs = std::filesystem;
+    const std::string out = asked_.answer("out");
+    const fs::path directory =
+        fs::absolute(out.empty() ? fs::path("runs") / state.run : fs::path(out));
+    create_directories_durably(directory);
+    ReadArtifact read =
+        checked(read_artifact(state.plan, fmt::format("the plan of {}", state.run)));
+    if (auto problem = why_not_run(read, state.run)) throw WrongInput({std::move(*problem)});
+    artifact_ = std::move(read.artifact);
+    Options options = taken_up(self_, names_, asked_, state);
+    options.answers["out"] = directory.string();
+    if (const auto code = forecast(options)) return *code;
+
+    KubernetesRunOptions how = run_options(options, state.run);
+    how.create = false;
+    how.files.earlier = Earlier::taken_up;
+    how.files.plan = state.plan;
+    const auto newest = newest_attempt(kubectl, state.run);
+    const bool over = !newest || newest->pods_wanted == 0 || resume;
+    how.first_attempt = !newest ? 0 : newest->number + (over ? 1 : 0);
+    const int pods =
+        plan().jobs.front().strategy.workers + plan().jobs.front().strategy.parameter_servers;
+    // Fewer than all: the launcher that made them was lost in between.
+    how.secret_is_there = newest && !over;
+    how.first_is_there = newest && !over && newest->pods_wanted == pods;
+    how.state = std::move(state);
+    if (resume) {
+      if (newest) end_attempt(kubectl, how.state.run, newest->number);
+      resume_state(kubectl, how.state.run, how.first_attempt);
+      how.state.counted_from = how.first_attempt;
+    }
+    return watch(options, kubectl, how, manifest_options(options, kubectl, facts, how.state));
+  }
+
+  // ---- both
+
+  Kubectl kubectl_of(const std::string& run) const {
+    const std::string space = object_name(asked_, "namespace");
+    return Kubectl::of_user(asked_.answer("context"), space.empty() ? run : space);
+  }
+
+  const Plan& plan() const { return artifact_.plan; }
+
+  /// The exit code, where there is nothing to run.
+  std::optional<int> forecast(const Options& options) {
+    forecast_ = forecast_of(options, plan());
+    if (forecast_->feasible) return std::nullopt;
+    print(forecast_table(*forecast_));
+    return kInputIsWrong;
+  }
+
+  KubernetesExport manifest_options(const Options& options, const Kubectl& kubectl,
+                                    const ClusterFacts& facts, const RunState& state) const {
+    KubernetesExport manifest = kubernetes_options(options);
+    manifest.minor = facts.minor;
+    manifest.name_space = kubectl.name_space();
+    manifest.make_namespace = !facts.namespace_exists;
+    manifest.watched = true;
+    manifest.run_started = state.started;
+    manifest.arguments = worker_words(options);
+    return manifest;
+  }
+
+  Expected<std::string> manifests(KubernetesExport manifest, std::int64_t attempt) const {
+    manifest.attempt = int(attempt);
+    return kubernetes_manifests(artifact_, manifest, places_);
+  }
+
+  PreflightQuestion question(const Options& options, const std::string& run,
+                             const std::string& first, bool makes_run) const {
+    PreflightQuestion q{
+        .manifests = first,
+        .run = run,
+        .claim = object_name(options, "claim"),
+        .storage_class = object_name(options, "storage-class"),
+        .pull_secret = object_name(options, "pull-secret"),
+        .makes_claim = options.answer("claim").empty() && options.answer("bucket").empty(),
+        .makes_secret = needs_kubernetes_secret(artifact_),
+        .makes_run = makes_run};
+    if (artifact_.container)
+      q.reads_metrics = progress_of(*artifact_.container).prometheus().has_value();
+    for (const PlannedPool& pool : plan().pools) q.autoscaling = q.autoscaling || pool.autoscaling;
+    return q;
+  }
+
+  KubernetesRunOptions run_options(const Options& options, const std::string& run) const {
+    KubernetesRunOptions how;
+    how.files.directory = directory_of(options, plan());
+    how.files.forecast_text = forecast_json(*forecast_);
+    how.state.run = run;
+    if (needs_kubernetes_secret(artifact_))
+      how.secret = {.object = kubernetes_secret_name(run), .key = kKubernetesSecretKey};
+    if (artifact_.container) how.foreign = progress_of(*artifact_.container);
+    how.digests = digests_of(artifact_);
+    how.retry = retry_of(options, plan().retry);
+    how.notice = duration_option(options, "notice").value_or(Seconds{30});
+    how.pending_deadline = duration_option(options, "pending").value_or(how.pending_deadline);
+    how.deadline = deadline_of(options, plan());
+    return how;
+  }
+
+  int watch(const Options& options, const Kubectl& kubectl, KubernetesRunOptions& how,
+            KubernetesExport manifest) {
+    manifest.make_namespace = false;  // it is there by now
+    how.manifests = [this, manifest](std::int64_t attempt) {
+      return *manifests(manifest, attempt);
+    };
+    Display display;
+    const auto metrics = metrics_server(options, display);
+    std::string table;
+    KubernetesObserver observer;
+    observer.ranks = [&](const std::vector<RankStatus>& ranks) {
+      constexpr std::size_t kMostLines = 16;
+      table = rank_table(ranks, kMostLines);
+    };
+    observer.run.status = [&](const RunStatus& s) {
+      display.status(s, table);
+      if (metrics) metrics->publish(run_metrics(plan().name, s, std::chrono::system_clock::now()));
+    };
+    observer.run.output = [&](std::string_view process, std::string_view line) {
+      display.line(fmt::format("[{}] {}", process, line));
+    };
+    observer.run.message = [&](const std::string& text) { display.line(text); };
+    watch_stop_signals();
+    const RunEnd end = run_on_kubernetes(plan(), *forecast_, kubectl, how, observer, stop_request);
+    const std::optional<Usd> cost = keep_and_draw(plan(), *forecast_, how.files.directory);
+    if (end.end.verdict == Verdict::stopped)
+      display.line(fmt::format("go on with: reckon run --on kubernetes --attach {}{}{} --resume",
+                               how.state.run,
+                               kubectl.name_space() == how.state.run ? "" : " --namespace ",
+                               kubectl.name_space() == how.state.run ? "" : kubectl.name_space()));
+    print(options.format == OutputFormat::json ? run_json(end, *forecast_, cost)
+                                               : run_summary(end, *forecast_, cost));
+    return end.end.exit_code;
+  }
+
+  const Command& self_;
+  OptionNames names_;
+  const Options& asked_;
+  RunArtifact artifact_;
+  Places places_;  // of the scenario, where it was read just now
+  std::optional<Forecast> forecast_;
+};
+
+}  // namespace
+
+int run_in_cluster(const Command& self, OptionNames names, const Options& options) {
+  return ClusterCommand(self, names, options).run();
+}
+
+void refuse_cluster_options(const Options& options) {
+  for (const char* name : {"context", "namespace", "image", "pull-secret", "bucket", "claim",
+                           "storage-class", "dry-run", "attach", "pending"})
+    if (options.answers.contains(name))
+      throw UsageError(fmt::format("--{} goes with --on kubernetes", name));
+}
+
+}  // namespace reckon::cli

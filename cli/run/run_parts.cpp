@@ -1,0 +1,195 @@
+#include "cli/run/run_parts.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "cli/cursor.h"
+#include "cli/history_store.h"
+#include "cli/load.h"
+#include "cli/load_measurements.h"
+#include "cli/output.h"
+#include "executor/http/bearer_token.h"
+#include "executor/http/listen_address.h"
+#include "executor/train/records/measurement_log.h"
+#include "executor/train/stop_signal.h"
+#include "executor/train/trainable.h"
+#include "report/json.h"
+#include "report/run/status.h"
+#include "sim/base/printable.h"
+#include "sim/base/unit_text.h"
+#include "sim/measurement/measured_run.h"
+#include "sim/measurement/run_bill.h"
+#include "sim/measurement/run_timeline.h"
+
+namespace reckon::cli {
+namespace {
+
+/// Of the step model alone.
+Seconds modelled_step(const Plan& plan, const Forecast& forecast) {
+  const PlannedPool* workers = plan.pool_with(Role::worker);
+  const double factor = workers != nullptr ? workers->efficiency.step_spread.value : 0;
+  return factor > 0 ? forecast.step.step / factor : forecast.step.step;
+}
+
+/// What the run took, beside what was forecast of it.
+void keep_run(const Plan& plan, const Forecast& forecast, const Measurements& measured,
+              const RunDirectory& directory, const std::optional<OwnRun>& here) {
+  if (measured.ends.empty() || !measured.ends.back().finished) return;
+  HistoryRecord record = record_of(plan, forecast, utc_now());
+  record.kind = HistoryRecord::Kind::run;
+  const double took = measured.ends.back().at.count();
+  record.time_seconds = {took, took, took, took};
+  record.cost_usd.reset();
+  std::vector<double> steps;
+  for (const StepRecord& s : steady_steps(measured)) steps.push_back(s.seconds.count());
+  if (!steps.empty()) record.step_seconds = quantile(std::move(steps), 0.5);
+  record.directory = directory.root.string();
+  if (here) record.own = measured_as(*here, modelled_step(plan, forecast), measured);
+  keep(record);
+}
+
+}  // namespace
+
+Display::Display() : terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+void Display::status(const RunStatus& status, const std::string& table) {
+  const auto now = std::chrono::steady_clock::now();
+  constexpr std::chrono::seconds kBetweenLines{30};
+  if (!terminal_ && shown_ && now - *shown_ < kBetweenLines) return;
+  shown_ = now;
+  const std::string line = run_line(status, std::chrono::system_clock::now(), width());
+  if (!terminal_) return print_error(line + '\n');
+  clear();
+  print_error(table + line);
+  drawn_ = 1 + int(std::count(table.begin(), table.end(), '\n'));
+}
+
+void Display::line(std::string_view text) {
+  clear();
+  print_error(fmt::format("{}\n", text));
+}
+
+void Display::clear() {
+  if (drawn_ > 1) print_control(fmt::format("\033[{}A", drawn_ - 1));
+  if (drawn_ > 0) print_control("\r\033[J");
+  drawn_ = 0;
+}
+
+int Display::width() const {
+  winsize size{};
+  const bool known = terminal_ && ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0;
+  return known && size.ws_col > 20 ? size.ws_col - 1 : 160;
+}
+
+std::optional<Seconds> duration_option(const Options& options, const char* name) {
+  const auto found = options.answers.find(name);
+  if (found == options.answers.end()) return std::nullopt;
+  const auto value = parse_duration(found->second);
+  if (!value) throw UsageError(fmt::format("--{}: {}", name, value.error()));
+  if (value->count() < 0) throw UsageError(fmt::format("--{} is negative", name));
+  return *value;
+}
+
+std::optional<Seconds> deadline_of(const Options& options, const Plan& plan) {
+  if (const auto given = duration_option(options, "deadline")) return given;
+  std::optional<Seconds> tightest;
+  for (const Expectation& e : plan.expect) {
+    const bool bound = e.comparison == Comparison::le || e.comparison == Comparison::lt;
+    if (e.metric == Metric::time && bound)
+      tightest = std::min(tightest.value_or(Seconds::max()), Seconds{e.value});
+  }
+  return tightest;
+}
+
+RetryRules retry_of(const Options& options, RetryRules rules) {
+  constexpr Seconds kShortestWait{1}, kLongestWait{60};
+  rules.base = std::max(rules.base, kShortestWait);
+  rules.cap = std::max(rules.cap, kLongestWait);
+  if (const auto found = options.answers.find("retries"); found != options.answers.end()) {
+    const auto limit = parse_integer(found->second);
+    if (!limit || *limit < 0 || *limit > 1'000'000)
+      throw UsageError("--retries takes a whole number, such as 6");
+    rules.backoff_limit = int(*limit);
+  }
+  if (const auto delay = duration_option(options, "retry-delay")) {
+    rules.base = *delay;
+    rules.cap = std::max(rules.cap, *delay);
+  }
+  return rules;
+}
+
+Diagnostics not_trained_in_pods(const RunArtifact& artifact, const std::string& file) {
+  if (artifact.container) return {};
+  Diagnostics all = cannot_train(artifact.plan);
+  for (Diagnostic& idle : leaves_accelerators_idle(artifact.plan)) all.push_back(std::move(idle));
+  for (Diagnostic& one : all) one.at.file = file;
+  return all;
+}
+
+ProgressReader progress_of(const ContainerSpec& container) {
+  std::vector<MetricsMistake> mistakes;  // found when the plan was made
+  auto reader = ProgressReader::from(container_metrics(container, mistakes));
+  if (!reader) throw UsageError("workload.container.metrics.log: " + reader.error());
+  return std::move(*reader);
+}
+
+RunDirectory directory_of(const Options& options, const Plan& plan) {
+  namespace fs = std::filesystem;
+  const std::string out = options.answer("out");
+  return {fs::absolute(out.empty() ? fs::path("runs") / as_file_name(plan.name) : fs::path(out))};
+}
+
+Forecast forecast_of(const Options& options, const Plan& plan) {
+  const auto network = make_network(options);
+  ForecastOptions how = forecast_options(options);
+  how.assumption_effects = true;  // `reckon diff` names which was off
+  return make_forecast(plan, *network, how);
+}
+
+void keep_save_interval(Plan& plan, const Forecast& forecast) {
+  PlannedCheckpoint& checkpoint = plan.jobs.front().checkpoint;
+  if (checkpoint.mode == CheckpointSpec::Mode::optimal)
+    checkpoint.interval = forecast.checkpoint_interval;
+}
+
+std::unique_ptr<MetricsServer> metrics_server(const Options& options, Display& display) {
+  const std::string where = options.answer("metrics"), token = options.answer("token-file");
+  if (where.empty() && !token.empty())
+    throw UsageError("--token-file is the token of --metrics, which is not given");
+  if (where.empty()) return nullptr;
+  const auto address = parse_listen_address(where);
+  if (!address) throw UsageError("--metrics: " + address.error());
+  auto server = std::make_unique<MetricsServer>(
+      *address, token.empty() ? std::string() : read_token_file(token));
+  display.line(
+      fmt::format("metrics at http://{}/metrics", text(reachable_here(server->address()))));
+  return server;
+}
+
+StopRequest stop_request() {
+  const int requests = stop_requests();
+  return requests == 0   ? StopRequest::none
+         : requests == 1 ? StopRequest::graceful
+                         : StopRequest::at_once;
+}
+
+std::optional<Usd> keep_and_draw(const Plan& plan, const Forecast& forecast,
+                                 const RunDirectory& directory, const std::optional<OwnRun>& here) {
+  const auto measured = load_measurements(directory.measurements());
+  if (!measured) {
+    report(measured.error());
+    return std::nullopt;
+  }
+  keep_run(plan, forecast, *measured, directory, here);
+  LifeResult life;
+  life.timeline = timeline_of(*measured);
+  write_file(directory.trace(), trace_json(plan, life));
+  if (!forecast.rates || measured->ends.empty()) return std::nullopt;
+  return to_usd(bill_of(*forecast.rates, *measured).total);
+}
+
+}  // namespace reckon::cli

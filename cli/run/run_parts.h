@@ -1,0 +1,71 @@
+#pragma once
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cli/load.h"
+#include "cli/options.h"
+#include "executor/launch/metrics_server.h"
+#include "executor/launch/progress_reader.h"
+#include "executor/launch/run_tracker.h"
+#include "executor/train/records/run_directory.h"
+#include "sim/measurement/own_runs.h"
+#include "sim/forecast/forecast.h"
+
+// What `reckon run` does alike wherever the processes are.
+namespace reckon::cli {
+
+/// Shows a run on standard error: lines that are rewritten on a terminal, now and then a line
+/// elsewhere.
+class Display {
+ public:
+  Display();
+  ~Display() { clear(); }
+  Display(const Display&) = delete;
+  Display& operator=(const Display&) = delete;
+
+  /// `table`: lines above the status, on a terminal only.
+  void status(const RunStatus& status, const std::string& table = {});
+  void line(std::string_view text);
+
+ private:
+  void clear();
+  int width() const;
+
+  bool terminal_;
+  int drawn_ = 0;  // lines that are to be rewritten
+  std::optional<std::chrono::steady_clock::time_point> shown_;
+};
+
+std::optional<Seconds> duration_option(const Options& options, const char* name);
+/// The deadline that was given, else the tightest upper bound on time that the scenario expects.
+std::optional<Seconds> deadline_of(const Options& options, const Plan& plan);
+/// The service's rules, changed by --retries and --retry-delay. Where the service waits for nothing
+/// a run does, a second that doubles up to a minute: what ends a job at once would end it a
+/// thousand times an hour, and nobody could read why.
+RetryRules retry_of(const Options& options, RetryRules rules);
+/// What of the plan, read from `file`, pods of reckon-worker would not train as it was simulated;
+/// of a program that is not ours nothing is known.
+Diagnostics not_trained_in_pods(const RunArtifact& artifact, const std::string& file);
+/// How it tells of its progress. Throws UsageError where its expression is none.
+ProgressReader progress_of(const ContainerSpec& container);
+RunDirectory directory_of(const Options& options, const Plan& plan);
+Forecast forecast_of(const Options& options, const Plan& plan);
+/// A plan whose checkpoints are made at the optimal interval holds the one that was forecast.
+void keep_save_interval(Plan& plan, const Forecast& forecast);
+
+/// nullptr: nobody asked for metrics.
+std::unique_ptr<MetricsServer> metrics_server(const Options& options, Display& display);
+
+/// By the signals that have come: the second request does not wait for checkpoints.
+StopRequest stop_request();
+
+/// Keeps what the run took beside what was forecast of it, as evidence of the next if it ran here
+/// (`here`), and draws its timeline. Returns what the run has cost, where prices are known.
+std::optional<Usd> keep_and_draw(const Plan& plan, const Forecast& forecast,
+                                 const RunDirectory& directory,
+                                 const std::optional<OwnRun>& here = std::nullopt);
+
+}  // namespace reckon::cli

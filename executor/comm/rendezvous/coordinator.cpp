@@ -1,0 +1,253 @@
+#include "executor/comm/rendezvous/coordinator.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "sim/base/check.h"
+
+namespace reckon {
+
+namespace {
+constexpr Seconds kReplyDeadline{2};  // replies are small: who does not take one is gone
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+}  // namespace
+
+Coordinator::Coordinator(Socket listener, const RendezvousOptions& options)
+    : options_(options),
+      deadline_(Deadline::after(options.deadline)),
+      listener_(std::move(listener), options.secret, {Listening::As::coordinator, 0}, options.warn,
+                JobListenerLimits::for_processes(options.size)),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      by_rank_(std::size_t(options.size)),
+      vanished_(std::size_t(options.size)),
+      thread_([this] { run(); }) {}
+
+Coordinator::~Coordinator() {
+  const std::uint64_t one = 1;
+  (void)!write(wake_.fd(), &one, sizeof one);
+  thread_.join();
+}
+
+/// The process of rank 0 may be done before the others, who need the coordinator to their end.
+bool Coordinator::needed() const {
+  const bool all_told = !begun_ || lost_.has_value();
+  if (stopped_ || (closing_ && (all_told || closing_->passed()))) return false;
+  return !closing_ ||
+         std::ranges::any_of(connections_, [](const Connection& c) { return c.member && !c.left; });
+}
+
+void Coordinator::run() {
+  try {
+    while (needed()) serve_once();
+  } catch (const std::exception&) {
+    // Out of descriptors or memory: closing all connections is the message.
+  }
+  for (Connection& connection : connections_) connection.channel.socket().close();
+}
+
+/// Negative: for ever.
+int Coordinator::wait_milliseconds() const {
+  int milliseconds = listener_.due_milliseconds();
+  const auto wake_at = [&](const Deadline& deadline) {
+    const int due = deadline.left_milliseconds();
+    milliseconds = milliseconds < 0 ? due : std::min(milliseconds, due);
+  };
+  if (!begun_) wake_at(deadline_);
+  if (closing_) wake_at(*closing_);
+  for (const Connection& c : connections_)
+    if (c.asks) wake_at(*c.asks);
+  return milliseconds;
+}
+
+void Coordinator::serve_once() {
+  std::vector<pollfd> waits{{wake_.fd(), POLLIN, 0}};
+  for (const Connection& c : connections_) waits.push_back({c.channel.socket().fd(), POLLIN, 0});
+  listener_.add_to(waits);
+  if (poll(waits.data(), waits.size(), wait_milliseconds()) < 0) return;  // a signal
+  if (waits[0].revents != 0) {
+    constexpr Seconds kForTheOthers{2};
+    closing_ = Deadline::after(kForTheOthers);
+    std::uint64_t count = 0;
+    (void)!read(wake_.fd(), &count, sizeof count);
+    return;
+  }
+  std::size_t i = 1;
+  for (Connection& c : connections_) {
+    if (waits[i++].revents != 0 && !c.over) receive(c);
+  }
+  connections_.remove_if([](const Connection& c) { return c.over; });
+  for (JobListener::Admitted& one : listener_.admit())
+    connections_.push_back({.channel = std::move(one.channel), .peer = std::move(one.peer)});
+  answer_blame();
+  if (!begun_ && deadline_.passed()) give_up();
+}
+
+void Coordinator::receive(Connection& from) {
+  try {
+    for (const Message& message : from.reader.read(from.channel)) {
+      handle(from, message);
+      if (from.over) return;
+    }
+  } catch (const std::runtime_error&) {  // its end, or no member of ours
+    end(from);
+  }
+}
+
+void Coordinator::handle(Connection& from, const Message& message) {
+  const auto kind = RendezvousMessage(message.head.kind);
+  if (kind == RendezvousMessage::hello && !from.member) {
+    handle_hello(from, decode_hello(message.payload));
+    return;
+  }
+  if (!from.member) throw WireError("a message before a hello");
+  FieldReader fields{message.payload};
+  if (kind == RendezvousMessage::set) {
+    const std::string key = fields.text(), value = fields.text();
+    const auto bytes = bytes_of(value);
+    store_[key] = {bytes.begin(), bytes.end()};
+    for (Connection& c : connections_)
+      if (std::erase(c.awaits, key) > 0) reply(c, RendezvousMessage::value, bytes);
+  } else if (kind == RendezvousMessage::get) {
+    const std::string key = fields.text();
+    const auto found = store_.find(key);
+    if (found == store_.end())
+      from.awaits.push_back(key);
+    else
+      reply(from, RendezvousMessage::value, found->second);
+  } else if (kind == RendezvousMessage::ask_blame) {
+    constexpr std::int64_t kMostMilliseconds = 3'600'000;
+    const auto wait = std::clamp<std::int64_t>(fields.number(), 0, kMostMilliseconds);
+    if (lost_)
+      reply(from, RendezvousMessage::lost, encode(*lost_));
+    else
+      from.asks = Deadline::after(std::chrono::milliseconds(wait));
+  } else if (kind == RendezvousMessage::leave) {
+    from.left = true;
+  } else {
+    throw WireError("a message that only the coordinator sends");
+  }
+}
+
+void Coordinator::handle_hello(Connection& from, const Hello& hello) {
+  const Member& m = hello.member;
+  const auto refuse = [&](RendezvousMessage kind, const std::string& why) {
+    reply(from, kind, why);
+    from.over = true;
+  };
+  if (from.peer.job != options_.job)
+    return refuse(RendezvousMessage::refused,
+                  fmt::format("this is the rendezvous of job '{}', not of '{}'", options_.job,
+                              from.peer.job));
+  if (std::uint32_t(m.rank) != from.peer.rank) throw WireError("a rank that is another's");
+  if (hello.attempt > options_.attempt)
+    return refuse(RendezvousMessage::not_yet,
+                  fmt::format("attempt {} still holds the rendezvous", options_.attempt));
+  if (hello.attempt < options_.attempt)
+    return refuse(RendezvousMessage::refused,
+                  fmt::format("attempt {} of the job is over; this is attempt {}", hello.attempt,
+                              options_.attempt));
+  if (hello.size != options_.size || m.rank >= options_.size)
+    return refuse(RendezvousMessage::refused,
+                  fmt::format("rank {} says that the world size is {}; rank 0 says {}", m.rank,
+                              hello.size, options_.size));
+  Connection*& seat = by_rank_[std::size_t(m.rank)];
+  if (seat != nullptr)
+    return refuse(RendezvousMessage::refused,
+                  fmt::format("rank {} is there already: process {} on {}; two processes have the "
+                              "same rank",
+                              m.rank, seat->member->process, seat->member->host));
+  seat = &from;
+  from.member = m;
+  const std::string reached_at = from.channel.socket().local().host;
+  if (!is_loopback(reached_at)) nonlocal_address_ = reached_at;
+  if (std::ranges::find(by_rank_, nullptr) == by_rank_.end()) begin();
+}
+
+void Coordinator::begin() {
+  begun_ = true;
+  std::vector<Member> members;
+  for (Connection* c : by_rank_) {
+    // Who came over the loopback is on this machine: the others reach it as they reach us.
+    if (is_loopback(c->member->address.host) && !nonlocal_address_.empty())
+      c->member->address.host = nonlocal_address_;
+    members.push_back(*c->member);
+  }
+  const auto list = encode(members);
+  for (Connection* c : by_rank_) reply(*c, RendezvousMessage::members, list);
+}
+
+std::string Coordinator::missing() const {
+  std::vector<std::string> names;
+  for (std::size_t r = 0; r < by_rank_.size(); ++r) {
+    if (by_rank_[r] != nullptr) continue;
+    names.push_back(vanished_[r] ? fmt::format("rank {} (was there, but its process ended)", r)
+                                 : fmt::format("rank {}", r));
+  }
+  const std::string strangers = listener_.turned_away();
+  return fmt::format("{} of {} ranks are missing after {:.3g} s: {}{}{}", names.size(),
+                     by_rank_.size(), options_.deadline.count(), fmt::join(names, ", "),
+                     strangers.empty() ? "" : "; ", strangers);
+}
+
+void Coordinator::give_up() {
+  const std::string text = missing();
+  for (Connection& c : connections_)
+    if (c.member) reply(c, RendezvousMessage::failed, text);
+  stopped_ = true;
+}
+
+void Coordinator::end(Connection& gone) {
+  gone.over = true;
+  if (!gone.member) return;
+  const int rank = gone.member->rank;
+  by_rank_[std::size_t(rank)] = nullptr;
+  if (!begun_)
+    vanished_[std::size_t(rank)] = true;
+  else if (!gone.left)
+    declare_lost({rank});
+}
+
+void Coordinator::declare_lost(const std::vector<int>& ranks) {
+  if (lost_) return;  // the first is the cause, those after it its consequences
+  lost_ = ranks;
+  for (Connection& c : connections_)
+    if (c.member && !c.over) reply(c, RendezvousMessage::lost, encode(ranks));
+}
+
+void Coordinator::answer_blame() {
+  const bool due = std::ranges::any_of(
+      connections_, [](const Connection& c) { return c.asks && c.asks->passed(); });
+  if (!due) return;
+  std::vector<int> silent;
+  for (const Connection* c : by_rank_)
+    if (c != nullptr && !c->left && !c->asks) silent.push_back(c->member->rank);
+  if (!silent.empty()) declare_lost(silent);
+  for (Connection& c : connections_) {
+    if (!c.asks || !c.asks->passed()) continue;
+    c.asks.reset();  // who was told of a loss has its answer
+    if (!lost_) reply(c, RendezvousMessage::nobody, std::string());
+  }
+}
+
+void Coordinator::reply(Connection& to, RendezvousMessage kind,
+                        std::span<const std::byte> payload) {
+  try {
+    send_message(to.channel, std::uint16_t(kind), 0, 0, payload, Deadline::after(kReplyDeadline));
+  } catch (const SocketError&) {
+    // Its end is read by receive().
+  }
+}
+void Coordinator::reply(Connection& to, RendezvousMessage kind, const std::string& text) {
+  reply(to, kind, bytes_of(text));
+}
+
+}  // namespace reckon

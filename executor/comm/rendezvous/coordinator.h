@@ -1,0 +1,90 @@
+#pragma once
+#include <list>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "executor/comm/rendezvous/job_listener.h"
+#include "executor/comm/rendezvous/rendezvous.h"
+
+// Rank 0's side of the rendezvous: one thread that serves all members' connections.
+namespace reckon {
+
+enum class RendezvousMessage : std::uint16_t {
+  hello = 1,  // member -> coordinator: who I am
+  members,    // all are there: the list
+  refused,    // text; for good
+  not_yet,    // text; the coordinator of an earlier attempt: try again
+  failed,     // text; the deadline has passed
+  set,
+  get,
+  value,
+  ask_blame,
+  lost,    // ranks that are lost or hang; sent to all, once
+  nobody,  // answer to ask_blame
+  leave,
+};
+inline constexpr std::uint64_t kRendezvousMessageLimit = 1 << 20;
+
+struct Hello {
+  int attempt = 0, size = 0;
+  Member member;
+};
+std::vector<std::byte> encode(const Hello& hello);
+Hello decode_hello(std::span<const std::byte> bytes);
+std::vector<std::byte> encode(const std::vector<Member>& members);
+std::vector<Member> decode_members(std::span<const std::byte> bytes);
+std::vector<std::byte> encode(const std::vector<int>& ranks);
+std::vector<int> decode_ranks(std::span<const std::byte> bytes);
+
+class Coordinator {
+ public:
+  Coordinator(Socket listener, const RendezvousOptions& options);
+  ~Coordinator();
+  HostPort address() const { return listener_.address(); }
+
+ private:
+  struct Connection {
+    Channel channel;
+    Connecting peer;
+    MessageReader reader{kRendezvousMessageLimit};
+    std::optional<Member> member;
+    bool left = false, over = false;
+    std::vector<std::string> awaits;  // keys
+    std::optional<Deadline> asks;     // blame: the answer is due
+  };
+
+  void run();
+  bool needed() const;
+  void serve_once();
+  int wait_milliseconds() const;
+  void receive(Connection& from);
+  void handle(Connection& from, const Message& message);
+  void handle_hello(Connection& from, const Hello& hello);
+  void begin();  // all are there
+  void give_up();
+  void end(Connection& gone);
+  void answer_blame();
+  void declare_lost(const std::vector<int>& ranks);
+  void reply(Connection& to, RendezvousMessage kind, std::span<const std::byte> payload);
+  void reply(Connection& to, RendezvousMessage kind, const std::string& text);
+  std::string missing() const;
+
+  const RendezvousOptions options_;
+  const Deadline deadline_;
+  JobListener listener_;
+  Socket wake_;  // readable: rank 0 is done
+  std::list<Connection> connections_;
+  std::vector<Connection*> by_rank_;
+  std::vector<bool> vanished_;  // registered, then gone again, before all were there
+  std::map<std::string, std::vector<std::byte>> store_;
+  std::optional<std::vector<int>> lost_;
+  bool begun_ = false, stopped_ = false;
+  std::optional<Deadline> closing_;  // rank 0 is done: until the others are, or then
+  std::string nonlocal_address_;     // of this machine, as members elsewhere reach it
+  std::thread thread_;
+};
+
+}  // namespace reckon

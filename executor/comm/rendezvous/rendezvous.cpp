@@ -1,0 +1,236 @@
+#include "executor/comm/rendezvous/rendezvous.h"
+
+#include <arpa/inet.h>
+#include <unistd.h>
+
+#include <array>
+#include <thread>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "executor/comm/channel.h"
+#include "executor/comm/rendezvous/coordinator.h"
+#include "sim/base/check.h"
+
+namespace reckon {
+
+namespace {
+std::string machine_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "?";
+}
+
+bool is_numeric(const std::string& host) {
+  std::array<unsigned char, sizeof(in6_addr)> address{};
+  return inet_pton(AF_INET, host.c_str(), address.data()) == 1 ||
+         inet_pton(AF_INET6, host.c_str(), address.data()) == 1;
+}
+
+/// An address is listened at; a name may mean another address here than elsewhere (127.0.1.1 in
+/// Debian's /etc/hosts) or a service in front of us, so there we listen where rank 0 was said to be
+/// reached, else everywhere.
+Socket listen_at_master(const RendezvousOptions& options) {
+  HostPort at = options.master;
+  if (!is_numeric(at.host) && at.host != "localhost") at.host = options.address;
+  // The process of the attempt before may still be on its way out.
+  constexpr Seconds kPause = 50ms;
+  constexpr double kShare = 0.25;
+  const Deadline patience =
+      Deadline::after(options.attempt > 0 ? options.deadline * kShare : Seconds{});
+  while (true) {
+    try {
+      return listen_on(at);
+    } catch (const SocketError& error) {
+      if (error.kind != SocketError::Kind::address_in_use) {
+        if (at.host.empty()) throw CommError(error.what());
+        at.host.clear();  // the address is not of this machine: translated on its way
+      } else if (patience.passed()) {
+        throw CommError(fmt::format(
+            "port {} is in use: another job, or a process that an earlier run left; choose another "
+            "MASTER_PORT, or end that process ({})",
+            at.port, error.what()));
+      } else {
+        std::this_thread::sleep_for(kPause);
+      }
+    }
+  }
+}
+
+std::string text_of(const Message& message) {
+  return {reinterpret_cast<const char*>(message.payload.data()), message.payload.size()};
+}
+}  // namespace
+
+std::unique_ptr<Membership> Membership::join(const RendezvousOptions& options,
+                                             std::optional<Socket> listener) {
+  RECKON_CHECK(options.size >= 1);
+  RECKON_CHECK(options.rank >= 0 && options.rank < options.size);
+  std::unique_ptr<Coordinator> coordinator;
+  if (options.rank == 0) {
+    if (!listener) listener = listen_at_master(options);
+    coordinator = std::make_unique<Coordinator>(std::move(*listener), options);
+  }
+  std::unique_ptr<Membership> membership{new Membership(options, std::move(coordinator))};
+  try {
+    membership->register_with_master();
+  } catch (const SocketError& error) {
+    throw CommError(fmt::format("rendezvous of job '{}': {}", options.job, error.what()), {0});
+  } catch (const HandshakeError& error) {
+    throw CommError(fmt::format("rendezvous of job '{}': {} answers, but {}", options.job,
+                                text(options.master), error.what()),
+                    {0});
+  } catch (const WireError& error) {
+    throw CommError(fmt::format("rendezvous of job '{}': {} answers, but {}; is MASTER_PORT right?",
+                                options.job, text(options.master), error.what()),
+                    {0});
+  }
+  return membership;
+}
+
+Membership::Membership(RendezvousOptions options, std::unique_ptr<Coordinator> coordinator)
+    : options_(std::move(options)), coordinator_(std::move(coordinator)) {}
+
+Membership::~Membership() {
+  try {
+    if (master_ && !members_.empty()) send(RendezvousMessage::leave, {}, Deadline::after(100ms));
+  } catch (const std::exception&) {
+    // The other side is gone; so are we.
+  }
+}
+
+Channel Membership::connect_to_master(Deadline deadline) const {
+  HostPort master = options_.master;
+  if (coordinator_) {
+    master = coordinator_->address();
+    if (master.host == "0.0.0.0") master.host = "127.0.0.1";
+    if (master.host == "::") master.host = "::1";
+  }
+  try {
+    return connect_to_process(master, options_.secret, {Listening::As::coordinator, 0},
+                              {options_.job, std::uint32_t(options_.rank)}, deadline);
+  } catch (const SocketError& error) {
+    if (error.kind == SocketError::Kind::closed) throw;
+    throw CommError(
+        fmt::format("rank 0 does not answer for {:.3g} s: {}; is it started, and are MASTER_ADDR "
+                    "and MASTER_PORT those that it listens at?",
+                    options_.deadline.count(), error.what()),
+        {0});
+  }
+}
+
+void Membership::send(RendezvousMessage kind, std::span<const std::byte> payload,
+                      Deadline deadline) {
+  send_message(*master_, std::uint16_t(kind), std::uint32_t(options_.rank), 0, payload, deadline);
+}
+
+void Membership::register_with_master() {
+  // The coordinator names who is missing at the deadline: wait for its word a little longer.
+  constexpr Seconds kForTheWord{2};
+  const Deadline deadline = Deadline::after(options_.deadline);
+  constexpr Seconds kPause = 100ms;
+  while (true) {
+    master_ = connect_to_master(deadline);
+    const std::string own = master_->socket().local().host;
+    Hello hello{.attempt = options_.attempt, .size = options_.size};
+    hello.member = {.rank = options_.rank,
+                    .role = options_.role,
+                    .address = {options_.address.empty() ? own : options_.address, options_.port},
+                    .host = machine_name(),
+                    .process = getpid()};
+    send(RendezvousMessage::hello, encode(hello), deadline);
+    const Message answer = receive_message(*master_, kRendezvousMessageLimit,
+                                           Deadline::after(deadline.left() + kForTheWord));
+    const auto kind = RendezvousMessage(answer.head.kind);
+    if (kind == RendezvousMessage::members) {
+      members_ = decode_members(answer.payload);
+      return;
+    }
+    if (kind != RendezvousMessage::not_yet || deadline.left() <= kPause)
+      throw CommError(fmt::format("rendezvous of job '{}' at {}: {}", options_.job,
+                                  text(options_.master), text_of(answer)));
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+/// The next message that is not the news of a loss, which is kept. The caller holds the mutex.
+Message Membership::next_message(Deadline deadline) {
+  Message message = receive_message(*master_, kRendezvousMessageLimit, deadline);
+  if (RendezvousMessage(message.head.kind) == RendezvousMessage::lost)
+    lost_ = decode_ranks(message.payload);
+  return message;
+}
+
+void Membership::set(const std::string& key, std::span<const std::byte> value) {
+  const std::lock_guard lock(mutex_);
+  FieldWriter fields;
+  fields.text(key).text({reinterpret_cast<const char*>(value.data()), value.size()});
+  try {
+    send(RendezvousMessage::set, fields.bytes(), Deadline::after(options_.deadline));
+  } catch (const SocketError& error) {
+    throw CommError(fmt::format("rank 0 is lost: {}", error.what()), {0});
+  }
+}
+
+std::vector<std::byte> Membership::get(const std::string& key, Deadline deadline) {
+  const std::lock_guard lock(mutex_);
+  FieldWriter fields;
+  fields.text(key);
+  try {
+    send(RendezvousMessage::get, fields.bytes(), deadline);
+    while (!lost_) {
+      Message message = next_message(deadline);
+      if (RendezvousMessage(message.head.kind) == RendezvousMessage::value)
+        return std::move(message.payload);
+    }
+  } catch (const SocketError& error) {
+    if (error.kind == SocketError::Kind::timeout)
+      throw CommError(fmt::format("nobody has set '{}' in time", key));
+    throw CommError(fmt::format("rank 0 is lost: {}", error.what()), {0});
+  } catch (const WireError& error) {
+    throw CommError(fmt::format("rank 0: {}", error.what()), {0});
+  }
+  throw CommError(fmt::format("{} is lost", name_of(lost_->front())), *lost_);
+}
+
+std::vector<int> Membership::blame(Seconds grace) {
+  const std::lock_guard lock(mutex_);
+  if (lost_) return *lost_;
+  constexpr Seconds kForTheAnswer{1};
+  try {
+    FieldWriter fields;
+    fields.number(std::int64_t(grace.count() * 1e3));
+    // A broken connection may still hold the news of the loss: read on after a failed send.
+    try {
+      send(RendezvousMessage::ask_blame, fields.bytes(), Deadline::after(grace));
+    } catch (const SocketError&) {
+    }
+    const Deadline deadline = Deadline::after(grace + kForTheAnswer);
+    while (!lost_) {
+      const Message message = next_message(deadline);
+      if (RendezvousMessage(message.head.kind) == RendezvousMessage::nobody) return {};
+    }
+  } catch (const std::runtime_error&) {  // closed, silent or damaged
+    lost_ = std::vector<int>{0};
+  }
+  return *lost_;
+}
+
+std::string Membership::name_of(int rank) const {
+  if (rank < 0 || std::size_t(rank) >= members_.size()) return fmt::format("rank {}", rank);
+  const Member& m = members_[std::size_t(rank)];
+  return fmt::format("rank {} ({} on {}, process {})", rank,
+                     m.role == Role::parameter_server ? "parameter server" : "worker", m.host,
+                     m.process);
+}
+
+CommError Membership::lost_peer(const std::string& what, Seconds grace) {
+  const std::vector<int> ranks = blame(grace);
+  if (ranks.empty()) return CommError(what);
+  std::vector<std::string> names;
+  for (const int rank : ranks) names.push_back(name_of(rank));
+  return CommError(fmt::format("{}: lost or without an answer: {}", what, fmt::join(names, ", ")),
+                   ranks);
+}
+
+}  // namespace reckon

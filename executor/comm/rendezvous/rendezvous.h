@@ -1,0 +1,99 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "executor/comm/errors.h"
+#include "executor/comm/rendezvous/job_secret.h"
+#include "executor/comm/socket.h"
+#include "executor/comm/wire.h"
+#include "sim/scenario/scenario.h"
+
+// How the processes of a job find each other, and how they agree on who is lost. Rank 0 listens at
+// the master's address; every rank (rank 0 too) proves there that it knows the job's secret,
+// registers and keeps its connection, so the end of a process is seen at once, by everybody in the
+// same order.
+namespace reckon {
+
+struct Member {
+  int rank = 0;  // workers first (chief is rank 0), then parameter servers
+  Role role = Role::worker;
+  HostPort address;  // reachable by the others; port: of the rank's own listener, 0 = none
+  std::string host;  // the machine's name
+  std::int64_t process = 0;
+};
+
+struct RendezvousOptions {
+  JobSecret secret;            // the same for all members
+  std::string job = "reckon";  // ranks of another job, or of another attempt, are turned away
+  int attempt = 0;             // counts restarts of the job
+  int rank = 0, size = 1;      // size: of all members, servers included
+  Role role = Role::worker;
+  HostPort master;
+  std::string address;     // of this rank's interface; empty: the one that reaches the master
+  std::uint16_t port = 0;  // told to the others
+  Seconds deadline{300};   // until all are there
+  /// Told of connections that are turned away; may be empty.
+  std::function<void(const std::string&)> warn;
+};
+
+class Coordinator;
+enum class RendezvousMessage : std::uint16_t;
+
+class Membership {
+ public:
+  /// Returns when all ranks are registered. Throws CommError: who is missing at the deadline; no
+  /// answer at the master's address; its port in use; another secret; wrong size, attempt or job; a
+  /// rank that is there twice. `listener`: rank 0 may bring the listening socket (then no port can
+  /// be lost between choosing and using it).
+  static std::unique_ptr<Membership> join(const RendezvousOptions& options,
+                                          std::optional<Socket> listener = std::nullopt);
+  ~Membership();  // says goodbye: the others will not miss this rank
+  Membership(const Membership&) = delete;
+  Membership& operator=(const Membership&) = delete;
+
+  int rank() const { return options_.rank; }
+  int size() const { return options_.size; }
+  int attempt() const { return options_.attempt; }
+  const RendezvousOptions& options() const { return options_; }
+  const std::vector<Member>& members() const { return members_; }
+
+  /// A small store that all ranks share. `get` waits until somebody has set the key. From any
+  /// thread. Throw CommError.
+  void set(const std::string& key, std::span<const std::byte> value);
+  std::vector<std::byte> get(const std::string& key, Deadline deadline);
+
+  /// After something failed that others took part in (a connection ended, a deadline passed): who
+  /// is at fault? A rank whose process ended; else, after `grace`, those that do not ask the same
+  /// question: they hang. Everybody gets the same answer. Empty: nobody is known to be.
+  std::vector<int> blame(Seconds grace);
+  /// `what` with the blamed ranks' names: "all-reduce of 100 MB: rank 3 (worker on node7, process
+  /// 4242) is lost".
+  CommError lost_peer(const std::string& what, Seconds grace);
+  std::string name_of(int rank) const;
+  /// A number for each thing that the ranks build together, in the same order: 0, 1, ...
+  int next_number() { return next_number_++; }
+
+ private:
+  Membership(RendezvousOptions options, std::unique_ptr<Coordinator> coordinator);
+  void register_with_master();
+  Channel connect_to_master(Deadline deadline) const;
+  void send(RendezvousMessage kind, std::span<const std::byte> payload, Deadline deadline);
+  Message next_message(Deadline deadline);
+
+  RendezvousOptions options_;
+  std::unique_ptr<Coordinator> coordinator_;  // rank 0's
+  std::mutex mutex_;                          // of the connection
+  std::optional<Channel> master_;
+  std::vector<Member> members_;
+  int next_number_ = 0;
+  std::optional<std::vector<int>> lost_;  // once known, for good
+};
+
+}  // namespace reckon

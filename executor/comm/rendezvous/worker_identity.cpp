@@ -1,0 +1,186 @@
+#include "executor/comm/rendezvous/worker_identity.h"
+
+#include <charconv>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+namespace reckon {
+
+namespace {
+class IdentityReader {
+ public:
+  IdentityReader(const IdentityFlags& flags, const Environment& environment)
+      : flags_(flags), environment_(environment) {}
+
+  Expected<WorkerIdentity> read() {
+    const auto tf_config = environment_("TF_CONFIG");
+    const bool by_flags = flags_.rank || flags_.role || flags_.workers;
+    if (by_flags)
+      read_flags();
+    else if (tf_config)
+      read_tf_config(*tf_config);
+    else if (environment_("RANK") || environment_("WORLD_SIZE"))
+      read_rank_variables();
+    read_common();
+    check();
+    if (!problems_.empty()) return tl::unexpected(problems_);
+    return identity_;
+  }
+
+ private:
+  void problem(const std::string& where, std::string what, std::string hint = {}) {
+    problems_.push_back({.at = {.file = where}, .what = std::move(what), .hint = std::move(hint)});
+  }
+
+  /// A whole number in [least, most] of an environment variable; nullopt: not set, or a problem.
+  std::optional<int> number(const std::string& name, int least, int most,
+                            const std::string& meaning) {
+    const auto text = environment_(name);
+    if (!text) return std::nullopt;
+    int value = 0;
+    const char* end = text->data() + text->size();
+    const auto [at, code] = std::from_chars(text->data(), end, value);
+    if (code == std::errc{} && at == end && value >= least && value <= most) return value;
+    problem(name, fmt::format("{} is '{}'", name, *text),
+            fmt::format("{}: a whole number from {} to {}", meaning, least, most));
+    return std::nullopt;
+  }
+
+  std::optional<int> needed(const std::string& name, int least, int most,
+                            const std::string& meaning) {
+    if (!environment_(name)) {
+      problem(name, fmt::format("{} is not set", name), meaning);
+      return std::nullopt;
+    }
+    return number(name, least, most, meaning);
+  }
+
+  void read_tf_config(const std::string& text) {
+    auto identity = identity_from_tf_config(text);
+    if (identity)
+      identity_ = *identity;
+    else
+      problems_ = identity.error();
+  }
+
+  void read_rank_variables() {
+    identity_.source = "RANK";
+    const auto size = needed("WORLD_SIZE", 1, kMost, "how many workers the job has");
+    const auto rank = needed("RANK", 0, kMost, "this worker's number, from 0");
+    identity_.workers = size.value_or(1);
+    identity_.rank = identity_.index = rank.value_or(0);
+    if (size && rank && *rank >= *size)
+      problem("RANK", fmt::format("RANK is {}, but WORLD_SIZE is {}", *rank, *size),
+              "ranks count from 0 to WORLD_SIZE - 1");
+    identity_.role = identity_.rank == 0 ? Role::chief : Role::worker;
+    if (identity_.workers > 1) read_master_variables();
+  }
+
+  void read_master_variables() {
+    const auto address = environment_("MASTER_ADDR");
+    if (!address || address->empty())
+      problem("MASTER_ADDR", "MASTER_ADDR is not set",
+              "the name or address of the machine of rank 0");
+    const auto port = needed("MASTER_PORT", 1, 65535, "a port that is free on rank 0's machine");
+    identity_.master = {address.value_or(""), std::uint16_t(port.value_or(0))};
+  }
+
+  void read_flags() {
+    identity_.source = "flags";
+    const int workers = flags_.workers.value_or(1), servers = flags_.servers.value_or(0);
+    if (workers < 1) problem("--workers", fmt::format("--workers is {}", workers), "at least 1");
+    if (servers < 0) problem("--servers", fmt::format("--servers is {}", servers), "0 or more");
+    identity_.workers = workers;
+    identity_.servers = servers;
+    identity_.index = flags_.rank.value_or(0);
+    const std::string role = flags_.role.value_or("worker");
+    if (role == "worker" || role == "chief")
+      read_worker(role == "chief");
+    else if (role == "ps")
+      read_server();
+    else if (role == "evaluator")
+      identity_.role = Role::evaluator, identity_.rank = -1;
+    else
+      problem("--role",
+              fmt::format("--role is '{}'{}", role,
+                          did_you_mean(role, std::vector<std::string>{"worker", "chief", "ps",
+                                                                      "evaluator"})),
+              "worker, chief, ps or evaluator");
+  }
+
+  void read_worker(bool chief) {
+    if (chief && identity_.index != 0)
+      problem("--role", fmt::format("--role is chief, but --rank is {}", identity_.index),
+              "the chief is rank 0");
+    if (identity_.index < 0 || identity_.index >= identity_.workers)
+      problem("--rank",
+              fmt::format("--rank is {} of {} workers", identity_.index, identity_.workers),
+              "ranks count from 0 to --workers - 1");
+    identity_.rank = identity_.index;
+    identity_.role = identity_.rank == 0 ? Role::chief : Role::worker;
+  }
+
+  void read_server() {
+    if (identity_.index < 0 || identity_.index >= identity_.servers)
+      problem("--rank",
+              fmt::format("--rank is {} of {} servers", identity_.index, identity_.servers),
+              "with --role ps, ranks count from 0 to --servers - 1");
+    identity_.rank = identity_.workers + identity_.index;
+    identity_.role = Role::parameter_server;
+  }
+
+  void read_common() {
+    if (const auto local = number("LOCAL_RANK", 0, kMost, "this worker's number on its machine"))
+      identity_.local_rank = *local;
+    if (const auto attempt =
+            number("TORCHELASTIC_RESTART_COUNT", 0, kMost, "how often the job was restarted"))
+      identity_.attempt = *attempt;
+    if (const auto job = environment_("TORCHELASTIC_RUN_ID")) identity_.job = *job;
+    identity_.local_rank = flags_.local_rank.value_or(identity_.local_rank);
+    identity_.attempt = flags_.attempt.value_or(identity_.attempt);
+    identity_.job = flags_.job.value_or(identity_.job);
+    identity_.address = flags_.address.value_or("");
+    if (!flags_.master) return;
+    if (const auto master = parse_host_port(*flags_.master); master && master->port > 0)
+      identity_.master = *master;
+    else
+      problem("--master", fmt::format("--master is '{}'", *flags_.master),
+              "host:port or [IPv6]:port of rank 0");
+  }
+
+  void check() {
+    if (identity_.source == "flags" && identity_.members() > 1 && !flags_.master) {
+      if (environment_("MASTER_ADDR"))
+        read_master_variables();
+      else
+        problem("--master", "--master is missing: where do the processes of the job meet?",
+                "host:port of rank 0, or MASTER_ADDR and MASTER_PORT");
+    }
+    if (identity_.attempt < 0)
+      problem("--attempt", fmt::format("--attempt is {}", identity_.attempt), "0 or more");
+    if (identity_.local_rank < 0)
+      problem("--local-rank", fmt::format("--local-rank is {}", identity_.local_rank), "0 or more");
+  }
+
+  static constexpr int kMost = 1'000'000;
+  const IdentityFlags& flags_;
+  const Environment& environment_;
+  WorkerIdentity identity_;
+  Diagnostics problems_;
+};
+}  // namespace
+
+Environment process_environment() {
+  return [](const std::string& name) -> std::optional<std::string> {
+    const char* value = std::getenv(name.c_str());
+    return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
+  };
+}
+
+Expected<WorkerIdentity> worker_identity(const IdentityFlags& flags,
+                                         const Environment& environment) {
+  return IdentityReader(flags, environment).read();
+}
+
+}  // namespace reckon

@@ -1,0 +1,184 @@
+#include "executor/train/checkpoint/checkpoint.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <thread>
+#include <utility>
+
+#include "executor/train/checkpoint/durable_file.h"
+#include "sim/base/check.h"
+#include "sim/base/unit_text.h"
+
+namespace reckon {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+/// The part of `rank` as this start of the job wrote it; nullopt: not there yet.
+std::optional<ShardHeader> part_of(const fs::path& set, int rank, const ShardHeader& own) {
+  const fs::path file = shard_file(set, rank);
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) return std::nullopt;
+  ShardHeader header = read_shard_header(file);
+  if (header.attempt != own.attempt) return std::nullopt;  // an earlier start's; to be replaced
+  require_identity(file, header.identity, own.identity);
+  if (header.rank != rank || header.step != own.step)
+    throw CheckpointError(
+        fmt::format("{} holds rank {} at step {}", file.string(), header.rank, header.step));
+  return header;
+}
+
+/// `next` takes the place of `old`, which goes.
+void exchange_sets(const fs::path& next, const fs::path& old) {
+  // At once, so that a crash leaves one or the other.
+  if (::renameat2(AT_FDCWD, next.c_str(), AT_FDCWD, old.c_str(), RENAME_EXCHANGE) == 0) {
+    flush_directory(old.parent_path());
+    remove_set(next);
+    return;
+  }
+  remove_set(old);  // a file system that cannot
+  fs::rename(next, old);
+  flush_directory(old.parent_path());
+}
+
+}  // namespace
+
+struct CheckpointStore::Work {
+  ShardHeader header;
+  std::vector<std::byte> copy;
+  std::vector<std::pair<std::string, std::size_t>> layout;  // name, bytes
+  SaveReport report;
+};
+
+CheckpointStore::CheckpointStore(CheckpointOptions options) : options_(std::move(options)) {
+  RECKON_CHECK(options_.keep >= 1);
+  RECKON_CHECK(options_.rank >= 0 && options_.rank < options_.identity.ranks);
+  create_directories_durably(options_.directory);
+}
+
+CheckpointStore::~CheckpointStore() {
+  if (pending_.valid()) pending_.wait();
+}
+
+Recovery CheckpointStore::recover(const std::function<void()>& alive) {
+  RECKON_CHECK(options_.rank == 0);
+  const GoodSet good = newest_good_set(options_.directory, &options_.identity, alive);
+  for (const CheckpointSet& set : list_sets(options_.directory))
+    if (!set.complete) remove_set(set.directory);
+  Recovery recovery;
+  for (const GoodSet::Refused& refused : good.refused) {
+    recovery.refused.push_back(refused.why);
+    set_aside(refused.set);
+  }
+  if (!good.set && !good.refused.empty())
+    throw NoUsableCheckpoint(fmt::format(
+        "no checkpoint of {} can be used; start again to train from the beginning:\n  {}",
+        options_.directory.string(), fmt::join(recovery.refused, "\n  ")));
+  if (!good.set) return recovery;
+  recovery.step = good.set->step;
+  recovery.changes = changes_between(good.manifest.identity.recipe, options_.identity.recipe);
+  if (!recovery.changes.empty() && !options_.accept_changes)
+    throw ChangedRecipe(fmt::format(
+        "{}{}{} was trained under other settings:\n{}go on under those, or add --accept-changes",
+        fmt::join(recovery.refused, "\n"), recovery.refused.empty() ? "" : "\n",
+        good.set->directory.string(), to_text(recovery.changes)));
+  return recovery;
+}
+
+Counters CheckpointStore::load(std::int64_t step, std::span<const RestoreSection> targets) {
+  const fs::path file = shard_file(set_directory(options_.directory, step), options_.rank);
+  const CheckpointIdentity theirs = read_shard_header(file).identity;
+  const auto of = [](const CheckpointIdentity& i) { return setting_of(i.recipe, "optimizer"); };
+  const bool other_optimizer =
+      options_.accept_changes && !of(theirs).empty() && of(theirs) != of(options_.identity);
+  ShardHeader header = read_shard(file, targets, other_optimizer ? "optimizer." : kNoSection);
+  require_identity(file, header.identity, options_.identity);
+  if (header.rank != options_.rank || header.step != step)
+    throw CheckpointError(
+        fmt::format("{} holds rank {} at step {}", file.string(), header.rank, header.step));
+  return std::move(header.counters);
+}
+
+void CheckpointStore::save(std::int64_t step, Counters counters,
+                           std::span<const StateSection> sections, bool emergency) {
+  const Clock::time_point begin = Clock::now();
+  finish();
+  if (!options_.replaces && is_complete(set_directory(options_.directory, step))) return;
+
+  Work work;
+  work.header.identity = options_.identity;
+  work.header.rank = options_.rank;
+  work.header.step = step;
+  work.header.attempt = options_.attempt;
+  work.header.counters = std::move(counters);
+  std::size_t total = 0;
+  for (const StateSection& s : sections) {
+    work.layout.emplace_back(s.name, s.bytes.size());
+    total += s.bytes.size();
+  }
+  work.copy.reserve(total);
+  for (const StateSection& s : sections)
+    work.copy.insert(work.copy.end(), s.bytes.begin(), s.bytes.end());
+  work.report = {step, emergency, begin, Clock::now() - begin, {}, {}};
+  pending_ = std::async(
+      std::launch::async, [this](Work w) { return write(std::move(w)); }, std::move(work));
+}
+
+void CheckpointStore::finish() {
+  if (pending_.valid()) reports_.push_back(pending_.get());
+}
+
+std::vector<SaveReport> CheckpointStore::take_reports() {
+  if (pending_.valid() && pending_.wait_for(Seconds{0}) == std::future_status::ready) finish();
+  return std::exchange(reports_, {});
+}
+
+SaveReport CheckpointStore::write(Work work) const {
+  const Clock::time_point begin = Clock::now();
+  const fs::path place = set_directory(options_.directory, work.header.step);
+  const bool replaces = options_.replaces && is_complete(place);
+  const fs::path set = replaces ? fs::path(place.string() + ".next") : place;
+  if (replaces) fs::remove_all(set);
+  create_directories_durably(set);
+  std::vector<StateSection> sections;
+  std::size_t first = 0;
+  for (const auto& [name, bytes] : work.layout) {
+    sections.push_back({name, std::span(work.copy).subspan(first, bytes)});
+    first += bytes;
+  }
+  const ShardHeader own =
+      write_shard(shard_file(set, options_.rank), std::move(work.header), sections);
+  if (options_.rank == 0) {
+    complete_set(set, own);
+    if (replaces) exchange_sets(set, place);
+    prune_sets(options_.directory, options_.keep);
+  }
+  work.report.write = Clock::now() - begin;
+  work.report.size = Bytes{double(own.file_bytes)};
+  return work.report;
+}
+
+void CheckpointStore::complete_set(const fs::path& set, const ShardHeader& own) const {
+  constexpr std::chrono::milliseconds kBetweenLooks{2};
+  const Clock::time_point until =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(options_.deadline);
+  Manifest manifest{own.identity, own.step, own.attempt, {}};
+  for (int rank = 0; rank < own.identity.ranks; ++rank) {
+    std::optional<ShardHeader> part = rank == options_.rank ? own : part_of(set, rank, own);
+    while (!part) {
+      if (Clock::now() > until)
+        throw CheckpointError(
+            fmt::format("{} is not complete: rank {} did not write its part in {}", set.string(),
+                        rank, format_duration(options_.deadline)));
+      std::this_thread::sleep_for(kBetweenLooks);
+      part = part_of(set, rank, own);
+    }
+    manifest.shards.push_back({part->file_bytes, part->digest});
+  }
+  write_manifest(set, manifest);
+}
+
+}  // namespace reckon

@@ -1,0 +1,22 @@
+#pragma once
+#include "executor/train/data/source.h"
+
+// One function a format; open_data() chooses. See data_source.h for what each reads.
+namespace reckon::data {
+
+std::unique_ptr<DataSource> open_cifar10(const std::filesystem::path& folder,
+                                         const SampleFormat& format);
+std::unique_ptr<DataSource> open_mnist(const std::filesystem::path& folder,
+                                       const SampleFormat& format);
+std::unique_ptr<DataSource> open_images(const std::filesystem::path& folder,
+                                        const SampleFormat& format);
+enum class TokenWidth { uint16, byte, character };
+std::unique_ptr<DataSource> open_tokens(const std::filesystem::path& file, TokenWidth width,
+                                        const SampleFormat& format);
+
+/// Throws DataError unless the model takes one input of that many elements and gives one class, and
+/// has at least `classes` of them.
+void require_classes(const std::filesystem::path& path, const SampleFormat& format,
+                     const Shape& shape, std::int64_t classes);
+
+}  // namespace reckon::data

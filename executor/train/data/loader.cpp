@@ -1,0 +1,75 @@
+#include "executor/train/data/loader.h"
+
+#include <chrono>
+
+#include "executor/train/data/order.h"
+#include "sim/base/check.h"
+
+namespace reckon {
+
+DataLoader::DataLoader(const DataSource& source, const SampleFormat& format, LoaderOptions options)
+    : source_(source),
+      options_(options),
+      batches_of_step_(options.own / options.micro_batch),
+      slots_(static_cast<std::size_t>(options.prefetch) + 1),
+      next_to_fill_(options.first_step * batches_of_step_),
+      next_to_give_(next_to_fill_) {
+  RECKON_CHECK(options.own % options.micro_batch == 0);
+  RECKON_CHECK(options.first_of_step + options.own <= options.global_batch);
+  RECKON_CHECK(options.prefetch >= 1);
+  for (Slot& slot : slots_) slot.batch = SampleBatch(format, options.micro_batch);
+  for (int i = 0; i < options.threads; ++i) threads_.emplace_back([this] { serve(); });
+}
+
+DataLoader::~DataLoader() {
+  const std::lock_guard lock(mutex_);
+  stopping_ = true;
+  changed_.notify_all();
+}
+
+void DataLoader::fill(std::int64_t number, SampleBatch& batch) const {
+  const std::int64_t step = number / batches_of_step_, part = number % batches_of_step_;
+  const std::int64_t first =
+      step * options_.global_batch + options_.first_of_step + part * options_.micro_batch;
+  for (std::int64_t i = 0; i < options_.micro_batch; ++i)
+    source_.read(sample_at(options_.seed, source_.samples(), first + i), batch, i);
+}
+
+void DataLoader::serve() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    // One slot is in the caller's hands: the batch before next_to_give_.
+    const auto free = [this] {
+      return next_to_fill_ - next_to_give_ < static_cast<std::int64_t>(slots_.size()) - 1;
+    };
+    changed_.wait(lock, [&] { return stopping_ || free(); });
+    if (stopping_) return;
+    const std::int64_t number = next_to_fill_++;
+    Slot& slot = slot_of(number);
+    lock.unlock();
+    std::exception_ptr failed;
+    try {
+      fill(number, slot.batch);
+    } catch (const std::exception&) {
+      failed = std::current_exception();
+    }
+    lock.lock();
+    slot.ready = number;
+    slot.failed = failed;
+    changed_.notify_all();
+  }
+}
+
+DataLoader::Next DataLoader::next() {
+  const auto begin = std::chrono::steady_clock::now();
+  std::unique_lock lock(mutex_);
+  const std::int64_t number = next_to_give_;
+  Slot& slot = slot_of(number);
+  changed_.wait(lock, [&] { return slot.ready == number; });
+  if (slot.failed) std::rethrow_exception(slot.failed);
+  ++next_to_give_;
+  changed_.notify_all();
+  return {&slot.batch, std::chrono::steady_clock::now() - begin};
+}
+
+}  // namespace reckon

@@ -1,0 +1,65 @@
+#pragma once
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "executor/train/data/source.h"
+#include "sim/base/quantity.h"
+
+namespace reckon {
+
+/// Which samples a rank reads: of each step's `global_batch` consecutive positions the `own` from
+/// `first_of_step` on, in `own / micro_batch` batches.
+struct LoaderOptions {
+  std::uint64_t seed = 1;
+  std::int64_t global_batch = 1;
+  std::int64_t first_of_step = 0, own = 1;
+  std::int64_t micro_batch = 1;  // divides own
+  std::int64_t first_step = 0;   // to begin at: a resumed run continues at its exact sample
+  int threads = 1;
+  int prefetch = 3;  // batches ready or in work
+};
+
+/// Batches in order, read ahead by threads.
+class DataLoader {
+ public:
+  /// `source` must outlive it.
+  DataLoader(const DataSource& source, const SampleFormat& format, LoaderOptions options);
+  ~DataLoader();
+  DataLoader(const DataLoader&) = delete;
+  DataLoader& operator=(const DataLoader&) = delete;
+
+  struct Next {
+    const SampleBatch* batch;  // until the next call
+    Seconds waited;            // the caller stood still for it
+  };
+  /// Throws what reading threw (DataError), when the batch's turn comes.
+  Next next();
+
+ private:
+  struct Slot {
+    SampleBatch batch;
+    std::int64_t ready = -1;  // number of the batch that it holds
+    std::exception_ptr failed;
+  };
+  void serve();
+  void fill(std::int64_t number, SampleBatch& batch) const;
+  Slot& slot_of(std::int64_t number) {
+    return slots_[static_cast<std::size_t>(number) % slots_.size()];
+  }
+
+  const DataSource& source_;
+  LoaderOptions options_;
+  std::int64_t batches_of_step_;
+  std::vector<Slot> slots_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::int64_t next_to_fill_, next_to_give_;  // numbers of batches since step 0
+  bool stopping_ = false;
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace reckon

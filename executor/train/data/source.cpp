@@ -1,0 +1,73 @@
+#include "executor/train/data/source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "executor/train/data/formats.h"
+
+namespace reckon {
+namespace {
+
+class SyntheticSource : public DataSource {
+ public:
+  SyntheticSource(SampleFormat format, std::uint64_t seed, std::int64_t samples)
+      : format_(std::move(format)), seed_(seed), samples_(std::max<std::int64_t>(samples, 1)) {}
+  std::int64_t samples() const override { return samples_; }
+  void read(std::int64_t index, SampleBatch& batch, std::int64_t at) const override {
+    fill_synthetic(format_, seed_, index, batch, at);
+  }
+
+ private:
+  SampleFormat format_;
+  std::uint64_t seed_;
+  std::int64_t samples_;
+};
+
+}  // namespace
+
+void data::require_classes(const std::filesystem::path& path, const SampleFormat& format,
+                           const Shape& shape, std::int64_t classes) {
+  const bool one = format.inputs.size() == 1 && format.targets.size() == 1 &&
+                   format.targets[0].shape == Shape{1} && !format.targets[0].ids.empty();
+  if (!one)
+    throw DataError(
+        fmt::format("{}: holds images and classes, which the model does not take", path.string()));
+  const Shape& taken = format.inputs[0].shape;
+  const bool flat = taken == Shape{elements(shape)};
+  if (taken != shape && !flat)
+    throw DataError(fmt::format("{}: holds images of {}, the model takes {}", path.string(),
+                                to_text(shape), to_text(taken)));
+  if (format.targets[0].ids[0].below < classes)
+    throw DataError(fmt::format("{}: holds {} classes, the model has {}", path.string(), classes,
+                                format.targets[0].ids[0].below));
+}
+
+std::unique_ptr<DataSource> open_data(const DataSpec& data, const std::filesystem::path& directory,
+                                      const ModelGraph& model, std::uint64_t seed,
+                                      std::int64_t samples) {
+  SampleFormat format = sample_format(model);
+  const std::filesystem::path path = directory / data.path;
+  if (format.masked > 0 && data.format != DataFormat::synthetic)
+    throw DataError(fmt::format("{}: model {} learns masked tokens, which only synthetic data has",
+                                path.string(), model.name()));
+  switch (data.format) {
+    case DataFormat::cifar10:
+      return data::open_cifar10(path, format);
+    case DataFormat::mnist:
+      return data::open_mnist(path, format);
+    case DataFormat::images:
+      return data::open_images(path, format);
+    case DataFormat::tokens:
+      return data::open_tokens(path, data::TokenWidth::uint16, format);
+    case DataFormat::text:
+      return data::open_tokens(path, data::TokenWidth::byte, format);
+    case DataFormat::characters:
+      return data::open_tokens(path, data::TokenWidth::character, format);
+    case DataFormat::synthetic:
+      break;
+  }
+  return std::make_unique<SyntheticSource>(std::move(format), seed, samples);
+}
+
+}  // namespace reckon

@@ -1,0 +1,46 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "executor/train/data/samples.h"
+#include "sim/scenario/scenario.h"
+
+// Samples on disk, by number. A source knows nothing of epochs, ranks or order: data_order.h does.
+namespace reckon {
+
+/// A file that is missing, truncated, damaged or not what the model reads. The text names the file
+/// and, where one byte is to blame, its offset.
+struct DataError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+class DataSource {
+ public:
+  virtual ~DataSource() = default;
+  virtual std::int64_t samples() const = 0;  // at least 1
+  /// Writes sample `index` to place `at` of the batch. From any thread. Throws DataError.
+  virtual void read(std::int64_t index, SampleBatch& batch, std::int64_t at) const = 0;
+};
+
+/// Opens what the scenario names, for that model. `seed` and `samples` are those of synthetic data.
+/// Throws DataError where the files are wrong or hold other shapes, ids or classes than the model
+/// takes.
+///
+/// - cifar10: folder of the binary version, data_batch_1.bin ... data_batch_5.bin
+///   [Krizhevsky 2009, https://www.cs.toronto.edu/~kriz/cifar.html]; (3, 32, 32), 10 classes,
+///   normalised by the mean and deviation of each channel
+/// - mnist: folder with train-images-idx3-ubyte and train-labels-idx1-ubyte [LeCun 1998]
+/// - tokens: file of little-endian uint16 ids; a sample is T + 1 of them, the next begins T later
+/// - text: any file, whose bytes are the ids
+/// - characters: any file; ids are the ranks of its bytes among the bytes that occur
+/// - images: folder with one folder a class, in order of their names; binary PPM or PGM files
+///   (P6, P5) of 8 bits, all of the model's size; to [-1, 1]
+/// - synthetic: samples.h
+std::unique_ptr<DataSource> open_data(const DataSpec& data, const std::filesystem::path& directory,
+                                      const ModelGraph& model, std::uint64_t seed,
+                                      std::int64_t samples);
+
+}  // namespace reckon

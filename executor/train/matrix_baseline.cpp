@@ -1,2 +1,0 @@
-#define RECKON_ISA baseline
-#include "executor/train/matrix_eigen.h"

@@ -1,0 +1,2 @@
+#define RECKON_ISA avx512
+#include "executor/train/products/matrix_eigen.h"

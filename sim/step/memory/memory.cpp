@@ -1,0 +1,277 @@
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "sim/base/check.h"
+#include "sim/base/unit_text.h"
+#include "sim/step/element_sizes.h"
+#include "sim/step/memory/layout_memory.h"
+#include "sim/step/step.h"
+
+// Memory of one accelerator (docs/MODELS.md, "Memory").
+namespace reckon {
+namespace {
+
+/// Kept for the backward pass, for one sample.
+///  none: everything that autograd saves.
+///  selective: attention is computed again from its inputs [Korthikanti et al. 2022, "Reducing
+///  activation
+///    recomputation in large transformer models", Sec. 5]. The graph's attention is a fused one,
+///    which saves no scores in the first place, so only its statistics go.
+///  full: the input of each group of layers (a transformer block), and while a group is computed
+///  again, what that
+///    one group saves [the same, Sec. 4].
+///  Attention without a fused kernel keeps its scores besides, at `score` bytes each, once where it
+///  is computed again.
+Bytes saved_bytes(const ModelGraph& model, Recompute mode, Bytes element, Bytes score) {
+  Bytes scores{}, largest_scores{};
+  for (std::size_t l = 0; score.v > 0 && l < model.layers().size(); ++l) {
+    const Bytes of_layer = attention_scores(model, l) * score;
+    scores += of_layer;
+    largest_scores = std::max(largest_scores, of_layer);
+  }
+  const Bytes all = model.saved_bytes(element) + scores;
+  if (mode == Recompute::none) return all;
+  const auto layers = model.layers();
+  const auto counts = model.counts();
+  Bytes total{}, largest_group{}, group{};
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    const LayerCount& c = counts[l];
+    const bool again = mode == Recompute::selective && c.work == WorkKind::attention;
+    const Bytes saved = c.saved_elements * element + (again ? Bytes{} : c.saved_fixed);
+    if (mode == Recompute::selective) {
+      total += saved;
+      continue;
+    }
+    const bool begins = l == 0 || layers[l].group.empty() || layers[l].group != layers[l - 1].group;
+    if (begins) {
+      // Its first input, made by an earlier layer: kept whatever the group itself saves.
+      if (!layers[l].inputs.empty())
+        total += double(elements(layers[index(layers[l].inputs[0])].output)) * element;
+      group = {};
+    }
+    group += saved + attention_scores(model, l) * score;
+    largest_group = std::max(largest_group, group);
+  }
+  return mode == Recompute::full ? std::min(total + largest_group, all) : total + largest_scores;
+}
+
+/// Gradients of activations that live at once: those of the input and the output of the layer in
+/// work.
+double largest_working_set(const ModelGraph& model) {
+  double largest = 0;
+  for (const auto& c : model.counts()) largest = std::max(largest, c.elements_in + c.elements_out);
+  return largest;
+}
+
+Bytes memory_of(const PlannedPool& pool) {
+  return pool.accelerator ? pool.accelerator->memory_for_programs() : pool.machine.memory.value;
+}
+
+const PlannedPool& smallest_pool(const Plan& plan) {
+  const auto pools = computing_pools(plan);
+  return **std::min_element(pools.begin(), pools.end(),
+                            [](auto* a, auto* b) { return memory_of(*a) < memory_of(*b); });
+}
+
+/// Largest batch that fits as a plan's has to, by bisection (memory grows with the batch); 0: not
+/// even one sample.
+int largest_batch(const Plan& plan, PlannedWorkload job) {
+  int fits = 0, too_large = job.batch_per_accelerator;
+  while (too_large - fits > 1) {
+    job.batch_per_accelerator = fits + (too_large - fits) / 2;
+    (estimate_memory(plan, job).fits_at(kRiskOfAPlan) ? fits : too_large) =
+        job.batch_per_accelerator;
+  }
+  return fits;
+}
+
+std::string parts_text(const MemoryEstimate& m) {
+  return fmt::format(
+      "parameters {}, gradients {}, optimizer state {}, activations {}, workspace {}{}{}{}, "
+      "framework "
+      "{}",
+      format_bytes(m.parameters), format_bytes(m.gradients), format_bytes(m.optimizer),
+      format_bytes(m.activations), format_bytes(m.workspace),
+      m.gathered.v > 0 ? ", gathered parameters and gradients " + format_bytes(m.gathered) : "",
+      m.evidence.v != 0 ? ", comparable runs " + format_bytes(m.evidence) : "",
+      m.fragmentation.v > 0 ? ", fragmentation " + format_bytes(m.fragmentation) : "",
+      format_bytes(m.reserve));
+}
+
+/// The reserve is assumed: at the low end of its range the step may fit.
+std::string reserve_hint(const Plan& plan, MemoryEstimate m) {
+  const Fact<Bytes>& reserve = plan.framework.reserve;
+  m.reserve = reserve.low;
+  if (!reserve.assumed || !m.fits()) return "";
+  return fmt::format(
+      "\nit would fit where the framework takes {} rather than {} (assumed: {} .. {})",
+      format_bytes(reserve.low), format_bytes(reserve.value), format_bytes(reserve.low),
+      format_bytes(reserve.high));
+}
+
+std::string recompute_hint(const Plan& plan, PlannedWorkload job) {
+  for (const auto mode : {Recompute::selective, Recompute::full}) {
+    if (mode <= job.strategy.recompute) continue;
+    job.strategy.recompute = mode;
+    const auto m = estimate_memory(plan, job);
+    if (m.fits_at(kRiskOfAPlan))
+      return fmt::format("\nwith recompute: {} it needs {} and fits",
+                         mode == Recompute::full ? "full" : "selective",
+                         format_bytes(m.required()));
+  }
+  return "";
+}
+
+/// Sharding more of the state, or leaving the optimizer's to the host.
+std::string state_hint(const Plan& plan, PlannedWorkload job) {
+  if (!cuts_the_model(job.strategy.kind)) return "";
+  std::string hint;
+  const auto try_it = [&](std::string_view how) {
+    const auto m = estimate_memory(plan, job);
+    if (m.fits_at(kRiskOfAPlan))
+      hint += fmt::format("\nwith {} it needs {} and fits", how, format_bytes(m.required()));
+    return m.fits_at(kRiskOfAPlan);
+  };
+  const int stage = job.strategy.zero_stage;
+  if (layout_of(job).replicas_of_state() > 1) {
+    for (job.strategy.zero_stage = stage + 1; job.strategy.zero_stage <= 3;
+         ++job.strategy.zero_stage)
+      if (try_it(fmt::format("zero_stage: {}", job.strategy.zero_stage))) break;
+  }
+  job.strategy.zero_stage = stage;
+  if (!job.strategy.offload_optimizer) {
+    job.strategy.offload_optimizer = true;
+    try_it("offload_optimizer: true");
+  }
+  return hint;
+}
+
+std::string accelerator_hint(const Catalog& catalog, const PlannedPool& pool,
+                             const PlannedWorkload& job, Bytes required) {
+  std::string names;
+  int shown = 0;
+  for (const auto& a : catalog.accelerators) {
+    if (!pool.accelerator || a.kind != pool.accelerator->kind) continue;
+    if (a.memory_for_programs() < required || !a.peak_for(job.precision) || shown == 6) continue;
+    names += fmt::format("{}{} ({})", shown++ ? ", " : "", a.name, format_bytes(a.memory.value));
+  }
+  return names.empty() ? "\nno accelerator of the catalog has that much memory"
+                       : "\naccelerators with enough memory: " + names;
+}
+
+}  // namespace
+
+double MemoryEstimate::out_of_memory() const {
+  const Bytes most = available - reserve, median = tensors() + fragmentation;
+  if (!(median.v > 0)) return most.v < 0 ? 1 : 0;
+  if (!(most.v > 0)) return 1;
+  const double s = std::hypot(deviation, reserve_deviation / most);
+  if (s == 0) return median > most ? 1 : 0;
+  return 0.5 * std::erfc(-std::log(median / most) / (s * std::numbers::sqrt2));
+}
+
+bool MemoryEstimate::fits_at(double risk) const { return out_of_memory() <= risk; }
+
+void set_limits(MemoryEstimate& m, const FrameworkRules& framework, int communicators,
+                Bytes available) {
+  constexpr double kRange = 2 * 1.645;  // standard deviations in nine of ten
+  m.available = available;
+  m.reserve =
+      framework.reserve.value + std::max(0, communicators - 1) * framework.communicator.value;
+  m.deviation = framework.memory_deviation;
+  if (m.deviation > 0)
+    m.reserve_deviation = (framework.reserve.high - framework.reserve.low) / kRange;
+  if (framework.memory_mean != 0) m.evidence = m.allocated() * std::expm1(framework.memory_mean);
+  m.fragmentation = m.tensors() * framework.fragmentation.value;
+}
+
+std::string probability_text(double p) {
+  constexpr double kLittle = 0.001;
+  if (p < kLittle) return "< 0.1 %";
+  if (p > 1 - kLittle) return "> 99.9 %";
+  return fmt::format("{:.{}f} %", 100 * p, p < 0.1 ? 1 : 0);
+}
+
+std::string memory_text(const MemoryEstimate& m) {
+  return fmt::format("{} of {}, P(out of memory) {}", format_bytes(m.required()),
+                     format_bytes(m.available), probability_text(m.out_of_memory()));
+}
+
+MemoryEstimate estimate_memory(const Plan& plan, const PlannedWorkload& job) {
+  const PlannedPool& pool = smallest_pool(plan);
+  const ElementSizes size = with_stack(element_sizes(job), plan.framework);
+  if (cuts_the_model(job.strategy.kind)) {
+    FoldedModel folded(job.model);
+    folded.cut_as(job.stage_blocks);
+    MemoryEstimate m =
+        memory_of(folded, layout_of(job), size, plan.framework.expert_imbalance.value);
+    set_limits(m, plan.framework, communicators(layout_of(job)), memory_of(pool));
+    return m;
+  }
+  const double parameters = double(job.model.parameters());
+  const double trained = double(job.model.trainable_parameters());
+  const double batch = job.batch_per_accelerator;
+  // Each core of a device holds its own copy of the state and its share of the batch.
+  const double copies = pool.accelerator ? std::max(1, pool.accelerator->cores_per_device) : 1;
+  const bool on_servers = job.strategy.kind == StrategyKind::parameter_server;
+  MemoryEstimate m;
+  m.parameters = copies * parameters * size.weight;
+  m.gradients = copies * trained * size.gradient;
+  // With parameter servers the optimizer's state stays with the variables.
+  if (!on_servers) m.optimizer = copies * trained * (size.master + size.optimizer);
+  m.activations =
+      batch * saved_bytes(job.model, job.strategy.recompute, size.activation, size.score);
+  m.workspace = largest_working_set(job.model) * batch * size.activation;
+  m.gathered = copies * parameters * size.buffers;
+  set_limits(m, plan.framework, 1, memory_of(pool));
+  return m;
+}
+
+MemoryEstimate estimate_forward_memory(const Plan& plan, const PlannedWorkload& job) {
+  const PlannedPool& pool = smallest_pool(plan);
+  const ElementSizes size = element_sizes(job);
+  const double copies = pool.accelerator ? std::max(1, pool.accelerator->cores_per_device) : 1;
+  MemoryEstimate m;
+  m.parameters = copies * double(job.model.parameters()) * size.weight;
+  m.activations = largest_working_set(job.model) * job.batch_per_accelerator * size.activation;
+  set_limits(m, plan.framework, 1, memory_of(pool));
+  return m;
+}
+
+std::optional<Diagnostic> check_memory(const Plan& plan, const PlannedWorkload& job,
+                                       const Catalog& catalog, const Places& places) {
+  const MemoryEstimate m = estimate_memory(plan, job);
+  if (m.fits()) return std::nullopt;
+  const PlannedPool& pool = smallest_pool(plan);
+  const int batch = largest_batch(plan, job);
+  Diagnostic d;
+  const SourcePlace of_batch = places.find("workload.batch_per_accelerator");
+  const SourcePlace of_workload = places.find("workload");
+  // A batch given as global_batch has no batch_per_accelerator of its own: find() then answers with
+  // the parent.
+  d.at = batch == 0                ? places.find("workload.model")
+         : of_batch == of_workload ? places.find("workload.global_batch")
+                                   : of_batch;
+  d.what = fmt::format(
+      "{} at batch {} needs {} of memory on each {}, which has {}: P(out of "
+      "memory) is {}",
+      job.model.name(), job.batch_per_accelerator, format_bytes(m.required()),
+      pool.accelerator ? pool.accelerator->name : pool.machine.name, format_bytes(m.available),
+      probability_text(m.out_of_memory()));
+  d.hint = parts_text(m);
+  const char* of =
+      job.strategy.kind == StrategyKind::model_parallel ? "micro_batch" : "batch_per_accelerator";
+  d.hint += batch > 0 ? fmt::format("\nthe largest {} that fits is {}", of, batch)
+                      : std::string("\nnot even a batch of 1 fits");
+  d.hint += reserve_hint(plan, m);
+  d.hint += recompute_hint(plan, job);
+  d.hint += state_hint(plan, job);
+  d.hint += accelerator_hint(catalog, pool, job, m.required());
+  return d;
+}
+
+}  // namespace reckon

@@ -1,0 +1,60 @@
+#pragma once
+#include <memory>
+
+#include "sim/step/network/collective_times.h"
+
+// What a step asks of the network about the collectives of a group of ranks. Two answer: formulas,
+// and a NetworkModel that is given the flows.
+namespace reckon {
+
+/// Times of collectives; arguments as those of collective_times.h.
+class CollectiveCost {
+ public:
+  virtual ~CollectiveCost() = default;
+  virtual TimedAllReduce all_reduce(const Fabric& group, Bytes size, AllReduceKind kind) const = 0;
+  virtual Seconds all_gather(const Fabric& group, Bytes size) const = 0;
+  virtual Seconds reduce_scatter(const Fabric& group, Bytes size) const = 0;
+  virtual Seconds all_to_all(const Fabric& group, Bytes size) const = 0;
+  virtual Seconds send(const Fabric& group, Bytes size) const = 0;
+  virtual Seconds ring_hop(const Fabric& group, Bytes size) const = 0;
+};
+
+/// collective_times.h. Final: whoever holds one calls it directly, a million times a second.
+class ClosedForms final : public CollectiveCost {
+ public:
+  TimedAllReduce all_reduce(const Fabric& f, Bytes size, AllReduceKind kind) const override {
+    return all_reduce_time(f, size, kind);
+  }
+  Seconds all_gather(const Fabric& f, Bytes size) const override {
+    return all_gather_time(f, size);
+  }
+  Seconds reduce_scatter(const Fabric& f, Bytes size) const override {
+    return reduce_scatter_time(f, size);
+  }
+  Seconds all_to_all(const Fabric& f, Bytes size) const override {
+    return all_to_all_time(f, size);
+  }
+  Seconds send(const Fabric& f, Bytes size) const override { return send_time(f, size); }
+  Seconds ring_hop(const Fabric& f, Bytes size) const override { return ring_hop_time(f, size); }
+};
+
+/// The folded graph of each collective (collectives.h), timed by `network`, which outlives it.
+class SimulatedCollectives final : public CollectiveCost {
+ public:
+  explicit SimulatedCollectives(const NetworkModel& network) : network_(network) {}
+  TimedAllReduce all_reduce(const Fabric& group, Bytes size, AllReduceKind kind) const override;
+  Seconds all_gather(const Fabric& group, Bytes size) const override;
+  Seconds reduce_scatter(const Fabric& group, Bytes size) const override;
+  Seconds all_to_all(const Fabric& group, Bytes size) const override;
+  Seconds send(const Fabric& group, Bytes size) const override;
+  Seconds ring_hop(const Fabric& group, Bytes size) const override;
+
+ private:
+  const NetworkModel& network_;
+};
+
+/// Of the collectives of workers, which are no layout's groups: by formula where the network
+/// answers all so. The network outlives it.
+std::unique_ptr<CollectiveCost> cost_of_collectives(const NetworkModel& network);
+
+}  // namespace reckon

@@ -1,0 +1,117 @@
+#include "sim/step/network/collective_times.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "sim/base/check.h"
+#include "sim/step/network/collective_graphs.h"
+#include "sim/step/network/torus_times.h"
+
+namespace reckon {
+namespace {
+
+Seconds ring_time(const Fabric& f, Bytes size, int rounds) {
+  return f.ranks() > 1 ? rounds * ring_hop_time(f, size / double(f.ranks())) : Seconds{};
+}
+
+/// busiest_tree_node(n) without building the trees: an inner node of one is a leaf of the other.
+int flows_of_busiest(int nodes) { return nodes > 2 ? 2 : 1; }
+
+Seconds tree_time(const Fabric& f, Bytes size) {
+  if (f.ranks() <= 1) return {};
+  const TreePhase phase = tree_phase(f, size, flows_of_busiest(f.nodes));
+  return 2 * (pipelined_latency(phase.latency, phase.transfer) + phase.transfer);
+}
+
+Seconds hierarchical_time(const Fabric& f, Bytes size) {
+  const int g = f.ranks_per_node, n = f.nodes;
+  const Bytes shard = size / double(g);
+  Seconds t{};
+  if (g > 1) t += 2 * (g - 1) * (f.peer_latency + shard / f.peer);
+  if (n > 1) t += 2 * (n - 1) * (f.nic_latency + double(g) * (shard / double(n)) / f.one_out());
+  return t;
+}
+
+Seconds in_network_time(const Fabric& f, Bytes size) {
+  const int g = f.ranks_per_node;
+  if (f.nodes <= 1) return hierarchical_time(f, size);
+  Seconds t = 2 * f.nic_latency + size / f.one_out();
+  if (g > 1) t += 2 * (g - 1) * (f.peer_latency + size / double(g) / f.peer);
+  return t;
+}
+
+}  // namespace
+
+Seconds ring_hop_time(const Fabric& f, Bytes chunk) {
+  if (f.on_torus) return torus_hop_time(f, chunk);
+  Seconds t{};
+  if (f.ranks_per_node > 1) t = f.peer_latency + chunk / f.peer;
+  if (f.nodes > 1) t = std::max(t, f.nic_latency + chunk / f.one_out());
+  return t;
+}
+
+Seconds all_gather_time(const Fabric& f, Bytes size) {
+  return f.on_torus ? torus_gather_time(f, size) : ring_time(f, size, f.ranks() - 1);
+}
+Seconds reduce_scatter_time(const Fabric& f, Bytes size) { return all_gather_time(f, size); }
+
+Seconds all_to_all_time(const Fabric& f, Bytes size) {
+  if (f.on_torus) return torus_exchange_time(f, size);
+  const int n = f.ranks(), g = f.ranks_per_node;
+  const Bytes piece = size / double(std::max(1, n));
+  Seconds t{};
+  if (n <= g) return g > 1 ? f.peer_latency + double(g - 1) * piece / f.peer : t;
+  const bool forwards = std::min(f.rails, g) > 1;
+  const Seconds between = forwards ? f.peer_latency + f.nic_latency : f.nic_latency;
+  const Seconds inside = forwards ? between : f.peer_latency;
+  if (g > 1) t = inside + peer_flows(f) * piece / f.peer;
+  t = std::max(t, between + double(g) * double(n - g) * piece / f.nic);
+  if (f.has_spine()) t = std::max(t, between + flows_out_of_leaf(f) * piece / f.uplink());
+  return t;
+}
+
+Seconds send_time(const Fabric& f, Bytes size) {
+  if (f.ranks() <= 1) return {};
+  if (f.on_torus) return torus_hop_time(f, size);
+  return f.nodes > 1 ? f.nic_latency + double(f.ranks_per_node) * size / f.one_out()
+                     : f.peer_latency + size / f.peer;
+}
+
+TimedAllReduce all_reduce_time(const Fabric& f, Bytes size, AllReduceKind kind) {
+  if (f.ranks() <= 1) return {};
+  // Reduce-scatter, then all-gather, along the axes [Ying et al. 2018, Sec. 2.2].
+  if (f.on_torus) return {AllReduceKind::ring, 2 * torus_gather_time(f, size)};
+  return chosen_all_reduce(f, kind, [&](AllReduceKind k) {
+    switch (k) {
+      case AllReduceKind::tree:
+        return tree_time(f, size);
+      case AllReduceKind::hierarchical:
+        return hierarchical_time(f, size);
+      case AllReduceKind::in_network:
+        return in_network_time(f, size);
+      case AllReduceKind::automatic:
+      case AllReduceKind::ring:
+        return ring_time(f, size, 2 * (f.ranks() - 1));
+    }
+    RECKON_CHECK(false);
+    return Seconds{};
+  });
+}
+
+Fabric group_of(const Fabric& job, std::int64_t stride, std::int64_t size) {
+  Fabric f = job;
+  const std::int64_t per_node = job.ranks_per_node;
+  const std::int64_t in_node =
+      job.nodes == 1 ? size : std::min(size, std::max<std::int64_t>(1, per_node / stride));
+  f.ranks_per_node = int(in_node);
+  f.nodes = int((size + in_node - 1) / in_node);
+  // All ranks of a node are in some such group, and each group has a like part of the NIC.
+  f.nic = job.nic * std::min(1.0, double(in_node) / double(per_node));
+  f.rails = int(std::min<std::int64_t>(job.rails, in_node));
+  // Its nodes stand `apart` from each other, and so many groups share a leaf's uplinks.
+  const std::int64_t apart = std::max<std::int64_t>(1, stride / per_node);
+  if (job.leaf_nodes > 0) f.leaf_nodes = int(std::max<std::int64_t>(1, job.leaf_nodes / apart));
+  return f;
+}
+
+}  // namespace reckon
