@@ -41,7 +41,7 @@ double reclaim_rate(const ReclaimRules& rules) {
 // exponential laws, the long-run mean for others). Asynchronous training is interrupted by its
 // chief and its servers only.
 Seconds mean_time_to_interruption(const Plan& plan, const PlannedWorkload& job) {
-  const Placement placement = place_gang(plan, job);
+  const Placement placement = place_gang(plan, request_of(job, {}));
   double rate = 0;
   for (std::size_t p = 0; p < plan.pools.size(); ++p) {
     const PlannedPool& pool = plan.pools[p];

@@ -1,5 +1,6 @@
 #pragma once
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -46,13 +47,15 @@ struct Event {
   std::uint32_t stamp = 0;
 };
 
-/// 4-ary heap of plain entries, and a place for each job beside it for what is
-/// rescheduled all the time. Taking the first leaves a hole at the root that
-/// the next push fills, so the usual "take one, schedule one" costs one walk
-/// down the heap and not two.
+/// 4-ary heap of plain entries, and a place for each job beside it, in a tournament of the jobs,
+/// for what is rescheduled all the time. Taking the first leaves a hole at the root that the next
+/// push fills, so the usual "take one, schedule one" costs one walk down the heap and not two.
 class EventQueue {
  public:
-  explicit EventQueue(std::size_t solos = 1) : solos_(solos), pending_(solos, 0) {}
+  explicit EventQueue(std::size_t solos = 1)
+      : solos_(solos), pending_(solos, 0), leaves_(std::bit_ceil(solos)), firsts_(leaves_) {
+    for (std::size_t node = leaves_ - 1; node > 0; --node) firsts_[node] = first_of(2 * node);
+  }
 
   std::size_t size() const {
     return heap_.size() - (hole_ ? 1 : 0) +
@@ -77,20 +80,20 @@ class EventQueue {
     solos_[job] = {at, next_sequence_++, kind, job, 0};
     RECKON_CHECK(next_sequence_ != 0);
     pending_[job] = 1;
-    find_first_solo();
+    play(job);
   }
   void cancel_solo(std::uint32_t job = 0) {
     pending_[job] = 0;
-    find_first_solo();
+    play(job);
   }
 
   /// The earliest event; false: there is none.
   bool take(Event& event) {
     if (hole_) close_hole();
-    if (first_solo_ < solos_.size() &&
-        (heap_.empty() || before(solos_[first_solo_], heap_.front()))) {
-      event = solos_[first_solo_];
-      cancel_solo(static_cast<std::uint32_t>(first_solo_));
+    if (const std::uint32_t first = first_of(1);
+        is_pending(first) && (heap_.empty() || before(solos_[first], heap_.front()))) {
+      event = solos_[first];
+      cancel_solo(first);
       return true;
     }
     if (heap_.empty()) return false;
@@ -106,11 +109,20 @@ class EventQueue {
     return a.at != b.at ? a.at < b.at : a.sequence < b.sequence;
   }
 
-  void find_first_solo() {
-    first_solo_ = solos_.size();
-    for (std::size_t k = 0; k < solos_.size(); ++k) {
-      if (pending_[k] == 0) continue;
-      if (first_solo_ == solos_.size() || before(solos_[k], solos_[first_solo_])) first_solo_ = k;
+  bool is_pending(std::uint32_t job) const { return job < pending_.size() && pending_[job] != 0; }
+
+  /// The job whose event is the first of those below a node of the tournament: node 1 is the root,
+  /// below node k are 2k and 2k + 1, and the leaves are the jobs.
+  std::uint32_t first_of(std::size_t node) const {
+    return node < leaves_ ? firsts_[node] : static_cast<std::uint32_t>(node - leaves_);
+  }
+
+  /// The job's event changed: its matches are played again.
+  void play(std::uint32_t job) {
+    for (std::size_t node = (leaves_ + job) / 2; node > 0; node /= 2) {
+      const std::uint32_t a = first_of(2 * node), b = first_of(2 * node + 1);
+      const bool second = is_pending(b) && (!is_pending(a) || before(solos_[b], solos_[a]));
+      firsts_[node] = second ? b : a;
     }
   }
 
@@ -153,8 +165,9 @@ class EventQueue {
   std::vector<Event> heap_;
   std::vector<Event> solos_;  // by job
   std::vector<char> pending_;
-  std::size_t first_solo_ = solos_.size();  // the earliest that is pending; size(): none
-  bool hole_ = false;                       // heap_[0] was taken and not yet replaced
+  std::size_t leaves_ = 1;             // of the tournament: at least a leaf a job
+  std::vector<std::uint32_t> firsts_;  // by inner node; [0] unused
+  bool hole_ = false;                  // heap_[0] was taken and not yet replaced
   std::uint32_t next_sequence_ = 0;
 };
 

@@ -14,44 +14,81 @@ SimDuration retry_delay(const RetryRules& rules, int failures) {
   return std::min(delay, cap);
 }
 
-Job::Job(const Plan& plan, std::uint32_t which, const JobPace& pace, const LifeFactors& factors)
-    : index(which),
-      planned_pace(&pace),
-      placement(place_gang(plan, plan.jobs[which])),
-      submit(to_clock(plan.jobs[which].submit)) {
-  const PlannedWorkload& planned = plan.jobs[which];
+namespace {
+
+/// Work of fixed time is one step that takes it, without checkpoints.
+JobPace pace_of_fixed(const JobRequest& request) {
+  const auto* fixed = std::get_if<FixedTime>(&request.work);
+  RECKON_CHECK(fixed != nullptr && request.synchronous);
+  JobPace pace;
+  pace.steps = 1;
+  pace.step_by_workers = {to_seconds(fixed->time)};
+  return pace;
+}
+
+/// Pace by live workers, relative to all of them.
+std::vector<double> relative_pace(const JobPace& pace, std::size_t workers, bool synchronous) {
+  std::vector<double> speed(workers + 1, 0.0);
+  speed[workers] = 1;
+  for (std::size_t live = 1; !synchronous && live < workers; ++live) {
+    RECKON_CHECK(live < pace.step_by_workers.size() && pace.step_by_workers[live].count() > 0);
+    speed[live] = pace.step_by_workers.back() / pace.step_by_workers[live];
+  }
+  return speed;
+}
+
+}  // namespace
+
+JobRequest request_of(const PlannedWorkload& job, JobPace pace) {
+  const PlannedNotice& notice = job.checkpoint.notice;
+  JobRequest request;
+  request.submit = SimTime{} + to_clock(job.submit);
+  request.workers = job.strategy.workers;
+  request.worker = pod_of_gpus(job.strategy.accelerators_per_worker);
+  request.server_nodes = job.strategy.server_nodes();
+  request.synchronous = job.strategy.synchronous;
+  request.work = std::move(pace);
+  request.on_notice = {.policy = notice.policy,
+                       .reaction = notice.reaction.value,
+                       .writer_spread = notice.writer_spread.value,
+                       .between_steps = notice.between_steps};
+  return request;
+}
+
+Job::Job(const PlannedCluster& cluster, std::uint32_t which, const JobRequest& request,
+         const LifeFactors& factors)
+    : index(which), placement(place_gang(cluster, request)), submit(request.submit) {
+  const auto* planned = std::get_if<JobPace>(&request.work);
+  const JobPace fixed = planned != nullptr ? JobPace{} : pace_of_fixed(request);
+  const JobPace& pace = planned != nullptr ? *planned : fixed;
   for (const PoolShare& share : placement.pools) holdings.push_back({0, share.workers});
   outcome.submit = submit;
-  workers = planned.strategy.workers;
-  accelerators_per_worker = std::max(planned.strategy.accelerators_per_worker, 1);
-  synchronous = planned.strategy.synchronous;
+  steps = pace.steps;
+  checkpoint_size = pace.checkpoint_size;
+  workers = request.workers;
+  accelerators_per_worker = std::max(request.worker.gpus, 1);
+  synchronous = request.synchronous;
   cycle = {clock_or_never(pace.checkpoint_interval), clock_or_never(pace.checkpoint_save),
            clock_or_never(pace.checkpoint_write)};
   // A copy waits until the one before it is written.
   if (cycle.on()) cycle.interval = std::max(cycle.interval, cycle.write);
-  image_pull = clock_or_never(plan.job_start.image_pull.value);
-  start_up = clock_or_never(plan.job_start.framework_start.value) +
-             clock_or_never(plan.job_start.compile.value);
+  image_pull = clock_or_never(cluster.job_start.image_pull.value);
+  start_up = clock_or_never(cluster.job_start.framework_start.value) +
+             clock_or_never(cluster.job_start.compile.value);
   restore = clock_or_never(pace.checkpoint_restore);
 
   RECKON_CHECK(!pace.step_by_workers.empty());
   const Seconds step = pace.step_by_workers.back();
-  const auto all = static_cast<std::size_t>(workers);
-  speed.assign(all + 1, 0.0);
-  speed[all] = 1;
-  for (std::size_t live = 1; !synchronous && live < all; ++live) {
-    RECKON_CHECK(live < pace.step_by_workers.size() && pace.step_by_workers[live].count() > 0);
-    speed[live] = step / pace.step_by_workers[live];
-  }
+  speed = relative_pace(pace, static_cast<std::size_t>(workers), synchronous);
   const Seconds training = double(pace.steps) * step * (factors.step_time * pace.step_factor);
-  const PlannedNotice& rules = planned.checkpoint.notice;
+  const ProgramOnNotice& rules = request.on_notice;
   notice = {
       .policy = rules.policy,
-      .reaction = rules.reaction.value,
+      .reaction = rules.reaction,
       .step = rules.between_steps ? step * (factors.step_time * pace.step_factor) : Seconds{0},
       .save = {},
       .writers = pace.checkpoint_writers,
-      .writer_spread = rules.writer_spread.value};
+      .writer_spread = rules.writer_spread};
   const Seconds work = training + pace.evaluation;
   // A century is as good as never and leaves the clock room.
   constexpr Seconds kCentury = std::chrono::hours(100 * 365 * 24);

@@ -46,11 +46,13 @@ struct Holding {
 };
 
 struct Job {
-  Job(const Plan& plan, std::uint32_t index, const JobPace& pace, const LifeFactors& factors);
+  Job(const PlannedCluster& cluster, std::uint32_t index, const JobRequest& request,
+      const LifeFactors& factors);
 
   // constant
-  std::uint32_t index = 0;  // in the plan
-  const JobPace* planned_pace = nullptr;
+  std::uint32_t index = 0;  // among the requests
+  std::int64_t steps = 0;   // 1 of fixed time
+  Bytes checkpoint_size{};
   Placement placement;
   SimTime submit{};
   int workers = 1;

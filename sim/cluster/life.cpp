@@ -12,9 +12,9 @@
 
 namespace reckon {
 
-LifeResult simulate_life(const Plan& plan, std::span<const JobPace> paces,
+LifeResult simulate_life(const PlannedCluster& cluster, std::span<const JobRequest> jobs,
                          const LifeOptions& options) {
-  Life life(plan, paces, options);
+  Life life(cluster, jobs, options);
   life.begin();
   Event event;
   while (life.next(event)) {
@@ -92,41 +92,39 @@ struct Submits {
   SimTime first, last;
 };
 
-Submits submits_of(const Plan& plan) {
-  const auto earlier = [](const PlannedWorkload& a, const PlannedWorkload& b) {
-    return a.submit < b.submit;
-  };
-  const auto [first, last] = std::minmax_element(plan.jobs.begin(), plan.jobs.end(), earlier);
-  return {SimTime{} + to_clock(first->submit), SimTime{} + to_clock(last->submit)};
+Submits submits_of(std::span<const JobRequest> requests) {
+  RECKON_CHECK(!requests.empty());
+  const auto [first, last] = std::ranges::minmax_element(requests, {}, &JobRequest::submit);
+  return {first->submit, last->submit};
 }
 
 }  // namespace
 
-Life::Life(const Plan& plan, std::span<const JobPace> paces, const LifeOptions& options)
-    : plan_(plan),
+Life::Life(const PlannedCluster& rented, std::span<const JobRequest> requests,
+           const LifeOptions& options)
+    : rented_(rented),
       options_(options),
-      autoscaler_(plan.autoscaler),
-      reclaim_(plan.reclaim.law),
-      reclaim_notice_(clock_or_never(plan.reclaim.notice)),
-      maintenance_notice_(clock_or_never(plan.maintenance.notice)),
-      maintenance_time_(clock_or_never(plan.maintenance.duration.value)),
-      repair_time_(clock_or_never(plan.failures.repair.value)),
-      hang_detection_(clock_or_never(plan.failures.hang_detection.value)),
-      maintenance_mean_(plan.maintenance.every.value),
-      submit_(submits_of(plan).first),
-      horizon_(submits_of(plan).last + to_clock(options.horizon)),
-      job_based_(plan.service.nodes_of_job),
-      queue_(plan.jobs.size()),
-      cluster_(plan, options),
-      unfinished_(plan.jobs.size()),
+      autoscaler_(rented.autoscaler),
+      reclaim_(rented.reclaim.law),
+      reclaim_notice_(clock_or_never(rented.reclaim.notice)),
+      maintenance_notice_(clock_or_never(rented.maintenance.notice)),
+      maintenance_time_(clock_or_never(rented.maintenance.duration.value)),
+      repair_time_(clock_or_never(rented.failures.repair.value)),
+      hang_detection_(clock_or_never(rented.failures.hang_detection.value)),
+      maintenance_mean_(rented.maintenance.every.value),
+      submit_(submits_of(requests).first),
+      horizon_(submits_of(requests).last + to_clock(options.horizon)),
+      job_based_(rented.service.nodes_of_job),
+      queue_(requests.size()),
+      cluster_(rented, options),
+      unfinished_(requests.size()),
       recorder_(options.record) {
-  RECKON_CHECK(!plan.jobs.empty() && paces.size() == plan.jobs.size());
-  RECKON_CHECK(plan.jobs.size() == 1 || !job_based_);
+  RECKON_CHECK(requests.size() == 1 || !job_based_);
   RECKON_CHECK(submit_ < horizon_ && submit_ >= SimTime{});
-  RECKON_CHECK(!plan.maintenance.on || maintenance_mean_.count() > 0);
-  jobs_.reserve(paces.size());
-  for (std::uint32_t k = 0; k < paces.size(); ++k) {
-    jobs_.emplace_back(plan, k, paces[k], options.factors);
+  RECKON_CHECK(!rented.maintenance.on || maintenance_mean_.count() > 0);
+  jobs_.reserve(requests.size());
+  for (std::uint32_t k = 0; k < requests.size(); ++k) {
+    jobs_.emplace_back(rented, k, requests[k], options.factors);
     const CheckpointCycle& cycle = jobs_[k].cycle;
     if (cycle.on() && jobs_[k].notice.policy == OnNotice::save) {
       any_saves_ = true;  // an older copy may still be being written
@@ -253,6 +251,7 @@ void Life::place_pods() {
   for (const std::uint32_t p : cluster_.by_preference) {
     Pool& pool = cluster_.pools[p];
     for (const std::uint32_t k : wanting_) {
+      if (pool.free.empty()) break;
       Job& job = jobs_[k];
       while (takes_pods(pool) && job.lacks(p) > 0 && !pool.free.empty())
         hold(job, cluster_.nodes[pool.first_node + pool.free.first()]);
@@ -304,7 +303,7 @@ void Life::on_scan() {
     if (!pool.autoscaled || !takes_pods(pool) || pool.backoff.blocks(now_)) continue;
     const int nodes =
         std::min({missing(pool), pool.plan->nodes_max - pool.size(cluster_.slots(pool)),
-                  plan_.autoscaler.max_nodes_per_scale_up});
+                  rented_.autoscaler.max_nodes_per_scale_up});
     if (nodes <= 0) continue;
     last_scale_up_ = now_;
     for (int k = 0; k < nodes; ++k) request_node(pool, pool.empty.first(), true);
@@ -314,14 +313,14 @@ void Life::on_scan() {
 LifeResult Life::end() {
   RECKON_CHECK(all_done() && open_leases_ == 0);
   const SimTime created = job_based_ ? submit_ : SimTime{};
-  cost_.add(CostPart::management, charge(plan_.billing.management, now_ - created));
+  cost_.add(CostPart::management, charge(rented_.billing.management, now_ - created));
   result_.finished = true;
   for (Job& job : jobs_) {
     const SimDuration time = job.outcome.finish - job.submit;
     job.time.close(job.input_share, accelerator_time(job.accelerators(), time), result_);
-    const double gigabytes = job.planned_pace->checkpoint_size.v / 1e9;
+    const double gigabytes = job.checkpoint_size.v / 1e9;
     if (job.cycle.on() && gigabytes > 0) {
-      cost_.add(CostPart::storage, charge(scaled(plan_.storage_per_gb, gigabytes), time));
+      cost_.add(CostPart::storage, charge(scaled(rented_.storage_per_gb, gigabytes), time));
     }
     result_.finish = std::max(result_.finish, job.outcome.finish);
     result_.steps_done += job.outcome.steps_done;

@@ -8,6 +8,8 @@
 
 #include "sim/base/money.h"
 #include "sim/base/quantity.h"
+#include "sim/base/words.h"
+#include "sim/cluster/job_request.h"
 #include "sim/scenario/plan.h"
 
 // One life of the cluster: from the first submit to the last finish and the nodes' end, on an
@@ -24,39 +26,41 @@ enum class Badput {
   lost_work
 };
 inline constexpr std::size_t kBadputCauses = 7;
-std::string_view to_text(Badput b);
+constexpr auto words_of(Badput) {
+  return std::array{Word<Badput>{"provisioning", Badput::provisioning},
+                    Word<Badput>{"waiting", Badput::waiting},
+                    Word<Badput>{"initialization", Badput::initialization},
+                    Word<Badput>{"data_loading", Badput::data_loading},
+                    Word<Badput>{"checkpoint_save", Badput::checkpoint_save},
+                    Word<Badput>{"checkpoint_restore", Badput::checkpoint_restore},
+                    Word<Badput>{"lost_work", Badput::lost_work}};
+}
 
 enum class Interruption { preemption, maintenance, failure };
 inline constexpr std::size_t kInterruptionCauses = 3;
-std::string_view to_text(Interruption i);
+constexpr auto words_of(Interruption) {
+  return std::array{Word<Interruption>{"preemption", Interruption::preemption},
+                    Word<Interruption>{"maintenance", Interruption::maintenance},
+                    Word<Interruption>{"failure", Interruption::failure}};
+}
 
 enum class CostPart { accelerators, machines, storage, network, management, idle };
 inline constexpr std::size_t kCostParts = 6;
-std::string_view to_text(CostPart p);
-
-/// What the step model tells the life about a job: everything is a constant between two events.
-struct JobPace {
-  std::int64_t steps = 0;
-  /// Seconds of wall time an optimizer step's worth of samples takes, by number of live workers
-  /// (index; [0] unused). Synchronous strategies only use the last: all workers or none.
-  std::vector<Seconds> step_by_workers;
-  double input_share = 0;      // of step time: exposed waiting for input (badput data_loading)
-  Seconds evaluation{};        // total of all evaluation passes, spread evenly over the run
-  Seconds checkpoint_save{};   // training stands still
-  Seconds checkpoint_write{};  // behind it, beside training; 0: saves are blocking
-  int checkpoint_writers = 1;  // nodes that save side by side
-  Seconds checkpoint_restore{};
-  double step_factor = 1;         // of this job, besides LifeOptions' on every step
-  Seconds checkpoint_interval{};  // useful work between two saves; 0: none are made
-  Bytes checkpoint_size{};        // kept in storage from submit to finish
-};
+constexpr auto words_of(CostPart) {
+  return std::array{Word<CostPart>{"accelerators", CostPart::accelerators},
+                    Word<CostPart>{"machines", CostPart::machines},
+                    Word<CostPart>{"storage", CostPart::storage},
+                    Word<CostPart>{"network", CostPart::network},
+                    Word<CostPart>{"management", CostPart::management},
+                    Word<CostPart>{"idle", CostPart::idle}};
+}
 
 /// A stretch of time of the one replication that was asked to be recorded.
 struct Span {
   std::string name;      // "step", "checkpoint_save", "provisioning", ...
   std::string category;  // "goodput", a Badput, "node"
   int pool = -1;         // -1: a job
-  int node = -1;         // slot in the pool; of several jobs the job's index in the plan
+  int node = -1;         // slot in the pool; of several jobs the job's index
   SimTime begin{}, end{};
 };
 struct Mark {
@@ -99,7 +103,7 @@ struct LifeResult {
   std::string failure;    // why, when not finished: of the first that did not
   SimTime finish{};       // of the last job: the forecast's time
   std::int64_t steps_done = 0;
-  std::vector<JobOutcome> jobs;  // as in the plan
+  std::vector<JobOutcome> jobs;  // in the order of the requests
   AcceleratorTime goodput;
   std::array<AcceleratorTime, kBadputCauses> badput{};
   /// Over all jobs: the strategy's accelerators x (finish - submit) == goodput
@@ -129,17 +133,19 @@ struct LifeOptions {
   Seconds horizon = std::chrono::hours(24 * 365 * 3);  // from the last submit; a life is cut there
 };
 
-/// The main loop: see life.cpp. `paces` are those of the plan's jobs, in their
-/// order. Pure: the same arguments give the same result, digit for digit.
+/// The main loop: see life.cpp. Pure: the same arguments give the same result, digit for digit. A
+/// request has fixed time or a pace (checked); of its pods the GPUs count, and which pools they
+/// fit (placement.h).
 ///
 /// Several jobs share the nodes, first submitted first served: a free node goes
 /// to the earliest job that still lacks one of its pool, and stays with it
 /// until the gang is complete; what comes later takes what the earlier ones do
 /// not need, and nobody is evicted.
-LifeResult simulate_life(const Plan& plan, std::span<const JobPace> paces,
+LifeResult simulate_life(const PlannedCluster& cluster, std::span<const JobRequest> jobs,
                          const LifeOptions& options);
-inline LifeResult simulate_life(const Plan& plan, const JobPace& pace, const LifeOptions& options) {
-  return simulate_life(plan, std::span<const JobPace>(&pace, 1), options);
+inline LifeResult simulate_life(const PlannedCluster& cluster, const JobRequest& job,
+                                const LifeOptions& options) {
+  return simulate_life(cluster, std::span<const JobRequest>(&job, 1), options);
 }
 
 /// Optimal time between checkpoints [Daly 2006, Eq. 37; Young 1974 to first order]: work between

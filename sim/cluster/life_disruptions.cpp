@@ -22,7 +22,7 @@ RandomStream Life::stream_of(const Node& node, Purpose purpose, std::uint32_t ti
 /// Each node has a time of its own, or all of a pool have one together: from the end of one such
 /// time to the begin of the next it is exponential.
 SimTime Life::next_maintenance(Node& node, Pool& pool) const {
-  if (!plan_.maintenance.grouped) return now_ + wait(maintenance_mean_, node.maintenance);
+  if (!rented_.maintenance.grouped) return now_ + wait(maintenance_mean_, node.maintenance);
   while (pool.maintenance_begins <= now_) {
     if (pool.maintenance_begins > SimTime{}) pool.maintenance_begins += maintenance_time_;
     pool.maintenance_begins += wait(maintenance_mean_, pool.maintenance);
@@ -63,7 +63,7 @@ void Life::on_maintenance_begin(Node& node) {
 
 /// A synchronous job whose nodes all wait in a collective for one that does not answer.
 bool Life::hangs(const Node& node) const {
-  const double share = plan_.failures.hang_share.value;
+  const double share = rented_.failures.hang_share.value;
   if (share <= 0 || !node.held) return false;
   const Job& job = jobs_[node.job];
   if (job.phase != JobPhase::running || goes_on_without(node)) return false;

@@ -248,13 +248,13 @@ void Life::interrupt(Job& job, bool work_is_safe) {
   bank(job);
   if (!work_is_safe) job.time.work_is_lost();
   go_back(job.progress);
-  const bool retry_counts = plan_.retry.counts_disruptions;
+  const bool retry_counts = rented_.retry.counts_disruptions;
   set_phase(job, retry_counts ? JobPhase::backoff : JobPhase::queued);
   bool together = false;  // maintenance of all nodes at once is one interruption
   for (const Evacuation& e : job.evacuated) {
     const bool again = together && e.cause == Interruption::maintenance;
     if (!again) ++result_.interruptions[static_cast<std::size_t>(e.cause)];
-    together = together || (plan_.maintenance.grouped && e.cause == Interruption::maintenance);
+    together = together || (rented_.maintenance.grouped && e.cause == Interruption::maintenance);
     let_go(cluster_.nodes[e.node],
            e.cause == Interruption::preemption ? NodeState::leaving : NodeState::drained);
   }
@@ -276,8 +276,8 @@ void Life::interrupt(Job& job, bool work_is_safe) {
   }
   if (!retry_counts) return;
   ++job.failures;
-  const SimDuration delay = retry_delay(plan_.retry, job.failures);
-  const bool last = job.failures > plan_.retry.backoff_limit;
+  const SimDuration delay = retry_delay(rented_.retry, job.failures);
+  const bool last = job.failures > rented_.retry.backoff_limit;
   schedule_job(job, last ? now_ : now_ + delay, EventKind::backoff_over);
 }
 
@@ -298,9 +298,9 @@ void Life::on_backoff_over(Job& job) {
     return give_up(job, fmt::format("interrupted {} times: at this rate not finished within the "
                                     "horizon of {}",
                                     job.interruptions, format_duration(options_.horizon)));
-  if (job.failures > plan_.retry.backoff_limit) {
+  if (job.failures > rented_.retry.backoff_limit) {
     return give_up(job, "interrupted more often than the job's backoff limit of " +
-                            std::to_string(plan_.retry.backoff_limit) + " allows");
+                            std::to_string(rented_.retry.backoff_limit) + " allows");
   }
   set_phase(job, JobPhase::queued);
 }
@@ -312,7 +312,7 @@ void Life::on_finish(Job& job) {
   job.progress.done = job.progress.saved = job.progress.total;
   job.time.work_is_safe();
   job.outcome.finished = true;
-  job.outcome.steps_done = job.planned_pace->steps;
+  job.outcome.steps_done = job.steps;
   close_job(job);
 }
 
@@ -323,7 +323,7 @@ void Life::give_up(Job& job, std::string why) {
   const Progress& progress = job.progress;
   if (progress.total.count() > 0) {
     const double share = double(progress.saved.count()) / double(progress.total.count());
-    job.outcome.steps_done = static_cast<std::int64_t>(double(job.planned_pace->steps) * share);
+    job.outcome.steps_done = static_cast<std::int64_t>(double(job.steps) * share);
   }
   close_job(job);
 }

@@ -100,11 +100,11 @@ void Life::on_ready(Node& node) {
 SimTime Life::reclaim_time(Node& node, const Pool& pool) {
   if (!pool.reclaimable || reclaim_.never()) return SimTime::max();
   if (!reclaim_.from_trace()) return now_ + reclaim_.draw(node.reclaim);
-  const auto& traces = plan_.reclaim.trace;
+  const auto& traces = rented_.reclaim.trace;
   if (traces.empty()) return SimTime::max();
   // The trace's slots are those of all spot pools, in order.
   return next_in_trace(traces[(pool.trace_offset + node.slot) % traces.size()],
-                       plan_.reclaim.trace_length, now_);
+                       rented_.reclaim.trace_length, now_);
 }
 
 // The autoscaler gives up on the node and, for a while, on its group; the group that is next in its
@@ -124,7 +124,7 @@ void Life::come_up(Node& node) {
   set_state(node, NodeState::ready);
   ++node.up;
   const std::uint32_t index = cluster_.index_of(node);
-  if (plan_.maintenance.on && has_maintenance(*pool.plan)) {
+  if (rented_.maintenance.on && has_maintenance(*pool.plan)) {
     const SimTime begin = next_maintenance(node, pool);
     // The job trains on until a save just fits before the machine goes.
     const SimTime save = begin - longest_save_;
@@ -210,7 +210,7 @@ void Life::end_lease(Node& node, bool reclaimed) {
     if (in_place && reservation->until)
       term = SimTime{} + to_clock(*reservation->until) - node.requested;
     const LeaseCharge charged = charge_lease(
-        pool.plan->price, plan_.billing, {now_ - node.requested, node.away, node.busy, reclaimed},
+        pool.plan->price, rented_.billing, {now_ - node.requested, node.away, node.busy, reclaimed},
         in_place ? &*reservation : nullptr, term);
     cost_.add(charged);
     pool.node_time += charged.billed;

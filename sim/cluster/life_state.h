@@ -17,7 +17,8 @@ namespace reckon {
 
 class Life {
  public:
-  Life(const Plan& plan, std::span<const JobPace> paces, const LifeOptions& options);
+  Life(const PlannedCluster& rented, std::span<const JobRequest> requests,
+       const LifeOptions& options);
 
   // ---- the flow (life.cpp) ----
   void begin();
@@ -103,7 +104,7 @@ class Life {
   void give_up(Job& job, std::string why);
   void close_job(Job& job);
 
-  const Plan& plan_;
+  const PlannedCluster& rented_;
   const LifeOptions& options_;
   const AutoscalerTimes autoscaler_;
   const ReclaimLaw reclaim_;
@@ -116,7 +117,7 @@ class Life {
   SimTime now_{};
   EventQueue queue_;
   Cluster cluster_;
-  std::vector<Job> jobs_;               // as in the plan
+  std::vector<Job> jobs_;               // in the order of the requests
   std::vector<std::uint32_t> order_;    // indices of jobs, first submitted first
   std::vector<std::uint32_t> wanting_;  // of them, those submitted and not done
   std::size_t unfinished_ = 0;

@@ -8,7 +8,9 @@
 namespace reckon {
 namespace {
 
-int slots_of(const Plan& plan, const PlannedPool& pool) { return node_limit(plan, pool); }
+int slots_of(const PlannedCluster& rented, const PlannedPool& pool) {
+  return node_limit(rented, pool);
+}
 
 Node make_node(const PlannedPool& pool, std::uint32_t p, std::uint32_t slot,
                const LifeOptions& options) {
@@ -26,19 +28,19 @@ Node make_node(const PlannedPool& pool, std::uint32_t p, std::uint32_t slot,
 
 }  // namespace
 
-Cluster::Cluster(const Plan& plan, const LifeOptions& options)
-    : shortages(plan.shortage, options.seed, options.replication) {
+Cluster::Cluster(const PlannedCluster& rented, const LifeOptions& options)
+    : shortages(rented.shortage, options.seed, options.replication) {
   std::size_t total = 0;
-  for (const PlannedPool& pool : plan.pools)
-    total += static_cast<std::size_t>(slots_of(plan, pool));
+  for (const PlannedPool& pool : rented.pools)
+    total += static_cast<std::size_t>(slots_of(rented, pool));
   nodes.reserve(total);
-  pools.reserve(plan.pools.size());
+  pools.reserve(rented.pools.size());
   std::size_t spot_slots = 0;
-  for (std::uint32_t p = 0; p < plan.pools.size(); ++p) {
-    const PlannedPool& planned = plan.pools[p];
-    const int slots = slots_of(plan, planned);
+  for (std::uint32_t p = 0; p < rented.pools.size(); ++p) {
+    const PlannedPool& planned = rented.pools[p];
+    const int slots = slots_of(rented, planned);
     Pool pool{.plan = &planned,
-              .autoscaled = is_autoscaled(plan, planned),
+              .autoscaled = is_autoscaled(rented, planned),
               .reclaimable = planned.pricing == CapacityType::spot,
               .first_node = static_cast<std::uint32_t>(nodes.size()),
               .provisioning_delay = DelayLaw{planned.provisioning},
@@ -47,12 +49,13 @@ Cluster::Cluster(const Plan& plan, const LifeOptions& options)
               .maintenance = RandomStream{options.seed, options.replication, kGroupMaintenance,
                                           node_entity(planned.name, 0)}};
     pool.patience =
-        clock_or_never(planned.patience.value_or(plan.autoscaler.max_node_provision_time));
+        clock_or_never(planned.patience.value_or(rented.autoscaler.max_node_provision_time));
     if (planned.stands_in_for) pool.preferred = std::uint32_t(*planned.stands_in_for);
     pool.trace_offset = spot_slots;
     if (pool.reclaimable) spot_slots += static_cast<std::size_t>(std::max(planned.nodes_max, 0));
-    if (plan.failures.on && planned.accelerators_per_node > 0) {
-      pool.failure_mean = plan.failures.mtbf_per_accelerator.value / planned.accelerators_per_node;
+    if (rented.failures.on && planned.accelerators_per_node > 0) {
+      pool.failure_mean =
+          rented.failures.mtbf_per_accelerator.value / planned.accelerators_per_node;
     }
     for (std::uint32_t s = 0; s < static_cast<std::uint32_t>(slots); ++s) {
       pool.empty.insert(s);

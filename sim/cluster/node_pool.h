@@ -101,9 +101,9 @@ struct Pool {
   int for_pods() const { return free.count() + provisioning + returning; }
 };
 
-/// All pools and nodes of the plan, empty, with the random streams of this replication.
+/// All pools and nodes that may be rented, empty, with the random streams of this replication.
 struct Cluster {
-  Cluster(const Plan& plan, const LifeOptions& options);
+  Cluster(const PlannedCluster& rented, const LifeOptions& options);
   std::vector<Pool> pools;
   std::vector<Node> nodes;
   /// Indices of pools: stand-ins last.

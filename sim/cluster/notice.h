@@ -9,6 +9,14 @@
 //                                                                 node gone: too late ^ or in time
 namespace reckon {
 
+/// How a program takes a provider's notice, as planned.
+struct ProgramOnNotice {
+  OnNotice policy = OnNotice::save;
+  Seconds reaction{};          // from the notice until the program is told
+  double writer_spread = 0;    // standard deviation of the logarithm of one writer's time
+  bool between_steps = false;  // the step under way is finished first
+};
+
 /// All that decides whether a checkpoint of the whole gang is made in time.
 struct NoticeRules {
   OnNotice policy = OnNotice::save;

@@ -14,21 +14,21 @@ int accelerators_on(const PlannedPool& pool) {
 
 int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
-void place_workers(const Plan& plan, const PlannedStrategy& strategy, Placement& placement) {
+void place_workers(const PlannedCluster& cluster, const JobRequest& job, Placement& placement) {
   std::vector<std::size_t> order;
-  for (const PlannedPool* pool : gang_pools(plan))
-    order.push_back(static_cast<std::size_t>(pool - plan.pools.data()));
+  for (const PlannedPool* pool : gang_pools(cluster))
+    order.push_back(static_cast<std::size_t>(pool - cluster.pools.data()));
   int node_total = 0;
-  for (const std::size_t p : order) node_total += node_limit(plan, plan.pools[p]);
-  int left = strategy.workers;
+  for (const std::size_t p : order) node_total += node_limit(cluster, cluster.pools[p]);
+  int left = job.workers;
   for (const std::size_t p : order) {
-    const PlannedPool& pool = plan.pools[p];
+    const PlannedPool& pool = cluster.pools[p];
     PoolShare& share = placement.pools[p];
-    const int limit = node_limit(plan, pool);
-    const int wanted = strategy.accelerators_per_worker;
+    const int limit = node_limit(cluster, pool);
+    const int wanted = job.worker.gpus;
     const int there = accelerators_on(pool);
     if (wanted == 0) {
-      share.workers_per_node = std::max(1, ceil_div(strategy.workers, std::max(node_total, 1)));
+      share.workers_per_node = std::max(1, ceil_div(job.workers, std::max(node_total, 1)));
     } else if (there == 0) {
       if (pool.role == Role::chief)
         share.nodes = std::min(1, limit);  // coordinates, does not train
@@ -50,7 +50,7 @@ void place_workers(const Plan& plan, const PlannedStrategy& strategy, Placement&
   if (left > 0) {
     placement.impossible =
         fmt::format("the job's {} workers do not fit: the pools hold {} of them at their largest",
-                    strategy.workers, strategy.workers - left);
+                    job.workers, job.workers - left);
   }
   for (const std::size_t p : order) {
     if (placement.pools[p].nodes == 0) continue;
@@ -59,44 +59,44 @@ void place_workers(const Plan& plan, const PlannedStrategy& strategy, Placement&
   }
 }
 
-void place_servers(const Plan& plan, const PlannedStrategy& strategy, Placement& placement) {
-  int left = strategy.server_nodes();
-  for (std::size_t p = 0; p < plan.pools.size(); ++p) {
-    if (plan.pools[p].role != Role::parameter_server) continue;
+void place_servers(const PlannedCluster& cluster, const JobRequest& job, Placement& placement) {
+  int left = job.server_nodes;
+  for (std::size_t p = 0; p < cluster.pools.size(); ++p) {
+    if (cluster.pools[p].role != Role::parameter_server) continue;
     PoolShare& share = placement.pools[p];
     share.servers = true;
-    share.nodes = std::min(left, node_limit(plan, plan.pools[p]));
+    share.nodes = std::min(left, node_limit(cluster, cluster.pools[p]));
     left -= share.nodes;  // what is left shares the nodes
   }
 }
 
-void place_evaluators(const Plan& plan, Placement& placement) {
-  for (std::size_t p = 0; p < plan.pools.size(); ++p) {
-    if (plan.pools[p].role != Role::evaluator) continue;
+void place_evaluators(const PlannedCluster& cluster, Placement& placement) {
+  for (std::size_t p = 0; p < cluster.pools.size(); ++p) {
+    if (cluster.pools[p].role != Role::evaluator) continue;
     placement.pools[p].beside = true;
-    placement.pools[p].nodes = node_limit(plan, plan.pools[p]);
+    placement.pools[p].nodes = node_limit(cluster, cluster.pools[p]);
   }
 }
 
 }  // namespace
 
-bool is_autoscaled(const Plan& plan, const PlannedPool& pool) {
-  return pool.autoscaling && !plan.service.nodes_of_job;
+bool is_autoscaled(const PlannedCluster& cluster, const PlannedPool& pool) {
+  return pool.autoscaling && !cluster.service.nodes_of_job;
 }
 
-int node_limit(const Plan& plan, const PlannedPool& pool) {
-  return is_autoscaled(plan, pool) ? std::max(pool.nodes_max, pool.nodes_initial)
-                                   : pool.nodes_initial;
+int node_limit(const PlannedCluster& cluster, const PlannedPool& pool) {
+  return is_autoscaled(cluster, pool) ? std::max(pool.nodes_max, pool.nodes_initial)
+                                      : pool.nodes_initial;
 }
 
-Placement place_gang(const Plan& plan, const PlannedWorkload& job) {
+Placement place_gang(const PlannedCluster& cluster, const JobRequest& job) {
   Placement placement;
-  placement.pools.resize(plan.pools.size());
-  place_workers(plan, job.strategy, placement);
-  place_servers(plan, job.strategy, placement);
-  place_evaluators(plan, placement);
-  for (std::size_t p = 0; p < plan.pools.size(); ++p) {
-    const auto& preferred = plan.pools[p].stands_in_for;
+  placement.pools.resize(cluster.pools.size());
+  place_workers(cluster, job, placement);
+  place_servers(cluster, job, placement);
+  place_evaluators(cluster, placement);
+  for (std::size_t p = 0; p < cluster.pools.size(); ++p) {
+    const auto& preferred = cluster.pools[p].stands_in_for;
     if (!preferred) continue;
     placement.pools[p].stands_in_for = preferred;
     placement.pools[*preferred].stand_in = p;

@@ -3,15 +3,16 @@
 #include <string>
 #include <vector>
 
+#include "sim/cluster/job_request.h"
 #include "sim/scenario/plan.h"
 
 // Which nodes a job asks for: its gang. All of them are needed before the first step.
 namespace reckon {
 
 /// Whether the cluster-autoscaler manages the pool.
-bool is_autoscaled(const Plan& plan, const PlannedPool& pool);
+bool is_autoscaled(const PlannedCluster& cluster, const PlannedPool& pool);
 /// Nodes that the pool can have at most.
-int node_limit(const Plan& plan, const PlannedPool& pool);
+int node_limit(const PlannedCluster& cluster, const PlannedPool& pool);
 
 struct PoolShare {
   int nodes = 0;             // that the job needs of this pool
@@ -26,7 +27,7 @@ struct PoolShare {
 };
 
 struct Placement {
-  std::vector<PoolShare> pools;  // by pool of the plan
+  std::vector<PoolShare> pools;  // by pool of the cluster
   std::string impossible;        // why the job can never be placed; "": it can
 };
 
@@ -35,6 +36,6 @@ struct Placement {
 /// one where there are too few. Parameter servers spread over their pools' nodes; without such a
 /// pool the chief's host holds the variables. Evaluators have all nodes of their pools, beside the
 /// training, from its start to its end.
-Placement place_gang(const Plan& plan, const PlannedWorkload& job);
+Placement place_gang(const PlannedCluster& cluster, const JobRequest& job);
 
 }  // namespace reckon

@@ -106,61 +106,68 @@ double step_factor(const ForecastSetup& setup, std::uint64_t seed, std::uint32_t
   return factors.step * spread;
 }
 
-Replicator::Replicator(const ForecastSetup& setup) : setup_(setup), plan_(setup.plan) {
+Replicator::Replicator(const ForecastSetup& setup) : setup_(setup) {
+  requests_.resize(setup.jobs.size());
   for (std::size_t k = 0; k < setup.jobs.size(); ++k) {
-    paces_.push_back(setup.jobs[k].paced.pace);
-    if (k == 0) continue;
-    others_.emplace_back();
-    if (!setup.plan.jobs[k].same_as) others_.back() = plan_of_job(setup.plan, k);
+    plans_.emplace_back();
+    if (!setup.plan.jobs[k].same_as) plans_.back() = plan_of_job(setup.plan, k);
   }
+}
+
+JobPace Replicator::pace_of(std::size_t k, const PaceFactors& factors) const {
+  const Plan& plan = *plans_[k];
+  const PlannedWorkload& job = plan.only_job();
+  JobPace pace = setup_.jobs[k].paced.pace;
+  const double longer = job.samples_factor.value;
+  pace.steps = std::int64_t(std::ceil(double(pace.steps) * longer));
+  pace.evaluation = pace.evaluation * (factors.evaluation * longer);
+  const SaveTimes save = save_times(plan, job, setup_.jobs[k].paced.step);
+  pace.checkpoint_save = save.stall * factors.save;
+  pace.checkpoint_write = save.write * factors.save;
+  pace.checkpoint_restore = checkpoint_restore_time(plan, job) * factors.restore;
+  pace.step_factor = factors.step;
+  return pace;
 }
 
 LifeResult Replicator::run(std::uint64_t seed, std::uint32_t replication, std::optional<Held> held,
                            bool record) {
-  std::vector<PaceFactors> factors(paces_.size());
+  std::vector<PaceFactors> factors(requests_.size());
+  Plan& first = *plans_.front();
   for (std::size_t i = 0; i < setup_.assumptions.size(); ++i) {
     const PlanAssumption& a = setup_.assumptions[i];
     const double score =
         held && held->assumption == i ? held->score : draw_score(a, seed, replication);
-    for (std::size_t k = 0; k < paces_.size(); ++k) {
+    for (std::size_t k = 0; k < requests_.size(); ++k) {
       const std::optional<Sensitivity>& ends = setup_.jobs[k].sensitivities[i];
-      if (!ends || plan_.jobs[k].same_as) continue;
+      if (!ends || !plans_[k]) continue;
       if (a.affects_step)
         multiply(factors[k], *ends, score);
       else
-        a.set(k == 0 ? plan_ : *others_[k - 1], value_at(a, score));
+        a.set(*plans_[k], value_at(a, score));
     }
     // A pool that the first job does not use is a pool of the cluster all the same.
     const bool of_others_only = !setup_.jobs.front().sensitivities[i];
     if (of_others_only && !a.affects_step && a.key.starts_with("pools."))
-      a.set(plan_, value_at(a, score));
+      a.set(first, value_at(a, score));
   }
   // The checkpoint interval stays the plan's: who chose it knew the medians,
   // not this replication's luck.
-  for (std::size_t k = 0; k < paces_.size(); ++k) {
-    if (const auto same = plan_.jobs[k].same_as) {
-      paces_[k] = paces_[*same];
-      continue;
+  for (std::size_t k = 0; k < requests_.size(); ++k) {
+    const PlannedWorkload& planned = setup_.plan.jobs[k];
+    if (planned.same_as) {
+      requests_[k] = requests_[*planned.same_as];
+      requests_[k].submit = SimTime{} + to_clock(planned.submit);
+    } else {
+      requests_[k] = request_of(plans_[k]->only_job(), pace_of(k, factors[k]));
     }
-    const Plan& plan = k == 0 ? plan_ : *others_[k - 1];
-    const PlannedWorkload& job = plan.jobs.front();
-    const JobPace& median = setup_.jobs[k].paced.pace;
-    const double longer = job.samples_factor.value;
-    paces_[k].steps = std::int64_t(std::ceil(double(median.steps) * longer));
-    paces_[k].evaluation = median.evaluation * (factors[k].evaluation * longer);
-    const SaveTimes save = save_times(plan, job, setup_.jobs[k].paced.step);
-    paces_[k].checkpoint_save = save.stall * factors[k].save;
-    paces_[k].checkpoint_write = save.write * factors[k].save;
-    paces_[k].checkpoint_restore = checkpoint_restore_time(plan, job) * factors[k].restore;
-    paces_[k].step_factor = factors[k].step;
   }
 
   LifeOptions options;
   options.seed = seed;
   options.replication = replication;
   options.record = record;
-  options.factors.step_time = step_spread(plan_) / step_spread(setup_.plan);
-  return simulate_life(plan_, paces_, options);
+  options.factors.step_time = step_spread(first) / step_spread(setup_.plan);
+  return simulate_life(first, requests_, options);
 }
 
 }  // namespace reckon

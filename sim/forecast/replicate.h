@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "sim/cluster/job_request.h"
 #include "sim/cluster/life.h"
 #include "sim/forecast/pace.h"
 #include "sim/scenario/plan.h"
@@ -56,10 +57,12 @@ class Replicator {
                  bool record = false);
 
  private:
+  JobPace pace_of(std::size_t k, const PaceFactors& factors) const;
+
   const ForecastSetup& setup_;
-  Plan plan_;
-  std::vector<std::optional<Plan>> others_;  // of each job behind the first that repeats none
-  std::vector<JobPace> paces_;
+  /// Of each job by itself, nullopt where it repeats another; the first's cluster is that of all.
+  std::vector<std::optional<Plan>> plans_;
+  std::vector<JobRequest> requests_;  // as in the plan
 };
 
 }  // namespace reckon

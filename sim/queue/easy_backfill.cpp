@@ -14,7 +14,7 @@ namespace {
 
 class EasyBackfill {
  public:
-  EasyBackfill(std::span<const TimedJob> jobs, std::span<const NodeGroup> groups, QueueRun& run)
+  EasyBackfill(std::span<const JobRequest> jobs, std::span<const NodeGroup> groups, QueueRun& run)
       : jobs_(jobs), run_(run), empty_(groups), nodes_(groups), held_(jobs.size()) {}
 
   void simulate() {
@@ -30,7 +30,7 @@ class EasyBackfill {
       now_ = ends ? ends_.top().first : jobs_[*next].submit;
       while (!ends_.empty() && ends_.top().first <= now_) end_first();
       for (; next != order.end() && jobs_[*next].submit <= now_; ++next) {
-        if (empty_.fits(jobs_[*next].gpus))
+        if (empty_.fits(jobs_[*next].gpus()))
           waiting_.push_back(*next);
         else
           run_.never.push_back(*next);
@@ -43,30 +43,31 @@ class EasyBackfill {
  private:
   using Timed = std::pair<SimTime, std::size_t>;  // when, and which job
 
-  SimTime end_at_limit(std::size_t job) const {
-    return now_ + jobs_[job].limit.value_or(jobs_[job].duration);
-  }
+  const FixedTime& fixed(std::size_t job) const { return std::get<FixedTime>(jobs_[job].work); }
+  /// That it may run.
+  SimDuration longest(std::size_t job) const { return fixed(job).limit.value_or(fixed(job).time); }
+  SimTime end_at_limit(std::size_t job) const { return now_ + longest(job); }
 
   void start(std::size_t j) {
-    const TimedJob& job = jobs_[j];
-    held_[j] = nodes_.take(job.gpus);
+    const JobRequest& job = jobs_[j];
+    held_[j] = nodes_.take(job.gpus());
     run_.jobs[j].start = now_;
-    run_.jobs[j].end = now_ + job.duration;
-    run_.gpu_seconds += to_seconds(job.duration).count() * job.gpus;
-    ends_.push({now_ + job.duration, j});
+    run_.jobs[j].end = now_ + fixed(j).time;
+    run_.gpu_seconds += to_seconds(fixed(j).time).count() * job.gpus();
+    ends_.push({now_ + fixed(j).time, j});
     expected_.insert({end_at_limit(j), j});
   }
 
   void end_first() {
     const std::size_t j = ends_.top().second;
     ends_.pop();
-    expected_.erase({*run_.jobs[j].start + jobs_[j].limit.value_or(jobs_[j].duration), j});
+    expected_.erase({*run_.jobs[j].start + longest(j), j});
     nodes_.give_back(held_[j]);
     held_[j] = {};
   }
 
   void look_at_queue() {
-    while (!waiting_.empty() && nodes_.fits(jobs_[waiting_.front()].gpus)) {
+    while (!waiting_.empty() && nodes_.fits(jobs_[waiting_.front()].gpus())) {
       start(waiting_.front());
       waiting_.pop_front();
     }
@@ -82,12 +83,12 @@ class EasyBackfill {
     std::vector<std::size_t> ended;
     reserved_at_ = now_;
     for (const auto& [at, j] : expected_) {
-      if (nodes_.fits(jobs_[head].gpus)) break;
+      if (nodes_.fits(jobs_[head].gpus())) break;
       reserved_at_ = std::max(now_, at);
       nodes_.give_back(held_[j]);
       ended.push_back(j);
     }
-    const std::vector<NodePart> gets = nodes_.take(jobs_[head].gpus);
+    const std::vector<NodePart> gets = nodes_.take(jobs_[head].gpus());
     spare_.clear();
     for (const NodePart& part : gets) spare_.push_back({part.node, nodes_.free_of(part.node)});
     nodes_.give_back(gets);
@@ -95,7 +96,7 @@ class EasyBackfill {
   }
 
   bool may_start(std::size_t j) {
-    if (!nodes_.fits(jobs_[j].gpus)) return false;
+    if (!nodes_.fits(jobs_[j].gpus())) return false;
     if (end_at_limit(j) <= reserved_at_) {
       start(j);
       return true;
@@ -106,7 +107,7 @@ class EasyBackfill {
       if (const int more = nodes_.free_of(spare.node) - spare.gpus; more > 0)
         kept.push_back({spare.node, more});
     nodes_.take_again(kept);
-    const bool fits = nodes_.fits(jobs_[j].gpus);
+    const bool fits = nodes_.fits(jobs_[j].gpus());
     if (fits) {
       start(j);
       for (NodePart& spare : spare_)
@@ -117,7 +118,7 @@ class EasyBackfill {
     return fits;
   }
 
-  std::span<const TimedJob> jobs_;
+  std::span<const JobRequest> jobs_;
   QueueRun& run_;
   const FreeNodes empty_;
   FreeNodes nodes_;
@@ -131,12 +132,12 @@ class EasyBackfill {
 
 }  // namespace
 
-QueueRun run_easy_backfill(std::span<const TimedJob> jobs, std::span<const NodeGroup> groups,
+QueueRun run_easy_backfill(std::span<const JobRequest> jobs, std::span<const NodeGroup> groups,
                            std::size_t first_measured, std::size_t measured) {
   QueueRun run;
   run.first_measured = first_measured;
   run.measured = measured;
-  for (const TimedJob& job : jobs) run.jobs.push_back({job.submit, std::nullopt, std::nullopt});
+  for (const JobRequest& job : jobs) run.jobs.push_back({job.submit, std::nullopt, std::nullopt});
   EasyBackfill(jobs, groups, run).simulate();
   summarize(run, std::accumulate(groups.begin(), groups.end(), 0, [](int sum, const NodeGroup& g) {
               return sum + g.nodes * g.gpus;

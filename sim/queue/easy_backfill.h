@@ -12,7 +12,7 @@ namespace reckon {
 /// is looked at; jobs at the same time are all known before. A job over its limit counts as one
 /// that ends now. Which nodes a job gets is said at run_fifo; a look at the queue costs O(jobs that
 /// wait), the reservation O(log nodes) for each part of a job that ends before it.
-QueueRun run_easy_backfill(std::span<const TimedJob> jobs, std::span<const NodeGroup> groups,
+QueueRun run_easy_backfill(std::span<const JobRequest> jobs, std::span<const NodeGroup> groups,
                            std::size_t first_measured, std::size_t measured);
 
 }  // namespace reckon

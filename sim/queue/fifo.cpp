@@ -16,9 +16,11 @@ struct Ending {
   }
 };
 
+SimDuration time_of(const JobRequest& job) { return std::get<FixedTime>(job.work).time; }
+
 }  // namespace
 
-QueueRun run_fifo(std::span<const TimedJob> jobs, std::span<const NodeGroup> groups,
+QueueRun run_fifo(std::span<const JobRequest> jobs, std::span<const NodeGroup> groups,
                   std::size_t first_measured, std::size_t measured) {
   QueueRun run;
   run.first_measured = first_measured;
@@ -29,7 +31,7 @@ QueueRun run_fifo(std::span<const TimedJob> jobs, std::span<const NodeGroup> gro
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return jobs[a].submit < jobs[b].submit; });
-  for (const TimedJob& job : jobs) run.jobs.push_back({job.submit, std::nullopt, std::nullopt});
+  for (const JobRequest& job : jobs) run.jobs.push_back({job.submit, std::nullopt, std::nullopt});
   std::priority_queue<Ending, std::vector<Ending>, std::greater<>> endings;
   std::vector<std::vector<NodePart>> held(jobs.size());
   SimTime now{};
@@ -41,19 +43,19 @@ QueueRun run_fifo(std::span<const TimedJob> jobs, std::span<const NodeGroup> gro
     return ending.at;
   };
   for (const std::size_t j : order) {
-    const TimedJob& job = jobs[j];
-    if (!empty.fits(job.gpus)) {
+    const JobRequest& job = jobs[j];
+    if (!empty.fits(job.gpus())) {
       run.never.push_back(j);
       continue;
     }
     now = std::max(now, job.submit);
     while (!endings.empty() && endings.top().at <= now) end_first();
-    while (!nodes.fits(job.gpus)) now = std::max(now, end_first());
-    held[j] = nodes.take(job.gpus);
+    while (!nodes.fits(job.gpus())) now = std::max(now, end_first());
+    held[j] = nodes.take(job.gpus());
     run.jobs[j].start = now;
-    run.jobs[j].end = now + job.duration;
-    endings.push({now + job.duration, j});
-    run.gpu_seconds += to_seconds(job.duration).count() * job.gpus;
+    run.jobs[j].end = now + time_of(job);
+    endings.push({now + time_of(job), j});
+    run.gpu_seconds += to_seconds(time_of(job)).count() * job.gpus();
   }
   std::sort(run.never.begin(), run.never.end());
   summarize(run, std::accumulate(groups.begin(), groups.end(), 0, [](int sum, const NodeGroup& g) {

@@ -6,35 +6,28 @@
 #include <vector>
 
 #include "sim/base/diagnostic.h"
+#include "sim/cluster/job_request.h"
 #include "sim/queue/free_nodes.h"
 #include "sim/queue/job_times.h"
 
-// Jobs that hold so many GPUs for so long, first come, first served.
+// Jobs of fixed time (FixedTime), first come, first served. Of their pods the GPUs count.
 namespace reckon {
-
-struct TimedJob {
-  SimTime submit{};
-  SimDuration duration{};
-  int gpus = 1;
-  std::optional<SimDuration> limit{};  // what it asked for at most, if told
-  int line = 0;                        // of its list; 0: of none
-};
 
 /// A job starts when all before it have started and its GPUs are free, all at once; nobody
 /// overtakes. A job that fits on one node gets one: that with the fewest free GPUs that suffice,
 /// the first of equals. A larger one gets whole free nodes of the largest size, and the rest of it
 /// one more by the same rule. Jobs are taken in order of `submit`, equal ones in that of the list.
 /// Nodes are kept by their free GPUs: a start costs O(log nodes) for each node it takes.
-QueueRun run_fifo(std::span<const TimedJob> jobs, std::span<const NodeGroup> groups,
+QueueRun run_fifo(std::span<const JobRequest> jobs, std::span<const NodeGroup> groups,
                   std::size_t first_measured, std::size_t measured);
 
 /// job_id,submit_seconds,duration_seconds,gpus: a list of one's own; with limit_seconds, if it has
 /// that column and the field is not blank, the time that the job asked for.
-Expected<std::vector<TimedJob>> read_job_csv(const std::string& file, std::string_view bytes);
+Expected<std::vector<JobRequest>> read_job_csv(const std::string& file, std::string_view bytes);
 
 /// timestamp,duration,num_gpus (others are not read): Microsoft's Philly trace (Jeon et al. 2019,
 /// "Analysis of Large-Scale Multi-Tenant GPU Clusters for DNN Training Workloads", USENIX ATC '19)
 /// as such a table; times from the first timestamp on. Jobs without GPU are left out.
-Expected<std::vector<TimedJob>> read_philly_csv(const std::string& file, std::string_view bytes);
+Expected<std::vector<JobRequest>> read_philly_csv(const std::string& file, std::string_view bytes);
 
 }  // namespace reckon

@@ -56,7 +56,7 @@ Fragmentation::Fragmentation(std::span<const TypicalPod> pods, const GpuModels& 
   }
 }
 
-double Fragmentation::amount(const NodeState& node) const {
+double Fragmentation::amount(const GpuNodeState& node) const {
   const std::int64_t left = node.gpu_left_in_all();
   if (left == 0) return 0;
   // By demand: how many GPUs can serve it, and what is left on those that cannot.

@@ -28,7 +28,7 @@ std::vector<TypicalPod> typical_pods(std::span<const PodRequest> pods, double po
 class Fragmentation {
  public:
   Fragmentation(std::span<const TypicalPod> pods, const GpuModels& models);
-  double amount(const NodeState& node) const;
+  double amount(const GpuNodeState& node) const;
 
  private:
   struct Typical {

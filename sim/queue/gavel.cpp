@@ -10,12 +10,14 @@ namespace {
 
 constexpr int kNowhere = -1;
 
+const StepsByKind& steps_of(const JobRequest& job) { return std::get<StepsByKind>(job.work); }
+
 class GavelSimulation {
  public:
-  GavelSimulation(const std::vector<StepJob>& jobs, const std::vector<GavelKind>& kinds,
+  GavelSimulation(const std::vector<JobRequest>& jobs, const std::vector<GavelKind>& kinds,
                   const GavelRules& rules, QueueRun& run)
       : jobs_(jobs), kinds_(kinds), rules_(rules), run_(run), left_(jobs.size()) {
-    for (std::size_t k = 0; k < jobs.size(); ++k) left_[k] = jobs[k].steps;
+    for (std::size_t k = 0; k < jobs.size(); ++k) left_[k] = steps_of(jobs[k]).steps;
     on_.assign(jobs.size(), kNowhere);
   }
 
@@ -33,7 +35,7 @@ class GavelSimulation {
 
  private:
   std::int64_t steps_in_round(std::size_t job, int kind) const {
-    const double rate = jobs_[job].rates[static_cast<std::size_t>(kind)];
+    const double rate = steps_of(jobs_[job]).rates[static_cast<std::size_t>(kind)];
     return static_cast<std::int64_t>(rate * rules_.round.count());
   }
   bool impossible(std::size_t job) const {
@@ -43,7 +45,7 @@ class GavelSimulation {
     for (std::size_t j = 0; j < jobs_.size(); ++j) {
       bool runs = false;
       for (std::size_t k = 0; k < kinds_.size(); ++k)
-        runs = runs || (kinds_[k].gpus >= jobs_[j].gpus && steps_in_round(j, int(k)) > 0);
+        runs = runs || (kinds_[k].gpus >= jobs_[j].gpus() && steps_in_round(j, int(k)) > 0);
       if (!runs) run_.never.push_back(j);
     }
   }
@@ -67,13 +69,14 @@ class GavelSimulation {
     for (const std::size_t j : active_) {
       int best = kNowhere;
       for (int k = 0; k < int(kinds_.size()); ++k) {
-        if (free[k] < jobs_[j].gpus || free[k] == 0) continue;
-        if (best == kNowhere || jobs_[j].rates[k] > jobs_[j].rates[best]) best = k;
+        if (free[k] < jobs_[j].gpus() || free[k] == 0) continue;
+        if (best == kNowhere || steps_of(jobs_[j]).rates[k] > steps_of(jobs_[j]).rates[best])
+          best = k;
       }
       if (best == kNowhere) break;
       if (steps_in_round(j, best) == 0) continue;
       on_[j] = best;
-      free[best] -= jobs_[j].gpus;
+      free[best] -= jobs_[j].gpus();
     }
   }
 
@@ -84,12 +87,12 @@ class GavelSimulation {
       if (on_[j] == kNowhere) continue;
       const std::int64_t steps = std::min(steps_in_round(j, on_[j]), left_[j]);
       const SimTime done =
-          now_ +
-          to_clock(Seconds{double(steps) / jobs_[j].rates[static_cast<std::size_t>(on_[j])]});
+          now_ + to_clock(Seconds{double(steps) /
+                                  steps_of(jobs_[j]).rates[static_cast<std::size_t>(on_[j])]});
       JobTimes& times = run_.jobs[j];
       if (!times.start) times.start = now_;
       left_[j] -= steps;
-      run_.gpu_seconds += to_seconds(done - now_).count() * jobs_[j].gpus;
+      run_.gpu_seconds += to_seconds(done - now_).count() * jobs_[j].gpus();
       if (left_[j] == 0) times.end = done;
       over = std::max(over, done);
     }
@@ -112,7 +115,7 @@ class GavelSimulation {
       decided_ = {};  // nobody else comes: those that wait are not made to wait longer
   }
 
-  const std::vector<StepJob>& jobs_;
+  const std::vector<JobRequest>& jobs_;
   const std::vector<GavelKind>& kinds_;
   const GavelRules& rules_;
   QueueRun& run_;
@@ -126,13 +129,13 @@ class GavelSimulation {
 
 }  // namespace
 
-QueueRun run_gavel(const std::vector<StepJob>& jobs, const std::vector<GavelKind>& kinds,
+QueueRun run_gavel(const std::vector<JobRequest>& jobs, const std::vector<GavelKind>& kinds,
                    const GavelRules& rules, std::size_t first_measured, std::size_t measured) {
   QueueRun run;
   run.first_measured = first_measured;
   run.measured = measured;
   RECKON_CHECK(first_measured + measured <= jobs.size());
-  for (const StepJob& job : jobs) run.jobs.push_back({job.submit, std::nullopt, std::nullopt});
+  for (const JobRequest& job : jobs) run.jobs.push_back({job.submit, std::nullopt, std::nullopt});
   GavelSimulation(jobs, kinds, rules, run).run();
   int gpus = 0;
   for (const GavelKind& kind : kinds) gpus += kind.gpus;

@@ -5,12 +5,14 @@
 #include <vector>
 
 #include "sim/base/diagnostic.h"
+#include "sim/cluster/job_request.h"
 #include "sim/queue/job_times.h"
 
-// Jobs of so many steps on a cluster of several kinds of accelerators, scheduled in rounds: Gavel,
-// Narayanan et al. 2020, "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning
-// Workloads" (OSDI '20), under its policy fifo_perf. What happens within a round is that of its
-// simulator, stanford-futuredata/gavel, scheduler/scheduler.py (simulate) and policies/fifo.py.
+// Jobs of so many steps (StepsByKind) on a cluster of several kinds of accelerators, scheduled in
+// rounds: Gavel, Narayanan et al. 2020, "Heterogeneity-Aware Cluster Scheduling Policies for Deep
+// Learning Workloads" (OSDI '20), under its policy fifo_perf. What happens within a round is that
+// of its simulator, stanford-futuredata/gavel, scheduler/scheduler.py (simulate) and
+// policies/fifo.py.
 namespace reckon {
 
 /// Steps per second of a job type by kind of accelerator ("v100"), each alone on its GPUs.
@@ -28,13 +30,6 @@ class ThroughputTable {
 /// on one GPU are not read. Errors: no JSON (with its line), another shape, a negative rate.
 Expected<ThroughputTable> read_throughputs(const std::string& file, std::string_view bytes);
 
-struct StepJob {
-  std::int64_t steps = 0;
-  int gpus = 1;
-  SimTime submit{};
-  std::vector<double> rates;  // steps per second by kind, in the order of GavelCluster::kinds
-};
-
 struct GavelKind {
   std::string name;
   int gpus = 0;
@@ -45,7 +40,7 @@ struct GavelRules {
 };
 
 struct GavelList {
-  std::vector<StepJob> jobs;
+  std::vector<JobRequest> jobs;
   /// Jobs before the measured window. Where Gavel writes a list (output_trace_file_name), the job
   /// that opens the window stands among those that run already and once more behind them, for it
   /// has been added when they are written: the first of the two is left out, and the window begins
@@ -70,7 +65,7 @@ Expected<GavelList> read_gavel_jobs(const std::string& file, std::string_view by
 /// Where nothing runs the clock goes on to the next arrival.
 /// Ends with the last of jobs `first_measured` .. + `measured`.
 /// Differs from Gavel only where a kind makes less than one step in a round: it counts as rate 0.
-QueueRun run_gavel(const std::vector<StepJob>& jobs, const std::vector<GavelKind>& kinds,
+QueueRun run_gavel(const std::vector<JobRequest>& jobs, const std::vector<GavelKind>& kinds,
                    const GavelRules& rules, std::size_t first_measured, std::size_t measured);
 
 }  // namespace reckon

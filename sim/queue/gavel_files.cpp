@@ -91,18 +91,19 @@ class ThroughputReader {
   ThroughputTable table_;
 };
 
-bool same_job(const StepJob& a, const StepJob& b) {
-  return a.steps == b.steps && a.gpus == b.gpus && a.submit == b.submit && a.rates == b.rates;
+bool same_job(const JobRequest& a, const JobRequest& b) {
+  return a.gpus() == b.gpus() && a.submit == b.submit &&
+         std::get<StepsByKind>(a.work) == std::get<StepsByKind>(b.work);
 }
 
 /// See GavelList::running.
-void leave_out_repeated(GavelList& list, const std::vector<int>& lines) {
+void leave_out_repeated(GavelList& list) {
   if (list.running == 0) return;
   std::size_t at_start = 0;
   while (at_start < list.jobs.size() && list.jobs[at_start].submit == SimTime{}) ++at_start;
   if (at_start < 2 || list.running + 1 < at_start || list.running > at_start) return;
   if (!same_job(list.jobs[at_start - 2], list.jobs[at_start - 1])) return;
-  list.repeated_line = lines[at_start - 2];
+  list.repeated_line = list.jobs[at_start - 2].line;
   list.jobs.erase(list.jobs.begin() + static_cast<std::ptrdiff_t>(at_start) - 2);
   list.running = at_start - 2;
 }
@@ -133,29 +134,31 @@ Expected<GavelList> read_gavel_jobs(const std::string& file, std::string_view by
   TraceCsv rows(file, bytes, kColumns, {}, problems);
   GavelList list;
   list.running = running;
-  std::vector<int> lines;
   while (rows.next()) {
     const auto steps = rows.whole(total_steps, 1, kMostSteps);
     const auto count = rows.whole(gpus, 1, kMostGpusOfJob);
     const auto seconds = rows.number(arrival, 0, kLastArrival);
     if (!steps || !count || !seconds) continue;
-    StepJob job{*steps, static_cast<int>(*count), SimTime{} + to_clock(Seconds{*seconds}), {}};
+    JobRequest job{.submit = SimTime{} + to_clock(Seconds{*seconds}),
+                   .worker = pod_of_gpus(static_cast<int>(*count)),
+                   .line = rows.line()};
+    StepsByKind work{*steps, {}};
     const std::string type(rows.text(job_type));
-    const auto* rates = table.of(type, job.gpus);
+    const auto* rates = table.of(type, job.gpus());
     if (rates == nullptr) {
       rows.error(job_type, fmt::format("no rate of '{}' on {} GPUs in the table of throughputs",
-                                       printable(type), job.gpus));
+                                       printable(type), job.gpus()));
       continue;
     }
     for (const GavelKind& kind : kinds) {
       const auto rate = rates->find(kind.name);
-      job.rates.push_back(rate == rates->end() ? 0 : rate->second);
+      work.rates.push_back(rate == rates->end() ? 0 : rate->second);
     }
+    job.work = std::move(work);
     if (!list.jobs.empty() && job.submit < list.jobs.back().submit)
       rows.error(arrival, "the job arrives before the one above it",
                  "jobs stand in order of arrival");
     list.jobs.push_back(std::move(job));
-    lines.push_back(rows.line());
   }
   if (problems.empty() && running >= list.jobs.size())
     problems.push_back(
@@ -164,7 +167,7 @@ Expected<GavelList> read_gavel_jobs(const std::string& file, std::string_view by
          fmt::format("{} jobs ran already, and the list has {}", running, list.jobs.size()),
          "a smaller trace.running"});
   if (!problems.empty()) return tl::unexpected(std::move(problems));
-  leave_out_repeated(list, lines);
+  leave_out_repeated(list);
   return list;
 }
 

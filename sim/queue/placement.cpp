@@ -16,7 +16,7 @@ constexpr std::int64_t kGpuScale = 8'000;  // pkg/type/open-gpu-share/utils/cons
 
 class BestFit : public PlacementPolicy {
  public:
-  std::int64_t score(const NodeState& node, const PodRequest& pod) const override {
+  std::int64_t score(const GpuNodeState& node, const PodRequest& pod) const override {
     const double cpu = double(node.cpu_left - pod.cpu_milli) / kCpuScale;
     const double gpu = double(node.gpu_left_in_all() - pod.gpu_milli_in_all()) / double(kGpuScale);
     return static_cast<std::int64_t>((1.0 - (cpu * 0.5 + gpu * 0.5)) * kMostScore);
@@ -25,7 +25,7 @@ class BestFit : public PlacementPolicy {
 
 class DotProduct : public PlacementPolicy {
  public:
-  std::int64_t score(const NodeState& node, const PodRequest& pod) const override {
+  std::int64_t score(const GpuNodeState& node, const PodRequest& pod) const override {
     const double cpu = double(node.cpu_left) / kCpuScale * (double(pod.cpu_milli) / kCpuScale);
     const double gpu = double(node.gpu_left_in_all()) / double(kGpuScale) *
                        (double(pod.gpu_milli_in_all()) / double(kGpuScale));
@@ -35,7 +35,7 @@ class DotProduct : public PlacementPolicy {
 
 class GpuPacking : public PlacementPolicy {
  public:
-  std::int64_t score(const NodeState& node, const PodRequest& pod) const override {
+  std::int64_t score(const GpuNodeState& node, const PodRequest& pod) const override {
     constexpr std::int64_t kInUse = 100, kFree = 50, kEmptyNode = 33;
     if (pod.gpus == 0) return 0;
     const int free = node.gpus_free();
@@ -57,7 +57,7 @@ class GpuPacking : public PlacementPolicy {
 
 class GpuClustering : public PlacementPolicy {
  public:
-  std::int64_t score(const NodeState& node, const PodRequest& pod) const override {
+  std::int64_t score(const GpuNodeState& node, const PodRequest& pod) const override {
     constexpr std::int64_t kQuarter = 25;
     if (pod.gpus == 0) return 0;
     const std::int64_t fill = kQuarter * (kGpuScale - node.gpu_left_in_all()) / kGpuScale;
@@ -71,9 +71,9 @@ class GpuClustering : public PlacementPolicy {
 
 class RandomNode : public PlacementPolicy {
  public:
-  std::int64_t score(const NodeState&, const PodRequest&) const override { return 0; }
+  std::int64_t score(const GpuNodeState&, const PodRequest&) const override { return 0; }
   bool any_node() const override { return true; }
-  int gpu_to_share(const NodeState& node, const PodRequest& pod,
+  int gpu_to_share(const GpuNodeState& node, const PodRequest& pod,
                    RandomStream& luck) const override {
     int enough = 0, chosen = -1;
     for (int g = 0; g < node.gpus; ++g)
@@ -87,10 +87,10 @@ class FragmentationGradientDescent : public PlacementPolicy {
   explicit FragmentationGradientDescent(const Fragmentation& fragmentation)
       : fragmentation_(fragmentation) {}
 
-  std::int64_t score(const NodeState& node, const PodRequest& pod) const override {
+  std::int64_t score(const GpuNodeState& node, const PodRequest& pod) const override {
     return pod.shares_a_gpu() ? best_share(node, pod).score : after(node, pod, -1);
   }
-  int gpu_to_share(const NodeState& node, const PodRequest& pod, RandomStream&) const override {
+  int gpu_to_share(const GpuNodeState& node, const PodRequest& pod, RandomStream&) const override {
     return best_share(node, pod).gpu;
   }
 
@@ -99,7 +99,7 @@ class FragmentationGradientDescent : public PlacementPolicy {
     std::int64_t score = 0;
     int gpu = -1;
   };
-  Share best_share(const NodeState& node, const PodRequest& pod) const {
+  Share best_share(const GpuNodeState& node, const PodRequest& pod) const {
     Share best;
     for (int g = 0; g < node.gpus; ++g) {
       const auto* begin = node.gpu_left.data();
@@ -110,8 +110,8 @@ class FragmentationGradientDescent : public PlacementPolicy {
     }
     return best;
   }
-  std::int64_t after(const NodeState& node, const PodRequest& pod, int gpu) const {
-    NodeState then = node;
+  std::int64_t after(const GpuNodeState& node, const PodRequest& pod, int gpu) const {
+    GpuNodeState then = node;
     take(then, pod, gpu);
     const double gained = (node.fragmented - fragmentation_.amount(then)) / kWholeGpu;
     return static_cast<std::int64_t>(1.0 / (1.0 + std::exp(-gained)) * kMostScore);
@@ -121,7 +121,7 @@ class FragmentationGradientDescent : public PlacementPolicy {
 
 }  // namespace
 
-int PlacementPolicy::gpu_to_share(const NodeState& node, const PodRequest& pod,
+int PlacementPolicy::gpu_to_share(const GpuNodeState& node, const PodRequest& pod,
                                   RandomStream&) const {
   int best = -1;
   for (int g = 0; g < node.gpus; ++g)

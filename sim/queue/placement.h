@@ -18,10 +18,11 @@ class PlacementPolicy {
  public:
   virtual ~PlacementPolicy() = default;
   /// Of a node on which the pod fits; the highest wins, and of equals the one with the lowest rank.
-  virtual std::int64_t score(const NodeState& node, const PodRequest& pod) const = 0;
+  virtual std::int64_t score(const GpuNodeState& node, const PodRequest& pod) const = 0;
   /// The device for a pod that shares one. Default: the one with least left that suffices (the
   /// first of equals), `best` of open_gpu_share.go.
-  virtual int gpu_to_share(const NodeState& node, const PodRequest& pod, RandomStream& luck) const;
+  virtual int gpu_to_share(const GpuNodeState& node, const PodRequest& pod,
+                           RandomStream& luck) const;
   /// Any node on which the pod fits, whatever the scores.
   virtual bool any_node() const { return false; }
 };

@@ -23,7 +23,7 @@ PodScheduler::PodScheduler(std::span<const GpuNode> nodes, const GpuModels& mode
   for (std::size_t n = 0; n < nodes.size(); ++n) {
     const auto rank = static_cast<std::size_t>(ranks[n]);
     node_at_[rank] = static_cast<int>(n);
-    NodeState& state = states_[rank];
+    GpuNodeState& state = states_[rank];
     state = empty_state(nodes[n], known.add(nodes[n].model));
     state.fragmented = fragmentation.amount(state);
     fragmented_ += state.fragmented;
@@ -63,13 +63,13 @@ std::size_t PodScheduler::choose(const Scores& scores) {
   return k;
 }
 
-std::optional<Placement> PodScheduler::place(std::size_t request) {
+std::optional<PlacedPod> PodScheduler::place(std::size_t request) {
   if (states_.empty()) return std::nullopt;
   score_again(request);
   const std::size_t k = choose(scores_[request]);
   if (k == states_.size()) return std::nullopt;
   const PodRequest& pod = requests_[request];
-  NodeState& state = states_[k];
+  GpuNodeState& state = states_[k];
   const int gpu = pod.shares_a_gpu() ? policy_->gpu_to_share(state, pod, luck_) : -1;
   take(state, pod, gpu);
   ++versions_[k];
@@ -77,7 +77,7 @@ std::optional<Placement> PodScheduler::place(std::size_t request) {
   fragmented_ -= state.fragmented;
   state.fragmented = fragmentation_.amount(state);
   fragmented_ += state.fragmented;
-  return Placement{node_at_[k], gpu};
+  return PlacedPod{node_at_[k], gpu};
 }
 
 }  // namespace reckon

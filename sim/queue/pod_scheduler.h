@@ -10,7 +10,7 @@
 // the nodes, score those that pass, take the best.
 namespace reckon {
 
-struct Placement {
+struct PlacedPod {
   int node = -1;
   int gpu = -1;  // that the pod shares; -1: it has whole ones or none
 };
@@ -26,12 +26,12 @@ class PodScheduler {
                std::unique_ptr<PlacementPolicy> policy, RandomStream luck);
 
   /// Places a pod of the kind `request`; nullopt: it fits nowhere, and nothing changes.
-  std::optional<Placement> place(std::size_t request);
+  std::optional<PlacedPod> place(std::size_t request);
 
   std::int64_t gpu_milli() const { return gpu_milli_; }  // of all nodes
   std::int64_t gpu_milli_used() const { return used_; }
   double fragmented_milli() const { return fragmented_; }  // of what is left
-  std::span<const NodeState> states() const { return states_; }
+  std::span<const GpuNodeState> states() const { return states_; }
 
  private:
   static constexpr std::int64_t kNoFit = -1;
@@ -46,8 +46,8 @@ class PodScheduler {
   std::span<const PodRequest> requests_;
   std::unique_ptr<PlacementPolicy> policy_;
   RandomStream luck_;
-  std::vector<int> node_at_;       // by rank
-  std::vector<NodeState> states_;  // by rank
+  std::vector<int> node_at_;          // by rank
+  std::vector<GpuNodeState> states_;  // by rank
   std::vector<std::uint32_t> versions_;
   std::vector<std::uint64_t> allowed_;  // by request
   std::vector<Scores> scores_;          // by request

@@ -32,17 +32,17 @@ std::uint64_t GpuModels::allowed(const std::string& models) const {
   return any_named ? mask : ~std::uint64_t{0};
 }
 
-std::int64_t NodeState::gpu_left_in_all() const {
+std::int64_t GpuNodeState::gpu_left_in_all() const {
   return std::accumulate(gpu_left.begin(), gpu_left.begin() + gpus, std::int64_t{0});
 }
 
-int NodeState::gpus_free() const {
+int GpuNodeState::gpus_free() const {
   return static_cast<int>(std::count(gpu_left.begin(), gpu_left.begin() + gpus, kWholeGpu));
 }
 
-NodeState empty_state(const GpuNode& node, int model) {
+GpuNodeState empty_state(const GpuNode& node, int model) {
   RECKON_CHECK(node.gpus <= kMostGpusOfNode);
-  NodeState state;
+  GpuNodeState state;
   state.cpu_left = node.cpu_milli;
   state.memory_left = node.memory_mib;
   state.gpus = node.gpus;
@@ -51,7 +51,7 @@ NodeState empty_state(const GpuNode& node, int model) {
   return state;
 }
 
-bool fits(const NodeState& node, const PodRequest& pod, std::uint64_t allowed_models) {
+bool fits(const GpuNodeState& node, const PodRequest& pod, std::uint64_t allowed_models) {
   if (pod.cpu_milli > node.cpu_left || pod.memory_mib > node.memory_left) return false;
   if (pod.gpus == 0) return true;
   if (((allowed_models >> node.model) & 1U) == 0) return false;
@@ -60,7 +60,7 @@ bool fits(const NodeState& node, const PodRequest& pod, std::uint64_t allowed_mo
   return enough >= pod.gpus;
 }
 
-void take(NodeState& node, const PodRequest& pod, int gpu) {
+void take(GpuNodeState& node, const PodRequest& pod, int gpu) {
   node.cpu_left -= pod.cpu_milli;
   node.memory_left -= pod.memory_mib;
   RECKON_CHECK(node.cpu_left >= 0);

@@ -4,25 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "sim/cluster/job_request.h"
+
 // Pods that ask for whole GPUs or a share of one, and the nodes that they are placed on. Plain
-// values: a hundred thousand of them are small. Units as in Alibaba's cluster-trace-gpu-v2023:
-// thousandths of a CPU and of a GPU, MiB of memory.
+// values: a hundred thousand of them are small. Units are PodRequest's.
 namespace reckon {
 
-inline constexpr std::int32_t kWholeGpu = 1000;  // thousandths of a GPU
 inline constexpr int kMostGpusOfNode = 16;
 inline constexpr int kMostGpuModels = 64;
-
-struct PodRequest {
-  std::int64_t cpu_milli = 0, memory_mib = 0;
-  int gpus = 0;
-  std::int32_t gpu_milli = 0;  // of each GPU: 1..1000, and 1000 where there are several; 0: no GPU
-  std::string models;          // "V100M16|V100M32": one of these; "": any
-
-  std::int64_t gpu_milli_in_all() const { return std::int64_t{gpus} * gpu_milli; }
-  bool shares_a_gpu() const { return gpus == 1 && gpu_milli < kWholeGpu; }
-  friend auto operator<=>(const PodRequest&, const PodRequest&) = default;
-};
 
 struct GpuNode {
   std::string name;
@@ -44,7 +33,7 @@ class GpuModels {
 };
 
 /// What is left of a node, and what runs on it.
-struct NodeState {
+struct GpuNodeState {
   std::int64_t cpu_left = 0, memory_left = 0;
   std::array<std::int32_t, kMostGpusOfNode> gpu_left{};  // by device
   int gpus = 0;
@@ -55,15 +44,15 @@ struct NodeState {
   std::int64_t gpu_left_in_all() const;
   int gpus_free() const;  // wholly
 };
-NodeState empty_state(const GpuNode& node, int model);
+GpuNodeState empty_state(const GpuNode& node, int model);
 
 /// Whether the node has the CPU, the memory and the GPUs left, of an allowed model.
 /// kube-scheduler's NodeResourcesFit and the filter of FGD's simulator
 /// (hkust-adsl/kubernetes-scheduler-simulator, pkg/simulator/plugin/open_gpu_share.go).
-bool fits(const NodeState& node, const PodRequest& pod, std::uint64_t allowed_models);
+bool fits(const GpuNodeState& node, const PodRequest& pod, std::uint64_t allowed_models);
 
 /// Takes what the pod asks for; a share comes from device `gpu`, whole GPUs from the first that are
 /// free. The pod fits.
-void take(NodeState& node, const PodRequest& pod, int gpu);
+void take(GpuNodeState& node, const PodRequest& pod, int gpu);
 
 }  // namespace reckon

@@ -113,11 +113,8 @@ class SacctReader {
       return rows_.error(end, "it ended before it started", "what does the row say of Start?");
     const auto most = limit_of_row();
     if (!most) return;
-    list_.jobs.push_back({{},
-                          std::chrono::seconds(*ended - *started),
-                          static_cast<int>(*gpus),
-                          *most,
-                          rows_.line()});
+    list_.jobs.push_back(recorded_job({}, std::chrono::seconds(*ended - *started),
+                                      static_cast<int>(*gpus), *most, rows_.line()));
     submits_.push_back(*submitted);
   }
 

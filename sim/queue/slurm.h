@@ -11,11 +11,11 @@ namespace reckon {
 
 /// Jobs with GPUs that started and ended, and the rows that are left out, by why.
 struct SacctList {
-  std::vector<TimedJob> jobs;  // times from the first submit on
-  int steps = 0;               // of a job: its own row counts (JobID with a dot)
-  int without_gpu = 0;         // AllocTRES and ReqTRES have no gres/gpu
-  int not_run = 0;             // cancelled while they waited, or still pending
-  int running = 0;             // still, or suspended: their length is not known
+  std::vector<JobRequest> jobs;  // times from the first submit on
+  int steps = 0;                 // of a job: its own row counts (JobID with a dot)
+  int without_gpu = 0;           // AllocTRES and ReqTRES have no gres/gpu
+  int not_run = 0;               // cancelled while they waited, or still pending
+  int running = 0;               // still, or suspended: their length is not known
 };
 
 /// `sacct --parsable2 --allusers --format=JobID,Submit,Start,End,AllocTRES,ReqTRES,Timelimit`

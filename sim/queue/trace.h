@@ -26,7 +26,7 @@ struct GavelQuestion {  // policy fifo_perf
 };
 struct FifoQuestion {  // policy fifo
   std::vector<NodeGroup> groups;
-  std::vector<TimedJob> jobs;
+  std::vector<JobRequest> jobs;
   std::size_t running = 0;
 };
 

@@ -136,7 +136,7 @@ class TraceLoader {
     std::erase_if(work.groups, [](const NodeGroup& g) { return g.gpus == 0 || g.nodes == 0; });
     if (work.groups.empty())
       return error("cluster", "no node has a GPU", "give a pool its accelerator");
-    std::optional<std::vector<TimedJob>> jobs;
+    std::optional<std::vector<JobRequest>> jobs;
     if (spec_.format == TraceFormat::philly)
       jobs = read("file", spec_.file, read_philly_csv);
     else if (spec_.format == TraceFormat::csv)
@@ -156,7 +156,7 @@ class TraceLoader {
     question_.work = std::move(work);
   }
 
-  std::optional<std::vector<TimedJob>> slurm_jobs() {
+  std::optional<std::vector<JobRequest>> slurm_jobs() {
     auto list = read("file", spec_.file, read_sacct);
     if (!list) return std::nullopt;
     std::vector<std::string> left_out;
@@ -174,16 +174,16 @@ class TraceLoader {
   }
 
   /// One note: the first of them and the limit that binds.
-  void tell_jobs_that_never_run(const std::vector<TimedJob>& jobs,
+  void tell_jobs_that_never_run(const std::vector<JobRequest>& jobs,
                                 const std::vector<NodeGroup>& groups) {
     const FreeNodes empty(groups);
-    const auto never = [&](const TimedJob& job) { return !empty.fits(job.gpus); };
+    const auto never = [&](const JobRequest& job) { return !empty.fits(job.gpus()); };
     const auto first = std::find_if(jobs.begin(), jobs.end(), never);
     if (first == jobs.end()) return;
     question_.warnings.push_back(fmt::format(
         "{} of the jobs can never run; the first, line {} of the list, asks for {} GPUs: {}",
-        std::count_if(jobs.begin(), jobs.end(), never), first->line, first->gpus,
-        limit_that_binds(first->gpus, groups).value_or("")));
+        std::count_if(jobs.begin(), jobs.end(), never), first->line, first->gpus(),
+        limit_that_binds(first->gpus(), groups).value_or("")));
   }
 
   void check_window(std::size_t behind) {

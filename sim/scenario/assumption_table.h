@@ -17,18 +17,20 @@ double number(Quantity<Tag> q) {
 
 inline constexpr bool kStep = true, kLife = false;
 
-class AssumptionTable {
+/// Of a Plan, or of a part of it that is known by itself (`Whole`).
+template <class Whole>
+class TableOf {
  public:
-  explicit AssumptionTable(const Plan& plan) : plan_(plan) {}
+  explicit TableOf(const Whole& whole) : whole_(whole) {}
 
-  /// `where(plan)` is the fact, of a const Plan as of one to be changed. Facts that are not assumed
+  /// `where(whole)` is the fact, of a const one as of one to be changed. Facts that are not assumed
   /// are left out.
   template <class Where>
   void add(std::string what, std::string key, std::string unit, bool affects_step, Where where) {
-    const auto& fact = where(plan_);
+    const auto& fact = where(whole_);
     if (!fact.assumed) return;
     using T = std::decay_t<decltype(fact.value)>;
-    PlanAssumption a;
+    AssumptionOf<Whole> a;
     a.what = std::move(what);
     a.key = std::move(key);
     a.unit = std::move(unit);
@@ -37,19 +39,20 @@ class AssumptionTable {
     a.high = number(fact.high);
     a.source = fact.source;
     a.affects_step = affects_step;
-    a.set = [where](Plan& plan, double value) {  // as if it were known to be so
-      auto& f = where(plan);
+    a.set = [where](Whole& whole, double value) {  // as if it were known to be so
+      auto& f = where(whole);
       f.value = f.low = f.high = T{value};
     };
     rows_.push_back(std::move(a));
   }
 
-  std::vector<PlanAssumption> take() { return std::move(rows_); }
+  std::vector<AssumptionOf<Whole>> take() { return std::move(rows_); }
 
  private:
-  const Plan& plan_;
-  std::vector<PlanAssumption> rows_;
+  const Whole& whole_;
+  std::vector<AssumptionOf<Whole>> rows_;
 };
+using AssumptionTable = TableOf<Plan>;
 
 // assumptions_life.cpp
 void add_notice(AssumptionTable& table, const Plan& plan);

@@ -22,12 +22,11 @@ bool has_work(const ModelGraph& model, WorkKind kind) {
                      [kind](const LayerCount& c) { return c.work == kind && c.forward.v > 0; });
 }
 
-void add_compute(AssumptionTable& table, const Plan& plan, std::size_t i) {
-  const PlannedPool& pool = plan.pools[i];
-  const ModelGraph& model = plan.jobs.front().model;
+template <class Table>
+void add_compute(Table& table, const PlannedPool& pool, std::size_t i, const ModelGraph& model,
+                 std::size_t precision) {
   const std::string of = fmt::format(" of {} in pool {}", pool.accelerator->name, pool.name);
   const std::string key = fmt::format("pools.{}.", pool.name);
-  const std::size_t precision = std::size_t(plan.jobs.front().precision);
   if (has_work(model, WorkKind::convolution))
     table.add(
         "efficiency of convolutions" + of, key + "efficiency.convolution", "fraction",
@@ -95,48 +94,61 @@ void add_link(AssumptionTable& table, const Plan& plan, std::size_t i, bool peer
       kStep, [i](auto& p) -> auto& { return p.pools[i].machine.network; });
 }
 
-void add_pool(AssumptionTable& table, const Plan& plan, std::size_t i) {
-  const PlannedPool& pool = plan.pools[i];
-  const PlannedStrategy& strategy = plan.jobs.front().strategy;
+/// What a pass over the model rests on in a pool that computes it.
+template <class Table>
+void add_pass(Table& table, const PlannedPool& pool, std::size_t i, const ModelGraph& model,
+              Precision precision) {
   const std::string key = fmt::format("pools.{}.", pool.name);
-  table.add(
-      "provisioning of a node of pool " + pool.name, key + "provisioning", "s",
-      kLife, [i](auto& p) -> auto& { return p.pools[i].provisioning; });
-  const bool computes = pool.role == Role::worker || pool.role == Role::chief;
-  if (computes && pool.accelerator) {
-    add_compute(table, plan, i);
+  if (pool.accelerator) {
+    add_compute(table, pool, i, model, std::size_t(precision));
     table.add(
         "bus bandwidth to " + pool.accelerator->name + " in pool " + pool.name,
         key + "accelerator.host_bandwidth", "B/s",
         kStep, [i](auto& p) -> auto& { return p.pools[i].accelerator->host_bandwidth; });
   }
-  if (computes && pool.measured_rates)
+  if (pool.measured_rates)
     table.add(
         "step time on this machine's processors against the model's",
         key + "efficiency.step_spread", "factor",
         kLife, [i](auto& p) -> auto& { return p.pools[i].efficiency.step_spread; });
-  else if (computes && !pool.accelerator)
+  else if (!pool.accelerator)
     table.add(
         "launch time of a kernel on the CPUs of pool " + pool.name, key + "efficiency.launch", "s",
         kStep, [i](auto& p) -> auto& { return p.pools[i].efficiency.launch; });
-  if (computes && !pool.accelerator)
+}
+
+template <class Table>
+void add_cpus(Table& table, const PlannedPool& pool, std::size_t i) {
+  const std::string key = fmt::format("pools.{}.", pool.name);
+  table.add(
+      "speed of a vCPU in pool " + pool.name, key + "cpu_flops_per_vcpu", "FLOP/s",
+      kStep, [i](auto& p) -> auto& { return p.pools[i].cpu_flops_per_vcpu; });
+  table.add(
+      "memory bandwidth of a vCPU in pool " + pool.name, key + "cpu_memory_bandwidth_per_vcpu",
+      "B/s", kStep, [i](auto& p) -> auto& { return p.pools[i].cpu_memory_bandwidth_per_vcpu; });
+}
+
+void add_pool(AssumptionTable& table, const Plan& plan, std::size_t i) {
+  const PlannedPool& pool = plan.pools[i];
+  const PlannedWorkload& job = plan.only_job();
+  const PlannedStrategy& strategy = job.strategy;
+  const std::string key = fmt::format("pools.{}.", pool.name);
+  table.add(
+      "provisioning of a node of pool " + pool.name, key + "provisioning", "s",
+      kLife, [i](auto& p) -> auto& { return p.pools[i].provisioning; });
+  const bool computing = computes(pool.role);
+  if (computing) add_pass(table, pool, i, job.model, job.precision);
+  if (computing && !pool.accelerator)
     table.add(
         "a worker's own time of a step in pool " + pool.name, key + "host_step", "s",
         kStep, [i](auto& p) -> auto& { return p.pools[i].host_step; });
   // Updates of variables run on the servers' CPUs, without a server process on the first worker's.
   const bool serves =
       pool.role == Role::parameter_server || (strategy.kind == StrategyKind::parameter_server &&
-                                              strategy.parameter_servers == 0 && computes);
-  if (serves || !pool.accelerator) {
-    table.add(
-        "speed of a vCPU in pool " + pool.name, key + "cpu_flops_per_vcpu", "FLOP/s",
-        kStep, [i](auto& p) -> auto& { return p.pools[i].cpu_flops_per_vcpu; });
-    table.add(
-        "memory bandwidth of a vCPU in pool " + pool.name, key + "cpu_memory_bandwidth_per_vcpu",
-        "B/s", kStep, [i](auto& p) -> auto& { return p.pools[i].cpu_memory_bandwidth_per_vcpu; });
-  }
-  const bool peers =
-      computes && pool.accelerator && pool.accelerators_per_node > 1 && strategy.accelerators() > 1;
+                                              strategy.parameter_servers == 0 && computing);
+  if (serves || !pool.accelerator) add_cpus(table, pool, i);
+  const bool peers = computing && pool.accelerator && pool.accelerators_per_node > 1 &&
+                     strategy.accelerators() > 1;
   const bool nodes =
       !pool.slice && (strategy.parameter_servers > 0 ||
                       strategy.accelerators() > std::max(1, pool.accelerators_per_node) ||
@@ -145,44 +157,44 @@ void add_pool(AssumptionTable& table, const Plan& plan, std::size_t i) {
 }
 
 void add_input_and_storage(AssumptionTable& table, const Plan& plan) {
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   const auto storage = "storage " + job.checkpoint.storage.name;
   table.add(
       "size of a sample of " + job.dataset.name, "dataset.bytes_per_sample", "B", kStep,
-      [](auto& p) -> auto& { return p.jobs.front().dataset.bytes_per_sample; });
+      [](auto& p) -> auto& { return p.only_job().dataset.bytes_per_sample; });
   table.add(
       "decoding of a sample of " + job.dataset.name, "dataset.decode_cpu_seconds", "vCPU s", kStep,
-      [](auto& p) -> auto& { return p.jobs.front().dataset.decode_cpu_seconds; });
+      [](auto& p) -> auto& { return p.only_job().dataset.decode_cpu_seconds; });
   table.add(
       "reading from " + storage, "storage.read_per_node", "B/s", kStep,
-      [](auto& p) -> auto& { return p.jobs.front().checkpoint.storage.read_per_node; });
+      [](auto& p) -> auto& { return p.only_job().checkpoint.storage.read_per_node; });
   if (job.checkpoint.mode == CheckpointSpec::Mode::none) return;
   table.add(
       "writing to " + storage, "storage.write_per_node", "B/s", kLife,
-      [](auto& p) -> auto& { return p.jobs.front().checkpoint.storage.write_per_node; });
+      [](auto& p) -> auto& { return p.only_job().checkpoint.storage.write_per_node; });
   table.add(
       "latency of " + storage, "storage.latency", "s", kLife,
-      [](auto& p) -> auto& { return p.jobs.front().checkpoint.storage.latency; });
+      [](auto& p) -> auto& { return p.only_job().checkpoint.storage.latency; });
   table.add(
       "fixed part of saving a checkpoint", "checkpoint.save_overhead", "s", kLife,
-      [](auto& p) -> auto& { return p.jobs.front().checkpoint.save_overhead; });
+      [](auto& p) -> auto& { return p.only_job().checkpoint.save_overhead; });
 }
 
 /// Published runs lie around the law by which training to an accuracy is as long as it is.
 void add_length(AssumptionTable& table, const Plan& plan) {
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   if (!job.convergence) return;
   table.add(
       fmt::format("samples to {:.1f} % against the law's", 100 * job.convergence->accuracy),
       fmt::format("{}.{}.{}.{:g}.{}", kSamplesFactor, job.model.name(), job.dataset.name,
                   job.convergence->accuracy, job.convergence->starts_from),
-      "factor", kLife, [](auto& p) -> auto& { return p.jobs.front().samples_factor; });
+      "factor", kLife, [](auto& p) -> auto& { return p.only_job().samples_factor; });
 }
 
 /// Several processes that wait for each other; what the framework reserves decides whether a step
 /// fits, not how long it takes.
 void add_framework(AssumptionTable& table, const Plan& plan) {
-  const PlannedStrategy& strategy = plan.jobs.front().strategy;
+  const PlannedStrategy& strategy = plan.only_job().strategy;
   const bool waits =
       strategy.kind == StrategyKind::parameter_server || planning::waits_for_all(strategy);
   if (strategy.expert > 1)
@@ -272,6 +284,17 @@ std::vector<PlanAssumption> assumptions_of(const Plan& plan) {
   std::vector<PlanAssumption> rows = one_row_a_fact(table.take());
   planning::add_reclaim(rows, plan);
   return rows;
+}
+
+std::vector<AssumptionOf<PlannedCluster>> assumptions_of_pass(const PlannedCluster& cluster,
+                                                              std::size_t pool,
+                                                              const ModelGraph& model,
+                                                              Precision precision) {
+  planning::TableOf<PlannedCluster> table(cluster);
+  const PlannedPool& of = cluster.pools[pool];
+  add_pass(table, of, pool, model, precision);
+  if (!of.accelerator) add_cpus(table, of, pool);
+  return table.take();
 }
 
 }  // namespace reckon

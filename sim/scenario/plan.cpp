@@ -8,25 +8,35 @@
 // What a finished Plan answers about itself; needs nothing of how it was made.
 namespace reckon {
 
-const PlannedPool* Plan::pool_with(Role role) const {
+const PlannedPool* PlannedCluster::pool_with(Role role) const {
   for (const PlannedPool& pool : pools)
     if (pool.role == role && !pool.stands_in_for) return &pool;
   return role == Role::worker ? pool_with(Role::chief) : nullptr;
 }
 
-std::vector<const PlannedPool*> gang_pools(const Plan& plan) {
+PlannedWorkload& PlannedTraining::only_job() {
+  RECKON_CHECK(jobs.size() == 1);
+  return jobs.front();
+}
+
+const PlannedWorkload& PlannedTraining::only_job() const {
+  RECKON_CHECK(jobs.size() == 1);
+  return jobs.front();
+}
+
+std::vector<const PlannedPool*> gang_pools(const PlannedCluster& cluster) {
   std::vector<const PlannedPool*> pools;
   for (const Role role : {Role::chief, Role::worker})
-    for (const PlannedPool& pool : plan.pools)
+    for (const PlannedPool& pool : cluster.pools)
       if (pool.role == role && !pool.stands_in_for) pools.push_back(&pool);
   return pools;
 }
 
-std::vector<const PlannedPool*> computing_pools(const Plan& plan) {
-  std::vector<const PlannedPool*> pools = gang_pools(plan);
+std::vector<const PlannedPool*> computing_pools(const PlannedCluster& cluster) {
+  std::vector<const PlannedPool*> pools = gang_pools(cluster);
   const auto coordinates = [&](const PlannedPool* chief) {
     return chief->role == Role::chief &&
-           std::ranges::any_of(plan.pools, [&](const PlannedPool& pool) {
+           std::ranges::any_of(cluster.pools, [&](const PlannedPool& pool) {
              return pool.role == Role::worker &&
                     (pool.slice.has_value() > chief->slice.has_value() ||
                      pool.accelerator.has_value() != chief->accelerator.has_value());

@@ -258,13 +258,12 @@ struct FailureRules {
   Fact<Seconds> hang_detection;
 };
 
-struct Plan {
-  std::string name;
-  std::optional<std::chrono::sys_seconds> start;
+/// Nodes that are rented, where, at which prices and under whose rules: of a training and of a
+/// served model alike.
+struct PlannedCluster {
   Provider provider;
   ServiceRules service;
   std::string region, zone;
-  std::vector<PlannedWorkload> jobs;  // one, or several that share the pools
   std::vector<PlannedPool> pools;
   AutoscalerRules autoscaler;
   RetryRules retry;
@@ -277,27 +276,44 @@ struct Plan {
   MaintenanceRules maintenance;
   FailureRules failures;
   HourlyRate storage_per_gb;  // checkpoints kept; 0 where unknown
-  int replications = 1000;
-  std::uint64_t seed = 1;
-  std::vector<Expectation> expect;
-  std::string catalog_digest;
-  std::vector<std::string> calibrations;  // laid over the catalog
-  std::string prices_as_of;               // oldest price used; "" where none is known
-  std::vector<std::string> warnings;
-  std::vector<Source> sources;           // the catalog's, so that a Fact can be printed
-  std::optional<StepEvidence> evidence;  // of the first job's step; nullopt: not asked
 
   /// The first that stands in for no other; nullptr: none. worker falls back to chief's.
   const PlannedPool* pool_with(Role role) const;
 };
 
+/// What a plan is called, what it was made of, and what its maker has to say of it.
+struct PlanOrigin {
+  std::string name;
+  std::optional<std::chrono::sys_seconds> start;
+  std::uint64_t seed = 1;
+  std::string catalog_digest;
+  std::vector<std::string> calibrations;  // laid over the catalog
+  std::string prices_as_of;               // oldest price used; "" where none is known
+  std::vector<std::string> warnings;
+  std::vector<Source> sources;  // the catalog's, so that a Fact can be printed
+};
+
+/// What is trained, and what is asked about it.
+struct PlannedTraining {
+  std::vector<PlannedWorkload> jobs;  // one, or several that share the pools
+  int replications = 1000;
+  std::vector<Expectation> expect;
+  std::optional<StepEvidence> evidence;  // of the first job's step; nullopt: not asked
+
+  /// The job of a plan that has one (checked). Who may be given several asks `jobs`.
+  PlannedWorkload& only_job();
+  const PlannedWorkload& only_job() const;
+};
+
+struct Plan : PlanOrigin, PlannedCluster, PlannedTraining {};
+
 /// The pools of the chief and of the workers, the chief's first; without those that stand in for
 /// another.
-std::vector<const PlannedPool*> gang_pools(const Plan& plan);
+std::vector<const PlannedPool*> gang_pools(const PlannedCluster& cluster);
 /// Those of them whose processes compute, one at least: in TensorFlow the chief (AI Platform's
 /// master) is a worker too. A chief without the accelerators that the workers have (BASIC_TPU's, in
 /// front of a slice) tells them what to do and computes nothing.
-std::vector<const PlannedPool*> computing_pools(const Plan& plan);
+std::vector<const PlannedPool*> computing_pools(const PlannedCluster& cluster);
 
 /// Resolves names, fills in defaults, applies the service's rules (valid GPU counts, where a GPU is
 /// offered, one zone for all accelerator types), prices. All errors at once, at their place in the
@@ -307,8 +323,9 @@ Expected<Plan> make_plan(const ScenarioFile& file, const Catalog& catalog);
 /// The plan as if it had but that job: what the step model is asked about.
 Plan plan_of_job(const Plan& plan, std::size_t job);
 
-/// One assumed number that this plan really rests on, and how to change it.
-struct PlanAssumption {
+/// One assumed number that a plan, or a part of one, really rests on, and how to change it.
+template <class Where>
+struct AssumptionOf {
   std::string what;  // "provisioning of a node of pool p100"
   std::string key;   // stable: "pools.p100.provisioning"; also the random stream's entity
   std::string unit;  // "s", "USD/h", "fraction"
@@ -316,10 +333,16 @@ struct PlanAssumption {
   SourceId source{};
   bool affects_step =
       false;  // the step model must be run again when it changes; else only the cluster's life
-  std::function<void(Plan&, double)>
-      set;  // as if the number were known to be so: low = high = value
+  /// As if the number were known to be so: low = high = value.
+  std::function<void(Where&, double)> set;
 };
+using PlanAssumption = AssumptionOf<Plan>;
 std::vector<PlanAssumption> assumptions_of(const Plan& plan);
+/// Those of a pool that a pass of the model on one of its accelerators, or CPUs, rests on.
+std::vector<AssumptionOf<PlannedCluster>> assumptions_of_pass(const PlannedCluster& cluster,
+                                                              std::size_t pool,
+                                                              const ModelGraph& model,
+                                                              Precision precision);
 /// How the key of PlannedWorkload::samples_factor begins.
 inline constexpr std::string_view kSamplesFactor = "workload.samples_to_accuracy";
 

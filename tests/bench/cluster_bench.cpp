@@ -62,7 +62,8 @@ void thousand_spot_months(benchmark::State& state) {
   double reclaims = 0, events = 0, lives = 0;
   for (auto _ : state) {
     for (std::uint32_t k = 0; k < 1000; ++k) {
-      const LifeResult life = simulate_life(m.plan, m.pace, {.replication = k});
+      const LifeResult life =
+          simulate_life(m.plan, request_of(m.plan.jobs.front(), m.pace), {.replication = k});
       reclaims += double(life.interruptions[std::size_t(Interruption::preemption)]);
       events += double(life.events);
       ++lives;
@@ -105,7 +106,8 @@ double event_ns(const SpotMonth& m) {
   double events = 0;
   const double begin = cpu_ns();
   for (std::uint32_t k = 0; k < 20; ++k) {
-    events += double(simulate_life(m.plan, m.pace, {.replication = k}).events);
+    events += double(
+        simulate_life(m.plan, request_of(m.plan.jobs.front(), m.pace), {.replication = k}).events);
   }
   return (cpu_ns() - begin) / events;
 }

@@ -30,18 +30,18 @@ BENCHMARK_CAPTURE(openb, best_fit, SchedulingPolicy::best_fit)->Unit(benchmark::
 BENCHMARK_CAPTURE(openb, gpu_packing, SchedulingPolicy::gpu_packing)->Unit(benchmark::kMillisecond);
 
 /// Jobs of 1 to 64 GPUs, an hour on average, at 90 % use of nodes with 8 GPUs.
-std::vector<TimedJob> queue_of(std::size_t jobs, int nodes) {
+std::vector<JobRequest> queue_of(std::size_t jobs, int nodes) {
   constexpr double kHour = 3600, kUse = 0.9, kGpusOfJob = 18.14;  // mean of the sizes below
   constexpr std::array kSizes{1, 2, 4, 8, 16, 32, 64};
   RandomStream stream(5, 0, Purpose{"queue_bench"}, 0);
   const double between = kHour * kGpusOfJob / (kUse * nodes * 8);
-  std::vector<TimedJob> out;
+  std::vector<JobRequest> out;
   double now = 0;
   for (std::size_t k = 0; k < jobs; ++k) {
     now += stream.exponential() * between;
     const auto size = static_cast<std::size_t>(stream.uniform() * double(kSizes.size()));
-    out.push_back({SimTime{} + to_clock(Seconds{now}),
-                   to_clock(Seconds{stream.exponential() * kHour}), kSizes[size]});
+    out.push_back(recorded_job(SimTime{} + to_clock(Seconds{now}),
+                               to_clock(Seconds{stream.exponential() * kHour}), kSizes[size]));
   }
   return out;
 }

@@ -28,6 +28,22 @@
   requires std::is_same_v<std::remove_const_t<Object>, Type>                          \
   void each_field(Object&, Visit&&) { static_assert(std::is_empty_v<Type>); }
 
+#define RECKON_VISIT_BASE(r, object, Base) \
+  each_field(static_cast<copy_const_t<Object, Base>&>(object), visit);
+#define RECKON_SIZE_OF(r, unused, Base) +sizeof(Base)
+
+/// The same of a struct that has no fields but those of its bases, one base after the other.
+#define RECKON_FIELDS_OF_BASES(Type, ...)                                                         \
+  constexpr std::string_view word_of_type(std::type_identity<Type>) { return #Type; }             \
+  template <class Object, class Visit>                                                            \
+  requires std::is_same_v<std::remove_const_t<Object>, Type>                                      \
+  void each_field(Object& object, Visit&& visit) {                                                \
+    static_assert(sizeof(Type) == 0 BOOST_PP_SEQ_FOR_EACH(RECKON_SIZE_OF, ,                       \
+                                                          BOOST_PP_VARIADIC_TO_SEQ(__VA_ARGS__)), \
+                  "all fields stand in the bases");                                               \
+    BOOST_PP_SEQ_FOR_EACH(RECKON_VISIT_BASE, object, BOOST_PP_VARIADIC_TO_SEQ(__VA_ARGS__))       \
+  }
+
 #define RECKON_CASE_OF_WORD(r, Type, word) \
   case Type::word:                         \
     return BOOST_PP_STRINGIZE(word);
@@ -42,6 +58,9 @@
   }
 
 namespace reckon {
+
+template <class From, class To>
+using copy_const_t = std::conditional_t<std::is_const_v<From>, const To, To>;
 
 template <class T>
 concept HasFields = requires(T& object) {

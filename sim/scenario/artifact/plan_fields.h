@@ -79,10 +79,13 @@ RECKON_FIELDS(ComparableRun, id, source, accelerator, network, stack, accelerato
 RECKON_FIELDS(TrialOffer, steps, accelerators, half_width, time, cost)
 RECKON_FIELDS(StepEvidence, median, low, high, half_width, runs, of_this_job, trial)
 
-RECKON_FIELDS(Plan, name, start, provider, service, region, zone, jobs, pools, autoscaler, retry,
-              billing, job_start, framework, fabric, reclaim, shortage, maintenance, failures,
-              storage_per_gb, replications, seed, expect, catalog_digest, calibrations,
-              prices_as_of, warnings, sources, evidence)
+RECKON_FIELDS(PlanOrigin, name, start, seed, catalog_digest, calibrations, prices_as_of, warnings,
+              sources)
+RECKON_FIELDS(PlannedCluster, provider, service, region, zone, pools, autoscaler, retry, billing,
+              job_start, framework, fabric, reclaim, shortage, maintenance, failures,
+              storage_per_gb)
+RECKON_FIELDS(PlannedTraining, jobs, replications, expect, evidence)
+RECKON_FIELDS_OF_BASES(Plan, PlanOrigin, PlannedCluster, PlannedTraining)
 
 RECKON_FIELDS(ContainerSpec, image, command, env, metrics, profile)
 RECKON_FIELDS(Rebinding, target, from)

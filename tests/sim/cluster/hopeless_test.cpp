@@ -55,7 +55,7 @@ TEST_CASE("a job submitted years after the first has the whole horizon before it
   c.plan.jobs.push_back(c.plan.jobs[0]);
   c.plan.jobs[1].submit = Seconds{4.0 * 365 * 86400};
   const std::vector<JobPace> paces{c.pace, c.pace};
-  const LifeResult life = simulate_life(c.plan, paces, c.options);
+  const LifeResult life = simulate_life(c.plan, requests_of(c.plan, paces), c.options);
   CHECK(life.finished);
   CHECK(life.jobs[1].finish > life.jobs[1].submit);
 }

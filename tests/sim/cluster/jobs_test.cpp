@@ -15,7 +15,7 @@ struct Jobs {
   Plan plan;
   std::vector<JobPace> paces;
   LifeOptions options;
-  LifeResult run() const { return simulate_life(plan, paces, options); }
+  LifeResult run() const { return simulate_life(plan, requests_of(plan, paces), options); }
 };
 
 /// Jobs of 1,000 steps of 1 s, each on `workers` nodes of a pool of `nodes`, submitted at
@@ -142,7 +142,7 @@ TEST_CASE("one job in a list lives the life of one job alone") {
   checkpoints(one, 100s, 10s, 5s);
   reclaim_at(one, {{333s}, {}, {700s, 1500s}}, 30s);
   const LifeResult alone = one.run();
-  const LifeResult listed = simulate_life(one.plan, std::vector<JobPace>{one.pace}, one.options);
+  const LifeResult listed = simulate_life(one.plan, requests_of(one.plan, {one.pace}), one.options);
   CHECK(alone.digest == listed.digest);
   CHECK(alone.bill == listed.bill);
 }

@@ -10,8 +10,18 @@ struct Case {
   Plan plan;
   JobPace pace;
   LifeOptions options;
-  LifeResult run() const { return simulate_life(plan, pace, options); }
+  LifeResult run() const {
+    return simulate_life(plan, request_of(plan.jobs.front(), pace), options);
+  }
 };
+
+/// Those of the plan's jobs, in their order.
+inline std::vector<JobRequest> requests_of(const Plan& plan, const std::vector<JobPace>& paces) {
+  std::vector<JobRequest> requests;
+  for (std::size_t k = 0; k < paces.size(); ++k)
+    requests.push_back(request_of(plan.jobs[k], paces[k]));
+  return requests;
+}
 
 inline Case round_case(int nodes = 1, int accelerators_per_node = 1) {
   Case c;

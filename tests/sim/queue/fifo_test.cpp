@@ -12,9 +12,11 @@ using Catch::Contains;
 
 namespace {
 
-TimedJob job(double submit, double duration, int gpus) {
-  return {SimTime{} + to_clock(Seconds{submit}), to_clock(Seconds{duration}), gpus};
+JobRequest job(double submit, double duration, int gpus) {
+  return recorded_job(SimTime{} + to_clock(Seconds{submit}), to_clock(Seconds{duration}), gpus);
 }
+FixedTime& time_of(JobRequest& job) { return std::get<FixedTime>(job.work); }
+const FixedTime& time_of(const JobRequest& job) { return std::get<FixedTime>(job.work); }
 double start(const QueueRun& run, std::size_t k) {
   return to_seconds(*run.jobs[k].start - SimTime{}).count();
 }
@@ -34,7 +36,7 @@ double erlang_waiting(int servers, double arrivals, double service) {
 TEST_CASE("nobody overtakes the first that waits") {
   const std::vector<NodeGroup> nodes{{2, 4}};
   const QueueRun r =
-      run_fifo(std::vector<TimedJob>{job(0, 100, 3), job(1, 50, 4), job(2, 10, 4), job(3, 10, 1)},
+      run_fifo(std::vector<JobRequest>{job(0, 100, 3), job(1, 50, 4), job(2, 10, 4), job(3, 10, 1)},
                nodes, 0, 4);
   CHECK(start(r, 0) == 0);
   CHECK(start(r, 1) == 1);
@@ -49,7 +51,7 @@ TEST_CASE("a gang takes one node where it fits, whole nodes and a rest where it 
   const std::vector<NodeGroup> nodes{{3, 4}};
   // 3 of node 0, so that 1 is left there; 6 need a whole node and two of another.
   const QueueRun r =
-      run_fifo(std::vector<TimedJob>{job(0, 10, 3), job(0, 10, 6), job(0, 10, 2), job(0, 5, 2)},
+      run_fifo(std::vector<JobRequest>{job(0, 10, 3), job(0, 10, 6), job(0, 10, 2), job(0, 5, 2)},
                nodes, 0, 4);
   CHECK(start(r, 1) == 0);
   CHECK(start(r, 2) == 0);   // beside the rest of the gang
@@ -58,7 +60,7 @@ TEST_CASE("a gang takes one node where it fits, whole nodes and a rest where it 
 
 TEST_CASE("a job that no empty cluster holds is told and keeps nobody waiting") {
   const std::vector<NodeGroup> nodes{{2, 4}};
-  const QueueRun r = run_fifo(std::vector<TimedJob>{job(0, 10, 9), job(0, 10, 8)}, nodes, 0, 2);
+  const QueueRun r = run_fifo(std::vector<JobRequest>{job(0, 10, 9), job(0, 10, 8)}, nodes, 0, 2);
   CHECK(r.never == std::vector<std::size_t>{0});
   CHECK_FALSE(r.jobs[0].start);
   CHECK(start(r, 1) == 0);
@@ -69,7 +71,7 @@ TEST_CASE("waiting is that of M/M/c") {
   constexpr double kService = 100, kUse = 0.8;
   const double rate = kUse * kServers / kService;
   RandomStream stream(11, 0, Purpose{"test"}, 0);
-  std::vector<TimedJob> jobs;
+  std::vector<JobRequest> jobs;
   double now = 0;
   for (int k = 0; k < 400'000; ++k) {
     now += stream.exponential() / rate;
@@ -83,7 +85,7 @@ TEST_CASE("waiting is that of M/M/c") {
 TEST_CASE("GPUs in use never exceed those of the cluster, and starts keep the order") {
   const bool held = rc::check("capacity and order", [] {
     const std::vector<NodeGroup> groups{{*rc::gen::inRange(1, 4), 4}, {*rc::gen::inRange(0, 3), 2}};
-    std::vector<TimedJob> jobs;
+    std::vector<JobRequest> jobs;
     const int n = *rc::gen::inRange(1, 60);
     for (int k = 0; k < n; ++k)
       jobs.push_back(
@@ -93,12 +95,12 @@ TEST_CASE("GPUs in use never exceed those of the cluster, and starts keep the or
     for (std::size_t k = 0; k < jobs.size(); ++k) {
       if (!r.jobs[k].start) continue;
       RC_ASSERT(*r.jobs[k].start >= jobs[k].submit);
-      RC_ASSERT(*r.jobs[k].end - *r.jobs[k].start == jobs[k].duration);
+      RC_ASSERT(*r.jobs[k].end - *r.jobs[k].start == time_of(jobs[k]).time);
       int in_use = 0;
       for (std::size_t m = 0; m < jobs.size(); ++m) {
         if (!r.jobs[m].start) continue;
         if (*r.jobs[m].start <= *r.jobs[k].start && *r.jobs[k].start < *r.jobs[m].end)
-          in_use += jobs[m].gpus;
+          in_use += jobs[m].gpus();
         if (jobs[m].submit < jobs[k].submit) RC_ASSERT(*r.jobs[m].start <= *r.jobs[k].start);
       }
       RC_ASSERT(in_use <= gpus);
@@ -110,7 +112,7 @@ TEST_CASE("GPUs in use never exceed those of the cluster, and starts keep the or
 TEST_CASE("EASY backfill starts what does not delay the first that waits") {
   // Ten nodes of one GPU; worked out by hand.
   struct Expected {
-    TimedJob job;
+    JobRequest job;
     double start;
   };
   std::vector<Expected> jobs{
@@ -127,8 +129,8 @@ TEST_CASE("EASY backfill starts what does not delay the first that waits") {
       {job(130, 500, 7), 170},
       {job(131, 20, 1), 150},  // nine seconds after the reservation of job 9 is over
   };
-  jobs[9].job.limit = std::chrono::seconds(10);
-  std::vector<TimedJob> list;
+  time_of(jobs[9].job).limit = std::chrono::seconds(10);
+  std::vector<JobRequest> list;
   for (const Expected& e : jobs) list.push_back(e.job);
   const QueueRun r = run_easy_backfill(list, std::vector<NodeGroup>{{10, 1}}, 0, list.size());
   for (std::size_t k = 0; k < jobs.size(); ++k) {
@@ -140,25 +142,26 @@ TEST_CASE("EASY backfill starts what does not delay the first that waits") {
 TEST_CASE("under EASY backfill nodes are never overbooked, and no job is forgotten") {
   const bool held = rc::check("capacity", [] {
     const std::vector<NodeGroup> groups{{*rc::gen::inRange(1, 4), 4}, {*rc::gen::inRange(0, 3), 2}};
-    std::vector<TimedJob> jobs;
+    std::vector<JobRequest> jobs;
     const int n = *rc::gen::inRange(1, 60);
     for (int k = 0; k < n; ++k) {
       jobs.push_back(
           job(*rc::gen::inRange(0, 100), *rc::gen::inRange(0, 50), *rc::gen::inRange(1, 12)));
       if (*rc::gen::inRange(0, 2) == 1)
-        jobs.back().limit = to_clock(Seconds{double(*rc::gen::inRange(0, 80))});
+        time_of(jobs.back()).limit = to_clock(Seconds{double(*rc::gen::inRange(0, 80))});
     }
     const QueueRun r = run_easy_backfill(jobs, groups, 0, jobs.size());
     const int gpus = groups[0].nodes * 4 + groups[1].nodes * 2;
     for (std::size_t k = 0; k < jobs.size(); ++k) {
-      RC_ASSERT(r.jobs[k].start.has_value() != limit_that_binds(jobs[k].gpus, groups).has_value());
+      RC_ASSERT(r.jobs[k].start.has_value() !=
+                limit_that_binds(jobs[k].gpus(), groups).has_value());
       if (!r.jobs[k].start) continue;
       RC_ASSERT(*r.jobs[k].start >= jobs[k].submit);
       int in_use = 0;
       for (std::size_t m = 0; m < jobs.size(); ++m)
         if (r.jobs[m].start && *r.jobs[m].start <= *r.jobs[k].start &&
             *r.jobs[k].start < *r.jobs[m].end)
-          in_use += jobs[m].gpus;
+          in_use += jobs[m].gpus();
       RC_ASSERT(in_use <= gpus);
     }
   });
@@ -166,7 +169,7 @@ TEST_CASE("under EASY backfill nodes are never overbooked, and no job is forgott
 }
 
 TEST_CASE("where no job overtakes, EASY backfill is first come, first served") {
-  std::vector<TimedJob> jobs;
+  std::vector<JobRequest> jobs;
   for (int k = 0; k < 200; ++k) jobs.push_back(job(k, 30 + k % 7, 8));  // each needs all GPUs
   const std::vector<NodeGroup> nodes{{2, 4}};
   const QueueRun easy = run_easy_backfill(jobs, nodes, 0, jobs.size());
@@ -187,13 +190,13 @@ TEST_CASE("lists of jobs with durations, and their mistakes") {
       "jobs.csv", "job_id,submit_seconds,duration_seconds,gpus\na,0,60,1\nb,5.5,1,8\n");
   REQUIRE(own);
   CHECK((*own)[1].submit == SimTime{} + std::chrono::milliseconds(5500));
-  CHECK((*own)[1].gpus == 8);
-  CHECK_FALSE((*own)[1].limit);
+  CHECK((*own)[1].gpus() == 8);
+  CHECK_FALSE(time_of((*own)[1]).limit);
   const auto limited = read_job_csv(
       "jobs.csv", "submit_seconds,duration_seconds,gpus,limit_seconds\n0,60,1,90\n0,60,1,\n");
   REQUIRE(limited);
-  CHECK((*limited)[0].limit == std::chrono::seconds(90));
-  CHECK_FALSE((*limited)[1].limit);
+  CHECK(time_of((*limited)[0]).limit == std::chrono::seconds(90));
+  CHECK_FALSE(time_of((*limited)[1]).limit);
   const auto bad = read_job_csv("jobs.csv", "submit_seconds,duration_seconds,gpus\n0,x,1\n0,1\n");
   REQUIRE_FALSE(bad);
   CHECK(format(bad.error()[0]).starts_with("jobs.csv:2:3: error: duration_seconds is 'x'"));

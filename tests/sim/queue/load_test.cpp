@@ -111,7 +111,7 @@ TEST_CASE("no node holds more than it has, and what is handed out adds up") {
     for (std::size_t k = 0; k < pods.size(); ++k) {
       const auto at = scheduler.place(k);
       if (!at) {
-        for (const NodeState& s : scheduler.states())
+        for (const GpuNodeState& s : scheduler.states())
           RC_ASSERT(!fits(s, pods[k], models.allowed(pods[k].models)));
         continue;
       }
@@ -127,7 +127,7 @@ TEST_CASE("no node holds more than it has, and what is handed out adds up") {
     }
     double fragmented = 0;
     for (std::size_t n = 0; n < kNodes.size(); ++n) {
-      const NodeState& left = scheduler.states()[std::size_t(ranks[n])];
+      const GpuNodeState& left = scheduler.states()[std::size_t(ranks[n])];
       RC_ASSERT(left.gpu_left_in_all() + gpu[n] == kNodes[n].gpus * kWholeGpu);
       RC_ASSERT(left.cpu_left + cpu[n] == kNodes[n].cpu_milli);
       fragmented += fragmentation.amount(left);

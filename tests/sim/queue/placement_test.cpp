@@ -16,8 +16,8 @@ GpuModels one_model() {
   return models;
 }
 
-NodeState node_with(std::int64_t cpu, std::vector<std::int32_t> left) {
-  NodeState node = empty_state({"n", cpu, 100'000, int(left.size()), "T4"}, 0);
+GpuNodeState node_with(std::int64_t cpu, std::vector<std::int32_t> left) {
+  GpuNodeState node = empty_state({"n", cpu, 100'000, int(left.size()), "T4"}, 0);
   std::copy(left.begin(), left.end(), node.gpu_left.begin());
   return node;
 }
@@ -25,7 +25,7 @@ NodeState node_with(std::int64_t cpu, std::vector<std::int32_t> left) {
 PodRequest share(std::int32_t milli, std::int64_t cpu = 1000) { return {cpu, 1, 1, milli, ""}; }
 PodRequest whole(int gpus, std::int64_t cpu = 1000) { return {cpu, 1, gpus, kWholeGpu, ""}; }
 
-std::int64_t score(SchedulingPolicy policy, const NodeState& node, const PodRequest& pod) {
+std::int64_t score(SchedulingPolicy policy, const GpuNodeState& node, const PodRequest& pod) {
   const Fragmentation none({}, one_model());
   return make_placement(policy, none)->score(node, pod);
 }
@@ -35,7 +35,7 @@ std::int64_t score(SchedulingPolicy policy, const NodeState& node, const PodRequ
 TEST_CASE("a pod fits where CPU, memory and enough GPUs of an allowed model are left") {
   GpuModels models = one_model();
   models.add("A10");
-  const NodeState node = node_with(4000, {1000, 300, 500});
+  const GpuNodeState node = node_with(4000, {1000, 300, 500});
   CHECK(fits(node, share(500), models.allowed("")));
   CHECK(fits(node, share(500), models.allowed("A10|T4")));
   CHECK_FALSE(fits(node, share(500), models.allowed("A10")));
@@ -69,7 +69,7 @@ TEST_CASE("gpu_packing prefers GPUs in use, then free GPUs of nodes in use, then
 
 TEST_CASE("gpu_clustering puts pods of a kind together") {
   const auto clustering = SchedulingPolicy::gpu_clustering;
-  NodeState node = node_with(64'000, {1000, 1000, 1000, 1000});
+  GpuNodeState node = node_with(64'000, {1000, 1000, 1000, 1000});
   CHECK(score(clustering, node, share(500)) == 37);  // 25 x 4 / 8, + 25: empty
   take(node, share(500), 0);
   CHECK(score(clustering, node, share(500)) == 89);  // 25 x 4.5 / 8 = 14, + 75
@@ -113,7 +113,7 @@ TEST_CASE("fgd takes the GPU whose use fragments least, and scores it by a sigmo
   const Fragmentation f(typical_pods(pods, 1), models);
   const auto fgd = make_placement(SchedulingPolicy::fgd, f);
   RandomStream luck(1, 0, kTest, 0);
-  NodeState node = node_with(64'000, {1000, 500});
+  GpuNodeState node = node_with(64'000, {1000, 500});
   node.fragmented = f.amount(node);
   // Now: the whole GPU's pod leaves 500 unused: 0.5 x 500. With the share on GPU 1 nothing is left
   // over: F falls by 250, 100 / (1 + e^-0.25) = 56.2; on GPU 0 it grows: 0.5 x 1000, 43.8.
@@ -126,7 +126,7 @@ TEST_CASE("fgd takes the GPU whose use fragments least, and scores it by a sigmo
 TEST_CASE("a share goes to the fullest GPU that has room, unless the policy says otherwise") {
   RandomStream luck(1, 0, kTest, 0);
   const Fragmentation none({}, one_model());
-  const NodeState node = node_with(64'000, {1000, 300, 300, 100});
+  const GpuNodeState node = node_with(64'000, {1000, 300, 300, 100});
   CHECK(make_placement(SchedulingPolicy::best_fit, none)->gpu_to_share(node, share(200), luck) ==
         1);
   const auto any = make_placement(SchedulingPolicy::random, none);

@@ -24,20 +24,24 @@ const std::string kList =
 
 }  // namespace
 
+namespace {
+const FixedTime& time_of(const JobRequest& job) { return std::get<FixedTime>(job.work); }
+}  // namespace
+
 TEST_CASE("what sacct says becomes jobs, and what is left out is counted") {
   const auto list = read_sacct("sacct.txt", kList);
   REQUIRE(list);
   REQUIRE(list->jobs.size() == 2);
-  const TimedJob& whole_node = list->jobs[0];
-  CHECK(whole_node.gpus == 8);  // gres/gpu, not its types added to it
+  const JobRequest& whole_node = list->jobs[0];
+  CHECK(whole_node.gpus() == 8);  // gres/gpu, not its types added to it
   CHECK(whole_node.submit == SimTime{} + std::chrono::seconds(60));
-  CHECK(whole_node.duration == std::chrono::hours(2));
-  CHECK(whole_node.limit == std::chrono::hours(48));
+  CHECK(time_of(whole_node).time == std::chrono::hours(2));
+  CHECK(time_of(whole_node).limit == std::chrono::hours(48));
   CHECK(whole_node.line == 2);
-  const TimedJob& of_types = list->jobs[1];
-  CHECK(of_types.gpus == 3);
+  const JobRequest& of_types = list->jobs[1];
+  CHECK(of_types.gpus() == 3);
   CHECK(of_types.submit == SimTime{});
-  CHECK(of_types.limit == std::chrono::minutes(30));
+  CHECK(time_of(of_types).limit == std::chrono::minutes(30));
   CHECK(list->steps == 1);
   CHECK(list->without_gpu == 1);
   CHECK(list->not_run == 1);
@@ -50,8 +54,8 @@ TEST_CASE("between commas, with minutes as the limit") {
       "JobID,Submit,Start,End,ReqTRES,TimelimitRaw\n"
       "7,2024-05-01T07:00:00,2024-05-01T07:00:00,2024-05-01T07:00:05,\"cpu=4,gres/gpu=1\",90\n");
   REQUIRE(list);
-  CHECK(list->jobs.at(0).gpus == 1);
-  CHECK(list->jobs.at(0).limit == std::chrono::minutes(90));
+  CHECK(list->jobs.at(0).gpus() == 1);
+  CHECK(time_of(list->jobs.at(0)).limit == std::chrono::minutes(90));
 }
 
 TEST_CASE("what is wrong in a list of sacct is told with its place, all of it") {

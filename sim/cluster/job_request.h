@@ -1,0 +1,88 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "sim/base/quantity.h"
+#include "sim/cluster/notice.h"
+
+// What a cluster needs to know of a job: which pods it asks for, from when on, and for how long. A
+// job of a plan, of a recorded trace and of a queue are the same value, a few hundred bytes each.
+namespace reckon {
+
+inline constexpr std::int32_t kWholeGpu = 1000;  // thousandths of a GPU
+
+/// What one pod asks for. Units as in Alibaba's cluster-trace-gpu-v2023: thousandths of a CPU and
+/// of a GPU, MiB of memory. A GPU is any accelerator.
+struct PodRequest {
+  std::int64_t cpu_milli = 0, memory_mib = 0;
+  int gpus = 0;
+  std::int32_t gpu_milli = 0;  // of each GPU: 1..1000, and 1000 where there are several; 0: no GPU
+  std::string models;          // "V100M16|V100M32": one of these; "": any
+
+  std::int64_t gpu_milli_in_all() const { return std::int64_t{gpus} * gpu_milli; }
+  bool shares_a_gpu() const { return gpus == 1 && gpu_milli < kWholeGpu; }
+  friend auto operator<=>(const PodRequest&, const PodRequest&) = default;
+};
+/// A pod that asks for so many whole GPUs, on whatever node has them; 0: for CPUs.
+inline PodRequest pod_of_gpus(int gpus) {
+  return {.gpus = gpus, .gpu_milli = gpus > 0 ? kWholeGpu : 0};
+}
+
+/// Work that takes as long as was recorded, on whichever nodes.
+struct FixedTime {
+  SimDuration time{};
+  std::optional<SimDuration> limit{};  // what it asked for at most, if told
+};
+
+/// So many steps, at a rate that the kind of accelerator decides.
+struct StepsByKind {
+  std::int64_t steps = 0;
+  std::vector<double> rates;  // steps per second, in the order of the cluster's kinds; 0: none
+  friend bool operator==(const StepsByKind&, const StepsByKind&) = default;
+};
+
+/// What the step model tells of a training: everything is a constant between two events.
+struct JobPace {
+  std::int64_t steps = 0;
+  /// Seconds of wall time an optimizer step's worth of samples takes, by number of live workers
+  /// (index; [0] unused). Synchronous strategies only use the last: all workers or none.
+  std::vector<Seconds> step_by_workers;
+  double input_share = 0;      // of step time: exposed waiting for input (badput data_loading)
+  Seconds evaluation{};        // total of all evaluation passes, spread evenly over the run
+  Seconds checkpoint_save{};   // training stands still
+  Seconds checkpoint_write{};  // behind it, beside training; 0: saves are blocking
+  int checkpoint_writers = 1;  // nodes that save side by side
+  Seconds checkpoint_restore{};
+  double step_factor = 1;         // of this job, besides LifeOptions' on every step
+  Seconds checkpoint_interval{};  // useful work between two saves; 0: none are made
+  Bytes checkpoint_size{};        // kept in storage from submit to finish
+};
+
+struct JobRequest {
+  SimTime submit{};
+  int workers = 1;          // pods that compute; all of them are needed before it starts
+  PodRequest worker;        // what each asks for
+  int server_nodes = 0;     // nodes for its parameter servers
+  bool synchronous = true;  // it stands still without one of its workers
+  std::variant<FixedTime, StepsByKind, JobPace> work;
+  ProgramOnNotice on_notice;
+  int line = 0;  // of the list that it was read from; 0: of none
+
+  int gpus() const { return workers * worker.gpus; }
+};
+
+/// A recorded job: its list says how many GPUs it had, not in how many pods.
+inline JobRequest recorded_job(SimTime submit, SimDuration time, int gpus,
+                               std::optional<SimDuration> limit = {}, int line = 0) {
+  return {
+      .submit = submit, .worker = pod_of_gpus(gpus), .work = FixedTime{time, limit}, .line = line};
+}
+
+/// A job of a plan, at the pace that the step model gives it.
+JobRequest request_of(const PlannedWorkload& job, JobPace pace);
+
+}  // namespace reckon
