@@ -81,8 +81,8 @@ std::vector<std::string> spot_pools(const Scenario& scenario) {
   std::vector<std::string> spot, could_be;
   for (const PoolSpec& pool : scenario.cluster.pools) {
     if (pool.pricing == CapacityType::spot) spot.push_back(pool.name);
-    const bool works = pool.role == Role::worker || pool.role == Role::chief;
-    if (works && pool.pricing == CapacityType::on_demand && pool.stands_in_for.empty())
+    if (pool.role && computes(*pool.role) && pool.pricing == CapacityType::on_demand &&
+        pool.stands_in_for.empty())
       could_be.push_back(pool.name);
   }
   return spot.empty() ? could_be : spot;

@@ -227,7 +227,7 @@ Json volumes_of(const Job& job, const PodGroup& group) {
   if (job.options->bucket.empty()) {
     checkpoints["persistentVolumeClaim"] = {{"claimName", job.claim()}};
   } else {
-    checkpoints["csi"] = {{"driver", job.plan->service.bucket_driver},
+    checkpoints["csi"] = {{"driver", job.cluster->service.bucket_driver},
                           {"volumeAttributes", {{"bucketName", job.options->bucket}}}};
   }
   Json all = Json::array({{{"name", "plan"}, {"configMap", {{"name", job.name + "-plan"}}}},
@@ -245,8 +245,8 @@ Json volumes_of(const Job& job, const PodGroup& group) {
 
 /// The pool whose nodes stand in for the group's; nullptr: none.
 const PlannedPool* stand_in_of(const Job& job, const PodGroup& group) {
-  const auto preferred = std::size_t(group.pool - job.plan->pools.data());
-  for (const PlannedPool& pool : job.plan->pools)
+  const auto preferred = std::size_t(group.pool - job.cluster->pools.data());
+  for (const PlannedPool& pool : job.cluster->pools)
     if (pool.stands_in_for == preferred) return &pool;
   return nullptr;
 }
@@ -279,7 +279,7 @@ Json selector_of(const Job& job, const PodGroup& group) {
   const bool alone = stand_in_of(job, group) == nullptr;
   if (alone) add("pool", pool.name);
   if (!pool.slice) add("machine", pool.machine.name);
-  if (!job.plan->zone.empty()) add("zone", job.plan->zone);
+  if (!job.cluster->zone.empty()) add("zone", job.cluster->zone);
   if (pool.accelerator) {
     const std::string value = job.term("accelerators." + pool.accelerator->name);
     add(pool.accelerator->kind == AcceleratorKind::tpu ? "tpu" : "accelerator",
@@ -331,9 +331,9 @@ std::int64_t grace_seconds(const Job& job, const PodGroup& group) {
   const PlannedPool* stand_in = stand_in_of(job, group);
   double notice = kDefault;
   if (is_spot(*group.pool) || (stand_in != nullptr && is_spot(*stand_in)))
-    notice = std::max(1.0, job.plan->reclaim.notice.count());
-  else if (job.plan->maintenance.on)
-    notice = std::max(kDefault, job.plan->maintenance.notice.count());
+    notice = std::max(1.0, job.cluster->reclaim.notice.count());
+  else if (job.cluster->maintenance.on)
+    notice = std::max(kDefault, job.cluster->maintenance.notice.count());
   return std::int64_t(std::llround(notice));
 }
 
@@ -414,7 +414,7 @@ Json pod_template(const Job& job, const PodGroup& group, std::optional<int> rank
   Json annotations = Json::object();
   // The autoscaler must not move a training job to empty a node.
   annotations[job.term("annotations.safe_to_evict")] = "false";
-  if (!job.options->bucket.empty()) annotations[job.plan->service.bucket_annotation] = "true";
+  if (!job.options->bucket.empty()) annotations[job.cluster->service.bucket_annotation] = "true";
   // Of the pods that the group has: a pod's own rank is that behind it by its index.
   if (job.options->watched)
     annotations["reckon/first-rank"] = std::to_string(rank.value_or(group.first_rank));

@@ -32,7 +32,8 @@ inline constexpr std::string_view kAnyCluster = "kubernetes";
 /// What all parts of the export need, worked out once.
 struct Job {
   const RunArtifact* artifact = nullptr;  // nullptr: of a service
-  const Plan* plan = nullptr;
+  const Plan* plan = nullptr;             // the same
+  const PlannedCluster* cluster = nullptr;
   std::span<const ClusterNames> names;
   bool owned = false;  // nodes of the user's own, without a provider's labels
   const KubernetesExport* options = nullptr;

@@ -7,6 +7,7 @@
 
 #include "cli/output.h"
 #include "cli/usage_hint.h"
+#include "exchange/kubernetes_serving.h"
 #include "sim/base/printable.h"
 #include "sim/base/unit_text.h"
 
@@ -76,12 +77,12 @@ void refuse_unless_run_name(const std::string& run) {
 KubernetesExport kubernetes_options(const Options& options) {
   KubernetesExport how;
   if (const std::string as = options.answer("as"); !as.empty()) {
-    const auto shape = parse_job_shape(as);
-    if (!shape)
-      throw UsageError(fmt::format(
-          "--as {} is none{}", as,
-          did_you_mean(as, std::array<std::string, 6>{"job", "tfjob", "pytorchjob", "jobset",
-                                                      "serving", "tensorflow-serving"})));
+    const auto shape = from_text<JobShape>(as);
+    if (!shape) {
+      std::vector<std::string> known = texts_of<JobShape>();
+      for (std::string& server : texts_of<ServerKind>()) known.push_back(std::move(server));
+      throw UsageError(fmt::format("--as {} is none{}", as, did_you_mean(as, known)));
+    }
     how.as = *shape;
   }
   if (const std::string text = options.answer("kubernetes-version"); !text.empty())

@@ -215,9 +215,7 @@ class JobReader {
           "nodes with {} accelerators train together: each runs as many workers of {} as it holds",
           fmt::join(counts, " and "), *counts.begin()));
   }
-  static bool trains(const ImportedPool& pool) {
-    return pool.role == Role::worker || pool.role == Role::chief;
-  }
+  static bool trains(const ImportedPool& pool) { return computes(pool.role); }
 
   void read_accelerator(const YamlNode* config, ImportedPool& pool) {
     if (config == nullptr) return;

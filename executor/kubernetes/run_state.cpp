@@ -13,8 +13,6 @@
 namespace reckon::kubernetes {
 namespace {
 
-constexpr std::array<std::string_view, 5> kPhases{"running", "stopping", "stopped", "finished",
-                                                  "failed"};
 constexpr const char* kPlan = "plan.reckon";
 constexpr const char* kPhase = "reckon/phase";
 constexpr const char* kReason = "reckon/reason";
@@ -35,8 +33,7 @@ std::string text_of(const Json& object, const char* key) {
 }
 
 RunPhase phase_of(const std::string& text) {
-  const auto at = std::ranges::find(kPhases, text);
-  return at != kPhases.end() ? RunPhase(at - kPhases.begin()) : RunPhase::running;
+  return from_text<RunPhase>(text).value_or(RunPhase::running);
 }
 
 /// Records of an older or newer reckon that this one cannot read are left out.
@@ -62,8 +59,6 @@ std::vector<KeptInterruption> interruptions_of(const std::string& text) {
 }
 
 }  // namespace
-
-std::string to_text(RunPhase phase) { return std::string(kPhases[std::size_t(phase)]); }
 
 void create_state(const Kubectl& kubectl, const RunState& state) {
   const Json labels = labels_of(state.run);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "executor/kubernetes/kubectl.h"
+#include "sim/base/words.h"
 #include "sim/measurement/measurements.h"
 
 // What a run leaves in its cluster, so that any launcher can pick it up: a ConfigMap NAME-run, and
@@ -12,7 +13,12 @@
 namespace reckon::kubernetes {
 
 enum class RunPhase { running, stopping, stopped, finished, failed };
-std::string to_text(RunPhase phase);
+constexpr auto words_of(RunPhase) {
+  return std::array{
+      Word<RunPhase>{"running", RunPhase::running}, Word<RunPhase>{"stopping", RunPhase::stopping},
+      Word<RunPhase>{"stopped", RunPhase::stopped}, Word<RunPhase>{"finished", RunPhase::finished},
+      Word<RunPhase>{"failed", RunPhase::failed}};
+}
 
 /// What broke an attempt, written down before its other pods are ended: whoever watches may be lost
 /// at any time.

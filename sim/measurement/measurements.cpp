@@ -101,18 +101,13 @@ bool read(const Json& json, SimTime& v) {
   v = SimTime{to_clock(Seconds{n})};
   return true;
 }
-/// One of the words of an enum with `count` values.
-template <class Enum>
-bool read_word(const Json& json, Enum& v, std::size_t count) {
-  for (std::size_t k = 0; json.is_string() && k < count; ++k) {
-    if (json.get_ref<const std::string&>() != to_text(Enum(k))) continue;
-    v = Enum(k);
-    return true;
-  }
-  return false;
+template <HasWords Enum>
+bool read(const Json& json, Enum& v) {
+  const auto known =
+      json.is_string() ? from_text<Enum>(json.get_ref<const std::string&>()) : std::nullopt;
+  v = known.value_or(v);
+  return known.has_value();
 }
-bool read(const Json& json, Interruption& v) { return read_word(json, v, kInterruptionCauses); }
-bool read(const Json& json, CheckpointAction& v) { return read_word(json, v, 2); }
 template <class T>
 bool read(const Json& json, std::optional<T>& v) {
   v.reset();
@@ -273,10 +268,6 @@ class LineReader {
 };
 
 }  // namespace
-
-std::string_view to_text(CheckpointAction a) {
-  return a == CheckpointAction::save ? "save" : "restore";
-}
 
 std::string to_json(const MeasurementRecord& record) {
   Json json = {{"record", std::string(kRecords[record.index()])}};

@@ -11,7 +11,7 @@ SimTime sim_time(const RunClock& clock, Time at) {
 
 /// The pool of a process, and its place among the plan's.
 const PlannedPool* pool_of_rank(const Plan& plan, int rank, int& index) {
-  const bool server = rank >= plan.jobs.front().strategy.workers;
+  const bool server = rank >= plan.only_job().strategy.workers;
   const PlannedPool* pool = server ? plan.pool_with(Role::parameter_server) : nullptr;
   if (pool == nullptr) {
     const auto pools = computing_pools(plan);

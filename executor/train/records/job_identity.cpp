@@ -39,7 +39,7 @@ std::string data_text(const DataSpec& data) {
 }  // namespace
 
 CheckpointIdentity identity_of_job(const Plan& plan, const DataSpec& data) {
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   const PlannedOptimizer& o = job.optimizer_settings;
   const std::size_t parameters = parameter_layout(job.model).count;
   const std::string optimizer(to_text(job.optimizer));

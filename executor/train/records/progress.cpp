@@ -15,10 +15,7 @@
 namespace reckon {
 namespace {
 
-constexpr std::array<std::string_view, 6> kPhases{"starting",   "restoring", "computing",
-                                                  "exchanging", "saving",    "done"};
-
-std::vector<std::string_view> words_of(std::string_view line) {
+std::vector<std::string_view> split(std::string_view line) {
   std::vector<std::string_view> words;
   while (!line.empty()) {
     const std::size_t begin = line.find_first_not_of(" \r\n");
@@ -33,8 +30,6 @@ std::vector<std::string_view> words_of(std::string_view line) {
 
 }  // namespace
 
-std::string_view to_text(ProgressPhase p) { return kPhases[static_cast<std::size_t>(p)]; }
-
 std::string to_line(const ProgressReport& r) {
   if (r.phase != ProgressPhase::done) return fmt::format("{} {}\n", r.step, to_text(r.phase));
   const bool known = r.loss && std::isfinite(*r.loss);
@@ -44,12 +39,12 @@ std::string to_line(const ProgressReport& r) {
 }
 
 std::optional<ProgressReport> parse_progress(std::string_view line) {
-  const std::vector<std::string_view> words = words_of(line);
+  const std::vector<std::string_view> words = split(line);
   if (words.size() != 2 && words.size() != 5 && words.size() != 6) return std::nullopt;
   const auto step = parse_integer(words[0]);
-  const auto* phase = std::find(kPhases.begin(), kPhases.end(), words[1]);
-  if (!step || phase == kPhases.end()) return std::nullopt;
-  ProgressReport report{*step, ProgressPhase(phase - kPhases.begin()), {}, 0, {}, {}};
+  const auto phase = from_text<ProgressPhase>(words[1]);
+  if (!step || !phase) return std::nullopt;
+  ProgressReport report{*step, *phase, {}, 0, {}, {}};
   if ((report.phase == ProgressPhase::done) != (words.size() > 2)) return std::nullopt;
   if (words.size() == 2) return report;
   const auto seconds = parse_number(words[2]);

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "sim/base/quantity.h"
+#include "sim/base/words.h"
 
 // What a process of a job tells whoever watches it: where it is, line by line on a pipe. A watcher
 // that hears nothing for too long knows who hangs and in what.
@@ -12,7 +13,14 @@ namespace reckon {
 
 /// In the order in which a step goes through them.
 enum class ProgressPhase { starting, restoring, computing, exchanging, saving, done };
-std::string_view to_text(ProgressPhase p);
+constexpr auto words_of(ProgressPhase) {
+  return std::array{Word<ProgressPhase>{"starting", ProgressPhase::starting},
+                    Word<ProgressPhase>{"restoring", ProgressPhase::restoring},
+                    Word<ProgressPhase>{"computing", ProgressPhase::computing},
+                    Word<ProgressPhase>{"exchanging", ProgressPhase::exchanging},
+                    Word<ProgressPhase>{"saving", ProgressPhase::saving},
+                    Word<ProgressPhase>{"done", ProgressPhase::done}};
+}
 
 struct ProgressReport {
   std::int64_t step = 0;  // the one in work; phase done: the one that is done

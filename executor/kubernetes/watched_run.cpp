@@ -1,0 +1,238 @@
+#include "executor/kubernetes/watched_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "executor/kubernetes/pods/pod_log.h"
+
+namespace reckon::kubernetes {
+namespace {
+
+RunFilesOptions with_processes(RunFilesOptions files, std::size_t processes) {
+  files.processes = int(processes);
+  return files;
+}
+
+RunClock clock_of(const KubernetesRunOptions& options) {
+  return RunClock::parse(options.state.started).value_or(RunClock::starting_now());
+}
+
+}  // namespace
+
+WatchedRun::WatchedRun(const Plan& plan, const Forecast& forecast, const Kubectl& kubectl,
+                       const KubernetesRunOptions& options, const KubernetesObserver& observer,
+                       const std::function<StopRequest()>& stop)
+    : kubectl_(kubectl),
+      options_(options),
+      observer_(observer),
+      stop_(stop),
+      has_servers_(plan.only_job().strategy.parameter_servers > 0),
+      secret_made_(options.secret_is_there),
+      names_(process_names(plan.only_job().strategy)),
+      ranks_(names_.size()),
+      known_(options.files.directory.measurements(), options.foreign.has_value()),
+      files_(with_processes(options.files, names_.size())),
+      clock_(clock_of(options)),
+      times_(plan, clock_),
+      tracker_(forecast, plan.only_job().steps, options.deadline),
+      interruptions_(kubectl, options.state) {
+  if (options.foreign) foreign_.emplace(plan, *options.foreign, clock_, options.digests);
+  tracker_.take_up(files_.before().steps, files_.before().checkpoints,
+                   files_.before().interruptions);
+  checkpoint_ = files_.before().checkpoint;
+  if (!files_.before().damage.empty()) say(files_.before().damage);
+  for (std::size_t k = 0; k < names_.size(); ++k) ranks_[k].name = names_[k];
+}
+
+RunEnd WatchedRun::run() {
+  if (options_.create)
+    create_state(kubectl_, options_.state);
+  else
+    read_earlier_attempts();
+  SuperviseOptions how;
+  how.retry = options_.retry;
+  how.first_attempt = options_.first_attempt;
+  how.run = [this](std::int64_t attempt) { return run_attempt(attempt); };
+  how.checkpoint = [this] { return checkpoint_; };
+  for (const KeptInterruption& kept : interruptions_.counted(options_.first_attempt)) {
+    how.earlier.push_back(earlier_end(kept));
+    fruitless_.count(kept.fruitless);
+  }
+  SuperviseEvents events;
+  events.starting = [this](std::int64_t attempt) {
+    tracker_.begin_attempt(attempt);
+    checkpoint_before_ = checkpoint_;
+  };
+  events.interrupted = [this](std::int64_t attempt, const GangEnd& end, Seconds delay) {
+    on_interruption(attempt, end, delay);
+  };
+  events.gang.tick = [this] { show(); };
+  RunEnd end;
+  end.end = supervise(how, events, stop_);
+  record_end(end.end);
+  end.status = tracker_.at(clock_.now());
+  end.checkpoint = checkpoint_;
+  return end;
+}
+
+void WatchedRun::read_earlier_attempts() {
+  const Json list = patient([&] {
+    return kubectl_.json({"get", "pods", "--selector", selector_of(options_.state.run)});
+  });
+  std::map<std::pair<std::int64_t, int>, PodView> pods;  // by attempt, then rank
+  for (const Json& item : list.at("items")) {
+    PodView pod = pod_view(item);
+    const bool earlier = pod.attempt < options_.first_attempt && pod.rank >= 0 &&
+                         std::size_t(pod.rank) < names_.size();
+    if (earlier && pod.ended()) pods.emplace(std::pair(pod.attempt, pod.rank), std::move(pod));
+  }
+  std::optional<std::int64_t> attempt;
+  for (const auto& [at, pod] : pods) {
+    if (attempt != at.first) {
+      if (foreign_ && attempt) hear(0, foreign_->end());
+      attempt = at.first;
+      take_up_interruptions(*attempt);
+      tracker_.begin_attempt(*attempt);
+      if (foreign_) foreign_->begin(*attempt, Seconds{0});
+    }
+    for (const MeasurementRecord& record : times_.see(pod)) keep(record);
+    if (foreign_ && pod.rank == 0 && pod.started) foreign_->started(since_start(*pod.started));
+    read_log(pod);
+  }
+  if (foreign_ && attempt) hear(0, foreign_->end());
+  take_up_interruptions(options_.first_attempt);
+}
+
+void WatchedRun::take_up_interruptions(std::int64_t before) {
+  const std::vector<KeptInterruption>& earlier = options_.state.interruptions;
+  for (; taken_up_ < earlier.size(); ++taken_up_) {
+    const KeptInterruption& kept = earlier[taken_up_];
+    const std::int64_t attempt = kept.record.attempt;
+    if (attempt >= before) return;
+    if (kept.checkpoint) checkpoint_ = std::max(checkpoint_.value_or(0), *kept.checkpoint);
+    if (known_.has_interruption(attempt)) continue;
+    tracker_.interrupted(kept.open ? 0 : std::min(kept.record.lost_steps, tracker_.steps_done()),
+                         0);
+    if (!kept.open) {
+      keep(kept.record);
+      continue;
+    }
+    const auto at_once = interruption_.open(kept.record, kept.done, kept.step);
+    if (at_once) keep(*at_once);
+    // It went on, and that is known.
+    if (const auto next = known_.first_step_behind(attempt)) settle(*next);
+  }
+}
+
+void WatchedRun::read_log(const PodView& pod) {
+  const KubectlResult log = kubectl_.attempt({"logs", pod.name, "--timestamps"}, {}, Seconds{60});
+  if (!log.good()) return;  // it is gone with its node
+  std::optional<Time> at;   // of a line; bars draw over one another in it, "\r" between them
+  std::string_view left = log.out;
+  while (!left.empty()) {
+    const std::size_t end = std::min(left.find_first_of("\r\n"), left.size());
+    const std::string_view line = left.substr(0, end);
+    left.remove_prefix(std::min(end + 1, left.size()));
+    std::string_view text;
+    if (const auto time = parse_time(sortable_time(line, text))) at = time;
+    if (foreign_)
+      hear(pod.rank, foreign_->line(pod.rank, since_start(at.value_or(clock_.started())), text));
+    else if (text.starts_with("{\"record\":"))
+      on_record(pod.rank, text);
+  }
+}
+
+GangEnd WatchedRun::run_attempt(std::int64_t attempt) {
+  const bool there = options_.first_is_there && attempt == options_.first_attempt;
+  if (!there) {
+    say(fmt::format("attempt {}: {} pods", attempt, names_.size()));
+    make_secret();
+    patient([&] {
+      return kubectl_.run({"apply", "--filename", "-"}, options_.manifests(attempt), kManyObjects);
+    });
+  }
+  if (foreign_) foreign_->begin(attempt, Seconds{0});
+  GangEnd end = watch_cluster_gang(kubectl_, gang(attempt), gang_events(attempt), stop_);
+  if (foreign_) end_of_foreign(end);
+  if (end.code == 0) return end;
+  if (!end.asked) on_break(attempt, end);
+  patient([&] {
+    end_attempt(kubectl_, options_.state.run, attempt);
+    return 0;
+  });
+  if (!end.asked && stopped_from_elsewhere()) {
+    interruptions_.drop(attempt);
+    end.asked = true;
+    end.code = kExitStoppedOnRequest;
+    end.reason = "stopped on request";
+  }
+  return end;
+}
+
+void WatchedRun::make_secret() {
+  if (!options_.secret || std::exchange(secret_made_, true)) return;
+  patient([&] {
+    renew_secret(kubectl_, options_.state.run, *options_.secret);
+    return 0;
+  });
+}
+
+void WatchedRun::end_of_foreign(GangEnd& end) {
+  metrics_.reset();
+  for (const MeasurementRecord& record : foreign_->end()) take(0, record);
+  fruitless_.judge(end, foreign_->spoke());
+}
+
+bool WatchedRun::stopped_from_elsewhere() {
+  const auto state = patient([&] { return read_state(kubectl_, options_.state.run); });
+  if (!state) throw KubectlError(KubectlFailure::missing, "the run was deleted by somebody else");
+  return state->phase == RunPhase::stopping || state->phase == RunPhase::stopped;
+}
+
+ClusterGangOptions WatchedRun::gang(std::int64_t attempt) const {
+  ClusterGangOptions g;
+  g.run = options_.state.run;
+  g.attempt = attempt;
+  g.names = names_;
+  g.foreign = foreign_.has_value();
+  g.ends_with_first = g.foreign && has_servers_;
+  g.notice = options_.notice;
+  g.pending_deadline = options_.pending_deadline;
+  g.image_deadline = std::min(g.image_deadline, g.pending_deadline);
+  return g;
+}
+
+ClusterGangEvents WatchedRun::gang_events(std::int64_t attempt) {
+  ClusterGangEvents events;
+  events.output = [this](int rank, Time at, std::string_view line) { on_output(rank, at, line); };
+  events.event = [this](const EventView& event) { times_.see(event); };
+  events.pod = [this](const PodView& pod) {
+    for (const MeasurementRecord& record : times_.see(pod)) keep(record);
+    if (foreign_ && pod.rank == 0) on_first_pod(pod);
+  };
+  events.message = [this](const std::string& text) { say(text); };
+  events.breaks = [this, attempt](const GangEnd& end) { on_break(attempt, end); };
+  events.pods = [this](const std::vector<PodProgress>& pods) { on_pods(pods); };
+  events.tick = [this] {
+    if (metrics_) poll_metrics();
+    interruptions_.flush();
+    show();
+  };
+  return events;
+}
+
+void WatchedRun::show() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - shown_ < std::chrono::milliseconds(100)) return;
+  shown_ = now;
+  if (observer_.ranks) observer_.ranks(ranks_);
+  if (observer_.run.status) observer_.run.status(tracker_.at(clock_.now()));
+}
+
+void WatchedRun::say(const std::string& text) const {
+  if (observer_.run.message) observer_.run.message(text);
+}
+
+}  // namespace reckon::kubernetes

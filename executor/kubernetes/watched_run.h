@@ -1,0 +1,118 @@
+#pragma once
+#include <fmt/format.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "executor/kubernetes/interruption_log.h"
+#include "executor/kubernetes/known_records.h"
+#include "executor/kubernetes/kubernetes_run.h"
+#include "executor/kubernetes/pods/pod_metrics.h"
+#include "executor/kubernetes/pods/pod_times.h"
+#include "executor/launch/foreign_program.h"
+#include "executor/train/stop_signal.h"
+
+// A run that is watched. Internal to executor/kubernetes: watched_run.cpp makes its attempts and
+// watches their pods, watched_run_records.cpp keeps what they say and what happens to them.
+namespace reckon::kubernetes {
+
+class WatchedRun {
+ public:
+  WatchedRun(const Plan& plan, const Forecast& forecast, const Kubectl& kubectl,
+             const KubernetesRunOptions& options, const KubernetesObserver& observer,
+             const std::function<StopRequest()>& stop);
+
+  RunEnd run();
+
+ private:
+  /// Tries again for as long as it takes; a request to stop ends the waiting.
+  template <class F>
+  auto patient(F&& f) -> decltype(f()) {
+    std::string told;
+    return patiently(std::forward<F>(f), [&](const KubectlError& error, Seconds delay) {
+      if (std::exchange(told, error.what()) != error.what())
+        say(fmt::format("{}; it is tried again until then", error.what()));
+      const auto until = std::chrono::steady_clock::now() + delay;
+      while (std::chrono::steady_clock::now() < until) {
+        if (stop_() == StopRequest::at_once) return false;
+        show();
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      }
+      return true;
+    });
+  }
+
+  // ---- attempts (watched_run.cpp)
+  /// From the logs of earlier attempts' pods, as far as the cluster has them still: of pods that
+  /// ended by themselves.
+  void read_earlier_attempts();
+  /// Those of attempts before this one that an earlier launcher wrote into the cluster, and perhaps
+  /// not into files that are here.
+  void take_up_interruptions(std::int64_t before);
+  void read_log(const PodView& pod);
+  GangEnd run_attempt(std::int64_t attempt);
+  void make_secret();
+  void end_of_foreign(GangEnd& end);
+  bool stopped_from_elsewhere();
+  ClusterGangOptions gang(std::int64_t attempt) const;
+  ClusterGangEvents gang_events(std::int64_t attempt);
+  void show();
+  void say(const std::string& text) const;
+
+  // ---- records (watched_run_records.cpp)
+  Seconds since_start(Time at) const;
+  void on_output(int rank, Time at, std::string_view line);
+  bool on_record(int rank, std::string_view line);
+  void take(int rank, const MeasurementRecord& record);
+  void on_start(const RunRecord& run);
+  void settle(std::int64_t first_step);
+  void hear(int rank, const ForeignProgram::Records& records);
+  /// What a program does behind the last reading of its page is lost with it, so near its end, and
+  /// when it is told to end, the page is read more often.
+  void poll_metrics();
+  void on_first_pod(const PodView& pod);
+  /// False: it is known from an earlier watch.
+  bool keep(const MeasurementRecord& record);
+  void on_pods(const std::vector<PodProgress>& pods);
+  /// As far as it is known while the attempt breaks.
+  KeptInterruption interruption(std::int64_t attempt, const GangEnd& end);
+  /// Its pods are about to be ended: from then on nobody else could tell why.
+  void on_break(std::int64_t attempt, const GangEnd& end);
+  void on_interruption(std::int64_t attempt, const GangEnd& end, Seconds delay);
+  /// Where it goes on is its own affair.
+  void on_open_interruption(InterruptionRecord r, Seconds delay);
+  void record_end(const SupervisedEnd& end);
+
+  const Kubectl& kubectl_;
+  const KubernetesRunOptions& options_;
+  const KubernetesObserver& observer_;
+  const std::function<StopRequest()>& stop_;
+  bool has_servers_, secret_made_;
+  std::vector<std::string> names_;
+  std::vector<RankStatus> ranks_;
+  KnownRecords known_;  // by an earlier launcher, here
+  RunFiles files_;
+  RunClock clock_;
+  PodTimes times_;
+  RunTracker tracker_;
+  std::optional<ForeignProgram> foreign_;  // nullopt: reckon-worker
+  OpenInterruption interruption_;
+  InterruptionLog interruptions_;
+  std::size_t taken_up_ = 0;  // so many of earlier launchers' are dealt with
+  FruitlessStarts fruitless_;
+  std::unique_ptr<PodMetrics> metrics_;  // of the first rank
+  bool first_is_ending_ = false;         // somebody ends its pod
+  std::string metrics_trouble_;          // what was said of it
+  // The newest that is known: now, and when the attempt began.
+  std::optional<std::int64_t> checkpoint_, checkpoint_before_;
+  std::chrono::steady_clock::time_point shown_{};
+};
+
+}  // namespace reckon::kubernetes
