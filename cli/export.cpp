@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <array>
 
-#include "cli/run/cluster_options.h"
 #include "cli/command.h"
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/run/cluster_options.h"
 #include "cli/run/run_parts.h"
 #include "exchange/foreign/ai_platform.h"
 #include "exchange/gcloud.h"
@@ -18,8 +18,8 @@
 #include "executor/comm/rendezvous/job_secret.h"
 #include "executor/serve/served_model.h"
 #include "sim/base/shell_word.h"
-#include "sim/scenario/yaml/scenario_yaml.h"
 #include "sim/scenario/yaml/document.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 
 namespace reckon::cli {
 namespace {
@@ -137,7 +137,7 @@ int run_export(const Command& self, std::span<const std::string> arguments) {
                     did_you_mean(to, kTargets)));
   if (options.files.size() != 2) throw UsageError(fmt::format("export {} takes one scenario", to));
   const auto catalog = checked(load_catalogs(options));
-  const auto server = parse_server_kind(options.answer("as"));
+  const auto server = from_text<ServerKind>(options.answer("as"));
   if (to == "kubernetes" && server) return export_serving(*server, options, catalog);
   return export_plan(to, options, catalog);
 }

@@ -143,7 +143,7 @@ Expected<ServingSweep> run_serving_sweep(const std::string& file, const Options&
                                       point.reason = "it serves nothing";
                                       return {};
                                     }
-                                    sweep.scenario = loaded->serving->base.name;
+                                    sweep.scenario = loaded->serving->origin.name;
                                     sweep.goal = loaded->serving->goal;
                                     point.forecast =
                                         forecast_serving(*loaded->serving, options.seed);

@@ -150,7 +150,7 @@ Json volumes_of(const Service& s) {
   if (s.job.options->bucket.empty())
     models["persistentVolumeClaim"] = {{"claimName", claim_of(s)}, {"readOnly", true}};
   else
-    models["csi"] = {{"driver", s.job.plan->service.bucket_driver},
+    models["csi"] = {{"driver", s.job.cluster->service.bucket_driver},
                      {"readOnly", true},
                      {"volumeAttributes", {{"bucketName", s.job.options->bucket}}}};
   Json volumes = Json::array({models, scratch_volume(false, s.group.per_node)});
@@ -163,14 +163,14 @@ Json volumes_of(const Service& s) {
 int grace_of(const ServingPlan& plan) {
   constexpr int kGrace = 60;
   if (plan.pool().pricing != CapacityType::spot) return kGrace;
-  return std::clamp(int(plan.base.reclaim.notice.count()), 1, kGrace);
+  return std::clamp(int(plan.cluster.reclaim.notice.count()), 1, kGrace);
 }
 
 Json pod_of(const Service& s, const Json& labels) {
   const PodPlace place = place_of(s.job, s.group);
   Json metadata = {{"labels", labels}};
   if (!s.job.options->bucket.empty())
-    metadata["annotations"] = {{s.job.plan->service.bucket_annotation, "true"}};
+    metadata["annotations"] = {{s.job.cluster->service.bucket_annotation, "true"}};
   Json spec = {{"serviceAccountName", s.name}, {"automountServiceAccountToken", false}};
   if (!s.job.options->pull_secret.empty())
     spec["imagePullSecrets"] = Json::array({{{"name", s.job.options->pull_secret}}});
@@ -282,7 +282,7 @@ Json network_policy(const Service& s) {
   Json from = Json::array({{{"namespaceSelector", Json::object()}}});
   for (const std::string& network : s.plan->clients)
     from.push_back({{"ipBlock", {{"cidr", network}}}});
-  Json egress = Json::array({name_server_egress(s.job.options->minor, s.plan->base.service)});
+  Json egress = Json::array({name_server_egress(s.job.options->minor, s.plan->cluster.service)});
   if (!s.job.options->bucket.empty()) add_bucket_egress(egress);
   policy["spec"] = {{"podSelector", {{"matchLabels", s.selector()}}},
                     {"policyTypes", Json::array({"Ingress", "Egress"})},
@@ -317,12 +317,6 @@ std::vector<Json> documents_of(const Service& s) {
 }  // namespace
 }  // namespace kubernetes
 
-std::optional<ServerKind> parse_server_kind(std::string_view text) {
-  if (text == "serving") return ServerKind::reckon;
-  if (text == "tensorflow-serving") return ServerKind::tensorflow_serving;
-  return std::nullopt;
-}
-
 std::optional<std::string> why_not_exported(const ServingPlan& plan, ServerKind kind) {
   if (kind != ServerKind::reckon || !plan.pool().accelerator) return std::nullopt;
   return fmt::format(
@@ -338,14 +332,14 @@ std::string serving_manifests(const ServingPlan& plan, const Catalog& catalog, S
   kubernetes::Service s;
   s.plan = &plan;
   s.kind = kind;
-  s.job.plan = &plan.base;
+  s.job.cluster = &plan.cluster;
   s.job.names = catalog.cluster_names;
-  s.job.owned = catalog.rules_of(plan.base.provider).owned;
+  s.job.owned = catalog.rules_of(plan.cluster.provider).owned;
   s.job.options = &options;
-  s.name = kubernetes_name(plan.base.name);
+  s.name = kubernetes_name(plan.origin.name);
   s.job.run = s.name;
   s.job.name_space = options.name_space.empty() ? s.name : options.name_space;
-  s.model = plan.model().model.name();
+  s.model = plan.model.name();
   s.group.pool = &plan.pool();
   s.group.per_node = plan.replicas_per_node();
   if (plan.pool().accelerator) {

@@ -42,6 +42,11 @@ Seconds measured_time(const std::vector<std::pair<double, Seconds>>& times, doub
   return batch > b ? std::max(line, at_b) : line;
 }
 
+MemoryEstimate memory_of(const ServingPlan& plan) {
+  return estimate_forward_memory(plan.pool(), plan.cluster.framework, plan.model, plan.precision,
+                                 plan.batch_max);
+}
+
 double first_rate(const ServingPlan& plan) {
   const double first = plan.rate_at(Seconds{});
   return first > 0 ? first : plan.rate_mean();
@@ -56,19 +61,19 @@ NanoUsd bill_of(const ServingPlan& plan, const ServiceResult& service,
     SimDuration term = SimDuration::max();
     if (in_place && reservation->until)
       term = std::max(SimDuration{}, SimTime{} + to_clock(*reservation->until) - lease.from);
-    bill += charge_lease(plan.pool().price, plan.base.billing,
+    bill += charge_lease(plan.pool().price, plan.cluster.billing,
                          {lease.time, SimDuration{}, lease.time, lease.reclaimed},
                          in_place ? &*reservation : nullptr, term)
                 .total();
   }
   const Seconds paid = plan.alone ? Seconds{} : trained_for.value_or(plan.period);
   if (paid < plan.period)
-    bill += charge(plan.base.billing.management, to_clock(plan.period - paid));
+    bill += charge(plan.cluster.billing.management, to_clock(plan.period - paid));
   return bill;
 }
 
 std::vector<std::string> warnings_of(const ServingPlan& plan, const ServingForecast& f) {
-  std::vector<std::string> warnings = plan.base.warnings;
+  std::vector<std::string> warnings = plan.origin.warnings;
   const double most = plan.replicas.max * f.capacity;
   const double peak =
       *std::max_element(plan.requests_per_second.begin(), plan.requests_per_second.end());
@@ -86,7 +91,7 @@ std::vector<std::string> warnings_of(const ServingPlan& plan, const ServingForec
     warnings.push_back(fmt::format(
         "{} requests were lost with spot nodes: the notice of {} was "
         "too short for what their replicas had",
-        format_count(double(f.service.lost)), format_duration(plan.base.reclaim.notice)));
+        format_count(double(f.service.lost)), format_duration(plan.cluster.reclaim.notice)));
   // Some always are on their way; more than two batches of each replica wait for others.
   const ServiceResult& r = f.service;
   const double under_way = 2.0 * f.batch_max * std::max(1, r.ready_most);
@@ -106,10 +111,10 @@ Seconds batch_time(const ServingPlan& plan, int batch) {
   const Seconds beside = plan.overhead_batch + plan.overhead_request * batch;
   if (!plan.batch_times.empty()) return measured_time(plan.batch_times, batch) + beside;
   if (plan.measured) return beside;
-  const PlannedWorkload& job = plan.model();
-  const Processor processor = processor_of(plan.pool(), job.precision);
-  return forward_time(job, processor, batch) * plan.pool().efficiency.step_spread.value +
-         input_times(plan.pool(), job, batch).copy + beside;
+  const Processor processor = processor_of(plan.pool(), plan.precision);
+  return forward_time(plan.model, plan.precision, processor, batch) *
+             plan.pool().efficiency.step_spread.value +
+         copy_time(plan.pool(), plan.model, batch) + beside;
 }
 
 double replica_capacity(const ServingPlan& plan) {
@@ -117,13 +122,13 @@ double replica_capacity(const ServingPlan& plan) {
 }
 
 std::optional<Diagnostic> check_serving_memory(const ServingPlan& plan, const Places& places) {
-  const MemoryEstimate m = estimate_forward_memory(plan.base, plan.model());
+  const MemoryEstimate m = memory_of(plan);
   if (m.fits()) return std::nullopt;
   const PlannedPool& pool = plan.pool();
   Diagnostic d;
   d.at = places.find("serving.batch.max");
   d.what = fmt::format("{} at batch {} needs {} of memory on each {} to be served, which has {}",
-                       plan.model().model.name(), plan.batch_max, format_bytes(m.required()),
+                       plan.model.name(), plan.batch_max, format_bytes(m.required()),
                        pool.accelerator ? pool.accelerator->name : pool.machine.name,
                        format_bytes(m.available));
   d.hint = fmt::format("parameters {}, activations {}, framework {}", format_bytes(m.parameters),
@@ -159,10 +164,10 @@ ServiceSetting service_of(const ServingPlan& plan) {
   s.nodes_min = pool.nodes_min;
   s.nodes_max = pool.nodes_max;
   s.node_provisioning = pool.provisioning.value;
-  s.node_scan = plan.base.autoscaler.scan_interval;
-  s.node_unneeded = plan.base.autoscaler.scale_down_unneeded_time;
-  if (pool.pricing == CapacityType::spot) s.reclaim = plan.base.reclaim;
-  const JobStartRules& start = plan.base.job_start;
+  s.node_scan = plan.cluster.autoscaler.scan_interval;
+  s.node_unneeded = plan.cluster.autoscaler.scale_down_unneeded_time;
+  if (pool.pricing == CapacityType::spot) s.reclaim = plan.cluster.reclaim;
+  const JobStartRules& start = plan.cluster.job_start;
   s.replica_start = plan.start_up.value_or(start.framework_start.value);
   s.image_pull = plan.start_up ? Seconds{} : start.image_pull.value;
   return s;
@@ -171,15 +176,15 @@ ServiceSetting service_of(const ServingPlan& plan) {
 ServingForecast forecast_serving(const ServingPlan& plan, std::optional<std::uint64_t> seed,
                                  std::optional<Seconds> trained_for) {
   ServingForecast f;
-  f.scenario = plan.base.name;
-  f.model = plan.model().model.name();
+  f.scenario = plan.origin.name;
+  f.model = plan.model.name();
   f.pool = plan.pool().name;
   f.accelerator = plan.pool().accelerator ? plan.pool().accelerator->name : "";
-  f.precision = to_text(plan.model().precision);
-  f.seed = seed.value_or(plan.base.seed);
+  f.precision = to_text(plan.precision);
+  f.seed = seed.value_or(plan.origin.seed);
   f.period = plan.period;
   f.batch_max = plan.batch_max;
-  f.memory = estimate_forward_memory(plan.base, plan.model());
+  f.memory = memory_of(plan);
   f.batch_one = batch_time(plan, 1);
   f.batch_full = batch_time(plan, plan.batch_max);
   f.capacity = replica_capacity(plan);
@@ -199,8 +204,8 @@ ServingForecast forecast_serving(const ServingPlan& plan, std::optional<std::uin
     if (r.served > 0) f.usd_per_million = *f.cost_usd / (double(r.served) * kMicro);
   }
   f.prices_as_of = plan.pool().price.as_of;
-  f.catalog_digest = plan.base.catalog_digest;
-  f.calibrations = plan.base.calibrations;
+  f.catalog_digest = plan.origin.catalog_digest;
+  f.calibrations = plan.origin.calibrations;
   f.warnings = warnings_of(plan, f);
   return f;
 }

@@ -12,7 +12,7 @@ namespace {
 /// An assumed number that changes what a batch takes, and by how much: of its logarithm, from the
 /// median to that end.
 struct Lever {
-  PlanAssumption assumption;
+  AssumptionOf<PlannedCluster> assumption;
   double at_low = 0, at_high = 0;
 };
 
@@ -24,11 +24,12 @@ std::vector<Lever> levers_of(const ServingPlan& plan) {
   constexpr double kNothing = 1e-9;
   std::vector<Lever> levers;
   const double usual = log_time(plan);
-  for (PlanAssumption& assumption : assumptions_of(plan.base)) {
+  for (AssumptionOf<PlannedCluster>& assumption :
+       assumptions_of_pass(plan.cluster, 0, plan.model, plan.precision)) {
     ServingPlan changed = plan;
-    assumption.set(changed.base, assumption.low);
+    assumption.set(changed.cluster, assumption.low);
     Lever lever{.assumption = {}, .at_low = log_time(changed) - usual};
-    assumption.set(changed.base, assumption.high);
+    assumption.set(changed.cluster, assumption.high);
     lever.at_high = log_time(changed) - usual;
     if (std::abs(lever.at_low) + std::abs(lever.at_high) < kNothing) continue;
     lever.assumption = std::move(assumption);
@@ -49,12 +50,12 @@ ServingPlan at_end(const ServingPlan& plan, const std::vector<Lever>& levers, bo
   for (const Lever& l : levers) {
     const double share = effect(l) / std::sqrt(norm);
     if (share <= 0) continue;
-    const PlanAssumption& a = l.assumption;
+    const AssumptionOf<PlannedCluster>& a = l.assumption;
     const double bound = (l.at_high > l.at_low) == slower ? a.high : a.low;
     // As draws go (replicate.h): by ratio, or by difference where that has no sense.
     const bool by_ratio = a.value > 0 && bound > 0;
-    a.set(end.base, by_ratio ? a.value * std::pow(bound / a.value, share)
-                             : a.value + (bound - a.value) * share);
+    a.set(end.cluster, by_ratio ? a.value * std::pow(bound / a.value, share)
+                                : a.value + (bound - a.value) * share);
   }
   return end;
 }

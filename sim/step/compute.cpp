@@ -213,13 +213,14 @@ ComputeTimes compute_times(const PlannedWorkload& job, const Processor& processo
   return times;
 }
 
-Seconds forward_time(const PlannedWorkload& job, const Processor& processor, double batch) {
-  const ElementSizes size = element_sizes(job);
+Seconds forward_time(const ModelGraph& model, Precision precision, const Processor& processor,
+                     double batch) {
+  const ElementSizes size = forward_sizes(precision);
   const Processor core = one_core(processor);
   const double core_batch = batch / processor.cores;
   Seconds device{};
   int dispatches = 0;
-  for (const LayerCount& count : job.model.counts()) {
+  for (const LayerCount& count : model.counts()) {
     if (count.forward.v == 0 && count.elements_out == 0) continue;  // input, view
     const LayerCost cost = cost_of(work_of(count), size, core, core_batch);
     device += cost.forward;

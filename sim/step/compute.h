@@ -79,6 +79,7 @@ ComputeTimes compute_times(const PlannedWorkload& job, const Processor& processo
 
 /// A pass forward only, as a served model runs it: the same roofline of each layer (cost_of), and
 /// no less than the host needs to issue its forward kernels.
-Seconds forward_time(const PlannedWorkload& job, const Processor& processor, double batch);
+Seconds forward_time(const ModelGraph& model, Precision precision, const Processor& processor,
+                     double batch);
 
 }  // namespace reckon

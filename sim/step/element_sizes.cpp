@@ -33,6 +33,11 @@ ElementSizes element_sizes(const PlannedWorkload& job) {
       job.fp32_gradients);
 }
 
+ElementSizes forward_sizes(Precision precision) {
+  const Bytes element = bytes_per_element(precision);
+  return {.activation = element, .weight = std::min(element, Bytes{4})};
+}
+
 ElementSizes with_stack(ElementSizes sizes, const FrameworkRules& framework) {
   // Said of fp32: copies of gradients are as wide as these.
   constexpr Bytes kFp32{4};

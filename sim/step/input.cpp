@@ -18,11 +18,14 @@ InputTimes input_times(const PlannedPool& pool, const PlannedWorkload& job, doub
   if (stored.v > 0 && rate.v > 0) t.read = stored / rate;
   const double decode = of_host * job.dataset.decode_cpu_seconds.value;
   if (decode > 0 && pool.machine.vcpus > 0) t.decode = Seconds{decode / pool.machine.vcpus};
-  if (pool.accelerator && pool.accelerator->host_bandwidth.value.v > 0) {
-    const double input = double(elements(job.model.layers().front().output));
-    t.copy = samples * input * Bytes{4} / pool.accelerator->host_bandwidth.value;
-  }
+  t.copy = copy_time(pool, job.model, samples);
   return t;
+}
+
+Seconds copy_time(const PlannedPool& pool, const ModelGraph& model, double samples) {
+  if (!pool.accelerator || pool.accelerator->host_bandwidth.value.v <= 0) return {};
+  const double input = double(elements(model.layers().front().output));
+  return samples * input * Bytes{4} / pool.accelerator->host_bandwidth.value;
 }
 
 }  // namespace reckon

@@ -18,4 +18,7 @@ struct InputTimes {
 /// `samples`: of one accelerator in a step. A TPU slice's chips are fed by its hosts.
 InputTimes input_times(const PlannedPool& pool, const PlannedWorkload& job, double samples);
 
+/// InputTimes::copy of a model's input.
+Seconds copy_time(const PlannedPool& pool, const ModelGraph& model, double samples);
+
 }  // namespace reckon

@@ -104,7 +104,7 @@ LayerCost measured_cost(const LayerWork& work, double batch, const WorkerRates& 
 }
 
 void set_measured_passes(Plan& plan, Seconds passes) {
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   for (PlannedPool& pool : plan.pools) {
     if (!pool.measured_rates) continue;
     const Seconds modelled = passes_time(pool, job);

@@ -7,10 +7,10 @@
 
 #include "sim/base/check.h"
 #include "sim/step/assumptions.h"
-#include "sim/step/network/collective_cost.h"
-#include "sim/step/network/collectives_cpu.h"
 #include "sim/step/compute.h"
 #include "sim/step/input.h"
+#include "sim/step/network/collective_cost.h"
+#include "sim/step/network/collectives_cpu.h"
 #include "sim/step/overlap.h"
 #include "sim/step/parameter_server.h"
 #include "sim/step/step_model.h"
@@ -195,28 +195,6 @@ Bottleneck bottleneck_of(const StepEstimate& e, bool servers_busier, const Compu
   if (times.waiting_for_host * 2 > times.total()) return Bottleneck::host;
   return times.bound_by_memory * 2 > times.total() ? Bottleneck::memory : Bottleneck::compute;
 }
-
-}  // namespace
-
-std::string_view to_text(Bottleneck b) {
-  switch (b) {
-    case Bottleneck::compute:
-      return "compute";
-    case Bottleneck::communication:
-      return "communication";
-    case Bottleneck::input:
-      return "input";
-    case Bottleneck::parameter_server:
-      return "parameter_server";
-    case Bottleneck::memory:
-      return "memory";
-    case Bottleneck::host:
-      return "host";
-  }
-  return "";
-}
-
-namespace {
 
 /// What the slowest worker's loop does in a step outside layers, exchange and update.
 Seconds host_time(const Plan& plan) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/base/quantity.h"
+#include "sim/base/words.h"
 #include "sim/scenario/plan.h"
 #include "sim/step/network/network.h"
 
@@ -56,7 +57,8 @@ std::string probability_text(double probability);
 MemoryEstimate estimate_memory(const Plan& plan, const PlannedWorkload& job);
 /// Of a pass forward only, of a model that is served: parameters in the working precision without
 /// gradients or optimizer, and of the activations those that the largest layer reads and writes.
-MemoryEstimate estimate_forward_memory(const Plan& plan, const PlannedWorkload& job);
+MemoryEstimate estimate_forward_memory(const PlannedPool& pool, const FrameworkRules& framework,
+                                       const ModelGraph& model, Precision precision, int batch);
 /// nullopt: it may fit. Else the error with the numbers by part and what would make it fit (the
 /// largest batch that does, recomputation, an accelerator of the catalog with enough memory).
 /// `places` points at the batch or the model.
@@ -64,7 +66,14 @@ std::optional<Diagnostic> check_memory(const Plan& plan, const PlannedWorkload& 
                                        const Catalog& catalog, const Places& places);
 
 enum class Bottleneck { compute, communication, input, parameter_server, memory, host };
-std::string_view to_text(Bottleneck b);
+constexpr auto words_of(Bottleneck) {
+  return std::array{Word<Bottleneck>{"compute", Bottleneck::compute},
+                    Word<Bottleneck>{"communication", Bottleneck::communication},
+                    Word<Bottleneck>{"input", Bottleneck::input},
+                    Word<Bottleneck>{"parameter_server", Bottleneck::parameter_server},
+                    Word<Bottleneck>{"memory", Bottleneck::memory},
+                    Word<Bottleneck>{"host", Bottleneck::host}};
+}
 
 struct LayerTime {
   LayerId layer{};

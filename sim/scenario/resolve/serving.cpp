@@ -192,7 +192,7 @@ void refuse_what_is_not_simulated(const ScenarioFile& file, const PoolSpec& pool
 }
 
 void add_warnings(ServingPlan& plan, const Scenario& scenario) {
-  std::vector<std::string>& warnings = plan.base.warnings;
+  std::vector<std::string>& warnings = plan.origin.warnings;
   const DisruptionsSpec& d = scenario.disruptions;
   const bool spot = plan.pool().pricing == CapacityType::spot;
   if (d.maintenance || d.failures || (d.preemption && !spot))
@@ -200,7 +200,7 @@ void add_warnings(ServingPlan& plan, const Scenario& scenario) {
                                  "only the provider takes some back"
                                : "disruptions do nothing to the service: no node under it fails or "
                                  "is taken away");
-  if (spot && plan.base.shortage.on)
+  if (spot && plan.cluster.shortage.on)
     warnings.emplace_back(
         "the service gets a new spot node whenever it asks for one: shortages are the training's");
   if (trains(scenario) && scenario.prices && !scenario.prices->reserved.empty())
@@ -240,13 +240,16 @@ Expected<ServingPlan> make_serving_plan(const ScenarioFile& file, const Catalog&
   if (pool == nullptr) return tl::unexpected(std::move(problems));
   refuse_what_is_not_simulated(file, *pool, problems);
   if (!problems.empty()) return tl::unexpected(std::move(problems));
-  auto base = planning::plan_of_replicas(file_of_serving(file, *pool), catalog);
-  if (!base) return tl::unexpected(std::move(base.error()));
+  auto replica = planning::plan_of_replicas(file_of_serving(file, *pool), catalog);
+  if (!replica) return tl::unexpected(std::move(replica.error()));
 
   const ServingSpec& spec = *file.scenario.serving;
   ServingPlan plan;
-  plan.base = std::move(*base);
-  plan.base.pools.front().role = Role::worker;
+  plan.model = replica->only_job().model;
+  plan.precision = replica->only_job().precision;
+  plan.origin = std::move(static_cast<PlanOrigin&>(*replica));
+  plan.cluster = std::move(static_cast<PlannedCluster&>(*replica));
+  plan.cluster.pools.front().role = Role::worker;
   add_warnings(plan, file.scenario);
   plan.requests_per_second = spec.requests_per_second;
   plan.arrivals = spec.arrivals;

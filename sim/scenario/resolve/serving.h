@@ -28,10 +28,10 @@ struct ReplicaRules {
 inline constexpr std::string_view kMeasuredStack = "measured";
 
 struct ServingPlan {
-  /// As if it were a job: `jobs.front()` is the model, `batch_per_accelerator` the largest batch;
-  /// `pools.front()` is where it is served. Prices, speeds and rules are resolved as those of a
-  /// training.
-  Plan base;
+  PlanOrigin origin;
+  PlannedCluster cluster;  // of one pool
+  ModelGraph model;
+  Precision precision = Precision::fp32;
   std::vector<double> requests_per_second;  // one, or 24 by the hour of the day
   Arrivals arrivals = Arrivals::poisson;
   int batch_max = 1;
@@ -40,7 +40,7 @@ struct ServingPlan {
   bool initial_given = false;  // else replicas.initial follows from the first rate
   Routing routing = Routing::random;
   int queue_limit = 1000;
-  std::optional<Seconds> start_up;  // given; else from base.job_start
+  std::optional<Seconds> start_up;  // given; else from cluster.job_start
   Seconds overhead_request{}, overhead_batch{}, overhead_latency{};
   /// Measured times of batches, by size, ascending; empty: none were. In their place no forward
   /// pass is asked.
@@ -57,8 +57,7 @@ struct ServingPlan {
   /// At the first rate, before the period: without `initial` the replicas have to find their
   /// number.
   Seconds warm_up() const { return initial_given ? Seconds{} : Seconds{600}; }
-  const PlannedPool& pool() const { return base.pools.front(); }
-  const PlannedWorkload& model() const { return base.jobs.front(); }
+  const PlannedPool& pool() const { return cluster.pools.front(); }
   /// A replica has one accelerator; a node without any is one replica.
   int replicas_per_node() const { return std::max(1, pool().accelerators_per_node); }
   int most_replicas() const { return pool().nodes_max * replicas_per_node(); }

@@ -231,14 +231,14 @@ MemoryEstimate estimate_memory(const Plan& plan, const PlannedWorkload& job) {
   return m;
 }
 
-MemoryEstimate estimate_forward_memory(const Plan& plan, const PlannedWorkload& job) {
-  const PlannedPool& pool = smallest_pool(plan);
-  const ElementSizes size = element_sizes(job);
+MemoryEstimate estimate_forward_memory(const PlannedPool& pool, const FrameworkRules& framework,
+                                       const ModelGraph& model, Precision precision, int batch) {
+  const ElementSizes size = forward_sizes(precision);
   const double copies = pool.accelerator ? std::max(1, pool.accelerator->cores_per_device) : 1;
   MemoryEstimate m;
-  m.parameters = copies * double(job.model.parameters()) * size.weight;
-  m.activations = largest_working_set(job.model) * job.batch_per_accelerator * size.activation;
-  set_limits(m, plan.framework, 1, memory_of(pool));
+  m.parameters = copies * double(model.parameters()) * size.weight;
+  m.activations = largest_working_set(model) * batch * size.activation;
+  set_limits(m, framework, 1, memory_of(pool));
   return m;
 }
 

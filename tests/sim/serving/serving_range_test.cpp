@@ -53,14 +53,14 @@ TEST_CASE("a service has a range where what a batch takes is assumed") {
 
 TEST_CASE("an assumed number alone moves a batch to the ends of its own range") {
   ServingPlan plan = plan_of();
-  for (const PlanAssumption& a : assumptions_of(plan.base))
-    if (!a.key.ends_with("step_spread")) a.set(plan.base, a.value);  // known: no range
+  for (const auto& a : assumptions_of_pass(plan.cluster, 0, plan.model, plan.precision))
+    if (!a.key.ends_with("step_spread")) a.set(plan.cluster, a.value);  // known: no range
   const Fact<double> spread = plan.pool().efficiency.step_spread;
   REQUIRE(spread.high > 1.1);
   const auto range = serving_range(plan);
   REQUIRE(range);
   ServingPlan slow = plan;
-  slow.base.pools.front().efficiency.step_spread.value = spread.high;
+  slow.cluster.pools.front().efficiency.step_spread.value = spread.high;
   CHECK(range->slow.batch_full.count() == Approx(batch_time(slow, 8).count()));
 }
 

@@ -48,8 +48,8 @@ ServingPlan plan_of(const std::vector<std::string>& overrides = {}) {
 
 TEST_CASE("a service is resolved like a training: pool, price, precision, rules") {
   const ServingPlan plan = plan_of();
-  CHECK(plan.model().model.name() == "resnet50_v1_5");
-  CHECK(plan.model().precision == Precision::fp16);
+  CHECK(plan.model.name() == "resnet50_v1_5");
+  CHECK(plan.precision == Precision::fp16);
   CHECK(plan.pool().accelerator->name == "T4");
   CHECK(plan.pool().price.known);
   CHECK(plan.replicas_per_node() == 2);
@@ -63,11 +63,14 @@ TEST_CASE("a service is resolved like a training: pool, price, precision, rules"
 
 TEST_CASE("a forward pass is cheaper than a training step and a batch than its samples") {
   const ServingPlan plan = plan_of();
-  const PlannedWorkload& job = plan.model();
-  const Processor t4 = processor_of(plan.pool(), job.precision);
+  const Processor t4 = processor_of(plan.pool(), plan.precision);
+  PlannedWorkload job;
+  job.model = plan.model;
+  job.precision = plan.precision;
   const ComputeTimes training = compute_times(job, t4, 8);
-  CHECK(forward_time(job, t4, 8) <= training.forward);
-  CHECK(forward_time(job, t4, 8) < training.total());
+  const Seconds forward = forward_time(plan.model, plan.precision, t4, 8);
+  CHECK(forward <= training.forward);
+  CHECK(forward < training.total());
   CHECK(batch_time(plan, 8) > batch_time(plan, 1));
   CHECK(batch_time(plan, 8) < 8 * batch_time(plan, 1));
 }
@@ -83,7 +86,7 @@ TEST_CASE("of a server that was measured as it is nothing is modelled beside it"
       {"serving.stack=measured", "serving.overhead.batch=1ms", "serving.overhead.request=3ms"});
   CHECK(batch_time(plan, 1).count() == Approx(0.004));
   CHECK(batch_time(plan, 8).count() == Approx(0.025));
-  for (const std::string& warning : plan.base.warnings)  // no stack is called so
+  for (const std::string& warning : plan.origin.warnings)  // no stack is called so
     CHECK_THAT(warning, !Catch::Contains("measured"));
   const auto nothing =
       make_serving_plan(file_of(kService, {"serving.stack=measured"}), shipped_catalog());
@@ -102,7 +105,7 @@ TEST_CASE("a service alone pays for its nodes and the cluster, and answers all t
   const ServingPlan plan = plan_of();
   const double node = to_usd(charge(plan.pool().price.machine, to_clock(1h))).v +
                       to_usd(charge(plan.pool().price.accelerators, to_clock(1h))).v;
-  const double fee = to_usd(charge(plan.base.billing.management, to_clock(1h))).v;
+  const double fee = to_usd(charge(plan.cluster.billing.management, to_clock(1h))).v;
   REQUIRE(f.cost_usd);
   CHECK(*f.cost_usd == Approx(2 * node + fee));
   CHECK(f.node_hours == Approx(2));
@@ -132,7 +135,7 @@ cluster:
   CHECK(serving->pool().name == "t4");
   CHECK_FALSE(serving->alone);
   // The period is an hour: what the training does not pay of the fee the service does.
-  const double fee = to_usd(charge(serving->base.billing.management, to_clock(1h))).v;
+  const double fee = to_usd(charge(serving->cluster.billing.management, to_clock(1h))).v;
   REQUIRE(fee > 0);
   const double bare = *forecast_serving(*serving).cost_usd;
   CHECK(*forecast_serving(*serving, {}, 2h).cost_usd == Approx(bare));
@@ -194,7 +197,7 @@ TEST_CASE("a service that falls behind says what still waits, and bills what it 
 TEST_CASE(
     "warnings of prices and disruptions stay, the note of idle accelerators is none of a service") {
   const auto has = [](const ServingPlan& plan, const char* text) {
-    const auto& w = plan.base.warnings;
+    const auto& w = plan.origin.warnings;
     return std::any_of(w.begin(), w.end(),
                        [&](const std::string& s) { return s.find(text) != std::string::npos; });
   };
