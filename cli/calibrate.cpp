@@ -14,6 +14,7 @@
 #include "report/run/calibration.h"
 #include "sim/base/unit_text.h"
 #include "sim/measurement/calibration/calibrate.h"
+#include "sim/scenario/resolve/one_job.h"
 #include "sim/serving/measured_service.h"
 
 namespace reckon::cli {
@@ -80,8 +81,11 @@ Expected<MeasuredRun> load_log(const fs::path& path, Loading& loading) {
   Expected<Plan> plan = Plan{};
   if (scenario) plan = make_plan(*scenario, catalog);
   if (!plan) return tl::unexpected(plan.error());
+  if (scenario)
+    if (auto several = why_not_one_job(*plan, scenario->places, "a log of steps"))
+      return tl::unexpected(Diagnostics{std::move(*several)});
   return made(scenario, log, [&](const auto& s, const StepLog& steps) {
-    return measured_steps(name, s, steps.seconds(double(plan->jobs.front().global_batch)));
+    return measured_steps(name, s, steps.seconds(double(plan->only_job().global_batch)));
   });
 }
 

@@ -10,6 +10,7 @@
 #include "sim/measurement/profiles/kineto.h"
 #include "sim/measurement/profiles/nsys.h"
 #include "sim/scenario/artifact/gzip.h"
+#include "sim/scenario/resolve/one_job.h"
 
 namespace reckon::cli {
 namespace {
@@ -68,7 +69,7 @@ Diagnostics contradictions(const ProfiledFile& file, const Plan& plan) {
     problem(
         fmt::format("it is of '{}', the scenario has {}", profile->device,
                     pool->accelerator ? std::string(pool->accelerator->name) : "no accelerator"));
-  const int accelerators = plan.jobs.front().strategy.accelerators();
+  const int accelerators = plan.only_job().strategy.accelerators();
   if (profile->ranks > 0 && profile->ranks != accelerators)
     problem(fmt::format("its job has {} ranks, the scenario's {} accelerators", profile->ranks,
                         accelerators));
@@ -76,7 +77,7 @@ Diagnostics contradictions(const ProfiledFile& file, const Plan& plan) {
 }
 
 ProfileForecast forecast_of(const Plan& plan, const NetworkModel& network) {
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   const PlannedPool* pool = plan.pool_with(Role::worker);
   ProfileForecast forecast;
   forecast.step = estimate_step(plan, job, network);
@@ -115,6 +116,8 @@ Expected<MeasuredRun> load_profile(const std::filesystem::path& path, std::strin
   if (scenario != nullptr) {
     const auto plan = make_plan(*scenario, catalog);
     if (!plan) return tl::unexpected(plan.error());
+    if (auto several = why_not_one_job(*plan, scenario->places, "a profile"))
+      return tl::unexpected(Diagnostics{std::move(*several)});
     if (Diagnostics wrong = contradictions(file, *plan); !wrong.empty())
       return tl::unexpected(std::move(wrong));
     file.forecast = forecast_of(*plan, *make_network(options));

@@ -60,11 +60,11 @@ int run_explain(const Command& self, std::span<const std::string> arguments) {
   const auto loaded = checked(load_plan(options.files.front(), options, catalog));
   // Of several jobs the first one's step: `--set` changes it like any other value.
   Plan plan = plan_of_job(loaded.plan, 0);
-  if (loaded.plan.jobs.size() > 1) plan.name += ", job " + plan.jobs.front().name;
-  const Places places = loaded.file.places.with_alias(plan.jobs.front().path, "workload");
+  if (loaded.plan.jobs.size() > 1) plan.name += ", job " + plan.only_job().name;
+  const Places places = loaded.file.places.with_alias(plan.only_job().path, "workload");
   // Where `expect` speaks of feasible, load_plan lets through what does not fit: here there is no
   // step to explain.
-  if (auto problem = check_memory(plan, plan.jobs.front(), catalog, places)) {
+  if (auto problem = check_memory(plan, plan.only_job(), catalog, places)) {
     report({std::move(*problem)});
     return kInputIsWrong;
   }

@@ -13,9 +13,10 @@
 #include "exchange/model_files.h"
 #include "report/catalog/model_view.h"
 #include "sim/base/unit_text.h"
+#include "sim/catalog/operations_keys.h"
 #include "sim/model/finetune.h"
 #include "sim/model/zoo/zoo.h"
-#include "sim/catalog/operations_keys.h"
+#include "sim/scenario/resolve/one_job.h"
 #include "sim/scenario/yaml/scenario_yaml.h"
 
 namespace reckon::cli {
@@ -114,7 +115,9 @@ Expected<ModelSheet> scenario_sheet(const std::string& file, const Options& opti
   auto loaded = read_plan(file, options, catalog);
   if (!loaded) return tl::unexpected(std::move(loaded.error()));
   const Plan& plan = loaded->plan;
-  const PlannedWorkload& job = plan.jobs.front();
+  if (auto several = why_not_one_job(plan, loaded->file.places, "a model sheet"))
+    return tl::unexpected(Diagnostics{std::move(*several)});
+  const PlannedWorkload& job = plan.only_job();
   ModelSheet sheet;
   sheet.model = job.model;
   sheet.precision = job.precision;

@@ -237,7 +237,7 @@ Expected<Best> cheapest(const InitAnswers& answers, const std::vector<Offer>& of
 }
 
 bool fits(const Plan& plan, int batch) {
-  PlannedWorkload job = plan.jobs.front();
+  PlannedWorkload job = plan.only_job();
   job.batch_per_accelerator = batch;
   return estimate_memory(plan, job).fits_at(kRiskOfAPlan);
 }
@@ -250,7 +250,7 @@ int largest_batch(const Plan& plan) {
 }
 
 std::string batch_note(const Plan& plan, int batch) {
-  PlannedWorkload job = plan.jobs.front();
+  PlannedWorkload job = plan.only_job();
   job.batch_per_accelerator = batch;
   const MemoryEstimate m = estimate_memory(plan, job);
   return fmt::format("takes {}{}", memory_text(m),
@@ -306,7 +306,7 @@ Expected<std::string> scenario_for(const InitAnswers& answers, const Catalog& ca
     if (best->draft.batch > 0)
       return text_of(answers, best->draft, catalog, batch_note(best->plan, best->draft.batch),
                      price_note(best->plan));
-    auto problem = check_memory(best->plan, best->plan.jobs.front(), catalog, Places{});
+    auto problem = check_memory(best->plan, best->plan.only_job(), catalog, Places{});
     if (problem && problems.empty()) problems.push_back(std::move(*problem));
   }
   for (Diagnostic& d : problems) d.at = {"reckon init", 0, 0};

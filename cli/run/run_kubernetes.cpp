@@ -4,10 +4,10 @@
 
 #include <array>
 
-#include "cli/run/cluster_options.h"
 #include "cli/history_store.h"
 #include "cli/load.h"
 #include "cli/output.h"
+#include "cli/run/cluster_options.h"
 #include "cli/run/run_parts.h"
 #include "executor/kubernetes/kubernetes_run.h"
 #include "executor/kubernetes/preflight.h"
@@ -174,7 +174,7 @@ class ClusterCommand {
     const bool over = !newest || newest->pods_wanted == 0 || resume;
     how.first_attempt = !newest ? 0 : newest->number + (over ? 1 : 0);
     const int pods =
-        plan().jobs.front().strategy.workers + plan().jobs.front().strategy.parameter_servers;
+        plan().only_job().strategy.workers + plan().only_job().strategy.parameter_servers;
     // Fewer than all: the launcher that made them was lost in between.
     how.secret_is_there = newest && !over;
     how.first_is_there = newest && !over && newest->pods_wanted == pods;

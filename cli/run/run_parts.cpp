@@ -151,7 +151,7 @@ Forecast forecast_of(const Options& options, const Plan& plan) {
 }
 
 void keep_save_interval(Plan& plan, const Forecast& forecast) {
-  PlannedCheckpoint& checkpoint = plan.jobs.front().checkpoint;
+  PlannedCheckpoint& checkpoint = plan.only_job().checkpoint;
   if (checkpoint.mode == CheckpointSpec::Mode::optimal)
     checkpoint.interval = forecast.checkpoint_interval;
 }

@@ -45,7 +45,7 @@ bool may_go_on(const Plan& plan, const RunDirectory& directory, bool accepted,
                std::span<const std::string> arguments) {
   try {
     const auto changes =
-        changes_since(directory.checkpoints(), identity_of_job(plan, plan.jobs.front().data));
+        changes_since(directory.checkpoints(), identity_of_job(plan, plan.only_job().data));
     if (changes.empty() || accepted) return true;
     print_error(
         fmt::format("reckon: error: {} was trained under other settings:\n{}"
@@ -71,7 +71,7 @@ std::string how_to_go_on(const Plan& plan, const RunDirectory& directory,
   try {
     // What was accepted and not saved since has to be accepted again.
     const bool changed =
-        !changes_since(directory.checkpoints(), identity_of_job(plan, plan.jobs.front().data))
+        !changes_since(directory.checkpoints(), identity_of_job(plan, plan.only_job().data))
              .empty();
     return where + (changed ? command_with(arguments, {"--resume", "--accept-changes"}) : again);
   } catch (const ForeignCheckpoint& e) {

@@ -18,6 +18,7 @@
 #include "report/run/trial.h"
 #include "sim/base/unit_text.h"
 #include "sim/measurement/measurements.h"
+#include "sim/scenario/resolve/one_job.h"
 #include "sim/scenario/resolve/one_worker.h"
 
 namespace reckon::cli {
@@ -116,7 +117,7 @@ std::optional<ProcessSpec> own_program(const Options& options, const ContainerSp
 }
 
 TrialRequest request_of(const Options& options, const LoadedPlan& loaded) {
-  const PlannedWorkload& job = loaded.plan.jobs.front();
+  const PlannedWorkload& job = loaded.plan.only_job();
   const auto& workload = loaded.file.scenario.workload;
   const ContainerSpec* container =
       workload && workload->container ? &*workload->container : nullptr;
@@ -181,11 +182,11 @@ Expected<std::vector<TrialRow>> alternatives(const Options& options, const Trial
   const ForecastOptions how = forecast_options(options);
   std::vector<TrialRow> rows{row_of("the plan, as forecast", make_forecast(plan, *network, how))};
   if (const auto alone = one_worker(plan))
-    trial.forecast_step = estimate_step(*alone, alone->jobs.front(), *network).step;
-  if (request.like_pool && request.batch != plan.jobs.front().batch_per_accelerator) {
+    trial.forecast_step = estimate_step(*alone, alone->only_job(), *network).step;
+  if (request.like_pool && request.batch != plan.only_job().batch_per_accelerator) {
     trial.warnings.push_back(
         fmt::format("the plan's batch is {}, the trial's {}: the plan is not rescaled",
-                    plan.jobs.front().batch_per_accelerator, request.batch));
+                    plan.only_job().batch_per_accelerator, request.batch));
   } else if (request.like_pool) {
     if (const auto scaled = with_measured_step(plan, *network, fit))
       rows.push_back(
@@ -212,7 +213,7 @@ Expected<std::vector<TrialRow>> alternatives(const Options& options, const Trial
 /// The sample as Measurements, for calibration.
 std::string lines_of(const Trial& trial, const TrialRequest& request, const Plan& plan,
                      const MachineRecord& machine) {
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   RunRecord run;
   run.scenario = plan.name;
   run.started = machine.started;
@@ -269,7 +270,7 @@ int try_plan(const Options& options, const LoadedPlan& loaded, const LoadedCatal
                     "the warm-up: --steps, or a program that prints more often",
                     trial.sample.seconds.size(), kLeastTrialSteps));
   trial.fit = *fit;
-  trial.rows = {here(request, *fit, plan.jobs.front())};
+  trial.rows = {here(request, *fit, plan.only_job())};
   auto rows = checked(alternatives(options, request, *fit, plan, catalog, trial));
   std::ranges::move(rows, std::back_inserter(trial.rows));
   if (const std::string out = options.answer("out"); !out.empty())
@@ -291,8 +292,10 @@ int run_trial_command(const Command& self, std::span<const std::string> argument
   if (options.files.size() > 1) throw UsageError("trial takes one scenario file");
   const auto catalog = checked(load_catalogs(options));
   const auto loaded = checked(load_plan(options.files.front(), options, catalog));
-  if (loaded.plan.jobs.size() > 1)
-    throw UsageError("trial takes a plan with one job; this one has several");
+  if (auto several = why_not_one_job(loaded.plan, loaded.file.places, "a trial")) {
+    report({std::move(*several)});
+    return kInputIsWrong;
+  }
   try {
     return try_plan(options, loaded, catalog);
   } catch (const TrialError& e) {

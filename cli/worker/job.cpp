@@ -90,7 +90,7 @@ Job load(const Options& options) {
 
 /// All that keeps this process from running this plan.
 Diagnostics refusals(const Plan& plan, const WorkerIdentity& me, const std::string& file) {
-  const PlannedWorkload& job = plan.jobs[0];
+  const PlannedWorkload& job = plan.only_job();
   Diagnostics errors = cannot_train(plan);
   for (Diagnostic& error : errors) error.at.file = file;
   const auto refuse = [&](std::string what, std::string hint) {
@@ -226,7 +226,7 @@ std::int64_t micro_batch_of(std::int64_t own, std::int64_t wanted) {
 
 int train(const Options& options, const Job& loaded, const WorkerIdentity& me) {
   const Plan& plan = loaded.plan;
-  const PlannedWorkload& job = plan.jobs[0];
+  const PlannedWorkload& job = plan.only_job();
   const std::int64_t steps = options.steps ? std::min(*options.steps, job.steps) : job.steps;
   if (options.steps && *options.steps > job.steps && me.rank == 0)
     cli::print_error(
@@ -292,7 +292,7 @@ int run_job(const Options& options) {
       cli::report(errors);
       return cli::kInputIsWrong;
     }
-    if (!me.computes()) return serve(options, loaded.plan.jobs[0], me);
+    if (!me.computes()) return serve(options, loaded.plan.only_job(), me);
     return train(options, loaded, me);
   } catch (const Refused&) {
     return cli::kInputIsWrong;

@@ -24,8 +24,9 @@
 #include "executor/train/records/run_directory.h"
 #include "executor/train/stop_signal.h"
 #include "sim/base/unit_text.h"
-#include "sim/scenario/yaml/document.h"
+#include "sim/scenario/resolve/one_job.h"
 #include "sim/scenario/training_text.h"
+#include "sim/scenario/yaml/document.h"
 
 namespace reckon::worker {
 namespace {
@@ -83,7 +84,9 @@ ModelGraph network_of(const ModelVersion& version, const cli::Options& common,
   if (!plan)
     throw ModelVersionError(
         fmt::format("{}: {}", version.plan().string(), plan.error().front().what));
-  return std::move(plan->plan.jobs.front().model);
+  if (const auto several = why_not_one_job(plan->plan, plan->file.places, "a version"))
+    throw ModelVersionError(format(*several));
+  return std::move(plan->plan.only_job().model);
 }
 
 std::string server_help_head() {
@@ -351,7 +354,7 @@ int export_model(const Arguments& arguments, const fs::path& run, const fs::path
   const std::string plan = take(training_text(of.text, of.file, overrides, layers, kLeftOut));
   const auto scenario = take(cli::load_scenario_text(plan, of.file, common));
   const Plan made = take(make_plan(scenario, catalog));
-  const ModelGraph& network = made.jobs.front().model;
+  const ModelGraph& network = made.only_job().model;
   if (const auto reason = why_not_served(network)) throw ModelVersionError(*reason);
   const VersionText going = to_go(plan, fs::path(of.file).parent_path());
   const ExportedVersion version = export_version(run, network, going.plan, model, going.beside);

@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 CheckpointOptions checkpoint_options(const Options& options, const Plan& plan, int rank,
                                      std::int64_t attempt, const RunDirectory& directory) {
-  const PlannedWorkload& job = plan.jobs[0];
+  const PlannedWorkload& job = plan.only_job();
   DataSpec data = job.data;
   if (!options.data.empty()) data.path = std::filesystem::absolute(options.data).string();
   return {.directory = directory.checkpoints(),
@@ -43,7 +43,7 @@ Session::Session(const Options& options, const Plan& plan, const PlanDigests& di
     : options_(options),
       plan_(plan),
       digests_(digests),
-      job_(plan.jobs[0]),
+      job_(plan.only_job()),
       communicator_(communicator),
       exchange_(exchange),
       trainer_(trainer),

@@ -44,7 +44,7 @@ std::optional<ExportedText> exported_text(const std::vector<YamlNode>& documents
 
 /// Whether the manifests still ask for what the plan has: ranks, servers, and its own program.
 bool agrees(const Plan& plan, const ScenarioFile& file, const ReplicasOfJob& job) {
-  const PlannedStrategy& strategy = plan.jobs.front().strategy;
+  const PlannedStrategy& strategy = plan.only_job().strategy;
   int devices = 0, ranks = 0, servers = 0;
   for (const Replicas& r : job.replicas) {
     (r.role == Role::parameter_server ? servers : ranks) += r.pods;

@@ -206,7 +206,7 @@ Expected<std::string> scenario_of(const Imported& imported, const ImportedWork& 
     file->places = places_of(imported);
     const auto plan = make_plan(*file, catalog);
     if (!plan) return tl::unexpected(plan.error());
-    const auto problem = check_memory(*plan, plan->jobs.front(), catalog, file->places);
+    const auto problem = check_memory(*plan, plan->only_job(), catalog, file->places);
     if (!problem) return text;
     if (work.batch || batch == 1) return tl::unexpected(Diagnostics{*problem});
   }

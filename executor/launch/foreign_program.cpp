@@ -11,7 +11,7 @@ namespace reckon {
 namespace {
 
 RunRecord run_record(const Plan& plan, const RunClock& clock, const PlanDigests& digests) {
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   const PlannedPool* pool = plan.pool_with(Role::worker);
   const bool accelerated = pool != nullptr && pool->accelerator.has_value();
   return {.scenario = plan.name,
@@ -76,7 +76,7 @@ void ForeignProgram::save(Records& records, Seconds at, std::int64_t step) {
 
 /// A bar of another length is that of an epoch, or of something else altogether.
 bool ForeignProgram::is_of_job(int rank, const Told& told, const LogProgress& progress) {
-  if (!progress.bar || *progress.bar == plan_.jobs.front().steps) {
+  if (!progress.bar || *progress.bar == plan_.only_job().steps) {
     if (!std::exchange(sure_, true) && !opened_) {  // what was taken for steps until now
       voices_.clear();
       speaker_.reset();
@@ -188,7 +188,7 @@ void ForeignProgram::add_steps(Records& records, std::int64_t from, const Told& 
                                     .step = step,
                                     .at = to.at - double(to.step - 1 - step) * each,
                                     .seconds = each,
-                                    .samples = plan_.jobs.front().global_batch,
+                                    .samples = plan_.only_job().global_batch,
                                     .loss = is_last ? to.loss : std::nullopt});
   }
 }
@@ -196,7 +196,7 @@ void ForeignProgram::add_steps(Records& records, std::int64_t from, const Told& 
 /// A moment in seconds since 1970, a number of samples: none of this job's steps.
 bool ForeignProgram::is_step(std::int64_t number) const {
   constexpr std::int64_t kLongerThanPlanned = 10, kSome = 1000;
-  return number <= kLongerThanPlanned * plan_.jobs.front().steps + kSome;
+  return number <= kLongerThanPlanned * plan_.only_job().steps + kSome;
 }
 
 ForeignProgram::Records ForeignProgram::end() {

@@ -69,7 +69,7 @@ class LocalRun {
   }
 
  private:
-  const PlannedWorkload& job() const { return plan_.jobs.front(); }
+  const PlannedWorkload& job() const { return plan_.only_job(); }
   int processes() const {
     const PlannedStrategy& s =
         job().strategy;  // a program of one's own places its variables itself

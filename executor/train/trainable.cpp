@@ -30,7 +30,7 @@ bool devices_train_in(Precision precision) {
 }  // namespace
 
 Diagnostics cannot_train(const Plan& plan) {
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   const PlannedStrategy& strategy = job.strategy;
   Problems problems{.all = cannot_run(job.model)};
   if (plan.jobs.size() > 1)
@@ -57,7 +57,7 @@ Diagnostics cannot_train(const Plan& plan) {
 }
 
 Diagnostics leaves_accelerators_idle(const Plan& plan) {
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   const PlannedStrategy& strategy = job.strategy;
   const PlannedPool& pool = *computing_pools(plan).front();
   Problems problems;

@@ -13,8 +13,17 @@ constexpr Seconds kLeast{60}, kMost{100 * 86400.0};
 constexpr int kReplicationsOfALimit = 200;
 
 bool can_save(const Plan& plan) {
-  const PlannedCheckpoint& checkpoint = plan.jobs.front().checkpoint;
-  return plan.reclaim.notice.count() > 0 && checkpoint.mode != CheckpointSpec::Mode::none;
+  return plan.reclaim.notice.count() > 0 &&
+         std::ranges::any_of(plan.jobs, [](const PlannedWorkload& job) {
+           return job.checkpoint.mode != CheckpointSpec::Mode::none;
+         });
+}
+
+bool saves_on_notice(const Plan& plan) {
+  return can_save(plan) && std::ranges::any_of(plan.jobs, [](const PlannedWorkload& job) {
+           return job.checkpoint.mode != CheckpointSpec::Mode::none &&
+                  job.checkpoint.notice.policy == OnNotice::save;
+         });
 }
 
 Plan with_notice(Plan plan, bool saves) {
@@ -63,7 +72,7 @@ SpotComparison compare_spot(const Plan& on_demand, const Plan& spot, const Netwo
   const auto forecast = [&](const Plan& plan) { return make_forecast(plan, network, options); };
   SpotComparison c;
   c.on_demand = forecast(on_demand);
-  c.saves = can_save(spot) && spot.jobs.front().checkpoint.notice.policy == OnNotice::save;
+  c.saves = saves_on_notice(spot);
   for (const bool saves : {false, true}) {
     if (saves && !can_save(spot)) continue;
     Plan plan = with_notice(spot, saves);

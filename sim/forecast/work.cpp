@@ -72,7 +72,7 @@ struct JobWork {
 JobWork work_of_job(const Plan& plan, std::size_t k, const JobPace& pace) {
   const PlannedWorkload& job = plan.jobs[k];
   JobWork out;
-  const Placement placement = place_gang(plan, job);
+  const Placement placement = place_gang(plan, request_of(job, {}));
   double missing = 0, longest_delay = 0;
   for (std::size_t p = 0; p < plan.pools.size(); ++p) {
     const double nodes = placement.pools[p].nodes;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/base/check.h"
+#include "sim/scenario/resolve/one_job.h"
 
 namespace reckon {
 namespace {
@@ -33,9 +34,13 @@ Diagnostics CalibrationModel::add(const MeasuredRun& run) {
   if (run.scenario.scenario.name.empty()) return {};  // of no plan
   const auto plan = make_plan(run.scenario, catalog_);
   if (!plan) return plan.error();
-  const StepEstimate step = estimate_step(*plan, plan->jobs.front(), network_);
-  for (const MeasuredQuantity& q : run.quantities)
-    if (q.value > 0 && predicted(q, *plan, step, network_) > 0) rows_.push_back({&run, q});
+  if (!run.quantities.empty()) {  // waits are of the pools, whoever runs on them
+    if (auto several = why_not_one_job(*plan, run.scenario.places, "a measured run"))
+      return {std::move(*several)};
+    const StepEstimate step = estimate_step(*plan, plan->only_job(), network_);
+    for (const MeasuredQuantity& q : run.quantities)
+      if (q.value > 0 && predicted(q, *plan, step, network_) > 0) rows_.push_back({&run, q});
+  }
   for (std::string& name : parameters_of(*plan, catalog_))
     if (std::find(candidates_.begin(), candidates_.end(), name) == candidates_.end())
       candidates_.push_back(std::move(name));
@@ -88,7 +93,7 @@ Eigen::VectorXd CalibrationModel::forecasts(std::span<const FitRow> rows,
       planned = rows[i].run;
       plan = make_plan(planned->scenario, catalog_);
       RECKON_CHECK(plan.has_value());  // add() planned it, and numbers refuse no plan
-      step = estimate_step(*plan, plan->jobs.front(), network_);
+      step = estimate_step(*plan, plan->only_job(), network_);
     }
     logs[at] = std::log(std::max(kLeast, predicted(rows[i].measured, *plan, step, network_)));
   }

@@ -13,7 +13,7 @@ namespace {
 /// Processes of a job divide the machine's cores evenly; those of parameter servers wait while
 /// workers compute.
 void compute_here(Plan& plan, const ProcessorRates& rates) {
-  const PlannedStrategy& strategy = plan.jobs.front().strategy;
+  const PlannedStrategy& strategy = plan.only_job().strategy;
   // Where the chief's host has the variables, here a process of its own has them.
   const bool served = strategy.kind == StrategyKind::parameter_server;
   const int processes = strategy.workers + (served ? std::max(1, strategy.parameter_servers) : 0);
@@ -23,7 +23,7 @@ void compute_here(Plan& plan, const ProcessorRates& rates) {
   const ProcessLink& link = served ? rates.message : rates.reduce;
   const Bytes largest = worker->streams.passes.back().bytes;
   for (PlannedPool& pool : plan.pools) {
-    if (pool.role == Role::worker || pool.role == Role::chief) pool.measured_rates = worker;
+    if (computes(pool.role)) pool.measured_rates = worker;
     const double vcpus = std::max(1, pool.machine.vcpus);
     pool.cpu_memory_bandwidth_per_vcpu =
         Fact<BytesPerSecond>{worker->streams.rate(largest) / vcpus};
