@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "scenario_texts.h"
+#include "sim/scenario/scenario_texts.h"
 #include "sim/base/random.h"
 #include "sim/scenario/yaml/scenario_yaml.h"
 
