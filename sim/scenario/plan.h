@@ -237,7 +237,7 @@ struct ReclaimRules {
 /// When no spot node can be had. The cluster's spot pools share one market: times with and without
 /// capacity take turns, each exponential, from the mean share of both at the start. A node asked
 /// for in a shortage comes when it is over, and its usual delay later. Nodes that are there stay:
-/// when those are taken back says ReclaimRules.
+/// ReclaimRules says when those are reclaimed.
 struct ShortageRules {
   bool on = false;
   Fact<Seconds> every, lasts;  // means: from the end of one to the begin of the next; of one
@@ -277,7 +277,7 @@ struct PlannedCluster {
   FailureRules failures;
   HourlyRate storage_per_gb;  // checkpoints kept; 0 where unknown
 
-  /// The first that stands in for no other; nullptr: none. worker falls back to chief's.
+  /// The first that is no fallback; nullptr: none. worker falls back to chief's.
   const PlannedPool* pool_with(Role role) const;
 };
 
@@ -307,7 +307,7 @@ struct PlannedTraining {
 
 struct Plan : PlanOrigin, PlannedCluster, PlannedTraining {};
 
-/// The pools of the chief and of the workers, the chief's first; without those that stand in for
+/// The pools of the chief and of the workers, the chief's first; without the fallback pools of
 /// another.
 std::vector<const PlannedPool*> gang_pools(const PlannedCluster& cluster);
 /// Those of them whose processes compute, one at least: in TensorFlow the chief (AI Platform's
