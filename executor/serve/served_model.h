@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "executor/serve/model_version.h"
-#include "executor/train/graph_runtime.h"
 #include "executor/train/data/samples.h"
+#include "executor/train/graph_runtime.h"
 
 // One version of a model, in memory, that answers.
 namespace reckon {
@@ -58,7 +58,7 @@ class ServedModel {
 
  private:
   void read_weights(const ModelVersion& version);
-  void check_finite(std::string_view section, std::span<const float> values) const;
+  void check_finite(std::string_view tensor, std::span<const float> values) const;
   std::vector<float> made_up() const;
 
   ModelGraph network_;

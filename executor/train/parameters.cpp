@@ -1,5 +1,9 @@
 #include "executor/train/parameters.h"
 
+#include <fmt/format.h>
+
+#include <array>
+
 #include "sim/base/check.h"
 #include "sim/model/counts.h"
 #include "sim/model/shapes.h"
@@ -73,6 +77,13 @@ ParameterLayout parameter_layout(const ModelGraph& model) {
   }
   RECKON_CHECK(static_cast<std::int64_t>(layout.count) == model.parameters());
   return layout;
+}
+
+std::string optimizer_tensor(const std::string& parameter, std::size_t k, std::size_t buffers) {
+  constexpr std::array kMoments{"exp_avg", "exp_avg_sq"};  // of AdamW
+  RECKON_CHECK(k < buffers && buffers <= kMoments.size());
+  return fmt::format("optimizer.state.{}.{}", parameter,
+                     buffers == 1 ? "momentum_buffer" : kMoments[k]);
 }
 
 }  // namespace reckon
