@@ -134,11 +134,11 @@ void Session::restore() {
   trainer_.go_on_from(steps[static_cast<std::size_t>(communicator_.rank())]);
 }
 
-void Session::record_restore(std::int64_t step, std::span<const RestoreSection> targets,
+void Session::record_restore(std::int64_t step, std::span<const RestoreTensor> targets,
                              Clock::time_point begin) {
   if (communicator_.rank() != 0) return;
   Bytes size{};
-  for (const RestoreSection& section : targets)
+  for (const RestoreTensor& section : targets)
     size += Bytes{static_cast<double>(section.bytes.size())};
   const Seconds time = Clock::now() - begin;
   keep(CheckpointRecord{.attempt = environment_.attempt,
@@ -354,10 +354,12 @@ void Session::finish() {
   checkpoints_->finish();
   record_saves();
   if (communicator_.rank() != 0) return;
-  if (!stopped_) {
-    const std::array parts{std::as_bytes(trainer_.parameters())};
-    write_durably(directory_.parameters(), parts);
-  }
+  // Of the same training the same bytes, however many ranks did it and however often it stopped.
+  if (!stopped_)
+    write_shard(directory_.weights(),
+                {.identity = {.job = job_.model.name(), .model = job_.model.name()},
+                 .step = trainer_.steps_done()},
+                trainer_.trained());
   if (!supervised())  // who watches says how it ended
     keep(EndRecord{.attempt = environment_.attempt,
                    .finished = !stopped_,

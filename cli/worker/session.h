@@ -39,7 +39,7 @@ class Session {
   void take_up_log(int attempt);
   void keep(const MeasurementRecord& record);
   void restore();
-  void record_restore(std::int64_t step, std::span<const RestoreSection> targets,
+  void record_restore(std::int64_t step, std::span<const RestoreTensor> targets,
                       std::chrono::steady_clock::time_point begin);
   void record_run();
   bool is_due(std::int64_t done) const;

@@ -80,11 +80,10 @@ class DeviceRuntime final : public StepRuntime {
   }
 
   std::span<float> values() override { return host_.span(); }
-  std::vector<RunningStatistics> running_statistics() override {
-    std::vector<RunningStatistics> all;
+  std::vector<RunningStatistics<float>> running_statistics() override {
+    std::vector<RunningStatistics<float>> all;
     for (std::size_t i = 0; i < runners_.size(); ++i)
-      if (!statistics_[i].empty())
-        all.push_back({model_.layers()[i].name + ".running", statistics_[i]});
+      add_statistics<float>(model_.layers()[i].name, statistics_[i], all);
     return all;
   }
   void to_host() override {

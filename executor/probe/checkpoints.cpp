@@ -14,7 +14,7 @@ namespace reckon {
 std::vector<ProbeRecord> probe_checkpoints(const ProbeBench& bench,
                                            const std::filesystem::path& directory, Bytes size) {
   const ScratchFolder folder(directory);
-  const std::filesystem::path file = folder.path() / "shard.ckpt";
+  const std::filesystem::path file = folder.path() / "shard";
   std::vector<std::byte> content(std::size_t(size.v));
   for (std::size_t i = 0; i < content.size();
        ++i)  // nothing that a file system could compress away

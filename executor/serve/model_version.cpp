@@ -10,6 +10,7 @@
 #include "executor/train/checkpoint/checkpoint_set.h"
 #include "executor/train/checkpoint/checkpoint_shard.h"
 #include "executor/train/checkpoint/durable_file.h"
+#include "executor/train/checkpoint/tensor_reader.h"
 #include "executor/train/parameters.h"
 #include "executor/train/records/run_directory.h"
 
@@ -29,105 +30,85 @@ std::optional<std::int64_t> version_number(const std::string& name) {
 struct Weights {
   CheckpointIdentity identity;
   std::int64_t step = 0;
-  std::vector<std::string> names;
+  std::vector<TensorSlice> tensors;
   std::vector<std::vector<std::byte>> values;
   std::string source;
   std::vector<std::string> refused;
 };
 
-bool has_statistics(const ModelGraph& network) {
-  const auto layers = network.layers();
-  return std::any_of(layers.begin(), layers.end(), [](const Layer& layer) {
-    return std::holds_alternative<BatchNorm>(layer.op);
-  });
-}
-
 /// All but the optimizer's state, which no answer needs.
-Weights of_checkpoint(const fs::path& set) {
-  const fs::path file = shard_file(set, 0);
-  const ShardHeader header = read_shard_header(file);
-  std::vector<std::vector<std::byte>> all;
-  std::vector<RestoreSection> targets;
-  for (const ShardHeader::Section& section : header.sections) all.emplace_back(section.bytes);
-  for (std::size_t k = 0; k < all.size(); ++k) targets.push_back({header.sections[k].name, all[k]});
-  read_shard(file, targets);
-  Weights weights{.identity = header.identity,
-                  .step = header.step,
-                  .source = fmt::format("the checkpoint at step {}", header.step)};
-  for (std::size_t k = 0; k < all.size(); ++k) {
-    if (targets[k].name.starts_with("optimizer.")) continue;
-    weights.names.push_back(targets[k].name);
-    weights.values.push_back(std::move(all[k]));
+Weights read_weights(std::vector<fs::path> files, std::string source) {
+  const TensorReader reader(std::move(files));
+  Weights weights{.identity = reader.header(0).identity,
+                  .step = reader.header(0).step,
+                  .source = std::move(source)};
+  for (const auto& [name, tensor] : reader.tensors()) {
+    if (name.starts_with(kOptimizerTensors)) continue;
+    weights.tensors.push_back(tensor);
+    reader.read(tensor, weights.values.emplace_back(bytes_of(tensor)));
   }
   return weights;
 }
 
-/// Whether the newest checkpoint, although something of it is damaged, says that these parameters
-/// are its own.
-bool attested(const fs::path& set, std::span<const std::byte> parameters) {
+Weights of_checkpoint(const CheckpointSet& set, const Manifest& manifest) {
+  std::vector<fs::path> parts;
+  for (int rank = 0; rank < manifest.identity.ranks; ++rank)
+    parts.push_back(shard_file(set.directory, rank));
+  return read_weights(std::move(parts), fmt::format("the checkpoint at step {}", set.step));
+}
+
+/// What the run left at its end, where that is whole and not older than `step`. What is wrong with
+/// it becomes one of `refused`.
+std::optional<Weights> of_end(const fs::path& run, std::int64_t step,
+                              std::vector<std::string>& refused) {
+  const fs::path file = RunDirectory{run}.weights();
+  if (!fs::exists(file)) return std::nullopt;
   try {
-    for (const ShardHeader::Section& s : read_shard_header(shard_file(set, 0)).sections)
-      if (s.name == "parameters") return s.digest == section_digest(parameters);
-  } catch (const std::runtime_error&) {
-    // Its header is what is damaged.
+    if (read_shard_header(file).step >= step) return read_weights({file}, file.filename().string());
+  } catch (const CheckpointError& e) {
+    refused.emplace_back(e.what());
   }
-  return false;
+  return std::nullopt;
 }
 
-/// nullopt: there are none, they are not enough, or nothing says that they are whole.
-std::optional<Weights> of_parameters(const fs::path& run, const ModelGraph& network,
-                                     const GoodSet& good) {
-  const fs::path file = RunDirectory{run}.parameters();
-  if (!fs::exists(file) || has_statistics(network)) return std::nullopt;
-  std::vector<std::byte> values = read_bytes(file);
-  if (!good.refused.empty() && !attested(good.refused.front().set, values)) return std::nullopt;
-  return Weights{
-      .identity = {.job = network.name(), .model = network.name(), .ranks = 1, .recipe = {}},
-      .names = {"parameters"},
-      .values = {std::move(values)},
-      .source = file.filename().string()};
-}
-
-Weights weights_of(const fs::path& run, const ModelGraph& network) {
+Weights weights_of(const fs::path& run) {
   const GoodSet good = newest_good_set(RunDirectory{run}.checkpoints(), nullptr);
-  std::optional<Weights> weights;
-  if (!good.set || !good.refused.empty()) weights = of_parameters(run, network, good);
-  if (!weights && good.set) weights = of_checkpoint(good.set->directory);
   std::vector<std::string> refused;
   for (const GoodSet::Refused& r : good.refused) refused.push_back(r.why);
+  std::optional<Weights> weights;
+  if (!good.set || !good.refused.empty())
+    weights = of_end(run, good.set ? good.set->step : 0, refused);
+  if (!weights && good.set) weights = of_checkpoint(*good.set, good.manifest);
   if (!weights && !refused.empty())
-    throw ModelVersionError(fmt::format("{}: no checkpoint can be used:\n  {}", run.string(),
-                                        fmt::join(refused, "\n  ")));
+    throw ModelVersionError(fmt::format("{}: nothing that was trained can be used:\n  {}",
+                                        run.string(), fmt::join(refused, "\n  ")));
   if (!weights)
-    throw ModelVersionError(
-        fs::exists(RunDirectory{run}.parameters())
-            ? fmt::format("{}: {} keeps running means and variances, which only a checkpoint "
-                          "holds, and there is none: train with checkpoints",
-                          run.string(), network.name())
-            : fmt::format("{}: no run that was trained, neither a checkpoint nor parameters.bin",
-                          run.string()));
+    throw ModelVersionError(fmt::format("{}: no run that was trained, neither a checkpoint nor {}",
+                                        run.string(),
+                                        RunDirectory{run}.weights().filename().string()));
   weights->refused = std::move(refused);
   return std::move(*weights);
 }
 
-void require_size(const Weights& weights, const ModelGraph& network, const fs::path& run) {
-  const std::size_t wanted = parameter_layout(network).count * sizeof(float);
-  if (weights.names.empty() || weights.names.front() != "parameters" ||
-      weights.values.front().size() != wanted)
-    throw ModelVersionError(
-        fmt::format("{}: the run's weights are not those of {}", run.string(), network.name()));
+void require_network(const Weights& weights, const ModelGraph& network, const fs::path& run) {
+  for (const ParameterSlot& slot : parameter_layout(network).slots)
+    if (std::ranges::find(weights.tensors, whole_tensor(slot.name, slot.shape)) ==
+        weights.tensors.end())
+      throw ModelVersionError(fmt::format(
+          "{}: the run's weights are not those of {}: {} has '{}' of shape {}", run.string(),
+          network.name(), network.name(), slot.name, to_text(slot.shape)));
 }
 
 void write_version(const fs::path& directory, const Weights& weights, std::string_view plan,
                    std::span<const VersionFile> beside) {
-  std::vector<StateSection> sections;
-  for (std::size_t k = 0; k < weights.names.size(); ++k)
-    sections.push_back({weights.names[k], weights.values[k]});
+  std::vector<StateTensor> tensors;
+  for (std::size_t k = 0; k < weights.tensors.size(); ++k)
+    tensors.push_back({weights.tensors[k], weights.values[k]});
   ShardHeader header;
   header.identity = weights.identity;
   header.step = weights.step;
   const ModelVersion version{0, directory};
-  write_shard(version.weights(), header, sections);
+  write_shard(version.weights(), header, tensors);
   for (const VersionFile& file : beside) write_durably(directory / file.name, file.text);
   write_durably(version.plan(), plan);
 }
@@ -152,8 +133,8 @@ std::vector<ModelVersion> list_versions(const fs::path& model) {
 ExportedVersion export_version(const fs::path& run, const ModelGraph& network,
                                std::string_view plan, const fs::path& model,
                                std::span<const VersionFile> beside) {
-  const Weights weights = weights_of(run, network);
-  require_size(weights, network, run);
+  const Weights weights = weights_of(run);
+  require_network(weights, network, run);
   create_directories_durably(model);
   const auto versions = list_versions(model);
   const std::int64_t number = versions.empty() ? 1 : versions.back().number + 1;

@@ -4,14 +4,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <filesystem>
 
-#include "executor/train/checkpoint/checkpoint_shard.h"
+#include "executor/train/checkpoint/tensor_reader.h"
 #include "executor/train/parameters.h"
 #include "sim/base/check.h"
 
 namespace reckon {
 namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kOldWeights = "model.ckpt";
 
 bool is_loss(const LayerOp& op) {
   return std::holds_alternative<SoftmaxCrossEntropy>(op) ||
@@ -24,13 +28,6 @@ std::optional<LayerId> answer_of(const ModelGraph& network) {
   for (const Layer& layer : network.layers())
     if (is_loss(layer.op)) return layer.inputs.front();
   return std::nullopt;
-}
-
-std::vector<float> floats_of(const std::vector<std::byte>& bytes) {
-  std::vector<float> values(bytes.size() / sizeof(float));
-  std::copy_n(bytes.data(), values.size() * sizeof(float),
-              reinterpret_cast<std::byte*>(values.data()));
-  return values;
 }
 
 }  // namespace
@@ -66,41 +63,32 @@ ServedModel::ServedModel(ModelGraph network, const ModelVersion& version, int ba
 }
 
 void ServedModel::read_weights(const ModelVersion& version) {
-  const ShardHeader header = read_shard_header(version.weights());
-  std::vector<std::vector<std::byte>> values;
-  std::vector<RestoreSection> targets;
-  for (const ShardHeader::Section& section : header.sections) values.emplace_back(section.bytes);
-  for (std::size_t k = 0; k < values.size(); ++k)
-    targets.push_back({header.sections[k].name, values[k]});
-  read_shard(version.weights(), targets);
-  std::map<std::string, std::vector<float>> statistics;
-  for (std::size_t k = 0; k < values.size(); ++k) {
-    if (targets[k].name == "parameters")
-      parameters_ = floats_of(values[k]);
-    else
-      statistics.emplace(targets[k].name, floats_of(values[k]));
-  }
-  const std::size_t wanted = parameter_layout(network_).count;
-  if (parameters_.size() != wanted)
-    throw ModelVersionError(fmt::format("{}: {} weights, {} has {}", version.weights().string(),
-                                        parameters_.size(), network_.name(), wanted));
-  check_finite("parameters", parameters_);
-  for (const auto& kept : runtime_->running_statistics()) {
-    const auto found = statistics.find(kept.name);
-    if (found == statistics.end() || found->second.size() != kept.values.size())
-      throw ModelVersionError(
-          fmt::format("version {} of {} lacks '{}'", version_, network_.name(), kept.name));
-    check_finite(kept.name, found->second);
-    std::copy(found->second.begin(), found->second.end(), kept.values.begin());
-  }
+  if (!fs::exists(version.weights()) && fs::exists(version.directory / kOldWeights))
+    throw ModelVersionError(fmt::format(
+        "{} was exported by an older reckon, which this one does not read: export the run again",
+        (version.directory / kOldWeights).string()));
+  const ParameterLayout layout = parameter_layout(network_);
+  parameters_.resize(layout.count);
+  std::vector<RestoreTensor> state;
+  for (const ParameterSlot& slot : layout.slots)
+    state.push_back(
+        {whole_tensor(slot.name, slot.shape),
+         std::as_writable_bytes(std::span(parameters_).subspan(slot.first, slot.count))});
+  for (const auto& kept : runtime_->running_statistics())
+    state.push_back({whole_tensor(kept.name, {std::int64_t(kept.values.size())}),
+                     std::as_writable_bytes(kept.values)});
+  TensorReader({version.weights()}).read_state(state);
+  for (const ParameterSlot& slot : layout.slots)
+    check_finite(slot.name, std::span(parameters_).subspan(slot.first, slot.count));
+  for (const auto& kept : runtime_->running_statistics()) check_finite(kept.name, kept.values);
 }
 
 /// What was not a number when it was saved would answer nobody.
-void ServedModel::check_finite(std::string_view section, std::span<const float> values) const {
+void ServedModel::check_finite(std::string_view tensor, std::span<const float> values) const {
   const auto at = std::ranges::find_if_not(values, [](float x) { return std::isfinite(x); });
   if (at != values.end())
     throw ModelVersionError(fmt::format("version {} of {}: number {} of '{}' is {}", version_,
-                                        network_.name(), at - values.begin(), section,
+                                        network_.name(), at - values.begin(), tensor,
                                         std::isnan(*at) ? "not a number" : "infinite"));
 }
 

@@ -58,7 +58,7 @@ class ServedModel {
 
  private:
   void read_weights(const ModelVersion& version);
-  void check_finite(std::string_view section, std::span<const float> values) const;
+  void check_finite(std::string_view tensor, std::span<const float> values) const;
   std::vector<float> made_up() const;
 
   ModelGraph network_;

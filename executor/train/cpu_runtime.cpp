@@ -22,10 +22,8 @@ class CpuRuntime final : public StepRuntime {
     runtime_.backward(values_.span(), gradients_.span(), scale, ready);
   }
   std::span<float> values() override { return values_.span(); }
-  std::vector<RunningStatistics> running_statistics() override {
-    std::vector<RunningStatistics> all;
-    for (const auto& s : runtime_.running_statistics()) all.push_back({s.name, s.values});
-    return all;
+  std::vector<RunningStatistics<float>> running_statistics() override {
+    return runtime_.running_statistics();
   }
   void to_host() override {}
   void to_device() override {}

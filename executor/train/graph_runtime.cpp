@@ -234,12 +234,10 @@ void GraphRuntime<T>::backward(std::span<const T> values, std::span<T> gradients
 }
 
 template <class T>
-std::vector<typename GraphRuntime<T>::Statistics> GraphRuntime<T>::running_statistics() {
-  std::vector<Statistics> all;
-  for (std::size_t i = 0; i < runners_.size(); ++i) {
-    const std::span<T> values = runners_[i]->running_statistics();
-    if (!values.empty()) all.push_back({model_.layers()[i].name + ".running", values});
-  }
+std::vector<RunningStatistics<T>> GraphRuntime<T>::running_statistics() {
+  std::vector<RunningStatistics<T>> all;
+  for (std::size_t i = 0; i < runners_.size(); ++i)
+    add_statistics(model_.layers()[i].name, runners_[i]->running_statistics(), all);
   return all;
 }
 

@@ -2,6 +2,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "executor/comm/gradient_exchange.h"
@@ -39,6 +40,22 @@ struct StepPosition {
 /// What this runtime cannot run, each naming its layer; empty: it runs the model.
 Diagnostics cannot_run(const ModelGraph& model);
 
+/// State that is neither parameter nor gradient: "bn1.running_mean", "bn1.running_var".
+template <class T>
+struct RunningStatistics {
+  std::string name;
+  std::span<T> values;
+};
+/// What a runner of `layer` keeps of it: means, then variances; empty: nothing.
+template <class T>
+void add_statistics(const std::string& layer, std::span<T> kept,
+                    std::vector<RunningStatistics<T>>& all) {
+  if (kept.empty()) return;
+  const std::size_t channels = kept.size() / 2;
+  all.push_back({layer + ".running_mean", kept.first(channels)});
+  all.push_back({layer + ".running_var", kept.subspan(channels)});
+}
+
 template <class T>
 class GraphRuntime {
  public:
@@ -62,12 +79,7 @@ class GraphRuntime {
   void backward(std::span<const T> values, std::span<T> gradients, double scale,
                 const std::function<void(ParameterRange)>& ready);
 
-  /// Running means and variances, by layer: state that is neither parameter nor gradient.
-  struct Statistics {
-    std::string name;  // "bn1.running": means, then variances
-    std::span<T> values;
-  };
-  std::vector<Statistics> running_statistics();
+  std::vector<RunningStatistics<T>> running_statistics();
 
   /// Output of a layer after a forward pass without training; of others it may be overwritten.
   std::span<const T> output(LayerId layer) const;

@@ -24,4 +24,8 @@ struct ParameterLayout {
 };
 ParameterLayout parameter_layout(const ModelGraph& model);
 
+/// What checkpoints call the part of an optimizer's state that belongs to a parameter, as PyTorch's
+/// optimizers do: buffer `k` of FlatOptimizer::state(), which has `buffers` (kernels/optimizer.h).
+std::string optimizer_tensor(const std::string& parameter, std::size_t k, std::size_t buffers);
+
 }  // namespace reckon

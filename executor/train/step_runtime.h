@@ -9,12 +9,6 @@
 // What the training loop needs of whatever computes: a CPU, or a device with memory of its own.
 namespace reckon {
 
-/// State that is neither parameter nor gradient: "bn1.running", means, then variances.
-struct RunningStatistics {
-  std::string name;
-  std::span<float> values;  // on the host
-};
-
 class StepRuntime {
  public:
   virtual ~StepRuntime() = default;
@@ -31,10 +25,10 @@ class StepRuntime {
   virtual double forward(const BatchView& batch, StepPosition position, bool training) = 0;
   virtual void backward(double scale, const std::function<void(ParameterRange)>& ready) = 0;
 
-  /// The parameters on the host, layout().count, and the statistics. Between to_host() and the next
-  /// step they are the current ones; to_device() makes what was written there current.
+  /// The parameters, layout().count, and the statistics, on the host. Between to_host() and the
+  /// next step they are the current ones; to_device() makes what was written there current.
   virtual std::span<float> values() = 0;
-  virtual std::vector<RunningStatistics> running_statistics() = 0;
+  virtual std::vector<RunningStatistics<float>> running_statistics() = 0;
   virtual void to_host() = 0;
   virtual void to_device() = 0;
 

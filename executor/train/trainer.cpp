@@ -64,16 +64,33 @@ Trainer::Trainer(const ModelGraph& model, TrainerOptions options, const DataSour
   initialise(model, runtime_->layout(), options_.seed, workers, runtime_->values());
 }
 
-std::vector<RestoreSection> Trainer::restore(std::int64_t steps_done) {
+/// (name and shape of the tensor, slot it belongs to, buffer of FlatOptimizer::state()) of each.
+/// What is frozen has none.
+template <class Take>
+void Trainer::for_optimizer_tensors(std::size_t buffers, Take take) const {
+  for (const ParameterSlot& slot : runtime_->layout().slots)
+    for (std::size_t k = 0; slot.trained && k < buffers; ++k)
+      take(whole_tensor(optimizer_tensor(slot.name, k, buffers), slot.shape), slot, k);
+}
+
+std::vector<RestoreTensor> Trainer::restore(std::int64_t steps_done) {
   steps_done_ = steps_done;
-  std::vector<RestoreSection> sections{{"parameters", std::as_writable_bytes(runtime_->values())}};
-  for (std::size_t k = 0; k < options_.optimizer_buffers; ++k) {
-    AlignedBuffer<float>& buffer = restored_optimizer_.emplace_back(runtime_->layout().count);
-    sections.push_back({fmt::format("optimizer.{}", k), std::as_writable_bytes(buffer.span())});
-  }
-  for (const auto& statistics : runtime_->running_statistics())
-    sections.push_back({statistics.name, std::as_writable_bytes(statistics.values)});
-  return sections;
+  std::vector<RestoreTensor> state;
+  const std::span<float> values = runtime_->values();
+  for (const ParameterSlot& slot : runtime_->layout().slots)
+    state.push_back({whole_tensor(slot.name, slot.shape),
+                     std::as_writable_bytes(values.subspan(slot.first, slot.count))});
+  for (const RunningStatistics<float>& s : runtime_->running_statistics())
+    state.push_back(
+        {whole_tensor(s.name, {std::int64_t(s.values.size())}), std::as_writable_bytes(s.values)});
+  for (std::size_t k = 0; k < options_.optimizer_buffers; ++k)
+    restored_optimizer_.emplace_back(runtime_->layout().count);
+  for_optimizer_tensors(options_.optimizer_buffers, [&](TensorSlice tensor,
+                                                        const ParameterSlot& slot, std::size_t k) {
+    const auto part = restored_optimizer_[k].span().subspan(slot.first, slot.count);
+    state.push_back({std::move(tensor), std::as_writable_bytes(part)});
+  });
+  return state;
 }
 
 void Trainer::start(bool restores_optimizer) {
@@ -102,16 +119,29 @@ void Trainer::check_parameters() {
                     std::isnan(*at) ? "not a number" : "infinite", steps_done_));
 }
 
-std::vector<StateSection> Trainer::state() {
+std::vector<StateTensor> Trainer::trained() {
   runtime_->to_host();
   check_parameters();
-  std::vector<StateSection> sections{{"parameters", std::as_bytes(runtime_->values())}};
+  std::vector<StateTensor> tensors;
+  const std::span<const float> values = runtime_->values();
+  for (const ParameterSlot& slot : runtime_->layout().slots)
+    tensors.push_back({whole_tensor(slot.name, slot.shape),
+                       std::as_bytes(values.subspan(slot.first, slot.count))});
+  for (const RunningStatistics<float>& s : runtime_->running_statistics())
+    tensors.push_back(
+        {whole_tensor(s.name, {std::int64_t(s.values.size())}), std::as_bytes(s.values)});
+  return tensors;
+}
+
+std::vector<StateTensor> Trainer::state() {
+  std::vector<StateTensor> tensors = trained();
   const auto optimizer = exchange_.optimizer_state();
-  for (std::size_t k = 0; k < optimizer.size(); ++k)
-    sections.push_back({fmt::format("optimizer.{}", k), std::as_bytes(optimizer[k])});
-  for (const auto& statistics : runtime_->running_statistics())
-    sections.push_back({statistics.name, std::as_bytes(statistics.values)});
-  return sections;
+  for_optimizer_tensors(optimizer.size(),
+                        [&](TensorSlice tensor, const ParameterSlot& slot, std::size_t k) {
+                          const auto part = optimizer[k].subspan(slot.first, slot.count);
+                          tensors.push_back({std::move(tensor), std::as_bytes(part)});
+                        });
+  return tensors;
 }
 
 StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks) {

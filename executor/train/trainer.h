@@ -74,16 +74,18 @@ class Trainer {
 
   /// Before start(): where a checkpoint of `steps_done` steps is to be read to, all of it. Data and
   /// dropout then go on at the exact sample.
-  std::vector<RestoreSection> restore(std::int64_t steps_done);
+  std::vector<RestoreTensor> restore(std::int64_t steps_done);
   /// After restore(), where ranks take steps of their own: this rank's.
   void go_on_from(std::int64_t steps_done) { steps_done_ = steps_done; }
   /// Starts the exchange, so that every rank has the same values and goes on from the same step.
   /// `restores_optimizer`: this rank hands what it has restored to the exchange.
   void start(bool restores_optimizer = true);
-  /// All that a resumed run needs beside steps_done(): "parameters", "optimizer.0", ..., and
-  /// running statistics by layer. Between steps, until the next. Throws TrainingError where a
+  /// All that a resumed run needs beside steps_done(): what was trained, and of the optimizer what
+  /// belongs to parameters that are. Between steps, until the next. Throws TrainingError where a
   /// parameter is not finite.
-  std::vector<StateSection> state();
+  std::vector<StateTensor> state();
+  /// Parameters and running statistics, by the same rules.
+  std::vector<StateTensor> trained();
   std::int64_t steps_done() const { return steps_done_; }
 
   /// Trains until options.steps, or until `stop` says so. Throws TrainingError, DataError,
@@ -106,6 +108,8 @@ class Trainer {
  private:
   StepMeasurement run_step(class DataLoader& loader, const TrainerHooks& hooks);
   void check_parameters();
+  template <class Take>
+  void for_optimizer_tensors(std::size_t buffers, Take take) const;
 
   TrainerOptions options_;
   const DataSource& data_;

@@ -138,9 +138,10 @@ class Checker {
 
   /// Of all layers together, as of each: their sum is an integer of 64 bits.
   void check_parameters() {
+    if (!errors_.empty()) return;  // of wrong attributes there is no count
     double sum = 0;
     for (const Layer& layer : layers_) sum += weight_elements(layer.op);
-    if (errors_.empty() && sum > kLargestCount)
+    if (sum > kLargestCount)
       errors_.push_back({.what = fmt::format("the network has {:.3g} parameters", sum),
                          .hint = "more than any machine can hold"});
   }

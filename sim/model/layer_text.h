@@ -3,7 +3,7 @@
 
 #include "sim/model/layers.h"
 
-// One layer's text, read attribute by attribute. Only model_layers*.cpp include this.
+// One layer's text, read attribute by attribute. What a kind reads is in its family's file.
 namespace reckon::layer_text {
 
 struct Mistake {

@@ -30,13 +30,8 @@ std::string_view kind_name(const LayerOp& op);
 std::optional<ShapeError> check_attributes(const LayerOp& op);
 
 /// Shape of the output of one sample. `input` is the model's, for an InputLayer. Attributes have
-/// been checked. Convolution and pooling: (size + 2 padding - kernel) / stride + 1, rounded down
-/// (as torch.nn.Conv2d).
+/// been checked.
 tl::expected<Shape, ShapeError> infer_shape(const LayerOp& op, std::span<const Shape* const> inputs,
                                             const Shape& input);
-
-/// The same of a layer that is only simulated; the number of inputs has been checked.
-tl::expected<Shape, ShapeError> simulated_shape(const LayerOp& op,
-                                                std::span<const Shape* const> inputs);
 
 }  // namespace reckon

@@ -4,7 +4,7 @@
 #include <optional>
 #include <set>
 
-#include "sim/model/shapes.h"
+#include "sim/model/layer_rules.h"
 
 namespace reckon {
 namespace {
@@ -14,17 +14,9 @@ struct Widths {
   std::int64_t in = 0, out = 0;
 };
 std::optional<Widths> matrix_of(const LayerOp& op) {
-  if (const auto* l = std::get_if<Linear>(&op)) return Widths{l->in, l->out};
-  if (const auto* e = std::get_if<ExpertLinear>(&op)) return Widths{e->in, e->out};
-  return std::nullopt;
-}
-
-/// Works on each feature (or each head's features) by itself.
-bool element_wise(const LayerOp& op) {
-  if (const auto* norm = std::get_if<RmsNorm>(&op)) return norm->heads > 1;
-  return std::holds_alternative<Activation>(op) || std::holds_alternative<Dropout>(op) ||
-         std::holds_alternative<RotaryEmbedding>(op) || std::holds_alternative<ScaleBy>(op) ||
-         std::holds_alternative<Multiply>(op) || std::holds_alternative<Add>(op);
+  if (split_rule(op) != SplitRule::matrix) return std::nullopt;
+  const Shape weight = weights_of(op).weight;  // (..., out, in)
+  return Widths{weight[weight.size() - 1], weight[weight.size() - 2]};
 }
 
 class Cutter {
@@ -46,11 +38,11 @@ class Cutter {
       const Layer& layer = layers_[i];
       LayerSharding& s = result[i];
       const bool split_input = !layer.inputs.empty() && split[index(layer.inputs[0])];
-      const bool by_rows =
-          std::holds_alternative<Embedding>(layer.op) || (matrix_of(layer.op) && split_input);
-      if (by_rows) {
+      const SplitRule rule = split_rule(layer.op);
+      const bool matrix = rule == SplitRule::matrix;
+      if (rule == SplitRule::rows || (matrix && split_input)) {
         s.cut = TensorCut::row;
-      } else if (matrix_of(layer.op) && can_split_[i]) {
+      } else if (matrix && can_split_[i]) {
         s.cut = TensorCut::column;
         s.gathers = gathered.insert(index(layer.inputs[0])).second;
       } else if (split_input) {
@@ -69,15 +61,27 @@ class Cutter {
 
   bool takes_split(const User& user) const {
     const LayerOp& op = layers_[user.layer].op;
-    // A product takes split features together. One that could be cut by columns itself and is
-    // wider than its input is (LoRA's second matrix beside a split projection).
-    if (const auto matrix = matrix_of(op))
-      return user.input == 0 && (!can_split_[user.layer] || matrix->out < matrix->in);
-    if (std::holds_alternative<SoftmaxCrossEntropy>(op)) return true;
-    if (std::holds_alternative<Attention>(op)) return can_split_[user.layer];
-    // What the heads share is whole on every rank.
-    if (std::holds_alternative<ConcatToHeads>(op)) return user.input == 0 && can_split_[user.layer];
-    return element_wise(op) && can_split_[user.layer] && same_width(user.layer);
+    const bool passes_on = can_split_[user.layer];
+    switch (split_rule(op)) {
+      case SplitRule::matrix: {
+        // A product takes split features together. One that could be cut by columns itself and is
+        // wider than its input is (LoRA's second matrix beside a split projection).
+        const Widths matrix = *matrix_of(op);
+        return user.input == 0 && (!passes_on || matrix.out < matrix.in);
+      }
+      case SplitRule::sums_up:
+        return true;
+      case SplitRule::heads:
+        return passes_on;
+      case SplitRule::first_input:
+        return user.input == 0 && passes_on;
+      case SplitRule::features:
+        return passes_on && same_width(user.layer);
+      case SplitRule::rows:
+      case SplitRule::whole:
+        return false;
+    }
+    return false;
   }
 
   /// A sum or product of tensors of one shape: a gate of one number a token stays whole.
@@ -116,7 +120,7 @@ ShardedWidths sharded_widths(const ModelGraph& model) {
     }
     // The vocabulary is padded to a multiple of the degree, attention's projections follow the
     // heads: what is left are the feed-forward layers.
-    if (sharding[i].cut != TensorCut::row || std::holds_alternative<Embedding>(layer.op)) continue;
+    if (sharding[i].cut != TensorCut::row || split_rule(layer.op) == SplitRule::rows) continue;
     const Layer* before = &model.layers()[index(layer.inputs[0])];
     if (!std::holds_alternative<Attention>(before->op)) features.insert(matrix_of(layer.op)->in);
   }

@@ -197,7 +197,7 @@ void ServingJob::check() {
   if (answered_ == 0) throw Lost("no request was answered");
   const auto versions = list_versions(disk() / "mlp");
   for (const ModelVersion& version : versions)
-    if (read_all(version.weights()) != read_all(w_.path("exported/1/model.ckpt")))
+    if (read_all(version.weights()) != read_all(w_.path("exported/1/model.safetensors")))
       throw Lost(version.directory.string() + " is not what was exported");
 }
 

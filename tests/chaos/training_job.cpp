@@ -108,7 +108,7 @@ TrainedResult TrainingJob::undisturbed(const Workspace& w, const TrainingKind& k
   BackgroundJob job(w, "job.yaml", "undisturbed", options_of(kind));
   const int code = job.code();
   if (code != 0) throw Lost(fmt::format("undisturbed, it ended with {}: {}", code, job.errors()));
-  const TrainedResult result{read_all(w.path("undisturbed/parameters.bin")),
+  const TrainedResult result{read_all(w.path("undisturbed/model.safetensors")),
                              losses_of(read(w.path("undisturbed/measurements.jsonl")))};
   fs::remove_all(w.path("undisturbed"));
   return result;
@@ -196,7 +196,7 @@ void TrainingJob::check() {
   said_ = last_words(run_->errors());
   check_records(m);
   check_restores(m);
-  const std::string parameters = read_all(run / "parameters.bin");
+  const std::string parameters = read_all(run / "model.safetensors");
   if (parameters.size() != expected_.parameters.size() || !all_finite(parameters))
     throw Lost(fmt::format("{} bytes of trained parameters, not {} of finite numbers",
                            parameters.size(), expected_.parameters.size()));

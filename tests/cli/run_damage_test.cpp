@@ -209,7 +209,7 @@ TEST_CASE("a checkpoint of another model is refused with a command that begins e
   const Output anew = type(w, behind(refused.err, "begin anew with: "));
   INFO(anew.err);
   CHECK(anew.code == 0);
-  CHECK(fs::exists(w.path("a run-2/parameters.bin")));
+  CHECK(fs::exists(w.path("a run-2/model.safetensors")));
 }
 
 TEST_CASE("a run that is stopped says how to go on in words that a shell takes as they are") {
@@ -242,7 +242,7 @@ TEST_CASE("doctor of a run finds the newest good checkpoint, repairs the rest an
   const Output checked = w.run("doctor 'my run' --check");
   INFO(checked.out);
   CHECK(checked.code == 1);
-  CHECK(contains(checked.out, "is damaged: the checksum of section 'optimizer.0' differs (bytes "));
+  CHECK(contains(checked.out, "is damaged: the checksum of tensor 'optimizer.state."));
   CHECK(contains(checked.out, "line " + place + " (bytes "));
   CHECK(contains(checked.out, "--resume goes on from step 30\n"));
   CHECK(fs::exists(part));  // it only looked
@@ -299,18 +299,18 @@ TEST_CASE("an export takes the set before a damaged one, as a resume does, and s
   const std::string worker = "'" RECKON_BINARY_DIR "/bin/reckon-worker' export run ";
   const auto exported = [&](const std::string& model) { return w.run_shell(worker + model); };
   CHECK(exported("whole").err.empty());
-  const std::string weights = read_all(w.path("whole/1/model.ckpt"));
+  const std::string weights = read_all(w.path("whole/1/model.safetensors"));
   // The parameters are those that the damaged set's header names: they are the newest.
   const fs::path part = newest_part(w.path("run"));
   flip(part, fs::file_size(part) - 5);
   const Output attested = exported("attested");
   CHECK(attested.code == 0);
-  CHECK(contains(attested.err, "the checksum of section 'optimizer.0' differs"));
-  CHECK(contains(attested.err, "exported in its place: parameters.bin"));
-  flip(w.path("run/parameters.bin"), 100);
+  CHECK(contains(attested.err, "the checksum of tensor 'optimizer.state."));
+  CHECK(contains(attested.err, "exported in its place: model.safetensors"));
+  flip(w.path("run/model.safetensors"), 100);
   const Output older = exported("older");
   INFO(older.err);
   CHECK(older.code == 0);
   CHECK(contains(older.err, "exported in its place: the checkpoint at step 30"));
-  CHECK(read_all(w.path("older/1/model.ckpt")) != weights);
+  CHECK(read_all(w.path("older/1/model.safetensors")) != weights);
 }

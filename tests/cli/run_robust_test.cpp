@@ -15,6 +15,7 @@
 
 #include "cli/run_reckon.h"
 #include "executor/launch/process.h"
+#include "executor/train/checkpoint/tensor_reader.h"
 #include "executor/train/records/measurement_log.h"
 #include "support/skip.h"
 #include "support/small_job.h"
@@ -92,9 +93,13 @@ std::string ask(int port, const std::string& request) {
 }
 
 std::vector<float> parameters_of(const fs::path& file) {
-  const std::string bytes = read_all(file);
-  std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  const TensorReader reader({file});
+  std::vector<float> values;
+  for (const auto& [name, tensor] : reader.tensors()) {
+    const std::size_t first = values.size();
+    values.resize(first + bytes_of(tensor) / sizeof(float));
+    reader.read(tensor, std::as_writable_bytes(std::span(values).subspan(first)));
+  }
   return values;
 }
 
@@ -246,8 +251,8 @@ TEST_CASE("two workers with two synchronous parameter servers train what all-red
   const Output r = w.run(kRun + std::string("--out servers"));
   INFO(r.err);
   REQUIRE(r.code == 0);
-  const auto ring = parameters_of(w.path("ring/parameters.bin"));
-  const auto servers = parameters_of(w.path("servers/parameters.bin"));
+  const auto ring = parameters_of(w.path("ring/model.safetensors"));
+  const auto servers = parameters_of(w.path("servers/model.safetensors"));
   REQUIRE(ring.size() == 5121);
   REQUIRE(servers.size() == ring.size());
   float worst = 0;

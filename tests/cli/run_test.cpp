@@ -45,7 +45,7 @@ bool has_steps(const Workspace& w, const std::string& out, std::size_t count) {
 }
 
 std::string parameters_of(const Workspace& w, const std::string& out) {
-  return read_all(w.path(out) / "parameters.bin");
+  return read_all(w.path(out) / "model.safetensors");
 }
 
 /// What the job ends with when nobody disturbs it.
@@ -158,7 +158,7 @@ TEST_CASE("a run that is stopped, killed or hung goes on to the same bits") {
     file.close();
     Job job(w, "run", "--resume");
     CHECK(job.code() == 0);
-    CHECK(contains(job.errors(), "rank-1.ckpt is damaged: the checksum of section"));
+    CHECK(contains(job.errors(), "rank-1.safetensors is damaged: the checksum of tensor"));
   }
   SECTION("a worker that hangs is killed and named, and the job goes on") {
     Job job(w, "run", "--hang 1s");

@@ -17,9 +17,9 @@ TEST_CASE("two workers with a parameter server end with the bits of two that all
   const Output out = job.run();
   CHECK(out.err == "");
   CHECK(out.code == 0);
-  const std::string bits = read_all(w.path("run/parameters.bin"));
+  const std::string bits = read_all(w.path("run/model.safetensors"));
   CHECK(!bits.empty());
-  CHECK(bits == read_all(w.path("mirrored/parameters.bin")));
+  CHECK(bits == read_all(w.path("mirrored/model.safetensors")));
 }
 
 TEST_CASE("parameter servers are told apart in the measurements, and do not clip") {
@@ -73,7 +73,7 @@ TEST_CASE("the first of asynchronous workers waits for the last one's part of th
   CHECK(out.err == "");
   CHECK(contains(out.out, "waits"));
   CHECK(out.code == 0);
-  CHECK(std::filesystem::exists(w.path("run/parameters.bin")));
+  CHECK(std::filesystem::exists(w.path("run/model.safetensors")));
 }
 
 TEST_CASE(
@@ -93,7 +93,7 @@ TEST_CASE(
       "wait $first; code=$?; wait $slow; echo first $code, second $?; wait $server");
   CHECK(stopped.err == "");
   CHECK(contains(stopped.out, "first 75, second 75"));
-  CHECK(!std::filesystem::exists(w.path("run/parameters.bin")));
+  CHECK(!std::filesystem::exists(w.path("run/model.safetensors")));
   const auto done_by_second = [&](int attempt) {  // its highest step
     const std::string log = read_all(w.path("run/measurements.jsonl"));
     int last = -1;
@@ -111,7 +111,7 @@ TEST_CASE(
   const Output resumed = job.run();
   CHECK(resumed.err == "");
   CHECK(resumed.code == 0);
-  CHECK(std::filesystem::exists(w.path("run/parameters.bin")));
+  CHECK(std::filesystem::exists(w.path("run/model.safetensors")));
   CHECK(done_by_second(1) == 299);
   const std::string log = read_all(w.path("run/measurements.jsonl"));
   // None is left out; the one it was in when rank 0 saved may be done again.

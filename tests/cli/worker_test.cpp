@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "executor/train/checkpoint/tensor_reader.h"
 #include "hand_started.h"
 
 // `reckon-worker` as its users start it: real processes, real files.
@@ -24,7 +25,11 @@ TEST_CASE("a worker alone trains a plan and leaves its measurements and paramete
   CHECK(contains(log, R"("record":"run")"));
   CHECK(contains(log, R"("step":7)"));
   CHECK(contains(log, R"("finished":true)"));
-  CHECK(std::filesystem::file_size(w.path("run/parameters.bin")) == 4 * 5121);  // its weights
+  std::uint64_t weights = 0;
+  for (const auto& [name, tensor] :
+       reckon::TensorReader({w.path("run/model.safetensors")}).tensors())
+    weights += bytes_of(tensor) / sizeof(float);
+  CHECK(weights == 5121);
 }
 
 TEST_CASE("a worker that is watched from afar prints its measurements, and keeps checkpoints") {
@@ -39,7 +44,7 @@ TEST_CASE("a worker that is watched from afar prints its measurements, and keeps
   CHECK(contains(out.out, R"("record":"checkpoint")"));
   CHECK_FALSE(contains(out.out, R"("record":"end")"));  // who watches knows
   CHECK_FALSE(std::filesystem::exists(w.path("run/measurements.jsonl")));
-  CHECK(std::filesystem::exists(w.path("run/parameters.bin")));
+  CHECK(std::filesystem::exists(w.path("run/model.safetensors")));
 }
 
 TEST_CASE("a device that this worker cannot have is refused with the reason") {
@@ -76,9 +81,9 @@ TEST_CASE("a run that is gone on with ends with the bits of one that was not int
   REQUIRE(rest.code == 0);
   CHECK_FALSE(contains(rest.out, "step 2 "));
   CHECK(contains(rest.out, "step 3 "));
-  const std::string whole = read_all(w.path("whole/parameters.bin"));
+  const std::string whole = read_all(w.path("whole/model.safetensors"));
   CHECK(!whole.empty());
-  CHECK(read_all(w.path("parts/parameters.bin")) == whole);
+  CHECK(read_all(w.path("parts/model.safetensors")) == whole);
 }
 
 TEST_CASE("two workers that meet by RANK train one model") {
@@ -123,8 +128,8 @@ TEST_CASE("checkpoints that cannot be used are told apart from those of another 
   CHECK(contains(out.err, "  seed: recorded "));
   CHECK(contains(out.err, ", now 7\n"));
   // All parts are cut short: whether to train from the beginning is not the supervisor's to decide.
-  REQUIRE(w.run_shell("for f in run/checkpoints/*/rank-0.ckpt; do truncate -s -1 $f; done").code ==
-          0);
+  REQUIRE(w.run_shell("for f in run/checkpoints/*/rank-0.safetensors; do truncate -s -1 $f; done")
+              .code == 0);
   out = worker(w, "plan.yaml --out run");
   CHECK(out.code == 1);
   CHECK(contains(out.err, "can be used; start again to train from the beginning"));

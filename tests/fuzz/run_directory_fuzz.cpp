@@ -50,6 +50,10 @@ State state_of(int rank, std::int64_t step) {
   return state;
 }
 
+std::vector<StateTensor> tensors_of(const State& state) {
+  return {{whole_tensor("fc.weight", {2, 4}), std::as_bytes(std::span(state))}};
+}
+
 void save(const fs::path& checkpoints, std::int64_t step) {
   const fs::path set = set_directory(checkpoints, step);
   fs::create_directories(set);
@@ -57,8 +61,7 @@ void save(const fs::path& checkpoints, std::int64_t step) {
   for (int rank = 0; rank < kRanks; ++rank) {
     ShardHeader header{.identity = identity(), .rank = rank, .step = step};
     const State state = state_of(rank, step);
-    const std::vector<StateSection> sections{{"parameters", std::as_bytes(std::span(state))}};
-    header = write_shard(shard_file(set, rank), header, sections);
+    header = write_shard(shard_file(set, rank), header, tensors_of(state));
     manifest.shards.push_back({header.file_bytes, header.digest});
   }
   write_manifest(set, manifest);
@@ -124,8 +127,7 @@ const Files& whole_run() {
     for (const std::int64_t step : kSteps) save(run.checkpoints(), step);
     record(run.measurements());
     const State trained = state_of(0, kSteps.back());
-    const std::array parts{std::as_bytes(std::span(trained))};
-    write_durably(run.parameters(), parts);
+    write_shard(run.weights(), {.step = kSteps.back()}, tensors_of(trained));
     Files all;
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(run.root))
       if (entry.is_regular_file())
@@ -190,9 +192,9 @@ void check_resume(const RunCheck& checked) {
   require(recovery.step == checked.resumes_at, "a resume takes another checkpoint than was said");
   if (!recovery.step) return;
   State state(state_of(0, 0).size());
-  const std::vector<RestoreSection> sections{
-      {"parameters", std::as_writable_bytes(std::span(state))}};
-  store.load(*recovery.step, sections);
+  const std::vector<RestoreTensor> tensors{
+      {whole_tensor("fc.weight", {2, 4}), std::as_writable_bytes(std::span(state))}};
+  store.load(*recovery.step, tensors);
   require(state == state_of(0, *recovery.step), "another state than was saved is restored");
 }
 

@@ -55,9 +55,9 @@ esac
         files().run("run job.yaml --out local --replications 20 --checkpoint-steps 100");
     INFO(local.err << errors());
     REQUIRE(local.code == 0);
-    const std::string expected = read_all(files().path("local") / "parameters.bin");
+    const std::string expected = read_all(files().path("local") / "model.safetensors");
     REQUIRE(expected.size() == 5121 * sizeof(float));
-    CHECK((read_all(space().volume / name() / "parameters.bin") == expected));
+    CHECK((read_all(space().volume / name() / "model.safetensors") == expected));
 
     const auto here = read_measurement_log(files().path("local") / "measurements.jsonl");
     REQUIRE(here);

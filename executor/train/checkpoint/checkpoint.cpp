@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "executor/train/checkpoint/durable_file.h"
+#include "executor/train/checkpoint/tensor_reader.h"
 #include "sim/base/check.h"
 #include "sim/base/unit_text.h"
 
@@ -49,7 +50,7 @@ void exchange_sets(const fs::path& next, const fs::path& old) {
 struct CheckpointStore::Work {
   ShardHeader header;
   std::vector<std::byte> copy;
-  std::vector<std::pair<std::string, std::size_t>> layout;  // name, bytes
+  std::vector<TensorSlice> slices;  // whose bytes lie there one behind the other
   SaveReport report;
 };
 
@@ -88,22 +89,24 @@ Recovery CheckpointStore::recover(const std::function<void()>& alive) {
   return recovery;
 }
 
-Counters CheckpointStore::load(std::int64_t step, std::span<const RestoreSection> targets) {
+Counters CheckpointStore::load(std::int64_t step, std::span<const RestoreTensor> state) {
   const fs::path file = shard_file(set_directory(options_.directory, step), options_.rank);
-  const CheckpointIdentity theirs = read_shard_header(file).identity;
-  const auto of = [](const CheckpointIdentity& i) { return setting_of(i.recipe, "optimizer"); };
-  const bool other_optimizer =
-      options_.accept_changes && !of(theirs).empty() && of(theirs) != of(options_.identity);
-  ShardHeader header = read_shard(file, targets, other_optimizer ? "optimizer." : kNoSection);
+  const TensorReader reader({file});
+  const ShardHeader& header = reader.header(0);
   require_identity(file, header.identity, options_.identity);
   if (header.rank != options_.rank || header.step != step)
     throw CheckpointError(
         fmt::format("{} holds rank {} at step {}", file.string(), header.rank, header.step));
-  return std::move(header.counters);
+  const auto of = [](const CheckpointIdentity& i) { return setting_of(i.recipe, "optimizer"); };
+  const std::string theirs = of(header.identity);
+  const bool other_optimizer =
+      options_.accept_changes && !theirs.empty() && theirs != of(options_.identity);
+  reader.read_state(state, other_optimizer ? kOptimizerTensors : kNoTensor);
+  return header.counters;
 }
 
-void CheckpointStore::save(std::int64_t step, Counters counters,
-                           std::span<const StateSection> sections, bool emergency) {
+void CheckpointStore::save(std::int64_t step, Counters counters, std::span<const StateTensor> state,
+                           bool emergency) {
   const Clock::time_point begin = Clock::now();
   finish();
   if (!options_.replaces && is_complete(set_directory(options_.directory, step))) return;
@@ -115,13 +118,13 @@ void CheckpointStore::save(std::int64_t step, Counters counters,
   work.header.attempt = options_.attempt;
   work.header.counters = std::move(counters);
   std::size_t total = 0;
-  for (const StateSection& s : sections) {
-    work.layout.emplace_back(s.name, s.bytes.size());
-    total += s.bytes.size();
+  for (const StateTensor& tensor : state) {
+    work.slices.push_back(tensor.slice);
+    total += tensor.bytes.size();
   }
   work.copy.reserve(total);
-  for (const StateSection& s : sections)
-    work.copy.insert(work.copy.end(), s.bytes.begin(), s.bytes.end());
+  for (const StateTensor& tensor : state)
+    work.copy.insert(work.copy.end(), tensor.bytes.begin(), tensor.bytes.end());
   work.report = {step, emergency, begin, Clock::now() - begin, {}, {}};
   pending_ = std::async(
       std::launch::async, [this](Work w) { return write(std::move(w)); }, std::move(work));
@@ -143,14 +146,14 @@ SaveReport CheckpointStore::write(Work work) const {
   const fs::path set = replaces ? fs::path(place.string() + ".next") : place;
   if (replaces) fs::remove_all(set);
   create_directories_durably(set);
-  std::vector<StateSection> sections;
+  std::vector<StateTensor> state;
   std::size_t first = 0;
-  for (const auto& [name, bytes] : work.layout) {
-    sections.push_back({name, std::span(work.copy).subspan(first, bytes)});
-    first += bytes;
+  for (const TensorSlice& slice : work.slices) {
+    state.push_back({slice, std::span(work.copy).subspan(first, bytes_of(slice))});
+    first += state.back().bytes.size();
   }
   const ShardHeader own =
-      write_shard(shard_file(set, options_.rank), std::move(work.header), sections);
+      write_shard(shard_file(set, options_.rank), std::move(work.header), state);
   if (options_.rank == 0) {
     complete_set(set, own);
     if (replaces) exchange_sets(set, place);

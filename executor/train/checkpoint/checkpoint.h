@@ -70,13 +70,14 @@ class CheckpointStore {
   /// (may be empty) is called again and again while it gets on.
   Recovery recover(const std::function<void()>& alive = {});
 
-  /// This rank's part of that set, into `targets`. Throws CheckpointError.
-  Counters load(std::int64_t step, std::span<const RestoreSection> targets);
+  /// This rank's part of that set, into `state`, which has the same tensors. Throws
+  /// CheckpointError.
+  Counters load(std::int64_t step, std::span<const RestoreTensor> state);
 
-  /// Copies `sections` and returns. First waits for the save before it and throws what that failed
+  /// Copies `state` and returns. First waits for the save before it and throws what that failed
   /// with (FileError, CheckpointError). `step`: optimizer steps done. A step that a complete set
   /// holds already is not saved again without options.replaces.
-  void save(std::int64_t step, Counters counters, std::span<const StateSection> sections,
+  void save(std::int64_t step, Counters counters, std::span<const StateTensor> state,
             bool emergency = false);
 
   /// Waits until what was saved is on the device (rank 0: the set is valid); throws what failed.

@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
-constexpr int kSchemaVersion = 1;
+constexpr int kSchemaVersion = 2;  // 1: parts of flat sections, in a format of our own
 constexpr std::string_view kPrefix = "step-";
 constexpr std::string_view kManifest = "manifest.json";
 constexpr std::string_view kRefused = ".refused";
@@ -66,7 +66,7 @@ fs::path set_directory(const fs::path& root, std::int64_t step) {
 }
 
 fs::path shard_file(const fs::path& set, int rank) {
-  return set / fmt::format("rank-{}.ckpt", rank);
+  return set / fmt::format("rank-{}.safetensors", rank);
 }
 
 bool is_complete(const fs::path& set) {
@@ -98,6 +98,11 @@ Manifest read_manifest(const fs::path& set) {
     json.erase("xxh3");
     if (digest_of(json) != digest)
       throw CheckpointError(file.string() + " is damaged: its checksum differs");
+    if (json.at("schema_version") < kSchemaVersion)
+      throw OldCheckpoint(fmt::format(
+          "{} was written by an older reckon, in format {}; this one reads format {}: go on with "
+          "that reckon, or start in another directory",
+          set.string(), json.at("schema_version").dump(), kSchemaVersion));
     if (json.at("schema_version") != kSchemaVersion)
       throw CheckpointError(fmt::format("{} has schema_version {}; this reckon reads {}",
                                         file.string(), json.at("schema_version").dump(),

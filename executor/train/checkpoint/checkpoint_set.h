@@ -10,7 +10,7 @@
 // A checkpoint of a whole job: a directory with one file a rank and a manifest, which rank 0 writes
 // last and which makes the set valid. Sets of one job lie side by side:
 //
-//   checkpoints/step-000000001200/rank-0.ckpt ... rank-3.ckpt manifest.json
+//   checkpoints/step-000000001200/rank-0.safetensors ... manifest.json
 //
 // All ranks must see the same directory: one machine, or storage that they share.
 namespace reckon {
@@ -31,7 +31,6 @@ std::filesystem::path shard_file(const std::filesystem::path& set, int rank);
 /// All sets of a directory, newest first; empty where the directory does not exist.
 std::vector<CheckpointSet> list_sets(const std::filesystem::path& root);
 
-/// What the manifest says. Throws CheckpointError or FileError.
 struct Manifest {
   struct Shard {
     std::uint64_t bytes = 0, header_digest = 0;
@@ -40,6 +39,7 @@ struct Manifest {
   std::int64_t step = 0, attempt = 0;
   std::vector<Shard> shards;  // by rank
 };
+/// Throws CheckpointError, OldCheckpoint or FileError.
 Manifest read_manifest(const std::filesystem::path& set);
 /// Durable on return; the set is valid from then on.
 void write_manifest(const std::filesystem::path& set, const Manifest& manifest);
@@ -49,6 +49,11 @@ bool is_complete(const std::filesystem::path& set);
 /// A checkpoint of another job, model or number of ranks: whole, but not this job's.
 struct ForeignCheckpoint : CheckpointError {
   using CheckpointError::CheckpointError;
+};
+
+/// In the format of an older reckon, which this one does not read: nothing of it is damaged.
+struct OldCheckpoint : ForeignCheckpoint {
+  using ForeignCheckpoint::ForeignCheckpoint;
 };
 
 /// This job's, trained under other settings than it has now.
@@ -61,7 +66,7 @@ struct NoUsableCheckpoint : CheckpointError {
   using CheckpointError::CheckpointError;
 };
 
-/// The part of `rank` against the manifest, every section against its checksum. Throws
+/// The part of `rank` against the manifest, every tensor against its checksum. Throws
 /// CheckpointError with what is wrong, or FileError. `alive` (may be empty) is called again and
 /// again while it gets on.
 void verify_part(const std::filesystem::path& set, const Manifest& manifest, int rank,

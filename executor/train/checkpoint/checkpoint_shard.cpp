@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include <utility>
 
 #include "executor/train/checkpoint/durable_file.h"
+#include "executor/train/checkpoint/safetensors.h"
 #include "executor/train/records/identity_json.h"
 #include "sim/base/check.h"
 
@@ -23,173 +25,207 @@ namespace {
 using Json = nlohmann::json;
 static_assert(std::endian::native == std::endian::little, "checkpoints are little-endian");
 
-constexpr char kMagic[8] = {'R', 'C', 'K', 'N', 'C', 'K', 'P', 'T'};
-constexpr std::uint32_t kShardVersion = 1;
-constexpr std::uint64_t kFileMax = std::uint64_t{1} << 62;
-constexpr std::size_t kHeaderMax = std::size_t{64} << 20;  // beyond that it is no header of ours
+constexpr int kShardVersion = 2;  // 1 was a format of our own
+constexpr const char *kOurs = "reckon", *kDigest = "reckon_xxh3";
+/// What stands before the digits of the header's digest. In a text of JSON its quotes would be
+/// escaped, so it stands nowhere else.
+constexpr std::string_view kBeforeDigits = R"("reckon_xxh3":")";
+constexpr std::string_view kNoDigits = "0000000000000000";
+constexpr std::uint64_t kLengthBytes = sizeof(std::uint64_t);
 
-struct Preamble {
-  char magic[8];
-  std::uint32_t version, header_bytes;
-  std::uint64_t header_digest;
-};
-static_assert(sizeof(Preamble) == 24);
+std::uint64_t text_digest(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
 
-Json to_json(const ShardHeader& h) {
-  Json sections = Json::array();
-  for (const ShardHeader::Section& s : h.sections)
-    sections.push_back({{"name", s.name}, {"bytes", s.bytes}, {"xxh3", s.digest}});
-  Json json{{"rank", h.rank},
+std::string ours_of(const ShardHeader& h) {
+  Json tensors = Json::object();
+  for (const ShardHeader::Tensor& t : h.tensors)
+    tensors[t.slice.name] = {
+        {"global_shape", t.slice.global}, {"offset", t.slice.box.first}, {"xxh3", t.digest}};
+  Json json{{"schema_version", kShardVersion},
+            {"rank", h.rank},
             {"step", h.step},
             {"attempt", h.attempt},
             {"counters", h.counters},
-            {"sections", std::move(sections)}};
+            {"tensors", tensors}};
   write_identity(json, h.identity);
-  return json;
+  return json.dump();
 }
 
-/// Throws nlohmann's exceptions: a header whose digest is right but whose keys are not was written
-/// by another version.
-ShardHeader from_json(const Json& json) {
+/// The header's text with its digest, which `header` gets as well.
+std::string text_of(ShardHeader& header) {
+  SafetensorsHeader stored{
+      .metadata = {{"format", "pt"}, {kOurs, ours_of(header)}, {kDigest, std::string(kNoDigits)}},
+      .tensors = {}};
+  for (const ShardHeader::Tensor& t : header.tensors)
+    stored.tensors.push_back(
+        {t.slice.name, t.slice.type, t.slice.box.length, t.begin, t.begin + bytes_of(t.slice)});
+  std::string text = safetensors_text(stored);
+  header.digest = text_digest(text);
+  text.replace(text.find(kBeforeDigits) + kBeforeDigits.size(), kNoDigits.size(),
+               fmt::format("{:016x}", header.digest));
+  return text;
+}
+
+/// What the metadata says beside the tensors of the file. Throws nlohmann's exceptions: a header
+/// whose digest is right but whose keys are not was written by another version.
+ShardHeader from_metadata(const SafetensorsHeader& stored) {
+  const auto ours = stored.metadata.find(kOurs);
+  const Json json = Json::parse(ours == stored.metadata.end() ? "" : ours->second);
   ShardHeader h;
   h.identity = read_identity(json);
   h.rank = json.at("rank");
   h.step = json.at("step");
   h.attempt = json.at("attempt");
   h.counters = json.at("counters").get<Counters>();
-  for (const Json& s : json.at("sections"))
-    h.sections.push_back({s.at("name"), s.at("bytes"), s.at("xxh3")});
+  for (const StoredTensor& t : stored.tensors) {
+    const Json& about = json.at("tensors").at(t.name);
+    h.tensors.push_back({.slice = {.name = t.name,
+                                   .global = about.at("global_shape"),
+                                   .box = {about.at("offset"), t.shape},
+                                   .type = t.type},
+                         .begin = t.begin,
+                         .digest = about.at("xxh3")});
+  }
   return h;
 }
 
-/// Reads one file from front to end; every failure names it.
+/// Reads one file; every failure names it.
 class ShardReader {
  public:
   explicit ShardReader(const std::filesystem::path& file)
       : file_(file), handle_(open_file(file, O_RDONLY)) {}
 
   ShardHeader header() {
-    Preamble preamble{};
-    read(std::as_writable_bytes(std::span(&preamble, 1)));
-    if (std::memcmp(preamble.magic, kMagic, sizeof kMagic) != 0) fail("is no checkpoint of reckon");
-    if (preamble.version != kShardVersion)
-      fail(fmt::format("has format version {}; this reckon reads version {}", preamble.version,
-                       kShardVersion));
-    if (preamble.header_bytes > kHeaderMax) fail("is damaged: its header cannot be so long");
-    std::vector<std::byte> text(preamble.header_bytes);
-    read(text);
-    if (section_digest(text) != preamble.header_digest)
-      fail(fmt::format("is damaged: its header's checksum differs (bytes {} to {})",
-                       sizeof preamble, sizeof preamble + text.size()));
-    ShardHeader header = parse(text);
-    header.digest = preamble.header_digest;
-    header.file_bytes = sizeof preamble + text.size();
-    at_ = header.file_bytes;
-    for (const ShardHeader::Section& s : header.sections) {
-      if (s.bytes > kFileMax - header.file_bytes) fail("is damaged: no file is so long");
-      header.file_bytes += s.bytes;
+    std::uint64_t length = 0;
+    read(0, std::as_writable_bytes(std::span(&length, 1)));
+    if (length > kSafetensorsHeaderMax) fail("is damaged: its header cannot be so long");
+    std::string text(std::min(length, size()), ' ');  // no more than there is
+    read(kLengthBytes, std::as_writable_bytes(std::span(text)));
+    if (text.size() < length) fail("is truncated");
+    const std::uint64_t digest = check_digest(text);
+    const auto stored = parse_safetensors(text);
+    if (!stored) fail(fmt::format("is no safetensors file: {}", stored.error()));
+    ShardHeader header = header_of(*stored);
+    header.digest = digest;
+    header.file_bytes = kLengthBytes + length;
+    for (ShardHeader::Tensor& t : header.tensors) {
+      if (const auto problem = problem_of(t.slice))
+        fail("holds a tensor that is none: " + *problem);
+      t.begin += kLengthBytes + length;
+      header.file_bytes = t.begin + bytes_of(t.slice);
     }
-    check_size(header.file_bytes);
+    if (size() < header.file_bytes)
+      fail(fmt::format("is truncated: {} of {} bytes are there", size(), header.file_bytes));
+    if (size() > header.file_bytes)
+      fail(fmt::format("is damaged: {} bytes instead of {}", size(), header.file_bytes));
     return header;
   }
 
-  void read(std::span<std::byte> room) {
+  void read(std::uint64_t at, std::span<std::byte> room) {
     while (!room.empty()) {
-      const ssize_t n = ::read(handle_.get(), room.data(), room.size());
+      const ssize_t n = ::pread(handle_.get(), room.data(), room.size(), static_cast<off_t>(at));
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) fail(fmt::format("cannot be read: {}", std::strerror(errno)));
       if (n == 0) fail("is truncated");
-      room = room.subspan(std::size_t(n));
+      room = room.subspan(static_cast<std::size_t>(n));
+      at += static_cast<std::uint64_t>(n);
     }
   }
 
-  /// The next section, read in parts of `buffer`, each of which `take` gets.
-  template <class Take>
-  void section(const ShardHeader::Section& s, std::span<std::byte> buffer, Take take) {
+  /// All of a tensor, through `buffer`; `alive` is called for each part.
+  void verify(const ShardHeader::Tensor& t, std::span<std::byte> buffer,
+              const std::function<void()>& alive) {
     XXH3_state_t* state = XXH3_createState();
     RECKON_CHECK(state != nullptr);
     const auto release = [](XXH3_state_t* made) { XXH3_freeState(made); };
     const std::unique_ptr<XXH3_state_t, decltype(release)> owner(state, release);
     XXH3_64bits_reset(state);
-    for (std::uint64_t left = s.bytes; left > 0;) {
-      const std::span<std::byte> part =
-          buffer.first(static_cast<std::size_t>(std::min<std::uint64_t>(left, buffer.size())));
-      read(part);
+    const std::uint64_t end = t.begin + bytes_of(t.slice);
+    for (std::uint64_t at = t.begin; at < end;) {
+      const auto part =
+          buffer.first(static_cast<std::size_t>(std::min<std::uint64_t>(end - at, buffer.size())));
+      read(at, part);
       XXH3_64bits_update(state, part.data(), part.size());
-      take();
-      left -= part.size();
+      if (alive) alive();
+      at += part.size();
     }
-    check(s, XXH3_64bits_digest(state));
+    check(t, XXH3_64bits_digest(state));
   }
 
-  /// The next section, whole.
-  void section(const ShardHeader::Section& s, std::span<std::byte> room) {
-    read(room);
-    check(s, section_digest(room));
+  void whole(const ShardHeader::Tensor& t, std::span<std::byte> room) {
+    RECKON_CHECK(room.size() == bytes_of(t.slice));
+    read(t.begin, room);
+    check(t, XXH3_64bits(room.data(), room.size()));
   }
 
+ private:
   [[noreturn]] void fail(const std::string& what) const {
     throw CheckpointError(file_.string() + ' ' + what);
   }
 
- private:
-  ShardHeader parse(std::span<const std::byte> text) {
-    const char* begin = reinterpret_cast<const char*>(text.data());
+  std::uint64_t check_digest(std::string text) const {
+    const std::size_t at = text.find(kBeforeDigits);
+    const std::size_t first = at + kBeforeDigits.size();
+    if (at == std::string::npos || first + kNoDigits.size() > text.size())
+      fail("is damaged, or no file of reckon: its header has no checksum");
+    const std::string digits = text.substr(first, kNoDigits.size());
+    text.replace(first, kNoDigits.size(), kNoDigits);
+    const std::uint64_t digest = text_digest(text);
+    if (digits != fmt::format("{:016x}", digest))
+      fail(fmt::format("is damaged: its header's checksum differs (bytes {} to {})", kLengthBytes,
+                       kLengthBytes + text.size()));
+    return digest;
+  }
+
+  ShardHeader header_of(const SafetensorsHeader& stored) const {
     try {
-      return from_json(Json::parse(begin, begin + text.size()));
+      return from_metadata(stored);
     } catch (const Json::exception& e) {
       fail(fmt::format("has a header that this reckon cannot read ({})", e.what()));
     }
   }
 
-  void check(const ShardHeader::Section& s, std::uint64_t digest) {
-    const std::uint64_t begin = std::exchange(at_, at_ + s.bytes);
-    if (digest == s.digest) return;
+  void check(const ShardHeader::Tensor& t, std::uint64_t digest) const {
+    if (digest == t.digest) return;
     fail(fmt::format(
-        "is damaged: the checksum of section '{}' differs (bytes {} to {}: {:016x}, not {:016x})",
-        s.name, begin, at_, digest, s.digest));
+        "is damaged: the checksum of tensor '{}' differs (bytes {} to {}: {:016x}, not {:016x})",
+        t.slice.name, t.begin, t.begin + bytes_of(t.slice), digest, t.digest));
   }
 
-  void check_size(std::uint64_t expected) {
+  std::uint64_t size() const {
     struct stat about {};
     if (::fstat(handle_.get(), &about) != 0) fail("cannot be read");
-    const auto size = static_cast<std::uint64_t>(about.st_size);
-    if (size < expected)
-      fail(fmt::format("is truncated: {} of {} bytes are there", size, expected));
-    if (size > expected) fail(fmt::format("is damaged: {} bytes instead of {}", size, expected));
+    return static_cast<std::uint64_t>(about.st_size);
   }
 
   std::filesystem::path file_;
   FileHandle handle_;
-  std::uint64_t at_ = 0;  // where the next section begins
 };
 
 }  // namespace
 
-std::uint64_t section_digest(std::span<const std::byte> bytes) {
-  return XXH3_64bits(bytes.data(), bytes.size());
-}
-
 ShardHeader write_shard(const std::filesystem::path& file, ShardHeader header,
-                        std::span<const StateSection> sections) {
-  header.sections.clear();
-  for (const StateSection& s : sections)
-    header.sections.push_back({s.name, s.bytes.size(), section_digest(s.bytes)});
-  const std::string text = to_json(header).dump(-1, ' ', false, Json::error_handler_t::replace);
-  RECKON_CHECK(text.size() <= kHeaderMax);
-  Preamble preamble{};
-  std::memcpy(preamble.magic, kMagic, sizeof kMagic);
-  preamble.version = kShardVersion;
-  preamble.header_bytes = static_cast<std::uint32_t>(text.size());
-  const std::span<const std::byte> text_bytes = std::as_bytes(std::span(text));
-  preamble.header_digest = header.digest = section_digest(text_bytes);
-  header.file_bytes = sizeof preamble + text.size();
-
-  std::vector<std::span<const std::byte>> parts{std::as_bytes(std::span(&preamble, 1)), text_bytes};
-  for (const StateSection& s : sections) {
-    parts.push_back(s.bytes);
-    header.file_bytes += s.bytes.size();
+                        std::span<const StateTensor> tensors) {
+  std::vector<const StateTensor*> order;
+  for (const StateTensor& t : tensors) order.push_back(&t);
+  std::stable_sort(order.begin(), order.end(), [](const StateTensor* a, const StateTensor* b) {
+    return bytes_of(a->slice.type) > bytes_of(b->slice.type);
+  });
+  header.tensors.clear();
+  std::vector<std::span<const std::byte>> parts(2);  // the header is known last
+  std::uint64_t end = 0;
+  for (const StateTensor* t : order) {
+    RECKON_CHECK(!problem_of(t->slice) && bytes_of(t->slice) == t->bytes.size());
+    header.tensors.push_back({.slice = t->slice,
+                              .begin = std::exchange(end, end + t->bytes.size()),
+                              .digest = XXH3_64bits(t->bytes.data(), t->bytes.size())});
+    parts.push_back(t->bytes);
   }
+  const std::string text = text_of(header);
+  const std::uint64_t length = text.size();
+  parts[0] = std::as_bytes(std::span(&length, 1));
+  parts[1] = std::as_bytes(std::span(text));
+  for (ShardHeader::Tensor& t : header.tensors) t.begin += kLengthBytes + length;
+  header.file_bytes = kLengthBytes + length + end;
   write_durably(file, parts);
   return header;
 }
@@ -202,39 +238,12 @@ void verify_shard(const std::filesystem::path& file, const std::function<void()>
   ShardReader reader(file);
   const ShardHeader header = reader.header();
   std::vector<std::byte> buffer(std::size_t{1} << 20);
-  for (const ShardHeader::Section& section : header.sections)
-    reader.section(section, buffer, [&] {
-      if (alive) alive();
-    });
+  for (const ShardHeader::Tensor& tensor : header.tensors) reader.verify(tensor, buffer, alive);
 }
 
-ShardHeader read_shard(const std::filesystem::path& file, std::span<const RestoreSection> targets,
-                       std::string_view left_out) {
-  ShardReader reader(file);
-  ShardHeader header = reader.header();
-  std::vector<const ShardHeader::Section*> wanted;
-  for (const ShardHeader::Section& s : header.sections)
-    if (!s.name.starts_with(left_out)) wanted.push_back(&s);
-  std::vector<RestoreSection> rooms;
-  for (const RestoreSection& t : targets)
-    if (!t.name.starts_with(left_out)) rooms.push_back(t);
-  if (wanted.size() != rooms.size())
-    reader.fail(
-        fmt::format("holds {} sections; this job's state has {}", wanted.size(), rooms.size()));
-  for (std::size_t k = 0; k < rooms.size(); ++k)
-    if (wanted[k]->name != rooms[k].name || wanted[k]->bytes != rooms[k].bytes.size())
-      reader.fail(
-          fmt::format("holds section '{}' of {} bytes where this job's state has '{}' of {}",
-                      wanted[k]->name, wanted[k]->bytes, rooms[k].name, rooms[k].bytes.size()));
-  std::vector<std::byte> buffer(std::size_t{1} << 20);
-  auto room = rooms.begin();
-  for (const ShardHeader::Section& s : header.sections) {
-    if (s.name.starts_with(left_out))
-      reader.section(s, buffer, [] {});
-    else
-      reader.section(s, (room++)->bytes);
-  }
-  return header;
+void read_stored(const std::filesystem::path& file, const ShardHeader::Tensor& tensor,
+                 std::span<std::byte> room) {
+  ShardReader(file).whole(tensor, room);
 }
 
 }  // namespace reckon

@@ -10,15 +10,26 @@
 #include <string_view>
 #include <vector>
 
+#include "executor/train/checkpoint/tensor_slice.h"
 #include "executor/train/training_recipe.h"
 #include "sim/base/quantity.h"
 
-// One rank's part of a checkpoint: a file of named sections of raw little-endian bytes.
+// One rank's part of a checkpoint, or a trained model: a safetensors file (safetensors.h) of slices
+// of named tensors. PyTorch users open it with safetensors.torch.load_file(). What is ours stands
+// in its `__metadata__`, as texts:
 //
-//   "RCKNCKPT" | version u32 | header bytes u32 | XXH3-64 of the header u64 | header | sections
+//   "format"       "pt", as transformers asks for
+//   "reckon"       JSON: schema_version, identity, rank, step, attempt, counters, and of each
+//   tensor
+//                  its global_shape, the offset of the slice, whose lengths are the tensor's shape
+//                  in the file, and the XXH3-64 of its bytes
+//   "reckon_xxh3"  XXH3-64 of the header with these 16 digits as zeros
 //
-// The header is JSON and names, in order, each section with its size and XXH3-64, so that a flipped
-// bit is found and named, wherever it is.
+// So a flipped bit is found and named, wherever it is. Tensors are named as PyTorch's modules do:
+//
+//   LAYER.weight, LAYER.bias              shapes as in sim/model/graph.h, which are PyTorch's
+//   LAYER.running_mean, .running_var      of batch norms
+//   optimizer.state.PARAMETER.exp_avg, .exp_avg_sq (AdamW), .momentum_buffer (SGD)
 namespace reckon {
 
 /// Why a checkpoint cannot be used or made; the text names the file.
@@ -36,15 +47,17 @@ struct CheckpointIdentity {
   friend bool operator==(const CheckpointIdentity&, const CheckpointIdentity&) = default;
 };
 
-/// No section's name begins so.
-inline constexpr std::string_view kNoSection = "\n";
+/// No tensor's name begins so.
+inline constexpr std::string_view kNoTensor = "\n";
+/// Those of optimizers begin so.
+inline constexpr std::string_view kOptimizerTensors = "optimizer.";
 
-struct StateSection {
-  std::string name;
-  std::span<const std::byte> bytes;
+struct StateTensor {
+  TensorSlice slice;
+  std::span<const std::byte> bytes;  // bytes_of(slice)
 };
-struct RestoreSection {
-  std::string name;
+struct RestoreTensor {
+  TensorSlice slice;
   std::span<std::byte> bytes;
 };
 
@@ -53,39 +66,36 @@ struct RestoreSection {
 using Counters = std::map<std::string, std::int64_t>;
 
 struct ShardHeader {
-  struct Section {
-    std::string name;
-    std::uint64_t bytes = 0, digest = 0;
+  struct Tensor {
+    TensorSlice slice;
+    std::uint64_t begin = 0, digest = 0;  // its first byte in the file
   };
   CheckpointIdentity identity;
   int rank = 0;
   std::int64_t step = 0;
   std::int64_t attempt = 0;  // start of the job that wrote it: parts of two starts do not mix
   Counters counters;
-  std::vector<Section> sections;
+  std::vector<Tensor> tensors;   // in the order of their bytes; names differ
   std::uint64_t digest = 0;      // of the header itself, as in the file
   std::uint64_t file_bytes = 0;  // of the whole file, as it must be
 };
 
-/// `header.sections`, `digest` and `file_bytes` are filled in from `sections`. Durable on return.
-/// Throws FileError (executor/train/checkpoint/durable_file.h); no trace is left then.
+/// `header.tensors`, `digest` and `file_bytes` are filled in from `tensors`, whose names differ and
+/// whose elements are larger first, so that all are aligned. Durable on return. Throws FileError
+/// (executor/train/checkpoint/durable_file.h); no trace is left then.
 ShardHeader write_shard(const std::filesystem::path& file, ShardHeader header,
-                        std::span<const StateSection> sections);
+                        std::span<const StateTensor> tensors);
 
 /// The header, checked against its digest and the file's size. Throws CheckpointError or FileError.
 ShardHeader read_shard_header(const std::filesystem::path& file);
 
-/// Reads all sections and checks their digests. Throws CheckpointError naming the section and where
-/// in the file it stands. `alive` (may be empty) is called again and again while it gets on.
+/// Reads all tensors and checks their digests, through a buffer of 1 MiB. Throws CheckpointError
+/// naming the tensor and where in the file it stands. `alive` (may be empty) is called again and
+/// again while it gets on.
 void verify_shard(const std::filesystem::path& file, const std::function<void()>& alive = {});
 
-/// Reads all sections into `targets`, which must have the same names and sizes in the same order.
-/// Sections and targets whose names begin with `left_out` are passed over. Throws CheckpointError;
-/// the targets' contents are undefined then.
-ShardHeader read_shard(const std::filesystem::path& file, std::span<const RestoreSection> targets,
-                       std::string_view left_out = kNoSection);
-
-/// XXH3-64, as headers keep it of each section.
-std::uint64_t section_digest(std::span<const std::byte> bytes);
+/// The bytes of one tensor of that file into `room`, against its digest. Throws as verify_shard.
+void read_stored(const std::filesystem::path& file, const ShardHeader::Tensor& tensor,
+                 std::span<std::byte> room);
 
 }  // namespace reckon

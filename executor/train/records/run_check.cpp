@@ -61,7 +61,7 @@ class RunChecker {
     check_forecast();
     check_measurements();
     check_checkpoints();
-    check_parameters();
+    check_weights();
     if (!check_.in_use) check_leftovers();
     return std::move(check_);
   }
@@ -124,8 +124,6 @@ class RunChecker {
     try {
       const auto read = read_measurement_log(file);
       if (!read) return void(add("measurements", State::lost, read.error().front().what));
-      if (!read->ends.empty() && read->ends.back().finished)
-        finished_at_ = read->ends.back().steps_done;
       std::size_t records = 0;
       for_each_record(*read, [&](const auto&) { ++records; });
       const std::string kept = is_there(aside) ? fmt::format("; damaged lines of before are in {}",
@@ -182,7 +180,12 @@ class RunChecker {
 
   void check_set(const CheckpointSet& set) {
     const std::string name = fmt::format("checkpoint {}", set.step);
-    std::vector<std::string> wrong = damage_of_set(set.directory);
+    std::vector<std::string> wrong;
+    try {
+      wrong = damage_of_set(set.directory);
+    } catch (const OldCheckpoint& e) {
+      return void(add(name, State::lost, e.what()));
+    }
     if (wrong.empty()) {
       const bool newest = !check_.resumes_at;
       if (newest) check_.resumes_at = set.step;
@@ -205,13 +208,15 @@ class RunChecker {
     }
   }
 
-  /// Every damaged file of a set.
+  /// Every damaged file of a set. Throws OldCheckpoint, whose files are not looked at.
   std::vector<std::string> damage_of_set(const fs::path& set) {
     std::vector<std::string> wrong;
     try {
       const Manifest manifest = read_manifest(set);
       for (int rank = 0; rank < manifest.identity.ranks; ++rank)
         if (auto damage = damage_of_part(set, manifest, rank)) wrong.push_back(std::move(*damage));
+    } catch (const OldCheckpoint&) {
+      throw;
     } catch (const std::runtime_error& e) {
       wrong.emplace_back(e.what());
     }
@@ -237,46 +242,24 @@ class RunChecker {
     return true;
   }
 
-  /// They have no digest of their own: of a finished run the last checkpoint holds the same.
-  void check_parameters() {
-    const fs::path file = run_.parameters();
+  void check_weights() {
+    const fs::path file = run_.weights();
     if (!is_there(file)) return;
-    const auto newest = newest_complete();
-    const auto listed = newest ? digest_of_parameters(newest->directory) : std::nullopt;
+    const std::string name = file.filename().string();
     try {
-      const std::uint64_t own = section_digest(read_bytes(file));
-      if (listed && *listed == own)
-        return void(
-            add("parameters", State::sound, fmt::format("those of checkpoint {}", newest->step)));
-      const bool better = listed && check_.resumes_at == newest->step;
-      if (!better || finished_at_ != newest->step)
-        return void(add("parameters", State::sound,
-                        better && !finished_at_
-                            ? "of an earlier end of the run; checkpoints are newer"
-                            : "there; nothing says whether they are whole"));
-      add("parameters", State::damaged,
-          fmt::format("parameters.bin is damaged: checkpoint {} holds others", newest->step),
+      verify_shard(file, alive_);
+      const std::int64_t step = read_shard_header(file).step;
+      const bool earlier = check_.resumes_at && step < *check_.resumes_at;
+      add("weights", State::sound,
+          earlier ? fmt::format("whole, of an earlier end of the run at step {}", step)
+                  : fmt::format("whole, of step {}", step));
+    } catch (const CheckpointError& e) {
+      add("weights", State::damaged, e.what(),
           "set it aside as .refused; reckon-worker export takes the checkpoint")
           .repairs.push_back({RepairKind::set_aside, file, {}});
     } catch (const FileError& e) {
-      add("parameters", State::lost, e.what());
+      add("weights", State::lost, e.what());
     }
-  }
-
-  std::optional<CheckpointSet> newest_complete() const {
-    for (const CheckpointSet& set : list_sets(run_.checkpoints()))
-      if (set.complete) return set;
-    return std::nullopt;
-  }
-
-  static std::optional<std::uint64_t> digest_of_parameters(const fs::path& set) {
-    try {
-      for (const auto& section : read_shard_header(shard_file(set, 0)).sections)
-        if (section.name == "parameters") return section.digest;
-    } catch (const std::runtime_error&) {
-      // Its header is damaged: check_set() says so.
-    }
-    return std::nullopt;
   }
 
   void check_leftovers() {
@@ -297,7 +280,6 @@ class RunChecker {
   const RunLock::Look& lock_;
   const std::function<void()>& alive_;
   RunCheck check_;
-  std::optional<std::int64_t> finished_at_;  // steps, where the run has finished
 };
 
 void do_repair(const RunRepair& r) {
@@ -329,7 +311,7 @@ bool RunCheck::lost() const {
 
 bool is_run_directory(const fs::path& directory) {
   const RunDirectory run{directory};
-  const std::array parts{run.plan(), run.measurements(), run.checkpoints(), run.parameters()};
+  const std::array parts{run.plan(), run.measurements(), run.checkpoints(), run.weights()};
   return std::ranges::any_of(parts, is_there);
 }
 

@@ -17,7 +17,7 @@
 //   DIR/measurements.jsonl   sim/measurement/measurements.h
 //   DIR/trace.json           the same as a picture, for Perfetto
 //   DIR/checkpoints/         executor/train/checkpoint/checkpoint_set.h
-//   DIR/parameters.bin       what was trained: the fp32 weights in the order of the layers
+//   DIR/model.safetensors    what was trained, as PyTorch opens it (checkpoint/checkpoint_shard.h)
 //   DIR/logs/rank-0.log      what each process printed
 //   DIR/lock                 one job at a time
 //   DIR/job.secret           while it runs: what its processes know and nobody else
@@ -30,7 +30,7 @@ struct RunDirectory {
   std::filesystem::path measurements() const { return root / "measurements.jsonl"; }
   std::filesystem::path trace() const { return root / "trace.json"; }
   std::filesystem::path checkpoints() const { return root / "checkpoints"; }
-  std::filesystem::path parameters() const { return root / "parameters.bin"; }
+  std::filesystem::path weights() const { return root / "model.safetensors"; }
   std::filesystem::path logs() const { return root / "logs"; }
   std::filesystem::path secret() const { return root / "job.secret"; }
 };

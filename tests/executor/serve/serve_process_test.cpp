@@ -150,7 +150,8 @@ TEST_CASE("a version that cannot be loaded keeps no good one below it from answe
   server.until("version 2 answers");
   // Its plan comes late: what was refused is looked at again.
   fs::create_directories(place.root / "mlp" / "3");
-  fs::copy(place.root / "mlp" / "1" / "model.ckpt", place.root / "mlp" / "3" / "model.ckpt");
+  fs::copy(place.root / "mlp" / "1" / "model.safetensors",
+           place.root / "mlp" / "3" / "model.safetensors");
   server.until("version 3 cannot be loaded, 2 goes on");
   fs::copy(place.root / "mlp" / "1" / "plan.yaml", place.root / "mlp" / "3" / "plan.yaml");
   CHECK_THAT(server.until("version 3 answers"), Catch::Contains("version 3 answers"));

@@ -12,6 +12,7 @@
 #include "executor/train/checkpoint/durable_file.h"
 #include "executor/train/parameters.h"
 #include "http_client.h"
+#include "sim/model/zoo/zoo.h"
 #include "support/plans.h"
 
 using namespace reckon;
@@ -41,9 +42,13 @@ std::filesystem::path run_with(const std::filesystem::path& folder, const ModelG
                                float value) {
   const auto run = folder / "run";
   std::filesystem::create_directories(run);
-  const std::vector<float> weights(parameter_layout(model).count, value);
-  const std::array parts{std::as_bytes(std::span(weights))};
-  write_durably(run / "parameters.bin", parts);
+  const ParameterLayout layout = parameter_layout(model);
+  const std::vector<float> weights(layout.count, value);
+  std::vector<StateTensor> tensors;
+  for (const ParameterSlot& slot : layout.slots)
+    tensors.push_back({whole_tensor(slot.name, slot.shape),
+                       std::as_bytes(std::span(weights).subspan(slot.first, slot.count))});
+  write_shard(run / "model.safetensors", {}, tensors);
   return run;
 }
 
@@ -123,8 +128,9 @@ TEST_CASE("each export is the next version, whole, and nothing is left of one th
 TEST_CASE("a run of another model is refused") {
   const Folder folder;
   const ModelGraph model = test::small_mlp();
-  const auto run = run_with(folder.path(), model, 1);
-  std::filesystem::resize_file(run / "parameters.bin", 16);
+  constexpr std::array<std::int64_t, 1> kHidden{4};
+  const ModelGraph other = make_mlp("other", 4, kHidden, 2).value();
+  const auto run = run_with(folder.path(), other, 1);
   CHECK_THROWS_WITH(export_version(run, model, "", folder.path() / "model"),
                     Catch::Contains("are not those of"));
 }
@@ -139,6 +145,17 @@ TEST_CASE("a flipped bit in a version is found before it answers") {
   write_durably(version.weights(), parts);
   Workers workers(1);
   CHECK_THROWS_AS(ServedModel(model, version, 16, workers), CheckpointError);
+}
+
+TEST_CASE("a version that an older reckon exported is refused with what to do") {
+  const Folder folder;
+  const ModelGraph model = test::small_mlp();
+  const ModelVersion version = add_version(folder, model, 0.1f);
+  std::filesystem::rename(version.weights(), version.directory / "model.ckpt");
+  Workers workers(1);
+  CHECK_THROWS_WITH(ServedModel(model, version, 16, workers),
+                    Catch::Contains("model.ckpt was exported by an older reckon") &&
+                        Catch::Contains("export the run again"));
 }
 
 TEST_CASE("a batch answers as its instances do one by one") {
@@ -247,8 +264,10 @@ TEST_CASE("weights that are no numbers are not loaded") {
   const auto load = [&](float value) {
     ServedModel model(network, add_version(folder, network, value), 1, workers);
   };
-  CHECK_THROWS_WITH(load(NAN), Catch::Contains("number 0 of 'parameters' is not a number"));
-  CHECK_THROWS_WITH(load(INFINITY), Catch::Contains("number 0 of 'parameters' is infinite"));
+  CHECK_THROWS_WITH(load(NAN),
+                    Catch::Contains("number 0 of 'hidden.0.linear.weight' is not a number"));
+  CHECK_THROWS_WITH(load(INFINITY),
+                    Catch::Contains("number 0 of 'hidden.0.linear.weight' is infinite"));
 }
 
 TEST_CASE("with a token all but probes ask for it") {

@@ -23,8 +23,8 @@ constexpr Purpose kKillMoment{"test_kill_moment"};
   CheckpointStore zero(toy_options(directory, 0, kRanks));
   CheckpointStore one(toy_options(directory, 1, kRanks));
   for (std::int64_t step = first;; ++step) {
-    zero.save(step, {{"step", step}}, ToyState::at(step, 0).sections());
-    one.save(step, {{"step", step}}, ToyState::at(step, 1).sections());
+    zero.save(step, {{"step", step}}, ToyState::at(step, 0).tensors());
+    one.save(step, {{"step", step}}, ToyState::at(step, 1).tensors());
     one.finish();
     zero.finish();
     if (::write(tell, &step, sizeof step) != sizeof step) ::_exit(1);

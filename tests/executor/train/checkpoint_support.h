@@ -51,13 +51,14 @@ struct ToyState {
     std::iota(s.momenta.begin(), s.momenta.end(), -float(step * 10 + rank));
     return s;
   }
-  std::vector<StateSection> sections() const {
-    return {{"weights", std::as_bytes(std::span(weights))},
-            {"momenta", std::as_bytes(std::span(momenta))}};
+  std::vector<StateTensor> tensors() const {
+    return {{whole_tensor("weights", {40, 25}), std::as_bytes(std::span(weights))},
+            {whole_tensor("momenta", {500}), std::as_bytes(std::span(momenta))}};
   }
-  std::vector<RestoreSection> targets() {
-    return {{"weights", std::as_writable_bytes(std::span(weights))},
-            {"momenta", std::as_writable_bytes(std::span(momenta))}};
+  std::vector<RestoreTensor> targets() {
+    return {{whole_tensor("weights", {40, 25}), std::as_writable_bytes(std::span(weights))},
+            {whole_tensor("momenta", {std::int64_t(momenta.size())}),
+             std::as_writable_bytes(std::span(momenta))}};
   }
   friend bool operator==(const ToyState&, const ToyState&) = default;
 };
@@ -76,9 +77,25 @@ inline CheckpointOptions toy_options(const std::filesystem::path& directory, int
 inline void save_toy(const std::filesystem::path& directory, std::int64_t step, int ranks = 1) {
   for (int rank = ranks - 1; rank >= 0; --rank) {  // rank 0 waits for the others' parts
     CheckpointStore store(toy_options(directory, rank, ranks));
-    store.save(step, {{"sample", step * 32}}, ToyState::at(step, rank).sections());
+    store.save(step, {{"sample", step * 32}}, ToyState::at(step, rank).tensors());
     store.finish();
   }
+}
+
+/// All of one tensor of floats, as it is saved.
+inline StateTensor float_tensor(const std::string& name, std::span<const float> values) {
+  return {whole_tensor(name, {std::int64_t(values.size())}), std::as_bytes(values)};
+}
+
+/// A set as the reckon before checkpoints were safetensors wrote it: of a toy job of one rank, at
+/// step 40.
+inline void write_old_set(const std::filesystem::path& set) {
+  std::filesystem::create_directories(set);
+  std::ofstream(set / "rank-0.ckpt") << "RCKNCKPT";
+  std::ofstream(set / "manifest.json")
+      << R"({"attempt":0,"job":"job","model":"mlp 1500 sgd","ranks":1,"schema_version":1,)"
+      << R"("shards":[{"bytes":8,"file":"rank-0.ckpt","header_xxh3":1}],"step":40,)"
+      << R"("xxh3":5403537055328272363})";
 }
 
 inline void flip_bit(const std::filesystem::path& file, std::size_t byte) {

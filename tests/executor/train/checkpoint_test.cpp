@@ -43,7 +43,7 @@ TEST_CASE("saving copies the state: what is trained meanwhile does not change th
   const Scratch scratch;
   CheckpointStore store(toy_options(scratch.path()));
   ToyState state = ToyState::at(1, 0);
-  store.save(1, {}, state.sections());
+  store.save(1, {}, state.tensors());
   state = ToyState::at(2, 0);
   store.finish();
   ToyState loaded;
@@ -79,7 +79,7 @@ TEST_CASE("a set without all its parts is not valid and the one before it is use
     CheckpointOptions options = toy_options(scratch.path(), 0, 2);
     options.deadline = Seconds{0.05};
     CheckpointStore lonely(options);
-    lonely.save(6, {}, ToyState::at(6, 0).sections());
+    lonely.save(6, {}, ToyState::at(6, 0).tensors());
     const std::string message = message_of([&] { lonely.finish(); });
     CHECK(contains(message, "step-000000000006 is not complete: rank 1 did not write its part"));
   }
@@ -92,14 +92,14 @@ TEST_CASE("the part of an earlier start of the job does not complete a set") {
   const Scratch scratch;
   {
     CheckpointStore old(toy_options(scratch.path(), 1, 2));
-    old.save(6, {}, ToyState::at(6, 1).sections());
+    old.save(6, {}, ToyState::at(6, 1).tensors());
     old.finish();
   }
   CheckpointOptions options = toy_options(scratch.path(), 0, 2);
   options.attempt = 1;
   options.deadline = Seconds{0.05};
   CheckpointStore store(options);
-  store.save(6, {}, ToyState::at(6, 0).sections());
+  store.save(6, {}, ToyState::at(6, 0).tensors());
   CHECK(contains(message_of([&] { store.finish(); }), "rank 1 did not write"));
 }
 
@@ -110,7 +110,7 @@ TEST_CASE("every flipped bit is found, wherever it is, and the set before it is 
   save_toy(scratch.path(), 2);
   const fs::path file = shard_file(set_directory(scratch.path(), 2), 0);
   const std::size_t size = fs::file_size(file);
-  // Preamble, header and sections: the first 600 bytes each, then every 97th.
+  // Header and tensors: the first 600 bytes each, then every 97th.
   for (std::size_t byte = 0; byte < size; byte += byte < 600 ? 1 : 97) {
     flip_bit(file, byte);
     INFO("byte " << byte);
@@ -125,7 +125,7 @@ TEST_CASE("every flipped bit is found, wherever it is, and the set before it is 
   CHECK(recovery.step == 1);
   REQUIRE(recovery.refused.size() == 1);
   CHECK(contains(recovery.refused[0],
-                 "rank-0.ckpt is damaged: the checksum of section 'momenta' differs"));
+                 "rank-0.safetensors is damaged: the checksum of tensor 'momenta' differs"));
   // Set aside, so that step 2 can be saved again.
   save_toy(scratch.path(), 2);
   CHECK(CheckpointStore(toy_options(scratch.path())).recover().step == 2);
@@ -158,7 +158,7 @@ TEST_CASE("a damaged manifest and a missing part are refused") {
     flip_bit(set / "manifest.json", byte);
   }
   fs::remove(shard_file(set, 1));
-  CHECK(contains(message_of([&] { verify_set(set, &identity); }), "rank-1.ckpt is missing"));
+  CHECK(contains(message_of([&] { verify_set(set, &identity); }), "rank-1.safetensors is missing"));
 }
 
 TEST_CASE("where no checkpoint can be used the job does not silently start again") {
@@ -200,7 +200,7 @@ TEST_CASE("a checkpoint of other settings is refused with each, or taken on requ
   ToyState state = ToyState::at(5, 0);
   {
     CheckpointStore store(with_recipe(scratch.path(), "0.1"));
-    store.save(5, {}, state.sections());
+    store.save(5, {}, state.tensors());
     store.finish();
   }
   CHECK(CheckpointStore(with_recipe(scratch.path(), "0.1")).recover().step == 5);
@@ -238,11 +238,14 @@ TEST_CASE("a checkpoint of before recipes were kept is this job's by its model's
 TEST_CASE("under another optimizer that was accepted the parameters are loaded, not its state") {
   const Scratch scratch;
   std::vector<float> weights{1, 2, 3}, moments{4, 5, 6};
-  const auto bytes = [](std::vector<float>& v) { return std::as_writable_bytes(std::span(v)); };
+  const auto room = [](const char* name, std::vector<float>& v) {
+    return RestoreTensor{whole_tensor(name, {3}), std::as_writable_bytes(std::span(v))};
+  };
   {
     CheckpointStore store(with_recipe(scratch.path(), "0.1", "sgd"));
-    const std::vector<StateSection> state{{"parameters", bytes(weights)},
-                                          {"optimizer.0", bytes(moments)}};
+    const std::vector<StateTensor> state{
+        float_tensor("fc.weight", weights),
+        float_tensor("optimizer.state.fc.weight.momentum_buffer", moments)};
     store.save(5, {}, state);
     store.finish();
   }
@@ -251,8 +254,9 @@ TEST_CASE("under another optimizer that was accepted the parameters are loaded, 
   CheckpointStore store(other);
   CHECK(store.recover().changes.at(0).name == "optimizer");
   std::vector<float> loaded(3), first(3), second(3);
-  const std::vector<RestoreSection> targets{
-      {"parameters", bytes(loaded)}, {"optimizer.0", bytes(first)}, {"optimizer.1", bytes(second)}};
+  const std::vector<RestoreTensor> targets{room("fc.weight", loaded),
+                                           room("optimizer.state.fc.weight.exp_avg", first),
+                                           room("optimizer.state.fc.weight.exp_avg_sq", second)};
   store.load(5, targets);
   CHECK(loaded == weights);
   CHECK(first == std::vector<float>(3));
@@ -262,15 +266,29 @@ TEST_CASE("a state of another shape is refused with both shapes") {
   const Scratch scratch;
   save_toy(scratch.path(), 3);
   CheckpointStore store(toy_options(scratch.path()));
-  std::vector<float> small(10);
-  const std::vector<RestoreSection> one{{"weights", std::as_writable_bytes(std::span(small))}};
-  CHECK(contains(message_of([&] { store.load(3, one); }),
-                 "holds 2 sections; this job's state has 1"));
   ToyState state;
+  const auto targets = state.targets();
+  CHECK(contains(message_of([&] { store.load(3, std::span(targets).first(1)); }),
+                 "holds tensor 'momenta', which this job's state has not"));
+  auto more = targets;
+  more.push_back({whole_tensor("bias", {500}), targets[1].bytes});
+  CHECK(contains(message_of([&] { store.load(3, more); }), "holds no tensor 'bias'"));
   state.momenta.resize(501);
   CHECK(contains(message_of([&] { store.load(3, state.targets()); }),
-                 "holds section 'momenta' of 2000 bytes where this job's state has 'momenta' of "
-                 "2004"));
+                 "holds tensor 'momenta' as F32 (500) where F32 (501) is wanted"));
+}
+
+TEST_CASE("a checkpoint in the format of before is refused with what to do, and left alone") {
+  const Scratch scratch;
+  const fs::path set = set_directory(scratch.path(), 40);
+  write_old_set(set);
+  const std::string why =
+      message_of([&] { CheckpointStore(toy_options(scratch.path())).recover(); });
+  CHECK(contains(why,
+                 "step-000000000040 was written by an older reckon, in format 1; this one "
+                 "reads format 2: go on with that reckon, or start in another directory"));
+  CHECK(fs::exists(set / "rank-0.ckpt"));
+  CHECK_THROWS_AS(changes_since(scratch.path(), toy_options({}).identity), OldCheckpoint);
 }
 
 TEST_CASE("a full disk surfaces at the next save, names itself, and leaves no part behind") {
@@ -285,12 +303,12 @@ TEST_CASE("a full disk surfaces at the next save, names itself, and leaves no pa
   std::string message;
   {
     CheckpointStore store(toy_options(scratch.path()));
-    store.save(2, {}, ToyState::at(2, 0).sections());
-    message = message_of([&] { store.save(3, {}, ToyState::at(3, 0).sections()); });
+    store.save(2, {}, ToyState::at(2, 0).tensors());
+    message = message_of([&] { store.save(3, {}, ToyState::at(3, 0).tensors()); });
   }
   ::setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, old_handler);
-  CHECK(contains(message, "rank-0.ckpt: the file-size limit (ulimit -f) is reached"));
+  CHECK(contains(message, "rank-0.safetensors: the file-size limit (ulimit -f) is reached"));
   CHECK(fs::is_empty(set_directory(scratch.path(), 2)));
   CHECK(CheckpointStore(toy_options(scratch.path())).recover().step == 1);
 }
@@ -298,8 +316,8 @@ TEST_CASE("a full disk surfaces at the next save, names itself, and leaves no pa
 TEST_CASE("saves are reported with their size and the time the caller waited") {
   const Scratch scratch;
   CheckpointStore store(toy_options(scratch.path()));
-  store.save(1, {}, ToyState::at(1, 0).sections());
-  store.save(2, {}, ToyState::at(2, 0).sections(), true);
+  store.save(1, {}, ToyState::at(1, 0).tensors());
+  store.save(2, {}, ToyState::at(2, 0).tensors(), true);
   store.finish();
   const auto reports = store.take_reports();
   REQUIRE(reports.size() == 2);

@@ -90,7 +90,7 @@ TEST_CASE("damage is named with the file and the bytes, and repaired without del
   CHECK(check.resumes_at == 20);
   const RunFinding& set = finding(check, "checkpoint 30");
   REQUIRE(set.details.size() == 1);
-  CHECK(contains(set.details[0], part.string() + " is damaged: the checksum of section 'momenta'"));
+  CHECK(contains(set.details[0], part.string() + " is damaged: the checksum of tensor 'momenta'"));
   CHECK(contains(set.details[0],
                  "(bytes " + std::to_string(size - 2000) + " to " + std::to_string(size) + ": "));
   CHECK(contains(finding(check, "measurements").details.at(1), "line "));
@@ -154,47 +154,48 @@ TEST_CASE("a plan that is damaged or missing is lost, and how another is made is
   CHECK(contains(finding(check_run(root, {}), "plan").details.at(0), "is missing"));
 }
 
-TEST_CASE("a finished run's parameters are compared with the checkpoint that holds the same") {
-  const Scratch scratch;
-  const RunDirectory run{scratch.path() / "run"};
-  std::vector<float> values(100, 1.5F);
-  CheckpointStore store(toy_options(run.checkpoints()));
-  const std::vector<StateSection> state{{"parameters", std::as_bytes(std::span(values))}};
-  store.save(10, {}, state);
-  store.finish();
-  const std::array parts{std::as_bytes(std::span(values))};
-  write_durably(run.parameters(), parts);
-  MeasurementLog(run.measurements()).append(EndRecord{.finished = true, .steps_done = 10});
-  CHECK(check_run(run.root, {}).sound());
-  flip_bit(run.parameters(), 200);
-  const RunCheck check = check_run(run.root, {});
-  CHECK(finding(check, "parameters").state == State::damaged);
-  repair_all(check);
-  CHECK(check_run(run.root, {}).sound());
-  CHECK(fs::exists(run.parameters().string() + ".refused"));
+/// What a run leaves at its end.
+void write_weights(const RunDirectory& run, std::int64_t step) {
+  const std::vector<float> values(100, float(step));
+  const std::vector<StateTensor> trained{float_tensor("fc.weight", values)};
+  fs::create_directories(run.root);
+  write_shard(run.weights(), {.step = step}, trained);
 }
 
-TEST_CASE("parameters are not held against the checkpoint of an earlier step") {
+TEST_CASE("weights of a finished run are held against their own checksums") {
   const Scratch scratch;
   const RunDirectory run{scratch.path() / "run"};
-  CheckpointStore store(toy_options(run.checkpoints()));
-  std::vector<float> values;
-  for (const std::int64_t step : {10, 20}) {
-    values.assign(100, float(step));
-    const std::vector<StateSection> state{{"parameters", std::as_bytes(std::span(values))}};
-    store.save(step, {}, state);
-  }
-  store.finish();
-  const std::array parts{std::as_bytes(std::span(values))};
-  write_durably(run.parameters(), parts);
-  MeasurementLog(run.measurements()).append(EndRecord{.finished = true, .steps_done = 20});
-  flip_last_bit(shard_file(set_directory(run.checkpoints(), 20), 0));
-  for (int times = 0; times < 2; ++times) {  // the second time step 10 is the newest there is
-    const RunCheck check = check_run(run.root, {});
-    CHECK(finding(check, "parameters").state == State::sound);
-    repair_all(check);
-  }
-  CHECK(fs::exists(run.parameters()));
+  make_run(run.root);
+  write_weights(run, 30);
+  CHECK(finding(check_run(run.root, {}), "weights").details.at(0) == "whole, of step 30");
+  flip_last_bit(run.weights());
+  const RunCheck check = check_run(run.root, {});
+  CHECK(finding(check, "weights").state == State::damaged);
+  CHECK(contains(finding(check, "weights").details.at(0), "the checksum of tensor 'fc.weight'"));
+  repair_all(check);
+  CHECK(check_run(run.root, {}).sound());
+  CHECK(fs::exists(run.weights().string() + ".refused"));
+}
+
+TEST_CASE("weights of an earlier end of a run are said to be that") {
+  const Scratch scratch;
+  const RunDirectory run{scratch.path() / "run"};
+  make_run(run.root);
+  write_weights(run, 20);
+  CHECK(contains(finding(check_run(run.root, {}), "weights").details.at(0), "an earlier end"));
+}
+
+TEST_CASE("a checkpoint of an older reckon is a finding, and no repair touches it") {
+  const Scratch scratch;
+  const RunDirectory run{scratch.path() / "run"};
+  make_run(run.root);
+  const fs::path set = set_directory(run.checkpoints(), 40);
+  write_old_set(set);
+  const RunCheck check = check_run(run.root, {});
+  CHECK(finding(check, "checkpoint 40").state == State::lost);
+  CHECK(contains(finding(check, "checkpoint 40").details.at(0), "by an older reckon, in format 1"));
+  repair_all(check);
+  CHECK(fs::exists(set / "manifest.json"));
 }
 
 TEST_CASE("what a broken save left in a damaged set goes with it") {
@@ -203,7 +204,7 @@ TEST_CASE("what a broken save left in a damaged set goes with it") {
   make_run(run.root);
   const fs::path set = set_directory(run.checkpoints(), 30);
   flip_last_bit(shard_file(set, 1));
-  write_durably(set / "rank-0.ckpt.part-7", "torn");
+  write_durably(set / "rank-0.safetensors.part-7", "torn");
   repair_all(check_run(run.root, {}));
   CHECK(check_run(run.root, {}).sound());
 }

@@ -1,0 +1,65 @@
+#pragma once
+#include "sim/model/families/rules.h"
+
+// Products of features: a linear layer, and the dot products of DLRM.
+namespace reckon::family {
+
+/// Forward: 2 in out a row; the bias is not counted [Hoffmann 2022, app. F].
+template <>
+struct Rules<Linear> : OneInput, SavesInputsToLearn, Trained {
+  static constexpr std::string_view name = "Linear";
+  static LayerOp read(A& a) {
+    return Linear{a.number("in", a.features()), a.main_number(), a.flag("bias", true)};
+  }
+  static constexpr Kind kind{{"linear", "{linear: 10, bias: false}"}, read};
+
+  static Checked check(const Linear& l) { return check_sizes({{"in", l.in}, {"out", l.out}}); }
+  static Result shape(const Linear& l, Inputs in, const Shape&) {
+    if (in[0]->size() > 2) {
+      return error(fmt::format("takes ({0}) or (T, {0}), its input is {1}", l.in, to_text(*in[0])),
+                   "put a Flatten or GlobalAveragePool before it");
+    }
+    Result result = same_if_last_is(*in[0], l.in, "input features");
+    if (result) result->back() = l.out;
+    return result;
+  }
+  static LayerCount count(const Linear& l, Inputs in, const Shape& out, Where where) {
+    return product(in, out, WorkKind::matmul, Flops{2 * d(l.in) * d(l.out) * rows(out)},
+                   where.input_has_gradient);
+  }
+  static LayerWeights weights(const Linear& l) {
+    return {.weight = {l.out, l.in}, .bias = l.bias ? Shape{l.out} : Shape{}};
+  }
+  static SplitRule split(const Linear&) { return SplitRule::matrix; }
+};
+
+/// Forward: 2 k k width for k vectors: all pairs in one batched product, as the reference
+/// facebookresearch/dlrm:dlrm_s_pytorch.py computes them.
+template <>
+struct Rules<PairwiseDots> : TwoOrMore, NoWeights, SavesInputs, NeedsAllFeatures, Trained {
+  static constexpr std::string_view name = "PairwiseDots";
+  static LayerOp read(A& a) { return PairwiseDots{a.inputs(), a.features()}; }
+  static constexpr Kind kind{
+      {"pairwise_dots", "{pairwise_dots: \"dense, table_0, table_1\"}"}, read, true};
+
+  static Checked check(const PairwiseDots& p) {
+    return check_sizes({{"vectors", p.vectors, 2}, {"width", p.width}});
+  }
+  static Result shape(const PairwiseDots& p, Inputs in, const Shape&) {
+    if (static_cast<std::int64_t>(in.size()) != p.vectors)
+      return error(fmt::format("is built for {} vectors, it has {}", p.vectors, in.size()));
+    for (const Shape* shape : in) {
+      if (*shape != Shape{p.width}) {
+        return error(
+            fmt::format("takes vectors of ({}), its input is {}", p.width, to_text(*shape)));
+      }
+    }
+    return Shape{p.vectors * (p.vectors - 1) / 2};
+  }
+  static LayerCount count(const PairwiseDots& p, Inputs in, const Shape& out, Where where) {
+    const Flops all_pairs{2 * d(p.vectors) * d(p.vectors) * d(p.width)};
+    return product(in, out, WorkKind::matmul, all_pairs, where.input_has_gradient);
+  }
+};
+
+}  // namespace reckon::family
