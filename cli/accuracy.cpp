@@ -14,14 +14,14 @@
 #include "report/accuracy/efficiencies_csv.h"
 #include "report/accuracy/reliability.h"
 #include "sim/accuracy/evidence_files.h"
-#include "sim/base/mapped_file.h"
-#include "sim/base/unit_text.h"
 #include "sim/accuracy/scoring/accuracy_modes.h"
 #include "sim/accuracy/scoring/evidence_scores.h"
 #include "sim/accuracy/scoring/evidence_tuning.h"
 #include "sim/accuracy/scoring/fit.h"
 #include "sim/accuracy/scoring/reliability_runs.h"
 #include "sim/accuracy/tables/tables.h"
+#include "sim/base/mapped_file.h"
+#include "sim/base/unit_text.h"
 
 namespace reckon::cli {
 namespace {
@@ -241,7 +241,7 @@ ScoredRuns score(std::span<const PublishedRun> runs, const Catalog& catalog,
 
 }  // namespace
 
-std::string accuracy_options() { return describe_options(kAccuracyNames); }
+std::vector<OptionText> accuracy_options() { return describe_options(kAccuracyNames); }
 
 int run_accuracy(const Command& self, std::span<const std::string> arguments) {
   const Options options = parse_options(self, kAccuracyNames, arguments);
