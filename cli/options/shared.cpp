@@ -35,8 +35,7 @@ Option CatalogChoice::catalog_option() {
 }
 
 Option CatalogChoice::calibration_option() {
-  return {{"calibration", "FILE",
-           "what 'reckon calibrate' wrote, laid over the catalog; may be given again"},
+  return {{"calibration", "FILE", "calibration file from 'reckon calibrate' (repeatable)"},
           paths(calibrations),
           true};
 }

@@ -13,8 +13,8 @@
 #include "sim/base/unit_text.h"
 #include "sim/scenario/resolve/draft.h"
 #include "sim/scenario/scenario_jobs.h"
-#include "sim/scenario/yaml/scenario_yaml.h"
 #include "sim/scenario/yaml/reader.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 
 namespace reckon::planner {
 namespace {
