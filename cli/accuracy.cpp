@@ -241,7 +241,7 @@ ScoredRuns score(std::span<const PublishedRun> runs, const Catalog& catalog,
 
 }  // namespace
 
-std::string accuracy_options() { return describe_options(kAccuracyNames); }
+std::vector<OptionText> accuracy_options() { return describe_options(kAccuracyNames); }
 
 int run_accuracy(const Command& self, std::span<const std::string> arguments) {
   const Options options = parse_options(self, kAccuracyNames, arguments);

@@ -228,7 +228,7 @@ int calibrate_runs(const Options& options, const Catalog& catalog) {
 
 }  // namespace
 
-std::string calibrate_options() { return describe_options(kCalibrateNames); }
+std::vector<OptionText> calibrate_options() { return describe_options(kCalibrateNames); }
 
 int run_calibrate(const Command& self, std::span<const std::string> arguments) {
   const Options options = parse_options(self, kCalibrateNames, arguments);

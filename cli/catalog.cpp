@@ -6,8 +6,8 @@
 #include "cli/command.h"
 #include "cli/load.h"
 #include "cli/options.h"
+#include "cli/options/usage_error.h"
 #include "cli/output.h"
-#include "cli/usage_hint.h"
 #include "report/catalog/view.h"
 #include "sim/base/unit_text.h"
 
@@ -53,7 +53,7 @@ int show(const Catalog& catalog, const Options& options) {
 
 }  // namespace
 
-std::string catalog_options() { return describe_options(kCatalogNames); }
+std::vector<OptionText> catalog_options() { return describe_options(kCatalogNames); }
 
 int run_catalog(const Command& self, std::span<const std::string> arguments) {
   Options options = parse_options(self, kCatalogNames, arguments);

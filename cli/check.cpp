@@ -99,7 +99,7 @@ int exit_code(const std::vector<CheckedScenario>& scenarios) {
 
 }  // namespace
 
-std::string check_options() { return describe_options(kCheckNames); }
+std::vector<OptionText> check_options() { return describe_options(kCheckNames); }
 
 int run_check(const Command& self, std::span<const std::string> arguments) {
   const Options options = parse_options(self, kCheckNames, arguments);

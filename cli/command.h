@@ -4,11 +4,11 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/exit_code.h"
+#include "cli/options/option.h"
+
 // A command is one thin file: options -> load -> call -> print. This is what they share.
 namespace reckon::cli {
-
-/// Exit codes of every command; of several files the highest wins.
-enum ExitCode { kDone = 0, kAnswerIsNo = 1, kInputIsWrong = 2, kEnvironmentFailed = 3 };
 
 struct Command {
   std::string_view name;
@@ -16,7 +16,7 @@ struct Command {
   std::string_view usage;    // "reckon simulate FILE [options]"
   std::string_view details;  // behind the options: examples, exit codes
   int (*run)(const Command& self, std::span<const std::string> arguments);
-  std::string (*options)();  // the options' help text
+  std::vector<OptionText> (*options)();
   bool needs_file = true;
 };
 
@@ -25,52 +25,52 @@ std::span<const Command> commands();
 const Command* find_command(std::string_view name);
 
 int run_simulate(const Command& self, std::span<const std::string> arguments);
-std::string simulate_options();
+std::vector<OptionText> simulate_options();
 int run_accuracy(const Command& self, std::span<const std::string> arguments);
-std::string accuracy_options();
+std::vector<OptionText> accuracy_options();
 int run_self_check(const Command& self, std::span<const std::string> arguments);
-std::string self_check_options();
+std::vector<OptionText> self_check_options();
 int run_explain(const Command& self, std::span<const std::string> arguments);
-std::string explain_options();
+std::vector<OptionText> explain_options();
 int run_compare(const Command& self, std::span<const std::string> arguments);
-std::string compare_options();
+std::vector<OptionText> compare_options();
 int run_plan(const Command& self, std::span<const std::string> arguments);
-std::string plan_options();
+std::vector<OptionText> plan_options();
 int run_check(const Command& self, std::span<const std::string> arguments);
-std::string check_options();
+std::vector<OptionText> check_options();
 int run_init(const Command& self, std::span<const std::string> arguments);
-std::string init_options();
+std::vector<OptionText> init_options();
 int run_schema(const Command& self, std::span<const std::string> arguments);
-std::string schema_options();
+std::vector<OptionText> schema_options();
 int run_doctor(const Command& self, std::span<const std::string> arguments);
-std::string doctor_options();
+std::vector<OptionText> doctor_options();
 int run_completion(const Command& self, std::span<const std::string> arguments);
-std::string completion_options();
+std::vector<OptionText> completion_options();
 int run_catalog(const Command& self, std::span<const std::string> arguments);
-std::string catalog_options();
+std::vector<OptionText> catalog_options();
 int run_model(const Command& self, std::span<const std::string> arguments);
-std::string model_options();
+std::vector<OptionText> model_options();
 int run_run(const Command& self, std::span<const std::string> arguments);
-std::string run_options_text();
+std::vector<OptionText> run_options_text();
 int run_status_command(const Command& self, std::span<const std::string> arguments);
 int run_stop(const Command& self, std::span<const std::string> arguments);
-std::string cluster_run_options();  // of status and stop
+std::vector<OptionText> cluster_run_options();  // of status and stop
 int run_delete(const Command& self, std::span<const std::string> arguments);
-std::string delete_options();
+std::vector<OptionText> delete_options();
 int run_probe(const Command& self, std::span<const std::string> arguments);
-std::string probe_options();
+std::vector<OptionText> probe_options();
 int run_trial_command(const Command& self, std::span<const std::string> arguments);
-std::string trial_options();
+std::vector<OptionText> trial_options();
 int run_diff(const Command& self, std::span<const std::string> arguments);
-std::string diff_options();
+std::vector<OptionText> diff_options();
 int run_export(const Command& self, std::span<const std::string> arguments);
-std::string export_options();
+std::vector<OptionText> export_options();
 int run_import(const Command& self, std::span<const std::string> arguments);
-std::string import_options();
+std::vector<OptionText> import_options();
 int run_calibrate(const Command& self, std::span<const std::string> arguments);
-std::string calibrate_options();
+std::vector<OptionText> calibrate_options();
 int run_history(const Command& self, std::span<const std::string> arguments);
-std::string history_options();
+std::vector<OptionText> history_options();
 
 std::string help_text();
 std::string help_text(const Command& command);

@@ -343,8 +343,9 @@ std::string help_text() {
 }
 
 std::string help_text(const Command& command) {
-  return fmt::format("Usage: {}\n\n{}\n\n{}\n{}", command.usage, command.summary, command.options(),
-                     command.details);
+  constexpr int kWidth = 24;
+  return fmt::format("Usage: {}\n\n{}\n\nOptions:\n{}\n{}", command.usage, command.summary,
+                     describe(command.options(), kWidth), command.details);
 }
 
 }  // namespace reckon::cli

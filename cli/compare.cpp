@@ -115,7 +115,7 @@ int compare_bought(const Options& options) {
 
 }  // namespace
 
-std::string compare_options() { return describe_options(kCompareNames); }
+std::vector<OptionText> compare_options() { return describe_options(kCompareNames); }
 
 int run_compare(const Command& self, std::span<const std::string> arguments) {
   const Options options = parse_options(self, kCompareNames, arguments);

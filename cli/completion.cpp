@@ -3,42 +3,17 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <sstream>
 
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "sim/base/diagnostic.h"
 
-// Completion scripts, made from the commands' own help: what `--help` shows can be completed.
+// Completion scripts, made from the declarations of the commands' options.
 namespace reckon::cli {
 namespace {
 
 constexpr std::array<std::string_view, 1> kCompletionNames{"help"};
-
-struct CompletedOption {
-  std::string name;   // "--format"
-  std::string value;  // "table|json", "FILE", "" for a switch
-  std::string help;
-};
-
-/// The lines "  --name VALUE   help" of an options text.
-std::vector<CompletedOption> options_of(const Command& command) {
-  std::vector<CompletedOption> out;
-  std::istringstream lines(command.options());
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with("  --")) continue;
-    std::istringstream words(line);
-    CompletedOption option;
-    words >> option.name;
-    // A value is written behind one blank, the help behind more or in a column of its own.
-    const std::size_t behind = 2 + option.name.size() + 1;
-    if (behind < line.size() && line[behind] != ' ') words >> option.value;
-    std::getline(words >> std::ws, option.help);
-    out.push_back(std::move(option));
-  }
-  return out;
-}
 
 /// "table|json" -> "table json"; "" where the value is free.
 std::string words_of(const std::string& value) {
@@ -54,16 +29,16 @@ std::string bash() {
   for (const Command& command : commands()) {
     names += fmt::format(" {}", command.name);
     std::string options, values;
-    for (const CompletedOption& option : options_of(command)) {
-      options += (options.empty() ? "" : " ") + option.name;
+    for (const OptionText& option : command.options()) {
+      options += (options.empty() ? "--" : " --") + option.name;
       if (const std::string words = words_of(option.value); !words.empty())
-        values += fmt::format("        {}) words=\"{}\" ;;\n", option.name, words);
+        values += fmt::format("        --{}) words=\"{}\" ;;\n", option.name, words);
       else if (option.value == "DIR")
-        values += fmt::format("        {}) kind=\"directory\" ;;\n", option.name);
+        values += fmt::format("        --{}) kind=\"directory\" ;;\n", option.name);
       else if (option.value == "FILE")
-        values += fmt::format("        {}) kind=\"file\" ;;\n", option.name);
+        values += fmt::format("        --{}) kind=\"file\" ;;\n", option.name);
       else if (!option.value.empty())
-        values += fmt::format("        {}) ;;\n", option.name);  // what only the user knows
+        values += fmt::format("        --{}) ;;\n", option.name);  // what only the user knows
     }
     const std::string_view shells = command.name == "completion" ? " bash zsh" : "";
     cases += fmt::format(
@@ -119,8 +94,8 @@ std::string zsh() {
   for (const Command& command : commands()) {
     names += fmt::format("    '{}:{}'\n", command.name, zsh_text(command.summary));
     std::string arguments;
-    for (const CompletedOption& option : options_of(command)) {
-      arguments += fmt::format(" \\\n        '{}[{}]", option.name, zsh_text(option.help));
+    for (const OptionText& option : command.options()) {
+      arguments += fmt::format(" \\\n        '--{}[{}]", option.name, zsh_text(option.help));
       if (const std::string words = words_of(option.value); !words.empty())
         arguments += fmt::format(":value:({})", words);
       else if (option.value == "DIR")
@@ -160,7 +135,7 @@ std::string zsh() {
 
 }  // namespace
 
-std::string completion_options() { return describe_options(kCompletionNames); }
+std::vector<OptionText> completion_options() { return describe_options(kCompletionNames); }
 
 int run_completion(const Command& self, std::span<const std::string> arguments) {
   const Options options = parse_options(self, kCompletionNames, arguments);

@@ -36,7 +36,7 @@ std::filesystem::path readable(std::filesystem::path file) {
 
 }  // namespace
 
-std::string diff_options() { return describe_options(kDiffNames); }
+std::vector<OptionText> diff_options() { return describe_options(kDiffNames); }
 
 int run_diff(const Command& self, std::span<const std::string> arguments) {
   const Options options = parse_options(self, kDiffNames, arguments);

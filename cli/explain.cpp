@@ -45,7 +45,7 @@ void tell_evidence(const Explanation& e, const Asked& asked, const Options& opti
 
 }  // namespace
 
-std::string explain_options() { return describe_options(kExplainNames); }
+std::vector<OptionText> explain_options() { return describe_options(kExplainNames); }
 
 int run_explain(const Command& self, std::span<const std::string> arguments) {
   const Asked asked = asked_of(arguments);

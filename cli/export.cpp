@@ -120,7 +120,7 @@ int export_plan(const std::string& to, const Options& options, const LoadedCatal
 
 }  // namespace
 
-std::string export_options() { return describe_options(kExportNames); }
+std::vector<OptionText> export_options() { return describe_options(kExportNames); }
 
 int run_export(const Command& self, std::span<const std::string> arguments) {
   const Options options = parse_options(self, kExportNames, arguments);

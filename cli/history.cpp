@@ -14,7 +14,7 @@ constexpr std::size_t kShown = 20;
 
 }  // namespace
 
-std::string history_options() { return describe_options(kHistoryNames); }
+std::vector<OptionText> history_options() { return describe_options(kHistoryNames); }
 
 int run_history(const Command& self, std::span<const std::string> arguments) {
   const Options options = parse_options(self, kHistoryNames, arguments);

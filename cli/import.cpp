@@ -237,7 +237,7 @@ void write_answer(const std::string& out, const std::string& text) {
 
 }  // namespace
 
-std::string import_options() { return describe_options(kImportNames); }
+std::vector<OptionText> import_options() { return describe_options(kImportNames); }
 
 int run_import(const Command& self, std::span<const std::string> arguments) {
   const ImportWords words = split(arguments);

@@ -12,29 +12,35 @@ std::optional<Seconds> trained_for(const std::optional<Forecast>& forecast) {
 
 std::optional<ServingForecast> forecast_service(const LoadedScenario& loaded,
                                                 const std::optional<Forecast>& forecast,
-                                                const Options& options) {
+                                                const Sampling& sampling) {
   if (!loaded.serving) return std::nullopt;
-  return forecast_serving(*loaded.serving, options.seed, trained_for(forecast));
+  return forecast_serving(*loaded.serving, sampling.seed, trained_for(forecast));
 }
 
-TraceResult answer_trace(TraceQuestion question, const Options& options) {
-  question.seed = options.seed.value_or(question.seed);
-  return simulate_trace(question, options.replications.value_or(1), options.threads);
+TraceResult answer_trace(TraceQuestion question, const Sampling& sampling) {
+  question.seed = sampling.seed.value_or(question.seed);
+  return simulate_trace(question, sampling.replications.value_or(1), sampling.threads);
 }
 
-ForecastOptions forecast_options(const Options& options) {
+ForecastOptions forecast_options(const Sampling& sampling) {
   ForecastOptions how;
-  how.seed = options.seed;
-  how.replications = options.replications;
-  how.threads = options.threads;
+  how.seed = sampling.seed;
+  how.replications = sampling.replications;
+  how.threads = sampling.threads;
   how.assumption_effects = false;
   return how;
 }
 
-std::unique_ptr<NetworkModel> make_network(const Options& options) {
-  if (options.engine == "simgrid") return make_referee_network(find_referee());
-  if (options.engine == "fluid") return make_fluid_network();
-  if (options.engine == kClosedForms) return make_closed_form_network();
+std::unique_ptr<NetworkModel> make_network(const NetworkChoice& choice) {
+  if (!choice.engine) return make_default_network();
+  switch (*choice.engine) {
+    case NetworkEngine::fluid:
+      return make_fluid_network();
+    case NetworkEngine::closed_forms:
+      return make_closed_form_network();
+    case NetworkEngine::simgrid:
+      return make_referee_network(find_referee());
+  }
   return make_default_network();
 }
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/options.h"
+#include "cli/options/shared.h"
 #include "sim/accuracy/evidence.h"
 #include "sim/accuracy/evidence_files.h"
 #include "sim/base/limits.h"
@@ -44,7 +44,7 @@ class LoadedCatalog : public Catalog {
 };
 
 /// Our catalogs with the user's layers and calibrations over them. Throws when ours are nowhere.
-Expected<LoadedCatalog> load_catalogs(const Options& options);
+Expected<LoadedCatalog> load_catalogs(const CatalogChoice& choice);
 
 /// The plan of a run: `file` is its directory or its plan.reckon. nullopt: it is neither.
 std::optional<Expected<ReadArtifact>> load_artifact(const std::string& file);
@@ -58,23 +58,23 @@ Expected<ScenarioText> scenario_text(const std::string& file);
 /// The file with the command line's changes, and the files of others that it names. Of a run (a
 /// directory, or its plan.reckon) the scenario that was run: its job, with the facts of today's
 /// catalog.
-Expected<ScenarioFile> load_scenario(const std::string& file, const Options& options);
+Expected<ScenarioFile> load_scenario(const std::string& file, const ScenarioChanges& changes);
 /// The same of a text that stood in `file`, by whose place relative paths go.
 Expected<ScenarioFile> load_scenario_text(std::string_view text, const std::string& file,
-                                          const Options& options);
+                                          const ScenarioChanges& changes);
 
 struct LoadedPlan {
   ScenarioFile file;
   Plan plan;  // its step's median and range as evidence has them
 };
 /// Scenario file, with `--set` and the layers over it, and the model files it names, to a plan.
-Expected<LoadedPlan> read_plan(const std::string& file, const Options& options,
+Expected<LoadedPlan> read_plan(const std::string& file, const ScenarioChanges& changes,
                                const LoadedCatalog& catalog);
 /// What a run of that plan is of, before it is bound to a place.
-RunArtifact artifact_of(LoadedPlan loaded, const std::string& file, const Options& options);
+RunArtifact artifact_of(LoadedPlan loaded, const std::string& file, const ScenarioChanges& changes);
 /// The same, refused with the numbers where it does not fit in memory, unless its
 /// `expect` lines speak of `feasible`: then not fitting is an answer.
-Expected<LoadedPlan> load_plan(const std::string& file, const Options& options,
+Expected<LoadedPlan> load_plan(const std::string& file, const ScenarioChanges& changes,
                                const LoadedCatalog& catalog);
 
 /// What a scenario asks of the simulator: a training, a service, both beside each other, or a trace
@@ -86,17 +86,17 @@ struct LoadedScenario {
   std::optional<TraceQuestion> trace;  // stands alone
 };
 /// As load_plan, with the serving block; what is wrong with either is reported together.
-Expected<LoadedScenario> load_all(const std::string& file, const Options& options,
+Expected<LoadedScenario> load_all(const std::string& file, const ScenarioChanges& changes,
                                   const LoadedCatalog& catalog);
 
-std::unique_ptr<NetworkModel> make_network(const Options& options);
+std::unique_ptr<NetworkModel> make_network(const NetworkChoice& choice);
 
 /// The trace with the command line's seed, threads and replications (one where it says none).
-TraceResult answer_trace(TraceQuestion question, const Options& options);
+TraceResult answer_trace(TraceQuestion question, const Sampling& sampling);
 
 /// Seed, replications and threads of the command line; without the effects of assumptions, which
 /// only `simulate` tells.
-ForecastOptions forecast_options(const Options& options);
+ForecastOptions forecast_options(const Sampling& sampling);
 
 /// How long the training beside a service pays the cluster's fee; nullopt: there is none.
 std::optional<Seconds> trained_for(const std::optional<Forecast>& forecast);
@@ -104,7 +104,7 @@ std::optional<Seconds> trained_for(const std::optional<Forecast>& forecast);
 /// `forecast` has it take.
 std::optional<ServingForecast> forecast_service(const LoadedScenario& loaded,
                                                 const std::optional<Forecast>& forecast,
-                                                const Options& options);
+                                                const Sampling& sampling);
 
 /// What to do where `html_assets()` has no scripts.
 inline constexpr const char* kHtmlTodo =

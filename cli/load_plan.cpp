@@ -49,18 +49,18 @@ Diagnostics read_evidence(EvidenceFiles& evidence,
   return problems;
 }
 
-bool speaks_of_evidence(const Options& options) {
-  return !options.evidence.empty() || !options.without_evidence.empty();
+bool speaks_of_evidence(const CatalogChoice& choice) {
+  return !choice.evidence.empty() || !choice.without_evidence.empty();
 }
 
 /// What the layers hold and --evidence adds, without what --without-evidence names.
 Diagnostics read_evidence(EvidenceFiles& evidence, const std::vector<std::filesystem::path>& layers,
-                          const Options& options) {
+                          const CatalogChoice& choice) {
   Diagnostics problems = read_evidence(evidence, layers);
   const auto known = static_cast<std::ptrdiff_t>(evidence.problems().size());
-  for (const std::string& file : options.evidence) add(problems, evidence.add_runs(file));
+  for (const std::string& file : choice.evidence) add(problems, evidence.add_runs(file));
   report({evidence.problems().begin() + known, evidence.problems().end()});  // rows left out
-  for (const std::string& name : options.without_evidence) {
+  for (const std::string& name : choice.without_evidence) {
     if (evidence.leave_out(name) > 0) continue;
     Diagnostic d;
     d.what = fmt::format("--without-evidence: no run and no source '{}'", name);
@@ -108,23 +108,23 @@ const Evidence* LoadedCatalog::evidence() const {
   return made_->evidence.get();
 }
 
-Expected<LoadedCatalog> load_catalogs(const Options& options) {
+Expected<LoadedCatalog> load_catalogs(const CatalogChoice& choice) {
   std::vector<std::filesystem::path> layers{default_catalog_directory()};
   if (layers.front().empty())
     throw std::runtime_error("the catalogs are not found; set RECKON_CATALOGS to their directory");
-  layers.insert(layers.end(), options.catalogs.begin(), options.catalogs.end());
+  layers.insert(layers.end(), choice.catalogs.begin(), choice.catalogs.end());
   auto catalog = load_catalog(layers);
   if (!catalog) return tl::unexpected(std::move(catalog.error()));
   EvidenceFiles evidence;
   Diagnostics problems;
-  for (const std::filesystem::path& file : options.calibrations) {
+  for (const std::filesystem::path& file : choice.calibrations) {
     const auto calibration = parse_calibration(file.string(), read_text(file));
     const Diagnostics found = calibration ? lay_over(*catalog, *calibration) : calibration.error();
     problems.insert(problems.end(), found.begin(), found.end());
     if (calibration) evidence.add_own(calibration->own_runs);
   }
-  if (speaks_of_evidence(options)) {
-    const Diagnostics found = read_evidence(evidence, std::exchange(layers, {}), options);
+  if (speaks_of_evidence(choice)) {
+    const Diagnostics found = read_evidence(evidence, std::exchange(layers, {}), choice);
     problems.insert(problems.end(), found.begin(), found.end());
   }
   if (!problems.empty()) return tl::unexpected(std::move(problems));
@@ -148,22 +148,22 @@ Expected<ScenarioText> scenario_text(const std::string& file) {
   return ScenarioText{of.scenario, (plan_of_run(file).parent_path() / of.file).string()};
 }
 
-Expected<ScenarioFile> load_scenario(const std::string& file, const Options& options) {
+Expected<ScenarioFile> load_scenario(const std::string& file, const ScenarioChanges& changes) {
   if (!load_artifact(file))
-    return with_model_files(read_scenario(file, options.overrides, options.layers));
+    return with_model_files(read_scenario(file, changes.overrides, changes.layers));
   const auto run = scenario_text(file);
   if (!run) return tl::unexpected(run.error());
-  return load_scenario_text(run->text, run->file, options);
+  return load_scenario_text(run->text, run->file, changes);
 }
 
 Expected<ScenarioFile> load_scenario_text(std::string_view text, const std::string& file,
-                                          const Options& options) {
-  return with_model_files(parse_scenario(text, file, options.overrides, options.layers));
+                                          const ScenarioChanges& changes) {
+  return with_model_files(parse_scenario(text, file, changes.overrides, changes.layers));
 }
 
-Expected<LoadedPlan> read_plan(const std::string& file, const Options& options,
+Expected<LoadedPlan> read_plan(const std::string& file, const ScenarioChanges& changes,
                                const LoadedCatalog& catalog) {
-  auto scenario = load_scenario(file, options);
+  auto scenario = load_scenario(file, changes);
   if (!scenario) return tl::unexpected(std::move(scenario.error()));
   auto plan = make_plan(*scenario, catalog);
   if (!plan) return tl::unexpected(std::move(plan.error()));
@@ -171,14 +171,15 @@ Expected<LoadedPlan> read_plan(const std::string& file, const Options& options,
   return LoadedPlan{std::move(*scenario), std::move(*plan)};
 }
 
-RunArtifact artifact_of(LoadedPlan loaded, const std::string& file, const Options& options) {
+RunArtifact artifact_of(LoadedPlan loaded, const std::string& file,
+                        const ScenarioChanges& changes) {
   const auto& workload = loaded.file.scenario.workload;
   const ScenarioText of = scenario_text(file).value();  // it was read
   constexpr std::array<std::string_view, 1> kInIt{"extends"};
   return {
       .plan = std::move(loaded.plan),
       .container = workload ? workload->container : std::nullopt,
-      .scenario = flat_scenario(of.text, of.file, options.overrides, options.layers, kInIt).value(),
+      .scenario = flat_scenario(of.text, of.file, changes.overrides, changes.layers, kInIt).value(),
       .file = fs::absolute(of.file).string(),
       .rebound = {}};
 }
@@ -204,18 +205,18 @@ void add_new(Diagnostics& all, const Diagnostics& more) {
 
 }  // namespace
 
-Expected<LoadedPlan> load_plan(const std::string& file, const Options& options,
+Expected<LoadedPlan> load_plan(const std::string& file, const ScenarioChanges& changes,
                                const LoadedCatalog& catalog) {
-  auto loaded = read_plan(file, options, catalog);
+  auto loaded = read_plan(file, changes, catalog);
   if (!loaded) return loaded;
   Diagnostics problems = memory_problems(loaded->plan, loaded->file, catalog);
   if (!problems.empty()) return tl::unexpected(std::move(problems));
   return loaded;
 }
 
-Expected<LoadedScenario> load_all(const std::string& file, const Options& options,
+Expected<LoadedScenario> load_all(const std::string& file, const ScenarioChanges& changes,
                                   const LoadedCatalog& catalog) {
-  auto scenario = load_scenario(file, options);
+  auto scenario = load_scenario(file, changes);
   if (!scenario) return tl::unexpected(std::move(scenario.error()));
   LoadedScenario loaded;
   loaded.file = std::move(*scenario);

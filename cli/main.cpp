@@ -8,8 +8,8 @@
 #include "cli/command.h"
 #include "cli/load.h"
 #include "cli/options.h"
+#include "cli/options/usage_error.h"
 #include "cli/output.h"
-#include "cli/usage_hint.h"
 #include "sim/base/diagnostic.h"
 #include "sim/base/printable.h"
 

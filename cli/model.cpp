@@ -7,8 +7,8 @@
 #include "cli/command.h"
 #include "cli/load.h"
 #include "cli/options.h"
+#include "cli/options/usage_error.h"
 #include "cli/output.h"
-#include "cli/usage_hint.h"
 #include "exchange/huggingface.h"
 #include "exchange/model_files.h"
 #include "report/catalog/model_view.h"
@@ -193,7 +193,7 @@ int list(const Options& options, const Catalog& catalog) {
 
 }  // namespace
 
-std::string model_options() { return describe_options(kModelNames); }
+std::vector<OptionText> model_options() { return describe_options(kModelNames); }
 
 int run_model(const Command& self, std::span<const std::string> arguments) {
   const Options options = parse_options(self, kModelNames, arguments);

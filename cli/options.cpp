@@ -1,5 +1,5 @@
 #include "cli/options.h"
-#include "cli/usage_hint.h"
+#include "cli/options/usage_error.h"
 
 #include <fmt/format.h>
 
@@ -393,7 +393,7 @@ Options interpret(const po::variables_map& map) {
     o.format = one_of("format", *v, {"table", "json"}) == "json" ? OutputFormat::json
                                                                  : OutputFormat::table;
   if (const auto v = values.one("engine"))
-    o.engine = one_of("engine", *v, {"fluid", "closed-forms", "simgrid"});
+    o.engine = from_text<NetworkEngine>(one_of("engine", *v, {"fluid", "closed-forms", "simgrid"}));
   if (const auto v = values.one("annotations"))
     o.annotations = one_of("annotations", *v, {"github"});
   if (const auto v = values.one("seed"))
@@ -435,11 +435,11 @@ Options parse_options(const Command& command, OptionNames names,
   }
 }
 
-std::string describe_options(OptionNames names) {
-  std::string out = "Options:\n";
+std::vector<OptionText> describe_options(OptionNames names) {
+  std::vector<OptionText> out;
   for (const std::string_view name : names) {
     const OptionRow& row = row_of(name);
-    out += fmt::format("  {:<24} {}\n", fmt::format("--{} {}", row.name, row.value), row.help);
+    out.push_back({std::string(row.name), std::string(row.value), std::string(row.help)});
   }
   return out;
 }

@@ -12,26 +12,11 @@
 #include <stdexcept>
 #include <string>
 
-#include "cli/cursor.h"
 #include "sim/base/mapped_file.h"
 #include "sim/base/printable.h"
 
 namespace reckon::cli {
 namespace {
-
-/// False: the reader closed the pipe.
-bool write_all(int descriptor, std::string_view text, const std::string& name) {
-  while (!text.empty()) {
-    const ssize_t n = ::write(descriptor, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0 && errno == EPIPE) return false;
-    if (n < 0)
-      throw std::runtime_error(
-          fmt::format("cannot write {}: {}", printable(name), std::strerror(errno)));
-    text.remove_prefix(std::size_t(n));
-  }
-  return true;
-}
 
 long now_ms() {
   using namespace std::chrono;
@@ -42,18 +27,10 @@ long now_ms() {
 
 std::string read_text(const std::filesystem::path& file) { return read_whole(file); }
 
-void print(std::string_view text) {
-  write_all(STDOUT_FILENO, printable_lines(text), "standard output");
-}
-
-void print_error(std::string_view text) { print_control(printable_lines(text)); }
-
-void print_control(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
-
 void write_file(const std::filesystem::path& file, std::string_view text) {
   // Byte by byte for whoever reads it from a pipe.
   if (file == "-" && ::isatty(STDOUT_FILENO) == 0) {
-    write_all(STDOUT_FILENO, text, "standard output");
+    write_text(STDOUT_FILENO, text, "standard output");
     return;
   }
   if (file == "-") return print(text);
@@ -64,7 +41,7 @@ void write_file(const std::filesystem::path& file, std::string_view text) {
     if (direct < 0)
       throw std::runtime_error(
           fmt::format("cannot write {}: {}", printable(file.string()), std::strerror(errno)));
-    write_all(direct, text, file.string());
+    write_text(direct, text, file.string());
     ::close(direct);
     return;
   }
@@ -80,7 +57,7 @@ void write_file(const std::filesystem::path& file, std::string_view text) {
     throw std::runtime_error(
         fmt::format("cannot write {}: {}", printable(file.string()), std::strerror(errno)));
   try {
-    write_all(descriptor, text, file.string());
+    write_text(descriptor, text, file.string());
     if (mode != 0) ::fchmod(descriptor, mode);
     if (::close(descriptor) != 0 || std::rename(beside.c_str(), target.c_str()) != 0)
       throw std::runtime_error(

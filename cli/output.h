@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "sim/base/standard_streams.h"
+
 namespace reckon::cli {
 
 /// Writes beside the file and renames, so that a reader never sees half of it. Throws
@@ -14,13 +16,9 @@ void write_file(const std::filesystem::path& file, std::string_view text);
 /// All of a file. Throws std::runtime_error where it cannot be read.
 std::string read_text(const std::filesystem::path& file);
 
-/// Prints on standard output, control characters of users' names escaped (printable_lines()).
-/// Throws when it cannot be written; a reader that has gone away (`| head`) ends the output
-/// quietly.
-void print(std::string_view text);
-
-/// Prints on standard error as print() does, as far as that is possible.
-void print_error(std::string_view text);
+using reckon::print;
+using reckon::print_control;
+using reckon::print_error;
 
 /// Shows the share done, or a text, on one line of standard error, only if that is a terminal and
 /// the run takes over two seconds. Empty (no callback to call) where standard error is no terminal.

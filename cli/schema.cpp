@@ -12,7 +12,7 @@ constexpr std::array<std::string_view, 1> kSchemaNames{"help"};
 
 }  // namespace
 
-std::string schema_options() { return describe_options(kSchemaNames); }
+std::vector<OptionText> schema_options() { return describe_options(kSchemaNames); }
 
 int run_schema(const Command& self, std::span<const std::string> arguments) {
   const Options options = parse_options(self, kSchemaNames, arguments);

@@ -37,7 +37,7 @@ std::string heading(const std::filesystem::path& file, bool shipped_catalog) {
 
 }  // namespace
 
-std::string self_check_options() { return describe_options(kSelfCheckNames); }
+std::vector<OptionText> self_check_options() { return describe_options(kSelfCheckNames); }
 
 int run_self_check(const Command& self, std::span<const std::string> arguments) {
   const Options options = parse_options(self, kSelfCheckNames, arguments);

@@ -120,7 +120,8 @@ int simulate_serving_sweep(const Options& options, const std::vector<SweepAxis>&
                            const LoadedCatalog& catalog) {
   if (!options.memo.empty())
     throw UsageError("--memo is of a training, and this --sweep of a service: leave one out");
-  const auto sweep = checked(run_serving_sweep(options.files.front(), options, axes, catalog));
+  const auto sweep =
+      checked(run_serving_sweep(options.files.front(), options, options, axes, catalog));
   print(options.format == OutputFormat::json ? serving_sweep_json(sweep)
                                              : serving_sweep_table(sweep));
   if (!options.csv.empty()) write_file(options.csv, serving_sweep_csv(sweep));
@@ -135,7 +136,8 @@ int simulate_sweep(const Options& options, const LoadedCatalog& catalog,
   const std::vector<SweepAxis> axes = sweep_axes(options, true);
   const auto of_service = checked(sweeps_service(options.files.front(), options, axes));
   if (of_service) return simulate_serving_sweep(options, axes, catalog);
-  const auto sweep = checked(run_sweep(options.files.front(), options, axes, catalog, network));
+  const auto sweep =
+      checked(run_sweep(options.files.front(), options, options, axes, catalog, network));
   print(options.format == OutputFormat::json ? sweep_json(sweep) : sweep_table(sweep));
   if (!options.csv.empty()) write_file(options.csv, sweep_csv(sweep));
   return options.memo.empty() ? kDone : simulate_one(options, catalog, network, &sweep);
@@ -143,7 +145,7 @@ int simulate_sweep(const Options& options, const LoadedCatalog& catalog,
 
 }  // namespace
 
-std::string simulate_options() { return describe_options(kSimulateNames); }
+std::vector<OptionText> simulate_options() { return describe_options(kSimulateNames); }
 
 int run_simulate(const Command& self, std::span<const std::string> arguments) {
   const Options options = parse_options(self, kSimulateNames, arguments);

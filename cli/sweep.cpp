@@ -29,14 +29,14 @@ bool is_of_service(const SweepAxis& axis) {
 
 }  // namespace
 
-std::vector<SweepAxis> sweep_axes(const Options& options, bool of_services) {
+std::vector<SweepAxis> sweep_axes(const Sweeps& sweeps, bool of_services) {
   std::vector<SweepAxis> axes;
   std::string problems;
   const auto problem = [&](const std::string& text) {
     problems += (problems.empty() ? "--sweep: " : "\n--sweep: ") + text;
   };
   double points = 1;
-  for (const std::string& text : options.sweeps) {
+  for (const std::string& text : sweeps.sweeps) {
     auto axis = parse_sweep(text);
     if (!axis) {
       problem(axis.error());
@@ -60,9 +60,9 @@ std::vector<SweepAxis> sweep_axes(const Options& options, bool of_services) {
   return axes;
 }
 
-Options at_point(const Options& options, const std::vector<SweepAxis>& axes,
-                 const std::vector<std::string>& values) {
-  Options point = options;
+ScenarioChanges at_point(const ScenarioChanges& changes, const std::vector<SweepAxis>& axes,
+                         const std::vector<std::string>& values) {
+  ScenarioChanges point = changes;
   for (std::size_t a = 0; a < axes.size(); ++a)
     point.overrides.push_back(axes[a].path + "=" + values[a]);
   return point;
@@ -73,7 +73,7 @@ namespace {
 /// `at(options, sweep, point)` forecasts one point, or says what is wrong with the scenario there;
 /// an error only where that is so at every point.
 template <class Sweep, class At>
-Expected<Sweep> run_points(const std::string& file, const Options& options,
+Expected<Sweep> run_points(const std::string& file, const ScenarioChanges& changes,
                            const std::vector<SweepAxis>& axes, At at) {
   Sweep sweep;
   sweep.scenario = std::filesystem::path(file).stem().string();
@@ -86,7 +86,7 @@ Expected<Sweep> run_points(const std::string& file, const Options& options,
   for (const auto& values : points) {
     auto& point = sweep.points.emplace_back();
     point.values = values;
-    auto done = in_bounds(file, [&] { return at(at_point(options, axes, values), sweep, point); });
+    auto done = in_bounds(file, [&] { return at(at_point(changes, axes, values), sweep, point); });
     if (done && !*done) done = tl::unexpected(std::move(done->error()));
     if (done) {
       any = true;
@@ -102,27 +102,27 @@ Expected<Sweep> run_points(const std::string& file, const Options& options,
 
 }  // namespace
 
-Expected<bool> sweeps_service(const std::string& file, const Options& options,
+Expected<bool> sweeps_service(const std::string& file, const ScenarioChanges& changes,
                               const std::vector<SweepAxis>& axes) {
   if (std::any_of(axes.begin(), axes.end(), is_of_service)) return true;
   // The first point, as a scenario may be whole with its values alone.
   std::vector<std::string> values;
   for (const SweepAxis& axis : axes) values.push_back(axis.values.front());
-  const auto scenario = load_scenario(file, at_point(options, axes, values));
+  const auto scenario = load_scenario(file, at_point(changes, axes, values));
   if (!scenario) return tl::unexpected(scenario.error());
   return scenario->scenario.serving && !trains(scenario->scenario);
 }
 
-Expected<Sweep> run_sweep(const std::string& file, const Options& options,
-                          const std::vector<SweepAxis>& axes, const LoadedCatalog& catalog,
-                          const NetworkModel& network) {
+Expected<Sweep> run_sweep(const std::string& file, const ScenarioChanges& changes,
+                          const Sampling& sampling, const std::vector<SweepAxis>& axes,
+                          const LoadedCatalog& catalog, const NetworkModel& network) {
   return run_points<Sweep>(
-      file, options, axes,
-      [&](const Options& there, Sweep& sweep, SweepPoint& point) -> Expected<void> {
+      file, changes, axes,
+      [&](const ScenarioChanges& there, Sweep& sweep, SweepPoint& point) -> Expected<void> {
         const auto loaded = load_plan(file, there, catalog);
         if (!loaded) return tl::unexpected(loaded.error());
         sweep.scenario = loaded->plan.name;
-        Forecast f = make_forecast(loaded->plan, network, forecast_options(options));
+        Forecast f = make_forecast(loaded->plan, network, forecast_options(sampling));
         if (f.feasible)
           point.forecast = std::move(f);
         else
@@ -131,11 +131,12 @@ Expected<Sweep> run_sweep(const std::string& file, const Options& options,
       });
 }
 
-Expected<ServingSweep> run_serving_sweep(const std::string& file, const Options& options,
+Expected<ServingSweep> run_serving_sweep(const std::string& file, const ScenarioChanges& changes,
+                                         const Sampling& sampling,
                                          const std::vector<SweepAxis>& axes,
                                          const LoadedCatalog& catalog) {
-  return run_points<ServingSweep>(file, options, axes,
-                                  [&](const Options& there, ServingSweep& sweep,
+  return run_points<ServingSweep>(file, changes, axes,
+                                  [&](const ScenarioChanges& there, ServingSweep& sweep,
                                       SweepPointOf<ServingForecast>& point) -> Expected<void> {
                                     const auto loaded = load_all(file, there, catalog);
                                     if (!loaded) return tl::unexpected(loaded.error());
@@ -146,7 +147,7 @@ Expected<ServingSweep> run_serving_sweep(const std::string& file, const Options&
                                     sweep.scenario = loaded->serving->origin.name;
                                     sweep.goal = loaded->serving->goal;
                                     point.forecast =
-                                        forecast_serving(*loaded->serving, options.seed);
+                                        forecast_serving(*loaded->serving, sampling.seed);
                                     return {};
                                   });
 }

@@ -8,8 +8,8 @@
 #include "cli/init/init_scenario.h"
 #include "cli/load.h"
 #include "cli/options.h"
+#include "cli/options/usage_error.h"
 #include "cli/output.h"
-#include "cli/usage_hint.h"
 #include "sim/base/printable.h"
 #include "sim/base/shell_word.h"
 #include "sim/model/zoo/zoo.h"
@@ -80,7 +80,7 @@ void refuse_what_is_missing(const std::map<std::string, std::string>& answers) {
 
 }  // namespace
 
-std::string init_options() { return describe_options(kInitNames); }
+std::vector<OptionText> init_options() { return describe_options(kInitNames); }
 
 int run_init(const Command& self, std::span<const std::string> arguments) {
   Options options = parse_options(self, kInitNames, arguments);

@@ -258,7 +258,7 @@ Expected<int> answer_question(const Setting& s) {
 
 }  // namespace
 
-std::string plan_options() { return describe_options(kPlanNames); }
+std::vector<OptionText> plan_options() { return describe_options(kPlanNames); }
 
 int run_plan(const Command& self, std::span<const std::string> arguments) {
   const Options options = parse_options(self, kPlanNames, arguments);

@@ -170,7 +170,7 @@ std::string as_json(const std::vector<Finding>& findings) {
 
 }  // namespace
 
-std::string doctor_options() { return describe_options(kDoctorNames); }
+std::vector<OptionText> doctor_options() { return describe_options(kDoctorNames); }
 
 int run_doctor(const Command& self, std::span<const std::string> arguments) {
   const Options options = parse_options(self, kDoctorNames, arguments);

@@ -5,13 +5,12 @@
 #include <array>
 
 #include "cli/command.h"
-#include "cli/cursor.h"
 #include "cli/options.h"
+#include "cli/options/usage_error.h"
 #include "cli/output.h"
 #include "cli/probe/probe_device.h"
 #include "cli/probe/probe_kubernetes.h"
 #include "cli/probe/probe_processes.h"
-#include "cli/usage_hint.h"
 #include "executor/probe/host.h"
 #include "executor/probe/nvml.h"
 #include "executor/probe/probe.h"
@@ -193,7 +192,7 @@ void answer(const Options& options, const Measurements& probe, const GpuAnswer& 
 
 }  // namespace
 
-std::string probe_options() { return describe_options(kProbeNames); }
+std::vector<OptionText> probe_options() { return describe_options(kProbeNames); }
 
 int run_probe(const Command& self, std::span<const std::string> arguments) {
   const Options options = parse_options(self, kProbeNames, arguments);

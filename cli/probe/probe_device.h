@@ -5,6 +5,7 @@
 
 #include "executor/comm/communicator.h"
 #include "executor/probe/repeat.h"
+#include "executor/train/device_wish.h"
 #include "sim/measurement/probe_record.h"
 #include "sim/model/graph.h"
 
@@ -12,7 +13,6 @@
 // device.
 namespace reckon::cli {
 
-enum class DeviceWish { automatic, cpu, cuda };
 /// "auto", "cpu", "cuda"; throws UsageError.
 DeviceWish device_wish(const std::string& name);
 

@@ -183,8 +183,8 @@ int remove_run(const Target& target, bool with_claim) {
 
 }  // namespace
 
-std::string cluster_run_options() { return describe_options(kClusterCommandsNames); }
-std::string delete_options() { return describe_options(kDeleteNames); }
+std::vector<OptionText> cluster_run_options() { return describe_options(kClusterCommandsNames); }
+std::vector<OptionText> delete_options() { return describe_options(kDeleteNames); }
 
 int run_status_command(const Command& self, std::span<const std::string> arguments) {
   const Options options = parse_options(self, kClusterCommandsNames, arguments);

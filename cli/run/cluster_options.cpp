@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "cli/options/usage_error.h"
 #include "cli/output.h"
-#include "cli/usage_hint.h"
 #include "exchange/kubernetes_serving.h"
 #include "sim/base/printable.h"
 #include "sim/base/unit_text.h"

@@ -177,7 +177,7 @@ int run_plan(const Options& options, std::span<const std::string> arguments,
 
 }  // namespace
 
-std::string run_options_text() { return describe_options(kRunNames); }
+std::vector<OptionText> run_options_text() { return describe_options(kRunNames); }
 
 int run_run(const Command& self, std::span<const std::string> arguments) {
   const Options options = parse_options(self, kRunNames, arguments);

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "cli/cursor.h"
 #include "cli/history_store.h"
 #include "cli/load.h"
 #include "cli/load_measurements.h"

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "cli/command.h"
-#include "cli/cursor.h"
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -197,7 +196,7 @@ Expected<std::vector<TrialRow>> alternatives(const Options& options, const Trial
   }
   if (options.sweeps.empty()) return rows;
   const auto axes = sweep_axes(options);
-  const auto sweep = run_sweep(options.files.front(), options, axes, catalog, *network);
+  const auto sweep = run_sweep(options.files.front(), options, options, axes, catalog, *network);
   if (!sweep) return tl::unexpected(sweep.error());
   for (const SweepPoint& point : sweep->points) {
     const std::string name = fmt::format("{}", fmt::join(point.values, ", "));
@@ -281,7 +280,7 @@ int try_plan(const Options& options, const LoadedPlan& loaded, const LoadedCatal
 
 }  // namespace
 
-std::string trial_options() { return describe_options(kTrialNames); }
+std::vector<OptionText> trial_options() { return describe_options(kTrialNames); }
 
 int run_trial_command(const Command& self, std::span<const std::string> arguments) {
   const Options options = parse_options(self, kTrialNames, arguments);

@@ -5,16 +5,20 @@
 #include <span>
 #include <stdexcept>
 
-#include "cli/command.h"
+#include "cli/exit_code.h"
+#include "cli/load.h"
+#include "cli/options/usage_error.h"
 #include "cli/output.h"
-#include "cli/worker/compute.h"
-#include "cli/worker/job.h"
+#include "cli/worker/export.h"
 #include "cli/worker/serve.h"
+#include "cli/worker/train.h"
 #include "executor/comm/errors.h"
+#include "executor/serve/model_version.h"
 #include "executor/train/checkpoint/checkpoint_set.h"
 #include "executor/train/data/source.h"
 #include "executor/train/stop_signal.h"
 #include "executor/train/trainer.h"
+#include "executor/worker/job.h"
 
 namespace {
 
@@ -27,51 +31,66 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &files);
 }
 
+int dispatch(std::span<const std::string> words) {
+  using namespace reckon::cli;
+  // Words that are no plan: a file of that name is given as ./serve.
+  if (!words.empty() && words.front() == "serve") return run_serve(words.subspan(1));
+  if (!words.empty() && words.front() == "export") return run_model_export(words.subspan(1));
+  return run_worker(words);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   using namespace reckon;
-  using cli::print_error;
+  using namespace reckon::cli;
   raise_descriptor_limit();
   watch_stop_signals();
   const auto say = [](const std::exception& e) {
     print_error(fmt::format("reckon-worker: error: {}\n", e.what()));
   };
+  const auto refuse_words = [](const std::string& what, std::string hint) {
+    if (!hint.empty()) hint += '\n';
+    print_error(fmt::format("reckon-worker: {}\n{}Try 'reckon-worker --help'.\n", what, hint));
+  };
   try {
-    const std::vector<std::string> arguments(argv + 1, argv + argc);
-    // Words that are no plan: a file of that name is given as ./serve.
-    if (!arguments.empty() && arguments.front() == "serve")
-      return worker::run_serve(std::span(arguments).subspan(1));
-    if (!arguments.empty() && arguments.front() == "export")
-      return worker::run_export(std::span(arguments).subspan(1));
-    const worker::Options options = worker::parse_options(arguments);
-    if (options.help || options.version || options.libraries) {
-      cli::print(options.help      ? worker::help_text()
-                 : options.version ? "reckon-worker " RECKON_VERSION "\n"
-                                   : worker::device_libraries());
-      return cli::kDone;
-    }
-    return worker::run_job(options);
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    return dispatch(words);
+  } catch (const UsageErrorWithHint& e) {
+    refuse_words(e.what(), e.hint);
+    return kInputIsWrong;
+  } catch (const UsageError& e) {
+    refuse_words(e.what(), "");
+    return kInputIsWrong;
   } catch (const std::invalid_argument& e) {
-    print_error(fmt::format("reckon-worker: {}\nTry 'reckon-worker --help'.\n", e.what()));
-    return cli::kInputIsWrong;
+    refuse_words(e.what(), "");
+    return kInputIsWrong;
+  } catch (const WrongInput& e) {
+    report(e.diagnostics);
+    return kInputIsWrong;
+  } catch (const worker::RefusedJob& e) {
+    report(e.diagnostics);
+    return kInputIsWrong;
+  } catch (const ModelVersionError& e) {
+    say(e);
+    return kInputIsWrong;
   } catch (const TrainingError& e) {
     say(e);
-    return cli::kAnswerIsNo;
+    return kAnswerIsNo;
   } catch (const DataError& e) {
     say(e);
-    return cli::kInputIsWrong;
+    return kInputIsWrong;
   } catch (const ForeignCheckpoint& e) {
     say(e);
-    return cli::kInputIsWrong;
+    return kInputIsWrong;
   } catch (const NoUsableCheckpoint& e) {  // another start would train from the beginning
     say(e);
-    return cli::kAnswerIsNo;
+    return kAnswerIsNo;
   } catch (const CommError& e) {
     say(e);
     return kExitLostPeer;
   } catch (const std::exception& e) {
     say(e);
-    return cli::kEnvironmentFailed;
+    return kEnvironmentFailed;
   }
 }

@@ -116,6 +116,24 @@ TEST_CASE("a run that goes on has the plan and the forecast that it began with")
   }
 }
 
+TEST_CASE("a worker of a run, and the export of what it trained, read no scenario and no catalog") {
+  const Workspace w;
+  w.write("job.yaml", small_job("small", "{kind: single}", 5) + small_pool(1));
+  REQUIRE(w.run(kRun).code == 0);
+  fs::remove(w.path("job.yaml"));
+  const std::string worker = "RECKON_CATALOGS=/nowhere '" RECKON_BINARY_DIR "/bin/reckon-worker' ";
+  const Output trained = w.run_shell(worker + "run/plan.reckon --steps 1");
+  INFO(trained.err);
+  CHECK(trained.code == 0);
+  const Output exported = w.run_shell(worker + "export run model");
+  INFO(exported.err);
+  CHECK(exported.code == 0);
+  CHECK(fs::exists(w.path("model/1/plan.yaml")));
+  const Output changed = w.run_shell(worker + "export run model --set workload.model=resnet18");
+  CHECK(changed.code == 2);
+  CHECK(contains(changed.err, "--set, --layer and --catalog go with --plan"));
+}
+
 TEST_CASE("a worker takes no changes to the plan of a run, and none of a damaged one") {
   const Workspace w;
   w.write("job.yaml", small_job("small", "{kind: single}", 5) + small_pool(1));

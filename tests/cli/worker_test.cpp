@@ -151,7 +151,7 @@ TEST_CASE("a worker's mistakes say what to do, with the exit codes of every comm
   w.write("plan.yaml", small_plan(kRecords));
   Output out = worker(w, "plan.yaml --step 3");
   CHECK(out.code == 2);
-  CHECK(contains(out.err, "unknown option '--step'; did you mean 'steps'?"));
+  CHECK(contains(out.err, "unknown option '--step'; did you mean '--steps'?"));
   out = worker(w, "plan.yaml --set workload.optimizer.learning_rate=1e5 --out nan");
   CHECK(out.code == 1);
   CHECK(contains(out.err, "the loss of step "));

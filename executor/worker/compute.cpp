@@ -1,11 +1,11 @@
-#include "cli/worker/compute.h"
+#include "executor/worker/compute.h"
 
 #include <fmt/format.h>
 
 #include <optional>
 #include <stdexcept>
 
-#include "cli/output.h"
+#include "sim/base/standard_streams.h"
 
 #ifdef RECKON_WITH_CUDA
 #include "executor/cuda/device_runtime.h"
@@ -112,7 +112,7 @@ std::string device_libraries() {
   return text;
 }
 
-std::unique_ptr<Compute> choose_device(const Options& options, const PlannedWorkload& job,
+std::unique_ptr<Compute> choose_device(const JobOptions& options, const PlannedWorkload& job,
                                        const WorkerIdentity& me, Communicator& peers) {
   if (options.device == DeviceWish::cpu) return nullptr;
   const std::optional<Refusal> mine = refusal(job, me);
@@ -127,8 +127,8 @@ std::unique_ptr<Compute> choose_device(const Options& options, const PlannedWork
   peers.all_reduce(std::span<std::int64_t>(&refusals, 1));
   if (refusals == 0) return open(job, me, peers);
   if (me.rank == 0 && (!mine || mine->of_job))
-    cli::print_error(fmt::format("reckon-worker: on the CPU: {}\n",
-                                 mine ? mine->why : "another rank has no device"));
+    print_error(fmt::format("reckon-worker: on the CPU: {}\n",
+                            mine ? mine->why : "another rank has no device"));
 #endif
   return nullptr;
 }

@@ -1,4 +1,4 @@
-#include "cli/worker/session.h"
+#include "executor/worker/session.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 #include <thread>
 #include <utility>
 
-#include "cli/output.h"
 #include "executor/train/checkpoint/recovery.h"
 #include "executor/train/stop_signal.h"
+#include "sim/base/standard_streams.h"
 #include "sim/base/unit_text.h"
 #include "sim/cluster/save_interval.h"
 #include "sim/scenario/resolve/draft.h"
@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-CheckpointOptions checkpoint_options(const Options& options, const Plan& plan, int rank,
+CheckpointOptions checkpoint_options(const JobOptions& options, const Plan& plan, int rank,
                                      std::int64_t attempt, const RunDirectory& directory) {
   const PlannedWorkload& job = plan.only_job();
   DataSpec data = job.data;
@@ -37,9 +37,9 @@ CheckpointOptions checkpoint_options(const Options& options, const Plan& plan, i
 
 }  // namespace
 
-Session::Session(const Options& options, const Plan& plan, const PlanDigests& digests, int attempt,
-                 Communicator& communicator, GradientExchange& exchange, Trainer& trainer,
-                 std::int64_t steps, ComputeName compute)
+Session::Session(const JobOptions& options, const Plan& plan, const PlanDigests& digests,
+                 int attempt, Communicator& communicator, GradientExchange& exchange,
+                 Trainer& trainer, std::int64_t steps, ComputeName compute)
     : options_(options),
       plan_(plan),
       digests_(digests),
@@ -72,8 +72,8 @@ void Session::take_up_log(int attempt) {
     const auto log = take_up_measurement_log(directory_.measurements());
     if (!log) throw FileError(format(log.error()));
     if (!log->damaged.empty())
-      cli::print_error(fmt::format("{}set aside in {}\n", format(damage_of(*log)),
-                                   damaged_lines_of(directory_.measurements()).string()));
+      print_error(fmt::format("{}set aside in {}\n", format(damage_of(*log)),
+                              damaged_lines_of(directory_.measurements()).string()));
     const NextStart next = next_start(*log);
     environment_.attempt = std::max(environment_.attempt, next.attempt);
     if (next.attempt > 0) clock_ = next.clock;
@@ -91,7 +91,7 @@ void Session::keep(const MeasurementRecord& record) {
   if (log_)
     log_->append(record);
   else if (options_.log_records)
-    cli::print(to_line(record));
+    print(to_line(record));
 }
 
 void Session::start() {
@@ -103,51 +103,6 @@ void Session::start() {
   record_run();
   saved_ = Clock::now();
   saved_steps_ = trainer_.steps_done();
-}
-
-void Session::restore() {
-  const auto report = [this] { progress_.report({.phase = ProgressPhase::restoring}); };
-  report();
-  const auto begin = Clock::now();
-  const auto recover = [this](const std::function<void()>& got_on) {
-    const Recovery recovery = checkpoints_->recover(got_on);
-    changes_ = recovery.changes;
-    for (const std::string& why : recovery.refused)
-      cli::print_error(fmt::format("reckon-worker: warning: {}\n", why));
-    if (!changes_.empty())
-      cli::print_error(fmt::format("reckon-worker: warning: settings changed behind step {}:\n{}",
-                                   *recovery.step, to_text(changes_)));
-    return recovery.step;
-  };
-  const std::optional<std::int64_t> step = recovered_step(communicator_, recover, report);
-  if (!step) return;
-  const auto targets = trainer_.restore(*step);
-  // Where the first rank alone has a checkpoint the servers tell the others the parameters.
-  const Counters counters = checkpoints_ ? checkpoints_->load(*step, targets) : Counters{};
-  if (!waits_for_nobody()) return record_restore(*step, targets, begin);
-  std::vector<std::int64_t> steps(static_cast<std::size_t>(communicator_.size()), *step);
-  for (std::size_t rank = 1; rank < steps.size(); ++rank)
-    if (const auto own = counters.find(steps_counter(rank)); own != counters.end())
-      steps[rank] = own->second;
-  communicator_.broadcast(std::as_writable_bytes(std::span(steps)), 0);
-  if (communicator_.rank() == 0) return record_restore(*step, targets, begin);
-  trainer_.go_on_from(steps[static_cast<std::size_t>(communicator_.rank())]);
-}
-
-void Session::record_restore(std::int64_t step, std::span<const RestoreTensor> targets,
-                             Clock::time_point begin) {
-  if (communicator_.rank() != 0) return;
-  Bytes size{};
-  for (const RestoreTensor& section : targets)
-    size += Bytes{static_cast<double>(section.bytes.size())};
-  const Seconds time = Clock::now() - begin;
-  keep(CheckpointRecord{.attempt = environment_.attempt,
-                        .action = CheckpointAction::restore,
-                        .step = step,
-                        .at = clock_.now(),
-                        .seconds = time,
-                        .blocked = time,
-                        .size = size});
 }
 
 void Session::record_run() {
@@ -216,57 +171,6 @@ void Session::decide_alone(std::int64_t done) {
   save_due_ = is_due(done);
 }
 
-void Session::save(bool emergency) {
-  report_saving();
-  Counters counters{{"step", trainer_.steps_done()}};
-  if (waits_for_nobody()) {
-    // First how far the others are, then the values: every step that is counted is in them.
-    const auto ranks = exchange_.progress();
-    for (std::size_t rank = 1; rank < ranks.size(); ++rank)
-      counters[steps_counter(rank)] = ranks[rank].steps_done;
-    exchange_.take_final_values();
-  }
-  checkpoints_->save(trainer_.steps_done(), std::move(counters), trainer_.state(), emergency);
-  planned_save_ = !emergency;
-  saved_ = Clock::now();
-  saved_steps_ = trainer_.steps_done();
-}
-
-/// As a part of the step that was done: who saves is behind those that have begun the next.
-void Session::report_saving() {
-  progress_.report({.step = std::max<std::int64_t>(0, trainer_.steps_done() - 1),
-                    .phase = ProgressPhase::saving});
-}
-
-/// Where a run leaves its plan, it says so.
-void Session::amend_interval(const SaveReport& save) {
-  const auto amended = amended_save_interval(plan_, job_, interval_, save.blocked);
-  if (!amended) return;
-  if (communicator_.rank() == 0)
-    keep(ChangeRecord{.attempt = environment_.attempt,
-                      .step = save.step,
-                      .at = clock_.now(),
-                      .name = "checkpoint_interval",
-                      .recorded = format_duration(interval_),
-                      .value = format_duration(*amended)});
-  interval_ = *amended;
-}
-
-void Session::record_saves() {
-  for (const SaveReport& save : checkpoints_->take_reports()) {
-    amend_interval(save);
-    if (communicator_.rank() != 0) continue;
-    keep(CheckpointRecord{.attempt = environment_.attempt,
-                          .action = CheckpointAction::save,
-                          .emergency = save.emergency,
-                          .step = save.step,
-                          .at = clock_.at(save.begin) + save.blocked + save.write,
-                          .seconds = save.blocked + save.write,
-                          .blocked = save.blocked,
-                          .size = save.size});
-  }
-}
-
 void Session::record(const StepMeasurement& m) {
   const ExchangeTimes& x = m.exchange;
   const Seconds step = m.seconds - m.checkpoint;  // what a save costs is recorded as a save
@@ -300,7 +204,7 @@ void Session::record(const StepMeasurement& m) {
        .saved = std::exchange(planned_save_, false) ? std::optional(m.checkpoint) : std::nullopt});
   if (checkpoints_) record_saves();
   if (progress_.watched() || options_.log_records || communicator_.rank() != 0) return;
-  cli::print(fmt::format(
+  print(fmt::format(
       "step {} loss {:.4f} samples/s {:.1f} step {:.3f}s (forward {:.3f}, backward {:.3f}, data "
       "{:.3f}, communication {:.3f}, optimizer {:.3f}, checkpoint {:.3f})\n",
       m.step, m.loss, static_cast<double>(m.samples) / m.seconds.count(), m.seconds.count(),

@@ -1,4 +1,4 @@
-#include "cli/worker/job.h"
+#include "executor/worker/job.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,6 @@
 #include <filesystem>
 #include <thread>
 
-#include "cli/load.h"
-#include "cli/output.h"
-#include "cli/worker/compute.h"
-#include "cli/worker/session.h"
 #include "executor/comm/all_reduce_exchange.h"
 #include "executor/comm/gloo_communicator.h"
 #include "executor/comm/parameter_server/parameter_server.h"
@@ -21,72 +17,15 @@
 #include "executor/train/records/run_lock.h"
 #include "executor/train/stop_signal.h"
 #include "executor/train/trainable.h"
-#include "sim/scenario/artifact/artifact.h"
+#include "executor/worker/compute.h"
+#include "executor/worker/session.h"
+#include "sim/base/standard_streams.h"
 #include "sim/scenario/resolve/one_worker.h"
 
 namespace reckon::worker {
 namespace {
 
-struct Refused {};  // diagnostics were printed
-
-template <class T>
-T take(Expected<T> value) {
-  if (value) {
-    if constexpr (std::is_void_v<T>)
-      return;
-    else
-      return std::move(*value);
-  }
-  cli::report(value.error());
-  throw Refused{};
-}
-
-/// What this process is of.
-struct Job {
-  Plan plan;
-  std::filesystem::path directory;  // what the path of its data goes by
-  PlanDigests digests;              // none: the plan was made here, of a scenario
-};
-
-Expected<Plan> alone(const Plan& plan, const std::string& file) {
-  if (auto one = one_worker(plan)) return std::move(*one);
-  return tl::unexpected(Diagnostics{{.at = {.file = file},
-                                     .what = "no worker of this plan holds a whole model",
-                                     .hint = "--alone takes data-parallel strategies"}});
-}
-
-/// The plan of a run, which nothing changes any more.
-Job job_of(const Options& options, ReadArtifact read) {
-  if (!options.overrides.empty() || !options.layers.empty() || !options.catalogs.empty() ||
-      options.seed)
-    throw std::invalid_argument(
-        "--set, --layer, --catalog and --seed go with a scenario: the plan of a run is complete");
-  if (auto problem = why_not_run(read, options.plan))
-    take(Expected<void>(tl::unexpected(Diagnostics{std::move(*problem)})));
-  const auto own = std::filesystem::absolute(options.plan).parent_path();
-  PlanDigests digests = digests_of(read.artifact);
-  return {.plan = std::move(read.artifact.plan),
-          .directory = (own / read.artifact.file).parent_path(),
-          .digests = std::move(digests)};
-}
-
-Job load_scenario(const Options& options) {
-  cli::Options common;
-  common.overrides = options.overrides;
-  common.layers = options.layers;
-  common.catalogs = options.catalogs;
-  const cli::LoadedCatalog catalog = take(cli::load_catalogs(common));
-  cli::LoadedPlan loaded = take(cli::load_plan(options.plan, common, catalog));
-  if (options.seed) loaded.plan.seed = *options.seed;
-  return {std::move(loaded.plan), loaded.file.directory, {}};
-}
-
-Job load(const Options& options) {
-  auto run = cli::load_artifact(options.plan);
-  Job job = run ? job_of(options, take(std::move(*run))) : load_scenario(options);
-  if (options.alone) job.plan = take(alone(job.plan, options.plan));
-  return job;
-}
+constexpr int kTrained = 0;  // exit code
 
 /// All that keeps this process from running this plan.
 Diagnostics refusals(const Plan& plan, const WorkerIdentity& me, const std::string& file) {
@@ -110,7 +49,7 @@ Diagnostics refusals(const Plan& plan, const WorkerIdentity& me, const std::stri
 }
 
 void warn(const std::string& text) {
-  cli::print_error(fmt::format("reckon-worker: warning: {}\n", text));
+  print_error(fmt::format("reckon-worker: warning: {}\n", text));
 }
 
 /// Whoever started this process listens for rank 0 already.
@@ -121,7 +60,7 @@ std::optional<Socket> inherited_rendezvous(const WorkerIdentity& me) {
 }
 
 /// nullopt: this process meets nobody. It may come from a pipe, so it is read once.
-std::optional<JobSecret> secret_of(const Options& options, const WorkerIdentity& me) {
+std::optional<JobSecret> secret_of(const JobOptions& options, const WorkerIdentity& me) {
   if (me.members() == 1) return std::nullopt;
   try {
     return JobSecret::of_process(options.secret_file);
@@ -130,7 +69,7 @@ std::optional<JobSecret> secret_of(const Options& options, const WorkerIdentity&
   }
 }
 
-std::unique_ptr<Membership> join(const Options& options, const WorkerIdentity& me,
+std::unique_ptr<Membership> join(const JobOptions& options, const WorkerIdentity& me,
                                  const JobSecret& secret, std::uint16_t port) {
   return Membership::join({.secret = secret,
                            .job = me.job,
@@ -151,7 +90,7 @@ struct Peers {
   std::unique_ptr<Membership> membership;
   std::unique_ptr<Communicator> communicator;
 };
-Peers meet(const Options& options, const PlannedStrategy& strategy, const WorkerIdentity& me,
+Peers meet(const JobOptions& options, const PlannedStrategy& strategy, const WorkerIdentity& me,
            const std::optional<JobSecret>& secret) {
   if (!secret) return {nullptr, std::move(make_thread_communicators(1)[0])};
   auto membership = join(options, me, *secret, me.port);
@@ -166,7 +105,8 @@ Peers meet(const Options& options, const PlannedStrategy& strategy, const Worker
 
 constexpr Seconds kServerTimeout{120};  // longest wait for a worker or a server
 
-ServerJob server_job(const Options& options, const PlannedWorkload& job, const WorkerIdentity& me) {
+ServerJob server_job(const JobOptions& options, const PlannedWorkload& job,
+                     const WorkerIdentity& me) {
   const ParameterLayout layout = parameter_layout(job.model);
   std::vector<ParameterRange> layers;
   for (const ParameterSlot& slot : layout.slots) layers.push_back({slot.first, slot.count});
@@ -190,16 +130,17 @@ std::string listening_address(const WorkerIdentity& me) {
   return is_loopback(own) ? "" : own;
 }
 
-int serve(const Options& options, const PlannedWorkload& job, const WorkerIdentity& me) {
+int serve(const JobOptions& options, const PlannedWorkload& job, const WorkerIdentity& me) {
   const JobSecret secret = secret_of(options, me).value();
   Socket listener = listen_on({listening_address(me), me.port});
   const auto membership = join(options, me, secret, listener.local().port);
   run_parameter_server(*membership, me.job, me.rank - me.workers, server_job(options, job, me),
                        std::move(listener), kServerTimeout);
-  return stop_requested() ? kExitStoppedOnRequest : cli::kDone;
+  return stop_requested() ? kExitStoppedOnRequest : kTrained;
 }
 
-std::unique_ptr<GradientExchange> make_exchange(const Options& options, const PlannedWorkload& job,
+std::unique_ptr<GradientExchange> make_exchange(const JobOptions& options,
+                                                const PlannedWorkload& job,
                                                 const WorkerIdentity& me, const Peers& peers) {
   if (job.strategy.kind == StrategyKind::parameter_server)
     return make_ps_exchange(*peers.membership, me.job, server_job(options, job, me),
@@ -210,7 +151,7 @@ std::unique_ptr<GradientExchange> make_exchange(const Options& options, const Pl
                                    .clip_norm = job.optimizer_settings.clip_norm});
 }
 
-int threads_of(const Options& options) {
+int threads_of(const JobOptions& options) {
   if (options.threads > 0) return options.threads;
   const char* sharing = std::getenv("LOCAL_WORLD_SIZE");
   const int processes = sharing != nullptr ? std::max(1, std::atoi(sharing)) : 1;
@@ -224,12 +165,12 @@ std::int64_t micro_batch_of(std::int64_t own, std::int64_t wanted) {
   return part;
 }
 
-int train(const Options& options, const Job& loaded, const WorkerIdentity& me) {
+int train(const JobOptions& options, const Job& loaded, const WorkerIdentity& me) {
   const Plan& plan = loaded.plan;
   const PlannedWorkload& job = plan.only_job();
   const std::int64_t steps = options.steps ? std::min(*options.steps, job.steps) : job.steps;
   if (options.steps && *options.steps > job.steps && me.rank == 0)
-    cli::print_error(
+    print_error(
         fmt::format("reckon-worker: warning: --steps {}, but the plan has {}: no more are done "
                     "(--set workload.train.steps={})\n",
                     *options.steps, job.steps, *options.steps));
@@ -277,26 +218,43 @@ int train(const Options& options, const Job& loaded, const WorkerIdentity& me) {
   session.start();
   trainer.train_until(steps, session.hooks());
   session.finish();
-  return session.stopped() ? kExitStoppedOnRequest : cli::kDone;
+  return session.stopped() ? kExitStoppedOnRequest : kTrained;
 }
 
 }  // namespace
 
-int run_job(const Options& options) {
+Job job_of_run(ReadArtifact read, const std::string& file) {
+  if (auto problem = why_not_run(read, file)) throw RefusedJob({std::move(*problem)});
+  const auto own = std::filesystem::absolute(file).parent_path();
+  PlanDigests digests = digests_of(read.artifact);
+  return {.plan = std::move(read.artifact.plan),
+          .file = file,
+          .directory = (own / read.artifact.file).parent_path(),
+          .digests = std::move(digests)};
+}
+
+Job alone(Job job) {
+  auto one = one_worker(job.plan);
+  if (!one)
+    throw RefusedJob({{.at = {.file = job.file},
+                       .what = "no worker of this plan holds a whole model",
+                       .hint = "--alone takes data-parallel strategies"}});
+  job.plan = std::move(*one);
+  return job;
+}
+
+void end_with_supervisor() {
   if (const auto supervisor = RunEnvironment::read().supervisor) end_with_parent(*supervisor);
-  try {
-    const Job loaded = load(options);
-    const WorkerIdentity me = take(worker_identity(options.identity, process_environment()));
-    const Diagnostics errors = refusals(loaded.plan, me, options.plan);
-    if (!errors.empty()) {
-      cli::report(errors);
-      return cli::kInputIsWrong;
-    }
-    if (!me.computes()) return serve(options, loaded.plan.only_job(), me);
-    return train(options, loaded, me);
-  } catch (const Refused&) {
-    return cli::kInputIsWrong;
-  }
+}
+
+int run_job(const JobOptions& options, const Job& job) {
+  auto identity = worker_identity(options.identity, process_environment());
+  if (!identity) throw RefusedJob(std::move(identity.error()));
+  const WorkerIdentity& me = *identity;
+  Diagnostics errors = refusals(job.plan, me, job.file);
+  if (!errors.empty()) throw RefusedJob(std::move(errors));
+  if (!me.computes()) return serve(options, job.plan.only_job(), me);
+  return train(options, job, me);
 }
 
 }  // namespace reckon::worker

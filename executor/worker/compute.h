@@ -2,11 +2,11 @@
 #include <memory>
 #include <string>
 
-#include "cli/worker/options.h"
 #include "executor/comm/communicator.h"
 #include "executor/comm/gradient_exchange.h"
 #include "executor/comm/rendezvous/worker_identity.h"
 #include "executor/train/step_runtime.h"
+#include "executor/worker/job_options.h"
 #include "sim/scenario/plan.h"
 
 // What this process trains on: the CPU, or a CUDA device.
@@ -34,7 +34,7 @@ std::string device_libraries();
 /// is said on standard error.
 /// With --device cuda it throws instead: std::invalid_argument where the job is the reason,
 /// std::runtime_error where the machine is. `job` and `peers` must outlive it.
-std::unique_ptr<Compute> choose_device(const Options& options, const PlannedWorkload& job,
+std::unique_ptr<Compute> choose_device(const JobOptions& options, const PlannedWorkload& job,
                                        const WorkerIdentity& me, Communicator& peers);
 
 }  // namespace reckon::worker

@@ -5,14 +5,14 @@
 #include <optional>
 #include <vector>
 
-#include "cli/worker/compute.h"
-#include "cli/worker/options.h"
 #include "executor/comm/communicator.h"
 #include "executor/train/checkpoint/checkpoint.h"
 #include "executor/train/records/measurement_log.h"
 #include "executor/train/records/progress.h"
 #include "executor/train/records/run_directory.h"
 #include "executor/train/trainer.h"
+#include "executor/worker/compute.h"
+#include "executor/worker/job_options.h"
 #include "sim/scenario/artifact/artifact.h"
 
 // What surrounds the training loop in a process: what it measures, when it saves, when it ends.
@@ -22,7 +22,7 @@ class Session {
  public:
   /// All must outlive it. `attempt`: which start of the job this is, as far as its environment
   /// knows.
-  Session(const Options& options, const Plan& plan, const PlanDigests& digests, int attempt,
+  Session(const JobOptions& options, const Plan& plan, const PlanDigests& digests, int attempt,
           Communicator& communicator, GradientExchange& exchange, Trainer& trainer,
           std::int64_t steps, ComputeName compute);
 
@@ -62,7 +62,7 @@ class Session {
     return job_.strategy.synchronous && job_.strategy.backup_workers == 0;
   }
 
-  const Options& options_;
+  const JobOptions& options_;
   const Plan& plan_;
   const PlanDigests& digests_;
   const PlannedWorkload& job_;

@@ -1,10 +1,14 @@
 #pragma once
+#include <stdexcept>
 #include <string>
 #include <utility>
 
-#include "cli/options.h"
-
 namespace reckon::cli {
+
+/// The command line is wrong: the text says what and what to do. main prints it and exits with 2.
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 /// A UsageError with what to do in lines of its own. What is wrong is one line, whatever the names
 /// in it hold.

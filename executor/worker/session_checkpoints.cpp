@@ -1,0 +1,115 @@
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "executor/train/checkpoint/recovery.h"
+#include "executor/worker/session.h"
+#include "sim/base/standard_streams.h"
+#include "sim/base/unit_text.h"
+#include "sim/cluster/save_interval.h"
+
+// What a session restores and saves, and what it records of that.
+namespace reckon::worker {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+}  // namespace
+
+void Session::restore() {
+  const auto report = [this] { progress_.report({.phase = ProgressPhase::restoring}); };
+  report();
+  const auto begin = Clock::now();
+  const auto recover = [this](const std::function<void()>& got_on) {
+    const Recovery recovery = checkpoints_->recover(got_on);
+    changes_ = recovery.changes;
+    for (const std::string& why : recovery.refused)
+      print_error(fmt::format("reckon-worker: warning: {}\n", why));
+    if (!changes_.empty())
+      print_error(fmt::format("reckon-worker: warning: settings changed behind step {}:\n{}",
+                              *recovery.step, to_text(changes_)));
+    return recovery.step;
+  };
+  const std::optional<std::int64_t> step = recovered_step(communicator_, recover, report);
+  if (!step) return;
+  const auto targets = trainer_.restore(*step);
+  // Where the first rank alone has a checkpoint the servers tell the others the parameters.
+  const Counters counters = checkpoints_ ? checkpoints_->load(*step, targets) : Counters{};
+  if (!waits_for_nobody()) return record_restore(*step, targets, begin);
+  std::vector<std::int64_t> steps(static_cast<std::size_t>(communicator_.size()), *step);
+  for (std::size_t rank = 1; rank < steps.size(); ++rank)
+    if (const auto own = counters.find(steps_counter(rank)); own != counters.end())
+      steps[rank] = own->second;
+  communicator_.broadcast(std::as_writable_bytes(std::span(steps)), 0);
+  if (communicator_.rank() == 0) return record_restore(*step, targets, begin);
+  trainer_.go_on_from(steps[static_cast<std::size_t>(communicator_.rank())]);
+}
+
+void Session::record_restore(std::int64_t step, std::span<const RestoreTensor> targets,
+                             Clock::time_point begin) {
+  if (communicator_.rank() != 0) return;
+  Bytes size{};
+  for (const RestoreTensor& tensor : targets)
+    size += Bytes{static_cast<double>(tensor.bytes.size())};
+  const Seconds time = Clock::now() - begin;
+  keep(CheckpointRecord{.attempt = environment_.attempt,
+                        .action = CheckpointAction::restore,
+                        .step = step,
+                        .at = clock_.now(),
+                        .seconds = time,
+                        .blocked = time,
+                        .size = size});
+}
+
+void Session::save(bool emergency) {
+  report_saving();
+  Counters counters{{"step", trainer_.steps_done()}};
+  if (waits_for_nobody()) {
+    // First how far the others are, then the values: every step that is counted is in them.
+    const auto ranks = exchange_.progress();
+    for (std::size_t rank = 1; rank < ranks.size(); ++rank)
+      counters[steps_counter(rank)] = ranks[rank].steps_done;
+    exchange_.take_final_values();
+  }
+  checkpoints_->save(trainer_.steps_done(), std::move(counters), trainer_.state(), emergency);
+  planned_save_ = !emergency;
+  saved_ = Clock::now();
+  saved_steps_ = trainer_.steps_done();
+}
+
+/// As a part of the step that was done: who saves is behind those that have begun the next.
+void Session::report_saving() {
+  progress_.report({.step = std::max<std::int64_t>(0, trainer_.steps_done() - 1),
+                    .phase = ProgressPhase::saving});
+}
+
+/// Where a run leaves its plan, it says so.
+void Session::amend_interval(const SaveReport& save) {
+  const auto amended = amended_save_interval(plan_, job_, interval_, save.blocked);
+  if (!amended) return;
+  if (communicator_.rank() == 0)
+    keep(ChangeRecord{.attempt = environment_.attempt,
+                      .step = save.step,
+                      .at = clock_.now(),
+                      .name = "checkpoint_interval",
+                      .recorded = format_duration(interval_),
+                      .value = format_duration(*amended)});
+  interval_ = *amended;
+}
+
+void Session::record_saves() {
+  for (const SaveReport& save : checkpoints_->take_reports()) {
+    amend_interval(save);
+    if (communicator_.rank() != 0) continue;
+    keep(CheckpointRecord{.attempt = environment_.attempt,
+                          .action = CheckpointAction::save,
+                          .emergency = save.emergency,
+                          .step = save.step,
+                          .at = clock_.at(save.begin) + save.blocked + save.write,
+                          .seconds = save.blocked + save.write,
+                          .blocked = save.blocked,
+                          .size = save.size});
+  }
+}
+
+}  // namespace reckon::worker
