@@ -28,7 +28,7 @@ CapacityType riskiest(const std::vector<CapacityType>& pricing) {
 
 /// A scenario on that hardware that make_plan takes whatever the batch and the layout: the seed of
 /// all shapes, whose strategy and batch apply_shape then sets.
-std::vector<std::string> seed_overrides(const Question& question, const Hardware& hardware) {
+std::vector<Change> seed_changes(const Question& question, const Hardware& hardware) {
   const bool servers =
       !hardware.server_machine.empty() ||
       question.file.scenario.workload->strategy.kind == StrategyKind::parameter_server;
@@ -44,7 +44,7 @@ std::vector<std::string> seed_overrides(const Question& question, const Hardware
   if (const auto zones = hardware.zones.find(offer.region); zones != hardware.zones.end())
     offer.zone = zones->second.front();
   offer.pricing = riskiest(question.may.pricing);
-  return overrides_for(question, hardware, offer, seed);
+  return changes_for(question, hardware, offer, seed);
 }
 
 /// The batch of the seed: any that each strategy takes. The question's comes with the shape.
@@ -70,9 +70,9 @@ class SiteMaker {
   }
 
   Site make() {
-    auto file = read_with(q_.base, seed_overrides(q_, site_.hardware));
-    if (!file) return refused(file.error());
-    file_ = with_seed_batch(std::move(*file));
+    file_ = q_.file;
+    apply_changes(seed_changes(q_, site_.hardware), file_.scenario);
+    file_ = with_seed_batch(std::move(file_));
     auto plan = make_plan(file_, catalog_);
     if (!plan) return refused(plan.error());
     plan_ = std::move(*plan);
