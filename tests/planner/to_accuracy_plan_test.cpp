@@ -87,13 +87,13 @@ TEST_CASE("a candidate is as long, and evaluates as often, as the scenario that 
   for (const planner::Candidate& c : space.candidates) {
     const auto planned = planner::plan_of(question, shipped_catalog(), space, c);
     REQUIRE(planned);
-    Plan plan = *planned;
-    const PlannedWorkload read = plan.jobs.front();
+    const PlannedWorkload& read = planned->jobs.front();
     CHECK(space.shape(c).steps == read.steps);
-    plan.jobs.front().evaluations = 0;
-    planner::apply_shape(space.shape(c), question, space.site(c).worker, plan);
-    CHECK(plan.jobs.front().evaluations == read.evaluations);
-    CHECK(plan.jobs.front().total_samples == read.total_samples);
+    planner::HardwarePlan on(question, space.site(c).hardware, shipped_catalog());
+    REQUIRE(on.make().empty());
+    REQUIRE(on.take(space.shape(c)).empty());
+    CHECK(on.job().evaluations == read.evaluations);
+    CHECK(on.job().total_samples == read.total_samples);
   }
 }
 
