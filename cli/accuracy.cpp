@@ -14,14 +14,14 @@
 #include "report/accuracy/efficiencies_csv.h"
 #include "report/accuracy/reliability.h"
 #include "sim/accuracy/evidence_files.h"
-#include "sim/base/mapped_file.h"
-#include "sim/base/unit_text.h"
 #include "sim/accuracy/scoring/accuracy_modes.h"
 #include "sim/accuracy/scoring/evidence_scores.h"
 #include "sim/accuracy/scoring/evidence_tuning.h"
 #include "sim/accuracy/scoring/fit.h"
 #include "sim/accuracy/scoring/reliability_runs.h"
 #include "sim/accuracy/tables/tables.h"
+#include "sim/base/mapped_file.h"
+#include "sim/base/unit_text.h"
 
 namespace reckon::cli {
 namespace {

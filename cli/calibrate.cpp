@@ -30,7 +30,7 @@ Expected<ScenarioFile> scenario_given(const fs::path& path, const Options& optio
   if (!given.empty()) return load_scenario(given, options);
   return tl::unexpected(Diagnostics{{Severity::error,
                                      {path.string(), 0, 0},
-                                     "the file does not say of which scenario it is",
+                                     "the file does not name its scenario",
                                      "name it: --scenario FILE"}});
 }
 

@@ -109,7 +109,7 @@ Expected<MeasuredRun> load_profile(const std::filesystem::path& path, std::strin
   if (scenario == nullptr && tells_of_job(file))
     return tl::unexpected(Diagnostics{{Severity::error,
                                        {name, 0, 0},
-                                       "the file does not say of which scenario it is",
+                                       "the file does not name its scenario",
                                        "name it: --scenario FILE"}});
   MeasuredRun run = measured_waits(name, scenario != nullptr ? *scenario : ScenarioFile{}, {});
   if (scenario != nullptr) {

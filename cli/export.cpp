@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <array>
 
-#include "cli/run/cluster_options.h"
 #include "cli/command.h"
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/run/cluster_options.h"
 #include "cli/run/run_parts.h"
 #include "exchange/foreign/ai_platform.h"
 #include "exchange/gcloud.h"
@@ -18,8 +18,8 @@
 #include "executor/comm/rendezvous/job_secret.h"
 #include "executor/serve/served_model.h"
 #include "sim/base/shell_word.h"
-#include "sim/scenario/yaml/scenario_yaml.h"
 #include "sim/scenario/yaml/document.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 
 namespace reckon::cli {
 namespace {

@@ -13,9 +13,9 @@
 #include "exchange/model_files.h"
 #include "report/catalog/model_view.h"
 #include "sim/base/unit_text.h"
+#include "sim/catalog/operations_keys.h"
 #include "sim/model/finetune.h"
 #include "sim/model/zoo/zoo.h"
-#include "sim/catalog/operations_keys.h"
 #include "sim/scenario/yaml/scenario_yaml.h"
 
 namespace reckon::cli {

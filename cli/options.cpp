@@ -51,8 +51,7 @@ constexpr std::array kOptions{
     OptionRow{"catalog", "DIR",
               "a catalog of your own over the one that comes with reckon; may be given again",
               true},
-    OptionRow{"calibration", "FILE",
-              "what 'reckon calibrate' wrote, laid over the catalog; may be given again", true},
+    OptionRow{"calibration", "FILE", "calibration file from 'reckon calibrate' (repeatable)", true},
     OptionRow{
         "evidence", "FILE.csv",
         "published or own runs that forecasts take for evidence besides those of the catalog; "
@@ -177,7 +176,7 @@ constexpr std::array kPlanOptions{
     OptionRow{"base", "A,B",
               "shares of a job's nodes that are not spot, such as '25% on_demand,50% reserved'"},
     OptionRow{"fallback", "A,B",
-              "on-demand nodes stand in for spot nodes that have not come within 10min,30min"},
+              "use on-demand nodes when spot nodes have not come within 10min,30min"},
     OptionRow{"parameter-servers", "0..16", "numbers of parameter servers to consider"},
     OptionRow{"parameter-server-machine", "A,B", "machines of the parameter servers to consider"},
     OptionRow{"recompute", "A,B", "none, selective, full or any"},

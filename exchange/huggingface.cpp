@@ -172,7 +172,7 @@ Dimensions deepseek(ConfigJson& c) {
   d.dense_layers = c.number("first_k_dense_replace", 0, 0);
   d.normalized_experts = c.flag("norm_topk_prob", false);
   if (c.number("moe_layer_freq", 1) != 1) {
-    c.mistake("moe_layer_freq", "experts in every so many layers are not covered",
+    c.mistake("moe_layer_freq", "experts in every n-th layer only are not covered",
               "moe_layer_freq: 1 is covered");
   }
   return d;

@@ -38,7 +38,8 @@ template <class From, class To>
                                         std::int64_t channels, std::int64_t points, bool accumulate,
                                         cudaStream_t stream);
 /// out = in * factor of the mask; samples of `size` elements, the first of which is number
-/// first_sample of the step. The same mask as dropout_factors() of executor/train/layers/dropout_mask.h.
+/// first_sample of the step. The same mask as dropout_factors() of
+/// executor/train/layers/dropout_mask.h.
 template <class E>
 [[nodiscard]] cudaError_t dropout(const DropoutStream& mask, std::int64_t first_sample,
                                   std::int64_t batch, std::int64_t size, const E* in, E* out,

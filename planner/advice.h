@@ -16,7 +16,7 @@
 // "Estimating multiparameter partial expected value of perfect information from a probabilistic
 // sensitivity analysis sample", Medical Decision Making 34(3):311-326], with
 // terms left out that explain less than chance does at 1 %. Assumptions multiply times and costs,
-// and where nodes are taken back often a few draws are many times the others: a line through y_p
+// and where nodes are reclaimed often a few draws are many times the others: a line through y_p
 // itself falls below zero between them, so it is log y_p that is regressed, and what comes back is
 // scaled to the mean of y_p [the smearing estimate of Duan 1983, Journal of the American
 // Statistical Association 78(383):605-610]. A plan that does not rest on A, or
@@ -48,8 +48,8 @@ struct Measurement {
 };
 
 /// Worth most first; those that never change the choice are left out, as are objectives that are no
-/// mean of one quantity (cost_time, p95). `rivals` are those of the answer; only those that meet
-/// all limits count. Fewer than 100 replications: nothing, a regression would say chance.
+/// mean of one quantity (cost_time, p95). `alternatives` are those of the answer; only those that
+/// meet all limits count. Fewer than 100 replications: nothing, a regression would say chance.
 std::vector<Measurement> worth_measuring(const Question& question, const Catalog& catalog,
                                          const NetworkModel& network, const RankedPlan& chosen,
                                          const std::vector<RankedPlan>& rivals);

@@ -382,10 +382,12 @@ class Maker {
       error(at, "mixes of TPU slices or machines of your own are not planned yet",
             "leave base and fallback out");
     if (fallbacks && !autoscales(s.cluster))
-      error("plan.vary.fallback",
-            fmt::format("service {} does not autoscale node pools: none stands in for another",
-                        service_name(s.cluster)),
-            "a Kubernetes service: " + planning::autoscaling_services(catalog_));
+      error(
+          "plan.vary.fallback",
+          fmt::format(
+              "service {} does not autoscale node pools, so no pool can be the fallback of another",
+              service_name(s.cluster)),
+          "a Kubernetes service: " + planning::autoscaling_services(catalog_));
     if (bases)
       for (const std::string& text : *bases) {
         const std::size_t space = text.find(' ');

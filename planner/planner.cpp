@@ -87,11 +87,11 @@ void count_rejections(const Space& space, Answer& answer) {
   const auto add = [&](const char* reason, std::int64_t count) {
     if (count > 0) answer.rejected[reason] += count;
   };
-  add("too slow for the deadline: a lower bound on its time proves it", r.proven_late);
-  add("too dear for the budget: a lower bound on its cost proves it", r.proven_dear);
-  add("a lower bound proves it worse than the best", r.proven_worse);
-  add("worse in the race", r.outrun);
-  add("ranked too low by the step model to be simulated", r.not_tried);
+  add("misses the deadline (lower bound on time)", r.proven_late);
+  add("over budget (lower bound on cost)", r.proven_dear);
+  add("worse than the best (lower bound)", r.proven_worse);
+  add("eliminated by successive halving", r.outrun);
+  add("ranked by the step model only, not simulated", r.not_tried);
   for (const Evaluated& e : r.finished) {
     if (!e.refused.empty())
       add(e.refused.c_str(), 1);

@@ -50,7 +50,7 @@ struct Site {
   std::size_t worker = 0;  // index of the computing pool among the plan's
   ShortageRules shortage;  // of spot nodes
   bool asynchronous = false;
-  /// A spot node that is taken back so soon after it was asked for costs nothing (0: never), and
+  /// A spot node that is reclaimed so soon after it was asked for costs nothing (0: never), and
   /// what a new node needs before a job works on it: medians, where they are not assumed.
   Seconds free_within{}, image_pull{}, framework_start{};
   std::int64_t considered = 0;  // shapes with and without memory enough, times all offers
@@ -63,7 +63,7 @@ struct Site {
 /// Everything on that hardware: prices of every place, shapes by the question's freedom, memory,
 /// one step of each by the step model that the forecast uses.
 /// Mean time for which a request for spot nodes waits for a shortage to end, or for those that then
-/// stand in for them; 0 where none are asked for.
+/// replace them; 0 where none are asked for.
 double wait_for_spot(const Site& site, const Offer& offer, int nodes);
 
 Site make_site(const Question& question, const Hardware& hardware, const Catalog& catalog,

@@ -59,7 +59,7 @@ struct Mix {
   CapacityType base = CapacityType::on_demand;
   HourlyRate base_price, base_lowest;  // of a node
   int base_reserved = 0;               // nodes at the lowest price
-  /// On-demand nodes stand in for spot nodes that do not come within so long.
+  /// On-demand nodes replace spot nodes that do not come within this time.
   std::optional<Seconds> patience;
   std::string patience_text;                   // as written
   HourlyRate stand_in_price, stand_in_lowest;  // of a node

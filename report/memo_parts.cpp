@@ -87,7 +87,7 @@ std::string memo_risks(const Forecast& f) {
 
 std::string memo_assumptions(const Forecast& f) {
   if (f.assumptions.empty()) return "";
-  std::string out = "## What it rests on\n\n";
+  std::string out = "## Assumptions\n\n";
   if (f.evidence) out += markdown_safe(evidence_sentences(*f.evidence)) + "\n\n";
   if (const std::string notice = notice_sentences(f); !notice.empty())
     out += markdown_safe(notice) + "\n\n";

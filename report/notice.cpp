@@ -9,7 +9,7 @@ namespace reckon {
 namespace {
 
 std::string whose_word(const NoticeForecast& n) {
-  if (n.stated) return "the scenario says so";
+  if (n.stated) return "set in the scenario";
   return n.own_program
              ? "assumed of a container; if it saves: workload.checkpoint.on_notice: save"
              : "assumed, reckon's worker does; if not: workload.checkpoint.on_notice: none";

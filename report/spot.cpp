@@ -87,7 +87,7 @@ std::string conclusion(const SpotComparison& c, int width) {
   if (conditions.empty()) {
     const bool wins = c.planned().cost_usd->p50 < c.on_demand.cost_usd->p50;
     said = fmt::format(
-        "Spot is {} at the median whatever the life of a node and the time without "
+        "Spot is {} at the median for any node lifetime and any time without "
         "capacity (1 min to 100 d).",
         wins ? "cheaper" : "not cheaper");
   } else {

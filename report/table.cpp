@@ -148,9 +148,9 @@ std::string assumptions(const Forecast& f, int width) {
     cost = std::max(cost, int(rows.back().cost.size()));
   }
   name = std::min(name, width - 2 - 2 - time - 2 - cost);
-  std::string out = fmt::format(
-      "\nWhat the answer rests on most ({} of {} assumptions; effect from low to high end)\n",
-      shown, f.assumptions.size());
+  std::string out =
+      fmt::format("\nLargest uncertainties ({} of {} assumptions): change over each range\n", shown,
+                  f.assumptions.size());
   for (std::size_t k = 0; k < shown; ++k) {
     const auto lines = wrap(rows[k].what, name);
     out += fmt::format("  {:<{}}  {:>{}}  {:>{}}\n", lines.front(), name, rows[k].time, time,

@@ -128,9 +128,9 @@ std::string pool_text(const InitAnswers& answers, const Draft& d, const Catalog&
       "      nodes: {}  # or {{initial: 1, min: 0, max: 5}} with autoscaling: true\n", offer.nodes);
   out +=
       answers.pricing == CapacityType::spot
-          ? "      pricing: spot  # may be taken back; the catalog's law applies unless you give "
+          ? "      pricing: spot  # may be reclaimed; the catalog's rate applies unless you give "
             "disruptions:\n"
-          : "      pricing: on_demand  # spot is cheaper and may be taken back\n";
+          : "      pricing: on_demand  # spot is cheaper and may be reclaimed\n";
   return out;
 }
 

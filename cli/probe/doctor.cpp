@@ -11,10 +11,10 @@
 #include <thread>
 
 #include "cli/command.h"
-#include "cli/probe/doctor_run.h"
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/probe/doctor_run.h"
 #ifdef RECKON_HAS_CUDA
 #include "executor/cuda/nccl_library.h"
 #endif

@@ -78,7 +78,7 @@ int run_doctor_of(const std::string& name, bool check, OutputFormat format) {
   const fs::path run = name;
   if (!fs::is_directory(run)) throw UsageError(fmt::format("{}: there is no such directory", name));
   if (!is_run_directory(run))
-    throw UsageError(fmt::format("{} is no directory of a run: it has none of its files", name));
+    throw UsageError(fmt::format("{} is not a run directory: it has none of its files", name));
   RunLock::Look look = RunLock::look(run);
   std::optional<RunLock> lock;  // nobody starts a run here meanwhile
   if (!check && !look.held) {

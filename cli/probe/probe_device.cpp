@@ -20,8 +20,8 @@ DeviceWish device_wish(const std::string& name) {
   if (name == "cpu") return DeviceWish::cpu;
   if (name == "cuda") return DeviceWish::cuda;
   const std::vector<std::string> names{"auto", "cpu", "cuda"};
-  throw UsageError(
-      fmt::format("--device: '{}' is none of auto, cpu, cuda{}", name, did_you_mean(name, names)));
+  throw UsageError(fmt::format("--device: '{}' is not one of auto, cpu, cuda{}", name,
+                               did_you_mean(name, names)));
 }
 
 #ifdef RECKON_HAS_CUDA

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "cli/run/cluster_options.h"
 #include "cli/load.h"
 #include "cli/output.h"
+#include "cli/run/cluster_options.h"
 #include "cli/run/run_parts.h"
 #include "executor/kubernetes/pods/node_fit.h"
 #include "executor/kubernetes/pods/node_probe.h"

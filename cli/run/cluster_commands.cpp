@@ -4,10 +4,10 @@
 #include <chrono>
 #include <thread>
 
-#include "cli/run/cluster_options.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/run/cluster_options.h"
 #include "executor/kubernetes/kubernetes_run.h"
 #include "executor/launch/process.h"
 #include "executor/launch/progress_reader.h"

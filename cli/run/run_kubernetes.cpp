@@ -4,10 +4,10 @@
 
 #include <array>
 
-#include "cli/run/cluster_options.h"
 #include "cli/history_store.h"
 #include "cli/load.h"
 #include "cli/output.h"
+#include "cli/run/cluster_options.h"
 #include "cli/run/run_parts.h"
 #include "executor/kubernetes/kubernetes_run.h"
 #include "executor/kubernetes/preflight.h"

@@ -11,8 +11,8 @@
 #include "executor/launch/progress_reader.h"
 #include "executor/launch/run_tracker.h"
 #include "executor/train/records/run_directory.h"
-#include "sim/measurement/own_runs.h"
 #include "sim/forecast/forecast.h"
+#include "sim/measurement/own_runs.h"
 
 // What `reckon run` does alike wherever the processes are.
 namespace reckon::cli {

@@ -26,10 +26,10 @@ struct Options {
   std::optional<std::uint64_t> seed;
   std::string data;  // in place of the plan's path, relative to here
   std::optional<std::int64_t> steps, micro_batch, checkpoint_steps;
-  bool alone = false;         // one worker of the plan, by itself (sim/scenario/resolve/one_worker.h)
-  bool phases_apart = false;  // pushes before pulls: each can be measured
-  bool sum_directly = false;  // gradients on CPUs: not in a ring
-  std::filesystem::path out;  // empty: nothing is written
+  bool alone = false;  // one worker of the plan, by itself (sim/scenario/resolve/one_worker.h)
+  bool phases_apart = false;          // pushes before pulls: each can be measured
+  bool sum_directly = false;          // gradients on CPUs: not in a ring
+  std::filesystem::path out;          // empty: nothing is written
   std::filesystem::path secret_file;  // empty: RECKON_SECRET_FILE
   bool log_records = false;           // measurements are printed, for whoever watches from afar
   int keep = 2;

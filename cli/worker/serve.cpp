@@ -24,8 +24,8 @@
 #include "executor/train/records/run_directory.h"
 #include "executor/train/stop_signal.h"
 #include "sim/base/unit_text.h"
-#include "sim/scenario/yaml/document.h"
 #include "sim/scenario/training_text.h"
+#include "sim/scenario/yaml/document.h"
 
 namespace reckon::worker {
 namespace {

@@ -171,8 +171,8 @@ class ClusterReader {
       const auto node =
           std::ranges::max_element(nodes_, {}, [&](const SeenNode& n) { return fit_of(group, n); });
       if (node == nodes_.end() || fit_of(group, *node) == 0) {
-        out_.left_out.push_back(fmt::format("node group {}: up to {} nodes, none of which is there",
-                                            group.name, group.max));
+        out_.left_out.push_back(
+            fmt::format("node group {}: up to {} nodes, none running", group.name, group.max));
         continue;
       }
       const auto pool = std::ranges::find_if(
@@ -267,7 +267,7 @@ class ClusterReader {
           fmt::format("vcpu: {}, memory: {}GiB, network: 10Gbps", std::max(1, int(like.cores)),
                       std::max(1.0, std::floor(like.memory / kGiB)));
       pool.note = like.machine;
-      if (!assumed_network_) assume("machines: a network of 10Gbps, which no node tells");
+      if (!assumed_network_) assume("machines: a network of 10Gbps (assumed; no node says)");
       assumed_network_ = true;
       pool.spot = false;  // a price that there is none of
     }

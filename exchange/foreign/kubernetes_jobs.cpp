@@ -70,8 +70,9 @@ class PoolsOfJob {
     if (!provider) provider = provider_by_machine();
     const Provider& first = catalog_.providers.front().id;
     if (!provider)
-      out_.assumed.push_back(fmt::format(
-          "cluster.provider: {}, as no label tells; --provider says another", to_text(first)));
+      out_.assumed.push_back(
+          fmt::format("cluster.provider: {} (assumed; no label says); use --provider to change it",
+                      to_text(first)));
     out_.provider = provider.value_or(first);
     if (!hints_.region.empty()) out_.region = hints_.region;
     if (out_.region.empty() && !out_.zone.empty()) out_.region = region_of_zone();

@@ -12,12 +12,12 @@
 #include "executor/comm/rendezvous/handshake.h"
 #include "executor/comm/socket.h"
 
-// Messages between processes of one job that have proved it (executor/comm/rendezvous/handshake.h): a header
-// of fixed size with magic, version, length and authentication tags, then a payload. Little-endian.
-// A tag is AES-256-GMAC under the key of the connection's direction and the message's number, so a
-// message that is damaged, changed, left out, repeated or sent back is an error. Nothing is
-// encrypted. What breaks the rules throws WireError; no length that a peer names is believed beyond
-// the limit that the reader gives.
+// Messages between processes of one job that have proved it (executor/comm/rendezvous/handshake.h):
+// a header of fixed size with magic, version, length and authentication tags, then a payload.
+// Little-endian. A tag is AES-256-GMAC under the key of the connection's direction and the
+// message's number, so a message that is damaged, changed, left out, repeated or sent back is an
+// error. Nothing is encrypted. What breaks the rules throws WireError; no length that a peer names
+// is believed beyond the limit that the reader gives.
 namespace reckon {
 
 class WireError : public std::runtime_error {

@@ -8,8 +8,8 @@
 #include "executor/cuda/products.h"
 #include "executor/train/layers/layer_runner.h"
 
-// How one layer of a graph is run on a device: as executor/train/layers/layer_runner.h has it for CPUs,
-// with the same rows of features, over the kernels of kernels/. E is what activations, their
+// How one layer of a graph is run on a device: as executor/train/layers/layer_runner.h has it for
+// CPUs, with the same rows of features, over the kernels of kernels/. E is what activations, their
 // gradients and the weights that layers read are held in; master weights, gradients of weights and
 // statistics are float.
 namespace reckon::cuda {

@@ -166,7 +166,7 @@ tl::expected<ProgressPattern, std::string> ProgressPattern::from(const std::stri
   }
   if (!progress)
     return tl::unexpected(
-        std::string("it has no group that tells progress, such as (?<step>[0-9]+)"));
+        std::string("it has no named group for progress, such as (?<step>[0-9]+)"));
   try {
     ProgressPattern pattern;
     pattern.rules_.clear();

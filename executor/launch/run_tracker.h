@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "executor/launch/supervise.h"
+#include "sim/forecast/forecast.h"
 #include "sim/measurement/live_forecast.h"
 #include "sim/measurement/measurements.h"
-#include "sim/forecast/forecast.h"
 
 // A run as whoever watches it sees it, wherever its processes are.
 namespace reckon {

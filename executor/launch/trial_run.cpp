@@ -144,7 +144,7 @@ TrialSample run_trial(const TrialOptions& options, const std::function<void(std:
                                  tail.text()));
   if (end.code != 0) throw TrialError(fmt::format("{}{}", end.reason, tail.text()));
   if (options.pattern && !log.any())
-    throw TrialError("the program ended without a line that tells its progress" + tail.text());
+    throw TrialError("the program ended without printing a line of progress" + tail.text());
   return sample;  // it had fewer steps to do
 }
 

@@ -4,8 +4,8 @@
 
 #include "executor/probe/probe.h"
 #include "executor/probe/scratch_folder.h"
-#include "executor/train/data/loader.h"
 #include "executor/train/checkpoint/durable_file.h"
+#include "executor/train/data/loader.h"
 
 namespace reckon {
 namespace {

@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "executor/probe/probe.h"
-#include "executor/train/initialise.h"
 #include "executor/train/data/samples.h"
+#include "executor/train/initialise.h"
 #include "executor/train/step_runtime.h"
 
 namespace reckon {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "executor/serve/model_version.h"
-#include "executor/train/graph_runtime.h"
 #include "executor/train/data/samples.h"
+#include "executor/train/graph_runtime.h"
 
 // One version of a model, in memory, that answers.
 namespace reckon {

@@ -109,7 +109,7 @@ std::string ServingMetrics::page() const {
           [](const Batches& b) { return b.busy; });
   if (!alone_.empty())
     head("reckon_serving_alone_seconds", "gauge",
-         "A forward pass over so many instances before there were requests.");
+         "Forward pass over a batch of this size, timed before the first request.");
   for (const auto& [instances, time] : alone_)
     out += fmt::format("reckon_serving_alone_seconds{{{},instances=\"{}\"}} {}\n", label, instances,
                        time);

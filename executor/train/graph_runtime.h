@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "executor/comm/gradient_exchange.h"
-#include "executor/train/products/aligned_buffer.h"
 #include "executor/train/layers/layer_runner.h"
 #include "executor/train/parameters.h"
+#include "executor/train/products/aligned_buffer.h"
 #include "executor/train/schedule.h"
 #include "sim/base/diagnostic.h"
 

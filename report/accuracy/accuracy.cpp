@@ -123,7 +123,7 @@ std::string accuracy_table(const AccuracyReport& report, int worst) {
   out += others_table(report);
   for (const WarmEvaluation& w : report.warm) {
     out += fmt::format(
-        "\nWarm {}: so many runs on the fewest accelerators of each source, model, accelerator, "
+        "\nWarm {}: this many runs on the fewest accelerators of each source, model, accelerator, "
         "precision\nand stack are measured; the rest is predicted\n",
         w.points);
     Columns rows;

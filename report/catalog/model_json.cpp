@@ -1,5 +1,5 @@
-#include "report/json_parts.h"
 #include "report/catalog/model_view.h"
+#include "report/json_parts.h"
 
 namespace reckon {
 namespace {

@@ -75,7 +75,7 @@ void add_assumptions(Page& page, const Forecast& f) {
     table.rows.push_back({a.what, a.value, signed_duration(a.time_effect_seconds),
                           a.cost_effect_usd ? signed_usd(*a.cost_effect_usd) : "unknown",
                           a.source});
-  page.section("What it rests on", table,
+  page.section("Assumptions", table,
                "Numbers that nobody measured for exactly this case, each with its range; the "
                "effects are those of the charts above, largest first.");
   if (f.evidence) page.paragraph(evidence_sentences(*f.evidence));

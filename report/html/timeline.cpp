@@ -44,7 +44,7 @@ constexpr std::array<Meaning, 7> kNodeMeanings{{
     {"repair", "repair", "var(--hot)"},
 }};
 constexpr Meaning kOther{"", "other", "var(--slate)"};
-constexpr Meaning kEvent{"", "node taken back or failed", "var(--hot)"};
+constexpr Meaning kEvent{"", "node reclaimed or failed", "var(--hot)"};
 
 const Meaning& meaning_of(const Span& s) {
   if (s.pool < 0) {

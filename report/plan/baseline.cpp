@@ -4,8 +4,8 @@
 
 #include "report/memo.h"
 #include "report/memo_parts.h"
-#include "report/plan/plan.h"
 #include "report/plan/memo.h"
+#include "report/plan/plan.h"
 #include "report/table.h"
 #include "report/text.h"
 #include "sim/base/shell_word.h"

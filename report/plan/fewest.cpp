@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "report/json_parts.h"
-#include "report/plan/plan.h"
 #include "report/plan/parts.h"
+#include "report/plan/plan.h"
 #include "report/table.h"
 #include "report/text.h"
 #include "sim/base/unit_text.h"

@@ -1,9 +1,9 @@
 #include <cmath>
 
 #include "report/json_parts.h"
-#include "report/plan/plan.h"
 #include "report/plan/memo.h"
 #include "report/plan/parts.h"
+#include "report/plan/plan.h"
 #include "sim/scenario/resolve/draft.h"
 
 namespace reckon {

@@ -4,8 +4,8 @@
 
 #include "report/memo.h"
 #include "report/memo_parts.h"
-#include "report/plan/plan.h"
 #include "report/plan/parts.h"
+#include "report/plan/plan.h"
 #include "report/table.h"
 #include "sim/base/unit_text.h"
 
@@ -44,7 +44,7 @@ std::string recommendation(const PlanMemoInputs& m) {
                      a.search.exact
                          ? "each was simulated, or a lower bound proves it worse"
                          : "not all that no bound excludes were simulated to the end, the rest was "
-                           "ranked by the step model or a short race");
+                           "ranked by the step model or a few replications");
   return out;
 }
 

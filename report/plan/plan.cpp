@@ -37,7 +37,7 @@ std::string best_in_words(planner::Objective objective) {
 }
 
 std::string search_text(const Answer& a, int width) {
-  std::string text = fmt::format("{} candidates considered, {} feasible; {} lives simulated. ",
+  std::string text = fmt::format("{} candidates, {} feasible; {} replications simulated. ",
                                  format_count(double(a.considered)),
                                  format_count(double(a.feasible)), format_count(double(a.lives)));
   if (a.search.exact)
@@ -47,17 +47,18 @@ std::string search_text(const Answer& a, int width) {
                               "proves it worse. ";
   else
     text += fmt::format(
-        "{} candidates that no bound excludes were ranked by the step model or a short race, not "
-        "simulated to the end. ",
+        "{} candidates were ranked by the step model or a few replications, not simulated in "
+        "full. ",
         format_count(double(a.search.not_tried + a.search.outrun)));
   if (a.plans.size() > 1)
-    text += a.certain_ranks == 0
-                ? "The first two plans are too close to tell apart at 95 %."
-                : fmt::format("The order is certain at 95 % down to rank {}.", a.certain_ranks);
+    text +=
+        a.certain_ranks == 0
+            ? "The first two plans do not differ at 95 % confidence."
+            : fmt::format("The order holds at 95 % confidence down to rank {}.", a.certain_ranks);
   if (a.replications < a.replications_asked)
     text += fmt::format(
-        " The effort did not do for {} replications of lives with so many interruptions: each plan "
-        "has {} (`--replications {}` insists).",
+        " Search budget exhausted: each plan has {1} of {0} replications, since each has so many "
+        "interruptions (`--replications {2}` forces all).",
         format_count(a.replications_asked), format_count(a.replications), a.replications_asked);
   std::string out;
   for (const std::string& line : wrap(text, width - 2)) out += "  " + line + "\n";

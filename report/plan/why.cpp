@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "report/plan/plan.h"
 #include "report/plan/parts.h"
+#include "report/plan/plan.h"
 #include "report/table.h"
 #include "report/text.h"
 #include "sim/base/shell_word.h"
@@ -43,7 +43,7 @@ std::string lever_text(Lever lever, const RankedPlan& chosen) {
       return fmt::format("price of {} in all regions of {} ({})", goods, to_text(h.provider),
                          pricing);
     case Lever::reclaims:
-      return "how often spot nodes are taken back";
+      return "spot reclaim rate";
     case Lever::network:
       return "network bandwidth of all nodes";
   }
@@ -86,7 +86,7 @@ std::string flip_text(const Answer& a, const Flip& flip) {
                        better_word(a.objective));
   return fmt::format("{}: it misses the {}, and {}", at, flip.limit,
                      flip.rival ? told_apart(*flip.rival, chosen) + " takes its place"
-                                : "none of the others meets all limits");
+                                : "no other plan meets all limits");
 }
 
 std::string amount(const Answer& a, double value) {
@@ -127,7 +127,7 @@ std::string measurement_text(const Answer& a, const Measurement& m) {
                   what_is_done(m), price, format_percent(m.share),
                   told_apart(*m.instead, a.plans.front()), amount(a, m.saves), amount(a, m.worth));
   if (!pays(a, m)) text += ", which is less than it costs";
-  text += ". It tells ";
+  text += ". It measures ";
   const std::size_t shown = std::min(kRevealedShown, m.reveals.size());
   for (std::size_t k = 0; k < shown; ++k) text += (k == 0 ? "" : "; ") + m.reveals[k];
   if (m.reveals.size() > shown) text += fmt::format("; {} more", m.reveals.size() - shown);
@@ -186,16 +186,16 @@ std::vector<std::string> changes_of_choice(const Answer& a) {
   // Of those that were dropped it would not be true.
   if (!still.empty() && s.ties.empty() && s.better.empty())
     out.push_back(
-        fmt::format("None of {} times does: {}.", factors_tried(), fmt::join(still, "; ")));
+        fmt::format("Insensitive ({} times): {}.", factors_tried(), fmt::join(still, "; ")));
   for (const RankedPlan& better : s.better)
-    out.push_back(fmt::format("Better as it stands, and not simulated by the search: {}.",
+    out.push_back(fmt::format("Better, but not simulated by the search: {}.",
                               told_apart(better, a.plans.front())));
   for (const RankedPlan& tie : s.ties)
-    out.push_back(fmt::format("Too close to tell apart with {} replications: {}.",
+    out.push_back(fmt::format("No difference within {} replications: {}.",
                               format_count(s.replications), told_apart(tie, a.plans.front())));
-  out.push_back(fmt::format(
-      "Found by bisection over forecasts of {} replications each, against {} other plan{}.",
-      format_count(s.replications), s.rivals, s.rivals == 1 ? "" : "s"));
+  out.push_back(
+      fmt::format("By bisection over forecasts of {} replications, against {} other plan{}.",
+                  format_count(s.replications), s.rivals, s.rivals == 1 ? "" : "s"));
   return out;
 }
 
@@ -203,8 +203,8 @@ std::vector<Advice> advice_of(const Answer& a) {
   if (a.plans.empty() || a.rivals.empty() || !planner::can_be_worth(a.objective)) return {};
   if (a.measurements.empty())
     return {{a.replications < 100
-                 ? "Not said: it takes 100 replications or more."
-                 : "Nothing: none of the measurements we know of changes the choice.",
+                 ? "Not computed: needs 100 replications or more."
+                 : "Nothing: no measurement that reckon knows would change the choice.",
              ""}};
   std::vector<Advice> out;
   for (const Measurement& m : a.measurements) {

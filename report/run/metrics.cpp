@@ -90,10 +90,10 @@ std::string run_metrics(const std::string& scenario, const RunStatus& s,
   const double began =
       std::chrono::duration<double>(now.time_since_epoch()).count() - s.elapsed.count();
   f.quantiles("reckon_run_finish_timestamp_seconds",
-              "When the run finishes, as Unix time: quantiles of the live forecast.",
+              "Finish time of the run (Unix time): quantiles of the live forecast.",
               s.estimate.time_seconds, began);
   if (s.estimate.cost_usd)
-    f.quantiles("reckon_run_cost_usd", "What the run costs: quantiles of the live forecast.",
+    f.quantiles("reckon_run_cost_usd", "Cost of the run: quantiles of the live forecast.",
                 *s.estimate.cost_usd, 0);
   if (s.estimate.miss_probability)
     f.gauge("reckon_run_deadline_miss_probability", "Chance to finish behind the deadline.",

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "executor/launch/trial_run.h"
-#include "sim/measurement/trial.h"
 #include "sim/forecast/forecast.h"
+#include "sim/measurement/trial.h"
 
 // The answer of `reckon trial`. Values in, text out.
 namespace reckon {

@@ -43,7 +43,7 @@ std::string answer(const ServingForecast& f) {
   facts.row({"cost", cost});
   facts.row({"nodes of " + f.pool, fmt::format("{:.1f} node-hours", f.node_hours)});
   if (r.reclaims > 0)
-    facts.row({"taken back",
+    facts.row({"reclaimed",
                fmt::format("{} nodes, and {} requests with them", format_count(double(r.reclaims)),
                            r.lost == 0 ? "no" : format_count(double(r.lost)))});
   return facts.text();

@@ -13,7 +13,8 @@ namespace reckon {
 inline constexpr std::string_view kOwnSource = "own";
 
 /// A measured step with all that it is compared by, in words: it outlives the catalog and the plan
-/// that it was measured with. Written to calibrations (sim/measurement/calibration/calibration_yaml.cpp).
+/// that it was measured with. Written to calibrations
+/// (sim/measurement/calibration/calibration_yaml.cpp).
 struct OwnRow {
   std::string id;  // of the measured run: "llama3-8b-lora"
   std::string accelerator, precision;

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::string_view kEvidenceSource = "evidence";
 
-/// Calibrations are the sources of what they measured (sim/measurement/calibration/calibration.cpp).
+/// Calibrations are the sources of what they measured
+/// (sim/measurement/calibration/calibration.cpp).
 bool is_calibrated(const Plan& plan, const PlannedPool& pool) {
   const auto measured = [&](const Fact<double>& fact) {
     const auto index = static_cast<std::size_t>(fact.source);

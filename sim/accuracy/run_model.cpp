@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "sim/accuracy/run_plan.h"
-#include "sim/model/zoo/zoo.h"
 #include "sim/model/zoo/tables.h"
+#include "sim/model/zoo/zoo.h"
 
 // Which network a row of measurements ran.
 namespace reckon {

@@ -367,7 +367,7 @@ tl::expected<Plan, std::string> plan_of_run(const RunConfiguration& printed,
   if (hides_layout(run)) {
     job.global_batch = run.global_batch;
     if (!take_fastest_layout(*plan, job))
-      return Failure("the layout is not printed, and none of ours fits in memory");
+      return Failure("the source does not give the layout, and no layout fits in memory");
   } else if (run.recompute == "unknown" && cuts_the_model(job.strategy.kind)) {
     recompute_to_fit(*plan, job);
   }

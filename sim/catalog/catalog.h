@@ -14,9 +14,9 @@
 #include "sim/base/quantity.h"
 #include "sim/base/words.h"
 #include "sim/catalog/convergence.h"
-#include "sim/model/graph.h"
 #include "sim/catalog/precision.h"
 #include "sim/catalog/providers.h"
+#include "sim/model/graph.h"
 
 // The facts: what hardware can do, what machines hold it, where it is, what it costs, how the
 // operators' software behaves. All of it is data (catalogs/, its README has the file formats);
@@ -329,7 +329,7 @@ class Catalog {
   OperationalDefaults operations;
   /// XXH3-64 of what the layers say, 16 hex digits: the order of rows and comments do not matter.
   std::string digest;
-  /// Calibration overlays laid over the layers, in their order: what a forecast names.
+  /// Calibration overlays over the layers, in their order: what a forecast names.
   std::vector<std::string> calibrations;
 
   /// By the exact name; nullptr: unknown.

@@ -74,9 +74,9 @@ bool check_header(Texts& texts, const FileKind& kind, const std::vector<Cell>& h
   }
   for (const std::string_view key : kind.key) {
     if (std::ranges::find(header, key, &Cell::text) == header.end()) {
-      texts.error(at, fmt::format("column '{}' is missing", key),
-                  fmt::format("the columns {} tell one {} from another", fmt::join(kind.key, ", "),
-                              kind.noun));
+      texts.error(
+          at, fmt::format("column '{}' is missing", key),
+          fmt::format("the columns {} identify a {}", fmt::join(kind.key, ", "), kind.noun));
       good = false;
     }
   }

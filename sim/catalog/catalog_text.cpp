@@ -42,7 +42,7 @@ void Texts::error(const Cell& at, std::string what, std::string hint) {
   if (full()) return;
   if (problems.size() == kMostProblems) {
     what = fmt::format("more than {} mistakes", kMostProblems);
-    hint = "the rest is not shown";
+    hint = "further ones are not shown";
   }
   problems.push_back({Severity::error,
                       {files[static_cast<std::size_t>(at.file)], at.line, at.column},

@@ -91,11 +91,11 @@ struct Job {
     return phase == JobPhase::initializing || phase == JobPhase::running ||
            phase == JobPhase::evacuating || phase == JobPhase::hung;
   }
-  /// The pool that the pool's nodes are for: itself, or the one that it stands in for.
+  /// The pool that the pool's nodes are for: itself, or the pool whose fallback it is.
   std::size_t home(std::size_t pool) const {
     return placement.pools[pool].stands_in_for.value_or(pool);
   }
-  /// What it needs of the pool, or of the one that this stands in for.
+  /// What it needs of the pool, or of the pool whose fallback this is.
   const PoolShare& share(std::size_t pool) const { return placement.pools[home(pool)]; }
   /// Nodes that it has of the share, of whichever pool.
   int held(std::size_t pool) const {

@@ -73,7 +73,7 @@ class Life {
   SimTime next_maintenance(Node& node, Pool& pool) const;
   void request_node(Pool& pool, std::uint32_t slot, bool by_autoscaler);
   void come_up(Node& node);
-  /// When the provider takes back a node that came now; max: never.
+  /// When the provider reclaims a node that came now; max: never.
   SimTime reclaim_time(Node& node, const Pool& pool);
   bool hangs(const Node& node) const;
   void hold(Job& job, Node& node);

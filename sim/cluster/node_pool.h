@@ -80,7 +80,7 @@ struct Pool {
   bool reclaimable = false;
   std::size_t trace_offset = 0;  // of slot 0 in the plan's reclaim trace
   std::uint32_t first_node = 0;  // index of slot 0
-  // A stand-in takes pods from when the nodes of its preferred pool did not come until the job
+  // A fallback pool takes pods from when the nodes of its preferred pool did not come until the job
   // stops and tries that pool again.
   std::optional<std::uint32_t> preferred, stand_in;  // indices of pools
   bool stands_in = false;                            // now
@@ -106,7 +106,7 @@ struct Cluster {
   Cluster(const Plan& plan, const LifeOptions& options);
   std::vector<Pool> pools;
   std::vector<Node> nodes;
-  /// Indices of pools: stand-ins last.
+  /// Indices of pools: fallback pools last.
   std::vector<std::uint32_t> by_preference;
   /// When a spot node that is asked for now can be given.
   Shortages shortages;

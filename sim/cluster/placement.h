@@ -20,7 +20,7 @@ struct PoolShare {
   bool servers = false;      // the nodes hold parameter servers
   bool chief = false;        // the chief is on the first of them that is placed
   bool beside = false;       // the nodes evaluate checkpoints: training goes on without one
-  /// Another pool's nodes may stand in for these; or these for another's, and then all that is said
+  /// Another pool's nodes may replace these; or these another's, and then all that is said
   /// above is said there.
   std::optional<std::size_t> stand_in, stands_in_for;
 };

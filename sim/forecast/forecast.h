@@ -13,8 +13,8 @@
 #include "sim/scenario/plan.h"
 #include "sim/step/step.h"
 
-// From a plan to an answer with its uncertainty: N lives of the cluster, each with its own draws,
-// and what they say.
+// From a plan to an answer with its uncertainty: N replications of the cluster, each with its own
+// draws, and what they say.
 namespace reckon {
 
 struct ServingForecast;  // sim/serving/serving.h

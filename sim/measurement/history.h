@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/measurement/own_runs.h"
 #include "sim/forecast/forecast.h"
+#include "sim/measurement/own_runs.h"
 
 // What was forecast and what then happened, one record a line (JSON), so that forecasts can be
 // scored long after:

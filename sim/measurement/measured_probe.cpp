@@ -5,9 +5,9 @@
 #include <map>
 #include <optional>
 
-#include "sim/measurement/measured_run.h"
 #include "sim/catalog/operations_keys.h"
 #include "sim/forecast/forecast.h"
+#include "sim/measurement/measured_run.h"
 
 namespace reckon {
 namespace {

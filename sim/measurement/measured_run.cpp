@@ -8,10 +8,10 @@
 #include <cmath>
 #include <span>
 
-#include "sim/measurement/live_forecast.h"
 #include "sim/forecast/forecast.h"
-#include "sim/step/network/collectives_cpu.h"
+#include "sim/measurement/live_forecast.h"
 #include "sim/step/compute.h"
+#include "sim/step/network/collectives_cpu.h"
 
 namespace reckon {
 namespace {

@@ -8,12 +8,12 @@
 
 #include "sim/base/diagnostic.h"
 #include "sim/base/quantity.h"
-#include "sim/measurement/probe_record.h"
 #include "sim/cluster/life.h"
+#include "sim/measurement/probe_record.h"
 
 // What a run measured, in the words of the forecast: JSON lines, one record a line, which say what
-// they are in "record". Written by whoever runs a job (executor/train/records/measurement_log.h), read by
-// calibration, by comparison with a forecast, and by people with jq.
+// they are in "record". Written by whoever runs a job (executor/train/records/measurement_log.h),
+// read by calibration, by comparison with a forecast, and by people with jq.
 //
 //   {"record":"run","schema_version":3,"scenario":"mlp","attempt":0,...,"xxh3":"..."}
 //   {"record":"step","attempt":0,"step":0,"at_seconds":0.81,"seconds":0.0121,"loss":2.31,...}

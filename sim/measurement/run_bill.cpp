@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "sim/measurement/run_timeline.h"
 #include "sim/cluster/billing.h"
+#include "sim/measurement/run_timeline.h"
 
 namespace reckon {
 namespace {

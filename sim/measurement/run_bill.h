@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "sim/measurement/measurements.h"
 #include "sim/forecast/rates.h"
+#include "sim/measurement/measurements.h"
 
 namespace reckon {
 

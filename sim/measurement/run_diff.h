@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "sim/measurement/calibration/explaining.h"
-#include "sim/measurement/measurements.h"
 #include "sim/forecast/forecast.h"
 #include "sim/forecast/rates.h"
+#include "sim/measurement/calibration/explaining.h"
+#include "sim/measurement/measurements.h"
 #include "sim/step/step_parts.h"
 
 // A forecast and the run of the same plan, side by side: where time and money differed, and which

@@ -6,8 +6,8 @@
 #include "sim/referee/simgrid_network.h"
 #include "sim/step/network/referee.h"
 
-// Reads one question (sim/step/network/referee.h) on standard input and writes SimGrid's answer on standard
-// output.
+// Reads one question (sim/step/network/referee.h) on standard input and writes SimGrid's answer on
+// standard output.
 int main() {
   try {
     const std::string text{std::istreambuf_iterator<char>(std::cin), {}};

@@ -77,7 +77,7 @@ void add_reclaim(std::vector<PlanAssumption>& rows, const Plan& plan) {
   if (!plan.reclaim.assumed_mean) return;
   const Fact<Seconds>& mean = *plan.reclaim.assumed_mean;
   rows.push_back(
-      {"mean time until a spot node is taken back", "reclaim.mean", "s", mean.value.count(),
+      {"mean time until a spot node is reclaimed", "reclaim.mean", "s", mean.value.count(),
        mean.low.count(), mean.high.count(), mean.source, kLife, [](Plan& p, double value) {
          p.reclaim.law = ExponentialReclaim{Seconds{value}};
          p.reclaim.assumed_mean = Fact<Seconds>{Seconds{value}, p.reclaim.assumed_mean->source};

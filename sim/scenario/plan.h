@@ -237,7 +237,7 @@ struct ReclaimRules {
 /// When no spot node can be had. The cluster's spot pools share one market: times with and without
 /// capacity take turns, each exponential, from the mean share of both at the start. A node asked
 /// for in a shortage comes when it is over, and its usual delay later. Nodes that are there stay:
-/// when those are taken back says ReclaimRules.
+/// ReclaimRules says when those are reclaimed.
 struct ShortageRules {
   bool on = false;
   Fact<Seconds> every, lasts;  // means: from the end of one to the begin of the next; of one
@@ -287,11 +287,11 @@ struct Plan {
   std::vector<Source> sources;           // the catalog's, so that a Fact can be printed
   std::optional<StepEvidence> evidence;  // of the first job's step; nullopt: not asked
 
-  /// The first that stands in for no other; nullptr: none. worker falls back to chief's.
+  /// The first that is no fallback; nullptr: none. worker falls back to chief's.
   const PlannedPool* pool_with(Role role) const;
 };
 
-/// The pools of the chief and of the workers, the chief's first; without those that stand in for
+/// The pools of the chief and of the workers, the chief's first; without the fallback pools of
 /// another.
 std::vector<const PlannedPool*> gang_pools(const Plan& plan);
 /// Those of them whose processes compute, one at least: in TensorFlow the chief (AI Platform's

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "sim/scenario/yaml/scenario_yaml.h"
 #include "sim/scenario/yaml/document.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 
 namespace reckon {
 

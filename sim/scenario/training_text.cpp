@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "sim/scenario/yaml/scenario_yaml.h"
 #include "sim/scenario/yaml/document.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 
 namespace reckon {
 

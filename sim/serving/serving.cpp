@@ -75,7 +75,7 @@ std::vector<std::string> warnings_of(const ServingPlan& plan, const ServingForec
   if (peak > most)
     warnings.push_back(fmt::format(
         "{} requests/s are more than {} replicas can answer ({} requests/s with full batches): "
-        "queues grow to their limit and the rest is refused",
+        "queues grow to their limit and further requests are refused",
         format_count(peak), plan.replicas.max, format_count(std::round(most))));
   if (f.service.refused > 0)
     warnings.push_back(

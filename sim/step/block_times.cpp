@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "sim/step/network/collective_cost.h"
 #include "sim/step/layer_shares.h"
+#include "sim/step/network/collective_cost.h"
 #include "sim/step/network/torus_times.h"
 
 namespace reckon {

@@ -1,8 +1,8 @@
 #pragma once
 #include "sim/scenario/layout.h"
-#include "sim/step/network/collectives.h"
 #include "sim/step/compute.h"
 #include "sim/step/memory/folded_model.h"
+#include "sim/step/network/collectives.h"
 
 // Time of one pass of one micro-batch through one block under a layout (docs/MODELS.md,
 // "Layouts").

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "sim/scenario/plan.h"
-#include "sim/step/network/collectives.h"
 #include "sim/step/compute.h"
+#include "sim/step/network/collectives.h"
 #include "sim/step/network/network.h"
 
 // Parameter-server training as flows over NICs. W workers pull the variables from P servers, each

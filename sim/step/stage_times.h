@@ -2,8 +2,8 @@
 #include <vector>
 
 #include "sim/step/block_times.h"
-#include "sim/step/network/collective_cost.h"
 #include "sim/step/memory/layout_memory.h"
+#include "sim/step/network/collective_cost.h"
 
 // Blocks summed up to pipeline stages, and what ZeRO and the gradients' reduction add to them.
 namespace reckon {

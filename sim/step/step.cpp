@@ -7,10 +7,10 @@
 
 #include "sim/base/check.h"
 #include "sim/step/assumptions.h"
-#include "sim/step/network/collective_cost.h"
-#include "sim/step/network/collectives_cpu.h"
 #include "sim/step/compute.h"
 #include "sim/step/input.h"
+#include "sim/step/network/collective_cost.h"
+#include "sim/step/network/collectives_cpu.h"
 #include "sim/step/overlap.h"
 #include "sim/step/parameter_server.h"
 #include "sim/step/step_model.h"

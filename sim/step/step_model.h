@@ -5,8 +5,8 @@
 
 #include "sim/scenario/layout.h"
 #include "sim/step/block_times.h"
-#include "sim/step/network/collective_cost.h"
 #include "sim/step/memory/layout_memory.h"
+#include "sim/step/network/collective_cost.h"
 
 // The step under any Layout (docs/MODELS.md, "Layouts"): made once for a model on a kind of
 // cluster, asked for many layouts.

@@ -4,10 +4,10 @@
 #include <chrono>
 #include <ctime>
 
+#include "executor/train/data/samples.h"
 #include "executor/train/graph_runtime.h"
 #include "executor/train/initialise.h"
 #include "executor/train/products/matrix.h"
-#include "executor/train/data/samples.h"
 #include "sim/model/zoo/zoo.h"
 
 // A training step of the CPU runtime against what a plain matrix product of Eigen reaches in the

@@ -98,7 +98,7 @@ TEST_CASE("the memo of a plan is one page with question, recommendation, alterna
   for (const char* part :
        {"# small\n", "## Question\n\nhow many T4 for two epochs?", "## Recommendation\n\n**",
         "## Alternatives\n", "## What would change the choice\n", "## What to measure first\n",
-        "## Risks\n", "## What it rests on\n", "## Prices\n", "120 simulated runs, seed 5"}) {
+        "## Risks\n", "## Assumptions\n", "## Prices\n", "120 simulated runs, seed 5"}) {
     INFO(part << "\n" << page);
     CHECK(page.find(part) != std::string::npos);
   }

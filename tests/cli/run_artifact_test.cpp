@@ -132,7 +132,7 @@ TEST_CASE("a worker takes no changes to the plan of a run, and none of a damaged
   w.write("run/plan.reckon", plan);
   const Output out = w.run_shell(worker);
   CHECK(out.code == 2);
-  CHECK(contains(out.err, "cut off or changed: its checksum is"));
+  CHECK(contains(out.err, "truncated or changed: its checksum is"));
 }
 
 TEST_CASE("other commands take the job from a run, and the facts from the catalog in use") {

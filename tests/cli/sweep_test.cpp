@@ -130,7 +130,7 @@ TEST_CASE("the option --memo writes the question, the answer and what was tried"
   const std::string memo = read_all(w.path("m.md"));
   CHECK(memo.starts_with("# small\n\n## Question\n\nis one epoch enough?\n"));
   for (const char* part : {"## Answer", "## Alternatives tried", "| 2 |", "## Risks",
-                           "## What it rests on", "## Prices", " USD |", "| 20"})
+                           "## Assumptions", "## Prices", " USD |", "| 20"})
     CHECK(contains(memo, part));
   CHECK(contains(r.out, "(1) workload.train.epochs"));
   CHECK(w.run("simulate a.yaml --memo nowhere/m.md").code == 3);

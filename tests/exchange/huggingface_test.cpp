@@ -274,7 +274,7 @@ TEST_CASE("a DeepSeek config without a key that changes the size, or with one, i
   CHECK_THAT(errors_of(changed(kDeepSeekV3, "\"kv_lora_rank\": 512,", "")),
              Contains("key 'kv_lora_rank' is missing"));
   CHECK_THAT(errors_of(changed(kDeepSeekV3, "\"moe_layer_freq\": 1", "\"moe_layer_freq\": 2")),
-             Contains("experts in every so many layers are not covered"));
+             Contains("experts in every n-th layer only are not covered"));
   CHECK_THAT(
       errors_of(changed(kDeepSeekV3, "\"attention_bias\": false", "\"attention_bias\": true")),
       Contains("biases in attention alone are not covered"));

@@ -13,9 +13,9 @@
 #include <thread>
 #include <vector>
 
-#include "executor/comm/rendezvous/coordinator.h"
 #include "executor/comm/parameter_server/parameter_server.h"
 #include "executor/comm/parameter_server/server_protocol.h"
+#include "executor/comm/rendezvous/coordinator.h"
 
 // What arrives at the processes of a job. A stranger who does not know the secret never gets past
 // the handshake; of a member's messages what is read is what was sent, or an error; a member that

@@ -5,10 +5,10 @@
 #include <set>
 
 #include "executor/cuda/device_runner.h"
-#include "executor/train/products/aligned_buffer.h"
 #include "executor/train/gradient_cases.h"
 #include "executor/train/layers/layer_runner.h"
 #include "executor/train/parameters.h"
+#include "executor/train/products/aligned_buffer.h"
 #include "gpu/device.h"
 
 // NaN and infinity in each tensor that a layer reads, at its beginning, middle and end: what comes

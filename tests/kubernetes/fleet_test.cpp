@@ -151,7 +151,7 @@ TEST_CASE("a spot node that is taken back is a preemption, and the job waits for
   REQUIRE(m.interruptions.size() == 1);
   CHECK(m.interruptions[0].cause == Interruption::preemption);
   CHECK(m.interruptions[0].rank == 0);
-  CHECK(m.interruptions[0].detail == "rank 0 " + node + " was taken back or shut down");
+  CHECK(m.interruptions[0].detail == "rank 0 " + node + " was reclaimed or shut down");
 }
 
 TEST_CASE("a gang of 256 pods on 64 nodes of 8 GPUs runs, loses a node, runs again and ends",

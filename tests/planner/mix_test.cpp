@@ -330,5 +330,5 @@ TEST_CASE("mixes that cannot be planned are refused by name") {
         std::string::npos);
   CHECK(refused("fallback: [", "fallback: [soon, ").find("fallback") != std::string::npos);
   CHECK(refused("provider: gcp\n", "provider: gcp\n  service: gce\n") ==
-        "service gce does not autoscale node pools: none stands in for another");
+        "service gce does not autoscale node pools, so no pool can be the fallback of another");
 }

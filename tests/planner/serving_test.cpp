@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "sim/scenario/yaml/scenario_yaml.h"
 #include "sim/scenario/training_text.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 #include "support/shipped_catalog.h"
 
 using namespace reckon;

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "report/accuracy/efficiencies_csv.h"
-#include "sim/base/mapped_file.h"
 #include "sim/accuracy/scoring/fit.h"
+#include "sim/base/mapped_file.h"
 #include "support/shipped_catalog.h"
 
 using namespace reckon;

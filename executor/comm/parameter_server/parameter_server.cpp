@@ -13,8 +13,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "executor/comm/rendezvous/job_listener.h"
 #include "executor/comm/parameter_server/server_protocol.h"
+#include "executor/comm/rendezvous/job_listener.h"
 #include "sim/base/check.h"
 
 namespace reckon {

@@ -1,6 +1,6 @@
 #pragma once
-#include "executor/comm/rendezvous/rendezvous.h"
 #include "executor/comm/parameter_server/server_state.h"
+#include "executor/comm/rendezvous/rendezvous.h"
 
 namespace reckon {
 

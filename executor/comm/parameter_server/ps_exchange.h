@@ -3,8 +3,8 @@
 #include <string>
 
 #include "executor/comm/gradient_exchange.h"
-#include "executor/comm/rendezvous/rendezvous.h"
 #include "executor/comm/parameter_server/server_keys.h"
+#include "executor/comm/rendezvous/rendezvous.h"
 
 namespace reckon {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <thread>
 
-#include "executor/comm/rendezvous/rendezvous.h"
 #include "executor/comm/parameter_server/server_protocol.h"
+#include "executor/comm/rendezvous/rendezvous.h"
 
 namespace reckon {
 

@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "executor/kubernetes/pods/gang_member.h"
-#include "executor/kubernetes/resource_watch.h"
 #include "executor/kubernetes/pods/silent_nodes.h"
+#include "executor/kubernetes/resource_watch.h"
 #include "executor/kubernetes/start_patience.h"
 #include "executor/train/stop_signal.h"
 #include "sim/base/unit_text.h"

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "executor/kubernetes/pods/cluster_gang.h"
 #include "executor/kubernetes/kubectl.h"
+#include "executor/kubernetes/pods/cluster_gang.h"
 
 // The same few steps of training on each node of a pool, one pod a node: the slow one is found
 // before a gang waits for it.

@@ -54,7 +54,7 @@ PodLoss taken(const PodView& pod, std::span<const EventView> events,
   if (pod.disruption == "TerminationByKubelet" ||
       one_of(pod.reason, {"Shutdown", "NodeShutdown", "Terminated"}) ||
       (node && is_taken_back(*node)))
-    return {PodEnd::node_shut_down, kKilled, fmt::format("{} was taken back or shut down", where)};
+    return {PodEnd::node_shut_down, kKilled, fmt::format("{} was reclaimed or shut down", where)};
   const bool by_taint = pod.disruption == "DeletionByTaintManager" ||
                         event_of(events, "TaintManagerEviction") != nullptr;
   if (node_gone || pod.disruption == "DeletionByPodGC" || pod.reason == "NodeLost" ||

@@ -42,7 +42,7 @@ class CifarSource : public DataSource {
       const DataFile& file = files_.emplace_back(path);
       if (file.size() == 0 || file.size() % kCifarRecord != 0)
         file.damaged(file.size() / kCifarRecord * kCifarRecord,
-                     fmt::format("a record of {} bytes is cut off", kCifarRecord));
+                     fmt::format("a record of {} bytes is truncated", kCifarRecord));
       ends_.push_back(samples() + file.size() / kCifarRecord);
     }
   }

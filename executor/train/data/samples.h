@@ -3,8 +3,8 @@
 #include <span>
 #include <vector>
 
-#include "executor/train/products/aligned_buffer.h"
 #include "executor/train/graph_runtime.h"
+#include "executor/train/products/aligned_buffer.h"
 #include "sim/model/graph.h"
 
 // What one sample holds for a model: the seam between data and network.

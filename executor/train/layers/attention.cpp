@@ -2,10 +2,10 @@
 #include <cmath>
 #include <limits>
 
-#include "executor/train/products/aligned_buffer.h"
 #include "executor/train/layers/dropout_mask.h"
-#include "executor/train/products/matrix.h"
 #include "executor/train/layers/factories.h"
+#include "executor/train/products/aligned_buffer.h"
+#include "executor/train/products/matrix.h"
 #include "executor/train/products/vector_math.h"
 
 // softmax(Q K^T / sqrt(w)) V by blocks of rows, of which only the log of each row's sum is kept;

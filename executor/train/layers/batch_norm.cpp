@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "executor/train/products/aligned_buffer.h"
 #include "executor/train/layers/factories.h"
+#include "executor/train/products/aligned_buffer.h"
 
 // Batch normalisation [Ioffe & Szegedy 2015, arXiv:1502.03167, algorithm 1], with torch's epsilon
 // and momentum; the running variance is the unbiased one. Statistics are those of this rank's

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "executor/train/layers/factories.h"
 #include "executor/train/products/aligned_buffer.h"
 #include "executor/train/products/matrix.h"
-#include "executor/train/layers/factories.h"
 
 // Convolution as a matrix product [Chellapilla 2006, "High performance convolutional neural
 // networks for document processing"]: a row of columns holds the patch under one output point, in

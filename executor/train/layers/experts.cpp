@@ -3,8 +3,8 @@
 #include <numeric>
 
 #include "executor/train/layers/expert_routing.h"
-#include "executor/train/products/matrix.h"
 #include "executor/train/layers/factories.h"
+#include "executor/train/products/matrix.h"
 #include "executor/train/products/vector_math.h"
 
 // A mixture of experts. The choice of experts has no gradient; the scores learn through the weights

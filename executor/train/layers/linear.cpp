@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "executor/train/products/matrix.h"
 #include "executor/train/layers/factories.h"
+#include "executor/train/products/matrix.h"
 
 // y = x W^T + b along the last axis.
 namespace reckon::run {

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "executor/train/products/aligned_buffer.h"
 #include "executor/train/layers/factories.h"
+#include "executor/train/products/aligned_buffer.h"
 #include "executor/train/products/vector_math.h"
 #include "sim/base/check.h"
 

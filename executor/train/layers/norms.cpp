@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "executor/train/products/aligned_buffer.h"
 #include "executor/train/layers/factories.h"
+#include "executor/train/products/aligned_buffer.h"
 
 // Norms over the features of a row.
 namespace reckon::run {

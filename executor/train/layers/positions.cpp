@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "executor/train/products/aligned_buffer.h"
 #include "executor/train/layers/factories.h"
+#include "executor/train/products/aligned_buffer.h"
 
 // Positions without parameters.
 namespace reckon::run {

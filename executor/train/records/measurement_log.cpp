@@ -114,7 +114,7 @@ void MeasurementLog::append(const MeasurementRecord& record) {
     } catch (...) {
       // Without the lock there may be lines of others behind it: what is torn is cut off later.
       if (exclusive.held() && ::ftruncate(file_.get(), before) != 0)
-        fail("take back a line of", path_);
+        fail("truncate an incomplete line of", path_);
       throw;
     }
   }

@@ -8,7 +8,8 @@
 
 #include "executor/train/records/run_lock.h"
 
-// What is whole, damaged or left over in the directory of a run (executor/train/records/run_directory.h).
+// What is whole, damaged or left over in the directory of a run
+// (executor/train/records/run_directory.h).
 namespace reckon {
 
 /// How a damaged part is put right.

@@ -40,14 +40,14 @@ WarmGroups groups_of(std::span<const ScoredRun> runs) {
 
 double log_ratio(const ScoredRun& r) { return std::log(r.measured / r.predicted); }
 
-struct Layout {
+struct TableLayout {
   std::string_view strategy;
   int tensor, pipeline, context, expert, data;
   double micro_batch;
-  friend auto operator<=>(const Layout&, const Layout&) = default;
+  friend auto operator<=>(const TableLayout&, const TableLayout&) = default;
 };
 
-Layout layout_of(const RunConfiguration& run) {
+TableLayout layout_of(const RunConfiguration& run) {
   return {run.strategy, run.tensor, run.pipeline,   run.context,
           run.expert,   run.data,   run.micro_batch};
 }
@@ -111,7 +111,7 @@ Regret regret_of(std::span<const ScoredRun> runs) {
   Regret regret;
   for (const auto& [key, members] : groups) {
     // A layout that was measured more than once stands with its median.
-    std::map<Layout, std::vector<const ScoredRun*>> layouts;
+    std::map<TableLayout, std::vector<const ScoredRun*>> layouts;
     for (const ScoredRun* r : members) layouts[layout_of(r->at.run)].push_back(r);
     if (layouts.size() < 2) continue;
     double fastest = 0, taken = 0, best_predicted = -1;

@@ -4,8 +4,8 @@
 #include <array>
 
 #include "sim/accuracy/named_csv.h"
-#include "sim/base/unit_text.h"
 #include "sim/accuracy/scoring/accuracy.h"
+#include "sim/base/unit_text.h"
 #include "sim/step/network/collective_cost.h"
 
 // Measured all-reduces: bus bandwidth against message size.

@@ -14,9 +14,9 @@
 #include "sim/accuracy/evidence.h"
 #include "sim/accuracy/local_posterior.h"
 #include "sim/accuracy/run_plan.h"
-#include "sim/base/parallel.h"
 #include "sim/accuracy/scoring/accuracy.h"
 #include "sim/accuracy/scoring/fit.h"
+#include "sim/base/parallel.h"
 
 namespace reckon {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "sim/accuracy/named_csv.h"
 #include "sim/accuracy/run_plan.h"
-#include "sim/base/unit_text.h"
 #include "sim/accuracy/scoring/accuracy.h"
+#include "sim/base/unit_text.h"
 
 // Runs to a target quality: how long they took, given how many samples they needed.
 namespace reckon {

@@ -3,8 +3,8 @@
 #include <span>
 #include <vector>
 
-#include "sim/base/csv.h"
 #include "sim/accuracy/tables/tables.h"
+#include "sim/base/csv.h"
 
 namespace reckon {
 namespace {

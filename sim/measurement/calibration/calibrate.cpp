@@ -235,7 +235,7 @@ Expected<Calibration> calibrate(std::span<const MeasuredRun> given, const Catalo
   if (problems.empty() && model.rows().empty() && !waited && own.empty())
     problems.push_back({Severity::error,
                         {runs.empty() ? std::string() : runs.front().file},
-                        "nothing was measured that a forecast rests on",
+                        "no measurement of anything that the forecast uses",
                         "steps at steady state are needed: let it run for longer"});
   if (!problems.empty()) return tl::unexpected(std::move(problems));
   model.find_parameters();

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <map>
 
-#include "sim/measurement/log_spread.h"
-#include "sim/measurement/calibration/waiting_times.h"
 #include "sim/catalog/operations_keys.h"
+#include "sim/measurement/calibration/waiting_times.h"
+#include "sim/measurement/log_spread.h"
 
 namespace reckon {
 namespace {
@@ -77,7 +77,7 @@ void warn_of_law(const WaitingTimes& waits, Calibration& result) {
   constexpr double kClearly = 2;  // of AIC: e times as likely
   if (best.aic > exponential->aic - kClearly) return;
   result.warnings.push_back(fmt::format(
-      "nodes were taken back by a {} law (scale {:.4g} s, shape {:.3g}) rather than an exponential "
+      "nodes were reclaimed by a {} law (scale {:.4g} s, shape {:.3g}) rather than an exponential "
       "one: say so in the scenario's disruptions.preemption",
       best.family, best.scale, best.shape));
 }

@@ -7,7 +7,7 @@
 namespace reckon {
 
 /// Adds to `result` what the runs' waits say: provisioning (by provider and kind of node), time
-/// until spot nodes are taken back, start of the job. Each correction is by itself: its row of the
+/// until spot nodes are reclaimed, start of the job. Each correction is by itself: its row of the
 /// covariance has its variance only. The runs' scenarios can be planned.
 void calibrate_waits(std::span<const MeasuredRun> runs, const Catalog& catalog,
                      Calibration& result);

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "sim/accuracy/own_row.h"
-#include "sim/measurement/calibration/catalog_parameter.h"
 #include "sim/catalog/catalog.h"
+#include "sim/measurement/calibration/catalog_parameter.h"
 
 // A calibration overlay: numbers of the catalog as measurements correct them, and how that was
-// found. A file of it (YAML) is laid over the catalog before plans are made, so that everything
+// found. A file of it (YAML) is an overlay on the catalog before plans are made, so that everything
 // that follows rests on it and says so.
 namespace reckon {
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "sim/measurement/calibration/calibration.h"
-#include "sim/measurement/log_spread.h"
 #include "sim/measurement/calibration/map_fit.h"
+#include "sim/measurement/log_spread.h"
 #include "sim/measurement/measured_run.h"
 
 // The fit behind calibrate(). Included by calibrat*.cpp only: Eigen is heavy.

@@ -7,9 +7,9 @@
 #include <iterator>
 
 #include "sim/base/random.h"
-#include "sim/measurement/log_spread.h"
 #include "sim/forecast/effects.h"
 #include "sim/forecast/replicate.h"
+#include "sim/measurement/log_spread.h"
 
 namespace reckon {
 namespace {
@@ -96,8 +96,7 @@ std::string to_text(const Explaining& e) {
   const AssumptionEffect& a = e.assumption;
   const std::string assumed = fmt::format("assumed {} [{}; {}]", a.value, a.key, a.source);
   if (!e.value)
-    return fmt::format("{}: rests on it, but nothing near its range would explain all; {}", a.what,
-                       assumed);
+    return fmt::format("{}: no value near its range explains the difference; {}", a.what, assumed);
   std::string where = fmt::format("percentile {:.0f} of that range", 100 * e.percentile);
   if (!e.within_range()) where = *e.value < a.median ? "below that range" : "above that range";
   return fmt::format("{}: {} would explain it, {}; {}", a.what, format_in_unit(*e.value, a.unit),

@@ -4,8 +4,8 @@
 
 #include <span>
 
-#include "sim/model/zoo/zoo.h"
 #include "sim/model/zoo/convolutions.h"
+#include "sim/model/zoo/zoo.h"
 
 namespace reckon {
 namespace {

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include "sim/model/zoo/zoo.h"
 #include "sim/model/zoo/builder.h"
+#include "sim/model/zoo/zoo.h"
 
 namespace reckon {
 namespace {

@@ -45,7 +45,7 @@ tl::expected<Head, std::string> head_of(std::string_view bytes) {
   constexpr std::size_t kLongestLine = 80;
   const std::size_t end = bytes.substr(0, kLongestLine).find('\n');
   if (end == std::string_view::npos)
-    return tl::unexpected<std::string>("cut off or changed in its first line");
+    return tl::unexpected<std::string>("truncated or changed in its first line");
   std::string_view line = bytes.substr(kArtifactMagic.size(), end - kArtifactMagic.size());
   Head head;
   const std::string_view version = take_word(line);
@@ -68,7 +68,7 @@ tl::expected<Head, std::string> head_of(std::string_view bytes) {
 tl::expected<std::string, std::string> body_of(const Head& head) {
   if (const std::string now = digest_of(head.packed); now != head.checksum)
     return tl::unexpected(
-        fmt::format("cut off or changed: its checksum is {}, not {}", now, head.checksum));
+        fmt::format("truncated or changed: its checksum is {}, not {}", now, head.checksum));
   auto text = artifact::unpacked(head.packed);
   if (!text) return text;
   if (const std::string now = digest_of(*text); now != head.digest)

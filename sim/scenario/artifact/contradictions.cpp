@@ -44,7 +44,7 @@ class Checker {
 
   void check_pool(const PlannedPool& pool) {
     if (pool.stands_in_for && *pool.stands_in_for >= plan_.pools.size())
-      wrong(fmt::format("pool '{}' stands in for a pool that is not there", pool.name));
+      wrong(fmt::format("pool '{}' is the fallback of a pool that does not exist", pool.name));
     if (pool.nodes_initial < 0 || pool.nodes_min < 0 || pool.nodes_max < 0 ||
         pool.accelerators_per_node < 0)
       wrong(fmt::format("pool '{}' has fewer than no nodes", pool.name));

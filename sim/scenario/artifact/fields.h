@@ -9,6 +9,8 @@
 // a field, or has one too many, does not compile: its names are bound to the struct's own fields.
 // The same holds for the words of an enumeration, whose switch must be complete.
 
+// A member's name cannot stand in parentheses.
+// NOLINTNEXTLINE(bugprone-macro-parentheses)
 #define RECKON_VISIT_FIELD(r, object, field) visit(BOOST_PP_STRINGIZE(field), object.field);
 
 /// each_field(object, visit): visit("name", object.name) for every field, in their order.

@@ -70,7 +70,7 @@ tl::expected<std::string, std::string> unpacked(std::string_view bytes, std::siz
     out.resize(out.size() - stream.avail_out);
     if (end != Z_OK && end != Z_STREAM_END)
       return tl::unexpected(fmt::format("cannot be unpacked: {}",
-                                        stream.msg != nullptr ? stream.msg : "it is cut off"));
+                                        stream.msg != nullptr ? stream.msg : "it is truncated"));
     if (out.size() > most)
       return tl::unexpected(fmt::format("unpacks to more than {} MiB", most >> 20U));
   }

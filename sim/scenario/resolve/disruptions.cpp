@@ -54,7 +54,7 @@ void resolve_reclaim(Draft& draft) {
   rules.assumed_mean = seconds_fact(draft.catalog.operations.at(keys::kReclaimMean));
   rules.law = ExponentialReclaim{rules.assumed_mean->value};
   draft.warn(fmt::format(
-      "the scenario does not say how often spot nodes are taken back: assumed is a mean life of {} "
+      "no spot reclaim rate given: assuming a mean node life of {} "
       "({} .. {})",
       format_duration(rules.assumed_mean->value), format_duration(rules.assumed_mean->low),
       format_duration(rules.assumed_mean->high)));

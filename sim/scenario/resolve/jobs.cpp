@@ -139,7 +139,7 @@ Expected<Plan> plan_of_jobs(const ScenarioFile& file, const Catalog& catalog,
     if (!pool.stands_in_for.empty())
       errors.push_back({Severity::error,
                         file.places.find("cluster.pools." + pool.name + ".stands_in_for"),
-                        "pools that stand in for others are not simulated for several jobs yet",
+                        "fallback pools are not simulated for several jobs yet",
                         "one scenario a job, with workload: instead of jobs:"});
   Together together(file, errors);
   for (const JobSpec& job : file.scenario.jobs) {

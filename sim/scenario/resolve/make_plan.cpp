@@ -1,8 +1,8 @@
 #include "sim/scenario/plan.h"
 
 #include "sim/scenario/resolve/draft.h"
-#include "sim/scenario/resolve/serving.h"
 #include "sim/scenario/resolve/pricing.h"
+#include "sim/scenario/resolve/serving.h"
 
 namespace reckon {
 namespace {

@@ -269,7 +269,8 @@ void check_autoscaling(Draft& draft, const PlannedPool& pool) {
   }
 }
 
-/// Does an overlay's number (sim/measurement/calibration/calibration.h, lay_over) take the catalog's place?
+/// Does an overlay's number (sim/measurement/calibration/calibration.h, lay_over) take the
+/// catalog's place?
 bool is_calibrated(const Catalog& catalog, std::string_view key) {
   const auto source = std::size_t(catalog.operations.at(key).source);
   return catalog.sources[source].reference.starts_with("calibration ");
@@ -289,7 +290,7 @@ void check_capacity_type(Draft& draft, const PlannedPool& pool) {
     draft.not_yet(path, fmt::format("spot capacity of {}", to_text(plan.provider)));
   if (draft.provider->owned && !draft.scenario().disruptions.preemption &&
       !is_calibrated(draft.catalog, keys::kReclaimMean))
-    draft.error(path, "how often nodes on premises are taken back is the owner's rule",
+    draft.error(path, "reclaims on premises are the owner's rule",
                 "disruptions: {preemption: !exponential {mean: 24h}}, or a --calibration on "
                 "records of it");
 }

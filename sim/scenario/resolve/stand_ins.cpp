@@ -36,22 +36,23 @@ PlannedPool* named_by(Draft& draft, const PlannedPool& pool) {
 void check_scaling(Draft& draft, const PlannedPool& pool, const PlannedPool& preferred) {
   for (const PlannedPool* one : {&pool, &preferred})
     if (!one->autoscaling)
-      draft.error(draft.path(*one),
-                  fmt::format("pool '{}' stands in for '{}' when the autoscaler says so, and '{}' "
-                              "is not autoscaled",
-                              pool.name, preferred.name, one->name),
-                  "autoscaling: true, with nodes: {initial: 0, min: 0, max: 4}");
+      draft.error(
+          draft.path(*one),
+          fmt::format("pool '{}' is the fallback of '{}' when the autoscaler says so, and '{}' "
+                      "is not autoscaled",
+                      pool.name, preferred.name, one->name),
+          "autoscaling: true, with nodes: {initial: 0, min: 0, max: 4}");
   if (preferred.nodes_initial > 0 || preferred.nodes_min > 0)
     draft.error(draft.path(preferred, "nodes"),
-                fmt::format("nothing stands in for the nodes that pool '{}' begins with, and '{}' "
-                            "stands in for it",
+                fmt::format("no fallback exists for the nodes that pool '{}' begins with, and '{}' "
+                            "is its fallback",
                             preferred.name, pool.name),
                 fmt::format("nodes: {{initial: 0, min: 0, max: {}}}", preferred.nodes_max));
   if (pool.nodes_initial > 0 || pool.nodes_min > 0)
-    draft.error(draft.path(pool, "nodes"),
-                fmt::format("pool '{}' has nodes only while it stands in for '{}'", pool.name,
-                            preferred.name),
-                fmt::format("nodes: {{initial: 0, min: 0, max: {}}}", pool.nodes_max));
+    draft.error(
+        draft.path(pool, "nodes"),
+        fmt::format("pool '{}' has nodes only as the fallback of '{}'", pool.name, preferred.name),
+        fmt::format("nodes: {{initial: 0, min: 0, max: {}}}", pool.nodes_max));
 }
 
 void resolve_stand_in(Draft& draft, PlannedPool& pool) {
@@ -59,21 +60,21 @@ void resolve_stand_in(Draft& draft, PlannedPool& pool) {
   if (preferred == nullptr) return;
   const std::string path = draft.path(pool, "stands_in_for");
   if (!draft.spec(*preferred).stands_in_for.empty())
-    return draft.error(path, fmt::format("pool '{}' stands in for another itself", preferred->name),
+    return draft.error(path,
+                       fmt::format("pool '{}' is itself a fallback of another", preferred->name),
                        "name the pool whose nodes are wanted first");
   const auto taken = std::ranges::find_if(draft.plan.pools, [&](const PlannedPool& other) {
     return other.stands_in_for == index(preferred->id);
   });
   if (taken != draft.plan.pools.end())
-    return draft.not_yet(path,
-                         fmt::format("a second pool that stands in for '{}'", preferred->name),
+    return draft.not_yet(path, fmt::format("a second fallback pool of '{}'", preferred->name),
                          fmt::format("pool '{}' does already", taken->name));
   if (pool.role != Role::worker || preferred->role != Role::worker)
-    return draft.not_yet(path, "a stand-in for other pools than the workers'", "role: worker");
+    return draft.not_yet(path, "a fallback for pools other than the workers'", "role: worker");
   if (!same_node(pool, *preferred))
     return draft.error(
         path, fmt::format("the nodes of '{}' are not those of '{}'", pool.name, preferred->name),
-        "a stand-in has the same machine and accelerators, bought in another way");
+        "a fallback pool has the same machine and accelerators, with another capacity type");
   check_scaling(draft, pool, *preferred);
   pool.stands_in_for = index(preferred->id);
   preferred->patience = draft.spec(pool).after;
@@ -89,7 +90,7 @@ void resolve_stand_ins(Draft& draft) {
       resolve_stand_in(draft, pool);
     else if (spec.after)
       draft.error(draft.path(pool, "after"),
-                  fmt::format("pool '{}' stands in for no other", pool.name),
+                  fmt::format("pool '{}' is no fallback of another", pool.name),
                   "stands_in_for: the pool whose nodes are waited for");
   }
 }

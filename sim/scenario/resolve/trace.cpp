@@ -57,7 +57,7 @@ bool too_many(double recorded, std::size_t recorded_slots, int nodes) {
 }
 
 std::string too_many_text(const std::string& trace, int nodes) {
-  return fmt::format("{} has more than {:.0e} reclaims on {} nodes; so many can be held", trace,
+  return fmt::format("{} has more than {:.0e} reclaims on {} nodes, which is the limit", trace,
                      kMostReclaims, nodes);
 }
 

@@ -144,7 +144,7 @@ void read_pools(Reader& reader, const YamlNode& node, ClusterSpec& cluster) {
     if (!pool.name.empty() && !names.insert(pool.name).second)
       reader.error(item.find("name")->value.at,
                    fmt::format("a second pool is named '{}'", pool.name),
-                   "names tell pools apart in results and in --set");
+                   "pool names must be unique: results and --set use them");
     all_nodes += pool.nodes.max;
     cluster.pools.push_back(std::move(pool));
   });
@@ -177,7 +177,7 @@ const Fields<PoolSpec>& pool_fields() {
   nodes_form.low = 1, nodes_form.high = kMostNodes;
   nodes_form.fields = &infos_of<nodes_fields>;
   static const Fields<P> table{
-      required(name_field("name", &P::name, "Tells pools apart.", "p100")),
+      required(name_field("name", &P::name, "Unique name.", "p100")),
       word_field("role", &P::role,
                  "What its nodes do; may be left out where only one assignment is possible.",
                  "worker"),

@@ -29,11 +29,11 @@ const Fields<BathtubReclaim>& bathtub_fields() {
       required(number_field("tau1", &B::tau1, seconds_above_zero(),
                             "Time constant of the early deaths.", "1h")),
       required(number_field("tau2", &B::tau2, seconds_above_zero(),
-                            "Time constant of the late deaths.", "0.8h")),
-      required(
-          number_field("b", &B::b, seconds_above_zero(), "Where the late deaths set in.", "24h")),
-      required(
-          number_field("limit", &B::limit, seconds_above_zero(), "No node lives longer.", "24h"))};
+                            "Time constant of the late reclaims.", "0.8h")),
+      required(number_field("b", &B::b, seconds_above_zero(),
+                            "Age at which the late reclaims begin.", "24h")),
+      required(number_field("limit", &B::limit, seconds_above_zero(), "Maximum lifetime of a node.",
+                            "24h"))};
   return table;
 }
 

@@ -133,7 +133,7 @@ const Fields<Vary>& vary_fields() {
                  "Mixes with spot: shares of a job's nodes that are not spot.",
                  "[25% on_demand, 50% reserved]"),
       vary_field("fallback", check_patience, {},
-                 "On-demand nodes stand in for spot nodes that do not come within such a time.",
+                 "On-demand nodes replace spot nodes that do not come within this time.",
                  "[10min, 30min]"),
       vary_field("autoscaling", check_bounds, {},
                  "Bounds of the workers' pool, as shares of the job's nodes; 125%: spare nodes.",

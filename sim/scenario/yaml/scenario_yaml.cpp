@@ -16,7 +16,7 @@ constexpr double kMostRepeats = 1000;
 
 const Fields<JobSpec>& job_fields() {
   static const Fields<JobSpec> table{
-      required(name_field("name", &JobSpec::name, "Tells jobs apart.", "a")),
+      required(name_field("name", &JobSpec::name, "Unique name.", "a")),
       number_field("submit", &JobSpec::submit, Form{Form::Kind::duration, 0, kLatestSubmit},
                    "When it is queued; default: 0h.", "2h"),
       number_field("every", &JobSpec::every, above_zero(Form::Kind::duration, kLatestSubmit),
@@ -54,7 +54,7 @@ void read_jobs(Reader& reader, const YamlNode& node, Scenario& scenario) {
     check_last_submit(reader, item, job);
     if (!job.name.empty() && !names.insert(job.name).second)
       reader.error(item.find("name")->value.at, fmt::format("a second job is named '{}'", job.name),
-                   "names tell jobs apart in results and in --set");
+                   "job names must be unique: results and --set use them");
     scenario.jobs.push_back(std::move(job));
   });
 }

@@ -60,7 +60,7 @@ const Fields<ServingBatchSpec>& batch_fields() {
                    "batch is what waits when the replica gets free.",
                    "5ms"),
       field<B>("times", by_size, read_times,
-               "Measured: how long a replica is at work on a batch of so many requests, in between "
+               "Measured: time of a replica for a batch of this many requests, in between "
                "by straight lines; default: what the model's forward pass takes.",
                "{1: 2.3ms, 8: 7.4ms}"),
   };

@@ -78,10 +78,11 @@ const Fields<StrategySpec>& strategy_fields() {
       number_field("expert", &S::expert, whole(1, kMostDegree), "Expert-parallel degree.", "8"),
       number_field("micro_batch", &S::micro_batch, whole(1, kMostBatch),
                    "Samples of one copy of the model in one pass; more are accumulated.", "1"),
-      boolean_field("sequence_parallel", &S::sequence_parallel,
-                    "Tensor-parallel ranks share the tokens of what is not cut; true with tensor "
-                    "above 1.",
-                    "false"),
+      boolean_field(
+          "sequence_parallel", &S::sequence_parallel,
+          "Tensor-parallel ranks share the tokens of layers that are not sharded; true with tensor "
+          "above 1.",
+          "false"),
       word_field("schedule", &S::schedule, "Order of the passes in a pipeline.", "interleaved"),
       number_field("interleave", &S::interleave, whole(2, 1024),
                    "Parts of the network in one pipeline stage; needs schedule: interleaved.", "2"),
@@ -104,10 +105,11 @@ const Fields<StrategySpec>& strategy_fields() {
                  "What a parameter server holds: an equal part of every variable, or whole "
                  "variables, in turn or to the server that has least.",
                  "balanced"),
-      number_field("partition", &S::partition, above_zero(Form::Kind::bytes, 1e15),
-                   "Larger variables are cut into pieces of at most so much; needs shards other "
-                   "than even.",
-                   "64MB"),
+      number_field(
+          "partition", &S::partition, above_zero(Form::Kind::bytes, 1e15),
+          "Larger variables are split into pieces of at most this size; needs shards other "
+          "than even.",
+          "64MB"),
   };
   return table;
 }
@@ -138,7 +140,7 @@ void check_strategy(Reader& reader, const YamlNode& node, const StrategySpec& st
   if (const auto* entry = node.find("partition");
       entry != nullptr && strategy.shards.value_or(ServerShards::even) == ServerShards::even)
     reader.error(entry->key_at, "partition needs shards: round_robin or balanced",
-                 "with even shards every variable is cut among all servers");
+                 "with even shards every variable is split among all servers");
   const bool interleaved = strategy.schedule == PipelineSchedule::interleaved;
   if (const auto* entry = node.find("interleave"); entry != nullptr && !interleaved)
     reader.error(entry->key_at, "interleave needs schedule: interleaved",

@@ -69,7 +69,7 @@ const Fields<Finetune>& finetune_fields() {
           "What is trained: adapters, or the network's last layers.", "lora")),
       number_field("rank", &Finetune::rank, whole(1, 65536), "Rank of the adapters.", "16"),
       number_field("layers", &Finetune::layers, whole(1, 65536),
-                   "Of last_layers: so many layers that have weights are trained.", "1"),
+                   "Of last_layers: number of layers with weights that are trained.", "1"),
   };
   return table;
 }

@@ -135,7 +135,7 @@ TEST_CASE("machines that the catalog does not know are described by what their n
   CHECK_THAT(text, Contains("provider: on_premises") &&
                        Contains("machine: {vcpu: 96, memory: 1000GiB, network: 10Gbps}") &&
                        Contains("accelerator: {type: A100-SXM4-80, count: 8}") &&
-                       Contains("a network of 10Gbps, which no node tells"));
+                       Contains("a network of 10Gbps (assumed; no node says)"));
   const Json unknown = {{"nvidia.com/gpu.product", "NVIDIA-Z999"}};
   CHECK_THAT(imported(Json::array({node("a", unknown, 8, "")})),
              Contains("the accelerator 'NVIDIA-Z999' of pool nodes is not in the catalog"));

@@ -8,10 +8,10 @@
 #include <thread>
 
 #include "executor/comm/channel.h"
+#include "executor/comm/parameter_server/server_protocol.h"
 #include "executor/comm/rendezvous/coordinator.h"
 #include "executor/comm/rendezvous/job_listener.h"
 #include "executor/comm/server_job.h"
-#include "executor/comm/parameter_server/server_protocol.h"
 #include "support/skip.h"
 
 // What strangers can do to a job: those who reach its ports and do not know its secret.

@@ -106,7 +106,7 @@ esac
   const Kubectl kubectl = fake.kubectl();
   const GangEnd end = watch_cluster_gang(kubectl, options, {}, {});
   CHECK(end.cause == Interruption::preemption);
-  CHECK(end.reason == "rank 0 spot was taken back or shut down");
+  CHECK(end.reason == "rank 0 spot was reclaimed or shut down");
 }
 
 TEST_CASE("who was deleted while nobody watched is to blame when the others have lost it") {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "executor/train/data/samples.h"
-#include "sim/model/zoo/zoo.h"
 #include "sim/model/zoo/builder.h"
+#include "sim/model/zoo/zoo.h"
 
 // Small networks for tests of the runtime.
 namespace reckon::test {

@@ -147,7 +147,7 @@ TEST_CASE("a plan that is damaged or missing is lost, and how another is made is
   flip_last_bit(RunDirectory{root}.plan());
   const RunCheck check = check_run(root, {});
   CHECK(check.lost());
-  CHECK(contains(finding(check, "plan").details.at(0), "cut off or changed: its checksum is "));
+  CHECK(contains(finding(check, "plan").details.at(0), "truncated or changed: its checksum is "));
   CHECK(contains(finding(check, "plan").todo, "--resume writes the plan again"));
   write_durably(RunDirectory{root}.forecast(), "{}");
   fs::remove(RunDirectory{root}.plan());

@@ -88,7 +88,7 @@ TEST_CASE("a layout that is not printed is the fastest one that fits in memory")
   CHECK(own->rate >= other->rate);
   // Two GPUs hold it in no way.
   CHECK(plan_of_run(llama("GB200", 2, 2), catalog()).error() ==
-        "the layout is not printed, and none of ours fits in memory");
+        "the source does not give the layout, and no layout fits in memory");
 }
 
 TEST_CASE("a schedule and sequence parallelism that a row prints are the plan's") {

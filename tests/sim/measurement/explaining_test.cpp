@@ -80,7 +80,7 @@ TEST_CASE("where no assumption explains it alone, those it rests on are named, t
   CHECK_FALSE(narrow[0].value);
   CHECK_FALSE(found[0].within_range());
   CHECK(to_text(found[0]) ==
-        "it: rests on it, but nothing near its range would explain all; assumed 1 min 40 s (50.0 s "
+        "it: no value near its range explains the difference; assumed 1 min 40 s (50.0 s "
         ".. 3 min 20 s) [job_start.it; a book]");
 }
 

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "scenario_texts.h"
 #include "sim/base/random.h"
+#include "sim/scenario/scenario_texts.h"
 #include "sim/scenario/yaml/scenario_yaml.h"
 
 // Input that nobody writes on purpose, or somebody does: it must end in diagnostics, soon.

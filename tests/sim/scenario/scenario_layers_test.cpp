@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "sim/scenario/yaml/scenario_yaml.h"
 #include "sim/scenario/yaml/layers.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 
 using namespace reckon;
 

@@ -284,7 +284,7 @@ TEST_CASE("fields that are missing, unknown or out of range are named") {
   CHECK_THAT(why_not(artifact, [](auto& j) { j["plan"]["jobs"] = artifact::Json::array(); }),
              Catch::Contains("the plan has no job"));
   CHECK_THAT(why_not(artifact, [](auto& j) { j["plan"]["pools"][0]["stands_in_for"] = 7; }),
-             Catch::Contains("stands in for a pool that is not there"));
+             Catch::Contains("is the fallback of a pool that does not exist"));
   CHECK_THAT(why_not(artifact,
                      [](auto& j) {
                        j["plan"]["jobs"][0]["model"]["layers"][2]["output"] = {1, 2, 3};

@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "scenario_texts.h"
+#include "sim/scenario/scenario_texts.h"
 
 using namespace reckon;
 using namespace reckon::testing;

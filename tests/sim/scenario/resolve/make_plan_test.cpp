@@ -151,7 +151,7 @@ TEST_CASE("spot nodes without a law of their own get the catalog's, as an assump
   const Plan plan = plan_named("gke-p100-autoscaling", {"cluster.pools.p100.pricing=spot"});
   CHECK(std::holds_alternative<ExponentialReclaim>(plan.reclaim.law));
   CHECK(plan.reclaim.notice == Seconds{15});  // of 30, on GKE
-  CHECK(warns(plan, "the scenario does not say how often spot nodes are taken back"));
+  CHECK(warns(plan, "no spot reclaim rate given"));
   const auto rows = assumptions_of(plan);
   CHECK(std::any_of(rows.begin(), rows.end(),
                     [](const PlanAssumption& a) { return a.key == "reclaim.mean"; }));
