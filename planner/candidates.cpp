@@ -211,10 +211,11 @@ Space make_space(const Question& question, const Catalog& catalog, const Network
 
 Expected<Plan> plan_of(const Question& question, const Catalog& catalog, const Space& space,
                        const Candidate& c) {
-  auto file = read_with(question.base, overrides_for(question, space.site(c).hardware,
-                                                     space.offer(c), space.shape(c)));
-  if (!file) return tl::unexpected(std::move(file.error()));
-  return planned(question.base, *file, catalog);
+  return plan_with(question, changes_of(question, space, c), catalog);
+}
+
+std::vector<Change> changes_of(const Question& question, const Space& space, const Candidate& c) {
+  return changes_for(question, space.site(c).hardware, space.offer(c), space.shape(c));
 }
 
 }  // namespace reckon::planner

@@ -40,7 +40,9 @@ struct SearchSetting {
   int threads = 0;
 };
 
-/// As the scenario that it stands for, read and planned like any other.
+/// What makes the question's scenario the one that it stands for.
+std::vector<Change> changes_of(const Question& question, const Space& space, const Candidate& c);
+/// That scenario, planned like any other.
 Expected<Plan> plan_of(const Question& question, const Catalog& catalog, const Space& space,
                        const Candidate& candidate);
 /// Events of one life, roughly: nodes come and go, and each interruption makes several.

@@ -25,9 +25,10 @@ std::vector<double> costs_with_unfinished(const Forecast& f) {
 
 bool is_better(const Evaluated& a, const Evaluated& b) {
   const auto key = [](const Evaluated& e) {
-    return std::tuple(!e.meets_all(), e.score, e.forecast.time_seconds.mean, e.overrides);
+    return std::tuple(!e.meets_all(), e.score, e.forecast.time_seconds.mean);
   };
-  return key(a) < key(b);
+  if (key(a) != key(b)) return key(a) < key(b);
+  return texts(a.changes) < texts(b.changes);  // any order that is always the same
 }
 
 Evaluated judged(const Question& question, Forecast forecast) {
@@ -79,8 +80,7 @@ Evaluated Evaluator::evaluate_one(const Candidate& c, int replications, int thre
     refuse(beyond.what());
   }
   e.candidate = c;
-  const Space& space = s_.space;
-  e.overrides = overrides_for(s_.question, space.site(c).hardware, space.offer(c), space.shape(c));
+  e.changes = changes_of(s_.question, s_.space, c);
   return e;
 }
 

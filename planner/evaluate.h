@@ -6,13 +6,13 @@
 #include "planner/candidates.h"
 #include "sim/forecast/forecast.h"
 
-// A candidate's forecast: its scenario, read and planned as `reckon simulate` would, lived by the
-// same make_forecast.
+// A candidate's forecast: its scenario, planned as `reckon simulate` would, lived by the same
+// make_forecast.
 namespace reckon::planner {
 
 struct Evaluated {
   Candidate candidate;
-  std::vector<std::string> overrides;  // over the question's base: the candidate as a scenario
+  std::vector<Change> changes;  // of the question's scenario: the candidate
   Forecast forecast;
   std::string refused;        // why it cannot be planned after all; else ""
   double score = 0;           // infinite: refused, or it never ends

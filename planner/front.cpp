@@ -71,8 +71,9 @@ std::vector<Evaluated> pareto_front(const std::vector<Evaluated>& evaluated) {
     if (e.refused.empty() && e.forecast.cost_usd && e.forecast.unfinished_share == 0)
       order.push_back(&e);
   std::ranges::sort(order, [](const Evaluated* a, const Evaluated* b) {
-    return std::tuple(a->forecast.time_seconds.mean, a->forecast.cost_usd->mean, a->overrides) <
-           std::tuple(b->forecast.time_seconds.mean, b->forecast.cost_usd->mean, b->overrides);
+    const std::pair first{a->forecast.time_seconds.mean, a->forecast.cost_usd->mean};
+    const std::pair second{b->forecast.time_seconds.mean, b->forecast.cost_usd->mean};
+    return first != second ? first < second : texts(a->changes) < texts(b->changes);
   });
   std::vector<Evaluated> front;
   for (const Evaluated* e : order)

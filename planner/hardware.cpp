@@ -28,7 +28,8 @@ bool is_permitted(const Question& q, const Provider& provider, const std::string
 /// Each kind with each interval and storage of checkpoints that may be.
 std::vector<Hardware> with_checkpoints(const Question& q, const Catalog& catalog,
                                        std::vector<Hardware> kinds) {
-  std::vector<std::string> intervals = q.may.checkpoint_intervals;
+  std::vector<std::optional<SaveInterval>> intervals(q.may.save_intervals.begin(),
+                                                     q.may.save_intervals.end());
   if (intervals.empty()) intervals.emplace_back();
   std::vector<Hardware> out;
   for (const Hardware& kind : kinds) {
@@ -36,10 +37,10 @@ std::vector<Hardware> with_checkpoints(const Question& q, const Catalog& catalog
     for (const std::string& name : q.may.checkpoint_storages)
       if (catalog.find_storage(name)->provider == kind.provider) storages.push_back(name);
     if (storages.empty()) storages.emplace_back();
-    for (const std::string& interval : intervals)
+    for (const auto& interval : intervals)
       for (const std::string& storage : storages) {
         out.push_back(kind);
-        out.back().checkpoint_interval = interval;
+        out.back().save_interval = interval;
         out.back().checkpoint_storage = storage;
       }
   }
@@ -97,10 +98,10 @@ std::vector<std::string> zones_in(const Question& q, const std::vector<const Loc
   return out;
 }
 
-std::string precision_for(const Question& q, const Catalog& catalog, const std::string& name) {
+std::optional<Precision> precision_for(const Question& q, const Catalog& catalog,
+                                       const std::string& name) {
   const Accelerator* a = catalog.find_accelerator(name);
-  return q.may.precision && a != nullptr ? std::string(to_text(a->training_precision()))
-                                         : std::string();
+  return q.may.precision && a != nullptr ? std::optional(a->training_precision()) : std::nullopt;
 }
 
 class Collector {

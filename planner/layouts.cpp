@@ -5,6 +5,7 @@
 
 #include "planner/site.h"
 #include "sim/base/parallel.h"
+#include "sim/scenario/resolve/draft.h"
 #include "sim/step/input.h"
 #include "sim/step/step_model.h"
 
@@ -35,7 +36,7 @@ class CutShapes {
   CutShapes(const ShapeSource& source, Rejections& rejected)
       : s_(source),
         w_(*source.question.file.scenario.workload),
-        model_(source.plan.jobs.front().model, step_setting(source.plan, source.plan.jobs.front())),
+        model_(source.on.job().model, step_setting(source.on.plan, source.on.job())),
         rejected_(rejected) {
     modes_ = s_.question.may.recompute;
     if (modes_.empty())
@@ -101,8 +102,10 @@ class CutShapes {
   /// Step times of all shapes, on several threads.
   void time_them() {
     // `steps` follows from the batch alone.
-    for (Shape& shape : shapes)
-      shape.steps = steps_of(s_.question, s_.plan.jobs.front(), shape.layout.global_batch());
+    for (Shape& shape : shapes) {
+      planning::take_batch(s_.on.job(), *w_.train, shape.layout.global_batch());
+      shape.steps = s_.on.job().steps;
+    }
     const auto tables = tables_by_nodes();
     constexpr std::size_t kChunk = 256;
     parallel_for((shapes.size() + kChunk - 1) / kChunk, 0, [&](std::size_t chunk) {
@@ -119,8 +122,8 @@ class CutShapes {
     if (!s_.takes_evidence) return tables;
     for (const Shape& shape : shapes) {
       if (tables.contains(shape.nodes)) continue;
-      apply_shape(shape, s_.question, s_.worker_pool, s_.plan);
-      const EvidenceFeatures f = features_of(s_.plan, s_.plan.jobs.front());
+      if (!s_.on.take(shape).empty()) continue;  // refused when it is forecast
+      const EvidenceFeatures f = features_of(s_.on.plan, s_.on.job());
       tables.emplace(shape.nodes, s_.question.base.evidence->table(f));
     }
     return tables;
@@ -128,10 +131,10 @@ class CutShapes {
 
   /// As estimate_step says it: no sooner than the input comes.
   void time_it(Shape& shape, const TablesByNodes& tables) const {
-    const PlannedPool& pool = s_.plan.pools[s_.worker_pool];
+    const PlannedPool& pool = s_.on.workers();
     const Layout& layout = shape.layout;
     const double samples = double(layout.global_batch()) / double(layout.accelerators());
-    const Seconds input = input_times(pool, s_.plan.jobs.front(), samples).slowest();
+    const Seconds input = input_times(pool, s_.on.job(), samples).slowest();
     StepEstimate step = model_.estimate(layout);
     step.step = std::max(step.step + pool.host_step.value, input);
     shape.step_seconds = step.step.count();
@@ -230,7 +233,7 @@ class CutShapes {
 
   void add_largest(StrategyKind kind, int nodes, Layout l) {
     l.micro_batches = 1;
-    const PlannedWorkload& job = s_.plan.jobs.front();
+    const PlannedWorkload& job = s_.on.job();
     const std::int64_t most = most_global_batch(s_.question, job);
     if (l.data > most)
       return reject(is_beyond_runs(job, l.data) ? kBatchNeverReached : kBatchTooLarge);
@@ -252,7 +255,7 @@ class CutShapes {
       reject("the layout breaks a rule of the model");
       return true;
     }
-    if (is_beyond_runs(s_.plan.jobs.front(), batch)) {
+    if (is_beyond_runs(s_.on.job(), batch)) {
       reject(kBatchNeverReached);
       return true;
     }
@@ -292,7 +295,12 @@ std::vector<Shape> cut_shapes(const ShapeSource& source, Rejections& rejected) {
   largest.kind = StrategyKind::sharded;
   largest.nodes = nodes.back();
   largest.layout.data = nodes.back() * source.hardware.per_node;
-  apply_shape(largest, source.question, source.worker_pool, source.plan);
+  largest.layout.zero_stage = 3;
+  const Diagnostics wrong = source.on.take(largest);
+  if (source.on.job().strategy.accelerators() < largest.layout.accelerators()) {
+    ++rejected[wrong.empty() ? "accelerators that the strategy does not use" : wrong.front().what];
+    return {};
+  }
   CutShapes made(source, rejected);
   for (const int n : nodes) {
     if (allowed(n, StrategyKind::sharded)) made.add_sharded(n);

@@ -341,7 +341,15 @@ class Maker {
   }
 
   void read_checkpoints() {
-    if (const auto* texts = varied("checkpoint_interval")) q_.may.checkpoint_intervals = *texts;
+    using Mode = CheckpointSpec::Mode;
+    if (const auto* texts = varied("checkpoint_interval"))
+      for (const std::string& text : *texts) {
+        const bool timed = text != "none" && text != "optimal";
+        q_.may.save_intervals.push_back({timed            ? Mode::interval
+                                         : text == "none" ? Mode::none
+                                                          : Mode::optimal,
+                                         timed ? *parse_duration(text) : Seconds{}, text});
+      }
     const auto* names = varied("checkpoint_storage");
     if (!names) return;
     std::vector<std::string> known;
@@ -447,7 +455,7 @@ class Maker {
 
 Expected<Question> make_question(Base base, const Catalog& catalog) {
   Question question;
-  auto file = read_with(base, {});
+  auto file = read(base);
   if (!file) return tl::unexpected(std::move(file.error()));
   question.base = std::move(base);
   question.file = std::move(*file);

@@ -75,7 +75,7 @@ Expected<std::string> plan_file(const Question& question, const RankedPlan& plan
                                 const std::filesystem::path& directory) {
   const Base& base = question.base;
   std::vector<std::string> overrides = base.overrides;
-  const auto& own = plan.result.overrides;
+  const auto own = texts(plan.result.changes);
   overrides.insert(overrides.end(), own.begin(), own.end());
   const Forecast& f = plan.result.forecast;
   overrides.push_back("name=" + yaml_word(question.file.scenario.name));

@@ -1,10 +1,13 @@
 #include "planner/question.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "sim/accuracy/plan_evidence.h"
+#include "sim/scenario/yaml/fields.h"
 #include "sim/scenario/yaml/scenario_yaml.h"
 
 namespace reckon::planner {
@@ -21,10 +24,8 @@ double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / double(values.size());
 }
 
-Expected<ScenarioFile> read_with(const Base& base, const std::vector<std::string>& more) {
-  std::vector<std::string> overrides = base.overrides;
-  overrides.insert(overrides.end(), more.begin(), more.end());
-  auto file = parse_scenario(base.text, base.name, overrides, base.layers);
+Expected<ScenarioFile> read(const Base& base) {
+  auto file = parse_scenario(base.text, base.name, base.overrides, base.layers);
   if (!file || !base.complete) return file;
   Diagnostics unread = base.complete(*file);
   if (!unread.empty()) return tl::unexpected(std::move(unread));
@@ -55,6 +56,20 @@ Expected<Plan> planned(const Base& base, const ScenarioFile& file, const Catalog
   auto plan = make_plan(file, catalog);
   if (plan && base.evidence != nullptr) set_residual(*plan, *base.evidence);
   return plan;
+}
+
+Expected<Plan> plan_with(const Question& question, std::span<const Change> changes,
+                         const Catalog& catalog) {
+  ScenarioFile file = question.file;
+  apply_changes(changes, file.scenario);
+  for (const PoolSpec& pool : file.scenario.cluster.pools)
+    if (pool.nodes.max > kMostNodes)
+      return tl::unexpected(Diagnostics{
+          {Severity::error, file.places.find("cluster.pools." + pool.name),
+           fmt::format("pool '{}' has {} nodes, but a pool has at most {}", pool.name,
+                       format_count(pool.nodes.max), format_count(kMostNodes)),
+           ""}});
+  return planned(question.base, file, catalog);
 }
 
 bool fits(const Question& question, const MemoryEstimate& memory) {

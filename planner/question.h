@@ -3,9 +3,11 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "planner/change.h"
 #include "planner/objective.h"
 #include "sim/accuracy/evidence.h"
 #include "sim/catalog/catalog.h"
@@ -46,6 +48,13 @@ struct PoolBounds {
   int most_nodes(int gang) const;
 };
 
+/// Between two checkpoints.
+struct SaveInterval {
+  CheckpointSpec::Mode mode = CheckpointSpec::Mode::optimal;
+  Seconds every{};   // mode interval
+  std::string text;  // as written
+};
+
 /// What may vary. A list of one value is what is kept.
 struct Freedom {
   bool hardware = false;  // the catalog's machines; else the scenario's own pools
@@ -64,7 +73,7 @@ struct Freedom {
   std::vector<Recompute> recompute;               // empty: the scenario's
   bool precision = false;                         // each accelerator's own for training
   bool layouts = false;                           // all degrees of a cut model
-  std::vector<std::string> checkpoint_intervals;  // as written; empty: the scenario's
+  std::vector<SaveInterval> save_intervals;       // empty: the scenario's
   std::vector<std::string> checkpoint_storages;   // canonical; empty: the scenario's
   // The batch: one of the first two as in the scenario, or free up to so many samples of a step.
   std::optional<int> batch_per_accelerator, global_batch;
@@ -90,8 +99,8 @@ struct Base {
   std::vector<Region> regions;         // of the catalog, where a limit speaks of them
   const Evidence* evidence = nullptr;  // of comparable runs; nullptr: none
 };
-/// The scenario with more overrides behind those of the base.
-Expected<ScenarioFile> read_with(const Base& base, const std::vector<std::string>& more);
+/// The scenario, with what is put over it and what it refers to.
+Expected<ScenarioFile> read(const Base& base);
 
 struct Question {
   Base base;
@@ -116,6 +125,11 @@ Expected<Question> make_question(Base base, const Catalog& catalog);
 
 /// make_plan(), its step moved by the base's evidence.
 Expected<Plan> planned(const Base& base, const ScenarioFile& file, const Catalog& catalog);
+
+/// The question's scenario with the changes, planned so. Refused where a pool has more nodes than
+/// a scenario may say.
+Expected<Plan> plan_with(const Question& question, std::span<const Change> changes,
+                         const Catalog& catalog);
 
 /// Is P(out of memory) at most kRiskOfAPlan, and no more used than the question allows?
 bool fits(const Question& question, const MemoryEstimate& memory);

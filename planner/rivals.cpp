@@ -101,8 +101,7 @@ class LeverRivals {
       }
     Evaluated e;
     e.candidate = c;
-    e.overrides =
-        overrides_for(question_, space_.site(c).hardware, space_.offer(c), space_.shape(c));
+    e.changes = changes_of(question_, space_, c);
     found.push_back({ranked(space_, std::move(e)), levers});
   }
 
@@ -123,9 +122,7 @@ RankedPlan ranked(const Space& space, Evaluated evaluated) {
 }
 
 Expected<Plan> resolve(const Question& question, const RankedPlan& plan, const Catalog& catalog) {
-  auto file = read_with(question.base, plan.result.overrides);
-  if (!file) return tl::unexpected(std::move(file.error()));
-  return planned(question.base, *file, catalog);
+  return plan_with(question, plan.result.changes, catalog);
 }
 
 bool same_hardware(const Hardware& a, const Hardware& b) {
@@ -190,7 +187,7 @@ std::vector<RankedPlan> bought_otherwise(const Question& question, const RankedP
         continue;
       if (!within_quota(question, other)) continue;
       other.result = {};
-      other.result.overrides = overrides_for(question, other.hardware, other.offer, other.shape);
+      other.result.changes = changes_for(question, other.hardware, other.offer, other.shape);
       const auto resolved = resolve(question, other, catalog);
       const auto price = resolved ? hour_of_all_nodes(*resolved) : std::nullopt;
       if (!price || (cheapest && *price >= least)) continue;

@@ -15,7 +15,7 @@ std::vector<RankedPlan> rivals_of(const Space& space, const std::vector<Evaluate
 
 /// A plan that a lever may make better than the choice, whatever it is now.
 struct LeverRival {
-  RankedPlan plan;  // not forecast yet: `result` has the overrides only
+  RankedPlan plan;  // not forecast yet: `result` has the changes only
   std::vector<Lever> levers;
 };
 /// Such plans, which the search need not have looked at closely, because they lag as things are: by
@@ -27,7 +27,7 @@ std::vector<LeverRival> lever_rivals(const Question& question, const Space& spac
 
 /// The same machines and layout bought elsewhere or otherwise, within the question's regions,
 /// pricing and quotas: for each pricing the cheapest other place. Not forecast yet (`result` has
-/// the overrides only). The planner leaves dearer places out; a change of price brings them back.
+/// the changes only). The planner leaves dearer places out; a change of price brings them back.
 std::vector<RankedPlan> bought_otherwise(const Question& question, const RankedPlan& plan,
                                          const Catalog& catalog);
 

@@ -115,7 +115,7 @@ class Contest {
     how.threads = threads;
     how.assumption_effects = false;
     Evaluated out = judged(question_, make_forecast(plan, network_, how));
-    out.overrides = e.plan.result.overrides;
+    out.changes = e.plan.result.changes;
     return out;
   }
   void forecast_bases() {
@@ -124,7 +124,7 @@ class Contest {
       const Forecast& known = e.plan.result.forecast;  // of the search, under the same draws
       if (known.feasible && known.seed == seed_ && known.replications >= replications_) {
         e.base = judged(question_, first_lives(known, replications_));
-        e.base.overrides = e.plan.result.overrides;
+        e.base.changes = e.plan.result.changes;
       } else {
         e.base = judge(e, e.resolved, replications_, options_.threads);  // they are few
       }
@@ -176,7 +176,7 @@ class Contest {
       f.costs_usd[k] += (factor - 1) * e.usd_per_price[k];
     if (f.cost_usd) f.cost_usd = quantiles(f.costs_usd);
     Evaluated out = judged(question_, std::move(f));
-    out.overrides = e.plan.result.overrides;
+    out.changes = e.plan.result.changes;
     return out;
   }
 
@@ -205,7 +205,7 @@ class Contest {
     if (!moves(e, lever) || !e.base.forecast.feasible) return e.base;
     if (is_price(lever)) return at_price(e, factor);
     Evaluated out = judged(question_, trial.lives->forecast(e.base.forecast.cost_usd.has_value()));
-    out.overrides = e.plan.result.overrides;
+    out.changes = e.plan.result.changes;
     return out;
   }
 
@@ -384,7 +384,7 @@ Sensitivity sensitivity(const Question& question, const Catalog& catalog,
   std::vector<LeverRival> all{{chosen, every}};
   const auto add = [&](RankedPlan plan, const std::vector<Lever>& levers) {
     const auto same = std::ranges::find_if(
-        all, [&](const LeverRival& r) { return r.plan.result.overrides == plan.result.overrides; });
+        all, [&](const LeverRival& r) { return same_changes(r.plan.result.changes, plan.result.changes); });
     if (same == all.end()) all.push_back({std::move(plan), levers});
   };
   for (const RankedPlan& rival : rivals.of_answer) add(rival, every);

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "planner/site.h"
+#include "sim/scenario/resolve/workers.h"
 #include "sim/step/step.h"
 
 // The model as a whole on every accelerator: single, mirrored, multi-worker, parameter servers, TPU
@@ -19,21 +20,6 @@ bool is_data_parallel(StrategyKind kind) {
          kind == StrategyKind::multi_worker_mirrored || kind == StrategyKind::tpu;
 }
 
-/// Accelerators of one worker, by the rules of make_plan (plan_strategy.cpp).
-int accelerators_per_worker(const Question& question, StrategyKind kind, int per_node) {
-  const StrategySpec& given = strategy_of(question);
-  if (given.kind == kind && given.accelerators_per_worker) return *given.accelerators_per_worker;
-  const bool one = kind == StrategyKind::single || kind == StrategyKind::parameter_server;
-  return one ? std::min(per_node, 1) : per_node;
-}
-
-int workers_of(StrategyKind kind, int nodes, int per_node, int per_worker) {
-  const bool one =
-      kind == StrategyKind::single || kind == StrategyKind::mirrored || kind == StrategyKind::tpu;
-  if (one) return 1;
-  return per_worker == 0 ? nodes : nodes * (per_node / per_worker);
-}
-
 class WholeShapes {
  public:
   WholeShapes(const ShapeSource& source, Rejections& rejected) : s_(source), rejected_(rejected) {}
@@ -45,12 +31,13 @@ class WholeShapes {
     shape.nodes = nodes;
     shape.parameter_servers = servers;
     shape.layout.recompute = recompute;
-    const int per_node = s_.hardware.per_node;
-    const int per_worker = accelerators_per_worker(s_.question, kind, per_node);
-    shape.layout.data = workers_of(kind, nodes, per_node, per_worker) * std::max(1, per_worker);
+    shape.layout.data = accelerators_of(kind, nodes);
     if (!set_batch(shape)) return;
-    apply_shape(shape, s_.question, s_.worker_pool, s_.plan);
-    if (is_beyond_runs(s_.plan.jobs.front(), s_.plan.jobs.front().global_batch)) {
+    if (const Diagnostics wrong = s_.on.take(shape); !wrong.empty()) {
+      ++rejected_[wrong.front().what];
+      return;
+    }
+    if (is_beyond_runs(s_.on.job(), s_.on.job().global_batch)) {
       ++rejected_[kBatchNeverReached];
       return;
     }
@@ -58,26 +45,38 @@ class WholeShapes {
       ++rejected_[kTooLittleMemory];
       return;
     }
-    apply_shape(shape, s_.question, s_.worker_pool, s_.plan);
-    const PlannedWorkload& job = s_.plan.jobs.front();
+    const PlannedWorkload& job = s_.on.job();
     shape.steps = job.steps;
-    const StepEstimate step = estimate_step(s_.plan, job, s_.network);
+    const StepEstimate step = estimate_step(s_.on.plan, job, s_.network);
     shape.step_seconds = step.step.count();
     if (s_.takes_evidence) {
-      const EvidenceFeatures f = features_of(s_.plan, job);
+      const EvidenceFeatures f = features_of(s_.on.plan, job);
       move_by(shape, s_.question.base.evidence->residual(f, device_share(step)));
     }
     shapes.push_back(shape);
   }
 
  private:
-  /// Memory of data parallelism knows the batch of one accelerator, not how many there are.
+  /// Of all workers; those that compute on CPUs count as one each.
+  int accelerators_of(StrategyKind kind, int nodes) const {
+    const StrategySpec& given = strategy_of(s_.question);
+    StrategySpec other;
+    other.kind = kind;
+    const int per_node = s_.hardware.per_node;
+    const int each =
+        planning::accelerators_per_worker(given.kind == kind ? given : other, per_node);
+    const bool one = planning::has_one_worker(kind, !s_.hardware.slice.empty());
+    return (one ? 1 : planning::workers_on(nodes, per_node, each)) * std::max(1, each);
+  }
+
+  /// Memory of data parallelism knows the batch of one accelerator, not how many there are. What
+  /// cannot be planned is told when the shape is taken.
   bool fits(const Shape& shape) {
     const auto key = std::tuple(shape.kind, shape.layout.micro_batch, shape.layout.recompute);
     const auto found = fits_.find(key);
     if (found != fits_.end()) return found->second;
-    apply_shape(shape, s_.question, s_.worker_pool, s_.plan);
-    const bool does = planner::fits(s_, estimate_memory(s_.plan, s_.plan.jobs.front()));
+    if (!s_.on.take(shape).empty()) return true;
+    const bool does = planner::fits(s_, estimate_memory(s_.on.plan, s_.on.job()));
     fits_.emplace(key, does);
     return does;
   }
@@ -105,9 +104,9 @@ class WholeShapes {
     }
     l.micro_batches = 1;
     l.micro_batch = 1;
-    const std::int64_t most = most_global_batch(s_.question, s_.plan.jobs.front());
+    const std::int64_t most = most_global_batch(s_.question, s_.on.job());
     if (l.data > most) {
-      ++rejected_[is_beyond_runs(s_.plan.jobs.front(), l.data) ? kBatchNeverReached
+      ++rejected_[is_beyond_runs(s_.on.job(), l.data) ? kBatchNeverReached
                                                                : kBatchTooLarge];
       return false;
     }
@@ -146,8 +145,9 @@ std::vector<int> servers_for(const ShapeSource& source, int nodes) {
   const Freedom& may = source.question.may;
   const bool colocated = colocates_servers(source.question);
   if (may.parameter_servers.empty()) {
-    const int own = source.plan.jobs.front().strategy.parameter_servers;
-    return {colocated ? strategy_of(source.question).parameter_servers.value_or(nodes) : own};
+    const auto& given = strategy_of(source.question).parameter_servers;
+    const int count = given.value_or(colocated ? nodes : source.on.servers);
+    return {std::max(count, source.hardware.server_machine.empty() ? 0 : 1)};
   }
   std::vector<int> counts = may.parameter_servers;
   if (colocated) {
@@ -175,58 +175,12 @@ void move_by(Shape& shape, const Residual& residual) {
   shape.residual_half_width = residual.half_width;
 }
 
-std::int64_t steps_of(const Question& question, const PlannedWorkload& job,
-                      std::int64_t global_batch) {
-  const TrainLength& train = *question.file.scenario.workload->train;
-  if (train.unit == TrainLength::Unit::steps) return std::int64_t(std::ceil(train.amount - 1e-9));
-  const double samples =
-      job.convergence ? samples_to_target(*job.convergence, global_batch).v : job.total_samples;
-  constexpr double kBeyondAny = 1e18;  // no plan has so many: simulated are 1e12
-  return std::int64_t(std::min(std::ceil(samples / double(global_batch) - 1e-9), kBeyondAny));
-}
-
 bool is_beyond_runs(const PlannedWorkload& job, std::int64_t global_batch) {
   return job.convergence && global_batch > job.convergence->largest_batch;
 }
 std::int64_t most_global_batch(const Question& question, const PlannedWorkload& job) {
   const std::int64_t allowed = question.may.most_global_batch;
   return job.convergence ? std::min(allowed, job.convergence->largest_batch) : allowed;
-}
-
-void apply_shape(const Shape& shape, const Question& question, std::size_t worker_pool,
-                 Plan& plan) {
-  PlannedWorkload& job = plan.jobs.front();
-  PlannedPool& pool = plan.pools[worker_pool];
-  pool.nodes_initial = pool.nodes_min = pool.nodes_max = shape.nodes;
-  PlannedStrategy& s = job.strategy;
-  const Layout& l = shape.layout;
-  s.kind = shape.kind;
-  const int per_node = pool.accelerators_per_node;
-  s.accelerators_per_worker = accelerators_per_worker(question, shape.kind, per_node);
-  s.workers = workers_of(shape.kind, shape.nodes, per_node, s.accelerators_per_worker);
-  s.parameter_servers = shape.parameter_servers;
-  for (PlannedPool& other : plan.pools)
-    if (other.role == Role::parameter_server && shape.parameter_servers > 0)
-      other.nodes_initial = other.nodes_min = other.nodes_max = shape.parameter_servers;
-  s.recompute = l.recompute;
-  s.tensor = l.tensor;
-  s.pipeline = l.pipeline;
-  s.context = l.context;
-  s.expert = l.expert;
-  s.zero_stage = l.zero_stage;
-  s.sequence_parallel = l.sequence_parallel;
-  s.schedule = l.schedule;
-  s.interleave = l.interleave;
-  s.offload_optimizer = l.offload_optimizer;
-  s.overlap = l.overlap;
-  job.batch_per_accelerator = l.micro_batch;
-  const std::int64_t dropped = std::int64_t{s.backup_workers} * l.micro_batch * l.micro_batches *
-                               std::max(1, s.accelerators_per_worker);
-  const std::int64_t batch =
-      l.global_batch() - (shape.kind == StrategyKind::parameter_server ? dropped : 0);
-  const TrainLength& train = *question.file.scenario.workload->train;
-  if (train.unit == TrainLength::Unit::steps) job.total_samples = train.amount * double(batch);
-  change_batch(job, batch);
 }
 
 std::vector<StrategyKind> kinds_for(const ShapeSource& source, int nodes) {
@@ -248,7 +202,7 @@ std::vector<StrategyKind> kinds_for(const ShapeSource& source, int nodes) {
   for (const StrategyKind kind : free)
     if (!is_data_parallel(kind) || kind == by_size) kinds.push_back(kind);
   // What cuts the model has no rates for processors.
-  const bool accelerated = source.plan.pools[source.worker_pool].accelerator.has_value();
+  const bool accelerated = source.on.workers().accelerator.has_value();
   std::erase_if(kinds, [&](StrategyKind kind) {
     const bool needs_several = cuts_the_model(kind) && (!accelerated || nodes * per_node < 2);
     const bool servers = !source.hardware.server_machine.empty();

@@ -21,64 +21,19 @@ namespace {
 constexpr const char* kNoPrice = "no price is known";
 constexpr const char* kDearer = "the same machine is cheaper in another region";
 
-/// Spot, if it may be: a plan has the law of reclaims only where a pool is spot.
-CapacityType riskiest(const std::vector<CapacityType>& pricing) {
-  return std::ranges::count(pricing, CapacityType::spot) > 0 ? CapacityType::spot : pricing.back();
-}
-
-/// A scenario on that hardware that make_plan takes whatever the batch and the layout: the seed of
-/// all shapes, whose strategy and batch apply_shape then sets.
-std::vector<std::string> seed_overrides(const Question& question, const Hardware& hardware) {
-  const bool servers =
-      !hardware.server_machine.empty() ||
-      question.file.scenario.workload->strategy.kind == StrategyKind::parameter_server;
-  Shape seed;
-  seed.parameter_servers = hardware.server_machine.empty() && !colocates_servers(question) ? 0 : 1;
-  seed.kind = servers                   ? StrategyKind::parameter_server
-              : !hardware.slice.empty() ? StrategyKind::tpu
-              : hardware.per_node > 1   ? StrategyKind::mirrored
-                                        : StrategyKind::single;
-  seed.layout.data = servers ? 1 : std::max(1, hardware.per_node);
-  Offer offer;
-  offer.region = hardware.regions.front();
-  if (const auto zones = hardware.zones.find(offer.region); zones != hardware.zones.end())
-    offer.zone = zones->second.front();
-  offer.pricing = riskiest(question.may.pricing);
-  return overrides_for(question, hardware, offer, seed);
-}
-
-/// The batch of the seed: any that each strategy takes. The question's comes with the shape.
-ScenarioFile with_seed_batch(ScenarioFile file) {
-  WorkloadSpec& w = *file.scenario.workload;
-  w.batch_per_accelerator = 1;
-  w.global_batch.reset();
-  w.strategy.micro_batch.reset();
-  w.strategy.backup_workers.reset();
-  return file;
-}
-
-std::size_t index_of_workers(const Plan& plan) {
-  return std::size_t(plan.pool_with(Role::worker) - plan.pools.data());
-}
-
 class SiteMaker {
  public:
   SiteMaker(const Question& question, const Hardware& hardware, const Catalog& catalog,
             const NetworkModel& network)
-      : q_(question), catalog_(catalog), network_(network) {
+      : q_(question), catalog_(catalog), network_(network), on_(question, hardware, catalog) {
     site_.hardware = hardware;
   }
 
   Site make() {
-    auto file = read_with(q_.base, seed_overrides(q_, site_.hardware));
-    if (!file) return refused(file.error());
-    file_ = with_seed_batch(std::move(*file));
-    auto plan = make_plan(file_, catalog_);
-    if (!plan) return refused(plan.error());
-    plan_ = std::move(*plan);
-    site_.worker = index_of_workers(plan_);
-    site_.pools = int(plan_.pools.size());
-    site_.asynchronous = !plan_.jobs.front().strategy.synchronous;
+    if (const Diagnostics wrong = on_.make(); !wrong.empty()) return refused(wrong);
+    site_.worker = on_.worker;
+    site_.pools = int(on_.plan.pools.size());
+    site_.asynchronous = !on_.job().strategy.synchronous;
     find_offers();
     const std::int64_t places = std::int64_t(all_offers_);
     Rejections by_shape;
@@ -125,13 +80,13 @@ class SiteMaker {
 
   /// What a reservation covers of one node it may not cover of all that the question allows.
   void price_beyond_reservation(Offer& offer) {
-    const auto& prices = file_.scenario.prices;
+    const auto& prices = on_.file.scenario.prices;
     const int most = q_.may.nodes.back();
     if (!prices || prices->reserved.empty() || most < 2) return;
-    PlannedPool& workers = plan_.pools[site_.worker];
+    PlannedPool& workers = on_.workers();
     const int usual = std::exchange(workers.nodes_max, most);
-    planning::reprice(plan_, file_, catalog_);
-    PlannedPool& pool = plan_.pools[site_.worker];
+    planning::reprice(on_.plan, on_.file, catalog_);
+    PlannedPool& pool = on_.workers();
     pool.nodes_max = usual;
     if (!pool.reservation) return;
     offer.reserved = pool.reservation->nodes;
@@ -151,22 +106,22 @@ class SiteMaker {
   }
 
   Offer offer_in(const std::string& region, const std::string& zone, CapacityType pricing) {
-    plan_.region = region;
-    plan_.zone = zone_in(region, zone);
-    for (PlannedPool& pool : plan_.pools) pool.pricing = CapacityType::on_demand;
-    plan_.pools[site_.worker].pricing = pricing;
-    planning::reprice(plan_, file_, catalog_);
+    on_.plan.region = region;
+    on_.plan.zone = zone_in(region, zone);
+    for (PlannedPool& pool : on_.plan.pools) pool.pricing = CapacityType::on_demand;
+    on_.workers().pricing = pricing;
+    planning::reprice(on_.plan, on_.file, catalog_);
     Offer offer;
     offer.region = region;
     offer.zone = zone;
     offer.pricing = pricing;
     offer.known = true;
-    for (const PlannedPool& pool : plan_.pools) {
+    for (const PlannedPool& pool : on_.plan.pools) {
       offer.known = offer.known && is_price(pool);
       offer.pools.push_back(whole_price(pool));
       offer.pools_lowest.push_back(lowest_price(pool));
     }
-    offer.storage = plan_.storage_per_gb;
+    offer.storage = on_.plan.storage_per_gb;
     price_beyond_reservation(offer);
     const auto quota = [&](std::optional<CapacityType> type) {
       return quota_for(q_, site_.hardware.provider, region, site_.hardware.accelerator, type);
@@ -202,7 +157,7 @@ class SiteMaker {
     if (q_.may.bounds.empty()) return all.push_back(offer);
     for (const PoolBounds& bounds : q_.may.bounds) {
       const bool can = bounds.text.empty() || (site_.hardware.slice.empty() &&
-                                               (!bounds.autoscaled() || plan_.service.kubernetes));
+                                               (!bounds.autoscaled() || on_.plan.service.kubernetes));
       if (!can) continue;
       all.push_back(offer);
       all.back().bounds = bounds;
@@ -214,7 +169,7 @@ class SiteMaker {
     const std::string region = offer.region, zone = offer.zone;
     if (base.share > 0) {
       const Offer other = offer_in(region, zone, base.bought);
-      if (base.bought == CapacityType::reserved && !plan_.pools[site_.worker].reservation)
+      if (base.bought == CapacityType::reserved && !on_.workers().reservation)
         return false;
       offer.mix.base_reserved = other.reserved;
       offer.known_beyond = offer.known_beyond && other.known_beyond;
@@ -282,10 +237,9 @@ class SiteMaker {
   }
 
   void find_shapes(Rejections& rejected) {
-    if (q_.base.evidence != nullptr) set_memory_residual(plan_, *q_.base.evidence);
-    const bool evidence = q_.base.evidence != nullptr && takes_evidence(plan_);
-    const ShapeSource source{q_,    site_.hardware, network_, site_.worker,
-                             plan_, site_.closest,  evidence};
+    if (q_.base.evidence != nullptr) set_memory_residual(on_.plan, *q_.base.evidence);
+    const bool evidence = q_.base.evidence != nullptr && takes_evidence(on_.plan);
+    const ShapeSource source{q_, site_.hardware, network_, on_, site_.closest, evidence};
     site_.shapes = whole_shapes(source, rejected);
     for (Shape& shape : cut_shapes(source, rejected)) site_.shapes.push_back(shape);
     const bool anywhere =
@@ -311,47 +265,47 @@ class SiteMaker {
     for (const Shape& shape : site_.shapes) {
       if (known[std::size_t(shape.nodes)]) continue;
       known[std::size_t(shape.nodes)] = true;
-      apply_shape(shape, q_, site_.worker, plan_);
+      on_.take(shape);
       site_.outside[std::size_t(shape.nodes)] = outside();
     }
-    apply_shape(*largest, q_, site_.worker, plan_);
-    plan_.pools[site_.worker].pricing = riskiest(q_.may.pricing);
+    on_.take(*largest);
+    on_.workers().pricing = riskiest(q_.may.pricing);
     set_range_of_steps();
-    site_.assumptions = assumptions_of(plan_);
+    site_.assumptions = assumptions_of(on_.plan);
     for (PlanAssumption& a : site_.assumptions) a.set = nullptr;
-    site_.shortage = plan_.shortage;
-    site_.free_within = plan_.billing.free_if_reclaimed_within;
-    site_.image_pull = plan_.job_start.image_pull.value;
-    site_.framework_start = plan_.job_start.framework_start.value;
+    site_.shortage = on_.plan.shortage;
+    site_.free_within = on_.plan.billing.free_if_reclaimed_within;
+    site_.image_pull = on_.plan.job_start.image_pull.value;
+    site_.framework_start = on_.plan.job_start.framework_start.value;
   }
 
   /// Around each shape's own median: bounds hold for all, so down by the widest range, up by the
   /// narrowest.
   void set_range_of_steps() {
-    if (q_.base.evidence == nullptr || !takes_evidence(plan_)) return;
+    if (q_.base.evidence == nullptr || !takes_evidence(on_.plan)) return;
     const auto [narrowest, widest] =
         std::ranges::minmax(site_.shapes, {}, &Shape::residual_half_width);
-    set_step_factor(plan_, 1, std::exp(-widest.residual_half_width),
+    set_step_factor(on_.plan, 1, std::exp(-widest.residual_half_width),
                     std::exp(narrowest.residual_half_width));
   }
 
   Outside outside() {
-    const PlannedWorkload& job = plan_.jobs.front();
-    const JobStartRules& start = plan_.job_start;
+    const PlannedWorkload& job = on_.job();
+    const JobStartRules& start = on_.plan.job_start;
     Outside o;
     const Seconds begin =
         start.image_pull.value + start.framework_start.value + start.compile.value;
-    const Seconds node = plan_.pools[site_.worker].provisioning.value;
+    const Seconds node = on_.workers().provisioning.value;
     o.start_seconds = (node + begin).count();
     o.node_seconds = node.count();
-    const Seconds save = checkpoint_save_time(plan_, job);
-    const Seconds again = node + begin + checkpoint_restore_time(plan_, job);
+    const Seconds save = checkpoint_save_time(on_.plan, job);
+    const Seconds again = node + begin + checkpoint_restore_time(on_.plan, job);
     const auto interruptions = [&](CapacityType pricing) {
-      plan_.pools[site_.worker].pricing = pricing;
+      on_.workers().pricing = pricing;
       Interruptions by;
       by.save = save.count();
       by.restart = again.count();
-      const Seconds mtti = mean_time_to_interruption(plan_, job);
+      const Seconds mtti = mean_time_to_interruption(on_.plan, job);
       if (mtti >= Seconds::max() || !(mtti.count() > 0)) return by;
       by.every = mtti.count();
       if (job.checkpoint.mode == CheckpointSpec::Mode::interval)
@@ -368,8 +322,7 @@ class SiteMaker {
   const Question& q_;
   const Catalog& catalog_;
   const NetworkModel& network_;
-  ScenarioFile file_;
-  Plan plan_;
+  HardwarePlan on_;
   Site site_;
   std::size_t all_offers_ = 0;
   Rejections by_offer_;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/hardware_plan.h"
 #include "planner/space.h"
 #include "sim/accuracy/evidence.h"
 #include "sim/forecast/forecast.h"
@@ -68,26 +69,18 @@ double wait_for_spot(const Site& site, const Offer& offer, int nodes);
 Site make_site(const Question& question, const Hardware& hardware, const Catalog& catalog,
                const NetworkModel& network);
 
-/// Sets the plan's first job and pools to the shape, as make_plan would from the scenario's text.
-void apply_shape(const Shape& shape, const Question& question, std::size_t worker_pool, Plan& plan);
-
-/// Optimizer steps of the question's training with that many samples each.
-std::int64_t steps_of(const Question& question, const PlannedWorkload& job,
-                      std::int64_t global_batch);
-
 /// Training to an accuracy by steps of more samples than any published run's: nobody knows whether
 /// it is reached.
 bool is_beyond_runs(const PlannedWorkload& job, std::int64_t global_batch);
 /// Samples of one step that the question allows and that are not beyond the runs.
 std::int64_t most_global_batch(const Question& question, const PlannedWorkload& job);
 
-/// What shapes are made from. `plan` is one of the hardware, and changed on the way.
+/// What shapes are made from. The plan takes one after the other.
 struct ShapeSource {
   const Question& question;
   const Hardware& hardware;
   const NetworkModel& network;
-  std::size_t worker_pool = 0;
-  Plan& plan;
+  HardwarePlan& on;
   std::optional<MemoryEstimate>& closest;  // Site::closest
   bool takes_evidence = false;             // the question's, and the step model's factor is 1
 };

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/change.h"
 #include "planner/question.h"
 #include "sim/base/money.h"
 #include "sim/scenario/layout.h"
@@ -22,11 +23,11 @@ struct Hardware {
   std::string machine, accelerator;  // canonical; accelerator "": none
   std::string slice;                 // TPU; machine is then ""
   int per_node = 0;
-  std::string checkpoint_interval;   // where it is free: as written; else ""
-  std::string checkpoint_storage;    // where it is free; else ""
-  std::string precision;             // where it is free: the accelerator's own; else ""
-  std::string server_machine;        // of parameter servers, where it is free; else ""
-  std::vector<std::string> regions;  // where it may be had
+  std::optional<SaveInterval> save_interval;  // where it is free
+  std::string checkpoint_storage;             // where it is free; else ""
+  std::optional<Precision> precision;         // where it is free: the accelerator's own
+  std::string server_machine;                 // of parameter servers, where it is free; else ""
+  std::vector<std::string> regions;           // where it may be had
   /// Where zones are free: of each region; a zone "" is any.
   std::map<std::string, std::vector<std::string>> zones;
 };
@@ -80,6 +81,7 @@ struct Offer {
   HourlyRate storage;
   int quota = 0;                       // accelerators; INT_MAX: no quota
   std::array<int, 3> quota_of_type{};  // of those that are bought so, by CapacityType
+  bool is_mixed() const { return mix.share > 0 || mix.patience; }
 };
 /// INT_MAX: none. The quota of all, or of those of one type alone.
 int quota_for(const Question& question, const Provider& provider, const std::string& region,
@@ -100,9 +102,9 @@ int nodes_paid(const Offer& offer, const Shape& shape);
 /// "spot", "1 on_demand + 3 spot", "4 spot, on_demand stand in after 10min".
 std::string bought_text(const Offer& offer, int nodes);
 
-/// `--set` texts that turn the base into the scenario of one candidate.
-std::vector<std::string> overrides_for(const Question& question, const Hardware& hardware,
-                                       const Offer& offer, const Shape& shape);
+/// What turns the question's scenario into that of one candidate.
+std::vector<Change> changes_for(const Question& question, const Hardware& hardware,
+                                const Offer& offer, const Shape& shape);
 /// "2 x a3-highgpu-8g (8 H100-SXM5-80 each)".
 std::string hardware_text(const Hardware& hardware, int nodes);
 /// "checkpoints every 30min on pd-ssd"; "" where neither is free.

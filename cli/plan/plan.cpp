@@ -278,13 +278,13 @@ int run_plan(const Command& self, std::span<const std::string> arguments) {
   base.evidence = catalog.evidence();
   const auto network = make_network(options);
   int served = kDone;
-  if (const auto file = planner::read_with(base, {}); file && asks_for_service(*file)) {
+  if (const auto file = planner::read(base); file && asks_for_service(*file)) {
     served = checked(answer_service(options, *file, catalog));
     if (!trains(file->scenario)) return served;
     checked(leave_training(base));
     print("\nTo train\n");
   }
-  if (const auto file = planner::read_with(base, {}); file && planner::is_fleet(*file)) {
+  if (const auto file = planner::read(base); file && planner::is_fleet(*file)) {
     return std::max(checked(answer_fleet(options, base, catalog, *network)), served);
   }
   const auto question = checked(planner::make_question(std::move(base), catalog));

@@ -147,7 +147,7 @@ Expected<std::string> text_of_flags(const Options& options, const Catalog& catal
 
 /// Of the catalog, where the question speaks of them; a file that does not read is told later.
 Expected<void> read_regions(const Options& options, planner::Base& base) {
-  const auto file = planner::read_with(base, {});
+  const auto file = planner::read(base);
   if (!file || !file->scenario.plan) return {};
   const PlanSpec& said = *file->scenario.plan;
   if (said.residency.empty() && !said.carbon_free) return {};

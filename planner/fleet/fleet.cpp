@@ -127,7 +127,7 @@ bool Replay::meets_all() const {
 
 Expected<FleetAnswer> plan_fleet(const Base& base, const Catalog& catalog,
                                  const NetworkModel& network, const FleetOptions& options) {
-  auto file = read_with(base, {});
+  auto file = read(base);
   if (!file) return tl::unexpected(std::move(file.error()));
   Diagnostics problems = check_fleet(*file, catalog);
   if (const std::string none = why_no_solver(); !none.empty())

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <climits>
 #include <cmath>
 #include <map>
+#include <span>
 #include <tuple>
 
 #include "sim/base/limits.h"
@@ -75,27 +77,31 @@ std::vector<Candidate> worth_forecasting(const Question& question, const Space& 
   return out;
 }
 
-/// A pool that grows with its jobs (held: that stands) with the job alone in it, as a scenario.
-Expected<std::string> alone(const Question& question, const Space& space, const Candidate& c,
-                            const Plan& plan) {
-  const Base& base = question.base;
-  std::vector<std::string> overrides = base.overrides;
-  const auto own = overrides_for(question, space.site(c).hardware, space.offer(c), space.shape(c));
-  overrides.insert(overrides.end(), own.begin(), own.end());
+/// A pool that grows with its jobs (held: that stands) with the job alone in it.
+std::vector<Change> alone(const Question& question, const Space& space, const Candidate& c,
+                          const Plan& plan) {
+  std::vector<Change> changes = changes_of(question, space, c);
   const PlannedStrategy& strategy = plan.jobs.front().strategy;
   const bool counted = strategy.kind == StrategyKind::multi_worker_mirrored ||
                        strategy.kind == StrategyKind::sharded ||
                        strategy.kind == StrategyKind::parameter_server;
-  if (counted) overrides.push_back(fmt::format("workload.strategy.workers={}", strategy.workers));
-  const std::string pool = "cluster.pools." + worker_pool(question.file.scenario).name;
+  if (counted) changes.emplace_back(SetWorkers{strategy.workers});
+  const std::string& pool = worker_pool(question.file.scenario).name;
   const int nodes = space.shape(c).nodes;
   const bool held = space.offer(c).pricing == CapacityType::reserved;
-  overrides.push_back(fmt::format("{}.nodes={{initial: {}, min: {}, max: {}}}", pool,
-                                  held ? nodes : 0, held ? nodes : 0, nodes));
-  overrides.push_back(fmt::format("{}.autoscaling={}", pool, held ? "false" : "true"));
+  changes.emplace_back(SetNodes{pool, {held ? nodes : 0, held ? nodes : 0, nodes}});
+  changes.emplace_back(SetAutoscaling{pool, !held});
   // Nodes that are held are paid for the period, by the program: no other pool has them too.
   const auto& prices = question.file.scenario.prices;
-  if (!held && prices && !prices->reserved.empty()) overrides.emplace_back("prices.reserved=[]");
+  if (!held && prices && !prices->reserved.empty()) changes.emplace_back(RemoveReservations{});
+  return changes;
+}
+
+/// The question's scenario with the changes, as a file.
+Expected<std::string> file_text(const Question& question, std::span<const Change> changes) {
+  const Base& base = question.base;
+  std::vector<std::string> overrides = base.overrides;
+  for (std::string& text : texts(changes)) overrides.push_back(std::move(text));
   constexpr std::array<std::string_view, 4> kLeftOut{"plan", "planned", "extends", "expect"};
   return flat_scenario(base.text, base.name, overrides, base.layers, kLeftOut);
 }
@@ -145,13 +151,8 @@ Found forecast_alone(const FleetSetting& s, const Question& question, const Spac
   Found found;
   const auto fixed = plan_of(question, s.catalog, space, c);
   if (!fixed) return found.refused = fixed.error().front().what, found;
-  const auto text = alone(question, space, c, *fixed);
-  if (!text) return found.refused = text.error().front().what, found;
-  auto file = parse_scenario(*text, question.base.name);
-  if (file && question.base.complete)
-    if (Diagnostics unread = question.base.complete(*file); !unread.empty())
-      return found.refused = unread.front().what, found;
-  const auto plan = file ? planned(s.base, *file, s.catalog) : tl::unexpected(file.error());
+  const std::vector<Change> changes = alone(question, space, c, *fixed);
+  const auto plan = plan_with(question, changes, s.catalog);
   if (!plan) return found.refused = plan.error().front().what, found;
   ForecastOptions how;
   how.seed = s.seed;
@@ -174,6 +175,8 @@ Found forecast_alone(const FleetSetting& s, const Question& question, const Spac
     for (const CostPart part : {CostPart::accelerators, CostPart::machines, CostPart::idle})
       found.option.usd -= f.cost_breakdown_usd[std::size_t(part)];
   found.option.usd = std::max(0.0, found.option.usd);
+  const auto text = file_text(question, changes);
+  if (!text) return found.refused = text.error().front().what, found;
   found.option.text = *text;
   return found;
 }

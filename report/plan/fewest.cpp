@@ -100,7 +100,7 @@ Json place_object(const std::optional<RankedPlan>& p) {
     out["region"] = text_or_null(p->offer.region);
     out["pricing"] = to_text(p->offer.pricing);
     out["bought"] = planner::bought_text(p->offer, p->shape.nodes);
-    out["overrides"] = p->result.overrides;
+    out["overrides"] = planner::texts(p->result.changes);
     out["forecast"] = forecast_object(p->result.forecast);
   }
   return out;

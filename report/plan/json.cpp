@@ -40,12 +40,12 @@ Json plan_object(const RankedPlan& p) {
           {"micro_batches", l.micro_batches},
           {"interleave", l.interleave},
           {"recompute", recompute_word(l.recompute)},
-          {"precision", text_or_null(p.hardware.precision)},
-          {"checkpoint_interval", text_or_null(p.hardware.checkpoint_interval)},
+          {"precision", p.hardware.precision ? Json(to_text(*p.hardware.precision)) : Json(nullptr)},
+          {"checkpoint_interval", p.hardware.save_interval ? Json(p.hardware.save_interval->text) : Json(nullptr)},
           {"checkpoint_storage", text_or_null(p.hardware.checkpoint_storage)},
           {"parameter_server_machine", text_or_null(p.hardware.server_machine)},
           {"autoscaling", text_or_null(p.offer.bounds.text)},
-          {"overrides", p.result.overrides}};
+          {"overrides", planner::texts(p.result.changes)}};
 }
 
 Json limit_object(const std::optional<planner::Limit>& limit, const char* unit) {

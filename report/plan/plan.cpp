@@ -220,9 +220,10 @@ std::vector<Alternative> alternatives_of(const Answer& a, std::size_t most) {
   const auto add = [&](const char* what, const RankedPlan* p) {
     if (p == nullptr || out.size() == most) return;
     const auto is_it = [&](const Alternative& other) {
-      return other.plan->result.overrides == p->result.overrides;
+      return planner::same_changes(other.plan->result.changes, p->result.changes);
     };
-    if (p->result.overrides != best.result.overrides && std::ranges::none_of(out, is_it))
+    if (!planner::same_changes(p->result.changes, best.result.changes) &&
+        std::ranges::none_of(out, is_it))
       out.push_back({what, p});
   };
   if (f.cost_usd) {

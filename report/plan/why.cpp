@@ -144,14 +144,14 @@ std::string told_apart(const RankedPlan& plan, const RankedPlan& from) {
 
 std::string command_for(const Answer& a, const Measurement& m) {
   const RankedPlan& chosen = a.plans.front();
-  const bool own = m.on.result.overrides == chosen.result.overrides;
+  const bool own = planner::same_changes(m.on.result.changes, chosen.result.changes);
   if (m.kind == MeasurementKind::storage) return "reckon probe --checkpoint-dir DIR";
   const bool written = own && !a.words.plan_file.empty();
   if (a.file.empty() && !written) return "";
   std::string plan = shell_file(written ? a.words.plan_file : a.file);
   if (!written) plan += a.words.file_options;
   if (!written)
-    for (const std::string& change : m.on.result.overrides) plan += " --set " + shell_word(change);
+    for (const std::string& change : planner::texts(m.on.result.changes)) plan += " --set " + shell_word(change);
   plan += a.words.catalog_options;
   switch (m.kind) {
     case MeasurementKind::trial:

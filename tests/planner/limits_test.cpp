@@ -149,7 +149,7 @@ TEST_CASE("a free interval and storage of checkpoints give the best of all that 
   REQUIRE_FALSE(free.plans.empty());
   REQUIRE(free.search.exact);
   CHECK(free.plans.front().result.score == best);
-  CHECK(free.plans.front().hardware.checkpoint_interval != "");
+  CHECK(free.plans.front().hardware.save_interval.has_value());
   CHECK(free.plans.front().hardware.checkpoint_storage != "");
   CHECK_FALSE(question_with_regions(text_with(", checkpoint_storage: [floppy]", "")));
 }

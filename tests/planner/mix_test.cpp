@@ -184,7 +184,7 @@ void check_against_all(std::uint32_t first, std::uint32_t last) {
     none += best ? 0 : 1;
     if (!best) continue;
     INFO("best of all: " << which_is_best);
-    INFO("the planner's: " << answer.plans.front().result.overrides.front());
+    INFO("the planner's: " << planner::to_text(answer.plans.front().result.changes.front()));
     CHECK(answer.plans.front().result.score == Approx(*best).epsilon(1e-12));
     const planner::Mix& mix = answer.plans.front().offer.mix;
     mixed += mix.share > 0 || mix.patience ? 1 : 0;
@@ -214,7 +214,8 @@ TEST_CASE("no bound of a mix lies above what it bounds") {
     planner::Evaluator evaluator({q, shipped_catalog(), *network, space, 3, 1});
     planner::Draws draws(3, 12);
     for (const planner::Evaluated& e : evaluator.evaluate(space.candidates, 12)) {
-      INFO("case " << which << ", " << e.overrides.front() << " " << e.overrides.back());
+      INFO("case " << which << ", " << planner::to_text(e.changes.front()) << " "
+                     << planner::to_text(e.changes.back()));
       REQUIRE(e.refused.empty());
       const planner::Site& site = space.site(e.candidate);
       const planner::Offer& offer = space.offer(e.candidate);

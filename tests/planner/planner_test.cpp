@@ -19,7 +19,7 @@ std::optional<double> best_score(const planner::Answer& answer) {
 
 /// What the first plan is, without its price.
 std::vector<std::string> choice(const planner::Answer& answer) {
-  return answer.plans.empty() ? std::vector<std::string>{} : answer.plans.front().result.overrides;
+  return answer.plans.empty() ? std::vector<std::string>{} : planner::texts(answer.plans.front().result.changes);
 }
 
 Catalog with_prices_times(Catalog catalog, double factor) {
@@ -87,7 +87,8 @@ TEST_CASE("no bound lies above what it bounds") {
     planner::Evaluator evaluator({q, shipped_catalog(), *network, space, 3, 1});
     planner::Draws draws(3, 12);
     for (const planner::Evaluated& e : evaluator.evaluate(space.candidates, 12)) {
-      INFO("case " << which << ", " << e.overrides.front() << " " << e.overrides.back());
+      INFO("case " << which << ", " << planner::to_text(e.changes.front()) << " "
+                     << planner::to_text(e.changes.back()));
       REQUIRE(e.refused.empty());
       const planner::Site& site = space.site(e.candidate);
       draws.draw(site);
@@ -129,7 +130,7 @@ TEST_CASE("the order of the catalog's rows changes nothing") {
   const planner::Answer b = answer_of(small_text(s), reversed, 20);
   REQUIRE(a.plans.size() == b.plans.size());
   for (std::size_t k = 0; k < a.plans.size(); ++k)
-    CHECK(a.plans[k].result.overrides == b.plans[k].result.overrides);
+    CHECK(planner::texts(a.plans[k].result.changes) == planner::texts(b.plans[k].result.changes));
   CHECK(a.rejected == b.rejected);
 }
 
@@ -242,7 +243,7 @@ TEST_CASE("threads change no digit of the answer") {
   REQUIRE(b);
   REQUIRE(a->plans.size() == b->plans.size());
   for (std::size_t k = 0; k < a->plans.size(); ++k) {
-    CHECK(a->plans[k].result.overrides == b->plans[k].result.overrides);
+    CHECK(planner::texts(a->plans[k].result.changes) == planner::texts(b->plans[k].result.changes));
     CHECK(a->plans[k].result.score == b->plans[k].result.score);
   }
   CHECK(a->considered == b->considered);

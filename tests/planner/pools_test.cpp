@@ -54,7 +54,7 @@ planner::Answer answer_to(const std::string& text) {
 
 /// What the simulation makes of the scenario with a plan's overrides, by itself.
 Forecast simulated(const std::string& text, const planner::RankedPlan& plan) {
-  auto file = parse_scenario(text, "pools.yaml", plan.result.overrides);
+  auto file = parse_scenario(text, "pools.yaml", planner::texts(plan.result.changes));
   if (!file) throw std::runtime_error(format(file.error()));
   auto made = make_plan(*file, shipped_catalog());
   if (!made) throw std::runtime_error(format(made.error()));
@@ -65,7 +65,7 @@ Forecast simulated(const std::string& text, const planner::RankedPlan& plan) {
 
 void check_reproduced(const std::string& text, const planner::Answer& answer) {
   for (const planner::RankedPlan& p : answer.plans) {
-    INFO(fmt::format("{}", fmt::join(p.result.overrides, "; ")));
+    INFO(fmt::format("{}", fmt::join(planner::texts(p.result.changes), "; ")));
     const Forecast again = simulated(text, p);
     CHECK(again.times_seconds == p.result.forecast.times_seconds);
     CHECK(again.costs_usd == p.result.forecast.costs_usd);

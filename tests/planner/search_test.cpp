@@ -84,7 +84,7 @@ TEST_CASE("what a race calls certain holds under other draws") {
     const std::size_t last = std::min(answer->certain_ranks + 1, answer->plans.size());
     std::vector<double> again;
     for (std::size_t k = 0; k < last; ++k) {
-      const auto file = planner::read_with(q.base, answer->plans[k].result.overrides);
+      const auto file = parse_scenario(text, "small.yaml", planner::texts(answer->plans[k].result.changes));
       REQUIRE(file);
       ForecastOptions more;
       more.replications = 400;
@@ -165,7 +165,7 @@ TEST_CASE("the quick look times a step as the forecast does, whatever waits for 
   int cut = 0, fed_slowly = 0;
   for (const planner::RankedPlan& p : answer->plans) {
     const StepEstimate& step = p.result.forecast.step;
-    INFO(p.result.overrides.size() << " overrides, " << p.shape.nodes << " nodes");
+    INFO(p.result.changes.size() << " changes, " << p.shape.nodes << " nodes");
     CHECK(p.shape.step_seconds == Approx(step.step.count()).epsilon(1e-9));
     cut += p.shape.kind == StrategyKind::sharded ? 1 : 0;
     fed_slowly += step.exposed_input.count() > 0 ? 1 : 0;

@@ -49,7 +49,7 @@ planner::LeverFlips flips_of(const planner::Answer& answer, Lever lever) {
 }
 
 std::vector<std::string> choice(const planner::Answer& answer) {
-  return answer.plans.front().result.overrides;
+  return planner::texts(answer.plans.front().result.changes);
 }
 
 Catalog with_region_price(Catalog catalog, const std::string& region, double factor) {
@@ -102,7 +102,7 @@ TEST_CASE("the price at which another region is cheaper is found, and holds in t
     return choice(explained(text, with_region_price(catalog, region, factor)));
   };
   CHECK(again(flip->holds) == choice(answer));
-  CHECK(again(flip->factor) == flip->rival->result.overrides);
+  CHECK(again(flip->factor) == planner::texts(flip->rival->result.changes));
 }
 
 TEST_CASE("a plan that lags behind in the race is a rival when prices move") {
@@ -146,7 +146,7 @@ TEST_CASE("a plan that lags behind in the race is a rival when prices move") {
   const planner::Answer before = asked(dearer(flip->holds)), beyond = asked(dearer(flip->factor));
   CHECK(planner::same_hardware(before.plans.front().hardware, chosen.hardware));
   CHECK_FALSE(planner::same_hardware(beyond.plans.front().hardware, chosen.hardware));
-  CHECK(choice(beyond) == flip->rival->result.overrides);
+  CHECK(choice(beyond) == planner::texts(flip->rival->result.changes));
 }
 
 TEST_CASE("thresholds are the same whatever the number of threads") {
@@ -197,7 +197,7 @@ TEST_CASE("the rate of reclaims at which another plan is cheaper holds in the sc
   CHECK(flips.up->factor > 1);
   REQUIRE(flips.up->rival);
   CHECK(choice(explained(text(mean / flips.up->holds))) == choice(answer));
-  CHECK(choice(explained(text(mean / flips.up->factor))) == flips.up->rival->result.overrides);
+  CHECK(choice(explained(text(mean / flips.up->factor))) == planner::texts(flips.up->rival->result.changes));
 }
 
 TEST_CASE("the bandwidth between nodes at which another plan is faster holds in the catalog") {
@@ -218,7 +218,7 @@ TEST_CASE("the bandwidth between nodes at which another plan is faster holds in 
         choice(answer));
   REQUIRE(flips.down->rival);
   CHECK(choice(explained(text, with_network(shipped_catalog(), flips.down->factor))) ==
-        flips.down->rival->result.overrides);
+        planner::texts(flips.down->rival->result.changes));
 }
 
 TEST_CASE("a deadline that the choice misses when a number moves is named") {
@@ -273,7 +273,7 @@ TEST_CASE("a plan that is better beyond chance is no tie") {
                            {{answer.plans.front()}, {}}, {.replications = 8, .threads = 1});
   CHECK(found.ties.empty());
   REQUIRE(found.better.size() == 1);
-  CHECK(found.better.front().result.overrides == choice(answer));
+  CHECK(planner::texts(found.better.front().result.changes) == choice(answer));
   CHECK(found.better.front().result.forecast.replications == answer.replications);
 }
 
@@ -420,7 +420,7 @@ TEST_CASE(
     CHECK(m.share <= 1);
     CHECK_FALSE(m.reveals.empty());
     REQUIRE(m.instead);
-    CHECK(m.instead->result.overrides != choice(answer));
+    CHECK(planner::texts(m.instead->result.changes) != choice(answer));
     REQUIRE(m.costs);
     CHECK(m.costs->v > 0);
     CHECK(m.worth < answer.plans.front().result.score);  // nothing saves more than all

@@ -87,13 +87,13 @@ TEST_CASE("a candidate is as long, and evaluates as often, as the scenario that 
   for (const planner::Candidate& c : space.candidates) {
     const auto planned = planner::plan_of(question, shipped_catalog(), space, c);
     REQUIRE(planned);
-    Plan plan = *planned;
-    const PlannedWorkload read = plan.jobs.front();
+    const PlannedWorkload& read = planned->jobs.front();
     CHECK(space.shape(c).steps == read.steps);
-    plan.jobs.front().evaluations = 0;
-    planner::apply_shape(space.shape(c), question, space.site(c).worker, plan);
-    CHECK(plan.jobs.front().evaluations == read.evaluations);
-    CHECK(plan.jobs.front().total_samples == read.total_samples);
+    planner::HardwarePlan on(question, space.site(c).hardware, shipped_catalog());
+    REQUIRE(on.make().empty());
+    REQUIRE(on.take(space.shape(c)).empty());
+    CHECK(on.job().evaluations == read.evaluations);
+    CHECK(on.job().total_samples == read.total_samples);
   }
 }
 
@@ -112,7 +112,8 @@ TEST_CASE("no bound of training to an accuracy lies above its value in any repli
     planner::Draws draws(seed, 1);
     REQUIRE(space.candidates.size() >= 6);
     for (const planner::Evaluated& e : evaluator.evaluate(space.candidates, 1)) {
-      INFO("seed " << seed << ", " << e.overrides.front() << " " << e.overrides.back());
+      INFO("seed " << seed << ", " << planner::to_text(e.changes.front()) << " "
+                     << planner::to_text(e.changes.back()));
       REQUIRE(e.refused.empty());
       const planner::Site& site = space.site(e.candidate);
       const planner::Shape& shape = space.shape(e.candidate);

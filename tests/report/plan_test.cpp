@@ -14,7 +14,7 @@ planner::RankedPlan plan_on(const std::string& machine) {
   planner::RankedPlan p;
   p.hardware.machine = machine;
   p.shape.nodes = 1;
-  p.result.overrides = {"cluster.pools.workers.machine=" + machine};
+  p.result.changes = {planner::SetMachine{"workers", machine}};
   p.result.forecast = test::example_forecast();
   return p;
 }

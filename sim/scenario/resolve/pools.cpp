@@ -269,16 +269,6 @@ void check_autoscaling(Draft& draft, const PlannedPool& pool) {
   }
 }
 
-void resolve_nodes(Draft& draft, PlannedPool& pool, const PoolSpec& spec) {
-  const NodesSpec& nodes = spec.nodes;
-  pool.nodes_initial = nodes.initial;
-  pool.nodes_min = nodes.min;
-  pool.nodes_max = nodes.max;
-  pool.autoscaling = spec.autoscaling;
-  if (pool.autoscaling) return check_autoscaling(draft, pool);
-  pool.nodes_min = pool.nodes_max = nodes.initial;
-}
-
 /// Does an overlay's number (sim/measurement/calibration/calibration.h, lay_over) take the
 /// catalog's place?
 bool is_calibrated(const Catalog& catalog, std::string_view key) {
@@ -306,6 +296,16 @@ void check_capacity_type(Draft& draft, const PlannedPool& pool) {
 }
 
 }  // namespace
+
+void resolve_nodes(Draft& draft, PlannedPool& pool, const PoolSpec& spec) {
+  const NodesSpec& nodes = spec.nodes;
+  pool.nodes_initial = nodes.initial;
+  pool.nodes_min = nodes.min;
+  pool.nodes_max = nodes.max;
+  pool.autoscaling = spec.autoscaling;
+  if (pool.autoscaling) return check_autoscaling(draft, pool);
+  pool.nodes_min = pool.nodes_max = nodes.initial;
+}
 
 void resolve_pools(Draft& draft) {
   const std::vector<PoolSpec>& specs = draft.scenario().cluster.pools;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/scenario/resolve/draft.h"
+#include "sim/scenario/resolve/workers.h"
 
 // The strategy against the pools: who computes, on how many accelerators, and whether there are so
 // many.
@@ -71,18 +72,11 @@ bool check_kind_of_pool(Draft& draft, const StrategySpec& spec, const PlannedPoo
   return true;
 }
 
-/// Accelerators that one worker process drives when the scenario does not say.
-int default_accelerators_per_worker(StrategyKind kind, int per_node) {
-  const bool one = kind == StrategyKind::single || kind == StrategyKind::parameter_server;
-  return one ? std::min(per_node, 1) : per_node;
-}
-
 int resolve_accelerators_per_worker(Draft& draft, const StrategySpec& spec,
                                     const std::vector<const PlannedPool*>& pools) {
   int per_node = pools.front()->accelerators_per_node;
   for (const PlannedPool* pool : pools) per_node = std::min(per_node, pool->accelerators_per_node);
-  const int per_worker =
-      spec.accelerators_per_worker.value_or(default_accelerators_per_worker(spec.kind, per_node));
+  const int per_worker = accelerators_per_worker(spec, per_node);
   if (per_worker > per_node || per_worker < 0 || (per_worker == 0 && per_node > 0)) {
     draft.error(at("accelerators_per_worker"),
                 fmt::format("accelerators_per_worker is {}, a node has {}", per_worker, per_node),
@@ -115,12 +109,6 @@ std::optional<int> workers_of_degrees(const StrategySpec& spec, int per_worker) 
   return static_cast<int>(accelerators / per_worker);
 }
 
-int workers_on(const PlannedPool& pool, int nodes, int accelerators_per_worker) {
-  return accelerators_per_worker == 0
-             ? nodes
-             : nodes * (pool.accelerators_per_node / accelerators_per_worker);
-}
-
 /// "at most 5 nodes x 2 in p100".
 std::string capacity_text(const std::vector<const PlannedPool*>& pools) {
   std::vector<std::string> words;
@@ -136,11 +124,10 @@ int resolve_workers(Draft& draft, const StrategySpec& spec,
                     const std::vector<const PlannedPool*>& pools, int per_worker) {
   int initial = 0, most = 0;
   for (const PlannedPool* pool : pools) {
-    initial += workers_on(*pool, pool->nodes_initial, per_worker);
-    most += workers_on(*pool, pool->nodes_max, per_worker);
+    initial += workers_on(pool->nodes_initial, pool->accelerators_per_node, per_worker);
+    most += workers_on(pool->nodes_max, pool->accelerators_per_node, per_worker);
   }
-  const bool one = spec.kind == StrategyKind::single || spec.kind == StrategyKind::mirrored ||
-                   pools.front()->slice.has_value();
+  const bool one = has_one_worker(spec.kind, pools.front()->slice.has_value());
   if (one && spec.workers.value_or(1) != 1) {
     draft.error(at("workers"), fmt::format("strategy {} has one worker", to_text(spec.kind)),
                 pools.front()->slice ? "one job on several TPU slices is not simulated yet"
@@ -281,6 +268,20 @@ void check_backup_workers(Draft& draft, const PlannedStrategy& strategy) {
 }
 
 }  // namespace
+
+int accelerators_per_worker(const StrategySpec& strategy, int per_node) {
+  const bool one =
+      strategy.kind == StrategyKind::single || strategy.kind == StrategyKind::parameter_server;
+  return strategy.accelerators_per_worker.value_or(one ? std::min(per_node, 1) : per_node);
+}
+
+int workers_on(int nodes, int per_node, int accelerators_per_worker) {
+  return accelerators_per_worker == 0 ? nodes : nodes * (per_node / accelerators_per_worker);
+}
+
+bool has_one_worker(StrategyKind kind, bool on_slice) {
+  return on_slice || kind == StrategyKind::single || kind == StrategyKind::mirrored;
+}
 
 void resolve_strategy(Draft& draft, PlannedWorkload& job) {
   const StrategySpec& spec = draft.scenario().workload->strategy;

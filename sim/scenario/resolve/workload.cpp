@@ -280,8 +280,7 @@ void resolve_train(Draft& draft, PlannedWorkload& job, const TrainLength& train)
       job.total_samples = train.amount;
       break;
     case TrainLength::Unit::steps:
-      job.total_samples = train.amount * double(job.global_batch);
-      break;
+      break;  // as many samples as these have
     case TrainLength::Unit::tokens:
       if (job.model.sample_unit() != SampleUnit::sequence)
         draft.error("workload.train",
@@ -294,7 +293,7 @@ void resolve_train(Draft& draft, PlannedWorkload& job, const TrainLength& train)
       if (!resolve_target(draft, job, train)) return;
       break;
   }
-  change_batch(job, job.global_batch);
+  take_batch(job, train, job.global_batch);
   constexpr double kMostSteps = 1e12;
   if (!(job.total_samples / double(job.global_batch) >= 1e-9) || double(job.steps) > kMostSteps)
     draft.error(
@@ -324,6 +323,12 @@ void resolve_workload(Draft& draft) {
   job.data = workload.data.value_or(DataSpec{});
   draft.workload_known = model.has_value() && dataset.has_value();
   draft.plan.jobs.push_back(std::move(job));
+}
+
+void take_batch(PlannedWorkload& job, const TrainLength& train, std::int64_t global_batch) {
+  if (train.unit == TrainLength::Unit::steps)
+    job.total_samples = train.amount * double(global_batch);
+  change_batch(job, global_batch);
 }
 
 void resolve_length(Draft& draft, PlannedWorkload& job) {

@@ -1,0 +1,64 @@
+#include <fmt/format.h>
+
+#include "planner/space.h"
+
+// A candidate in words.
+namespace reckon::planner {
+
+std::string bought_text(const Offer& offer, int nodes) {
+  if (!offer.is_mixed()) {
+    std::string text(to_text(offer.pricing));
+    const int least = offer.bounds.least_nodes(nodes), most = offer.bounds.most_nodes(nodes);
+    if (least < most) return text + fmt::format(", in a pool of {}..{}", least, most);
+    if (most > nodes) return text + fmt::format(", {} of them spare", most - nodes);
+    return text;
+  }
+  const int base = base_nodes(offer, nodes);
+  std::string text;
+  if (base > 0) text = fmt::format("{} {} + ", base, to_text(offer.mix.base));
+  text += fmt::format("{} spot", nodes - base);
+  if (offer.mix.patience)
+    text += fmt::format(", on_demand stand in after {}", offer.mix.patience_text);
+  return text;
+}
+
+std::string hardware_text(const Hardware& h, int nodes) {
+  if (!h.slice.empty()) return fmt::format("{} ({} {})", h.slice, h.per_node, h.accelerator);
+  const std::string machine = h.machine.empty() ? "machine of your own" : h.machine;
+  if (h.accelerator.empty()) return fmt::format("{} x {}", nodes, machine);
+  return fmt::format("{} x {} with {} {}", nodes, machine, h.per_node, h.accelerator);
+}
+
+std::string checkpoint_text(const Hardware& h) {
+  std::string text;
+  if (const auto& save = h.save_interval) {
+    using Mode = CheckpointSpec::Mode;
+    text = save->mode == Mode::none      ? "no checkpoints"
+           : save->mode == Mode::optimal ? "checkpoints at the optimal interval"
+                                         : "checkpoints every " + save->text;
+  }
+  if (!h.checkpoint_storage.empty())
+    text += fmt::format("{} on {}", text.empty() ? "checkpoints" : "", h.checkpoint_storage);
+  return text;
+}
+
+std::string strategy_text(const Shape& s) {
+  const Layout& l = s.layout;
+  std::string text(to_text(s.kind));
+  if (s.kind == StrategyKind::model_parallel) {
+    text += fmt::format(", data {} x tensor {} x pipeline {}", l.data, l.tensor, l.pipeline);
+    if (l.context > 1) text += fmt::format(" x context {}", l.context);
+    if (l.expert > 1) text += fmt::format(", expert {}", l.expert);
+    if (l.schedule == PipelineSchedule::interleaved)
+      text += fmt::format(", {} parts a stage", l.interleave);
+  }
+  if (l.zero_stage > 0) text += fmt::format(", ZeRO-{}", l.zero_stage);
+  if (s.parameter_servers > 0)
+    text += fmt::format(", {} server{}", s.parameter_servers, s.parameter_servers == 1 ? "" : "s");
+  text += fmt::format(", batch {}", l.micro_batch);
+  if (l.micro_batches > 1) text += fmt::format(" x {}", l.micro_batches);
+  if (l.recompute != Recompute::none) text += fmt::format(", {} recomputation", to_text(l.recompute));
+  return text;
+}
+
+}  // namespace reckon::planner

@@ -1,0 +1,59 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <climits>
+#include <cmath>
+
+#include "planner/space.h"
+
+// How many nodes an offer rents, of which kind of capacity, and whether quotas do for them.
+namespace reckon::planner {
+
+int base_nodes(const Offer& offer, int nodes) {
+  constexpr double kRounding = 1e-9;
+  return std::min(nodes, int(std::ceil(offer.mix.share * nodes - kRounding)));
+}
+
+int nodes_at_most(const Offer& offer, const Shape& shape) {
+  const int rest = shape.nodes - base_nodes(offer, shape.nodes);
+  if (offer.mix.patience) return shape.nodes + rest;
+  return std::max(shape.nodes, offer.bounds.most_nodes(shape.nodes));
+}
+
+int nodes_at_most(const Offer& offer, const Shape& shape, CapacityType type) {
+  if (!offer.is_mixed()) return offer.pricing == type ? nodes_at_most(offer, shape) : 0;
+  const int base = base_nodes(offer, shape.nodes), rest = shape.nodes - base;
+  int nodes = type == CapacityType::spot ? rest : 0;
+  if (base > 0 && offer.mix.base == type) nodes += base;
+  if (offer.mix.patience && type == CapacityType::on_demand) nodes += rest;
+  return nodes;
+}
+
+int server_nodes(const Question& question, const Shape& shape) {
+  return colocates_servers(question) ? 0 : shape.parameter_servers;
+}
+
+int nodes_paid(const Offer& offer, const Shape& shape) {
+  return std::max(shape.nodes, offer.bounds.least_nodes(shape.nodes));
+}
+
+bool within_quotas(const Offer& offer, const Shape& shape, int per_node) {
+  const auto within = [per_node](int nodes, int quota) {
+    return std::int64_t{nodes} * per_node <= quota;
+  };
+  bool all = within(nodes_at_most(offer, shape), offer.quota);
+  for (const CapacityType type :
+       {CapacityType::on_demand, CapacityType::spot, CapacityType::reserved})
+    all = all && within(nodes_at_most(offer, shape, type), offer.quota_of_type[std::size_t(type)]);
+  return all;
+}
+
+int quota_for(const Question& question, const Provider& provider, const std::string& region,
+              const std::string& accelerator, std::optional<CapacityType> type) {
+  std::string key = fmt::format("{}/{}/{}", to_text(provider), region, accelerator);
+  if (type) key += fmt::format("/{}", to_text(*type));
+  const auto found = question.quota.find(key);
+  return found == question.quota.end() ? INT_MAX : found->second;
+}
+
+}  // namespace reckon::planner
