@@ -13,7 +13,7 @@ namespace reckon {
 /// sequence's length, each by one thread, and three passes over its scores. All other layers read
 /// and write their activations once. Memory by how much a pass touches.
 ///
-/// Valid within the probe's grid; measured error: docs/MODELS.md, "Processors that were probed".
+/// Valid within the probe's grid; measured error: docs/MODELS.md, "Probed CPUs".
 LayerCost measured_cost(const LayerWork& work, double batch, const WorkerRates& rates);
 
 /// Forward and backward of the job's batch on the pool's CPUs.
