@@ -91,7 +91,7 @@ int export_serving(ServerKind kind, Options options, const LoadedCatalog& catalo
         options.files[1]));
   auto reason = why_not_exported(*loaded.serving, kind);
   if (!reason && kind == ServerKind::reckon) {
-    reason = why_not_served(loaded.serving->model().model);
+    reason = why_not_served(loaded.serving->model);
     if (reason) *reason += ": reckon-worker serve cannot answer with it; --as tensorflow-serving";
   }
   if (reason) throw UsageError(fmt::format("{}: {}", options.files[1], *reason));

@@ -62,8 +62,14 @@ Json labels_of(const Job& job);
 /// Where a group's pods may run, and what each asks of its node.
 struct PodPlace {
   Json selector, tolerations, resources;  // the first two may be empty
+  Json affinity;                          // to a pool before its fallback; empty: it has none
 };
 PodPlace place_of(const Job& job, const PodGroup& group);
+/// Of one pod: its part of what the node leaves.
+Json resources_of(const PodGroup& group);
+/// What a pod is given to save its work: the notice of whoever takes its node away. On whichever of
+/// two pools it comes to run, it must not be promised more than its cloud waits.
+std::int64_t grace_seconds(const Job& job, const PodGroup& group);
 Json pod_security();        // unprivileged
 Json container_security();  // and the root file system read-only
 /// The pod template of a group; `rank`: of one pod alone, else it is known when the pod starts.

@@ -174,7 +174,7 @@ class Search {
       reject("not offered so in the region, or without the precision");
       return false;
     }
-    answer_.model = plan->model().model.name();
+    answer_.model = plan->model.name();
     if (check_serving_memory(*plan, file_.places)) {
       reject("does not fit in memory");
       return false;
