@@ -57,7 +57,8 @@ std::string strategy_text(const Shape& s) {
     text += fmt::format(", {} server{}", s.parameter_servers, s.parameter_servers == 1 ? "" : "s");
   text += fmt::format(", batch {}", l.micro_batch);
   if (l.micro_batches > 1) text += fmt::format(" x {}", l.micro_batches);
-  if (l.recompute != Recompute::none) text += fmt::format(", {} recomputation", to_text(l.recompute));
+  if (l.recompute != Recompute::none)
+    text += fmt::format(", {} recomputation", to_text(l.recompute));
   return text;
 }
 

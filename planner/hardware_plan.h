@@ -15,9 +15,9 @@ class HardwarePlan {
   Diagnostics take(const Shape& shape);
 
   Plan plan;
-  ScenarioFile file;        // that the plan is of
-  std::size_t worker = 0;   // index of the computing pool
-  int servers = 0;          // parameter servers, where the question leaves them as they are
+  ScenarioFile file;       // that the plan is of
+  std::size_t worker = 0;  // index of the computing pool
+  int servers = 0;         // parameter servers, where the question leaves them as they are
   PlannedWorkload& job() { return plan.jobs.front(); }
   PlannedPool& workers() { return plan.pools[worker]; }
 

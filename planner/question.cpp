@@ -64,11 +64,11 @@ Expected<Plan> plan_with(const Question& question, std::span<const Change> chang
   apply_changes(changes, file.scenario);
   for (const PoolSpec& pool : file.scenario.cluster.pools)
     if (pool.nodes.max > kMostNodes)
-      return tl::unexpected(Diagnostics{
-          {Severity::error, file.places.find("cluster.pools." + pool.name),
-           fmt::format("pool '{}' has {} nodes, but a pool has at most {}", pool.name,
-                       format_count(pool.nodes.max), format_count(kMostNodes)),
-           ""}});
+      return tl::unexpected(
+          Diagnostics{{Severity::error, file.places.find("cluster.pools." + pool.name),
+                       fmt::format("pool '{}' has {} nodes, but a pool has at most {}", pool.name,
+                                   format_count(pool.nodes.max), format_count(kMostNodes)),
+                       ""}});
   return planned(question.base, file, catalog);
 }
 

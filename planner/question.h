@@ -65,16 +65,16 @@ struct Freedom {
   std::vector<int> nodes;          // ascending
   std::vector<PoolBounds> bounds;  // besides which mixes are tried; empty: fixed at the gang's
   std::vector<CapacityType> pricing;
-  std::vector<BaseShare> bases;                   // mixes with spot, besides nodes bought alike
-  std::vector<std::string> fallbacks;             // durations, as written: Mix::patience
-  std::vector<int> parameter_servers;             // ascending; empty: as in the scenario
-  std::vector<std::string> server_machines;       // of parameter servers; empty: the scenario's
-  std::vector<StrategyKind> kinds;                // empty: the scenario's
-  std::vector<Recompute> recompute;               // empty: the scenario's
-  bool precision = false;                         // each accelerator's own for training
-  bool layouts = false;                           // all degrees of a cut model
-  std::vector<SaveInterval> save_intervals;       // empty: the scenario's
-  std::vector<std::string> checkpoint_storages;   // canonical; empty: the scenario's
+  std::vector<BaseShare> bases;                  // mixes with spot, besides nodes bought alike
+  std::vector<std::string> fallbacks;            // durations, as written: Mix::patience
+  std::vector<int> parameter_servers;            // ascending; empty: as in the scenario
+  std::vector<std::string> server_machines;      // of parameter servers; empty: the scenario's
+  std::vector<StrategyKind> kinds;               // empty: the scenario's
+  std::vector<Recompute> recompute;              // empty: the scenario's
+  bool precision = false;                        // each accelerator's own for training
+  bool layouts = false;                          // all degrees of a cut model
+  std::vector<SaveInterval> save_intervals;      // empty: the scenario's
+  std::vector<std::string> checkpoint_storages;  // canonical; empty: the scenario's
   // The batch: one of the first two as in the scenario, or free up to so many samples of a step.
   std::optional<int> batch_per_accelerator, global_batch;
   std::int64_t most_global_batch = 0;

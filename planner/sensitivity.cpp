@@ -383,8 +383,9 @@ Sensitivity sensitivity(const Question& question, const Catalog& catalog,
   const std::vector<Lever> every(kLevers.begin(), kLevers.end());
   std::vector<LeverRival> all{{chosen, every}};
   const auto add = [&](RankedPlan plan, const std::vector<Lever>& levers) {
-    const auto same = std::ranges::find_if(
-        all, [&](const LeverRival& r) { return same_changes(r.plan.result.changes, plan.result.changes); });
+    const auto same = std::ranges::find_if(all, [&](const LeverRival& r) {
+      return same_changes(r.plan.result.changes, plan.result.changes);
+    });
     if (same == all.end()) all.push_back({std::move(plan), levers});
   };
   for (const RankedPlan& rival : rivals.of_answer) add(rival, every);

@@ -106,8 +106,7 @@ class WholeShapes {
     l.micro_batch = 1;
     const std::int64_t most = most_global_batch(s_.question, s_.on.job());
     if (l.data > most) {
-      ++rejected_[is_beyond_runs(s_.on.job(), l.data) ? kBatchNeverReached
-                                                               : kBatchTooLarge];
+      ++rejected_[is_beyond_runs(s_.on.job(), l.data) ? kBatchNeverReached : kBatchTooLarge];
       return false;
     }
     for (std::int64_t next = 2; next * l.data <= most; next *= 2) {

@@ -156,8 +156,9 @@ class SiteMaker {
   void add_bounds(const Offer& offer, std::vector<Offer>& all) const {
     if (q_.may.bounds.empty()) return all.push_back(offer);
     for (const PoolBounds& bounds : q_.may.bounds) {
-      const bool can = bounds.text.empty() || (site_.hardware.slice.empty() &&
-                                               (!bounds.autoscaled() || on_.plan.service.kubernetes));
+      const bool can =
+          bounds.text.empty() ||
+          (site_.hardware.slice.empty() && (!bounds.autoscaled() || on_.plan.service.kubernetes));
       if (!can) continue;
       all.push_back(offer);
       all.back().bounds = bounds;
@@ -169,8 +170,7 @@ class SiteMaker {
     const std::string region = offer.region, zone = offer.zone;
     if (base.share > 0) {
       const Offer other = offer_in(region, zone, base.bought);
-      if (base.bought == CapacityType::reserved && !on_.workers().reservation)
-        return false;
+      if (base.bought == CapacityType::reserved && !on_.workers().reservation) return false;
       offer.mix.base_reserved = other.reserved;
       offer.known_beyond = offer.known_beyond && other.known_beyond;
       offer.known = offer.known && other.known;

@@ -127,8 +127,8 @@ struct SvgFront {
     for (const RankedPlan& p : a.front) {
       const double px = x(time_of(p)), py = y(cost_of(p));
       path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : " L", px, py);
-      const bool chosen =
-          !a.plans.empty() && planner::same_changes(p.result.changes, a.plans.front().result.changes);
+      const bool chosen = !a.plans.empty() &&
+                          planner::same_changes(p.result.changes, a.plans.front().result.changes);
       if (chosen)
         circles += fmt::format(
             "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"9\" fill=\"none\" stroke=\"#332288\"/>\n", px,

@@ -151,7 +151,8 @@ std::string command_for(const Answer& a, const Measurement& m) {
   std::string plan = shell_file(written ? a.words.plan_file : a.file);
   if (!written) plan += a.words.file_options;
   if (!written)
-    for (const std::string& change : planner::texts(m.on.result.changes)) plan += " --set " + shell_word(change);
+    for (const std::string& change : planner::texts(m.on.result.changes))
+      plan += " --set " + shell_word(change);
   plan += a.words.catalog_options;
   switch (m.kind) {
     case MeasurementKind::trial:

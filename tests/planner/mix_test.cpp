@@ -215,7 +215,7 @@ TEST_CASE("no bound of a mix lies above what it bounds") {
     planner::Draws draws(3, 12);
     for (const planner::Evaluated& e : evaluator.evaluate(space.candidates, 12)) {
       INFO("case " << which << ", " << planner::to_text(e.changes.front()) << " "
-                     << planner::to_text(e.changes.back()));
+                   << planner::to_text(e.changes.back()));
       REQUIRE(e.refused.empty());
       const planner::Site& site = space.site(e.candidate);
       const planner::Offer& offer = space.offer(e.candidate);

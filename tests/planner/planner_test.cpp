@@ -19,7 +19,8 @@ std::optional<double> best_score(const planner::Answer& answer) {
 
 /// What the first plan is, without its price.
 std::vector<std::string> choice(const planner::Answer& answer) {
-  return answer.plans.empty() ? std::vector<std::string>{} : planner::texts(answer.plans.front().result.changes);
+  return answer.plans.empty() ? std::vector<std::string>{}
+                              : planner::texts(answer.plans.front().result.changes);
 }
 
 Catalog with_prices_times(Catalog catalog, double factor) {
@@ -88,7 +89,7 @@ TEST_CASE("no bound lies above what it bounds") {
     planner::Draws draws(3, 12);
     for (const planner::Evaluated& e : evaluator.evaluate(space.candidates, 12)) {
       INFO("case " << which << ", " << planner::to_text(e.changes.front()) << " "
-                     << planner::to_text(e.changes.back()));
+                   << planner::to_text(e.changes.back()));
       REQUIRE(e.refused.empty());
       const planner::Site& site = space.site(e.candidate);
       draws.draw(site);

@@ -84,7 +84,8 @@ TEST_CASE("what a race calls certain holds under other draws") {
     const std::size_t last = std::min(answer->certain_ranks + 1, answer->plans.size());
     std::vector<double> again;
     for (std::size_t k = 0; k < last; ++k) {
-      const auto file = parse_scenario(text, "small.yaml", planner::texts(answer->plans[k].result.changes));
+      const auto file =
+          parse_scenario(text, "small.yaml", planner::texts(answer->plans[k].result.changes));
       REQUIRE(file);
       ForecastOptions more;
       more.replications = 400;

@@ -197,7 +197,8 @@ TEST_CASE("the rate of reclaims at which another plan is cheaper holds in the sc
   CHECK(flips.up->factor > 1);
   REQUIRE(flips.up->rival);
   CHECK(choice(explained(text(mean / flips.up->holds))) == choice(answer));
-  CHECK(choice(explained(text(mean / flips.up->factor))) == planner::texts(flips.up->rival->result.changes));
+  CHECK(choice(explained(text(mean / flips.up->factor))) ==
+        planner::texts(flips.up->rival->result.changes));
 }
 
 TEST_CASE("the bandwidth between nodes at which another plan is faster holds in the catalog") {

@@ -113,7 +113,7 @@ TEST_CASE("no bound of training to an accuracy lies above its value in any repli
     REQUIRE(space.candidates.size() >= 6);
     for (const planner::Evaluated& e : evaluator.evaluate(space.candidates, 1)) {
       INFO("seed " << seed << ", " << planner::to_text(e.changes.front()) << " "
-                     << planner::to_text(e.changes.back()));
+                   << planner::to_text(e.changes.back()));
       REQUIRE(e.refused.empty());
       const planner::Site& site = space.site(e.candidate);
       const planner::Shape& shape = space.shape(e.candidate);

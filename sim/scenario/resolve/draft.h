@@ -7,8 +7,9 @@
 
 #include "sim/scenario/plan.h"
 
-// What the parts of make_plan share while a plan is being made. Each part adds its errors and goes on; a part that
-// needs what an earlier one could not resolve says nothing, so that one mistake gives one message.
+// What the parts of make_plan share while a plan is being made. Each part adds its errors and goes
+// on; a part that needs what an earlier one could not resolve says nothing, so that one mistake
+// gives one message.
 namespace reckon::planning {
 
 struct Draft {
@@ -79,16 +80,16 @@ void resolve_fabric(Draft& draft);                // plan_fabric.cpp
 bool resolve_place(Draft& draft);  // plan_place.cpp; false: whose machines is not known
 void resolve_pools(Draft& draft);  // plan_pools.cpp
 void resolve_nodes(Draft& draft, PlannedPool& pool, const PoolSpec& spec);  // one of its parts
-void check_where_accelerators_are(Draft& draft);            // plan_place.cpp
-void assign_roles(Draft& draft);                            // plan_roles.cpp
-void resolve_stand_ins(Draft& draft);                       // plan_stand_ins.cpp
-void resolve_workload(Draft& draft);                        // plan_workload.cpp
-void resolve_strategy(Draft& draft, PlannedWorkload& job);  // plan_strategy.cpp
-bool resolve_batch(Draft& draft, PlannedWorkload& job);     // plan_batch.cpp; false: not known
-void resolve_length(Draft& draft, PlannedWorkload& job);    // plan_workload.cpp
-void resolve_speeds(Draft& draft);                          // plan_speeds.cpp
-void resolve_rules(Draft& draft);                           // plan_rules.cpp
-void resolve_disruptions(Draft& draft);                     // plan_disruptions.cpp
+void check_where_accelerators_are(Draft& draft);                            // plan_place.cpp
+void assign_roles(Draft& draft);                                            // plan_roles.cpp
+void resolve_stand_ins(Draft& draft);                                       // plan_stand_ins.cpp
+void resolve_workload(Draft& draft);                                        // plan_workload.cpp
+void resolve_strategy(Draft& draft, PlannedWorkload& job);                  // plan_strategy.cpp
+bool resolve_batch(Draft& draft, PlannedWorkload& job);   // plan_batch.cpp; false: not known
+void resolve_length(Draft& draft, PlannedWorkload& job);  // plan_workload.cpp
+void resolve_speeds(Draft& draft);                        // plan_speeds.cpp
+void resolve_rules(Draft& draft);                         // plan_rules.cpp
+void resolve_disruptions(Draft& draft);                   // plan_disruptions.cpp
 /// plan_workload.cpp: steps of so many samples; a length that is given in steps keeps those.
 void take_batch(PlannedWorkload& job, const TrainLength& train, std::int64_t global_batch);
 /// Of a job whose batch and steps are known.
