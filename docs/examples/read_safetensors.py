@@ -26,7 +26,7 @@ for name, tensor in sorted(header.items(), key=lambda item: item[1]["data_offset
     if len(sys.argv) == 2:
         offset = ours[name]["offset"]
         cut = ", ".join(f"{a}:{a + n}" for a, n in zip(offset, shape))
-        print(f"{name:<50} {tensor['dtype']}  {ours[name]['global_shape']}  [{cut}]")
+        print(f"{name:<54} {tensor['dtype']}  {ours[name]['global_shape']}  [{cut}]")
     elif name == sys.argv[2]:
         values = array.array("f", data[begin:end])
         print(*values)

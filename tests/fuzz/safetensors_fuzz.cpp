@@ -73,8 +73,7 @@ void read_tensors(const TensorReader& reader) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
-  const std::string text =
-      with_checksum(std::string(reinterpret_cast<const char*>(bytes), size));
+  const std::string text = with_checksum(std::string(reinterpret_cast<const char*>(bytes), size));
   const auto header = parse_safetensors(text);
   if (!header) {
     require(!header.error().empty(), "a header is refused without a reason");

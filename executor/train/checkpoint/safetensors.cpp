@@ -54,7 +54,8 @@ tl::expected<StoredTensor, std::string> tensor_of(const std::string& name, const
   tensor.begin = offsets[0];
   tensor.end = offsets[1];
   if (tensor.end < tensor.begin || tensor.end - tensor.begin != bytes)
-    return Problem(fmt::format("'{}' has the offsets {} for {} bytes", name, offsets.dump(), bytes));
+    return Problem(
+        fmt::format("'{}' has the offsets {} for {} bytes", name, offsets.dump(), bytes));
   if (tensor.end > kFileMax) return Problem(fmt::format("'{}' lies behind any file", name));
   if (tensor.begin % bytes_of(*type) != 0)
     return Problem(fmt::format("'{}' is not aligned to its elements", name));

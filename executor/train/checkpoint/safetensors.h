@@ -12,7 +12,8 @@
 //
 //   header bytes u64, little-endian | header | data
 //
-// The header is JSON: {"NAME": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, ...,
+// The header is JSON: {"NAME": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]},
+// ...,
 // "__metadata__": {text: text}}, with spaces behind it. Offsets count from the first byte of the
 // data; tensors lie one behind the other, without holes, and the last ends where the file does.
 namespace reckon {

@@ -40,9 +40,9 @@ TensorReader::TensorReader(std::vector<std::filesystem::path> files) : files_(st
 
 std::string TensorReader::place() const {
   if (files_.size() == 1) return files_.front().string();
-  return files_.empty() ? "no file"
-                        : fmt::format("{} ({} parts)", files_.front().parent_path().string(),
-                                      files_.size());
+  return files_.empty()
+             ? "no file"
+             : fmt::format("{} ({} parts)", files_.front().parent_path().string(), files_.size());
 }
 
 void TensorReader::read(const TensorSlice& wanted, std::span<std::byte> room) const {
@@ -64,8 +64,8 @@ void TensorReader::read(const TensorSlice& wanted, std::span<std::byte> room) co
     if (!parts.empty()) read_piece(piece, parts, wanted, room);
     if (missing.empty()) return;
   }
-  throw CheckpointError(fmt::format("{} lacks {} of tensor '{}'", place(),
-                                    to_text(missing.front()), wanted.name));
+  throw CheckpointError(
+      fmt::format("{} lacks {} of tensor '{}'", place(), to_text(missing.front()), wanted.name));
 }
 
 void TensorReader::read_piece(Piece piece, std::span<const Box> parts, const TensorSlice& wanted,
@@ -86,8 +86,8 @@ void TensorReader::read_state(std::span<const RestoreTensor> state,
   for (const RestoreTensor& t : state) names.insert(t.slice.name);
   for (const auto& [name, tensor] : tensors_)
     if (!name.starts_with(left_out) && !names.contains(name))
-      throw CheckpointError(fmt::format("{} holds tensor '{}', which this job's state has not",
-                                        place(), name));
+      throw CheckpointError(
+          fmt::format("{} holds tensor '{}', which this job's state has not", place(), name));
   for (const RestoreTensor& t : state)
     if (!t.slice.name.starts_with(left_out)) read(t.slice, t.bytes);
 }

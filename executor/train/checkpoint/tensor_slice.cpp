@@ -54,8 +54,7 @@ std::optional<Box> overlap(const Box& a, const Box& b) {
   Box both = a;
   for (std::size_t d = 0; d < a.first.size(); ++d) {
     both.first[d] = std::max(a.first[d], b.first[d]);
-    both.length[d] =
-        std::min(a.first[d] + a.length[d], b.first[d] + b.length[d]) - both.first[d];
+    both.length[d] = std::min(a.first[d] + a.length[d], b.first[d] + b.length[d]) - both.first[d];
     if (both.length[d] <= 0) return std::nullopt;
   }
   return both;
@@ -93,8 +92,8 @@ void copy_box(const Box& part, const Box& from, std::span<const std::byte> sourc
   while (inner > 0) {
     --inner;
     run *= part.length[inner];
-    const bool whole = part.length[inner] == from.length[inner] &&
-                       part.length[inner] == to.length[inner];
+    const bool whole =
+        part.length[inner] == from.length[inner] && part.length[inner] == to.length[inner];
     if (!whole) break;
   }
   const std::size_t bytes = static_cast<std::size_t>(run) * element_bytes;

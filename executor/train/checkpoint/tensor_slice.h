@@ -18,12 +18,12 @@ namespace reckon {
 enum class ElementType { f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, boolean };
 constexpr auto words_of(ElementType) {
   using enum ElementType;
-  return std::array{Word<ElementType>{"F64", f64},   Word<ElementType>{"F32", f32},
-                    Word<ElementType>{"F16", f16},   Word<ElementType>{"BF16", bf16},
-                    Word<ElementType>{"I64", i64},   Word<ElementType>{"I32", i32},
-                    Word<ElementType>{"I16", i16},   Word<ElementType>{"I8", i8},
-                    Word<ElementType>{"U64", u64},   Word<ElementType>{"U32", u32},
-                    Word<ElementType>{"U16", u16},   Word<ElementType>{"U8", u8},
+  return std::array{Word<ElementType>{"F64", f64},     Word<ElementType>{"F32", f32},
+                    Word<ElementType>{"F16", f16},     Word<ElementType>{"BF16", bf16},
+                    Word<ElementType>{"I64", i64},     Word<ElementType>{"I32", i32},
+                    Word<ElementType>{"I16", i16},     Word<ElementType>{"I8", i8},
+                    Word<ElementType>{"U64", u64},     Word<ElementType>{"U32", u32},
+                    Word<ElementType>{"U16", u16},     Word<ElementType>{"U8", u8},
                     Word<ElementType>{"BOOL", boolean}};
 }
 std::uint64_t bytes_of(ElementType type);

@@ -311,7 +311,8 @@ bool RunCheck::lost() const {
 
 bool is_run_directory(const fs::path& directory) {
   const RunDirectory run{directory};
-  const std::array parts{run.plan(), run.measurements(), run.checkpoints(), run.weights()};
+  // Not its weights: people have files of that name elsewhere.
+  const std::array parts{run.plan(), run.measurements(), run.checkpoints()};
   return std::ranges::any_of(parts, is_there);
 }
 

@@ -43,7 +43,7 @@ struct RunCheck {
   bool lost() const;
 };
 
-/// It has at least one of the files of a run.
+/// It has a plan, measurements or checkpoints of a run.
 bool is_run_directory(const std::filesystem::path& directory);
 
 /// Reads every byte of a run's directory that has a checksum and changes nothing. `lock` is what

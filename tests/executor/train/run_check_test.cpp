@@ -177,6 +177,12 @@ TEST_CASE("weights of a finished run are held against their own checksums") {
   CHECK(fs::exists(run.weights().string() + ".refused"));
 }
 
+TEST_CASE("a folder that holds a model alone is no run, whoever wrote the model") {
+  const Scratch scratch;
+  write_weights({scratch.path()}, 20);
+  CHECK_FALSE(is_run_directory(scratch.path()));
+}
+
 TEST_CASE("weights of an earlier end of a run are said to be that") {
   const Scratch scratch;
   const RunDirectory run{scratch.path() / "run"};

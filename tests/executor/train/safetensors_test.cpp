@@ -57,16 +57,17 @@ TEST_CASE("what the format does not allow is refused with its reason") {
         "'a' has the shape [-2]");
   CHECK(contains(refusal_of(one(R"({"dtype":"F32","shape":[1e3],"data_offsets":[0,8]})")),
                  "has the shape"));
-  CHECK(contains(refusal_of(one(
-                     R"({"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]})")),
-                 "has the shape"));
+  CHECK(contains(
+      refusal_of(one(R"({"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]})")),
+      "has the shape"));
   CHECK(refusal_of(one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,9]})")) ==
         "'a' has the offsets [0,9] for 8 bytes");
   CHECK(refusal_of(one(R"({"dtype":"F32","shape":[2],"data_offsets":[8,0]})")) ==
         "'a' has the offsets [8,0] for 8 bytes");
   CHECK(refusal_of(one(R"({"dtype":"F32","shape":[2],"data_offsets":[4,12]})")) ==
         "'a' begins at byte 4 of the data, not at 0: a hole");
-  CHECK(refusal_of(two("[0,8]", "[12,20]")) == "'b' begins at byte 12 of the data, not at 8: a hole");
+  CHECK(refusal_of(two("[0,8]", "[12,20]")) ==
+        "'b' begins at byte 12 of the data, not at 8: a hole");
   CHECK(refusal_of(two("[0,8]", "[4,12]")) ==
         "'b' begins at byte 4 of the data, not at 8: an overlap");
   CHECK(refusal_of(two("[8,16]", "[0,8]")).empty());
@@ -81,7 +82,8 @@ TEST_CASE("a checkpoint is opened by a reader that knows the safetensors format 
   save_toy(scratch.path(), 7);
   const auto file = shard_file(set_directory(scratch.path(), 7), 0), out = scratch.path() / "out";
   const auto read = [&](const std::string& name) {
-    const std::string command = "python3 " RECKON_SOURCE_DIR "/docs/examples/read_safetensors.py '" +
+    const std::string command = "python3 " RECKON_SOURCE_DIR
+                                "/docs/examples/read_safetensors.py '" +
                                 file.string() + "' " + name + " > '" + out.string() + "' 2>&1";
     const bool ended_well = std::system(command.c_str()) == 0;
     const std::string text = read_file_text(out);

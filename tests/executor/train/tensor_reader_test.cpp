@@ -81,8 +81,8 @@ TEST_CASE("any slice of a tensor is read bit for bit, however it was cut when it
     Shape shape;
     for (int d = 0; d < dimensions; ++d) shape.push_back(*rc::gen::inRange<std::int64_t>(1, 7));
     TensorSlice tensor = whole_tensor("w", shape);
-    tensor.type = *rc::gen::element(ElementType::u8, ElementType::bf16, ElementType::f32,
-                                    ElementType::i64);
+    tensor.type =
+        *rc::gen::element(ElementType::u8, ElementType::bf16, ElementType::f32, ElementType::i64);
     std::vector<std::byte> whole(bytes_of(tensor));
     for (std::size_t k = 0; k < whole.size(); ++k) whole[k] = std::byte(k * 2654435761U >> 13);
     auto boxes = random_split(shape, *rc::gen::inRange(0, 7));
