@@ -18,7 +18,7 @@ enum class TableKind {
   run_costs,
   energy_and_convergence
 };
-/// By the names in the header; `runs` where it is none of the others.
+/// By the names in the header; `runs` where it is no other kind.
 TableKind table_kind(std::string_view bytes);
 
 struct ScoredTable {

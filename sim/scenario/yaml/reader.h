@@ -41,7 +41,7 @@ struct Form {
     block,
     choice
   };
-  /// A map that its tag tells apart: `!exponential {mean: 8h}`.
+  /// A map with a tag: `!exponential {mean: 8h}`.
   struct Tagged {
     std::string_view tag;
     std::vector<const FieldInfo*> (*fields)();

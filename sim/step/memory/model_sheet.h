@@ -40,7 +40,7 @@ struct MemoryQuestion {
   /// nullopt: one device with a single core, of unlimited memory.
   std::optional<Accelerator> accelerator;
 };
-/// Every strategy that estimate_memory() tells apart and that the network can be divided into, with
+/// Every strategy that estimate_memory() distinguishes and the model can be split into, with
 /// and without recomputation. TPUs have their own one.
 std::vector<MemoryCase> memory_by_strategy(const MemoryQuestion& question);
 
