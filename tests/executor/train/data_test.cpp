@@ -111,7 +111,7 @@ TEST_CASE("damaged and unfit CIFAR-10 files are named with the byte") {
   check_complaint(complaint(DataFormat::cifar10, folder.path, model), {"data_batch_1.bin"});
   folder.write("data_batch_1.bin", std::string(3073 + 100, '\0'));
   check_complaint(complaint(DataFormat::cifar10, folder.path, model),
-                  {"data_batch_1.bin: at byte 3073", "3073 bytes is cut off"});
+                  {"data_batch_1.bin: at byte 3073", "3073 bytes is truncated"});
   std::string wrong(2 * 3073, '\0');
   wrong[3073] = 10;
   folder.write("data_batch_1.bin", wrong);
