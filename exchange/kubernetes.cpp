@@ -397,14 +397,6 @@ std::vector<Json> documents_of(const Job& job) {
 }  // namespace
 }  // namespace kubernetes
 
-std::optional<JobShape> parse_job_shape(std::string_view text) {
-  if (text == "job") return JobShape::job;
-  if (text == "tfjob") return JobShape::tfjob;
-  if (text == "pytorchjob") return JobShape::pytorchjob;
-  if (text == "jobset") return JobShape::jobset;
-  return std::nullopt;
-}
-
 std::string kubernetes_name(std::string_view plan) { return kubernetes::dns_label(plan); }
 
 std::string kubernetes_secret_name(std::string_view run) { return fmt::format("{}-secret", run); }

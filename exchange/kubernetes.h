@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include "sim/base/diagnostic.h"
+#include "sim/base/words.h"
 #include "sim/catalog/catalog.h"
 #include "sim/scenario/artifact/artifact.h"
 #include "sim/scenario/plan.h"
@@ -16,7 +18,11 @@ namespace reckon {
 /// What the workers are: a Job (indexed where the version has it, else one Job a rank), or a
 /// resource of an operator that is installed in the cluster.
 enum class JobShape { job, tfjob, pytorchjob, jobset };
-std::optional<JobShape> parse_job_shape(std::string_view text);
+constexpr auto words_of(JobShape) {
+  return std::array{Word<JobShape>{"job", JobShape::job}, Word<JobShape>{"tfjob", JobShape::tfjob},
+                    Word<JobShape>{"pytorchjob", JobShape::pytorchjob},
+                    Word<JobShape>{"jobset", JobShape::jobset}};
+}
 
 struct KubernetesExport {
   int minor = 31;  // of Kubernetes 1.x

@@ -317,12 +317,6 @@ std::vector<Json> documents_of(const Service& s) {
 }  // namespace
 }  // namespace kubernetes
 
-std::optional<ServerKind> parse_server_kind(std::string_view text) {
-  if (text == "serving") return ServerKind::reckon;
-  if (text == "tensorflow-serving") return ServerKind::tensorflow_serving;
-  return std::nullopt;
-}
-
 std::optional<std::string> why_not_exported(const ServingPlan& plan, ServerKind kind) {
   if (kind != ServerKind::reckon || !plan.pool().accelerator) return std::nullopt;
   return fmt::format(

@@ -81,7 +81,28 @@ struct KubectlChoice {
   Option namespace_option();
 };
 
+/// What is trained, as several commands take it.
+OptionText model_text();
+OptionText tokens_text();
+OptionText epochs_text();
+OptionText dataset_text();
+OptionText accelerator_text();
+OptionText machine_text();
+OptionText count_text();
+OptionText provider_text();
+OptionText region_text();
+OptionText pricing_text();
+OptionText precision_text();
+OptionText batch_text();
+OptionText sequence_length_text();
+OptionText steps_text();
+OptionText deadline_text();
+
+/// Rows with the largest errors to list.
+Option worst_option(int& rows);
+
 // Files that several commands write.
+Option plot_option(std::string& file);
 Option html_option(std::string& file);
 Option memo_option(std::string& file);
 
