@@ -8,8 +8,10 @@
 
 #include "cli/command.h"
 #include "cli/load.h"
-#include "cli/options.h"
+#include "cli/options/shared.h"
+#include "cli/options/values.h"
 #include "cli/output.h"
+#include "cli/parse.h"
 #include "report/accuracy/accuracy.h"
 #include "report/accuracy/efficiencies_csv.h"
 #include "report/accuracy/reliability.h"
@@ -26,28 +28,53 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 14> kAccuracyNames{
-    "format", "from", "cross-validate", "warm",    "regret",     "trust", "source",
-    "worst",  "plot", "refit",          "catalog", "step-model", "tune",  "help"};
+struct AccuracyOptions : Files, AnswerFormat, CatalogChoice {
+  std::optional<TableKind> from;  // nullopt: told by the header
+  std::optional<HoldOut> cross_validate;
+  int warm = 0, worst = 0;  // 0: not asked for
+  bool regret = false, step_model = false;
+  std::string trust, source;      // letters such as "AB", a source's name; "": all
+  std::string plot, refit, tune;  // files to write; "": none
+
+  std::vector<Option> declared();
+};
 
 /// "A", "A,B": the letters.
-std::string trust_of(const Options& options) {
-  std::string letters;
-  for (const char c : options.answer("trust"))
-    if (c == 'A' || c == 'B' || c == 'C')
-      letters += c;
-    else if (c != ',')
-      throw UsageError(
-          fmt::format("--trust takes A, B and C, such as A,B; not '{}'", options.answer("trust")));
-  return letters;
+Read trust_letters(std::string& to) {
+  return [&to](const std::string& name, const std::string& text) {
+    for (const char c : text)
+      if (c == 'A' || c == 'B' || c == 'C')
+        to += c;
+      else if (c != ',')
+        throw UsageError(fmt::format("--{} takes A, B and C, such as A,B; not '{}'", name, text));
+  };
 }
 
-std::string word_of(const Options& options, const std::string& name,
-                    std::span<const std::string> words) {
-  const std::string text = options.answer(name);
-  if (text.empty() || std::find(words.begin(), words.end(), text) != words.end()) return text;
-  throw UsageError(fmt::format("--{} takes {}, not '{}'{}", name, fmt::join(words, " or "), text,
-                               did_you_mean(text, words)));
+std::vector<Option> AccuracyOptions::declared() {
+  return {
+      format_option(),
+      {{"from", "KIND",
+        "normalised, vtrain, collectives, collective_profiles, time_to_train, run_costs or "
+        "energy_and_convergence (told by the header)"},
+       word(from)},
+      {{"cross-validate", words<HoldOut>(),
+        "fit the catalog's efficiencies anew without each of them in turn, and predict it"},
+       word(cross_validate)},
+      {{"warm", "K", "score too what is predicted after K runs of each group are measured"},
+       whole(warm, 1, 1'000'000)},
+      {{"regret", "", "how much slower the layout is that we would take than the fastest"},
+       given(regret)},
+      {{"trust", "A[,B]", "score rows of this trust only"}, trust_letters(trust)},
+      {{"source", "NAME", "score rows of this source only"}, text(source)},
+      worst_option(worst),
+      plot_option(plot),
+      {{"refit", "FILE.csv",
+        "fit efficiencies to all sources and write them over this efficiencies.csv"},
+       text(refit)},
+      catalog_option(),
+      {{"step-model", "", "predict by the step model alone, without evidence"}, given(step_model)},
+      {{"tune", "FILE.csv", "tune the numbers of this kernel of evidence on held-out runs"},
+       text(tune)}};
 }
 
 struct Input {
@@ -64,15 +91,14 @@ void add(PublishedCounts& all, PublishedCounts of_file) {
 }
 
 /// vTrain's table is told by its header where --from does not say. The texts of `files` stay.
-Expected<Input> read_input(const Options& options, const PublishedFilter& filter,
+Expected<Input> read_input(const AccuracyOptions& options, const PublishedFilter& filter,
                            const std::deque<MappedFile>& files, TextPool& texts) {
   Input input;
   const auto keep = [&](const PublishedRun& r) { input.runs.push_back(r); };
-  const std::string from = options.answer("from");
   for (std::size_t i = 0; i < files.size(); ++i) {
     const std::string& name = options.files[i];
     const std::string_view bytes = files[i].bytes();
-    const bool vtrain = from == "vtrain" || (from.empty() && is_vtrain_table(bytes));
+    const bool vtrain = options.from ? *options.from == TableKind::vtrain : is_vtrain_table(bytes);
     auto counts = vtrain ? read_vtrain_runs(name, bytes, texts, keep)
                          : read_published_runs(name, bytes, filter, texts, keep);
     if (!counts) return tl::unexpected(std::move(counts.error()));
@@ -88,121 +114,92 @@ void keep_wanted(ScoredRuns& scored, const PublishedFilter& filter, PublishedCou
   counts.filtered_out += static_cast<std::int64_t>(before - scored.runs.size());
 }
 
-struct Modes {
-  std::string from;
-  int worst = 0, warm = 0;
-  std::optional<HoldOut> cross_validate;
-  bool regret = false;
-};
-std::optional<HoldOut> hold_out_of(const Options& options) {
-  const std::vector<std::string> folds{"source", "publisher", "model"};
-  const std::string word = word_of(options, "cross-validate", folds);
-  if (word.empty()) return std::nullopt;
-  return word == "source"      ? HoldOut::source
-         : word == "publisher" ? HoldOut::publisher
-                               : HoldOut::model;
-}
-
-/// Words of --from, in the order of TableKind.
-const std::vector<std::string>& kind_names() {
-  static const std::vector<std::string> names{
-      "normalised",    "vtrain",    "collectives",           "collective_profiles",
-      "time_to_train", "run_costs", "energy_and_convergence"};
-  return names;
-}
-
-/// Of one file the kind is told by its header where --from does not say it; several are runs.
-std::string kind_of(const Options& options, std::string_view first) {
-  const std::string from = word_of(options, "from", kind_names());
-  if (!from.empty()) return from;
+/// What the rows are. Of one file it is told by its header where --from does not say it; several
+/// are runs, whose files each may be vTrain's.
+TableKind kind_of(const AccuracyOptions& options, std::string_view first) {
+  if (options.from) return *options.from;
   const TableKind kind = options.files.size() > 1 ? TableKind::runs : table_kind(first);
-  return kind == TableKind::vtrain ? "normalised" : kind_names().at(std::size_t(kind));
+  return kind == TableKind::vtrain ? TableKind::runs : kind;
 }
 
-Modes modes_of(const Options& options, std::string_view first) {
-  Modes m;
-  m.from = kind_of(options, first);
-  m.worst = count_answer(options, "worst");
-  m.warm = count_answer(options, "warm");
-  m.cross_validate = hold_out_of(options);
-  m.regret = !options.answer("regret").empty();
-  const bool runs = m.from == "normalised" || m.from == "vtrain";
-  if (!runs && options.files.size() > 1)
-    throw UsageError(fmt::format("--from {} takes one file", m.from));
-  if (m.from == "time_to_train" && (m.cross_validate || m.regret))
+void refuse_modes(TableKind kind, const AccuracyOptions& o) {
+  const bool runs = kind == TableKind::runs || kind == TableKind::vtrain;
+  const bool of_times = kind == TableKind::time_to_train;
+  if (!runs && o.files.size() > 1)
+    throw UsageError(fmt::format("--from {} takes one file", to_text(kind)));
+  if (of_times && (o.cross_validate || o.regret))
     throw UsageError("--from time_to_train is scored cold and warm only");
-  if (!runs && m.from != "time_to_train" && (m.cross_validate || m.warm > 0 || m.regret))
-    throw UsageError(fmt::format("--from {} is scored cold only", m.from));
-  return m;
+  if (!runs && !of_times && (o.cross_validate || o.warm > 0 || o.regret))
+    throw UsageError(fmt::format("--from {} is scored cold only", to_text(kind)));
 }
 
-int tell(const AccuracyReport& result, const Options& options, int worst) {
-  const std::string plot = options.answer("plot");
-  if (!plot.empty()) write_file(plot, accuracy_svg(result));
-  print(options.format == OutputFormat::json ? accuracy_json(result, worst)
-                                             : accuracy_table(result, worst));
+int tell(const AccuracyReport& result, const AccuracyOptions& options) {
+  if (!options.plot.empty()) write_file(options.plot, accuracy_svg(result));
+  print(options.format == OutputFormat::json ? accuracy_json(result, options.worst)
+                                             : accuracy_table(result, options.worst));
   return result.runs.empty() ? kInputIsWrong : kDone;
 }
 
-int collectives(const Options& options, std::string_view bytes, const Catalog& catalog, int worst) {
+int collectives(const AccuracyOptions& options, std::string_view bytes, const Catalog& catalog) {
   TextPool texts;
   auto runs = checked(score_collectives(options.files.front(), bytes, texts, catalog));
   report(runs.counts.problems);
   AccuracyReport result = make_accuracy_report(runs.counts, std::move(runs.scored));
   result.from = "collectives";
   result.unit = "GB/s of bus bandwidth";
-  return tell(result, options, worst);
+  return tell(result, options);
 }
 
 struct TableReader {
-  std::string_view from, unit;
+  TableKind kind;
+  std::string_view unit;
   Expected<ScoredTable> (*score)(std::string_view, std::string_view, TextPool&, const Catalog&);
 };
 constexpr std::array<TableReader, 3> kTables{
-    {{"collective_profiles", "GB/s of bus bandwidth", score_collective_profiles},
-     {"run_costs", "hours, and US dollars", score_run_costs},
-     {"energy_and_convergence", "epochs, seconds an epoch, watts", score_energy_and_convergence}}};
+    {{TableKind::collective_profiles, "GB/s of bus bandwidth", score_collective_profiles},
+     {TableKind::run_costs, "hours, and US dollars", score_run_costs},
+     {TableKind::energy_and_convergence, "epochs, seconds an epoch, watts",
+      score_energy_and_convergence}}};
 
-int table(const TableReader& reader, const Options& options, std::string_view bytes,
-          const Catalog& catalog, int worst) {
+int table(const TableReader& reader, const AccuracyOptions& options, std::string_view bytes,
+          const Catalog& catalog) {
   TextPool texts;
   auto scored = checked(reader.score(options.files.front(), bytes, texts, catalog));
   report(scored.counts.problems);
   AccuracyReport result = make_accuracy_report(scored.counts, std::move(scored.scored));
-  result.from = reader.from;
+  result.from = to_text(reader.kind);
   result.unit = reader.unit;
   result.others.clear();
-  return tell(result, options, worst);
+  return tell(result, options);
 }
 
 /// Our catalogs' evidence, and that of the user's layers over them.
-EvidenceFiles evidence_of(const Options& options) {
+EvidenceFiles evidence_of(const AccuracyOptions& options) {
   EvidenceFiles files;
-  if (!options.answer("step-model").empty()) return files;
+  if (options.step_model) return files;
   checked(files.add_catalog(default_catalog_directory()));
   for (const auto& layer : options.catalogs) checked(files.add_catalog(layer));
   return files;
 }
 
-int time_to_train(const Options& options, std::string_view bytes, const Catalog& catalog,
-                  const Modes& modes) {
+int time_to_train(const AccuracyOptions& options, std::string_view bytes, const Catalog& catalog) {
   TextPool texts;
-  auto runs = checked(score_time_to_train(
-      options.files.front(), bytes, {trust_of(options), options.answer("source")}, texts, catalog));
+  auto runs = checked(score_time_to_train(options.files.front(), bytes,
+                                          {options.trust, options.source}, texts, catalog));
   report(runs.counts.problems);
   const EvidenceFiles evidence = evidence_of(options);
   if (const auto& kernel = evidence.kernel())
     add_evidence_to_times(runs.scored.runs, evidence.runs(), catalog, *kernel);
   AccuracyReport result = make_accuracy_report(runs.counts, std::move(runs.scored));
-  result.from = modes.from;
+  result.from = to_text(TableKind::time_to_train);
   result.unit = "minutes to the target";
   result.others.clear();  // how long runs alike took is a matter of the samples that each needed
-  if (modes.warm > 0) result.warm.push_back(evaluate_warm(result.runs, modes.warm, catalog));
-  return tell(result, options, modes.worst);
+  if (options.warm > 0) result.warm.push_back(evaluate_warm(result.runs, options.warm, catalog));
+  return tell(result, options);
 }
 
 /// Told by its header: interruptions and goodput of whole runs.
-int reliability(const Options& options, std::string_view bytes, const Catalog& catalog) {
+int reliability(const AccuracyOptions& options, std::string_view bytes, const Catalog& catalog) {
   if (options.files.size() > 1)
     throw UsageError("interruptions of runs are scored one file at a time");
   const auto scores = checked(score_reliability(options.files.front(), bytes, catalog));
@@ -239,50 +236,49 @@ ScoredRuns score(std::span<const PublishedRun> runs, const Catalog& catalog,
   return scored;
 }
 
-}  // namespace
-
-std::vector<OptionText> accuracy_options() { return describe_options(kAccuracyNames); }
-
-int run_accuracy(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kAccuracyNames, arguments);
-  if (options.help) {
-    print(help_text(self));
-    return kDone;
-  }
+int accuracy(const AccuracyOptions& options) {
   std::deque<MappedFile> files;  // whose elements cannot be moved
   for (const std::string& name : options.files) files.emplace_back(name);
   const std::string_view first = files.front().bytes();
-  const Modes modes = modes_of(options, first);
+  const TableKind kind = kind_of(options, first);
+  refuse_modes(kind, options);
   const auto catalog = checked(load_catalogs(options));
   for (const TableReader& reader : kTables)
-    if (modes.from == reader.from) return table(reader, options, first, catalog, modes.worst);
+    if (kind == reader.kind) return table(reader, options, first, catalog);
   if (is_reliability_table(first)) return reliability(options, first, catalog);
-  if (modes.from == "collectives") return collectives(options, first, catalog, modes.worst);
-  if (modes.from == "time_to_train") return time_to_train(options, first, catalog, modes);
+  if (kind == TableKind::collectives) return collectives(options, first, catalog);
+  if (kind == TableKind::time_to_train) return time_to_train(options, first, catalog);
   TextPool texts;
-  const PublishedFilter wanted{trust_of(options), options.answer("source")};
-  auto input =
-      checked(read_input(options, modes.cross_validate ? PublishedFilter{} : wanted, files, texts));
+  const PublishedFilter wanted{options.trust, options.source};
+  auto input = checked(
+      read_input(options, options.cross_validate ? PublishedFilter{} : wanted, files, texts));
   report(input.counts.problems);
-  const std::string tuned = options.answer("tune");
-  if (!tuned.empty()) {
-    tune(tuned, input.runs, catalog);
+  if (!options.tune.empty()) {
+    tune(options.tune, input.runs, catalog);
     return kDone;
   }
-  const std::string refitted = options.answer("refit");
-  if (!refitted.empty()) {
-    refit(refitted, input.runs, catalog);
+  if (!options.refit.empty()) {
+    refit(options.refit, input.runs, catalog);
     return kDone;
   }
   const EvidenceFiles evidence = evidence_of(options);
-  ScoredRuns scored = score(input.runs, catalog, modes.cross_validate, evidence, wanted);
-  if (modes.cross_validate) keep_wanted(scored, wanted, input.counts);
+  ScoredRuns scored = score(input.runs, catalog, options.cross_validate, evidence, wanted);
+  if (options.cross_validate) keep_wanted(scored, wanted, input.counts);
   AccuracyReport result = make_accuracy_report(input.counts, std::move(scored));
-  result.from = modes.from;
-  result.cross_validated = modes.cross_validate.has_value();
-  if (modes.warm > 0) result.warm.push_back(evaluate_warm(result.runs, modes.warm, catalog));
-  if (modes.regret) result.regret = regret_of(result.runs);
-  return tell(result, options, modes.worst);
+  result.from = to_text(kind);
+  result.cross_validated = options.cross_validate.has_value();
+  if (options.warm > 0) result.warm.push_back(evaluate_warm(result.runs, options.warm, catalog));
+  if (options.regret) result.regret = regret_of(result.runs);
+  return tell(result, options);
+}
+
+}  // namespace
+
+std::vector<OptionText> accuracy_options() { return shown_options<AccuracyOptions>(); }
+
+int run_accuracy(const Command& self, std::span<const std::string> arguments) {
+  const auto options = parse<AccuracyOptions>(self, arguments);
+  return options ? accuracy(*options) : kDone;
 }
 
 }  // namespace reckon::cli

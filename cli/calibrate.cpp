@@ -1,15 +1,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "cli/calibrate_profiles.h"
 #include "cli/command.h"
 #include "cli/history_store.h"
 #include "cli/load.h"
 #include "cli/load_measurements.h"
-#include "cli/options.h"
+#include "cli/options/values.h"
 #include "cli/output.h"
+#include "cli/parse.h"
 #include "executor/train/records/run_directory.h"
 #include "report/run/calibration.h"
 #include "sim/base/unit_text.h"
@@ -22,13 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 11> kCalibrateNames{
-    "out",   "scenario", "pattern",     "steps",  "force", "set",
-    "layer", "catalog",  "calibration", "format", "help"};
-
-Expected<ScenarioFile> scenario_given(const fs::path& path, const Options& options) {
-  const std::string given = options.answer("scenario");
-  if (!given.empty()) return load_scenario(given, options);
+Expected<ScenarioFile> scenario_given(const fs::path& path, const CalibrateOptions& options) {
+  if (!options.scenario.empty()) return load_scenario(options.scenario, options);
   return tl::unexpected(Diagnostics{{Severity::error,
                                      {path.string(), 0, 0},
                                      "the file does not name its scenario",
@@ -47,14 +42,14 @@ Expected<MeasuredRun> made(const Expected<ScenarioFile>& scenario, const Expecte
 
 /// Runs as they are read, and what files of other tools say.
 struct Loading {
-  const Options& options;
+  const CalibrateOptions& options;
   const Catalog& catalog;
   std::vector<ProfiledFile> profiles;
 };
 
 /// Of programs that are not ours.
 Expected<MeasuredRun> load_log(const fs::path& path, Loading& loading) {
-  const Options& options = loading.options;
+  const CalibrateOptions& options = loading.options;
   const Catalog& catalog = loading.catalog;
   const std::string name = path.string();
   if (fs::is_regular_file(path) && fs::file_size(path) > kLargestProfile)
@@ -64,9 +59,9 @@ Expected<MeasuredRun> load_log(const fs::path& path, Loading& loading) {
          fmt::format("the file has {}", format_bytes(Bytes{double(fs::file_size(path))})),
          "at most 1 GiB is read: profile fewer steps"}});
   std::string text = read_text(path);
-  const std::string pattern = options.answer("pattern");
+  const std::string& pattern = options.pattern;
   if (pattern.empty() && is_profile(text)) {
-    const bool named = !options.answer("scenario").empty();
+    const bool named = !options.scenario.empty();
     auto of = named ? scenario_given(path, options) : ScenarioFile{};
     if (!of) return tl::unexpected(std::move(of.error()));
     return load_profile(path, std::move(text), named ? &*of : nullptr, options, catalog,
@@ -91,7 +86,7 @@ Expected<MeasuredRun> load_log(const fs::path& path, Loading& loading) {
 
 /// A run is named by its directory or by its measurements.
 Expected<MeasuredRun> load_run(const fs::path& path, Loading& loading) {
-  const Options& options = loading.options;
+  const CalibrateOptions& options = loading.options;
   const bool directory = fs::is_directory(path);
   if (!directory && path.extension() != ".jsonl") return load_log(path, loading);
   const RunDirectory run{directory ? path : path.parent_path()};
@@ -99,14 +94,13 @@ Expected<MeasuredRun> load_run(const fs::path& path, Loading& loading) {
   auto measured = load_measurements(file);
   if (!measured) return tl::unexpected(std::move(measured.error()));
   if (measured->runs.empty() && !measured->probes.empty()) {
-    auto of = options.answer("scenario").empty() ? ScenarioFile{} : scenario_given(path, options);
+    auto of = options.scenario.empty() ? ScenarioFile{} : scenario_given(path, options);
     if (!of) return tl::unexpected(std::move(of.error()));
     return measured_probe(path.string(), std::move(*of), *measured);
   }
-  const bool own = options.answer("scenario").empty() && fs::exists(run.plan());
+  const bool own = options.scenario.empty() && fs::exists(run.plan());
   // Its own job, with the facts of the catalog in use.
-  auto scenario =
-      own ? load_scenario(run.plan().string(), Options{}) : scenario_given(path, options);
+  auto scenario = own ? load_scenario(run.plan().string(), {}) : scenario_given(path, options);
   if (!scenario) return tl::unexpected(std::move(scenario.error()));
   return measured_run(path.string(), std::move(*scenario), *measured);
 }
@@ -180,10 +174,9 @@ std::string in_words(const MeasuredService& service) {
   return out;
 }
 
-int calibrate_server(const Options& options, const fs::path& path) {
+int calibrate_server(const CalibrateOptions& options, const fs::path& path) {
   const auto service = checked(measured_service(path));
-  const std::string given = options.answer("out");
-  const std::string out = given.empty() ? "measured-serving.yaml" : given;
+  const std::string out = options.out.empty() ? "measured-serving.yaml" : options.out;
   write_file(out, serving_layer(service, path.filename().string()));
   if (out != "-")
     print(in_words(service) +
@@ -196,24 +189,23 @@ bool tells_only_of_itself(const MeasuredRun& run) {
   return run.quantities.empty() && run.waits.empty();
 }
 
-int tell_profiles(const Options& options, std::span<const ProfiledFile> profiles) {
+int tell_profiles(const CalibrateOptions& options, std::span<const ProfiledFile> profiles) {
   print(options.format == OutputFormat::json
             ? calibration_json({}, profiles)
             : profile_sections(profiles) + "No step is measured in it: nothing is written.\n");
   return kDone;
 }
 
-int calibrate_runs(const Options& options, const Catalog& catalog) {
+int calibrate_runs(const CalibrateOptions& options, const Catalog& catalog) {
   Loading loading{options, catalog, {}};
   const auto runs = checked(load_runs(loading));
   const auto& profiles = loading.profiles;
   if (profiles.size() == runs.size() && std::ranges::all_of(runs, tells_only_of_itself))
     return tell_profiles(options, profiles);
-  auto calibration = checked(calibrate(runs, catalog, *make_network(options)));
+  auto calibration = checked(calibrate(runs, catalog, *make_network({})));
   calibration.created = utc_now().substr(0, 10);
-  const std::string given = options.answer("out");
-  calibration.name = given.empty() ? "calibration.yaml" : given;
-  const bool refused = calibration.held_out.worse && options.answer("force").empty();
+  calibration.name = options.out.empty() ? "calibration.yaml" : options.out;
+  const bool refused = calibration.held_out.worse && !options.force;
   if (!refused) write_file(calibration.name, to_yaml(calibration));
   if (calibration.name != "-")
     print(options.format == OutputFormat::json
@@ -228,18 +220,32 @@ int calibrate_runs(const Options& options, const Catalog& catalog) {
 
 }  // namespace
 
-std::vector<OptionText> calibrate_options() { return describe_options(kCalibrateNames); }
+std::vector<Option> CalibrateOptions::declared() {
+  return {out_option(),
+          {{"scenario", "FILE", "what was measured, for files that do not say so"}, text(scenario)},
+          {{"pattern", "REGEX",
+            "the steps of a log: a regular expression with a group named seconds, milliseconds or "
+            "samples_per_second"},
+           text(pattern)},
+          {steps_text(), whole(steps, 2, 1'000'000)},
+          {{"force", "", "write the overlay although held-out forecasts become worse by it"},
+           given(force)},
+          set_option(),
+          layer_option(),
+          catalog_option(),
+          calibration_option(),
+          format_option()};
+}
+
+std::vector<OptionText> calibrate_options() { return shown_options<CalibrateOptions>(); }
 
 int run_calibrate(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kCalibrateNames, arguments);
-  if (options.help) {
-    print(help_text(self));
-    return kDone;
-  }
-  const auto catalog = checked(load_catalogs(options));
-  const bool one_server = options.files.size() == 1 && is_server(options.files.front());
-  return one_server ? calibrate_server(options, options.files.front())
-                    : calibrate_runs(options, catalog);
+  const auto options = parse<CalibrateOptions>(self, arguments);
+  if (!options) return kDone;
+  const auto catalog = checked(load_catalogs(*options));
+  const bool one_server = options->files.size() == 1 && is_server(options->files.front());
+  return one_server ? calibrate_server(*options, options->files.front())
+                    : calibrate_runs(*options, catalog);
 }
 
 }  // namespace reckon::cli

@@ -15,28 +15,17 @@
 namespace reckon::cli {
 namespace {
 
-std::int64_t steps_asked(const Options& options) {
-  const std::string text = options.answer("steps");
-  if (text.empty()) return 0;
-  constexpr std::int64_t kMost = 1'000'000;
-  const auto steps = parse_integer(text);
-  if (!steps || *steps < 2 || *steps > kMost)
-    throw UsageError(fmt::format("--steps takes a whole number from 2 on, not '{}'", text));
-  return *steps;
-}
-
 template <class T>
 Expected<std::variant<Profile, DeviceActivity, CollectiveLog>> as_any(Expected<T> read) {
   if (!read) return tl::unexpected(std::move(read.error()));
   return std::move(*read);
 }
 
-Expected<std::variant<Profile, DeviceActivity, CollectiveLog>> parse(const std::string& name,
-                                                                     std::string_view bytes,
-                                                                     const Options& options) {
+Expected<std::variant<Profile, DeviceActivity, CollectiveLog>> parse(
+    const std::string& name, std::string_view bytes, const CalibrateOptions& options) {
   if (is_sqlite(bytes)) return as_any(parse_nsys_sqlite(name, bytes));
   if (is_kineto(bytes)) return as_any(parse_kineto(name, bytes));
-  if (is_nsys_csv(bytes)) return as_any(parse_nsys_csv(name, bytes, steps_asked(options)));
+  if (is_nsys_csv(bytes)) return as_any(parse_nsys_csv(name, bytes, options.steps));
   if (is_nccl_tests(bytes)) return as_any(parse_nccl_tests(name, bytes));
   if (is_dcgm(bytes)) return as_any(parse_dcgm(name, bytes));
   return tl::unexpected(Diagnostics{
@@ -94,7 +83,7 @@ bool is_profile(std::string_view bytes) {
 }
 
 Expected<MeasuredRun> load_profile(const std::filesystem::path& path, std::string bytes,
-                                   const ScenarioFile* scenario, const Options& options,
+                                   const ScenarioFile* scenario, const CalibrateOptions& options,
                                    const Catalog& catalog, std::vector<ProfiledFile>& read) {
   const std::string name = path.string();
   if (artifact::is_packed(bytes)) {
@@ -120,7 +109,7 @@ Expected<MeasuredRun> load_profile(const std::filesystem::path& path, std::strin
       return tl::unexpected(Diagnostics{std::move(*several)});
     if (Diagnostics wrong = contradictions(file, *plan); !wrong.empty())
       return tl::unexpected(std::move(wrong));
-    file.forecast = forecast_of(*plan, *make_network(options));
+    file.forecast = forecast_of(*plan, *make_network({}));
     if (const auto* profile = std::get_if<Profile>(&file.what); profile && !profile->steps.empty())
       run = measured_steps(name, *scenario, profile->steps);
     if (const auto* log = std::get_if<CollectiveLog>(&file.what); log && tells_of_job(file))

@@ -5,8 +5,9 @@
 
 #include "cli/command.h"
 #include "cli/load.h"
-#include "cli/options.h"
+#include "cli/options/shared.h"
 #include "cli/options/usage_error.h"
+#include "cli/options/values.h"
 #include "cli/output.h"
 #include "report/catalog/view.h"
 #include "sim/base/unit_text.h"
@@ -14,16 +15,18 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 3> kCatalogNames{"format", "catalog", "help"};
+struct CatalogOptions : Files, AnswerFormat, CatalogChoice {
+  std::vector<Option> declared() { return {format_option(), catalog_option()}; }
+};
 
-int print_tables(std::string_view command, const Options& options,
+int print_tables(std::string_view command, const CatalogOptions& options,
                  std::span<const CatalogTable> tables) {
   print(options.format == OutputFormat::json ? print_catalog_json(command, tables)
                                              : print_catalog_text(tables));
   return kDone;
 }
 
-int list(const Catalog& catalog, const Options& options) {
+int list(const Catalog& catalog, const CatalogOptions& options) {
   const std::vector<std::string> kinds = catalog_kinds();
   if (options.files.size() < 2) {
     CatalogTable table{"", {"kind", "entries"}, {}};
@@ -41,7 +44,7 @@ int list(const Catalog& catalog, const Options& options) {
   return print_tables("catalog list", options, std::array{*table});
 }
 
-int show(const Catalog& catalog, const Options& options) {
+int show(const Catalog& catalog, const CatalogOptions& options) {
   if (options.files.size() != 2) throw UsageError("catalog show takes one name");
   const std::string& name = options.files[1];
   const std::vector<CatalogTable> tables = show_catalog(catalog, name);
@@ -53,25 +56,23 @@ int show(const Catalog& catalog, const Options& options) {
 
 }  // namespace
 
-std::vector<OptionText> catalog_options() { return describe_options(kCatalogNames); }
+std::vector<OptionText> catalog_options() { return shown_options<CatalogOptions>(); }
 
 int run_catalog(const Command& self, std::span<const std::string> arguments) {
-  Options options = parse_options(self, kCatalogNames, arguments);
-  if (options.help) {
-    print(help_text(self));
-    return kDone;
-  }
-  if (options.files.empty()) throw UsageError(fmt::format("say what to do: {}", self.usage));
-  const std::string action = options.files.front();
+  auto options = parse<CatalogOptions>(self, arguments);
+  if (!options) return kDone;
+  if (options->files.empty()) throw UsageError(fmt::format("say what to do: {}", self.usage));
+  const std::string& action = options->files.front();
   const std::array<std::string, 3> kActions{"list", "show", "check"};
   if (std::ranges::find(kActions, action) == kActions.end())
     throw UsageError(fmt::format("catalog does list, show and check, not '{}'{}", action,
                                  did_you_mean(action, kActions)));
   if (action == "check")  // the user's layers over ours
-    options.catalogs.insert(options.catalogs.end(), options.files.begin() + 1, options.files.end());
-  const auto catalog = checked(load_catalogs(options));
-  if (action == "list") return list(catalog, options);
-  if (action == "show") return show(catalog, options);
+    options->catalogs.insert(options->catalogs.end(), options->files.begin() + 1,
+                             options->files.end());
+  const auto catalog = checked(load_catalogs(*options));
+  if (action == "list") return list(catalog, *options);
+  if (action == "show") return show(catalog, *options);
   print(
       fmt::format("{} accelerators, {} machines, {} prices, {} locations, {} sources: no problem\n"
                   "digest {}\n",

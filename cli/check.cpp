@@ -7,8 +7,10 @@
 
 #include "cli/command.h"
 #include "cli/load.h"
-#include "cli/options.h"
+#include "cli/options/shared.h"
+#include "cli/options/values.h"
 #include "cli/output.h"
+#include "cli/parse.h"
 #include "report/json.h"
 #include "report/trace_queue.h"
 #include "sim/forecast/forecast.h"
@@ -17,9 +19,33 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 14> kCheckNames{
-    "format", "junit",   "annotations", "seed",     "replications",     "set",     "layer",
-    "engine", "catalog", "calibration", "evidence", "without-evidence", "threads", "help"};
+enum class AnnotationStyle { github };
+constexpr auto words_of(AnnotationStyle) {
+  return std::array{Word<AnnotationStyle>{"github", AnnotationStyle::github}};
+}
+
+struct CheckOptions : Files, AnswerFormat, Sampling, ScenarioChanges, NetworkChoice, CatalogChoice {
+  std::string junit;  // a file to write; "": none
+  std::optional<AnnotationStyle> annotations;
+
+  std::vector<Option> declared() {
+    return {format_option(),
+            {{"junit", "FILE", "write the results as JUnit XML"}, file_name(junit)},
+            {{"annotations", words<AnnotationStyle>(),
+              "print failures as annotations that GitHub shows beside the line"},
+             word(annotations)},
+            seed_option(),
+            replications_option(),
+            set_option(),
+            layer_option(),
+            engine_option(),
+            catalog_option(),
+            calibration_option(),
+            evidence_option(),
+            without_evidence_option(),
+            threads_option()};
+  }
+};
 
 bool is_scenario(const std::filesystem::path& file) {
   return file.extension() == ".yaml" || file.extension() == ".yml";
@@ -45,7 +71,7 @@ std::vector<std::string> scenario_files(const std::vector<std::string>& given) {
   return files;
 }
 
-CheckedScenario check_one(const std::string& file, const Options& options,
+CheckedScenario check_one(const std::string& file, const CheckOptions& options,
                           const LoadedCatalog& catalog, const NetworkModel& network) {
   CheckedScenario checked{file, std::nullopt, {}, {}};
   const auto loaded = load_all(file, options, catalog);
@@ -81,7 +107,7 @@ CheckedScenario check_one(const std::string& file, const Options& options,
 }
 
 /// A question that is too large is a mistake of its file; those behind it are checked all the same.
-CheckedScenario checked_or_refused(const std::string& file, const Options& options,
+CheckedScenario checked_or_refused(const std::string& file, const CheckOptions& options,
                                    const LoadedCatalog& catalog, const NetworkModel& network) {
   auto checked = in_bounds(file, [&] { return check_one(file, options, catalog, network); });
   if (checked) return std::move(*checked);
@@ -99,29 +125,26 @@ int exit_code(const std::vector<CheckedScenario>& scenarios) {
 
 }  // namespace
 
-std::vector<OptionText> check_options() { return describe_options(kCheckNames); }
+std::vector<OptionText> check_options() { return shown_options<CheckOptions>(); }
 
 int run_check(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kCheckNames, arguments);
-  if (options.help) {
-    print(help_text(self));
-    return kDone;
-  }
-  const std::vector<std::string> files = scenario_files(options.files);
-  const auto catalog = checked(load_catalogs(options));
-  const auto network = make_network(options);
+  const auto options = parse<CheckOptions>(self, arguments);
+  if (!options) return kDone;
+  const std::vector<std::string> files = scenario_files(options->files);
+  const auto catalog = checked(load_catalogs(*options));
+  const auto network = make_network(*options);
   std::vector<CheckedScenario> scenarios;
   for (const std::string& file : files) {
-    scenarios.push_back(checked_or_refused(file, options, catalog, *network));
+    scenarios.push_back(checked_or_refused(file, *options, catalog, *network));
     report(scenarios.back().errors);
   }
-  const bool json = options.format == OutputFormat::json;
+  const bool json = options->format == OutputFormat::json;
   print(json ? check_json(scenarios) : check_text(scenarios));
-  if (!options.annotations.empty()) {
+  if (options->annotations) {
     const std::string annotations = check_annotations(scenarios);
     json ? print_error(annotations) : print(annotations);  // GitHub reads both streams
   }
-  if (!options.junit.empty()) write_file(options.junit, check_junit(scenarios));
+  if (!options->junit.empty()) write_file(options->junit, check_junit(scenarios));
   return exit_code(scenarios);
 }
 

@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "cli/command.h"
 #include "cli/load.h"
-#include "cli/options.h"
+#include "cli/options/shared.h"
+#include "cli/options/values.h"
 #include "cli/output.h"
+#include "cli/parse.h"
 #include "cli/sweep.h"
 #include "report/html/html.h"
 #include "report/spot.h"
@@ -16,10 +17,39 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 15> kCompareNames{
-    "format",           "spot",    "sweep",  "set",     "layer",       "seed",
-    "replications",     "html",    "engine", "catalog", "calibration", "evidence",
-    "without-evidence", "threads", "help"};
+struct CompareOptions : Files,
+                        AnswerFormat,
+                        Sweeps,
+                        ScenarioChanges,
+                        Sampling,
+                        NetworkChoice,
+                        CatalogChoice {
+  bool spot = false;
+  std::string html;  // a file to write; "": none
+
+  std::vector<Option> declared() {
+    return {
+        format_option(),
+        {{"spot", "", "the scenario's nodes on spot beside on demand, and when spot is cheaper"},
+         given(spot)},
+        sweep_option(),
+        set_option(),
+        layer_option(),
+        seed_option(),
+        replications_option(),
+        html_option(html),
+        engine_option(),
+        catalog_option(),
+        calibration_option(),
+        evidence_option(),
+        without_evidence_option(),
+        threads_option()};
+  }
+  void check() const {
+    if (spot && (files.size() != 1 || !sweeps.empty() || !html.empty()))
+      throw UsageError("--spot takes one scenario, and neither --sweep nor --html");
+  }
+};
 
 struct Candidate {
   std::string name;
@@ -28,7 +58,7 @@ struct Candidate {
 };
 
 /// Every file at every point of the sweep, named by what tells them apart.
-Expected<std::vector<Candidate>> candidates_of(const Options& options,
+Expected<std::vector<Candidate>> candidates_of(const CompareOptions& options,
                                                const LoadedCatalog& catalog) {
   const std::vector<SweepAxis> axes = sweep_axes(options);
   std::vector<Candidate> candidates;
@@ -59,8 +89,8 @@ Expected<std::vector<Candidate>> candidates_of(const Options& options,
 
 /// One seed and one number of replications for all: what the command line says, else the first
 /// file's seed and the most replications that any file asks for.
-CandidateComparison compare_all(const std::vector<Candidate>& candidates, const Options& options,
-                                const NetworkModel& network) {
+CandidateComparison compare_all(const std::vector<Candidate>& candidates,
+                                const CompareOptions& options, const NetworkModel& network) {
   int most = 0;
   for (const Candidate& c : candidates) most = std::max(most, c.plan.replications);
   ForecastOptions how = forecast_options(options);
@@ -89,9 +119,7 @@ std::vector<std::string> spot_pools(const Scenario& scenario) {
 }
 
 /// `--spot`: one scenario, its nodes bought in two ways.
-int compare_bought(const Options& options) {
-  if (options.files.size() != 1 || !options.sweeps.empty() || !options.html.empty())
-    throw UsageError("--spot takes one scenario, and neither --sweep nor --html");
+int compare_bought(const CompareOptions& options) {
   const auto catalog = checked(load_catalogs(options));
   const std::string& file = options.files.front();
   const LoadedPlan planned = checked(load_plan(file, options, catalog));
@@ -99,7 +127,7 @@ int compare_bought(const Options& options) {
   if (pools.empty())
     throw UsageError("--spot needs a pool of workers with pricing: spot or on_demand");
   const auto bought = [&](const char* pricing) {
-    Options other = options;
+    ScenarioChanges other = options;
     for (const std::string& pool : pools)
       other.overrides.push_back(fmt::format("cluster.pools.{}.pricing={}", pool, pricing));
     return checked(load_plan(file, other, catalog)).plan;
@@ -115,18 +143,15 @@ int compare_bought(const Options& options) {
 
 }  // namespace
 
-std::vector<OptionText> compare_options() { return describe_options(kCompareNames); }
+std::vector<OptionText> compare_options() { return shown_options<CompareOptions>(); }
 
 int run_compare(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kCompareNames, arguments);
-  if (options.help) {
-    print(help_text(self));
-    return kDone;
-  }
-  if (!options.answer("spot").empty()) return compare_bought(options);
-  if (!options.html.empty()) require_html();
-  const auto catalog = checked(load_catalogs(options));
-  const auto candidates = checked(candidates_of(options, catalog));
+  const auto options = parse<CompareOptions>(self, arguments);
+  if (!options) return kDone;
+  if (options->spot) return compare_bought(*options);
+  if (!options->html.empty()) require_html();
+  const auto catalog = checked(load_catalogs(*options));
+  const auto candidates = checked(candidates_of(*options, catalog));
   if (candidates.size() < 2)
     throw UsageError("compare needs two plans: two files, or one with --sweep");
   if (std::any_of(candidates.begin(), candidates.end(),
@@ -134,12 +159,12 @@ int run_compare(const Command& self, std::span<const std::string> arguments) {
     print_error("note: trainings are compared; what is served beside them is not\n");
   std::vector<std::string> names;
   for (const Candidate& c : candidates) names.push_back(c.name);
-  const auto network = make_network(options);
-  const CandidateComparison comparison = compare_all(candidates, options, *network);
-  print(options.format == OutputFormat::json ? compare_json(comparison, names)
-                                             : compare_table(comparison, names));
-  if (!options.html.empty())
-    write_file(options.html, compare_html(comparison, names, html_assets()));
+  const auto network = make_network(*options);
+  const CandidateComparison comparison = compare_all(candidates, *options, *network);
+  print(options->format == OutputFormat::json ? compare_json(comparison, names)
+                                              : compare_table(comparison, names));
+  if (!options->html.empty())
+    write_file(options->html, compare_html(comparison, names, html_assets()));
   return kDone;
 }
 

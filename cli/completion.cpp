@@ -1,19 +1,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 
 #include "cli/command.h"
-#include "cli/options.h"
+#include "cli/options/shared.h"
+#include "cli/options/values.h"
 #include "cli/output.h"
+#include "cli/parse.h"
 #include "sim/base/diagnostic.h"
 
 // Completion scripts, made from the declarations of the commands' options.
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 1> kCompletionNames{"help"};
+struct CompletionOptions : Files {
+  std::vector<Option> declared() { return {}; }
+};
 
 /// "table|json" -> "table json"; "" where the value is free.
 std::string words_of(const std::string& value) {
@@ -135,17 +138,14 @@ std::string zsh() {
 
 }  // namespace
 
-std::vector<OptionText> completion_options() { return describe_options(kCompletionNames); }
+std::vector<OptionText> completion_options() { return shown_options<CompletionOptions>(); }
 
 int run_completion(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kCompletionNames, arguments);
-  if (options.help) {
-    print(help_text(self));
-    return kDone;
-  }
-  if (options.files.size() != 1)
+  const auto options = parse<CompletionOptions>(self, arguments);
+  if (!options) return kDone;
+  if (options->files.size() != 1)
     throw UsageError("completion takes the shell: reckon completion bash");
-  const std::string& shell = options.files.front();
+  const std::string& shell = options->files.front();
   const std::vector<std::string> shells{"bash", "zsh"};
   if (shell != "bash" && shell != "zsh")
     throw UsageError(fmt::format("no completion for the shell '{}'{} (bash, zsh)", shell,

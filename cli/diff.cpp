@@ -1,20 +1,27 @@
 #include <fmt/format.h>
 
-#include <array>
 #include <filesystem>
 
 #include "cli/command.h"
 #include "cli/load.h"
 #include "cli/load_measurements.h"
-#include "cli/options.h"
+#include "cli/options/shared.h"
+#include "cli/options/values.h"
 #include "cli/output.h"
+#include "cli/parse.h"
 #include "executor/train/records/run_directory.h"
 #include "report/run/diff.h"
 
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 2> kDiffNames{"format", "help"};
+struct DiffOptions : Files, AnswerFormat {
+  std::vector<Option> declared() { return {format_option()}; }
+  void check() const {
+    if (files.size() != 2)
+      throw UsageError("diff takes a forecast and a run: reckon diff forecast.json runs/mlp");
+  }
+};
 
 /// A run is named by its directory or by its measurements.
 std::filesystem::path measurements_of(const std::filesystem::path& run) {
@@ -36,18 +43,13 @@ std::filesystem::path readable(std::filesystem::path file) {
 
 }  // namespace
 
-std::vector<OptionText> diff_options() { return describe_options(kDiffNames); }
+std::vector<OptionText> diff_options() { return shown_options<DiffOptions>(); }
 
 int run_diff(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kDiffNames, arguments);
-  if (options.help) {
-    print(help_text(self));
-    return kDone;
-  }
-  if (options.files.size() != 2)
-    throw UsageError("diff takes a forecast and a run: reckon diff forecast.json runs/mlp");
-  const std::filesystem::path run = measurements_of(options.files[1]);
-  const auto forecast = parse_forecast(options.files[0], read_text(readable(options.files[0])));
+  const auto options = parse<DiffOptions>(self, arguments);
+  if (!options) return kDone;
+  const std::filesystem::path run = measurements_of(options->files[1]);
+  const auto forecast = parse_forecast(options->files[0], read_text(readable(options->files[0])));
   const auto measured = load_measurements(readable(run));
   Diagnostics problems;
   if (!forecast) problems = forecast.error();
@@ -57,7 +59,7 @@ int run_diff(const Command& self, std::span<const std::string> arguments) {
     return kInputIsWrong;
   }
   const auto diff = checked(reckon::diff_run(*forecast, *measured, run.string()));
-  print(options.format == OutputFormat::json ? diff_json(diff) : diff_table(diff));
+  print(options->format == OutputFormat::json ? diff_json(diff) : diff_table(diff));
   return diff.within_interval() ? kDone : kAnswerIsNo;
 }
 

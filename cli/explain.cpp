@@ -1,19 +1,29 @@
 #include "report/explain.h"
 
-#include <array>
-
 #include "cli/command.h"
 #include "cli/load.h"
-#include "cli/options.h"
+#include "cli/options/shared.h"
+#include "cli/options/values.h"
 #include "cli/output.h"
+#include "cli/parse.h"
 #include "report/evidence.h"
 
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 10> kExplainNames{
-    "format",           "set",  "layer", "engine", "catalog", "calibration", "evidence",
-    "without-evidence", "plot", "help"};
+struct ExplainOptions : Files, AnswerFormat, ScenarioChanges, NetworkChoice, CatalogChoice {
+  std::string plot;  // a file to write; "": none
+
+  std::vector<Option> declared() {
+    return {format_option(),  set_option(),         layer_option(),    engine_option(),
+            catalog_option(), calibration_option(), evidence_option(), without_evidence_option(),
+            plot_option(plot)};
+  }
+  void check() const {
+    if (files.size() > 1)
+      throw UsageError("explain takes one scenario file; for several use 'reckon compare'");
+  }
+};
 
 struct Asked {
   bool lists_evidence = false;
@@ -32,32 +42,26 @@ Asked asked_of(std::span<const std::string> arguments) {
 }
 
 /// The runs that the step rests on, as a table and as a picture.
-void tell_evidence(const Explanation& e, const Asked& asked, const Options& options) {
-  const std::string plot = options.answer("plot");
-  if (!plot.empty() && !e.evidence)
+void tell_evidence(const Explanation& e, const Asked& asked, const ExplainOptions& options) {
+  if (!options.plot.empty() && !e.evidence)
     throw UsageError(
         "--plot: no published run is evidence for this job (processors, a calibration, "
         "or --without-evidence all)");
-  if (!plot.empty()) write_file(plot, evidence_svg(*e.evidence, e.scenario));
+  if (!options.plot.empty()) write_file(options.plot, evidence_svg(*e.evidence, e.scenario));
   if (asked.lists_evidence && e.evidence && options.format != OutputFormat::json)
     print(evidence_table(*e.evidence));
 }
 
 }  // namespace
 
-std::vector<OptionText> explain_options() { return describe_options(kExplainNames); }
+std::vector<OptionText> explain_options() { return shown_options<ExplainOptions>(); }
 
 int run_explain(const Command& self, std::span<const std::string> arguments) {
   const Asked asked = asked_of(arguments);
-  const Options options = parse_options(self, kExplainNames, asked.arguments);
-  if (options.help) {
-    print(help_text(self));
-    return kDone;
-  }
-  if (options.files.size() > 1)
-    throw UsageError("explain takes one scenario file; for several use 'reckon compare'");
-  const auto catalog = checked(load_catalogs(options));
-  const auto loaded = checked(load_plan(options.files.front(), options, catalog));
+  const auto options = parse<ExplainOptions>(self, asked.arguments);
+  if (!options) return kDone;
+  const auto catalog = checked(load_catalogs(*options));
+  const auto loaded = checked(load_plan(options->files.front(), *options, catalog));
   // Of several jobs the first one's step: `--set` changes it like any other value.
   Plan plan = plan_of_job(loaded.plan, 0);
   if (loaded.plan.jobs.size() > 1) plan.name += ", job " + plan.only_job().name;
@@ -68,11 +72,11 @@ int run_explain(const Command& self, std::span<const std::string> arguments) {
     report({std::move(*problem)});
     return kInputIsWrong;
   }
-  const auto network = make_network(options);
+  const auto network = make_network(*options);
   const Explanation explanation = explain(plan, *network);
-  print(options.format == OutputFormat::json ? explain_json(explanation)
-                                             : explain_table(explanation));
-  tell_evidence(explanation, asked, options);
+  print(options->format == OutputFormat::json ? explain_json(explanation)
+                                              : explain_table(explanation));
+  tell_evidence(explanation, asked, *options);
   return kDone;
 }
 

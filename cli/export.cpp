@@ -3,11 +3,15 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <variant>
 
 #include "cli/command.h"
 #include "cli/load.h"
-#include "cli/options.h"
+#include "cli/options/shared.h"
+#include "cli/options/values.h"
 #include "cli/output.h"
+#include "cli/parse.h"
 #include "cli/run/cluster_options.h"
 #include "cli/run/run_parts.h"
 #include "exchange/foreign/ai_platform.h"
@@ -18,19 +22,80 @@
 #include "executor/comm/rendezvous/job_secret.h"
 #include "executor/serve/served_model.h"
 #include "sim/base/shell_word.h"
+#include "sim/base/unit_text.h"
 #include "sim/scenario/yaml/document.h"
 #include "sim/scenario/yaml/scenario_yaml.h"
 
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 15> kExportNames{
-    "as",      "kubernetes-version", "namespace", "image", "bucket", "claim",   "storage-class",
-    "attempt", "with-secret",        "out",       "set",   "layer",  "catalog", "calibration",
-    "help"};
+/// A training as a job, or its service by a server.
+using ExportShape = std::variant<JobShape, ServerKind>;
+
+struct ExportOptions : Files, KubernetesObjects, OutPath, ScenarioChanges, CatalogChoice {
+  ExportShape as = JobShape::job;
+  int minor = 31, attempt = 1;
+  bool with_secret = false;
+
+  std::vector<Option> declared();
+};
+
+Read export_shape(ExportShape& to) {
+  return [&to](const std::string& name, const std::string& text) {
+    const auto job = from_text<JobShape>(text);
+    const auto server = from_text<ServerKind>(text);
+    std::vector<std::string> all = reckon::texts_of<JobShape>();
+    std::ranges::move(reckon::texts_of<ServerKind>(), std::back_inserter(all));
+    if (!job && !server)
+      throw UsageError(fmt::format("--{} {} is none{}", name, text, did_you_mean(text, all)));
+    to = job ? ExportShape(*job) : ExportShape(*server);
+  };
+}
+
+/// "1.31" to 31.
+Read minor_version(int& to) {
+  return [&to](const std::string& name, const std::string& text) {
+    const auto minor = text.starts_with("1.") ? parse_integer(text.substr(2)) : parse_integer("");
+    constexpr int kOldest = 20, kNewest = 60;
+    if (!minor || *minor < kOldest || *minor > kNewest)
+      throw UsageError(
+          fmt::format("--{} {} is none; from 1.{} on, for example 1.31", name, text, kOldest));
+    to = int(*minor);
+  };
+}
+
+std::vector<Option> ExportOptions::declared() {
+  return {{{"as", words<JobShape>() + '|' + words<ServerKind>(),
+            "Kubernetes' own Job (the default) or an operator's resource; the serving block by "
+            "reckon-worker, or by TensorFlow Serving"},
+           export_shape(as)},
+          {{"kubernetes-version", "1.N", "of the cluster (1.31)"}, minor_version(minor)},
+          space_option(),
+          image_option(),
+          bucket_option(),
+          claim_option(),
+          storage_class_option(),
+          {{"attempt", "N", "part of all names: one more for each new start (1)"},
+           whole(attempt, 1, 9999)},
+          {{"with-secret", "",
+            "write a new secret of the job into the manifests (they say what makes one)"},
+           given(with_secret)},
+          out_option(),
+          set_option(),
+          layer_option(),
+          catalog_option(),
+          calibration_option()};
+}
+
+KubernetesExport manifest_of(const ExportOptions& options) {
+  KubernetesExport how = kubernetes_options(options);
+  how.minor = options.minor;
+  how.attempt = options.attempt;
+  return how;
+}
 
 /// The scenario as it stands in its file, with the command line's changes.
-Expected<YamlNode> document_of(const std::string& file, const Options& options) {
+Expected<YamlNode> document_of(const std::string& file, const ExportOptions& options) {
   const auto flat = flat_scenario(read_text(file), file, options.overrides, options.layers, {});
   if (!flat) return tl::unexpected(flat.error());
   return parse_yaml(*flat, file);
@@ -39,12 +104,12 @@ Expected<YamlNode> document_of(const std::string& file, const Options& options) 
 /// The manifests of a job of several processes name a Secret and do not hold it: they are read and
 /// kept by many. Where it is not asked for, they say at their top what makes it.
 Expected<std::string> manifests(const std::string& file, const LoadedPlan& loaded,
-                                const Options& options, const LoadedCatalog& catalog) {
-  KubernetesExport how = kubernetes_options(options);
+                                const ExportOptions& options, const LoadedCatalog& catalog) {
+  KubernetesExport how = manifest_of(options);
+  if (const auto* shape = std::get_if<JobShape>(&options.as)) how.as = *shape;
   const RunArtifact artifact = for_cluster(artifact_of(loaded, file, options), catalog);
   const bool wanted = needs_kubernetes_secret(artifact);
-  if (wanted && options.answers.contains("with-secret"))
-    how.job_secret = JobSecret::random().text();
+  if (wanted && options.with_secret) how.job_secret = JobSecret::random().text();
   auto text = kubernetes_manifests(artifact, how, loaded.file.places);
   if (!text || !wanted || !how.job_secret.empty()) return text;
   const std::string run = kubernetes_name(loaded.plan.name);
@@ -60,7 +125,7 @@ Expected<std::string> manifests(const std::string& file, const LoadedPlan& loade
 }
 
 Expected<std::string> exported(const std::string& to, const std::string& file,
-                               const LoadedPlan& loaded, const Options& options,
+                               const LoadedPlan& loaded, const ExportOptions& options,
                                const LoadedCatalog& catalog) {
   if (to == "gcloud") return gcloud_commands(loaded.file, loaded.plan);
   if (to == "ai-platform") {
@@ -71,10 +136,10 @@ Expected<std::string> exported(const std::string& to, const std::string& file,
   return manifests(file, loaded, options, catalog);
 }
 
-void put_out(const Options& options, const std::string& text) {
-  const std::string out = options.answer("out");
+void put_out(const ExportOptions& options, const std::string& text) {
+  const std::string& out = options.out;
   if (out.empty() || out == "-") return write_file("-", text);
-  if (options.answers.contains("with-secret")) {  // its owner alone may read it
+  if (options.with_secret) {  // its owner alone may read it
     std::filesystem::remove(out);
     ::umask(S_IRWXG | S_IRWXO);
   }
@@ -82,7 +147,7 @@ void put_out(const Options& options, const std::string& text) {
 }
 
 /// `--as serving`: the service of the scenario, with or without a training beside it.
-int export_serving(ServerKind kind, Options options, const LoadedCatalog& catalog) {
+int export_serving(ServerKind kind, const ExportOptions& options, const LoadedCatalog& catalog) {
   const auto loaded = checked(load_all(options.files[1], options, catalog));
   if (!loaded.serving)
     throw UsageError(fmt::format(
@@ -95,12 +160,11 @@ int export_serving(ServerKind kind, Options options, const LoadedCatalog& catalo
     if (reason) *reason += ": reckon-worker serve cannot answer with it; --as tensorflow-serving";
   }
   if (reason) throw UsageError(fmt::format("{}: {}", options.files[1], *reason));
-  options.answers.erase("as");
-  put_out(options, serving_manifests(*loaded.serving, catalog, kind, kubernetes_options(options)));
+  put_out(options, serving_manifests(*loaded.serving, catalog, kind, manifest_of(options)));
   return kDone;
 }
 
-int export_plan(const std::string& to, const Options& options, const LoadedCatalog& catalog) {
+int export_plan(const std::string& to, const ExportOptions& options, const LoadedCatalog& catalog) {
   const std::string& file = options.files[1];
   const auto loaded = checked(load_plan(file, options, catalog));
   const auto text = checked(exported(to, file, loaded, options, catalog));
@@ -120,26 +184,23 @@ int export_plan(const std::string& to, const Options& options, const LoadedCatal
 
 }  // namespace
 
-std::vector<OptionText> export_options() { return describe_options(kExportNames); }
+std::vector<OptionText> export_options() { return shown_options<ExportOptions>(); }
 
 int run_export(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kExportNames, arguments);
-  if (options.help) {
-    print(help_text(self));
-    return kDone;
-  }
-  if (options.files.empty()) throw UsageError(fmt::format("say what to do: {}", self.usage));
+  const auto options = parse<ExportOptions>(self, arguments);
+  if (!options) return kDone;
+  if (options->files.empty()) throw UsageError(fmt::format("say what to do: {}", self.usage));
   const std::array<std::string, 3> kTargets{"kubernetes", "gcloud", "ai-platform"};
-  const std::string& to = options.files.front();
+  const std::string& to = options->files.front();
   if (std::ranges::find(kTargets, to) == kTargets.end())
     throw UsageError(
         fmt::format("a plan is exported to kubernetes, gcloud or ai-platform, not '{}'{}", to,
                     did_you_mean(to, kTargets)));
-  if (options.files.size() != 2) throw UsageError(fmt::format("export {} takes one scenario", to));
-  const auto catalog = checked(load_catalogs(options));
-  const auto server = from_text<ServerKind>(options.answer("as"));
-  if (to == "kubernetes" && server) return export_serving(*server, options, catalog);
-  return export_plan(to, options, catalog);
+  if (options->files.size() != 2) throw UsageError(fmt::format("export {} takes one scenario", to));
+  const auto catalog = checked(load_catalogs(*options));
+  const auto* server = std::get_if<ServerKind>(&options->as);
+  if (to == "kubernetes" && server != nullptr) return export_serving(*server, *options, catalog);
+  return export_plan(to, *options, catalog);
 }
 
 }  // namespace reckon::cli

@@ -9,8 +9,10 @@
 #include "cli/command.h"
 #include "cli/init/init_scenario.h"
 #include "cli/load.h"
-#include "cli/options.h"
+#include "cli/options/shared.h"
+#include "cli/options/values.h"
 #include "cli/output.h"
+#include "cli/parse.h"
 #include "exchange/foreign/ai_platform.h"
 #include "exchange/foreign/cluster_view.h"
 #include "exchange/foreign/exported_plan.h"
@@ -26,10 +28,46 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 18> kImportNames{
-    "model",       "dataset", "epochs",    "tokens", "precision", "batch",
-    "accelerator", "count",   "machine",   "pool",   "servers",   "provider",
-    "region",      "context", "namespace", "out",    "catalog",   "help"};
+/// What the command line says of what is imported; "", 0: not said.
+struct ImportSaid {
+  std::string model, dataset, epochs, tokens, precision;
+  std::string accelerator, machine, pool, servers, provider, region;
+  int batch = 0, count = 0;
+  std::string context, name_space;
+  friend bool operator==(const ImportSaid&, const ImportSaid&) = default;
+};
+
+struct ImportOptions : Files, OutPath, CatalogChoice {
+  ImportSaid said;
+
+  std::vector<Option> declared();
+};
+
+std::vector<Option> ImportOptions::declared() {
+  constexpr int kMost = 1'000'000;
+  KubectlChoice kubectl;  // for its texts
+  return {
+      {model_text(), text(said.model)},
+      {dataset_text(), text(said.dataset)},
+      {epochs_text(), text(said.epochs)},
+      {tokens_text(), text(said.tokens)},
+      {precision_text(), text(said.precision)},
+      {batch_text(), whole(said.batch, 1, kMost)},
+      {accelerator_text(), text(said.accelerator)},
+      {count_text(), whole(said.count, 1, kMost)},
+      {machine_text(), text(said.machine)},
+      {{"pool", "NAME", "gke, cluster: the node pool that trains (the one with most accelerators)"},
+       text(said.pool)},
+      {{"servers", "NAME", "gke: the node pool of the parameter servers; tf-config: their machine"},
+       text(said.servers)},
+      {provider_text(), text(said.provider)},
+      {region_text(), text(said.region)},
+      {kubectl.context_option().text, text(said.context)},
+      {kubectl.namespace_option().text, text(said.name_space)},
+      out_option(),
+      catalog_option()};
+}
+
 constexpr std::array<std::string_view, 5> kKinds{"ai-platform", "gke", "kubernetes", "tf-config",
                                                  "cluster"};
 
@@ -41,8 +79,12 @@ struct ImportWords {
 
 bool is_ours(const std::string& argument) {
   const std::string name = argument.substr(0, argument.find('='));
-  return name != "--region" && name.starts_with("--") &&
-         std::ranges::find(kImportNames, std::string_view(name).substr(2)) != kImportNames.end();
+  if (name == "--help") return true;
+  ImportOptions options;
+  const auto all = options.declared();
+  return name != "--region" && std::ranges::any_of(all, [&](const Option& option) {
+           return name == "--" + option.text.name;
+         });
 }
 
 /// "my_job --region us-central1 ...": what stands before flags of gcloud and is no file.
@@ -86,14 +128,14 @@ ImportWords split(std::span<const std::string> arguments) {
   return words;
 }
 
-std::string only_file(const Options& options) {
+std::string only_file(const ImportOptions& options) {
   if (options.files.size() != 2)
     throw UsageError(fmt::format("import {} takes one file", options.files.front()));
   return options.files[1];
 }
 
-std::optional<Provider> provider_answer(const Options& options, const Catalog& catalog) {
-  const std::string given = options.answer("provider");
+std::optional<Provider> provider_answer(const ImportOptions& options, const Catalog& catalog) {
+  const std::string& given = options.said.provider;
   if (given.empty()) return std::nullopt;
   if (const ProviderRules* found = catalog.find_provider(given)) return found->id;
   std::vector<std::string> names;
@@ -102,16 +144,16 @@ std::optional<Provider> provider_answer(const Options& options, const Catalog& c
 }
 
 /// The file, or the variable of the same name in this environment.
-Expected<Imported> tf_config(const Options& options, const Catalog& catalog) {
+Expected<Imported> tf_config(const ImportOptions& options, const Catalog& catalog) {
   AssumedMachines machines;
   machines.provider = provider_answer(options, catalog).value_or(catalog.providers.front().id);
   const ProviderRules& usual = catalog.rules_of(machines.provider);
-  const std::string region = options.answer("region");
-  machines.region = region.empty() ? usual.region : region;
-  machines.accelerator = options.answer("accelerator");
-  if (const int count = count_answer(options, "count"); count > 0) machines.per_node = count;
-  machines.workers = options.answer("machine");
-  machines.servers = options.answer("servers");
+  const ImportSaid& said = options.said;
+  machines.region = said.region.empty() ? usual.region : said.region;
+  machines.accelerator = said.accelerator;
+  if (said.count > 0) machines.per_node = said.count;
+  machines.workers = said.machine;
+  machines.servers = said.servers;
   if (machines.workers.empty()) machines.workers = usual.worker_machine;
   if (machines.servers.empty())
     machines.servers = usual.server_machine.empty() ? machines.workers : usual.server_machine;
@@ -136,26 +178,26 @@ Expected<Imported> ai_platform(const ImportWords& words, const Catalog& catalog)
 }
 
 /// A recorded cluster, or the one that kubectl talks to.
-Expected<Imported> cluster(const Options& options, const Catalog& catalog) {
+Expected<Imported> cluster(const ImportOptions& options, const Catalog& catalog) {
   ClusterChoice choice;
-  choice.pool = options.answer("pool");
-  choice.servers = options.answer("servers");
-  choice.name_space = options.answer("namespace");
-  choice.hints = {options.answer("accelerator"), "", provider_answer(options, catalog),
-                  options.answer("region")};
+  const ImportSaid& said = options.said;
+  choice.pool = said.pool;
+  choice.servers = said.servers;
+  choice.name_space = said.name_space;
+  choice.hints = {said.accelerator, "", provider_answer(options, catalog), said.region};
   if (options.files.size() > 1) {
     const std::string file = only_file(options);
     return import_cluster(read_text(file), file, choice, catalog);
   }
-  const auto kubectl = kubernetes::Kubectl::of_user(options.answer("context"), "");
+  const auto kubectl = kubernetes::Kubectl::of_user(said.context, "");
   const kubernetes::Snapshot snapshot = kubernetes::snapshot_of(kubectl, choice.name_space);
   for (const std::string& what : snapshot.not_seen) print_error("reckon: " + what + '\n');
-  const std::string context = options.answer("context");
-  return import_cluster(snapshot.list, context.empty() ? "kubectl's current context" : context,
-                        choice, catalog);
+  return import_cluster(snapshot.list,
+                        said.context.empty() ? "kubectl's current context" : said.context, choice,
+                        catalog);
 }
 
-Expected<Imported> imported(const ImportWords& words, const Options& options,
+Expected<Imported> imported(const ImportWords& words, const ImportOptions& options,
                             const Catalog& catalog) {
   const std::string& kind = options.files.front();
   if (kind == "ai-platform") return ai_platform(words, catalog);
@@ -163,71 +205,72 @@ Expected<Imported> imported(const ImportWords& words, const Options& options,
   if (kind == "cluster") return cluster(options, catalog);
   const std::string file = only_file(options);
   if (kind == "gke")
-    return import_gke_node_pools(read_text(file), file,
-                                 {options.answer("pool"), options.answer("servers")}, catalog);
-  const ClusterHints hints{options.answer("accelerator"), options.answer("machine"),
-                           provider_answer(options, catalog), options.answer("region")};
+    return import_gke_node_pools(read_text(file), file, {options.said.pool, options.said.servers},
+                                 catalog);
+  const ClusterHints hints{options.said.accelerator, options.said.machine,
+                           provider_answer(options, catalog), options.said.region};
   return import_kubernetes_job(read_text(file), file, hints, catalog);
 }
 
 /// Options that one kind reads and another does not.
-void refuse_what_is_not_read(const Options& options) {
+void refuse_what_is_not_read(const ImportOptions& options) {
   struct Row {
     const char* option;
+    bool given;
     std::vector<std::string_view> kinds;
   };
-  static const std::array<Row, 8> kRead{Row{"pool", {"gke", "cluster"}},
-                                        Row{"servers", {"gke", "tf-config", "cluster"}},
-                                        Row{"accelerator", {"kubernetes", "tf-config", "cluster"}},
-                                        Row{"machine", {"kubernetes", "tf-config"}},
-                                        Row{"provider", {"kubernetes", "tf-config", "cluster"}},
-                                        Row{"count", {"tf-config"}},
-                                        Row{"context", {"cluster"}},
-                                        Row{"namespace", {"cluster"}}};
+  const ImportSaid& said = options.said;
+  const std::array<Row, 8> read{
+      Row{"pool", !said.pool.empty(), {"gke", "cluster"}},
+      Row{"servers", !said.servers.empty(), {"gke", "tf-config", "cluster"}},
+      Row{"accelerator", !said.accelerator.empty(), {"kubernetes", "tf-config", "cluster"}},
+      Row{"machine", !said.machine.empty(), {"kubernetes", "tf-config"}},
+      Row{"provider", !said.provider.empty(), {"kubernetes", "tf-config", "cluster"}},
+      Row{"count", said.count > 0, {"tf-config"}},
+      Row{"context", !said.context.empty(), {"cluster"}},
+      Row{"namespace", !said.name_space.empty(), {"cluster"}}};
   const std::string& kind = options.files.front();
-  for (const Row& row : kRead)
-    if (!options.answer(row.option).empty() &&
-        std::ranges::find(row.kinds, kind) == row.kinds.end())
+  for (const Row& row : read)
+    if (row.given && std::ranges::find(row.kinds, kind) == row.kinds.end())
       throw UsageError(fmt::format("import {} does not read --{}; {} does", kind, row.option,
                                    fmt::join(row.kinds, " and ")));
-  if (!options.answer("count").empty() && options.answer("accelerator").empty())
+  if (said.count > 0 && said.accelerator.empty())
     throw UsageError("--count is of --accelerator, which is not given");
-  if (!options.answer("tokens").empty() && !options.answer("epochs").empty())
+  if (!said.tokens.empty() && !said.epochs.empty())
     throw UsageError("--tokens and --epochs are two lengths: give one of them");
 }
 
 /// What is trained, by the options; what they do not say is assumed, and said to be.
-Expected<ImportedWork> work_of(const Options& options, const Catalog& catalog) {
+Expected<ImportedWork> work_of(const ImportOptions& options, const Catalog& catalog) {
+  const ImportSaid& said = options.said;
   Diagnostics problems;
-  for (const char* option : {"model", "dataset", "epochs", "tokens"})
-    if (const std::string given = options.answer(option); !given.empty())
+  for (const auto& [option, given] : {std::pair("model", said.model),
+                                      {"dataset", said.dataset},
+                                      {"epochs", said.epochs},
+                                      {"tokens", said.tokens}})
+    if (!given.empty())
       if (auto problem = judge_answer(option, given, catalog))
         problems.push_back(std::move(*problem));
   if (!problems.empty()) return tl::unexpected(std::move(problems));
   ImportedWork work;
-  const auto said_or = [&](const char* option, const std::string& otherwise) {
-    if (const std::string given = options.answer(option); !given.empty()) return given;
+  const auto said_or = [&](const char* option, const std::string& given,
+                           const std::string& otherwise) {
+    if (!given.empty()) return given;
     work.assumed.push_back(fmt::format("{}: {}; --{} says another", option, otherwise, option));
     return otherwise;
   };
-  work.model = said_or("model", "resnet50");
-  work.dataset = said_or("dataset", default_dataset(work.model, catalog));
+  work.model = said_or("model", said.model, "resnet50");
+  work.dataset = said_or("dataset", said.dataset, default_dataset(work.model, catalog));
   const bool tokens = zoo_takes_sequence_length(work.model);
-  if (!tokens && !options.answer("tokens").empty())
+  if (!tokens && !said.tokens.empty())
     throw UsageError(fmt::format("model {} reads no tokens; --epochs 90", work.model));
-  const char* unit = tokens && options.answer("epochs").empty() ? "tokens" : "epochs";
-  work.length = fmt::format("{}: {}", unit, said_or(unit, tokens ? "10B" : "90"));
-  work.precision = options.answer("precision");
-  if (const int batch = count_answer(options, "batch"); batch > 0) work.batch = batch;
+  const bool by_tokens = tokens && said.epochs.empty();
+  const char* unit = by_tokens ? "tokens" : "epochs";
+  work.length = fmt::format(
+      "{}: {}", unit, said_or(unit, by_tokens ? said.tokens : said.epochs, tokens ? "10B" : "90"));
+  work.precision = said.precision;
+  if (said.batch > 0) work.batch = said.batch;
   return work;
-}
-
-/// Neither what is trained nor on what: manifests of our own may say both.
-bool nothing_is_said(const Options& options) {
-  return std::ranges::all_of(kImportNames, [&](std::string_view name) {
-    return name == "out" || name == "catalog" || name == "help" ||
-           options.answer(std::string(name)).empty();
-  });
 }
 
 void write_answer(const std::string& out, const std::string& text) {
@@ -237,37 +280,35 @@ void write_answer(const std::string& out, const std::string& text) {
 
 }  // namespace
 
-std::vector<OptionText> import_options() { return describe_options(kImportNames); }
+std::vector<OptionText> import_options() { return shown_options<ImportOptions>(); }
 
 int run_import(const Command& self, std::span<const std::string> arguments) {
   const ImportWords words = split(arguments);
-  const Options options = parse_options(self, kImportNames, words.ours);
-  if (options.help) {
-    print(help_text(self));
-    return kDone;
-  }
-  if (options.files.empty()) throw UsageError(fmt::format("say what to import: {}", self.usage));
-  const std::string& kind = options.files.front();
+  const auto options = parse<ImportOptions>(self, words.ours);
+  if (!options) return kDone;
+  if (options->files.empty()) throw UsageError(fmt::format("say what to import: {}", self.usage));
+  const std::string& kind = options->files.front();
   if (std::ranges::find(kKinds, kind) == kKinds.end())
     throw UsageError(
         fmt::format("import takes {}, not '{}'{}", fmt::join(kKinds, ", "), kind,
                     did_you_mean(kind, std::vector<std::string>(kKinds.begin(), kKinds.end()))));
-  refuse_what_is_not_read(options);
-  const std::string out = options.answer("out").empty() ? "-" : options.answer("out");
+  refuse_what_is_not_read(*options);
+  const std::string out = options->out.empty() ? "-" : options->out;
   if (out != "-" && std::filesystem::exists(out))
     throw UsageError(fmt::format("'{}' exists; import overwrites nothing", out));
-  const auto catalog = checked(load_catalogs(options));
-  if (kind == "kubernetes" && nothing_is_said(options)) {
-    const std::string file = only_file(options);
+  const auto catalog = checked(load_catalogs(*options));
+  // Neither what is trained nor on what: manifests of our own may say both.
+  if (kind == "kubernetes" && options->said == ImportSaid{}) {
+    const std::string file = only_file(*options);
     const auto exported = exported_plan_of(read_text(file), file, catalog);
     if (exported && *exported) {  // mistakes of the manifests are named below
       write_answer(out, **exported);
       return kDone;
     }
   }
-  const auto work = checked(work_of(options, catalog));
-  auto found = checked(imported(words, options, catalog));
-  if (const std::string region = options.answer("region"); !region.empty()) {
+  const auto work = checked(work_of(*options, catalog));
+  auto found = checked(imported(words, *options, catalog));
+  if (const std::string& region = options->said.region; !region.empty()) {
     if (found.region != region) found.zone.clear();
     found.region = region;
   }

@@ -7,7 +7,6 @@
 
 #include "cli/command.h"
 #include "cli/load.h"
-#include "cli/options.h"
 #include "cli/options/usage_error.h"
 #include "cli/output.h"
 #include "sim/base/diagnostic.h"

@@ -6,8 +6,9 @@
 
 #include "cli/command.h"
 #include "cli/load.h"
-#include "cli/options.h"
+#include "cli/options/shared.h"
 #include "cli/options/usage_error.h"
+#include "cli/options/values.h"
 #include "cli/output.h"
 #include "exchange/huggingface.h"
 #include "exchange/model_files.h"
@@ -22,44 +23,52 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 9> kModelNames{"format",    "batch",    "sequence-length",
-                                                      "precision", "finetune", "accelerator",
-                                                      "over",      "catalog",  "help"};
-
-/// What the options say; where they say nothing, what the scenario does, else the model's own.
-struct Wishes {
+struct ModelOptions : Files, AnswerFormat, CatalogChoice {
+  /// What is not said is as the scenario does, else the model's own.
   std::optional<int> batch;
   std::optional<std::int64_t> sequence_length;
   std::optional<Precision> precision;
   std::optional<LoraAdapters> lora;
-  int accelerators = 8;
-  const Accelerator* accelerator = nullptr;
+  std::string accelerator;  // "": none
+  int over = 8;             // accelerators
+
+  std::vector<Option> declared();
 };
 
-int whole(const std::string& option, const std::string& text, std::int64_t high) {
-  const auto value = parse_integer(text);
-  if (!value || *value < 1 || *value > high)
-    throw UsageError(
-        fmt::format("--{} takes a whole number from 1 to {}, not '{}'", option, high, text));
-  return static_cast<int>(*value);
+Read precision_word(std::optional<Precision>& to) {
+  return [&to](const std::string& name, const std::string& text) {
+    to = from_text<Precision>(text);
+    if (to) return;
+    std::vector<std::string> words;
+    for (const Precision p : kPrecisions) words.emplace_back(to_text(p));
+    throw UsageError(fmt::format("--{} takes {}, not '{}'{}", name, fmt::join(words, " "), text,
+                                 did_you_mean(text, words)));
+  };
 }
 
-Precision precision_of(const std::string& text) {
-  if (const auto precision = from_text<Precision>(text)) return *precision;
-  std::vector<std::string> words;
-  for (const Precision p : kPrecisions) words.emplace_back(to_text(p));
-  throw UsageError(fmt::format("--precision takes {}, not '{}'{}", fmt::join(words, " "), text,
-                               did_you_mean(text, words)));
+Read lora_adapters(std::optional<LoraAdapters>& to) {
+  return [&to](const std::string& name, const std::string& text) {
+    const std::string method = text.substr(0, text.find(':'));
+    if (method != "lora")
+      throw UsageError(fmt::format("--{} takes lora:RANK such as lora:16, not '{}'", name, text));
+    to.emplace();
+    if (method.size() < text.size())
+      whole(to->rank, 1, 4096)(name + " lora:", text.substr(method.size() + 1));
+  };
 }
 
-LoraAdapters lora_of(const std::string& text) {
-  const std::string method = text.substr(0, text.find(':'));
-  const bool ranked = method.size() < text.size();
-  if (method != "lora")
-    throw UsageError(fmt::format("--finetune takes lora:RANK such as lora:16, not '{}'", text));
-  LoraAdapters adapters;
-  if (ranked) adapters.rank = whole("finetune lora:", text.substr(method.size() + 1), 4096);
-  return adapters;
+std::vector<Option> ModelOptions::declared() {
+  constexpr std::int64_t kLargestBatch = 100'000'000, kLongest = 1 << 20;
+  return {format_option(),
+          {batch_text(), whole(batch, 1, kLargestBatch)},
+          {sequence_length_text(), whole(sequence_length, 1, kLongest)},
+          {precision_text(), precision_word(precision)},
+          {{"finetune", "lora:RANK", "train adapters of that rank and freeze the model"},
+           lora_adapters(lora)},
+          {accelerator_text(), text(accelerator)},
+          {{"over", "N", "accelerators that share state or model under ZeRO and the like (8)"},
+           whole(over, 1, kLongest)},
+          catalog_option()};
 }
 
 const Accelerator* accelerator_of(const std::string& text, const Catalog& catalog) {
@@ -71,21 +80,7 @@ const Accelerator* accelerator_of(const std::string& text, const Catalog& catalo
       "reckon catalog list accelerators");
 }
 
-Wishes wishes_of(const Options& options, const Catalog& catalog) {
-  constexpr std::int64_t kLargestBatch = 100'000'000, kLongest = 1 << 20;
-  Wishes w;
-  for (const auto& [option, text] : options.answers) {
-    if (option == "batch") w.batch = whole(option, text, kLargestBatch);
-    if (option == "sequence-length") w.sequence_length = whole(option, text, kLongest);
-    if (option == "precision") w.precision = precision_of(text);
-    if (option == "finetune") w.lora = lora_of(text);
-    if (option == "over") w.accelerators = whole(option, text, 1 << 20);
-    if (option == "accelerator") w.accelerator = accelerator_of(text, catalog);
-  }
-  return w;
-}
-
-ModelGraph named_model(const std::string& name, const Wishes& wishes) {
+ModelGraph named_model(const std::string& name, const ModelOptions& wishes) {
   const std::vector<std::string> names = zoo_names();
   if (std::ranges::find(names, name) == names.end())
     throw UsageErrorWithHint(
@@ -100,7 +95,8 @@ ModelGraph named_model(const std::string& name, const Wishes& wishes) {
   return zoo_model(name, wishes.sequence_length).value();
 }
 
-Expected<ModelGraph> huggingface_model(const std::filesystem::path& file, const Wishes& wishes) {
+Expected<ModelGraph> huggingface_model(const std::filesystem::path& file,
+                                       const ModelOptions& wishes) {
   const auto config = read_huggingface_config(read_text(file), file.string());
   if (!config) return tl::unexpected(config.error());
   std::optional<std::int64_t> length = wishes.sequence_length;
@@ -110,9 +106,8 @@ Expected<ModelGraph> huggingface_model(const std::filesystem::path& file, const 
 }
 
 /// The scenario's model, fine-tuned as there, and what else it says of its memory.
-Expected<ModelSheet> scenario_sheet(const std::string& file, const Options& options,
-                                    const LoadedCatalog& catalog) {
-  auto loaded = read_plan(file, options, catalog);
+Expected<ModelSheet> scenario_sheet(const std::string& file, const LoadedCatalog& catalog) {
+  auto loaded = read_plan(file, {}, catalog);
   if (!loaded) return tl::unexpected(std::move(loaded.error()));
   const Plan& plan = loaded->plan;
   if (auto several = why_not_one_job(plan, loaded->file.places, "a model sheet"))
@@ -128,12 +123,12 @@ Expected<ModelSheet> scenario_sheet(const std::string& file, const Options& opti
   return sheet;
 }
 
-Expected<ModelSheet> sheet_of(const std::string& what, const Options& options, const Wishes& wishes,
+Expected<ModelSheet> sheet_of(const std::string& what, const ModelOptions& wishes,
                               const LoadedCatalog& catalog) {
   std::filesystem::path path = what;
   if (std::filesystem::exists(path / "config.json")) path /= "config.json";
   const std::string extension = path.extension();
-  if (extension == ".yaml" || extension == ".yml") return scenario_sheet(what, options, catalog);
+  if (extension == ".yaml" || extension == ".yml") return scenario_sheet(what, catalog);
   ModelSheet sheet;
   if (extension == ".json") {
     auto model = huggingface_model(path, wishes);
@@ -156,27 +151,28 @@ FrameworkRules framework_of(const Catalog& catalog) {
   return rules;
 }
 
-int show(const Options& options, const LoadedCatalog& catalog) {
+int show(const ModelOptions& options, const LoadedCatalog& catalog) {
   if (options.files.size() != 2)
     throw UsageError("model show takes one model: a name, a config.json or a scenario.yaml");
-  const Wishes wishes = wishes_of(options, catalog);
-  auto sheet = checked(sheet_of(options.files[1], options, wishes, catalog));
-  if (wishes.lora) {
-    auto adapted = checked(with_lora(sheet.model, *wishes.lora));
+  const Accelerator* accelerator =
+      options.accelerator.empty() ? nullptr : accelerator_of(options.accelerator, catalog);
+  auto sheet = checked(sheet_of(options.files[1], options, catalog));
+  if (options.lora) {
+    auto adapted = checked(with_lora(sheet.model, *options.lora));
     sheet.model = std::move(adapted);
     sheet.published.reset();
   }
-  if (wishes.accelerator) sheet.accelerator = *wishes.accelerator;
-  if (wishes.accelerator && sheet.memory.empty())
-    sheet.precision = wishes.accelerator->training_precision();
-  if (wishes.precision) sheet.precision = *wishes.precision;
-  if (wishes.batch) sheet.batch = *wishes.batch;
+  if (accelerator != nullptr) sheet.accelerator = *accelerator;
+  if (accelerator != nullptr && sheet.memory.empty())
+    sheet.precision = accelerator->training_precision();
+  if (options.precision) sheet.precision = *options.precision;
+  if (options.batch) sheet.batch = *options.batch;
   if (sheet.accelerator && !sheet.accelerator->peak_for(sheet.precision))
     throw UsageError(
         fmt::format("{} has no {}", sheet.accelerator->name, to_text(sheet.precision)));
   const std::vector<MemoryCase> ways =
-      memory_by_strategy({&sheet.model, sheet.precision, sheet.optimizer, sheet.batch,
-                          wishes.accelerators, framework_of(catalog), sheet.accelerator});
+      memory_by_strategy({&sheet.model, sheet.precision, sheet.optimizer, sheet.batch, options.over,
+                          framework_of(catalog), sheet.accelerator});
   sheet.memory.insert(sheet.memory.end(), ways.begin(), ways.end());
   sheet.groups = layer_group_counts(sheet.model, bytes_per_element(sheet.precision));
   print(options.format == OutputFormat::json ? model_json(sheet, catalog)
@@ -184,7 +180,7 @@ int show(const Options& options, const LoadedCatalog& catalog) {
   return kDone;
 }
 
-int list(const Options& options, const Catalog& catalog) {
+int list(const ModelOptions& options, const Catalog& catalog) {
   const std::array table{list_models(catalog, std::span(options.files).subspan(1))};
   print(options.format == OutputFormat::json ? print_catalog_json("model list", table)
                                              : print_catalog_text(table));
@@ -193,22 +189,19 @@ int list(const Options& options, const Catalog& catalog) {
 
 }  // namespace
 
-std::vector<OptionText> model_options() { return describe_options(kModelNames); }
+std::vector<OptionText> model_options() { return shown_options<ModelOptions>(); }
 
 int run_model(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kModelNames, arguments);
-  if (options.help) {
-    print(help_text(self));
-    return kDone;
-  }
-  if (options.files.empty()) throw UsageError(fmt::format("say what to do: {}", self.usage));
+  const auto options = parse<ModelOptions>(self, arguments);
+  if (!options) return kDone;
+  if (options->files.empty()) throw UsageError(fmt::format("say what to do: {}", self.usage));
   const std::array<std::string, 2> kActions{"list", "show"};
-  const std::string& action = options.files.front();
+  const std::string& action = options->files.front();
   if (std::ranges::find(kActions, action) == kActions.end())
     throw UsageError(fmt::format("model does list and show, not '{}'{}", action,
                                  did_you_mean(action, kActions)));
-  const auto catalog = checked(load_catalogs(options));
-  return action == "list" ? list(options, catalog) : show(options, catalog);
+  const auto catalog = checked(load_catalogs(*options));
+  return action == "list" ? list(*options, catalog) : show(*options, catalog);
 }
 
 }  // namespace reckon::cli

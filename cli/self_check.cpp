@@ -1,12 +1,13 @@
 #include <fmt/format.h>
 
-#include <array>
 #include <vector>
 
 #include "cli/command.h"
 #include "cli/load.h"
-#include "cli/options.h"
+#include "cli/options/shared.h"
+#include "cli/options/values.h"
 #include "cli/output.h"
+#include "cli/parse.h"
 #include "report/accuracy/accuracy.h"
 #include "sim/base/mapped_file.h"
 #include "sim/catalog/catalog.h"
@@ -14,7 +15,17 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 4> kSelfCheckNames{"format", "worst", "catalog", "help"};
+struct SelfCheckOptions : Files, AnswerFormat, CatalogChoice {
+  int worst = 0;
+
+  std::vector<Option> declared() {
+    return {format_option(), worst_option(worst), catalog_option()};
+  }
+  void check() const {
+    if (!files.empty())
+      throw UsageError("self-check takes no file; its measurements come with reckon");
+  }
+};
 
 /// Mean absolute errors that others print for the same runs [Bang et al. 2024, vTrain, section
 /// V-B; Isaev et al. 2023, Calculon, as scored there].
@@ -37,17 +48,12 @@ std::string heading(const std::filesystem::path& file, bool shipped_catalog) {
 
 }  // namespace
 
-std::vector<OptionText> self_check_options() { return describe_options(kSelfCheckNames); }
+std::vector<OptionText> self_check_options() { return shown_options<SelfCheckOptions>(); }
 
 int run_self_check(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kSelfCheckNames, arguments);
-  if (options.help) {
-    print(help_text(self));
-    return kDone;
-  }
-  if (!options.files.empty())
-    throw UsageError("self-check takes no file; its measurements come with reckon");
-  const auto catalog = checked(load_catalogs(options));
+  const auto options = parse<SelfCheckOptions>(self, arguments);
+  if (!options) return kDone;
+  const auto catalog = checked(load_catalogs(*options));
   const auto path = default_catalog_directory() / "self-check" / "vtrain_single.csv";
   const MappedFile file(path.string());
   TextPool texts;
@@ -60,11 +66,10 @@ int run_self_check(const Command& self, std::span<const std::string> arguments) 
   }
   AccuracyReport result = make_accuracy_report(*counts, score_cold(runs, catalog));
   result.from = "vtrain";
-  const int worst = count_answer(options, "worst");
-  if (options.format == OutputFormat::json)
-    print(accuracy_json(result, worst));
+  if (options->format == OutputFormat::json)
+    print(accuracy_json(result, options->worst));
   else
-    print(heading(path, options.catalogs.empty()) + accuracy_table(result, worst) + "\n" +
+    print(heading(path, options->catalogs.empty()) + accuracy_table(result, options->worst) + "\n" +
           std::string(kOthers));
   return result.runs.empty() ? kEnvironmentFailed : kDone;
 }

@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
-#include <array>
-
 #include "cli/command.h"
 #include "cli/history_store.h"
 #include "cli/load.h"
-#include "cli/options.h"
+#include "cli/options/shared.h"
+#include "cli/options/values.h"
 #include "cli/output.h"
+#include "cli/parse.h"
 #include "cli/sweep.h"
 #include "report/html/html.h"
 #include "report/json.h"
@@ -21,13 +21,52 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 17> kSimulateNames{
-    "format",  "seed",    "replications", "set",      "layer",
-    "sweep",   "csv",     "memo",         "html",     "trace",
-    "engine",  "catalog", "calibration",  "evidence", "without-evidence",
-    "threads", "help"};
+struct SimulateOptions : Files,
+                         AnswerFormat,
+                         Sampling,
+                         ScenarioChanges,
+                         Sweeps,
+                         NetworkChoice,
+                         CatalogChoice {
+  std::string csv, memo, html, trace;  // files to write; "": none
 
-Forecast forecast_of(const Plan& plan, const NetworkModel& network, const Options& options) {
+  std::vector<Option> declared() {
+    return {format_option(),
+            seed_option(),
+            replications_option(),
+            set_option(),
+            layer_option(),
+            sweep_option(),
+            {{"csv", "FILE", "write the rows of --sweep as CSV"}, file_name(csv)},
+            memo_option(memo),
+            html_option(html),
+            {{"trace", "FILE",
+              "write the events of one replication for ui.perfetto.dev or chrome://tracing"},
+             file_name(trace)},
+            engine_option(),
+            catalog_option(),
+            calibration_option(),
+            evidence_option(),
+            without_evidence_option(),
+            threads_option()};
+  }
+  void check() const {
+    refuse_same_file({{"trace", &trace}, {"csv", &csv}, {"memo", &memo}, {"html", &html}});
+    if (files.size() > 1)
+      throw UsageError("simulate takes one scenario file; for several use 'reckon check'");
+    if (!trace.empty() && !sweeps.empty())
+      throw UsageError("--trace shows one run and --sweep makes many: leave one of them out");
+    if (!html.empty() && !sweeps.empty())
+      throw UsageError(
+          "--html shows one plan and --sweep makes many: 'reckon compare FILE --sweep ... --html' "
+          "shows them side by side");
+    if (!csv.empty() && sweeps.empty())
+      throw UsageError("--csv writes the rows of a --sweep, which is missing");
+  }
+};
+
+Forecast forecast_of(const Plan& plan, const NetworkModel& network,
+                     const SimulateOptions& options) {
   ProgressLine progress;
   ForecastOptions how = forecast_options(options);
   how.assumption_effects = true;
@@ -35,21 +74,8 @@ Forecast forecast_of(const Plan& plan, const NetworkModel& network, const Option
   return make_forecast(plan, network, how);
 }
 
-void refuse_sweep_combinations(const Options& options) {
-  if (options.files.size() > 1)
-    throw UsageError("simulate takes one scenario file; for several use 'reckon check'");
-  if (!options.trace.empty() && !options.sweeps.empty())
-    throw UsageError("--trace shows one run and --sweep makes many: leave one of them out");
-  if (!options.html.empty() && !options.sweeps.empty())
-    throw UsageError(
-        "--html shows one plan and --sweep makes many: 'reckon compare FILE --sweep ... --html' "
-        "shows them side by side");
-  if (!options.csv.empty() && options.sweeps.empty())
-    throw UsageError("--csv writes the rows of a --sweep, which is missing");
-}
-
 void write_html(const Plan& plan, const Forecast& forecast, const NetworkModel& network,
-                const Options& options, const ServingForecast* serving) {
+                const SimulateOptions& options, const ServingForecast* serving) {
   HtmlReport report{plan, forecast, question_of(read_text(options.files.front()))};
   report.serving = serving;
   LifeResult life;
@@ -73,7 +99,7 @@ void print_answer(const std::optional<Forecast>& forecast,
 }
 
 /// Files besides the answer.
-void write_files(const Options& options, const Plan& plan, const Forecast& forecast,
+void write_files(const SimulateOptions& options, const Plan& plan, const Forecast& forecast,
                  const NetworkModel& network, const Sweep* alternatives,
                  const ServingForecast* serving) {
   const std::string& file = options.files.front();
@@ -89,7 +115,7 @@ void write_files(const Options& options, const Plan& plan, const Forecast& forec
   if (!options.html.empty()) write_html(plan, forecast, network, options, serving);
 }
 
-int simulate_queue(const LoadedScenario& loaded, const Options& options) {
+int simulate_queue(const LoadedScenario& loaded, const SimulateOptions& options) {
   if (!options.trace.empty() || !options.memo.empty() || !options.html.empty())
     throw UsageError("--trace, --memo and --html show a training, and this scenario is a trace");
   const TraceResult result = answer_trace(*loaded.trace, options);
@@ -98,8 +124,8 @@ int simulate_queue(const LoadedScenario& loaded, const Options& options) {
 }
 
 /// The scenario itself, without any --sweep.
-int simulate_one(const Options& options, const LoadedCatalog& catalog, const NetworkModel& network,
-                 const Sweep* alternatives) {
+int simulate_one(const SimulateOptions& options, const LoadedCatalog& catalog,
+                 const NetworkModel& network, const Sweep* alternatives) {
   const auto loaded = checked(load_all(options.files.front(), options, catalog));
   if (loaded.trace) return simulate_queue(loaded, options);
   const bool of_training = !options.trace.empty() || !options.memo.empty() || !options.html.empty();
@@ -116,7 +142,7 @@ int simulate_one(const Options& options, const LoadedCatalog& catalog, const Net
   return kDone;
 }
 
-int simulate_serving_sweep(const Options& options, const std::vector<SweepAxis>& axes,
+int simulate_serving_sweep(const SimulateOptions& options, const std::vector<SweepAxis>& axes,
                            const LoadedCatalog& catalog) {
   if (!options.memo.empty())
     throw UsageError("--memo is of a training, and this --sweep of a service: leave one out");
@@ -128,7 +154,7 @@ int simulate_serving_sweep(const Options& options, const std::vector<SweepAxis>&
   return kDone;
 }
 
-int simulate_sweep(const Options& options, const LoadedCatalog& catalog,
+int simulate_sweep(const SimulateOptions& options, const LoadedCatalog& catalog,
                    const NetworkModel& network) {
   if (checked(load_scenario(options.files.front(), options)).scenario.trace)
     throw UsageError(
@@ -145,20 +171,16 @@ int simulate_sweep(const Options& options, const LoadedCatalog& catalog,
 
 }  // namespace
 
-std::vector<OptionText> simulate_options() { return describe_options(kSimulateNames); }
+std::vector<OptionText> simulate_options() { return shown_options<SimulateOptions>(); }
 
 int run_simulate(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kSimulateNames, arguments);
-  if (options.help) {
-    print(help_text(self));
-    return kDone;
-  }
-  refuse_sweep_combinations(options);
-  if (!options.html.empty()) require_html();
-  const auto catalog = checked(load_catalogs(options));
-  const auto network = make_network(options);
-  return options.sweeps.empty() ? simulate_one(options, catalog, *network, nullptr)
-                                : simulate_sweep(options, catalog, *network);
+  const auto options = parse<SimulateOptions>(self, arguments);
+  if (!options) return kDone;
+  if (!options->html.empty()) require_html();
+  const auto catalog = checked(load_catalogs(*options));
+  const auto network = make_network(*options);
+  return options->sweeps.empty() ? simulate_one(*options, catalog, *network, nullptr)
+                                 : simulate_sweep(*options, catalog, *network);
 }
 
 }  // namespace reckon::cli

@@ -1,9 +1,11 @@
 #pragma once
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "exchange/kubernetes.h"
+#include "sim/base/words.h"
 #include "sim/scenario/resolve/serving.h"
 
 // A serving plan as manifests: the replicas that were simulated, on a cluster.
@@ -11,7 +13,6 @@ namespace reckon {
 
 /// What answers: `reckon-worker serve`, or TensorFlow Serving with a model of the user's own.
 enum class ServerKind { reckon, tensorflow_serving };
-/// "serving", "tensorflow-serving".
 constexpr auto words_of(ServerKind) {
   return std::array{Word<ServerKind>{"serving", ServerKind::reckon},
                     Word<ServerKind>{"tensorflow-serving", ServerKind::tensorflow_serving}};

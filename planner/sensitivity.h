@@ -11,10 +11,10 @@
 
 // How far a number may move before the choice is another one: each plan lived again with the number
 // times a factor, by the same make_forecast and under the same draws, the factor found by
-// bisection. A life's bill is a line in a price: of prices two points are lived. A rival is not
-// lived whole with a factor where its four longest lives prove its mean worse than the choice's,
-// one of its lives never ends, or its first 16 are worse by four standard errors of the paired
-// difference.
+// bisection. A life's bill is a line in a price: of prices two points are lived. An alternative is
+// not simulated whole with a factor where its four longest lives prove its mean worse than the
+// choice's, one of its lives never ends, or its first 16 are worse by four standard errors of the
+// paired difference.
 namespace reckon::planner {
 
 struct Flip {
@@ -53,7 +53,7 @@ struct Rivals {
   const std::vector<RankedPlan>& of_answer;
   const std::vector<LeverRival>& of_levers;
 };
-/// Of the first plan against its rivals, and against itself bought elsewhere. A rival
+/// Of the first plan against its alternatives, and against itself bought elsewhere. One
 /// that would be better only between two factors that are tried may be missed: tried are 2 and 8
 /// times, and what bisection looks at.
 Sensitivity sensitivity(const Question& question, const Catalog& catalog,

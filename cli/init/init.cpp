@@ -1,14 +1,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <array>
 #include <iostream>
 
 #include "cli/command.h"
 #include "cli/init/init_scenario.h"
 #include "cli/load.h"
-#include "cli/options.h"
+#include "cli/options/shared.h"
 #include "cli/options/usage_error.h"
+#include "cli/options/values.h"
 #include "cli/output.h"
 #include "sim/base/printable.h"
 #include "sim/base/shell_word.h"
@@ -17,17 +17,35 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 12> kInitNames{
-    "model",    "tokens", "epochs",  "dataset", "accelerator", "count",
-    "provider", "region", "pricing", "out",     "catalog",     "help"};
+struct InitOptions : Files, OutPath, CatalogChoice {
+  WrittenAnswers answers;
+
+  std::vector<Option> declared() {
+    return {{model_text(), text(answers.model)},
+            {tokens_text(), text(answers.tokens)},
+            {epochs_text(), text(answers.epochs)},
+            {dataset_text(), text(answers.dataset)},
+            {accelerator_text(), text(answers.accelerator)},
+            {count_text(), text(answers.count)},
+            {provider_text(), text(answers.provider)},
+            {region_text(), text(answers.region)},
+            {pricing_text(), text(answers.pricing)},
+            out_option(),
+            catalog_option()};
+  }
+  void check() const {
+    if (!files.empty())
+      throw UsageError(fmt::format("init takes no file '{}'; write to it with --out {}",
+                                   files.front(), shell_word(files.front())));
+  }
+};
 
 struct Question {
   std::string option, text, standard;  // standard "": an answer is needed
 };
 
-std::vector<Question> questions(const std::map<std::string, std::string>& answers) {
-  const auto model = answers.find("model");
-  const bool tokens = model != answers.end() && zoo_takes_sequence_length(model->second);
+std::vector<Question> questions(const WrittenAnswers& answers) {
+  const bool tokens = answers.model && zoo_takes_sequence_length(*answers.model);
   return {{"model", "Which model? (resnet50, gpt2_small, ...)", ""},
           tokens ? Question{"tokens", "How many tokens?", "10B"}
                  : Question{"epochs", "How many epochs?", "90"},
@@ -37,8 +55,7 @@ std::vector<Question> questions(const std::map<std::string, std::string>& answer
 }
 
 /// Asks until the answer is one. Throws when the input ends.
-void ask(const Question& question, std::map<std::string, std::string>& answers,
-         const Catalog& catalog) {
+void ask(const Question& question, WrittenAnswers& answers, const Catalog& catalog) {
   while (true) {
     print_error(fmt::format("{}{} ", question.text,
                             question.standard.empty() ? "" : " [" + question.standard + "]"));
@@ -48,30 +65,27 @@ void ask(const Question& question, std::map<std::string, std::string>& answers,
     if (line.empty()) continue;
     const auto problem = judge_answer(question.option, line, catalog);
     if (!problem) {
-      answers[question.option] = line;
+      answers.of(question.option) = line;
       return;
     }
     report({*problem});
   }
 }
 
-bool has_length(const std::map<std::string, std::string>& answers) {
-  return answers.contains("tokens") || answers.contains("epochs");
-}
-
-void ask_what_is_missing(std::map<std::string, std::string>& answers, const Catalog& catalog) {
+void ask_what_is_missing(WrittenAnswers& answers, const Catalog& catalog) {
   for (std::size_t k = 0; k < questions(answers).size(); ++k) {
     const Question question = questions(answers)[k];  // the second depends on the model
     const bool length = question.option == "tokens" || question.option == "epochs";
-    if (answers.contains(question.option) || (length && has_length(answers))) continue;
+    const bool has_length = answers.tokens || answers.epochs;
+    if (answers.of(question.option) || (length && has_length)) continue;
     ask(question, answers, catalog);
   }
 }
 
-void refuse_what_is_missing(const std::map<std::string, std::string>& answers) {
+void refuse_what_is_missing(const WrittenAnswers& answers) {
   std::string missing;
-  for (const char* option : {"model", "accelerator"})
-    if (!answers.contains(option)) missing += fmt::format(" --{}", option);
+  if (!answers.model) missing += " --model";
+  if (!answers.accelerator) missing += " --accelerator";
   if (!missing.empty())
     throw UsageErrorWithHint(
         fmt::format("without a terminal to ask on, init needs{}", missing),
@@ -80,23 +94,16 @@ void refuse_what_is_missing(const std::map<std::string, std::string>& answers) {
 
 }  // namespace
 
-std::vector<OptionText> init_options() { return describe_options(kInitNames); }
+std::vector<OptionText> init_options() { return shown_options<InitOptions>(); }
 
 int run_init(const Command& self, std::span<const std::string> arguments) {
-  Options options = parse_options(self, kInitNames, arguments);
-  if (options.help) {
-    print(help_text(self));
-    return kDone;
-  }
-  if (!options.files.empty())
-    throw UsageError(fmt::format("init takes no file '{}'; write to it with --out {}",
-                                 options.files.front(), shell_word(options.files.front())));
-  auto& answers = options.answers;
-  const std::string out = answers.contains("out") ? answers.at("out") : "-";
-  answers.erase("out");
+  auto options = parse<InitOptions>(self, arguments);
+  if (!options) return kDone;
+  WrittenAnswers& answers = options->answers;
+  const std::string out = options->out.empty() ? "-" : options->out;
   if (out != "-" && std::filesystem::exists(out))
     throw UsageError(fmt::format("'{}' exists; init overwrites nothing", out));
-  const auto catalog = checked(load_catalogs(options));
+  const auto catalog = checked(load_catalogs(*options));
   if (::isatty(STDIN_FILENO) == 1)
     ask_what_is_missing(answers, catalog);
   else

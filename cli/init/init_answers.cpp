@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "cli/init/init_scenario.h"
+#include "sim/base/check.h"
 #include "sim/base/unit_text.h"
 #include "sim/model/names.h"
 #include "sim/model/zoo/zoo.h"
@@ -56,21 +59,39 @@ std::optional<Diagnostic> judge_amount(std::string_view option, const std::strin
 
 bool takes_tokens(const std::string& model) { return zoo_takes_sequence_length(model); }
 
-void judge_length(const std::map<std::string, std::string>& written, InitAnswers& answers,
-                  Diagnostics& problems) {
-  const bool tokens = written.contains("tokens"), epochs = written.contains("epochs");
+void judge_length(const WrittenAnswers& written, InitAnswers& answers, Diagnostics& problems) {
+  const bool tokens = written.tokens.has_value(), epochs = written.epochs.has_value();
   if (tokens && epochs)
     problems.push_back(wrong("epochs", "tokens and epochs are two lengths", "give one of them"));
   else if (tokens && !takes_tokens(answers.model))
     problems.push_back(wrong("tokens", fmt::format("model {} reads no tokens", answers.model),
                              "example: --epochs 90"));
   else if (tokens)
-    answers.length = fmt::format("tokens: {}", written.at("tokens"));
+    answers.length = fmt::format("tokens: {}", *written.tokens);
   else if (epochs)
-    answers.length = fmt::format("epochs: {}", written.at("epochs"));
+    answers.length = fmt::format("epochs: {}", *written.epochs);
 }
 
+using Answer = std::optional<std::string> WrittenAnswers::*;
+/// By the name of the option, in the order in which mistakes are told.
+constexpr std::array<std::pair<std::string_view, Answer>, 9> kAnswers{
+    {{"accelerator", &WrittenAnswers::accelerator},
+     {"count", &WrittenAnswers::count},
+     {"dataset", &WrittenAnswers::dataset},
+     {"epochs", &WrittenAnswers::epochs},
+     {"model", &WrittenAnswers::model},
+     {"pricing", &WrittenAnswers::pricing},
+     {"provider", &WrittenAnswers::provider},
+     {"region", &WrittenAnswers::region},
+     {"tokens", &WrittenAnswers::tokens}}};
+
 }  // namespace
+
+std::optional<std::string>& WrittenAnswers::of(std::string_view option) {
+  const auto found = std::ranges::find(kAnswers, option, &decltype(kAnswers)::value_type::first);
+  RECKON_CHECK(found != kAnswers.end());
+  return this->*found->second;
+}
 
 std::string default_dataset(const std::string& model, const Catalog& catalog) {
   const auto graph = zoo_model(model);
@@ -119,26 +140,22 @@ std::optional<Diagnostic> judge_answer(std::string_view option, const std::strin
   return std::nullopt;
 }
 
-Expected<InitAnswers> judge_answers(const std::map<std::string, std::string>& written,
-                                    const Catalog& catalog) {
+Expected<InitAnswers> judge_answers(const WrittenAnswers& written, const Catalog& catalog) {
   Diagnostics problems;
-  for (const auto& [option, answer] : written)
-    if (auto problem = judge_answer(option, answer, catalog))
-      problems.push_back(std::move(*problem));
+  for (const auto& [option, member] : kAnswers)
+    if (const auto& answer = written.*member)
+      if (auto problem = judge_answer(option, *answer, catalog))
+        problems.push_back(std::move(*problem));
   if (!problems.empty()) return tl::unexpected(std::move(problems));
-  const auto given = [&](const char* option) {
-    const auto found = written.find(option);
-    return found == written.end() ? std::string() : found->second;
-  };
   InitAnswers answers;
-  answers.model = given("model");
-  answers.accelerator = catalog.find_accelerator(given("accelerator"))->name;
-  if (const std::string count = given("count"); !count.empty())
-    answers.count = int(*parse_integer(count));
-  answers.region = given("region");
-  if (const ProviderRules* p = catalog.find_provider(given("provider"))) answers.provider = p->id;
-  answers.pricing = given("pricing") == "spot" ? CapacityType::spot : CapacityType::on_demand;
-  answers.dataset = given("dataset");
+  answers.model = written.model.value_or("");
+  answers.accelerator = catalog.find_accelerator(written.accelerator.value_or(""))->name;
+  if (written.count) answers.count = int(*parse_integer(*written.count));
+  answers.region = written.region.value_or("");
+  if (const ProviderRules* p = catalog.find_provider(written.provider.value_or("")))
+    answers.provider = p->id;
+  answers.pricing = written.pricing == "spot" ? CapacityType::spot : CapacityType::on_demand;
+  answers.dataset = written.dataset.value_or("");
   if (answers.dataset.empty()) answers.dataset = default_dataset(answers.model, catalog);
   if (answers.dataset.empty())
     problems.push_back(wrong("dataset",

@@ -1,7 +1,7 @@
 #pragma once
-#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/diagnostic.h"
@@ -21,9 +21,15 @@ struct InitAnswers {
   CapacityType pricing = CapacityType::on_demand;
 };
 
-/// The answers as written, by option name, judged one by one; all that is wrong comes at once.
-Expected<InitAnswers> judge_answers(const std::map<std::string, std::string>& written,
-                                    const Catalog& catalog);
+/// The answers as written; nullopt: none was given.
+struct WrittenAnswers {
+  std::optional<std::string> model, tokens, epochs, dataset, accelerator, count, provider, region,
+      pricing;
+  /// The one to the question of that option.
+  std::optional<std::string>& of(std::string_view option);
+};
+/// Judged one by one against the catalog; all that is wrong comes at once.
+Expected<InitAnswers> judge_answers(const WrittenAnswers& written, const Catalog& catalog);
 /// Of one answer: what is wrong with it, or nullopt.
 std::optional<Diagnostic> judge_answer(std::string_view option, const std::string& written,
                                        const Catalog& catalog);

@@ -101,6 +101,80 @@ Option KubectlChoice::namespace_option() {
           text(name_space)};
 }
 
+OptionText model_text() {
+  return {"model", "NAME",
+          "a model of the zoo such as resnet50 or gpt2_small: what to train (init), whose layers "
+          "to measure (probe)"};
+}
+
+OptionText tokens_text() {
+  return {"tokens", "N", "how long, for models of sequences: tokens such as 10B"};
+}
+
+OptionText epochs_text() {
+  return {"epochs", "N", "how long, for other models: passes over the dataset (90)"};
+}
+
+OptionText dataset_text() {
+  return {"dataset", "NAME", "what a model that is no sequence model sees (imagenet)"};
+}
+
+OptionText accelerator_text() {
+  return {"accelerator", "NAME",
+          "on what: a GPU of the catalog such as H100-SXM5-80; plan: several, h100 is the family"};
+}
+
+OptionText machine_text() {
+  return {"machine", "NAME", "the machine of the workers, where the file does not say it"};
+}
+
+OptionText count_text() { return {"count", "N", "on how many accelerators (1)"}; }
+
+OptionText provider_text() {
+  return {"provider", "NAME",
+          "whose machines; the first that offers it at a known price (plan: gcp,aws,azure)"};
+}
+
+OptionText region_text() {
+  return {"region", "NAME", "where; the first that offers it at a known price (plan: everywhere)"};
+}
+
+OptionText pricing_text() {
+  return {"pricing", "on_demand|spot", "what is paid (on_demand; plan: both)"};
+}
+
+OptionText precision_text() {
+  return {"precision", "NAME",
+          "fp32, tf32, fp16, bf16, fp8, mxfp8 or nvfp4 (bf16, or what the accelerator has)"};
+}
+
+OptionText batch_text() {
+  return {"batch", "N", "samples of one step on one accelerator (1, or the scenario's)"};
+}
+
+OptionText sequence_length_text() {
+  return {"sequence-length", "N", "tokens of a sequence (the model's own)"};
+}
+
+OptionText steps_text() {
+  return {"steps", "N", "steps of the sample (50), or in a trace that does not mark them"};
+}
+
+OptionText deadline_text() {
+  return {"deadline", "DURATION",
+          "when the job has to be done, after its first start (run: the scenario's expect on "
+          "time; plan: 72h@95% is with that probability)"};
+}
+
+Option worst_option(int& rows) {
+  return {{"worst", "N", "list the N runs with the largest errors"}, whole(rows, 1, 1'000'000)};
+}
+
+Option plot_option(std::string& file) {
+  return {{"plot", "FILE.svg", "draw what was measured against what is predicted"},
+          file_name(file)};
+}
+
 Option html_option(std::string& file) {
   return {{"html", "FILE.html", "write the answer as one page with charts, for any browser"},
           file_name(file)};

@@ -24,7 +24,7 @@ struct AnswerFormat {
   Option format_option();
 };
 
-/// Changes of a scenario: --set path=value, and files laid over it.
+/// Changes of a scenario: --set path=value, and layers, files whose keys override its own.
 struct ScenarioChanges {
   std::vector<std::string> overrides;
   std::vector<std::filesystem::path> layers;
@@ -32,7 +32,7 @@ struct ScenarioChanges {
   Option layer_option();
 };
 
-/// What is laid over the catalog that comes with reckon, and what of its evidence counts.
+/// Overlays of the catalog that ships with reckon, and which evidence counts.
 struct CatalogChoice {
   std::vector<std::filesystem::path> catalogs, calibrations;
   std::vector<std::string> evidence, without_evidence;  // files; ids or sources
@@ -81,7 +81,28 @@ struct KubectlChoice {
   Option namespace_option();
 };
 
+/// What is trained, as several commands take it.
+OptionText model_text();
+OptionText tokens_text();
+OptionText epochs_text();
+OptionText dataset_text();
+OptionText accelerator_text();
+OptionText machine_text();
+OptionText count_text();
+OptionText provider_text();
+OptionText region_text();
+OptionText pricing_text();
+OptionText precision_text();
+OptionText batch_text();
+OptionText sequence_length_text();
+OptionText steps_text();
+OptionText deadline_text();
+
+/// Rows with the largest errors to list.
+Option worst_option(int& rows);
+
 // Files that several commands write.
+Option plot_option(std::string& file);
 Option html_option(std::string& file);
 Option memo_option(std::string& file);
 

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <utility>
 
 #include "cli/command.h"
 #include "cli/load.h"
+#include "cli/options/usage_error.h"
 #include "cli/output.h"
 #include "planner/fleet/fleet.h"
 #include "report/plan/fleet.h"
@@ -13,12 +15,15 @@
 namespace reckon::cli {
 namespace {
 
-void refuse_options(const Options& options) {
-  for (const char* option : {"fewest", "baseline", "svg", "plans"})
-    if (!options.answer(option).empty())
-      throw UsageError(fmt::format("--{} speaks of one job, and the scenario has several", option));
-  if (!options.memo.empty())
-    throw UsageError("--memo speaks of one job, and the scenario has several");
+void refuse_options(const PlanOptions& options) {
+  const std::pair<const char*, bool> of_one_job[] = {{"fewest", options.fewest},
+                                                     {"baseline", !options.baseline.empty()},
+                                                     {"svg", !options.svg.empty()},
+                                                     {"plans", options.plans.has_value()},
+                                                     {"memo", !options.memo.empty()}};
+  for (const auto& [name, given] : of_one_job)
+    if (given)
+      throw UsageError(fmt::format("--{} speaks of one job, and the scenario has several", name));
 }
 
 /// "fleet.yaml" -> "fleet-2.yaml".
@@ -29,7 +34,7 @@ std::filesystem::path numbered(const std::filesystem::path& path, std::size_t nu
 
 }  // namespace
 
-Expected<int> answer_fleet(const Options& options, const planner::Base& base,
+Expected<int> answer_fleet(const PlanOptions& options, const planner::Base& base,
                            const Catalog& catalog, const NetworkModel& network) {
   refuse_options(options);
   planner::FleetOptions how;
@@ -38,7 +43,7 @@ Expected<int> answer_fleet(const Options& options, const planner::Base& base,
   how.threads = options.threads;
   const auto answer = planner::plan_fleet(base, catalog, network, how);
   if (!answer) return tl::unexpected(answer.error());
-  const std::string out = options.answer("out");
+  const std::string& out = options.out;
   if (!out.empty() && answer->replay)
     for (std::size_t k = 0; k < answer->replay->pools.size(); ++k)
       write_file(numbered(out, k + 1).string(), planner::fleet_file(*answer, k, RECKON_VERSION));

@@ -1,11 +1,11 @@
 #pragma once
-#include "cli/options.h"
+#include "cli/plan/plan_options.h"
 #include "planner/question.h"
 
 namespace reckon::cli {
 
 /// What `reckon plan` is asked: the file's scenario, or one made from --model and its company, with
 /// the options put into its `plan:` block. Throws UsageError where options contradict each other.
-Expected<planner::Base> plan_base(const Options& options, const Catalog& catalog);
+Expected<planner::Base> plan_base(const PlanOptions& options, const Catalog& catalog);
 
 }  // namespace reckon::cli

@@ -1,6 +1,7 @@
 #include "cli/plan/plan_serving.h"
 
 #include "cli/command.h"
+#include "cli/options/usage_error.h"
 #include "cli/output.h"
 #include "planner/serving.h"
 #include "report/plan/serving.h"
@@ -30,7 +31,7 @@ bool asks_for_service(const ScenarioFile& file) {
   return file.scenario.serving && !file.scenario.serving->goal.empty();
 }
 
-Expected<int> answer_service(const Options& options, const ScenarioFile& file,
+Expected<int> answer_service(const PlanOptions& options, const ScenarioFile& file,
                              const Catalog& catalog) {
   const bool json = options.format == OutputFormat::json;
   if (json && trains(file.scenario))

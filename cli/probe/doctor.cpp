@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <exception>
 #include <nlohmann/json.hpp>
@@ -12,8 +11,10 @@
 
 #include "cli/command.h"
 #include "cli/load.h"
-#include "cli/options.h"
+#include "cli/options/shared.h"
+#include "cli/options/values.h"
 #include "cli/output.h"
+#include "cli/parse.h"
 #include "cli/probe/doctor_run.h"
 #ifdef RECKON_HAS_CUDA
 #include "executor/cuda/nccl_library.h"
@@ -25,7 +26,20 @@
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 4> kDoctorNames{"check", "format", "catalog", "help"};
+struct DoctorOptions : Files, AnswerFormat, CatalogChoice {
+  bool check_only = false;
+
+  std::vector<Option> declared() {
+    return {{{"check", "", "with RUN: report what is damaged, repair nothing"}, given(check_only)},
+            format_option(),
+            catalog_option()};
+  }
+  void check() const {
+    if (files.size() > 1) throw UsageError("doctor takes one run's directory, or none");
+    if (files.empty() && check_only)
+      throw UsageError("--check goes with a run's directory: reckon doctor RUN --check");
+  }
+};
 
 struct Finding {
   std::string name;
@@ -34,13 +48,13 @@ struct Finding {
   std::string todo;  // what to do where it is absent, and what works without
 };
 
-Finding catalogs(const Options& options) {
+Finding catalogs(const CatalogChoice& choice) {
   const std::string directory = default_catalog_directory().string();
   const std::string todo =
       "set RECKON_CATALOGS to the directory of the catalogs; nothing can be "
       "simulated without";
   try {
-    const auto catalog = load_catalogs(options);
+    const auto catalog = load_catalogs(choice);
     if (!catalog) {
       const Diagnostics& problems = catalog.error();
       return {"catalogs", false,
@@ -170,21 +184,16 @@ std::string as_json(const std::vector<Finding>& findings) {
 
 }  // namespace
 
-std::vector<OptionText> doctor_options() { return describe_options(kDoctorNames); }
+std::vector<OptionText> doctor_options() { return shown_options<DoctorOptions>(); }
 
 int run_doctor(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kDoctorNames, arguments);
-  if (options.help) {
-    print(help_text(self));
-    return kDone;
-  }
-  const bool check = options.answers.contains("check");
-  if (options.files.size() > 1) throw UsageError("doctor takes one run's directory, or none");
-  if (!options.files.empty()) return run_doctor_of(options.files.front(), check, options.format);
-  if (check) throw UsageError("--check goes with a run's directory: reckon doctor RUN --check");
+  const auto options = parse<DoctorOptions>(self, arguments);
+  if (!options) return kDone;
+  if (!options->files.empty())
+    return run_doctor_of(options->files.front(), options->check_only, options->format);
   const std::vector<Finding> findings{
-      catalogs(options), referee(), cuda(), nccl(), gpu(), html(), cores(), terminal(), kubectl()};
-  print(options.format == OutputFormat::json ? as_json(findings) : as_text(findings));
+      catalogs(*options), referee(), cuda(), nccl(), gpu(), html(), cores(), terminal(), kubectl()};
+  print(options->format == OutputFormat::json ? as_json(findings) : as_text(findings));
   return kDone;
 }
 

@@ -7,7 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "cli/command.h"
+#include "cli/exit_code.h"
+#include "cli/options/usage_error.h"
 #include "cli/output.h"
 #include "executor/train/records/run_check.h"
 #include "executor/train/records/run_directory.h"

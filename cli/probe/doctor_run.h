@@ -1,7 +1,7 @@
 #pragma once
 #include <string>
 
-#include "cli/options.h"
+#include "cli/options/shared.h"
 
 namespace reckon::cli {
 

@@ -2,48 +2,29 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 
 #include "cli/command.h"
-#include "cli/options.h"
 #include "cli/options/usage_error.h"
 #include "cli/output.h"
 #include "cli/probe/probe_device.h"
 #include "cli/probe/probe_kubernetes.h"
+#include "cli/probe/probe_options.h"
 #include "cli/probe/probe_processes.h"
 #include "executor/probe/host.h"
 #include "executor/probe/nvml.h"
 #include "executor/probe/probe.h"
 #include "report/run/probe.h"
 #include "sim/base/printable.h"
-#include "sim/base/unit_text.h"
 #include "sim/model/zoo/zoo.h"
 
 namespace reckon::cli {
 namespace {
 
-constexpr std::array<std::string_view, 20> kProbeNames{
-    "model", "batch",   "sequence-length", "processes", "checkpoint-dir", "device",  "item-time",
-    "on",    "context", "namespace",       "image",     "pull-secret",    "pending", "steps",
-    "set",   "catalog", "threads",         "out",       "format",         "help"};
-
-std::int64_t whole_option(const Options& options, const char* name, std::int64_t otherwise,
-                          std::int64_t low, std::int64_t high) {
-  const std::string text = options.answer(name);
-  if (text.empty()) return otherwise;
-  const auto value = parse_integer(text);
-  if (!value || *value < low || *value > high)
-    throw UsageError(
-        fmt::format("--{} takes a whole number from {} to {}, not '{}'", name, low, high, text));
-  return *value;
-}
-
-std::optional<ModelGraph> model_of(const Options& options) {
-  const std::string name = options.answer("model");
+std::optional<ModelGraph> model_of(const ProbeOptions& options) {
+  const std::string& name = options.model;
   if (name.empty()) return std::nullopt;
-  std::optional<std::int64_t> length;
-  if (!options.answer("sequence-length").empty()) {
-    length = whole_option(options, "sequence-length", 0, 1, 1 << 20);
+  const std::optional<std::int64_t> length = options.sequence_length;
+  if (length) {
     const bool known = std::ranges::count(zoo_names(), name) > 0;
     if (known && !zoo_takes_sequence_length(name))
       throw UsageError(fmt::format("model {} has no sequence length", name));
@@ -72,24 +53,17 @@ struct ProbeRequest {
   RepeatRule rule;
 };
 
-ProbeRequest probe_request_of(const Options& options) {
-  constexpr std::int64_t kLargestBatch = 1 << 20, kMostProcesses = 64;
-  if (!options.files.empty()) throw UsageError("probe takes no file; it measures this machine");
+ProbeRequest probe_request_of(const ProbeOptions& options) {
   ProbeRequest r;
   r.model = model_of(options);
-  r.batch = whole_option(options, "batch", 1, 1, kLargestBatch);
-  r.processes = int(whole_option(options, "processes", 1, 1, kMostProcesses));
-  r.checkpoint_directory = options.answer("checkpoint-dir");
-  r.device = device_wish(options.answer("device"));
+  r.batch = options.batch;
+  r.processes = options.processes;
+  r.checkpoint_directory = options.checkpoint_dir;
+  r.device = options.device;
   r.no_gpu = r.device == DeviceWish::cpu ? "--device cpu" : why_no_gpu();
   if (r.device == DeviceWish::cuda && !r.no_gpu.empty())
     throw std::runtime_error("--device cuda: " + r.no_gpu);
-  if (const std::string text = options.answer("item-time"); !text.empty()) {
-    const auto value = parse_duration(text);
-    if (!value) throw UsageError(fmt::format("--item-time: {}", value.error()));
-    if (value->count() <= 0) throw UsageError("--item-time must be more than 0");
-    r.rule.budget = *value;
-  }
+  r.rule.budget = options.item_time.value_or(r.rule.budget);
   return r;
 }
 
@@ -183,8 +157,8 @@ std::string lines_of(const Measurements& probe) {
   return out;
 }
 
-void answer(const Options& options, const Measurements& probe, const GpuAnswer& gpu) {
-  const std::string out = options.answer("out");
+void answer(const ProbeOptions& options, const Measurements& probe, const GpuAnswer& gpu) {
+  const std::string& out = options.out;
   if (!out.empty()) write_file(out, lines_of(probe));
   if (out == "-") return;
   print(options.format == OutputFormat::json ? lines_of(probe) : probe_table(probe, gpu));
@@ -192,33 +166,24 @@ void answer(const Options& options, const Measurements& probe, const GpuAnswer& 
 
 }  // namespace
 
-std::vector<OptionText> probe_options() { return describe_options(kProbeNames); }
+std::vector<OptionText> probe_options() { return shown_options<ProbeOptions>(); }
 
 int run_probe(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kProbeNames, arguments);
-  if (options.help) {
-    print(help_text(self));
-    return kDone;
-  }
-  const std::string on = options.answer("on");
-  if (!on.empty() && on != "local" && on != "kubernetes")
-    throw UsageError(fmt::format("--on {} is none: local or kubernetes", on));
-  if (on == "kubernetes") return probe_cluster(options);
-  for (const char* name : {"context", "namespace", "image", "pull-secret", "pending", "steps"})
-    if (options.answers.contains(name))
-      throw UsageError(fmt::format("--{} goes with --on kubernetes", name));
-  const ProbeRequest request = probe_request_of(options);
+  const auto options = parse<ProbeOptions>(self, arguments);
+  if (!options) return kDone;
+  if (options->on == RunPlace::kubernetes) return probe_cluster(*options);
+  const ProbeRequest request = probe_request_of(*options);
   if (const auto me = probe_identity()) {
     Measurements probe;
     probe.probes = probe_as_member(*me, request.rule, request.device);
-    if (me->rank == 0) answer(options, probe, {});
+    if (me->rank == 0) answer(*options, probe, {});
     return kDone;
   }
-  Measurements probe = probe_machine(request, options.threads);
+  Measurements probe = probe_machine(request, options->threads);
   measure_gpu(request, probe);
   NvmlAnswer gpus = ask_nvml();  // at once: its clocks are still those of work
   probe.accelerators = std::move(gpus.accelerators);
-  answer(options, probe, {.none = std::move(gpus.problem), .not_measured = request.no_gpu});
+  answer(*options, probe, {.none = std::move(gpus.problem), .not_measured = request.no_gpu});
   return kDone;
 }
 

@@ -1,8 +1,5 @@
 #include "cli/probe/probe_device.h"
 
-#include <fmt/format.h>
-
-#include "cli/options.h"
 #include "executor/probe/probe.h"
 #include "sim/catalog/catalog.h"
 
@@ -14,15 +11,6 @@
 #endif
 
 namespace reckon::cli {
-
-DeviceWish device_wish(const std::string& name) {
-  if (name.empty() || name == "auto") return DeviceWish::automatic;
-  if (name == "cpu") return DeviceWish::cpu;
-  if (name == "cuda") return DeviceWish::cuda;
-  const std::vector<std::string> names{"auto", "cpu", "cuda"};
-  throw UsageError(fmt::format("--device: '{}' is not one of auto, cpu, cuda{}", name,
-                               did_you_mean(name, names)));
-}
 
 #ifdef RECKON_HAS_CUDA
 

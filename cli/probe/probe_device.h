@@ -13,9 +13,6 @@
 // device.
 namespace reckon::cli {
 
-/// "auto", "cpu", "cuda"; throws UsageError.
-DeviceWish device_wish(const std::string& name);
-
 /// Why this machine's GPU cannot be measured by this build; "": it can.
 std::string why_no_gpu();
 

@@ -18,16 +18,6 @@ namespace {
 
 using namespace kubernetes;
 
-std::int64_t steps_of(const Options& options) {
-  constexpr std::int64_t kDefault = 50, kMost = 1'000'000;
-  const std::string text = options.answer("steps");
-  if (text.empty()) return kDefault;
-  const auto value = parse_integer(text);
-  if (!value || *value < 5 || *value > kMost)
-    throw UsageError(fmt::format("--steps takes a whole number from 5 on, not '{}'", text));
-  return *value;
-}
-
 /// The workers of the plan as the server's defaults leave them.
 kubernetes::Json worker_job(const Kubectl& kubectl, const std::string& manifests) {
   const std::string made = kubectl.run(
@@ -40,20 +30,19 @@ kubernetes::Json worker_job(const Kubectl& kubectl, const std::string& manifests
 
 }  // namespace
 
-int probe_cluster(const Options& options) {
+int probe_cluster(const ProbeOptions& options) {
+  constexpr std::int64_t kSteps = 50;
   if (options.files.size() != 1)
     throw UsageError("probe --on kubernetes takes the plan whose workers the nodes are to hold");
-  if (options.answer("image").empty())
-    throw UsageError("--image is missing: the image with reckon-worker");
+  if (options.image.empty()) throw UsageError("--image is missing: the image with reckon-worker");
   const std::string& file = options.files.front();
   const auto catalog = checked(load_catalogs(options));
   auto loaded = checked(load_plan(file, options, catalog));
-  if (options.seed) loaded.plan.seed = *options.seed;
   const Places places = loaded.file.places;
   const RunArtifact artifact = for_cluster(artifact_of(std::move(loaded), file, options), catalog);
   const std::string run = kubernetes_name(artifact.plan.name);
-  const std::string space = object_name(options, "namespace");
-  const Kubectl kubectl = Kubectl::of_user(options.answer("context"), space.empty() ? run : space);
+  const std::string& space = options.name_space;
+  const Kubectl kubectl = Kubectl::of_user(options.context, space.empty() ? run : space);
   const ClusterFacts facts = cluster_facts(kubectl);
   KubernetesExport how = kubernetes_options(options);
   how.minor = facts.minor;
@@ -70,10 +59,11 @@ int probe_cluster(const Options& options) {
       .arguments = {},
       .nodes = nodes_for(demands_of({worker}).front(), kubectl.json({"get", "nodes"}))};
   for (const std::string& word :
-       {std::string("--alone"), std::string("--steps"), std::to_string(steps_of(options)),
-        std::string("--log-records"), std::string("--out"), std::string("/checkpoints/probe")})
+       {std::string("--alone"), std::string("--steps"),
+        std::to_string(options.steps.value_or(kSteps)), std::string("--log-records"),
+        std::string("--out"), std::string("/checkpoints/probe")})
     probe.arguments.push_back(word);
-  probe.pending_deadline = duration_option(options, "pending").value_or(probe.pending_deadline);
+  probe.pending_deadline = options.pending.value_or(probe.pending_deadline);
   if (probe.nodes.empty()) {
     print_error(
         "reckon: no node has room for a worker of the plan, were it empty; `reckon run "
@@ -84,7 +74,7 @@ int probe_cluster(const Options& options) {
   watch_stop_signals();
   const auto nodes = ranked(probe_nodes(
       kubectl, probe, [](const std::string& text) { print_error(text + '\n'); }, stop_request));
-  const std::string out = options.answer("out");
+  const std::string& out = options.out;
   if (!out.empty()) write_file(out, node_json(nodes));
   if (out != "-")
     print(options.format == OutputFormat::json ? node_json(nodes) : node_table(nodes));

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "cli/options/usage_error.h"
 #include "executor/comm/gloo_communicator.h"
 #include "executor/comm/rendezvous/job_secret.h"
 #include "executor/launch/gang.h"

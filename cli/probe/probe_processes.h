@@ -1,5 +1,4 @@
 #pragma once
-#include "cli/options.h"
 #include "cli/probe/probe_device.h"
 #include "executor/comm/rendezvous/worker_identity.h"
 #include "executor/probe/repeat.h"

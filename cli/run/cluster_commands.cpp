@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
-#include <array>
 #include <chrono>
 #include <thread>
 
 #include "cli/command.h"
-#include "cli/options.h"
+#include "cli/options/values.h"
 #include "cli/output.h"
+#include "cli/parse.h"
 #include "cli/run/cluster_options.h"
 #include "executor/kubernetes/kubernetes_run.h"
 #include "executor/launch/process.h"
@@ -21,27 +21,38 @@ namespace {
 
 using namespace kubernetes;
 
-constexpr std::array<std::string_view, 4> kClusterCommandsNames{"on", "context", "namespace",
-                                                                "help"};
-constexpr std::array<std::string_view, 5> kDeleteNames{"on", "context", "namespace", "checkpoints",
-                                                       "help"};
+struct ClusterCommandOptions : Files, KubernetesObjects {
+  std::optional<RunPlace> on;
+
+  std::vector<Option> declared() { return {on_option(on), context_option(), space_option()}; }
+};
+
+struct DeleteOptions : ClusterCommandOptions {
+  bool checkpoints = false;
+
+  std::vector<Option> declared() {
+    std::vector<Option> all = ClusterCommandOptions::declared();
+    all.push_back({{"checkpoints", "", "with the volume claim that was made for its checkpoints"},
+                   given(checkpoints)});
+    return all;
+  }
+};
 
 struct Target {
   std::string run;
   Kubectl kubectl;
 };
 
-Target target_of(const Command& self, const Options& options) {
+Target target_of(const Command& self, const ClusterCommandOptions& options) {
   if (options.files.size() != 1) throw UsageError(fmt::format("name one run: {}", self.usage));
-  const std::string on = options.answer("on");
-  if (on != "kubernetes")
+  if (options.on != RunPlace::kubernetes)
     throw UsageError(
         "say where the run is: --on kubernetes; a run on this machine is its own "
         "process, and its directory");
   const std::string& run = options.files.front();
   refuse_unless_run_name(run);
-  const std::string space = object_name(options, "namespace");
-  return {run, Kubectl::of_user(options.answer("context"), space.empty() ? run : space)};
+  const std::string& space = options.name_space;
+  return {run, Kubectl::of_user(options.context, space.empty() ? run : space)};
 }
 
 int no_such_run(const Target& target) {
@@ -183,34 +194,22 @@ int remove_run(const Target& target, bool with_claim) {
 
 }  // namespace
 
-std::vector<OptionText> cluster_run_options() { return describe_options(kClusterCommandsNames); }
-std::vector<OptionText> delete_options() { return describe_options(kDeleteNames); }
+std::vector<OptionText> cluster_run_options() { return shown_options<ClusterCommandOptions>(); }
+std::vector<OptionText> delete_options() { return shown_options<DeleteOptions>(); }
 
 int run_status_command(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kClusterCommandsNames, arguments);
-  if (options.help) {
-    print(help_text(self));
-    return kDone;
-  }
-  return show_status(target_of(self, options));
+  const auto options = parse<ClusterCommandOptions>(self, arguments);
+  return options ? show_status(target_of(self, *options)) : kDone;
 }
 
 int run_stop(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kClusterCommandsNames, arguments);
-  if (options.help) {
-    print(help_text(self));
-    return kDone;
-  }
-  return stop_run(target_of(self, options));
+  const auto options = parse<ClusterCommandOptions>(self, arguments);
+  return options ? stop_run(target_of(self, *options)) : kDone;
 }
 
 int run_delete(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kDeleteNames, arguments);
-  if (options.help) {
-    print(help_text(self));
-    return kDone;
-  }
-  return remove_run(target_of(self, options), options.answers.contains("checkpoints"));
+  const auto options = parse<DeleteOptions>(self, arguments);
+  return options ? remove_run(target_of(self, *options), options->checkpoints) : kDone;
 }
 
 }  // namespace reckon::cli

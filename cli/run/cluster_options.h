@@ -1,23 +1,39 @@
 #pragma once
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "cli/options.h"
+#include "cli/options/shared.h"
 #include "exchange/kubernetes.h"
 
 // What the commands that know Kubernetes read alike from the command line.
 namespace reckon::cli {
 
-/// Throws UsageError.
-KubernetesExport kubernetes_options(const Options& options);
+/// Where processes are.
+enum class RunPlace { local, kubernetes };
+constexpr auto words_of(RunPlace) {
+  return std::array{Word<RunPlace>{"local", RunPlace::local},
+                    Word<RunPlace>{"kubernetes", RunPlace::kubernetes}};
+}
+Option on_option(std::optional<RunPlace>& place);
 
-/// The option's value, which names an object of Kubernetes [RFC 1123, "subdomain"]: no option of
-/// kubectl, and one word. "": not given. Throws UsageError for what is no such name.
-std::string object_name(const Options& options, const char* option);
-/// The same of the name of a run, as `kubernetes_name()` makes them.
+/// Objects of a cluster that pods use; names are judged as Kubernetes does. "": not given.
+struct KubernetesObjects : KubectlChoice {
+  std::string image, pull_secret, bucket, claim, storage_class;
+  Option image_option();
+  Option pull_secret_option();
+  Option bucket_option();
+  Option claim_option();
+  Option storage_class_option();
+  Option space_option();  // --namespace, judged
+};
+Option pending_option(std::optional<Seconds>& deadline);
+
+/// Throws UsageError where the objects contradict each other.
+KubernetesExport kubernetes_options(const KubernetesObjects& objects);
+
+/// Throws UsageError unless it is a name of a run, as `kubernetes_name()` makes them.
 void refuse_unless_run_name(const std::string& run);
-
-/// What the pods' reckon-worker is told behind the plan.
-std::vector<std::string> worker_words(const Options& options);
 
 }  // namespace reckon::cli

@@ -1,15 +1,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 
 #include "cli/command.h"
 #include "cli/history_store.h"
 #include "cli/load.h"
 #include "cli/machine_store.h"
-#include "cli/options.h"
 #include "cli/output.h"
+#include "cli/parse.h"
 #include "cli/run/run_kubernetes.h"
+#include "cli/run/run_options.h"
 #include "cli/run/run_parts.h"
 #include "cli/run/run_resume.h"
 #include "executor/launch/local_job.h"
@@ -29,34 +30,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 31> kRunNames{
-    "on",          "context",       "namespace",
-    "image",       "pull-secret",   "bucket",
-    "claim",       "storage-class", "dry-run",
-    "attach",      "pending",       "checkpoint-steps",
-    "out",         "resume",        "accept-changes",
-    "deadline",    "notice",        "retries",
-    "retry-delay", "hang",          "metrics",
-    "token-file",  "format",        "set",
-    "layer",       "seed",          "replications",
-    "catalog",     "calibration",   "threads",
-    "help"};
-
 /// What every process is told beside the plan that it reads.
-std::vector<std::string> worker_arguments(const Options& options, const RunDirectory& directory) {
+std::vector<std::string> worker_arguments(const RunOptions& options,
+                                          const RunDirectory& directory) {
   std::vector<std::string> words{directory.plan().string()};
-  const auto add = [&](const char* name, const std::string& value) {
-    words.emplace_back(name);
-    words.push_back(value);
-  };
-  if (const auto found = options.answers.find("checkpoint-steps"); found != options.answers.end())
-    add("--checkpoint-steps", found->second);
-  add("--out", directory.root.string());
-  if (options.answers.contains("accept-changes")) words.emplace_back("--accept-changes");
+  std::ranges::move(worker_words(options), std::back_inserter(words));
+  words.emplace_back("--out");
+  words.push_back(directory.root.string());
+  if (options.accept_changes) words.emplace_back("--accept-changes");
   return words;
 }
 
-LocalRunOptions run_options(const Options& options, const RunArtifact& artifact,
+LocalRunOptions run_options(const RunOptions& options, const RunArtifact& artifact,
                             const Forecast& forecast) {
   const Plan& plan = artifact.plan;
   LocalRunOptions run;
@@ -72,14 +57,13 @@ LocalRunOptions run_options(const Options& options, const RunArtifact& artifact,
   const bool same = fs::is_regular_file(before, none) && read_text(before) == run.plan;
   if (!same) run.forecast_text = forecast_json(forecast);  // the first start's stays otherwise
   run.arguments = worker_arguments(options, run.directory);
-  run.resume = options.answers.contains("resume");
+  run.resume = options.resume;
   run.retry = retry_of(options, plan.retry);
-  run.notice = duration_option(options, "notice").value_or(Seconds{30});
+  run.notice = options.notice;
   // Long enough for a slow machine, short against what a hang would cost.
   constexpr double kSlowerThanForecast = 20;
   run.progress_deadline =
-      duration_option(options, "hang")
-          .value_or(std::max(Seconds{60}, kSlowerThanForecast * forecast.step.step));
+      options.hang.value_or(std::max(Seconds{60}, kSlowerThanForecast * forecast.step.step));
   run.start_deadline = std::max(run.start_deadline, run.progress_deadline);
   run.deadline = deadline_of(options, plan);
   return run;
@@ -122,7 +106,7 @@ Rebound bound_as_before(Rebound bound, const RunDirectory& directory) {
   return bound;
 }
 
-int run_plan(const Options& options, std::span<const std::string> arguments,
+int run_plan(const RunOptions& options, std::span<const std::string> arguments,
              const LoadedCatalog& catalog) {
   const std::string& file = options.files.front();
   auto loaded = checked(load_plan(file, options, catalog));
@@ -135,9 +119,8 @@ int run_plan(const Options& options, std::span<const std::string> arguments,
     return kInputIsWrong;
   }
   Rebound here = bound_to_this_machine(planned, catalog.operations);
-  if (options.answers.contains("resume"))
-    here = bound_as_before(std::move(here), directory_of(options, planned.plan));
-  const Forecast forecast = forecast_of(options, here.artifact.plan);
+  if (options.resume) here = bound_as_before(std::move(here), directory_of(options, planned.plan));
+  const Forecast forecast = forecast_with_effects(options, here.artifact.plan);
   if (!forecast.feasible) {
     print(forecast_table(forecast));
     return kInputIsWrong;
@@ -146,7 +129,7 @@ int run_plan(const Options& options, std::span<const std::string> arguments,
   const Plan& plan = here.artifact.plan;
   const LocalRunOptions run = run_options(options, here.artifact, forecast);
   if (run.resume && !run.foreign &&
-      !may_go_on(plan, run.directory, options.answers.contains("accept-changes"), arguments))
+      !may_go_on(plan, run.directory, options.accept_changes, arguments))
     return kInputIsWrong;
 
   Display display;
@@ -177,25 +160,14 @@ int run_plan(const Options& options, std::span<const std::string> arguments,
 
 }  // namespace
 
-std::vector<OptionText> run_options_text() { return describe_options(kRunNames); }
+std::vector<OptionText> run_options_text() { return shown_options<RunOptions>(); }
 
 int run_run(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kRunNames, arguments);
-  if (options.help) {
-    print(help_text(self));
-    return kDone;
-  }
-  if (options.files.size() > 1) throw UsageError("run takes one scenario file");
-  const std::string on = options.answer("on");
-  if (!on.empty() && on != "local" && on != "kubernetes")
-    throw UsageError(fmt::format("--on {} is none: local or kubernetes", on));
-  if (on == "kubernetes") return run_in_cluster(self, kRunNames, options);
-  refuse_cluster_options(options);
-  if (options.answers.contains("accept-changes") && !options.answers.contains("resume"))
-    throw UsageError("--accept-changes goes with --resume");
-  if (options.files.empty()) throw UsageError(fmt::format("say what to run: {}", self.usage));
-  const auto catalog = checked(load_catalogs(options));
-  return run_plan(options, arguments, catalog);
+  const auto options = parse<RunOptions>(self, arguments);
+  if (!options) return kDone;
+  if (options->on == RunPlace::kubernetes) return run_in_cluster(*options, arguments);
+  const auto catalog = checked(load_catalogs(*options));
+  return run_plan(*options, arguments, catalog);
 }
 
 }  // namespace reckon::cli

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
 #include "cli/history_store.h"
 #include "cli/load.h"
 #include "cli/output.h"
@@ -23,59 +21,19 @@ namespace {
 
 using namespace kubernetes;
 
-/// What the user said once, for the job, beside its plan; what a launcher is told besides is its
-/// own.
-Words words_of(const Options& options) {
-  Words words;
-  const auto add = [&](const char* name, const std::string& value) {
-    if (value.empty()) return;
-    words.push_back(fmt::format("--{}", name));
-    words.push_back(value);
-  };
-  for (const char* name :
-       {"checkpoint-steps", "image", "pull-secret", "bucket", "claim", "storage-class", "deadline",
-        "notice", "retries", "retry-delay", "pending"})
-    add(name, options.answer(name));
-  if (options.replications) add("replications", std::to_string(*options.replications));
-  return words;
-}
-
-/// The run as it was started, with what this launcher was told besides.
-Options taken_up(const Command& self, OptionNames names, const Options& asked,
-                 const RunState& state) {
-  Options options = parse_options(self, names, state.words);
-  for (const char* name :
-       {"out", "metrics", "token-file", "context", "namespace", "resume", "attach"})
-    if (const auto at = asked.answers.find(name); at != asked.answers.end())
-      options.answers[name] = at->second;
-  options.format = asked.format;
-  options.threads = asked.threads;
-  return options;
-}
-
 /// A run in a cluster between the command line and the executor.
 class ClusterCommand {
  public:
-  ClusterCommand(const Command& self, OptionNames names, const Options& asked)
-      : self_(self), names_(names), asked_(asked) {}
+  ClusterCommand(const RunOptions& asked, std::span<const std::string> arguments)
+      : arguments_(arguments), asked_(asked) {}
 
-  int run() {
-    if (asked_.answers.contains("accept-changes"))
-      throw UsageError("--accept-changes is for runs on this machine: in a cluster the plan stays");
-    const std::string attach = asked_.answer("attach");
-    if (!attach.empty()) return take_up(attach);
-    if (asked_.answers.contains("resume"))
-      throw UsageError(
-          "on Kubernetes --resume goes with --attach NAME: the plan is in the cluster");
-    if (asked_.files.empty()) throw UsageError(fmt::format("say what to run: {}", self_.usage));
-    return begin();
-  }
+  int run() { return asked_.attach.empty() ? begin() : take_up(asked_.attach); }
 
  private:
   // ---- a new run
 
   int begin() {
-    const Options& options = asked_;
+    const RunOptions& options = asked_;
     const std::string& file = options.files.front();
     const auto catalog = checked(load_catalogs(options));
     auto loaded = checked(load_plan(file, options, catalog));
@@ -85,7 +43,7 @@ class ClusterCommand {
     if (const auto code = forecast(options)) return *code;
     keep_save_interval(artifact_.plan, *forecast_);
     const Diagnostics not_trained = not_trained_in_pods(artifact_, file);
-    if (!artifact_.container && asked_.answer("image").empty())
+    if (!artifact_.container && asked_.image.empty())
       throw UsageError(
           "--image is missing: the image with reckon-worker, where the cluster's nodes can pull "
           "it; `make image` builds one");
@@ -96,7 +54,7 @@ class ClusterCommand {
     KubernetesRunOptions how = run_options(options, run);
     how.state = {.run = run,
                  .plan = write_artifact(artifact_),
-                 .words = words_of(options),
+                 .words = words_of_job(options, arguments_),
                  .started = RunClock::starting_now().text(),
                  .phase = RunPhase::running,
                  .reason = {}};
@@ -108,10 +66,10 @@ class ClusterCommand {
     report(answer.warnings);
     report(not_trained);
     report(answer.problems);
-    if (asked_.answers.contains("dry-run")) print(first);
+    if (asked_.dry_run) print(first);
     if (!not_trained.empty()) return kInputIsWrong;
     if (!answer.problems.empty()) return answer.no_room ? kAnswerIsNo : kEnvironmentFailed;
-    if (asked_.answers.contains("dry-run")) {
+    if (asked_.dry_run) {
       print_error("preflight: the cluster would take it, and has room for it\n");
       return kDone;
     }
@@ -123,8 +81,6 @@ class ClusterCommand {
   // ---- one that is there
 
   int take_up(const std::string& run) {
-    if (!asked_.files.empty())
-      throw UsageError("--attach takes no scenario: the plan of the run is in the cluster");
     refuse_unless_run_name(run);
     const Kubectl kubectl = kubectl_of(run);
     const ClusterFacts facts = cluster_facts(kubectl);
@@ -136,7 +92,7 @@ class ClusterCommand {
                       run, kubectl.name_space()));
       return kInputIsWrong;
     }
-    const bool resume = asked_.answers.contains("resume");
+    const bool resume = asked_.resume;
     if (const auto code = is_over(*state, resume)) return *code;
     return go_on(kubectl, facts, *state, resume);
   }
@@ -154,7 +110,7 @@ class ClusterCommand {
 
   int go_on(const Kubectl& kubectl, const ClusterFacts& facts, RunState state, bool resume) {
     namespace fs = std::filesystem;
-    const std::string out = asked_.answer("out");
+    const std::string& out = asked_.out;
     const fs::path directory =
         fs::absolute(out.empty() ? fs::path("runs") / state.run : fs::path(out));
     create_directories_durably(directory);
@@ -162,8 +118,8 @@ class ClusterCommand {
         checked(read_artifact(state.plan, fmt::format("the plan of {}", state.run)));
     if (auto problem = why_not_run(read, state.run)) throw WrongInput({std::move(*problem)});
     artifact_ = std::move(read.artifact);
-    Options options = taken_up(self_, names_, asked_, state);
-    options.answers["out"] = directory.string();
+    RunOptions options = taken_up(state.words, asked_);
+    options.out = directory.string();
     if (const auto code = forecast(options)) return *code;
 
     KubernetesRunOptions how = run_options(options, state.run);
@@ -190,21 +146,21 @@ class ClusterCommand {
   // ---- both
 
   Kubectl kubectl_of(const std::string& run) const {
-    const std::string space = object_name(asked_, "namespace");
-    return Kubectl::of_user(asked_.answer("context"), space.empty() ? run : space);
+    const std::string& space = asked_.name_space;
+    return Kubectl::of_user(asked_.context, space.empty() ? run : space);
   }
 
   const Plan& plan() const { return artifact_.plan; }
 
   /// The exit code, where there is nothing to run.
-  std::optional<int> forecast(const Options& options) {
-    forecast_ = forecast_of(options, plan());
+  std::optional<int> forecast(const RunOptions& options) {
+    forecast_ = forecast_with_effects(options, plan());
     if (forecast_->feasible) return std::nullopt;
     print(forecast_table(*forecast_));
     return kInputIsWrong;
   }
 
-  KubernetesExport manifest_options(const Options& options, const Kubectl& kubectl,
+  KubernetesExport manifest_options(const RunOptions& options, const Kubectl& kubectl,
                                     const ClusterFacts& facts, const RunState& state) const {
     KubernetesExport manifest = kubernetes_options(options);
     manifest.minor = facts.minor;
@@ -221,24 +177,23 @@ class ClusterCommand {
     return kubernetes_manifests(artifact_, manifest, places_);
   }
 
-  PreflightQuestion question(const Options& options, const std::string& run,
+  PreflightQuestion question(const RunOptions& options, const std::string& run,
                              const std::string& first, bool makes_run) const {
-    PreflightQuestion q{
-        .manifests = first,
-        .run = run,
-        .claim = object_name(options, "claim"),
-        .storage_class = object_name(options, "storage-class"),
-        .pull_secret = object_name(options, "pull-secret"),
-        .makes_claim = options.answer("claim").empty() && options.answer("bucket").empty(),
-        .makes_secret = needs_kubernetes_secret(artifact_),
-        .makes_run = makes_run};
+    PreflightQuestion q{.manifests = first,
+                        .run = run,
+                        .claim = options.claim,
+                        .storage_class = options.storage_class,
+                        .pull_secret = options.pull_secret,
+                        .makes_claim = options.claim.empty() && options.bucket.empty(),
+                        .makes_secret = needs_kubernetes_secret(artifact_),
+                        .makes_run = makes_run};
     if (artifact_.container)
       q.reads_metrics = progress_of(*artifact_.container).prometheus().has_value();
     for (const PlannedPool& pool : plan().pools) q.autoscaling = q.autoscaling || pool.autoscaling;
     return q;
   }
 
-  KubernetesRunOptions run_options(const Options& options, const std::string& run) const {
+  KubernetesRunOptions run_options(const RunOptions& options, const std::string& run) const {
     KubernetesRunOptions how;
     how.files.directory = directory_of(options, plan());
     how.files.forecast_text = forecast_json(*forecast_);
@@ -248,13 +203,13 @@ class ClusterCommand {
     if (artifact_.container) how.foreign = progress_of(*artifact_.container);
     how.digests = digests_of(artifact_);
     how.retry = retry_of(options, plan().retry);
-    how.notice = duration_option(options, "notice").value_or(Seconds{30});
-    how.pending_deadline = duration_option(options, "pending").value_or(how.pending_deadline);
+    how.notice = options.notice;
+    how.pending_deadline = options.pending.value_or(how.pending_deadline);
     how.deadline = deadline_of(options, plan());
     return how;
   }
 
-  int watch(const Options& options, const Kubectl& kubectl, KubernetesRunOptions& how,
+  int watch(const RunOptions& options, const Kubectl& kubectl, KubernetesRunOptions& how,
             KubernetesExport manifest) {
     manifest.make_namespace = false;  // it is there by now
     how.manifests = [this, manifest](std::int64_t attempt) {
@@ -289,9 +244,8 @@ class ClusterCommand {
     return end.end.exit_code;
   }
 
-  const Command& self_;
-  OptionNames names_;
-  const Options& asked_;
+  std::span<const std::string> arguments_;  // of the user
+  const RunOptions& asked_;
   RunArtifact artifact_;
   Places places_;  // of the scenario, where it was read just now
   std::optional<Forecast> forecast_;
@@ -299,15 +253,8 @@ class ClusterCommand {
 
 }  // namespace
 
-int run_in_cluster(const Command& self, OptionNames names, const Options& options) {
-  return ClusterCommand(self, names, options).run();
-}
-
-void refuse_cluster_options(const Options& options) {
-  for (const char* name : {"context", "namespace", "image", "pull-secret", "bucket", "claim",
-                           "storage-class", "dry-run", "attach", "pending"})
-    if (options.answers.contains(name))
-      throw UsageError(fmt::format("--{} goes with --on kubernetes", name));
+int run_in_cluster(const RunOptions& options, std::span<const std::string> arguments) {
+  return ClusterCommand(options, arguments).run();
 }
 
 }  // namespace reckon::cli

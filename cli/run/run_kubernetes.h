@@ -1,14 +1,13 @@
 #pragma once
-#include "cli/command.h"
-#include "cli/options.h"
+#include <span>
+#include <string>
+
+#include "cli/run/run_options.h"
 
 namespace reckon::cli {
 
-/// `reckon run --on kubernetes`. `names`: the options of the command, by which the words of a run
-/// that is attached to are read.
-int run_in_cluster(const Command& self, OptionNames names, const Options& options);
-
-/// Throws UsageError where an option that only a cluster knows is given without one.
-void refuse_cluster_options(const Options& options);
+/// `reckon run --on kubernetes`: the plan as pods of a cluster, watched from here; the exit code.
+/// `arguments`: the user's words, of which `options` were read.
+int run_in_cluster(const RunOptions& options, std::span<const std::string> arguments);
 
 }  // namespace reckon::cli

@@ -19,7 +19,6 @@
 #include "report/json.h"
 #include "report/run/status.h"
 #include "sim/base/printable.h"
-#include "sim/base/unit_text.h"
 #include "sim/measurement/measured_run.h"
 #include "sim/measurement/run_bill.h"
 #include "sim/measurement/run_timeline.h"
@@ -84,17 +83,8 @@ int Display::width() const {
   return known && size.ws_col > 20 ? size.ws_col - 1 : 160;
 }
 
-std::optional<Seconds> duration_option(const Options& options, const char* name) {
-  const auto found = options.answers.find(name);
-  if (found == options.answers.end()) return std::nullopt;
-  const auto value = parse_duration(found->second);
-  if (!value) throw UsageError(fmt::format("--{}: {}", name, value.error()));
-  if (value->count() < 0) throw UsageError(fmt::format("--{} is negative", name));
-  return *value;
-}
-
-std::optional<Seconds> deadline_of(const Options& options, const Plan& plan) {
-  if (const auto given = duration_option(options, "deadline")) return given;
+std::optional<Seconds> deadline_of(const RunOptions& options, const Plan& plan) {
+  if (options.deadline) return options.deadline;
   std::optional<Seconds> tightest;
   for (const Expectation& e : plan.expect) {
     const bool bound = e.comparison == Comparison::le || e.comparison == Comparison::lt;
@@ -104,17 +94,12 @@ std::optional<Seconds> deadline_of(const Options& options, const Plan& plan) {
   return tightest;
 }
 
-RetryRules retry_of(const Options& options, RetryRules rules) {
+RetryRules retry_of(const RunOptions& options, RetryRules rules) {
   constexpr Seconds kShortestWait{1}, kLongestWait{60};
   rules.base = std::max(rules.base, kShortestWait);
   rules.cap = std::max(rules.cap, kLongestWait);
-  if (const auto found = options.answers.find("retries"); found != options.answers.end()) {
-    const auto limit = parse_integer(found->second);
-    if (!limit || *limit < 0 || *limit > 1'000'000)
-      throw UsageError("--retries takes a whole number, such as 6");
-    rules.backoff_limit = int(*limit);
-  }
-  if (const auto delay = duration_option(options, "retry-delay")) {
+  if (options.retries) rules.backoff_limit = *options.retries;
+  if (const auto& delay = options.retry_delay) {
     rules.base = *delay;
     rules.cap = std::max(rules.cap, *delay);
   }
@@ -136,16 +121,16 @@ ProgressReader progress_of(const ContainerSpec& container) {
   return std::move(*reader);
 }
 
-RunDirectory directory_of(const Options& options, const Plan& plan) {
+RunDirectory directory_of(const RunOptions& options, const Plan& plan) {
   namespace fs = std::filesystem;
-  const std::string out = options.answer("out");
+  const std::string& out = options.out;
   return {fs::absolute(out.empty() ? fs::path("runs") / as_file_name(plan.name) : fs::path(out))};
 }
 
-Forecast forecast_of(const Options& options, const Plan& plan) {
-  const auto network = make_network(options);
-  ForecastOptions how = forecast_options(options);
-  how.assumption_effects = true;  // `reckon diff` names which was off
+Forecast forecast_with_effects(const Sampling& sampling, const Plan& plan) {
+  const auto network = make_network({});
+  ForecastOptions how = forecast_options(sampling);
+  how.assumption_effects = true;
   return make_forecast(plan, *network, how);
 }
 
@@ -155,15 +140,13 @@ void keep_save_interval(Plan& plan, const Forecast& forecast) {
     checkpoint.interval = forecast.checkpoint_interval;
 }
 
-std::unique_ptr<MetricsServer> metrics_server(const Options& options, Display& display) {
-  const std::string where = options.answer("metrics"), token = options.answer("token-file");
-  if (where.empty() && !token.empty())
+std::unique_ptr<MetricsServer> metrics_server(const RunOptions& options, Display& display) {
+  const std::string& token = options.token_file;
+  if (!options.metrics && !token.empty())
     throw UsageError("--token-file is the token of --metrics, which is not given");
-  if (where.empty()) return nullptr;
-  const auto address = parse_listen_address(where);
-  if (!address) throw UsageError("--metrics: " + address.error());
+  if (!options.metrics) return nullptr;
   auto server = std::make_unique<MetricsServer>(
-      *address, token.empty() ? std::string() : read_token_file(token));
+      *options.metrics, token.empty() ? std::string() : read_token_file(token));
   display.line(
       fmt::format("metrics at http://{}/metrics", text(reachable_here(server->address()))));
   return server;

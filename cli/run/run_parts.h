@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "cli/load.h"
-#include "cli/options.h"
+#include "cli/run/run_options.h"
 #include "executor/launch/metrics_server.h"
 #include "executor/launch/progress_reader.h"
 #include "executor/launch/run_tracker.h"
@@ -39,25 +39,25 @@ class Display {
   std::optional<std::chrono::steady_clock::time_point> shown_;
 };
 
-std::optional<Seconds> duration_option(const Options& options, const char* name);
 /// The deadline that was given, else the tightest upper bound on time that the scenario expects.
-std::optional<Seconds> deadline_of(const Options& options, const Plan& plan);
+std::optional<Seconds> deadline_of(const RunOptions& options, const Plan& plan);
 /// The service's rules, changed by --retries and --retry-delay. Where the service waits for nothing
 /// a run does, a second that doubles up to a minute: what ends a job at once would end it a
 /// thousand times an hour, and nobody could read why.
-RetryRules retry_of(const Options& options, RetryRules rules);
+RetryRules retry_of(const RunOptions& options, RetryRules rules);
 /// What of the plan, read from `file`, pods of reckon-worker would not train as it was simulated;
 /// of a program that is not ours nothing is known.
 Diagnostics not_trained_in_pods(const RunArtifact& artifact, const std::string& file);
 /// How it tells of its progress. Throws UsageError where its expression is none.
 ProgressReader progress_of(const ContainerSpec& container);
-RunDirectory directory_of(const Options& options, const Plan& plan);
-Forecast forecast_of(const Options& options, const Plan& plan);
+RunDirectory directory_of(const RunOptions& options, const Plan& plan);
+/// `reckon diff` names which assumption was off, so their effects are in it.
+Forecast forecast_with_effects(const Sampling& sampling, const Plan& plan);
 /// A plan whose checkpoints are made at the optimal interval holds the one that was forecast.
 void keep_save_interval(Plan& plan, const Forecast& forecast);
 
 /// nullptr: nobody asked for metrics.
-std::unique_ptr<MetricsServer> metrics_server(const Options& options, Display& display);
+std::unique_ptr<MetricsServer> metrics_server(const RunOptions& options, Display& display);
 
 /// By the signals that have come: the second request does not wait for checkpoints.
 StopRequest stop_request();

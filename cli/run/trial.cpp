@@ -2,13 +2,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "cli/command.h"
 #include "cli/load.h"
-#include "cli/options.h"
+#include "cli/options/shared.h"
+#include "cli/options/values.h"
 #include "cli/output.h"
+#include "cli/parse.h"
 #include "cli/sweep.h"
 #include "executor/launch/local_job.h"
 #include "executor/launch/trial_run.h"
@@ -25,16 +26,77 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 19> kTrialNames{"steps",       "container-command",
-                                                       "progress",    "timeout",
-                                                       "batch",       "like-pool",
-                                                       "price",       "sweep",
-                                                       "out",         "format",
-                                                       "set",         "layer",
-                                                       "seed",        "replications",
-                                                       "engine",      "catalog",
-                                                       "calibration", "threads",
-                                                       "help"};
+struct TrialCommandOptions : Files,
+                             Sweeps,
+                             OutPath,
+                             AnswerFormat,
+                             ScenarioChanges,
+                             Sampling,
+                             NetworkChoice,
+                             CatalogChoice {
+  std::int64_t steps = TrialOptions{}.steps;
+  std::string program;   // a command line for sh; "": ours, or what the scenario's container runs
+  std::string progress;  // a regular expression; "": what common programs print
+  Seconds timeout = TrialOptions{}.timeout;
+  std::optional<std::int64_t> batch;
+  bool like_pool = false;
+  std::optional<double> usd_per_hour;  // of this machine
+
+  std::vector<Option> declared();
+  void check() const {
+    if (files.size() > 1) throw UsageError("trial takes one scenario file");
+  }
+};
+
+Read dollars_per_hour(std::optional<double>& to) {
+  return [&to](const std::string& name, const std::string& text) {
+    const auto price = parse_price(text);
+    if (!price) throw UsageError(fmt::format("--{}: {}", name, price.error()));
+    if (price->currency != "USD" || price->amount < 0)
+      throw UsageError(fmt::format("--{} takes dollars, such as '0.40 USD/h'", name));
+    to = price->amount * 3600;
+  };
+}
+
+Read time_limit(Seconds& to) {
+  return [&to](const std::string& name, const std::string& text) {
+    const auto limit = parse_duration(text);
+    if (!limit || limit->count() <= 0)
+      throw UsageError(fmt::format("--{} takes a duration, such as 10min", name));
+    to = *limit;
+  };
+}
+
+std::vector<Option> TrialCommandOptions::declared() {
+  constexpr std::int64_t kMost = 1'000'000'000;
+  return {{steps_text(), whole(steps, 1, kMost)},
+          {{"container-command", "COMMAND",
+            "a program of your own in place of ours, run by sh; the scenario's container has one"},
+           text(program)},
+          {{"progress", "REGEX",
+            "what of its lines is progress: groups named step, seconds, milliseconds, "
+            "steps_per_second, samples_per_second, loss (what common programs print)"},
+           text(progress)},
+          {{"timeout", "DURATION", "for all of the sample (10min)"}, time_limit(timeout)},
+          {batch_text(), whole(batch, 1, kMost)},
+          {{"like-pool", "",
+            "this machine is like those of the plan's workers: rescale the plan (so it is where "
+            "they have no accelerators)"},
+           given(like_pool)},
+          {{"price", "PRICE", "what this machine costs, such as '0.40 USD/h'"},
+           dollars_per_hour(usd_per_hour)},
+          sweep_option(),
+          out_option(),
+          format_option(),
+          set_option(),
+          layer_option(),
+          seed_option(),
+          replications_option(),
+          engine_option(),
+          catalog_option(),
+          calibration_option(),
+          threads_option()};
+}
 
 /// What is measured, and how.
 struct TrialRequest {
@@ -45,28 +107,8 @@ struct TrialRequest {
   bool like_pool = false;              // this machine is like the worker pool's
 };
 
-std::int64_t whole_of(const Options& options, const char* name, std::int64_t otherwise) {
-  const std::string text = options.answer(name);
-  if (text.empty()) return otherwise;
-  const auto value = parse_integer(text);
-  constexpr std::int64_t kMost = 1'000'000'000;
-  if (!value || *value < 1 || *value > kMost)
-    throw UsageError(fmt::format("--{} takes a whole number from 1 on, not '{}'", name, text));
-  return *value;
-}
-
-std::optional<double> price_of(const Options& options) {
-  const std::string text = options.answer("price");
-  if (text.empty()) return std::nullopt;
-  const auto price = parse_price(text);
-  if (!price) throw UsageError("--price: " + price.error());
-  if (price->currency != "USD" || price->amount < 0)
-    throw UsageError("--price takes dollars, such as '0.40 USD/h'");
-  return price->amount * 3600;
-}
-
 /// reckon-worker as one worker of the plan.
-ProcessSpec our_worker(const Options& options, std::int64_t steps) {
+ProcessSpec our_worker(const TrialCommandOptions& options, std::int64_t steps) {
   ProcessSpec p;
   p.name = "the worker";
   p.command = {find_worker().string(), fs::absolute(options.files.front()).string(), "--alone",
@@ -83,8 +125,8 @@ ProcessSpec our_worker(const Options& options, std::int64_t steps) {
   return p;
 }
 
-ProgressPattern pattern_of(const Options& options, const ContainerSpec* container) {
-  std::string expression = options.answer("progress");
+ProgressPattern pattern_of(const TrialCommandOptions& options, const ContainerSpec* container) {
+  std::string expression = options.progress;
   const char* where = "--progress";
   if (expression.empty() && container != nullptr) {
     const auto found = container->metrics.find("log");
@@ -98,12 +140,12 @@ ProgressPattern pattern_of(const Options& options, const ContainerSpec* containe
 }
 
 /// The user's own program: --container-command, else what the scenario's container runs.
-std::optional<ProcessSpec> own_program(const Options& options, const ContainerSpec* container) {
+std::optional<ProcessSpec> own_program(const TrialCommandOptions& options,
+                                       const ContainerSpec* container) {
   ProcessSpec p;
   p.name = "the command";
-  const std::string command = options.answer("container-command");
-  if (!command.empty())
-    p.command = {"sh", "-c", command};
+  if (!options.program.empty())
+    p.command = {"sh", "-c", options.program};
   else if (container != nullptr && !container->command.empty())
     p.command = container->command;
   else
@@ -115,27 +157,22 @@ std::optional<ProcessSpec> own_program(const Options& options, const ContainerSp
   return p;
 }
 
-TrialRequest request_of(const Options& options, const LoadedPlan& loaded) {
+TrialRequest request_of(const TrialCommandOptions& options, const LoadedPlan& loaded) {
   const PlannedWorkload& job = loaded.plan.only_job();
   const auto& workload = loaded.file.scenario.workload;
   const ContainerSpec* container =
       workload && workload->container ? &*workload->container : nullptr;
   TrialRequest r;
-  r.run.steps = whole_of(options, "steps", r.run.steps);
-  r.batch = whole_of(options, "batch", job.batch_per_accelerator);
-  r.usd_per_hour = price_of(options);
-  if (const std::string text = options.answer("timeout"); !text.empty()) {
-    const auto timeout = parse_duration(text);
-    if (!timeout || timeout->count() <= 0)
-      throw UsageError("--timeout takes a duration, such as 10min");
-    r.run.timeout = *timeout;
-  }
+  r.run.steps = options.steps;
+  r.run.timeout = options.timeout;
+  r.batch = options.batch.value_or(job.batch_per_accelerator);
+  r.usd_per_hour = options.usd_per_hour;
   if (auto program = own_program(options, container)) {
     r.run.process = std::move(*program);
     r.run.pattern = pattern_of(options, container);
     r.program = fmt::format("{}", fmt::join(r.run.process.command, " "));
   } else {
-    if (!options.answer("batch").empty() || !options.answer("progress").empty())
+    if (options.batch || !options.progress.empty())
       throw UsageError(
           "--batch and --progress speak of a program of your own: "
           "--container-command");
@@ -144,7 +181,7 @@ TrialRequest request_of(const Options& options, const LoadedPlan& loaded) {
   }
   const PlannedPool* pool = loaded.plan.pool_with(Role::worker);
   const bool on_cpus = pool != nullptr && !pool->accelerator && !pool->slice;
-  r.like_pool = options.answers.contains("like-pool") || on_cpus;
+  r.like_pool = options.like_pool || on_cpus;
   return r;
 }
 
@@ -174,9 +211,10 @@ TrialRow here(const TrialRequest& request, const TrialFit& fit, const PlannedWor
 }
 
 /// The plan, as it is and at the measured speed, and what --sweep names.
-Expected<std::vector<TrialRow>> alternatives(const Options& options, const TrialRequest& request,
-                                             const TrialFit& fit, const Plan& plan,
-                                             const LoadedCatalog& catalog, Trial& trial) {
+Expected<std::vector<TrialRow>> alternatives(const TrialCommandOptions& options,
+                                             const TrialRequest& request, const TrialFit& fit,
+                                             const Plan& plan, const LoadedCatalog& catalog,
+                                             Trial& trial) {
   const auto network = make_network(options);
   const ForecastOptions how = forecast_options(options);
   std::vector<TrialRow> rows{row_of("the plan, as forecast", make_forecast(plan, *network, how))};
@@ -251,7 +289,8 @@ TrialSample sample(const TrialRequest& request) {
   return measured;
 }
 
-int try_plan(const Options& options, const LoadedPlan& loaded, const LoadedCatalog& catalog) {
+int try_plan(const TrialCommandOptions& options, const LoadedPlan& loaded,
+             const LoadedCatalog& catalog) {
   const Plan& plan = loaded.plan;
   const TrialRequest request = request_of(options, loaded);
   const MachineRecord machine = describe_machine();
@@ -272,31 +311,26 @@ int try_plan(const Options& options, const LoadedPlan& loaded, const LoadedCatal
   trial.rows = {here(request, *fit, plan.only_job())};
   auto rows = checked(alternatives(options, request, *fit, plan, catalog, trial));
   std::ranges::move(rows, std::back_inserter(trial.rows));
-  if (const std::string out = options.answer("out"); !out.empty())
-    write_file(out, lines_of(trial, request, plan, machine));
+  if (!options.out.empty()) write_file(options.out, lines_of(trial, request, plan, machine));
   print(options.format == OutputFormat::json ? trial_json(trial) : trial_table(trial));
   return kDone;
 }
 
 }  // namespace
 
-std::vector<OptionText> trial_options() { return describe_options(kTrialNames); }
+std::vector<OptionText> trial_options() { return shown_options<TrialCommandOptions>(); }
 
 int run_trial_command(const Command& self, std::span<const std::string> arguments) {
-  const Options options = parse_options(self, kTrialNames, arguments);
-  if (options.help) {
-    print(help_text(self));
-    return kDone;
-  }
-  if (options.files.size() > 1) throw UsageError("trial takes one scenario file");
-  const auto catalog = checked(load_catalogs(options));
-  const auto loaded = checked(load_plan(options.files.front(), options, catalog));
+  const auto options = parse<TrialCommandOptions>(self, arguments);
+  if (!options) return kDone;
+  const auto catalog = checked(load_catalogs(*options));
+  const auto loaded = checked(load_plan(options->files.front(), *options, catalog));
   if (auto several = why_not_one_job(loaded.plan, loaded.file.places, "a trial")) {
     report({std::move(*several)});
     return kInputIsWrong;
   }
   try {
-    return try_plan(options, loaded, catalog);
+    return try_plan(*options, loaded, catalog);
   } catch (const TrialError& e) {
     print_error(fmt::format("reckon: error: {}\n", e.what()));
     return kAnswerIsNo;

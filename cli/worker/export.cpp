@@ -29,8 +29,8 @@ struct ModelExportOptions : Files, ScenarioChanges, CatalogChoice {
     return {
         {{"plan", "FILE", "what was trained, where no `reckon run` kept it in RUN"}, text(plan)},
         {{"set", "PATH=VALUE", "changed in it then; may be repeated"}, texts(overrides), true},
-        {{"layer", "FILE", "laid over it then; may be repeated"}, paths(layers), true},
-        {{"catalog", "DIR", "a catalog laid over ours; may be repeated"}, paths(catalogs), true}};
+        {{"layer", "FILE", "layer over that scenario (repeatable)"}, paths(layers), true},
+        {{"catalog", "DIR", "overlay of the catalogs (repeatable)"}, paths(catalogs), true}};
   }
 };
 

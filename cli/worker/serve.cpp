@@ -54,7 +54,7 @@ std::vector<Option> ServeOptions::declared() {
       {{"linger", "DURATION", "answering on when told to stop, 503 at /healthz (10s)"},
        duration(s.linger)},
       {{"threads", "N", "that compute (the machine's cores)"}, whole(s.threads, 1, 4096)},
-      {{"catalog", "DIR", "a catalog laid over ours; may be repeated"}, paths(catalogs), true},
+      {{"catalog", "DIR", "overlay of the catalogs (repeatable)"}, paths(catalogs), true},
   };
 }
 

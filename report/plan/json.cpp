@@ -84,7 +84,8 @@ Json search_object(const Answer& a) {
           {"proven_late", a.search.proven_late},
           {"proven_dear", a.search.proven_dear},
           {"proven_worse", a.search.proven_worse},
-          {"outrun", a.search.outrun},
+          {"eliminated", a.search.outrun},
+          {"outrun", a.search.outrun},  // phrase: ok, its name until 0.1
           {"not_simulated", a.search.not_tried},
           {"least_open_bound",
            a.search.least_open_bound > 0 ? Json(a.search.least_open_bound) : Json(nullptr)},
@@ -110,9 +111,13 @@ Json sensitivity_object(const std::optional<planner::Sensitivity>& s) {
   for (const RankedPlan& tie : s->ties) ties.push_back(plan_object(tie));
   Json better = Json::array();
   for (const RankedPlan& plan : s->better) better.push_back(plan_object(plan));
-  return {{"replications", s->replications}, {"rivals", s->rivals},
-          {"largest_factor", s->most},       {"levers", std::move(levers)},
-          {"ties", std::move(ties)},         {"better", std::move(better)}};
+  return {{"replications", s->replications},
+          {"alternatives", s->rivals},
+          {"rivals", s->rivals},  // phrase: ok, its name until 0.1
+          {"largest_factor", s->most},
+          {"levers", std::move(levers)},
+          {"ties", std::move(ties)},
+          {"better", std::move(better)}};
 }
 
 Json measurements_array(const Answer& a) {

@@ -10,6 +10,7 @@
 #include "sim/accuracy/evidence_kernel.h"
 #include "sim/accuracy/published_runs.h"
 #include "sim/accuracy/scoring/accuracy.h"
+#include "sim/base/words.h"
 #include "sim/catalog/catalog.h"
 
 // The catalog's efficiencies, fitted to published runs (docs/MODELS.md, "Efficiencies: fit and
@@ -38,6 +39,11 @@ inline constexpr std::string_view kFittedSource = "fitted";
 /// What is held out together: a source; all rounds of a benchmark (MLPerf's mlp06, mlp07, ...) as
 /// one publisher; one model of one source.
 enum class HoldOut { source, publisher, model };
+constexpr auto words_of(HoldOut) {
+  return std::array{Word<HoldOut>{"source", HoldOut::source},
+                    Word<HoldOut>{"publisher", HoldOut::publisher},
+                    Word<HoldOut>{"model", HoldOut::model}};
+}
 std::string fold_of(const PublishedRun& run, HoldOut by);
 
 struct FittedRow {

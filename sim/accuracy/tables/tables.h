@@ -1,7 +1,9 @@
 #pragma once
+#include <array>
 #include <string_view>
 
 #include "sim/accuracy/scoring/accuracy.h"
+#include "sim/base/words.h"
 
 // Measured tables that are not a training run a row: collectives, whole runs with their bill,
 // epochs against the batch, power limits. Each reader predicts a row from what it says was run and
@@ -18,6 +20,16 @@ enum class TableKind {
   run_costs,
   energy_and_convergence
 };
+constexpr auto words_of(TableKind) {
+  using Kind = TableKind;
+  return std::array{Word<Kind>{"normalised", Kind::runs},
+                    Word<Kind>{"vtrain", Kind::vtrain},
+                    Word<Kind>{"collectives", Kind::collectives},
+                    Word<Kind>{"collective_profiles", Kind::collective_profiles},
+                    Word<Kind>{"time_to_train", Kind::time_to_train},
+                    Word<Kind>{"run_costs", Kind::run_costs},
+                    Word<Kind>{"energy_and_convergence", Kind::energy_and_convergence}};
+}
 /// By the names in the header; `runs` where it is no other kind.
 TableKind table_kind(std::string_view bytes);
 

@@ -1,0 +1,143 @@
+#include "cli/run/run_options.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "cli/options/usage_error.h"
+#include "cli/options/values.h"
+#include "sim/base/unit_text.h"
+
+namespace reckon::cli {
+namespace {
+
+Read whole_retries(std::optional<int>& to) {
+  return [&to](const std::string& name, const std::string& text) {
+    const auto limit = parse_integer(text);
+    if (!limit || *limit < 0 || *limit > 1'000'000)
+      throw UsageError(fmt::format("--{} takes a whole number, such as 6", name));
+    to = int(*limit);
+  };
+}
+
+Read metrics_address(std::optional<ListenAddress>& to) {
+  return [&to](const std::string& name, const std::string& text) {
+    const auto address = parse_listen_address(text);
+    if (!address) throw UsageError(fmt::format("--{}: {}", name, address.error()));
+    to = *address;
+  };
+}
+
+void refuse_outside_of_cluster(const RunOptions& o) {
+  const std::pair<const char*, bool> of_cluster[] = {{"context", !o.context.empty()},
+                                                     {"namespace", !o.name_space.empty()},
+                                                     {"image", !o.image.empty()},
+                                                     {"pull-secret", !o.pull_secret.empty()},
+                                                     {"bucket", !o.bucket.empty()},
+                                                     {"claim", !o.claim.empty()},
+                                                     {"storage-class", !o.storage_class.empty()},
+                                                     {"dry-run", o.dry_run},
+                                                     {"attach", !o.attach.empty()},
+                                                     {"pending", o.pending.has_value()}};
+  for (const auto& [name, given] : of_cluster)
+    if (given) throw UsageError(fmt::format("--{} goes with --on kubernetes", name));
+}
+
+void refuse_in_cluster(const RunOptions& o) {
+  if (o.accept_changes)
+    throw UsageError("--accept-changes is for runs on this machine: in a cluster the plan stays");
+  if (!o.attach.empty() && !o.files.empty())
+    throw UsageError("--attach takes no scenario: the plan of the run is in the cluster");
+  if (o.attach.empty() && o.resume)
+    throw UsageError("on Kubernetes --resume goes with --attach NAME: the plan is in the cluster");
+}
+
+}  // namespace
+
+std::vector<Option> RunOptions::declared() {
+  return {
+      on_option(on),
+      context_option(),
+      space_option(),
+      image_option(),
+      pull_secret_option(),
+      bucket_option(),
+      claim_option(),
+      storage_class_option(),
+      {{"dry-run", "", "on Kubernetes: print what would be applied, and whether it would run"},
+       given(dry_run)},
+      {{"attach", "NAME", "on Kubernetes: watch a run that is there, and go on with it"},
+       text(attach)},
+      pending_option(pending),
+      {{"checkpoint-steps", "N",
+        "steps between two checkpoints (the scenario's workload.checkpoint)"},
+       whole(checkpoint_steps, 1)},
+      out_option(),
+      {{"resume", "", "go on with the run in that directory, from its last checkpoint"},
+       given(resume)},
+      {{"accept-changes", "",
+        "with --resume: go on although settings of the training have changed since"},
+       given(accept_changes)},
+      {deadline_text(), duration(deadline)},
+      {{"notice", "DURATION", "what processes get for a checkpoint when the run is to stop (30s)"},
+       duration(notice)},
+      {{"retries", "N", "failures after which the job is given up (the service's)"},
+       whole_retries(retries)},
+      {{"retry-delay", "DURATION", "wait before the first new start; doubles (the service's)"},
+       duration(retry_delay)},
+      {{"hang", "DURATION",
+        "a process that makes no progress for so long is ended (1min, or 20 steps)"},
+       duration(hang)},
+      {{"metrics", "[ADDRESS:]PORT",
+        "Prometheus port for the run's metrics, on this machine alone unless an address is "
+        "given, such as 0.0.0.0:9090 (port 0 picks a free one)"},
+       metrics_address(metrics)},
+      {{"token-file", "FILE", "bearer token that --metrics asks for (none)"}, text(token_file)},
+      format_option(),
+      set_option(),
+      layer_option(),
+      seed_option(),
+      replications_option(),
+      catalog_option(),
+      calibration_option(),
+      threads_option()};
+}
+
+void RunOptions::check() const {
+  if (files.size() > 1) throw UsageError("run takes one scenario file");
+  if (on == RunPlace::kubernetes) return refuse_in_cluster(*this);
+  refuse_outside_of_cluster(*this);
+  if (accept_changes && !resume) throw UsageError("--accept-changes goes with --resume");
+}
+
+std::vector<std::string> words_of_job(const RunOptions& options,
+                                      std::span<const std::string> arguments) {
+  static const std::array<std::string, 12> kOfJob{
+      "checkpoint-steps", "image",  "pull-secret", "bucket",      "claim",   "storage-class",
+      "deadline",         "notice", "retries",     "retry-delay", "pending", "replications"};
+  RunOptions again = options;
+  return words_that_give(kOfJob, again.declared(), arguments);
+}
+
+RunOptions taken_up(std::span<const std::string> words, const RunOptions& asked) {
+  RunOptions options;
+  read_words(options.declared(), options.files, words);
+  options.out = asked.out;
+  options.metrics = asked.metrics;
+  options.token_file = asked.token_file;
+  options.context = asked.context;
+  options.name_space = asked.name_space;
+  options.resume = asked.resume;
+  options.attach = asked.attach;
+  options.format = asked.format;
+  options.threads = asked.threads;
+  return options;
+}
+
+std::vector<std::string> worker_words(const RunOptions& options) {
+  if (!options.checkpoint_steps) return {};
+  return {"--checkpoint-steps", std::to_string(*options.checkpoint_steps)};
+}
+
+}  // namespace reckon::cli

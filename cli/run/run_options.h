@@ -1,0 +1,49 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/run/cluster_options.h"
+#include "executor/http/listen_address.h"
+
+namespace reckon::cli {
+
+struct RunOptions : Files,
+                    KubernetesObjects,
+                    OutPath,
+                    AnswerFormat,
+                    ScenarioChanges,
+                    Sampling,
+                    CatalogChoice {
+  std::optional<RunPlace> on;
+  // On Kubernetes.
+  bool dry_run = false;
+  std::string attach;  // a run that is there; "": a new one
+  std::optional<Seconds> pending;
+  // Wherever.
+  std::optional<std::int64_t> checkpoint_steps;
+  bool resume = false, accept_changes = false;
+  std::optional<Seconds> deadline, hang, retry_delay;
+  Seconds notice{30};
+  std::optional<int> retries;
+  std::optional<ListenAddress> metrics;
+  std::string token_file;  // "": whoever asks --metrics is answered
+
+  std::vector<Option> declared();
+  bool file_is_elsewhere() const { return !attach.empty(); }
+  /// Throws UsageError where options contradict each other.
+  void check() const;
+};
+
+/// The words behind the job of a run in a cluster, beside its plan, that whoever takes it up is
+/// told again; what a launcher is told besides is its own.
+std::vector<std::string> words_of_job(const RunOptions& options,
+                                      std::span<const std::string> arguments);
+/// The run as it was started by those words, with what this launcher was told besides.
+RunOptions taken_up(std::span<const std::string> words, const RunOptions& asked);
+
+/// What the workers' program is told behind the plan.
+std::vector<std::string> worker_words(const RunOptions& options);
+
+}  // namespace reckon::cli
