@@ -209,7 +209,7 @@ std::string term_of(std::span<const ClusterNames> all, std::string_view cluster,
 }  // namespace
 
 std::string Job::own_term(std::string_view key) const {
-  return term_of(names, to_text(plan->service.id), key);
+  return term_of(names, to_text(cluster->service.id), key);
 }
 
 std::string Job::term(std::string_view key) const {

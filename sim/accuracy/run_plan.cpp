@@ -360,7 +360,7 @@ tl::expected<Plan, std::string> plan_of_run(const RunConfiguration& printed,
   auto plan = make_plan(file, catalog);
   if (!plan) return Failure(plan.error().front().what);
 
-  PlannedWorkload& job = plan->only_job();
+  PlannedWorkload& job = plan->jobs.front();
   job.global_batch = std::max(job.global_batch, run.global_batch);
   job.stage_blocks = stage_blocks(run.layers_per_stage, job.strategy.pipeline);
   set_links(*plan, run, catalog);

@@ -86,7 +86,7 @@ std::vector<LayerGroupTime> layer_groups(const ModelGraph& model, const StepEsti
 }
 
 int nodes_used(const Plan& plan, const PlannedPool& pool) {
-  const PlannedStrategy& s = plan.only_job().strategy;
+  const PlannedStrategy& s = plan.jobs.front().strategy;
   if (pool.role == Role::parameter_server)
     return s.kind == StrategyKind::parameter_server ? s.parameter_servers : 0;
   const auto computing = computing_pools(plan);
@@ -116,7 +116,7 @@ std::optional<Usd> running_cost_per_hour(const Plan& plan) {
 
 Change change_of(std::string what, const Plan& changed, const StepEstimate& step) {
   Change c{std::move(what), step.step, step.samples_per_second, {}, std::nullopt};
-  c.training = Samples{changed.only_job().total_samples} / step.samples_per_second;
+  c.training = Samples{changed.jobs.front().total_samples} / step.samples_per_second;
   if (const auto hourly = running_cost_per_hour(changed))
     c.cost = *hourly * (c.training.count() / 3600);
   return c;
@@ -124,7 +124,7 @@ Change change_of(std::string what, const Plan& changed, const StepEstimate& step
 
 Plan with_workers(const Plan& plan, int workers) {
   Plan changed = plan;
-  PlannedWorkload& job = changed.only_job();
+  PlannedWorkload& job = changed.jobs.front();
   const double batches = double(job.global_batch) / job.strategy.accelerators();
   job.strategy.workers = workers;
   job.strategy.backup_workers = std::min(job.strategy.backup_workers, workers - 1);
@@ -134,7 +134,7 @@ Plan with_workers(const Plan& plan, int workers) {
 
 Explanation explain(const Plan& plan, const NetworkModel& network) {
   RECKON_CHECK(plan.jobs.size() == 1);
-  const PlannedWorkload& job = plan.only_job();
+  const PlannedWorkload& job = plan.jobs.front();
   Explanation e;
   e.scenario = plan.name;
   e.step = estimate_step(plan, job, network);

@@ -43,7 +43,7 @@ class Changes {
   /// No change makes memory a risk that is none now.
   explicit Changes(const Plan& plan)
       : plan_(plan),
-        risk_(std::max(kRiskOfAPlan, estimate_memory(plan, plan.only_job()).out_of_memory())) {}
+        risk_(std::max(kRiskOfAPlan, estimate_memory(plan, plan.jobs.front()).out_of_memory())) {}
 
   void add(std::string what, const Apply& apply) {
     Plan changed = plan_;
@@ -51,8 +51,8 @@ class Changes {
     add(std::move(what), changed);
   }
   void add(std::string what, const Plan& changed) {
-    const PlannedWorkload& job = changed.only_job();
-    if (!keeps_rules(job) || !keeps_law(plan_.only_job(), job)) return;
+    const PlannedWorkload& job = changed.jobs.front();
+    if (!keeps_rules(job) || !keeps_law(plan_.jobs.front(), job)) return;
     if (estimate_memory(changed, job).fits_at(risk_))
       changed_.emplace_back(std::move(what), changed);
   }
@@ -61,7 +61,7 @@ class Changes {
     std::vector<Change> done(changed_.size());
     parallel_for(changed_.size(), 0, [&](std::size_t k) {
       const Plan& plan = changed_[k].second;
-      done[k] = change_of(changed_[k].first, plan, estimate_step(plan, plan.only_job(), network));
+      done[k] = change_of(changed_[k].first, plan, estimate_step(plan, plan.jobs.front(), network));
     });
     return done;
   }
@@ -73,7 +73,7 @@ class Changes {
 };
 
 void add_hardware(Changes& changes, const Plan& plan, const StepEstimate& now) {
-  const PlannedStrategy& s = plan.only_job().strategy;
+  const PlannedStrategy& s = plan.jobs.front().strategy;
   const PlannedPool& workers = *computing_pools(plan).front();
   const auto in_pools = [](auto change) {
     return [change](Plan& p) {
@@ -107,19 +107,19 @@ void add_hardware(Changes& changes, const Plan& plan, const StepEstimate& now) {
     changes.add("twice the vCPUs of the nodes that compute",
                 in_pools([](PlannedPool& pool) { pool.machine.vcpus *= 2; }));
     changes.add("storage twice as fast",
-                [](Plan& p) { double_it(p.only_job().checkpoint.storage.read_per_node); });
+                [](Plan& p) { double_it(p.jobs.front().checkpoint.storage.read_per_node); });
   }
 }
 
 void add_batch(Changes& changes, const Plan& plan) {
-  const PlannedWorkload& job = plan.only_job();
+  const PlannedWorkload& job = plan.jobs.front();
   const auto batch = [&](int to, std::int64_t global) {
     const bool together = job.strategy.replica() > 1;
     changes.add(fmt::format("{} of {} {}instead of {}", together ? "micro-batch" : "batch", to,
                             together ? "" : "on each accelerator ", job.batch_per_accelerator),
                 [=](Plan& p) {
-                  p.only_job().batch_per_accelerator = to;
-                  change_batch(p.only_job(), global);
+                  p.jobs.front().batch_per_accelerator = to;
+                  change_batch(p.jobs.front(), global);
                 });
   };
   const int now = job.batch_per_accelerator;
@@ -127,16 +127,16 @@ void add_batch(Changes& changes, const Plan& plan) {
   if (now % 2 == 0) batch(now / 2, job.global_batch / 2);
   if (job.strategy.recompute != Recompute::none)
     changes.add("no recomputation",
-                [](Plan& p) { p.only_job().strategy.recompute = Recompute::none; });
+                [](Plan& p) { p.jobs.front().strategy.recompute = Recompute::none; });
 }
 
 void add_workers(Changes& changes, const Plan& plan) {
-  const PlannedStrategy& s = plan.only_job().strategy;
+  const PlannedStrategy& s = plan.jobs.front().strategy;
   if (plan.pool_with(Role::worker)->slice) return;  // a slice is what it is
   const auto workers = [&](int to) {
     Plan changed = with_workers(plan, to);
     std::string how;
-    auto& strategy = changed.only_job().strategy;
+    auto& strategy = changed.jobs.front().strategy;
     if (s.kind == StrategyKind::single || s.kind == StrategyKind::mirrored) {
       strategy.kind = StrategyKind::multi_worker_mirrored;
       how = ", multi_worker_mirrored";
@@ -149,12 +149,12 @@ void add_workers(Changes& changes, const Plan& plan) {
 }
 
 void add_servers(Changes& changes, const Plan& plan) {
-  const PlannedStrategy& s = plan.only_job().strategy;
+  const PlannedStrategy& s = plan.jobs.front().strategy;
   if (s.kind != StrategyKind::parameter_server) return;
   const auto servers = [&](int to) {
     changes.add(fmt::format("{} parameter server{} instead of {}", to, to == 1 ? "" : "s",
                             s.parameter_servers),
-                [to](Plan& p) { p.only_job().strategy.parameter_servers = to; });
+                [to](Plan& p) { p.jobs.front().strategy.parameter_servers = to; });
   };
   if (plan.pool_with(Role::parameter_server) && s.parameter_servers > 0) {
     servers(2 * s.parameter_servers);
@@ -165,28 +165,28 @@ void add_servers(Changes& changes, const Plan& plan) {
     });
   }
   // What asynchronous training needs to an accuracy is not known.
-  if (!s.synchronous || !plan.only_job().convergence)
+  if (!s.synchronous || !plan.jobs.front().convergence)
     changes.add(s.synchronous ? "asynchronous instead of synchronous"
                               : "synchronous instead of asynchronous",
                 [](Plan& p) {
-                  PlannedStrategy& changed = p.only_job().strategy;
+                  PlannedStrategy& changed = p.jobs.front().strategy;
                   changed.synchronous = !changed.synchronous;
                   changed.backup_workers = 0;
                 });
   changes.add("all-reduce instead of parameter servers", [](Plan& p) {
-    p.only_job().strategy.kind = StrategyKind::multi_worker_mirrored;
-    p.only_job().strategy.parameter_servers = 0;
-    p.only_job().strategy.backup_workers = 0;
+    p.jobs.front().strategy.kind = StrategyKind::multi_worker_mirrored;
+    p.jobs.front().strategy.parameter_servers = 0;
+    p.jobs.front().strategy.backup_workers = 0;
   });
 }
 
 /// The same accelerators and the same batch, cut another way.
 void add_layouts(Changes& changes, const Plan& plan) {
-  const PlannedStrategy& s = plan.only_job().strategy;
+  const PlannedStrategy& s = plan.jobs.front().strategy;
   if (!cuts_the_model(s.kind)) return;
   const auto set = [&](const char* name, int PlannedStrategy::*member, int to) {
     changes.add(fmt::format("{} {} instead of {}", name, to, s.*member),
-                [=](Plan& p) { p.only_job().strategy.*member = to; });
+                [=](Plan& p) { p.jobs.front().strategy.*member = to; });
   };
   if (s.kind == StrategyKind::model_parallel) {
     const std::pair<const char*, int PlannedStrategy::*> degrees[] = {
@@ -200,8 +200,8 @@ void add_layouts(Changes& changes, const Plan& plan) {
     }
     if (s.pipeline > 1 && s.interleave == 1)
       changes.add("an interleaved pipeline of 2 parts a stage", [](Plan& p) {
-        p.only_job().strategy.schedule = PipelineSchedule::interleaved;
-        p.only_job().strategy.interleave = 2;
+        p.jobs.front().strategy.schedule = PipelineSchedule::interleaved;
+        p.jobs.front().strategy.interleave = 2;
       });
   }
   const int lowest = s.kind == StrategyKind::sharded ? 1 : 0;
@@ -210,19 +210,19 @@ void add_layouts(Changes& changes, const Plan& plan) {
   if (s.zero_stage > lowest) set("zero_stage", &PlannedStrategy::zero_stage, s.zero_stage - 1);
   if (s.offload_optimizer)
     changes.add("the optimizer's state on the accelerators",
-                [](Plan& p) { p.only_job().strategy.offload_optimizer = false; });
+                [](Plan& p) { p.jobs.front().strategy.offload_optimizer = false; });
 }
 
 void add_algorithms(Changes& changes, const Plan& plan, const StepEstimate& now) {
   // Processes on CPUs choose between a ring and the direct way by themselves.
   if (now.all_reduce.empty() || !computing_pools(plan).front()->accelerator) return;
-  const PlannedStrategy& s = plan.only_job().strategy;
+  const PlannedStrategy& s = plan.jobs.front().strategy;
   const Fabric fabric = fabric_of(plan, s, s.workers);
   for (const AllReduceAlgorithm& each : kAllReduces) {
     const AllReduceKind kind = each.kind;
     if (!each.runs_on(fabric) || to_text(kind) == now.all_reduce) continue;
     changes.add(fmt::format("{} all-reduce instead of {}", to_text(kind), now.all_reduce),
-                [kind](Plan& p) { p.only_job().strategy.all_reduce = kind; });
+                [kind](Plan& p) { p.jobs.front().strategy.all_reduce = kind; });
   }
 }
 

@@ -25,29 +25,29 @@ void ensure_servers(Plan& plan) {
 }
 
 SamplesPerSecond throughput(const Plan& plan, const NetworkModel& network) {
-  return estimate_step(plan, plan.only_job(), network).samples_per_second;
+  return estimate_step(plan, plan.jobs.front(), network).samples_per_second;
 }
 
 }  // namespace
 
 std::optional<Crossover> crossover_of(const Plan& plan, const NetworkModel& network) {
-  const PlannedStrategy& now = plan.only_job().strategy;
+  const PlannedStrategy& now = plan.jobs.front().strategy;
   if (now.kind == StrategyKind::tpu || cuts_the_model(now.kind)) return std::nullopt;
   Plan base = plan;
   ensure_servers(base);
-  PlannedStrategy& s = base.only_job().strategy;
+  PlannedStrategy& s = base.jobs.front().strategy;
   s.backup_workers = 0;
   s.synchronous = true;  // as all-reduce is: like is compared with like
   const int fixed = std::max(1, now.parameter_servers);
   const auto all_reduce = [&](int workers) {
     Plan p = with_workers(base, workers);
-    p.only_job().strategy.kind = StrategyKind::multi_worker_mirrored;
+    p.jobs.front().strategy.kind = StrategyKind::multi_worker_mirrored;
     return throughput(p, network);
   };
   const auto with_servers = [&](int workers, int servers) {
     Plan p = with_workers(base, workers);
-    p.only_job().strategy.kind = StrategyKind::parameter_server;
-    p.only_job().strategy.parameter_servers = servers;
+    p.jobs.front().strategy.kind = StrategyKind::parameter_server;
+    p.jobs.front().strategy.parameter_servers = servers;
     return throughput(p, network);
   };
 

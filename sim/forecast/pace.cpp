@@ -62,7 +62,7 @@ double ratio(Seconds changed, Seconds median) {
 }
 
 PaceFactors factors_of(const Plan& plan, const StepEstimate& step, const PacedJob& median) {
-  const PlannedWorkload& job = plan.only_job();
+  const PlannedWorkload& job = plan.jobs.front();
   PaceFactors f;
   f.step = ratio(step.step, median.step.step);
   f.evaluation = ratio(evaluation_time(plan, job, step) * job.evaluations, median.pace.evaluation);
@@ -78,7 +78,7 @@ PaceFactors factors_of(const Plan& plan, const StepEstimate& step, const PacedJo
 
 PacedJob make_pace(const Plan& plan, const NetworkModel& network) {
   RECKON_CHECK(plan.jobs.size() == 1);
-  const PlannedWorkload& job = plan.only_job();
+  const PlannedWorkload& job = plan.jobs.front();
   StepCache cache(plan, job, network);
   PacedJob result;
   result.step = cache.at(job.strategy.workers);
@@ -101,7 +101,7 @@ std::vector<Sensitivity> sensitivities(Plan& scratch,
                                        const std::vector<PlanAssumption>& assumptions,
                                        const PacedJob& median, const NetworkModel& network) {
   std::vector<Sensitivity> result(assumptions.size());
-  const PlannedWorkload& job = scratch.only_job();
+  const PlannedWorkload& job = scratch.jobs.front();
   std::optional<ModelFold> fold;  // no assumption changes the model
   if (cuts_the_model(job.strategy.kind)) fold.emplace(job.model);
   for (std::size_t i = 0; i < assumptions.size(); ++i) {

@@ -116,7 +116,7 @@ Replicator::Replicator(const ForecastSetup& setup) : setup_(setup) {
 
 JobPace Replicator::pace_of(std::size_t k, const PaceFactors& factors) const {
   const Plan& plan = *plans_[k];
-  const PlannedWorkload& job = plan.only_job();
+  const PlannedWorkload& job = plan.jobs.front();
   JobPace pace = setup_.jobs[k].paced.pace;
   const double longer = job.samples_factor.value;
   pace.steps = std::int64_t(std::ceil(double(pace.steps) * longer));
@@ -158,7 +158,7 @@ LifeResult Replicator::run(std::uint64_t seed, std::uint32_t replication, std::o
       requests_[k] = requests_[*planned.same_as];
       requests_[k].submit = SimTime{} + to_clock(planned.submit);
     } else {
-      requests_[k] = request_of(plans_[k]->only_job(), pace_of(k, factors[k]));
+      requests_[k] = request_of(plans_[k]->jobs.front(), pace_of(k, factors[k]));
     }
   }
 

@@ -286,7 +286,7 @@ namespace {
 
 /// By the roofline of the step model (sim/step/compute.h).
 Seconds kernel_time(const MeasuredKernel& kernel, const Plan& plan) {
-  const PlannedWorkload& job = plan.only_job();
+  const PlannedWorkload& job = plan.jobs.front();
   const PlannedPool& pool = *computing_pools(plan).front();
   if (!pool.accelerator || kernel.precision != job.precision ||
       !names_accelerator(kernel.device, pool.accelerator->name))
@@ -301,7 +301,7 @@ Seconds kernel_time(const MeasuredKernel& kernel, const Plan& plan) {
 
 double predicted(const MeasuredQuantity& of, const Plan& plan, const StepEstimate& step,
                  const NetworkModel& network) {
-  const PlannedStrategy& s = plan.only_job().strategy;
+  const PlannedStrategy& s = plan.jobs.front().strategy;
   switch (of.what) {
     case Measured::step:
       return step.step.count();
@@ -314,13 +314,13 @@ double predicted(const MeasuredQuantity& of, const Plan& plan, const StepEstimat
     case Measured::other:
       return step.host.count();
     case Measured::save:
-      return checkpoint_save_time(plan, plan.only_job()).count();
+      return checkpoint_save_time(plan, plan.jobs.front()).count();
     case Measured::start:
       return (plan.job_start.image_pull.value + plan.job_start.framework_start.value +
               plan.job_start.compile.value)
           .count();
     case Measured::restore:
-      return checkpoint_restore_time(plan, plan.only_job()).count();
+      return checkpoint_restore_time(plan, plan.jobs.front()).count();
     case Measured::jitter:
       return plan.framework.step_jitter.value;
     case Measured::reduce:

@@ -64,7 +64,7 @@ std::optional<Seconds> newest(std::span<const OwnRun> runs, const OwnRun& questi
 }  // namespace
 
 OwnRun own_question(const Plan& plan, std::string machine) {
-  const PlannedWorkload& job = plan.only_job();
+  const PlannedWorkload& job = plan.jobs.front();
   const PlannedStrategy& s = job.strategy;
   OwnRun q;
   q.machine = std::move(machine);

@@ -102,7 +102,7 @@ TEST_CASE("a trial that cannot say anything says why") {
   CHECK(contains(fails.err, "| out of memory"));
   const Output silent = trial("--container-command 'echo nothing to say'");
   CHECK(silent.code == 1);
-  CHECK(contains(silent.err, "without a line that tells its progress"));
+  CHECK(contains(silent.err, "without printing a line of progress"));
   const Output few = trial("--container-command 'for i in 1 2 3; do echo step $i; done'");
   CHECK(few.code == 1);
   CHECK(contains(few.err, "5 or more are needed"));

@@ -26,8 +26,8 @@ TEST_CASE("a worker alone trains a plan and leaves its measurements and paramete
   CHECK(contains(log, R"("step":7)"));
   CHECK(contains(log, R"("finished":true)"));
   std::uint64_t weights = 0;
-  for (const auto& [name, tensor] :
-       reckon::TensorReader({w.path("run/model.safetensors")}).tensors())
+  const reckon::TensorReader trained({w.path("run/model.safetensors")});
+  for (const auto& [name, tensor] : trained.tensors())
     weights += bytes_of(tensor) / sizeof(float);
   CHECK(weights == 5121);
 }

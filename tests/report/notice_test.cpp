@@ -31,7 +31,7 @@ TEST_CASE("what a program does on a notice is said with whose word it is") {
   CHECK_THAT(notice_sentences(with(n)),
              Contains("saves nothing") && Contains("workload.checkpoint.on_notice: save"));
   n.stated = true;
-  CHECK_THAT(notice_sentences(with(n)), Contains("the scenario says so"));
+  CHECK_THAT(notice_sentences(with(n)), Contains("set in the scenario"));
   n.notice = Seconds{0};
   CHECK_THAT(notice_sentences(with(n)), Contains("without a notice"));
 }

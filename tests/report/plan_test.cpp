@@ -70,7 +70,7 @@ TEST_CASE("that no factor tried changes the choice is not said where ties were l
   a.sensitivity.emplace();
   a.sensitivity->rivals = 1;
   a.sensitivity->levers = {{planner::Lever::network, std::nullopt, std::nullopt}};
-  CHECK(says(changes_of_choice(a), "None of 1/8, 1/2, 2 and 8 times does: network bandwidth"));
+  CHECK(says(changes_of_choice(a), "Insensitive (1/8, 1/2, 2 and 8 times): network bandwidth"));
   a.sensitivity->ties = {plan_on("second")};
   CHECK_FALSE(says(changes_of_choice(a), "None of"));
   CHECK(says(changes_of_choice(a), "No difference within"));
@@ -107,5 +107,5 @@ TEST_CASE("the command of a measurement runs nothing of a file's name") {
   m.on = plan_on("it's");
   CHECK(command_for(a, m) ==
         "reckon trial $'a\\012\\';b.yaml' --set "
-        "'cluster.pools.workers.machine=it'\\''s' --like-pool");
+        "'cluster.pools.workers.machine=\"it'\\''s\"' --like-pool");
 }

@@ -150,11 +150,11 @@ EfficiencyFit::EfficiencyFit(std::span<const PublishedRun> runs, const Catalog& 
     auto plan = plan_of_run(r.run, catalog);
     if (!plan || !explainable(r, *plan)) continue;
     const Accelerator& accelerator = *plan->pool_with(Role::worker)->accelerator;
-    const GroupKey key = group_of(accelerator, plan->only_job().precision, r.run.stack, catalog);
+    const GroupKey key = group_of(accelerator, plan->jobs.front().precision, r.run.stack, catalog);
     const double rate = quantile(measured[{r.run, r.source}], 0.5);
     FitRun run{std::move(*plan),  nullptr, std::log(rate), r.source, r.run.stack,
                model_name(r.run), r};
-    const PlannedWorkload& job = run.plan.only_job();
+    const PlannedWorkload& job = run.plan.jobs.front();
     if (cuts_the_model(job.strategy.kind)) {
       auto& fold = folds[network_of(r.run)];
       if (!fold) fold = std::make_shared<const ModelFold>(job.model);

@@ -127,7 +127,7 @@ void resolve_failures(Draft& draft) {
   rules.hang_share = operations.at(keys::kHangShare);
   rules.hang_detection = seconds_fact(operations.at(keys::kHangDetection));
   // Who waits for nobody is ended by its own failure.
-  if (draft.plan.jobs.empty() || !waits_for_all(draft.plan.only_job().strategy))
+  if (draft.plan.jobs.empty() || !waits_for_all(draft.plan.jobs.front().strategy))
     rules.hang_share = Fact<double>{0.0};
   if (!spec.failures) return;
   if (spec.failures->hang_share) rules.hang_share = Fact<double>{*spec.failures->hang_share};

@@ -95,7 +95,7 @@ void resolve_efficiency(Draft& draft, PlannedPool& pool, Precision precision) {
 
 void resolve_speeds(Draft& draft) {
   if (!draft.roles_known) return;
-  PlannedWorkload& job = draft.plan.only_job();
+  PlannedWorkload& job = draft.plan.jobs.front();
   const PlannedPool& worker = *draft.plan.pool_with(Role::worker);
   job.precision = precision_for(draft, worker);
   job.stack = draft.scenario().workload->stack;

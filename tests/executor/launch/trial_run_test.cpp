@@ -81,7 +81,7 @@ TEST_CASE("a regular expression of the user's own names what it finds") {
   CHECK_FALSE(pattern->match("step 7"));
   CHECK(contains(ProgressPattern::from("(?<stpe>[0-9]+)").error(), "did you mean 'step'?"));
   CHECK(
-      contains(ProgressPattern::from("loss (?<loss>.*)").error(), "no group that tells progress"));
+      contains(ProgressPattern::from("loss (?<loss>.*)").error(), "no named group for progress"));
   CHECK(contains(ProgressPattern::from("(?<step>[0-9]+").error(), "no regular expression"));
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("what goes wrong with a program is said, with its last lines") {
   CHECK(contains(failed, "the command ended with code 3"));
   CHECK(contains(failed, "| no such file: data.bin"));
   CHECK(contains(error_of(shell("echo hello; echo world", 10)),
-                 "ended without a line that tells its progress"));
+                 "ended without printing a line of progress"));
   CHECK(contains(error_of(shell("kill -9 $$", 10)), "was killed by signal 9"));
   TrialOptions slow = shell("echo step 1; sleep 30", 10);
   slow.timeout = Seconds{0.3};

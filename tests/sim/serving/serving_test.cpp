@@ -131,7 +131,7 @@ cluster:
   const ScenarioFile file = file_of(both);
   const auto serving = make_serving_plan(file, shipped_catalog());
   if (!serving) FAIL(format(serving.error()));
-  CHECK(serving->model().precision == Precision::fp16);
+  CHECK(serving->precision == Precision::fp16);
   CHECK(serving->pool().name == "t4");
   CHECK_FALSE(serving->alone);
   // The period is an hour: what the training does not pay of the fee the service does.

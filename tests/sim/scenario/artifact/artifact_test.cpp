@@ -253,8 +253,8 @@ TEST_CASE("a file that was cut is refused with the reason, however short") {
   const std::string bytes = write_artifact(artifact);
   for (std::size_t size = 0; size < bytes.size(); ++size)
     CHECK_FALSE(why_not(bytes.substr(0, size)).empty());
-  CHECK_THAT(why_not(bytes.substr(0, bytes.size() - 1)), Catch::Contains("cut off or changed"));
-  CHECK_THAT(why_not(bytes + "x"), Catch::Contains("cut off or changed"));
+  CHECK_THAT(why_not(bytes.substr(0, bytes.size() - 1)), Catch::Contains("truncated or changed"));
+  CHECK_THAT(why_not(bytes + "x"), Catch::Contains("truncated or changed"));
 }
 
 TEST_CASE("what is no plan of a run is refused with the reason") {
