@@ -6,12 +6,13 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <fstream>
+#include <span>
 
 #include "executor/train/checkpoint/checkpoint_set.h"
 #include "executor/train/records/measurement_log.h"
 #include "support/small_job.h"
+#include "support/trained_weights.h"
 
 namespace reckon::test {
 namespace {
@@ -54,9 +55,7 @@ std::map<std::int64_t, double> losses_of(const Measurements& m) {
   return losses;
 }
 
-bool all_finite(const std::string& bytes) {
-  std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+bool all_finite(std::span<const float> values) {
   return std::ranges::all_of(values, [](float v) { return std::isfinite(v); });
 }
 
@@ -108,7 +107,7 @@ TrainedResult TrainingJob::undisturbed(const Workspace& w, const TrainingKind& k
   BackgroundJob job(w, "job.yaml", "undisturbed", options_of(kind));
   const int code = job.code();
   if (code != 0) throw Lost(fmt::format("undisturbed, it ended with {}: {}", code, job.errors()));
-  const TrainedResult result{read_all(w.path("undisturbed/model.safetensors")),
+  const TrainedResult result{trained_weights(w.path("undisturbed/model.safetensors")),
                              losses_of(read(w.path("undisturbed/measurements.jsonl")))};
   fs::remove_all(w.path("undisturbed"));
   return result;
@@ -196,10 +195,10 @@ void TrainingJob::check() {
   said_ = last_words(run_->errors());
   check_records(m);
   check_restores(m);
-  const std::string parameters = read_all(run / "model.safetensors");
+  const std::vector<float> parameters = trained_weights(run / "model.safetensors");
   if (parameters.size() != expected_.parameters.size() || !all_finite(parameters))
-    throw Lost(fmt::format("{} bytes of trained parameters, not {} of finite numbers",
-                           parameters.size(), expected_.parameters.size()));
+    throw Lost(fmt::format("{} parameters, not {} of finite numbers", parameters.size(),
+                           expected_.parameters.size()));
   if (kind_.repeatable && parameters != expected_.parameters)
     throw Lost("the trained parameters are not those of the undisturbed run");
 }

@@ -26,7 +26,7 @@ TrainingKind asynchronous_servers();
 
 /// What a job ends with when nobody disturbs it.
 struct TrainedResult {
-  std::string parameters;                 // bytes
+  std::vector<float> parameters;
   std::map<std::int64_t, double> losses;  // by step, of rank 0
 };
 

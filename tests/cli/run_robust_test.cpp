@@ -15,10 +15,10 @@
 
 #include "cli/run_reckon.h"
 #include "executor/launch/process.h"
-#include "executor/train/checkpoint/tensor_reader.h"
 #include "executor/train/records/measurement_log.h"
 #include "support/skip.h"
 #include "support/small_job.h"
+#include "support/trained_weights.h"
 
 // What may befall `reckon run` besides a killed process (run_test.cpp): each ends with a clear
 // error, or goes on.
@@ -90,17 +90,6 @@ std::string ask(int port, const std::string& request) {
   }
   ::close(fd);
   return answer;
-}
-
-std::vector<float> parameters_of(const fs::path& file) {
-  const TensorReader reader({file});
-  std::vector<float> values;
-  for (const auto& [name, tensor] : reader.tensors()) {
-    const std::size_t first = values.size();
-    values.resize(first + bytes_of(tensor) / sizeof(float));
-    reader.read(tensor, std::as_writable_bytes(std::span(values).subspan(first)));
-  }
-  return values;
 }
 
 }  // namespace
@@ -251,8 +240,8 @@ TEST_CASE("two workers with two synchronous parameter servers train what all-red
   const Output r = w.run(kRun + std::string("--out servers"));
   INFO(r.err);
   REQUIRE(r.code == 0);
-  const auto ring = parameters_of(w.path("ring/model.safetensors"));
-  const auto servers = parameters_of(w.path("servers/model.safetensors"));
+  const auto ring = trained_weights(w.path("ring/model.safetensors"));
+  const auto servers = trained_weights(w.path("servers/model.safetensors"));
   REQUIRE(ring.size() == 5121);
   REQUIRE(servers.size() == ring.size());
   float worst = 0;

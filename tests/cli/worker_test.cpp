@@ -27,8 +27,7 @@ TEST_CASE("a worker alone trains a plan and leaves its measurements and paramete
   CHECK(contains(log, R"("finished":true)"));
   std::uint64_t weights = 0;
   const reckon::TensorReader trained({w.path("run/model.safetensors")});
-  for (const auto& [name, tensor] : trained.tensors())
-    weights += bytes_of(tensor) / sizeof(float);
+  for (const auto& [name, tensor] : trained.tensors()) weights += bytes_of(tensor) / sizeof(float);
   CHECK(weights == 5121);
 }
 

@@ -53,9 +53,11 @@ TEST_CASE("spot stands beside on demand, the planned case first") {
 TEST_CASE("where no limit turns the answer, that is said") {
   SpotComparison c = comparison();
   c.life->turns.reset();
-  CHECK_THAT(spot_table(c, plan()), Contains("Spot is cheaper at the median for any node lifetime"));
+  CHECK_THAT(spot_table(c, plan()),
+             Contains("Spot is cheaper at the median for any node lifetime"));
   c.spot[1][1]->cost_usd->p50 = 2000;
-  CHECK_THAT(spot_table(c, plan()), Contains("Spot is not cheaper at the median for any node lifetime"));
+  CHECK_THAT(spot_table(c, plan()),
+             Contains("Spot is not cheaper at the median for any node lifetime"));
   c.on_demand.cost_usd.reset();
   CHECK_THAT(spot_table(c, plan()), Contains("A price is unknown."));
 }

@@ -80,8 +80,7 @@ TEST_CASE("a regular expression of the user's own names what it finds") {
   CHECK(found->loss == 1.5);
   CHECK_FALSE(pattern->match("step 7"));
   CHECK(contains(ProgressPattern::from("(?<stpe>[0-9]+)").error(), "did you mean 'step'?"));
-  CHECK(
-      contains(ProgressPattern::from("loss (?<loss>.*)").error(), "no named group for progress"));
+  CHECK(contains(ProgressPattern::from("loss (?<loss>.*)").error(), "no named group for progress"));
   CHECK(contains(ProgressPattern::from("(?<step>[0-9]+").error(), "no regular expression"));
 }
 

@@ -1,0 +1,22 @@
+#pragma once
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "executor/train/checkpoint/tensor_reader.h"
+
+namespace reckon {
+
+/// All weights of a safetensors file of fp32, in the order of their names.
+inline std::vector<float> trained_weights(const std::filesystem::path& file) {
+  const TensorReader reader({file});
+  std::vector<float> values;
+  for (const auto& [name, tensor] : reader.tensors()) {
+    const std::size_t first = values.size();
+    values.resize(first + bytes_of(tensor) / sizeof(float));
+    reader.read(tensor, std::as_writable_bytes(std::span(values).subspan(first)));
+  }
+  return values;
+}
+
+}  // namespace reckon
