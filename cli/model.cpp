@@ -10,6 +10,7 @@
 #include "cli/options/usage_error.h"
 #include "cli/options/values.h"
 #include "cli/output.h"
+#include "cli/parse.h"
 #include "exchange/huggingface.h"
 #include "exchange/model_files.h"
 #include "report/catalog/model_view.h"
