@@ -9,6 +9,7 @@
 #include "cli/options/usage_error.h"
 #include "cli/options/values.h"
 #include "cli/output.h"
+#include "cli/parse.h"
 #include "report/catalog/view.h"
 #include "sim/base/unit_text.h"
 

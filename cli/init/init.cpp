@@ -10,6 +10,7 @@
 #include "cli/options/usage_error.h"
 #include "cli/options/values.h"
 #include "cli/output.h"
+#include "cli/parse.h"
 #include "sim/base/printable.h"
 #include "sim/base/shell_word.h"
 #include "sim/model/zoo/zoo.h"

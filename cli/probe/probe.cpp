@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/options/usage_error.h"
 #include "cli/output.h"
+#include "cli/parse.h"
 #include "cli/probe/probe_device.h"
 #include "cli/probe/probe_kubernetes.h"
 #include "cli/probe/probe_options.h"
