@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "cli/options/usage_error.h"
 #include "cli/output.h"
 #include "sim/base/unit_text.h"
 
