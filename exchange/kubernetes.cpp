@@ -118,7 +118,7 @@ std::string kubernetes_name(std::string_view plan) { return kubernetes::dns_labe
 std::string kubernetes_secret_name(std::string_view run) { return fmt::format("{}-secret", run); }
 
 bool needs_kubernetes_secret(const RunArtifact& artifact) {
-  const PlannedStrategy& s = artifact.plan.only_job().strategy;
+  const PlannedStrategy& s = artifact.plan.jobs.front().strategy;
   return !artifact.container && s.workers + s.parameter_servers > 1;
 }
 

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "cli/exit_code.h"
 #include "cli/history_store.h"
 #include "cli/load.h"
+#include "cli/options/usage_error.h"
 #include "cli/output.h"
 #include "cli/run/cluster_options.h"
 #include "cli/run/run_parts.h"
@@ -15,6 +17,7 @@
 #include "report/run/metrics.h"
 #include "report/run/status.h"
 #include "report/table.h"
+#include "sim/scenario/resolve/one_job.h"
 
 namespace reckon::cli {
 namespace {
@@ -37,6 +40,10 @@ class ClusterCommand {
     const std::string& file = options.files.front();
     const auto catalog = checked(load_catalogs(options));
     auto loaded = checked(load_plan(file, options, catalog));
+    if (auto several = why_not_one_job(loaded.plan, loaded.file.places, "a run")) {
+      report({std::move(*several)});
+      return kInputIsWrong;
+    }
     if (options.seed) loaded.plan.seed = *options.seed;
     places_ = loaded.file.places;
     artifact_ = for_cluster(artifact_of(std::move(loaded), file, options), catalog);

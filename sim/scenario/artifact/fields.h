@@ -9,8 +9,8 @@
 // a field, or has one too many, does not compile: its names are bound to the struct's own fields.
 // The same holds for the words of an enumeration, whose switch must be complete.
 
-// A member's name cannot stand in parentheses.
-// NOLINTNEXTLINE(bugprone-macro-parentheses)
+// Names of members and types cannot stand in parentheses, nor a term of a sum of terms.
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define RECKON_VISIT_FIELD(r, object, field) visit(BOOST_PP_STRINGIZE(field), object.field);
 
 /// each_field(object, visit): visit("name", object.name) for every field, in their order.
@@ -49,6 +49,8 @@
 #define RECKON_CASE_OF_WORD(r, Type, word) \
   case Type::word:                         \
     return BOOST_PP_STRINGIZE(word);
+
+// NOLINTEND(bugprone-macro-parentheses)
 
 /// word_of(value): the enumerator's own name.
 #define RECKON_WORDS(Type, ...)                                                               \
