@@ -1,4 +1,6 @@
 #include "cli/probe/probe_kubernetes.h"
+#include "cli/exit_code.h"
+#include "cli/options/usage_error.h"
 
 #include <fmt/format.h>
 

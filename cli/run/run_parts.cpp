@@ -1,4 +1,6 @@
 #include "cli/run/run_parts.h"
+#include "cli/exit_code.h"
+#include "cli/options/usage_error.h"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
