@@ -94,9 +94,9 @@ Manifest read_manifest(const fs::path& set) {
   const std::string text = read_file_text(file);
   try {
     Json json = Json::parse(text);
-    const std::uint64_t digest = json.at("xxh3");
+    const Json digest = json.at("xxh3");
     json.erase("xxh3");
-    if (digest_of(json) != digest)
+    if (!digest.is_number_unsigned() || digest_of(json) != digest.get<std::uint64_t>())
       throw CheckpointError(file.string() + " is damaged: its checksum differs");
     if (json.at("schema_version") < kSchemaVersion)
       throw OldCheckpoint(fmt::format(
