@@ -144,4 +144,8 @@ T checked(Expected<T> value) {
   if constexpr (!std::is_void_v<T>) return std::move(*value);
 }
 
+/// Of what takes one job ("a run", "a trial"): throws WrongInput at the scenario's `jobs` where
+/// there are several.
+void require_one_job(const LoadedPlan& loaded, std::string_view what);
+
 }  // namespace reckon::cli

@@ -12,6 +12,7 @@
 #include "executor/train/records/run_directory.h"
 #include "sim/accuracy/plan_evidence.h"
 #include "sim/measurement/calibration/calibration.h"
+#include "sim/scenario/resolve/one_job.h"
 #include "sim/scenario/yaml/scenario_yaml.h"
 #include "sim/serving/serving.h"
 #include "sim/step/step.h"
@@ -249,5 +250,10 @@ Expected<LoadedScenario> load_all(const std::string& file, const ScenarioChanges
 }
 
 void report(const Diagnostics& diagnostics) { print_error(format(diagnostics)); }
+
+void require_one_job(const LoadedPlan& loaded, std::string_view what) {
+  if (auto several = why_not_one_job(loaded.plan, loaded.file.places, what))
+    throw WrongInput({std::move(*several)});
+}
 
 }  // namespace reckon::cli

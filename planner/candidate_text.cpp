@@ -18,7 +18,7 @@ std::string bought_text(const Offer& offer, int nodes) {
   if (base > 0) text = fmt::format("{} {} + ", base, to_text(offer.mix.base));
   text += fmt::format("{} spot", nodes - base);
   if (offer.mix.patience)
-    text += fmt::format(", on_demand stand in after {}", offer.mix.patience_text);
+    text += fmt::format(", on_demand fallback after {}", offer.mix.patience_text);
   return text;
 }
 

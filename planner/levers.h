@@ -9,7 +9,7 @@ namespace reckon::planner {
 enum class Lever {
   price_here,        // of all nodes with the chosen accelerator in its region, as they are bought
   price_everywhere,  // the same in all regions
-  reclaims,          // how often spot nodes are taken back, of every plan that has some
+  reclaims,          // how often spot nodes are reclaimed, of every plan that has some
   network            // printed bandwidth of every node: between nodes, and to the data
 };
 std::string_view to_text(Lever lever);

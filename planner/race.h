@@ -32,8 +32,8 @@ struct RaceResult {
   std::int64_t proven_worse = 0;    // dropped by a bound on the objective
   std::int64_t proven_late = 0, proven_dear = 0;
   std::int64_t not_tried = 0;   // open, ranked by the step model only
-  std::int64_t outrun = 0;      // dropped in the race
-  double least_open_bound = 0;  // of the untried and outrun: no score is below; 0: none
+  std::int64_t outrun = 0;      // eliminated by successive halving
+  double least_open_bound = 0;  // of the untried and eliminated: no score is below; 0: none
 };
 RaceResult race(const Space& space, Evaluator& evaluator, const RaceOptions& options);
 

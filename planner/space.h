@@ -99,7 +99,7 @@ int nodes_at_most(const Offer& offer, const Shape& shape, CapacityType type);
 int server_nodes(const Question& question, const Shape& shape);
 /// Of workers that are paid though nothing interrupts: the gang and spare nodes.
 int nodes_paid(const Offer& offer, const Shape& shape);
-/// "spot", "1 on_demand + 3 spot", "4 spot, on_demand stand in after 10min".
+/// "spot", "1 on_demand + 3 spot", "4 spot, on_demand fallback after 10min".
 std::string bought_text(const Offer& offer, int nodes);
 
 /// What turns the question's scenario into that of one candidate.

@@ -23,7 +23,6 @@
 #include "report/table.h"
 #include "sim/measurement/rebind.h"
 #include "sim/scenario/resolve/here.h"
-#include "sim/scenario/resolve/one_job.h"
 #include "sim/step/measured_compute.h"
 
 namespace reckon::cli {
@@ -111,10 +110,7 @@ int run_plan(const RunOptions& options, std::span<const std::string> arguments,
              const LoadedCatalog& catalog) {
   const std::string& file = options.files.front();
   auto loaded = checked(load_plan(file, options, catalog));
-  if (auto several = why_not_one_job(loaded.plan, loaded.file.places, "a run")) {
-    report({std::move(*several)});
-    return kInputIsWrong;
-  }
+  require_one_job(loaded, "a run");
   if (options.seed) loaded.plan.seed = *options.seed;
   const RunArtifact planned = artifact_of(std::move(loaded), file, options);
   if (planned.container && planned.container->command.empty()) {

@@ -17,7 +17,6 @@
 #include "report/run/metrics.h"
 #include "report/run/status.h"
 #include "report/table.h"
-#include "sim/scenario/resolve/one_job.h"
 
 namespace reckon::cli {
 namespace {
@@ -40,10 +39,7 @@ class ClusterCommand {
     const std::string& file = options.files.front();
     const auto catalog = checked(load_catalogs(options));
     auto loaded = checked(load_plan(file, options, catalog));
-    if (auto several = why_not_one_job(loaded.plan, loaded.file.places, "a run")) {
-      report({std::move(*several)});
-      return kInputIsWrong;
-    }
+    require_one_job(loaded, "a run");
     if (options.seed) loaded.plan.seed = *options.seed;
     places_ = loaded.file.places;
     artifact_ = for_cluster(artifact_of(std::move(loaded), file, options), catalog);

@@ -18,7 +18,6 @@
 #include "report/run/trial.h"
 #include "sim/base/unit_text.h"
 #include "sim/measurement/measurements.h"
-#include "sim/scenario/resolve/one_job.h"
 #include "sim/scenario/resolve/one_worker.h"
 
 namespace reckon::cli {
@@ -325,10 +324,7 @@ int run_trial_command(const Command& self, std::span<const std::string> argument
   if (!options) return kDone;
   const auto catalog = checked(load_catalogs(*options));
   const auto loaded = checked(load_plan(options->files.front(), *options, catalog));
-  if (auto several = why_not_one_job(loaded.plan, loaded.file.places, "a trial")) {
-    report({std::move(*several)});
-    return kInputIsWrong;
-  }
+  require_one_job(loaded, "a trial");
   try {
     return try_plan(*options, loaded, catalog);
   } catch (const TrialError& e) {

@@ -14,6 +14,7 @@
 #include "executor/serve/served_model.h"
 #include "executor/train/checkpoint/durable_file.h"
 #include "executor/train/records/run_directory.h"
+#include "sim/scenario/resolve/one_job.h"
 #include "sim/scenario/training_text.h"
 #include "sim/scenario/yaml/document.h"
 
@@ -52,11 +53,17 @@ Expected<std::string> training_alone(const ScenarioText& of, const ScenarioChang
   return training_text(of.text, of.file, changes.overrides, changes.layers, kLeftOut);
 }
 
+ModelGraph network_of(const Plan& plan, const Places& places) {
+  if (auto several = why_not_one_job(plan, places, "an exported model"))
+    throw WrongInput({std::move(*several)});
+  return plan.only_job().model;
+}
+
 /// As the run's artifact has it: no catalog is read.
 Trained trained_in(const ReadArtifact& run, const std::string& name) {
   ScenarioText of = checked(scenario_text(name));
   of.file = fs::absolute(of.file).string();
-  return {.network = run.artifact.plan.only_job().model,
+  return {.network = network_of(run.artifact.plan, {}),
           .text = checked(training_alone(of, {})),
           .file = of.file};
 }
@@ -70,7 +77,7 @@ Trained trained_by(const ModelExportOptions& options) {
   for (const fs::path& layer : options.layers) changes.layers.push_back(fs::absolute(layer));
   const std::string text = checked(training_alone(of, changes));
   const auto scenario = checked(load_scenario_text(text, of.file, {}));
-  return {.network = checked(make_plan(scenario, catalog)).only_job().model,
+  return {.network = network_of(checked(make_plan(scenario, catalog)), scenario.places),
           .text = text,
           .file = of.file};
 }

@@ -121,6 +121,7 @@ worker::Job job_of_scenario(const WorkerOptions& options) {
   const std::string& file = options.files.front();
   const LoadedCatalog catalog = checked(load_catalogs(options));
   LoadedPlan loaded = checked(load_plan(file, options, catalog));
+  require_one_job(loaded, "a worker's plan");
   if (options.seed) loaded.plan.seed = *options.seed;
   return {.plan = std::move(loaded.plan),
           .file = file,

@@ -219,8 +219,8 @@ Chart timeline_chart(const Plan& plan, const LifeResult& life, std::uint32_t rep
   for (const RowKey& row : p.rows) order.push_back(row_name(plan, row));
   Chart chart{"timeline", "One run from start to end", "", {}, legend_of(p), states(p)};
   chart.spec = chart_head(
-      fmt::format("Timeline of replication {}: the job and {} nodes over {}; {} nodes are taken "
-                  "back or fail",
+      fmt::format("Timeline of replication {}: the job and {} nodes over {}; {} nodes are "
+                  "reclaimed or fail",
                   replication, nodes, format_duration(to_seconds(life.finish - SimTime{})),
                   p.losses.size()),
       height * int(p.rows.size()));

@@ -85,7 +85,7 @@ Json search_object(const Answer& a) {
           {"proven_dear", a.search.proven_dear},
           {"proven_worse", a.search.proven_worse},
           {"eliminated", a.search.outrun},
-          {"outrun", a.search.outrun},  // phrase: ok, its name until 0.1
+          {"outrun", a.search.outrun},  // phrase: ok, the old key, for one release
           {"not_simulated", a.search.not_tried},
           {"least_open_bound",
            a.search.least_open_bound > 0 ? Json(a.search.least_open_bound) : Json(nullptr)},
@@ -113,7 +113,7 @@ Json sensitivity_object(const std::optional<planner::Sensitivity>& s) {
   for (const RankedPlan& plan : s->better) better.push_back(plan_object(plan));
   return {{"replications", s->replications},
           {"alternatives", s->rivals},
-          {"rivals", s->rivals},  // phrase: ok, its name until 0.1
+          {"rivals", s->rivals},  // phrase: ok, the old key, for one release
           {"largest_factor", s->most},
           {"levers", std::move(levers)},
           {"ties", std::move(ties)},

@@ -42,7 +42,7 @@ SimDuration retry_delay(const RetryRules& rules, int failures);
 /// What the job has of a pool.
 struct Holding {
   int held = 0;              // nodes
-  int workers_to_place = 0;  // of the job's share of the pool; a stand-in has none of its own
+  int workers_to_place = 0;  // of the job's share of the pool; a fallback has none of its own
 };
 
 struct Job {

@@ -287,7 +287,7 @@ struct PlanOrigin {
   std::optional<std::chrono::sys_seconds> start;
   std::uint64_t seed = 1;
   std::string catalog_digest;
-  std::vector<std::string> calibrations;  // laid over the catalog
+  std::vector<std::string> calibrations;  // overlays of the catalog
   std::string prices_as_of;               // oldest price used; "" where none is known
   std::vector<std::string> warnings;
   std::vector<Source> sources;  // the catalog's, so that a Fact can be printed

@@ -222,7 +222,7 @@ struct PricesSpec {
 struct NoReclaim {};
 struct ExponentialReclaim {
   Seconds mean{};
-};  // age of a node when it is taken back
+};  // age of a node when it is reclaimed
 struct WeibullReclaim {
   double shape = 1;
   Seconds scale{};

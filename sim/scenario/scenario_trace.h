@@ -23,7 +23,7 @@ constexpr auto words_of(TraceFormat) {
 struct TraceSpec {
   std::string file;
   TraceFormat format = TraceFormat::csv;
-  std::string nodes;        // the list of nodes that stands in for cluster.pools; "": the pools
+  std::string nodes;        // the list of nodes in place of cluster.pools; "": the pools
   std::string throughputs;  // format gavel: the table of steps per second
   std::string directory;    // where the three files above are looked for first; "": not given
   /// Requested GPUs over the cluster's that arrive one after the other and stay (1.3 = 130 %); not

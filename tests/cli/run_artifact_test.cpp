@@ -193,3 +193,20 @@ TEST_CASE(
   CHECK(measured.changes.front().recorded == format_duration(planned));
   CHECK(measured.changes.front().step == 100);
 }
+
+TEST_CASE("what is of one job refuses a scenario with several, at its line") {
+  const Workspace w;
+  w.write("pair.yaml",
+          "extends: " + (fs::path(RECKON_SOURCE_DIR) / "scenarios/retrain-nightly.yaml").string() +
+              "\n");
+  for (const char* command :
+       {"run pair.yaml --out run", "trial pair.yaml", "export kubernetes pair.yaml",
+        "run pair.yaml --on kubernetes --image reckon:1"}) {
+    INFO(command);
+    const Output out = w.run(command);
+    INFO(out.err);
+    CHECK(out.code == 2);
+    CHECK(contains(out.err, "is of one job, and the scenario has several"));
+  }
+  CHECK_FALSE(fs::exists(w.path("run")));
+}

@@ -14,6 +14,13 @@ Output worker(const Workspace& w, const std::string& arguments) {
 
 }  // namespace
 
+TEST_CASE("a worker refuses a scenario with several jobs, at its line") {
+  const Workspace w;
+  const Output out = worker(w, RECKON_SOURCE_DIR "/scenarios/retrain-nightly.yaml --out run");
+  CHECK(out.code == 2);
+  CHECK(contains(out.err, "a worker's plan is of one job, and the scenario has several"));
+}
+
 TEST_CASE("a worker alone trains a plan and leaves its measurements and parameters") {
   const Workspace w;
   w.write("plan.yaml", small_plan(kRecords));

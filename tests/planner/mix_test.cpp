@@ -305,9 +305,9 @@ TEST_CASE("the plan file of a mix is its plan, digit for digit") {
     CHECK(again.costs_usd == p.result.forecast.costs_usd);
   }
   CHECK(seen == std::set<std::string>{
-                    "spot", "3 spot, on_demand stand in after 3min", "2 on_demand + 1 spot",
-                    "2 on_demand + 1 spot, on_demand stand in after 3min", "1 reserved + 2 spot",
-                    "1 reserved + 2 spot, on_demand stand in after 3min"});
+                    "spot", "3 spot, on_demand fallback after 3min", "2 on_demand + 1 spot",
+                    "2 on_demand + 1 spot, on_demand fallback after 3min", "1 reserved + 2 spot",
+                    "1 reserved + 2 spot, on_demand fallback after 3min"});
 }
 
 TEST_CASE("mixes that cannot be planned are refused by name") {

@@ -218,7 +218,7 @@ TEST_CASE("quotas by how nodes are bought: stand-ins count against those on dema
       out.insert(planner::bought_text(p.offer, p.shape.nodes));
     return out;
   };
-  const std::string mixed = "2 spot, on_demand stand in after 10min";
+  const std::string mixed = "2 spot, on_demand fallback after 10min";
   CHECK(bought("").contains(mixed));
   // Together they are four for a while; bought apart no more than two of each.
   CHECK_FALSE(bought("  quota: {gcp/us-central1/T4: 3}\n").contains(mixed));

@@ -16,7 +16,7 @@ enum class PodEnd {
   out_of_memory,   // above its limit
   evicted,         // by its node, which ran low on memory or disk
   preempted,       // by a pod of a higher priority
-  node_shut_down,  // spot capacity that was taken back, or a node that was switched off
+  node_shut_down,  // spot capacity that was reclaimed, or a node that was switched off
   node_lost,       // its node does not answer, or is no more
   drained,         // evicted from a node that is emptied for maintenance
   deleted          // by somebody

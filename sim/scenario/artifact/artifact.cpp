@@ -101,7 +101,13 @@ PlanDigests digests_of(const RunArtifact& artifact) {
 }
 
 std::optional<Diagnostic> why_not_run(const ReadArtifact& read, const std::string& file) {
-  if (read.version == kArtifactVersion) return std::nullopt;
+  if (read.version == kArtifactVersion) {
+    if (read.artifact.plan.jobs.size() == 1) return std::nullopt;
+    return Diagnostic{.at = {.file = file},
+                      .what = fmt::format("a run is of one job, and this plan has {}",
+                                          read.artifact.plan.jobs.size()),
+                      .hint = "run a scenario of that job alone"};
+  }
   return Diagnostic{.at = {.file = file},
                     .what = fmt::format("a plan of version {}, and this reckon runs version {}",
                                         read.version, kArtifactVersion),

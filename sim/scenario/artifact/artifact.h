@@ -63,8 +63,8 @@ struct ReadArtifact {
 /// reckon does not know, a cut or changed file, a field that is missing, unknown or out of range, a
 /// network that is none. Never throws for what is in `bytes`.
 Expected<ReadArtifact> read_artifact(std::string_view bytes, const std::string& file);
-/// Others read an older version as it is brought up to date; a run is of exactly what was planned.
-/// nullopt: it can be run.
+/// Others read an older version as it is brought up to date; a run is of exactly what was planned,
+/// and of one job. nullopt: it can be run.
 std::optional<Diagnostic> why_not_run(const ReadArtifact& read, const std::string& file);
 
 }  // namespace reckon

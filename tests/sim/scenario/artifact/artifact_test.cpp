@@ -298,6 +298,19 @@ TEST_CASE("fields that are missing, unknown or out of range are named") {
              Catch::Contains("plan.retry.base: no number"));
 }
 
+TEST_CASE("a plan of several jobs is read, and not run") {
+  int several = 0;
+  for (const Shipped& one : shipped()) {
+    const ReadArtifact read{one.artifact, "", kArtifactVersion};
+    const auto refused = why_not_run(read, "plan.reckon");
+    CHECK(refused.has_value() == (one.artifact.plan.jobs.size() != 1));
+    if (!refused) continue;
+    ++several;
+    CHECK_THAT(format(*refused), Catch::Contains("a run is of one job, and this plan has"));
+  }
+  CHECK(several > 0);
+}
+
 TEST_CASE("an older version is brought up to date step by step") {
   const std::array<artifact::Upgrade, 2> steps{[](artifact::Json& json) { json["b"] = json["a"]; },
                                                [](artifact::Json& json) { json["c"] = json["b"]; }};
