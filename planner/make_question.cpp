@@ -27,6 +27,9 @@ class Maker {
     if (s.trace)
       return error("trace", "only 'reckon simulate' and 'reckon check' answer a trace of jobs",
                    "give one workload: instead of trace:");
+    if (s.arrivals)
+      return error("arrivals", "only 'reckon simulate' and 'reckon check' answer a queue of jobs",
+                   "give one workload: instead of arrivals:");
     if (!s.workload)
       return error("workload", "`reckon plan` plans one workload, and the scenario has none",
                    "plan each of several jobs by itself");

@@ -77,8 +77,11 @@ std::string value_text(const CheckedExpectation& e) {
     case Metric::utilization:
     case Metric::allocation:
     case Metric::fragmentation:
+    case Metric::fairness:
       return format_percent(value);
     case Metric::serving_replicas:
+    case Metric::slowdown:
+    case Metric::preemptions:
       return fmt::format("{:.4g}", value);
     case Metric::serving_requests_per_second:
       return format_count(value) + " requests/s";

@@ -106,6 +106,8 @@ Json choice(const Form& form, bool complete) {
   Json any = single;
   if (form.or_list)
     any.push_back({{"type", "array"}, {"minItems", 1}, {"items", {{"anyOf", single}}}});
+  if (form.or_map)
+    any.push_back({{"type", "object"}, {"additionalProperties", scalar(*form.or_map, Form{})}});
   if (form.fields != nullptr) any.push_back(block(form.fields(), complete));
   for (const Form::Tagged& tagged : form.tagged) {
     Json law = block(tagged.fields(), complete);

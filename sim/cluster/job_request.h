@@ -62,6 +62,16 @@ struct JobPace {
   Bytes checkpoint_size{};        // kept in storage from submit to finish
 };
 
+/// Whose job it is and where it waits, as numbers of a list of names (sim/queue/job_list.h).
+struct JobOwner {
+  static constexpr std::int32_t kNotSaid = -1;
+  std::int32_t user = kNotSaid, team = kNotSaid;  // Slurm: user and account
+  std::int32_t queue = kNotSaid;                  // Slurm: partition; Kueue: ClusterQueue
+  std::int32_t qos = kNotSaid;                    // of Slurm
+  std::int32_t priority = 0;                      // of Kueue: the higher goes first
+  friend bool operator==(const JobOwner&, const JobOwner&) = default;
+};
+
 struct JobRequest {
   SimTime submit{};
   int workers = 1;          // pods that compute; all of them are needed before it starts
@@ -70,6 +80,7 @@ struct JobRequest {
   bool synchronous = true;  // it stands still without one of its workers
   std::variant<FixedTime, StepsByKind, JobPace> work;
   ProgramOnNotice on_notice;
+  JobOwner owner;
   int line = 0;  // of the list that it was read from; 0: of none
 
   int gpus() const { return workers * worker.gpus; }

@@ -76,6 +76,9 @@ std::optional<double> value_of(const Expectation& e, const Forecast& f) {
     case Metric::serving_rejected:
     case Metric::wait:
     case Metric::jct:
+    case Metric::slowdown:
+    case Metric::fairness:
+    case Metric::preemptions:
     case Metric::makespan:
     case Metric::utilization:
     case Metric::allocation:
@@ -103,7 +106,7 @@ ExpectationResult evaluate(const Expectation& expectation, const Forecast& forec
     return result;
   }
   if (is_of_trace(expectation.metric)) {
-    result.reason = "the scenario has no trace";
+    result.reason = "the scenario has no trace and no arrivals";
     return result;
   }
   const bool needs_a_life =

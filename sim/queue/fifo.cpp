@@ -22,16 +22,13 @@ SimDuration time_of(const JobRequest& job) { return std::get<FixedTime>(job.work
 
 QueueRun run_fifo(std::span<const JobRequest> jobs, std::span<const NodeGroup> groups,
                   std::size_t first_measured, std::size_t measured) {
-  QueueRun run;
-  run.first_measured = first_measured;
-  run.measured = measured;
+  QueueRun run = queue_of_jobs(jobs, first_measured, measured);
   FreeNodes nodes(groups);
   const FreeNodes empty(groups);
   std::vector<std::size_t> order(jobs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return jobs[a].submit < jobs[b].submit; });
-  for (const JobRequest& job : jobs) run.jobs.push_back({job.submit, std::nullopt, std::nullopt});
   std::priority_queue<Ending, std::vector<Ending>, std::greater<>> endings;
   std::vector<std::vector<NodePart>> held(jobs.size());
   SimTime now{};
@@ -58,9 +55,7 @@ QueueRun run_fifo(std::span<const JobRequest> jobs, std::span<const NodeGroup> g
     run.gpu_seconds += to_seconds(time_of(job)).count() * job.gpus();
   }
   std::sort(run.never.begin(), run.never.end());
-  summarize(run, std::accumulate(groups.begin(), groups.end(), 0, [](int sum, const NodeGroup& g) {
-              return sum + g.nodes * g.gpus;
-            }));
+  summarize(run, gpus_of(groups));
   return run;
 }
 

@@ -21,13 +21,4 @@ namespace reckon {
 QueueRun run_fifo(std::span<const JobRequest> jobs, std::span<const NodeGroup> groups,
                   std::size_t first_measured, std::size_t measured);
 
-/// job_id,submit_seconds,duration_seconds,gpus: a list of one's own; with limit_seconds, if it has
-/// that column and the field is not blank, the time that the job asked for.
-Expected<std::vector<JobRequest>> read_job_csv(const std::string& file, std::string_view bytes);
-
-/// timestamp,duration,num_gpus (others are not read): Microsoft's Philly trace (Jeon et al. 2019,
-/// "Analysis of Large-Scale Multi-Tenant GPU Clusters for DNN Training Workloads", USENIX ATC '19)
-/// as such a table; times from the first timestamp on. Jobs without GPU are left out.
-Expected<std::vector<JobRequest>> read_philly_csv(const std::string& file, std::string_view bytes);
-
 }  // namespace reckon

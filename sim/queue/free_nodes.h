@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <span>
@@ -12,7 +13,13 @@ namespace reckon {
 struct NodeGroup {
   int nodes = 0;
   int gpus = 0;  // of a node
+  int cell = 0;  // nodes of one cell belong to the same partitions; 0 .. kMostCells - 1
 };
+
+/// Cells that a job may use, as bits.
+using CellSet = std::uint64_t;
+inline constexpr int kMostCells = 64;
+inline constexpr CellSet kAllCells = ~CellSet{0};
 
 /// GPUs of one node that a job holds.
 struct NodePart {
@@ -22,36 +29,44 @@ struct NodePart {
 
 /// Nodes by how many of their GPUs are free. A job that fits on one node gets one: that with the
 /// fewest free GPUs that suffice, the first of equals. A larger one gets whole free nodes of the
-/// largest size, and the rest of it one more by the same rule. O(log nodes) for each node taken.
+/// largest size, and the rest of it one more by the same rule. All of it within the job's cells.
+/// O(log nodes) for each node taken.
 class FreeNodes {
  public:
   explicit FreeNodes(std::span<const NodeGroup> groups);
 
-  bool fits(int gpus) const;
-  /// Needs fits(gpus).
-  std::vector<NodePart> take(int gpus);
+  /// If it fits, fewer GPUs fit as well.
+  bool fits(int gpus, CellSet cells = kAllCells) const;
+  /// Needs fits(gpus, cells).
+  std::vector<NodePart> take(int gpus, CellSet cells = kAllCells);
   void give_back(std::span<const NodePart> parts);
   /// These very parts, which must be free.
   void take_again(std::span<const NodePart> parts);
   int free() const { return all_free_; }
   int free_of(int node) const { return free_[static_cast<std::size_t>(node)]; }
+  int gpus_of(CellSet cells) const;
 
  private:
-  std::set<int>& with_free(int gpus) { return by_free_[static_cast<std::size_t>(gpus)]; }
-  const std::set<int>& with_free(int gpus) const {
-    return by_free_[static_cast<std::size_t>(gpus)];
-  }
+  struct Cell {
+    CellSet bit = 0;
+    int largest = 0, free = 0, all = 0;  // GPUs: of a node; of all
+    std::vector<std::set<int>> by_free;  // nodes by free GPUs
+  };
+  int largest_of(CellSet cells) const;
+  std::size_t whole_nodes(int gpus, CellSet cells) const;
   /// Number of free GPUs; -1: no node has from `least` to `most` free.
-  int smallest_with(int least, int most) const;
-  void take_from(int free, int gpus, std::vector<NodePart>& parts);
+  int smallest_with(int least, int most, CellSet cells) const;
+  void take_from(int free, int gpus, CellSet cells, std::vector<NodePart>& parts);
   void move(int node, int more);
 
-  std::vector<int> free_;               // by node
-  std::vector<std::set<int>> by_free_;  // nodes by free GPUs
-  int largest_ = 0, all_free_ = 0;
+  std::vector<int> free_;     // by node
+  std::vector<int> cell_of_;  // by node, index of cells_
+  std::vector<Cell> cells_;
+  int all_free_ = 0;
 };
 
 /// Why even an empty cluster cannot hold a job of so many GPUs, as a clause; nullopt: it can.
-std::optional<std::string> limit_that_binds(int gpus, std::span<const NodeGroup> groups);
+std::optional<std::string> limit_that_binds(int gpus, std::span<const NodeGroup> groups,
+                                            CellSet cells = kAllCells);
 
 }  // namespace reckon

@@ -131,11 +131,8 @@ class GavelSimulation {
 
 QueueRun run_gavel(const std::vector<JobRequest>& jobs, const std::vector<GavelKind>& kinds,
                    const GavelRules& rules, std::size_t first_measured, std::size_t measured) {
-  QueueRun run;
-  run.first_measured = first_measured;
-  run.measured = measured;
   RECKON_CHECK(first_measured + measured <= jobs.size());
-  for (const JobRequest& job : jobs) run.jobs.push_back({job.submit, std::nullopt, std::nullopt});
+  QueueRun run = queue_of_jobs(jobs, first_measured, measured);
   GavelSimulation(jobs, kinds, rules, run).run();
   int gpus = 0;
   for (const GavelKind& kind : kinds) gpus += kind.gpus;

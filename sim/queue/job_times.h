@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "sim/base/quantity.h"
+#include "sim/queue/free_nodes.h"
+#include "sim/queue/job_list.h"
 
 // When a job of a trace came, started and ended.
 namespace reckon {
@@ -12,13 +14,14 @@ namespace reckon {
 struct JobTimes {
   SimTime submit{};
   std::optional<SimTime> start, end;  // nullopt: not within what was simulated
+  std::int32_t preemptions = 0;       // times that it was suspended or evicted
 };
 
 struct TimeStatistics {
   std::int64_t count = 0;
-  double mean = 0, p50 = 0, p95 = 0;  // seconds; quantiles by linear interpolation
+  double mean = 0, p50 = 0, p95 = 0;  // seconds, or a ratio; quantiles by linear interpolation
 };
-TimeStatistics statistics_of(std::vector<double> seconds);
+TimeStatistics statistics_of(std::vector<double> values);
 
 /// What the jobs of a trace say together.
 struct QueueRun {
@@ -28,9 +31,36 @@ struct QueueRun {
   TimeStatistics waiting, completion;            // start - submit; end - submit
   double makespan_seconds = 0;                   // first submit to last end, of all jobs
   double gpu_seconds = 0;                        // that jobs held, of all jobs
+  std::int64_t preemptions = 0;                  // of the measured jobs
   double utilization = 0;                        // gpu_seconds over GPUs times makespan
 };
+/// Nothing has started.
+QueueRun queue_of_jobs(std::span<const JobRequest> jobs, std::size_t first_measured,
+                       std::size_t measured);
+int gpus_of(std::span<const NodeGroup> groups);
 /// Fills what follows from `jobs`, `first_measured`, `measured` and `gpu_seconds`.
 void summarize(QueueRun& run, int gpus);
+
+/// Runs shorter than this count as so long: the bounded slowdown of Feitelson et al. 1997, "Theory
+/// and practice in parallel job scheduling" (JSSPP '97), with the bound of ten seconds that later
+/// studies took.
+inline constexpr Seconds kShortestOfSlowdown{10};
+
+/// What the measured jobs of a team say together.
+struct TeamAnswer {
+  std::string name;
+  std::int64_t jobs = 0;   // that ended
+  double gpu_seconds = 0;  // their GPUs times their lengths
+  TimeStatistics waiting, completion, slowdown;
+};
+struct QueueAnswers {
+  TimeStatistics slowdown;        // time from submit to end over the length, at least 1
+  std::vector<TeamAnswer> teams;  // in the order of their names in the list; empty: none are said
+  /// Jain's index of the teams' mean slowdowns [Jain, Chiu, Hawe 1984, DEC-TR-301]: (sum x)^2 /
+  /// (n sum x^2). 1: all are slowed down alike; 1/n: one alone. nullopt: fewer than two teams.
+  std::optional<double> fairness;
+};
+/// Of jobs with FixedTime.
+QueueAnswers answers_of(const QueueRun& run, const JobList& list);
 
 }  // namespace reckon

@@ -147,6 +147,11 @@ std::unique_ptr<PlacementPolicy> make_placement(SchedulingPolicy policy,
       return std::make_unique<RandomNode>();
     case SchedulingPolicy::fifo:
     case SchedulingPolicy::easy_backfill:
+    case SchedulingPolicy::sjf:
+    case SchedulingPolicy::srtf:
+    case SchedulingPolicy::las:
+    case SchedulingPolicy::slurm:
+    case SchedulingPolicy::kueue:
     case SchedulingPolicy::fifo_perf:
       break;
   }

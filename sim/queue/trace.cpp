@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/base/check.h"
 #include "sim/base/limits.h"
 #include "sim/base/parallel.h"
 #include "sim/base/unit_text.h"
-#include "sim/queue/easy_backfill.h"
 
 namespace reckon {
 namespace {
@@ -54,27 +54,151 @@ struct OneReplication {
                               measured_jobs(question, work.list.jobs.size() - first)),
                     gpus);
   }
-  TraceResult operator()(const FifoQuestion& work) const {
-    int gpus = 0;
-    for (const NodeGroup& group : work.groups) gpus += group.nodes * group.gpus;
-    const auto run =
-        question.policy == SchedulingPolicy::easy_backfill ? run_easy_backfill : run_fifo;
-    return of_queue(run(work.jobs, work.groups, work.running,
-                        measured_jobs(question, work.jobs.size() - work.running)),
-                    gpus);
+  TraceResult operator()(const QueueQuestion& work) const {
+    const QueueRecord record = record_of(work);
+    TraceResult out = of_queue(record.run, gpus_of(work.groups));
+    QueueAnswers answers = answers_of(record.run, record.list);
+    out.slowdown = answers.slowdown;
+    out.teams = std::move(answers.teams);
+    out.fairness = answers.fairness;
+    out.preemptions = double(record.run.preemptions);
+    if (auto note = note_of_never(work, record.list, record.run.never))
+      out.warnings.push_back(std::move(*note));
+    return out;
+  }
+
+  QueueRecord record_of(const QueueQuestion& work) const {
+    // Drawn jobs of replication k are of its own streams, those of the seed asked for.
+    const auto replication = static_cast<std::uint32_t>(seed - question.seed);
+    QueueRecord record{jobs_of(work, question.seed, replication), {}};
+    const std::size_t first = std::min(first_measured(work, record.list), record.list.jobs.size());
+    record.run = run_queue(work, record.list, first,
+                           measured_jobs(question, record.list.jobs.size() - first));
+    return record;
   }
 };
 
-void add(std::vector<double>& to, const std::vector<double>& from) {
-  for (std::size_t k = 0; k < to.size(); ++k) to[k] += from[k];
+/// The mean over those of `results` that have a value; nullopt: none has.
+template <class Get>
+std::optional<double> mean_over(const std::vector<TraceResult>& results, Get get) {
+  double sum = 0;
+  int count = 0;
+  for (const TraceResult& r : results)
+    if (const std::optional<double> value = get(r)) sum += *value, ++count;
+  return count > 0 ? std::optional(sum / count) : std::nullopt;
 }
-void divide(std::vector<double>& values, int by) {
-  for (double& v : values) v /= by;
+
+/// Statistic by statistic, over those with a job.
+template <class Get>
+TimeStatistics mean_times(const std::vector<TraceResult>& results, Get get) {
+  const auto mean = [&](double TimeStatistics::*which) {
+    return mean_over(results,
+                     [&](const TraceResult& r) -> std::optional<double> {
+                       const TimeStatistics* times = get(r);
+                       if (times == nullptr || times->count == 0) return std::nullopt;
+                       return times->*which;
+                     })
+        .value_or(0);
+  };
+  TimeStatistics out;
+  for (const TraceResult& r : results)
+    if (const TimeStatistics* times = get(r)) out.count += times->count;
+  out.count /= static_cast<std::int64_t>(results.size());
+  out.mean = mean(&TimeStatistics::mean);
+  out.p50 = mean(&TimeStatistics::p50);
+  out.p95 = mean(&TimeStatistics::p95);
+  return out;
+}
+
+const TeamAnswer* team_named(const TraceResult& result, const std::string& name) {
+  const auto found = std::find_if(result.teams.begin(), result.teams.end(),
+                                  [&](const TeamAnswer& t) { return t.name == name; });
+  return found == result.teams.end() ? nullptr : &*found;
+}
+
+/// Of the teams that any replication has, in the order in which they are met.
+std::vector<TeamAnswer> mean_teams(const std::vector<TraceResult>& results) {
+  std::vector<TeamAnswer> teams;
+  for (const TraceResult& r : results)
+    for (const TeamAnswer& t : r.teams)
+      if (std::none_of(teams.begin(), teams.end(),
+                       [&](const TeamAnswer& known) { return known.name == t.name; }))
+        teams.push_back({t.name, 0, 0, {}, {}, {}});
+  for (TeamAnswer& team : teams) {
+    const auto times = [&](TimeStatistics TeamAnswer::*which) {
+      return mean_times(results, [&](const TraceResult& r) {
+        const TeamAnswer* there = team_named(r, team.name);
+        return there == nullptr ? nullptr : &(there->*which);
+      });
+    };
+    team.waiting = times(&TeamAnswer::waiting);
+    team.completion = times(&TeamAnswer::completion);
+    team.slowdown = times(&TeamAnswer::slowdown);
+    team.jobs = team.slowdown.count;
+    for (const TraceResult& r : results)
+      if (const TeamAnswer* there = team_named(r, team.name))
+        team.gpu_seconds += there->gpu_seconds / double(results.size());
+  }
+  return teams;
+}
+
+std::vector<double> mean_points(const std::vector<TraceResult>& results,
+                                std::vector<double> LoadCurve::*curve) {
+  std::vector<double> mean = (*results.front().curve).*curve;
+  for (std::size_t k = 1; k < results.size(); ++k)
+    for (std::size_t at = 0; at < mean.size(); ++at) mean[at] += ((*results[k].curve).*curve)[at];
+  for (double& value : mean) value /= double(results.size());
+  return mean;
+}
+
+/// Into `out`, the first of them.
+void take_mean(TraceResult& out, const std::vector<TraceResult>& results) {
+  const auto number = [&](std::optional<double> TraceResult::*which) {
+    if (out.*which) out.*which = mean_over(results, [&](const TraceResult& r) { return r.*which; });
+  };
+  const auto times = [&](std::optional<TimeStatistics> TraceResult::*which) {
+    if (out.*which)
+      out.*which = mean_times(
+          results, [&](const TraceResult& r) { return r.*which ? &*(r.*which) : nullptr; });
+  };
+  if (out.curve) {
+    out.curve->gpu_percent = mean_points(results, &LoadCurve::gpu_percent);
+    out.curve->fragmentation_percent = mean_points(results, &LoadCurve::fragmentation_percent);
+  }
+  number(&TraceResult::allocation);
+  number(&TraceResult::fragmentation);
+  number(&TraceResult::makespan_seconds);
+  number(&TraceResult::utilization);
+  number(&TraceResult::fairness);
+  number(&TraceResult::preemptions);
+  times(&TraceResult::waiting);
+  times(&TraceResult::completion);
+  times(&TraceResult::slowdown);
+  out.teams = mean_teams(results);
+}
+
+/// Of drawn jobs: about what a job costs in time and memory (docs/models/queue.md).
+void check_drawn(const DrawnJobs& drawn, int replications, int threads) {
+  constexpr double kSecondsADrawnJob = 3e-5, kBytesADrawnJob = 700;
+  const double jobs = expected_jobs(drawn.arrivals);
+  const double seconds = replications * jobs * kSecondsADrawnJob;
+  const double bytes = jobs * kBytesADrawnJob * std::clamp(threads, 1, replications);
+  const std::string what = fmt::format("{} replications of {} jobs", format_count(replications),
+                                       format_count(std::round(jobs)));
+  if (bytes > work_limits().bytes)
+    throw TooMuchWork(fmt::format("{} take about {}", what, format_bytes(Bytes{bytes})),
+                      hint_of_memory("a shorter arrivals.period", bytes));
+  if (seconds > work_limits().cpu_seconds)
+    throw TooMuchWork(
+        fmt::format("{} take about {} of CPU time", what, format_duration(Seconds{seconds})),
+        hint_of_time("fewer replications or a shorter arrivals.period", seconds));
 }
 
 /// Of a load: a look at each node for each pod, and the scores of those that changed.
-void check_work(const TraceQuestion& question, int replications) {
+void check_work(const TraceQuestion& question, int replications, int threads) {
   constexpr double kSecondsALook = 3e-9, kSecondsAPod = 5e-5;
+  if (const auto* queue = std::get_if<QueueQuestion>(&question.work); queue && queue->drawn)
+    return check_drawn(*queue->drawn, replications, threads);
   const auto* load = std::get_if<LoadQuestion>(&question.work);
   if (load == nullptr) return;
   const double pods = double(load->pods.size()) * std::max(1.0, load->load);
@@ -92,33 +216,30 @@ void check_work(const TraceQuestion& question, int replications) {
 
 TraceResult simulate_trace(const TraceQuestion& question, int replications, int threads) {
   RECKON_CHECK(replications >= 1);
-  check_work(question, replications);
-  // Only a load draws anything: of the others one replication is all.
-  const bool draws = std::holds_alternative<LoadQuestion>(question.work);
+  check_work(question, replications, threads);
+  // Recorded jobs draw nothing: of them one replication is all.
+  const auto* queue = std::get_if<QueueQuestion>(&question.work);
+  const bool draws = std::holds_alternative<LoadQuestion>(question.work) ||
+                     (queue != nullptr && queue->drawn.has_value());
   const int runs = draws ? replications : 1;
   std::vector<TraceResult> results(static_cast<std::size_t>(runs));
   parallel_for(results.size(), threads, [&](std::size_t k) {
     results[k] = std::visit(OneReplication{question, question.seed + k}, question.work);
   });
   TraceResult out = results.front();
-  for (std::size_t k = 1; k < results.size(); ++k) {
-    add(out.curve->gpu_percent, results[k].curve->gpu_percent);
-    add(out.curve->fragmentation_percent, results[k].curve->fragmentation_percent);
-    *out.allocation += *results[k].allocation;
-    *out.fragmentation += *results[k].fragmentation;
-  }
-  if (runs > 1) {
-    divide(out.curve->gpu_percent, runs);
-    divide(out.curve->fragmentation_percent, runs);
-    *out.allocation /= runs;
-    *out.fragmentation /= runs;
-  }
+  if (runs > 1) take_mean(out, results);
   out.scenario = question.scenario;
   out.policy = question.policy;
   out.seed = question.seed;
   out.replications = runs;
-  out.warnings = question.warnings;
+  out.warnings.insert(out.warnings.begin(), question.warnings.begin(), question.warnings.end());
   return out;
+}
+
+std::optional<QueueRecord> record_queue(const TraceQuestion& question) {
+  const auto* queue = std::get_if<QueueQuestion>(&question.work);
+  if (queue == nullptr) return std::nullopt;
+  return OneReplication{question, question.seed}.record_of(*queue);
 }
 
 namespace {
@@ -148,6 +269,12 @@ std::optional<double> value_of(const Expectation& expectation, const TraceResult
       return picked(result.waiting, expectation.statistic);
     case Metric::jct:
       return picked(result.completion, expectation.statistic);
+    case Metric::slowdown:
+      return picked(result.slowdown, expectation.statistic);
+    case Metric::fairness:
+      return result.fairness;
+    case Metric::preemptions:
+      return result.preemptions;
     case Metric::makespan:
       return result.makespan_seconds;
     case Metric::utilization:

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "sim/base/diagnostic.h"
-#include "sim/queue/fifo.h"
 #include "sim/queue/gavel.h"
 #include "sim/queue/load.h"
+#include "sim/queue/queue_question.h"
 #include "sim/scenario/scenario.h"
 
-// A scenario whose work is `trace:`: its files read, and simulated.
+// A scenario whose work is `trace:` or `arrivals:`: its files read, and simulated.
 namespace reckon {
 
 struct LoadQuestion {  // with trace.load
@@ -24,23 +24,18 @@ struct GavelQuestion {  // policy fifo_perf
   GavelRules rules;
   GavelList list;
 };
-struct FifoQuestion {  // policy fifo
-  std::vector<NodeGroup> groups;
-  std::vector<JobRequest> jobs;
-  std::size_t running = 0;
-};
-
 struct TraceQuestion {
   std::string scenario;
   SchedulingPolicy policy = SchedulingPolicy::fifo;
   std::optional<int> window;
-  std::variant<LoadQuestion, GavelQuestion, FifoQuestion> work;
+  std::variant<LoadQuestion, GavelQuestion, QueueQuestion> work;
   std::uint64_t seed = 1;
   std::vector<std::string> warnings;
 };
 
-/// Reads the files that `trace` names: in trace.directory (there also without the directories of
-/// the name), beside the file in which the name stands, in the working directory where it came with
+/// Reads the files that `trace` or `arrivals` name: in trace.directory (there also without the
+/// directories of the name), beside the file in which the name stands, in the working directory
+/// where it came with
 /// --set. Errors: what is wrong in them, with their lines; a window beyond the list.
 Expected<TraceQuestion> load_trace(const ScenarioFile& file);
 
@@ -59,12 +54,23 @@ struct TraceResult {
   std::optional<LoadCurve> curve;                     // with a load
   std::optional<TimeStatistics> waiting, completion;  // without
   std::optional<double> makespan_seconds, utilization;
+  std::optional<TimeStatistics> slowdown;  // of jobs with a length; see answers_of
+  std::vector<TeamAnswer> teams;           // likewise
+  std::optional<double> fairness, preemptions;
   std::optional<double> allocation, fragmentation;  // 0..1, at the end
   std::vector<std::string> warnings;
 };
 
 /// Replication k draws with seed + k. Any number of threads gives the same. Errors: TooMuchWork.
 TraceResult simulate_trace(const TraceQuestion& question, int replications, int threads);
+
+/// The first replication of a queue of jobs with a length, job by job.
+struct QueueRecord {
+  JobList list;
+  QueueRun run;
+};
+/// nullopt: the question is of no such jobs.
+std::optional<QueueRecord> record_queue(const TraceQuestion& question);
 
 /// Of a metric of traces (is_of_trace); nullopt: the trace's kind does not tell it.
 std::optional<double> value_of(const Expectation& expectation, const TraceResult& result);

@@ -31,7 +31,7 @@ tl::unexpected<std::string> unknown(std::string_view what, std::string_view text
 bool is_distribution(Metric metric) {
   return metric == Metric::time || metric == Metric::cost || metric == Metric::goodput ||
          metric == Metric::interruptions || metric == Metric::latency || metric == Metric::wait ||
-         metric == Metric::jct;
+         metric == Metric::jct || metric == Metric::slowdown;
 }
 
 struct Call {
@@ -120,6 +120,7 @@ Parsed<double> parse_value(std::string_view text, const Expectation& e) {
     case Metric::utilization:
     case Metric::allocation:
     case Metric::fragmentation:
+    case Metric::fairness:
       return parse_fraction(text);
     case Metric::memory:
       return parse_bytes(text).map([](Bytes b) { return b.v; });
@@ -127,6 +128,8 @@ Parsed<double> parse_value(std::string_view text, const Expectation& e) {
     case Metric::tokens_per_second:
     case Metric::tokens_per_second_per_accelerator:
     case Metric::interruptions:
+    case Metric::slowdown:
+    case Metric::preemptions:
     case Metric::serving_replicas:
     case Metric::serving_requests_per_second:
       return parse_count(text);
@@ -140,7 +143,7 @@ bool is_fraction(Metric metric) {
   return metric == Metric::goodput || metric == Metric::step_mfu || metric == Metric::step_share ||
          metric == Metric::serving_utilization || metric == Metric::serving_rejected ||
          metric == Metric::utilization || metric == Metric::allocation ||
-         metric == Metric::fragmentation;
+         metric == Metric::fragmentation || metric == Metric::fairness;
 }
 
 }  // namespace

@@ -288,7 +288,7 @@ struct ForecastSpec {
 
 /// Is it answered by the serving part of a scenario?
 bool is_of_serving(Metric metric);
-/// Is it answered by the trace of a scenario?
+/// Is it answered by the trace or the arrivals of a scenario?
 bool is_of_trace(Metric metric);
 
 /// One line of `expect:`. `value` is in SI units (seconds, USD, bytes, fraction, samples a second);
@@ -390,11 +390,15 @@ struct Scenario {
   DisruptionsSpec disruptions;
   std::vector<JobSpec> jobs;
   std::optional<TraceSpec> trace;
+  std::optional<ArrivalsSpec> arrivals;
   std::optional<ServingSpec> serving;
   ForecastSpec forecast;
   std::vector<Expectation> expect;
   std::optional<PlanSpec> plan;
   std::optional<PlannedSpec> planned;
+
+  /// Jobs that share a cluster, of which no plan is made.
+  bool of_queue() const { return trace || arrivals; }
 };
 
 /// Where each value stood: path ("cluster.pools.p100.nodes.max") -> place; items of a list by their

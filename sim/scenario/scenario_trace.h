@@ -1,22 +1,28 @@
 #pragma once
+#include <map>
 #include <optional>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "sim/base/quantity.h"
 #include "sim/base/words.h"
+#include "sim/scenario/scenario_scheduler.h"
 
-// Recorded jobs of many users that share a cluster, and who schedules them.
+// Jobs of many users that share a cluster: recorded ones, and ones that are drawn.
 namespace reckon {
 
 /// Whose layout a file of jobs has (sim/queue reads them).
-enum class TraceFormat { openb, gavel, philly, sia, csv, slurm };
+enum class TraceFormat { openb, gavel, philly, helios, sia, csv, slurm, kueue };
 constexpr auto words_of(TraceFormat) {
   return std::array{Word<TraceFormat>{"openb", TraceFormat::openb},
                     Word<TraceFormat>{"gavel", TraceFormat::gavel},
                     Word<TraceFormat>{"philly", TraceFormat::philly},
+                    Word<TraceFormat>{"helios", TraceFormat::helios},
                     Word<TraceFormat>{"sia", TraceFormat::sia},
                     Word<TraceFormat>{"csv", TraceFormat::csv},
-                    Word<TraceFormat>{"slurm", TraceFormat::slurm}};
+                    Word<TraceFormat>{"slurm", TraceFormat::slurm},
+                    Word<TraceFormat>{"kueue", TraceFormat::kueue}};
 }
 
 /// `trace:` as written.
@@ -29,40 +35,42 @@ struct TraceSpec {
   /// Requested GPUs over the cluster's that arrive one after the other and stay (1.3 = 130 %); not
   /// given: jobs arrive and leave as recorded.
   std::optional<double> load;
-  int running = 0;            // jobs at the head of the file that ran already
-  std::optional<int> window;  // jobs behind them that are measured; not given: all
+  int running = 0;                           // jobs at the head of the file that ran already
+  std::optional<int> window;                 // jobs behind them that are measured; not given: all
+  std::map<std::string, Seconds> durations;  // format sia: of a job, by its application
 };
 
-/// How a cluster chooses among the jobs that wait, or among nodes for the one job.
-enum class SchedulingPolicy {
-  fifo,           // in order of arrival, nobody overtakes
-  easy_backfill,  // later ones start where they do not delay the first
-  fifo_perf,      // Gavel's performance-aware FIFO, in rounds
-  fgd,
-  best_fit,
-  dot_product,
-  gpu_packing,
-  gpu_clustering,
-  random,
+/// How long a job takes.
+struct ExponentialTime {
+  Seconds mean{};
 };
-constexpr auto words_of(SchedulingPolicy) {
-  return std::array{Word<SchedulingPolicy>{"fifo", SchedulingPolicy::fifo},
-                    Word<SchedulingPolicy>{"easy_backfill", SchedulingPolicy::easy_backfill},
-                    Word<SchedulingPolicy>{"fifo_perf", SchedulingPolicy::fifo_perf},
-                    Word<SchedulingPolicy>{"fgd", SchedulingPolicy::fgd},
-                    Word<SchedulingPolicy>{"best_fit", SchedulingPolicy::best_fit},
-                    Word<SchedulingPolicy>{"dot_product", SchedulingPolicy::dot_product},
-                    Word<SchedulingPolicy>{"gpu_packing", SchedulingPolicy::gpu_packing},
-                    Word<SchedulingPolicy>{"gpu_clustering", SchedulingPolicy::gpu_clustering},
-                    Word<SchedulingPolicy>{"random", SchedulingPolicy::random}};
-}
+struct LognormalTime {
+  Seconds median{}, p95{};
+};
+using TimeLaw = std::variant<Seconds, ExponentialTime, LognormalTime, std::vector<Seconds>>;
 
-/// `cluster.scheduler:` as written, in the words of the real system.
-struct SchedulerSpec {
-  SchedulingPolicy policy = SchedulingPolicy::fifo;
-  // Of Gavel's scheduler, by its own names:
-  std::optional<Seconds> time_per_iteration;                      // a round
-  std::optional<Seconds> minimum_time_between_allocation_resets;  // of decisions
+/// Jobs of one kind. Of a list each value is as likely as the next, of a map by its share.
+struct ArrivalClassSpec {
+  std::string name;
+  double jobs_per_hour = 0;    // on average over the week
+  std::map<int, double> gpus;  // of a job -> share
+  TimeLaw duration = Seconds{};
+  double limit = 0;                     // time asked for over the time taken; 0: nothing is asked
+  std::map<std::string, double> teams;  // -> share; empty: no team
+  int users = 1;                        // of each team
+  std::string queue;                    // partition of Slurm, ClusterQueue of Kueue; "": none said
+  std::string qos;                      // of Slurm
+  int priority = 0;                     // of Kueue
+};
+
+/// `arrivals:` as written.
+struct ArrivalsSpec {
+  Seconds period{};           // in which jobs are submitted
+  Seconds warm_up{};          // jobs submitted before it are not measured
+  std::vector<double> hours;  // rate by hour of the day (24) or week (168, from Monday), relative
+  std::string profile;        // file of recorded jobs that such rates are counted from; "": none
+  std::optional<TraceFormat> profile_format;
+  std::vector<ArrivalClassSpec> classes;
 };
 
 }  // namespace reckon

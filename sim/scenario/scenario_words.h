@@ -124,9 +124,12 @@ enum class Metric {
   serving_utilization,
   serving_requests_per_second,
   serving_rejected,
-  // of `trace:`
+  // of `trace:` and `arrivals:`
   wait,
   jct,
+  slowdown,
+  fairness,
+  preemptions,
   makespan,
   utilization,
   allocation,
@@ -154,6 +157,9 @@ constexpr auto words_of(Metric) {
       Word<Metric>{"serving.rejected", Metric::serving_rejected},
       Word<Metric>{"wait", Metric::wait},
       Word<Metric>{"jct", Metric::jct},
+      Word<Metric>{"slowdown", Metric::slowdown},
+      Word<Metric>{"fairness", Metric::fairness},
+      Word<Metric>{"preemptions", Metric::preemptions},
       Word<Metric>{"makespan", Metric::makespan},
       Word<Metric>{"utilization", Metric::utilization},
       Word<Metric>{"allocation", Metric::allocation},

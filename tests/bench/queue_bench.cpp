@@ -1,14 +1,15 @@
 #include <benchmark/benchmark.h>
+#include <sys/resource.h>
 
+#include <array>
 #include <string>
 #include <vector>
 
 #include "sim/base/mapped_file.h"
 #include "sim/base/random.h"
-#include "sim/queue/easy_backfill.h"
-#include "sim/queue/fifo.h"
+#include "sim/queue/lists/openb_csv.h"
 #include "sim/queue/load.h"
-#include "sim/queue/openb_csv.h"
+#include "sim/queue/queue_question.h"
 
 // Shared clusters: pods onto Alibaba's 1,213 nodes, and queues of 10^3 to 10^6 jobs.
 namespace {
@@ -29,35 +30,60 @@ BENCHMARK_CAPTURE(openb, fgd, SchedulingPolicy::fgd)->Unit(benchmark::kMilliseco
 BENCHMARK_CAPTURE(openb, best_fit, SchedulingPolicy::best_fit)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(openb, gpu_packing, SchedulingPolicy::gpu_packing)->Unit(benchmark::kMillisecond);
 
-/// Jobs of 1 to 64 GPUs, an hour on average, at 90 % use of nodes with 8 GPUs.
-std::vector<JobRequest> queue_of(std::size_t jobs, int nodes) {
+/// Jobs of 1 to 64 GPUs, an hour on average, at 90 % use of nodes with 8 GPUs, of 20 teams with 5
+/// users each.
+JobList queue_of(std::size_t jobs, int nodes) {
   constexpr double kHour = 3600, kUse = 0.9, kGpusOfJob = 18.14;  // mean of the sizes below
   constexpr std::array kSizes{1, 2, 4, 8, 16, 32, 64};
-  RandomStream stream(5, 0, Purpose{"queue_bench"}, 0);
+  constexpr int kTeams = 20, kUsers = 5;
+  RandomStream stream(5, 0, Purpose{"queue_bench"}, 0), owners(5, 0, Purpose{"queue_owners"}, 0);
   const double between = kHour * kGpusOfJob / (kUse * nodes * 8);
-  std::vector<JobRequest> out;
+  JobList out;
   double now = 0;
   for (std::size_t k = 0; k < jobs; ++k) {
     now += stream.exponential() * between;
     const auto size = static_cast<std::size_t>(stream.uniform() * double(kSizes.size()));
-    out.push_back(recorded_job(SimTime{} + to_clock(Seconds{now}),
-                               to_clock(Seconds{stream.exponential() * kHour}), kSizes[size]));
+    out.jobs.push_back(recorded_job(SimTime{} + to_clock(Seconds{now}),
+                                    to_clock(Seconds{stream.exponential() * kHour}), kSizes[size]));
+    const int user = static_cast<int>(owners.uniform() * kTeams * kUsers);
+    out.jobs.back().owner.user = out.names.users.number(std::to_string(user));
+    out.jobs.back().owner.team = out.names.teams.number(std::to_string(user / kUsers));
   }
   return out;
 }
 
-void queue(benchmark::State& state, decltype(run_fifo)& run) {
-  const auto jobs = queue_of(static_cast<std::size_t>(state.range(0)), int(state.range(1)));
-  const std::vector<NodeGroup> groups{{int(state.range(1)), 8}};
-  for (auto _ : state) benchmark::DoNotOptimize(run(jobs, groups, 0, jobs.size()).waiting.mean);
+void queue(benchmark::State& state, SchedulingPolicy policy) {
+  const JobList list = queue_of(static_cast<std::size_t>(state.range(0)), int(state.range(1)));
+  QueueQuestion question;
+  question.scheduler.policy = policy;
+  question.groups = {{int(state.range(1)), 8, 0}};
+  question.pools = {"pool"};
+  question.partitions.of_partition = {kAllCells};
+  question.scheduler.slurm = SlurmSpec{.weight_age = 1000, .weight_fairshare = 10'000};
+  ClusterQueueSpec all{.name = "all", .cohort = ""};
+  all.flavors = {{"pool", int(state.range(1)) * 8, {}, {}}};
+  question.scheduler.kueue = KueueSpec{{}, {}, {all}};
+  for (auto _ : state)
+    benchmark::DoNotOptimize(run_queue(question, list, 0, list.jobs.size()).waiting.mean);
   state.counters["jobs"] =
-      benchmark::Counter(double(jobs.size()), benchmark::Counter::kIsIterationInvariantRate);
+      benchmark::Counter(double(list.jobs.size()), benchmark::Counter::kIsIterationInvariantRate);
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  state.counters["peak_MB"] = double(used.ru_maxrss) / 1024;  // of all benchmarks so far
 }
-BENCHMARK_CAPTURE(queue, fifo, run_fifo)
+BENCHMARK_CAPTURE(queue, fifo, SchedulingPolicy::fifo)
     ->ArgNames({"jobs", "nodes"})
     ->ArgsProduct({{1000, 10'000, 100'000, 1'000'000}, {100, 1000, 10'000}})
     ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(queue, easy_backfill, run_easy_backfill)
+BENCHMARK_CAPTURE(queue, easy_backfill, SchedulingPolicy::easy_backfill)
+    ->ArgNames({"jobs", "nodes"})
+    ->ArgsProduct({{1000, 10'000, 100'000, 1'000'000}, {100, 1000, 10'000}})
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(queue, slurm_fair_share, SchedulingPolicy::slurm)
+    ->ArgNames({"jobs", "nodes"})
+    ->ArgsProduct({{1000, 10'000, 100'000, 1'000'000}, {100, 1000, 10'000}})
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(queue, kueue, SchedulingPolicy::kueue)
     ->ArgNames({"jobs", "nodes"})
     ->ArgsProduct({{1000, 10'000, 100'000, 1'000'000}, {100, 1000, 10'000}})
     ->Unit(benchmark::kMillisecond);

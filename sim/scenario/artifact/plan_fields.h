@@ -21,8 +21,8 @@ RECKON_WORDS(Role, worker, chief, parameter_server, evaluator, inference)
 RECKON_WORDS(Metric, time, cost, goodput, samples_per_second, tokens_per_second,
              tokens_per_second_per_accelerator, memory, step_seconds, step_mfu, step_share,
              interruptions, feasible, latency, serving_cost, serving_replicas, serving_utilization,
-             serving_requests_per_second, serving_rejected, wait, jct, makespan, utilization,
-             allocation, fragmentation)
+             serving_requests_per_second, serving_rejected, wait, jct, slowdown, fairness,
+             preemptions, makespan, utilization, allocation, fragmentation)
 RECKON_WORDS(StepShare, communication, compute, input, bubble)
 RECKON_WORDS(Statistic, none, mean, p5, p50, p95, p99)
 RECKON_WORDS(Comparison, le, ge, lt, gt, eq, ne)

@@ -39,7 +39,10 @@ void refuse_what_is_not_simulated(Draft& draft) {
   if (scenario.trace)
     draft.error("trace", "only 'reckon simulate' and 'reckon check' answer a trace of jobs",
                 "give one workload: instead of trace:");
-  if (!scenario.workload && scenario.jobs.empty() && !scenario.trace)
+  if (scenario.arrivals)
+    draft.error("arrivals", "only 'reckon simulate' and 'reckon check' answer a queue of jobs",
+                "give one workload: instead of arrivals:");
+  if (!scenario.workload && scenario.jobs.empty() && !scenario.of_queue())
     draft.error("", "the scenario has no workload", "workload: {model: resnet50, ...}");
   if (scenario.workload) refuse_in_workload(draft, *scenario.workload);
   for (const PoolSpec& pool : scenario.cluster.pools) {

@@ -222,7 +222,7 @@ double ServingPlan::rate_mean() const {
 }
 
 bool trains(const Scenario& scenario) {
-  return scenario.workload || !scenario.jobs.empty() || scenario.trace;
+  return scenario.workload || !scenario.jobs.empty() || scenario.of_queue();
 }
 
 ScenarioFile without_serving(const ScenarioFile& file) {

@@ -262,7 +262,8 @@ const Fields<ClusterSpec>& cluster_fields() {
                                  "How the nodes are wired; default: all on one switch.",
                                  "{nics: 8, rails: true, nodes_per_leaf: 32, oversubscription: 2}"),
       block_field<scheduler_fields>("scheduler", &C::scheduler, {},
-                                    "Who chooses among the jobs of a trace.", "{policy: fifo}"),
+                                    "Who chooses among the jobs of a trace or of arrivals.",
+                                    "{policy: fifo}"),
       field<C>(
           "ai_platform", Form{Form::Kind::map},
           [](Reader& r, const YamlNode& n, C&) { r.expect(n, YamlNode::Kind::map); },

@@ -206,7 +206,10 @@ const Fields<ServingSpec>& serving_fields();
 const Fields<PlanSpec>& plan_fields();
 const Fields<PlannedSpec>& planned_fields();
 const Fields<TraceSpec>& trace_spec_fields();
+const Fields<ArrivalsSpec>& arrivals_fields();
 const Fields<SchedulerSpec>& scheduler_fields();
+const Fields<SlurmSpec>& slurm_fields();
+const Fields<KueueSpec>& kueue_fields();
 
 // Checks of whole blocks, behind their tables.
 void check_workload(Reader&, const YamlNode&, const WorkloadSpec&);
@@ -214,8 +217,11 @@ void check_strategy(Reader&, const YamlNode&, const StrategySpec&);
 void check_cluster(Reader&, const YamlNode&, const ClusterSpec&);
 void check_prices(Reader&, const YamlNode&, const PricesSpec&);
 void check_serving(Reader&, const YamlNode&, const ServingSpec&);
-/// A trace needs who schedules it and where; `root` is the whole scenario.
-void check_trace(Reader&, const YamlNode& root, const Scenario&);
+void check_arrivals(Reader&, const YamlNode&, const ArrivalsSpec&);
+void check_slurm(Reader&, const YamlNode&, const SlurmSpec&);
+void check_kueue(Reader&, const YamlNode&, const KueueSpec&);
+/// A trace and arrivals need who schedules them and where; `root` is the whole scenario.
+void check_queue(Reader&, const YamlNode& root, const Scenario&);
 /// Money without an exchange rate cannot be added up: reported where it stands.
 /// What an inline machine costs (scenario_yaml_prices.cpp).
 void read_purchase(Reader&, const YamlNode&, MachineInline&);

@@ -56,6 +56,7 @@ struct Form {
   std::optional<Kind> item{};    // list, map: form of each value where it is no block (map: any
                                  // depth); choice: the form that is no map
   bool or_list = false;          // choice: one value or a list of them
+  std::optional<Kind> or_map{};  // choice: or a map of free keys to such values
   std::vector<Tagged> tagged{};  // choice: maps with a tag
 };
 

@@ -99,10 +99,10 @@ void read_expectations(Reader& reader, const YamlNode& node, Scenario& scenario)
 
 void check_scenario(Reader& reader, const YamlNode& root, const Scenario& scenario,
                     const Places& places) {
-  constexpr std::array<std::string_view, 3> kWork{"workload", "jobs", "trace"};
+  constexpr std::array<std::string_view, 4> kWork{"workload", "jobs", "trace", "arrivals"};
   const bool serves = root.has("serving") || reader.misspelt("serving");
   check_one_of(reader, root, kWork, serves ? 0 : 1);
-  check_trace(reader, root, scenario);
+  check_queue(reader, root, scenario);
   const auto money_at = [&](const std::string& path, const MoneyText& money) {
     check_currency(reader, places.find(path), path, money,
                    scenario.prices ? &*scenario.prices : nullptr);
@@ -168,6 +168,10 @@ const Fields<Scenario>& scenario_fields() {
                "[{name: a, submit: 0h, workload: {...}}]"),
       block_field<trace_spec_fields>("trace", &S::trace, {}, "Instead of workload: recorded jobs.",
                                      "{file: jobs.csv, format: csv}"),
+      block_field<arrivals_fields>("arrivals", &S::arrivals, check_arrivals,
+                                   "Instead of workload: jobs of many users, drawn at random.",
+                                   "{period: 14d, classes: [{name: small, jobs_per_hour: 12, "
+                                   "gpus: 1, duration: 2h}]}"),
       block_field<serving_fields>("serving", &S::serving, check_serving,
                                   "Requests to a trained model, on the pool with role inference.",
                                   "{requests_per_second: 200, batch: {max: 16, wait: 5ms}, "

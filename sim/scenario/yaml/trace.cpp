@@ -2,7 +2,7 @@
 
 #include "sim/scenario/yaml/fields.h"
 
-// `trace:` and `cluster.scheduler:`.
+// `trace:`, and what it and `arrivals:` need of `cluster.scheduler:`.
 namespace reckon {
 namespace {
 
@@ -15,14 +15,20 @@ const YamlNode::Entry* below(const YamlNode& root, std::string_view block, std::
 }
 
 /// Which policies answer which question: those of FGD place pods that stay, Gavel's needs its
-/// table, and the two others durations.
-void check_policy(Reader& reader, const YamlNode& root, const TraceSpec& trace,
+/// table, and the others durations. `trace`: null with arrivals.
+void check_policy(Reader& reader, const YamlNode& root, const TraceSpec* trace,
                   SchedulingPolicy policy) {
   const auto* at = below(root, "cluster", "scheduler")->value.find("policy");
   if (at == nullptr) return;  // reported
-  const bool places = policy >= SchedulingPolicy::fgd;
+  const bool places = places_pods(policy);
   const bool gavel = policy == SchedulingPolicy::fifo_perf;
-  if (places != trace.load.has_value())
+  if (trace == nullptr && (places || gavel))
+    return reader.error(
+        at->value.at,
+        fmt::format("policy {} needs a trace, and the jobs are drawn", to_text(policy)),
+        "with arrivals: fifo, easy_backfill, sjf, srtf, las, slurm, kueue");
+  if (trace == nullptr) return;
+  if (places != trace->load.has_value())
     reader.error(at->value.at,
                  places ? fmt::format("policy {} places pods that stay, and needs trace.load",
                                       to_text(policy))
@@ -30,9 +36,37 @@ void check_policy(Reader& reader, const YamlNode& root, const TraceSpec& trace,
                  places ? "example: load: 130%"
                         : "with a load pods stay: policies fgd, best_fit, dot_product, "
                           "gpu_packing, gpu_clustering, random");
-  if (gavel != (trace.format == TraceFormat::gavel))
+  if (gavel != (trace->format == TraceFormat::gavel))
     reader.error(at->value.at, "policy fifo_perf and format gavel need each other",
                  "jobs of Gavel's lists have steps, whose pace its table of throughputs says");
+}
+
+void check_scheduler_blocks(Reader& reader, const YamlNode& scheduler, const SchedulerSpec& spec) {
+  const auto need = [&](std::string_view key, bool there, SchedulingPolicy policy,
+                        std::string hint) {
+    const bool asked = spec.policy == policy;
+    const auto* block = scheduler.find(key);
+    if (asked && !there && block == nullptr && !reader.misspelt(key))
+      reader.error(scheduler.find("policy")->value.at,
+                   fmt::format("policy {} needs the block '{}'", to_text(policy), key), hint);
+    if (!asked && block != nullptr)
+      reader.error(block->key_at,
+                   fmt::format("'{}' is of policy {}, and the policy is {}", key, to_text(policy),
+                               to_text(spec.policy)),
+                   fmt::format("policy: {}", to_text(policy)));
+  };
+  if (scheduler.find("policy") == nullptr) return;  // reported
+  need("slurm", spec.slurm.has_value(), SchedulingPolicy::slurm,
+       "example: slurm: {PriorityWeightAge: 1000, PriorityWeightFairshare: 10000}");
+  need("kueue", spec.kueue.has_value(), SchedulingPolicy::kueue,
+       "example: kueue: {clusterQueues: [{name: a, flavors: [{name: POOL, nominalQuota: 8}]}]}");
+}
+
+void read_durations(Reader& reader, const YamlNode& node, TraceSpec& trace) {
+  reader.each_entry(node, [&](const std::string& key, const YamlNode& value) {
+    if (const auto time = reader.number(value, duration_above_zero()))
+      trace.durations.emplace(key, Seconds{*time});
+  });
 }
 
 }  // namespace
@@ -59,61 +93,57 @@ const Fields<TraceSpec>& trace_spec_fields() {
                    "Jobs at the head of the file that ran already; default: 0.", "16"),
       number_field("window", &T::window, whole(1, kMostJobs),
                    "Jobs behind them that are measured; default: all.", "200"),
+      field<T>("durations", Form{.kind = Form::Kind::map, .item = Form::Kind::duration},
+               read_durations, "Format sia: how long a job takes, by its application.",
+               "{cifar10: 25min, deepspeech2: 3h}"),
   };
   return table;
 }
 
-const Fields<SchedulerSpec>& scheduler_fields() {
-  using S = SchedulerSpec;
-  static const Fields<S> table{
-      required(word_field("policy", &S::policy,
-                          "fifo: in order of arrival; easy_backfill: later jobs start where they "
-                          "do not delay the first that waits; fifo_perf: Gavel's; the others "
-                          "choose nodes for pods that stay.",
-                          "fgd")),
-      number_field("time_per_iteration", &S::time_per_iteration, duration_above_zero(),
-                   "Of Gavel: a round; default: 6min.", "6min"),
-      number_field("minimum_time_between_allocation_resets",
-                   &S::minimum_time_between_allocation_resets, duration_from_zero(),
-                   "Of Gavel: between two decisions at least; default: 32min.", "32min"),
-  };
-  return table;
-}
-
-void check_trace(Reader& reader, const YamlNode& root, const Scenario& scenario) {
+void check_queue(Reader& reader, const YamlNode& root, const Scenario& scenario) {
   const auto* scheduler = below(root, "cluster", "scheduler");
-  if (!scenario.trace) {
-    if (scheduler != nullptr && !root.has("trace") && !reader.misspelt("trace"))
+  if (!scenario.of_queue()) {
+    const bool meant = root.has("trace") || root.has("arrivals") || reader.misspelt("trace") ||
+                       reader.misspelt("arrivals");
+    if (scheduler != nullptr && !meant)
       reader.error(scheduler->key_at, "cluster.scheduler is of a trace, and there is none",
                    "example: trace: {file: jobs.csv, format: csv}");
     return;
   }
-  if (root.has("workload") || root.has("jobs")) return;  // reported
-  const SourcePlace at = root.find("trace")->key_at;
+  if (root.has("workload") || root.has("jobs") || (scenario.trace && scenario.arrivals))
+    return;  // reported
+  const std::string_view block = scenario.trace ? "trace" : "arrivals";
+  const SourcePlace at = root.find(block)->key_at;
   if (scheduler == nullptr && root.has("cluster")) {
-    reader.error(at, "a trace needs cluster.scheduler",
-                 "example: cluster: {scheduler: {policy: fifo}}");
+    reader.error(
+        at, scenario.trace ? "a trace needs cluster.scheduler" : "arrivals need cluster.scheduler",
+        "example: cluster: {scheduler: {policy: fifo}}");
     return;
   }
   for (const std::string_view key : {"serving", "disruptions", "plan"})
     if (const auto* beside = root.find(key))
-      reader.error(beside->key_at, fmt::format("'{}' cannot stand beside 'trace'", key),
-                   "recorded jobs run on nodes that stay, and nothing is bought for them");
+      reader.error(beside->key_at, fmt::format("'{}' cannot stand beside '{}'", key, block),
+                   "the jobs run on nodes that stay, and nothing is bought for them");
   if (!scenario.cluster.scheduler) return;
-  const TraceSpec& trace = *scenario.trace;
   const bool pools =
       below(root, "cluster", "pools") != nullptr || below(root, "cluster", "scale_tier") != nullptr;
-  if (pools == !trace.nodes.empty())
+  const bool list = scenario.trace && !scenario.trace->nodes.empty();
+  if (pools == list)
     reader.error(at,
-                 pools ? "trace.nodes cannot stand beside cluster.pools"
-                       : "a trace needs cluster.pools, or a list of nodes",
-                 "example: nodes: openb_node_list_gpu_node.csv");
-  if ((trace.format == TraceFormat::gavel) == trace.throughputs.empty())
+                 pools            ? "trace.nodes cannot stand beside cluster.pools"
+                 : scenario.trace ? "a trace needs cluster.pools, or a list of nodes"
+                                  : "arrivals need cluster.pools",
+                 scenario.trace ? "example: nodes: openb_node_list_gpu_node.csv"
+                                : "example: pools: [{name: a, nodes: 4, machine: ...}]");
+  if (scenario.trace &&
+      (scenario.trace->format == TraceFormat::gavel) == scenario.trace->throughputs.empty())
     reader.error(at,
-                 trace.throughputs.empty() ? "format gavel needs throughputs"
-                                           : "throughputs are of format gavel",
+                 scenario.trace->throughputs.empty() ? "format gavel needs throughputs"
+                                                     : "throughputs are of format gavel",
                  "example: throughputs: simulation_throughputs.json");
-  check_policy(reader, root, trace, scenario.cluster.scheduler->policy);
+  check_policy(reader, root, scenario.trace ? &*scenario.trace : nullptr,
+               scenario.cluster.scheduler->policy);
+  check_scheduler_blocks(reader, scheduler->value, *scenario.cluster.scheduler);
 }
 
 }  // namespace reckon

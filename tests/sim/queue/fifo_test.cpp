@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "sim/base/random.h"
-#include "sim/queue/easy_backfill.h"
+#include "sim/queue/backfill.h"
 
 using namespace reckon;
 using Catch::Contains;
@@ -16,7 +16,6 @@ JobRequest job(double submit, double duration, int gpus) {
   return recorded_job(SimTime{} + to_clock(Seconds{submit}), to_clock(Seconds{duration}), gpus);
 }
 FixedTime& time_of(JobRequest& job) { return std::get<FixedTime>(job.work); }
-const FixedTime& time_of(const JobRequest& job) { return std::get<FixedTime>(job.work); }
 double start(const QueueRun& run, std::size_t k) {
   return to_seconds(*run.jobs[k].start - SimTime{}).count();
 }
@@ -183,36 +182,4 @@ TEST_CASE("the limit that keeps a job from ever running is told") {
   CHECK(limit_that_binds(33, nodes) == "the cluster has 32");
   CHECK(limit_that_binds(30, nodes) ==
         "a gang takes whole nodes of 8 GPUs and one more for its rest, and there are 3 such nodes");
-}
-
-TEST_CASE("lists of jobs with durations, and their mistakes") {
-  const auto own = read_job_csv(
-      "jobs.csv", "job_id,submit_seconds,duration_seconds,gpus\na,0,60,1\nb,5.5,1,8\n");
-  REQUIRE(own);
-  CHECK((*own)[1].submit == SimTime{} + std::chrono::milliseconds(5500));
-  CHECK((*own)[1].gpus() == 8);
-  CHECK_FALSE(time_of((*own)[1]).limit);
-  const auto limited = read_job_csv(
-      "jobs.csv", "submit_seconds,duration_seconds,gpus,limit_seconds\n0,60,1,90\n0,60,1,\n");
-  REQUIRE(limited);
-  CHECK(time_of((*limited)[0]).limit == std::chrono::seconds(90));
-  CHECK_FALSE(time_of((*limited)[1]).limit);
-  const auto bad = read_job_csv("jobs.csv", "submit_seconds,duration_seconds,gpus\n0,x,1\n0,1\n");
-  REQUIRE_FALSE(bad);
-  CHECK(format(bad.error()[0]).starts_with("jobs.csv:2:3: error: duration_seconds is 'x'"));
-  CHECK(format(bad.error()[1]).starts_with("jobs.csv:3: error: the row has 2 fields"));
-  const auto lacking = read_job_csv("jobs.csv", "submit,duration_seconds,gpus\n");
-  CHECK_THAT(format(lacking.error()[0]), Contains("the header has no column 'submit_seconds'"));
-  const auto philly = read_philly_csv(
-      "p.csv",
-      "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-09 07:01:55,66.0,1,66.0,a\n"
-      "2017-10-09 06:13:03,2951.0,2,2951.0,b\n2017-10-10 00:00:00,5,0,0,b\n");
-  REQUIRE(philly);
-  REQUIRE(philly->size() == 2);  // without GPU: left out
-  CHECK((*philly)[0].submit == SimTime{} + std::chrono::seconds(2932));
-  CHECK_THAT(read_philly_csv("p.csv", "timestamp,duration,num_gpus\n2017-13-09 07:01:55,6,1\n")
-                 .error()
-                 .front()
-                 .what,
-             Contains("must be a date with its time"));
 }

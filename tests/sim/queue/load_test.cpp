@@ -9,7 +9,7 @@
 #include "sim/base/csv.h"
 #include "sim/base/mapped_file.h"
 #include "sim/queue/go_random.h"
-#include "sim/queue/openb_csv.h"
+#include "sim/queue/lists/openb_csv.h"
 #include "sim/queue/pod_scheduler.h"
 #include "support/skip.h"
 

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "sim/queue/openb_csv.h"
+#include "sim/queue/lists/openb_csv.h"
 #include "sim/scenario/yaml/scenario_yaml.h"
 
 using namespace reckon;

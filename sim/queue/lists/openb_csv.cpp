@@ -1,11 +1,11 @@
-#include "sim/queue/openb_csv.h"
+#include "sim/queue/lists/openb_csv.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
-#include "sim/queue/trace_csv.h"
+#include "sim/queue/lists/trace_csv.h"
 
 namespace reckon {
 namespace {

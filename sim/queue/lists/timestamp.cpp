@@ -1,4 +1,4 @@
-#include "sim/queue/timestamp.h"
+#include "sim/queue/lists/timestamp.h"
 
 #include <chrono>
 #include <cstdio>

@@ -1,4 +1,4 @@
-#include "sim/queue/trace_csv.h"
+#include "sim/queue/lists/trace_csv.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "sim/queue/slurm.h"
+#include "sim/queue/lists/sacct.h"
 
 #include <catch2/catch.hpp>
 
@@ -42,10 +42,13 @@ TEST_CASE("what sacct says becomes jobs, and what is left out is counted") {
   CHECK(of_types.gpus() == 3);
   CHECK(of_types.submit == SimTime{});
   CHECK(time_of(of_types).limit == std::chrono::minutes(30));
-  CHECK(list->steps == 1);
-  CHECK(list->without_gpu == 1);
-  CHECK(list->not_run == 1);
-  CHECK(list->running == 1);
+  using Rows = std::pair<int, std::string>;
+  CHECK(list->left_out == std::vector<Rows>{{1, "steps of jobs"},
+                                            {1, "without gres/gpu"},
+                                            {1, "that never started"},
+                                            {1, "that still run"}});
+  CHECK(list->names.users.name(whole_node.owner.user) == "ann");
+  CHECK(whole_node.owner.team == JobOwner::kNotSaid);  // no column Account
 }
 
 TEST_CASE("between commas, with minutes as the limit") {

@@ -1,4 +1,4 @@
-#include "sim/queue/slurm.h"
+#include "sim/queue/lists/sacct.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,9 @@
 #include <charconv>
 
 #include "sim/base/printable.h"
-#include "sim/queue/timestamp.h"
-#include "sim/queue/trace_csv.h"
+#include "sim/queue/lists/job_lists.h"
+#include "sim/queue/lists/timestamp.h"
+#include "sim/queue/lists/trace_csv.h"
 
 namespace reckon {
 namespace {
@@ -69,26 +70,43 @@ class SacctReader {
   SacctReader(const std::string& file, std::string_view bytes)
       : file_(file), rows_(file, bytes, kColumns, kOptional, problems_, separator_of(bytes)) {}
 
-  Expected<SacctList> read() {
+  Expected<JobList> read() {
     while (rows_.next()) row();
     if (problems_.empty() && list_.jobs.empty())
       problems_.push_back({Severity::error,
                            {file_, 0, 0},
                            "no job of the list had GPUs, started and ended",
                            "sacct --parsable2 --allusers --starttime=DATE "
-                           "--format=JobID,Submit,Start,End,AllocTRES,ReqTRES,Timelimit"});
-    if (!problems_.empty()) return tl::unexpected(std::move(problems_));
-    const std::int64_t first = *std::min_element(submits_.begin(), submits_.end());
-    for (std::size_t k = 0; k < list_.jobs.size(); ++k)
-      list_.jobs[k].submit = SimTime{} + std::chrono::seconds(submits_[k] - first);
-    return std::move(list_);
+                           "--format=JobID,User,Account,Partition,QOS,Submit,Start,End,AllocTRES,"
+                           "ReqTRES,Timelimit"});
+    const auto left_out = [&](int rows, const char* what) {
+      if (rows > 0) list_.left_out.emplace_back(rows, what);
+    };
+    left_out(steps_, "steps of jobs");
+    left_out(without_gpu_, "without gres/gpu");
+    left_out(not_run_, "that never started");
+    left_out(running_, "that still run");
+    return finished_list(std::move(problems_), file_, std::move(list_), submits_);
   }
 
  private:
-  enum { id, submit, start, end, allocated, requested, limit, limit_raw };
+  enum {
+    id,
+    submit,
+    start,
+    end,
+    allocated,
+    requested,
+    limit,
+    limit_raw,
+    user,
+    account,
+    partition,
+    qos
+  };
   static constexpr std::array<std::string_view, 4> kColumns{"JobID", "Submit", "Start", "End"};
-  static constexpr std::array<std::string_view, 4> kOptional{"AllocTRES", "ReqTRES", "Timelimit",
-                                                             "TimelimitRaw"};
+  static constexpr std::array<std::string_view, 8> kOptional{
+      "AllocTRES", "ReqTRES", "Timelimit", "TimelimitRaw", "User", "Account", "Partition", "QOS"};
 
   static char separator_of(std::string_view bytes) {
     const std::string_view head = bytes.substr(0, bytes.find_first_of("\r\n"));
@@ -96,7 +114,7 @@ class SacctReader {
   }
 
   void row() {
-    if (rows_.text(id).find('.') != std::string_view::npos) return void(++list_.steps);
+    if (rows_.text(id).find('.') != std::string_view::npos) return void(++steps_);
     const std::string_view tres =
         rows_.text(allocated).empty() ? rows_.text(requested) : rows_.text(allocated);
     const auto gpus = gpus_of(tres);
@@ -104,9 +122,9 @@ class SacctReader {
       return rows_.error(rows_.text(allocated).empty() ? requested : allocated,
                          fmt::format("'{}' has no count of gres/gpu", printable(tres)),
                          "example: cpu=64,gres/gpu=8,node=1");
-    if (*gpus == 0) return void(++list_.without_gpu);
-    if (is_no_time(rows_.text(start))) return void(++list_.not_run);
-    if (is_no_time(rows_.text(end))) return void(++list_.running);
+    if (*gpus == 0) return void(++without_gpu_);
+    if (is_no_time(rows_.text(start))) return void(++not_run_);
+    if (is_no_time(rows_.text(end))) return void(++running_);
     const auto submitted = time(submit), started = time(start), ended = time(end);
     if (!submitted || !started || !ended) return;
     if (*ended < *started)
@@ -115,6 +133,10 @@ class SacctReader {
     if (!most) return;
     list_.jobs.push_back(recorded_job({}, std::chrono::seconds(*ended - *started),
                                       static_cast<int>(*gpus), *most, rows_.line()));
+    list_.jobs.back().owner = {list_.names.users.number(rows_.text(user)),
+                               list_.names.teams.number(rows_.text(account)),
+                               list_.names.queues.number(rows_.text(partition)),
+                               list_.names.qos.number(rows_.text(qos)), 0};
     submits_.push_back(*submitted);
   }
 
@@ -156,13 +178,14 @@ class SacctReader {
   std::string file_;
   Diagnostics problems_;
   TraceCsv rows_;
-  SacctList list_;
+  JobList list_;
   std::vector<std::int64_t> submits_;
+  int steps_ = 0, without_gpu_ = 0, not_run_ = 0, running_ = 0;
 };
 
 }  // namespace
 
-Expected<SacctList> read_sacct(const std::string& file, std::string_view bytes) {
+Expected<JobList> read_sacct(const std::string& file, std::string_view bytes) {
   return SacctReader(file, bytes).read();
 }
 

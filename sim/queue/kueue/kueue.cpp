@@ -1,0 +1,338 @@
+#include "sim/queue/kueue/kueue.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <queue>
+#include <set>
+#include <tuple>
+
+#include "sim/base/check.h"
+#include "sim/queue/free_nodes.h"
+#include "sim/queue/kueue/preemption.h"
+
+namespace reckon {
+namespace {
+
+constexpr std::size_t kNoQueue = static_cast<std::size_t>(-1);
+
+std::size_t queue_of(const JobList& list, std::size_t job, const KueueSpec& kueue) {
+  const std::string& name = list.names.queues.name(list.jobs[job].owner.queue);
+  if (name.empty()) return kueue.cluster_queues.size() == 1 ? 0 : kNoQueue;
+  const auto found = std::find_if(kueue.cluster_queues.begin(), kueue.cluster_queues.end(),
+                                  [&](const ClusterQueueSpec& q) { return q.name == name; });
+  return found == kueue.cluster_queues.end()
+             ? kNoQueue
+             : static_cast<std::size_t>(found - kueue.cluster_queues.begin());
+}
+
+CellSet cell_of_pool(int pool) { return CellSet{1} << pool; }
+
+/// Whether some flavor of the queue can ever hold so many GPUs.
+bool can_ever_run(const KueueQuotas& quotas, const FreeNodes& empty, std::size_t queue, int gpus) {
+  const auto flavors = quotas.flavors(queue);
+  return std::any_of(flavors.begin(), flavors.end(), [&](int pool) {
+    return gpus <= quotas.most(queue, pool) && empty.fits(gpus, cell_of_pool(pool));
+  });
+}
+
+class KueueSimulation {
+ public:
+  KueueSimulation(const JobList& list, std::span<const NodeGroup> groups,
+                  std::span<const std::string> pools, const KueueSpec& kueue, QueueRun& run)
+      : list_(list),
+        kueue_(kueue),
+        run_(run),
+        quotas_(kueue.cluster_queues, pools),
+        empty_(groups),
+        nodes_(groups),
+        jobs_(list.jobs.size()),
+        pending_(quotas_.queues()) {}
+
+  void simulate() {
+    std::vector<std::size_t> order(list_.jobs.size());
+    for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return list_.jobs[a].submit < list_.jobs[b].submit;
+    });
+    auto next = order.begin();
+    while (next != order.end() || !ends_.empty()) {
+      const bool ends =
+          !ends_.empty() && (next == order.end() || ends_.top().at <= list_.jobs[*next].submit);
+      now_ = ends ? ends_.top().at : list_.jobs[*next].submit;
+      while (!ends_.empty() && ends_.top().at <= now_) end_first();
+      for (; next != order.end() && list_.jobs[*next].submit <= now_; ++next) arrive(*next);
+      admit_all();
+      start_admitted();
+    }
+    std::sort(run_.never.begin(), run_.never.end());
+  }
+
+ private:
+  struct Job {
+    std::size_t queue = 0;
+    SimDuration left{};
+    SimTime started{};           // of the present attempt
+    std::vector<NodePart> held;  // empty: it waits for nodes, or for quota
+    std::size_t slot = 0;        // in admitted_, where it is
+    int attempt = 0;
+    bool evicted_now = false;
+  };
+  struct Ending {
+    SimTime at{};
+    std::size_t job = 0;
+    int attempt = 0;  // another one: the job was evicted since
+    friend bool operator>(const Ending& a, const Ending& b) {
+      return std::tie(a.at, a.job, a.attempt) > std::tie(b.at, b.job, b.attempt);
+    }
+  };
+  struct Pending {
+    int priority = 0;
+    SimTime submit{};
+    std::size_t job = 0;
+    friend bool operator<(const Pending& a, const Pending& b) {
+      return std::tie(b.priority, a.submit, a.job) < std::tie(a.priority, b.submit, b.job);
+    }
+  };
+  using Cursor = std::set<Pending>::const_iterator;
+  /// A workload and the flavor that it would get.
+  struct Nomination {
+    KueueWorkload workload;
+    bool borrows = false;
+    std::vector<std::size_t> targets;  // whom it evicts
+  };
+  /// Of one look at the queues: where each stands.
+  struct Look {
+    std::vector<Cursor> at;
+    std::vector<bool> blocked;
+    std::vector<int> too_large;  // so many GPUs did not fit
+  };
+
+  const FixedTime& fixed(std::size_t j) const { return std::get<FixedTime>(list_.jobs[j].work); }
+  int gpus(std::size_t j) const { return list_.jobs[j].gpus(); }
+
+  Pending pending(std::size_t j) const {
+    return {list_.jobs[j].owner.priority, list_.jobs[j].submit, j};
+  }
+
+  void arrive(std::size_t j) {
+    jobs_[j].queue = queue_of(list_, j, kueue_);
+    RECKON_CHECK(jobs_[j].queue != kNoQueue);
+    if (!can_ever_run(quotas_, empty_, jobs_[j].queue, gpus(j))) return run_.never.push_back(j);
+    jobs_[j].left = fixed(j).time;
+    pending_[jobs_[j].queue].insert(pending(j));
+  }
+
+  void end_first() {
+    const Ending ending = ends_.top();
+    ends_.pop();
+    if (ending.attempt != jobs_[ending.job].attempt) return;
+    run_.jobs[ending.job].end = ending.at;
+    leave(ending.job);
+  }
+
+  /// Gives back its nodes and its quota.
+  void leave(std::size_t j) {
+    Job& job = jobs_[j];
+    KueueWorkload& w = admitted_[job.slot];
+    RECKON_CHECK(w.job == j);
+    quotas_.use(w.queue, w.pool, -w.gpus);
+    w = admitted_.back();
+    jobs_[w.job].slot = job.slot;
+    admitted_.pop_back();
+    if (job.held.empty()) {
+      std::erase(without_nodes_, j);
+      return;
+    }
+    run_.gpu_seconds += to_seconds(now_ - job.started).count() * gpus(j);
+    nodes_.give_back(job.held);
+    job.held.clear();
+  }
+
+  void evict(std::size_t j) {
+    Job& job = jobs_[j];
+    if (!job.held.empty()) {
+      SimDuration done = fixed(j).time - job.left + (now_ - job.started);
+      if (!kueue_.checkpoint)
+        done = SimDuration{0};
+      else if (const SimDuration each = to_clock(*kueue_.checkpoint); each.count() > 0)
+        done = done / each * each;
+      job.left = fixed(j).time - done;
+      ++run_.jobs[j].preemptions;
+    }
+    leave(j);
+    ++job.attempt;
+    job.evicted_now = true;
+    evicted_.push_back(j);
+    pending_[job.queue].insert(pending(j));
+  }
+
+  void admit_all() {
+    Look look = new_look();
+    while (true) {
+      std::vector<Nomination> nominations;
+      for (std::size_t q = 0; q < pending_.size(); ++q)
+        if (auto n = nominate(q, look)) nominations.push_back(std::move(*n));
+      if (nominations.empty()) break;
+      sort(nominations);
+      bool evicts = false, changed = false;
+      for (const Nomination& n : nominations) {
+        // What the others of this round took may be missing now, and whom it evicts was chosen
+        // before: then it is nominated again.
+        if (changed && !n.targets.empty()) continue;
+        for (const std::size_t target : n.targets) evict(target);
+        evicts = evicts || !n.targets.empty();
+        if (quotas_.available(n.workload.queue, n.workload.pool) < n.workload.gpus) continue;
+        admit(n.workload, look);
+        changed = true;
+      }
+      RECKON_CHECK(changed);
+      if (evicts) look = new_look();
+    }
+    for (const std::size_t j : evicted_) jobs_[j].evicted_now = false;
+    evicted_.clear();
+  }
+
+  Look new_look() const {
+    Look look;
+    for (const auto& queue : pending_) look.at.push_back(queue.begin());
+    look.blocked.assign(pending_.size(), false);
+    look.too_large.assign(pending_.size(), std::numeric_limits<int>::max());
+    return look;
+  }
+
+  /// The first of the queue that gets a flavor, if it is not blocked.
+  std::optional<Nomination> nominate(std::size_t q, Look& look) {
+    const bool strict = kueue_.cluster_queues[q].strategy == QueueingStrategy::strict_fifo;
+    for (Cursor& at = look.at[q]; !look.blocked[q] && at != pending_[q].end(); ++at) {
+      const std::size_t j = at->job;
+      // Who comes later has no more rights: what was too large for the one before is for it.
+      if (gpus(j) >= look.too_large[q]) continue;
+      KueueWorkload w{j, q, gpus(j), at->priority, at->submit, now_, KueueQuotas::kNoFlavor};
+      if (auto nomination = assign(w)) return nomination;
+      look.too_large[q] = gpus(j);
+      look.blocked[q] = strict;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Nomination> assign(const KueueWorkload& w) {
+    const ClusterQueueSpec& spec = kueue_.cluster_queues[w.queue];
+    std::optional<Nomination> best;
+    const auto rank = [](const Nomination& n) {
+      return (n.targets.empty() ? 0 : 2) + (n.borrows ? 1 : 0);
+    };
+    for (const int pool : quotas_.flavors(w.queue)) {
+      Nomination n{w, quotas_.borrows(w.queue, pool, w.gpus), {}};
+      n.workload.pool = pool;
+      if (w.gpus > quotas_.most(w.queue, pool) || !empty_.fits(w.gpus, cell_of_pool(pool)))
+        continue;
+      if (quotas_.available(w.queue, pool) < w.gpus) {
+        const bool may = w.gpus <= quotas_.nominal(w.queue, pool) || !kueue_.fair_sharing.empty();
+        if (!may || jobs_[w.job].evicted_now) continue;
+        n.targets =
+            preemption_targets(w, pool, admitted_, spec.preemption, kueue_.fair_sharing, quotas_);
+        if (n.targets.empty()) continue;
+      }
+      const bool stops =
+          (n.targets.empty() || spec.fungibility.when_can_preempt == WhenCan::may_stop_search) &&
+          (!n.borrows || spec.fungibility.when_can_borrow == WhenCan::may_stop_search);
+      if (!best || rank(n) < rank(*best)) best = std::move(n);
+      if (stops) break;
+    }
+    return best;
+  }
+
+  void sort(std::vector<Nomination>& nominations) const {
+    const bool fair = !kueue_.fair_sharing.empty();
+    const auto share = [&](const Nomination& n) {
+      return fair ? quotas_.share(n.workload.queue, n.workload.pool, n.workload.gpus) : 0.0;
+    };
+    std::stable_sort(nominations.begin(), nominations.end(),
+                     [&](const Nomination& a, const Nomination& b) {
+                       if (fair && share(a) != share(b)) return share(a) < share(b);
+                       if (!fair && a.borrows != b.borrows) return b.borrows;
+                       return std::tie(b.workload.priority, a.workload.submit, a.workload.job) <
+                              std::tie(a.workload.priority, b.workload.submit, b.workload.job);
+                     });
+  }
+
+  void admit(const KueueWorkload& w, Look& look) {
+    quotas_.use(w.queue, w.pool, w.gpus);
+    jobs_[w.job].slot = admitted_.size();
+    admitted_.push_back(w);
+    without_nodes_.push_back(w.job);
+    Cursor& at = look.at[w.queue];
+    if (at != pending_[w.queue].end() && at->job == w.job)
+      at = pending_[w.queue].erase(at);
+    else
+      pending_[w.queue].erase(pending(w.job));
+  }
+
+  void start_admitted() {
+    std::erase_if(without_nodes_, [&](std::size_t j) {
+      Job& job = jobs_[j];
+      const CellSet cells = cell_of_pool(admitted_[job.slot].pool);
+      if (!nodes_.fits(gpus(j), cells)) return false;
+      job.held = nodes_.take(gpus(j), cells);
+      job.started = now_;
+      if (!run_.jobs[j].start) run_.jobs[j].start = now_;
+      ends_.push({now_ + job.left, j, job.attempt});
+      return true;
+    });
+  }
+
+  const JobList& list_;
+  const KueueSpec& kueue_;
+  QueueRun& run_;
+  KueueQuotas quotas_;
+  const FreeNodes empty_;
+  FreeNodes nodes_;
+  std::vector<Job> jobs_;
+  std::vector<std::set<Pending>> pending_;  // by queue
+  std::vector<KueueWorkload> admitted_;     // in no order
+  std::vector<std::size_t> without_nodes_;  // of those, that do not run yet
+  std::vector<std::size_t> evicted_;        // at this time
+  std::priority_queue<Ending, std::vector<Ending>, std::greater<>> ends_;
+  SimTime now_{};
+};
+
+}  // namespace
+
+std::vector<std::string> unknown_cluster_queues(const JobList& list, const KueueSpec& kueue) {
+  std::set<std::string> unknown;
+  for (std::size_t j = 0; j < list.jobs.size(); ++j)
+    if (queue_of(list, j, kueue) == kNoQueue)
+      unknown.insert(list.names.queues.name(list.jobs[j].owner.queue));
+  return {unknown.begin(), unknown.end()};
+}
+
+std::optional<std::string> kueue_never(const JobList& list, std::size_t job,
+                                       std::span<const NodeGroup> groups,
+                                       std::span<const std::string> pools, const KueueSpec& kueue) {
+  const std::size_t queue = queue_of(list, job, kueue);
+  const KueueQuotas quotas(kueue.cluster_queues, pools);
+  const int gpus = list.jobs[job].gpus();
+  if (can_ever_run(quotas, FreeNodes(groups), queue, gpus)) return std::nullopt;
+  int most = 0, best = KueueQuotas::kNoFlavor;
+  for (const int pool : quotas.flavors(queue))
+    if (quotas.most(queue, pool) > most) most = quotas.most(queue, pool), best = pool;
+  const std::string& name = kueue.cluster_queues[queue].name;
+  if (gpus > most)
+    return fmt::format("ClusterQueue '{}' can have {} of a flavor at most", name, most);
+  return fmt::format("of pool '{}' {}", pools[static_cast<std::size_t>(best)],
+                     limit_that_binds(gpus, groups, cell_of_pool(best)).value_or(""));
+}
+
+QueueRun run_kueue(const JobList& list, std::span<const NodeGroup> groups,
+                   std::span<const std::string> pools, const KueueSpec& kueue,
+                   std::size_t first_measured, std::size_t measured) {
+  QueueRun run = queue_of_jobs(list.jobs, first_measured, measured);
+  KueueSimulation(list, groups, pools, kueue, run).simulate();
+  summarize(run, gpus_of(groups));
+  return run;
+}
+
+}  // namespace reckon

@@ -1,0 +1,34 @@
+#pragma once
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "sim/base/quantity.h"
+#include "sim/queue/kueue/quotas.h"
+
+// Whom a workload evicts (https://kueue.sigs.k8s.io/docs/concepts/preemption).
+namespace reckon {
+
+/// A workload that is admitted, or wants to be.
+struct KueueWorkload {
+  std::size_t job = 0, queue = 0;
+  int gpus = 0, priority = 0;
+  SimTime submit{}, admitted{};
+  int pool = KueueQuotas::kNoFlavor;
+};
+
+/// The workloads, of those admitted, that have to go so that `wants` fits on `pool`; empty: there
+/// are none that may. `quotas` are as before when it returns. Without `strategies` "Classic
+/// Preemption": candidates are of its own queue by withinClusterQueue, and of queues that borrow by
+/// reclaimWithinCohort, the latter first, then the lowest priority, then the last admitted. With
+/// all candidates in the own queue they go until it fits, borrowing or not; else if the queue uses
+/// less than its nominal quota they go until it fits without borrowing; else only those of its own
+/// queue go. With strategies "Fair Sharing": from the queue with the highest share value, where the
+/// strategy allows. Both put back, in reverse, whom it does not take.
+std::vector<std::size_t> preemption_targets(const KueueWorkload& wants, int pool,
+                                            std::span<const KueueWorkload> admitted,
+                                            const KueuePreemptionSpec& rules,
+                                            std::span<const ShareStrategy> strategies,
+                                            KueueQuotas& quotas);
+
+}  // namespace reckon

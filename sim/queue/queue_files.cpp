@@ -1,0 +1,222 @@
+#include "sim/queue/queue_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/queue/kueue/kueue.h"
+#include "sim/queue/lists/job_lists.h"
+#include "sim/queue/lists/openb_csv.h"
+#include "sim/queue/lists/sacct.h"
+
+namespace reckon {
+namespace {
+
+int gpus_of_pool(const PoolSpec& pool) { return pool.accelerator ? pool.accelerator->count : 0; }
+
+class QueueLoader {
+ public:
+  QueueLoader(const ScenarioFile& file, TraceSource& source, std::vector<std::string>& notes)
+      : scenario_(file.scenario), source_(source), notes_(notes) {}
+
+  std::optional<QueueQuestion> load() {
+    question_.scheduler = *scenario_.cluster.scheduler;
+    if (!read_nodes()) return std::nullopt;
+    if (!(scenario_.trace ? read_list() : read_arrivals())) return std::nullopt;
+    check_names();
+    return std::move(question_);
+  }
+
+ private:
+  SchedulingPolicy policy() const { return question_.scheduler.policy; }
+
+  bool read_nodes() {
+    std::vector<std::string> names;  // of the groups
+    for (const PoolSpec& pool : scenario_.cluster.pools) {
+      question_.groups.push_back({pool.nodes.initial, gpus_of_pool(pool), 0});
+      names.push_back(pool.name);
+    }
+    if (scenario_.trace && !scenario_.trace->nodes.empty()) {
+      const auto nodes = source_.read("nodes", scenario_.trace->nodes, read_openb_nodes);
+      if (!nodes) return false;
+      for (const GpuNode& node : *nodes) {
+        question_.groups.push_back({1, node.gpus, 0});
+        names.push_back("nodes");
+      }
+    }
+    for (std::size_t k = question_.groups.size(); k-- > 0;) {
+      if (question_.groups[k].gpus > 0 && question_.groups[k].nodes > 0) continue;
+      question_.groups.erase(question_.groups.begin() + static_cast<std::ptrdiff_t>(k));
+      names.erase(names.begin() + static_cast<std::ptrdiff_t>(k));
+    }
+    if (question_.groups.empty()) {
+      source_.error("cluster", "no node has a GPU", "give a pool its accelerator");
+      return false;
+    }
+    return set_cells(names);
+  }
+
+  /// Pools are cells of their own where a policy tells them apart.
+  bool set_cells(const std::vector<std::string>& names) {
+    question_.partitions.of_partition = {kAllCells};
+    const bool kueue = policy() == SchedulingPolicy::kueue;
+    const bool partitions =
+        policy() == SchedulingPolicy::slurm && !question_.scheduler.slurm->partitions.empty();
+    if (!kueue && !partitions) return true;
+    for (std::size_t k = 0; k < names.size(); ++k) {
+      const auto pool = std::find(question_.pools.begin(), question_.pools.end(), names[k]);
+      question_.groups[k].cell = static_cast<int>(pool - question_.pools.begin());
+      if (pool == question_.pools.end()) question_.pools.push_back(names[k]);
+    }
+    if (question_.pools.size() > std::size_t(kMostCells)) {
+      source_.error("cluster.pools", fmt::format("{} pools, and a scheduler tells {} apart",
+                                                 question_.pools.size(), kMostCells));
+      return false;
+    }
+    return kueue ? check_flavors() : set_partitions();
+  }
+
+  /// Number of a pool with GPUs; nullopt: reported at the path.
+  std::optional<int> pool_number(const std::string& name, const std::string& path) {
+    const auto pool = std::find(question_.pools.begin(), question_.pools.end(), name);
+    if (pool != question_.pools.end()) return static_cast<int>(pool - question_.pools.begin());
+    source_.error(
+        path, fmt::format("'{}' is no pool with GPUs{}", name, did_you_mean(name, question_.pools)),
+        fmt::format("pools: {}", fmt::join(question_.pools, ", ")));
+    return std::nullopt;
+  }
+
+  bool set_partitions() {
+    question_.partitions.of_partition.clear();
+    bool known = true;
+    for (const SlurmPartitionSpec& p : question_.scheduler.slurm->partitions) {
+      CellSet cells = p.nodes.empty() ? kAllCells : 0;
+      for (const std::string& name : p.nodes) {
+        const auto pool =
+            pool_number(name, "cluster.scheduler.slurm.partitions." + p.name + ".Nodes");
+        known = known && pool.has_value();
+        if (pool) cells |= CellSet{1} << *pool;
+      }
+      question_.partitions.of_partition.push_back(cells);
+    }
+    return known;
+  }
+
+  bool check_flavors() {
+    bool known = true;
+    for (const ClusterQueueSpec& q : question_.scheduler.kueue->cluster_queues)
+      for (const KueueFlavorSpec& f : q.flavors)
+        known =
+            pool_number(f.name, fmt::format("cluster.scheduler.kueue.clusterQueues.{}.flavors.{}",
+                                            q.name, f.name))
+                .has_value() &&
+            known;
+    return known;
+  }
+
+  std::optional<JobList> read_format(const std::string& key, const std::string& name,
+                                     TraceFormat format) {
+    switch (format) {
+      case TraceFormat::philly:
+        return source_.read(key, name, read_philly);
+      case TraceFormat::helios:
+        return source_.read(key, name, read_helios_csv);
+      case TraceFormat::csv:
+        return source_.read(key, name, read_job_csv);
+      case TraceFormat::slurm:
+        return source_.read(key, name, read_sacct);
+      case TraceFormat::kueue:
+        return source_.read(key, name, read_kueue_workloads);
+      case TraceFormat::sia: {
+        static const std::map<std::string, Seconds> kNone;
+        const auto& durations = scenario_.trace ? scenario_.trace->durations : kNone;
+        return source_.read(key, name, [&](const std::string& file, std::string_view bytes) {
+          return read_sia_csv(file, bytes, durations);
+        });
+      }
+      case TraceFormat::openb:
+      case TraceFormat::gavel:
+        break;
+    }
+    source_.error(scenario_.trace ? "trace.format" : "arrivals.profile_format",
+                  "jobs of this format are not simulated under this policy",
+                  "formats with durations: csv, philly, helios, sia, slurm, kueue");
+    return std::nullopt;
+  }
+
+  bool read_list() {
+    const TraceSpec& trace = *scenario_.trace;
+    auto list = read_format("file", trace.file, trace.format);
+    if (!list) return false;
+    question_.list = std::move(*list);
+    question_.running = static_cast<std::size_t>(trace.running);
+    std::vector<std::string> left_out;
+    for (const auto& [rows, what] : question_.list.left_out)
+      left_out.push_back(fmt::format("{} {}", rows, what));
+    if (!left_out.empty())
+      notes_.push_back(fmt::format("rows of the list left out: {}", fmt::join(left_out, ", ")));
+    const std::size_t jobs = question_.list.jobs.size();
+    if (question_.running < jobs) return true;
+    source_.error("trace.running",
+                  fmt::format("{} jobs ran already, and the list has {}", question_.running, jobs));
+    return false;
+  }
+
+  bool read_arrivals() {
+    DrawnJobs drawn{*scenario_.arrivals, week_profile(scenario_.arrivals->hours), 0};
+    constexpr std::int64_t kAMonday = 4 * 86'400;
+    drawn.begins = scenario_.start ? scenario_.start->time_since_epoch().count() : kAMonday;
+    if (drawn.arrivals.profile_format) {
+      const auto recorded =
+          read_format("profile", drawn.arrivals.profile, *drawn.arrivals.profile_format);
+      if (!recorded) return false;
+      if (!recorded->epoch) {
+        source_.error("arrivals.profile_format", "a list of this format has no calendar",
+                      "formats with dates: philly, helios, slurm, kueue");
+        return false;
+      }
+      drawn.profile = recorded_profile(*recorded);
+    }
+    // Names of queues are checked as those of a list are; their jobs are drawn later.
+    for (const ArrivalClassSpec& kind : drawn.arrivals.classes) {
+      question_.list.jobs.push_back(recorded_job({}, SimDuration{1}, 1));
+      question_.list.jobs.back().owner.queue = question_.list.names.queues.number(kind.queue);
+    }
+    question_.drawn = std::move(drawn);
+    return true;
+  }
+
+  void check_names() {
+    const std::string at = scenario_.trace ? "trace.file" : "arrivals.classes";
+    const auto tell = [&](const std::vector<std::string>& unknown, const char* what,
+                          const char* hint) {
+      for (const std::string& name : unknown)
+        source_.error(at,
+                      name.empty()
+                          ? fmt::format("a job names no {}, and there are several", what)
+                          : fmt::format("jobs name the {} '{}', which is not there", what, name),
+                      hint);
+    };
+    if (policy() == SchedulingPolicy::slurm)
+      tell(unknown_partitions(question_.list, *question_.scheduler.slurm), "partition",
+           "add it to cluster.scheduler.slurm.partitions");
+    if (policy() == SchedulingPolicy::kueue)
+      tell(unknown_cluster_queues(question_.list, *question_.scheduler.kueue), "ClusterQueue",
+           "add it to cluster.scheduler.kueue.clusterQueues");
+    if (question_.drawn) question_.list = {};
+  }
+
+  const Scenario& scenario_;
+  TraceSource& source_;
+  std::vector<std::string>& notes_;
+  QueueQuestion question_;
+};
+
+}  // namespace
+
+std::optional<QueueQuestion> load_queue(const ScenarioFile& file, TraceSource& source,
+                                        std::vector<std::string>& notes) {
+  return QueueLoader(file, source, notes).load();
+}
+
+}  // namespace reckon

@@ -1,0 +1,97 @@
+#include "sim/queue/queue_question.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/base/check.h"
+#include "sim/queue/backfill.h"
+#include "sim/queue/kueue/kueue.h"
+#include "sim/queue/preemptive.h"
+
+namespace reckon {
+
+JobList jobs_of(const QueueQuestion& question, std::uint64_t seed, std::uint32_t replication) {
+  if (!question.drawn) return question.list;
+  const DrawnJobs& drawn = *question.drawn;
+  return draw_arrivals(drawn.arrivals, drawn.profile, drawn.begins, seed, replication);
+}
+
+std::size_t first_measured(const QueueQuestion& question, const JobList& list) {
+  if (!question.drawn) return question.running;
+  const SimTime warm = SimTime{} + to_clock(question.drawn->arrivals.warm_up);
+  return static_cast<std::size_t>(
+      std::find_if(list.jobs.begin(), list.jobs.end(),
+                   [&](const JobRequest& job) { return job.submit >= warm; }) -
+      list.jobs.begin());
+}
+
+QueueRun run_queue(const QueueQuestion& question, const JobList& list, std::size_t first,
+                   std::size_t measured) {
+  switch (question.scheduler.policy) {
+    case SchedulingPolicy::easy_backfill:
+      return run_easy_backfill(list.jobs, question.groups, first, measured);
+    case SchedulingPolicy::sjf:
+      return run_shortest_job_first(list.jobs, question.groups, first, measured);
+    case SchedulingPolicy::srtf:
+      return run_preemptive(list.jobs, question.groups, PreemptiveOrder::shortest_remaining, first,
+                            measured);
+    case SchedulingPolicy::las:
+      return run_preemptive(list.jobs, question.groups, PreemptiveOrder::least_attained, first,
+                            measured);
+    case SchedulingPolicy::slurm: {
+      MultifactorRules rules(list, *question.scheduler.slurm, question.partitions,
+                             gpus_of(question.groups));
+      return run_backfill(list.jobs, question.groups, rules, first, measured);
+    }
+    case SchedulingPolicy::kueue:
+      return run_kueue(list, question.groups, question.pools, *question.scheduler.kueue, first,
+                       measured);
+    case SchedulingPolicy::fifo:
+      return run_fifo(list.jobs, question.groups, first, measured);
+    case SchedulingPolicy::fifo_perf:
+    case SchedulingPolicy::fgd:
+    case SchedulingPolicy::best_fit:
+    case SchedulingPolicy::dot_product:
+    case SchedulingPolicy::gpu_packing:
+    case SchedulingPolicy::gpu_clustering:
+    case SchedulingPolicy::random:
+      break;
+  }
+  RECKON_CHECK(false);
+  return {};
+}
+
+std::vector<std::string> why_never(const QueueQuestion& question, const JobList& list,
+                                   std::span<const std::size_t> jobs) {
+  std::optional<MultifactorRules> rules;
+  if (question.scheduler.policy == SchedulingPolicy::slurm)
+    rules.emplace(list, *question.scheduler.slurm, question.partitions, gpus_of(question.groups));
+  std::vector<std::string> reasons;
+  for (const std::size_t job : jobs) {
+    std::optional<std::string> why;
+    if (question.scheduler.policy == SchedulingPolicy::kueue)
+      why = kueue_never(list, job, question.groups, question.pools, *question.scheduler.kueue);
+    else if (rules)
+      why = rules->never(job);
+    if (!why && question.scheduler.policy != SchedulingPolicy::kueue)
+      why = limit_that_binds(list.jobs[job].gpus(), question.groups,
+                             rules ? rules->cells(job) : kAllCells);
+    reasons.push_back(why.value_or(""));
+  }
+  return reasons;
+}
+
+std::optional<std::string> note_of_never(const QueueQuestion& question, const JobList& list,
+                                         const std::vector<std::size_t>& never) {
+  if (never.empty()) return std::nullopt;
+  const JobRequest& first = list.jobs[never.front()];
+  return fmt::format("{} of the jobs can never run; the first, {}, asks for {} GPU{}: {}",
+                     never.size(),
+                     first.line > 0 ? fmt::format("line {} of the list", first.line)
+                                    : fmt::format("job {}", never.front() + 1),
+                     first.gpus(), first.gpus() == 1 ? "" : "s",
+                     why_never(question, list, std::span(never).first(1)).front());
+}
+
+}  // namespace reckon

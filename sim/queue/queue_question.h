@@ -1,0 +1,50 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/queue/arrivals.h"
+#include "sim/queue/fifo.h"
+#include "sim/queue/multifactor/multifactor.h"
+#include "sim/scenario/scenario_scheduler.h"
+
+// Jobs with a length that share a cluster, recorded or drawn, and who schedules them.
+namespace reckon {
+
+struct DrawnJobs {
+  ArrivalsSpec arrivals;
+  WeekProfile profile{};
+  std::int64_t begins = 0;  // seconds since 1970
+};
+
+struct QueueQuestion {
+  std::vector<NodeGroup> groups;
+  std::vector<std::string> pools;  // names by cell, of policy kueue
+  PartitionCells partitions;       // of policy slurm
+  SchedulerSpec scheduler;
+  JobList list;  // recorded; empty with
+  std::optional<DrawnJobs> drawn;
+  std::size_t running = 0;  // jobs at the head of a recorded list that are not measured
+};
+
+/// The jobs of one replication.
+JobList jobs_of(const QueueQuestion& question, std::uint64_t seed, std::uint32_t replication);
+
+/// `measured`: of the jobs behind those that are not.
+QueueRun run_queue(const QueueQuestion& question, const JobList& list, std::size_t first_measured,
+                   std::size_t measured);
+/// Of drawn jobs the first that was submitted behind the warm-up.
+std::size_t first_measured(const QueueQuestion& question, const JobList& list);
+
+/// Why each of `jobs` can never run, as a clause; "": it can.
+std::vector<std::string> why_never(const QueueQuestion& question, const JobList& list,
+                                   std::span<const std::size_t> jobs);
+
+/// "3 of the jobs can never run; the first, line 7 of the list, asks for 64 GPUs: the cluster has
+/// 32"; nullopt: all can.
+std::optional<std::string> note_of_never(const QueueQuestion& question, const JobList& list,
+                                         const std::vector<std::size_t>& never);
+
+}  // namespace reckon

@@ -1,0 +1,37 @@
+#pragma once
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "sim/base/quantity.h"
+#include "sim/queue/free_nodes.h"
+
+namespace reckon {
+
+/// What a scheduler with backfill asks of its policy: who comes first, on which nodes, and who is
+/// held back. The defaults are those of EASY: in order of submit, everywhere, nobody.
+class QueueRules {
+ public:
+  QueueRules() = default;
+  QueueRules(const QueueRules&) = delete;
+  QueueRules& operator=(const QueueRules&) = delete;
+  virtual ~QueueRules() = default;
+
+  /// The higher goes first; equals go in order of submit, then of the list.
+  virtual double priority(std::size_t /*job*/, SimTime /*now*/) { return 0; }
+  /// Asked at each arrival and end, before they count: whether priorities have changed, so that
+  /// those of all that wait are asked for again, of the time that it tells.
+  virtual std::optional<SimTime> recalculates(SimTime /*now*/) { return std::nullopt; }
+  virtual CellSet cells(std::size_t /*job*/) const { return kAllCells; }
+  /// A job that a limit holds back reserves nothing and blocks nobody.
+  virtual bool may_start(std::size_t /*job*/) const { return true; }
+  /// Jobs that one look tries, the first by priority.
+  virtual std::size_t depth() const { return std::numeric_limits<std::size_t>::max(); }
+  virtual void started(std::size_t /*job*/, SimTime /*now*/) {}
+  virtual void ended(std::size_t /*job*/, SimTime /*now*/) {}
+  /// Why the job can never run, whatever else waits, as a clause; nullopt: it can.
+  virtual std::optional<std::string> never(std::size_t /*job*/) const { return std::nullopt; }
+};
+
+}  // namespace reckon

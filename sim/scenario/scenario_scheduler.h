@@ -1,0 +1,164 @@
+#pragma once
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/quantity.h"
+#include "sim/base/words.h"
+
+// `cluster.scheduler:` as written, in the words of the real system: who chooses among jobs that
+// share a cluster.
+namespace reckon {
+
+/// How a cluster chooses among the jobs that wait, or among nodes for the one job.
+enum class SchedulingPolicy {
+  fifo,           // in order of arrival, nobody overtakes
+  easy_backfill,  // later ones start where they do not delay the first
+  sjf,            // the shortest first, with backfill
+  srtf,           // the shortest remaining time first; running jobs are suspended for it
+  las,            // the least attained service first, likewise
+  slurm,          // multifactor priority, limits and backfill
+  kueue,          // quotas of ClusterQueues
+  fifo_perf,      // Gavel's performance-aware FIFO, in rounds
+  fgd,
+  best_fit,
+  dot_product,
+  gpu_packing,
+  gpu_clustering,
+  random,
+};
+constexpr auto words_of(SchedulingPolicy) {
+  using P = SchedulingPolicy;
+  return std::array{Word<P>{"fifo", P::fifo},
+                    Word<P>{"easy_backfill", P::easy_backfill},
+                    Word<P>{"sjf", P::sjf},
+                    Word<P>{"srtf", P::srtf},
+                    Word<P>{"las", P::las},
+                    Word<P>{"slurm", P::slurm},
+                    Word<P>{"kueue", P::kueue},
+                    Word<P>{"fifo_perf", P::fifo_perf},
+                    Word<P>{"fgd", P::fgd},
+                    Word<P>{"best_fit", P::best_fit},
+                    Word<P>{"dot_product", P::dot_product},
+                    Word<P>{"gpu_packing", P::gpu_packing},
+                    Word<P>{"gpu_clustering", P::gpu_clustering},
+                    Word<P>{"random", P::random}};
+}
+/// Does it place pods that stay, rather than jobs that end?
+constexpr bool places_pods(SchedulingPolicy policy) { return policy >= SchedulingPolicy::fgd; }
+
+// ---- Slurm: slurm.conf(5) and sacctmgr(1). Of the TRES only gres/gpu is known.
+
+struct SlurmPartitionSpec {
+  std::string name;
+  std::vector<std::string> nodes;  // pools; empty: all
+  int priority_job_factor = 1;
+  std::optional<Seconds> max_time;
+  bool is_default = false;
+};
+
+/// Limits of a QOS; not given: none.
+struct SlurmQosSpec {
+  std::string name;
+  int priority = 0;
+  std::optional<int> grp_gpus, grp_jobs;                    // GrpTRES, GrpJobs: of all its jobs
+  std::optional<int> max_gpus_per_user, max_jobs_per_user;  // MaxTRESPU, MaxJobsPU
+  std::optional<int> max_gpus_per_account, max_jobs_per_account;  // MaxTRESPA, MaxJobsPA
+  std::optional<int> max_gpus_per_job;                            // MaxTRESPerJob
+  std::optional<Seconds> max_wall;                                // MaxWall
+};
+
+struct SlurmAccountSpec {
+  std::string name, parent;  // "": root
+  int fairshare = 1;
+  std::map<std::string, int> users;  // shares of those that have not one
+  std::optional<int> grp_gpus, grp_jobs;
+};
+
+struct SlurmSpec {
+  int weight_age = 0, weight_fairshare = 0, weight_job_size = 0, weight_partition = 0,
+      weight_qos = 0;
+  Seconds max_age{7 * 86400.0}, decay_half_life{7 * 86400.0}, calc_period{300};
+  bool favor_small = false;
+  bool no_fair_tree = false;  // PriorityFlags=NO_FAIR_TREE
+  int bf_max_job_test = 500;  // of SchedulerParameters
+  std::vector<SlurmPartitionSpec> partitions;
+  std::vector<SlurmQosSpec> qos;
+  std::vector<SlurmAccountSpec> accounts;
+};
+
+// ---- Kueue: ClusterQueue of kueue.x-k8s.io/v1beta2, of its one resource the GPUs.
+
+enum class QueueingStrategy { best_effort_fifo, strict_fifo };
+constexpr auto words_of(QueueingStrategy) {
+  return std::array{Word<QueueingStrategy>{"BestEffortFIFO", QueueingStrategy::best_effort_fifo},
+                    Word<QueueingStrategy>{"StrictFIFO", QueueingStrategy::strict_fifo}};
+}
+enum class ReclaimPolicy { never, lower_priority, any };
+constexpr auto words_of(ReclaimPolicy) {
+  return std::array{Word<ReclaimPolicy>{"Never", ReclaimPolicy::never},
+                    Word<ReclaimPolicy>{"LowerPriority", ReclaimPolicy::lower_priority},
+                    Word<ReclaimPolicy>{"Any", ReclaimPolicy::any}};
+}
+enum class WithinPolicy { never, lower_priority, lower_or_newer_equal };
+constexpr auto words_of(WithinPolicy) {
+  return std::array{
+      Word<WithinPolicy>{"Never", WithinPolicy::never},
+      Word<WithinPolicy>{"LowerPriority", WithinPolicy::lower_priority},
+      Word<WithinPolicy>{"LowerOrNewerEqualPriority", WithinPolicy::lower_or_newer_equal}};
+}
+enum class ShareStrategy { final_share, initial_share };
+constexpr auto words_of(ShareStrategy) {
+  return std::array{Word<ShareStrategy>{"LessThanOrEqualToFinalShare", ShareStrategy::final_share},
+                    Word<ShareStrategy>{"LessThanInitialShare", ShareStrategy::initial_share}};
+}
+/// What stops the search for a flavor.
+enum class WhenCan { may_stop_search, try_next_flavor };
+constexpr auto words_of(WhenCan) {
+  return std::array{Word<WhenCan>{"MayStopSearch", WhenCan::may_stop_search},
+                    Word<WhenCan>{"TryNextFlavor", WhenCan::try_next_flavor}};
+}
+
+struct KueueFlavorSpec {
+  std::string name;  // a pool
+  int nominal_quota = 0;
+  std::optional<int> borrowing_limit, lending_limit;
+};
+struct KueuePreemptionSpec {
+  ReclaimPolicy reclaim_within_cohort = ReclaimPolicy::never;
+  WithinPolicy within_cluster_queue = WithinPolicy::never;
+};
+struct KueueFungibilitySpec {
+  WhenCan when_can_borrow = WhenCan::may_stop_search;
+  WhenCan when_can_preempt = WhenCan::try_next_flavor;
+};
+struct KueueWeightSpec {
+  double weight = 1;
+};
+struct ClusterQueueSpec {
+  std::string name, cohort;  // "": no cohort
+  QueueingStrategy strategy = QueueingStrategy::best_effort_fifo;
+  KueuePreemptionSpec preemption;
+  KueueFungibilitySpec fungibility;
+  KueueWeightSpec fair_sharing;
+  std::vector<KueueFlavorSpec> flavors;
+};
+struct KueueSpec {
+  /// fairSharing.preemptionStrategies of its Configuration; empty: classic preemption.
+  std::vector<ShareStrategy> fair_sharing;
+  std::optional<Seconds> checkpoint;  // work kept by eviction; not given: none
+  std::vector<ClusterQueueSpec> cluster_queues;
+};
+
+struct SchedulerSpec {
+  SchedulingPolicy policy = SchedulingPolicy::fifo;
+  // Of Gavel's scheduler, by its own names:
+  std::optional<Seconds> time_per_iteration;                      // a round
+  std::optional<Seconds> minimum_time_between_allocation_resets;  // of decisions
+  std::optional<SlurmSpec> slurm;
+  std::optional<KueueSpec> kueue;
+};
+
+}  // namespace reckon

@@ -1,0 +1,204 @@
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "sim/base/unit_text.h"
+#include "sim/scenario/yaml/fields.h"
+
+// `arrivals:`: jobs of many users, drawn at random.
+namespace reckon {
+namespace {
+
+constexpr double kMostArrivalsPerHour = 1e6;
+constexpr double kMostGpusOfClass = 1e6;
+constexpr double kMostUsers = 100'000;
+constexpr double kMostShare = 1e9;
+constexpr std::size_t kHoursOfADay = 24, kHoursOfAWeek = 168;
+
+constexpr std::string_view kTimeLaws =
+    "2h, [10min, 2h, 2h], !exponential {mean: 2h} or !lognormal {median: 1h, p95: 20h}";
+
+const Fields<ExponentialTime>& exponential_time_fields() {
+  static const Fields<ExponentialTime> table{required(number_field(
+      "mean", &ExponentialTime::mean, duration_above_zero(), "Mean length of a job.", "2h"))};
+  return table;
+}
+
+const Fields<LognormalTime>& lognormal_time_fields() {
+  using L = LognormalTime;
+  static const Fields<L> table{required(number_field("median", &L::median, duration_above_zero(),
+                                                     "Half of the jobs are shorter.", "1h")),
+                               required(number_field("p95", &L::p95, duration_above_zero(),
+                                                     "One job in twenty is longer.", "20h"))};
+  return table;
+}
+
+void read_time_law(Reader& reader, const YamlNode& node, ArrivalClassSpec& job) {
+  if (node.tag == "!exponential" || node.tag == "!lognormal") {
+    YamlNode untagged = node;
+    untagged.tag.clear();
+    ExponentialTime exponential;
+    LognormalTime lognormal;
+    if (node.tag == "!exponential") {
+      if (read_fields(reader, untagged, exponential_time_fields(), exponential))
+        job.duration = exponential;
+    } else if (read_fields(reader, untagged, lognormal_time_fields(), lognormal)) {
+      if (lognormal.median.count() > 0 && lognormal.p95 < lognormal.median)
+        reader.error("p95 is below the median", "example: !lognormal {median: 1h, p95: 20h}");
+      job.duration = lognormal;
+    }
+  } else if (node.kind == YamlNode::Kind::list && node.tag.empty()) {
+    std::vector<Seconds> times;
+    reader.each(node, [&](const YamlNode& item) {
+      if (const auto time = reader.number(item, duration_above_zero()))
+        times.push_back(Seconds{*time});
+    });
+    if (node.entries.empty()) reader.error("the list of durations is empty");
+    job.duration = std::move(times);
+  } else if (node.kind == YamlNode::Kind::scalar && node.tag.empty()) {
+    if (const auto time = reader.number(node, duration_above_zero())) job.duration = Seconds{*time};
+  } else {
+    reader.error(fmt::format("{} must be a duration or a distribution, not {}", reader.subject(),
+                             describe(node)),
+                 std::string(kTimeLaws));
+  }
+}
+
+void read_gpus(Reader& reader, const YamlNode& node, ArrivalClassSpec& job) {
+  const Form gpus = whole(1, kMostGpusOfClass);
+  if (node.kind == YamlNode::Kind::map) {
+    reader.each_entry(node, [&](const std::string& key, const YamlNode& value) {
+      const auto count = parse_integer(key);
+      if (!count || *count < 1 || double(*count) > kMostGpusOfClass)
+        reader.error(fmt::format("'{}' is no number of GPUs", shortened(key)),
+                     "GPUs of a job and their share: {1: 60%, 8: 40%}");
+      else if (const auto share = reader.number(value, Form{Form::Kind::fraction, 0, kMostShare}))
+        job.gpus[static_cast<int>(*count)] = *share;
+    });
+  } else if (node.kind == YamlNode::Kind::list) {
+    reader.each(node, [&](const YamlNode& item) {
+      if (const auto count = reader.number(item, gpus)) job.gpus[static_cast<int>(*count)] += 1;
+    });
+  } else if (const auto count = reader.number(node, gpus)) {
+    job.gpus[static_cast<int>(*count)] = 1;
+  }
+  double sum = 0;
+  for (const auto& [count, share] : job.gpus) sum += share;
+  if (!(sum > 0)) reader.error("no number of GPUs has a share", "example: gpus: {1: 60%, 8: 40%}");
+}
+
+void read_teams(Reader& reader, const YamlNode& node, ArrivalClassSpec& job) {
+  double sum = 0;
+  reader.each_entry(node, [&](const std::string& key, const YamlNode& value) {
+    const auto share = reader.number(value, Form{Form::Kind::fraction, 0, kMostShare});
+    if (share) sum += job.teams[key] = *share;
+  });
+  if (!(sum > 0)) reader.error("no team has a share", "example: teams: {vision: 3, language: 1}");
+}
+
+const Fields<ArrivalClassSpec>& arrival_class_fields() {
+  using C = ArrivalClassSpec;
+  Form gpus = choice("a number, a list, or a map of numbers to their shares");
+  gpus.item = Form::Kind::whole;
+  gpus.low = 1, gpus.high = kMostGpusOfClass;
+  gpus.or_list = true;
+  gpus.or_map = Form::Kind::fraction;
+  Form duration = choice(kTimeLaws);
+  duration.item = Form::Kind::duration;
+  duration.or_list = true;
+  duration.tagged = {{"!exponential", &infos_of<exponential_time_fields>},
+                     {"!lognormal", &infos_of<lognormal_time_fields>}};
+  static const Fields<C> table{
+      required(name_field("name", &C::name, "Unique name; it decides what is drawn.", "small")),
+      required(number_field("jobs_per_hour", &C::jobs_per_hour,
+                            above_zero(Form::Kind::number, kMostArrivalsPerHour),
+                            "Jobs submitted, on average over the week.", "12")),
+      required(field<C>("gpus", gpus, read_gpus, "GPUs of a job, all at once.",
+                        "{1: 60%, 8: 30%, 64: 10%}")),
+      required(field<C>("duration", duration, read_time_law, "How long a job runs.",
+                        "!lognormal {median: 1h, p95: 20h}")),
+      number_field("limit", &C::limit, Form{Form::Kind::number, 1, 1000},
+                   "Time limit that a job asks for, in times of its length; default: none.", "2"),
+      field<C>("teams", Form{.kind = Form::Kind::map, .item = Form::Kind::fraction}, read_teams,
+               "Whose jobs they are, and the share of each (accounts of Slurm).",
+               "{vision: 3, language: 1}"),
+      number_field("users", &C::users, whole(1, kMostUsers), "Users of each team; default: 1.",
+                   "5"),
+      text_field("queue", &C::queue, "Partition of Slurm, or ClusterQueue of Kueue.", "batch"),
+      text_field("qos", &C::qos, "QOS of Slurm.", "normal"),
+      number_field("priority", &C::priority, Form{Form::Kind::whole, -1e9, 1e9},
+                   "Priority of Kueue's workloads; default: 0.", "100"),
+  };
+  return table;
+}
+
+void read_classes(Reader& reader, const YamlNode& node, ArrivalsSpec& arrivals) {
+  std::set<std::string> names;
+  reader.each(node, [&](const YamlNode& item) {
+    ArrivalClassSpec job;
+    if (!read_fields(reader, item, arrival_class_fields(), job)) return;
+    if (!job.name.empty() && !names.insert(job.name).second)
+      reader.error(item.find("name")->value.at,
+                   fmt::format("a second class is named '{}'", job.name),
+                   "names of classes are unique");
+    arrivals.classes.push_back(std::move(job));
+  });
+  if (node.kind == YamlNode::Kind::list && node.entries.empty()) reader.error("classes is empty");
+}
+
+void read_hours(Reader& reader, const YamlNode& node, ArrivalsSpec& arrivals) {
+  reader.each(node, [&](const YamlNode& item) {
+    if (const auto rate = reader.number(item, Form{Form::Kind::number, 0, kMostShare}))
+      arrivals.hours.push_back(*rate);
+  });
+  if (node.kind != YamlNode::Kind::list) return;
+  if (node.entries.size() != kHoursOfADay && node.entries.size() != kHoursOfAWeek)
+    reader.error(fmt::format("{} has {} numbers", reader.subject(), node.entries.size()),
+                 "24 by the hour of the day, or 168 by that of the week from Monday 00:00, in UTC");
+  else if (std::accumulate(arrivals.hours.begin(), arrivals.hours.end(), 0.0) <= 0)
+    reader.error("nothing is submitted at any hour");
+}
+
+}  // namespace
+
+const Fields<ArrivalsSpec>& arrivals_fields() {
+  using A = ArrivalsSpec;
+  Form classes{Form::Kind::list}, hours{Form::Kind::list};
+  classes.fields = &infos_of<arrival_class_fields>;
+  hours.item = Form::Kind::number;
+  static const Fields<A> table{
+      required(number_field("period", &A::period, above_zero(Form::Kind::duration, kLatestSubmit),
+                            "In which jobs are submitted; all of them run to their end.", "14d")),
+      number_field("warm_up", &A::warm_up, Form{Form::Kind::duration, 0, kLatestSubmit},
+                   "Jobs submitted before it are not measured, as the cluster starts empty; "
+                   "default: 0s.",
+                   "2d"),
+      field<A>("hours", hours, read_hours,
+               "Rate by hour in UTC, relative: 24 numbers of a day, or 168 of a week from Monday "
+               "on. Default: the same at all hours.",
+               "[1, 1, 1, 1, 1, 1, 2, 4, 8, 9, 9, 8, 7, 8, 9, 9, 8, 6, 4, 3, 2, 2, 1, 1]"),
+      text_field("profile", &A::profile,
+                 "Recorded jobs, relative to this file: the rate by hour of the week is theirs.",
+                 "sacct.txt"),
+      word_field("profile_format", &A::profile_format, "Whose layout the profile has.", "slurm"),
+      required(field<A>("classes", classes, read_classes, "Kinds of jobs.",
+                        "[{name: small, jobs_per_hour: 12, gpus: 1, duration: 2h}]")),
+  };
+  return table;
+}
+
+void check_arrivals(Reader& reader, const YamlNode& node, const ArrivalsSpec& arrivals) {
+  const auto* warm_up = node.find("warm_up");
+  if (warm_up != nullptr && arrivals.period.count() > 0 && arrivals.warm_up >= arrivals.period)
+    reader.error(warm_up->value.at, "the warm-up takes the whole period: no job is measured",
+                 "a shorter warm_up, or a longer period");
+  const auto* profile = node.find("profile");
+  if (profile != nullptr && node.has("hours"))
+    reader.error(profile->key_at, "profile and hours both say the rate by hour",
+                 "leave one of them out");
+  if ((profile != nullptr) != node.has("profile_format"))
+    reader.error("profile and profile_format need each other",
+                 "example: profile: sacct.txt, profile_format: slurm");
+}
+
+}  // namespace reckon

@@ -1,0 +1,172 @@
+#include <fmt/format.h>
+
+#include "sim/scenario/yaml/fields.h"
+
+// `cluster.scheduler.kueue:`, by the names of kueue.x-k8s.io/v1beta2.
+namespace reckon {
+namespace {
+
+constexpr double kMostQuota = 1e6;
+
+const Fields<KueueFlavorSpec>& flavor_fields() {
+  using F = KueueFlavorSpec;
+  static const Fields<F> table{
+      required(text_field("name", &F::name, "The pool whose nodes it is.", "a100")),
+      required(number_field("nominalQuota", &F::nominal_quota, whole(0, kMostQuota),
+                            "GPUs that the queue always has.", "8")),
+      number_field("borrowingLimit", &F::borrowing_limit, whole(0, kMostQuota),
+                   "GPUs that it may borrow from its cohort; default: all of them.", "4"),
+      number_field("lendingLimit", &F::lending_limit, whole(0, kMostQuota),
+                   "GPUs that its cohort may borrow; default: all of them.", "2"),
+  };
+  return table;
+}
+
+const Fields<KueuePreemptionSpec>& preemption_fields() {
+  using P = KueuePreemptionSpec;
+  static const Fields<P> table{
+      word_field("reclaimWithinCohort", &P::reclaim_within_cohort,
+                 "Whom of other queues that borrow a job evicts; default: Never.", "Any"),
+      word_field("withinClusterQueue", &P::within_cluster_queue,
+                 "Whom of its own queue; default: Never.", "LowerPriority"),
+  };
+  return table;
+}
+
+const Fields<KueueFungibilitySpec>& fungibility_fields() {
+  using F = KueueFungibilitySpec;
+  static const Fields<F> table{
+      word_field("whenCanBorrow", &F::when_can_borrow,
+                 "Where a flavor suffices with borrowing; default: MayStopSearch.",
+                 "TryNextFlavor"),
+      word_field("whenCanPreempt", &F::when_can_preempt,
+                 "Where it suffices with preemption; default: TryNextFlavor.", "MayStopSearch"),
+  };
+  return table;
+}
+
+const Fields<KueueWeightSpec>& weight_fields() {
+  static const Fields<KueueWeightSpec> table{number_field("weight", &KueueWeightSpec::weight,
+                                                          above_zero(Form::Kind::number, 1e6),
+                                                          "Of what it borrows; default: 1.", "2")};
+  return table;
+}
+
+void read_flavors(Reader& reader, const YamlNode& node, ClusterQueueSpec& queue) {
+  std::set<std::string> names;
+  reader.each(node, [&](const YamlNode& item) {
+    KueueFlavorSpec flavor;
+    if (!read_fields(reader, item, flavor_fields(), flavor)) return;
+    if (!flavor.name.empty() && !names.insert(flavor.name).second)
+      reader.error(item.find("name")->value.at,
+                   fmt::format("flavor '{}' is there twice", flavor.name), "names are unique");
+    queue.flavors.push_back(std::move(flavor));
+  });
+}
+
+const Fields<ClusterQueueSpec>& cluster_queue_fields() {
+  using Q = ClusterQueueSpec;
+  Form flavors{Form::Kind::list};
+  flavors.fields = &infos_of<flavor_fields>;
+  static const Fields<Q> table{
+      required(name_field("name", &Q::name, "Jobs name it as their queue.", "team-a")),
+      text_field("cohortName", &Q::cohort, "Queues that lend to each other; default: none.", "all"),
+      word_field("queueingStrategy", &Q::strategy,
+                 "Whether a job that does not fit blocks those behind it; default: "
+                 "BestEffortFIFO, it does not.",
+                 "StrictFIFO"),
+      block_field<preemption_fields>("preemption", &Q::preemption, {}, "Whom its jobs evict.",
+                                     "{reclaimWithinCohort: Any}"),
+      block_field<fungibility_fields>("flavorFungibility", &Q::fungibility, {},
+                                      "When the next flavor is tried.",
+                                      "{whenCanBorrow: TryNextFlavor}"),
+      block_field<weight_fields>("fairSharing", &Q::fair_sharing, {}, "Of policy fair sharing.",
+                                 "{weight: 2}"),
+      required(field<Q>("flavors", flavors, read_flavors, "Quotas, tried in this order.",
+                        "[{name: a100, nominalQuota: 8}]")),
+  };
+  return table;
+}
+
+void read_cluster_queues(Reader& reader, const YamlNode& node, KueueSpec& kueue) {
+  std::set<std::string> names;
+  reader.each(node, [&](const YamlNode& item) {
+    ClusterQueueSpec queue;
+    if (!read_fields(reader, item, cluster_queue_fields(), queue)) return;
+    if (!queue.name.empty() && !names.insert(queue.name).second)
+      reader.error(item.find("name")->value.at,
+                   fmt::format("a second ClusterQueue is named '{}'", queue.name),
+                   "names are unique");
+    kueue.cluster_queues.push_back(std::move(queue));
+  });
+  if (node.kind == YamlNode::Kind::list && node.entries.empty())
+    reader.error("there is no ClusterQueue");
+}
+
+struct Strategies {
+  std::vector<ShareStrategy> list;
+};
+
+const Fields<Strategies>& fair_sharing_fields() {
+  static const Fields<Strategies> table{required(field<Strategies>(
+      "preemptionStrategies", Form{.kind = Form::Kind::list, .item = Form::Kind::text},
+      [](Reader& r, const YamlNode& n, Strategies& s) {
+        const auto words = texts_of<ShareStrategy>();
+        r.each(n, [&](const YamlNode& item) {
+          if (const auto i = r.word(item, words))
+            s.list.push_back(*from_text<ShareStrategy>(words[*i]));
+        });
+        const bool known =
+            s.list.size() == 1 || (s.list.size() == 2 && s.list[0] == ShareStrategy::final_share &&
+                                   s.list[1] == ShareStrategy::initial_share);
+        if (!known && s.list.size() == n.entries.size())
+          r.error("Kueue does not support this list of strategies",
+                  "[LessThanOrEqualToFinalShare], [LessThanInitialShare], or both in this order");
+      },
+      "Which evictions are fair, tried one after the other.",
+      "[LessThanOrEqualToFinalShare, LessThanInitialShare]"))};
+  return table;
+}
+
+void read_fair_sharing(Reader& reader, const YamlNode& node, KueueSpec& kueue) {
+  Strategies strategies;
+  if (read_fields(reader, node, fair_sharing_fields(), strategies))
+    kueue.fair_sharing = std::move(strategies.list);
+}
+
+}  // namespace
+
+const Fields<KueueSpec>& kueue_fields() {
+  using K = KueueSpec;
+  Form queues{Form::Kind::list}, fair{Form::Kind::block};
+  queues.fields = &infos_of<cluster_queue_fields>;
+  fair.fields = &infos_of<fair_sharing_fields>;
+  static const Fields<K> table{
+      field<K>("fairSharing", fair, read_fair_sharing,
+               "Of Kueue's Configuration; default: classic preemption.",
+               "{preemptionStrategies: [LessThanInitialShare]}"),
+      number_field("checkpoint", &K::checkpoint, duration_from_zero(),
+                   "An evicted job goes on from the last multiple of it; 0s: from where it was. "
+                   "Default: it starts again.",
+                   "30min"),
+      required(field<K>("clusterQueues", queues, read_cluster_queues,
+                        "Queues and their quotas of GPUs.",
+                        "[{name: team-a, flavors: [{name: a100, nominalQuota: 8}]}]")),
+  };
+  return table;
+}
+
+void check_kueue(Reader& reader, const YamlNode& node, const KueueSpec& kueue) {
+  const auto* queues = node.find("clusterQueues");
+  if (queues == nullptr) return;
+  for (const ClusterQueueSpec& queue : kueue.cluster_queues)
+    for (const KueueFlavorSpec& flavor : queue.flavors)
+      if (queue.cohort.empty() && (flavor.borrowing_limit || flavor.lending_limit))
+        reader.error(queues->key_at,
+                     fmt::format("flavor '{}' of '{}' has a limit of borrowing or lending, and the "
+                                 "queue is in no cohort",
+                                 flavor.name, queue.name),
+                     "example: cohortName: all");
+}
+
+}  // namespace reckon

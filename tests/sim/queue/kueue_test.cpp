@@ -1,0 +1,225 @@
+#include "sim/queue/kueue/kueue.h"
+
+#include <catch2/catch.hpp>
+
+#include "sim/queue/kueue/preemption.h"
+
+using namespace reckon;
+
+namespace {
+
+const std::vector<std::string> kPool{"default-flavor"};
+
+ClusterQueueSpec queue(const std::string& name, int nominal, std::optional<int> borrowing = {},
+                       std::optional<int> lending = {}) {
+  ClusterQueueSpec spec;
+  spec.name = name;
+  spec.cohort = "team-ab";
+  spec.flavors = {{"default-flavor", nominal, borrowing, lending}};
+  return spec;
+}
+
+struct Asked {
+  double submit = 0, duration = 0;
+  int gpus = 1;
+  std::string queue;
+  int priority = 0;
+};
+
+JobList list_of(const std::vector<Asked>& asked) {
+  JobList list;
+  for (const Asked& a : asked) {
+    list.jobs.push_back(recorded_job(SimTime{} + to_clock(Seconds{a.submit}),
+                                     to_clock(Seconds{a.duration}), a.gpus));
+    list.jobs.back().owner.queue = list.names.queues.number(a.queue);
+    list.jobs.back().owner.priority = a.priority;
+  }
+  return list;
+}
+
+QueueRun run(const JobList& list, const KueueSpec& kueue, std::vector<NodeGroup> groups,
+             const std::vector<std::string>& pools = kPool) {
+  return run_kueue(list, groups, pools, kueue, 0, list.jobs.size());
+}
+double start(const QueueRun& run, std::size_t k) {
+  return double((run.jobs[k].start.value() - SimTime{}) / std::chrono::seconds(1));
+}
+double end(const QueueRun& run, std::size_t k) {
+  return double((run.jobs[k].end.value() - SimTime{}) / std::chrono::seconds(1));
+}
+
+}  // namespace
+
+TEST_CASE("quotas, borrowing and lending limits are those of Kueue's page") {
+  // https://kueue.sigs.k8s.io/docs/concepts/cluster_queue, with 9 and 12 of one resource.
+  SECTION("Borrowing example: 12 + 9 while the other uses nothing") {
+    KueueQuotas q(std::vector{queue("a", 9), queue("b", 12)}, kPool);
+    CHECK(q.available(0, 0) == 21);
+    CHECK(q.available(1, 0) == 21);
+    q.use(1, 0, 5);
+    CHECK(q.available(0, 0) == 16);
+  }
+  SECTION("BorrowingLimit 1: 9 + 1, and the other up to 12 + 9") {
+    const KueueQuotas q(std::vector{queue("a", 9, 1), queue("b", 12)}, kPool);
+    CHECK(q.available(0, 0) == 10);
+    CHECK(q.available(1, 0) == 21);
+  }
+  SECTION("LendingLimit 1: 9 + 1 while the other uses at most 11, which can use 9 + 12") {
+    KueueQuotas q(std::vector{queue("a", 9), queue("b", 12, {}, 1)}, kPool);
+    CHECK(q.available(0, 0) == 10);
+    CHECK(q.available(1, 0) == 21);
+    q.use(1, 0, 11);
+    CHECK(q.available(0, 0) == 10);
+    q.use(1, 0, 1);
+    CHECK(q.available(0, 0) == 9);
+  }
+  SECTION("without a cohort nothing is borrowed") {
+    ClusterQueueSpec alone = queue("a", 9);
+    alone.cohort.clear();
+    const KueueQuotas q(std::vector{alone, queue("b", 12)}, kPool);
+    CHECK(q.available(0, 0) == 9);
+    CHECK(q.available(1, 0) == 12);
+  }
+}
+
+TEST_CASE("a queue within its quota is admitted before one that borrows") {
+  // The page's second scenario: a uses all of its 9, b has pending workloads.
+  const KueueSpec kueue{{}, {}, {queue("a", 9), queue("b", 12)}};
+  const JobList list =
+      list_of({{0, 100, 9, "a"}, {0, 50, 12, "b"}, {1, 10, 6, "a"}, {2, 10, 8, "b"}});
+  const QueueRun r = run(list, kueue, {{21, 1, 0}});
+  CHECK(start(r, 3) == 50);  // though it came later
+  CHECK(start(r, 2) == 60);
+}
+
+TEST_CASE("StrictFIFO blocks behind the first, BestEffortFIFO passes it over") {
+  for (const auto strategy : {QueueingStrategy::strict_fifo, QueueingStrategy::best_effort_fifo}) {
+    ClusterQueueSpec q = queue("a", 8);
+    q.strategy = strategy;
+    const KueueSpec kueue{{}, {}, {q}};
+    const QueueRun r =
+        run(list_of({{0, 100, 6, ""}, {1, 10, 4, ""}, {2, 10, 2, ""}}), kueue, {{1, 8, 0}});
+    CHECK(start(r, 1) == 100);
+    CHECK(start(r, 2) == (strategy == QueueingStrategy::strict_fifo ? 100 : 2));
+  }
+}
+
+TEST_CASE("priority goes before age within a queue") {
+  const KueueSpec kueue{{}, {}, {queue("a", 8)}};
+  const QueueRun r =
+      run(list_of({{0, 100, 8, ""}, {1, 10, 8, "", 1}, {2, 10, 8, "", 5}}), kueue, {{1, 8, 0}});
+  CHECK(start(r, 2) == 100);
+  CHECK(start(r, 1) == 110);
+}
+
+TEST_CASE("flavors are tried in order, and whenCanBorrow decides whether borrowing ends it") {
+  ClusterQueueSpec a = queue("a", 0), b = queue("b", 0);
+  a.flavors = {{"spot", 4, {}, {}}, {"demand", 8, {}, {}}};
+  b.flavors = {{"spot", 4, {}, {}}};
+  const std::vector<std::string> pools{"spot", "demand"};
+  const std::vector<NodeGroup> groups{{8, 1, 0}, {8, 1, 1}};
+  // Job 0 takes the own spot GPUs; job 1 could borrow b's, or take demand; b then wants its own.
+  const JobList list = list_of({{0, 100, 4, "a"}, {1, 100, 4, "a"}, {2, 10, 4, "b"}});
+  CHECK(start(run(list, {{}, {}, {a, b}}, groups, pools), 2) == 100);
+  a.fungibility.when_can_borrow = WhenCan::try_next_flavor;
+  CHECK(start(run(list, {{}, {}, {a, b}}, groups, pools), 2) == 2);
+}
+
+TEST_CASE("reclaimWithinCohort takes back what others borrow, by policy") {
+  ClusterQueueSpec b = queue("b", 8);
+  const JobList list = list_of({{0, 100, 8, "a", 5}, {1, 100, 8, "a", 5}, {10, 50, 8, "b", 1}});
+  const std::vector<NodeGroup> groups{{2, 8, 0}};
+  CHECK(start(run(list, {{}, {}, {queue("a", 8), b}}, groups), 2) == 100);  // Never
+  b.preemption.reclaim_within_cohort = ReclaimPolicy::lower_priority;
+  CHECK(start(run(list, {{}, {}, {queue("a", 8), b}}, groups), 2) == 100);  // theirs is higher
+  b.preemption.reclaim_within_cohort = ReclaimPolicy::any;
+  const QueueRun r = run(list, {{}, {}, {queue("a", 8), b}}, groups);
+  CHECK(start(r, 2) == 10);
+  CHECK(r.jobs[1].preemptions == 1);  // the last admitted
+  CHECK(end(r, 0) == 100);
+  CHECK(end(r, 1) == 60 + 100);  // it starts again
+}
+
+TEST_CASE("an evicted job goes on from its last checkpoint") {
+  ClusterQueueSpec b = queue("b", 8);
+  b.preemption.reclaim_within_cohort = ReclaimPolicy::any;
+  const JobList list = list_of({{0, 100, 8, "a"}, {0, 100, 8, "a"}, {45, 50, 8, "b"}});
+  const std::vector<NodeGroup> groups{{2, 8, 0}};
+  KueueSpec kueue{{}, Seconds{20}, {queue("a", 8), b}};
+  CHECK(end(run(list, kueue, groups), 1) == 95 + 60);  // 40 s are saved
+  kueue.checkpoint = Seconds{0};
+  const QueueRun r = run(list, kueue, groups);
+  CHECK(end(r, 1) == 95 + 55);
+  CHECK(r.gpu_seconds == Approx(8 * 250));  // nothing is done twice
+}
+
+TEST_CASE("withinClusterQueue evicts lower priorities, or newer ones of the same") {
+  ClusterQueueSpec a = queue("a", 8);
+  const JobList list =
+      list_of({{0, 100, 4, "", 1}, {1, 100, 4, "", 2}, {2, 10, 4, "", 2}, {3, 10, 4, "", 3}});
+  const std::vector<NodeGroup> groups{{1, 8, 0}};
+  CHECK(start(run(list, {{}, {}, {a}}, groups), 2) == 101);  // Never: 3 goes first at 100
+  a.preemption.within_cluster_queue = WithinPolicy::lower_priority;
+  const QueueRun r = run(list, {{}, {}, {a}}, groups);
+  CHECK(start(r, 2) == 2);  // evicts job 0
+  CHECK(start(r, 3) == 3);  // evicts the last admitted of priority 2: job 2
+  CHECK(r.jobs[0].preemptions == 1);
+  CHECK(r.jobs[2].preemptions == 1);
+  CHECK(r.jobs[1].preemptions == 0);
+}
+
+TEST_CASE("classic preemption evicts as few as it can, borrowers of lowest priority first") {
+  ClusterQueueSpec mine = queue("mine", 8);
+  mine.preemption = {ReclaimPolicy::any, WithinPolicy::lower_priority};
+  KueueQuotas quotas(std::vector{mine, queue("other", 4)}, kPool);
+  std::vector<KueueWorkload> admitted;
+  const auto admit = [&](std::size_t queue, int gpus, int priority) {
+    admitted.push_back({admitted.size(), queue, gpus, priority, SimTime{},
+                        SimTime{} + std::chrono::seconds(admitted.size()), 0});
+    quotas.use(queue, 0, gpus);
+  };
+  admit(1, 4, 9);  // 0
+  admit(1, 2, 1);  // 1: the first in order, but not needed in the end
+  admit(1, 4, 2);  // 2
+  const KueueWorkload wants{99, 0, 6, 5, {}, {}, -1};
+  // 10 of 12 are used: 2 and 4 make 8, and without the 2 there are still 6.
+  CHECK(preemption_targets(wants, 0, admitted, mine.preemption, {}, quotas) ==
+        std::vector<std::size_t>{2});
+  CHECK(quotas.in_use(1, 0) == 10);  // as before
+}
+
+TEST_CASE("fair sharing preempts until shares are equal, by its strategies") {
+  // 12 GPUs are lent by three queues; a borrowed 8 of them with jobs of 2.
+  ClusterQueueSpec a = queue("a", 4), b = queue("b", 4), c = queue("c", 4);
+  for (auto* q : {&a, &b, &c}) q->preemption.reclaim_within_cohort = ReclaimPolicy::any;
+  std::vector<Asked> asked;
+  for (int k = 0; k < 6; ++k) asked.push_back({0, 100, 2, "a"});
+  for (int k = 0; k < 6; ++k) asked.push_back({10, 100, 2, "b"});
+  const JobList list = list_of(asked);
+  const std::vector<NodeGroup> groups{{12, 1, 0}};
+  const auto started_at_10 = [&](std::vector<ShareStrategy> strategies) {
+    const QueueRun r = run(list, {strategies, {}, {a, b, c}}, groups);
+    int count = 0;
+    for (std::size_t k = 6; k < 12; ++k) count += start(r, k) == 10 ? 1 : 0;
+    return count;
+  };
+  // Classic: within its nominal 4 only. Fair: 6 each, as c has none.
+  CHECK(started_at_10({}) == 2);
+  CHECK(started_at_10({ShareStrategy::final_share}) == 3);
+  CHECK(started_at_10({ShareStrategy::initial_share}) == 3);
+  b.fair_sharing.weight = 3;  // b may borrow three times as much: 3 of the 4 GPUs of c
+  CHECK(started_at_10({ShareStrategy::final_share}) == 3);
+}
+
+TEST_CASE("admitted jobs wait for nodes of their flavor, and what is too large is told") {
+  const KueueSpec kueue{{}, {}, {queue("a", 16)}};
+  const std::vector<NodeGroup> groups{{2, 8, 0}};
+  // Quota is there for all, but two nodes with 5 each have no 6 together.
+  const QueueRun r = run(list_of({{0, 100, 5, ""}, {0, 50, 5, ""}, {1, 10, 6, ""}}), kueue, groups);
+  CHECK(start(r, 2) == 50);
+  const JobList large = list_of({{0, 1, 17, ""}});
+  CHECK(kueue_never(large, 0, groups, kPool, kueue) ==
+        "ClusterQueue 'a' can have 16 of a flavor at most");
+  const JobList unknown = list_of({{0, 1, 1, "x"}});
+  CHECK(unknown_cluster_queues(unknown, kueue) == std::vector<std::string>{"x"});
+}
