@@ -12,7 +12,7 @@
 #include "cli/output.h"
 #include "cli/parse.h"
 #include "report/json.h"
-#include "report/trace_queue.h"
+#include "report/queue/queue.h"
 #include "sim/forecast/forecast.h"
 #include "sim/serving/serving.h"
 

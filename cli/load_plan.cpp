@@ -222,7 +222,7 @@ Expected<LoadedScenario> load_all(const std::string& file, const ScenarioChanges
   LoadedScenario loaded;
   loaded.file = std::move(*scenario);
   const Scenario& asked = loaded.file.scenario;
-  if (asked.trace) {
+  if (asked.of_queue()) {
     auto trace = load_trace(loaded.file);
     if (!trace) return tl::unexpected(std::move(trace.error()));
     loaded.trace = std::move(*trace);

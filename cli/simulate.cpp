@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "cli/command.h"
 #include "cli/history_store.h"
 #include "cli/load.h"
@@ -11,10 +13,10 @@
 #include "report/html/html.h"
 #include "report/json.h"
 #include "report/memo.h"
+#include "report/queue/queue.h"
 #include "report/serving/serving.h"
 #include "report/serving/sweep.h"
 #include "report/table.h"
-#include "report/trace_queue.h"
 #include "sim/forecast/forecast.h"
 #include "sim/serving/serving_range.h"
 
@@ -37,7 +39,10 @@ struct SimulateOptions : Files,
             set_option(),
             layer_option(),
             sweep_option(),
-            {{"csv", "FILE", "write the rows of --sweep as CSV"}, file_name(csv)},
+            {{"csv", "FILE",
+              "write the rows of --sweep as CSV; of a queue without --sweep a folder with "
+              "jobs.csv and teams.csv"},
+             file_name(csv)},
             memo_option(memo),
             html_option(html),
             {{"trace", "FILE",
@@ -60,8 +65,6 @@ struct SimulateOptions : Files,
       throw UsageError(
           "--html shows one plan and --sweep makes many: 'reckon compare FILE --sweep ... --html' "
           "shows them side by side");
-    if (!csv.empty() && sweeps.empty())
-      throw UsageError("--csv writes the rows of a --sweep, which is missing");
   }
 };
 
@@ -120,6 +123,26 @@ int simulate_queue(const LoadedScenario& loaded, const SimulateOptions& options)
     throw UsageError("--trace, --memo and --html show a training, and this scenario is a trace");
   const TraceResult result = answer_trace(*loaded.trace, options);
   print(options.format == OutputFormat::json ? queue_json(result) : queue_table(result));
+  if (options.csv.empty()) return kDone;
+  TraceQuestion asked = *loaded.trace;
+  asked.seed = result.seed;
+  const auto record = record_queue(asked);
+  if (!record) throw UsageError("--csv writes jobs that end, and these are pods that stay");
+  const std::filesystem::path folder = options.csv;
+  std::filesystem::create_directories(folder);
+  write_file(folder / "jobs.csv", queue_jobs_csv(asked, *record));
+  write_file(folder / "teams.csv", queue_teams_csv(result));
+  return kDone;
+}
+
+int simulate_queue_sweep(const SimulateOptions& options, const std::vector<SweepAxis>& axes,
+                         const LoadedCatalog& catalog) {
+  if (!options.memo.empty())
+    throw UsageError("--memo is of a training, and this --sweep of a queue: leave one out");
+  const auto sweep =
+      checked(run_queue_sweep(options.files.front(), options, options, axes, catalog));
+  print(options.format == OutputFormat::json ? queue_sweep_json(sweep) : queue_sweep_table(sweep));
+  if (!options.csv.empty()) write_file(options.csv, queue_sweep_csv(sweep));
   return kDone;
 }
 
@@ -128,6 +151,8 @@ int simulate_one(const SimulateOptions& options, const LoadedCatalog& catalog,
                  const NetworkModel& network, const Sweep* alternatives) {
   const auto loaded = checked(load_all(options.files.front(), options, catalog));
   if (loaded.trace) return simulate_queue(loaded, options);
+  if (!options.csv.empty() && alternatives == nullptr)
+    throw UsageError("--csv writes the rows of a --sweep, which is missing");
   const bool of_training = !options.trace.empty() || !options.memo.empty() || !options.html.empty();
   if (!loaded.plan && of_training)
     throw UsageError("--trace, --memo and --html show a training, and this scenario only serves");
@@ -156,10 +181,9 @@ int simulate_serving_sweep(const SimulateOptions& options, const std::vector<Swe
 
 int simulate_sweep(const SimulateOptions& options, const LoadedCatalog& catalog,
                    const NetworkModel& network) {
-  if (checked(load_scenario(options.files.front(), options)).scenario.trace)
-    throw UsageError(
-        "--sweep does not answer a trace of jobs yet: give one value after the other by --set");
   const std::vector<SweepAxis> axes = sweep_axes(options, true);
+  if (checked(load_scenario(options.files.front(), options)).scenario.of_queue())
+    return simulate_queue_sweep(options, axes, catalog);
   const auto of_service = checked(sweeps_service(options.files.front(), options, axes));
   if (of_service) return simulate_serving_sweep(options, axes, catalog);
   const auto sweep =

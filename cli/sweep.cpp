@@ -153,4 +153,23 @@ Expected<ServingSweep> run_serving_sweep(const std::string& file, const Scenario
                                   });
 }
 
+Expected<QueueSweep> run_queue_sweep(const std::string& file, const ScenarioChanges& changes,
+                                     const Sampling& sampling, const std::vector<SweepAxis>& axes,
+                                     const LoadedCatalog& catalog) {
+  return run_points<QueueSweep>(file, changes, axes,
+                                [&](const ScenarioChanges& there, QueueSweep& sweep,
+                                    SweepPointOf<TraceResult>& point) -> Expected<void> {
+                                  auto loaded = load_all(file, there, catalog);
+                                  if (!loaded) return tl::unexpected(loaded.error());
+                                  if (!loaded->trace) {
+                                    point.reason = "it has no queue of jobs";
+                                    return {};
+                                  }
+                                  sweep.scenario = loaded->file.scenario.name;
+                                  point.forecast =
+                                      answer_trace(std::move(*loaded->trace), sampling);
+                                  return {};
+                                });
+}
+
 }  // namespace reckon::cli

@@ -5,6 +5,7 @@
 
 #include "cli/load.h"
 #include "cli/options/shared.h"
+#include "report/queue/queue.h"
 #include "report/serving/sweep.h"
 #include "report/sweep.h"
 #include "sim/scenario/sweep.h"
@@ -33,5 +34,10 @@ Expected<ServingSweep> run_serving_sweep(const std::string& file, const Scenario
                                          const Sampling& sampling,
                                          const std::vector<SweepAxis>& axes,
                                          const LoadedCatalog& catalog);
+
+/// As run_sweep, of jobs that share a cluster.
+Expected<QueueSweep> run_queue_sweep(const std::string& file, const ScenarioChanges& changes,
+                                     const Sampling& sampling, const std::vector<SweepAxis>& axes,
+                                     const LoadedCatalog& catalog);
 
 }  // namespace reckon::cli

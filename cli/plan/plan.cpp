@@ -11,11 +11,13 @@
 
 #include "cli/command.h"
 #include "cli/load.h"
+#include "cli/options/usage_error.h"
 #include "cli/output.h"
 #include "cli/parse.h"
 #include "cli/plan/plan_fleet.h"
 #include "cli/plan/plan_options.h"
 #include "cli/plan/plan_question.h"
+#include "cli/plan/plan_queue.h"
 #include "cli/plan/plan_serving.h"
 #include "planner/baseline.h"
 #include "planner/fewest.h"
@@ -165,6 +167,10 @@ int run_plan(const Command& self, std::span<const std::string> arguments) {
   auto base = checked(plan_base(options, catalog));
   base.evidence = catalog.evidence();
   const auto network = make_network({});
+  if (const auto file = planner::read(base); file && file->scenario.of_queue() && base.is_file)
+    return checked(answer_nodes(options, *file, catalog));
+  if (!options.limit.empty())
+    throw UsageError("--limit is of jobs that share a cluster: trace: or arrivals: of a file");
   int served = kDone;
   if (const auto file = planner::read(base); file && asks_for_service(*file)) {
     served = checked(answer_service(options, *file, catalog));

@@ -141,6 +141,11 @@ std::vector<Option> PlanOptions::declared() {
       {{"fewest", "",
         "will it fit, and how many accelerators at least; of parameter servers, how many"},
        given(fewest)},
+      {{"limit", "METRIC",
+        "of jobs that share a cluster: the fewest nodes that keep it, such as 'p95(wait) <= 1h'"},
+       text(limit)},
+      {{"pool", "NAME", "whose nodes --limit counts (the pool with the most accelerators)"},
+       text(pool)},
       out_file,
       memo_option(memo),
       {{"svg", "FILE.svg", "draw time against cost of the plans that no other beats in both"},
@@ -165,6 +170,8 @@ std::vector<Option> PlanOptions::declared() {
 void PlanOptions::check() const {
   refuse_paths(*this);
   if (files.size() > 1) throw UsageError("plan takes one scenario file");
+  if (!pool.empty() && limit.empty())
+    throw UsageError("--pool speaks of a --limit, which is missing");
   if (baseline.empty() && (tolerance || !diff.empty()))
     throw UsageError(fmt::format("--{} speaks of a --baseline, which is missing",
                                  tolerance ? "tolerance" : "diff"));

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
@@ -67,14 +68,136 @@ TEST_CASE("a list of one's own waits its turn") {
 TEST_CASE("commands that need a plan say who answers a trace") {
   const Workspace w;
   for (const std::string& scenario : {kOpenb, kGavel})
-    for (const char* command : {"plan ", "explain ", "compare "}) {
+    for (const char* command : {"explain ", "compare "}) {
       const Output r = w.run(command + scenario);
       INFO(command << r.err);
       CHECK(r.code == 2);
       CHECK(contains(r.err, "only 'reckon simulate' and 'reckon check' answer a trace of jobs"));
     }
   CHECK(w.run("simulate " + kGavel + " --html a.html").code == 2);
-  const Output sweep = w.run("simulate " + kGavel + " --sweep cluster.pools.v100.nodes=6..36");
-  CHECK(sweep.code == 2);
-  CHECK(contains(sweep.err, "--sweep does not answer a trace of jobs yet"));
+  CHECK(w.run("simulate " + kGavel + " --sweep cluster.pools.v100.nodes=6,36 --memo a.md").code ==
+        2);
+}
+
+namespace {
+
+constexpr const char* kDrawn =
+    "arrivals:\n  period: 4d\n  warm_up: 1d\n  classes:\n"
+    "    - {name: small, jobs_per_hour: 20, gpus: {1: 50%, 2: 50%}, duration: !lognormal {median: "
+    "30min, p95: 6h}, teams: {a: 1, b: 3}, users: 2}\n"
+    "cluster:\n  provider: on_premises\n  scheduler: {policy: easy_backfill}\n  pools:\n"
+    "    - {name: p, nodes: 8, accelerator: {type: A100-SXM4-80, count: 8}, machine: "
+    "{vcpu: 8, memory: 64GiB, network: 10Gbps}}\n"
+    "expect: [p95(wait) <= 10h, fairness >= 10%, mean(slowdown) <= 1000, preemptions == 0]\n";
+
+}  // namespace
+
+TEST_CASE("drawn jobs are simulated without a trace, by any number of threads alike") {
+  const Workspace w;
+  w.write("q.yaml", kDrawn);
+  const Output one = w.run("simulate q.yaml --replications 3 --threads 1 --format json");
+  INFO(one.err);
+  REQUIRE(one.code == 0);
+  CHECK(one.out == w.run("simulate q.yaml --replications 3 --threads 4 --format json").out);
+  CHECK(one.out != w.run("simulate q.yaml --replications 3 --seed 9 --format json").out);
+  const json j = json::parse(one.out);
+  CHECK(j["replications"] == 3);
+  CHECK(j["jobs"]["arrived"].get<double>() == Approx(20 * 96).margin(200));
+  CHECK(j["jobs"]["measured"].get<double>() < 20 * 96 * 0.85);
+  CHECK(j["teams"].size() == 2);
+  CHECK(j["slowdown"]["mean"].get<double>() >= 1);
+  CHECK(w.run("check q.yaml").code == 0);
+  const Output table = w.run("simulate q.yaml");
+  CHECK(contains(table.out, "fairness"));
+  CHECK(contains(table.out, "GPU-hours"));
+}
+
+TEST_CASE("a sweep tells how many nodes keep the wait short, and CSV tells each job") {
+  const Workspace w;
+  w.write("q.yaml", kDrawn);
+  const Output r =
+      w.run("simulate q.yaml --sweep cluster.pools.p.nodes=4..16..4 --format json --csv s.csv");
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  const json points = json::parse(r.out)["sweep"];
+  REQUIRE(points.size() == 4);
+  for (std::size_t k = 1; k < points.size(); ++k)
+    CHECK(points[k]["queue"]["waiting_seconds"]["p95"] <=
+          points[k - 1]["queue"]["waiting_seconds"]["p95"]);
+  CHECK(contains(read_all(w.path("s.csv")), "cluster.pools.p.nodes,wait_mean_seconds"));
+  CHECK(contains(w.run("simulate q.yaml --sweep cluster.pools.p.nodes=4,8").out, "wait p95"));
+  REQUIRE(w.run("simulate q.yaml --csv jobs").code == 0);
+  const std::string jobs = read_all(w.path("jobs/jobs.csv")),
+                    teams = read_all(w.path("jobs/teams.csv"));
+  CHECK(jobs.starts_with("job,line,team,user,queue,qos,priority,gpus,submit_seconds"));
+  CHECK(std::count(jobs.begin(), jobs.end(), '\n') > 1000);
+  CHECK(std::count(teams.begin(), teams.end(), '\n') == 3);
+  CHECK(w.run("simulate " + kOpenb + " --csv pods").code == 2);
+}
+
+TEST_CASE("plan finds the fewest nodes that keep a limit") {
+  const Workspace w;
+  w.write("q.yaml", kDrawn);
+  const Output r = w.run("plan q.yaml --limit 'p95(wait) <= 1h' --format json");
+  INFO(r.err << r.out);
+  REQUIRE(r.code == 0);
+  const json j = json::parse(r.out);
+  const int fewest = j["nodes"].get<int>();
+  CHECK(j["pool"] == "p");
+  CHECK(j["nodes_now"] == 8);
+  const auto p95 = [&](int nodes) {
+    const Output at =
+        w.run("simulate q.yaml --format json --set cluster.pools.p.nodes=" + std::to_string(nodes));
+    return json::parse(at.out)["waiting_seconds"]["p95"].get<double>();
+  };
+  CHECK(p95(fewest) <= 3600);
+  CHECK(p95(fewest - 1) > 3600);
+  CHECK(contains(w.run("plan q.yaml --limit 'p95(wait) <= 1h'").out,
+                 "p95(wait) <= 1h needs " + std::to_string(fewest) + " nodes of pool p (now 8)"));
+  CHECK(w.run("plan q.yaml --limit 'jct <= 1s'").code == 1);
+  const Output no_limit = w.run("plan q.yaml");
+  CHECK(no_limit.code == 2);
+  CHECK(contains(no_limit.err, "--limit says what its nodes have to keep"));
+  CHECK(contains(w.run("plan q.yaml --limit 'utilization >= 50%'").err, "is no upper limit"));
+  CHECK(contains(w.run("plan q.yaml --limit 'wait <= 1h' --pool x").err, "no such pool"));
+}
+
+TEST_CASE("each policy answers the same list, and a job that can never run is told why") {
+  const Workspace w;
+  w.write("jobs.csv",
+          "submit_seconds,duration_seconds,gpus,team,user,queue\n0,3600,8,a,u,x\n0,3600,8,b,v,x\n"
+          "60,60,1,a,u,x\n60,60,99,a,u,x\n");
+  w.write("q.yaml",
+          "trace: {file: jobs.csv, format: csv}\n"
+          "cluster:\n  provider: on_premises\n  scheduler: {policy: fifo}\n  pools:\n"
+          "    - {name: p, nodes: 1, accelerator: {type: A100-SXM4-80, count: 8}, machine: "
+          "{vcpu: 8, memory: 64GiB, network: 10Gbps}}\n");
+  const std::string slurm =
+      " --set 'cluster.scheduler={policy: slurm, slurm: {PriorityWeightFairshare: 1000, "
+      "partitions: [{name: x, Nodes: [p]}]}}'";
+  const std::string kueue =
+      " --set 'cluster.scheduler={policy: kueue, kueue: {clusterQueues: [{name: x, flavors: "
+      "[{name: p, nominalQuota: 8}]}]}}'";
+  for (const std::string& set :
+       {std::string(), " --set cluster.scheduler.policy=sjf" + slurm,
+        std::string(" --set cluster.scheduler.policy=srtf"),
+        std::string(" --set cluster.scheduler.policy=las"), slurm, kueue}) {
+    const Output r = w.run("simulate q.yaml --format json" + set);
+    INFO(set << r.err);
+    REQUIRE(r.code == 0);
+    const json j = json::parse(r.out);
+    CHECK(j["jobs"]["never"] == 1);
+    CHECK(j["jobs"]["measured"] == 3);
+    CHECK(contains(r.out, "line 5 of the list"));
+    CHECK(contains(r.out, "asks for 99 GPUs: "));
+  }
+  const Output unknown = w.run(
+      "simulate q.yaml --set 'cluster.scheduler={policy: slurm, slurm: "
+      "{partitions: [{name: y}]}}'");
+  CHECK(unknown.code == 2);
+  CHECK(contains(unknown.err, "jobs name the partition 'x', which is not there"));
+  const Output pool = w.run(
+      "simulate q.yaml --set 'cluster.scheduler={policy: slurm, slurm: "
+      "{partitions: [{name: x, Nodes: [q]}]}}'");
+  CHECK(contains(pool.err, "'q' is no pool with GPUs"));
 }

@@ -1,0 +1,312 @@
+#include "report/queue/queue.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "report/json_parts.h"
+#include "report/text.h"
+#include "sim/base/csv.h"
+#include "sim/base/unit_text.h"
+
+namespace reckon {
+namespace {
+
+std::string spread(const TimeStatistics& times) {
+  if (times.count == 0) return "unknown: no job of the window ended";
+  return fmt::format("p50 {}, p95 {} (mean {})", format_duration(Seconds{times.p50}),
+                     format_duration(Seconds{times.p95}), format_duration(Seconds{times.mean}));
+}
+
+std::string job_counts(const TraceResult& r) {
+  const bool stay = r.curve.has_value();
+  std::string text =
+      fmt::format("{} {}, {} {}", format_count(double(r.jobs)), stay ? "pods arrived" : "jobs",
+                  format_count(double(r.started)), stay ? "placed" : "started");
+  if (!stay) text += fmt::format(", {} measured", format_count(double(r.measured)));
+  if (r.never > 0) text += fmt::format(", {} can never run", format_count(double(r.never)));
+  return text;
+}
+
+std::string facts(const TraceResult& r) {
+  Columns rows(Columns::Kind::facts);
+  if (r.waiting) rows.row({"waiting", spread(*r.waiting)});
+  if (r.completion) rows.row({"completion (JCT)", spread(*r.completion)});
+  if (r.slowdown && r.slowdown->count > 0)
+    rows.row({"slowdown", fmt::format("p50 {:.3g}, p95 {:.3g} (mean {:.3g})", r.slowdown->p50,
+                                      r.slowdown->p95, r.slowdown->mean)});
+  if (r.fairness)
+    rows.row({"fairness", fmt::format("{} between {} teams (Jain's index of mean slowdowns)",
+                                      format_percent(*r.fairness), r.teams.size())});
+  if (r.preemptions && *r.preemptions > 0) rows.row({"preemptions", format_count(*r.preemptions)});
+  if (r.makespan_seconds) rows.row({"makespan", format_duration(Seconds{*r.makespan_seconds})});
+  if (r.utilization) rows.row({"utilization", format_percent(*r.utilization) + " of the GPUs"});
+  if (r.allocation) rows.row({"allocation", format_percent(*r.allocation) + " of the GPUs"});
+  if (r.fragmentation)
+    rows.row({"fragmentation", format_percent(*r.fragmentation) + " of the GPUs left"});
+  rows.row({r.curve ? "pods" : "jobs", job_counts(r)});
+  rows.row({"cluster", fmt::format("{} GPUs, policy {}", format_count(r.gpus), to_text(r.policy))});
+  if (r.curve || r.replications > 1)
+    rows.row({"seed", r.replications == 1 ? std::to_string(r.seed)
+                      : r.curve
+                          ? fmt::format("mean of {} .. {}", r.seed,
+                                        r.seed + std::uint64_t(r.replications) - 1)
+                          : fmt::format("mean of {} replications of {}", r.replications, r.seed)});
+  return rows.text();
+}
+
+std::string by_team(const std::vector<TeamAnswer>& teams) {
+  constexpr double kSecondsOfHour = 3600;
+  const auto spread = [](const TimeStatistics& t) {
+    return fmt::format("{} / {}", format_duration(Seconds{t.p50}), format_duration(Seconds{t.p95}));
+  };
+  Columns rows;
+  rows.row({"team", "jobs", "GPU-hours", "wait p50 / p95", "JCT p50 / p95", "slowdown"});
+  for (const TeamAnswer& t : teams)
+    rows.row({t.name, format_count(double(t.jobs)),
+              format_count(std::round(t.gpu_seconds / kSecondsOfHour)), spread(t.waiting),
+              spread(t.completion), fmt::format("{:.3g}", t.slowdown.mean)});
+  return rows.text();
+}
+
+std::string over_load(const LoadCurve& curve) {
+  constexpr std::array kLoads{50, 80, 90, 95, 100, 110, 120, 130, 150, 200};
+  Columns rows;
+  rows.row({"arrived", "allocation", "fragmentation"});
+  for (const int load : kLoads) {
+    if (std::size_t(load) > curve.gpu_percent.size()) break;
+    const auto at = std::size_t(load) - 1;
+    rows.row({fmt::format("{} %", load), fmt::format("{:.2f} %", curve.gpu_percent[at]),
+              fmt::format("{:.1f} %", curve.fragmentation_percent[at])});
+  }
+  return rows.text();
+}
+
+Json json_of_times(const std::optional<TimeStatistics>& times) {
+  if (!times || times->count == 0) return nullptr;
+  return {{"mean", reckon::number(times->mean)},
+          {"p50", reckon::number(times->p50)},
+          {"p95", reckon::number(times->p95)}};
+}
+
+Json json_of_teams(const std::vector<TeamAnswer>& teams) {
+  Json out = Json::array();
+  for (const TeamAnswer& t : teams)
+    out.push_back({{"team", t.name},
+                   {"jobs", t.jobs},
+                   {"gpu_seconds", reckon::number(t.gpu_seconds)},
+                   {"waiting_seconds", json_of_times(t.waiting)},
+                   {"jct_seconds", json_of_times(t.completion)},
+                   {"slowdown", json_of_times(t.slowdown)}});
+  return out;
+}
+
+Json json_or_null(const std::optional<double>& value) {
+  return value ? reckon::number(*value) : Json(nullptr);
+}
+
+Json queue_object(const TraceResult& r) {
+  Json out;
+  out["scenario"] = r.scenario;
+  out["policy"] = to_text(r.policy);
+  out["seed"] = r.seed;
+  out["replications"] = r.replications;
+  out["gpus"] = r.gpus;
+  out["jobs"] = {
+      {"arrived", r.jobs}, {"started", r.started}, {"never", r.never}, {"measured", r.measured}};
+  out["waiting_seconds"] = json_of_times(r.waiting);
+  out["jct_seconds"] = json_of_times(r.completion);
+  out["slowdown"] = json_of_times(r.slowdown);
+  out["fairness"] = json_or_null(r.fairness);
+  out["preemptions"] = json_or_null(r.preemptions);
+  out["teams"] = json_of_teams(r.teams);
+  out["makespan_seconds"] = json_or_null(r.makespan_seconds);
+  out["utilization"] = json_or_null(r.utilization);
+  out["allocation"] = nullptr;
+  out["fragmentation_percent"] = nullptr;
+  if (r.curve) {
+    Json arrived = Json::array();
+    for (std::size_t k = 1; k <= r.curve->gpu_percent.size(); ++k) arrived.push_back(k);
+    out["allocation"] = {{"arrived_percent", std::move(arrived)},
+                         {"gpu_percent", r.curve->gpu_percent},
+                         {"at_end", json_or_null(r.allocation)}};
+    out["fragmentation_percent"] = r.curve->fragmentation_percent;
+  }
+  out["warnings"] = r.warnings;
+  return out;
+}
+
+}  // namespace
+
+std::string queue_table(const TraceResult& result, int width) {
+  std::string out = fmt::format("{}\n\n{}", result.scenario, facts(result));
+  if (result.curve)
+    out += fmt::format("\nOver the GPUs that arrived pods ask for\n{}", over_load(*result.curve));
+  if (!result.teams.empty()) out += "\n" + by_team(result.teams);
+  for (const std::string& warning : result.warnings) {
+    std::string lines = fmt::format("{}", fmt::join(wrap("note: " + warning, width), "\n"));
+    out += "\n" + lines + "\n";
+  }
+  return out;
+}
+
+std::string queue_json(const TraceResult& r) {
+  Json out = head("simulate");
+  out.update(queue_object(r));
+  return dump(out, 2);
+}
+
+namespace {
+
+std::vector<std::string> sweep_cells(const TraceResult& r) {
+  const auto time = [](const std::optional<TimeStatistics>& t, double TimeStatistics::*which) {
+    return t && t->count > 0 ? format_duration(Seconds{(*t).*which}) : std::string("-");
+  };
+  const auto share = [](const std::optional<double>& v) {
+    return v ? format_percent(*v) : std::string("-");
+  };
+  return {time(r.waiting, &TimeStatistics::p50),
+          time(r.waiting, &TimeStatistics::p95),
+          time(r.completion, &TimeStatistics::p50),
+          time(r.completion, &TimeStatistics::p95),
+          r.slowdown && r.slowdown->count > 0 ? fmt::format("{:.3g}", r.slowdown->mean) : "-",
+          share(r.fairness),
+          share(r.curve ? r.allocation : r.utilization),
+          r.never > 0 ? fmt::format("{} never run", format_count(double(r.never))) : ""};
+}
+
+std::string csv_or_empty(const std::optional<double>& value) {
+  return value ? fmt::format("{}", *value) : "";
+}
+
+std::vector<std::string> sweep_csv_cells(const TraceResult& r) {
+  std::vector<std::string> cells;
+  for (const auto& times : {r.waiting, r.completion, r.slowdown})
+    for (const auto which : {&TimeStatistics::mean, &TimeStatistics::p50, &TimeStatistics::p95})
+      cells.push_back(times && times->count > 0 ? fmt::format("{}", (*times).*which) : "");
+  for (const auto& value : {r.fairness, r.preemptions, r.makespan_seconds, r.utilization,
+                            r.allocation, r.fragmentation})
+    cells.push_back(csv_or_empty(value));
+  cells.push_back(std::to_string(r.jobs));
+  cells.push_back(std::to_string(r.never));
+  return cells;
+}
+
+}  // namespace
+
+std::string queue_sweep_table(const QueueSweep& sweep, int width) {
+  constexpr std::array kColumns{"wait p50", "wait p95", "JCT p50", "JCT p95",
+                                "slowdown", "fairness", "used",    ""};
+  return sweep_table(
+      sweep.scenario, sweep.paths, kColumns,
+      rows_of(sweep, [&](std::size_t k) { return sweep_cells(*sweep.points[k].forecast); }), "",
+      width);
+}
+
+std::string queue_sweep_json(const QueueSweep& sweep) {
+  Json out = head("simulate");
+  out["scenario"] = sweep.scenario;
+  out["sweep"] = points_array(sweep, "queue", queue_object);
+  return dump(out, 2);
+}
+
+std::string queue_sweep_csv(const QueueSweep& sweep) {
+  constexpr std::array kColumns{"wait_mean_seconds",
+                                "wait_p50_seconds",
+                                "wait_p95_seconds",
+                                "jct_mean_seconds",
+                                "jct_p50_seconds",
+                                "jct_p95_seconds",
+                                "slowdown_mean",
+                                "slowdown_p50",
+                                "slowdown_p95",
+                                "fairness",
+                                "preemptions",
+                                "makespan_seconds",
+                                "utilization",
+                                "allocation",
+                                "fragmentation",
+                                "jobs",
+                                "never"};
+  return sweep_csv(sweep.paths, kColumns, rows_of(sweep, [&](std::size_t k) {
+                     return sweep_csv_cells(*sweep.points[k].forecast);
+                   }));
+}
+
+std::string queue_jobs_csv(const TraceQuestion& question, const QueueRecord& record) {
+  const auto* queue = std::get_if<QueueQuestion>(&question.work);
+  const JobNames& names = record.list.names;
+  std::string out =
+      "job,line,team,user,queue,qos,priority,gpus,submit_seconds,start_seconds,end_seconds,"
+      "wait_seconds,duration_seconds,preemptions,measured,never\n";
+  const auto seconds = [](std::optional<SimTime> at) {
+    return at ? fmt::format("{}", to_seconds(*at - SimTime{}).count()) : "";
+  };
+  const auto reasons = queue != nullptr ? why_never(*queue, record.list, record.run.never)
+                                        : std::vector<std::string>(record.run.never.size());
+  std::size_t next_never = 0;
+  for (std::size_t j = 0; j < record.list.jobs.size(); ++j) {
+    const JobRequest& job = record.list.jobs[j];
+    const JobTimes& times = record.run.jobs[j];
+    const bool never = next_never < record.run.never.size() && record.run.never[next_never] == j;
+    const bool measured =
+        j >= record.run.first_measured && j < record.run.first_measured + record.run.measured;
+    const std::vector<std::string> cells{
+        std::to_string(j + 1),
+        job.line > 0 ? std::to_string(job.line) : "",
+        names.teams.name(job.owner.team),
+        names.users.name(job.owner.user),
+        names.queues.name(job.owner.queue),
+        names.qos.name(job.owner.qos),
+        std::to_string(job.owner.priority),
+        std::to_string(job.gpus()),
+        seconds(times.submit),
+        seconds(times.start),
+        seconds(times.end),
+        times.start ? fmt::format("{}", to_seconds(*times.start - times.submit).count()) : "",
+        fmt::format("{}", to_seconds(std::get<FixedTime>(job.work).time).count()),
+        std::to_string(times.preemptions),
+        measured ? "true" : "false",
+        never ? reasons[next_never++] : ""};
+    out += csv_line(cells);
+  }
+  return out;
+}
+
+std::string queue_teams_csv(const TraceResult& result) {
+  std::string out =
+      "team,jobs,gpu_seconds,wait_mean_seconds,wait_p50_seconds,wait_p95_seconds,"
+      "jct_mean_seconds,jct_p50_seconds,jct_p95_seconds,slowdown_mean,slowdown_p50,slowdown_p95\n";
+  for (const TeamAnswer& team : result.teams) {
+    std::vector<std::string> cells{team.name, std::to_string(team.jobs),
+                                   fmt::format("{}", team.gpu_seconds)};
+    for (const TimeStatistics& t : {team.waiting, team.completion, team.slowdown})
+      for (const double value : {t.mean, t.p50, t.p95}) cells.push_back(fmt::format("{}", value));
+    out += csv_line(cells);
+  }
+  return out;
+}
+
+ExpectationResult evaluate(const Expectation& expectation, const TraceResult& result) {
+  ExpectationResult out{expectation.text, std::nullopt, false, ""};
+  if (!is_of_trace(expectation.metric)) {
+    out.reason =
+        "a queue of jobs has the metrics wait, jct, slowdown, fairness, preemptions, makespan, "
+        "utilization, allocation and fragmentation";
+    return out;
+  }
+  out.value = value_of(expectation, result);
+  if (!out.value)
+    out.reason = result.curve ? "with a load no job ends: allocation and fragmentation are told"
+                 : expectation.metric == Metric::fairness
+                     ? "fairness is between teams, and the list has not two of them"
+                     : "no job of the window ended, or the statistic is none of mean, "
+                       "p50 and p95";
+  else
+    out.passed = holds(*out.value, expectation.comparison, expectation.value);
+  return out;
+}
+
+}  // namespace reckon

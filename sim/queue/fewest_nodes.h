@@ -1,0 +1,41 @@
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/queue/trace.h"
+
+// How many nodes of a pool keep a limit, such as p95(wait) <= 1h.
+namespace reckon {
+
+inline constexpr int kMostNodesTried = 65'536;
+
+struct NodesTried {
+  int nodes = 0;
+  TraceResult result;
+  std::optional<double> value;  // of the limit's metric
+  bool holds = false;
+};
+
+struct FewestNodes {
+  std::string pool;
+  Expectation limit;
+  int now = 0;                    // as the scenario has it
+  std::vector<NodesTried> tried;  // by nodes
+  /// The limit holds with so many, and does not with one fewer. nullopt: with no number up to
+  /// kMostNodesTried, or more nodes no longer change the value.
+  std::optional<int> fewest;
+};
+
+/// Whether more nodes can only help: an upper limit of wait, jct, slowdown or makespan.
+bool is_limit_of_nodes(const Expectation& limit);
+
+/// Doubles or halves the number from `now` on until the limit is bracketed, then bisects. More
+/// nodes are taken to be no worse, which random differences of a few percent may contradict. A
+/// number with which some job never runs that would run with more nodes is too few.
+/// `answer(nodes)` simulates; its errors end the search.
+Expected<FewestNodes> fewest_nodes(std::string pool, int now, const Expectation& limit,
+                                   const std::function<Expected<TraceResult>(int)>& answer);
+
+}  // namespace reckon
