@@ -195,16 +195,22 @@ constexpr std::array kCommands{
             "Exit codes: 0 done, 3 the history cannot be read\n",
             run_history, history_options, false},
     Command{
-        "export", "a plan as Kubernetes manifests, gcloud commands or an AI Platform job",
-        "reckon export kubernetes|gcloud|ai-platform FILE [options]",
+        "export", "a plan as manifests, a launcher's configuration, or commands of a cloud",
+        "reckon export TARGET FILE [options]",
         "kubernetes   everything that `kubectl apply` needs to run the plan's job\n"
         "gcloud       the commands that make the plan's cluster on GKE\n"
         "ai-platform  the config.yaml of an AI Platform job, with what `reckon import` kept of it\n"
+        "torchtitan, megatron, deepspeed, accelerate, maxtext\n"
+        "             the layout as the configuration of that framework; what it has no "
+        "counterpart for\n"
+        "             is refused by name\n"
         "\n"
         "Examples:\n"
         "  reckon export gcloud scenarios/gke-p100-autoscaling.yaml\n"
         "  reckon export kubernetes spot.yaml --image gcr.io/us/train:7 --bucket my-checkpoints\n"
         "  reckon export kubernetes spot.yaml --as jobset | kubectl apply -f -\n"
+        "  reckon export torchtitan scenarios/llama3-8b-zero3.yaml --out llama3.toml\n"
+        "  reckon export megatron best.yaml --as slurm | sbatch\n"
         "\n"
         "Exit codes: 0 done, 2 the scenario is wrong or cannot be written so, 3 the environment "
         "failed\n",
