@@ -199,6 +199,9 @@ constexpr std::array kCommands{
         "reckon export TARGET FILE [options]",
         "kubernetes   everything that `kubectl apply` needs to run the plan's job\n"
         "gcloud       the commands that make the plan's cluster on GKE\n"
+        "terraform    node pools of GKE, EKS or AKS in Terraform's JSON (main.tf.json)\n"
+        "eksctl, karpenter, aks\n"
+        "             the same for eksctl, for Karpenter on EKS, as commands of az for AKS\n"
         "ai-platform  the config.yaml of an AI Platform job, with what `reckon import` kept of it\n"
         "torchtitan, megatron, deepspeed, accelerate, maxtext\n"
         "             the layout as the configuration of that framework; what it has no "

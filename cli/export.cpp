@@ -109,6 +109,7 @@ int run_export(const Command& self, std::span<const std::string> arguments) {
   if (options->files.empty()) throw UsageError(fmt::format("say what to do: {}", self.usage));
   std::vector<std::string> targets{"kubernetes", "gcloud", "ai-platform"};
   std::ranges::move(reckon::texts_of<Framework>(), std::back_inserter(targets));
+  std::ranges::move(reckon::texts_of<Infrastructure>(), std::back_inserter(targets));
   const std::string& to = options->files.front();
   if (std::ranges::find(targets, to) == targets.end())
     throw UsageError(fmt::format("a plan is exported to {}, not '{}'{}", fmt::join(targets, ", "),
@@ -119,6 +120,8 @@ int run_export(const Command& self, std::span<const std::string> arguments) {
     return export_launcher(*framework, *options, catalog);
   if (to != "kubernetes" && !options->as.empty())
     throw UsageError(fmt::format("export {} takes no --as", to));
+  if (const auto tool = from_text<Infrastructure>(to))
+    return export_infrastructure(*tool, *options, catalog);
   if (const auto server = from_text<ServerKind>(options->as))
     return export_serving(*server, *options, catalog);
   return export_plan(to, *options, catalog);

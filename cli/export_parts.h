@@ -11,6 +11,7 @@
 #include "cli/parse.h"
 #include "cli/run/cluster_options.h"
 #include "exchange/frameworks/starters.h"
+#include "exchange/infrastructure/infrastructure.h"
 
 // Inside `reckon export`: its options, and the targets that have a file of their own.
 namespace reckon::cli {
@@ -42,5 +43,9 @@ void put_out(const ExportOptions& options, const std::string& text);
 /// error what it leaves to the training program.
 int export_launcher(Framework framework, const ExportOptions& options,
                     const LoadedCatalog& catalog);
+
+/// The node pools for a tool that creates them; on standard error what it does not create.
+int export_infrastructure(Infrastructure tool, const ExportOptions& options,
+                          const LoadedCatalog& catalog);
 
 }  // namespace reckon::cli

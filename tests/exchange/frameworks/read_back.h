@@ -4,23 +4,10 @@
 
 #include "argument_names.h"
 #include "exchange/frameworks/frameworks.h"
-#include "sim/base/unit_text.h"
-#include "sim/scenario/yaml/document.h"
+#include "support/flat_json.h"
 
 // What a writer wrote, read back: its values by dotted name.
 namespace reckon::test {
-
-using Json = nlohmann::json;
-using Values = std::map<std::string, Json>;
-
-inline void flatten(const Json& value, const std::string& name, Values& out) {
-  if (!value.is_object()) {
-    out[name] = value;
-    return;
-  }
-  for (const auto& [key, inner] : value.items())
-    flatten(inner, name.empty() ? key : name + '.' + key, out);
-}
 
 /// The TOML that is made of tables and of values that are JSON's, too.
 inline Values toml_values(const std::string& text) {
@@ -38,24 +25,6 @@ inline Values toml_values(const std::string& text) {
     REQUIRE(equals != std::string::npos);
     REQUIRE(
         out.emplace(table + line.substr(0, equals), Json::parse(line.substr(equals + 3))).second);
-  }
-  return out;
-}
-
-/// A number or a truth where the text is one.
-inline Json scalar_of(const std::string& text) {
-  const Json value = Json::parse(text, nullptr, false);
-  return value.is_discarded() ? Json(text) : value;
-}
-
-inline Json json_of(const YamlNode& node) {
-  if (node.kind == YamlNode::Kind::scalar) return scalar_of(node.text);
-  Json out = node.kind == YamlNode::Kind::map ? Json::object() : Json::array();
-  for (const YamlNode::Entry& entry : node.entries) {
-    if (out.is_object())
-      out[entry.key] = json_of(entry.value);
-    else
-      out.push_back(json_of(entry.value));
   }
   return out;
 }
