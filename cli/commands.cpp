@@ -220,10 +220,11 @@ constexpr std::array kCommands{
         run_export, export_options},
     Command{
         "import", "a commented scenario from the files that you already have",
-        "reckon import ai-platform|gke|kubernetes|tf-config|cluster [FILE] [options]",
+        "reckon import ai-platform|gke|terraform|kubernetes|tf-config|cluster [FILE] [options]",
         "ai-platform  config.yaml and gcloud's flags; what a forecast has no use for is kept for "
         "export\n"
         "gke          gcloud container node-pools list --format=json\n"
+        "terraform    terraform show -json of a plan or a state: node pools of GKE, EKS and AKS\n"
         "kubernetes   manifests with a Job, JobSet, TFJob, PyTorchJob or Pod; those of reckon "
         "export\n"
         "             give the scenario back that they were made from\n"

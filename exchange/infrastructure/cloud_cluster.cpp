@@ -57,12 +57,14 @@ CloudCluster cloud_cluster_of(const Plan& plan, const Catalog& catalog) {
   const auto computing = computing_pools(plan);
   for (const PlannedPool& pool : plan.pools) {
     const int hosts = pool.slice ? pool.slice->hosts : 1;
-    CloudPool p{.pool = &pool,
-                .initial = pool.nodes_initial * hosts,
-                .min = pool.nodes_min * hosts,
-                .max = pool.nodes_max * hosts,
-                .spot = pool.pricing == CapacityType::spot,
-                .gpu = pool.accelerator && pool.accelerator->kind == AcceleratorKind::gpu};
+    CloudPool p{
+        .pool = &pool,
+        .initial = pool.nodes_initial * hosts,
+        .min = pool.nodes_min * hosts,
+        .max = pool.nodes_max * hosts,
+        .sold = pool.slice || catalog.find_machine(plan.provider, pool.machine.name) != nullptr,
+        .spot = pool.pricing == CapacityType::spot,
+        .gpu = pool.accelerator && pool.accelerator->kind == AcceleratorKind::gpu};
     const bool computes =
         std::ranges::find(computing, &pool) != computing.end() || pool.stands_in_for.has_value();
     p.compact = computes && pool.accelerator && p.max > 1;

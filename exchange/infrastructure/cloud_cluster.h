@@ -19,6 +19,7 @@ enum class Reserved { none, part, whole };
 struct CloudPool {
   const PlannedPool* pool = nullptr;
   int initial = 1, min = 1, max = 1;  // machines; of TPU slices their hosts
+  bool sold = true;  // the machine is a type of the provider's; false: of dimensions of its own
   bool spot = false, gpu = false;
   /// Its machines talk to each other in every step: they should be close.
   bool compact = false;

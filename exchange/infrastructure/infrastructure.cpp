@@ -43,6 +43,12 @@ Expected<InfrastructureText> infrastructure_text(Infrastructure tool, const Clou
                 fmt::format("cluster: {{service: ...}} of {}", services_of(tool)));
     return tl::unexpected(refused.take());
   }
+  for (const CloudPool& p : cluster.pools)
+    if (!p.sold)
+      refused.add("cluster.pools." + p.pool->name + ".machine",
+                  "a machine of dimensions of its own",
+                  fmt::format("a type of {}: reckon catalog list machines {}",
+                              cluster.plan->provider.name, cluster.plan->provider.name));
   InfrastructureText text = writer->write(cluster, refused);
   if (!refused.empty()) return tl::unexpected(refused.take());
   return text;

@@ -242,6 +242,15 @@ TEST_CASE("services and names that a tool does not have are refused where they s
              Contains("1 nodes that stay without pods"));
 }
 
+TEST_CASE("a machine of dimensions of its own is none that a tool could order") {
+  const Written w = written(Infrastructure::eksctl, "small-mlp-cpu",
+                            {"cluster={provider: aws, service: eks, region: us-east-1, pools: "
+                             "[{name: here, machine: {vcpu: 1, memory: 2GiB, network: 10Gbps}, "
+                             "nodes: 2}]}"});
+  CHECK_THAT(w.errors, Contains("no counterpart of a machine of dimensions of its own") &&
+                           Contains("reckon catalog list machines aws"));
+}
+
 TEST_CASE("taints are read and written in both forms") {
   CHECK(to_text(parse_taint("sku=gpu:NoSchedule")) == "sku=gpu:NoSchedule");
   CHECK(parse_taint("sku=gpu:NoSchedule").value == "gpu");
