@@ -50,7 +50,7 @@ class TerraformReader {
   }
 
  private:
-  void read_module(const YamlNode* module) {  // NOLINT(misc-no-recursion): modules in modules
+  void read_module(const YamlNode* module) {
     for (const YamlNode* resource : file_.list(module, "resources")) read_resource(resource);
     for (const YamlNode* child : file_.list(module, "child_modules")) read_module(child);
   }

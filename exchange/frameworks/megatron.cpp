@@ -98,6 +98,7 @@ void add_experts(Arguments& out, const LaunchLayout& l, const TransformerDimensi
   if (d.experts == 0) return;
   out.value("--num-experts", d.experts);
   out.value("--moe-router-topk", d.experts_per_token);
+  if (!d.normalized_experts) out.flag("--moe-router-pre-softmax");
   out.value("--moe-ffn-hidden-size", d.expert_feed_forward);
   if (d.dense_layers > 0)
     out.word("--moe-layer-freq",
@@ -215,12 +216,18 @@ void add_optimizer(Arguments& out, const LaunchLayout& l) {
   out.value("--seed", l.seed);
 }
 
-void add_checkpoints(Arguments& out, const LaunchLayout& l) {
+void add_checkpoints(Arguments& out, const LaunchLayout& l, Refusals& refused) {
   if (!l.save_every) return;
   out.value("--save", "\"$CHECKPOINTS\"");
   out.value("--load", "\"$CHECKPOINTS\"");
   out.value("--save-interval", *l.save_every);
   if (l.job->checkpoint.save_mode == SaveMode::async) out.flag("--async-save");
+  if (l.job->checkpoint.save_mode == SaveMode::async && l.layout.zero_stage >= 2)
+    refused.add("checkpoint.mode",
+                fmt::format("asynchronous saves with zero_stage {} (its checkpointing.py has them "
+                            "for torch_dist alone)",
+                            l.layout.zero_stage),
+                "mode: blocking, or zero_stage: 1");
   if (l.saves_on_notice()) out.flag("--exit-signal-handler");
 }
 
@@ -236,7 +243,7 @@ LauncherFile write(const LaunchLayout& l, Refusals& refused) {
   add_model(arguments, l, refused);
   add_precision(arguments, l, refused);
   add_optimizer(arguments, l);
-  add_checkpoints(arguments, l);
+  add_checkpoints(arguments, l, refused);
   LauncherFile out{.name = "megatron.sh",
                    .text = header(l, kMegatronVersion, kSource) +
                            "# bash: CHECKPOINTS=DIRECTORY; source megatron.sh; torchrun ... "

@@ -36,7 +36,7 @@ TEST_CASE("export refuses by name what a framework has no counterpart for, all a
                         Contains("of zero_stage 1") && Contains("reckon export deepspeed"));
 }
 
-TEST_CASE("--as is one of the target's own words") {
+TEST_CASE("export takes as --as one of the target's own words") {
   const Workspace w;
   const Output slurm = w.run("export megatron " + kPlan + " --as slurm");
   CHECK(slurm.code == 0);

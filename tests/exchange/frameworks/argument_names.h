@@ -108,6 +108,7 @@ inline const Arguments kMegatron{
     {"--hidden-dropout", {'f'}},
     {"--num-experts", {'i'}},
     {"--moe-router-topk", {'i'}},
+    {"--moe-router-pre-softmax", {'-'}},
     {"--moe-ffn-hidden-size", {'i'}},
     {"--moe-layer-freq", {}},
     {"--moe-shared-expert-intermediate-size", {'i'}},

@@ -245,6 +245,17 @@ TEST_CASE("everything that a framework has no counterpart for is refused at once
       Contains("bert_base, which is no decoder"));
 }
 
+TEST_CASE("Megatron-LM saves beside the training where its checkpoints are torch_dist alone") {
+  const std::vector<std::string> sharded{"workload.checkpoint={interval: 1h, mode: async}"};
+  CHECK_THAT(written(Framework::megatron, sharded).errors,
+             Contains("no counterpart of asynchronous saves with zero_stage 3"));
+  std::vector<std::string> optimizer_alone = sharded;
+  optimizer_alone.emplace_back("workload.strategy.zero_stage=1");
+  const Values v = values(Framework::megatron, optimizer_alone);
+  CHECK(v.contains("--async-save"));
+  CHECK(v.at("--ckpt-format") == "torch_dist");
+}
+
 TEST_CASE("what no launcher has is refused for all") {
   const Written servers =
       written(Framework::deepspeed, {"workload.strategy={kind: parameter_server, workers: 4}"});
