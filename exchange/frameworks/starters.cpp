@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "exchange/refusals.h"
 #include "sim/base/shell_word.h"
@@ -17,9 +18,19 @@ bool takes_program(const LauncherFile& file) {
   return file.program.find("$TRAIN_PROGRAM") != std::string::npos;
 }
 
-/// What one node runs, as a line of bash without single quotes. It finds NODE_RANK, HEAD_NODE,
-/// CONFIG and CHECKPOINTS.
-std::string node_command(const LauncherFile& file, const LaunchLayout& l, const std::string& id) {
+/// The framework's program, with the user's own in it where it is known.
+std::string program_of(const LauncherFile& file, const std::string& program) {
+  constexpr std::string_view kVariable = "$TRAIN_PROGRAM";
+  std::string text = file.program;
+  const std::size_t at = text.find(kVariable);
+  if (at != std::string::npos && !program.empty()) text.replace(at, kVariable.size(), program);
+  return text;
+}
+
+/// What one node runs, as a line of bash. It finds NODE_RANK, HEAD_NODE, CONFIG and CHECKPOINTS.
+std::string node_command(const LauncherFile& file, const LaunchLayout& l, const std::string& id,
+                         const std::string& own) {
+  const std::string program = program_of(file, own);
   const std::string source = file.sourced ? "source \"$CONFIG\"; " : "";
   switch (file.launcher) {
     case Launcher::torchrun: {
@@ -30,32 +41,28 @@ std::string node_command(const LauncherFile& file, const LaunchLayout& l, const 
                                           "--rdzv-backend=c10d --rdzv-endpoint=\"$HEAD_NODE:{}\"",
                                           l.nodes, id, kPort);
       return fmt::format("{}exec torchrun {} --nproc-per-node={} {}", source, where,
-                         l.accelerators_per_node, file.program);
+                         l.accelerators_per_node, program);
     }
     case Launcher::accelerate:
       return fmt::format(
           "exec accelerate launch --config_file \"$CONFIG\" --machine_rank \"$NODE_RANK\" "
           "--main_process_ip \"$HEAD_NODE\" --main_process_port {} {}",
-          kPort, file.program);
+          kPort, program);
     case Launcher::python:
       break;
   }
-  if (l.is_tpu()) return "exec python3 " + file.program;  // JAX finds the hosts by itself
+  if (l.is_tpu()) return "exec python3 " + program;  // JAX finds the hosts by itself
   return fmt::format(
       "export JAX_COORDINATOR_IP=\"$HEAD_NODE\" JAX_COORDINATOR_PORT={} NNODES={} NODE_RANK; "
       "exec python3 {}",
-      kPort, l.nodes, file.program);
+      kPort, l.nodes, program);
 }
 
 /// The directory of checkpoints, the user's program, the configuration, the environment.
 std::string preparation(const LauncherFile& file, const std::string& program) {
   std::string text = "CHECKPOINTS=${CHECKPOINTS:-checkpoints}  # a directory that all nodes have\n";
-  if (takes_program(file)) {
-    if (program.empty())
-      text += ": \"${TRAIN_PROGRAM:?the training program with its arguments, as in train.py}\"\n";
-    else
-      text += fmt::format("TRAIN_PROGRAM=${{TRAIN_PROGRAM:-{}}}\n", shell_word(program));
-  }
+  if (takes_program(file) && program.empty())
+    text += ": \"${TRAIN_PROGRAM:?the training program with its arguments, as in train.py}\"\n";
   text += fmt::format("mkdir -p \"$CHECKPOINTS\"\nCONFIG=$CHECKPOINTS/{}\n", file.name);
   text += fmt::format("cat > \"$CONFIG\" << 'END_OF_CONFIG'\n{}END_OF_CONFIG\n", file.text);
   for (const auto& [name, value] : file.environment)
@@ -85,7 +92,7 @@ std::string start_script(const LauncherFile& file, const LaunchLayout& l,
         ": \"${HEAD_NODE:?name of the first node}\"\n";
   text += preparation(file, program);
   text += "export NODE_RANK HEAD_NODE CONFIG CHECKPOINTS\n";
-  return text + kSplit + node_command(file, l, kubernetes_name(l.name)) + '\n';
+  return text + kSplit + node_command(file, l, kubernetes_name(l.name), program) + '\n';
 }
 
 std::string slurm_script(const LauncherFile& file, const LaunchLayout& l,
@@ -108,7 +115,7 @@ std::string slurm_script(const LauncherFile& file, const LaunchLayout& l,
   text +=
       "HEAD_NODE=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)\n"
       "export HEAD_NODE CONFIG CHECKPOINTS\n";
-  if (takes_program(file)) text += "export TRAIN_PROGRAM\n";
+  if (takes_program(file) && program.empty()) text += "export TRAIN_PROGRAM\n";
   text += fmt::format(
       "\n# The node's end, or that of the job's time, is announced: the processes save and end, "
       "and\n"
@@ -122,10 +129,10 @@ std::string slurm_script(const LauncherFile& file, const LaunchLayout& l,
       "}}\n"
       "trap start_again USR1 TERM\n"
       "# shellcheck disable=SC2016\n"
-      "srun --kill-on-bad-exit=1 bash -c 'NODE_RANK=$SLURM_NODEID; {}' &\n"
+      "srun --kill-on-bad-exit=1 bash -c {} &\n"
       "step=$!\n"
       "wait \"$step\"\n",
-      node_command(file, l, "$SLURM_JOB_ID"));
+      shell_word("NODE_RANK=$SLURM_NODEID; " + node_command(file, l, "$SLURM_JOB_ID", program)));
   return text;
 }
 
@@ -147,11 +154,11 @@ Expected<std::string> launcher_manifests(const LauncherFile& file, const LaunchL
   const std::string prepare =
       "NODE_RANK=${RANK:-0}; HEAD_NODE=${MASTER_ADDR:-localhost}; CHECKPOINTS=$RECKON_JOB_DIR; "
       "export NODE_RANK HEAD_NODE CHECKPOINTS; mkdir -p \"$CHECKPOINTS\"; ";
-  container.command = {"bash", "-c", prepare + node_command(file, l, kubernetes_name(l.name))};
+  container.command = {"bash", "-c",
+                       prepare + node_command(file, l, kubernetes_name(l.name), program)};
   container.metrics.clear();
   for (const auto& [name, value] : file.environment) container.env.try_emplace(name, value);
   container.env["CONFIG"] = fmt::format("{}/{}", kMountedFiles, file.name);
-  if (takes_program(file)) container.env["TRAIN_PROGRAM"] = program;
   artifact.container = std::move(container);
   how.files.emplace_back(file.name, file.text);
   return kubernetes_manifests(artifact, how, places);

@@ -18,7 +18,7 @@ constexpr auto words_of(Starter) {
 }
 
 /// `program`: the user's training program and its arguments, as words of bash, where the framework
-/// starts one; "": whoever runs the script says so in TRAIN_PROGRAM.
+/// starts one; "": whoever runs the script says it in TRAIN_PROGRAM, which is split at its blanks.
 std::string start_script(const LauncherFile& file, const LaunchLayout& layout,
                          const std::string& program);
 

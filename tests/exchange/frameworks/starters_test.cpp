@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 
 #include "exchange/frameworks/toml_text.h"
@@ -77,7 +78,8 @@ TEST_CASE("bash takes the scripts of all frameworks, and shellcheck finds nothin
     if (word.value == Framework::maxtext) continue;  // recomputes all, or is refused
     const auto m = made(word.value);
     for (const std::string& script : {start_script(m->file, m->layout, "train.py --data 'a b'"),
-                                      slurm_script(m->file, m->layout, "")}) {
+                                      slurm_script(m->file, m->layout, ""),
+                                      slurm_script(m->file, m->layout, "train.py 'a b'")}) {
       CHECK(accepts("bash -n", script));
       if (shellcheck) CHECK(accepts("shellcheck", script));
     }
@@ -93,6 +95,53 @@ TEST_CASE("the script of a node writes the configuration and starts torchrun wit
   // What the framework does not bring itself, the user says.
   CHECK_THAT(start_script(made(Framework::deepspeed)->file, m->layout, ""),
              Contains("${TRAIN_PROGRAM:?"));
+}
+
+TEST_CASE("the user's program is words of bash, in every script") {
+  const auto m = made(Framework::deepspeed);
+  const std::string program = "train.py --data 'a b'";
+  CHECK_THAT(start_script(m->file, m->layout, program),
+             Contains(" train.py --data 'a b' --deepspeed --deepspeed_config \"$CONFIG\"\n") &&
+                 !Contains("TRAIN_PROGRAM"));
+  // Within the quotes of `bash -c` each of its own is closed and opened again.
+  CHECK_THAT(slurm_script(m->file, m->layout, program),
+             Contains("train.py --data '\\''a b'\\'' --deepspeed"));
+}
+
+TEST_CASE("a Slurm script that is told of its end waits for the save and is requeued") {
+  const auto m = made(Framework::megatron);
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("reckon-slurm-" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  // srun in place of the processes: it saves when it is told to end. scontrol writes down what it
+  // is asked for.
+  std::ofstream(folder / "srun") << "#!/bin/bash\n"
+                                    "trap 'echo saved > saved; exit 0' TERM\n"
+                                    "printf '%s\\n' \"$@\" > started\n"
+                                    "for k in {1..300}; do sleep 0.1; done\n";
+  std::ofstream(folder / "scontrol") << "#!/bin/bash\n"
+                                        "echo node-0\n"
+                                        "echo \"$1 $2 $(cat saved 2> /dev/null)\" >> asked\n";
+  std::ofstream(folder / "job.sh") << slurm_script(m->file, m->layout, "");
+  std::ofstream(folder / "test.sh")
+      << "cd \"$(dirname \"$0\")\" || exit 3\n"
+         "chmod +x srun scontrol\n"
+         "PATH=$PWD:$PATH SLURM_JOB_ID=7 SLURM_JOB_NODELIST=n bash job.sh & job=$!\n"
+         "for k in {1..300}; do [ -s started ] && break; sleep 0.1; done\n"
+         "kill -USR1 $job\n"
+         "wait $job\n";
+  const int status =
+      std::system(("bash " + (folder / "test.sh").string() + " > /dev/null").c_str());
+  std::ifstream in(folder / "asked");
+  const std::string asked{std::istreambuf_iterator<char>(in), {}};
+  std::ifstream started_in(folder / "started");
+  const std::string started{std::istreambuf_iterator<char>(started_in), {}};
+  const bool config = std::filesystem::exists(folder / "checkpoints" / "megatron.sh");
+  std::filesystem::remove_all(folder);
+  CHECK(status == 0);
+  CHECK_THAT(asked, Contains("requeue 7 saved\n"));
+  CHECK_THAT(started, Contains("exec torchrun --nnodes=2"));
+  CHECK(config);
 }
 
 TEST_CASE("manifests start the launcher in a pod a node, with the configuration from their map") {
