@@ -114,7 +114,8 @@ class TerraformReader {
     pool.name = file_.text(values, "name").value_or("");
     const std::vector<std::string> zones = file_.texts(values, "node_locations");
     found.place = zones.empty() ? file_.text(values, "location").value_or("") : zones.front();
-    const int each = int(std::max<std::size_t>(1, zones.size()));
+    constexpr std::size_t kMostZones = 100;
+    const int each = int(std::clamp<std::size_t>(zones.size(), 1, kMostZones));
     const int nodes = count(values, "node_count", count(values, "initial_node_count", 1)) * each;
     pool.nodes = {nodes, nodes, nodes};
     if (const YamlNode* scaling = block(values, "autoscaling")) {
