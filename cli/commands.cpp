@@ -195,26 +195,36 @@ constexpr std::array kCommands{
             "Exit codes: 0 done, 3 the history cannot be read\n",
             run_history, history_options, false},
     Command{
-        "export", "a plan as Kubernetes manifests, gcloud commands or an AI Platform job",
-        "reckon export kubernetes|gcloud|ai-platform FILE [options]",
+        "export", "a plan as manifests, a launcher's configuration, or commands of a cloud",
+        "reckon export TARGET FILE [options]",
         "kubernetes   everything that `kubectl apply` needs to run the plan's job\n"
         "gcloud       the commands that make the plan's cluster on GKE\n"
+        "terraform    node pools of GKE, EKS or AKS in Terraform's JSON (main.tf.json)\n"
+        "eksctl, karpenter, aks\n"
+        "             the same for eksctl, for Karpenter on EKS, as commands of az for AKS\n"
         "ai-platform  the config.yaml of an AI Platform job, with what `reckon import` kept of it\n"
+        "torchtitan, megatron, deepspeed, accelerate, maxtext\n"
+        "             the layout as the configuration of that framework; what it has no "
+        "counterpart for\n"
+        "             is refused by name\n"
         "\n"
         "Examples:\n"
         "  reckon export gcloud scenarios/gke-p100-autoscaling.yaml\n"
         "  reckon export kubernetes spot.yaml --image gcr.io/us/train:7 --bucket my-checkpoints\n"
         "  reckon export kubernetes spot.yaml --as jobset | kubectl apply -f -\n"
+        "  reckon export torchtitan scenarios/llama3-8b-zero3.yaml --out llama3.toml\n"
+        "  reckon export megatron best.yaml --as slurm | sbatch\n"
         "\n"
         "Exit codes: 0 done, 2 the scenario is wrong or cannot be written so, 3 the environment "
         "failed\n",
         run_export, export_options},
     Command{
         "import", "a commented scenario from the files that you already have",
-        "reckon import ai-platform|gke|kubernetes|tf-config|cluster [FILE] [options]",
+        "reckon import ai-platform|gke|terraform|kubernetes|tf-config|cluster [FILE] [options]",
         "ai-platform  config.yaml and gcloud's flags; what a forecast has no use for is kept for "
         "export\n"
         "gke          gcloud container node-pools list --format=json\n"
+        "terraform    terraform show -json of a plan or a state: node pools of GKE, EKS and AKS\n"
         "kubernetes   manifests with a Job, JobSet, TFJob, PyTorchJob or Pod; those of reckon "
         "export\n"
         "             give the scenario back that they were made from\n"

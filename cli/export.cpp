@@ -1,18 +1,11 @@
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
-#include <variant>
 
 #include "cli/command.h"
-#include "cli/load.h"
-#include "cli/options/shared.h"
-#include "cli/options/values.h"
+#include "cli/export_parts.h"
 #include "cli/output.h"
-#include "cli/parse.h"
-#include "cli/run/cluster_options.h"
 #include "cli/run/run_parts.h"
 #include "exchange/foreign/ai_platform.h"
 #include "exchange/gcloud.h"
@@ -22,77 +15,11 @@
 #include "executor/comm/rendezvous/job_secret.h"
 #include "executor/serve/served_model.h"
 #include "sim/base/shell_word.h"
-#include "sim/base/unit_text.h"
 #include "sim/scenario/yaml/document.h"
 #include "sim/scenario/yaml/scenario_yaml.h"
 
 namespace reckon::cli {
 namespace {
-
-/// A training as a job, or its service by a server.
-using ExportShape = std::variant<JobShape, ServerKind>;
-
-struct ExportOptions : Files, KubernetesObjects, OutPath, ScenarioChanges, CatalogChoice {
-  ExportShape as = JobShape::job;
-  int minor = 31, attempt = 1;
-  bool with_secret = false;
-
-  std::vector<Option> declared();
-};
-
-Read export_shape(ExportShape& to) {
-  return [&to](const std::string& name, const std::string& text) {
-    const auto job = from_text<JobShape>(text);
-    const auto server = from_text<ServerKind>(text);
-    std::vector<std::string> all = reckon::texts_of<JobShape>();
-    std::ranges::move(reckon::texts_of<ServerKind>(), std::back_inserter(all));
-    if (!job && !server)
-      throw UsageError(fmt::format("--{} {} is none{}", name, text, did_you_mean(text, all)));
-    to = job ? ExportShape(*job) : ExportShape(*server);
-  };
-}
-
-/// "1.31" to 31.
-Read minor_version(int& to) {
-  return [&to](const std::string& name, const std::string& text) {
-    const auto minor = text.starts_with("1.") ? parse_integer(text.substr(2)) : parse_integer("");
-    constexpr int kOldest = 20, kNewest = 60;
-    if (!minor || *minor < kOldest || *minor > kNewest)
-      throw UsageError(
-          fmt::format("--{} {} is none; from 1.{} on, for example 1.31", name, text, kOldest));
-    to = int(*minor);
-  };
-}
-
-std::vector<Option> ExportOptions::declared() {
-  return {{{"as", words<JobShape>() + '|' + words<ServerKind>(),
-            "Kubernetes' own Job (the default) or an operator's resource; the serving block by "
-            "reckon-worker, or by TensorFlow Serving"},
-           export_shape(as)},
-          {{"kubernetes-version", "1.N", "of the cluster (1.31)"}, minor_version(minor)},
-          space_option(),
-          image_option(),
-          bucket_option(),
-          claim_option(),
-          storage_class_option(),
-          {{"attempt", "N", "part of all names: one more for each new start (1)"},
-           whole(attempt, 1, 9999)},
-          {{"with-secret", "",
-            "write a new secret of the job into the manifests (they say what makes one)"},
-           given(with_secret)},
-          out_option(),
-          set_option(),
-          layer_option(),
-          catalog_option(),
-          calibration_option()};
-}
-
-KubernetesExport manifest_of(const ExportOptions& options) {
-  KubernetesExport how = kubernetes_options(options);
-  how.minor = options.minor;
-  how.attempt = options.attempt;
-  return how;
-}
 
 /// The scenario as it stands in its file, with the command line's changes.
 Expected<YamlNode> document_of(const std::string& file, const ExportOptions& options) {
@@ -106,7 +33,7 @@ Expected<YamlNode> document_of(const std::string& file, const ExportOptions& opt
 Expected<std::string> manifests(const std::string& file, const LoadedPlan& loaded,
                                 const ExportOptions& options, const LoadedCatalog& catalog) {
   KubernetesExport how = manifest_of(options);
-  if (const auto* shape = std::get_if<JobShape>(&options.as)) how.as = *shape;
+  how.as = as_one_of<JobShape>(options, "kubernetes").value_or(JobShape::job);
   const RunArtifact artifact = for_cluster(artifact_of(loaded, file, options), catalog);
   const bool wanted = needs_kubernetes_secret(artifact);
   if (wanted && options.with_secret) how.job_secret = JobSecret::random().text();
@@ -134,16 +61,6 @@ Expected<std::string> exported(const std::string& to, const std::string& file,
     return ai_platform_config(loaded.file, *document, catalog);
   }
   return manifests(file, loaded, options, catalog);
-}
-
-void put_out(const ExportOptions& options, const std::string& text) {
-  const std::string& out = options.out;
-  if (out.empty() || out == "-") return write_file("-", text);
-  if (options.with_secret) {  // its owner alone may read it
-    std::filesystem::remove(out);
-    ::umask(S_IRWXG | S_IRWXO);
-  }
-  write_file(out, text);
 }
 
 /// `--as serving`: the service of the scenario, with or without a training beside it.
@@ -190,16 +107,23 @@ int run_export(const Command& self, std::span<const std::string> arguments) {
   const auto options = parse<ExportOptions>(self, arguments);
   if (!options) return kDone;
   if (options->files.empty()) throw UsageError(fmt::format("say what to do: {}", self.usage));
-  const std::array<std::string, 3> kTargets{"kubernetes", "gcloud", "ai-platform"};
+  std::vector<std::string> targets{"kubernetes", "gcloud", "ai-platform"};
+  std::ranges::move(reckon::texts_of<Framework>(), std::back_inserter(targets));
+  std::ranges::move(reckon::texts_of<Infrastructure>(), std::back_inserter(targets));
   const std::string& to = options->files.front();
-  if (std::ranges::find(kTargets, to) == kTargets.end())
-    throw UsageError(
-        fmt::format("a plan is exported to kubernetes, gcloud or ai-platform, not '{}'{}", to,
-                    did_you_mean(to, kTargets)));
+  if (std::ranges::find(targets, to) == targets.end())
+    throw UsageError(fmt::format("a plan is exported to {}, not '{}'{}", fmt::join(targets, ", "),
+                                 to, did_you_mean(to, targets)));
   if (options->files.size() != 2) throw UsageError(fmt::format("export {} takes one scenario", to));
   const auto catalog = checked(load_catalogs(*options));
-  const auto* server = std::get_if<ServerKind>(&options->as);
-  if (to == "kubernetes" && server != nullptr) return export_serving(*server, *options, catalog);
+  if (const auto framework = from_text<Framework>(to))
+    return export_launcher(*framework, *options, catalog);
+  if (to != "kubernetes" && !options->as.empty())
+    throw UsageError(fmt::format("export {} takes no --as", to));
+  if (const auto tool = from_text<Infrastructure>(to))
+    return export_infrastructure(*tool, *options, catalog);
+  if (const auto server = from_text<ServerKind>(options->as))
+    return export_serving(*server, *options, catalog);
   return export_plan(to, *options, catalog);
 }
 

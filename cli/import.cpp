@@ -19,6 +19,7 @@
 #include "exchange/foreign/gke_node_pools.h"
 #include "exchange/foreign/imported.h"
 #include "exchange/foreign/kubernetes_jobs.h"
+#include "exchange/foreign/terraform_plan.h"
 #include "exchange/foreign/tf_config.h"
 #include "executor/kubernetes/snapshot.h"
 #include "sim/base/printable.h"
@@ -46,30 +47,31 @@ struct ImportOptions : Files, OutPath, CatalogChoice {
 std::vector<Option> ImportOptions::declared() {
   constexpr int kMost = 1'000'000;
   KubectlChoice kubectl;  // for its texts
-  return {
-      {model_text(), text(said.model)},
-      {dataset_text(), text(said.dataset)},
-      {epochs_text(), text(said.epochs)},
-      {tokens_text(), text(said.tokens)},
-      {precision_text(), text(said.precision)},
-      {batch_text(), whole(said.batch, 1, kMost)},
-      {accelerator_text(), text(said.accelerator)},
-      {count_text(), whole(said.count, 1, kMost)},
-      {machine_text(), text(said.machine)},
-      {{"pool", "NAME", "gke, cluster: the node pool that trains (the one with most accelerators)"},
-       text(said.pool)},
-      {{"servers", "NAME", "gke: the node pool of the parameter servers; tf-config: their machine"},
-       text(said.servers)},
-      {provider_text(), text(said.provider)},
-      {region_text(), text(said.region)},
-      {kubectl.context_option().text, text(said.context)},
-      {kubectl.namespace_option().text, text(said.name_space)},
-      out_option(),
-      catalog_option()};
+  return {{model_text(), text(said.model)},
+          {dataset_text(), text(said.dataset)},
+          {epochs_text(), text(said.epochs)},
+          {tokens_text(), text(said.tokens)},
+          {precision_text(), text(said.precision)},
+          {batch_text(), whole(said.batch, 1, kMost)},
+          {accelerator_text(), text(said.accelerator)},
+          {count_text(), whole(said.count, 1, kMost)},
+          {machine_text(), text(said.machine)},
+          {{"pool", "NAME",
+            "gke, terraform, cluster: the node pool that trains (the one with most accelerators)"},
+           text(said.pool)},
+          {{"servers", "NAME",
+            "gke, terraform: the node pool of the parameter servers; tf-config: their machine"},
+           text(said.servers)},
+          {provider_text(), text(said.provider)},
+          {region_text(), text(said.region)},
+          {kubectl.context_option().text, text(said.context)},
+          {kubectl.namespace_option().text, text(said.name_space)},
+          out_option(),
+          catalog_option()};
 }
 
-constexpr std::array<std::string_view, 5> kKinds{"ai-platform", "gke", "kubernetes", "tf-config",
-                                                 "cluster"};
+constexpr std::array<std::string_view, 6> kKinds{"ai-platform", "gke",       "terraform",
+                                                 "kubernetes",  "tf-config", "cluster"};
 
 /// The command line, split: `gcloud`'s words of an AI Platform job are not ours to judge.
 struct ImportWords {
@@ -207,6 +209,9 @@ Expected<Imported> imported(const ImportWords& words, const ImportOptions& optio
   if (kind == "gke")
     return import_gke_node_pools(read_text(file), file, {options.said.pool, options.said.servers},
                                  catalog);
+  if (kind == "terraform")
+    return import_terraform_plan(read_text(file), file, {options.said.pool, options.said.servers},
+                                 options.said.region, catalog);
   const ClusterHints hints{options.said.accelerator, options.said.machine,
                            provider_answer(options, catalog), options.said.region};
   return import_kubernetes_job(read_text(file), file, hints, catalog);
@@ -221,8 +226,8 @@ void refuse_what_is_not_read(const ImportOptions& options) {
   };
   const ImportSaid& said = options.said;
   const std::array<Row, 8> read{
-      Row{"pool", !said.pool.empty(), {"gke", "cluster"}},
-      Row{"servers", !said.servers.empty(), {"gke", "tf-config", "cluster"}},
+      Row{"pool", !said.pool.empty(), {"gke", "terraform", "cluster"}},
+      Row{"servers", !said.servers.empty(), {"gke", "terraform", "tf-config", "cluster"}},
       Row{"accelerator", !said.accelerator.empty(), {"kubernetes", "tf-config", "cluster"}},
       Row{"machine", !said.machine.empty(), {"kubernetes", "tf-config"}},
       Row{"provider", !said.provider.empty(), {"kubernetes", "tf-config", "cluster"}},

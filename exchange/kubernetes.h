@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/base/diagnostic.h"
@@ -43,6 +44,8 @@ struct KubernetesExport {
   std::string run_started;  // watched: of the first attempt, 2026-12-04T18:00:00.123Z
   std::vector<std::string>
       arguments;  // of reckon-worker behind the plan: "--checkpoint-steps", "5"
+  /// Beside the plan in its ConfigMap, by name: the pods find them in kMountedFiles.
+  std::vector<std::pair<std::string, std::string>> files;
 };
 
 /// The job's name in a cluster, without the attempt: lower-case letters, digits and hyphens.
@@ -53,6 +56,7 @@ std::string kubernetes_name(std::string_view plan);
 std::string kubernetes_secret_name(std::string_view run);
 /// What a pod's reckon-worker reads, and its key in the ConfigMap.
 inline constexpr const char* kMountedPlan = "/plan/plan.reckon";
+inline constexpr const char* kMountedFiles = "/plan";
 inline constexpr const char* kPlanKey = "plan.reckon";
 inline constexpr const char* kKubernetesSecretKey = "job.secret";
 /// Whether the plan's pods want one: a program of one's own does not know it.

@@ -30,6 +30,7 @@ Json own_pods(const Job& job) {
 Json config_map(const Job& job) {
   Json map = object("v1", "ConfigMap", job, job.name + "-plan");
   map["data"] = {{"plan.yaml", job.artifact->scenario}};
+  for (const auto& [name, text] : job.options->files) map["data"][name] = text;
   map["binaryData"] = {{kPlanKey, to_base64(write_artifact(*job.artifact))}};
   return map;
 }

@@ -8,6 +8,7 @@
 #include "exchange/foreign/ai_platform.h"
 #include "exchange/foreign/gke_node_pools.h"
 #include "exchange/foreign/kubernetes_jobs.h"
+#include "exchange/foreign/terraform_plan.h"
 #include "exchange/foreign/tf_config.h"
 #include "sim/scenario/yaml/scenario_yaml.h"
 
@@ -75,6 +76,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case 'g':
       scenario(import_gke_node_pools(text, "pools.json", {}, *catalog()));
+      break;
+    case 'f':
+      scenario(import_terraform_plan(text, "plan.json", {}, "us-east-1", *catalog()));
       break;
     case 'k':
       scenario(import_kubernetes_job(text, "job.yaml", {"T4", "", std::nullopt, ""}, *catalog()));

@@ -1,0 +1,34 @@
+#include "exchange/frameworks/frameworks.h"
+
+#include <algorithm>
+
+#include "exchange/frameworks/writers.h"
+
+namespace reckon {
+namespace {
+
+struct Writer {
+  Framework framework;
+  const char* version;
+  LauncherFile (*write)(const LaunchLayout&, Refusals&);
+};
+constexpr std::array kWriters{
+    Writer{Framework::torchtitan, frameworks::kTorchtitanVersion, frameworks::torchtitan::write},
+    Writer{Framework::megatron, frameworks::kMegatronVersion, frameworks::megatron::write},
+    Writer{Framework::deepspeed, frameworks::kDeepspeedVersion, frameworks::deepspeed::write},
+    Writer{Framework::accelerate, frameworks::kAccelerateVersion, frameworks::accelerate::write},
+    Writer{Framework::maxtext, frameworks::kMaxtextVersion, frameworks::maxtext::write}};
+
+}  // namespace
+
+Expected<LauncherFile> launcher_file(Framework framework, const LaunchLayout& layout,
+                                     const Places& places) {
+  const auto* writer = std::ranges::find(kWriters, framework, &Writer::framework);
+  Refusals refused(writer->version, places, layout.job->path);
+  LauncherFile file = writer->write(layout, refused);
+  if (!refused.empty()) return tl::unexpected(refused.take());
+  file.environment.insert(file.environment.end(), layout.nccl.begin(), layout.nccl.end());
+  return file;
+}
+
+}  // namespace reckon

@@ -1,0 +1,106 @@
+#include "exchange/frameworks/launch_layout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "exchange/refusals.h"
+#include "sim/model/zoo/transformer_dimensions.h"
+#include "sim/scenario/resolve/one_job.h"
+
+namespace reckon {
+namespace {
+
+Layout layout_for(const PlannedWorkload& job) {
+  if (cuts_the_model(job.strategy.kind)) return layout_of(job);
+  Layout layout;
+  layout.data = job.strategy.accelerators();
+  layout.micro_batch = job.batch_per_accelerator;
+  const std::int64_t at_once = std::int64_t{layout.data} * layout.micro_batch;
+  layout.micro_batches = std::max<std::int64_t>(1, job.global_batch / at_once);
+  layout.recompute = job.strategy.recompute;
+  layout.overlap = job.strategy.overlap;
+  return layout;
+}
+
+/// What no launcher has.
+void refuse_for_all(Refusals& refused, const Plan& plan, const PlannedWorkload& job) {
+  const PlannedStrategy& s = job.strategy;
+  if (s.kind == StrategyKind::parameter_server)
+    refused.add("strategy", "kind: parameter_server",
+                "reckon export kubernetes --as tfjob, or kind: sharded");
+  if (s.accelerators_per_worker == 0)
+    refused.add("strategy", "workers on CPUs", "reckon export kubernetes");
+  if (computing_pools(plan).size() > 1)
+    refused.add("cluster.pools", "a chief that computes in a pool of its own",
+                "put chief and workers into one pool");
+  for (const PlannedPool& pool : plan.pools)
+    if (pool.role == Role::evaluator)
+      refused.add("cluster.pools." + pool.name, "a pool of evaluators", "leave the pool out");
+  if (s.all_reduce == AllReduceKind::hierarchical)
+    refused.add("strategy.all_reduce", "all_reduce: hierarchical",
+                "auto, ring, tree or in_network, which NCCL has");
+}
+
+std::vector<std::pair<std::string, std::string>> nccl_of(const Plan& plan,
+                                                         const PlannedStrategy& strategy) {
+  std::vector<std::pair<std::string, std::string>> variables;
+  switch (strategy.all_reduce) {
+    case AllReduceKind::ring:
+      variables.emplace_back("NCCL_ALGO", "Ring");
+      break;
+    case AllReduceKind::tree:
+      variables.emplace_back("NCCL_ALGO", "Tree");
+      break;
+    case AllReduceKind::in_network:
+      variables.emplace_back("NCCL_COLLNET_ENABLE", "1");
+      break;
+    case AllReduceKind::automatic:
+    case AllReduceKind::hierarchical:
+      break;
+  }
+  // Each NIC talks to those of its own rail alone.
+  if (plan.fabric.rails) variables.emplace_back("NCCL_CROSS_NIC", "0");
+  return variables;
+}
+
+}  // namespace
+
+Expected<LaunchLayout> launch_layout_of(const Plan& plan, const Places& places,
+                                        const LaunchTimes& times) {
+  if (auto several = why_not_one_job(plan, places, "a launcher's configuration"))
+    return tl::unexpected(Diagnostics{std::move(*several)});
+  const PlannedWorkload& job = plan.only_job();
+  Refusals refused("a launcher's configuration", places, job.path);
+  refuse_for_all(refused, plan, job);
+  if (!refused.empty()) return tl::unexpected(refused.take());
+  LaunchLayout l;
+  l.name = plan.name;
+  l.job = &job;
+  l.pool = computing_pools(plan).front();
+  l.layout = layout_for(job);
+  // Of a TPU slice the hosts are the nodes of the launcher.
+  const int hosts = l.pool->slice ? l.pool->slice->hosts : 1;
+  const int chips = l.pool->slice ? l.pool->slice->chips / hosts : l.pool->accelerators_per_node;
+  const int accelerators = job.strategy.accelerators();
+  l.accelerators_per_node = std::min(chips, accelerators);
+  l.nodes = (accelerators + l.accelerators_per_node - 1) / l.accelerators_per_node;
+  if (std::int64_t{l.nodes} * l.accelerators_per_node != accelerators) {
+    refused.add("strategy", fmt::format("{} accelerators on nodes of {}", accelerators, chips),
+                "as many processes on every node");
+    return tl::unexpected(refused.take());
+  }
+  l.model = transformer_dimensions_of(job.model);
+  if (times.checkpoint_interval > Seconds{0} && times.step > Seconds{0})
+    l.save_every =
+        std::max<std::int64_t>(1, std::int64_t(std::floor(times.checkpoint_interval / times.step)));
+  // The rest is for the program's end and the launcher's.
+  constexpr double kRest = 30;
+  l.notice = times.checkpoint_save + job.checkpoint.notice.reaction.value + Seconds{kRest};
+  l.seed = plan.seed;
+  l.nccl = nccl_of(plan, job.strategy);
+  return l;
+}
+
+}  // namespace reckon

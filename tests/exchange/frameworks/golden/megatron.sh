@@ -1,0 +1,59 @@
+# llama: 4 x 8 H100-SXM5-80, for Megatron-LM core_v0.15.0
+# Names of arguments: NVIDIA/Megatron-LM core_v0.15.0, megatron/training/arguments.py
+# bash: CHECKPOINTS=DIRECTORY; source megatron.sh; torchrun ... pretrain_gpt.py "${MEGATRON_ARGS[@]}"
+MEGATRON_ARGS=(
+    --tensor-model-parallel-size 2
+    --sequence-parallel
+    --pipeline-model-parallel-size 1
+    --context-parallel-size 1
+    --expert-model-parallel-size 8
+    --expert-tensor-parallel-size 2
+    --micro-batch-size 1
+    --global-batch-size 128
+    --use-distributed-optimizer
+    --overlap-grad-reduce
+    --overlap-param-gather
+    --ckpt-format torch_dist
+    --recompute-granularity full
+    --recompute-method uniform
+    --recompute-num-layers 1
+    --num-layers 32
+    --hidden-size 4096
+    --ffn-hidden-size 14336
+    --num-attention-heads 32
+    --group-query-attention
+    --num-query-groups 8
+    --kv-channels 128
+    --vocab-size 32000
+    --seq-length 4096
+    --max-position-embeddings 4096
+    --position-embedding-type rope
+    --rotary-base 1000000
+    --normalization RMSNorm
+    --swiglu
+    --disable-bias-linear
+    --untie-embeddings-and-output-weights
+    --attention-dropout 0
+    --hidden-dropout 0
+    --num-experts 8
+    --moe-router-topk 2
+    --moe-ffn-hidden-size 14336
+    --moe-token-dispatcher-type alltoall
+    --bf16
+    --accumulate-allreduce-grads-in-fp32
+    --optimizer adam
+    --lr 0.0006
+    --adam-beta1 0.9
+    --adam-beta2 0.95
+    --adam-eps 1e-08
+    --weight-decay 0.1
+    --clip-grad 1
+    --lr-decay-style cosine
+    --min-lr 6e-05
+    --lr-warmup-iters 100
+    --train-iters 1000
+    --seed 1
+    --save "$CHECKPOINTS"
+    --load "$CHECKPOINTS"
+    --save-interval 120
+)

@@ -1,0 +1,130 @@
+#pragma once
+#include <map>
+#include <set>
+#include <string>
+
+// The fields that the writers of exchange/infrastructure may write, as the tools' own documents and
+// schemas define them; "x.*": x is a map of the user's own keys.
+namespace reckon::test {
+
+using Fields = std::set<std::string>;
+
+/// hashicorp/terraform-provider-google 020ce19e9f33282ad52e85bfa722f6339ee4d569,
+/// terraform-provider-aws 05389d465b6e1e0668493790eae67abd82d1195a, terraform-provider-azurerm
+/// 006f87e316b3f5bfa59fbd4e2b9ef6fdbb3211e2, website/docs/r/.
+inline const std::map<std::string, Fields> kTerraform{
+    {"google_container_cluster",
+     {"name", "location", "initial_node_count", "node_config.machine_type", "datapath_provider",
+      "workload_identity_config.workload_pool",
+      "addons_config.gcs_fuse_csi_driver_config.enabled"}},
+    {"google_container_node_pool",
+     {"name",
+      "cluster",
+      "node_locations",
+      "node_count",
+      "initial_node_count",
+      "autoscaling.total_min_node_count",
+      "autoscaling.total_max_node_count",
+      "autoscaling.location_policy",
+      "placement_policy.type",
+      "placement_policy.tpu_topology",
+      "node_config.machine_type",
+      "node_config.spot",
+      "node_config.guest_accelerator.type",
+      "node_config.guest_accelerator.count",
+      "node_config.guest_accelerator.gpu_driver_installation_config.gpu_driver_version",
+      "node_config.labels.*",
+      "node_config.taint",
+      "node_config.reservation_affinity.consume_reservation_type",
+      "node_config.reservation_affinity.key",
+      "node_config.reservation_affinity.values",
+      "node_config.oauth_scopes",
+      "node_config.workload_metadata_config.mode"}},
+    {"google_storage_bucket", {"name", "location", "uniform_bucket_level_access"}},
+    {"aws_placement_group", {"name", "strategy"}},
+    {"aws_launch_template",
+     {"name_prefix", "placement.group_name",
+      "capacity_reservation_specification.capacity_reservation_preference",
+      "capacity_reservation_specification.capacity_reservation_target.capacity_reservation_id"}},
+    {"aws_eks_node_group",
+     {"cluster_name", "node_group_name", "node_role_arn", "subnet_ids", "ami_type", "capacity_type",
+      "instance_types", "scaling_config.desired_size", "scaling_config.min_size",
+      "scaling_config.max_size", "labels.*", "taint", "launch_template.id",
+      "launch_template.version", "lifecycle.ignore_changes"}},
+    {"aws_eks_addon", {"cluster_name", "addon_name", "configuration_values"}},
+    {"aws_s3_bucket", {"bucket"}},
+    {"azurerm_proximity_placement_group", {"name", "location", "resource_group_name"}},
+    {"azurerm_kubernetes_cluster_node_pool",
+     {"name", "kubernetes_cluster_id", "vm_size", "mode", "auto_scaling_enabled", "node_count",
+      "min_count", "max_count", "lifecycle.ignore_changes", "priority", "eviction_policy",
+      "spot_max_price", "node_labels.*", "node_taints", "zones", "proximity_placement_group_id",
+      "capacity_reservation_group_id"}},
+    {"azurerm_storage_container", {"name", "storage_account_id"}}};
+
+/// eksctl-io/eksctl v0.230.0 (6ee3b761771c4ae78c76c82bbf2ea168afd61a9e),
+/// pkg/apis/eksctl.io/v1alpha5/assets/schema.json; aws/karpenter-provider-aws v1.14.1
+/// (bde00654cd316fddb3dccfba3f5ac07039865429), pkg/apis/crds/.
+inline const std::map<std::string, Fields> kYaml{
+    {"ClusterConfig",
+     {"apiVersion",
+      "kind",
+      "metadata.name",
+      "metadata.region",
+      "iam.withOIDC",
+      "addons.name",
+      "addons.configurationValues",
+      "managedNodeGroups.name",
+      "managedNodeGroups.amiFamily",
+      "managedNodeGroups.instanceType",
+      "managedNodeGroups.desiredCapacity",
+      "managedNodeGroups.minSize",
+      "managedNodeGroups.maxSize",
+      "managedNodeGroups.spot",
+      "managedNodeGroups.availabilityZones",
+      "managedNodeGroups.privateNetworking",
+      "managedNodeGroups.labels.*",
+      "managedNodeGroups.taints.key",
+      "managedNodeGroups.taints.value",
+      "managedNodeGroups.taints.effect",
+      "managedNodeGroups.efaEnabled",
+      "managedNodeGroups.placement.groupName",
+      "managedNodeGroups.capacityReservation.capacityReservationPreference",
+      "managedNodeGroups.iam.withAddonPolicies.autoScaler",
+      "managedNodeGroups.propagateASGTags"}},
+    {"EC2NodeClass",
+     {"apiVersion", "kind", "metadata.name", "spec.amiSelectorTerms.alias", "spec.role",
+      "spec.subnetSelectorTerms.tags.*", "spec.securityGroupSelectorTerms.tags.*",
+      "spec.placementGroupSelector.name", "spec.capacityReservationSelectorTerms.tags.*"}},
+    {"NodePool",
+     {"apiVersion", "kind", "metadata.name", "spec.template.metadata.labels.*",
+      "spec.template.spec.requirements.key", "spec.template.spec.requirements.operator",
+      "spec.template.spec.requirements.values", "spec.template.spec.nodeClassRef.group",
+      "spec.template.spec.nodeClassRef.kind", "spec.template.spec.nodeClassRef.name",
+      "spec.template.spec.expireAfter", "spec.template.spec.taints.key",
+      "spec.template.spec.taints.value", "spec.template.spec.taints.effect",
+      "spec.disruption.consolidationPolicy", "spec.disruption.consolidateAfter", "spec.limits.*",
+      "spec.replicas"}}};
+
+/// Azure CLI 2: az aks create, az aks nodepool add, az ppg create.
+inline const Fields kAz{"resource-group",
+                        "name",
+                        "location",
+                        "node-count",
+                        "node-vm-size",
+                        "network-plugin",
+                        "network-plugin-mode",
+                        "network-dataplane",
+                        "generate-ssh-keys",
+                        "cluster-name",
+                        "enable-cluster-autoscaler",
+                        "min-count",
+                        "max-count",
+                        "priority",
+                        "eviction-policy",
+                        "spot-max-price",
+                        "node-taints",
+                        "zones",
+                        "ppg",
+                        "crg-id"};
+
+}  // namespace reckon::test
