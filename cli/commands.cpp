@@ -280,18 +280,23 @@ constexpr std::array kCommands{
     Command{
         "catalog",
         "what hardware, prices and rules forecasts stand on, each number with its source",
-        "reckon catalog list [KIND [WORD...]] | show NAME | check [DIR...]",
+        "reckon catalog list [KIND [WORD...]] | show NAME | check [DIR...] | refresh --from FILE",
         "list    the kinds, or the entries of one kind in which every WORD occurs\n"
         "show    everything about an accelerator, machine, slice, data set, storage, link, scale "
         "tier,\n"
         "        service's names, operational number or source\n"
         "check   reads our catalogs with your directories over them and reports every mistake\n"
+        "refresh what providers' own price lists change, and a catalog directory of their prices:\n"
+        "        AWS's offer file of AmazonEC2, aws ec2 describe-spot-price-history, Google's "
+        "SKUs,\n"
+        "        Azure's retail prices (JSON), SkyPilot's vms.csv\n"
         "\n"
         "Examples:\n"
         "  reckon catalog list machines gcp n1-standard\n"
         "  reckon catalog show nvidia-tesla-p100\n"
         "  reckon catalog show custom-24-98304\n"
         "  reckon catalog check my-catalog\n"
+        "  reckon catalog refresh --from us-east-1.json --from spot-history.json --out prices\n"
         "\n"
         "Exit codes: 0 done, 2 a catalog is wrong or a name unknown, 3 the environment failed\n",
         run_catalog, catalog_options, false},
