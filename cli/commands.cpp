@@ -210,8 +210,9 @@ constexpr std::array kCommands{
         "failed\n",
         run_export, export_options},
     Command{
-        "import", "a commented scenario from the files that you already have",
-        "reckon import ai-platform|gke|kubernetes|tf-config|cluster [FILE] [options]",
+        "import",
+        "a commented scenario from the files that you already have; a forecast beside its bill",
+        "reckon import ai-platform|gke|kubernetes|tf-config|cluster|bill [FILE] [options]",
         "ai-platform  config.yaml and gcloud's flags; what a forecast has no use for is kept for "
         "export\n"
         "gke          gcloud container node-pools list --format=json\n"
@@ -223,6 +224,11 @@ constexpr std::array kCommands{
         "now\n"
         "Such files do not say what is trained: --model, --epochs or --tokens, --batch do.\n"
         "\n"
+        "bill         what AWS (CUR), Google (BigQuery export), Azure (cost export), FOCUS or "
+        "OpenCost\n"
+        "             billed, beside the forecast of --scenario; --out DIR: a catalog of its "
+        "prices\n"
+        "\n"
         "Examples:\n"
         "  reckon import ai-platform config.yaml --model resnet50 --epochs 90 --out job.yaml\n"
         "  reckon import ai-platform gcloud ai-platform jobs submit training my_job \\\n"
@@ -231,6 +237,7 @@ constexpr std::array kCommands{
         "  reckon import gke pools.json --model bert_large --servers ps-pool\n"
         "  reckon import kubernetes job.yaml --accelerator A100-SXM4-80\n"
         "  reckon import cluster --model bert_large --out now.yaml\n"
+        "  reckon import bill november.csv.gz --scenario job.yaml --tag job=resnet --out billed\n"
         "\n"
         "Exit codes: 0 done, 2 the file is wrong, 3 the environment failed\n",
         run_import, import_options, false},

@@ -117,12 +117,12 @@ class PartReader final : public nlohmann::json_sax<SaxJson> {
   bool parse_error(std::size_t, const std::string&, const SaxJson::exception& e) override {
     const std::string_view what = e.what();
     const std::size_t reason = what.find(" - ");
-    mistakes.push_back({.at = cursor_.place(file_, 1),
-                        .what = fmt::format("the file is no JSON: {}",
-                                            reason == std::string_view::npos
-                                                ? shortened(what)
-                                                : std::string(what.substr(reason + 3))),
-                        .hint = {}});
+    mistakes.push_back(
+        {.at = cursor_.place(file_, 1),
+         .what = fmt::format("the file is no JSON: {}", reason == std::string_view::npos
+                                                            ? shortened(what)
+                                                            : std::string(what.substr(reason + 3))),
+         .hint = {}});
     return false;
   }
 
@@ -225,8 +225,8 @@ Diagnostics for_each_json_part(std::string_view bytes, const std::string& file,
   TextCursor cursor{bytes.data(), bytes.data(), bytes.data() + bytes.size(), bytes.data()};
   bool first = true;
   while (true) {
-    while (cursor.at != cursor.end && std::string_view(" \t\r\n").find(*cursor.at) !=
-                                          std::string_view::npos)
+    while (cursor.at != cursor.end &&
+           std::string_view(" \t\r\n").find(*cursor.at) != std::string_view::npos)
       ++CountingIterator(&cursor);
     if (!first && cursor.at == cursor.end) return {};
     first = false;

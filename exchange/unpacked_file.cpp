@@ -25,7 +25,7 @@ std::string unpacked(std::string_view bytes, const std::filesystem::path& file) 
   std::array<char, 1U << 16U> block{};
   int state = Z_OK;
   while (!bytes.empty() || state != Z_STREAM_END) {
-    if (state == Z_STREAM_END) {  // a file of several members
+    if (state == Z_STREAM_END) {                  // a file of several members
       if (!bytes.starts_with(kGzipMagic)) break;  // padding
       inflateReset(&stream);
     }
@@ -42,8 +42,8 @@ std::string unpacked(std::string_view bytes, const std::filesystem::path& file) 
     bytes.remove_prefix(given - stream.avail_in);
     text.append(block.data(), made);
     if (text.size() > kLongestStream)
-      throw fail(fmt::format("it holds more than {} bytes; unpack it with gunzip first",
-                             kLongestStream));
+      throw fail(
+          fmt::format("it holds more than {} bytes; unpack it with gunzip first", kLongestStream));
   }
   return text;
 }

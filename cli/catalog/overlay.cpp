@@ -13,7 +13,8 @@ namespace reckon::cli {
 
 void require_new_directory(const std::string& directory) {
   if (std::filesystem::exists(directory))
-    throw UsageError(fmt::format("'{}' exists; a catalog is written to a new directory", directory));
+    throw UsageError(
+        fmt::format("'{}' exists; a catalog is written to a new directory", directory));
 }
 
 void write_overlay(const std::filesystem::path& directory,

@@ -49,8 +49,8 @@ int refresh_catalog(const RefreshOptions& options, const CatalogChoice& catalogs
   if (!mistakes.empty()) throw WrongInput(std::move(mistakes));
   constexpr std::size_t kRowsOfTable = 30;
   const bool json = format == OutputFormat::json;
-  const auto tables = refresh_tables(exports, price_changes(exports, catalog),
-                                     json ? kAllRows : kRowsOfTable);
+  const auto tables =
+      refresh_tables(exports, price_changes(exports, catalog), json ? kAllRows : kRowsOfTable);
   print(json ? print_catalog_json("catalog refresh", tables) : print_catalog_text(tables));
   if (out.empty()) return kDone;
   std::vector<SourcedPrices> sourced;

@@ -28,8 +28,7 @@ class AwsPriceList final : public JsonPrices {
     if (part.path.front() == "version") version_ = part.value.text;
     if (part.path.front() == "publicationDate") date_ = day_of(part.value.text);
     if (part.path.front() == "offerCode" && part.value.text != "AmazonEC2")
-      mistakes.add(part.value.at,
-                   fmt::format("the price list is of {}", describe(part.value)),
+      mistakes.add(part.value.at, fmt::format("the price list is of {}", describe(part.value)),
                    "machines are in that of AmazonEC2");
   }
 
@@ -102,8 +101,8 @@ class AwsPriceList final : public JsonPrices {
         // Free SKUs are those of machines that are paid for elsewhere (dedicated hosts).
         if (!usd || *usd == 0) continue;
         const Machine& machine = *product->second.machine;
-        rows_.add(covers_of(machine), machine.name, product->second.region,
-                  CapacityType::on_demand, *usd);
+        rows_.add(covers_of(machine), machine.name, product->second.region, CapacityType::on_demand,
+                  *usd);
       }
     }
   }
@@ -215,8 +214,9 @@ class AwsSpotHistory final : public JsonPrices {
     made.covers = covers_of(*catalog_.find_machine(Provider{"aws"}, made.item));
     made.spot = low == high ? hourly(mean) : hourly(mean, low, high);
     made.date = date;
-    made.notes = fmt::format("spot: mean, lowest and highest of {} recorded from {} to {}, zones: {}",
-                             changes, day(first_), day(last_), zones.size());
+    made.notes =
+        fmt::format("spot: mean, lowest and highest of {} recorded from {} to {}, zones: {}",
+                    changes, day(first_), day(last_), zones.size());
     return made;
   }
 

@@ -5,8 +5,9 @@
 namespace reckon::price_lists {
 namespace {
 
-/// Pages of the Azure Retail Prices API (learn.microsoft.com/rest/api/cost-management/retail-prices):
-/// `Items`, or several pages in a list.
+/// Pages of the Azure Retail Prices API
+/// (learn.microsoft.com/rest/api/cost-management/retail-prices): `Items`, or several pages in a
+/// list.
 class AzureRetailPrices final : public JsonPrices {
  public:
   explicit AzureRetailPrices(const Catalog& catalog) : catalog_(catalog) {}

@@ -15,10 +15,13 @@ namespace {
 constexpr double kGibibyte = 1073741824.0;
 
 /// "n1" of "n1-standard-8".
-std::string_view family_of(std::string_view machine) { return machine.substr(0, machine.find('-')); }
+std::string_view family_of(std::string_view machine) {
+  return machine.substr(0, machine.find('-'));
+}
 
-/// Pages of the Cloud Billing catalog (cloud.google.com/billing/docs/reference/rest/v1/services.skus):
-/// `skus`, or several pages in a list. Machines are sold as vCPUs and GiB of memory.
+/// Pages of the Cloud Billing catalog
+/// (cloud.google.com/billing/docs/reference/rest/v1/services.skus): `skus`, or several pages in a
+/// list. Machines are sold as vCPUs and GiB of memory.
 class GoogleSkus final : public JsonPrices {
  public:
   explicit GoogleSkus(const Catalog& catalog) : catalog_(catalog) {}
@@ -51,8 +54,8 @@ class GoogleSkus final : public JsonPrices {
       if (accelerator != nullptr)
         rows_.add(what->covers, accelerator->name, region.value.text, capacity, *usd);
       else
-        (what->custom ? custom_ : families_)[{what->name, region.value.text, capacity}]
-            [what->covers] = *usd;
+        (what->custom ? custom_
+                      : families_)[{what->name, region.value.text, capacity}][what->covers] = *usd;
     }
   }
 
@@ -81,9 +84,9 @@ class GoogleSkus final : public JsonPrices {
   /// USD an hour of the last rate, beyond what is free. nullopt: it is not sold by the hour.
   std::optional<double> unit_price(const YamlNode& sku, Mistakes& mistakes) {
     const YamlNode* info = node_at(sku, "pricingInfo");
-    const YamlNode* expression =
-        info && !info->entries.empty() ? node_at(info->entries.back().value, "pricingExpression")
-                                       : nullptr;
+    const YamlNode* expression = info && !info->entries.empty()
+                                     ? node_at(info->entries.back().value, "pricingExpression")
+                                     : nullptr;
     const YamlNode* rates = expression ? node_at(*expression, "tieredRates") : nullptr;
     if (rates == nullptr || rates->entries.empty()) {
       mistakes.add(sku.at,
@@ -138,8 +141,9 @@ class GoogleSkus final : public JsonPrices {
         const auto core = rates.find(Offering::Covers::vcpu);
         const auto memory = rates.find(Offering::Covers::memory_gib);
         if (core == rates.end() || memory == rates.end()) continue;
-        rows_.add(Offering::Covers::machine, machine.name, sold.region, sold.capacity,
-                  machine.vcpus * core->second + machine.memory.value.v / kGibibyte * memory->second);
+        rows_.add(
+            Offering::Covers::machine, machine.name, sold.region, sold.capacity,
+            machine.vcpus * core->second + machine.memory.value.v / kGibibyte * memory->second);
       }
     }
   }

@@ -68,11 +68,12 @@ Expected<PriceExport> read_price_export(std::string_view bytes, const std::strin
   if (mistakes.empty() && out.prices.empty()) {
     std::int64_t unknown = 0;
     for (const auto& [name, lines] : out.unknown) unknown += lines;
-    mistakes.add({file},
-                 fmt::format("no price of a machine of the catalog: {} lines of unknown machines, {} "
-                             "of other things",
-                             unknown, out.passed_over),
-                 "a machines.csv of your own adds machines: --catalog DIR");
+    mistakes.add(
+        {file},
+        fmt::format("no price of a machine of the catalog: {} lines of unknown machines, {} "
+                    "of other things",
+                    unknown, out.passed_over),
+        "a machines.csv of your own adds machines: --catalog DIR");
   }
   if (!mistakes.empty()) return tl::unexpected(mistakes.take());
   return out;

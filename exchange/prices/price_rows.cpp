@@ -42,8 +42,8 @@ std::vector<Offering> PriceRows::offerings(const Provider& provider,
     for (const auto& [what, price] :
          {std::pair("on demand", &offering.on_demand), {"spot", &offering.spot}})
       if (*price && (*price)->assumed)
-        offering.notes += fmt::format("{}{}: middle of the zones",
-                                      offering.notes.empty() ? "" : "; ", what);
+        offering.notes +=
+            fmt::format("{}{}: middle of the zones", offering.notes.empty() ? "" : "; ", what);
     made.push_back(std::move(offering));
   }
   return made;
@@ -97,8 +97,7 @@ std::optional<double> price_at(const YamlNode& map, std::string_view key, Mistak
   }
   const Parsed<double> price = parse_number(entry->value.text);
   if (price && *price >= 0) return *price;
-  mistakes.add(entry->value.at,
-               fmt::format("'{}' is {}, not a price", key, describe(entry->value)),
+  mistakes.add(entry->value.at, fmt::format("'{}' is {}, not a price", key, describe(entry->value)),
                "a number of USD, such as 0.526");
   return std::nullopt;
 }
@@ -106,8 +105,8 @@ std::optional<double> price_at(const YamlNode& map, std::string_view key, Mistak
 Provider provider_named(std::string_view name, const Catalog& catalog, const std::string& file,
                         Mistakes& mistakes) {
   if (const ProviderRules* found = catalog.find_provider(name)) return found->id;
-  mistakes.add({file}, fmt::format("the file is of the provider '{}', which the catalog lacks",
-                                   name));
+  mistakes.add({file},
+               fmt::format("the file is of the provider '{}', which the catalog lacks", name));
   return Provider{std::string(name)};
 }
 

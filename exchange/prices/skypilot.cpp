@@ -124,9 +124,10 @@ void add_row(const SkyRow& row, const Provider& provider, const Catalog& catalog
                                                                            : row.machine];
     return;
   }
-  for (const auto& [capacity, price] : {std::pair(CapacityType::on_demand, row.on_demand),
-                                        {CapacityType::spot, row.spot}})
-    if (price && *price > 0 && count > 0) rows.add(*covers, item, row.region, capacity, *price / count);
+  for (const auto& [capacity, price] :
+       {std::pair(CapacityType::on_demand, row.on_demand), {CapacityType::spot, row.spot}})
+    if (price && *price > 0 && count > 0)
+      rows.add(*covers, item, row.region, capacity, *price / count);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 constexpr double kHourSeconds = 3600;
 
 CatalogTable::Cell usd_cell(const std::optional<Fact<UsdPerSecond>>& rate,
-                            UsdPerSecond Fact<UsdPerSecond>::* part) {
+                            UsdPerSecond Fact<UsdPerSecond>::*part) {
   if (!rate) return std::string();
   return ((*rate).*part).v * kHourSeconds;
 }
@@ -26,19 +26,19 @@ std::string counted(std::string_view what, std::size_t all, std::size_t most) {
 CatalogTable changes_table(std::string_view what, std::span<const PriceChange> changes,
                            std::size_t most) {
   CatalogTable table{counted(what, changes.size(), most),
-                     {"provider", "item", "covers", "region", "buy", "before USD/h", "of", "now USD/h",
-                      "low", "high", "change"},
+                     {"provider", "item", "covers", "region", "buy", "before USD/h", "of",
+                      "now USD/h", "low", "high", "change"},
                      {}};
   for (const PriceChange& c : changes.first(std::min(most, changes.size()))) {
     const auto relative = c.relative();
     const bool range = c.now && c.now->assumed;
-    table.rows.push_back(
-        {c.provider.name, c.item, std::string(to_text(c.covers)), c.region,
-         std::string(to_text(c.capacity)), usd_cell(c.before, &Fact<UsdPerSecond>::value),
-         c.before_date, usd_cell(c.now, &Fact<UsdPerSecond>::value),
-         range ? usd_cell(c.now, &Fact<UsdPerSecond>::low) : std::string(),
-         range ? usd_cell(c.now, &Fact<UsdPerSecond>::high) : std::string(),
-         relative ? fmt::format("{:+.1f} %", *relative * 100) : std::string()});
+    table.rows.push_back({c.provider.name, c.item, std::string(to_text(c.covers)), c.region,
+                          std::string(to_text(c.capacity)),
+                          usd_cell(c.before, &Fact<UsdPerSecond>::value), c.before_date,
+                          usd_cell(c.now, &Fact<UsdPerSecond>::value),
+                          range ? usd_cell(c.now, &Fact<UsdPerSecond>::low) : std::string(),
+                          range ? usd_cell(c.now, &Fact<UsdPerSecond>::high) : std::string(),
+                          relative ? fmt::format("{:+.1f} %", *relative * 100) : std::string()});
   }
   return table;
 }
@@ -67,10 +67,9 @@ std::vector<CatalogTable> refresh_tables(std::span<const PriceExport> exports,
   std::map<std::string, std::int64_t> unknown;
   for (const PriceExport& each : exports) {
     for (const auto& [name, lines] : each.unknown) unknown[name] += lines;
-    lists.rows.push_back({each.provider.name, each.source.retrieved,
-                          static_cast<std::int64_t>(each.prices.size()),
-                          static_cast<std::int64_t>(each.unknown.size()), each.passed_over,
-                          each.source.reference});
+    lists.rows.push_back(
+        {each.provider.name, each.source.retrieved, static_cast<std::int64_t>(each.prices.size()),
+         static_cast<std::int64_t>(each.unknown.size()), each.passed_over, each.source.reference});
   }
   CatalogTable summary{"prices", {"changed", "new", "gone", "the same"}, {}};
   summary.rows.push_back({static_cast<std::int64_t>(changes.changed.size()),
@@ -78,7 +77,8 @@ std::vector<CatalogTable> refresh_tables(std::span<const PriceExport> exports,
                           static_cast<std::int64_t>(changes.gone.size()), changes.same});
   CatalogTable names{counted("not in the catalog", unknown.size(), most), {"name", "lines"}, {}};
   std::vector<std::pair<std::string, std::int64_t>> by_lines(unknown.begin(), unknown.end());
-  std::ranges::stable_sort(by_lines, std::greater<>(), &std::pair<std::string, std::int64_t>::second);
+  std::ranges::stable_sort(by_lines, std::greater<>(),
+                           &std::pair<std::string, std::int64_t>::second);
   for (const auto& [name, lines] : std::span(by_lines).first(std::min(most, by_lines.size())))
     names.rows.push_back({name, lines});
   return {lists,

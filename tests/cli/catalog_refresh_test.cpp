@@ -27,8 +27,7 @@ TEST_CASE("a refreshed catalog is a layer, whose prices the next refresh finds t
   CHECK_THAT(read_all(w.path("prices/prices.csv")), Contains("25 [20 30],2026-11-20"));
   CHECK_THAT(w.run("catalog list prices p5.48xlarge us-east-1 --catalog prices").out,
              Contains("25.0000"));
-  const Output again =
-      w.run("catalog refresh --from history.json --catalog prices --format json");
+  const Output again = w.run("catalog refresh --from history.json --catalog prices --format json");
   CHECK(again.code == 0);
   CHECK_THAT(again.out, Contains("\"changed\": 0") && Contains("\"the_same\": 1"));
   const Output overwritten = w.run("catalog refresh --from history.json --out prices");

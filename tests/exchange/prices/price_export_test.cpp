@@ -135,8 +135,10 @@ TEST_CASE("Google's SKUs price machines by cores and memory, and accelerators by
     return R"({"description": ")" + std::string(description) +
            R"(", "category": {"resourceFamily": "Compute", "usageType": ")" + usage +
            R"("}, "serviceRegions": ["us-central1"], "pricingInfo": [{"pricingExpression":
-             {"usageUnit": ")" + unit + R"(", "tieredRates": [{"startUsageAmount": 0, "unitPrice":
-              {"currencyCode": "USD", "units": "0", "nanos": )" + std::to_string(nanos) + "}}]}}]}";
+             {"usageUnit": ")" +
+           unit + R"(", "tieredRates": [{"startUsageAmount": 0, "unitPrice":
+              {"currencyCode": "USD", "units": "0", "nanos": )" +
+           std::to_string(nanos) + "}}]}}]}";
   };
   const PriceExport made = read(
       "{\"skus\": [" +
@@ -149,8 +151,8 @@ TEST_CASE("Google's SKUs price machines by cores and memory, and accelerators by
           "GiBy.h", 1'000'000) +
       "," + sku("Custom Instance Core running in Americas", "OnDemand", "h", 33'000'000) + "," +
       sku("Nvidia Tesla T4 GPU running in Americas", "OnDemand", "h", 350'000'000) + "," +
-      sku("Nvidia Tesla T4 GPU attached to Spot Preemptible VMs running in Americas",
-          "Preemptible", "h", 140'000'000) +
+      sku("Nvidia Tesla T4 GPU attached to Spot Preemptible VMs running in Americas", "Preemptible",
+          "h", 140'000'000) +
       "," + sku("Nvidia Z9 GPU running in Americas", "OnDemand", "h", 1) + "," +
       sku("Network Internet Egress from Americas", "OnDemand", "GiBy", 1) + "]}");
   // 4 vCPUs at 0.030 and 15 GiB at 0.004: 0.18 USD.
@@ -187,7 +189,8 @@ TEST_CASE("descriptions of Google's SKUs name families, accelerators and what is
   CHECK(named("Nvidia H100 80GB") == "H100-SXM5-80");
 }
 
-TEST_CASE("SkyPilot's table is of the cloud whose regions it names; zones that differ are a range") {
+TEST_CASE(
+    "SkyPilot's table is of the cloud whose regions it names; zones that differ are a range") {
   const std::string header =
       "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,GpuInfo,Region,"
       "AvailabilityZone,Price,SpotPrice\n";
@@ -218,7 +221,8 @@ TEST_CASE("mistakes of a price list are named at their place, all at once") {
       "{\"SpotPriceHistory\": [\n"
       " {\"AvailabilityZone\": \"us-east-1a\", \"InstanceType\": \"p5.48xlarge\",\n"
       "  \"SpotPrice\": \"cheap\", \"Timestamp\": \"2026-11-19T00:00:00Z\"},\n"
-      " {\"AvailabilityZone\": \"mars\", \"InstanceType\": \"p5.48xlarge\", \"SpotPrice\": \"1\"}]}");
+      " {\"AvailabilityZone\": \"mars\", \"InstanceType\": \"p5.48xlarge\", \"SpotPrice\": "
+      "\"1\"}]}");
   CHECK_THAT(text, Contains("list:3:16: error: 'SpotPrice' is 'cheap', not a price"));
   CHECK_THAT(text, Contains("list:4:2: error: the zone 'mars' of p5.48xlarge is in no region"));
   CHECK_THAT(text, Contains("has no time"));

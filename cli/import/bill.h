@@ -1,0 +1,20 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "cli/options/shared.h"
+
+namespace reckon::cli {
+
+struct BillOptions {
+  std::string scenario;  // or the directory of a run
+  std::string tag;       // "KEY=VALUE"; "": all rows
+  friend bool operator==(const BillOptions&, const BillOptions&) = default;
+};
+
+/// `reckon import bill`: the exit code. `out`: the directory of the catalog that the bill makes; "":
+/// none.
+int import_bill(const std::vector<std::string>& files, const BillOptions& options,
+                const CatalogChoice& catalogs, OutputFormat format, const std::string& out);
+
+}  // namespace reckon::cli
