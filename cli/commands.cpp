@@ -168,6 +168,7 @@ constexpr std::array kCommands{
             "Examples:\n"
             "  reckon simulate mlp.yaml --format json > forecast.json\n"
             "  reckon diff forecast.json runs/mlp\n"
+            "  reckon diff forecast.json runs/mlp --bill november.csv.gz --tag job=mlp\n"
             "\n"
             "Exit codes: 0 the run lies within the forecast's interval, 1 it does not, 2 a file is "
             "wrong or the\nrun is not finished, 3 the environment failed\n",

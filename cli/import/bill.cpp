@@ -44,8 +44,11 @@ Bill joined(std::vector<Bill> bills) {
   return all;
 }
 
-Bill read_bills(const std::vector<std::string>& files, const BillTag& tag,
+}  // namespace
+
+Bill read_bills(const std::vector<std::string>& files, const std::string& tag_text,
                 const Catalog& catalog) {
+  const BillTag tag = tag_of(tag_text);
   std::vector<Bill> bills;
   Diagnostics mistakes;
   for (const std::string& name : files) {
@@ -60,24 +63,21 @@ Bill read_bills(const std::vector<std::string>& files, const BillTag& tag,
   return joined(std::move(bills));
 }
 
-}  // namespace
-
 int import_bill(const std::vector<std::string>& files, const BillOptions& options,
                 const CatalogChoice& catalogs, OutputFormat format, const std::string& out) {
   if (files.empty()) throw UsageError("import bill takes the files of a bill");
   if (options.scenario.empty())
     throw UsageErrorWithHint("whose bill is it?",
                              fmt::format("reckon import bill {} --scenario FILE", files.front()));
-  const BillTag tag = tag_of(options.tag);
   if (!out.empty()) require_new_directory(out);
   const auto catalog = checked(load_catalogs(catalogs));
-  Bill bill = read_bills(files, tag, catalog);
+  Bill bill = read_bills(files, options.tag, catalog);
   const LoadedPlan loaded = checked(load_plan(options.scenario, {}, catalog));
   const auto network = make_network({});
   ForecastOptions how = forecast_options({});
   how.assumption_effects = false;
-  const Forecast forecast = checked(in_bounds(
-      options.scenario, [&] { return make_forecast(loaded.plan, *network, how); }));
+  const Forecast forecast = checked(
+      in_bounds(options.scenario, [&] { return make_forecast(loaded.plan, *network, how); }));
   const BillComparison comparison = compare_bill(std::move(bill), loaded.plan, forecast);
   const BillCalibration calibration =
       calibrate_by_bill(comparison, loaded.plan, fmt::format("{}", fmt::join(files, " ")), catalog);
@@ -85,8 +85,8 @@ int import_bill(const std::vector<std::string>& files, const BillOptions& option
                                      : bill_table(comparison, calibration));
   if (out.empty()) return kDone;
   if (calibration.files.empty()) {
-    print_error(fmt::format("the bill has no price that the catalog could hold: '{}' is not written\n",
-                            out));
+    print_error(fmt::format(
+        "the bill has no price that the catalog could hold: '{}' is not written\n", out));
     return kDone;
   }
   write_overlay(out, calibration.files, catalogs);

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "cli/options/shared.h"
+#include "exchange/bills/bill.h"
 
 namespace reckon::cli {
 
@@ -12,8 +13,13 @@ struct BillOptions {
   friend bool operator==(const BillOptions&, const BillOptions&) = default;
 };
 
-/// `reckon import bill`: the exit code. `out`: the directory of the catalog that the bill makes; "":
-/// none.
+/// The files of one bill, added up; `tag`: KEY=VALUE, of the rows that count. Throws WrongInput,
+/// UsageError.
+Bill read_bills(const std::vector<std::string>& files, const std::string& tag,
+                const Catalog& catalog);
+
+/// `reckon import bill`: the exit code. `out`: the directory of the catalog that the bill makes;
+/// "": none.
 int import_bill(const std::vector<std::string>& files, const BillOptions& options,
                 const CatalogChoice& catalogs, OutputFormat format, const std::string& out);
 

@@ -88,8 +88,8 @@ void read_aws_row(const BillRow& row, BillBook& book) {
   } else if (type == "RIFee" || type == "SavingsPlanRecurringFee") {
     line.part = BillPart::idle;
     line.name = type == "RIFee" ? "unused reservation" : "unused savings plan";
-  } else if (type == "Fee" && mentions(row.first({"lineitemproductcode", "productproductname"}),
-                                       {"Support"})) {
+  } else if (type == "Fee" &&
+             mentions(row.first({"lineitemproductcode", "productproductname"}), {"Support"})) {
     line.part = BillPart::support;
   }
   if (type == "Usage" || type == "DiscountedUsage" || type == "SavingsPlanCoveredUsage") {

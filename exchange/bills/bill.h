@@ -30,17 +30,18 @@ enum class BillPart {
 constexpr auto words_of(BillPart) {
   using enum BillPart;
   using Part = Word<BillPart>;
-  return std::array{Part{"compute", compute},     Part{"storage", storage},
+  return std::array{Part{"compute", compute},       Part{"storage", storage},
                     Part{"management", management}, Part{"idle", idle},
-                    Part{"egress", egress},       Part{"load_balancers", load_balancers},
-                    Part{"support", support},     Part{"tax", tax},
-                    Part{"credits", credits},     Part{"other", other}};
+                    Part{"egress", egress},         Part{"load_balancers", load_balancers},
+                    Part{"support", support},       Part{"tax", tax},
+                    Part{"credits", credits},       Part{"other", other}};
 }
 
 /// Rows of a bill that are for the same thing, added up.
 struct BillLine {
   BillPart part = BillPart::other;
-  std::string item;    // of the catalog where it has it (machine, accelerator, storage), else the bill's
+  std::string
+      item;  // of the catalog where it has it (machine, accelerator, storage), else the bill's
   std::string family;  // of vCPUs and memory: "n1"
   /// What the item is, where it is of the catalog, or vCPUs or memory of a family.
   std::optional<Offering::Covers> covers;

@@ -92,8 +92,8 @@ class BillPrices {
       if (covers != CoversKind::vcpu) continue;
       const auto memory = paid_.find({CoversKind::memory_gib, family, region, capacity, custom});
       if (memory == paid_.end()) {
-        out_.notes.push_back(fmt::format("the bill has vCPUs of {} in {}, but no memory of them",
-                                         family, region));
+        out_.notes.push_back(
+            fmt::format("the bill has vCPUs of {} in {}, but no memory of them", family, region));
         continue;
       }
       if (custom)
@@ -134,8 +134,8 @@ class BillPrices {
       if (covers != CoversKind::storage) continue;
       Offering made = blank(covers, item, region);
       made.on_demand = price_lists::hourly(paid.rate() / kHoursOfMonth);
-      out_.learnt.push_back({fmt::format("{} {}", item, region), "USD/GB-month", paid.rate(),
-                             paid.quantity});
+      out_.learnt.push_back(
+          {fmt::format("{} {}", item, region), "USD/GB-month", paid.rate(), paid.quantity});
       warn_of_later(made, CapacityType::on_demand);
       offerings_.push_back(std::move(made));
     }

@@ -28,8 +28,7 @@ double hourly_usd(const PlannedPool& pool) {
   constexpr double kNano = 1e-9;
   if (capacity_of(pool) == CapacityType::reserved)
     return double(pool.reservation->price.nano_usd_per_hour) * kNano;
-  return double(pool.price.machine.nano_usd_per_hour +
-                pool.price.accelerators.nano_usd_per_hour) *
+  return double(pool.price.machine.nano_usd_per_hour + pool.price.accelerators.nano_usd_per_hour) *
          kNano;
 }
 
@@ -74,7 +73,9 @@ std::vector<RentedNodes> rented_nodes(const Plan& plan, const Forecast& forecast
   return out;
 }
 
-std::string_view prefix_of(std::string_view machine) { return machine.substr(0, machine.find('-')); }
+std::string_view prefix_of(std::string_view machine) {
+  return machine.substr(0, machine.find('-'));
+}
 
 bool is_of(const BillLine& line, const PlannedPool& pool) {
   if (!line.covers) return false;
@@ -157,9 +158,9 @@ BillComparison compare_bill(Bill bill, const Plan& plan, const Forecast& forecas
   std::map<std::string, LedgerRow> other_machines;
   for (const BillLine& line : bill.lines) {
     if (line.part == BillPart::compute) {
-      RentedNodes* nodes = names_machines       ? row_of(line, rented)
-                           : rented.empty()     ? nullptr
-                                                : &rented.front();
+      RentedNodes* nodes = names_machines   ? row_of(line, rented)
+                           : rented.empty() ? nullptr
+                                            : &rented.front();
       if (nodes != nullptr) {
         add_line(*nodes, line);
         continue;

@@ -16,10 +16,10 @@ namespace reckon {
 /// One line of both. Money and hours of the ledger are means over the replications.
 struct LedgerRow {
   BillPart part = BillPart::other;
-  std::string item;  // compute: "p5.48xlarge, spot"
+  std::string item;                                // compute: "p5.48xlarge, spot"
   std::optional<double> ledger_hours, bill_hours;  // of nodes
-  std::optional<double> ledger_usd;  // nullopt: the ledger has no such line
-  std::optional<double> bill_usd;    // nullopt: the bill has none
+  std::optional<double> ledger_usd;                // nullopt: the ledger has no such line
+  std::optional<double> bill_usd;                  // nullopt: the bill has none
 };
 
 struct BillComparison {
@@ -42,13 +42,13 @@ BillComparison compare_bill(Bill bill, const Plan& plan, const Forecast& forecas
 /// What the bill says of prices and overheads: files of a catalog directory, and what was learnt.
 struct BillCalibration {
   struct Learnt {
-    std::string what;    // "p5.48xlarge spot us-east-1"
-    std::string unit;    // "USD/h", "USD/GB-month"
-    double usd = 0;      // of one unit
-    double quantity = 0; // that it was learnt from
+    std::string what;     // "p5.48xlarge spot us-east-1"
+    std::string unit;     // "USD/h", "USD/GB-month"
+    double usd = 0;       // of one unit
+    double quantity = 0;  // that it was learnt from
   };
   std::vector<Learnt> learnt;
-  std::vector<std::string> notes;  // sentences: what could not be learnt, and why
+  std::vector<std::string> notes;            // sentences: what could not be learnt, and why
   std::map<std::string, std::string> files;  // empty: nothing was learnt
 };
 /// Prices by hour of the machines, and for a cloud that splits them of vCPUs, memory and

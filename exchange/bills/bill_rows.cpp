@@ -73,9 +73,9 @@ double BillRow::number(std::string_view name) const {
   if (found.empty()) return 0;
   const Parsed<double> parsed = parse_number(found);
   if (parsed) return *parsed;
-  mistake(name, fmt::format("{} is '{}', not a number",
-                            columns_.written[columns_.places.find(name)->second],
-                            shortened(found)));
+  mistake(name,
+          fmt::format("{} is '{}', not a number",
+                      columns_.written[columns_.places.find(name)->second], shortened(found)));
   return 0;
 }
 
@@ -95,7 +95,8 @@ void BillRow::require_usd(std::string_view name) const {
 bool BillRow::has_tag(const BillTag& tag) const {
   if (tag.key.empty()) return true;
   const std::string key = column_name(tag.key);
-  for (const std::string_view before : {"resourcetags", "resourcetagsuser", "label", "labels", "tags"})
+  for (const std::string_view before :
+       {"resourcetags", "resourcetagsuser", "label", "labels", "tags"})
     if (text(std::string(before) + key) == tag.value) return true;
   if (text(key) == tag.value) return true;
   for (const std::string_view list : {"labels", "tags", "systemlabels"}) {
@@ -104,9 +105,10 @@ bool BillRow::has_tag(const BillTag& tag) const {
           text(fmt::format("{}{}value", list, k)) == tag.value)
         return true;
   }
-  return std::ranges::any_of(
-      std::array<std::string_view, 3>{"resourcetags", "tags", "labels"},
-      [&](std::string_view column) { return !text(column).empty() && json_has(text(column), tag); });
+  return std::ranges::any_of(std::array<std::string_view, 3>{"resourcetags", "tags", "labels"},
+                             [&](std::string_view column) {
+                               return !text(column).empty() && json_has(text(column), tag);
+                             });
 }
 
 void BillBook::covers_day(std::string_view time) {
@@ -120,9 +122,9 @@ void BillBook::covers_day(std::string_view time) {
 }
 
 void BillBook::add(const BillRow& row, BillLine line) {
-  ++bill_.rows;
   if (!row.has_tag(tag_)) {
-    ++bill_.left_out_rows;
+    if (!left_out_) ++bill_.left_out_rows;
+    left_out_ = true;
     bill_.left_out_usd += line.usd;
     return;
   }

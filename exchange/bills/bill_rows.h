@@ -68,6 +68,11 @@ class BillBook {
  public:
   BillBook(const Catalog& catalog, const BillTag& tag) : catalog_(catalog), tag_(tag) {}
   const Catalog& catalog() const { return catalog_; }
+  /// Another row of the bill, which may become several lines.
+  void next_row() {
+    ++bill_.rows;
+    left_out_ = false;
+  }
   /// `line.usd` of a row; nothing where it is 0 and no hours stand behind it.
   void add(const BillRow& row, BillLine line);
   /// The day of a row, from its time.
@@ -76,10 +81,12 @@ class BillBook {
   Bill close(std::string format, std::optional<Provider> provider);
 
  private:
-  using Key = std::tuple<BillPart, std::string, CapacityType, std::string, std::string, std::string>;
+  using Key =
+      std::tuple<BillPart, std::string, CapacityType, std::string, std::string, std::string>;
   const Catalog& catalog_;
   const BillTag& tag_;
   std::map<Key, BillLine> lines_;
+  bool left_out_ = false;  // the row is counted so
   Bill bill_;
 };
 

@@ -10,9 +10,8 @@ namespace {
 /// FOCUS has no column for the machine: the charge's description and the provider's own columns
 /// name it. "": none that the catalog knows.
 const Machine* machine_of(const BillRow& row, const Catalog& catalog) {
-  for (const std::string_view column :
-       {"xinstancetype", "xskuinstancetype", "chargedescription", "xusagetype", "skuid",
-        "resourcetype"}) {
+  for (const std::string_view column : {"xinstancetype", "xskuinstancetype", "chargedescription",
+                                        "xusagetype", "skuid", "resourcetype"}) {
     std::string text(row.text(column));
     for (char& c : text)
       if (c == ':' || c == ',' || c == '/' || c == '"') c = ' ';
@@ -36,7 +35,8 @@ void classify_usage_of_focus(const BillRow& row, BillLine& line, const Catalog& 
     if (mentions(unit, {"Hour", "Hrs"})) line.unit = "h";
   } else if (mentions(service, {"Support"}) || mentions(what, {"Support plan"})) {
     line.part = BillPart::support;
-  } else if (mentions(service, {"Load Balanc"}) || mentions(what, {"LoadBalancer", "Load Balanc"})) {
+  } else if (mentions(service, {"Load Balanc"}) ||
+             mentions(what, {"LoadBalancer", "Load Balanc"})) {
     line.part = BillPart::load_balancers;
   } else if (category == "Networking" || mentions(what, {"data transfer", "egress"})) {
     line.part = BillPart::egress;

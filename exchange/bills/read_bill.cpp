@@ -31,7 +31,9 @@ const std::array<BillFormat, 5>& bill_formats() {
                  "gcp",
                  {"servicedescription", "skudescription", "cost"},
                  bills::read_google_row},
-      BillFormat{"Azure cost export", "azure", {"metercategory", "metername", "quantity"},
+      BillFormat{"Azure cost export",
+                 "azure",
+                 {"metercategory", "metername", "quantity"},
                  bills::read_azure_row},
       BillFormat{"OpenCost", "", {"cpucost", "ramcost", "totalcost"}, bills::read_opencost_row}};
   return kFormats;
@@ -73,6 +75,7 @@ class BillReader {
       }
       values.clear();
       for (const CsvField& field : fields) values.push_back({field.text, field.line, field.column});
+      book_.next_row();
       format_->read(BillRow(columns, values, file_, mistakes_), book_);
     }
   }
@@ -89,6 +92,7 @@ class BillReader {
           flatten(part.value, "", "", columns, values);
           if (format_ == nullptr) choose(columns);
           if (format_ == nullptr) return false;
+          book_.next_row();
           format_->read(BillRow(columns, values, file_, mistakes_), book_);
           return !mistakes_.full() && !too_many();
         });
@@ -127,8 +131,7 @@ class BillReader {
     }
     for (std::size_t k = 0; k < node.entries.size(); ++k) {
       const YamlNode::Entry& entry = node.entries[k];
-      const std::string key =
-          node.kind == YamlNode::Kind::map ? entry.key : std::to_string(k);
+      const std::string key = node.kind == YamlNode::Kind::map ? entry.key : std::to_string(k);
       flatten(entry.value, name + bills::column_name(key), path.empty() ? key : path + "." + key,
               columns, values);
     }

@@ -32,7 +32,9 @@ std::string difference_text(const LedgerRow& row) {
     text += fmt::format(" ({:+.1f} %)", difference / *row.ledger_usd * 100);
   return text;
 }
-std::string rows_text(std::int64_t rows) { return rows == 1 ? "1 row" : fmt::format("{} rows", rows); }
+std::string rows_text(std::int64_t rows) {
+  return rows == 1 ? "1 row" : fmt::format("{} rows", rows);
+}
 std::string part_text(BillPart part) {
   std::string text(to_text(part));
   for (char& c : text)
@@ -41,11 +43,10 @@ std::string part_text(BillPart part) {
 }
 
 std::string bill_answer(const BillComparison& c) {
-  std::string out = fmt::format("{}: the bill is {}", printable(c.scenario),
-                                format_usd(Usd{c.bill.usd()}));
+  std::string out =
+      fmt::format("{}: the bill is {}", printable(c.scenario), format_usd(Usd{c.bill.usd()}));
   if (c.forecast_usd) {
-    const bool within =
-        c.forecast_usd->p5 <= c.bill.usd() && c.bill.usd() <= c.forecast_usd->p95;
+    const bool within = c.forecast_usd->p5 <= c.bill.usd() && c.bill.usd() <= c.forecast_usd->p95;
     out += fmt::format(", {} the forecast's {} .. {}", within ? "within" : "outside",
                        format_usd(Usd{c.forecast_usd->p5}), format_usd(Usd{c.forecast_usd->p95}));
   } else {
@@ -82,17 +83,20 @@ std::string ledger_rows(const BillComparison& c) {
 std::string forgotten_lines(const BillComparison& c) {
   if (c.forgotten.empty()) return "";
   const double all = c.bill.usd();
-  std::string out = fmt::format("\nThe forecast has no line for {}", format_usd(Usd{c.forgotten_usd()}));
+  std::string out =
+      fmt::format("\nThe forecast has no line for {}", format_usd(Usd{c.forgotten_usd()}));
   if (all > 0) out += fmt::format(" ({:.1f} % of the bill)", c.forgotten_usd() / all * 100);
   out += ":\n";
   Columns table;
-  for (const BillLine& line : std::span(c.forgotten).first(std::min(kMostForgotten, c.forgotten.size())))
+  for (const BillLine& line :
+       std::span(c.forgotten).first(std::min(kMostForgotten, c.forgotten.size())))
     table.row({"  " + part_text(line.part), printable(line.name),
                line.unit.empty() ? "" : fmt::format("{:.6g} {}", line.quantity, line.unit),
                format_usd(Usd{line.usd})});
   out += table.text();
   if (c.forgotten.size() > kMostForgotten)
-    out += fmt::format("  and {} more (--format json has all)\n", c.forgotten.size() - kMostForgotten);
+    out +=
+        fmt::format("  and {} more (--format json has all)\n", c.forgotten.size() - kMostForgotten);
   return out;
 }
 
@@ -124,9 +128,9 @@ std::string bill_table(const BillComparison& comparison, const BillCalibration& 
          learnt_prices(calibration);
 }
 
-std::string bill_json(const BillComparison& comparison, const BillCalibration& calibration) {
+Json bill_object(const BillComparison& comparison) {
   const Bill& bill = comparison.bill;
-  Json out = head("import bill");
+  Json out;
   out["scenario"] = comparison.scenario;
   out["format"] = bill.format;
   out["begin"] = text_or_null(bill.begin);
@@ -134,8 +138,7 @@ std::string bill_json(const BillComparison& comparison, const BillCalibration& c
   out["rows"] = bill.rows;
   out["left_out"] = {{"rows", bill.left_out_rows}, {"usd", bill.left_out_usd}};
   out["bill_usd"] = bill.usd();
-  out["forecast_usd"] =
-      comparison.forecast_usd ? json_of(*comparison.forecast_usd) : Json(nullptr);
+  out["forecast_usd"] = comparison.forecast_usd ? json_of(*comparison.forecast_usd) : Json(nullptr);
   out["forecast_idle_usd"] = comparison.ledger_idle_usd;
   out["ledger"] = Json::array();
   for (const LedgerRow& row : comparison.rows)
@@ -147,14 +150,21 @@ std::string bill_json(const BillComparison& comparison, const BillCalibration& c
                              {"bill_usd", number_or_null(row.bill_usd)}});
   out["forgotten"] = Json::array();
   for (const BillLine& line : comparison.forgotten)
-    out["forgotten"].push_back({{"part", to_text(line.part)},
-                                {"name", line.name},
-                                {"item", text_or_null(line.item)},
-                                {"region", text_or_null(line.region)},
-                                {"quantity", line.unit.empty() ? Json(nullptr) : Json(line.quantity)},
-                                {"unit", text_or_null(line.unit)},
-                                {"usd", line.usd},
-                                {"rows", line.rows}});
+    out["forgotten"].push_back(
+        {{"part", to_text(line.part)},
+         {"name", line.name},
+         {"item", text_or_null(line.item)},
+         {"region", text_or_null(line.region)},
+         {"quantity", line.unit.empty() ? Json(nullptr) : Json(line.quantity)},
+         {"unit", text_or_null(line.unit)},
+         {"usd", line.usd},
+         {"rows", line.rows}});
+  return out;
+}
+
+std::string bill_json(const BillComparison& comparison, const BillCalibration& calibration) {
+  Json out = head("import bill");
+  out.update(bill_object(comparison));
   out["prices"] = Json::array();
   for (const BillCalibration::Learnt& learnt : calibration.learnt)
     out["prices"].push_back({{"what", learnt.what},

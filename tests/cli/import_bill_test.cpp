@@ -16,8 +16,8 @@ const std::string kSpot = RECKON_SOURCE_DIR "/scenarios/aws-p4d-spot.yaml";
 TEST_CASE("a bill stands beside the forecast, and its prices are those of the next one") {
   const Workspace w;
   w.write("bill.csv", kBill);
-  const Output made = w.run("import bill bill.csv --scenario " + kSpot +
-                            " --tag job=resnet --out billed");
+  const Output made =
+      w.run("import bill bill.csv --scenario " + kSpot + " --tag job=resnet --out billed");
   INFO(made.err);
   CHECK(made.code == 0);
   CHECK_THAT(made.out, Contains("the bill is 7.91 USD") && Contains("p4d.24xlarge, spot") &&
@@ -40,8 +40,7 @@ TEST_CASE("bills come in several files and packed; what does not fit is refused"
   w.write("one.csv", kBill.substr(0, end));
   w.write("two.csv", kBill.substr(0, kBill.find('\n') + 1) + kBill.substr(end));
   CHECK(w.run_shell("gzip two.csv").code == 0);
-  const Output both =
-      w.run("import bill one.csv two.csv.gz --tag job=resnet --scenario " + kSpot);
+  const Output both = w.run("import bill one.csv two.csv.gz --tag job=resnet --scenario " + kSpot);
   CHECK_THAT(both.out, Contains("the bill is 7.91 USD"));
   w.write("other.csv", "Date,CPUCost,RAMCost,TotalCost\n2026-11-19,1,1,2\n");
   CHECK_THAT(w.run("import bill one.csv other.csv --scenario " + kSpot).err,

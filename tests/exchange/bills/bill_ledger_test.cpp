@@ -77,7 +77,10 @@ Bill aws_bill() {
   disk.covers = Offering::Covers::storage;
   disk.unit = "GB-month";
   disk.quantity = 10;
-  bill.lines = {spot, fee, disk, entry(BillPart::load_balancers, "LoadBalancerUsage", 1.8),
+  bill.lines = {spot,
+                fee,
+                disk,
+                entry(BillPart::load_balancers, "LoadBalancerUsage", 1.8),
                 entry(BillPart::egress, "DataTransfer-Out", 5),
                 entry(BillPart::credits, "Credit", -3)};
   return bill;
@@ -226,9 +229,8 @@ TEST_CASE("a bill without days teaches nothing, and an old one says that it does
   const Plan plan = spot_plan();
   Bill bill = aws_bill();
   bill.begin = bill.end = "";
-  BillCalibration learnt =
-      calibrate_by_bill(compare_bill(bill, plan, forecast_of_ten_hours()), plan, "b",
-                        shipped_catalog());
+  BillCalibration learnt = calibrate_by_bill(compare_bill(bill, plan, forecast_of_ten_hours()),
+                                             plan, "b", shipped_catalog());
   CHECK(learnt.files.empty());
   CHECK_THAT(learnt.notes.front(), Contains("no dates"));
   bill = aws_bill();

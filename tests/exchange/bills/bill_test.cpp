@@ -118,15 +118,16 @@ TEST_CASE("a tag leaves other rows out, whatever form the tags have") {
   CHECK(bill.usd() == Approx(60));
   CHECK(bill.left_out_rows == 1);
   CHECK(bill.left_out_usd == Approx(50));
-  const std::string modern = cur(
-      "Usage,2026-11-20T08:00:00Z,AmazonEC2,BoxUsage:p5.48xlarge,1,USD,60,,us-east-1,,,,,"
-      "\"{\"\"user_job\"\":\"\"ours\"\"}\"\n"
-      "Usage,2026-11-20T08:00:00Z,AmazonEC2,BoxUsage:p5.48xlarge,1,USD,9,,us-east-1,,,,,{}\n",
-      true);
+  const std::string modern =
+      cur("Usage,2026-11-20T08:00:00Z,AmazonEC2,BoxUsage:p5.48xlarge,1,USD,60,,us-east-1,,,,,"
+          "\"{\"\"user_job\"\":\"\"ours\"\"}\"\n"
+          "Usage,2026-11-20T08:00:00Z,AmazonEC2,BoxUsage:p5.48xlarge,1,USD,9,,us-east-1,,,,,{}\n",
+          true);
   CHECK(read(modern, {"job", "ours"}).usd() == Approx(60));
 }
 
-TEST_CASE("Google's export is vCPUs, memory, accelerators and their credits, as JSON lines or CSV") {
+TEST_CASE(
+    "Google's export is vCPUs, memory, accelerators and their credits, as JSON lines or CSV") {
   const std::string lines =
       R"({"service": {"description": "Compute Engine"}, "sku": {"description": "N1 Predefined Instance Core running in Americas"}, "usage_start_time": "2026-11-19 08:00:00 UTC", "cost": 1.2, "currency": "USD", "cost_type": "regular", "location": {"region": "us-central1"}, "usage": {"amount": 144000.0, "unit": "seconds", "amount_in_pricing_units": 40.0, "pricing_unit": "hour"}, "labels": [{"key": "job", "value": "ours"}], "credits": [{"name": "Sustained use", "amount": -0.2, "type": "SUSTAINED_USAGE_DISCOUNT"}, {"name": "trial", "amount": -0.1, "type": "PROMOTION"}]}
 {"service": {"description": "Compute Engine"}, "sku": {"description": "Nvidia Tesla P100 GPU attached to Spot Preemptible VMs running in Americas"}, "usage_start_time": "2026-11-19 08:00:00 UTC", "cost": 8.6, "currency": "USD", "location": {"region": "us-central1"}, "usage": {"amount_in_pricing_units": 20.0, "pricing_unit": "hour"}, "labels": [], "credits": []}
@@ -218,6 +219,7 @@ TEST_CASE("FOCUS names the machine in the description, and OpenCost names none")
       "2026-11-19,train,Job,resnet,resnet-0,main,3,4,1,2,0,0,1,0,1.5,0.5,0.1,0.2,9,11.3\n"
       "2026-11-19,__idle__,,,,,0,0,0,0,0,0,0,0,2,1,0,0,3,6\n");
   CHECK(opencost.usd() == Approx(17.3));
+  CHECK(opencost.rows == 2);
   CHECK(line(opencost, BillPart::compute, "GPU").usd == Approx(9));
   double idle = 0;
   for (const BillLine& l : opencost.lines)
@@ -226,10 +228,10 @@ TEST_CASE("FOCUS names the machine in the description, and OpenCost names none")
 }
 
 TEST_CASE("mistakes of a bill are named at their place, all at once") {
-  const std::string text = refused(
-      cur("Usage,2026-11-20T08:00:00Z,AmazonEC2,BoxUsage:p5.48xlarge,many,USD,60,,,,,,,\n"
-          "Usage,2026-11-20T08:00:00Z,AmazonEC2,BoxUsage:p5.48xlarge,1,EUR,x,,,,,,,\n"
-          "Usage,1,2\n"));
+  const std::string text =
+      refused(cur("Usage,2026-11-20T08:00:00Z,AmazonEC2,BoxUsage:p5.48xlarge,many,USD,60,,,,,,,\n"
+                  "Usage,2026-11-20T08:00:00Z,AmazonEC2,BoxUsage:p5.48xlarge,1,EUR,x,,,,,,,\n"
+                  "Usage,1,2\n"));
   CHECK_THAT(text, Contains("bill:2:59: error: lineItem/UsageAmount is 'many', not a number"));
   CHECK_THAT(text, Contains("bill:3:61: error: the row is in EUR"));
   CHECK_THAT(text, Contains("bill:3:65: error: lineItem/UnblendedCost is 'x'"));
