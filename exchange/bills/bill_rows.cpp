@@ -40,10 +40,9 @@ std::string column_name(std::string_view written) {
 }
 
 bool mentions(std::string_view text, std::initializer_list<std::string_view> words) {
+  const auto same = [](char a, char b) { return lower(a) == lower(b); };
   return std::ranges::any_of(words, [&](std::string_view word) {
-    return !std::ranges::search(text, word, [](char a, char b) {
-              return lower(a) == lower(b);
-            }).empty();
+    return std::search(text.begin(), text.end(), word.begin(), word.end(), same) != text.end();
   });
 }
 

@@ -128,14 +128,32 @@ TEST_CASE("a tag leaves other rows out, whatever form the tags have") {
 
 TEST_CASE(
     "Google's export is vCPUs, memory, accelerators and their credits, as JSON lines or CSV") {
+  // Rows of the export: what is sold, what it cost, and the rest of the row.
+  const auto row = [](const std::string& service, const std::string& sku, const char* cost,
+                      const std::string& rest = "") {
+    return R"({"service": {"description": ")" + service + R"("}, "sku": {"description": ")" + sku +
+           R"("}, "currency": "USD", "location": {"region": "us-central1"}, "cost": )" + cost +
+           rest + "}\n";
+  };
+  const auto usage = [](const char* amount, const std::string& unit) {
+    return std::string(R"(, "usage": {"amount_in_pricing_units": )") + amount +
+           R"(, "pricing_unit": ")" + unit + R"("})";
+  };
+  const std::string time = R"(, "usage_start_time": "2026-11-19 08:00:00 UTC")";
+  const std::string ours = R"(, "labels": [{"key": "job", "value": "ours"}])";
+  const std::string credited = R"(, "credits": [
+      {"name": "Sustained use", "amount": -0.2, "type": "SUSTAINED_USAGE_DISCOUNT"},
+      {"name": "trial", "amount": -0.1, "type": "PROMOTION"}])";
   const std::string lines =
-      R"({"service": {"description": "Compute Engine"}, "sku": {"description": "N1 Predefined Instance Core running in Americas"}, "usage_start_time": "2026-11-19 08:00:00 UTC", "cost": 1.2, "currency": "USD", "cost_type": "regular", "location": {"region": "us-central1"}, "usage": {"amount": 144000.0, "unit": "seconds", "amount_in_pricing_units": 40.0, "pricing_unit": "hour"}, "labels": [{"key": "job", "value": "ours"}], "credits": [{"name": "Sustained use", "amount": -0.2, "type": "SUSTAINED_USAGE_DISCOUNT"}, {"name": "trial", "amount": -0.1, "type": "PROMOTION"}]}
-{"service": {"description": "Compute Engine"}, "sku": {"description": "Nvidia Tesla P100 GPU attached to Spot Preemptible VMs running in Americas"}, "usage_start_time": "2026-11-19 08:00:00 UTC", "cost": 8.6, "currency": "USD", "location": {"region": "us-central1"}, "usage": {"amount_in_pricing_units": 20.0, "pricing_unit": "hour"}, "labels": [], "credits": []}
-{"service": {"description": "Compute Engine"}, "sku": {"description": "SSD backed PD Capacity"}, "cost": 1.7, "currency": "USD", "location": {"region": "us-central1"}, "usage": {"amount_in_pricing_units": 10, "pricing_unit": "gibibyte month"}}
-{"service": {"description": "Kubernetes Engine"}, "sku": {"description": "Zonal Kubernetes Clusters"}, "cost": 1.0, "currency": "USD", "usage": {"amount_in_pricing_units": 10, "pricing_unit": "hour"}}
-{"service": {"description": "Compute Engine"}, "sku": {"description": "Network Internet Egress from Americas to EMEA"}, "cost": 0.5, "currency": "USD"}
-{"service": {"description": "Invoice"}, "sku": {"description": "Tax"}, "cost": 0.3, "currency": "USD", "cost_type": "tax"}
-)";
+      row("Compute Engine", "N1 Predefined Instance Core running in Americas", "1.2",
+          time + usage("40.0", "hour") + ours + credited) +
+      row("Compute Engine",
+          "Nvidia Tesla P100 GPU attached to Spot Preemptible VMs running in Americas", "8.6",
+          time + usage("20.0", "hour") + R"(, "labels": [], "credits": [])") +
+      row("Compute Engine", "SSD backed PD Capacity", "1.7", usage("10", "gibibyte month")) +
+      row("Kubernetes Engine", "Zonal Kubernetes Clusters", "1.0", usage("10", "hour")) +
+      row("Compute Engine", "Network Internet Egress from Americas to EMEA", "0.5") +
+      row("Invoice", "Tax", "0.3", R"(, "cost_type": "tax")");
   const Bill bill = read(lines);
   CHECK(bill.begin == "2026-11-19");
   const BillLine& cores = line(bill, BillPart::compute, "n1 vCPU");
