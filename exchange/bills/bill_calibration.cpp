@@ -5,6 +5,7 @@
 
 #include "exchange/bills/bill_ledger.h"
 #include "exchange/prices/price_rows.h"
+#include "sim/catalog/catalog_entry.h"
 #include "sim/catalog/operations_keys.h"
 
 namespace reckon {
@@ -131,7 +132,7 @@ class BillPrices {
     constexpr double kHoursOfMonth = 730;  // as clouds bill, and the catalog reads
     for (const auto& [key, paid] : paid_) {
       const auto& [covers, item, region, capacity, custom] = key;
-      if (covers != CoversKind::storage) continue;
+      if (covers != CoversKind::storage || !believed(item, paid.rate(), kDearestGigabyte)) continue;
       Offering made = blank(covers, item, region);
       made.on_demand = price_lists::hourly(paid.rate() / kHoursOfMonth);
       out_.learnt.push_back(
@@ -159,6 +160,7 @@ class BillPrices {
       return 0;
     }
     fee.usd += balancers;
+    if (!believed("a cluster", fee.rate(), catalog_text::kDearestHour)) return 0;
     out_.learnt.push_back({fmt::format("{} cluster{}", plan_.service.called,
                                        balancers > 0 ? " with its load balancers" : ""),
                            "USD/h", fee.rate(), fee.quantity});
@@ -177,6 +179,7 @@ class BillPrices {
 
   void offer(CoversKind covers, const std::string& item, const std::string& region,
              CapacityType capacity, double usd_per_hour, double hours) {
+    if (!believed(item, usd_per_hour, catalog_text::kDearestHour)) return;
     Offering made = blank(covers, item, region);
     (capacity == CapacityType::spot ? made.spot : made.on_demand) =
         price_lists::hourly(usd_per_hour);
@@ -185,6 +188,17 @@ class BillPrices {
         {fmt::format("{} {} {}", item, to_text(capacity), region), "USD/h", usd_per_hour, hours});
     warn_of_later(made, capacity);
     offerings_.push_back(std::move(made));
+  }
+
+  /// A catalog refuses prices beyond these.
+  static constexpr double kDearestGigabyte = 1000;  // USD a month
+  bool believed(const std::string& item, double usd, double most) {
+    if (usd <= most) return true;
+    out_.notes.push_back(
+        fmt::format("{} would cost {:.6g} USD: its quantity is hardly right, and its price was not "
+                    "learnt",
+                    item, usd));
+    return false;
   }
 
   /// Of two prices the newer counts, whatever their layers.

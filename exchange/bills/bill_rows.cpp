@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 
 #include "exchange/json_parts.h"
 #include "sim/base/unit_text.h"

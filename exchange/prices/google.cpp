@@ -7,6 +7,7 @@
 #include "exchange/prices/google_sku.h"
 #include "exchange/prices/price_rows.h"
 #include "sim/base/unit_text.h"
+#include "sim/catalog/catalog_entry.h"
 #include "sim/catalog/catalog_text.h"
 
 namespace reckon::price_lists {
@@ -113,10 +114,17 @@ class GoogleSkus final : public JsonPrices {
     double usd = 0;
     constexpr double kNano = 1e-9;
     for (const auto& [key, factor] : {std::pair("units", 1.0), {"nanos", kNano}}) {
-      if (!price->has(key)) continue;  // zero is left out
-      const auto part = price_at(*price, key, mistakes);
-      if (!part) return std::nullopt;
-      usd += *part * factor;
+      const std::string_view text = text_at(*price, key);
+      if (text.empty()) continue;  // zero is left out
+      const Parsed<double> part = parse_number(text);
+      usd += part ? *part * factor : -1e9;
+    }
+    if (usd < 0 || usd > catalog_text::kDearestHour) {
+      mistakes.add(price->at,
+                   fmt::format("'{}' and '{}' are no price", text_at(*price, "units"),
+                               text_at(*price, "nanos")),
+                   R"(whole USD and billionths: {"units": "0", "nanos": 350000000})");
+      return std::nullopt;
     }
     return usd;
   }
@@ -141,9 +149,10 @@ class GoogleSkus final : public JsonPrices {
         const auto core = rates.find(Offering::Covers::vcpu);
         const auto memory = rates.find(Offering::Covers::memory_gib);
         if (core == rates.end() || memory == rates.end()) continue;
-        rows_.add(
-            Offering::Covers::machine, machine.name, sold.region, sold.capacity,
-            machine.vcpus * core->second + machine.memory.value.v / kGibibyte * memory->second);
+        const double usd =
+            machine.vcpus * core->second + machine.memory.value.v / kGibibyte * memory->second;
+        if (usd <= catalog_text::kDearestHour)
+          rows_.add(Offering::Covers::machine, machine.name, sold.region, sold.capacity, usd);
       }
     }
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/base/unit_text.h"
+#include "sim/catalog/catalog_entry.h"
 #include "sim/scenario/yaml/reader.h"
 
 namespace reckon::price_lists {
@@ -89,14 +90,19 @@ const YamlNode* node_at(const YamlNode& map, std::string_view key) {
   return holds ? &entry->value : nullptr;
 }
 
+std::optional<double> price_in(std::string_view text) {
+  const Parsed<double> price = parse_number(text);
+  const bool is_one = price && *price >= 0 && *price <= catalog_text::kDearestHour;
+  return is_one ? std::optional(*price) : std::nullopt;
+}
+
 std::optional<double> price_at(const YamlNode& map, std::string_view key, Mistakes& mistakes) {
   const YamlNode::Entry* entry = map.find(key);
   if (entry == nullptr) {
     mistakes.add(map.at, fmt::format("'{}' is missing", key));
     return std::nullopt;
   }
-  const Parsed<double> price = parse_number(entry->value.text);
-  if (price && *price >= 0) return *price;
+  if (const auto price = price_in(entry->value.text)) return price;
   mistakes.add(entry->value.at, fmt::format("'{}' is {}, not a price", key, describe(entry->value)),
                "a number of USD, such as 0.526");
   return std::nullopt;

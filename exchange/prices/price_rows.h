@@ -59,7 +59,9 @@ class Mistakes {
 std::string_view text_at(const YamlNode& map, std::string_view key);
 /// The map or list at a key; nullptr: there is none.
 const YamlNode* node_at(const YamlNode& map, std::string_view key);
-/// The number at a key, not negative; a mistake where it is none.
+/// A price in USD: a number, not negative, and no more than the catalog believes of an hour.
+std::optional<double> price_in(std::string_view text);
+/// The price at a key; a mistake where it is none.
 std::optional<double> price_at(const YamlNode& map, std::string_view key, Mistakes& mistakes);
 
 /// A format: it is asked for what the file must have, gets it part by part, and says what it found.

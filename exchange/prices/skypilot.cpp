@@ -65,8 +65,7 @@ class SkyTable {
   std::optional<double> number(std::string_view column) {
     const CsvField* found = field(column);
     if (found == nullptr || found->text.empty()) return std::nullopt;
-    const Parsed<double> value = parse_number(found->text);
-    if (value && *value >= 0) return *value;
+    if (const auto value = price_in(found->text)) return value;
     mistakes_.add({file_, found->line, found->column},
                   fmt::format("'{}' is no {}", found->text, column), "a number such as 0.526");
     return std::nullopt;

@@ -234,6 +234,12 @@ TEST_CASE("a bill without days teaches nothing, and an old one says that it does
   CHECK(learnt.files.empty());
   CHECK_THAT(learnt.notes.front(), Contains("no dates"));
   bill = aws_bill();
+  bill.lines.front().quantity = 1e-9;
+  learnt = calibrate_by_bill(compare_bill(bill, plan, forecast_of_ten_hours()), plan, "b",
+                             shipped_catalog());
+  CHECK_THAT(learnt.notes.front(), Contains("p5.48xlarge would cost 2.64e+11 USD"));
+  CHECK(learnt.files.count("prices.csv") == 0);
+  bill = aws_bill();
   bill.begin = bill.end = "2020-01-01";
   learnt = calibrate_by_bill(compare_bill(bill, plan, forecast_of_ten_hours()), plan, "b",
                              shipped_catalog());

@@ -226,6 +226,11 @@ TEST_CASE("mistakes of a price list are named at their place, all at once") {
   CHECK_THAT(text, Contains("list:3:16: error: 'SpotPrice' is 'cheap', not a price"));
   CHECK_THAT(text, Contains("list:4:2: error: the zone 'mars' of p5.48xlarge is in no region"));
   CHECK_THAT(text, Contains("has no time"));
+  CHECK_THAT(refused(R"({"skus": [{"description": "Nvidia L4 GPU running in Iowa", "category":
+      {"usageType": "OnDemand"}, "serviceRegions": ["us-central1"], "pricingInfo":
+      [{"pricingExpression": {"usageUnit": "h", "tieredRates": [{"unitPrice":
+        {"units": "1e300"}}]}}]}]})"),
+             Contains("'1e300' and '' are no price"));
   CHECK_THAT(refused("{\"a\": 1}"), Contains("no price list that reckon reads"));
   CHECK_THAT(refused("name,price\nx,1\n"), Contains("no price list that reckon reads"));
   CHECK_THAT(refused("{\"Items\": [], \"skus\": [{}]}"), Contains("no price of a machine"));
