@@ -51,8 +51,7 @@ void bill(std::string_view text) {
   const auto read = read_bill(text, "bill", {"job", "mine"}, catalog());
   if (!read) return require(!format(read.error()).empty());
   require(std::isfinite(read->usd()) && std::isfinite(read->left_out_usd));
-  for (const BillLine& line : read->lines)
-    require(std::isfinite(line.quantity) && line.rows > 0);
+  for (const BillLine& line : read->lines) require(std::isfinite(line.quantity) && line.rows > 0);
 }
 
 }  // namespace

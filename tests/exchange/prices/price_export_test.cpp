@@ -244,6 +244,15 @@ TEST_CASE("mistakes of a price list are named at their place, all at once") {
              Contains("--provider NAME"));
 }
 
+TEST_CASE("a column that stands twice in a table counts once, and short rows are mistakes") {
+  const std::string header =
+      "InstanceType,AcceleratorName,AcceleratorCount,AcceleratorCount,Region,Price\n";
+  const PriceExport made = read(header + "p5.48xlarge,H100,8,x,us-east-1,50\n");
+  CHECK(only(made, "p5.48xlarge").on_demand->value.v * kHour == Approx(50));
+  CHECK_THAT(refused(header + "p5.48xlarge,H100,8,us-east-1,50\n"),
+             Contains("list:2:1: error: 5 fields in a table of 6 columns"));
+}
+
 TEST_CASE("changes are told against the catalog: changed, new, gone, the same") {
   PriceExport list = read(kOffers);
   PriceChanges changes = price_changes(std::array{list}, shipped_catalog());
