@@ -168,6 +168,7 @@ constexpr std::array kCommands{
             "Examples:\n"
             "  reckon simulate mlp.yaml --format json > forecast.json\n"
             "  reckon diff forecast.json runs/mlp\n"
+            "  reckon diff forecast.json runs/mlp --bill november.csv.gz --tag job=mlp\n"
             "\n"
             "Exit codes: 0 the run lies within the forecast's interval, 1 it does not, 2 a file is "
             "wrong or the\nrun is not finished, 3 the environment failed\n",
@@ -219,8 +220,10 @@ constexpr std::array kCommands{
         "failed\n",
         run_export, export_options},
     Command{
-        "import", "a commented scenario from the files that you already have",
-        "reckon import ai-platform|gke|terraform|kubernetes|tf-config|cluster [FILE] [options]",
+        "import",
+        "a commented scenario from the files that you already have; a forecast beside its bill",
+        "reckon import ai-platform|gke|terraform|kubernetes|tf-config|cluster|bill [FILE] "
+        "[options]",
         "ai-platform  config.yaml and gcloud's flags; what a forecast has no use for is kept for "
         "export\n"
         "gke          gcloud container node-pools list --format=json\n"
@@ -233,6 +236,11 @@ constexpr std::array kCommands{
         "now\n"
         "Such files do not say what is trained: --model, --epochs or --tokens, --batch do.\n"
         "\n"
+        "bill         what AWS (CUR), Google (BigQuery export), Azure (cost export), FOCUS or "
+        "OpenCost\n"
+        "             billed, beside the forecast of --scenario; --out DIR: a catalog of its "
+        "prices\n"
+        "\n"
         "Examples:\n"
         "  reckon import ai-platform config.yaml --model resnet50 --epochs 90 --out job.yaml\n"
         "  reckon import ai-platform gcloud ai-platform jobs submit training my_job \\\n"
@@ -241,6 +249,7 @@ constexpr std::array kCommands{
         "  reckon import gke pools.json --model bert_large --servers ps-pool\n"
         "  reckon import kubernetes job.yaml --accelerator A100-SXM4-80\n"
         "  reckon import cluster --model bert_large --out now.yaml\n"
+        "  reckon import bill november.csv.gz --scenario job.yaml --tag job=resnet --out billed\n"
         "\n"
         "Exit codes: 0 done, 2 the file is wrong, 3 the environment failed\n",
         run_import, import_options, false},
@@ -290,18 +299,23 @@ constexpr std::array kCommands{
     Command{
         "catalog",
         "what hardware, prices and rules forecasts stand on, each number with its source",
-        "reckon catalog list [KIND [WORD...]] | show NAME | check [DIR...]",
+        "reckon catalog list [KIND [WORD...]] | show NAME | check [DIR...] | refresh --from FILE",
         "list    the kinds, or the entries of one kind in which every WORD occurs\n"
         "show    everything about an accelerator, machine, slice, data set, storage, link, scale "
         "tier,\n"
         "        service's names, operational number or source\n"
         "check   reads our catalogs with your directories over them and reports every mistake\n"
+        "refresh what providers' own price lists change, and a catalog directory of their prices:\n"
+        "        AWS's offer file of AmazonEC2, aws ec2 describe-spot-price-history, Google's "
+        "SKUs,\n"
+        "        Azure's retail prices (JSON), SkyPilot's vms.csv\n"
         "\n"
         "Examples:\n"
         "  reckon catalog list machines gcp n1-standard\n"
         "  reckon catalog show nvidia-tesla-p100\n"
         "  reckon catalog show custom-24-98304\n"
         "  reckon catalog check my-catalog\n"
+        "  reckon catalog refresh --from us-east-1.json --from spot-history.json --out prices\n"
         "\n"
         "Exit codes: 0 done, 2 a catalog is wrong or a name unknown, 3 the environment failed\n",
         run_catalog, catalog_options, false},

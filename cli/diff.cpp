@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "cli/command.h"
+#include "cli/import/bill.h"
 #include "cli/load.h"
 #include "cli/load_measurements.h"
 #include "cli/options/shared.h"
@@ -10,18 +11,47 @@
 #include "cli/output.h"
 #include "cli/parse.h"
 #include "executor/train/records/run_directory.h"
+#include "report/run/bill.h"
 #include "report/run/diff.h"
 
 namespace reckon::cli {
 namespace {
 
-struct DiffOptions : Files, AnswerFormat {
-  std::vector<Option> declared() { return {format_option()}; }
+struct DiffOptions : Files, AnswerFormat, CatalogChoice {
+  std::vector<std::string> bills;
+  std::string tag;
+
+  std::vector<Option> declared() {
+    return {{{"bill", "FILE",
+              "what the cloud charged for the run, as import bill reads it; may be "
+              "given again"},
+             texts(bills),
+             true},
+            {{"tag", "KEY=VALUE", "only rows of the bill with this tag or label (all rows)"},
+             text(tag)},
+            format_option(),
+            catalog_option()};
+  }
   void check() const {
     if (files.size() != 2)
       throw UsageError("diff takes a forecast and a run: reckon diff forecast.json runs/mlp");
+    if (bills.empty() && (!tag.empty() || !catalogs.empty()))
+      throw UsageError("--tag and --catalog are of --bill");
   }
 };
+
+/// The forecast's ledger beside what was charged for the run, whose plan knows its machines.
+BillComparison billed(const DiffOptions& options, const SaidForecast& said) {
+  const auto run = load_artifact(options.files[1]);
+  if (!run) throw UsageError("--bill needs the directory of the run: its plan names the machines");
+  const ReadArtifact read = checked(*run);
+  const auto catalog = checked(load_catalogs(options));
+  Forecast ledger;
+  ledger.node_hours = said.node_hours;
+  ledger.cost_usd = said.cost_usd;
+  ledger.cost_breakdown_usd = said.cost_breakdown_usd;
+  return compare_bill(read_bills(options.bills, options.tag, catalog), read.artifact.plan, ledger);
+}
 
 /// A run is named by its directory or by its measurements.
 std::filesystem::path measurements_of(const std::filesystem::path& run) {
@@ -59,7 +89,13 @@ int run_diff(const Command& self, std::span<const std::string> arguments) {
     return kInputIsWrong;
   }
   const auto diff = checked(reckon::diff_run(*forecast, *measured, run.string()));
-  print(options->format == OutputFormat::json ? diff_json(diff) : diff_table(diff));
+  std::optional<BillComparison> bill;
+  if (!options->bills.empty()) bill = billed(*options, *forecast);
+  std::string text = options->format == OutputFormat::json
+                         ? diff_json(diff, bill ? &*bill : nullptr)
+                         : diff_table(diff);
+  if (bill && options->format == OutputFormat::table) text += "\n" + bill_table(*bill, {});
+  print(text);
   return diff.within_interval() ? kDone : kAnswerIsNo;
 }
 

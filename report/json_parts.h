@@ -10,6 +10,7 @@
 // of html/ only: nlohmann is heavy.
 namespace reckon {
 
+struct BillComparison;
 struct ProfiledFile;
 
 using Json = nlohmann::ordered_json;
@@ -32,6 +33,8 @@ Json memory_object(const MemoryEstimate& memory);
 Json forecast_object(const Forecast& forecast);
 /// null where evidence was not asked; `most` of the runs, most alike first.
 Json evidence_object(const std::optional<StepEvidence>& evidence, std::size_t most);
+/// A forecast's ledger beside a bill, of `import bill` and `diff`.
+Json bill_object(const BillComparison& comparison);
 Json profiles_array(std::span<const ProfiledFile> files);
 
 /// Names of files and of nodes come from users: bytes that are no UTF-8 are replaced, not thrown

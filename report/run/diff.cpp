@@ -123,7 +123,7 @@ std::string diff_table(const RunDiff& diff) {
   return out + causes(diff);
 }
 
-std::string diff_json(const RunDiff& diff) {
+std::string diff_json(const RunDiff& diff, const BillComparison* bill) {
   Json out = head("diff");
   out["scenario"] = diff.scenario;
   out["within_interval"] = diff.within_interval();
@@ -151,6 +151,7 @@ std::string diff_json(const RunDiff& diff) {
   for (const DiffCause& c : diff.causes) out["causes"].push_back(c.text);
   out["differences"] = Json::array();
   for (const DiffCause& c : diff.causes) out["differences"].push_back(json_of(c));
+  if (bill != nullptr) out["bill"] = bill_object(*bill);
   return dump(out, 2);
 }
 

@@ -104,11 +104,11 @@ PoolRates pool_rates(ForecastReader& in, const std::string& at) {
 }
 
 void read_money(ForecastReader& in, SaidForecast& f) {
+  if (in.has("/node_hours")) f.node_hours = in.numbers("/node_hours");
   if (!in.has("/cost_usd")) return;
   f.cost_usd = in.quantiles("/cost_usd");
   for (std::size_t p = 0; p < kCostParts; ++p)
     f.cost_breakdown_usd[p] = in.number("/cost_breakdown_usd/" + std::string(to_text(CostPart(p))));
-  f.node_hours = in.numbers("/node_hours");
   if (!in.has("/rates")) return;
   RunRates rates;
   for (std::size_t k = 0; k < in.size("/rates/pools"); ++k)

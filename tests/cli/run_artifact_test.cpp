@@ -71,6 +71,20 @@ TEST_CASE("what a run is of is resolved once: extends, --layer, --set, --catalog
   for (const char* gone : {"shared", "layer.yaml", "facts", "job.yaml"})
     fs::remove_all(w.path(gone));
   CHECK(w.run("diff run/forecast.json run").code != 2);
+  // OpenCost names no machine: its compute is that of all nodes.
+  w.write("cost.csv",
+          "Date,Namespace,CPUCost,RAMCost,NetworkCost,TotalCost\n"
+          "2026-11-19,job,1.5,0.5,0.25,2.25\n");
+  const Output billed = w.run("diff run/forecast.json run --bill cost.csv");
+  INFO(billed.err);
+  CHECK(billed.code != 2);
+  CHECK(contains(billed.out, "job: the bill is 2.25 USD"));
+  CHECK(contains(billed.out, "2.00 USD"));  // of compute
+  CHECK(contains(billed.out, "The forecast has no line for 0.25 USD"));
+  CHECK(contains(w.run("diff run/forecast.json run --bill cost.csv --format json").out,
+                 "\"bill_usd\": 2.25"));
+  CHECK(contains(w.run("diff run/forecast.json run/measurements.jsonl --bill cost.csv").err,
+                 "--bill needs the directory of the run"));
   const Output again =
       w.run_shell("'" RECKON_BINARY_DIR "/bin/reckon-worker' run/plan.reckon --alone --steps 2");
   INFO(again.err);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cli/catalog/refresh.h"
 #include "cli/command.h"
 #include "cli/load.h"
 #include "cli/options/shared.h"
@@ -12,12 +13,39 @@
 #include "cli/parse.h"
 #include "report/catalog/view.h"
 #include "sim/base/unit_text.h"
+#include "sim/scenario/yaml/reader.h"
 
 namespace reckon::cli {
 namespace {
 
-struct CatalogOptions : Files, AnswerFormat, CatalogChoice {
-  std::vector<Option> declared() { return {format_option(), catalog_option()}; }
+struct CatalogOptions : Files, AnswerFormat, OutPath, CatalogChoice {
+  RefreshOptions refresh;
+
+  std::vector<Option> declared() {
+    return {{{"from", "FILE", "refresh: a price list to read, plain or gzip; may be given again"},
+             paths(refresh.lists),
+             true},
+            {{"provider", "NAME", "refresh: whose prices a SkyPilot table has (by its regions)"},
+             text(refresh.provider)},
+            {{"date", "YYYY-MM-DD",
+              "refresh: the day of a price list that does not say it (when it was written)"},
+             text(refresh.date)},
+            {{"out", "DIR", "refresh: where to write a catalog of these prices (nowhere)"},
+             file_name(out)},
+            format_option(),
+            catalog_option()};
+  }
+  void check() const {
+    const bool refreshes = !files.empty() && files.front() == "refresh";
+    if (!refreshes && (!refresh.lists.empty() || !refresh.provider.empty() ||
+                       !refresh.date.empty() || !out.empty()))
+      throw UsageError("--from, --provider, --date and --out are of catalog refresh");
+    if (refreshes && files.size() > 1)
+      throw UsageErrorWithHint(fmt::format("catalog refresh does not take '{}'", files[1]),
+                               "reckon catalog refresh --from FILE");
+    if (!refresh.date.empty() && !parse_date(refresh.date))
+      throw UsageError(fmt::format("--date {} is no date such as 2026-11-24", refresh.date));
+  }
 };
 
 int print_tables(std::string_view command, const CatalogOptions& options,
@@ -64,10 +92,12 @@ int run_catalog(const Command& self, std::span<const std::string> arguments) {
   if (!options) return kDone;
   if (options->files.empty()) throw UsageError(fmt::format("say what to do: {}", self.usage));
   const std::string& action = options->files.front();
-  const std::array<std::string, 3> kActions{"list", "show", "check"};
+  const std::array<std::string, 4> kActions{"list", "show", "check", "refresh"};
   if (std::ranges::find(kActions, action) == kActions.end())
-    throw UsageError(fmt::format("catalog does list, show and check, not '{}'{}", action,
+    throw UsageError(fmt::format("catalog does list, show, check and refresh, not '{}'{}", action,
                                  did_you_mean(action, kActions)));
+  if (action == "refresh")
+    return refresh_catalog(options->refresh, *options, options->format, options->out);
   if (action == "check")  // the user's layers over ours
     options->catalogs.insert(options->catalogs.end(), options->files.begin() + 1,
                              options->files.end());

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "cli/command.h"
+#include "cli/import/bill.h"
 #include "cli/init/init_scenario.h"
 #include "cli/load.h"
 #include "cli/options/shared.h"
@@ -38,8 +39,9 @@ struct ImportSaid {
   friend bool operator==(const ImportSaid&, const ImportSaid&) = default;
 };
 
-struct ImportOptions : Files, OutPath, CatalogChoice {
+struct ImportOptions : Files, OutPath, AnswerFormat, CatalogChoice {
   ImportSaid said;
+  BillOptions bill;
 
   std::vector<Option> declared();
 };
@@ -47,31 +49,37 @@ struct ImportOptions : Files, OutPath, CatalogChoice {
 std::vector<Option> ImportOptions::declared() {
   constexpr int kMost = 1'000'000;
   KubectlChoice kubectl;  // for its texts
-  return {{model_text(), text(said.model)},
-          {dataset_text(), text(said.dataset)},
-          {epochs_text(), text(said.epochs)},
-          {tokens_text(), text(said.tokens)},
-          {precision_text(), text(said.precision)},
-          {batch_text(), whole(said.batch, 1, kMost)},
-          {accelerator_text(), text(said.accelerator)},
-          {count_text(), whole(said.count, 1, kMost)},
-          {machine_text(), text(said.machine)},
-          {{"pool", "NAME",
-            "gke, terraform, cluster: the node pool that trains (the one with most accelerators)"},
-           text(said.pool)},
-          {{"servers", "NAME",
-            "gke, terraform: the node pool of the parameter servers; tf-config: their machine"},
-           text(said.servers)},
-          {provider_text(), text(said.provider)},
-          {region_text(), text(said.region)},
-          {kubectl.context_option().text, text(said.context)},
-          {kubectl.namespace_option().text, text(said.name_space)},
-          out_option(),
-          catalog_option()};
+  return {
+      {model_text(), text(said.model)},
+      {dataset_text(), text(said.dataset)},
+      {epochs_text(), text(said.epochs)},
+      {tokens_text(), text(said.tokens)},
+      {precision_text(), text(said.precision)},
+      {batch_text(), whole(said.batch, 1, kMost)},
+      {accelerator_text(), text(said.accelerator)},
+      {count_text(), whole(said.count, 1, kMost)},
+      {machine_text(), text(said.machine)},
+      {{"pool", "NAME",
+        "gke, terraform, cluster: the node pool that trains (the one with most accelerators)"},
+       text(said.pool)},
+      {{"servers", "NAME",
+        "gke, terraform: the node pool of the parameter servers; tf-config: their machine"},
+       text(said.servers)},
+      {provider_text(), text(said.provider)},
+      {region_text(), text(said.region)},
+      {kubectl.context_option().text, text(said.context)},
+      {kubectl.namespace_option().text, text(said.name_space)},
+      {{"scenario", "FILE", "bill: the scenario, or the directory of the run, that was billed"},
+       file_name(bill.scenario)},
+      {{"tag", "KEY=VALUE", "bill: only rows with this tag or label (all rows)"}, text(bill.tag)},
+      format_option(),
+      out_option(),
+      catalog_option()};
 }
 
-constexpr std::array<std::string_view, 6> kKinds{"ai-platform", "gke",       "terraform",
-                                                 "kubernetes",  "tf-config", "cluster"};
+constexpr std::string_view kBill = "bill";
+constexpr std::array<std::string_view, 7> kKinds{
+    "ai-platform", "gke", "terraform", "kubernetes", "tf-config", "cluster", kBill};
 
 /// The command line, split: `gcloud`'s words of an AI Platform job are not ours to judge.
 struct ImportWords {
@@ -239,6 +247,12 @@ void refuse_what_is_not_read(const ImportOptions& options) {
     if (row.given && std::ranges::find(row.kinds, kind) == row.kinds.end())
       throw UsageError(fmt::format("import {} does not read --{}; {} does", kind, row.option,
                                    fmt::join(row.kinds, " and ")));
+  if (kind == kBill && !(said == ImportSaid{}))
+    throw UsageError(
+        "import bill says nothing of what is trained: it reads --scenario, --tag, --format, --out "
+        "and --catalog");
+  if (kind != kBill && (!(options.bill == BillOptions{}) || options.format != OutputFormat::table))
+    throw UsageError("--scenario, --tag and --format are of import bill");
   if (said.count > 0 && said.accelerator.empty())
     throw UsageError("--count is of --accelerator, which is not given");
   if (!said.tokens.empty() && !said.epochs.empty())
@@ -298,6 +312,9 @@ int run_import(const Command& self, std::span<const std::string> arguments) {
         fmt::format("import takes {}, not '{}'{}", fmt::join(kKinds, ", "), kind,
                     did_you_mean(kind, std::vector<std::string>(kKinds.begin(), kKinds.end()))));
   refuse_what_is_not_read(*options);
+  if (kind == kBill)
+    return import_bill({options->files.begin() + 1, options->files.end()}, options->bill, *options,
+                       options->format, options->out);
   const std::string out = options->out.empty() ? "-" : options->out;
   if (out != "-" && std::filesystem::exists(out))
     throw UsageError(fmt::format("'{}' exists; import overwrites nothing", out));
