@@ -8,10 +8,10 @@
 #include <cmath>
 #include <span>
 
-#include "sim/measurement/live_forecast.h"
 #include "sim/forecast/forecast.h"
-#include "sim/step/network/collectives_cpu.h"
+#include "sim/measurement/live_forecast.h"
 #include "sim/step/compute.h"
+#include "sim/step/network/collectives_cpu.h"
 
 namespace reckon {
 namespace {
@@ -324,7 +324,7 @@ double predicted(const MeasuredQuantity& of, const Plan& plan, const StepEstimat
     case Measured::jitter:
       return plan.framework.step_jitter.value;
     case Measured::reduce:
-      return all_reduce_of_workers(plan, s, fabric_of(plan, s, s.workers), of.size,
+      return gradient_sum(plan, s)(fabric_of(plan, s, s.workers), of.size,
                                    *cost_of_collectives(network))
           .time.count();
     case Measured::kernel:

@@ -32,6 +32,7 @@ struct ElementSizes {
 ElementSizes element_sizes(Precision precision, Optimizer optimizer, bool fp32_variables,
                            bool fp32_gradients = false);
 ElementSizes element_sizes(const PlannedWorkload& job);
+bool fp32_variables(const PlannedStrategy& strategy);
 /// With what the stack keeps besides. Attention without a fused kernel and without dropout keeps
 /// its softmax's output, of the working precision: 2 a s/h of the 5 a s/h of [Korthikanti et al.
 /// 2022, eq. 1], the rest of which is the dropout's.
