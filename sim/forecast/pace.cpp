@@ -103,7 +103,7 @@ std::vector<Sensitivity> sensitivities(Plan& scratch,
   std::vector<Sensitivity> result(assumptions.size());
   const PlannedWorkload& job = scratch.jobs.front();
   std::optional<ModelFold> fold;  // no assumption changes the model
-  if (cuts_the_model(job.strategy.kind)) fold.emplace(job.model);
+  if (job.strategy.kind != StrategyKind::parameter_server) fold.emplace(job.model);
   for (std::size_t i = 0; i < assumptions.size(); ++i) {
     const PlanAssumption& a = assumptions[i];
     if (!a.affects_step) continue;

@@ -176,7 +176,8 @@ Layout layout_of(const PlannedWorkload& job) {
   l.schedule = s.schedule;
   l.interleave = s.interleave;
   l.offload_optimizer = s.offload_optimizer;
-  l.overlap = s.overlap;
+  // XLA on TPU sums all gradients after the backward pass [Kumar et al. 2019, Sec. 2.2].
+  l.overlap = s.overlap && s.kind != StrategyKind::tpu;
   l.recompute = s.recompute;
   l.stops_recomputing = s.kind == StrategyKind::sharded;
   return l;

@@ -37,7 +37,7 @@ struct Layout {
   int replicas_of_state() const { return data * context; }
   std::int64_t global_batch() const { return micro_batches * micro_batch * data; }
 };
-/// Of a job whose strategy cuts the model.
+/// Of a job without parameter servers.
 Layout layout_of(const PlannedWorkload& job);
 
 /// What a network lets itself be divided into; made once for each model.
