@@ -121,7 +121,8 @@ class MeshAttempt {
     }
     for (int r = 0; r < ranks_; ++r)
       if (r != me && !same_bytes(received[std::size_t(r)], proof(r, me, nonce_))) {
-        failure_ = fmt::format("at the port for rank {} is somebody who does not know the secret", r);
+        failure_ =
+            fmt::format("at the port for rank {} is somebody who does not know the secret", r);
         return false;
       }
     return true;
@@ -168,9 +169,10 @@ std::shared_ptr<Context> connect_gloo_mesh(Membership& membership, int ranks, Se
     }
     if (!attempt.failure().empty()) why = attempt.failure();
   }
-  throw CommError(fmt::format("{} times not all ranks could connect{}{}: do strangers reach the "
-                              "ports of this job (docs/security.md)?",
-                              kMostAttempts, why.empty() ? "" : ": ", why));
+  throw CommError(
+      fmt::format("{} times not all ranks could connect{}{}: do strangers reach the "
+                  "ports of this job (docs/security.md)?",
+                  kMostAttempts, why.empty() ? "" : ": ", why));
 }
 
 }  // namespace reckon

@@ -28,11 +28,12 @@ ServedWorkers served_workers(const Plan& plan, const PlannedWorkload& job, int l
   w.live = live_workers > 0 ? std::min(live_workers, s.workers) : s.workers;
   w.per_worker = std::max(1, s.accelerators_per_worker);
   w.accelerators = w.live * w.per_worker;
-  const double at_once = double(job.batch_per_accelerator) * s.accelerators();
+  const double at_once = double(job.strategy.layout.micro_batch) * s.accelerators();
   w.accumulation = std::max(1.0, std::floor(double(job.global_batch) / at_once));
-  w.samples = w.accumulation * job.batch_per_accelerator;
+  w.samples = w.accumulation * job.strategy.layout.micro_batch;
   for (const auto* pool : computing_pools(plan)) {
-    auto times = compute_times(job, processor_of(*pool, job.precision), job.batch_per_accelerator);
+    auto times =
+        compute_times(job, processor_of(*pool, job.precision), job.strategy.layout.micro_batch);
     if (w.pool && times.total() <= w.batch.total()) continue;
     w.pool = pool;
     w.batch = std::move(times);
@@ -100,7 +101,7 @@ bool synchronous_servers(StepEstimate& e, const Plan& plan, const PlannedWorkloa
   auto setup = server_setup(plan, job, times, w.live, step_assumptions::kParameterServerGroups);
   add_local_reduction(setup, *w.pool, s, cost);
   const double factor =
-      straggler_factor(w.live, s.backup_workers, plan.framework.step_jitter.value);
+      straggler_factor(w.live, s.backup_workers(), plan.framework.step_jitter.value);
   e.step = makespan(synchronous_step(slowed(setup, factor)), network);
   e.update = setup.update;
   e.exposed.servers = e.exposed_communication = std::max(Seconds{}, e.step - e.compute - e.update);
@@ -126,7 +127,7 @@ bool asynchronous_servers(StepEstimate& e, const Plan& plan, const PlannedWorklo
   add_local_reduction(setup, *w.pool, s, cost);
   const double jitter = plan.framework.step_jitter.value;
   const double rate =
-      asynchronous_rate(setup, s.staleness, jitter, network);  // worker steps a second
+      asynchronous_rate(setup, s.servers->staleness, jitter, network);  // worker steps a second
   const double worker_steps = double(job.global_batch) / (w.samples * w.per_worker);
   e.step = Seconds{worker_steps / rate};
   // Seen from one worker: its own step lasts live / rate.
@@ -160,19 +161,20 @@ BareStep server_step(const Plan& plan, const PlannedWorkload& job, const Network
   e.layers = w.batch.layers;
   e.compute = w.batch.total() * w.accumulation;
   e.forward = w.batch.forward;
-  const bool servers_busier = s.synchronous ? synchronous_servers(e, plan, job, w, network, *cost)
-                                            : asynchronous_servers(e, plan, job, w, network, *cost);
+  const bool servers_busier = s.synchronous()
+                                  ? synchronous_servers(e, plan, job, w, network, *cost)
+                                  : asynchronous_servers(e, plan, job, w, network, *cost);
   e.bottleneck = bottleneck_of(e, servers_busier, w.batch);
   if (e.communication.count() > 0) e.engine = network.name();
   bare.accelerators = w.accelerators;
   bare.samples_each = w.samples;
   bare.samples = double(w.accelerators) * w.samples;
-  if (!s.synchronous) {
+  if (!s.synchronous()) {
     bare.rounds = double(job.global_batch) / bare.samples;
     bare.samples = double(job.global_batch);
-  } else if (s.backup_workers > 0) {
+  } else if (s.backup_workers() > 0) {
     // Gradients of the slowest workers are dropped [Chen et al. 2016].
-    bare.samples *= double(std::max(1, w.live - s.backup_workers)) / w.live;
+    bare.samples *= double(std::max(1, w.live - s.backup_workers())) / w.live;
   }
   if (w.pool->accelerator) bare.peak = processor_of(*w.pool, job.precision).peak;
   return bare;

@@ -24,7 +24,7 @@ Layout live_layout(const PlannedWorkload& job, int live_workers) {
   const PlannedStrategy& s = job.strategy;
   if (live_workers <= 0 || live_workers >= s.workers) return l;
   const std::int64_t live = std::int64_t{live_workers} * std::max(1, s.accelerators_per_worker);
-  l.data = static_cast<int>(std::max<std::int64_t>(1, live / s.replica()));
+  l.data = static_cast<int>(std::max<std::int64_t>(1, live / s.layout.replica()));
   return l;
 }
 
@@ -79,7 +79,7 @@ void agree_on_going_on(StepEstimate& e, const Plan& plan, const PlannedStrategy&
                        const CollectiveCost& cost) {
   constexpr Bytes kAgreement{24};
   const GradientSum sum = gradient_sum(plan, s);
-  if (live == 1 || !s.synchronous || !sum.on_cpus) return;
+  if (live == 1 || !s.synchronous() || !sum.on_cpus) return;
   const Seconds time = sum(fabric_of(plan, s, live), kAgreement, cost).time;
   e.communication += time;
   e.exposed.gradients += time;
@@ -158,8 +158,8 @@ StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job, const M
 
 Seconds evaluation_time(const Plan& plan, const PlannedWorkload& job, const StepEstimate& step) {
   Seconds forward = step.forward;
-  const double replica = double(job.strategy.replica());
-  const double batch = job.batch_per_accelerator / replica;  // of one accelerator
+  const double replica = double(job.strategy.layout.replica());
+  const double batch = job.strategy.layout.micro_batch / replica;  // of one accelerator
   for (const auto* pool : computing_pools(plan))
     forward = std::max(forward, input_times(*pool, job, batch).slowest());
   const double at_once = batch * job.strategy.accelerators();

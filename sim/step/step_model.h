@@ -3,7 +3,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "sim/scenario/layout.h"
+#include "sim/scenario/layout_rules.h"
 #include "sim/step/block_times.h"
 #include "sim/step/memory/layout_memory.h"
 #include "sim/step/network/collective_cost.h"

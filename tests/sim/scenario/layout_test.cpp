@@ -1,4 +1,4 @@
-#include "sim/scenario/layout.h"
+#include "sim/scenario/layout_rules.h"
 
 #include <catch2/catch.hpp>
 

@@ -58,7 +58,7 @@ TEST_CASE("nobody is named for a step that asks nothing of a network") {
 TEST_CASE("closed forms are below the solver where flows contend") {
   // Two servers whose NICs eight workers share, each at another point of its step.
   Plan plan = make_round_plan(small_mlp(), StrategyKind::parameter_server, 8, 1, 1);
-  plan.jobs[0].strategy.synchronous = false;
+  plan.jobs[0].strategy.servers->synchronous = false;
   const StepEstimate f = estimated(plan, *make_fluid_network()),
                      c = estimated(plan, *make_closed_form_network());
   CHECK(c.step < f.step);

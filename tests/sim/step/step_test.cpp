@@ -31,7 +31,7 @@ TEST_CASE(
   // (784 + 512) x 4096 x 4 + (784 x 512 + 512) x 4 = 22.84 MB at 500 GB/s = 45.7 us: the FLOPs
   // decide.
   Plan plan = make_round_plan(small_mlp(), StrategyKind::single);
-  plan.jobs[0].batch_per_accelerator = 4096;
+  plan.jobs[0].strategy.layout.micro_batch = 4096;
   const auto processor = processor_of(plan.pools[0], Precision::fp32);
   auto times = compute_times(plan.jobs[0], processor, 4096);
   CHECK(times.layers[0].forward.count() == Approx(3.28833e9 / 5e12).epsilon(1e-4));
@@ -118,7 +118,7 @@ TEST_CASE("a pass over the network takes no less than its host needs to issue it
 TEST_CASE("recomputation costs one more forward pass of all but the head") {
   Plan plan = resnet(StrategyKind::single);
   const auto none = estimate(plan);
-  plan.jobs[0].strategy.recompute = Recompute::full;
+  plan.jobs[0].strategy.layout.recompute = Recompute::full;
   const auto full = estimate(plan);
   const auto layers = plan.jobs[0].model.layers();
   double forward = 0, head = 0;
@@ -180,7 +180,7 @@ TEST_CASE("more parameter servers: the step gets no slower, each carries less") 
 
 TEST_CASE("asynchronous training goes on with fewer workers, at their rate") {
   Plan plan = resnet(StrategyKind::parameter_server, 8, 1, 8);
-  plan.jobs[0].strategy.synchronous = false;
+  plan.jobs[0].strategy.servers->synchronous = false;
   const double all = estimate(plan).samples_per_second.v;
   const double half = estimate(plan, 4).samples_per_second.v;
   CHECK(half == Approx(all / 2).epsilon(0.1));
