@@ -118,7 +118,7 @@ Expected<ModelSheet> scenario_sheet(const std::string& file, const LoadedCatalog
   sheet.model = job.model;
   sheet.precision = job.precision;
   sheet.optimizer = job.optimizer;
-  sheet.batch = job.batch_per_accelerator;
+  sheet.batch = job.strategy.layout.micro_batch;
   sheet.accelerator = computing_pools(plan).back()->accelerator;
   sheet.memory.push_back({"as in the scenario", estimate_memory(plan, job)});
   return sheet;

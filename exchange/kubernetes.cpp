@@ -119,7 +119,7 @@ std::string kubernetes_secret_name(std::string_view run) { return fmt::format("{
 
 bool needs_kubernetes_secret(const RunArtifact& artifact) {
   const PlannedStrategy& s = artifact.plan.jobs.front().strategy;
-  return !artifact.container && s.workers + s.parameter_servers > 1;
+  return !artifact.container && s.workers + s.server_count() > 1;
 }
 
 RunArtifact for_cluster(RunArtifact planned, const Catalog& catalog) {

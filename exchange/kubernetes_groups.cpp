@@ -57,11 +57,11 @@ std::vector<PodGroup> groups_of(const Job& job) {
     ask_for_devices(group, job, each);
     groups.push_back(group);
   }
-  if (s.parameter_servers > 0) {
+  if (s.server_count() > 0) {
     PodGroup servers;
     servers.role = Role::parameter_server;
     servers.pool = plan.pool_with(Role::parameter_server);
-    servers.count = s.parameter_servers;
+    servers.count = s.server_count();
     if (servers.pool == nullptr) {  // beside the workers, on their nodes
       PodGroup& host = groups.back();
       const int nodes = (host.count + host.per_node - 1) / host.per_node;

@@ -168,7 +168,7 @@ FewestServers fewest_servers(const Plan& plan, const NetworkModel& network) {
   PlannedWorkload& job = changed.jobs.front();
   const int most = std::max(64, 2 * job.strategy.workers);
   for (int servers = 1; servers <= most && !(out.enough && out.no_gain); ++servers) {
-    job.strategy.parameter_servers = servers;
+    job.strategy.servers->count = servers;
     for (PlannedPool& pool : changed.pools)
       if (pool.role == Role::parameter_server)
         pool.nodes_initial = pool.nodes_min = pool.nodes_max = servers;
@@ -206,7 +206,7 @@ Expected<Fewest> fewest(const Question& question, const Catalog& catalog,
   if (question.file.scenario.workload->strategy.kind == StrategyKind::parameter_server)
     if (const auto plan = planned(question.base, question.file, catalog))
       if (plan->pool_with(Role::parameter_server) != nullptr &&
-          plan->jobs.front().strategy.parameter_servers > 0)
+          plan->jobs.front().strategy.server_count() > 0)
         out.servers = fewest_servers(*plan, network);
   return out;
 }

@@ -52,7 +52,7 @@ Diagnostics HardwarePlan::make() {
   if (!made) return std::move(made.error());
   plan = std::move(*made);
   worker = std::size_t(plan.pool_with(Role::worker) - plan.pools.data());
-  servers = job().strategy.parameter_servers;
+  servers = job().strategy.server_count();
   return {};
 }
 

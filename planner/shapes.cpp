@@ -1,10 +1,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "planner/site.h"
 #include "sim/scenario/resolve/workers.h"
-#include "sim/step/step.h"
+#include "sim/step/step_model.h"
 
 // The model as a whole on every accelerator: single, mirrored, multi-worker, parameter servers, TPU
 // slices.
@@ -47,7 +48,7 @@ class WholeShapes {
     }
     const PlannedWorkload& job = s_.on.job();
     shape.steps = job.steps;
-    const StepEstimate step = estimate_step(s_.on.plan, job, s_.network);
+    const StepEstimate step = step_of(job);
     shape.step_seconds = step.step.count();
     if (s_.takes_evidence) {
       const EvidenceFeatures f = features_of(s_.on.plan, job);
@@ -83,6 +84,14 @@ class WholeShapes {
   bool fits_with(Shape shape, std::int64_t batch) {
     shape.layout.micro_batch = int(batch);
     return fits(shape);
+  }
+
+  /// No shape changes the model, which takes longer to fold than its step to estimate.
+  StepEstimate step_of(const PlannedWorkload& job) {
+    if (job.strategy.kind == StrategyKind::parameter_server)
+      return estimate_step(s_.on.plan, job, s_.network);
+    if (!fold_) fold_.emplace(job.model);
+    return estimate_step(s_.on.plan, job, *fold_, s_.network);
   }
 
   bool set_batch(Shape& shape) {
@@ -135,6 +144,7 @@ class WholeShapes {
   const ShapeSource& s_;
   Rejections& rejected_;
   std::map<std::tuple<StrategyKind, int, Recompute>, bool> fits_;
+  std::optional<ModelFold> fold_;
 };
 
 constexpr const char* kMoreServersThanNodes =

@@ -33,7 +33,7 @@ class SiteMaker {
     if (const Diagnostics wrong = on_.make(); !wrong.empty()) return refused(wrong);
     site_.worker = on_.worker;
     site_.pools = int(on_.plan.pools.size());
-    site_.asynchronous = !on_.job().strategy.synchronous;
+    site_.asynchronous = !on_.job().strategy.synchronous();
     find_offers();
     const std::int64_t places = std::int64_t(all_offers_);
     Rejections by_shape;

@@ -238,7 +238,7 @@ Expected<Best> cheapest(const InitAnswers& answers, const std::vector<Offer>& of
 
 bool fits(const Plan& plan, int batch) {
   PlannedWorkload job = plan.only_job();
-  job.batch_per_accelerator = batch;
+  job.strategy.layout.micro_batch = batch;
   return estimate_memory(plan, job).fits_at(kRiskOfAPlan);
 }
 
@@ -251,7 +251,7 @@ int largest_batch(const Plan& plan) {
 
 std::string batch_note(const Plan& plan, int batch) {
   PlannedWorkload job = plan.only_job();
-  job.batch_per_accelerator = batch;
+  job.strategy.layout.micro_batch = batch;
   const MemoryEstimate m = estimate_memory(plan, job);
   return fmt::format("takes {}{}", memory_text(m),
                      batch == kLargestBatch ? "" : "; twice as many may not fit");

@@ -86,8 +86,8 @@ Rebound bound_to_this_machine(const RunArtifact& planned, const OperationalDefau
     here.passes = [&](const PlannedPool& workers, const PlannedWorkload& job) {
       return worth_measuring(job, passes_time(workers, job))
                  ? std::optional(machine->passes({.model = &job.model,
-                                                  .batch = job.batch_per_accelerator,
-                                                  .recompute = job.strategy.recompute,
+                                                  .batch = job.strategy.layout.micro_batch,
+                                                  .recompute = job.strategy.layout.recompute,
                                                   .threads = workers.measured_rates->threads,
                                                   .processes = job.strategy.workers}))
                  : std::nullopt;

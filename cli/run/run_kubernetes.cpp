@@ -132,8 +132,7 @@ class ClusterCommand {
     const auto newest = newest_attempt(kubectl, state.run);
     const bool over = !newest || newest->pods_wanted == 0 || resume;
     how.first_attempt = !newest ? 0 : newest->number + (over ? 1 : 0);
-    const int pods =
-        plan().only_job().strategy.workers + plan().only_job().strategy.parameter_servers;
+    const int pods = plan().only_job().strategy.workers + plan().only_job().strategy.server_count();
     // Fewer than all: the launcher that made them was lost in between.
     how.secret_is_there = newest && !over;
     how.first_is_there = newest && !over && newest->pods_wanted == pods;

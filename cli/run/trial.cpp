@@ -164,7 +164,7 @@ TrialRequest request_of(const TrialCommandOptions& options, const LoadedPlan& lo
   TrialRequest r;
   r.run.steps = options.steps;
   r.run.timeout = options.timeout;
-  r.batch = options.batch.value_or(job.batch_per_accelerator);
+  r.batch = options.batch.value_or(job.strategy.layout.micro_batch);
   r.usd_per_hour = options.usd_per_hour;
   if (auto program = own_program(options, container)) {
     r.run.process = std::move(*program);
@@ -219,10 +219,10 @@ Expected<std::vector<TrialRow>> alternatives(const TrialCommandOptions& options,
   std::vector<TrialRow> rows{row_of("the plan, as forecast", make_forecast(plan, *network, how))};
   if (const auto alone = one_worker(plan))
     trial.forecast_step = estimate_step(*alone, alone->only_job(), *network).step;
-  if (request.like_pool && request.batch != plan.only_job().batch_per_accelerator) {
+  if (request.like_pool && request.batch != plan.only_job().strategy.layout.micro_batch) {
     trial.warnings.push_back(
         fmt::format("the plan's batch is {}, the trial's {}: the plan is not rescaled",
-                    plan.only_job().batch_per_accelerator, request.batch));
+                    plan.only_job().strategy.layout.micro_batch, request.batch));
   } else if (request.like_pool) {
     if (const auto scaled = with_measured_step(plan, *network, fit))
       rows.push_back(

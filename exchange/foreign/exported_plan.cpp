@@ -53,7 +53,7 @@ bool agrees(const Plan& plan, const ScenarioFile& file, const ReplicasOfJob& job
   const int wanted = strategy.accelerators();
   const bool same_size = devices > 0 ? devices == wanted : ranks == strategy.workers;
   const bool own_servers = plan.pool_with(Role::parameter_server) != nullptr;
-  if (!same_size || servers != (own_servers ? strategy.parameter_servers : 0)) return false;
+  if (!same_size || servers != (own_servers ? strategy.server_count() : 0)) return false;
   if (!file.scenario.workload || !file.scenario.workload->container) return true;
   const auto& container = *file.scenario.workload->container;
   for (const Replicas& r : job.replicas)

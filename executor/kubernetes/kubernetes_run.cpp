@@ -10,7 +10,7 @@ namespace reckon::kubernetes {
 std::vector<std::string> process_names(const PlannedStrategy& strategy) {
   std::vector<std::string> names;
   for (int rank = 0; rank < strategy.workers; ++rank) names.push_back(fmt::format("rank {}", rank));
-  for (int k = 0; k < strategy.parameter_servers; ++k)
+  for (int k = 0; k < strategy.server_count(); ++k)
     names.push_back(fmt::format("rank {} (server {})", strategy.workers + k, k));
   return names;
 }

@@ -28,7 +28,7 @@ WatchedRun::WatchedRun(const Plan& plan, const Forecast& forecast, const Kubectl
       options_(options),
       observer_(observer),
       stop_(stop),
-      has_servers_(plan.only_job().strategy.parameter_servers > 0),
+      has_servers_(plan.only_job().strategy.server_count() > 0),
       secret_made_(options.secret_is_there),
       names_(process_names(plan.only_job().strategy)),
       ranks_(names_.size()),

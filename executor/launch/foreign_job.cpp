@@ -11,8 +11,8 @@ namespace {
 
 JobWiring wiring_of(const PlannedStrategy& strategy) {
   JobWiring wiring{.workers = strategy.workers,
-                   .servers = strategy.parameter_servers,
-                   .chief = strategy.parameter_servers > 0,
+                   .servers = strategy.server_count(),
+                   .chief = strategy.server_count() > 0,
                    .devices = strategy.accelerators_per_worker,
                    .addresses = {}};
   std::vector<Socket> taken;  // all at once, so that no two are the same

@@ -14,8 +14,7 @@ constexpr const char* kNcclInterface = "NCCL_SOCKET_IFNAME";
 }
 
 int server_processes(const PlannedStrategy& strategy) {
-  return strategy.kind == StrategyKind::parameter_server ? std::max(1, strategy.parameter_servers)
-                                                         : 0;
+  return strategy.servers ? std::max(1, strategy.servers->count) : 0;
 }
 
 std::vector<ProcessSpec> processes_of(const PlannedStrategy& strategy, const LocalJob& job,

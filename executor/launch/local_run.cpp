@@ -73,7 +73,7 @@ class LocalRun {
   int processes() const {
     const PlannedStrategy& s =
         job().strategy;  // a program of one's own places its variables itself
-    return s.workers + (options_.foreign ? s.parameter_servers : server_processes(s));
+    return s.workers + (options_.foreign ? s.server_count() : server_processes(s));
   }
 
   GangOptions gang(std::int64_t attempt) const {
@@ -98,7 +98,7 @@ class LocalRun {
     g.notice = options_.notice;
     g.grace = options_.grace;
     g.foreign = true;
-    g.ends_with_first = job().strategy.parameter_servers > 0;
+    g.ends_with_first = job().strategy.server_count() > 0;
     std::unique_ptr<LocalMetrics> metrics;
     if (const auto& page = foreign_->prometheus())
       metrics = std::make_unique<LocalMetrics>(page->port, page->path);
@@ -216,7 +216,7 @@ class LocalRun {
     return std::nullopt;
   }
 
-  bool waits_for_nobody() const { return !foreign_ && !job().strategy.synchronous; }
+  bool waits_for_nobody() const { return !foreign_ && !job().strategy.synchronous(); }
 
   /// By worker: how many of its steps the newest checkpoint holds. Of workers that take steps of
   /// their own rank 0's part says it.

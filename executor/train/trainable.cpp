@@ -39,13 +39,13 @@ Diagnostics cannot_train(const Plan& plan) {
   if (!trains_by(strategy.kind))
     problems.add("the worker does not run this strategy",
                  "it runs single, mirrored, multi_worker_mirrored and parameter_server");
-  const bool servers = strategy.kind == StrategyKind::parameter_server;
+  const bool servers = strategy.servers.has_value();
   const bool on_cpus = !computing_pools(plan).front()->accelerator;
   if (!servers && strategy.workers > 1 && on_cpus && !runs_on_cpus(strategy.all_reduce))
     problems.add(fmt::format("workers on CPUs do not sum gradients by all_reduce: {}",
                              to_text(strategy.all_reduce)),
                  "they do by ring, or auto, which is a ring for all but small buckets");
-  if (strategy.colocated || strategy.shards != ServerShards::even)
+  if (servers && (strategy.servers->colocated || strategy.servers->shards != ServerShards::even))
     problems.add("the worker's parameter servers are processes of their own that hold equal parts",
                  "colocated and shards other than even are simulated only");
   if (servers && job.optimizer_settings.clip_norm > 0)

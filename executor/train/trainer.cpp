@@ -38,7 +38,7 @@ void report(const TrainerHooks& hooks, std::int64_t step, ProgressPhase phase) {
 }  // namespace
 
 RankShare share_of(const PlannedWorkload& job, int rank, int workers) {
-  const int useful = workers - job.strategy.backup_workers;
+  const int useful = workers - job.strategy.backup_workers();
   const std::int64_t own = job.global_batch / useful;
   RECKON_CHECK(own * useful == job.global_batch);
   return {.global_batch = own * workers, .first_of_step = rank * own, .own = own};

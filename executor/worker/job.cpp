@@ -112,10 +112,10 @@ ServerJob server_job(const JobOptions& options, const PlannedWorkload& job,
   for (const ParameterSlot& slot : layout.slots) layers.push_back({slot.first, slot.count});
   return {.keys = server_keys(layers, std::vector<double>(static_cast<std::size_t>(me.servers), 1)),
           .workers = me.workers,
-          .synchronous = job.strategy.synchronous,
-          .backup_workers = job.strategy.backup_workers,
-          .staleness = job.strategy.staleness,
-          .phases_apart = options.phases_apart && job.strategy.synchronous,
+          .synchronous = job.strategy.synchronous(),
+          .backup_workers = job.strategy.backup_workers(),
+          .staleness = job.strategy.servers->staleness,
+          .phases_apart = options.phases_apart && job.strategy.synchronous(),
           .optimizer = optimizer_rule(job),
           .trained = trained_ranges(layout)};
 }
@@ -195,8 +195,9 @@ int train(const JobOptions& options, const Job& loaded, const WorkerIdentity& me
   Workers workers(threads_of(options));
   const RankShare share = share_of(job, me.rank, me.workers);
   const RuntimeOptions passes{
-      .batch = micro_batch_of(share.own, options.micro_batch.value_or(job.batch_per_accelerator)),
-      .recompute = job.strategy.recompute,
+      .batch =
+          micro_batch_of(share.own, options.micro_batch.value_or(job.strategy.layout.micro_batch)),
+      .recompute = job.strategy.layout.recompute,
       .seed = plan.seed};
   Trainer trainer(
       job.model,
@@ -204,7 +205,7 @@ int train(const JobOptions& options, const Job& loaded, const WorkerIdentity& me
        .micro_batch = passes.batch,
        .steps = job.steps,
        .seed = plan.seed,
-       .recompute = job.strategy.recompute,
+       .recompute = job.strategy.layout.recompute,
        .optimizer = job.optimizer_settings,
        .optimizer_buffers = job.optimizer == Optimizer::adamw ? 2u : 1u,
        .data_threads = options.data_threads},

@@ -31,7 +31,7 @@ CheckpointOptions checkpoint_options(const JobOptions& options, const Plan& plan
           .keep = options.keep,
           .attempt = attempt,
           // Others' steps, which rank 0's number of the set does not count, go on.
-          .replaces = !job.strategy.synchronous,
+          .replaces = !job.strategy.synchronous(),
           .accept_changes = options.accept_changes};
 }
 
@@ -120,11 +120,11 @@ void Session::record_run() {
                  .strategy = std::string(to_text(job_.strategy.kind)),
                  .stack = compute_.stack,
                  .workers = communicator_.size(),
-                 .parameter_servers = job_.strategy.parameter_servers,
+                 .parameter_servers = job_.strategy.server_count(),
                  .accelerators = compute_.accelerator.empty() ? 0 : communicator_.size(),
                  .accelerator = compute_.accelerator,
                  .machine = pool != nullptr ? pool->machine.name : "",
-                 .batch_per_accelerator = job_.batch_per_accelerator,
+                 .batch_per_accelerator = job_.strategy.layout.micro_batch,
                  .global_batch = job_.global_batch,
                  .seed = plan_.seed,
                  .catalog_digest = plan_.catalog_digest,
@@ -162,7 +162,7 @@ void Session::agree(double& loss) {
 /// without all others: the servers name the step. A loss is that of the rank's own samples.
 void Session::decide_alone(std::int64_t done) {
   bool stop = stop_requested();
-  if (job_.strategy.synchronous) {
+  if (job_.strategy.synchronous()) {
     if (stop) exchange_.request_stop();
     const auto all = exchange_.stop_step();
     stop = all && done >= *all;

@@ -56,10 +56,10 @@ class Session {
   bool supervised() const { return environment_.supervisor || options_.log_records; }
   bool with_servers() const { return job_.strategy.kind == StrategyKind::parameter_server; }
   /// Asynchronous: ranks take steps of their own.
-  bool waits_for_nobody() const { return with_servers() && !job_.strategy.synchronous; }
+  bool waits_for_nobody() const { return with_servers() && !job_.strategy.synchronous(); }
   /// All ranks take the same steps, and agree in each.
   bool in_lockstep() const {
-    return job_.strategy.synchronous && job_.strategy.backup_workers == 0;
+    return job_.strategy.synchronous() && job_.strategy.backup_workers() == 0;
   }
 
   const JobOptions& options_;

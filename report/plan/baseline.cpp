@@ -23,18 +23,20 @@ struct BaselineRow {
 std::string strategy_of(const PlannedWorkload& job) {
   const PlannedStrategy& s = job.strategy;
   std::string text(to_text(s.kind));
-  if (s.replica() > 1)
-    text += fmt::format(", tensor {} x pipeline {} x context {}", s.tensor, s.pipeline, s.context);
-  if (s.expert > 1) text += fmt::format(", expert {}", s.expert);
-  if (s.zero_stage > 0) text += fmt::format(", ZeRO-{}", s.zero_stage);
-  if (s.parameter_servers > 0) text += fmt::format(", {} servers", s.parameter_servers);
-  if (s.recompute != Recompute::none)
-    text += s.recompute == Recompute::full ? ", full recomputation" : ", selective recomputation";
+  if (s.layout.replica() > 1)
+    text += fmt::format(", tensor {} x pipeline {} x context {}", s.layout.tensor,
+                        s.layout.pipeline, s.layout.context);
+  if (s.layout.expert > 1) text += fmt::format(", expert {}", s.layout.expert);
+  if (s.layout.zero_stage > 0) text += fmt::format(", ZeRO-{}", s.layout.zero_stage);
+  if (s.server_count() > 0) text += fmt::format(", {} servers", s.server_count());
+  if (s.layout.recompute != Recompute::none)
+    text += s.layout.recompute == Recompute::full ? ", full recomputation"
+                                                  : ", selective recomputation";
   return text;
 }
 
 std::string batch_of(const PlannedWorkload& job) {
-  return fmt::format("{} per accelerator, {} a step", job.batch_per_accelerator,
+  return fmt::format("{} per accelerator, {} a step", job.strategy.layout.micro_batch,
                      format_count(double(job.global_batch)));
 }
 

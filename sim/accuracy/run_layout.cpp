@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "sim/scenario/layout.h"
+#include "sim/scenario/layout_rules.h"
 #include "sim/step/step_model.h"
 
 namespace reckon {
@@ -115,16 +115,16 @@ bool take_fastest_layout(const Plan& plan, PlannedWorkload& job) {
   const auto found = Search(plan, job).fastest(pool.accelerators_per_node);
   if (!found) return false;
   PlannedStrategy& s = job.strategy;
-  s.tensor = found->tensor;
-  s.pipeline = found->pipeline;
-  s.context = found->context;
-  s.expert = found->expert;
-  s.zero_stage = found->zero_stage;
-  s.sequence_parallel = found->sequence_parallel;
-  s.schedule = found->schedule;
-  s.interleave = found->interleave;
-  s.recompute = found->recompute;
-  job.batch_per_accelerator = found->micro_batch;
+  s.layout.tensor = found->tensor;
+  s.layout.pipeline = found->pipeline;
+  s.layout.context = found->context;
+  s.layout.expert = found->expert;
+  s.layout.zero_stage = found->zero_stage;
+  s.layout.sequence_parallel = found->sequence_parallel;
+  s.layout.schedule = found->schedule;
+  s.layout.interleave = found->interleave;
+  s.layout.recompute = found->recompute;
+  s.layout.micro_batch = found->micro_batch;
   return true;
 }
 

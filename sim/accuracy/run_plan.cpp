@@ -239,13 +239,13 @@ Site gpu_site(const RunConfiguration& run, const Placement& at, const Accelerato
 /// What is recomputed is not printed: the least with which the run fits, for it ran; none where it
 /// fits with none of them.
 void recompute_to_fit(const Plan& plan, PlannedWorkload& job) {
-  const Recompute assumed = job.strategy.recompute;
+  const Recompute assumed = job.strategy.layout.recompute;
   for (const Recompute mode : {Recompute::none, Recompute::selective, Recompute::full}) {
     if (mode < assumed) continue;
-    job.strategy.recompute = mode;
+    job.strategy.layout.recompute = mode;
     if (estimate_memory(plan, job).fits_at(kMoreLikelyThanNot)) return;
   }
-  job.strategy.recompute = assumed;
+  job.strategy.layout.recompute = assumed;
 }
 
 /// Blocks of each stage of "7 9 9 9", where embedding and head count as a layer each. Empty: it is
@@ -362,7 +362,7 @@ tl::expected<Plan, std::string> plan_of_run(const RunConfiguration& printed,
 
   PlannedWorkload& job = plan->jobs.front();
   job.global_batch = std::max(job.global_batch, run.global_batch);
-  job.stage_blocks = stage_blocks(run.layers_per_stage, job.strategy.pipeline);
+  job.stage_blocks = stage_blocks(run.layers_per_stage, job.strategy.layout.pipeline);
   set_links(*plan, run, catalog);
   if (hides_layout(run)) {
     job.global_batch = run.global_batch;

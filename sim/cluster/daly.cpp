@@ -47,7 +47,7 @@ Seconds mean_time_to_interruption(const Plan& plan, const PlannedWorkload& job) 
     const PlannedPool& pool = plan.pools[p];
     const PoolShare& share = placement.pools[p];
     int nodes = share.nodes;
-    if (!job.strategy.synchronous && !share.servers) nodes = share.chief ? 1 : 0;
+    if (!job.strategy.synchronous() && !share.servers) nodes = share.chief ? 1 : 0;
     if (share.beside) nodes = 0;
     double node = 0;
     if (pool.pricing == CapacityType::spot) node += reclaim_rate(plan.reclaim);

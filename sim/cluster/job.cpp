@@ -46,7 +46,7 @@ JobRequest request_of(const PlannedWorkload& job, JobPace pace) {
   request.workers = job.strategy.workers;
   request.worker = pod_of_gpus(job.strategy.accelerators_per_worker);
   request.server_nodes = job.strategy.server_nodes();
-  request.synchronous = job.strategy.synchronous;
+  request.synchronous = job.strategy.synchronous();
   request.work = std::move(pace);
   request.on_notice = {.policy = notice.policy,
                        .reaction = notice.reaction.value,

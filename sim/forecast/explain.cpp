@@ -45,7 +45,7 @@ std::vector<Phase> phases_of(const StepEstimate& step, const PlannedStrategy& st
                             {"framework between steps", step.host, 0}};
   if (cuts_the_model(strategy.kind)) say_what_for(phases, step.exposed);
   // Asynchronous servers apply updates while the worker waits: they are in its exposed part.
-  if (strategy.kind == StrategyKind::parameter_server && !strategy.synchronous)
+  if (strategy.kind == StrategyKind::parameter_server && !strategy.synchronous())
     phases[2].time = Seconds{};
   std::erase_if(phases, [](const Phase& p) { return p.time.count() <= 0; });
   Seconds whole{};
@@ -87,8 +87,7 @@ std::vector<LayerGroupTime> layer_groups(const ModelGraph& model, const StepEsti
 
 int nodes_used(const Plan& plan, const PlannedPool& pool) {
   const PlannedStrategy& s = plan.jobs.front().strategy;
-  if (pool.role == Role::parameter_server)
-    return s.kind == StrategyKind::parameter_server ? s.parameter_servers : 0;
+  if (pool.role == Role::parameter_server) return s.server_count();
   const auto computing = computing_pools(plan);
   if (std::find(computing.begin(), computing.end(), &pool) == computing.end())
     return pool.nodes_initial;
@@ -127,7 +126,8 @@ Plan with_workers(const Plan& plan, int workers) {
   PlannedWorkload& job = changed.jobs.front();
   const double batches = double(job.global_batch) / job.strategy.accelerators();
   job.strategy.workers = workers;
-  job.strategy.backup_workers = std::min(job.strategy.backup_workers, workers - 1);
+  if (auto& servers = job.strategy.servers)
+    servers->backup_workers = std::min(servers->backup_workers, workers - 1);
   change_batch(job, std::max<std::int64_t>(1, std::llround(batches * job.strategy.accelerators())));
   return changed;
 }

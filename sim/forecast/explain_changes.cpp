@@ -8,7 +8,7 @@
 #include "sim/base/unit_text.h"
 #include "sim/catalog/convergence_laws.h"
 #include "sim/forecast/explain.h"
-#include "sim/scenario/layout.h"
+#include "sim/scenario/layout_rules.h"
 #include "sim/step/network/collectives.h"
 
 // What would help: each change is a copy of the plan with one thing changed.
@@ -114,20 +114,21 @@ void add_hardware(Changes& changes, const Plan& plan, const StepEstimate& now) {
 void add_batch(Changes& changes, const Plan& plan) {
   const PlannedWorkload& job = plan.jobs.front();
   const auto batch = [&](int to, std::int64_t global) {
-    const bool together = job.strategy.replica() > 1;
-    changes.add(fmt::format("{} of {} {}instead of {}", together ? "micro-batch" : "batch", to,
-                            together ? "" : "on each accelerator ", job.batch_per_accelerator),
-                [=](Plan& p) {
-                  p.jobs.front().batch_per_accelerator = to;
-                  change_batch(p.jobs.front(), global);
-                });
+    const bool together = job.strategy.layout.replica() > 1;
+    changes.add(
+        fmt::format("{} of {} {}instead of {}", together ? "micro-batch" : "batch", to,
+                    together ? "" : "on each accelerator ", job.strategy.layout.micro_batch),
+        [=](Plan& p) {
+          p.jobs.front().strategy.layout.micro_batch = to;
+          change_batch(p.jobs.front(), global);
+        });
   };
-  const int now = job.batch_per_accelerator;
+  const int now = job.strategy.layout.micro_batch;
   batch(2 * now, 2 * job.global_batch);
   if (now % 2 == 0) batch(now / 2, job.global_batch / 2);
-  if (job.strategy.recompute != Recompute::none)
+  if (job.strategy.layout.recompute != Recompute::none)
     changes.add("no recomputation",
-                [](Plan& p) { p.jobs.front().strategy.recompute = Recompute::none; });
+                [](Plan& p) { p.jobs.front().strategy.layout.recompute = Recompute::none; });
 }
 
 void add_workers(Changes& changes, const Plan& plan) {
@@ -150,33 +151,32 @@ void add_workers(Changes& changes, const Plan& plan) {
 
 void add_servers(Changes& changes, const Plan& plan) {
   const PlannedStrategy& s = plan.jobs.front().strategy;
-  if (s.kind != StrategyKind::parameter_server) return;
+  if (!s.servers) return;
   const auto servers = [&](int to) {
     changes.add(fmt::format("{} parameter server{} instead of {}", to, to == 1 ? "" : "s",
-                            s.parameter_servers),
-                [to](Plan& p) { p.jobs.front().strategy.parameter_servers = to; });
+                            s.server_count()),
+                [to](Plan& p) { p.jobs.front().strategy.servers->count = to; });
   };
-  if (plan.pool_with(Role::parameter_server) && s.parameter_servers > 0) {
-    servers(2 * s.parameter_servers);
-    if (s.parameter_servers > 1) servers(s.parameter_servers / 2);
+  if (plan.pool_with(Role::parameter_server) && s.server_count() > 0) {
+    servers(2 * s.server_count());
+    if (s.server_count() > 1) servers(s.server_count() / 2);
     changes.add("twice the network of the parameter servers alone", [](Plan& p) {
       for (PlannedPool& pool : p.pools)
         if (pool.role == Role::parameter_server) double_it(pool.machine.network);
     });
   }
   // What asynchronous training needs to an accuracy is not known.
-  if (!s.synchronous || !plan.jobs.front().convergence)
-    changes.add(s.synchronous ? "asynchronous instead of synchronous"
-                              : "synchronous instead of asynchronous",
+  if (!s.synchronous() || !plan.jobs.front().convergence)
+    changes.add(s.synchronous() ? "asynchronous instead of synchronous"
+                                : "synchronous instead of asynchronous",
                 [](Plan& p) {
-                  PlannedStrategy& changed = p.jobs.front().strategy;
+                  ParameterServers& changed = *p.jobs.front().strategy.servers;
                   changed.synchronous = !changed.synchronous;
                   changed.backup_workers = 0;
                 });
   changes.add("all-reduce instead of parameter servers", [](Plan& p) {
     p.jobs.front().strategy.kind = StrategyKind::multi_worker_mirrored;
-    p.jobs.front().strategy.parameter_servers = 0;
-    p.jobs.front().strategy.backup_workers = 0;
+    p.jobs.front().strategy.servers.reset();
   });
 }
 
@@ -184,33 +184,33 @@ void add_servers(Changes& changes, const Plan& plan) {
 void add_layouts(Changes& changes, const Plan& plan) {
   const PlannedStrategy& s = plan.jobs.front().strategy;
   if (!cuts_the_model(s.kind)) return;
-  const auto set = [&](const char* name, int PlannedStrategy::*member, int to) {
-    changes.add(fmt::format("{} {} instead of {}", name, to, s.*member),
-                [=](Plan& p) { p.jobs.front().strategy.*member = to; });
+  const auto set = [&](const char* name, int Layout::*member, int to) {
+    changes.add(fmt::format("{} {} instead of {}", name, to, s.layout.*member),
+                [=](Plan& p) { p.jobs.front().strategy.layout.*member = to; });
   };
   if (s.kind == StrategyKind::model_parallel) {
-    const std::pair<const char*, int PlannedStrategy::*> degrees[] = {
-        {"tensor", &PlannedStrategy::tensor},
-        {"pipeline", &PlannedStrategy::pipeline},
-        {"context", &PlannedStrategy::context},
-        {"expert", &PlannedStrategy::expert}};
+    const std::pair<const char*, int Layout::*> degrees[] = {{"tensor", &Layout::tensor},
+                                                             {"pipeline", &Layout::pipeline},
+                                                             {"context", &Layout::context},
+                                                             {"expert", &Layout::expert}};
     for (const auto& [name, member] : degrees) {
-      set(name, member, 2 * (s.*member));
-      if (s.*member % 2 == 0) set(name, member, s.*member / 2);
+      set(name, member, 2 * (s.layout.*member));
+      if (s.layout.*member % 2 == 0) set(name, member, s.layout.*member / 2);
     }
-    if (s.pipeline > 1 && s.interleave == 1)
+    if (s.layout.pipeline > 1 && s.layout.interleave == 1)
       changes.add("an interleaved pipeline of 2 parts a stage", [](Plan& p) {
-        p.jobs.front().strategy.schedule = PipelineSchedule::interleaved;
-        p.jobs.front().strategy.interleave = 2;
+        p.jobs.front().strategy.layout.schedule = PipelineSchedule::interleaved;
+        p.jobs.front().strategy.layout.interleave = 2;
       });
   }
   const int lowest = s.kind == StrategyKind::sharded ? 1 : 0;
   constexpr int kHighest = 3;
-  if (s.zero_stage < kHighest) set("zero_stage", &PlannedStrategy::zero_stage, s.zero_stage + 1);
-  if (s.zero_stage > lowest) set("zero_stage", &PlannedStrategy::zero_stage, s.zero_stage - 1);
-  if (s.offload_optimizer)
+  if (s.layout.zero_stage < kHighest)
+    set("zero_stage", &Layout::zero_stage, s.layout.zero_stage + 1);
+  if (s.layout.zero_stage > lowest) set("zero_stage", &Layout::zero_stage, s.layout.zero_stage - 1);
+  if (s.layout.offload_optimizer)
     changes.add("the optimizer's state on the accelerators",
-                [](Plan& p) { p.jobs.front().strategy.offload_optimizer = false; });
+                [](Plan& p) { p.jobs.front().strategy.layout.offload_optimizer = false; });
 }
 
 void add_algorithms(Changes& changes, const Plan& plan, const StepEstimate& now) {

@@ -35,19 +35,21 @@ std::optional<Crossover> crossover_of(const Plan& plan, const NetworkModel& netw
   if (now.kind == StrategyKind::tpu || cuts_the_model(now.kind)) return std::nullopt;
   Plan base = plan;
   ensure_servers(base);
-  PlannedStrategy& s = base.jobs.front().strategy;
-  s.backup_workers = 0;
-  s.synchronous = true;  // as all-reduce is: like is compared with like
-  const int fixed = std::max(1, now.parameter_servers);
+  ParameterServers served = now.servers.value_or(ParameterServers{});
+  served.backup_workers = 0;
+  served.synchronous = true;  // as all-reduce is: like is compared with like
+  const int fixed = std::max(1, now.server_count());
   const auto all_reduce = [&](int workers) {
     Plan p = with_workers(base, workers);
     p.jobs.front().strategy.kind = StrategyKind::multi_worker_mirrored;
+    p.jobs.front().strategy.servers.reset();
     return throughput(p, network);
   };
   const auto with_servers = [&](int workers, int servers) {
     Plan p = with_workers(base, workers);
     p.jobs.front().strategy.kind = StrategyKind::parameter_server;
-    p.jobs.front().strategy.parameter_servers = servers;
+    p.jobs.front().strategy.servers = served;
+    p.jobs.front().strategy.servers->count = servers;
     return throughput(p, network);
   };
 

@@ -27,7 +27,7 @@ std::vector<Seconds> step_by_workers(const PlannedWorkload& job, StepCache& cach
   const int workers = job.strategy.workers;
   std::vector<Seconds> by_workers(std::size_t(workers) + 1);
   by_workers.back() = cache.at(workers).step;
-  if (job.strategy.synchronous) return by_workers;
+  if (job.strategy.synchronous()) return by_workers;
   const Samples batch{double(job.global_batch)};
   const auto rate = [&](int live) { return cache.at(live).samples_per_second; };
   by_workers[1] = batch / rate(1);
@@ -103,7 +103,7 @@ std::vector<Sensitivity> sensitivities(Plan& scratch,
   std::vector<Sensitivity> result(assumptions.size());
   const PlannedWorkload& job = scratch.jobs.front();
   std::optional<ModelFold> fold;  // no assumption changes the model
-  if (cuts_the_model(job.strategy.kind)) fold.emplace(job.model);
+  if (job.strategy.kind != StrategyKind::parameter_server) fold.emplace(job.model);
   for (std::size_t i = 0; i < assumptions.size(); ++i) {
     const PlanAssumption& a = assumptions[i];
     if (!a.affects_step) continue;

@@ -97,7 +97,7 @@ std::string plan_identity(const Plan& plan) {
     const PlannedStrategy& s = job.strategy;
     text += fmt::format(", {} {}: {} steps of {}, {} workers, {} servers", job.model.name(),
                         to_text(job.precision), job.steps, job.global_batch, s.workers,
-                        s.parameter_servers);
+                        s.server_count());
   }
   for (const PlannedPool& pool : plan.pools)
     text += fmt::format(

@@ -324,7 +324,7 @@ double predicted(const MeasuredQuantity& of, const Plan& plan, const StepEstimat
     case Measured::jitter:
       return plan.framework.step_jitter.value;
     case Measured::reduce:
-      return all_reduce_of_workers(plan, s, fabric_of(plan, s, s.workers), of.size,
+      return gradient_sum(plan, s)(fabric_of(plan, s, s.workers), of.size,
                                    *cost_of_collectives(network))
           .time.count();
     case Measured::kernel:

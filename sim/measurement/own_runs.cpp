@@ -71,10 +71,10 @@ OwnRun own_question(const Plan& plan, std::string machine) {
   q.network = job.model.name();
   q.unit = to_text(job.model.sample_unit());
   q.strategy = to_text(s.kind);
-  q.synchronous = s.synchronous;
+  q.synchronous = s.synchronous();
   q.workers = s.workers;
-  q.servers = s.parameter_servers;
-  q.batch = job.batch_per_accelerator;
+  q.servers = s.server_count();
+  q.batch = job.strategy.layout.micro_batch;
   return q;
 }
 

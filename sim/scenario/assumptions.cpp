@@ -145,12 +145,12 @@ void add_pool(AssumptionTable& table, const Plan& plan, std::size_t i) {
   // Updates of variables run on the servers' CPUs, without a server process on the first worker's.
   const bool serves =
       pool.role == Role::parameter_server || (strategy.kind == StrategyKind::parameter_server &&
-                                              strategy.parameter_servers == 0 && computing);
+                                              strategy.server_count() == 0 && computing);
   if (serves || !pool.accelerator) add_cpus(table, pool, i);
   const bool peers = computing && pool.accelerator && pool.accelerators_per_node > 1 &&
                      strategy.accelerators() > 1;
   const bool nodes =
-      !pool.slice && (strategy.parameter_servers > 0 ||
+      !pool.slice && (strategy.server_count() > 0 ||
                       strategy.accelerators() > std::max(1, pool.accelerators_per_node) ||
                       (!pool.accelerator && strategy.workers > 1));
   add_link(table, plan, i, peers, nodes);
@@ -197,7 +197,7 @@ void add_framework(AssumptionTable& table, const Plan& plan) {
   const PlannedStrategy& strategy = plan.jobs.front().strategy;
   const bool waits =
       strategy.kind == StrategyKind::parameter_server || planning::waits_for_all(strategy);
-  if (strategy.expert > 1)
+  if (strategy.layout.expert > 1)
     table.add(
         "rows of the busiest expert-parallel rank above the mean", "framework.expert_imbalance",
         "fraction", kStep, [](auto& p) -> auto& { return p.framework.expert_imbalance; });

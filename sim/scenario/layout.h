@@ -1,13 +1,10 @@
 #pragma once
 #include <cstdint>
-#include <string>
-#include <vector>
 
-#include "sim/model/sharding.h"
-#include "sim/scenario/plan.h"
+#include "sim/scenario/scenario_words.h"
 
-// How a model lies on accelerators: every product of data, ZeRO, tensor, sequence, context,
-// pipeline and expert parallelism is one Layout.
+// How a job lies on accelerators: every product of data, ZeRO, tensor, sequence, context, pipeline
+// and expert parallelism is one Layout. sim/scenario/layout_rules.h says which can exist.
 namespace reckon {
 
 struct Layout {
@@ -32,34 +29,12 @@ struct Layout {
   /// stop", the default since 2.1), with which FSDP's blocks are wrapped. Megatron-LM's runs all.
   bool stops_recomputing = false;
 
-  std::int64_t accelerators() const { return std::int64_t{data} * tensor * pipeline * context; }
+  /// Accelerators that hold one copy of the model and compute it together.
+  std::int64_t replica() const { return std::int64_t{tensor} * pipeline * context; }
+  std::int64_t accelerators() const { return data * replica(); }
   /// Ranks that hold the same part of the model, and so share its gradients.
   int replicas_of_state() const { return data * context; }
   std::int64_t global_batch() const { return micro_batches * micro_batch * data; }
 };
-/// Of a job whose strategy cuts the model.
-Layout layout_of(const PlannedWorkload& job);
-
-/// What a network lets itself be divided into; made once for each model.
-struct LayoutLimits {
-  explicit LayoutLimits(const ModelGraph& model);
-  std::string model;
-  ShardedWidths widths;
-  std::vector<std::int64_t> experts;  // numbers of experts that its mixtures have
-  int blocks = 0;                     // groups of layers with weights; of a transformer its blocks
-  std::int64_t sequence_length = 1;
-  bool attention = false;
-};
-
-/// A rule that a layout breaks. `key`: of workload.strategy, or "global_batch".
-struct BrokenRule {
-  std::string key, what, hint;
-};
-/// All of them; empty: the layout can exist. `global_batch`: what all copies have to share out;
-/// `accelerators`: what the degrees have to fill.
-std::vector<BrokenRule> broken_rules(const LayoutLimits& limits, const Layout& layout,
-                                     int accelerators, std::int64_t global_batch);
-/// Layouts that can exist and are rarely meant: sentences.
-std::vector<std::string> doubtful_choices(const Layout& layout, int accelerators_per_node);
 
 }  // namespace reckon

@@ -64,6 +64,15 @@ std::int64_t whole_steps(double steps) {
 
 }  // namespace
 
+Layout layout_of(const PlannedWorkload& job) {
+  Layout l = job.strategy.layout;
+  // At least one: a copy that is too large is told by its rule.
+  l.data = static_cast<int>(std::max<std::int64_t>(1, job.strategy.accelerators() / l.replica()));
+  l.micro_batches =
+      std::max<std::int64_t>(1, job.global_batch / (std::int64_t{l.micro_batch} * l.data));
+  return l;
+}
+
 void change_batch(PlannedWorkload& job, std::int64_t global_batch) {
   constexpr double kRounding = 1e-9;
   job.global_batch = global_batch;
@@ -73,6 +82,12 @@ void change_batch(PlannedWorkload& job, std::int64_t global_batch) {
   const double epochs = job.total_samples / job.dataset.samples.value.v;
   job.evaluations = std::ceil(epochs / *job.evaluate_every_epochs - kRounding);
 }
+
+bool cuts_the_model(StrategyKind kind) {
+  return kind == StrategyKind::sharded || kind == StrategyKind::model_parallel;
+}
+
+bool stops_recomputing(StrategyKind kind) { return kind == StrategyKind::sharded; }
 
 Optimizer default_optimizer(SampleUnit unit) {
   return unit == SampleUnit::sequence ? Optimizer::adamw : Optimizer::sgd_momentum;

@@ -11,6 +11,7 @@
 #include "sim/base/fact.h"
 #include "sim/base/money.h"
 #include "sim/catalog/catalog.h"
+#include "sim/scenario/layout.h"
 #include "sim/scenario/processor_rates.h"
 #include "sim/scenario/scenario.h"
 #include "sim/scenario/step_evidence.h"
@@ -20,42 +21,40 @@
 // anything up again. What-if = copy, change, run.
 namespace reckon {
 
-struct PlannedStrategy {
-  StrategyKind kind = StrategyKind::single;
-  int workers = 1;                  // processes that compute
-  int accelerators_per_worker = 1;  // 0: the worker computes on its CPUs
-  int parameter_servers =
-      0;  // server processes (0 with parameter_server: variables on the chief's host)
+/// Processes that hold the variables and apply the gradients [Li et al. 2014, OSDI '14].
+struct ParameterServers {
+  int count = 0;  // 0: the variables are on the chief's host
   bool synchronous = true;
-  int backup_workers = 0;
-  int staleness = 0;  // asynchronous: steps that a worker may lead; 0 = unbounded
-  Recompute recompute = Recompute::none;
-  AllReduceKind all_reduce = AllReduceKind::automatic;
-  // How one copy of the model is cut (kinds sharded and model_parallel; 1 and 0 for the others).
-  int tensor = 1, pipeline = 1, context = 1;
-  int expert = 1;  // of the data-parallel ranks, so many share the experts out
-  int zero_stage = 0;
-  bool sequence_parallel = false;
-  PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
-  int interleave = 1;  // parts of the network that one pipeline stage holds
-  bool offload_optimizer = false;
-  bool overlap = true;  // of transfers with arithmetic (Layout)
-  // Parameter servers.
+  int backup_workers = 0;  // synchronous: the slowest, for whom a step does not wait
+  int staleness = 0;       // asynchronous: steps that a worker may lead; 0: unbounded
   bool colocated = false;  // on the first workers' nodes, one a node
   ServerShards shards = ServerShards::even;
   Bytes partition{};  // 0: variables stay whole
-  /// Nodes that parameter servers take for themselves.
-  int server_nodes() const { return colocated ? 0 : parameter_servers; }
+};
 
+/// A job's workers, how they split it, and where wanted its parameter servers. Of a job with
+/// parameter servers each accelerator is one copy of the model.
+struct PlannedStrategy {
+  StrategyKind kind = StrategyKind::single;  // the scenario's word: what is printed, and TF_CONFIG
+  int workers = 1;                           // processes that compute
+  int accelerators_per_worker = 1;           // 0: the worker computes on its CPUs
+  AllReduceKind all_reduce = AllReduceKind::automatic;
+  Layout layout;  // data and micro_batches: layout_of()
+  std::optional<ParameterServers> servers;
+
+  bool synchronous() const { return !servers || servers->synchronous; }
+  int backup_workers() const { return servers ? servers->backup_workers : 0; }
+  int server_count() const { return servers ? servers->count : 0; }
+  /// Nodes that parameter servers take for themselves.
+  int server_nodes() const { return servers && !servers->colocated ? servers->count : 0; }
   int accelerators() const {
     return workers * (accelerators_per_worker > 0 ? accelerators_per_worker : 1);
   }
-  /// Accelerators that hold one copy of the model and compute it together.
-  std::int64_t replica() const { return std::int64_t{tensor} * pipeline * context; }
 };
-/// Kinds that cut the model's state or the model: those that Layout (sim/scenario/layout.h)
-/// describes.
+/// Kinds that cut the model's state or the model.
 bool cuts_the_model(StrategyKind kind);
+/// Layout::stops_recomputing of a job of that kind.
+bool stops_recomputing(StrategyKind kind);
 
 enum class Optimizer { sgd_momentum, adamw };
 /// Where the scenario names none: AdamW for sequences, SGD with momentum for all others.
@@ -114,10 +113,9 @@ struct PlannedWorkload {
   Optimizer optimizer = Optimizer::sgd_momentum;
   PlannedOptimizer optimizer_settings;  // for a real run
   DataSpec data;                        // for a real run; its path is relative to the scenario
-  /// Samples of one pass; model_parallel: of the `replica()` accelerators that run it together.
-  /// What global_batch holds beyond one pass of all is accumulated before the update.
-  int batch_per_accelerator = 1;
-  std::int64_t global_batch = 1;           // samples of one optimizer step, all workers
+  /// Samples of one optimizer step, all workers. What it holds beyond one pass of all copies
+  /// (strategy.layout.micro_batch) is accumulated before the update.
+  std::int64_t global_batch = 1;
   double total_samples = 0;                // to train on
   std::optional<Convergence> convergence;  // training to an accuracy: total_samples by the batch
   /// Samples that a run to an accuracy needs over total_samples; 1 and certain for other lengths.
@@ -128,6 +126,9 @@ struct PlannedWorkload {
   PlannedStrategy strategy;
   PlannedCheckpoint checkpoint;
 };
+/// How the job lies on its accelerators now: the strategy's layout, with the data ranks that the
+/// other degrees leave of its accelerators, and the micro-batches of its global batch.
+Layout layout_of(const PlannedWorkload& job);
 
 /// What a node of a pool costs for an hour, by part; the sum is the price. Unknown: time is
 /// forecast, cost is null.

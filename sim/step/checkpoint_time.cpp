@@ -18,10 +18,10 @@ struct Writers {
 
 Writers writers_of(const Plan& plan, const PlannedWorkload& job) {
   const auto* servers = plan.pool_with(Role::parameter_server);
-  if (servers && job.strategy.parameter_servers > 0)
-    return {servers, job.strategy.parameter_servers};
+  if (servers && job.strategy.server_count() > 0) return {servers, job.strategy.server_count()};
   const PlannedPool* first = computing_pools(plan).front();
-  if (job.strategy.colocated) return {first, job.strategy.parameter_servers};
+  if (job.strategy.servers && job.strategy.servers->colocated)
+    return {first, job.strategy.servers->count};
   if (!cuts_the_model(job.strategy.kind)) return {first, 1};
   const PlannedStrategy& s = job.strategy;
   const int per_node = std::max(1, first->accelerators_per_node / s.accelerators_per_worker);
@@ -78,7 +78,7 @@ Seconds copy_time(const PlannedWorkload& job, const Writers& w) {
 }
 
 bool spans_nodes(const PlannedPool& pool, const PlannedStrategy& strategy) {
-  return strategy.parameter_servers > 0 ||
+  return strategy.server_count() > 0 ||
          strategy.accelerators() > std::max(1, pool.accelerators_per_node);
 }
 

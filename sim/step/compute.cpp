@@ -198,7 +198,7 @@ ComputeTimes compute_times(const PlannedWorkload& job, const Processor& processo
     dispatches += cost.forward_kernels + cost.backward_kernels;
     const bool of_head =
         layers[l].group == layers.back().group;  // no block: nothing of it is dropped
-    if (!of_head && recomputed(layers[l], count.work, job.strategy.recompute)) {
+    if (!of_head && recomputed(layers[l], count.work, job.strategy.layout.recompute)) {
       dispatches += cost.forward_kernels;
       t.backward += t.forward;
       if (cost.forward_by_memory) times.bound_by_memory += t.forward;

@@ -26,11 +26,13 @@ ElementSizes element_sizes(Precision precision, Optimizer optimizer, bool fp32_v
   return e;
 }
 
+bool fp32_variables(const PlannedStrategy& s) {
+  return s.kind == StrategyKind::tpu || s.kind == StrategyKind::parameter_server;
+}
+
 ElementSizes element_sizes(const PlannedWorkload& job) {
-  return element_sizes(
-      job.precision, job.optimizer,
-      job.strategy.kind == StrategyKind::tpu || job.strategy.kind == StrategyKind::parameter_server,
-      job.fp32_gradients);
+  return element_sizes(job.precision, job.optimizer, fp32_variables(job.strategy),
+                       job.fp32_gradients);
 }
 
 ElementSizes forward_sizes(Precision precision) {

@@ -34,6 +34,7 @@ ElementSizes element_sizes(Precision precision, Optimizer optimizer, bool fp32_v
 ElementSizes element_sizes(const PlannedWorkload& job);
 /// Of a pass forward only: weights and activations in the working precision, nothing else.
 ElementSizes forward_sizes(Precision precision);
+bool fp32_variables(const PlannedStrategy& strategy);
 /// With what the stack keeps besides. Attention without a fused kernel and without dropout keeps
 /// its softmax's output, of the working precision: 2 a s/h of the 5 a s/h of [Korthikanti et al.
 /// 2022, eq. 1], the rest of which is the dropout's.

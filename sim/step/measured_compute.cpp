@@ -115,7 +115,8 @@ void set_measured_passes(Plan& plan, Seconds passes) {
 }
 
 Seconds passes_time(const PlannedPool& pool, const PlannedWorkload& job) {
-  return compute_times(job, processor_of(pool, job.precision), job.batch_per_accelerator).total();
+  return compute_times(job, processor_of(pool, job.precision), job.strategy.layout.micro_batch)
+      .total();
 }
 
 }  // namespace reckon

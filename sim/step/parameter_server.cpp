@@ -131,7 +131,7 @@ namespace {
 class GroupShards {
  public:
   GroupShards(const PlannedWorkload& job, const ComputeTimes& times, int servers) {
-    const PlannedStrategy& s = job.strategy;
+    const ParameterServers& s = *job.strategy.servers;
     if (s.shards == ServerShards::even || servers < 2) return;
     std::vector<Bytes> variables;
     for (const LayerTime& t : times.layers)
@@ -207,6 +207,7 @@ void limit_by_spine(ParameterServerSetup& setup, const PlannedFabric& fabric) {
 ParameterServerSetup server_setup(const Plan& plan, const PlannedWorkload& job,
                                   const ComputeTimes& times, int live_workers, int group_count) {
   const PlannedStrategy& s = job.strategy;
+  const ParameterServers& of = *s.servers;
   const auto pools = computing_pools(plan);
   ParameterServerSetup setup;
   const auto workers_per_node = [&](const PlannedPool& p) {
@@ -215,14 +216,14 @@ ParameterServerSetup server_setup(const Plan& plan, const PlannedWorkload& job,
   int left = live_workers;
   const PlannedPool& host = *pools.front();
   const PlannedPool* servers = plan.pool_with(Role::parameter_server);
-  if (s.parameter_servers == 0 || s.colocated || !servers) servers = &host;
-  setup.servers = std::max(1, s.parameter_servers);
-  if (s.colocated) {  // a node that is not there has no server either
+  if (of.count == 0 || of.colocated || !servers) servers = &host;
+  setup.servers = std::max(1, of.count);
+  if (of.colocated) {  // a node that is not there has no server either
     const int nodes = (live_workers + workers_per_node(host) - 1) / workers_per_node(host);
     setup.servers = std::min(setup.servers, std::max(1, nodes));
   }
   setup.groups = server_groups(job, times, group_count, setup.servers);
-  if (s.parameter_servers == 0) {
+  if (of.count == 0) {
     // Variables on the first worker's host: its own workers reach them over their bus.
     const BytesPerSecond bus =
         host.accelerator ? host.accelerator->host_bandwidth.value : nic_of(host);
@@ -230,7 +231,7 @@ ParameterServerSetup server_setup(const Plan& plan, const PlannedWorkload& job,
     setup.classes.push_back({.count = local, .per_node = 1, .nic = bus, .local = true});
     left -= local;
   }
-  if (s.colocated) {
+  if (of.colocated) {
     // One server each on the first nodes, which are all of the first pool.
     const int per_node = workers_per_node(host);
     const int here = std::min(left, setup.servers * per_node);
@@ -259,7 +260,7 @@ ParameterServerSetup server_setup(const Plan& plan, const PlannedWorkload& job,
   setup.server_nic = nic_of(*servers);
   setup.latency = host.network_link.latency.value;
   const ServerWork update = job.optimizer == Optimizer::adamw ? kAdamw : kMomentum;
-  setup.apply_rate = server_rate(*servers, s.synchronous ? kAdd : update);
+  setup.apply_rate = server_rate(*servers, of.synchronous ? kAdd : update);
   setup.update = setup.of_busiest_server() / server_rate(*servers, update);
   limit_by_spine(setup, plan.fabric);
   return setup;

@@ -5,6 +5,7 @@
 
 #include "sim/step/assumptions.h"
 #include "sim/step/network/collective_cost.h"
+#include "sim/step/overlap.h"
 
 namespace reckon {
 namespace {
@@ -32,14 +33,6 @@ struct BlockTraffic {
 
 double others(const Fabric& f) { return double(f.ranks() - 1) / f.ranks(); }
 
-/// All-reduce in buckets as PyTorch's DDP fills them.
-template <class Cost>
-Seconds bucketed(const StageModel<Cost>& m, const Fabric& f, Bytes size) {
-  if (size.v <= 0 || f.ranks() <= 1) return {};
-  const double buckets = std::max(1.0, std::ceil(size / step_assumptions::kBucketSize));
-  return buckets * m.cost.all_reduce(f, size / buckets, m.all_reduce).time;
-}
-
 template <class Cost>
 BlockTraffic traffic_of(const StageModel<Cost>& m, const BlockState& b) {
   const Fabric& dense = m.groups.state;
@@ -47,11 +40,6 @@ BlockTraffic traffic_of(const StageModel<Cost>& m, const BlockState& b) {
   BlockTraffic t;
   const Bytes gradients = b.trainable * m.size.gradient;
   const Bytes of_experts = b.expert_trainable * m.size.gradient;
-  if (m.layout.zero_stage == 0) {
-    t.reduce = bucketed(m, dense, gradients) + bucketed(m, expert, of_experts);
-    t.sent_by_reduce = 2 * (others(dense) * gradients + others(expert) * of_experts);
-    return t;
-  }
   t.reduce = m.cost.reduce_scatter(dense, gradients);
   t.sent_by_reduce = others(dense) * gradients + others(expert) * of_experts;
   if (of_experts.v > 0) t.reduce += m.cost.reduce_scatter(expert, of_experts);
@@ -86,23 +74,24 @@ struct Walk {
   }
 };
 
-/// Reductions one after another, each when its block's backward pass is over (overlap.h), in closed
-/// form for a run of n blocks alike: the last reduction ends when the earliest limit lets it.
-class ReductionChain {
- public:
-  void add(double n, Seconds backward, Seconds reduce) {
-    const Seconds before = at_;
-    sum_ += n * reduce;
-    at_ += n * backward;
-    end_ = std::max({end_ + n * reduce, before + backward + n * reduce, at_ + reduce});
-  }
-  Seconds overrun() const { return std::max(Seconds{}, end_ - at_); }
-  /// What all of them take, one after the other.
-  Seconds sum() const { return sum_; }
+/// The all-reduces of zero_stage 0. Experts have fewer replicas, and buckets of their own.
+template <class Cost>
+auto bucket_chain(const StageModel<Cost>& m) {
+  return BucketChain([&m](Bytes size) { return m.sum(m.groups.state, size, m.cost); });
+}
 
- private:
-  Seconds at_{}, end_{}, sum_{};
-};
+template <class Chain, class Cost>
+void reduce_block(Chain& chain, const StageModel<Cost>& m, double n, Seconds backward,
+                  const BlockState& b) {
+  const bool shared = m.groups.state.ranks() > 1;
+  chain.add(n, backward, (shared ? b.trainable : 0) * m.size.gradient,
+            b.largest_trainable * m.size.gradient);
+  const Bytes of_experts = b.expert_trainable * m.size.gradient;
+  if (of_experts.v <= 0 || m.groups.expert_state.ranks() <= 1) return;
+  const double buckets = std::max(1.0, std::ceil(of_experts / step_assumptions::kBucketSize));
+  const auto one = m.sum(m.groups.expert_state, of_experts / buckets, m.cost);
+  chain.add_other(n, buckets * one.time, buckets * one.sent_by_rank);
+}
 
 /// The device idles while the host issues less than it could do.
 void wait_for_host(StageTime& s, Seconds host) {
@@ -126,6 +115,7 @@ StageTime time_of_stage(const StageModel<Cost>& m, std::span<const BlockTime> ti
   const double reductions = l.zero_stage >= 2 ? passes : 1;
   StageTime s;
   ReductionChain chain;
+  auto buckets = bucket_chain(m);
   Seconds first_gather{}, before{}, last_scatter{};
   bool first = true;
   walk([&](const Run& run) {
@@ -149,6 +139,10 @@ StageTime time_of_stage(const StageModel<Cost>& m, std::span<const BlockTime> ti
   walk.backward([&](const Run& run) {
     const BlockTime& t = times[run.what];
     const double n = run.times;
+    if (l.zero_stage == 0) {
+      reduce_block(buckets, m, n, t.whole_backward(), states[run.what]);
+      return;
+    }
     const BlockTraffic traffic = traffic_of(m, states[run.what]);
     const double gathered = l.zero_stage >= 3 ? 2 * passes : l.zero_stage >= 1 ? 1 : 0;
     s.state_traffic += n * (reductions * traffic.reduce + gathered * traffic.gather);
@@ -170,7 +164,11 @@ StageTime time_of_stage(const StageModel<Cost>& m, std::span<const BlockTime> ti
   } else if (l.zero_stage >= 2) {
     s.scatters = chain.overrun();
   } else {
-    s.reduction = l.overlap ? chain.overrun() : chain.sum();
+    buckets.finish();
+    const ReductionChain& all = l.zero_stage == 0 ? buckets.chain() : chain;
+    s.state_traffic += buckets.chain().sum();
+    s.state_sent += buckets.sent();
+    s.reduction = l.overlap ? all.overrun() : all.sum();
   }
   if (l.pipeline > 1) {
     const double share = l.sequence_parallel ? 1.0 / (l.tensor * l.context) : 1.0 / l.context;

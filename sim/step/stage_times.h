@@ -4,6 +4,7 @@
 #include "sim/step/block_times.h"
 #include "sim/step/memory/layout_memory.h"
 #include "sim/step/network/collective_cost.h"
+#include "sim/step/network/collectives_cpu.h"
 
 // Blocks summed up to pipeline stages, and what ZeRO and the gradients' reduction add to them.
 namespace reckon {
@@ -32,7 +33,7 @@ struct StageModel {
   const Layout& layout;
   const RankGroups& groups;
   const ElementSizes& size;
-  AllReduceKind all_reduce;
+  const GradientSum& sum;
   const Processor& core;
   const Cost& cost;
 };
@@ -41,9 +42,9 @@ struct StageModel {
 /// passes are as much longer.
 ///
 /// Parameters and gradients that move between ranks with the same part of the model:
-///  - zero_stage 0: an all-reduce of the gradients in buckets, 1: a reduce-scatter, both behind the
-///    backward pass of the last micro-batch, block by block (overlap.h), or without overlap after
-///    it; 1 and 2 then gather the updated parameters.
+///  - zero_stage 0: all-reduces of the gradients in buckets that fill in the order of the backward
+///    pass, 1: a reduce-scatter a block, both behind the backward pass of the last micro-batch, or
+///    without overlap after it; 1 and 2 then gather the updated parameters.
 ///  - 2 and 3: a reduce-scatter in every micro-batch, because no rank keeps whole gradients.
 ///  - 3: every block's parameters are gathered before its forward and again before its backward
 ///    pass, each while the block before is at work; in the backward pass the reduce-scatter of

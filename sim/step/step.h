@@ -109,12 +109,13 @@ struct StepEstimate {
   ExposedCommunication exposed;
   /// Synchronous parameter servers: all gradients to them, all values back, each by itself.
   Seconds push{}, pull{};
-  Seconds input{};          // what the input pipeline needs for a step's samples
-  Seconds exposed_input{};  // step time above what compute and communication alone need
-  Seconds bubble{};         // pipeline stages that wait for the first or the last micro-batches
-  Seconds forward{};        // one pass of one batch, forward only, with what it waits for
-  Seconds update{};         // optimizer, on the accelerator or on the parameter servers
-  Seconds host{};           // a worker's own time outside all that
+  Seconds input{};             // what the input pipeline needs for a step's samples
+  Seconds exposed_input{};     // step time above what compute and communication alone need
+  Seconds bubble{};            // pipeline stages that wait for the first or the last micro-batches
+  Seconds forward{};           // one pass of one batch, forward only, with what it waits for
+  Seconds update{};            // optimizer, on the accelerator or on the parameter servers
+  Seconds host{};              // a worker's own time outside all that
+  Seconds waiting_for_host{};  // part of compute in which a device has nothing to do yet
   Bottleneck bottleneck = Bottleneck::compute;
   /// Model FLOP/s over the printed peak of the same precision, dense. 0: computed on CPUs, of which
   /// nobody prints one (the catalog's rate of a vCPU is what is achieved, and may be exceeded).

@@ -76,9 +76,9 @@ Seconds update_of(double parameters, const StepSetting& setting, const ElementSi
          parameters * size.weight / setting.host_link;
 }
 
-Bottleneck bottleneck_of(const StepEstimate& e, Seconds bound_by_memory, Seconds waiting_for_host) {
+Bottleneck bottleneck_of(const StepEstimate& e, Seconds bound_by_memory) {
   if (e.exposed_communication > e.compute) return Bottleneck::communication;
-  if (waiting_for_host * 2 > e.compute) return Bottleneck::host;
+  if (e.waiting_for_host * 2 > e.compute) return Bottleneck::host;
   return bound_by_memory * 2 > e.compute ? Bottleneck::memory : Bottleneck::compute;
 }
 
@@ -94,9 +94,9 @@ ModelFold::ModelFold(const ModelGraph& model)
 
 StepModel::StepModel(const ModelGraph& model, StepSetting setting)
     : setting_(std::move(setting)),
-      size_(with_stack(
-          element_sizes(setting_.precision, setting_.optimizer, false, setting_.fp32_gradients),
-          setting_.framework)),
+      size_(with_stack(element_sizes(setting_.precision, setting_.optimizer,
+                                     setting_.fp32_variables, setting_.fp32_gradients),
+                       setting_.framework)),
       core_(one_core(setting_.processor)),
       own_(std::in_place, model),
       fold_(*own_) {
@@ -105,9 +105,9 @@ StepModel::StepModel(const ModelGraph& model, StepSetting setting)
 
 StepModel::StepModel(const ModelFold& fold, StepSetting setting)
     : setting_(std::move(setting)),
-      size_(with_stack(
-          element_sizes(setting_.precision, setting_.optimizer, false, setting_.fp32_gradients),
-          setting_.framework)),
+      size_(with_stack(element_sizes(setting_.precision, setting_.optimizer,
+                                     setting_.fp32_variables, setting_.fp32_gradients),
+                       setting_.framework)),
       core_(one_core(setting_.processor)),
       fold_(fold) {
   core_.cores = setting_.processor.cores;
@@ -128,8 +128,8 @@ StepEstimate StepModel::estimate_with(const Layout& l, const Cost& cost) const {
   const double imbalance = setting_.framework.expert_imbalance.value;
   const auto times = block_times(fold_.folded, l, groups, size_, core_, imbalance, cost);
   const auto states = block_states(fold_.folded, l, size_, imbalance);
-  const StageModel<Cost> stage_model{fold_.folded,        l,     groups, size_,
-                                     setting_.all_reduce, core_, cost};
+  const StageModel<Cost> stage_model{fold_.folded,          l,     groups, size_,
+                                     setting_.gradient_sum, core_, cost};
   const Stages all = all_stages(stage_model, times, states);
   const StageTime& s = all.slowest;
   const BlockTime& pass = s.pass;
@@ -158,13 +158,14 @@ StepEstimate StepModel::estimate_with(const Layout& l, const Cost& cost) const {
       x.tensor + x.context + x.expert + x.pipeline + passes * pass.hidden + s.state_traffic;
   e.sent_per_worker = (passes * pass.sent + s.state_sent) * double(job.ranks_per_node);
   if (l.zero_stage == 0 && l.replicas_of_state() > 1 && !job.on_torus)
-    e.all_reduce = to_text(
-        cost.all_reduce(groups.state, step_assumptions::kBucketSize, setting_.all_reduce).kind);
+    e.all_reduce =
+        setting_.gradient_sum(groups.state, step_assumptions::kBucketSize, cost).algorithm;
   e.step = e.compute + e.exposed_communication + e.bubble + e.update;
   e.samples_per_second = Samples{double(l.global_batch())} / e.step;
   e.mfu = fold_.model_flops.v * e.samples_per_second.v /
           (setting_.processor.peak.v * double(l.accelerators()));
-  e.bottleneck = bottleneck_of(e, passes * pass.bound_by_memory, passes * pass.waiting_for_host);
+  e.waiting_for_host = passes * pass.waiting_for_host;
+  e.bottleneck = bottleneck_of(e, passes * pass.bound_by_memory);
   return e;
 }
 
@@ -190,23 +191,30 @@ std::vector<LayerTime> StepModel::layer_times(const Layout& layout) const {
   return times;
 }
 
-StepSetting step_setting(const Plan& plan, const PlannedWorkload& job) {
-  const PlannedPool& pool =
-      *computing_pools(plan).front();  // one job runs on one kind of accelerator
-  RECKON_CHECK(pool.accelerator.has_value());
+StepSetting step_setting(const Plan& plan, const PlannedWorkload& job, const PlannedPool& pool) {
   StepSetting s;
   s.precision = job.precision;
   s.optimizer = job.optimizer;
+  s.fp32_variables = fp32_variables(job.strategy);
   s.fp32_gradients = job.fp32_gradients;
   s.processor = processor_of(pool, job.precision);
   const double share = 1.0 / std::max(1, pool.accelerators_per_node);
-  s.host_link = pool.accelerator->host_bandwidth.value;
   s.host_memory = pool.cpu_memory_bandwidth_per_vcpu.value * (pool.machine.vcpus * share);
-  s.memory = pool.accelerator->memory_for_programs();
+  s.memory = pool.machine.memory.value;
   s.fabric = fabric_of(plan, job.strategy, job.strategy.workers);
   s.framework = plan.framework;
-  s.all_reduce = job.strategy.all_reduce;
+  s.gradient_sum = gradient_sum(plan, job.strategy);
+  if (pool.accelerator) {
+    s.host_link = pool.accelerator->host_bandwidth.value;
+    s.memory = pool.accelerator->memory_for_programs();
+  } else {
+    s.framework.overlap_slowdown = Fact<double>{};  // said of accelerators
+  }
   return s;
+}
+
+StepSetting step_setting(const Plan& plan, const PlannedWorkload& job) {
+  return step_setting(plan, job, *computing_pools(plan).front());
 }
 
 }  // namespace reckon

@@ -3,10 +3,11 @@
 #include <optional>
 #include <unordered_map>
 
-#include "sim/scenario/layout.h"
+#include "sim/scenario/layout_rules.h"
 #include "sim/step/block_times.h"
 #include "sim/step/memory/layout_memory.h"
 #include "sim/step/network/collective_cost.h"
+#include "sim/step/network/collectives_cpu.h"
 
 // The step under any Layout (docs/MODELS.md, "Layouts"): made once for a model on a kind of
 // cluster, asked for many layouts.
@@ -16,7 +17,7 @@ namespace reckon {
 struct StepSetting {
   Precision precision = Precision::bf16;
   Optimizer optimizer = Optimizer::adamw;
-  bool fp32_gradients = false;
+  bool fp32_variables = false, fp32_gradients = false;
   Processor processor;  // of every rank
   /// What a rank has of its host for an optimizer that is offloaded to it.
   BytesPerSecond host_link{}, host_memory{};
@@ -25,7 +26,9 @@ struct StepSetting {
   /// layouts need.
   Fabric fabric;
   FrameworkRules framework;
-  AllReduceKind all_reduce = AllReduceKind::automatic;  // of gradients, zero_stage 0
+  GradientSum gradient_sum;  // zero_stage 0
+  /// Synchronous processes without accelerators: nobody prints a peak of theirs.
+  bool on_cpus() const { return gradient_sum.on_cpus; }
 };
 
 /// What every StepModel of a model has alike, whatever it runs on.
@@ -73,10 +76,10 @@ class StepModel {
   const ModelFold& fold_;
 };
 
-/// estimate_step() of a job whose model is cut, folded before: a hundred layers take longer to fold
-/// than their step takes to estimate.
+/// estimate_step() of a job without parameter servers whose model was folded before: a hundred
+/// layers take longer to fold than their step takes to estimate.
 StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job, const ModelFold& fold,
-                           const NetworkModel& network);
+                           const NetworkModel& network, int live_workers = 0);
 
 /// Estimates of a model by layout, solved once and looked up after. Not for several threads.
 class LayoutCache {
@@ -93,7 +96,9 @@ class LayoutCache {
   std::unordered_map<Key, StepEstimate, Hash> estimates_;  // looked up, never walked
 };
 
-/// The setting of a plan's job: its slowest pool's accelerator, the slowest links.
+/// The setting of a plan's job on accelerators of one of its pools, with the slowest links of all.
+StepSetting step_setting(const Plan& plan, const PlannedWorkload& job, const PlannedPool& pool);
+/// On those of the first pool: one kind of accelerator, but where a job is data-parallel alone.
 StepSetting step_setting(const Plan& plan, const PlannedWorkload& job);
 
 }  // namespace reckon

@@ -78,7 +78,7 @@ void estimate_synchronous(benchmark::State& state) {
 
 void estimate_asynchronous(benchmark::State& state) {
   Plan p = plan();
-  p.jobs[0].strategy.synchronous = false;
+  p.jobs[0].strategy.servers->synchronous = false;
   const auto network = make_fluid_network();
   for (auto _ : state) benchmark::DoNotOptimize(estimate_step(p, p.jobs[0], *network).step);
 }

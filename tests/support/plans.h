@@ -142,12 +142,15 @@ inline Plan make_round_plan(ModelGraph model, StrategyKind kind, int nodes = 1,
   job.dataset = free_dataset(model.sample_unit());
   job.model = std::move(model);
   job.precision = precision;
-  job.batch_per_accelerator = 32;
+  job.strategy.layout.micro_batch = 32;
   job.strategy.kind = kind;
   const bool one_each = kind == StrategyKind::parameter_server;
   job.strategy.workers = one_each ? nodes * accelerators_per_node : nodes;
   job.strategy.accelerators_per_worker = one_each ? 1 : accelerators_per_node;
-  job.strategy.parameter_servers = servers;
+  job.strategy.layout.stops_recomputing = stops_recomputing(kind);
+  job.strategy.layout.overlap = kind != StrategyKind::tpu;
+  if (kind == StrategyKind::parameter_server)
+    job.strategy.servers = ParameterServers{.count = servers};
   job.global_batch = std::int64_t{32} * job.strategy.accelerators();
   job.total_samples = 1e7;
   job.steps = (std::int64_t{10'000'000} + job.global_batch - 1) / job.global_batch;

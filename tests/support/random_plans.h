@@ -74,8 +74,8 @@ inline Plan any_plan() {
   Plan plan = make_round_plan(any_model(), kind, nodes, per_node, servers);
   for (PlannedPool& pool : plan.pools) any_hardware(pool);
   PlannedWorkload& job = plan.jobs[0];
-  job.batch_per_accelerator = any_between(1, 512);
-  job.global_batch = std::int64_t{job.batch_per_accelerator} * job.strategy.accelerators();
+  job.strategy.layout.micro_batch = any_between(1, 512);
+  job.global_batch = std::int64_t{job.strategy.layout.micro_batch} * job.strategy.accelerators();
   job.steps = any_between(10, 100'000);
   job.total_samples = double(job.steps) * double(job.global_batch);
   if (any_one_in(2)) job.optimizer = Optimizer::adamw;

@@ -23,9 +23,10 @@ inline Plan cut(StrategyKind kind, int nodes, int accelerators,
                 const char* model = "gpt2_small") {
   Plan p = make_round_plan(zoo_model(model).value(), kind, nodes, accelerators, 0, Precision::bf16);
   PlannedWorkload& job = p.jobs[0];
-  job.batch_per_accelerator = 4;
+  job.strategy.layout.micro_batch = 4;
   how(job.strategy);
-  job.global_batch = 16 * job.strategy.accelerators() / job.strategy.replica();  // 4 micro-batches
+  job.global_batch =
+      16 * job.strategy.accelerators() / job.strategy.layout.replica();  // 4 micro-batches
   return p;
 }
 
@@ -65,43 +66,43 @@ inline std::vector<StrategyPlan> plans_of_all_strategies() {
   add("multi_worker_mirrored on CPUs", small(multi_worker_mirrored, 4, 0));
   add("parameter_server", small(parameter_server, 4, 2, 3));
   Plan& asynchronous = add("parameter_server, asynchronous", small(parameter_server, 3, 1, 3));
-  asynchronous.jobs[0].strategy.synchronous = false;
+  asynchronous.jobs[0].strategy.servers->synchronous = false;
   for (const bool wraps : {false, true}) {  // a mesh, and a torus that closes
     const std::string on = wraps ? " on a torus" : " on a mesh";
     strategy_plans::on_slice(add("tpu" + on, small(tpu, 1, 16)), wraps);
     strategy_plans::on_slice(
-        add("sharded" + on, cut(sharded, 1, 16, [](auto& s) { s.zero_stage = 3; })), wraps);
+        add("sharded" + on, cut(sharded, 1, 16, [](auto& s) { s.layout.zero_stage = 3; })), wraps);
     strategy_plans::on_slice(add("model_parallel" + on, cut(model_parallel, 1, 16,
                                                             [](auto& s) {
-                                                              s.tensor = 4;
-                                                              s.pipeline = 2;
+                                                              s.layout.tensor = 4;
+                                                              s.layout.pipeline = 2;
                                                             })),
                              wraps);
   }
   for (const int stage : {1, 2, 3})
     add("sharded, stage " + std::to_string(stage),
-        cut(sharded, 2, 4, [&](auto& s) { s.zero_stage = stage; }));
+        cut(sharded, 2, 4, [&](auto& s) { s.layout.zero_stage = stage; }));
   add("model_parallel, data only", cut(model_parallel, 4, 4, [](auto&) {}));
   add("model_parallel, tensor and pipeline", cut(model_parallel, 4, 4, [](auto& s) {
-        s.tensor = 4;
-        s.pipeline = 2;
+        s.layout.tensor = 4;
+        s.layout.pipeline = 2;
       }));
   add("model_parallel, sequence and context", cut(model_parallel, 2, 8, [](auto& s) {
-        s.tensor = 2;
-        s.context = 4;
-        s.sequence_parallel = true;
+        s.layout.tensor = 2;
+        s.layout.context = 4;
+        s.layout.sequence_parallel = true;
       }));
   add("model_parallel, interleaved", cut(model_parallel, 2, 4, [](auto& s) {
-        s.pipeline = 4;
-        s.schedule = PipelineSchedule::interleaved;
-        s.interleave = 3;
+        s.layout.pipeline = 4;
+        s.layout.schedule = PipelineSchedule::interleaved;
+        s.layout.interleave = 3;
       }));
   Plan& experts = add("model_parallel, experts", cut(
                                                      model_parallel, 2, 8,
                                                      [](auto& s) {
-                                                       s.tensor = 2;
-                                                       s.expert = 8;
-                                                       s.zero_stage = 1;
+                                                       s.layout.tensor = 2;
+                                                       s.layout.expert = 8;
+                                                       s.layout.zero_stage = 1;
                                                      },
                                                      "mixtral_8x7b"));
   experts.fabric.rails = true;

@@ -45,7 +45,7 @@ CheckpointIdentity identity_of_job(const Plan& plan, const DataSpec& data) {
   const std::string optimizer(to_text(job.optimizer));
   const double samples = job.dataset.samples.value.v;
   // In lockstep every rank has a part; else what rank 0 and the servers have is the job's state.
-  const bool in_lockstep = job.strategy.synchronous && job.strategy.backup_workers == 0;
+  const bool in_lockstep = job.strategy.synchronous() && job.strategy.backup_workers() == 0;
   return {
       .job = job.name,
       .model = fmt::format("{}, {} parameters, {}, seed {}, {} samples a step", job.model.name(),

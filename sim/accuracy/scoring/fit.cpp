@@ -139,7 +139,9 @@ struct EfficiencyFit::Data {
 
 EfficiencyFit::EfficiencyFit(std::span<const PublishedRun> runs, const Catalog& catalog)
     : data_(new Data{catalog}) {
-  std::map<RunConfiguration, std::shared_ptr<const ModelFold>> folds;  // by network
+  // By network: as printed, and as it was made (what a program adds to it is not printed).
+  using Network = std::tuple<RunConfiguration, std::size_t, std::int64_t, double>;
+  std::map<Network, std::shared_ptr<const ModelFold>> folds;
   using Same = std::tuple<RunConfiguration, std::string_view>;
   std::map<Same, std::vector<double>> measured;
   for (const PublishedRun& r : runs) measured[{r.run, r.source}].push_back(r.measured.v);
@@ -154,10 +156,12 @@ EfficiencyFit::EfficiencyFit(std::span<const PublishedRun> runs, const Catalog& 
     const double rate = quantile(measured[{r.run, r.source}], 0.5);
     FitRun run{std::move(*plan),  nullptr, std::log(rate), r.source, r.run.stack,
                model_name(r.run), r};
-    const PlannedWorkload& job = run.plan.jobs.front();
-    if (cuts_the_model(job.strategy.kind)) {
-      auto& fold = folds[network_of(r.run)];
-      if (!fold) fold = std::make_shared<const ModelFold>(job.model);
+    const PlannedWorkload& job = run.plan.only_job();
+    if (job.strategy.kind != StrategyKind::parameter_server) {
+      const ModelGraph& model = job.model;
+      auto& fold = folds[{network_of(r.run), model.layers().size(), model.trainable_parameters(),
+                          model.model_flops().v}];
+      if (!fold) fold = std::make_shared<const ModelFold>(model);
       run.fold = fold;
     }
     data_->groups[key].push_back(std::move(run));

@@ -9,14 +9,13 @@
 
 #include "sim/scenario/artifact/gzip.h"
 #include "sim/scenario/artifact/json.h"
+#include "sim/scenario/artifact/upgrades.h"
 
 namespace reckon {
 namespace {
 
 using artifact::Json;
 
-/// How JSON of older versions becomes that of this one: version 1 is the first.
-constexpr std::array<artifact::Upgrade, kArtifactVersion - 1> kUpgrades{};
 constexpr std::size_t kDigits = 16;
 
 std::string digest_of(std::string_view bytes) {
@@ -124,7 +123,7 @@ Expected<ReadArtifact> read_artifact(std::string_view bytes, const std::string& 
   if (!text) return refused(text.error());
   Json json = Json::parse(*text, nullptr, false);
   if (json.is_discarded()) return refused("what it holds is no JSON");
-  artifact::upgrade(json, head->version, kUpgrades);
+  artifact::upgrade(json, head->version, artifact::kUpgrades);
   auto read = artifact::artifact_of(json, file);
   if (!read) return tl::unexpected(std::move(read.error()));
   return ReadArtifact{std::move(*read), std::string(head->digest), head->version};

@@ -32,12 +32,15 @@ class Checker {
     if (job.same_as && *job.same_as >= plan_.jobs.size())
       wrong(fmt::format("job '{}' repeats a job that is not there", job.name));
     if (job.model.layers().empty()) wrong(fmt::format("job '{}' has no network", job.name));
-    if (job.global_batch < 1 || job.batch_per_accelerator < 1 || job.steps < 0)
+    if (job.global_batch < 1 || job.strategy.layout.micro_batch < 1 || job.steps < 0)
       wrong(fmt::format("job '{}' has a batch without samples, or fewer than no steps", job.name));
     const PlannedStrategy& s = job.strategy;
-    const bool whole = s.workers >= 1 && s.accelerators_per_worker >= 0 &&
-                       s.parameter_servers >= 0 && s.tensor >= 1 && s.pipeline >= 1 &&
-                       s.context >= 1 && s.expert >= 1 && s.interleave >= 1;
+    const bool whole = s.workers >= 1 && s.accelerators_per_worker >= 0 && s.server_count() >= 0 &&
+                       s.layout.tensor >= 1 && s.layout.pipeline >= 1 && s.layout.context >= 1 &&
+                       s.layout.expert >= 1 && s.layout.interleave >= 1;
+    if ((s.kind == StrategyKind::parameter_server) != s.servers.has_value())
+      wrong(fmt::format("job '{}' has parameter servers, or has none, against its strategy",
+                        job.name));
     if (!whole)
       wrong(fmt::format("the strategy of job '{}' has a count below its least", job.name));
   }

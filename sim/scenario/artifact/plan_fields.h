@@ -27,19 +27,21 @@ RECKON_WORDS(StepShare, communication, compute, input, bubble)
 RECKON_WORDS(Statistic, none, mean, p5, p50, p95, p99)
 RECKON_WORDS(Comparison, le, ge, lt, gt, eq, ne)
 
-RECKON_FIELDS(PlannedStrategy, kind, workers, accelerators_per_worker, parameter_servers,
-              synchronous, backup_workers, staleness, recompute, all_reduce, tensor, pipeline,
-              context, expert, zero_stage, sequence_parallel, schedule, interleave,
-              offload_optimizer, overlap, colocated, shards, partition)
+RECKON_FIELDS(Layout, data, micro_batches, tensor, pipeline, context, expert, zero_stage,
+              micro_batch, sequence_parallel, schedule, interleave, offload_optimizer, overlap,
+              recompute, stops_recomputing)
+RECKON_FIELDS(ParameterServers, count, synchronous, backup_workers, staleness, colocated, shards,
+              partition)
+RECKON_FIELDS(PlannedStrategy, kind, workers, accelerators_per_worker, all_reduce, layout, servers)
 RECKON_FIELDS(PlannedOptimizer, learning_rate, momentum, beta1, beta2, epsilon, weight_decay,
               clip_norm, schedule, warmup_steps, decay_every, decay_factor, final_fraction)
 RECKON_FIELDS(PlannedNotice, policy, stated, own_program, reaction, writer_spread, between_steps)
 RECKON_FIELDS(PlannedCheckpoint, mode, interval, save_mode, notice, save_overhead, storage)
 RECKON_FIELDS(DataSpec, format, path)
 RECKON_FIELDS(PlannedWorkload, name, path, same_as, submit, model, dataset, precision, stack,
-              fp32_gradients, stage_blocks, optimizer, optimizer_settings, data,
-              batch_per_accelerator, global_batch, total_samples, convergence, samples_factor,
-              steps, evaluate_every_epochs, evaluations, strategy, checkpoint)
+              fp32_gradients, stage_blocks, optimizer, optimizer_settings, data, global_batch,
+              total_samples, convergence, samples_factor, steps, evaluate_every_epochs, evaluations,
+              strategy, checkpoint)
 
 RECKON_FIELDS(ProductTimes, extents, times)
 RECKON_FIELDS(StreamTimes::Pass, bytes, time)

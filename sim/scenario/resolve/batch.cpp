@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "sim/scenario/layout.h"
+#include "sim/scenario/layout_rules.h"
 #include "sim/scenario/resolve/draft.h"
 
 // Who works on how many samples: the batch against the accelerators, and a layout against its
@@ -14,7 +14,7 @@ std::optional<std::int64_t> share_of_accelerator(Draft& draft, PlannedWorkload& 
   const PlannedStrategy& s = job.strategy;
   // Backup workers compute, but a step is over when the others have answered [Chen et al. 2016].
   const std::int64_t useful =
-      std::int64_t{s.workers - s.backup_workers} * (s.accelerators() / s.workers);
+      std::int64_t{s.workers - s.backup_workers()} * (s.accelerators() / s.workers);
   if (workload.batch_per_accelerator) {
     job.global_batch = useful * *workload.batch_per_accelerator;
     return *workload.batch_per_accelerator;
@@ -41,7 +41,7 @@ void resolve_passes(Draft& draft, PlannedWorkload& job, const WorkloadSpec& work
     draft.error("workload.strategy.micro_batch",
                 fmt::format("micro_batch {} does not divide the {} samples of an accelerator", pass,
                             *share));
-  job.batch_per_accelerator = static_cast<int>(pass);
+  job.strategy.layout.micro_batch = static_cast<int>(pass);
 }
 
 /// Some accelerators run a sample together, so that a batch an accelerator says nothing.
@@ -53,7 +53,7 @@ void resolve_micro_batches(Draft& draft, PlannedWorkload& job, const WorkloadSpe
     return;
   }
   job.global_batch = *workload.global_batch;
-  job.batch_per_accelerator = workload.strategy.micro_batch.value_or(1);
+  job.strategy.layout.micro_batch = workload.strategy.micro_batch.value_or(1);
 }
 
 void check_layout(Draft& draft, const PlannedWorkload& job, const StrategySpec& spec) {
@@ -85,6 +85,7 @@ bool resolve_batch(Draft& draft, PlannedWorkload& job) {
     resolve_micro_batches(draft, job, workload);
   else
     resolve_passes(draft, job, workload);
+  job.strategy.layout = layout_of(job);
   if (draft.errors.size() == before && cuts_the_model(job.strategy.kind) && draft.workload_known)
     check_layout(draft, job, workload.strategy);
   return draft.errors.size() == before;

@@ -16,7 +16,7 @@ void compute_here(Plan& plan, const ProcessorRates& rates) {
   const PlannedStrategy& strategy = plan.jobs.front().strategy;
   // Where the chief's host has the variables, here a process of its own has them.
   const bool served = strategy.kind == StrategyKind::parameter_server;
-  const int processes = strategy.workers + (served ? std::max(1, strategy.parameter_servers) : 0);
+  const int processes = strategy.workers + (served ? std::max(1, strategy.server_count()) : 0);
   const int threads = std::max(1, rates.cores / processes);
   const auto worker =
       std::make_shared<const WorkerRates>(rates.of_worker(threads, strategy.workers));

@@ -7,12 +7,13 @@ namespace reckon {
 std::optional<Plan> one_worker(const Plan& plan) {
   Plan alone = plan_of_job(plan, 0);
   PlannedWorkload& job = alone.jobs.front();
-  if (job.strategy.replica() > 1 || job.strategy.expert > 1) return std::nullopt;
+  if (job.strategy.layout.replica() > 1 || job.strategy.layout.expert > 1) return std::nullopt;
   PlannedStrategy single;
   single.accelerators_per_worker = std::min(job.strategy.accelerators_per_worker, 1);
-  single.recompute = job.strategy.recompute;
+  single.layout.recompute = job.strategy.layout.recompute;
+  single.layout.micro_batch = job.strategy.layout.micro_batch;
   job.strategy = single;
-  job.global_batch = job.batch_per_accelerator;
+  job.global_batch = job.strategy.layout.micro_batch;
   return alone;
 }
 

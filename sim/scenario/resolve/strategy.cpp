@@ -173,6 +173,14 @@ int resolve_workers(Draft& draft, const StrategySpec& spec,
   return workers;
 }
 
+void check_backup_workers(Draft& draft, const PlannedStrategy& strategy) {
+  if (strategy.workers == 0 || strategy.backup_workers() < strategy.workers) return;
+  draft.error(at("backup_workers"),
+              fmt::format("{} backup workers of {} workers leave none whose answer counts",
+                          strategy.backup_workers(), strategy.workers),
+              "backup_workers are some of workers: fewer of them");
+}
+
 /// Parameter servers on the workers' nodes.
 void resolve_colocated(Draft& draft, const StrategySpec& spec, PlannedStrategy& strategy) {
   const PlannedPool& worker = *computing_pools(draft.plan).front();
@@ -188,20 +196,25 @@ void resolve_colocated(Draft& draft, const StrategySpec& spec, PlannedStrategy& 
   const int per_node =
       std::max(1, worker.accelerators_per_node / std::max(1, strategy.accelerators_per_worker));
   const int nodes = std::min(worker.nodes_max, (strategy.workers + per_node - 1) / per_node);
-  strategy.parameter_servers = spec.parameter_servers.value_or(nodes);
-  if (strategy.parameter_servers < 1 || strategy.parameter_servers > nodes)
+  const int count = strategy.servers->count = spec.parameter_servers.value_or(nodes);
+  if (count < 1 || count > nodes)
     draft.error(at("parameter_servers"),
                 fmt::format("{} colocated parameter servers, one a node, on the {} nodes of '{}'",
-                            strategy.parameter_servers, nodes, worker.name),
+                            count, nodes, worker.name),
                 fmt::format("between 1 and {}", nodes));
 }
 
 void resolve_servers(Draft& draft, const StrategySpec& spec, PlannedStrategy& strategy) {
   if (spec.kind != StrategyKind::parameter_server) return;
-  strategy.colocated = spec.colocated.value_or(false);
-  strategy.shards = spec.shards.value_or(ServerShards::even);
-  strategy.partition = spec.partition.value_or(Bytes{});
-  if (strategy.colocated) {
+  ParameterServers& servers = strategy.servers.emplace();
+  servers.synchronous = spec.synchronous.value_or(true);
+  servers.backup_workers = spec.backup_workers.value_or(0);
+  servers.staleness = spec.staleness.value_or(0);
+  servers.colocated = spec.colocated.value_or(false);
+  servers.shards = spec.shards.value_or(ServerShards::even);
+  servers.partition = spec.partition.value_or(Bytes{});
+  check_backup_workers(draft, strategy);
+  if (servers.colocated) {
     resolve_colocated(draft, spec, strategy);
     return;
   }
@@ -211,44 +224,48 @@ void resolve_servers(Draft& draft, const StrategySpec& spec, PlannedStrategy& st
     initial += pool.nodes_initial;
     most += pool.nodes_max;
   }
-  strategy.parameter_servers = spec.parameter_servers.value_or(initial);
-  if (strategy.parameter_servers > most)
+  servers.count = spec.parameter_servers.value_or(initial);
+  if (servers.count > most)
     draft.error(
         at("parameter_servers"),
         fmt::format(
             "{} parameter servers need as many nodes, the pools with role parameter_server hold {}",
-            strategy.parameter_servers, most),
+            servers.count, most),
         most == 0
             ? "add a pool: {name: servers, role: parameter_server, machine: n1-highmem-8, nodes: 2}"
             : "one server process runs on a node: more nodes or fewer servers");
-  else if (strategy.parameter_servers < initial)
+  else if (servers.count < initial)
     draft.warn(
         fmt::format("{} of {} nodes for parameter servers are used; the rest is billed and idle",
-                    strategy.parameter_servers, initial));
+                    servers.count, initial));
 }
 
 /// How the model is cut. What the degrees have to fill and to divide is checked with the batch
 /// (resolve_batch), when the model is known.
 void resolve_cut(Draft& draft, const StrategySpec& spec, PlannedStrategy& strategy) {
+  Layout& layout = strategy.layout;
+  layout.recompute = spec.recompute.value_or(Recompute::none);
+  layout.stops_recomputing = stops_recomputing(spec.kind);
+  // XLA on TPU sums all gradients after the backward pass [Kumar et al. 2019, Sec. 2.2].
+  layout.overlap = spec.overlap.value_or(true) && spec.kind != StrategyKind::tpu;
   if (!cuts_the_model(spec.kind)) return;
   const bool sharded = spec.kind == StrategyKind::sharded;
-  strategy.tensor = spec.tensor.value_or(1);
-  strategy.pipeline = spec.pipeline.value_or(1);
-  strategy.context = spec.context.value_or(1);
-  strategy.expert = spec.expert.value_or(1);
-  strategy.zero_stage = spec.zero_stage.value_or(sharded ? 3 : 0);
-  strategy.sequence_parallel = strategy.tensor > 1 && spec.sequence_parallel.value_or(true);
-  strategy.schedule = spec.schedule.value_or(PipelineSchedule::one_forward_one_backward);
+  layout.tensor = spec.tensor.value_or(1);
+  layout.pipeline = spec.pipeline.value_or(1);
+  layout.context = spec.context.value_or(1);
+  layout.expert = spec.expert.value_or(1);
+  layout.zero_stage = spec.zero_stage.value_or(sharded ? 3 : 0);
+  layout.sequence_parallel = layout.tensor > 1 && spec.sequence_parallel.value_or(true);
+  layout.schedule = spec.schedule.value_or(PipelineSchedule::one_forward_one_backward);
   constexpr int kPartsOfInterleaved = 2;
-  strategy.interleave = strategy.schedule == PipelineSchedule::interleaved
-                            ? spec.interleave.value_or(kPartsOfInterleaved)
-                            : 1;
-  strategy.overlap = spec.overlap.value_or(true);
-  strategy.offload_optimizer = spec.offload_optimizer.value_or(false);
-  if (sharded && strategy.zero_stage == 0)
+  layout.interleave = layout.schedule == PipelineSchedule::interleaved
+                          ? spec.interleave.value_or(kPartsOfInterleaved)
+                          : 1;
+  layout.offload_optimizer = spec.offload_optimizer.value_or(false);
+  if (sharded && layout.zero_stage == 0)
     draft.error(at("zero_stage"), "strategy sharded with zero_stage 0 shards nothing",
                 "zero_stage: 1, 2 or 3; without sharding it is multi_worker_mirrored");
-  if (spec.sequence_parallel.value_or(false) && strategy.tensor == 1)
+  if (spec.sequence_parallel.value_or(false) && layout.tensor == 1)
     draft.warn("sequence_parallel needs tensor above 1 and does nothing");
 }
 
@@ -257,14 +274,6 @@ void check_all_reduce(Draft& draft, const StrategySpec& spec) {
     return;
   draft.error(at("all_reduce"), "the cluster's switches do not add up",
               "cluster: {fabric: {in_network_reduction: true}}");
-}
-
-void check_backup_workers(Draft& draft, const PlannedStrategy& strategy) {
-  if (strategy.backup_workers < strategy.workers) return;
-  draft.error(at("backup_workers"),
-              fmt::format("{} backup workers of {} workers leave none whose answer counts",
-                          strategy.backup_workers, strategy.workers),
-              "backup_workers are some of workers: fewer of them");
 }
 
 }  // namespace
@@ -295,16 +304,13 @@ void resolve_strategy(Draft& draft, PlannedWorkload& job) {
 
   PlannedStrategy& strategy = job.strategy;
   strategy.kind = spec.kind;
-  strategy.synchronous = spec.synchronous.value_or(true);
-  strategy.backup_workers = spec.backup_workers.value_or(0);
-  strategy.staleness = spec.staleness.value_or(0);
-  strategy.recompute = spec.recompute.value_or(Recompute::none);
+  strategy.layout = {};
+  strategy.servers.reset();
   strategy.all_reduce = spec.all_reduce;
   check_all_reduce(draft, spec);
   strategy.accelerators_per_worker = resolve_accelerators_per_worker(draft, spec, pools);
   if (strategy.accelerators_per_worker < 0) return;
   strategy.workers = resolve_workers(draft, spec, pools, strategy.accelerators_per_worker);
-  if (strategy.workers > 0) check_backup_workers(draft, strategy);
   resolve_servers(draft, spec, strategy);
   resolve_cut(draft, spec, strategy);
   draft.strategy_known = draft.errors.size() == before;

@@ -262,7 +262,7 @@ bool resolve_target(Draft& draft, PlannedWorkload& job, const TrainLength& train
                     job.global_batch, above ? "larger" : "smaller", 100 * train.amount,
                     above ? law.largest_batch : law.smallest_batch));
   }
-  if (job.strategy.kind == StrategyKind::parameter_server && !job.strategy.synchronous)
+  if (job.strategy.kind == StrategyKind::parameter_server && !job.strategy.synchronous())
     draft.warn(
         fmt::format("the samples to {:.1f} % are those of synchronous runs; asynchronous servers "
                     "apply gradients of older parameters and may need more, or never get there: "

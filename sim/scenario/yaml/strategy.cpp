@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <optional>
 
 #include "sim/scenario/yaml/fields.h"
 
@@ -6,6 +8,27 @@ namespace reckon {
 namespace {
 
 constexpr double kMostDegree = 16384;
+
+/// What layouts are called without a framework, beside TensorFlow's words (words_of), as which they
+/// are printed.
+struct NativeWord {
+  std::string_view text;
+  StrategyKind kind;
+};
+constexpr std::array kNativeWords{NativeWord{"data_parallel", StrategyKind::multi_worker_mirrored},
+                                  NativeWord{"zero", StrategyKind::sharded},
+                                  NativeWord{"hybrid", StrategyKind::model_parallel}};
+
+std::vector<std::string> kind_texts() {
+  std::vector<std::string> texts = texts_of<StrategyKind>();
+  for (const NativeWord& word : kNativeWords) texts.emplace_back(word.text);
+  return texts;
+}
+
+std::optional<StrategyKind> kind_of(std::string_view text) {
+  const auto native = std::ranges::find(kNativeWords, text, &NativeWord::text);
+  return native != kNativeWords.end() ? native->kind : from_text<StrategyKind>(text);
+}
 
 /// Keys that mean something for a kind, besides kind, recompute and micro_batch.
 std::vector<std::string_view> keys_of(StrategyKind kind) {
@@ -55,9 +78,12 @@ const Fields<StrategySpec>& strategy_fields() {
   const auto mode = [modes](Reader& r, const YamlNode& n, S& s) {
     if (const auto i = r.word(n, modes)) s.synchronous = *i == 0;
   };
+  const auto kind = [texts = kind_texts()](Reader& r, const YamlNode& n, S& s) {
+    if (const auto i = r.word(n, texts)) s.kind = *kind_of(texts[*i]);
+  };
   static const Fields<S> table{
-      required(word_field("kind", &S::kind, "How the work is spread over the accelerators.",
-                          "parameter_server")),
+      required(field<S>("kind", Form{.kind = Form::Kind::word, .words = kind_texts()}, kind,
+                        "How the work is spread over the accelerators.", "parameter_server")),
       number_field("workers", &S::workers, whole(1, kMostWorkers), "Worker processes.", "4"),
       number_field("accelerators_per_worker", &S::accelerators_per_worker, whole(0, 1024),
                    "Accelerators of one worker; 0: it computes on its CPUs.", "1"),
@@ -117,7 +143,7 @@ const Fields<StrategySpec>& strategy_fields() {
 void check_strategy(Reader& reader, const YamlNode& node, const StrategySpec& strategy) {
   const auto* kind = node.find("kind");
   if (kind == nullptr) return;
-  const auto written = from_text<StrategyKind>(kind->value.text);
+  const auto written = kind_of(kind->value.text);
   if (!written) return;  // reported already
   const auto keys = keys_of(*written);
   for (const auto& field : strategy_fields()) {

@@ -80,6 +80,7 @@ std::vector<BlockState> block_states(const FoldedModel& model, const Layout& lay
       (s.of_experts ? b.expert_parameters : b.parameters) += times * s.parameters;
       (s.of_experts ? b.expert_trainable : b.trainable) += times * s.trainable;
       b.tied += times * s.tied;
+      if (!s.of_experts) b.largest_trainable = std::max(b.largest_trainable, s.trainable);
       b.working_elements = std::max(b.working_elements, s.working_elements);
       const Bytes elements = s.saved_elements * size.activation;
       const bool attention = model.layers()[run.what].count.work == WorkKind::attention;

@@ -80,11 +80,11 @@ const PlannedPool& smallest_pool(const Plan& plan) {
 /// Largest batch that fits as a plan's has to, by bisection (memory grows with the batch); 0: not
 /// even one sample.
 int largest_batch(const Plan& plan, PlannedWorkload job) {
-  int fits = 0, too_large = job.batch_per_accelerator;
+  int fits = 0, too_large = job.strategy.layout.micro_batch;
   while (too_large - fits > 1) {
-    job.batch_per_accelerator = fits + (too_large - fits) / 2;
+    job.strategy.layout.micro_batch = fits + (too_large - fits) / 2;
     (estimate_memory(plan, job).fits_at(kRiskOfAPlan) ? fits : too_large) =
-        job.batch_per_accelerator;
+        job.strategy.layout.micro_batch;
   }
   return fits;
 }
@@ -115,8 +115,8 @@ std::string reserve_hint(const Plan& plan, MemoryEstimate m) {
 
 std::string recompute_hint(const Plan& plan, PlannedWorkload job) {
   for (const auto mode : {Recompute::selective, Recompute::full}) {
-    if (mode <= job.strategy.recompute) continue;
-    job.strategy.recompute = mode;
+    if (mode <= job.strategy.layout.recompute) continue;
+    job.strategy.layout.recompute = mode;
     const auto m = estimate_memory(plan, job);
     if (m.fits_at(kRiskOfAPlan))
       return fmt::format("\nwith recompute: {} it needs {} and fits",
@@ -136,15 +136,15 @@ std::string state_hint(const Plan& plan, PlannedWorkload job) {
       hint += fmt::format("\nwith {} it needs {} and fits", how, format_bytes(m.required()));
     return m.fits_at(kRiskOfAPlan);
   };
-  const int stage = job.strategy.zero_stage;
+  const int stage = job.strategy.layout.zero_stage;
   if (layout_of(job).replicas_of_state() > 1) {
-    for (job.strategy.zero_stage = stage + 1; job.strategy.zero_stage <= 3;
-         ++job.strategy.zero_stage)
-      if (try_it(fmt::format("zero_stage: {}", job.strategy.zero_stage))) break;
+    for (job.strategy.layout.zero_stage = stage + 1; job.strategy.layout.zero_stage <= 3;
+         ++job.strategy.layout.zero_stage)
+      if (try_it(fmt::format("zero_stage: {}", job.strategy.layout.zero_stage))) break;
   }
-  job.strategy.zero_stage = stage;
-  if (!job.strategy.offload_optimizer) {
-    job.strategy.offload_optimizer = true;
+  job.strategy.layout.zero_stage = stage;
+  if (!job.strategy.layout.offload_optimizer) {
+    job.strategy.layout.offload_optimizer = true;
     try_it("offload_optimizer: true");
   }
   return hint;
@@ -214,7 +214,7 @@ MemoryEstimate estimate_memory(const Plan& plan, const PlannedWorkload& job) {
   }
   const double parameters = double(job.model.parameters());
   const double trained = double(job.model.trainable_parameters());
-  const double batch = job.batch_per_accelerator;
+  const double batch = job.strategy.layout.micro_batch;
   // Each core of a device holds its own copy of the state and its share of the batch.
   const double copies = pool.accelerator ? std::max(1, pool.accelerator->cores_per_device) : 1;
   const bool on_servers = job.strategy.kind == StrategyKind::parameter_server;
@@ -224,7 +224,7 @@ MemoryEstimate estimate_memory(const Plan& plan, const PlannedWorkload& job) {
   // With parameter servers the optimizer's state stays with the variables.
   if (!on_servers) m.optimizer = copies * trained * (size.master + size.optimizer);
   m.activations =
-      batch * saved_bytes(job.model, job.strategy.recompute, size.activation, size.score);
+      batch * saved_bytes(job.model, job.strategy.layout.recompute, size.activation, size.score);
   m.workspace = largest_working_set(job.model) * batch * size.activation;
   m.gathered = copies * parameters * size.buffers;
   set_limits(m, plan.framework, 1, memory_of(pool));
@@ -259,7 +259,7 @@ std::optional<Diagnostic> check_memory(const Plan& plan, const PlannedWorkload& 
   d.what = fmt::format(
       "{} at batch {} needs {} of memory on each {}, which has {}: P(out of "
       "memory) is {}",
-      job.model.name(), job.batch_per_accelerator, format_bytes(m.required()),
+      job.model.name(), job.strategy.layout.micro_batch, format_bytes(m.required()),
       pool.accelerator ? pool.accelerator->name : pool.machine.name, format_bytes(m.available),
       probability_text(m.out_of_memory()));
   d.hint = parts_text(m);

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/check.h"
-#include "sim/scenario/layout.h"
+#include "sim/scenario/layout_rules.h"
 
 namespace reckon {
 namespace {
@@ -59,6 +59,8 @@ PlannedStrategy strategy_of(StrategyKind kind, int accelerators) {
   PlannedStrategy s;
   s.kind = kind;
   s.accelerators_per_worker = accelerators;
+  s.layout.stops_recomputing = stops_recomputing(kind);
+  if (kind == StrategyKind::parameter_server) s.servers.emplace();
   return s;
 }
 
@@ -71,22 +73,22 @@ std::vector<Way> ways(bool tpu, int n) {
   if (n < 2) return out;
   for (const int stage : {1, 2, 3}) {
     PlannedStrategy s = strategy_of(StrategyKind::sharded, n);
-    s.zero_stage = stage;
+    s.layout.zero_stage = stage;
     out.push_back({fmt::format("ZeRO {} over {}", stage, n), s});
   }
   PlannedStrategy tensor = strategy_of(StrategyKind::model_parallel, n);
-  tensor.tensor = n;
-  tensor.sequence_parallel = true;
+  tensor.layout.tensor = n;
+  tensor.layout.sequence_parallel = true;
   out.push_back({fmt::format("tensor parallel over {}", n), tensor});
   PlannedStrategy pipeline = strategy_of(StrategyKind::model_parallel, n);
-  pipeline.pipeline = n;
+  pipeline.layout.pipeline = n;
   out.push_back({fmt::format("pipeline over {}", n), pipeline});
   return out;
 }
 
 /// A pipeline's passes are as many as its stages: fewer leave stages idle.
 std::int64_t global_batch(const PlannedStrategy& s, int batch) {
-  return std::int64_t{batch} * (s.accelerators() / s.replica()) * s.pipeline;
+  return std::int64_t{batch} * (s.accelerators() / s.layout.replica()) * s.layout.pipeline;
 }
 
 bool can_be(const LayoutLimits& limits, const PlannedWorkload& job) {
@@ -136,16 +138,16 @@ std::vector<MemoryCase> memory_by_strategy(const MemoryQuestion& question) {
   job.model = *question.model;
   job.precision = question.precision;
   job.optimizer = question.optimizer;
-  job.batch_per_accelerator = question.batch_per_accelerator;
   std::vector<MemoryCase> cases;
   const bool tpu = question.accelerator && question.accelerator->kind == AcceleratorKind::tpu;
   const LayoutLimits limits(*question.model);
   for (const Way& way : ways(tpu, question.accelerators)) {
     job.strategy = way.strategy;
-    job.global_batch = global_batch(job.strategy, job.batch_per_accelerator);
+    job.strategy.layout.micro_batch = question.batch_per_accelerator;
+    job.global_batch = global_batch(job.strategy, question.batch_per_accelerator);
     if (!can_be(limits, job)) continue;
     cases.push_back({way.name, estimate_memory(plan, job)});
-    job.strategy.recompute = Recompute::full;
+    job.strategy.layout.recompute = Recompute::full;
     const MemoryEstimate again = estimate_memory(plan, job);
     // Recomputation that saves nothing here is no way of its own.
     if (again.required() < cases.back().memory.required())

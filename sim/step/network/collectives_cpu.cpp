@@ -11,18 +11,8 @@ bool runs_on_cpus(AllReduceKind kind) {
   return kind == AllReduceKind::automatic || kind == AllReduceKind::ring;
 }
 
-WorkerAllReduce all_reduce_of_workers(const Plan& plan, const PlannedStrategy& strategy,
-                                      const Fabric& fabric, Bytes size,
-                                      const CollectiveCost& cost) {
-  AllReduceKind kind = strategy.all_reduce;
-  if (kind == AllReduceKind::automatic && !computing_pools(plan).front()->accelerator) {
-    if (summed_directly(size))
-      return {"direct", 2 * cost.all_to_all(fabric, size),
-              sent_in_all_reduce(fabric, size, AllReduceKind::ring)};
-    kind = AllReduceKind::ring;
-  }
-  const TimedAllReduce choice = cost.all_reduce(fabric, size, kind);
-  return {to_text(choice.kind), choice.time, sent_in_all_reduce(fabric, size, choice.kind)};
+GradientSum gradient_sum(const Plan& plan, const PlannedStrategy& strategy) {
+  return {strategy.all_reduce, !computing_pools(plan).front()->accelerator.has_value()};
 }
 
 }  // namespace reckon

@@ -23,9 +23,26 @@ struct WorkerAllReduce {
   Seconds time{};
   Bytes sent_by_rank{};
 };
-/// As the strategy has it; where it leaves the choice and no accelerator computes, directly or in a
-/// ring (summed_directly). On a torus along its axes.
-WorkerAllReduce all_reduce_of_workers(const Plan& plan, const PlannedStrategy& strategy,
-                                      const Fabric& fabric, Bytes size, const CollectiveCost& cost);
+
+/// How gradients are summed: as the strategy has it; where it leaves the choice and no accelerator
+/// computes, directly or in a ring (summed_directly). On a torus along its axes.
+struct GradientSum {
+  AllReduceKind kind = AllReduceKind::automatic;
+  bool on_cpus = false;
+
+  template <class Cost>
+  WorkerAllReduce operator()(const Fabric& fabric, Bytes size, const Cost& cost) const {
+    AllReduceKind asked = kind;
+    if (on_cpus && kind == AllReduceKind::automatic) {
+      if (summed_directly(size))
+        return {"direct", 2 * cost.all_to_all(fabric, size),
+                sent_in_all_reduce(fabric, size, AllReduceKind::ring)};
+      asked = AllReduceKind::ring;
+    }
+    const TimedAllReduce choice = cost.all_reduce(fabric, size, asked);
+    return {to_text(choice.kind), choice.time, sent_in_all_reduce(fabric, size, choice.kind)};
+  }
+};
+GradientSum gradient_sum(const Plan& plan, const PlannedStrategy& strategy);
 
 }  // namespace reckon

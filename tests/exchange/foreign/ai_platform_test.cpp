@@ -93,7 +93,7 @@ TEST_CASE("an AI Platform job becomes a scenario that can be simulated") {
   CHECK(plan->pools[1].accelerator->name == "T4");
   CHECK(plan->pools[2].machine.name == "n1-highmem-8");
   CHECK(plan->jobs.front().strategy.kind == StrategyKind::parameter_server);
-  CHECK_FALSE(plan->jobs.front().strategy.synchronous);
+  CHECK_FALSE(plan->jobs.front().strategy.servers->synchronous);
   CHECK_THAT(text, Contains("- p95(time) <= 172800s"));
 }
 

@@ -76,7 +76,7 @@ Watched run_script(const Directory& d, const std::string& body,
                    bool synchronous = true) {
   Plan plan = test::make_round_plan(test::small_mlp(), StrategyKind::multi_worker_mirrored, 2);
   plan.jobs.front().steps = 20;
-  plan.jobs.front().strategy.synchronous = synchronous;
+  plan.jobs.front().strategy.servers = ParameterServers{.synchronous = synchronous};
   Forecast forecast;
   forecast.scenario = "round";
   forecast.steps = 20;
@@ -288,7 +288,7 @@ TEST_CASE("workers report where they are, parameter servers do not") {
   PlannedStrategy strategy;
   strategy.kind = StrategyKind::parameter_server;
   strategy.workers = 2;
-  strategy.parameter_servers = 1;
+  strategy.servers = ParameterServers{.count = 1};
   const auto specs = processes_of(strategy, {}, 0, local_rendezvous());
   REQUIRE(specs.size() == 3);
   CHECK(specs[1].reports);
@@ -299,11 +299,11 @@ TEST_CASE("parameter servers without nodes of their own are one process beside t
   PlannedStrategy strategy;
   strategy.kind = StrategyKind::parameter_server;
   strategy.workers = 2;
-  strategy.parameter_servers = 0;
+  strategy.servers.emplace();
   const auto specs = processes_of(strategy, {}, 0, local_rendezvous());
   REQUIRE(specs.size() == 3);
   CHECK(specs[2].name == "rank 2 (server 0)");
-  strategy.kind = StrategyKind::multi_worker_mirrored;
+  strategy.servers.reset();
   CHECK(server_processes(strategy) == 0);
 }
 

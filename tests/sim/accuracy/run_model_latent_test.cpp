@@ -153,30 +153,30 @@ TEST_CASE("Megatron-LM's bf16 keeps gradients in fp32 and shares its optimizer's
   const auto plan = plan_of_run(llama3_70b_of_twelve_layers(4, 2, 1), test::shipped_catalog());
   REQUIRE(plan.has_value());
   CHECK(plan->jobs.front().fp32_gradients);
-  CHECK(plan->jobs.front().strategy.zero_stage == 1);
+  CHECK(plan->jobs.front().strategy.layout.zero_stage == 1);
   RunConfiguration other = llama3_70b_of_twelve_layers(4, 2, 1);
   other.stack = "";
   const auto plain = plan_of_run(other, test::shipped_catalog());
   REQUIRE(plain.has_value());
   CHECK_FALSE(plain->jobs.front().fp32_gradients);
-  CHECK(plain->jobs.front().strategy.zero_stage == 0);
+  CHECK(plain->jobs.front().strategy.layout.zero_stage == 0);
   other.zero_stage = 1;
-  CHECK(plan_of_run(other, test::shipped_catalog())->jobs.front().strategy.zero_stage == 1);
+  CHECK(plan_of_run(other, test::shipped_catalog())->jobs.front().strategy.layout.zero_stage == 1);
 }
 
 TEST_CASE(
     "Megatron's fork with DeepSpeed shares no tokens among tensor ranks unless a row says so") {
   const Catalog& catalog = test::shipped_catalog();
   RunConfiguration run = llama3_70b_of_twelve_layers(4, 2, 1);
-  CHECK(plan_of_run(run, catalog)->jobs.front().strategy.sequence_parallel);
+  CHECK(plan_of_run(run, catalog)->jobs.front().strategy.layout.sequence_parallel);
   run.stack = "megatron-deepspeed";
   const auto plan = plan_of_run(run, catalog);
   REQUIRE(plan.has_value());
-  CHECK_FALSE(plan->jobs.front().strategy.sequence_parallel);
+  CHECK_FALSE(plan->jobs.front().strategy.layout.sequence_parallel);
   CHECK_FALSE(plan->jobs.front().fp32_gradients);
-  CHECK(plan->jobs.front().strategy.zero_stage == 1);
+  CHECK(plan->jobs.front().strategy.layout.zero_stage == 1);
   run.sequence_parallel = true;
-  CHECK(plan_of_run(run, catalog)->jobs.front().strategy.sequence_parallel);
+  CHECK(plan_of_run(run, catalog)->jobs.front().strategy.layout.sequence_parallel);
 }
 
 TEST_CASE("gradients that are reduced after the backward pass take the step longer") {

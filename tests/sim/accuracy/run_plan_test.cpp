@@ -78,7 +78,7 @@ TEST_CASE("a layout that is not printed is the fastest one that fits in memory")
   REQUIRE(plan.has_value());
   const PlannedWorkload& job = plan->jobs.front();
   CHECK(job.global_batch == 1280);
-  CHECK(job.strategy.replica() > 1);  // 405 billion parameters do not fit in one GPU
+  CHECK(job.strategy.layout.replica() > 1);  // 405 billion parameters do not fit in one GPU
   Predictor predict(catalog());
   const auto own = predict(run);
   REQUIRE(own.has_value());
@@ -99,14 +99,14 @@ TEST_CASE("a schedule and sequence parallelism that a row prints are the plan's"
   run.nodes = 72;
   run.data = 8;
   run.global_batch = 8 * 18;
-  CHECK(plan_of_run(run, catalog())->jobs.front().strategy.interleave == 1);
+  CHECK(plan_of_run(run, catalog())->jobs.front().strategy.layout.interleave == 1);
   run.interleave = 7;  // 126 blocks are 9 x 7 parts of 2
   run.sequence_parallel = false;
   const auto plan = plan_of_run(run, catalog());
   REQUIRE(plan.has_value());
-  CHECK(plan->jobs.front().strategy.schedule == PipelineSchedule::interleaved);
-  CHECK(plan->jobs.front().strategy.interleave == 7);
-  CHECK_FALSE(plan->jobs.front().strategy.sequence_parallel);
+  CHECK(plan->jobs.front().strategy.layout.schedule == PipelineSchedule::interleaved);
+  CHECK(plan->jobs.front().strategy.layout.interleave == 7);
+  CHECK_FALSE(plan->jobs.front().strategy.layout.sequence_parallel);
 }
 
 TEST_CASE("NVLink that a row prints joins cards that have none of their own") {

@@ -15,8 +15,7 @@ Case asynchronous_case() {
   c.plan.pools.push_back(round_pool("servers", Role::parameter_server, 1, 0));
   PlannedStrategy& strategy = c.plan.jobs[0].strategy;
   strategy.kind = StrategyKind::parameter_server;
-  strategy.parameter_servers = 1;
-  strategy.synchronous = false;
+  strategy.servers = ParameterServers{.count = 1, .synchronous = false};
   c.pace.step_by_workers = {0s, 3s, 1.5s, 1s};
   c.plan.job_start.framework_start = Fact<Seconds>{20s};
   return c;

@@ -111,7 +111,7 @@ TEST_CASE("unneeded nodes are deleted by the rules, down to the pool's minimum")
 TEST_CASE("a scale-up of one pool delays scale-down in the others") {
   Case c = round_case(1);
   c.plan.pools.push_back(round_pool("servers", Role::parameter_server, 1, 0));
-  c.plan.jobs[0].strategy.parameter_servers = 1;
+  c.plan.jobs[0].strategy.servers = ParameterServers{.count = 1};
   c.plan.jobs[0].submit = Seconds{300};
   autoscale(c, 2, 0, 2);
   c.plan.pools[1].autoscaling = true;

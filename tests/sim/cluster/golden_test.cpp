@@ -36,8 +36,7 @@ Case autoscaled() {
 Case everything() {
   Case c = autoscaled();
   c.plan.pools.push_back(round_pool("servers", Role::parameter_server, 2, 0));
-  c.plan.jobs[0].strategy.parameter_servers = 2;
-  c.plan.jobs[0].strategy.synchronous = false;
+  c.plan.jobs[0].strategy.servers = ParameterServers{.count = 2, .synchronous = false};
   for (int live = 1; live <= 10; ++live)
     c.pace.step_by_workers[std::size_t(live)] = Seconds{10.0 / live};
   c.plan.maintenance = {

@@ -58,10 +58,10 @@ Case any_case() {
   if (one_in(2)) pool.pricing = CapacityType::spot;
   if (one_in(4)) c.plan.service.nodes_of_job = true;
   PlannedStrategy& strategy = c.plan.jobs[0].strategy;
-  strategy.synchronous = one_in(2);
+  strategy.servers = ParameterServers{.synchronous = one_in(2)};
   if (one_in(2)) {
     c.plan.pools.push_back(round_pool("servers", Role::parameter_server, between(1, 2), 0));
-    strategy.parameter_servers = between(1, 3);
+    strategy.servers->count = between(1, 3);
   }
   c.plan.jobs[0].submit = seconds_between(0, 2000);
   c.plan.job_start.image_pull = Fact<Seconds>{seconds_between(0, 100)};
@@ -142,7 +142,7 @@ TEST_CASE("a finished synchronous life has kept exactly the work that there was 
   int finished = 0;
   CHECK(rc::check([&finished] {
     Case c = any_case();
-    c.plan.jobs[0].strategy.synchronous = true;
+    c.plan.jobs[0].strategy.servers->synchronous = true;
     const LifeResult life = c.run();
     finished += life.finished;
     const SimDuration work =
@@ -167,7 +167,7 @@ TEST_CASE("the recorded life is the same life, and its spans leave no gap") {
     RC_ASSERT(recorded.bill == life.bill);
     SimTime at{to_clock(c.plan.jobs[0].submit)};
     // Of an asynchronous job with no worker left no span says anything.
-    const bool whole = c.plan.jobs[0].strategy.synchronous;
+    const bool whole = c.plan.jobs[0].strategy.servers->synchronous;
     for (const Span& span : recorded.timeline.spans) {
       if (span.pool >= 0) continue;
       if (whole) RC_ASSERT(span.begin == at);

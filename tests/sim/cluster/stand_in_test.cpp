@@ -147,7 +147,7 @@ TEST_CASE("when the shortage is over the job goes back to spot nodes at its next
 
 TEST_CASE("asynchronous workers go on without the spot node, and at full pace on its stand-in") {
   Case c = half_on_spot();
-  c.plan.jobs[0].strategy.synchronous = false;
+  c.plan.jobs[0].strategy.servers = ParameterServers{.synchronous = false};
   c.pace.step_by_workers = {Seconds{0}, Seconds{2}, Seconds{1}};
   const LifeResult life = c.run();
   // From 100 to 600 both work: 500 steps. One alone until the stand-in, which is asked for at 900,

@@ -63,7 +63,7 @@ TEST_CASE("an asynchronous worker's update happens in its exposed communication"
   s.exposed_communication = 10ms;
   PlannedStrategy strategy;
   strategy.kind = StrategyKind::parameter_server;
-  strategy.synchronous = false;
+  strategy.servers = ParameterServers{.synchronous = false};
   const auto phases = phases_of(s, strategy);
   REQUIRE(phases.size() == 3);
   CHECK(phases[2].name == "exposed communication");
@@ -106,7 +106,7 @@ TEST_CASE("training at steady state costs the nodes that the strategy uses") {
 TEST_CASE("another number of workers keeps the batch of each and the samples of the training") {
   const Plan plan = with_workers(reduce_plan(2), 3);
   const PlannedWorkload& job = plan.jobs.front();
-  CHECK(job.batch_per_accelerator == 32);
+  CHECK(job.strategy.layout.micro_batch == 32);
   CHECK(job.global_batch == 96);
   CHECK(job.total_samples == 1e7);
   CHECK(job.steps == 104'167);  // ceil(10,000,000 / 96)
@@ -180,7 +180,7 @@ TEST_CASE("training to an accuracy is offered nothing that no run to it was made
 TEST_CASE("a change that does not fit in memory is not offered") {
   Plan plan = reduce_plan();
   const auto fits_at = [&](int batch) {
-    plan.jobs.front().batch_per_accelerator = batch;
+    plan.jobs.front().strategy.layout.micro_batch = batch;
     plan.jobs.front().global_batch = 2 * batch;
     return estimate_memory(plan, plan.jobs.front()).fits();
   };

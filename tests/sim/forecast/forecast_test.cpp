@@ -234,8 +234,9 @@ TEST_CASE("the same unknown number of two pools is one assumption, drawn once") 
 
 TEST_CASE("between solved numbers of asynchronous workers the pace is interpolated within 1 %") {
   Plan plan = test::make_round_plan(test::small_mlp(), StrategyKind::parameter_server, 40, 1, 10);
-  plan.jobs.front().strategy.synchronous = false;
-  plan.jobs.front().batch_per_accelerator = 8192;  // computing takes longer than the network does
+  plan.jobs.front().strategy.servers->synchronous = false;
+  plan.jobs.front().strategy.layout.micro_batch =
+      8192;  // computing takes longer than the network does
   plan.jobs.front().global_batch = 8192 * 40;
   const auto network = make_fluid_network();
   const PacedJob paced = make_pace(plan, *network);

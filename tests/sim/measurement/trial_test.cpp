@@ -68,6 +68,6 @@ TEST_CASE("no speed explains a step shorter than what does not depend on speed")
 
 TEST_CASE("a model that is cut among accelerators has no worker that runs it alone") {
   Plan plan = test::make_round_plan(test::small_mlp(), StrategyKind::multi_worker_mirrored, 4);
-  plan.jobs.front().strategy.tensor = 2;
+  plan.jobs.front().strategy.layout.tensor = 2;
   CHECK_FALSE(one_worker(plan));
 }

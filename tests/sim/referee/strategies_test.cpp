@@ -126,7 +126,7 @@ TEST_CASE("fluid and SimGrid agree on whole steps of every strategy that communi
 
 TEST_CASE("fluid and SimGrid agree on whole steps whose flows contend") {
   Plan servers = test::make_round_plan(test::small_mlp(), StrategyKind::parameter_server, 3, 1, 2);
-  servers.jobs[0].strategy.synchronous = false;
+  servers.jobs[0].strategy.servers->synchronous = false;
   require_agreement(servers);
   Plan slice = test::make_round_plan(test::small_mlp(), StrategyKind::tpu, 1, 8);
   slice.pools[0].accelerator->torus_dimensions = 2;

@@ -1,4 +1,4 @@
-#include "sim/scenario/layout.h"
+#include "sim/scenario/layout_rules.h"
 
 #include <catch2/catch.hpp>
 
@@ -149,4 +149,19 @@ TEST_CASE("a plan keeps fp32 gradients and transfers that are not hidden where i
   REQUIRE(told.has_value());
   CHECK(told->jobs.front().fp32_gradients);
   CHECK_FALSE(layout_of(told->jobs.front()).overlap);
+}
+
+TEST_CASE("data_parallel, zero and hybrid are read as the layouts that TensorFlow's words name") {
+  const auto kind = [](const std::string& strategy) {
+    const auto plan = test::plan_of(kBase, {"workload.strategy=" + strategy});
+    REQUIRE(plan);
+    return plan->jobs.front().strategy.kind;
+  };
+  CHECK(kind("{kind: data_parallel}") == StrategyKind::multi_worker_mirrored);
+  CHECK(kind("{kind: zero, zero_stage: 2}") == StrategyKind::sharded);
+  CHECK(kind("{kind: hybrid, data: 8, tensor: 4}") == StrategyKind::model_parallel);
+  CHECK_THAT(errors_of(kBase, {"workload.strategy={kind: zero, tensor: 2}"}),
+             Contains("'tensor' does not belong to strategy sharded"));
+  CHECK_THAT(errors_of(kBase, {"workload.strategy={kind: hybird}"}),
+             Contains("did you mean 'hybrid'?"));
 }

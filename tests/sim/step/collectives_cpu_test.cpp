@@ -20,8 +20,7 @@ TEST_CASE("direct all-reduce sends a ring's bytes in two rounds") {
     const double expected = 2 * (40e-6 + (n - 1) * 14'400.0 / n / 1.25e9);
     for (const CollectiveCost* cost : {static_cast<const CollectiveCost*>(&simulated),
                                        static_cast<const CollectiveCost*>(&formulas)}) {
-      const auto direct =
-          all_reduce_of_workers(plan, plan.jobs.front().strategy, flat(n), size, *cost);
+      const auto direct = gradient_sum(plan, plan.jobs.front().strategy)(flat(n), size, *cost);
       CHECK(direct.algorithm == "direct");
       CHECK(direct.time.count() == Approx(expected).epsilon(1e-9));
       CHECK(direct.sent_by_rank == ring_all_reduce(flat(n), size).sent_by_rank);
@@ -34,7 +33,7 @@ TEST_CASE("workers on CPUs sum what fits into a first window directly, all else 
   Plan plan = test::make_round_plan(test::small_mlp(), StrategyKind::multi_worker_mirrored, 4);
   PlannedStrategy& strategy = plan.jobs.front().strategy;
   const auto algorithm = [&](double bytes) {
-    return all_reduce_of_workers(plan, strategy, flat(4), Bytes{bytes}, cost).algorithm;
+    return gradient_sum(plan, strategy)(flat(4), Bytes{bytes}, cost).algorithm;
   };
   plan.pools.front().accelerator.reset();
   CHECK(algorithm(24) == "direct");

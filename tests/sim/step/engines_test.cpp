@@ -39,9 +39,9 @@ TEST_CASE("by default the solver times flows, and closed forms the collectives o
              usual = make_default_network();
   for (const auto& [name, plan] : plans_of_all_strategies()) {
     CAPTURE(name);
-    const bool cut = cuts_the_model(plan.jobs[0].strategy.kind);
+    const bool served = plan.jobs[0].strategy.kind == StrategyKind::parameter_server;
     const StepEstimate e = estimated(plan, *usual),
-                       same = estimated(plan, cut ? *formulas : *fluid);
+                       same = estimated(plan, served ? *fluid : *formulas);
     CHECK(e.step == same.step);
     CHECK(e.engine == same.engine);
   }
@@ -58,7 +58,7 @@ TEST_CASE("nobody is named for a step that asks nothing of a network") {
 TEST_CASE("closed forms are below the solver where flows contend") {
   // Two servers whose NICs eight workers share, each at another point of its step.
   Plan plan = make_round_plan(small_mlp(), StrategyKind::parameter_server, 8, 1, 1);
-  plan.jobs[0].strategy.synchronous = false;
+  plan.jobs[0].strategy.servers->synchronous = false;
   const StepEstimate f = estimated(plan, *make_fluid_network()),
                      c = estimated(plan, *make_closed_form_network());
   CHECK(c.step < f.step);

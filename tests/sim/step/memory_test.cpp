@@ -44,16 +44,16 @@ TEST_CASE("memory grows with the batch and shrinks with recomputation") {
         *rc::gen::element<std::string>("resnet50", "vgg16", "gpt2_small", "bert_large");
     Plan plan = make_round_plan(zoo_model(name).value(), StrategyKind::single);
     PlannedWorkload& job = plan.jobs[0];
-    job.batch_per_accelerator = *rc::gen::inRange(1, 256);
+    job.strategy.layout.micro_batch = *rc::gen::inRange(1, 256);
     const Bytes none = estimate_memory(plan, job).required();
-    job.strategy.recompute = Recompute::selective;
+    job.strategy.layout.recompute = Recompute::selective;
     const Bytes selective = estimate_memory(plan, job).required();
-    job.strategy.recompute = Recompute::full;
+    job.strategy.layout.recompute = Recompute::full;
     const Bytes full = estimate_memory(plan, job).required();
     RC_ASSERT(selective <= none);
     RC_ASSERT(full <= none);
-    job.strategy.recompute = Recompute::none;
-    ++job.batch_per_accelerator;
+    job.strategy.layout.recompute = Recompute::none;
+    ++job.strategy.layout.micro_batch;
     RC_ASSERT(estimate_memory(plan, job).required() > none);
   }));
 }
@@ -61,7 +61,7 @@ TEST_CASE("memory grows with the batch and shrinks with recomputation") {
 TEST_CASE("a plan that does not fit is told by how much and what would make it fit") {
   Plan plan = make_round_plan(zoo_model("resnet50").value(), StrategyKind::single);
   PlannedWorkload& job = plan.jobs[0];
-  job.batch_per_accelerator = 4096;
+  job.strategy.layout.micro_batch = 4096;
   Catalog catalog;
   catalog.accelerators.push_back(round_accelerator());
   Accelerator large = round_accelerator();
@@ -83,9 +83,9 @@ TEST_CASE("a plan that does not fit is told by how much and what would make it f
   const std::string mark = "the largest batch_per_accelerator that fits is ";
   const auto at = error->hint.find(mark);
   REQUIRE(at != std::string::npos);
-  job.batch_per_accelerator = std::stoi(error->hint.substr(at + mark.size()));
+  job.strategy.layout.micro_batch = std::stoi(error->hint.substr(at + mark.size()));
   CHECK_FALSE(check_memory(plan, job, catalog, places));
-  ++job.batch_per_accelerator;
+  ++job.strategy.layout.micro_batch;
   CHECK(check_memory(plan, job, catalog, places));
 }
 
@@ -180,10 +180,10 @@ TEST_CASE("attention without a fused kernel keeps a score of each query and key"
   Plan plan = make_round_plan(zoo_model("gpt2_small", 512).value(), StrategyKind::single, 1, 1, 0,
                               Precision::fp16);
   PlannedWorkload& job = plan.jobs[0];
-  job.batch_per_accelerator = 2;
+  job.strategy.layout.micro_batch = 2;
   const auto with = [&](bool keeps, Recompute mode) {
     plan.framework.keeps_scores = keeps;
-    job.strategy.recompute = mode;
+    job.strategy.layout.recompute = mode;
     return estimate_memory(plan, job).activations;
   };
   // 12 layers of 12 heads, 2 samples, 512 x 512 scores of 2 bytes; one layer's where attention is

@@ -35,7 +35,7 @@ double predicted(const Run& r) {
     pool.peer_link = *test::shipped_catalog().find_link(pool.accelerator->peer_link);
   }
   PlannedWorkload& job = plan.jobs[0];
-  job.batch_per_accelerator = r.batch;
+  job.strategy.layout.micro_batch = r.batch;
   job.strategy.workers = r.nodes;
   job.strategy.accelerators_per_worker = r.per_node;
   job.global_batch = std::int64_t{r.batch} * r.nodes * r.per_node;
@@ -56,7 +56,7 @@ double tpu_v2(const char* slice_name, int batch_per_chip) {
   PlannedWorkload& job = plan.jobs[0];
   job.dataset = *test::shipped_catalog().find_dataset("imagenet");
   job.checkpoint.storage = *test::shipped_catalog().find_storage("gcs-standard");
-  job.batch_per_accelerator = batch_per_chip;
+  job.strategy.layout.micro_batch = batch_per_chip;
   job.global_batch = std::int64_t{batch_per_chip} * slice.chips;
   return estimate_step(plan, job, *make_fluid_network()).samples_per_second.v;
 }

@@ -31,7 +31,7 @@ TEST_CASE(
   // (784 + 512) x 4096 x 4 + (784 x 512 + 512) x 4 = 22.84 MB at 500 GB/s = 45.7 us: the FLOPs
   // decide.
   Plan plan = make_round_plan(small_mlp(), StrategyKind::single);
-  plan.jobs[0].batch_per_accelerator = 4096;
+  plan.jobs[0].strategy.layout.micro_batch = 4096;
   const auto processor = processor_of(plan.pools[0], Precision::fp32);
   auto times = compute_times(plan.jobs[0], processor, 4096);
   CHECK(times.layers[0].forward.count() == Approx(3.28833e9 / 5e12).epsilon(1e-4));
@@ -118,7 +118,7 @@ TEST_CASE("a pass over the network takes no less than its host needs to issue it
 TEST_CASE("recomputation costs one more forward pass of all but the head") {
   Plan plan = resnet(StrategyKind::single);
   const auto none = estimate(plan);
-  plan.jobs[0].strategy.recompute = Recompute::full;
+  plan.jobs[0].strategy.layout.recompute = Recompute::full;
   const auto full = estimate(plan);
   const auto layers = plan.jobs[0].model.layers();
   double forward = 0, head = 0;
@@ -140,17 +140,6 @@ TEST_CASE("one accelerator communicates nothing under any strategy that only red
   }
 }
 
-TEST_CASE("reductions behind the backward pass: exposed is what ends after it") {
-  // Ready at 1, 2, 3 s, 0.4 s each: ends 1.4, 2.4, 3.4; the backward pass ends at 3 s.
-  const std::vector<Bucket> buckets{
-      {1.0_MB, Seconds{1}}, {1.0_MB, Seconds{2}}, {1.0_MB, Seconds{3}}};
-  const std::vector<Seconds> quick(3, Seconds{0.4}), slow(3, Seconds{2});
-  CHECK(overlap(buckets, quick, Seconds{3}).exposed.count() == Approx(0.4));
-  CHECK(overlap(buckets, quick, Seconds{3}).communication.count() == Approx(1.2));
-  // 2 s each: ends 3, 5, 7.
-  CHECK(overlap(buckets, slow, Seconds{3}).exposed.count() == Approx(4));
-}
-
 TEST_CASE(
     "what is hidden slows arithmetic, no more than the same bytes at the device's own speed") {
   const auto slower = [](double hidden, double by_processors, double slowdown) {
@@ -162,23 +151,6 @@ TEST_CASE(
   CHECK(slower(2, 0, 0.5) == 0);  // all waits for memory
   CHECK(slower(0, 1, 0.5) == 0);
   CHECK(slower(2, 1, 0) == 0);
-}
-
-TEST_CASE("gradient buckets hold all gradients, the last layers first") {
-  const Plan plan = resnet(StrategyKind::mirrored, 1, 4);
-  const auto times = compute_times(plan.jobs[0], processor_of(plan.pools[0], Precision::fp32), 32);
-  const auto buckets = gradient_buckets(plan.jobs[0], times, true);
-  double total = 0;
-  Seconds before{};
-  for (const auto& b : buckets) {
-    total += b.size.v;
-    CHECK(b.ready > before);
-    before = b.ready;
-  }
-  CHECK(total == 4.0 * 25557032);
-  // ResNet-50's fully connected layer (2,049,000 parameters) alone passes the first bucket's 1 MiB.
-  CHECK(buckets.front().size.v == 4.0 * 2049000);
-  CHECK(before.count() == Approx(times.backward.count()));
 }
 
 TEST_CASE("exposed communication lies between none of it and all of it") {
@@ -208,7 +180,7 @@ TEST_CASE("more parameter servers: the step gets no slower, each carries less") 
 
 TEST_CASE("asynchronous training goes on with fewer workers, at their rate") {
   Plan plan = resnet(StrategyKind::parameter_server, 8, 1, 8);
-  plan.jobs[0].strategy.synchronous = false;
+  plan.jobs[0].strategy.servers->synchronous = false;
   const double all = estimate(plan).samples_per_second.v;
   const double half = estimate(plan, 4).samples_per_second.v;
   CHECK(half == Approx(all / 2).epsilon(0.1));

@@ -10,6 +10,7 @@
 #include "mutate.h"
 #include "sim/forecast/forecast.h"
 #include "sim/scenario/artifact/json.h"
+#include "sim/scenario/artifact/upgrades.h"
 #include "sim/scenario/artifact/json_read.h"
 #include "sim/scenario/artifact/json_write.h"
 #include "sim/scenario/resolve/serving.h"
@@ -321,4 +322,37 @@ TEST_CASE("an older version is brought up to date step by step") {
   CHECK(first == artifact::Json{{"a", 1}, {"b", 1}, {"c", 1}});
   CHECK(second == artifact::Json{{"b", 2}, {"c", 2}});
   CHECK(third == artifact::Json{{"c", 3}});
+}
+
+TEST_CASE("a plan of version 1 becomes one of this version") {
+  for (const Shipped& one : shipped()) {
+    const artifact::Json now = artifact::json_of(one.artifact);
+    artifact::Json old = now;
+    for (artifact::Json& job : old["plan"]["jobs"]) {
+      artifact::Json& strategy = job["strategy"];
+      artifact::Json layout = strategy["layout"], servers = strategy["servers"];
+      strategy.erase("layout");
+      strategy.erase("servers");
+      job["batch_per_accelerator"] = layout["micro_batch"];
+      for (const char* key : {"data", "micro_batches", "micro_batch", "stops_recomputing"})
+        layout.erase(key);
+      strategy.update(layout);
+      if (servers.is_null())
+        servers = artifact::Json{{"count", 0},         {"synchronous", true}, {"backup_workers", 0},
+                                 {"staleness", 0},     {"colocated", false},  {"shards", "even"},
+                                 {"partition", 0.0}};
+      strategy["parameter_servers"] = servers["count"];
+      servers.erase("count");
+      strategy.update(servers);
+    }
+    artifact::nest_layout_and_servers(old);
+    artifact::Json expected = now;  // version 1 did not say what follows from a job's batch
+    for (artifact::Json& job : expected["plan"]["jobs"])
+      job["strategy"]["layout"]["data"] = job["strategy"]["layout"]["micro_batches"] = 1;
+    CHECK(old == expected);
+    const auto read = artifact::artifact_of(old, "plan.reckon");
+    REQUIRE(read);
+    for (std::size_t k = 0; k < read->plan.jobs.size(); ++k)
+      CHECK(layout_of(read->plan.jobs[k]).data == layout_of(one.artifact.plan.jobs[k]).data);
+  }
 }

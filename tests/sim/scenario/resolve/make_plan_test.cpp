@@ -93,8 +93,8 @@ TEST_CASE("an AI Platform master is a worker beside the others") {
   const PlannedStrategy& s = plan.jobs.at(0).strategy;
   CHECK(s.workers == 10);  // the master and 9 workers
   CHECK(s.accelerators_per_worker == 4);
-  CHECK(s.parameter_servers == 3);
-  CHECK_FALSE(s.synchronous);
+  CHECK(s.servers->count == 3);
+  CHECK_FALSE(s.servers->synchronous);
   CHECK(plan.jobs.at(0).global_batch == 10 * 4 * 64);
   CHECK(plan.pools.at(0).role == Role::chief);
   CHECK(plan.pool_with(Role::parameter_server)->nodes_max == 3);
@@ -106,7 +106,7 @@ TEST_CASE("a pool without accelerators beside one with them holds the parameter 
   CHECK(plan.pools.at(0).role == Role::worker);
   CHECK(plan.pools.at(1).role == Role::parameter_server);
   CHECK(plan.jobs.at(0).strategy.workers == 16);  // 4 nodes x 4 K80, one each
-  CHECK(plan.jobs.at(0).strategy.parameter_servers == 4);
+  CHECK(plan.jobs.at(0).strategy.servers->count == 4);
 }
 
 TEST_CASE("a TPU slice is one worker on all of its chips") {

@@ -42,7 +42,7 @@ TEST_CASE("a scale tier is the pools that the service documents for it") {
   CHECK(standard->pool_with(Role::parameter_server)->machine.name == "n1-standard-4");
   const PlannedStrategy& s = standard->jobs.at(0).strategy;
   CHECK(s.workers == 5);  // the master is a worker too
-  CHECK(s.parameter_servers == 3);
+  CHECK(s.servers->count == 3);
 
   const auto gpu = plan_of(on_tier("basic-gpu", "{kind: single}"), {"workload.precision=fp32"});
   if (!gpu) FAIL(format(gpu.error()));
@@ -59,7 +59,7 @@ TEST_CASE("a scale tier can be swept like any other value") {
                                {"workload.precision=fp32", "cluster.scale_tier=PREMIUM_1"});
   if (!premium) FAIL(format(premium.error()));
   CHECK(premium->jobs.at(0).strategy.workers == 20);
-  CHECK(premium->jobs.at(0).strategy.parameter_servers == 11);
+  CHECK(premium->jobs.at(0).strategy.servers->count == 11);
 }
 
 TEST_CASE("scale tiers that cannot be say what can") {

@@ -1,4 +1,4 @@
-#include "sim/scenario/layout.h"
+#include "sim/scenario/layout_rules.h"
 
 #include <algorithm>
 #include <set>
@@ -159,29 +159,6 @@ int blocks_of(const ModelGraph& model, bool attention) {
 
 }  // namespace
 
-Layout layout_of(const PlannedWorkload& job) {
-  const PlannedStrategy& s = job.strategy;
-  Layout l;
-  // At least one: a copy that is too large is told by its rule.
-  l.data = static_cast<int>(std::max<std::int64_t>(1, s.accelerators() / s.replica()));
-  l.tensor = s.tensor;
-  l.pipeline = s.pipeline;
-  l.context = s.context;
-  l.expert = s.expert;
-  l.zero_stage = s.zero_stage;
-  l.micro_batch = job.batch_per_accelerator;
-  l.micro_batches =
-      std::max<std::int64_t>(1, job.global_batch / (std::int64_t{l.micro_batch} * l.data));
-  l.sequence_parallel = s.sequence_parallel;
-  l.schedule = s.schedule;
-  l.interleave = s.interleave;
-  l.offload_optimizer = s.offload_optimizer;
-  l.overlap = s.overlap;
-  l.recompute = s.recompute;
-  l.stops_recomputing = s.kind == StrategyKind::sharded;
-  return l;
-}
-
 LayoutLimits::LayoutLimits(const ModelGraph& graph)
     : model(graph.name()), widths(sharded_widths(graph)) {
   sequence_length = graph.sequence_length();
@@ -214,10 +191,6 @@ std::vector<std::string> doubtful_choices(const Layout& layout, int accelerators
                     "for the network",
                     layout.tensor, accelerators_per_node));
   return found;
-}
-
-bool cuts_the_model(StrategyKind kind) {
-  return kind == StrategyKind::sharded || kind == StrategyKind::model_parallel;
 }
 
 }  // namespace reckon

@@ -1,0 +1,15 @@
+#pragma once
+#include <array>
+
+#include "sim/scenario/artifact/json.h"
+
+// How the JSON of an older version becomes that of the next.
+namespace reckon::artifact {
+
+/// 1 to 2: a strategy is a layout and, where it has them, parameter servers. In version 1 the
+/// degrees stood in the strategy itself, and the batch of an accelerator in the job.
+void nest_layout_and_servers(Json& artifact);
+
+inline constexpr std::array<Upgrade, kArtifactVersion - 1> kUpgrades{nest_layout_and_servers};
+
+}  // namespace reckon::artifact
