@@ -26,38 +26,14 @@ std::unique_ptr<Communicator> make_gloo_communicator(Membership& /*membership*/,
 #include <gloo/broadcast.h>
 #include <gloo/math.h>
 #include <gloo/rendezvous/context.h>
-#include <gloo/rendezvous/store.h>
-#include <gloo/transport/tcp/device.h>
 
+#include "executor/comm/gloo_mesh.h"
 #include "executor/comm/rank_parts.h"
 #include "sim/step/network/collectives_cpu.h"
 
 namespace reckon {
 
 namespace {
-/// Gloo's rendezvous over ours. Its keys are ranks' numbers, so each context has a prefix.
-class MembershipStore final : public gloo::rendezvous::Store {
- public:
-  MembershipStore(Membership& membership, std::string prefix, Seconds timeout)
-      : membership_(membership), prefix_(std::move(prefix)), timeout_(timeout) {}
-  void set(const std::string& key, const std::vector<char>& data) override {
-    membership_.set(prefix_ + key, std::as_bytes(std::span(data)));
-  }
-  std::vector<char> get(const std::string& key) override {
-    const auto bytes = membership_.get(prefix_ + key, Deadline::after(timeout_));
-    const auto* first = reinterpret_cast<const char*>(bytes.data());
-    return {first, first + bytes.size()};
-  }
-  void wait(const std::vector<std::string>& keys) override {
-    for (const std::string& key : keys) get(key);
-  }
-
- private:
-  Membership& membership_;
-  std::string prefix_;
-  Seconds timeout_;
-};
-
 class GlooCommunicator final : public Communicator {
  public:
   GlooCommunicator(Membership& membership, const GlooOptions& options);
@@ -104,10 +80,6 @@ class GlooCommunicator final : public Communicator {
   bool broken_ = false;
 };
 
-std::chrono::milliseconds milliseconds(Seconds s) {
-  return std::chrono::ceil<std::chrono::milliseconds>(s);
-}
-
 GlooCommunicator::GlooCommunicator(Membership& membership, const GlooOptions& options)
     : membership_(membership),
       options_(options),
@@ -118,16 +90,8 @@ GlooCommunicator::GlooCommunicator(Membership& membership, const GlooOptions& op
   struct sigaction pipe {};
   if (sigaction(SIGPIPE, nullptr, &pipe) == 0 && pipe.sa_handler == SIG_DFL)
     (void)signal(SIGPIPE, SIG_IGN);
-  guarded("connecting to all ranks", 0, [&] {
-    gloo::transport::tcp::attr attributes;
-    attributes.hostname = membership.members()[std::size_t(rank())].address.host;
-    auto device = gloo::transport::tcp::CreateDevice(attributes);
-    context_ = std::make_shared<gloo::rendezvous::Context>(rank(), size_);
-    context_->setTimeout(milliseconds(options.timeout));
-    MembershipStore store(membership, fmt::format("gloo/{}/", membership.next_number()),
-                          options.timeout);
-    context_->connectFullMesh(store, device);
-  });
+  guarded("connecting to all ranks", 0,
+          [&] { context_ = connect_gloo_mesh(membership, size_, options.timeout); });
 }
 
 /// Gloo's exceptions become CommErrors that name who is lost.
@@ -273,7 +237,7 @@ void GlooCommunicator::broadcast(std::span<std::byte> bytes, int root) {
   });
 }
 
-/// Gloo's connections carry no proof: by the rendezvous.
+/// By the rendezvous, whose every message is authenticated: those of Gloo's connections are not.
 void GlooCommunicator::introduce(std::span<std::byte> bytes, int root) {
   if (size_ == 1) return;
   guarded("introduction", bytes.size(), [&] {

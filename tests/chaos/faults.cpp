@@ -11,6 +11,7 @@
 #include <span>
 
 #include "chaos/own_namespaces.h"
+#include "support/listening.h"
 
 namespace reckon::test {
 namespace {

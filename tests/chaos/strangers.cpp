@@ -10,51 +10,8 @@
 
 #include <array>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <set>
-#include <sstream>
 
 namespace reckon::test {
-namespace {
-
-namespace fs = std::filesystem;
-
-/// "socket:[4711]" of every descriptor.
-std::set<std::string> sockets_of(const std::vector<pid_t>& processes) {
-  std::set<std::string> found;
-  for (const pid_t id : processes) {
-    std::error_code error;
-    for (fs::directory_iterator fd("/proc/" + std::to_string(id) + "/fd", error), end;
-         !error && fd != end; fd.increment(error)) {
-      std::error_code gone;
-      const std::string name = fs::read_symlink(fd->path(), gone).string();
-      if (!gone && name.starts_with("socket:[")) found.insert(name);
-    }
-  }
-  return found;
-}
-
-}  // namespace
-
-std::vector<std::uint16_t> listeners_of(const std::vector<pid_t>& processes) {
-  const std::set<std::string> ours = sockets_of(processes);
-  std::set<std::uint16_t> ports;
-  for (const char* table : {"/proc/self/net/tcp", "/proc/self/net/tcp6"}) {
-    std::ifstream lines(table);
-    std::string line;
-    std::getline(lines, line);  // its head
-    while (std::getline(lines, line)) {
-      std::istringstream words(line);
-      std::string number, local, remote, state, word, inode;
-      words >> number >> local >> remote >> state >> word >> word >> word >> word >> word >> inode;
-      constexpr const char* kListens = "0A";
-      if (state != kListens || !ours.contains("socket:[" + inode + "]")) continue;
-      ports.insert(std::uint16_t(std::stoul(local.substr(local.rfind(':') + 1), nullptr, 16)));
-    }
-  }
-  return {ports.begin(), ports.end()};
-}
 
 WireTap::WireTap()
     : socket_(::socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, htons(ETH_P_IP))) {}

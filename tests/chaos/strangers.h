@@ -1,6 +1,4 @@
 #pragma once
-#include <sys/types.h>
-
 #include <cstdint>
 #include <map>
 #include <span>
@@ -10,11 +8,8 @@
 
 #include "executor/comm/socket.h"
 
-// What a neighbour on a job's network can see, and whom it can reach.
+// What a neighbour on a job's network can see.
 namespace reckon::test {
-
-/// TCP ports at which these processes listen on this machine.
-std::vector<std::uint16_t> listeners_of(const std::vector<pid_t>& processes);
 
 /// Listens to all that is said on the loopback of an own network.
 class WireTap {

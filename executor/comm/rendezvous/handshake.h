@@ -24,8 +24,9 @@
 // message.
 namespace reckon {
 
-/// Of all that processes of a job say to each other. 1: reckon without a secret.
-inline constexpr std::uint16_t kProtocolVersion = 2;
+/// Of all that processes of a job say to each other. 1: reckon without a secret; 2: without a proof
+/// on Gloo's connections.
+inline constexpr std::uint16_t kProtocolVersion = 3;
 inline constexpr std::uint32_t kProtocolMagic = 0x4e4b4352;  // "RCKN", as all messages begin
 
 /// Who listens.

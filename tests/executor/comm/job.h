@@ -33,15 +33,18 @@ inline void need_gloo() {
 #endif
 }
 
-/// body(communicator) in `size` processes over Gloo.
+/// body(communicator) in `size` processes over Gloo; `before_connecting` in each once all are
+/// there.
 inline std::vector<ProcessOutcome> run_gloo_job(
     int size, const std::function<std::string(Communicator&, Membership&)>& body,
-    GlooOptions gloo = {}, const std::function<void(const std::vector<pid_t>&)>& meanwhile = {}) {
+    GlooOptions gloo = {}, const std::function<void(const std::vector<pid_t>&)>& meanwhile = {},
+    const std::function<void(int rank)>& before_connecting = {}) {
   LocalJob job(size);
   return run_processes(
       size,
       [&](int rank) {
         const auto membership = job.join(rank);
+        if (before_connecting) before_connecting(rank);
         const auto communicator = make_gloo_communicator(*membership, gloo);
         return body(*communicator, *membership);
       },

@@ -12,6 +12,7 @@
 #include "executor/comm/rendezvous/coordinator.h"
 #include "executor/comm/rendezvous/job_listener.h"
 #include "executor/comm/server_job.h"
+#include "support/listening.h"
 #include "support/skip.h"
 
 // What strangers can do to a job: those who reach its ports and do not know its secret.
@@ -434,13 +435,15 @@ TEST_CASE("a process of version 1 is told that the versions differ") {
     std::array<std::byte, 48> answer{};
     receive_all(socket, answer, soon());
     return std::equal(answer.begin(), answer.begin() + 4, hello.begin()) &&
-                   answer[4] == std::byte{2} && answer[5] == std::byte{0}
+                   answer[4] == std::byte(kProtocolVersion) && answer[5] == std::byte{0}
                ? "told"
                : "not told";
   });
   CHECK(outcomes[1].output == "told");
-  CHECK_THAT(outcomes[0].output, Catch::Contains("speaks version 1 of the protocol, this program "
-                                                 "2: start all processes of a job from the same"));
+  CHECK_THAT(outcomes[0].output,
+             Catch::Contains(fmt::format("speaks version 1 of the protocol, this program {}: start "
+                                         "all processes of a job from the same",
+                                         kProtocolVersion)));
 }
 
 TEST_CASE("rank 0 of version 1, which closes, is told apart from one that is not there") {
@@ -465,4 +468,33 @@ TEST_CASE("rank 0 of version 1, which closes, is told apart from one that is not
   rank0.join();
   CHECK_THAT(message, Catch::Contains("closes the connection before it proves that it knows the "
                                       "job's secret: another program, or another version"));
+}
+
+TEST_CASE("strangers who come first to the ports of a collective take no rank's place") {
+  need_gloo();
+  const std::string says = GENERATE("", "GET / HTTP/1.1\r\n\r\n", std::string(4096, '\xff'));
+  std::vector<Socket> strangers;
+  const auto outcomes = run_gloo_job(
+      3,
+      [&](Communicator& communicator, Membership&) {
+        std::array<double, 2> values{1, double(communicator.rank())};
+        communicator.all_reduce(std::span<double>(values));
+        return fmt::format("{} {}", values[0], values[1]);
+      },
+      {},
+      [&](const std::vector<pid_t>& processes) {
+        // Rank 2 comes late, so the ports at which the others wait for it are open meanwhile.
+        const Deadline until = Deadline::after(Seconds{1});
+        while (!until.passed())
+          for (const std::uint16_t port : test::listeners_of(processes)) try {
+              strangers.push_back(connect_to({"127.0.0.1", port}, Deadline::after(Seconds{0.1})));
+              send_all(strangers.back(), std::as_bytes(std::span(says)), soon());
+            } catch (const SocketError&) {
+            }
+      },
+      [](int rank) {
+        if (rank == 2) usleep(600'000);
+      });
+  for (const ProcessOutcome& outcome : outcomes) CHECK(outcome.output == "3 3");
+  CHECK(strangers.size() > 3);
 }

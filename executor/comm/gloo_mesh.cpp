@@ -1,0 +1,177 @@
+#ifdef RECKON_WITH_GLOO
+#include "executor/comm/gloo_mesh.h"
+
+#include <fmt/format.h>
+#include <gloo/rendezvous/store.h>
+#include <gloo/transport/tcp/device.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <vector>
+
+#include "executor/comm/crypto.h"
+#include "executor/comm/wire.h"
+
+namespace reckon {
+namespace {
+
+using gloo::rendezvous::Context;
+
+std::chrono::milliseconds milliseconds(Seconds s) {
+  return std::chrono::ceil<std::chrono::milliseconds>(s);
+}
+
+/// Gloo's rendezvous over ours. Its keys are ranks' numbers, so each mesh has a prefix.
+class MembershipStore final : public gloo::rendezvous::Store {
+ public:
+  MembershipStore(Membership& membership, std::string prefix, Seconds timeout)
+      : membership_(membership), prefix_(std::move(prefix)), timeout_(timeout) {}
+  void set(const std::string& key, const std::vector<char>& data) override {
+    membership_.set(prefix_ + key, std::as_bytes(std::span(data)));
+  }
+  std::vector<char> get(const std::string& key) override {
+    const auto bytes = membership_.get(prefix_ + key, Deadline::after(timeout_));
+    const auto* first = reinterpret_cast<const char*>(bytes.data());
+    return {first, first + bytes.size()};
+  }
+  void wait(const std::vector<std::string>& keys) override {
+    for (const std::string& key : keys) get(key);
+  }
+
+ private:
+  Membership& membership_;
+  std::string prefix_;
+  Seconds timeout_;
+};
+
+/// One try of all ranks to connect, told apart from all others by its name.
+class MeshAttempt {
+ public:
+  MeshAttempt(Membership& membership, int ranks, std::string name, Seconds timeout)
+      : membership_(membership), ranks_(ranks), name_(std::move(name)), timeout_(timeout) {}
+
+  /// Null: not all pairs of ranks are proved, as all ranks agree. `patience`: with one peer.
+  std::shared_ptr<Context> run(Seconds patience) {
+    membership_.set(key("nonce", membership_.rank()), nonce_);
+    std::shared_ptr<Context> context = connected(patience);
+    const bool proved = context != nullptr && prove_to_all(*context, patience);
+    if (agree(proved)) return context;
+    return nullptr;
+  }
+  /// Of the last run, on this rank; empty: it was another rank.
+  const std::string& failure() const { return failure_; }
+
+ private:
+  std::shared_ptr<Context> connected(Seconds patience) {
+    const int me = membership_.rank();
+    try {
+      gloo::transport::tcp::attr attributes;
+      attributes.hostname = membership_.members()[std::size_t(me)].address.host;
+      auto device = gloo::transport::tcp::CreateDevice(attributes);
+      auto context = std::make_shared<Context>(me, ranks_);
+      context->setTimeout(milliseconds(patience));
+      MembershipStore store(membership_, name_ + "/", timeout_);
+      context->connectFullMesh(store, device);
+      return context;
+    } catch (const CommError&) {
+      throw;
+    } catch (const std::exception& error) {
+      failure_ = error.what();
+      return nullptr;
+    }
+  }
+
+  std::string key(const char* what, int rank) const {
+    return fmt::format("{}/{}/{}", name_, what, rank);
+  }
+
+  /// `from` has received `nonce` of `to` by the rendezvous, where members alone are.
+  Digest proof(int from, int to, std::span<const std::byte> nonce) const {
+    FieldWriter fields;
+    fields.text("gloo").text(membership_.options().job).text(name_);
+    fields.number(membership_.attempt()).number(from).number(to);
+    fields.text({reinterpret_cast<const char*>(nonce.data()), nonce.size()});
+    return hmac_sha256(membership_.options().secret.key(), fields.bytes());
+  }
+
+  bool prove_to_all(Context& context, Seconds patience) {
+    constexpr std::uint64_t kSlot = 0xF3ull << 56;  // none of Gloo's collectives, none of ours
+    const int me = membership_.rank();
+    const auto count = std::size_t(ranks_);
+    std::vector<Digest> sent(count), received(count);
+    for (int r = 0; r < ranks_; ++r)
+      if (r != me)
+        sent[std::size_t(r)] =
+            proof(me, r, membership_.get(key("nonce", r), Deadline::after(timeout_)));
+    try {
+      const auto out = context.createUnboundBuffer(sent.data(), sent.size() * sizeof(Digest));
+      const auto in = context.createUnboundBuffer(received.data(), sent.size() * sizeof(Digest));
+      for (int r = 0; r < ranks_; ++r) {
+        if (r == me) continue;
+        in->recv(r, kSlot, std::size_t(r) * sizeof(Digest), sizeof(Digest));
+        out->send(r, kSlot, std::size_t(r) * sizeof(Digest), sizeof(Digest));
+      }
+      const auto until = std::chrono::steady_clock::now() + milliseconds(patience);
+      for (int r = 1; r < ranks_; ++r)
+        if (!in->waitRecv(until) || !out->waitSend(until)) return false;
+    } catch (const std::exception& error) {
+      failure_ = error.what();
+      return false;
+    }
+    for (int r = 0; r < ranks_; ++r)
+      if (r != me && !same_bytes(received[std::size_t(r)], proof(r, me, nonce_))) {
+        failure_ = fmt::format("at the port for rank {} is somebody who does not know the secret", r);
+        return false;
+      }
+    return true;
+  }
+
+  /// Whether all ranks say yes: each tells rank 0, which tells all.
+  bool agree(bool yes) {
+    const auto say = [](bool b) { return std::array{std::byte(b ? 1 : 0)}; };
+    const auto hear = [&](const std::string& key) {
+      const auto bytes = membership_.get(key, Deadline::after(timeout_));
+      return bytes.size() == 1 && bytes[0] == std::byte{1};
+    };
+    const std::string all = name_ + "/all";
+    membership_.set(key("proved", membership_.rank()), say(yes));
+    if (membership_.rank() == 0) {
+      for (int r = 1; r < ranks_; ++r) yes = hear(key("proved", r)) && yes;
+      membership_.set(all, say(yes));
+    }
+    return hear(all);
+  }
+
+  Membership& membership_;
+  const int ranks_;
+  const std::string name_;
+  const Seconds timeout_;
+  const Nonce nonce_ = random_nonce();
+  std::string failure_;
+};
+
+}  // namespace
+
+std::shared_ptr<Context> connect_gloo_mesh(Membership& membership, int ranks, Seconds timeout) {
+  constexpr int kMostAttempts = 50;
+  constexpr Seconds kFirstPatience{1}, kLongestPatience{10};
+  const int number = membership.next_number();
+  std::string why;
+  for (int k = 0; k < kMostAttempts; ++k) {
+    // A peer on a busy machine may need longer than one that a stranger stands in front of.
+    const Seconds patience = std::min({timeout, kLongestPatience, kFirstPatience * double(k + 1)});
+    MeshAttempt attempt(membership, ranks, fmt::format("gloo/{}.{}", number, k), timeout);
+    if (auto context = attempt.run(patience)) {
+      context->setTimeout(milliseconds(timeout));
+      return context;
+    }
+    if (!attempt.failure().empty()) why = attempt.failure();
+  }
+  throw CommError(fmt::format("{} times not all ranks could connect{}{}: do strangers reach the "
+                              "ports of this job (docs/security.md)?",
+                              kMostAttempts, why.empty() ? "" : ": ", why));
+}
+
+}  // namespace reckon
+#endif
