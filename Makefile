@@ -1,6 +1,6 @@
 # The two commands of a fresh machine are `make demo` and `make test`. Everything here is thin: the work is CMake's,
 # the list of packages is scripts/packages.txt.
-.PHONY: help deps demo docs image fit test test-long bench asan asan-all fuzz tidy format format-check lint install clean
+.PHONY: help deps demo docs image package package-test fit test test-long bench asan asan-all fuzz tidy format format-check lint install clean
 .DEFAULT_GOAL := help
 
 empty :=
@@ -14,6 +14,7 @@ help:
 	@echo "make test       the same for the test suite"
 	@echo "make test-long  what takes longer than continuous integration may, an hour of faults at random among it (RECKON_CHAOS_SECONDS)"
 	@echo "make image      an image with reckon-worker for \`reckon run --on kubernetes\`, as a file: build/reckon-worker.tar"
+	@echo "make package    a .deb, an archive and an image of this commit: build/packages (docs/releasing.md)"
 	@echo "make fit        the catalog's efficiencies, fitted anew to catalogs/evidence (minutes)"
 	@echo "make docs       what the pages say that commands print, by running them"
 	@echo "make bench      benchmarks; ratios are taken within one run"
@@ -41,6 +42,13 @@ image: deps
 	ninja -C build/image -j$(JOBS) reckon-worker
 	scripts/image build/reckon-worker.tar --worker build/image/bin/reckon-worker
 
+package: deps
+	scripts/package --jobs $(JOBS)
+
+# In clean systems of Debian 12 and 11: `make test-long` does it.
+package-test: package
+	scripts/package-test
+
 test: deps $(RELEASE)/build.ninja
 	ninja -C $(RELEASE) -j$(JOBS)
 	ctest --test-dir $(RELEASE) -LE long -j$(JOBS) --output-on-failure --output-junit junit.xml
@@ -49,6 +57,7 @@ test: deps $(RELEASE)/build.ninja
 test-long: deps $(RELEASE)/build.ninja
 	ninja -C $(RELEASE) -j$(JOBS)
 	ctest --test-dir $(RELEASE) -L long --output-on-failure
+	$(MAKE) package-test
 	$(MAKE) asan-all
 	ANALYZER=1 scripts/tidy all
 

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "cli/command.h"
+#include "cli/errors.h"
 #include "cli/load.h"
 #include "cli/options/shared.h"
 #include "cli/options/values.h"

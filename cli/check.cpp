@@ -6,6 +6,7 @@
 #include <array>
 
 #include "cli/command.h"
+#include "cli/errors.h"
 #include "cli/load.h"
 #include "cli/options/shared.h"
 #include "cli/options/values.h"
@@ -25,12 +26,14 @@ constexpr auto words_of(AnnotationStyle) {
 }
 
 struct CheckOptions : Files, AnswerFormat, Sampling, ScenarioChanges, NetworkChoice, CatalogChoice {
-  std::string junit;  // a file to write; "": none
+  std::string junit, sarif;  // files to write; "": none
   std::optional<AnnotationStyle> annotations;
 
   std::vector<Option> declared() {
     return {format_option(),
             {{"junit", "FILE", "write the results as JUnit XML"}, file_name(junit)},
+            {{"sarif", "FILE", "write failures as SARIF, which code scanning shows at their lines"},
+             file_name(sarif)},
             {{"annotations", words<AnnotationStyle>(),
               "print failures as annotations that GitHub shows beside the line"},
              word(annotations)},
@@ -45,6 +48,7 @@ struct CheckOptions : Files, AnswerFormat, Sampling, ScenarioChanges, NetworkCho
             without_evidence_option(),
             threads_option()};
   }
+  void check() const { refuse_same_file({{"--junit", &junit}, {"--sarif", &sarif}}); }
 };
 
 bool is_scenario(const std::filesystem::path& file) {
@@ -145,6 +149,7 @@ int run_check(const Command& self, std::span<const std::string> arguments) {
     json ? print_error(annotations) : print(annotations);  // GitHub reads both streams
   }
   if (!options->junit.empty()) write_file(options->junit, check_junit(scenarios));
+  if (!options->sarif.empty()) write_file(options->sarif, check_sarif(scenarios, RECKON_VERSION));
   return exit_code(scenarios);
 }
 

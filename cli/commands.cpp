@@ -359,7 +359,9 @@ std::string help_text() {
       "\n"
       "Options:\n"
       "  --help     this text\n"
-      "  --version  the version\n"
+      "  --version  the version, its commit and the day of its catalog\n"
+      "  --errors   of every command: errors on standard error as text|json, an object a line "
+      "(text)\n"
       "\n"
       "Example:\n"
       "  reckon simulate scenarios/gke-p100-autoscaling.yaml\n";

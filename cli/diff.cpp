@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "cli/command.h"
+#include "cli/errors.h"
 #include "cli/import/bill.h"
 #include "cli/load.h"
 #include "cli/load_measurements.h"

@@ -1,6 +1,7 @@
 #include "report/explain.h"
 
 #include "cli/command.h"
+#include "cli/errors.h"
 #include "cli/load.h"
 #include "cli/options/shared.h"
 #include "cli/options/values.h"

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "cli/command.h"
+#include "cli/errors.h"
 #include "cli/export_parts.h"
 #include "cli/output.h"
 #include "cli/run/run_parts.h"

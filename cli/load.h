@@ -128,7 +128,6 @@ auto in_bounds(const std::string& file, Work work) -> Expected<decltype(work())>
 }
 
 /// Prints diagnostics on standard error.
-void report(const Diagnostics& diagnostics);
 
 /// Ends a command: main() reports what is wrong with its input, and returns kInputIsWrong.
 struct WrongInput : std::runtime_error {

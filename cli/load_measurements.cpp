@@ -1,5 +1,6 @@
 #include "cli/load_measurements.h"
 
+#include "cli/errors.h"
 #include "cli/load.h"
 #include "cli/output.h"
 

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "cli/errors.h"
 #include "cli/output.h"
 #include "exchange/model_files.h"
 #include "executor/train/records/run_directory.h"
@@ -248,8 +249,6 @@ Expected<LoadedScenario> load_all(const std::string& file, const ScenarioChanges
   if (!problems.empty()) return tl::unexpected(std::move(problems));
   return loaded;
 }
-
-void report(const Diagnostics& diagnostics) { print_error(format(diagnostics)); }
 
 void require_one_job(const LoadedPlan& loaded, std::string_view what) {
   if (auto several = why_not_one_job(loaded.plan, loaded.file.places, what))

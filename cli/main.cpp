@@ -1,14 +1,17 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 #include <exception>
 #include <string>
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/errors.h"
 #include "cli/load.h"
 #include "cli/options/usage_error.h"
 #include "cli/output.h"
+#include "cli/version.h"
 #include "sim/base/diagnostic.h"
 #include "sim/base/printable.h"
 
@@ -32,13 +35,21 @@ int help(const std::vector<std::string>& arguments) {
   return kDone;
 }
 
+/// The newest day on which a source of the catalog was read; "" where no catalog can be read.
+std::string catalog_date() {
+  if (default_catalog_directory().empty()) return "";
+  const auto catalog = load_catalogs({});
+  if (!catalog) return "";
+  return std::ranges::max_element(catalog->sources, {}, &Source::retrieved)->retrieved;
+}
+
 int dispatch(std::vector<std::string> arguments) {
   if (arguments.empty()) throw UsageError("a command is missing");
   const std::string name = arguments.front();
   arguments.erase(arguments.begin());
   if (name == "--help" || name == "-h" || name == "help") return help(arguments);
   if (name == "--version") {
-    print("reckon " RECKON_VERSION "\n");
+    print(version_line("reckon", catalog_date()) + "\n");
     return kDone;
   }
   if (name.starts_with("-"))
@@ -52,8 +63,15 @@ int dispatch(std::vector<std::string> arguments) {
 int refuse_usage(const UsageError& e, std::string hint, const std::string& name) {
   const Command* command = find_command(name);
   if (!hint.empty()) hint += '\n';
-  print_error(fmt::format("reckon: {}\n{}Try 'reckon {}--help'.\n", printable(e.what()), hint,
-                          command != nullptr ? fmt::format("{} ", command->name) : ""));
+  hint += fmt::format("Try 'reckon {}--help'.",
+                      command != nullptr ? fmt::format("{} ", command->name) : "");
+  report(ErrorCode::usage, e.what(), hint,
+         fmt::format("reckon: {}\n{}\n", printable(e.what()), hint));
+  return kInputIsWrong;
+}
+
+int refuse_question(const Diagnostic& d) {
+  report(ErrorCode::limit, d.what, d.hint, format(d) + '\n');
   return kInputIsWrong;
 }
 
@@ -63,23 +81,23 @@ int refuse_usage(const UsageError& e, std::string hint, const std::string& name)
 int main(int argc, char** argv) {
   using namespace reckon::cli;
   std::signal(SIGPIPE, SIG_IGN);  // `reckon ... | head` ends quietly: print() sees EPIPE
+  std::vector<std::string> words(argv + 1, argv + argc);
   try {
-    return dispatch({argv + 1, argv + argc});
+    take_error_format(words);
+    return dispatch(words);
   } catch (const UsageErrorWithHint& e) {
-    return refuse_usage(e, e.hint, argc > 1 ? argv[1] : "");
+    return refuse_usage(e, e.hint, words.empty() ? "" : words.front());
   } catch (const UsageError& e) {
-    return refuse_usage(e, "", argc > 1 ? argv[1] : "");
+    return refuse_usage(e, "", words.empty() ? "" : words.front());
   } catch (const WrongInput& e) {
     report(e.diagnostics);
     return kInputIsWrong;
   } catch (const reckon::TooMuchWork& e) {
-    report({mistake_of("reckon", e)});
-    return kInputIsWrong;
+    return refuse_question(mistake_of("reckon", e));
   } catch (const reckon::Overflow& e) {
-    report({mistake_of("reckon", e)});
-    return kInputIsWrong;
+    return refuse_question(mistake_of("reckon", e));
   } catch (const std::exception& e) {
-    print_error(fmt::format("reckon: error: {}\n", e.what()));
+    report(ErrorCode::environment, e.what(), "", fmt::format("reckon: error: {}\n", e.what()));
     return kEnvironmentFailed;
   }
 }

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/errors.h"
 #include "cli/load.h"
 #include "cli/options/shared.h"
 #include "cli/options/values.h"

@@ -2,6 +2,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/diagnostic.h"
@@ -28,8 +29,8 @@ struct CheckedScenario {
 /// "PASS p95(time) <= 48h   (41 h 12 min)" below each file, and a last line that counts.
 std::string check_text(std::span<const CheckedScenario> scenarios);
 
-/// A test suite for each file, a test case for each expectation; a wrong file is one case with an
-/// error.
+/// A test suite for each file, a test case for each expectation with its value; a wrong file is one
+/// case with an error.
 std::string check_junit(std::span<const CheckedScenario> scenarios);
 
 /// `::error file=...,line=...,col=...::message` for each failed expectation and each error, which
@@ -37,6 +38,10 @@ std::string check_junit(std::span<const CheckedScenario> scenarios);
 /// https://docs.github.com/actions/reference/workflow-commands-for-github-actions and
 /// actions/toolkit's command.ts.
 std::string check_annotations(std::span<const CheckedScenario> scenarios);
+
+/// SARIF 2.1.0 (OASIS, 27 March 2020): a result for each failed expectation and each error, at its
+/// line, with the path as it was given. Code scanning shows them beside the line.
+std::string check_sarif(std::span<const CheckedScenario> scenarios, std::string_view version);
 
 /// The measured value in the unit of its metric, or why there is none.
 std::string value_text(const CheckedExpectation& expectation);

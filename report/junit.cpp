@@ -49,10 +49,10 @@ std::string suite(const CheckedScenario& s) {
     out += test_case(s.file, "scenario", "");
   }
   for (const auto& e : s.expectations) {
-    const std::string why =
-        e.result.passed ? ""
-                        : fmt::format("<failure message=\"{}: {}\"/>", markup_text(e.result.text),
-                                      markup_text(value_text(e)));
+    const std::string value = markup_text(value_text(e));
+    const std::string why = e.result.passed ? fmt::format("<system-out>{}</system-out>", value)
+                                            : fmt::format("<failure message=\"{}: {}\"/>",
+                                                          markup_text(e.result.text), value);
     out += test_case(s.file, e.result.text, why);
   }
   return out + "  </testsuite>\n";

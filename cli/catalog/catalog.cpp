@@ -104,6 +104,15 @@ int run_catalog(const Command& self, std::span<const std::string> arguments) {
   const auto catalog = checked(load_catalogs(*options));
   if (action == "list") return list(catalog, *options);
   if (action == "show") return show(catalog, *options);
+  const auto count = [](const auto& entries) { return static_cast<std::int64_t>(entries.size()); };
+  if (options->format == OutputFormat::json)
+    return print_tables(
+        "catalog check", *options,
+        std::array{CatalogTable{
+            "",
+            {"accelerators", "machines", "prices", "locations", "sources", "digest"},
+            {{count(catalog.accelerators), count(catalog.machines), count(catalog.offerings),
+              count(catalog.locations), count(catalog.sources), catalog.digest}}}});
   print(
       fmt::format("{} accelerators, {} machines, {} prices, {} locations, {} sources: no problem\n"
                   "digest {}\n",

@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "cli/command.h"
+#include "cli/errors.h"
 #include "cli/init/init_scenario.h"
 #include "cli/load.h"
 #include "cli/options/shared.h"

@@ -177,8 +177,10 @@ std::string as_json(const std::vector<Finding>& findings) {
         f.todo.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(f.todo);
     checks.push_back(std::move(check));
   }
-  const nlohmann::ordered_json all{
-      {"schema_version", 1}, {"reckon_version", RECKON_VERSION}, {"checks", checks}};
+  const nlohmann::ordered_json all{{"schema_version", 1},
+                                   {"command", "doctor"},
+                                   {"reckon_version", RECKON_VERSION},
+                                   {"checks", checks}};
   return all.dump(2) + "\n";
 }
 

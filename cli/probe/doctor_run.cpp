@@ -66,6 +66,7 @@ std::string as_json(const RunCheck& check, const std::vector<Judged>& all, const
                         {"details", j.finding.details},
                         {"what_to_do", j.finding.todo}});
   const Json out{{"schema_version", 1},
+                 {"command", "doctor"},
                  {"run", run.string()},
                  {"in_use", check.in_use},
                  {"resumes_at", check.resumes_at ? Json(*check.resumes_at) : Json()},

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/errors.h"
 #include "cli/exit_code.h"
 #include "cli/history_store.h"
 #include "cli/load.h"

@@ -1,4 +1,5 @@
 #include "cli/run/run_parts.h"
+#include "cli/errors.h"
 #include "cli/exit_code.h"
 #include "cli/options/usage_error.h"
 

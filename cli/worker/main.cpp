@@ -5,6 +5,7 @@
 #include <span>
 #include <stdexcept>
 
+#include "cli/errors.h"
 #include "cli/exit_code.h"
 #include "cli/load.h"
 #include "cli/options/usage_error.h"

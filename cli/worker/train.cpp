@@ -7,6 +7,7 @@
 #include "cli/options/usage_error.h"
 #include "cli/options/values.h"
 #include "cli/output.h"
+#include "cli/version.h"
 #include "executor/worker/compute.h"
 #include "executor/worker/job.h"
 
@@ -144,7 +145,7 @@ int run_worker(std::span<const std::string> words) {
     return kDone;
   }
   if (options.version || options.libraries) {
-    print(options.version ? "reckon-worker " RECKON_VERSION "\n" : worker::device_libraries());
+    print(options.version ? version_line("reckon-worker", "") + "\n" : worker::device_libraries());
     return kDone;
   }
   if (options.files.size() != 1)

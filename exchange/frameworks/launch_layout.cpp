@@ -13,14 +13,9 @@ namespace reckon {
 namespace {
 
 Layout layout_for(const PlannedWorkload& job) {
-  if (cuts_the_model(job.strategy.kind)) return layout_of(job);
-  Layout layout;
-  layout.data = job.strategy.accelerators();
-  layout.micro_batch = job.batch_per_accelerator;
-  const std::int64_t at_once = std::int64_t{layout.data} * layout.micro_batch;
-  layout.micro_batches = std::max<std::int64_t>(1, job.global_batch / at_once);
-  layout.recompute = job.strategy.recompute;
-  layout.overlap = job.strategy.overlap;
+  Layout layout = layout_of(job);
+  // The programs for TPUs leave to XLA what runs beside what.
+  if (job.strategy.kind == StrategyKind::tpu) layout.overlap = true;
   return layout;
 }
 

@@ -68,16 +68,21 @@ TEST_CASE("a plan that cannot exist is the expected answer where feasible == fal
   CHECK(r.code == 1);
 }
 
-TEST_CASE("failures are annotated at their line and written as JUnit XML") {
+TEST_CASE("failures are annotated at their line and written as JUnit XML and SARIF") {
   const Workspace w;
   w.write("a.yaml", with("  - p95(time) <= 1000h\n  - p95(time) <= 1s\n"));
-  const Output r = w.run("check a.yaml --annotations github --junit results.xml");
+  const Output r =
+      w.run("check a.yaml --annotations github --junit results.xml --sarif results.sarif");
   CHECK(r.code == 1);
   // kScenario has 19 lines, `expect:` is line 20.
   INFO(r.out);
   CHECK(contains(r.out, "::error file=a.yaml,line=22,col="));
   const std::string xml = read_all(w.path("results.xml"));
   CHECK(contains(xml, "tests=\"2\" failures=\"1\" errors=\"0\""));
+  const std::string sarif = read_all(w.path("results.sarif"));
+  CHECK(contains(sarif, "\"uri\": \"a.yaml\""));
+  CHECK(contains(sarif, "\"startLine\": 22"));
+  CHECK(w.run("check a.yaml --junit same --sarif same").code == 2);
 }
 
 TEST_CASE("a directory without scenarios is a mistake, not a success") {

@@ -42,10 +42,28 @@ TEST_CASE(
   const auto config = nlohmann::json::parse(w.run_shell("tar xOf one.tar " + name).out);
   CHECK(config["config"]["User"] == "65532:65532");
   CHECK(config["config"]["Entrypoint"] == nlohmann::json{"/usr/bin/reckon-worker"});
-  const std::string digest = w.run_shell("tar xOf one.tar layer.tar | sha256sum").out.substr(0, 64);
+  const std::string layer = manifest[0]["Layers"][0];
+  const std::string digest =
+      w.run_shell("tar xOf one.tar " + layer + " | sha256sum").out.substr(0, 64);
   CHECK(config["rootfs"]["diff_ids"][0] == "sha256:" + digest);
+  CHECK(layer == "blobs/sha256/" + digest);
 
-  REQUIRE(w.run_shell("mkdir root && tar xOf one.tar layer.tar | tar xf - -C root").code == 0);
+  // The same blobs as an OCI image layout: each by its digest.
+  const auto index = nlohmann::json::parse(w.run_shell("tar xOf one.tar index.json").out);
+  const auto blob = [&w](const nlohmann::json& named) {
+    std::string path = "blobs/" + named["digest"].get<std::string>();
+    path.replace(path.find(':'), 1, "/");
+    const std::string text = w.run_shell("tar xOf one.tar " + path).out;
+    CHECK(text.size() == named["size"].get<std::size_t>());
+    return text;
+  };
+  CHECK(w.run_shell("tar xOf one.tar oci-layout").out == R"({"imageLayoutVersion": "1.0.0"})");
+  CHECK(index["manifests"][0]["annotations"]["io.containerd.image.name"] == "localhost/some:7");
+  const auto oci = nlohmann::json::parse(blob(index["manifests"][0]));
+  CHECK(nlohmann::json::parse(blob(oci["config"])) == config);
+  CHECK(oci["layers"][0]["digest"] == "sha256:" + digest);
+
+  REQUIRE(w.run_shell("mkdir root && tar xOf one.tar " + layer + " | tar xf - -C root").code == 0);
   CHECK(fs::exists(w.path("root/usr/share/reckon/catalogs/accelerators.yaml")));
   CHECK_FALSE(fs::exists(w.path("root/bin/sh")));
   // It is tried with nothing around it. Sanitizers want /proc.

@@ -30,12 +30,18 @@ TEST_CASE("the help of a command shows its options and examples, both ways") {
   CHECK(contains(w.run("check --help").out, "--junit"));
 }
 
-TEST_CASE("the version is one line") {
+TEST_CASE("the version is one line, with the commit and the catalog's newest day") {
   const Workspace w;
   const Output r = w.run("--version");
   CHECK(r.code == 0);
-  CHECK(r.out.starts_with("reckon "));
-  CHECK(std::count(r.out.begin(), r.out.end(), '\n') == 1);
+  CHECK_THAT(r.out,
+             Catch::Matchers::Matches("reckon [0-9]+\\.[0-9]+\\.[0-9]+ \\((commit [0-9a-f]{12}, )?"
+                                      "catalog of 20[0-9]{2}-[0-9]{2}-[0-9]{2}\\)\n"));
+  // It is asked where nothing else works, too.
+  const Output bare = w.run("--version", "RECKON_CATALOGS=/nowhere");
+  CHECK(bare.code == 0);
+  CHECK(bare.out.starts_with("reckon "));
+  CHECK_FALSE(contains(bare.out, "catalog"));
 }
 
 TEST_CASE("an unknown command or option exits with 2 and names the one that was meant") {

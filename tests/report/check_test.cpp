@@ -49,7 +49,43 @@ TEST_CASE("JUnit XML counts failures and errors and escapes what users wrote") {
   CHECK(xml.find("name=\"scenarios/b &amp; c.yaml\"") != std::string::npos);
   CHECK(xml.find("p95(time) &lt;= 48h") != std::string::npos);
   CHECK(xml.find("&lt;these&gt;") != std::string::npos);
+  CHECK(xml.find("<system-out>41.2 h</system-out>") != std::string::npos);
   CHECK(xml.find("tests=\"6\" failures=\"2\" errors=\"1\" skipped=\"1\"") != std::string::npos);
+}
+
+TEST_CASE("SARIF holds each failure and each error at its line, with the path as a URI") {
+  const auto log = nlohmann::json::parse(check_sarif(examples(), "1.2.3"));
+  CHECK(log["version"] == "2.1.0");
+  const auto& run = log["runs"][0];
+  CHECK(run["tool"]["driver"]["name"] == "reckon");
+  CHECK(run["tool"]["driver"]["version"] == "1.2.3");
+  const auto& results = run["results"];
+  REQUIRE(results.size() == 3);
+  CHECK(results[0]["ruleId"] == "expectation");
+  CHECK(results[0]["level"] == "error");
+  CHECK(results[0]["message"]["text"] == "mean(cost) < 100 USD: 123.46 USD");
+  const auto place = [&](std::size_t k) { return results[k]["locations"][0]["physicalLocation"]; };
+  CHECK(place(0)["artifactLocation"]["uri"] == "scenarios/a.yaml");
+  CHECK(place(0)["region"] == nlohmann::json{{"startLine", 12}, {"startColumn", 5}});
+  CHECK(results[2]["ruleId"] == "scenario");
+  CHECK(place(2)["artifactLocation"]["uri"] == "scenarios/b%20%26%20c.yaml");
+  CHECK(place(2)["region"]["startLine"] == 3);
+  // Every rule that results name is declared.
+  for (const auto& result : results) {
+    const auto& rules = run["tool"]["driver"]["rules"];
+    CHECK(std::any_of(rules.begin(), rules.end(),
+                      [&](const auto& rule) { return rule["id"] == result["ruleId"]; }));
+  }
+}
+
+TEST_CASE("SARIF of what has no line names the file alone") {
+  CheckedScenario s{"a.yaml", std::nullopt, {{Severity::warning, {}, "empty", ""}}, {}};
+  const auto log = nlohmann::json::parse(check_sarif(std::vector{s}, "1"));
+  const auto& result = log["runs"][0]["results"][0];
+  CHECK(result["level"] == "warning");
+  CHECK(result["locations"][0]["physicalLocation"] ==
+        nlohmann::json{{"artifactLocation", {{"uri", "a.yaml"}}}});
+  CHECK(nlohmann::json::parse(check_sarif({}, "1"))["runs"][0]["results"].empty());
 }
 
 TEST_CASE("control characters, which XML cannot hold, are replaced") {

@@ -10,9 +10,9 @@
 #include "mutate.h"
 #include "sim/forecast/forecast.h"
 #include "sim/scenario/artifact/json.h"
-#include "sim/scenario/artifact/upgrades.h"
 #include "sim/scenario/artifact/json_read.h"
 #include "sim/scenario/artifact/json_write.h"
+#include "sim/scenario/artifact/upgrades.h"
 #include "sim/scenario/resolve/serving.h"
 #include "support/plans.h"
 #include "support/scenario_text.h"
@@ -338,8 +338,8 @@ TEST_CASE("a plan of version 1 becomes one of this version") {
         layout.erase(key);
       strategy.update(layout);
       if (servers.is_null())
-        servers = artifact::Json{{"count", 0},         {"synchronous", true}, {"backup_workers", 0},
-                                 {"staleness", 0},     {"colocated", false},  {"shards", "even"},
+        servers = artifact::Json{{"count", 0},      {"synchronous", true}, {"backup_workers", 0},
+                                 {"staleness", 0},  {"colocated", false},  {"shards", "even"},
                                  {"partition", 0.0}};
       strategy["parameter_servers"] = servers["count"];
       servers.erase("count");
