@@ -63,7 +63,7 @@ TEST_CASE("a profile of a job is what its next forecast rests on, within a fifth
   const Output fit = w.run("calibrate trace.json --scenario " + kProfiledJob + " --out own.yaml");
   INFO(fit.out << fit.err);
   REQUIRE(fit.code == 0);
-  CHECK(fit.out.find("PyTorch (Kineto), NVIDIA H100 80GB HBM3, 19 steps") != std::string::npos);
+  CHECK(fit.out.find("PyTorch (Kineto), NVIDIA H100 80GB HBM3, 20 steps") != std::string::npos);
   CHECK(fit.out.find("source: own") != std::string::npos);
 
   const Json after = forecast(w, "--calibration own.yaml");

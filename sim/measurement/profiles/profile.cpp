@@ -75,8 +75,12 @@ class Sweep {
 std::vector<ProfiledWindow> joined_windows(std::vector<ProfiledWindow> windows) {
   std::ranges::sort(windows, {}, &ProfiledWindow::begin);
   std::vector<ProfiledWindow> apart;
-  for (const ProfiledWindow& w : windows)
+  constexpr std::int64_t kRounding = 1000;  // ns: a tool writes begin and length, each rounded
+  for (ProfiledWindow w : windows) {
+    if (!apart.empty() && w.begin + kRounding >= apart.back().end)
+      w.begin = std::max(w.begin, apart.back().end);
     if (w.end > w.begin && (apart.empty() || w.begin >= apart.back().end)) apart.push_back(w);
+  }
   for (std::size_t k = 0; k + 1 < apart.size(); ++k) {
     const std::int64_t gap = apart[k + 1].begin - apart[k].end;
     if (2 * gap <= apart[k].end - apart[k].begin) apart[k].end = apart[k + 1].begin;

@@ -73,10 +73,13 @@ struct Watched {
 /// Two workers of a plan with 20 steps that a forecast thinks take 10 ms each.
 Watched run_script(const Directory& d, const std::string& body,
                    const std::function<StopRequest()>& stop = {}, bool resume = false,
-                   bool synchronous = true) {
-  Plan plan = test::make_round_plan(test::small_mlp(), StrategyKind::multi_worker_mirrored, 2);
+                   bool asynchronous = false) {
+  // With servers on the first worker's host there is a third process.
+  Plan plan = test::make_round_plan(
+      test::small_mlp(),
+      asynchronous ? StrategyKind::parameter_server : StrategyKind::multi_worker_mirrored, 2);
+  if (asynchronous) plan.jobs.front().strategy.servers->synchronous = false;
   plan.jobs.front().steps = 20;
-  plan.jobs.front().strategy.servers = ParameterServers{.synchronous = synchronous};
   Forecast forecast;
   forecast.scenario = "round";
   forecast.steps = 20;
@@ -242,11 +245,12 @@ TEST_CASE("steps of all workers are lost that take steps of their own") {
   const Watched w = run_script(d, R"(
 [ $ATTEMPT = 0 ] || exit 0
 if [ $RANK = 1 ]; then say 9 done 0.5 32 1; sleep 60; fi
+if [ $RANK = 2 ]; then sleep 60; fi
 say 4 done 0.5 32 1
 say 5 done 0.5 32 1
 sleep 0.5
 exit 3)",
-                               {}, false, false);
+                               {}, false, true);
   CHECK(w.end.end.verdict == Verdict::finished);
   REQUIRE(w.measured.interruptions.size() == 1);
   // Rank 0 had done 6 of which 4 were saved, rank 1 had done 10, and 6: on average 3.

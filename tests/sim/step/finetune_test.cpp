@@ -12,7 +12,8 @@ namespace {
 Plan plan_of(const ModelGraph& model) {
   Plan plan = make_round_plan(model, StrategyKind::single, 1, 1, 0, Precision::fp16);
   plan.jobs[0].optimizer = Optimizer::adamw;
-  plan.jobs[0].batch_per_accelerator = 1;  // so that the state, not the activations, is the most
+  plan.jobs[0].strategy.layout.micro_batch =
+      1;  // so that the state, not the activations, is the most
   return plan;
 }
 

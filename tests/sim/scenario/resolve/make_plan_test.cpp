@@ -112,9 +112,9 @@ TEST_CASE("a pool without accelerators beside one with them holds the parameter 
 TEST_CASE("a TPU slice is one worker on all of its chips") {
   const Plan small = plan_named("tpu-v2-8"), half = plan_named("tpu-v2-half-pod");
   CHECK(small.jobs.at(0).strategy.accelerators() == 4);
-  CHECK(small.jobs.at(0).batch_per_accelerator == 256);  // 1,024 images on 4 chips
+  CHECK(small.jobs.at(0).strategy.layout.micro_batch == 256);  // 1,024 images on 4 chips
   CHECK(half.jobs.at(0).strategy.accelerators() == 128);
-  CHECK(half.jobs.at(0).batch_per_accelerator == 64);  // 8,192 images on 128 chips
+  CHECK(half.jobs.at(0).strategy.layout.micro_batch == 64);  // 8,192 images on 128 chips
   CHECK(small.pools.at(0).peer_link.name == "ici");
   CHECK(small.pools.at(0).machine.vcpus > 0);  // of one host
   // v2-8 in us-central1 4.50 USD/h, v2-256 192 USD/h: the slice with its hosts
