@@ -72,7 +72,7 @@ bench: deps $(RELEASE)/build.ninja
 	scripts/bench $(RELEASE)
 
 # What handles memory, files, processes, threads and foreign text; the rest is arithmetic over values (asan-all has it too).
-ASAN_TESTS := sim/base sim/model sim/catalog sim/scenario exchange exchange/foreign sim/measurement sim/accuracy/scoring executor/comm executor/train executor/launch executor/http executor/serve
+ASAN_TESTS := sim/base sim/model sim/catalog sim/scenario exchange exchange/foreign exchange/bills exchange/prices sim/measurement sim/accuracy/scoring executor/comm executor/train executor/launch executor/http executor/serve
 asan: deps
 	cmake --preset asan
 	ninja -C build/asan -j$(JOBS) $(addprefix test_,$(subst /,_,$(ASAN_TESTS)))
