@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <nlohmann/json.hpp>
+
+#include "sim/base/reading_iterator.h"
 
 namespace reckon {
 namespace {
@@ -16,11 +17,17 @@ struct TextCursor {
   const char* begin;
   const char* at;
   const char* end;
-  const char* line_start;
+  const char* counted = begin;  // up to here lines are
+  const char* line_start = begin;
   int line = 1;
 
   /// The place of the byte `back` before the next one.
-  SourcePlace place(const std::string& file, std::size_t back) const {
+  SourcePlace place(const std::string& file, std::size_t back) {
+    for (; counted != at; ++counted)
+      if (*counted == '\n') {
+        ++line;
+        line_start = counted + 1;
+      }
     const char* start = at - std::min(back, static_cast<std::size_t>(at - begin));
     int of_line = line;
     const char* from = line_start;
@@ -32,38 +39,6 @@ struct TextCursor {
     }
     return {file, of_line, static_cast<int>(start - from) + 1};
   }
-};
-
-/// Bytes for the parser, which keeps no places: the cursor is shared by all copies.
-class CountingIterator {
- public:
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = const char&;
-
-  CountingIterator() = default;
-  explicit CountingIterator(TextCursor* cursor) : cursor_(cursor) {}
-  const char& operator*() const { return *cursor_->at; }
-  CountingIterator& operator++() {
-    if (*cursor_->at++ == '\n') {
-      ++cursor_->line;
-      cursor_->line_start = cursor_->at;
-    }
-    return *this;
-  }
-  CountingIterator operator++(int) {
-    CountingIterator before = *this;
-    ++*this;
-    return before;
-  }
-  bool operator==(const CountingIterator& other) const { return at_end() == other.at_end(); }
-  bool operator!=(const CountingIterator& other) const { return !(*this == other); }
-
- private:
-  bool at_end() const { return cursor_ == nullptr || cursor_->at == cursor_->end; }
-  TextCursor* cursor_ = nullptr;
 };
 
 std::vector<std::string> keys_of(std::string_view pattern) {
@@ -222,17 +197,18 @@ class PartReader final : public nlohmann::json_sax<SaxJson> {
 Diagnostics for_each_json_part(std::string_view bytes, const std::string& file,
                                std::span<const std::string_view> wanted,
                                const std::function<bool(const JsonPart&)>& take) {
-  TextCursor cursor{bytes.data(), bytes.data(), bytes.data() + bytes.size(), bytes.data()};
+  TextCursor cursor{bytes.data(), bytes.data(), bytes.data() + bytes.size()};
   bool first = true;
   while (true) {
     while (cursor.at != cursor.end &&
            std::string_view(" \t\r\n").find(*cursor.at) != std::string_view::npos)
-      ++CountingIterator(&cursor);
+      ++cursor.at;
     if (!first && cursor.at == cursor.end) return {};
     first = false;
     PartReader reader(cursor, file, wanted, take);
     const bool strict = false;  // another document may follow
-    if (!SaxJson::sax_parse(CountingIterator(&cursor), CountingIterator(), &reader,
+    if (!SaxJson::sax_parse(ReadingIterator(cursor.at, &cursor.at),
+                            ReadingIterator(cursor.end, &cursor.at), &reader,
                             nlohmann::detail::input_format_t::json, strict))
       return reader.mistakes;
   }

@@ -5,44 +5,16 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "sim/base/reading_iterator.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon {
 namespace {
 
 using Json = nlohmann::json;
-
-/// Reads on and tells how far it has come, so that what is wrong can be pointed at.
-class Reading {
- public:
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = const char&;
-
-  Reading(const char* at, const char** now) : at_(at), now_(now) {}
-  reference operator*() const { return *at_; }
-  Reading& operator++() {
-    *now_ = ++at_;
-    return *this;
-  }
-  Reading operator++(int) {
-    const Reading before = *this;
-    ++*this;
-    return before;
-  }
-  friend bool operator==(const Reading& a, const Reading& b) { return a.at_ == b.at_; }
-  friend bool operator!=(const Reading& a, const Reading& b) { return a.at_ != b.at_; }
-
- private:
-  const char* at_;
-  const char** now_;
-};
 
 double bytes_of(std::string_view dtype) {
   constexpr std::array<std::pair<std::string_view, double>, 16> kSizes{{{"Double", 8},
@@ -245,8 +217,8 @@ Expected<Profile> parse_kineto(std::string_view file, std::string_view bytes) {
   TraceReader reader(file, bytes);
   reader.now = bytes.data();
   const char* const end = bytes.data() + bytes.size();
-  const bool read =
-      Json::sax_parse(Reading(bytes.data(), &reader.now), Reading(end, &reader.now), &reader);
+  const bool read = Json::sax_parse(ReadingIterator(bytes.data(), &reader.now),
+                                    ReadingIterator(end, &reader.now), &reader);
   if (read && reader.problems.empty()) {
     reader.now = bytes.data();
     if (!reader.has_events)

@@ -3,40 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "sim/base/printable.h"
+#include "sim/base/reading_iterator.h"
 
 namespace reckon {
 namespace {
-
-/// Characters, whose copies count the lines that they pass in one place.
-class CountingLines {
- public:
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = const char&;
-
-  CountingLines(const char* at, int& line) : at_(at), line_(&line) {}
-  reference operator*() const { return *at_; }
-  CountingLines& operator++() {
-    if (*at_ == '\n') ++*line_;
-    ++at_;
-    return *this;
-  }
-  CountingLines operator++(int) {
-    CountingLines old = *this;
-    ++*this;
-    return old;
-  }
-  friend bool operator==(const CountingLines& a, const CountingLines& b) { return a.at_ == b.at_; }
-
- private:
-  const char* at_;
-  int* line_;
-};
 
 SourcePlace place_of_byte(const std::string& file, std::string_view bytes, std::size_t byte) {
   const std::string_view before = bytes.substr(0, byte == 0 ? 0 : byte - 1);
@@ -54,6 +26,7 @@ void each_json_item(const std::string& file, std::string_view bytes, std::string
                     const std::function<void(const nlohmann::json&, int)>& item) {
   using Json = nlohmann::json;
   const int item_depth = key.empty() ? 1 : 2;
+  const char *now = bytes.data(), *counted = now;
   int line = 1, item_line = 0;
   bool in_list = key.empty(), any_list = false;
   const auto callback = [&](int depth, Json::parse_event_t event, Json& parsed) {
@@ -61,14 +34,18 @@ void each_json_item(const std::string& file, std::string_view bytes, std::string
     if (event == Json::parse_event_t::array_start && depth == item_depth - 1 && in_list)
       any_list = true;
     if (!in_list || depth != item_depth) return true;
-    if (event == Json::parse_event_t::object_start) item_line = line;
+    if (event == Json::parse_event_t::object_start) {
+      line += static_cast<int>(std::count(counted, now, '\n'));
+      counted = now;
+      item_line = line;
+    }
     if (event != Json::parse_event_t::object_end) return true;
     item(parsed, item_line);
     return false;
   };
   try {
-    const auto whole = Json::parse(CountingLines(bytes.data(), line),
-                                   CountingLines(bytes.data() + bytes.size(), line), callback);
+    const auto whole = Json::parse(ReadingIterator(bytes.data(), &now),
+                                   ReadingIterator(bytes.data() + bytes.size(), &now), callback);
     if (!any_list)
       problems.push_back(
           {Severity::error,
