@@ -290,6 +290,10 @@ struct LinkClass {
   std::string name;         // "nvlink", "nvswitch", "pcie", "ethernet", "ici"
   Fact<double> efficiency;  // of the printed bandwidth
   Fact<Seconds> latency;    // per hop of a collective, software included
+  // Of accelerators' collectives, where they were measured (docs/models/network.md); else none:
+  std::optional<Fact<Seconds>> call;      // once a collective
+  std::optional<Fact<double>> pieces;     // c of L + w + c sqrt(L w)
+  std::optional<Fact<double>> reduction;  // all-reduces that switches add up are so much faster
 };
 
 /// Numbers of the operators' software and of the providers' rules, by key:

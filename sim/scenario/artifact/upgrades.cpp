@@ -43,4 +43,14 @@ void nest_layout_and_servers(Json& artifact) {
   for (Json& job : plan["jobs"]) nest_layout_and_servers_of(job);
 }
 
+void add_calls_of_links(Json& artifact) {
+  if (!artifact.is_object() || !artifact.contains("plan")) return;
+  Json& plan = artifact["plan"];
+  if (!plan.is_object() || !plan.contains("pools") || !plan["pools"].is_array()) return;
+  for (Json& pool : plan["pools"])
+    for (const char* link : {"peer_link", "network_link"})
+      if (pool.is_object() && pool.contains(link) && pool[link].is_object())
+        pool[link]["call"] = pool[link]["pieces"] = pool[link]["reduction"] = Json();
+}
+
 }  // namespace reckon::artifact
