@@ -138,7 +138,9 @@ void GraphRuntime<T>::set_data(std::size_t layer) {
 }
 
 template <class T>
-void GraphRuntime<T>::run(const Action& action) {
+void GraphRuntime<T>::run(std::size_t at) {
+  const Action& action = schedule_.actions[at];
+  if (hooks_.before) hooks_.before(at);
   set_data(action.layer);
   Prepared& p = prepared_[action.layer];
   LayerRunner<T>& runner = *runners_[action.layer];
@@ -154,6 +156,7 @@ void GraphRuntime<T>::run(const Action& action) {
       runner.backward(p.late, pass_);
       break;
   }
+  if (hooks_.after) hooks_.after(at);
 }
 
 template <class T>
@@ -180,7 +183,7 @@ std::span<const T> GraphRuntime<T>::predict(const BatchView& batch, std::int64_t
   use_batch(samples);
   for (std::size_t t = 0; t <= index(last); ++t) {
     RECKON_CHECK(!is_loss(model_.layers()[t].op));
-    run(schedule_.actions[t]);
+    run(t);
   }
   return output(last);
 }
@@ -198,7 +201,7 @@ double GraphRuntime<T>::forward(const BatchView& batch, std::span<const T> value
   pass_.first_sample = position.first_sample;
   use_batch(options_.batch);
   set_parameters(values);
-  for (std::size_t t = 0; t < schedule_.forward_count; ++t) run(schedule_.actions[t]);
+  for (std::size_t t = 0; t < schedule_.forward_count; ++t) run(t);
   const T* losses = memory_.data() + schedule_.values.back().first;
   double sum = 0;
   for (std::int64_t b = 0; b < options_.batch; ++b) sum += double{losses[b]};
@@ -227,7 +230,7 @@ void GraphRuntime<T>::backward(std::span<const T> values, std::span<T> gradients
               static_cast<T>(scale / static_cast<double>(options_.batch)));
   for (std::size_t t = schedule_.forward_count; t < schedule_.actions.size(); ++t) {
     const Action& action = schedule_.actions[t];
-    run(action);
+    run(t);
     const ParameterRange range = trained_range_[action.layer];
     if (action.kind == Action::Kind::backward && range.count > 0 && ready) ready(range);
   }

@@ -37,6 +37,11 @@ struct StepPosition {
   std::int64_t first_sample = 0;  // of the batch, in all samples of the step, on all ranks
 };
 
+/// Called around each action of a pass, by its index in Schedule::actions; may be empty.
+struct ActionHooks {
+  std::function<void(std::size_t action)> before, after;
+};
+
 /// What this runtime cannot run, each naming its layer; empty: it runs the model.
 Diagnostics cannot_run(const ModelGraph& model);
 
@@ -64,6 +69,9 @@ class GraphRuntime {
 
   const ParameterLayout& layout() const { return layout_; }
   std::int64_t batch() const { return options_.batch; }
+  const Schedule& schedule() const { return schedule_; }
+  /// From the next pass on.
+  void set_hooks(ActionHooks hooks) { hooks_ = std::move(hooks); }
 
   /// The loss: mean over the samples. `training`: with dropout and with the batch's own statistics,
   /// and a backward pass may follow. values: layout().count.
@@ -94,7 +102,7 @@ class GraphRuntime {
   void prepare();
   void find_weights(std::size_t i);
   void set_parameters(std::span<const T> values);
-  void run(const Action& action);
+  void run(std::size_t at);
   void use_batch(std::int64_t samples);
   void set_data(std::size_t layer);
 
@@ -102,6 +110,7 @@ class GraphRuntime {
   RuntimeOptions options_;
   ParameterLayout layout_;
   Schedule schedule_;
+  ActionHooks hooks_;
   std::vector<RunnerPtr<T>> runners_;
   std::vector<Prepared> prepared_;
   std::vector<std::size_t> input_of_, target_of_;  // by layer: which of the batch's spans
