@@ -55,8 +55,8 @@ class GradientExchange {
   /// Before the first step: every rank gets the same values (rank 0's, or the servers'). The view
   /// stays valid until the exchange is gone.
   virtual void start(ParameterView parameters) = 0;
-  /// Where no rank keeps whole parameters: start() takes none, and blocks of them are drawn and then
-  /// taken one after the other, so that no rank ever holds all. Empty: start() takes them.
+  /// Where no rank keeps whole parameters: start() takes none, and blocks of them are drawn and
+  /// then taken one after the other, so that no rank ever holds all. Empty: start() takes them.
   virtual std::vector<ParameterRange> blocks_to_take() { return {}; }
   virtual void take_block(std::size_t /*of_them*/) {}
   /// Are gradients exchanged in every (micro-)batch's backward pass? Else in a step's last.
@@ -66,9 +66,9 @@ class GradientExchange {
   /// How long the thread that computes has waited in passes since the last call.
   virtual Seconds take_waited() { return {}; }
   /// The gradients of `range` are final; called in the last (micro-)batch's backward pass (or in
-  /// every one's), last layer first, from the thread that computes, every trained parameter once. May
-  /// begin to send; returns at once. The gradients of `range` may not be touched until finish_step,
-  /// or the next begin_backward, returns.
+  /// every one's), last layer first, from the thread that computes, every trained parameter once.
+  /// May begin to send; returns at once. The gradients of `range` may not be touched until
+  /// finish_step, or the next begin_backward, returns.
   virtual void gradient_ready(ParameterRange range) = 0;
   /// After the backward pass. On return `values` are those of the next step; gradients are
   /// unspecified (set them to zero). `step` counts optimizer steps from 0; `learning_rate` is this
@@ -87,8 +87,8 @@ class GradientExchange {
   virtual void end_steps() {}
   /// By rank; empty where ranks do not take steps of their own. Throws CommError.
   virtual std::vector<RankProgress> progress() { return {}; }
-  /// What the ranks have made together becomes this rank's values, whole; after the last step of all,
-  /// by all of them.
+  /// What the ranks have made together becomes this rank's values, whole; after the last step of
+  /// all, by all of them.
   virtual void take_final_values() {}
   /// FlatOptimizer::state() (kernels/optimizer.h) of all parameters, for checkpoints, between
   /// start() or finish_step() and the next gradient_ready(). Servers' is fetched from them.

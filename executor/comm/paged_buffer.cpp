@@ -58,7 +58,10 @@ void release_pages(std::span<float> part) {
   const auto begin = reinterpret_cast<std::uintptr_t>(part.data());
   const std::uintptr_t end = begin + part.size_bytes();
   const std::uintptr_t first = (begin + page - 1) / page * page, last = end / page * page;
-  if (first >= last) return std::ranges::fill(part, 0.0F);
+  if (first >= last) {
+    std::ranges::fill(part, 0.0F);
+    return;
+  }
   std::fill(part.data(), reinterpret_cast<float*>(first), 0.0F);
   std::fill(reinterpret_cast<float*>(last), part.data() + part.size(), 0.0F);
   // Private anonymous pages read as zero after it [madvise(2)].

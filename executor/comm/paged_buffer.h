@@ -7,8 +7,8 @@
 // Memory of which a part may be given back and taken again, at the same address.
 namespace reckon {
 
-/// `count` floats, all zero, on pages of their own [mmap(2), MAP_ANONYMOUS]. A page takes memory from
-/// when it is first written.
+/// `count` floats, all zero, on pages of their own [mmap(2), MAP_ANONYMOUS]. A page takes memory
+/// from when it is first written.
 class PagedBuffer {
  public:
   PagedBuffer() = default;
@@ -30,8 +30,8 @@ class PagedBuffer {
   std::size_t count_ = 0;
 };
 
-/// Sets a part of a PagedBuffer to zero; its whole pages take no memory from then on, until they are
-/// written. Safe beside accesses to other parts.
+/// Sets a part of a PagedBuffer to zero; its whole pages take no memory from then on, until they
+/// are written. Safe beside accesses to other parts.
 void release_pages(std::span<float> part);
 
 }  // namespace reckon

@@ -16,13 +16,13 @@ namespace {
 /// What a rank has of a block.
 struct BlockShard {
   ParameterRange whole;
-  std::size_t to_reduce = 0;     // trained elements
+  std::size_t to_reduce = 0;  // trained elements
   ShardedRanges trained, frozen;
   std::optional<FlatOptimizer> optimizer;
-  std::vector<float> gradients;       // stages 2 and 3: of the trained part, over the step's passes
+  std::vector<float> gradients;  // stages 2 and 3: of the trained part, over the step's passes
   std::vector<float> values, constant;  // stage 3: parameters of the trained and the frozen part
-  std::size_t ready = 0;              // of its gradients, in this pass
-  std::int64_t gather = 0;            // the work queue's ticket
+  std::size_t ready = 0;                // of its gradients, in this pass
+  std::int64_t gather = 0;              // the work queue's ticket
 };
 
 class ShardingExchange final : public ZeroExchange {
@@ -66,8 +66,8 @@ class ShardingExchange final : public ZeroExchange {
   std::vector<BlockShard*> waiting_;  // without overlap: for the end of the backward pass
   std::vector<float> all_, part_;     // a message: of all ranks' parts, of this one's
   Seconds waited_{};
-  Bytes sent_{};       // the work queue's, until it is waited for
-  WorkQueue queue_;    // last: it uses all others
+  Bytes sent_{};     // the work queue's, until it is waited for
+  WorkQueue queue_;  // last: it uses all others
 };
 
 ShardingExchange::ShardingExchange(Communicator& communicator, ZeroOptions options)
@@ -120,8 +120,8 @@ void ShardingExchange::take_block(std::size_t of_them) {
 }
 
 BlockShard& ShardingExchange::block_of(ParameterRange range) {
-  const auto behind = std::ranges::upper_bound(
-      blocks_, range.first, {}, [](const BlockShard& b) { return b.whole.first; });
+  const auto behind = std::ranges::upper_bound(blocks_, range.first, {},
+                                               [](const BlockShard& b) { return b.whole.first; });
   RECKON_CHECK(behind != blocks_.begin());
   BlockShard& block = *std::prev(behind);
   RECKON_CHECK(range.first + range.count <= block.whole.first + block.whole.count);
@@ -247,7 +247,9 @@ void ShardingExchange::prefetch(std::size_t block) {
   b.gather = queue_.push([this, &b] { gather_whole(b); });
 }
 
-void ShardingExchange::wait_for(std::size_t block) { waited_ += queue_.wait(blocks_[block].gather); }
+void ShardingExchange::wait_for(std::size_t block) {
+  waited_ += queue_.wait(blocks_[block].gather);
+}
 
 void ShardingExchange::release(std::size_t block) {
   const ParameterRange& whole = blocks_[block].whole;
@@ -261,8 +263,8 @@ std::vector<KeptPart> ShardingExchange::kept_parts() {
     std::size_t at = 0;
     for (const ParameterRange& r : ranges.own()) {
       KeptPart part{.range = r};
-      part.values = values.empty() ? view_.values.subspan(r.first, r.count)
-                                   : values.subspan(at, r.count);
+      part.values =
+          values.empty() ? view_.values.subspan(r.first, r.count) : values.subspan(at, r.count);
       if (optimizer != nullptr)
         for (const std::span<float> state : optimizer->state())
           part.optimizer.push_back(state.subspan(at, r.count));

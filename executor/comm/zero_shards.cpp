@@ -10,7 +10,8 @@ namespace {
 void pack_ranges(std::span<const ParameterRange> ranges, std::span<const float> flat,
                  std::span<float> to) {
   auto at = to.begin();
-  for (const ParameterRange& r : ranges) at = std::ranges::copy(flat.subspan(r.first, r.count), at).out;
+  for (const ParameterRange& r : ranges)
+    at = std::ranges::copy(flat.subspan(r.first, r.count), at).out;
   std::fill(at, to.end(), 0.0F);
 }
 

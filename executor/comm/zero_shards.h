@@ -6,15 +6,15 @@
 #include "executor/comm/gradient_exchange.h"
 #include "kernels/optimizer.h"
 
-// How ZeRO cuts state over ranks: the elements of a block, one behind the other, in equal parts, one
-// a rank; behind the last element zeros fill the last part up. So a rank holds 1 / ranks of a block,
-// and less than an element a rank more: what sim/step/memory/layout_memory.h counts.
+// How ZeRO cuts state over ranks: the elements of a block, one behind the other, in equal parts,
+// one a rank; behind the last element zeros fill the last part up. So a rank holds 1 / ranks of a
+// block, and less than an element a rank more: what sim/step/memory/layout_memory.h counts.
 namespace reckon {
 
 /// Layers whose state is exchanged at once: a group of the network (first_of_groups,
 /// sim/step/memory/folded_model.h), as the forecast's.
 struct ZeroBlock {
-  ParameterRange whole;  // of the flat buffers
+  ParameterRange whole;                 // of the flat buffers
   std::vector<ParameterRange> trained;  // in it, ascending; the rest is frozen
 };
 

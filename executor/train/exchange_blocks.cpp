@@ -15,8 +15,8 @@ std::vector<std::optional<std::size_t>> block_of_layer(const ModelGraph& model,
                                                        const std::vector<ZeroBlock>& blocks) {
   std::vector<std::optional<std::size_t>> of(model.layers().size());
   for (const ParameterSlot& slot : layout.slots) {
-    const auto behind = std::ranges::upper_bound(
-        blocks, slot.first, {}, [](const ZeroBlock& b) { return b.whole.first; });
+    const auto behind = std::ranges::upper_bound(blocks, slot.first, {},
+                                                 [](const ZeroBlock& b) { return b.whole.first; });
     RECKON_CHECK(behind != blocks.begin());
     of[index(slot.layer)] = static_cast<std::size_t>(behind - blocks.begin()) - 1;
   }

@@ -24,8 +24,11 @@ void refuse_layout(const PlannedWorkload& job, Problems& problems) {
     problems.add(fmt::format("the worker does not cut layers (tensor {}, context {}, expert {})",
                              l.tensor, l.context, l.expert),
                  "it cuts the data, the state (zero_stage) and the layers' sequence (pipeline)");
-  if (l.pipeline > 1)
-    problems.add("the worker runs no pipeline", "pipeline: 1");
+  if (l.pipeline > 1 && l.zero_stage >= 2)
+    problems.add(fmt::format("the stages of the worker's pipelines keep whole parameters and "
+                             "gradients, and zero_stage is {}",
+                             l.zero_stage),
+                 "zero_stage: 1 (the optimizer's state is cut), or pipeline: 1");
   if (l.offload_optimizer)
     problems.add("the worker does not offload the optimizer", "leave offload_optimizer out");
   if (const int each = job.strategy.accelerators_per_worker; each > 1)
@@ -100,8 +103,7 @@ Diagnostics leaves_accelerators_idle(const Plan& plan) {
     problems.add(fmt::format("reckon-worker trains in fp32 or bf16 on GPUs, not in {}",
                              to_text(job.precision)),
                  "workload.precision: bf16");
-  if (const int each = strategy.accelerators_per_worker;
-      each > 1 && !cuts_the_model(strategy.kind))
+  if (const int each = strategy.accelerators_per_worker; each > 1 && !cuts_the_model(strategy.kind))
     problems.add(fmt::format("a process of reckon-worker trains on one GPU, and a worker of this "
                              "plan has {}",
                              each),

@@ -3,34 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <optional>
 
+#include "executor/train/checkpoint/tensor_slice.h"
 #include "executor/train/data/loader.h"
 #include "executor/train/initialise.h"
+#include "executor/train/lap.h"
 #include "executor/train/recipe.h"
-#include "executor/train/checkpoint/tensor_slice.h"
 #include "sim/base/check.h"
 
 namespace reckon {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-/// Time since the last call.
-class Lap {
- public:
-  Seconds next() {
-    const auto now = Clock::now();
-    const Seconds lap = now - last_;
-    last_ = now;
-    return lap;
-  }
-
- private:
-  Clock::time_point last_ = Clock::now();
-};
 
 void report(const TrainerHooks& hooks, std::int64_t step, ProgressPhase phase) {
   if (hooks.progress) hooks.progress(step, phase);
@@ -87,14 +71,14 @@ void Trainer::for_kept_slices(const std::vector<KeptPart>& kept, Take take) cons
           std::min(part.range.first + part.range.count, slot.first + slot.count);
       if (begin >= end) continue;
       std::size_t at = begin - part.range.first;
-      for (Box& box : boxes_of_run(slot.shape, std::int64_t(begin - slot.first),
-                                   std::int64_t(end - begin))) {
+      for (Box& box :
+           boxes_of_run(slot.shape, std::int64_t(begin - slot.first), std::int64_t(end - begin))) {
         const auto count = static_cast<std::size_t>(elements(box.length));
         TensorSlice slice{.name = slot.name, .global = slot.shape, .box = std::move(box)};
-        take(slice, part.values.subspan(at, count));
+        take(slot, slice, part.values.subspan(at, count));
         for (std::size_t k = 0; k < part.optimizer.size(); ++k) {
           slice.name = optimizer_tensor(slot.name, k, part.optimizer.size());
-          take(slice, part.optimizer[k].subspan(at, count));
+          take(slot, slice, part.optimizer[k].subspan(at, count));
         }
         at += count;
       }
@@ -111,7 +95,7 @@ std::vector<RestoreTensor> Trainer::restore(std::int64_t steps_done) {
     restored_parts_ = true;
     start_exchange();
     for_kept_slices(exchange_.kept_parts(),
-                    [&](const TensorSlice& slice, std::span<float> values) {
+                    [&](const ParameterSlot&, const TensorSlice& slice, std::span<float> values) {
                       state.push_back({slice, std::as_writable_bytes(values)});
                     });
     return state;
@@ -179,8 +163,9 @@ std::vector<StateTensor> Trainer::trained() {
   const std::span<const float> values = runtime_->values();
   check_parameters(values);
   for (const ParameterSlot& slot : runtime_->layout().slots)
-    tensors.push_back({whole_tensor(slot.name, slot.shape),
-                       std::as_bytes(values.subspan(slot.first, slot.count))});
+    if (!slot.copied)
+      tensors.push_back({whole_tensor(slot.name, slot.shape),
+                         std::as_bytes(values.subspan(slot.first, slot.count))});
   add_statistics_to(tensors);
   return tensors;
 }
@@ -196,9 +181,10 @@ std::vector<StateTensor> Trainer::state() {
     std::vector<StateTensor> slices;
     const std::vector<KeptPart> kept = exchange_.kept_parts();
     for (const KeptPart& part : kept) check_parameters(part.values);
-    for_kept_slices(kept, [&](const TensorSlice& slice, std::span<float> values) {
-      slices.push_back({slice, std::as_bytes(values)});
-    });
+    for_kept_slices(
+        kept, [&](const ParameterSlot& slot, const TensorSlice& slice, std::span<float> values) {
+          if (!slot.copied) slices.push_back({slice, std::as_bytes(values)});
+        });
     add_statistics_to(slices);
     return slices;
   }
@@ -215,44 +201,33 @@ std::vector<StateTensor> Trainer::state() {
 StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks) {
   const std::int64_t step = steps_done_;
   const RankShare& share = options_.share;
-  const std::int64_t micro_batches = share.own / options_.micro_batch;
-  const double scale =
-      static_cast<double>(options_.micro_batch) / static_cast<double>(share.global_batch);
   StepMeasurement m{.step = step, .samples = share.global_batch};
   m.learning_rate = learning_rate(options_.optimizer, step, options_.steps);
 
   report(hooks, step, ProgressPhase::computing);
-  Seconds waited{};  // of passes, for the exchange
-  Lap lap;
-  runtime_->begin_step();
-  m.backward += lap.next();
-  for (std::int64_t k = 0; k < micro_batches; ++k) {
-    const BatchView batch = loader.next().batch->view();
-    m.data_wait += lap.next();
-    const StepPosition position{step, share.first_of_step + k * options_.micro_batch};
-    m.loss += runtime_->forward(batch, position, true) / static_cast<double>(micro_batches);
-    const Seconds waited_forward = exchange_.take_waited();
-    m.forward += lap.next() - waited_forward;
-    if (!std::isfinite(m.loss))
-      throw TrainingError(fmt::format(
-          "the loss of step {} is {}: training cannot go on; a lower learning rate (now {:.3g}), a "
-          "longer warm-up or clip_norm may help",
-          step, std::isnan(m.loss) ? "not a number" : "infinite", m.learning_rate));
-    const bool last = k + 1 == micro_batches;
-    const auto ready = [this](ParameterRange range) { exchange_.gradient_ready(range); };
-    const bool exchanged = last || exchange_.exchanges_every_pass();
-    exchange_.begin_backward();
-    runtime_->backward(scale, exchanged ? std::function<void(ParameterRange)>(ready) : nullptr);
-    const Seconds waited_backward = exchange_.take_waited();
-    m.backward += lap.next() - waited_backward;
-    waited += waited_forward + waited_backward;
-  }
+  const PassTimes passes = runtime_->run_passes(
+      {.count = share.own / options_.micro_batch,
+       .scale = static_cast<double>(options_.micro_batch) / static_cast<double>(share.global_batch),
+       .exchanged_every_pass = exchange_.exchanges_every_pass(),
+       .load = [&] { return loader.next().batch->view(); },
+       .position =
+           [&](std::int64_t k) {
+             return StepPosition{step, share.first_of_step + k * options_.micro_batch};
+           },
+       .begin_backward = [&] { exchange_.begin_backward(); },
+       .ready = [&](ParameterRange range) { exchange_.gradient_ready(range); },
+       .take_waited = [&] { return exchange_.take_waited(); },
+       .check = [&](double loss) { check_loss(loss, m); }});
+  m.loss = passes.loss;
+  m.data_wait = passes.data_wait;
+  m.forward = passes.forward;
+  m.backward = passes.backward;
 
   report(hooks, step, ProgressPhase::exchanging);
   m.exchange = exchange_.finish_step(step, m.learning_rate);
-  m.exchange.exposed_communication += waited;
+  m.exchange.exposed_communication += passes.waited;
   if (!hooks.mean_loss) return m;
-  lap.next();
+  Lap lap;
   m.loss = hooks.mean_loss(m.loss);
   // One more exchange, where there is anybody to exchange with.
   if (m.exchange.communication > Seconds{0}) {
@@ -261,6 +236,14 @@ StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks)
     m.exchange.exposed_communication += agreed;
   }
   return m;
+}
+
+void Trainer::check_loss(double loss, const StepMeasurement& m) const {
+  if (std::isfinite(loss)) return;
+  throw TrainingError(fmt::format(
+      "the loss of step {} is {}: training cannot go on; a lower learning rate (now {:.3g}), a "
+      "longer warm-up or clip_norm may help",
+      m.step, std::isnan(loss) ? "not a number" : "infinite", m.learning_rate));
 }
 
 void Trainer::train_until(std::int64_t steps_done, const TrainerHooks& hooks) {

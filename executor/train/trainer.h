@@ -42,7 +42,8 @@ struct TrainerOptions {
 struct StepMeasurement {
   std::int64_t step = 0;
   std::int64_t samples = 0;  // of all ranks
-  double loss = 0;           // mean over the samples of all ranks, before the update
+  double loss = 0;           // mean over the samples of all ranks, before the update; of a pipeline
+                             // see PassTimes::loss
   double learning_rate = 0;
   Seconds seconds{};  // since the step before was measured; `checkpoint` among it
   Seconds data_wait{}, forward{}, backward{}, checkpoint{};
@@ -109,6 +110,7 @@ class Trainer {
  private:
   StepMeasurement run_step(class DataLoader& loader, const TrainerHooks& hooks);
   void start_exchange();
+  void check_loss(double loss, const StepMeasurement& m) const;
   void check_parameters(std::span<const float> values) const;
   void add_statistics_to(std::vector<StateTensor>& tensors);
   template <class Take>

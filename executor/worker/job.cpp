@@ -195,24 +195,24 @@ int train(const JobOptions& options, const Job& loaded, const WorkerIdentity& me
   const Peers peers = meet(options, job.strategy, me, secret);
   const auto compute = choose_device(options, job, me, *peers.communicator);
   Workers workers(threads_of(options));
-  const RankShare share = share_of(job, me.rank, me.workers);
+  const bool cut = cuts_the_model(job.strategy.kind);
+  const RankShare share = share_of(job, 0, cut ? job.strategy.layout.data : me.workers);
   const RuntimeOptions passes{
       .batch =
           micro_batch_of(share.own, options.micro_batch.value_or(job.strategy.layout.micro_batch)),
       .recompute = job.strategy.layout.recompute,
       .seed = plan.seed};
   LayoutTraining training = make_training(options, job, me, peers, compute.get(), passes, workers);
-  Trainer trainer(
-      job.model,
-      {.share = training.share,
-       .micro_batch = passes.batch,
-       .steps = job.steps,
-       .seed = plan.seed,
-       .recompute = job.strategy.layout.recompute,
-       .optimizer = job.optimizer_settings,
-       .optimizer_buffers = job.optimizer == Optimizer::adamw ? 2u : 1u,
-       .data_threads = options.data_threads},
-      *source, *training.exchange, workers, std::move(training.runtime));
+  Trainer trainer(job.model,
+                  {.share = training.share,
+                   .micro_batch = passes.batch,
+                   .steps = job.steps,
+                   .seed = plan.seed,
+                   .recompute = job.strategy.layout.recompute,
+                   .optimizer = job.optimizer_settings,
+                   .optimizer_buffers = job.optimizer == Optimizer::adamw ? 2u : 1u,
+                   .data_threads = options.data_threads},
+                  *source, *training.exchange, workers, std::move(training.runtime));
   const ComputeName name =
       compute ? compute->name()
               : ComputeName{.stack = fmt::format("reckon-cpu-{}", matrix_instructions())};

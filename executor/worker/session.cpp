@@ -8,8 +8,8 @@
 #include <thread>
 #include <utility>
 
-#include "executor/train/checkpoint/tensor_reader.h"
 #include "executor/train/checkpoint/recovery.h"
+#include "executor/train/checkpoint/tensor_reader.h"
 #include "executor/train/stop_signal.h"
 #include "sim/base/standard_streams.h"
 #include "sim/base/unit_text.h"
@@ -255,7 +255,7 @@ void Session::wait_for_others() {
 void Session::write_weights() {
   const ShardHeader header{.identity = {.job = job_.model.name(), .model = job_.model.name()},
                            .step = trainer_.steps_done()};
-  if (!exchange_.keeps_parts()) {
+  if (!cuts_the_model(job_.strategy.kind)) {
     write_shard(directory_.weights(), header, trainer_.trained());
     return;
   }

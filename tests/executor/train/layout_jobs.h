@@ -1,5 +1,8 @@
 #pragma once
 #include <functional>
+#include <map>
+#include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -31,8 +34,8 @@ inline PlannedWorkload under(PlannedWorkload job, Layout layout, int micro_batch
 
 /// What a rank has when it has trained.
 struct LayoutRun {
-  std::vector<double> losses;      // of all samples
-  std::vector<float> parameters;   // all of the network's
+  std::vector<double> losses;     // of all samples
+  std::vector<float> parameters;  // all of the network's
   std::vector<double> seconds;
 };
 using AtEnd = std::function<void(Trainer&, GradientExchange&, Communicator&)>;
@@ -70,6 +73,10 @@ inline LayoutRun train_rank(const PlannedWorkload& job, Communicator& peers, std
   if (at_end) at_end(trainer, exchange, peers);
   exchange.take_final_values();
   run.parameters.assign(trainer.parameters().begin(), trainer.parameters().end());
+  for (const StateTensor& tensor : trainer.trained()) {
+    const auto* first = reinterpret_cast<const float*>(tensor.bytes.data());
+    run.by_name[tensor.slice.name].assign(first, first + tensor.bytes.size() / sizeof(float));
+  }
   return run;
 }
 
@@ -95,6 +102,32 @@ inline std::vector<LayoutRun> train_under(const PlannedWorkload& job, std::int64
   for (const std::exception_ptr& failure : failures)
     if (failure) std::rethrow_exception(failure);
   return runs;
+}
+
+/// A perceptron whose layers a pipeline may share out.
+inline ModelGraph small_mlp(int blocks) {
+  LayerList net(16);
+  LayerId x = net.add("image", InputLayer{}, std::vector<LayerId>{});
+  for (int k = 0; k < blocks; ++k) {
+    const std::string name = "block" + std::to_string(k);
+    net.set_group(name);
+    x = net.add(name + ".linear", Linear{.in = k == 0 ? 48 : 32, .out = 32}, x);
+    x = net.add(name + ".relu", Activation{ActivationKind::relu}, x);
+  }
+  net.set_group("head");
+  x = net.add("fc", Linear{.in = 32, .out = 4}, x);
+  net.add("loss", SoftmaxCrossEntropy{4}, x);
+  return network(SampleUnit::image, {48}, net);
+}
+
+/// All ranks' tensors together; those that several have are the same.
+inline std::map<std::string, std::vector<float>> whole_of(const std::vector<LayoutRun>& runs) {
+  std::map<std::string, std::vector<float>> whole;
+  for (const LayoutRun& run : runs)
+    for (const auto& [name, values] : run.by_name)
+      if (!whole.try_emplace(name, values).second && whole.at(name) != values)
+        throw std::runtime_error("ranks differ in " + name);
+  return whole;
 }
 
 inline double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {

@@ -39,8 +39,12 @@ std::vector<LayoutRun> go_on(const PlannedWorkload& job, const std::filesystem::
       LayoutTraining training = make_layout_training(job, *mine, passes, workers);
       GradientExchange& exchange = *training.exchange;
       Trainer trainer(job.model,
-                      {.share = training.share, .micro_batch = passes.batch, .steps = 8, .seed = 4,
-                       .optimizer = job.optimizer_settings, .optimizer_buffers = 2},
+                      {.share = training.share,
+                       .micro_batch = passes.batch,
+                       .steps = 8,
+                       .seed = 4,
+                       .optimizer = job.optimizer_settings,
+                       .optimizer_buffers = 2},
                       *data, exchange, workers, std::move(training.runtime));
       CheckpointStore store(options_of(directory, job, mine->rank()));
       if (from > 0) {
@@ -140,8 +144,12 @@ TEST_CASE("optimizer state that another layout reads and writes again is the sam
       const RuntimeOptions passes{.batch = 8, .seed = 4};
       LayoutTraining training = make_layout_training(other, *mine, passes, workers);
       Trainer trainer(other.model,
-                      {.share = training.share, .micro_batch = 8, .steps = 8, .seed = 4,
-                       .optimizer = other.optimizer_settings, .optimizer_buffers = 2},
+                      {.share = training.share,
+                       .micro_batch = 8,
+                       .steps = 8,
+                       .seed = 4,
+                       .optimizer = other.optimizer_settings,
+                       .optimizer_buffers = 2},
                       *data, *training.exchange, workers, std::move(training.runtime));
       const auto targets = trainer.restore(3);
       CheckpointStore(options_of(from.path(), other, mine->rank())).load(3, targets);

@@ -36,7 +36,8 @@ void check_same(const std::vector<LayoutRun>& a, const std::vector<LayoutRun>& b
 
 }  // namespace
 
-TEST_CASE("ZeRO's stages take the steps of data parallelism, bit for bit where a step is one pass") {
+TEST_CASE(
+    "ZeRO's stages take the steps of data parallelism, bit for bit where a step is one pass") {
   const Optimizer optimizer = GENERATE(Optimizer::sgd_momentum, Optimizer::adamw);
   const int ranks = GENERATE(2, 4);
   const auto job = gpt(optimizer);
@@ -56,7 +57,8 @@ TEST_CASE("ZeRO's stages train convolutions and batch norms as data parallelism 
     check_same(train_under(under(job, {.data = 2, .zero_stage = stage}, 8), 10), plain);
 }
 
-TEST_CASE("ZeRO with accumulated micro-batches, clipping and recomputation is one rank's training") {
+TEST_CASE(
+    "ZeRO with accumulated micro-batches, clipping and recomputation is one rank's training") {
   // 4 ranks x 2 passes of 2 samples, against one rank that sums 16 samples.
   auto job = gpt(Optimizer::sgd_momentum, 0.5);
   const auto alone = train_under(under(job, {.data = 1}, 16), 10);
@@ -82,8 +84,12 @@ TEST_CASE("ZeRO with accumulated micro-batches, clipping and recomputation is on
 }
 
 TEST_CASE("frozen weights stay what they are under every stage") {
-  auto made = make_transformer("gpt2", {.layers = 2, .hidden = 32, .heads = 4, .vocabulary = 61,
-                                        .sequence_length = 24, .positions = 24});
+  auto made = make_transformer("gpt2", {.layers = 2,
+                                        .hidden = 32,
+                                        .heads = 4,
+                                        .vocabulary = 61,
+                                        .sequence_length = 24,
+                                        .positions = 24});
   auto model = with_lora(*made, {.rank = 4});
   REQUIRE(model);
   const auto job = small_job(std::move(*model), Optimizer::adamw, 1e-2);
@@ -104,8 +110,8 @@ TEST_CASE("a block that is used again before it would be gathered again stays") 
   CHECK(covered == layout.count);
   const Schedule schedule = make_schedule(model, 1, Recompute::none, 16);
   const auto uses = block_uses(model, layout, blocks, schedule, schedule.actions.size());
-  // Embeddings, two blocks, the last norm; then the embeddings' table, which is tied to the head, at
-  // the end of the forward and the begin of the backward pass at once; and back.
+  // Embeddings, two blocks, the last norm; then the embeddings' table, which is tied to the head,
+  // at the end of the forward and the begin of the backward pass at once; and back.
   std::vector<std::size_t> order;
   for (const BlockUse& use : uses) order.push_back(use.block);
   CHECK(order == std::vector<std::size_t>{0, 1, 2, 3, 0, 3, 2, 1, 0});
@@ -168,8 +174,12 @@ MemoryOfRank memory_of_rank(const PlannedWorkload& job, Communicator& peers, int
   exchange.runtime = runtime.get();
   const ShardedRuntime& memory = *runtime;
   Trainer trainer(job.model,
-                  {.share = share, .micro_batch = share.own, .steps = 2, .seed = 4,
-                   .optimizer = job.optimizer_settings, .optimizer_buffers = 2},
+                  {.share = share,
+                   .micro_batch = share.own,
+                   .steps = 2,
+                   .seed = 4,
+                   .optimizer = job.optimizer_settings,
+                   .optimizer_buffers = 2},
                   *data, exchange, workers, std::move(runtime));
   trainer.start();
   trainer.train({});
@@ -179,8 +189,12 @@ MemoryOfRank memory_of_rank(const PlannedWorkload& job, Communicator& peers, int
 }  // namespace
 
 TEST_CASE("stages 2 and 3 hold in memory what the forecast counts, not whole state") {
-  auto made = make_transformer("gpt2", {.layers = 8, .hidden = 128, .heads = 4, .vocabulary = 64,
-                                        .sequence_length = 16, .positions = 16});
+  auto made = make_transformer("gpt2", {.layers = 8,
+                                        .hidden = 128,
+                                        .heads = 4,
+                                        .vocabulary = 64,
+                                        .sequence_length = 16,
+                                        .positions = 16});
   const auto job = under(small_job(std::move(*made), Optimizer::adamw, 1e-3, 4), {.data = 4}, 1);
   const double whole = double(parameter_layout(job.model).count) * sizeof(float);
   const double block = 12 * 128 * 128 * sizeof(float);  // and biases and norms
