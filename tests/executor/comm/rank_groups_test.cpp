@@ -190,3 +190,39 @@ TEST_CASE("a rank that ends is told to those that wait for others in another gro
   for (int rank = 0; rank < 3; ++rank) CHECK(outcomes[std::size_t(rank)].output == "3");
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(30));
 }
+
+TEST_CASE("what another thread of a rank waits for in a group ends when another group has failed") {
+  need_gloo();
+  const auto begin = std::chrono::steady_clock::now();
+  const auto outcomes = run_gloo_job(4, [](Communicator& c, Membership&) -> std::string {
+    LayoutGroups groups = make_layout_groups(c, {.data = 2, .pipeline = 2});
+    if (c.rank() == 3) {
+      c.barrier();
+      _exit(9);
+    }
+    std::string of_thread = "none";
+    std::jthread other;
+    if (c.rank() == 1)
+      other = std::jthread([&] {
+        try {
+          groups.state->barrier();  // 0 never comes
+        } catch (const CommError&) {
+          of_thread = "failed";
+        }
+      });
+    c.barrier();
+    try {
+      std::int64_t got = 0;  // 0 waits for 2, 1 for 3, which ends
+      groups.pipeline->receive(std::as_writable_bytes(std::span(&got, 1)),
+                               1 - groups.pipeline->rank());
+      return "received";
+    } catch (const CommError& error) {
+      if (other.joinable()) other.join();
+      return fmt::format("{} {}", fmt::join(error.peers(), ","), of_thread);
+    }
+  });
+  CHECK(outcomes[0].output == "3 none");
+  CHECK(outcomes[1].output == "3 failed");
+  CHECK(outcomes[2].output == "3 none");
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(30));
+}
