@@ -95,9 +95,9 @@ class PipelineRuntime final : public StepRuntime {
   void copy_statistics(StagePart& part, GraphRuntime<float>& runtime, bool out);
   void run_forward(const PipelinePass& pass, const StepPasses& passes, PassTimes& times);
   void run_backward(const PipelinePass& pass, const StepPasses& passes, PassTimes& times);
-  void sum_tied(const StepPasses& passes);
+  void sum_tied(const StepPasses& passes, PassTimes& times);
   bool is_lent(ParameterRange range) const;
-  void send(Communicator& by, std::span<const float> values, int to) const;
+  void send(Communicator& by, std::span<const float> values, int to, PassTimes& times) const;
 
   const ModelGraph& model_;
   const Layout layout_;
@@ -182,7 +182,7 @@ PassTimes PipelineRuntime::run_passes(const StepPasses& passes) {
     else
       run_backward(pass, passes, times);
   }
-  sum_tied(passes);
+  sum_tied(passes, times);
   peers_.onward.finish_sends();
   peers_.back.finish_sends();
   return times;
@@ -221,9 +221,11 @@ void PipelineRuntime::run_forward(const PipelinePass& pass, const StepPasses& pa
   PassInFlight& flight = in_flight(part, -1);
   flight.micro_batch = pass.micro_batch;
   GraphRuntime<float>& runtime = *flight.runtime;
-  if (!part.first)
-    for (const std::span<float> values : runtime.crossing_in().values)
+  if (!part.first) {
+    const auto in = runtime.crossing_in();
+    for (const std::span<float> values : in.values)
       peers_.onward.receive(std::as_writable_bytes(values), before());
+  }
   const BatchView& batch = part.needs_data ? batch_of(pass.micro_batch, passes, times) : no_data_;
   copy_statistics(part, runtime, false);
   Lap lap;
@@ -236,15 +238,19 @@ void PipelineRuntime::run_forward(const PipelinePass& pass, const StepPasses& pa
     times.loss += loss * layout_.pipeline / double(passes.count);
     return;
   }
-  for (const std::span<float> values : runtime.crossing_out().values)
-    send(peers_.onward, values, next());
+  const auto out = runtime.crossing_out();
+  for (const std::span<float> values : out.values) send(peers_.onward, values, next(), times);
 }
 
 /// More messages than a schedule ever has under way are not kept.
-void PipelineRuntime::send(Communicator& by, std::span<const float> values, int to) const {
-  by.start_send(bytes_to_send(values), to);
+void PipelineRuntime::send(Communicator& by, std::span<const float> values, int to,
+                           PassTimes& times) const {
   constexpr int kTensors = 4;  // that cross a cut
+  Lap lap;
+  by.start_send(bytes_to_send(values), to);
   by.finish_sends(std::size_t(4 * kTensors * layout_.pipeline * layout_.interleave));
+  times.sending += lap.next();
+  times.sent += Bytes{double(values.size_bytes())};
 }
 
 bool PipelineRuntime::is_lent(ParameterRange range) const {
@@ -258,9 +264,11 @@ void PipelineRuntime::run_backward(const PipelinePass& pass, const StepPasses& p
   StagePart& part = parts_[std::size_t(pass.part)];
   PassInFlight& flight = in_flight(part, pass.micro_batch);
   GraphRuntime<float>& runtime = *flight.runtime;
-  if (!part.last)
-    for (const std::span<float> gradients : runtime.crossing_out().gradients)
+  if (!part.last) {
+    const auto out = runtime.crossing_out();
+    for (const std::span<float> gradients : out.gradients)
       if (!gradients.empty()) peers_.back.receive(std::as_writable_bytes(gradients), next());
+  }
   Lap lap;
   passes.begin_backward();
   std::function<void(ParameterRange)> ready;
@@ -275,9 +283,11 @@ void PipelineRuntime::run_backward(const PipelinePass& pass, const StepPasses& p
   const Seconds waited = passes.take_waited();
   times.backward += lap.next() - waited;
   times.waited += waited;
-  if (!part.first)
-    for (const std::span<float> gradients : runtime.crossing_in().gradients)
-      if (!gradients.empty()) send(peers_.back, gradients, before());
+  if (!part.first) {
+    const auto in = runtime.crossing_in();
+    for (const std::span<float> gradients : in.gradients)
+      if (!gradients.empty()) send(peers_.back, gradients, before(), times);
+  }
   flight.micro_batch = -1;
   const bool needed = std::ranges::any_of(parts_, [&](const StagePart& other) {
     return other.needs_data && &other != &part &&
@@ -288,10 +298,9 @@ void PipelineRuntime::run_backward(const PipelinePass& pass, const StepPasses& p
 }
 
 /// Gradients of copies go to the weights' owners, which then have theirs.
-void PipelineRuntime::sum_tied(const StepPasses& passes) {
+void PipelineRuntime::sum_tied(const StepPasses& passes, PassTimes& times) {
   for (const TiedWeight& w : borrowed_)
-    peers_.back.start_send(bytes_to_send(gradients_.span().subspan(w.range.first, w.range.count)),
-                           w.other);
+    send(peers_.back, gradients_.span().subspan(w.range.first, w.range.count), w.other, times);
   std::vector<float> theirs;
   for (const TiedWeight& w : lent_) {
     theirs.resize(w.range.count);

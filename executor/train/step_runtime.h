@@ -29,7 +29,9 @@ struct PassTimes {
   /// have 0: so the mean over all ranks is that of all samples.
   double loss = 0;
   Seconds data_wait{}, forward{}, backward{};
-  Seconds waited{};  // for the exchange
+  Seconds waited{};   // for the exchange
+  Seconds sending{};  // to other stages: what this thread does of it
+  Bytes sent{};
 };
 
 class StepRuntime {

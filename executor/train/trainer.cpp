@@ -225,7 +225,9 @@ StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks)
 
   report(hooks, step, ProgressPhase::exchanging);
   m.exchange = exchange_.finish_step(step, m.learning_rate);
-  m.exchange.exposed_communication += passes.waited;
+  m.exchange.communication += passes.sending;
+  m.exchange.exposed_communication += passes.waited + passes.sending;
+  m.exchange.sent += passes.sent;
   if (!hooks.mean_loss) return m;
   Lap lap;
   m.loss = hooks.mean_loss(m.loss);
