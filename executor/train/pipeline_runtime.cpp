@@ -8,7 +8,6 @@
 #include "executor/train/lap.h"
 #include "sim/base/check.h"
 #include "sim/step/memory/folded_model.h"
-#include "sim/step/memory/layout_memory.h"
 #include "sim/step/pipeline_passes.h"
 
 namespace reckon {
@@ -127,6 +126,7 @@ PipelineRuntime::PipelineRuntime(const ModelGraph& model, const RuntimeOptions& 
   part_options.layout = parameters_;
   const PipelineStages stages(model, layout);
   const auto& spans = stages.parts[std::size_t(stage_)];
+  const std::vector<std::int64_t> at_once = most_in_flight(layout, stage_);
   for (std::size_t k = 0; k < spans.size(); ++k) {
     StagePart part{.layers = spans[k],
                    .first = spans[k].first == 0,
@@ -134,7 +134,7 @@ PipelineRuntime::PipelineRuntime(const ModelGraph& model, const RuntimeOptions& 
     for (std::size_t i = part.layers.first; i < part.layers.end; ++i)
       part.needs_data |= reads_data(model.layers()[i].op);
     part_options.part = part.layers;
-    for (std::int64_t n = passes_in_flight(layout, stage_, int(k)); n > 0; --n)
+    for (std::int64_t n = at_once[k]; n > 0; --n)
       part.passes.push_back({std::make_unique<GraphRuntime<float>>(model, part_options, workers)});
     for (const auto& s : part.passes[0].runtime->running_statistics())
       part.statistics.emplace_back(s.values.begin(), s.values.end());

@@ -26,7 +26,7 @@ struct PipelinePeers {
 };
 
 /// Runs whole steps (run_passes) of stage onward.rank(). A micro-batch that is under way has memory
-/// of its own, so a stage keeps as many as passes_in_flight() (sim/step/memory/layout_memory.h).
+/// of its own, so a stage keeps most_in_flight() of them (sim/step/pipeline_passes.h).
 /// Activations and gradients are sent while the next pass is at work.
 ///
 /// A weight to which layers of other stages are tied belongs to one stage: the others have copies

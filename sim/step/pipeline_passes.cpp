@@ -35,4 +35,14 @@ std::vector<PipelinePass> passes_of_stage(const Layout& l, int stage) {
   return passes;
 }
 
+std::vector<std::int64_t> most_in_flight(const Layout& l, int stage) {
+  std::vector<std::int64_t> now(std::size_t(l.interleave)), most(std::size_t(l.interleave));
+  for (const PipelinePass& pass : passes_of_stage(l, stage)) {
+    const auto part = static_cast<std::size_t>(pass.part);
+    now[part] += pass.forward ? 1 : -1;
+    most[part] = std::max(most[part], now[part]);
+  }
+  return most;
+}
+
 }  // namespace reckon

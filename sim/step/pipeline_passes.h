@@ -25,4 +25,9 @@ struct PipelinePass {
 ///    (v - 1) p forward passes first [Narayanan et al. 2021, Sec. 2.2.2; Megatron-LM schedules.py].
 std::vector<PipelinePass> passes_of_stage(const Layout& layout, int stage);
 
+/// Of each part, micro-batches between their forward and their backward pass at most. All parts
+/// together have passes_in_flight() (sim/step/memory/layout_memory.h) of them under way at once;
+/// with several parts each has its most at another time.
+std::vector<std::int64_t> most_in_flight(const Layout& layout, int stage);
+
 }  // namespace reckon

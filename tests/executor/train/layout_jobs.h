@@ -35,10 +35,20 @@ inline PlannedWorkload under(PlannedWorkload job, Layout layout, int micro_batch
 /// What a rank has when it has trained.
 struct LayoutRun {
   std::vector<double> losses;     // of all samples
-  std::vector<float> parameters;  // all of the network's
+  std::vector<float> parameters;  // of its layout: all of the network's, or a stage's
+  std::map<std::string, std::vector<float>> by_name;  // without copies; with running statistics
   std::vector<double> seconds;
 };
 using AtEnd = std::function<void(Trainer&, GradientExchange&, Communicator&)>;
+
+/// Behind take_final_values().
+inline void take_tensors(Trainer& trainer, LayoutRun& run) {
+  run.parameters.assign(trainer.parameters().begin(), trainer.parameters().end());
+  for (const StateTensor& tensor : trainer.trained()) {
+    const auto* first = reinterpret_cast<const float*>(tensor.bytes.data());
+    run.by_name[tensor.slice.name].assign(first, first + tensor.bytes.size() / sizeof(float));
+  }
+}
 
 inline LayoutRun train_rank(const PlannedWorkload& job, Communicator& peers, std::int64_t steps,
                             const AtEnd& at_end = {}) {
@@ -72,11 +82,7 @@ inline LayoutRun train_rank(const PlannedWorkload& job, Communicator& peers, std
   trainer.train(hooks);
   if (at_end) at_end(trainer, exchange, peers);
   exchange.take_final_values();
-  run.parameters.assign(trainer.parameters().begin(), trainer.parameters().end());
-  for (const StateTensor& tensor : trainer.trained()) {
-    const auto* first = reinterpret_cast<const float*>(tensor.bytes.data());
-    run.by_name[tensor.slice.name].assign(first, first + tensor.bytes.size() / sizeof(float));
-  }
+  take_tensors(trainer, run);
   return run;
 }
 
