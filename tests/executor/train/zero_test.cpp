@@ -1,9 +1,9 @@
 #include <catch2/catch.hpp>
 
 #include "executor/comm/zero_exchange.h"
-#include "executor/train/exchange_blocks.h"
 #include "executor/train/layout_jobs.h"
-#include "executor/train/sharded_runtime.h"
+#include "executor/train/layouts/exchange_blocks.h"
+#include "executor/train/layouts/sharded_runtime.h"
 #include "sim/model/finetune.h"
 
 using namespace reckon;
