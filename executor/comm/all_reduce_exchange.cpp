@@ -168,6 +168,7 @@ void AllReduceExchange::apply(std::int64_t step, double learning_rate) {
     double squares = 0;
     for (const TrainedRange& range : options_.trained)
       squares += squared_norm(parameters_.gradients.subspan(range.first, range.count));
+    if (options_.squares_of_all) squares = options_.squares_of_all(squares);
     scale = clip_scale(squares, options_.clip_norm);
   }
   optimizer_->update(step, learning_rate, scale, parameters_.values, parameters_.gradients);

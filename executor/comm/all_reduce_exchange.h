@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -13,6 +14,9 @@ struct AllReduceOptions {
   std::vector<TrainedRange> trained;  // of the flat buffer; others keep their values
   double clip_norm = 0;               // of the global gradient; 0: no clipping
   bool overlap = true;                // with the backward pass; else all of it after
+  /// Sum of squares of the gradients of this rank's part of the network -> of all of it; empty: it
+  /// is all.
+  std::function<double(double)> squares_of_all = {};
 };
 
 /// Data parallelism: gradients are summed over all ranks in buckets (BucketRule), each as soon as

@@ -16,6 +16,9 @@ std::unique_ptr<Communicator> make_gloo_communicator(Membership& /*membership*/,
 #include <csignal>
 
 #include <algorithm>
+#include <deque>
+#include <mutex>
+#include <numeric>
 #include <vector>
 
 #include <fmt/format.h>
@@ -34,11 +37,33 @@ std::unique_ptr<Communicator> make_gloo_communicator(Membership& /*membership*/,
 namespace reckon {
 
 namespace {
+/// All connections of this process, of a communicator and of its subgroups. Where one fails all are
+/// closed: whoever waits for this rank in another group learns of it at once, not at its deadline.
+class GlooContexts {
+ public:
+  void add(const std::shared_ptr<gloo::rendezvous::Context>& context) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(all_, [](const auto& other) { return other.expired(); });
+    all_.push_back(context);
+  }
+  void close() {
+    const std::lock_guard lock(mutex_);
+    for (const auto& weak : all_)
+      if (const auto context = weak.lock()) context->closeConnections();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::weak_ptr<gloo::rendezvous::Context> > all_;
+};
+
 class GlooCommunicator final : public Communicator {
  public:
-  GlooCommunicator(Membership& membership, const GlooOptions& options);
+  /// `ranks`: members of it, ascending. `name`: no other communicator of these members has it.
+  GlooCommunicator(Membership& membership, const GlooOptions& options, std::vector<int> ranks,
+                   std::string name, std::shared_ptr<GlooContexts> contexts);
 
-  int rank() const override { return membership_.rank(); }
+  int rank() const override { return rank_; }
   int size() const override { return size_; }
   void all_reduce(std::span<float> values) override { sum_over_ranks(values); }
   void all_reduce(std::span<double> values) override { sum_over_ranks(values); }
@@ -50,7 +75,10 @@ class GlooCommunicator final : public Communicator {
   void introduce(std::span<std::byte> bytes, int root) override;
   void send(std::span<const std::byte> bytes, int to) override;
   void receive(std::span<std::byte> bytes, int from) override;
+  void start_send(std::span<const std::byte> bytes, int to) override;
+  void finish_sends(std::size_t left) override;
   void barrier() override;
+  std::unique_ptr<Communicator> subgroup(std::span<const int> ranks) override;
 
  private:
   template <class T>
@@ -74,24 +102,49 @@ class GlooCommunicator final : public Communicator {
 
   Membership& membership_;
   const GlooOptions options_;
-  const int size_;
+  const std::vector<int> members_;  // by rank
+  const std::string name_;
+  const int size_, rank_;
+  int named_ = 0;  // what the ranks have made together, in the same order
+  std::shared_ptr<GlooContexts> contexts_;
   std::shared_ptr<gloo::rendezvous::Context> context_;
   std::vector<std::byte> scratch_;  // all ranks' versions of my part
+  struct StartedSend {
+    std::vector<std::byte> bytes;
+    std::unique_ptr<gloo::transport::UnboundBuffer> buffer;
+  };
+  std::deque<StartedSend> started_;
   bool broken_ = false;
 };
 
-GlooCommunicator::GlooCommunicator(Membership& membership, const GlooOptions& options)
+GlooCommunicator::GlooCommunicator(Membership& membership, const GlooOptions& options,
+                                   std::vector<int> ranks, std::string name,
+                                   std::shared_ptr<GlooContexts> contexts)
     : membership_(membership),
       options_(options),
-      size_(options.ranks > 0 ? options.ranks : membership.size()) {
-  RECKON_CHECK(membership.rank() < size_);
+      members_(std::move(ranks)),
+      name_(std::move(name)),
+      size_(int(members_.size())),
+      rank_(rank_in(members_, membership.rank())),
+      contexts_(std::move(contexts)) {
   if (size_ == 1) return;
   // Gloo writes without MSG_NOSIGNAL: a lost peer would end this process by a signal.
   struct sigaction pipe {};
   if (sigaction(SIGPIPE, nullptr, &pipe) == 0 && pipe.sa_handler == SIG_DFL)
     (void)signal(SIGPIPE, SIG_IGN);
-  guarded("connecting to all ranks", 0,
-          [&] { context_ = connect_gloo_mesh(membership, size_, options.timeout); });
+  guarded("connecting to all ranks", 0, [&] {
+    context_ = connect_gloo_mesh(membership, members_, name_, options.timeout);
+    contexts_->add(context_);
+  });
+}
+
+std::unique_ptr<Communicator> GlooCommunicator::subgroup(std::span<const int> ranks) {
+  std::vector<int> members;
+  for (const int r : ranks) members.push_back(members_.at(std::size_t(r)));
+  // Groups of one call have no rank in common, so the first one names each.
+  std::string name = fmt::format("{}/{}:{}", name_, named_++, members.front());
+  return std::make_unique<GlooCommunicator>(membership_, options_, std::move(members),
+                                            std::move(name), contexts_);
 }
 
 /// Gloo's exceptions become CommErrors that name who is lost.
@@ -106,7 +159,9 @@ void GlooCommunicator::guarded(const char* what, std::size_t bytes, const Body& 
   } catch (const std::exception& error) {
     broken_ = true;
     constexpr Seconds kLongestGrace{30};
-    context_.reset();  // closes all connections: no rank waits for this one until its own deadline
+    contexts_->close();  // no rank waits for this one until its own deadline
+    started_.clear();
+    context_.reset();
     throw membership_.lost_peer(fmt::format("{} of {} bytes: {}", what, bytes, error.what()),
                                 std::min(options_.timeout / 2, kLongestGrace));
   }
@@ -241,10 +296,11 @@ void GlooCommunicator::broadcast(std::span<std::byte> bytes, int root) {
 void GlooCommunicator::introduce(std::span<std::byte> bytes, int root) {
   if (size_ == 1) return;
   guarded("introduction", bytes.size(), [&] {
-    const std::string key = fmt::format("introduction/{}", membership_.next_number());
+    const std::string key = fmt::format("{}/introduction/{}", name_, named_++);
     if (rank() == root) return membership_.set(key, bytes);
     const auto told = membership_.get(key, Deadline::after(options_.timeout));
-    if (told.size() != bytes.size()) throw CommError("an introduction of another size", {root});
+    if (told.size() != bytes.size())
+      throw CommError("an introduction of another size", {members_[std::size_t(root)]});
     std::ranges::copy(told, bytes.begin());
   });
 }
@@ -256,6 +312,25 @@ void GlooCommunicator::send(std::span<const std::byte> bytes, int to) {
     const auto out = buffer(bytes);
     out->send(to, Slot::point_to_point);
     out->waitSend(context_->getTimeout());
+  });
+}
+
+void GlooCommunicator::start_send(std::span<const std::byte> bytes, int to) {
+  RECKON_CHECK(to != rank() && to >= 0 && to < size_);
+  if (bytes.empty()) return;
+  guarded("send", bytes.size(), [&] {
+    StartedSend& sent = started_.emplace_back();
+    sent.bytes.assign(bytes.begin(), bytes.end());
+    sent.buffer = buffer(sent.bytes);
+    sent.buffer->send(to, Slot::point_to_point);
+  });
+}
+
+void GlooCommunicator::finish_sends(std::size_t left) {
+  if (started_.size() <= left) return;
+  guarded("sends", 0, [&] {
+    for (; started_.size() > left; started_.pop_front())
+      started_.front().buffer->waitSend(context_->getTimeout());
   });
 }
 
@@ -280,7 +355,11 @@ void GlooCommunicator::barrier() {
 
 std::unique_ptr<Communicator> make_gloo_communicator(Membership& membership,
                                                      const GlooOptions& options) {
-  return std::make_unique<GlooCommunicator>(membership, options);
+  std::vector<int> ranks(std::size_t(options.ranks > 0 ? options.ranks : membership.size()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return std::make_unique<GlooCommunicator>(membership, options, std::move(ranks),
+                                            fmt::format("gloo/{}", membership.next_number()),
+                                            std::make_shared<GlooContexts>());
 }
 
 }  // namespace reckon

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "executor/comm/crypto.h"
+#include "executor/comm/rank_parts.h"
 #include "executor/comm/wire.h"
 
 namespace reckon {
@@ -48,8 +49,12 @@ class MembershipStore final : public gloo::rendezvous::Store {
 /// One try of all ranks to connect, told apart from all others by its name.
 class MeshAttempt {
  public:
-  MeshAttempt(Membership& membership, int ranks, std::string name, Seconds timeout)
-      : membership_(membership), ranks_(ranks), name_(std::move(name)), timeout_(timeout) {}
+  MeshAttempt(Membership& membership, std::span<const int> ranks, std::string name, Seconds timeout)
+      : membership_(membership),
+        ranks_(ranks),
+        me_(rank_in(ranks, membership.rank())),
+        name_(std::move(name)),
+        timeout_(timeout) {}
 
   /// Null: not all pairs of ranks are proved, as all ranks agree. `patience`: with one peer.
   std::shared_ptr<Context> run(Seconds patience) {
@@ -64,12 +69,11 @@ class MeshAttempt {
 
  private:
   std::shared_ptr<Context> connected(Seconds patience) {
-    const int me = membership_.rank();
     try {
       gloo::transport::tcp::attr attributes;
-      attributes.hostname = membership_.members()[std::size_t(me)].address.host;
+      attributes.hostname = membership_.members()[std::size_t(membership_.rank())].address.host;
       auto device = gloo::transport::tcp::CreateDevice(attributes);
-      auto context = std::make_shared<Context>(me, ranks_);
+      auto context = std::make_shared<Context>(me_, size());
       context->setTimeout(milliseconds(patience));
       MembershipStore store(membership_, name_ + "/", timeout_);
       context->connectFullMesh(store, device);
@@ -82,11 +86,14 @@ class MeshAttempt {
     }
   }
 
-  std::string key(const char* what, int rank) const {
-    return fmt::format("{}/{}/{}", name_, what, rank);
+  int size() const { return int(ranks_.size()); }
+  /// The member that is rank `r` of the mesh.
+  int member(int r) const { return ranks_[std::size_t(r)]; }
+  std::string key(const char* what, int member) const {
+    return fmt::format("{}/{}/{}", name_, what, member);
   }
 
-  /// `from` has received `nonce` of `to` by the rendezvous, where members alone are.
+  /// The member `from` has received `nonce` of `to` by the rendezvous, where members alone are.
   Digest proof(int from, int to, std::span<const std::byte> nonce) const {
     FieldWriter fields;
     fields.text("gloo").text(membership_.options().job).text(name_);
@@ -97,38 +104,39 @@ class MeshAttempt {
 
   bool prove_to_all(Context& context, Seconds patience) {
     constexpr std::uint64_t kSlot = 0xF3ull << 56;  // none of Gloo's collectives, none of ours
-    const int me = membership_.rank();
-    const auto count = std::size_t(ranks_);
+    const auto count = ranks_.size();
     std::vector<Digest> sent(count), received(count);
-    for (int r = 0; r < ranks_; ++r)
-      if (r != me)
+    for (int r = 0; r < size(); ++r)
+      if (r != me_)
         sent[std::size_t(r)] =
-            proof(me, r, membership_.get(key("nonce", r), Deadline::after(timeout_)));
+            proof(member(me_), member(r),
+                  membership_.get(key("nonce", member(r)), Deadline::after(timeout_)));
     try {
       const auto out = context.createUnboundBuffer(sent.data(), sent.size() * sizeof(Digest));
       const auto in = context.createUnboundBuffer(received.data(), sent.size() * sizeof(Digest));
-      for (int r = 0; r < ranks_; ++r) {
-        if (r == me) continue;
+      for (int r = 0; r < size(); ++r) {
+        if (r == me_) continue;
         in->recv(r, kSlot, std::size_t(r) * sizeof(Digest), sizeof(Digest));
         out->send(r, kSlot, std::size_t(r) * sizeof(Digest), sizeof(Digest));
       }
       const auto until = std::chrono::steady_clock::now() + milliseconds(patience);
-      for (int r = 1; r < ranks_; ++r)
+      for (int r = 1; r < size(); ++r)
         if (!in->waitRecv(until) || !out->waitSend(until)) return false;
     } catch (const std::exception& error) {
       failure_ = error.what();
       return false;
     }
-    for (int r = 0; r < ranks_; ++r)
-      if (r != me && !same_bytes(received[std::size_t(r)], proof(r, me, nonce_))) {
-        failure_ =
-            fmt::format("at the port for rank {} is somebody who does not know the secret", r);
+    for (int r = 0; r < size(); ++r)
+      if (r != me_ &&
+          !same_bytes(received[std::size_t(r)], proof(member(r), member(me_), nonce_))) {
+        failure_ = fmt::format("at the port for rank {} is somebody who does not know the secret",
+                               member(r));
         return false;
       }
     return true;
   }
 
-  /// Whether all ranks say yes: each tells rank 0, which tells all.
+  /// Whether all ranks say yes: each tells the first, which tells all.
   bool agree(bool yes) {
     const auto say = [](bool b) { return std::array{std::byte(b ? 1 : 0)}; };
     const auto hear = [&](const std::string& key) {
@@ -137,15 +145,16 @@ class MeshAttempt {
     };
     const std::string all = name_ + "/all";
     membership_.set(key("proved", membership_.rank()), say(yes));
-    if (membership_.rank() == 0) {
-      for (int r = 1; r < ranks_; ++r) yes = hear(key("proved", r)) && yes;
+    if (me_ == 0) {
+      for (int r = 1; r < size(); ++r) yes = hear(key("proved", member(r))) && yes;
       membership_.set(all, say(yes));
     }
     return hear(all);
   }
 
   Membership& membership_;
-  const int ranks_;
+  const std::span<const int> ranks_;
+  const int me_;  // of them
   const std::string name_;
   const Seconds timeout_;
   const Nonce nonce_ = random_nonce();
@@ -154,15 +163,15 @@ class MeshAttempt {
 
 }  // namespace
 
-std::shared_ptr<Context> connect_gloo_mesh(Membership& membership, int ranks, Seconds timeout) {
+std::shared_ptr<Context> connect_gloo_mesh(Membership& membership, std::span<const int> ranks,
+                                           const std::string& name, Seconds timeout) {
   constexpr int kMostAttempts = 50;
   constexpr Seconds kFirstPatience{1}, kLongestPatience{10};
-  const int number = membership.next_number();
   std::string why;
   for (int k = 0; k < kMostAttempts; ++k) {
     // A peer on a busy machine may need longer than one that a stranger stands in front of.
     const Seconds patience = std::min({timeout, kLongestPatience, kFirstPatience * double(k + 1)});
-    MeshAttempt attempt(membership, ranks, fmt::format("gloo/{}.{}", number, k), timeout);
+    MeshAttempt attempt(membership, ranks, fmt::format("{}.{}", name, k), timeout);
     if (auto context = attempt.run(patience)) {
       context->setTimeout(milliseconds(timeout));
       return context;

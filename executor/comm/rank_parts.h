@@ -1,5 +1,7 @@
 #pragma once
+#include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <span>
 
 #include "sim/base/check.h"
@@ -16,6 +18,14 @@ inline Part part_of_rank(std::size_t count, int ranks, int rank) {
   const std::size_t n = std::size_t(ranks), r = std::size_t(rank);
   const std::size_t each = count / n, more = count % n;
   return {.first = r * each + (r < more ? r : more), .count = each + (r < more ? 1 : 0)};
+}
+
+/// Which of `ranks`, ascending and without repetition, `rank` is.
+inline int rank_in(std::span<const int> ranks, int rank) {
+  RECKON_CHECK(std::ranges::adjacent_find(ranks, std::ranges::greater_equal()) == ranks.end());
+  const auto at = std::ranges::find(ranks, rank);
+  RECKON_CHECK(at != ranks.end());
+  return int(at - ranks.begin());
 }
 
 /// sum[i] += values[i]

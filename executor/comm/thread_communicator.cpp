@@ -60,6 +60,13 @@ class MeetingPlace {
     if (std::ranges::count(gone_, rank) == 0) gone_.push_back(rank);
     changed_.notify_all();
   }
+  /// Where `ranks` of these meet, of the groups that are made by the `number`-th call.
+  std::shared_ptr<MeetingPlace> group(int number, std::vector<int> ranks) {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<MeetingPlace>& place = groups_[{number, ranks}];
+    if (!place) place = std::make_shared<MeetingPlace>(int(ranks.size()), timeout_);
+    return place;
+  }
 
  private:
   void meet(int rank, std::unique_lock<std::mutex>& lock) {
@@ -103,6 +110,7 @@ class MeetingPlace {
   std::vector<int> gone_;
   std::int64_t meetings_ = 0;
   std::map<std::pair<int, int>, std::deque<std::vector<std::byte>>> mail_;
+  std::map<std::pair<int, std::vector<int>>, std::shared_ptr<MeetingPlace>> groups_;
 };
 
 class ThreadCommunicator final : public Communicator {
@@ -166,6 +174,10 @@ class ThreadCommunicator final : public Communicator {
     std::ranges::copy(got, bytes.begin());
   }
   void barrier() override { place_->meet(rank_); }
+  std::unique_ptr<Communicator> subgroup(std::span<const int> ranks) override {
+    auto place = place_->group(groups_++, {ranks.begin(), ranks.end()});
+    return std::make_unique<ThreadCommunicator>(std::move(place), rank_in(ranks, rank_));
+  }
 
  private:
   /// Every rank adds up its part, and writes it to all: nobody else touches that part.
@@ -187,6 +199,7 @@ class ThreadCommunicator final : public Communicator {
 
   std::shared_ptr<MeetingPlace> place_;
   int rank_;
+  int groups_ = 0;  // that were made
 };
 }  // namespace
 

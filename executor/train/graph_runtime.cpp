@@ -66,9 +66,11 @@ template <class T>
 GraphRuntime<T>::GraphRuntime(const ModelGraph& model, RuntimeOptions options, Workers& workers)
     : model_(model),
       options_(options),
-      layout_(parameter_layout(model)),
+      part_(options.part.value_or(all_layers(model))),
+      layout_(options.layout ? *options.layout : parameter_layout(model)),
       schedule_(make_schedule(model, options.batch, options.recompute,
-                              static_cast<std::int64_t>(kCacheLine / sizeof(T)), options.trains)),
+                              static_cast<std::int64_t>(kCacheLine / sizeof(T)), options.trains,
+                              part_)),
       memory_(static_cast<std::size_t>(schedule_.elements)),
       samples_(options.batch) {
   RECKON_CHECK(options.batch > 0);
@@ -85,8 +87,11 @@ void GraphRuntime<T>::prepare() {
   std::int64_t scratch = 0;
   prepared_.resize(layers.size());
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    runners_.push_back(make_runner<T>(layers[i], geometry_of(model_, layers[i], options_.batch)));
-    scratch = std::max(scratch, runners_.back()->scratch_elements(pass_.workers->count()));
+    runners_.push_back(
+        part_.has(i) ? make_runner<T>(layers[i], geometry_of(model_, layers[i], options_.batch))
+                     : nullptr);
+    if (runners_.back())
+      scratch = std::max(scratch, runners_.back()->scratch_elements(pass_.workers->count()));
     input_of_.push_back(std::holds_alternative<InputLayer>(layers[i].op) ? inputs++ : 0);
     target_of_.push_back(is_loss(layers[i].op) ? targets++ : 0);
     trained_range_.push_back({});
@@ -138,7 +143,9 @@ void GraphRuntime<T>::set_data(std::size_t layer) {
 }
 
 template <class T>
-void GraphRuntime<T>::run(const Action& action) {
+void GraphRuntime<T>::run(std::size_t at) {
+  const Action& action = schedule_.actions[at];
+  if (hooks_.before) hooks_.before(at);
   set_data(action.layer);
   Prepared& p = prepared_[action.layer];
   LayerRunner<T>& runner = *runners_[action.layer];
@@ -154,12 +161,14 @@ void GraphRuntime<T>::run(const Action& action) {
       runner.backward(p.late, pass_);
       break;
   }
+  if (hooks_.after) hooks_.after(at);
 }
 
 template <class T>
 void GraphRuntime<T>::use_batch(std::int64_t samples) {
   if (samples == samples_) return;
-  for (const auto& runner : runners_) runner->set_batch(samples);
+  for (const auto& runner : runners_)
+    if (runner) runner->set_batch(samples);
   samples_ = samples;
 }
 
@@ -180,7 +189,7 @@ std::span<const T> GraphRuntime<T>::predict(const BatchView& batch, std::int64_t
   use_batch(samples);
   for (std::size_t t = 0; t <= index(last); ++t) {
     RECKON_CHECK(!is_loss(model_.layers()[t].op));
-    run(schedule_.actions[t]);
+    run(t);
   }
   return output(last);
 }
@@ -198,7 +207,8 @@ double GraphRuntime<T>::forward(const BatchView& batch, std::span<const T> value
   pass_.first_sample = position.first_sample;
   use_batch(options_.batch);
   set_parameters(values);
-  for (std::size_t t = 0; t < schedule_.forward_count; ++t) run(schedule_.actions[t]);
+  for (std::size_t t = 0; t < schedule_.forward_count; ++t) run(t);
+  if (part_.end < model_.layers().size()) return 0;
   const T* losses = memory_.data() + schedule_.values.back().first;
   double sum = 0;
   for (std::int64_t b = 0; b < options_.batch; ++b) sum += double{losses[b]};
@@ -222,21 +232,38 @@ void GraphRuntime<T>::backward(std::span<const T> values, std::span<T> gradients
     p.late.bias_gradient = gradient(p.bias);
   }
   const TensorPlace& loss = schedule_.gradients.back();
-  if (loss.first < 0) return;  // nothing is trained
-  std::fill_n(memory_.data() + loss.first, options_.batch,
-              static_cast<T>(scale / static_cast<double>(options_.batch)));
+  if (part_.end == layers.size()) {
+    if (loss.first < 0) return;  // nothing is trained
+    std::fill_n(memory_.data() + loss.first, options_.batch,
+                static_cast<T>(scale / static_cast<double>(options_.batch)));
+  }
   for (std::size_t t = schedule_.forward_count; t < schedule_.actions.size(); ++t) {
     const Action& action = schedule_.actions[t];
-    run(action);
+    run(t);
     const ParameterRange range = trained_range_[action.layer];
     if (action.kind == Action::Kind::backward && range.count > 0 && ready) ready(range);
   }
 }
 
 template <class T>
+auto GraphRuntime<T>::crossing_at(std::size_t cut) -> Crossing {
+  Crossing found;
+  for (const std::size_t layer : crossing(model_, cut)) {
+    const auto count =
+        static_cast<std::size_t>(options_.batch * elements(model_.layers()[layer].output));
+    const TensorPlace &value = schedule_.values[layer], &gradient = schedule_.gradients[layer];
+    RECKON_CHECK(value.first >= 0);
+    found.values.push_back({memory_.data() + value.first, count});
+    found.gradients.push_back(
+        gradient.first < 0 ? std::span<T>() : std::span<T>(memory_.data() + gradient.first, count));
+  }
+  return found;
+}
+
+template <class T>
 std::vector<RunningStatistics<T>> GraphRuntime<T>::running_statistics() {
   std::vector<RunningStatistics<T>> all;
-  for (std::size_t i = 0; i < runners_.size(); ++i)
+  for (std::size_t i = part_.first; i < part_.end; ++i)
     add_statistics(model_.layers()[i].name, runners_[i]->running_statistics(), all);
   return all;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "sim/base/check.h"
@@ -28,6 +29,30 @@ ParameterLayout parameter_layout(const ModelGraph& model) {
     add("bias", std::move(shapes.bias));
   }
   RECKON_CHECK(static_cast<std::int64_t>(layout.count) == model.parameters());
+  return layout;
+}
+
+ParameterLayout layout_of_layers(const ModelGraph& model,
+                                 const std::function<bool(std::size_t layer)>& has) {
+  const ParameterLayout whole = parameter_layout(model);
+  ParameterLayout layout;
+  const auto add = [&](ParameterSlot slot) {
+    slot.first = layout.count;
+    layout.count += slot.count;
+    layout.slots.push_back(std::move(slot));
+  };
+  for (const ParameterSlot& slot : whole.slots)
+    if (has(index(slot.layer))) add(slot);
+  for (ParameterSlot slot : whole.slots) {
+    if (has(index(slot.layer)) || slot.name.ends_with(".bias")) continue;
+    const bool needed = std::ranges::any_of(model.layers(), [&](const Layer& layer) {
+      return layer.tied_to == slot.layer && has(index(layer.id));
+    });
+    if (!needed) continue;
+    slot.trained = false;
+    slot.copied = true;
+    add(std::move(slot));
+  }
   return layout;
 }
 

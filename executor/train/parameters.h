@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct ParameterSlot {
   Shape shape;
   std::size_t first = 0, count = 0;  // in the flat buffer
   bool trained = true;
+  bool copied = false;  // a weight of another stage of a pipeline, to which a layer here is tied
 };
 
 /// Slots in the order of the layers; a tied weight has one slot, at the layer that owns it.
@@ -23,6 +25,10 @@ struct ParameterLayout {
   std::size_t count = 0;  // of all slots; == ModelGraph::parameters()
 };
 ParameterLayout parameter_layout(const ModelGraph& model);
+/// Those of the layers for which `has` says so, and behind them copies, which are not trained, of
+/// weights of other layers that some of them are tied to.
+ParameterLayout layout_of_layers(const ModelGraph& model,
+                                 const std::function<bool(std::size_t layer)>& has);
 
 /// What checkpoints call the part of an optimizer's state that belongs to a parameter, as PyTorch's
 /// optimizers do: buffer `k` of FlatOptimizer::state(), which has `buffers` (kernels/optimizer.h).

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/scenario/rank_places.h"
 #include "sim/step/layer_shares.h"
 #include "sim/step/network/collective_cost.h"
 #include "sim/step/network/torus_times.h"
@@ -150,12 +151,12 @@ RankGroups::RankGroups(const Fabric& job, const Layout& l) {
     boundary = g.pipeline;
     return;
   }
-  const std::int64_t inner = std::int64_t{l.tensor} * l.context;
+  const RankStrides strides(l);
   const std::int64_t replicas = l.replicas_of_state();
-  tensor = group_of(job, 1, l.tensor);
-  context = group_of(job, l.tensor, l.context);
-  expert = group_of(job, inner, l.expert);
-  state = group_of(job, l.tensor, replicas);
+  tensor = group_of(job, strides.tensor, l.tensor);
+  context = group_of(job, strides.context, l.context);
+  expert = group_of(job, strides.expert(), l.expert);
+  state = group_of(job, strides.state(), replicas);
   expert_state = group_of(job, std::int64_t{l.tensor} * l.expert,
                           std::max<std::int64_t>(1, replicas / l.expert));
   boundary = boundary_of(job, l);

@@ -8,8 +8,7 @@
 // "Layouts").
 namespace reckon {
 
-/// A job's ranks by what they share. Laid out as Megatron-LM does: tensor innermost, then context,
-/// (expert in) data, pipeline outermost [Narayanan et al. 2021, Sec. 3].
+/// A job's ranks by what they share, as sim/scenario/rank_places.h lays them out.
 struct RankGroups {
   RankGroups(const Fabric& job, const Layout& layout);
   Fabric tensor, context, expert;

@@ -1,0 +1,31 @@
+#pragma once
+#include <memory>
+
+#include "executor/comm/communicator.h"
+#include "executor/train/step_runtime.h"
+#include "sim/scenario/layout.h"
+
+// A stage of a pipeline on CPUs, in the forecast's order of passes (sim/step/pipeline_passes.h).
+namespace reckon {
+
+/// The ranks of one pipeline, by stage: for what goes with the network's order, and against it.
+struct PipelinePeers {
+  Communicator& onward;
+  Communicator& back;
+};
+
+/// Runs whole steps (run_passes) of stage onward.rank(). A micro-batch that is under way has memory
+/// of its own, so a stage keeps most_in_flight() of them (sim/step/pipeline_passes.h).
+/// Activations and gradients are sent while the next pass is at work.
+///
+/// A weight to which layers of other stages are tied belongs to one stage: the others have copies
+/// of it, send their gradients there at a step's end, and are sent its value at the next one's
+/// begin.
+///
+/// `options`: batch (of a micro-batch), recompute, seed. All arguments must outlive it.
+std::unique_ptr<StepRuntime> make_pipeline_runtime(const ModelGraph& model,
+                                                   const RuntimeOptions& options,
+                                                   const Layout& layout, PipelinePeers peers,
+                                                   Workers& workers);
+
+}  // namespace reckon
