@@ -11,7 +11,7 @@
 #include "cli/options/values.h"
 #include "cli/output.h"
 #include "cli/parse.h"
-#include "exchange/huggingface.h"
+#include "exchange/huggingface/huggingface.h"
 #include "exchange/model_files.h"
 #include "report/catalog/model_view.h"
 #include "sim/base/unit_text.h"
@@ -97,12 +97,15 @@ ModelGraph named_model(const std::string& name, const ModelOptions& wishes) {
 }
 
 Expected<ModelGraph> huggingface_model(const std::filesystem::path& file,
-                                       const ModelOptions& wishes) {
+                                       const ModelOptions& wishes,
+                                       std::vector<std::string>& notes) {
   const auto config = read_huggingface_config(read_text(file), file.string());
   if (!config) return tl::unexpected(config.error());
   std::optional<std::int64_t> length = wishes.sequence_length;
   // A file without a position table does not say on which lengths it is trained: the longest.
-  if (!length && config->longest_sequence > 0) length = config->longest_sequence;
+  if (!length && config->sequence_length == 0 && config->longest_sequence > 0)
+    length = config->longest_sequence;
+  notes = config->notes;
   return make_model(*config, length);
 }
 
@@ -132,7 +135,7 @@ Expected<ModelSheet> sheet_of(const std::string& what, const ModelOptions& wishe
   if (extension == ".yaml" || extension == ".yml") return scenario_sheet(what, catalog);
   ModelSheet sheet;
   if (extension == ".json") {
-    auto model = huggingface_model(path, wishes);
+    auto model = huggingface_model(path, wishes, sheet.notes);
     if (!model) return tl::unexpected(std::move(model.error()));
     sheet.model = std::move(*model);
   } else {

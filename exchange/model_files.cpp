@@ -5,7 +5,7 @@
 #include <fstream>
 #include <system_error>
 
-#include "exchange/huggingface.h"
+#include "exchange/huggingface/huggingface.h"
 
 namespace reckon {
 namespace {
@@ -47,20 +47,29 @@ class Resolver {
       errors_.insert(errors_.end(), model.error().begin(), model.error().end());
       return;
     }
-    if (auto* d = std::get_if<TransformerDimensions>(&model->dimensions)) {
-      if (d->sequence_length == 0 && !workload.sequence_length) {
-        add(place,
-            fmt::format("the model takes sequences of up to {} tokens; how long yours are is not "
-                        "said",
-                        model->longest_sequence),
-            "workload: {sequence_length: 4096}");
-        return;
-      }
-      workload.model = ModelFromTransformer{*d, model->name};
-    } else {
-      workload.model = ModelFromVisionTransformer{
-          std::get<VisionTransformerDimensions>(model->dimensions), model->name};
+    if (model->longest_sequence > 0 && model->sequence_length == 0 && !workload.sequence_length) {
+      add(place,
+          fmt::format("the model takes sequences of up to {} tokens; how long yours are is not "
+                      "said",
+                      model->longest_sequence),
+          "workload: {sequence_length: 4096}");
+      return;
     }
+    if (model->longest_sequence == 0 && workload.sequence_length) {
+      add(file_.places.find(path + ".sequence_length"), "the model reads no sequences",
+          "leave sequence_length out");
+      return;
+    }
+    if (const auto* d = std::get_if<TransformerDimensions>(&model->dimensions)) {
+      workload.model = ModelFromTransformer{*d, model->name};
+      return;
+    }
+    auto graph = make_model(*model, workload.sequence_length);
+    if (graph) {
+      workload.model = ModelFromGraph{std::move(*graph)};
+      return;
+    }
+    for (Diagnostic& d : graph.error()) add(place, std::move(d.what), std::move(d.hint));
   }
 
   Diagnostics take() { return std::move(errors_); }

@@ -17,6 +17,7 @@
 #include "sim/model/families/pool.h"
 #include "sim/model/families/rearrange.h"
 #include "sim/model/families/recurrent.h"
+#include "sim/model/families/state_space.h"
 #include "sim/model/layer_text.h"
 #include "sim/model/shapes.h"
 

@@ -35,17 +35,16 @@ struct ModelFromTransformer {
   TransformerDimensions dimensions;
   std::string name = "transformer";
 };
-/// Not written as such: what a Hugging Face config.json of a vision transformer says
-/// (exchange/huggingface.h).
-struct ModelFromVisionTransformer {
-  VisionTransformerDimensions dimensions;
-  std::string name;
+/// Not written as such: what a file of another tool says, for the sample length that the workload
+/// gives (exchange/model_files.h).
+struct ModelFromGraph {
+  ModelGraph graph;
 };
 struct ModelFromLayers {
   std::vector<std::map<std::string, std::string>> layers;
 };
 using ModelSpec = std::variant<ModelByName, ModelFromHuggingFace, ModelFromTransformer,
-                               ModelFromLayers, ModelFromVisionTransformer>;
+                               ModelFromLayers, ModelFromGraph>;
 
 struct Finetune {
   std::string method;

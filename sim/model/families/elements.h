@@ -95,6 +95,28 @@ struct Rules<ScaleBy> : OneInput, SameShape, NoWeights, SavesNothing, FeatureByF
   }
 };
 
+/// Forward: n for each vector.
+template <>
+struct Rules<Modulate> : NoAttributes, NoWeights, SavesInputs, FeatureByFeature, OnlySimulated {
+  static constexpr std::string_view name = "Modulate";
+  static constexpr Arity arity{2, 3, "tokens, a scale and perhaps a shift"};
+  static LayerOp read(A& a) { return Modulate{a.flag("gate", false)}; }
+  static constexpr Kind kind{{"modulate", "{modulate: \"x, scale, shift\"}"}, read, true};
+
+  static Result shape(const Modulate&, Inputs in, const Shape&) {
+    if (in[0]->size() != 2) return tokens_expected(*in[0]);
+    for (const Shape* vector : in.subspan(1)) {
+      if (*vector == Shape{in[0]->back()}) continue;
+      return error(fmt::format("takes ({}) beside {}, its input is {}", in[0]->back(),
+                               to_text(*in[0]), to_text(*vector)));
+    }
+    return *in[0];
+  }
+  static LayerCount count(const Modulate&, Inputs in, const Shape& out, Where) {
+    return element_wise(in, out, static_cast<double>(in.size() - 1));
+  }
+};
+
 /// Forward: n.
 template <>
 struct Rules<PairSums>

@@ -62,4 +62,35 @@ struct Rules<PairwiseDots> : TwoOrMore, NoWeights, SavesInputs, NeedsAllFeatures
   }
 };
 
+/// Forward: 2 width samples: a row of the batch's matrix of scores.
+template <>
+struct Rules<SimilarityScores> : TwoInputs, SavesInputs, NeedsAllFeatures, OnlySimulated {
+  static constexpr std::string_view name = "SimilarityScores";
+  static LayerOp read(A& a) {
+    return SimilarityScores{a.number("width", a.features()), a.main_number(),
+                            a.flag("bias", false)};
+  }
+  static constexpr Kind kind{
+      {"similarity_scores", "{similarity_scores: 32768, from: \"image, text\"}"}, read};
+
+  static Checked check(const SimilarityScores& s) {
+    return check_sizes({{"width", s.width}, {"samples", s.samples}});
+  }
+  static Result shape(const SimilarityScores& s, Inputs in, const Shape&) {
+    for (const Shape* vector : in) {
+      if (*vector != Shape{s.width})
+        return error(
+            fmt::format("takes vectors of ({}), its input is {}", s.width, to_text(*vector)));
+    }
+    return Shape{s.samples};
+  }
+  static LayerCount count(const SimilarityScores& s, Inputs in, const Shape& out, Where where) {
+    return product(in, out, WorkKind::matmul, Flops{2 * d(s.width) * d(s.samples)},
+                   where.input_has_gradient);
+  }
+  static LayerWeights weights(const SimilarityScores& s) {
+    return {.weight = {1}, .bias = s.bias ? Shape{1} : Shape{}};
+  }
+};
+
 }  // namespace reckon::family

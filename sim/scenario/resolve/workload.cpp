@@ -77,11 +77,10 @@ std::optional<ModelGraph> resolve_model(Draft& draft, const WorkloadSpec& worklo
   }
   if (std::holds_alternative<ModelFromHuggingFace>(*workload.model))
     return std::nullopt;  // refused by name before
+  if (const auto* given = std::get_if<ModelFromGraph>(&*workload.model)) return given->graph;
   if (workload.sequence_length)
     draft.error("workload.sequence_length", "the model has its own length of a sample",
                 "leave sequence_length out");
-  if (const auto* given = std::get_if<ModelFromVisionTransformer>(&*workload.model))
-    return made(draft, "workload.model", make_vision_transformer(given->name, given->dimensions));
   if (const auto* given = std::get_if<ModelFromLayers>(&*workload.model))
     return model_from_layers(draft, *given);
   return std::nullopt;
