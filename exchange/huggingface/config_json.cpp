@@ -29,15 +29,15 @@ ConfigJson::ConfigJson(std::string_view text, std::string file)
   } catch (const nlohmann::json::exception& e) {
     const auto* parse = dynamic_cast<const nlohmann::json::parse_error*>(&e);
     mistakes_->push_back({.at = place_at(parse ? parse->byte : 0),
-                         .what = "the file is no JSON",
-                         .hint = "a config.json begins with { and is written by transformers"});
+                          .what = "the file is no JSON",
+                          .hint = "a config.json begins with { and is written by transformers"});
     json_ = nullptr;
     return;
   }
   if (!json_.is_object()) {
     mistakes_->push_back({.at = {file_, 1, 1},
-                         .what = fmt::format("the file holds {}, no object", json_.type_name()),
-                         .hint = "a config.json begins with {"});
+                          .what = fmt::format("the file holds {}, no object", json_.type_name()),
+                          .hint = "a config.json begins with {"});
   }
 }
 
@@ -70,8 +70,8 @@ SourcePlace ConfigJson::place_at(std::size_t byte) const {
 
 /// Where the quoted key stands first; the JSON library keeps no places.
 SourcePlace ConfigJson::place_of(std::string_view key) const {
-  const std::size_t at = key.empty() ? std::string_view::npos
-                                     : source_.find(fmt::format("\"{}\"", key), begins_at_);
+  const std::size_t at =
+      key.empty() ? std::string_view::npos : source_.find(fmt::format("\"{}\"", key), begins_at_);
   return at == std::string_view::npos ? SourcePlace{file_, 0, 0} : place_at(at + 1);
 }
 
@@ -164,9 +164,9 @@ std::vector<std::string> ConfigJson::texts(const std::string& key) {
   const nlohmann::json* value = find(key);
   std::vector<std::string> out;
   if (!value) return out;
-  const bool fits = value->is_array() &&
-                    std::all_of(value->begin(), value->end(),
-                                [](const nlohmann::json& item) { return item.is_string(); });
+  const bool fits =
+      value->is_array() && std::all_of(value->begin(), value->end(),
+                                       [](const nlohmann::json& item) { return item.is_string(); });
   if (!fits) wrong_type(key, *value, "a list of texts");
   for (const auto& item : fits ? *value : nlohmann::json::array())
     out.push_back(item.get<std::string>());
@@ -177,10 +177,11 @@ std::vector<std::int64_t> ConfigJson::numbers(const std::string& key) {
   const nlohmann::json* value = find(key);
   std::vector<std::int64_t> out;
   if (!value) return out;
-  const bool fits = value->is_array() && std::all_of(value->begin(), value->end(), [](const nlohmann::json& item) {
-                      return item.is_number_unsigned() &&
-                             item.get<std::uint64_t>() <= std::uint64_t{kLargest};
-                    });
+  const bool fits =
+      value->is_array() &&
+      std::all_of(value->begin(), value->end(), [](const nlohmann::json& item) {
+        return item.is_number_unsigned() && item.get<std::uint64_t>() <= std::uint64_t{kLargest};
+      });
   if (!fits) wrong_type(key, *value, "a list of whole numbers");
   for (const auto& item : fits ? *value : nlohmann::json::array())
     out.push_back(item.get<std::int64_t>());

@@ -55,7 +55,7 @@ class ConfigJson {
 
   std::string_view source_;
   std::string file_;
-  std::string section_;       // "text_config."
+  std::string section_;        // "text_config."
   std::size_t begins_at_ = 0;  // of the section, in the text
   nlohmann::json json_;
   Diagnostics own_;

@@ -31,14 +31,12 @@ LanguageNetwork gemma(ConfigJson& c) {
   const Sizes s = read_sizes(c);
   LanguageNetwork n = decoder_of(s, c.flag("tie_word_embeddings", true));
   n.embedding_scale = std::sqrt(static_cast<double>(s.hidden));
-  const auto activation =
-      c.activation(c.present("hidden_activation") ? "hidden_activation" : "hidden_act",
-                   "gelu_pytorch_tanh");
+  const auto activation = c.activation(
+      c.present("hidden_activation") ? "hidden_activation" : "hidden_act", "gelu_pytorch_tanh");
   AttentionPart a = attention_of(s, rope_theta(c, 10000));
   a.query_bias = a.key_bias = a.value_bias = a.output_bias = c.flag("attention_bias", false);
-  fill(n.stack, s.layers, [&](std::int64_t) {
-    return block_of(a, gated(s.feed_forward, activation));
-  });
+  fill(n.stack, s.layers,
+       [&](std::int64_t) { return block_of(a, gated(s.feed_forward, activation)); });
   return n;
 }
 
@@ -72,9 +70,8 @@ LanguageNetwork gpt_oss(ConfigJson& c) {
   a.sinks = true;
   ExpertsPart e;
   e.experts = c.number("num_local_experts", std::nullopt);
-  e.per_token = c.number(c.present("num_experts_per_tok") ? "num_experts_per_tok"
-                                                          : "experts_per_token",
-                         4);
+  e.per_token =
+      c.number(c.present("num_experts_per_tok") ? "num_experts_per_tok" : "experts_per_token", 4);
   e.expert = gated(s.feed_forward, c.activation("hidden_act", "silu"), true);
   e.router_bias = true;
   fill(n.stack, s.layers, [&](std::int64_t i) {
@@ -97,9 +94,8 @@ LanguageNetwork granite(ConfigJson& c) {
   a.query_bias = a.key_bias = a.value_bias = a.output_bias = c.flag("attention_bias", false);
   const FeedForwardPart f =
       gated(s.feed_forward, c.activation("hidden_act", "silu"), c.flag("mlp_bias", false));
-  fill(n.stack, s.layers, [&](std::int64_t) {
-    return block_of(a, f, NormPlace::before, residual);
-  });
+  fill(n.stack, s.layers,
+       [&](std::int64_t) { return block_of(a, f, NormPlace::before, residual); });
   return n;
 }
 
@@ -158,15 +154,16 @@ void decoder(ConfigJson& c, HuggingFaceModel& model) {
   take_longest(c, model, std::nullopt);
 }
 
-constexpr std::array kDecoders{Family{"gemma2", "Gemma2", decoder<gemma2>},
-                               Family{"gemma3_text", "Gemma3ForCausalLM", decoder<read_gemma3_text>},
-                               Family{"gemma", "Gemma", decoder<gemma>},
-                               Family{"gpt_oss", "GptOss", decoder<gpt_oss>},
-                               Family{"granite", "Granite", decoder<granite>},
-                               Family{"llama4_text", "Llama4ForCausalLM", decoder<read_llama4_text>},
-                               Family{"olmo2", "Olmo2", decoder<olmo2>},
-                               Family{"phimoe", "PhiMoE", decoder<phimoe>},
-                               Family{"phi", "Phi", decoder<phi>}};
+constexpr std::array kDecoders{
+    Family{"gemma2", "Gemma2", decoder<gemma2>},
+    Family{"gemma3_text", "Gemma3ForCausalLM", decoder<read_gemma3_text>},
+    Family{"gemma", "Gemma", decoder<gemma>},
+    Family{"gpt_oss", "GptOss", decoder<gpt_oss>},
+    Family{"granite", "Granite", decoder<granite>},
+    Family{"llama4_text", "Llama4ForCausalLM", decoder<read_llama4_text>},
+    Family{"olmo2", "Olmo2", decoder<olmo2>},
+    Family{"phimoe", "PhiMoE", decoder<phimoe>},
+    Family{"phi", "Phi", decoder<phi>}};
 
 }  // namespace
 
@@ -234,8 +231,8 @@ LanguageNetwork read_llama4_text(ConfigJson& c) {
     } else {
       layer.rotary = std::nullopt;
     }
-    const bool experts = listed.empty() ? (i + 1) % each == 0
-                                        : std::ranges::find(listed, i) != listed.end();
+    const bool experts =
+        listed.empty() ? (i + 1) % each == 0 : std::ranges::find(listed, i) != listed.end();
     return experts ? block_of(layer, e) : block_of(layer, gated(dense, activation));
   });
   return n;

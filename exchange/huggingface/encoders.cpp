@@ -97,7 +97,8 @@ void bert_like(ConfigJson& c, HuggingFaceModel& model, std::int64_t unused_posit
   n.pooler = heads.classes;  // RoBERTa's classifier has the same dense layer of its own
   n.task = heads.classes ? LanguageTask::classes : LanguageTask::masked_token;
   if (heads.classes) n.classes = labels(c);
-  AttentionPart a = attention(s.heads, head_width(c, "num_attention_heads", s.heads, s.hidden), true);
+  AttentionPart a =
+      attention(s.heads, head_width(c, "num_attention_heads", s.heads, s.hidden), true);
   a.causal = false;
   a.dropout = n.stack.dropout;
   const FeedForwardPart f{s.feed_forward, FeedForwardKind::plain, n.head_activation, true};
@@ -172,8 +173,8 @@ void t5_like(ConfigJson& c, HuggingFaceModel& model, bool tied, const char* feed
   const std::int64_t hidden = c.number("d_model", std::nullopt);
   const std::int64_t layers = blocks_of(c, "num_layers", std::nullopt);
   const std::int64_t decoders = blocks_of(c, "num_decoder_layers", layers);
-  AttentionPart a = attention(c.number("num_heads", std::nullopt), c.number("d_kv", std::nullopt),
-                              false);
+  AttentionPart a =
+      attention(c.number("num_heads", std::nullopt), c.number("d_kv", std::nullopt), false);
   a.relative = true;
   const double dropout = c.real("dropout_rate", 0.1);
   a.dropout = dropout;
@@ -240,8 +241,7 @@ void fill_sides(ConfigJson& c, EncoderDecoder& n, const Side& encoder, const Sid
 /// modeling_whisper.py.
 void whisper(ConfigJson& c, HuggingFaceModel& model) {
   EncoderDecoder n;
-  fill_sides(c, n,
-             side_of(c, "encoder_layers", "encoder_attention_heads", "encoder_ffn_dim"),
+  fill_sides(c, n, side_of(c, "encoder_layers", "encoder_attention_heads", "encoder_ffn_dim"),
              side_of(c, "decoder_layers", "decoder_attention_heads", "decoder_ffn_dim"), false,
              NormPlace::before);
   constexpr std::int64_t kFramesAPosition = 2;
@@ -252,16 +252,14 @@ void whisper(ConfigJson& c, HuggingFaceModel& model) {
   n.tied_output = c.flag("tie_word_embeddings", true);
   if (!c.present("dropout")) n.encoder.dropout = n.decoder.dropout = 0;
   model.longest_sequence = model.sequence_length = n.decoder_positions;
-  model.notes.push_back(
-      fmt::format("beside the tokens come {} frames of sound", n.sound->frames));
+  model.notes.push_back(fmt::format("beside the tokens come {} frames of sound", n.sound->frames));
   model.dimensions = n;
 }
 
 /// modeling_bart.py. Of its table of positions the first two rows are not used.
 void bart(ConfigJson& c, HuggingFaceModel& model) {
   EncoderDecoder n;
-  fill_sides(c, n,
-             side_of(c, "encoder_layers", "encoder_attention_heads", "encoder_ffn_dim"),
+  fill_sides(c, n, side_of(c, "encoder_layers", "encoder_attention_heads", "encoder_ffn_dim"),
              side_of(c, "decoder_layers", "decoder_attention_heads", "decoder_ffn_dim"), true,
              NormPlace::sum);
   constexpr std::int64_t kUnused = 2;

@@ -16,10 +16,9 @@ using huggingface::Family;
 const std::vector<Family>& families() {
   static const std::vector<Family> all = [] {
     std::vector<Family> rows;
-    for (const auto table :
-         {huggingface::transformer_families(), huggingface::decoder_families(),
-          huggingface::hybrid_families(), huggingface::encoder_families(),
-          huggingface::vision_families(), huggingface::diffusion_families()})
+    for (const auto table : {huggingface::transformer_families(), huggingface::decoder_families(),
+                             huggingface::hybrid_families(), huggingface::encoder_families(),
+                             huggingface::vision_families(), huggingface::diffusion_families()})
       rows.insert(rows.end(), table.begin(), table.end());
     std::ranges::sort(rows, {}, &Family::model_type);
     return rows;
@@ -63,8 +62,7 @@ const Family* family_of(ConfigJson& c) {
   const Family* found = nullptr;
   for (const Family& family : families()) {
     if (type == family.model_type) return &family;
-    const bool longer =
-        found == nullptr || family.architecture.size() > found->architecture.size();
+    const bool longer = found == nullptr || family.architecture.size() > found->architecture.size();
     if (type.empty() && architecture.starts_with(family.architecture) && longer) found = &family;
   }
   if (found != nullptr) return found;

@@ -15,10 +15,9 @@
 // layers those of modeling_<model_type>.py beside it.
 namespace reckon {
 
-using HuggingFaceDimensions =
-    std::variant<TransformerDimensions, VisionTransformerDimensions, LanguageNetwork,
-                 EncoderDecoder, VisionLanguage, DualEncoder, FluxTransformer,
-                 DiffusionTransformer>;
+using HuggingFaceDimensions = std::variant<TransformerDimensions, VisionTransformerDimensions,
+                                           LanguageNetwork, EncoderDecoder, VisionLanguage,
+                                           DualEncoder, FluxTransformer, DiffusionTransformer>;
 
 struct HuggingFaceModel {
   std::string name;  // its `_name_or_path`, else its model_type

@@ -41,8 +41,8 @@ std::int64_t rank_of(ConfigJson& c, const char* key, std::int64_t hidden) {
 /// modeling_mamba.py. No feed-forward parts.
 LanguageNetwork mamba(ConfigJson& c) {
   const std::int64_t layers = blocks_of(c), hidden = c.number("hidden_size", std::nullopt);
-  LanguageNetwork n = language(hidden, c.number("vocab_size", std::nullopt),
-                               c.flag("tie_word_embeddings", true));
+  LanguageNetwork n =
+      language(hidden, c.number("vocab_size", std::nullopt), c.flag("tie_word_embeddings", true));
   MambaPart m;
   m.inner = c.present("intermediate_size") ? c.number("intermediate_size", std::nullopt)
                                            : times(c, "expand", 2, hidden);
@@ -58,8 +58,8 @@ LanguageNetwork mamba(ConfigJson& c) {
 /// modeling_mamba2.py.
 LanguageNetwork mamba2(ConfigJson& c) {
   const std::int64_t layers = blocks_of(c), hidden = c.number("hidden_size", std::nullopt);
-  LanguageNetwork n = language(hidden, c.number("vocab_size", std::nullopt),
-                               c.flag("tie_word_embeddings", false));
+  LanguageNetwork n =
+      language(hidden, c.number("vocab_size", std::nullopt), c.flag("tie_word_embeddings", false));
   Mamba2Part m;
   m.heads = c.number("num_heads", std::nullopt);
   m.head_width = c.number("head_dim", 64);
@@ -178,7 +178,8 @@ LanguageNetwork nemotron_h(ConfigJson& c) {
   const FeedForwardPart f{s.feed_forward, FeedForwardKind::squared_relu, ActivationKind::relu,
                           c.flag("mlp_bias", false)};
   if (const std::string act = c.text("mlp_hidden_act", "relu2"); act != "relu2")
-    c.mistake("mlp_hidden_act", fmt::format("mlp_hidden_act '{}' is not covered", act.substr(0, 40)),
+    c.mistake("mlp_hidden_act",
+              fmt::format("mlp_hidden_act '{}' is not covered", act.substr(0, 40)),
               "relu2 is covered");
   for (const std::string& type : types) {
     n.stack.blocks.push_back(type == "mamba"       ? only("mixer", m)

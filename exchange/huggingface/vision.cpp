@@ -38,8 +38,8 @@ VisionTower tower(ConfigJson& c, const TowerSizes& s, const char* activation) {
   VisionTower t;
   const std::int64_t side = s.image / s.patch;
   if (side < 1)
-    c.mistake("patch_size", fmt::format("patches of {} pixels do not fit an image of {}", s.patch,
-                                        s.image));
+    c.mistake("patch_size",
+              fmt::format("patches of {} pixels do not fit an image of {}", s.patch, s.image));
   t.patches = std::max<std::int64_t>(1, side * side);
   t.patch_width = s.channels * s.patch * s.patch;
   t.positions = t.patches;
@@ -110,8 +110,7 @@ void siglip(ConfigJson& c, HuggingFaceModel& model) {
   model.dimensions = n;
 }
 
-void with_image(ConfigJson& text, HuggingFaceModel& model, VisionLanguage n,
-                std::int64_t longest) {
+void with_image(ConfigJson& text, HuggingFaceModel& model, VisionLanguage n, std::int64_t longest) {
   model.longest_sequence = text.number("max_position_embeddings", longest);
   model.notes.push_back(
       fmt::format("a sample's text comes behind one image of {} tokens", image_tokens(n)));
@@ -160,8 +159,8 @@ void gemma3(ConfigJson& c, HuggingFaceModel& model) {
   const auto side = [](std::int64_t count) {
     return std::max<std::int64_t>(1, std::llround(std::sqrt(static_cast<double>(count))));
   };
-  n.projector.emplace_back(PoolSquare{std::max<std::int64_t>(
-      1, side(n.vision.patches) / side(tokens))});
+  n.projector.emplace_back(
+      PoolSquare{std::max<std::int64_t>(1, side(n.vision.patches) / side(tokens))});
   n.projector.emplace_back(NormStep{NormKind::rms});
   n.projector.emplace_back(LinearStep{n.language.stack.hidden, false});
   with_image(text, model, std::move(n), 131072);
@@ -198,8 +197,7 @@ VisionTower qwen_tower(ConfigJson& c, std::int64_t hidden, bool gated) {
   VisionTower t;
   const std::int64_t layers = bounded(c, "depth", c.number("depth", 32), kMostBlocks);
   const std::int64_t heads = c.number("num_heads", 16);
-  const std::int64_t patch =
-      bounded(c, "patch_size", c.number("patch_size", 14), kPixels);
+  const std::int64_t patch = bounded(c, "patch_size", c.number("patch_size", 14), kPixels);
   const std::int64_t channels = c.number(c.present("in_chans") ? "in_chans" : "in_channels", 3);
   const std::int64_t frames = c.number("temporal_patch_size", 2);
   const std::int64_t side = kPixels / patch;
@@ -216,8 +214,8 @@ VisionTower qwen_tower(ConfigJson& c, std::int64_t hidden, bool gated) {
          c.activation("hidden_act", "silu"), true};
   } else {
     const double ratio = c.real("mlp_ratio", 4);
-    f = {std::max<std::int64_t>(1, std::llround(static_cast<double>(hidden) *
-                                                std::clamp(ratio, 0.0, 1024.0))),
+    f = {std::max<std::int64_t>(
+             1, std::llround(static_cast<double>(hidden) * std::clamp(ratio, 0.0, 1024.0))),
          FeedForwardKind::plain, c.activation("hidden_act", "quick_gelu"), true};
   }
   t.stack.blocks.assign(static_cast<std::size_t>(layers), block_of(a, f));
@@ -225,8 +223,8 @@ VisionTower qwen_tower(ConfigJson& c, std::int64_t hidden, bool gated) {
 }
 
 void add_merger(ConfigJson& vision, VisionLanguage& n, NormKind norm) {
-  const std::int64_t merge = bounded(vision, "spatial_merge_size",
-                                     vision.number("spatial_merge_size", 2), 64);
+  const std::int64_t merge =
+      bounded(vision, "spatial_merge_size", vision.number("spatial_merge_size", 2), 64);
   n.projector.emplace_back(NormStep{norm});
   n.projector.emplace_back(JoinSteps{merge * merge});
   n.projector.emplace_back(LinearStep{n.vision.stack.hidden * merge * merge});

@@ -272,6 +272,24 @@ struct SimilarityScores {
   std::int64_t width = 0, samples = 1;
   bool bias = false;
 };
+/// (T, D): a learned number a feature, (D), times each. With a second input (D): divided by it.
+struct FeatureScale {
+  std::int64_t width = 0;
+};
+/// The length of each row of a matrix (out, in) that lies elsewhere: (out), read once a pass and
+/// without a gradient.
+struct WeightNorms {
+  std::int64_t in = 0, out = 0;
+};
+/// An operator of another tool's graph that has no kind of its own here: an output of any shape, its
+/// weights, and the multiply-adds of its products, for one sample; without products it is bound by
+/// memory. A view moves nothing. Of a table that is looked up, a sample reads its rows alone.
+struct Operator {
+  Shape output;
+  std::int64_t parameters = 0;
+  double multiply_adds = 0;
+  bool convolution = false, view = false, table = false;
+};
 /// (T, gates * hidden), what the inputs give to the gates (a Linear), -> (T, hidden): the
 /// recurrence, one step after the other; four gates: LSTM [Hochreiter 1997], three: GRU. (gates *
 /// hidden, hidden), (gates * hidden)
@@ -297,7 +315,7 @@ using LayerOp =
                  MeanSquaredError, ExtraInput, Conv3d, TransposedConv, GroupNorm, Upsample,
                  RoiAlign, RegionTokens, RegroupTokens, PairSums, ConcatToHeads, Recurrence,
                  SequenceConv, SelectiveScan, StateSpace, DeltaRule, RelativeBias, JoinTokens,
-                 Modulate, SimilarityScores>;
+                 Modulate, SimilarityScores, FeatureScale, WeightNorms, Operator>;
 
 /// The simulator counts such layers; no runtime of ours trains them.
 bool only_simulated(const LayerOp& op);
@@ -317,6 +335,9 @@ struct Layer {
   std::optional<LayerId> tied_to;
   /// Its weights are not trained: no gradient of them is made (sim/model/finetune.h).
   bool frozen = false;
+  /// Its frozen weights are kept in four bits and made wide for each pass [Dettmers 2023,
+  /// arXiv:2305.14314, section 3]. Only simulated.
+  bool four_bit = false;
 };
 
 /// What one layer costs for ONE sample. The rules are in sim/model/counts.h.
@@ -341,6 +362,7 @@ struct LayerCount {
   WorkKind work = WorkKind::memory;
   bool has_backward = true;  // it, or something before it, is trained
   bool frozen = false;       // its weights have no gradient
+  bool four_bit = false;     // Layer::four_bit
   bool depthwise = false;    // grouped convolution with one channel a group: bound by memory
   /// Convolution of 3 x 3, stride 1, ungrouped: Efficiency::winograd.
   bool small_square = false;

@@ -31,6 +31,12 @@ struct ModelByName {
 struct ModelFromHuggingFace {
   std::string config;
 };  // path, relative to the scenario
+/// A network as another tool writes its graph; the path is relative to the scenario.
+struct ModelFromGraphFile {
+  enum class Format { onnx, fx };
+  Format format = Format::onnx;
+  std::string file;
+};
 struct ModelFromTransformer {
   TransformerDimensions dimensions;
   std::string name = "transformer";
@@ -44,11 +50,11 @@ struct ModelFromLayers {
   std::vector<std::map<std::string, std::string>> layers;
 };
 using ModelSpec = std::variant<ModelByName, ModelFromHuggingFace, ModelFromTransformer,
-                               ModelFromLayers, ModelFromGraph>;
+                               ModelFromLayers, ModelFromGraph, ModelFromGraphFile>;
 
 struct Finetune {
   std::string method;
-  int rank = 0;    // lora, qlora
+  int rank = 0;    // lora, qlora, dora; adapters: their inner width
   int layers = 0;  // last_layers: so many layers with weights are trained
 };
 
@@ -121,7 +127,7 @@ struct WorkloadSpec {
   std::optional<std::int64_t> sequence_length;
   std::optional<Precision> precision;
   std::optional<bool> fp32_gradients;
-  std::string optimizer;  // "sgd" (default for images), "adamw" (default for sequences)
+  std::string optimizer;  // "sgd" (default for images), "adamw" (default for sequences), ...
   OptimizerSettings optimizer_settings;
   std::optional<DataSpec> data;
   std::optional<int> batch_per_accelerator, global_batch;

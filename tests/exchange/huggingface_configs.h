@@ -103,8 +103,7 @@ inline const std::string kQwen2Vl = R"({"model_type": "qwen2_vl", "hidden_act": 
     "temporal_patch_size": 2}})";
 
 /// All of them: what any of them becomes is answered.
-inline const std::vector<std::string> kNetworks{kPhi3,  kGptOss,    kLlama4,    kMamba2,
-                                                kJamba, kNemotronH, kQwen3Next, kBart,
-                                                kLlava, kQwen2Vl};
+inline const std::vector<std::string> kNetworks{kPhi3,      kGptOss,    kLlama4, kMamba2, kJamba,
+                                                kNemotronH, kQwen3Next, kBart,   kLlava,  kQwen2Vl};
 
 }  // namespace reckon::test

@@ -22,9 +22,9 @@ TEST_CASE("Gemma's configs give the parameters of the published weights") {
         "num_key_value_heads": {}, "sliding_window": 4096, "vocab_size": 256000}})",
         head, hidden, wide, heads, layers, kv_heads));
   };
-  CHECK(gemma2(26, 2304, 8, 4, 256, 9216) == 2'614'341'888);     // index, google/gemma-2-2b
-  CHECK(gemma2(42, 3584, 16, 8, 256, 14336) == 9'241'705'984);   // index, google/gemma-2-9b
-  CHECK(gemma2(46, 4608, 32, 16, 128, 36864) == 27'227'128'320); // index, google/gemma-2-27b
+  CHECK(gemma2(26, 2304, 8, 4, 256, 9216) == 2'614'341'888);      // index, google/gemma-2-2b
+  CHECK(gemma2(42, 3584, 16, 8, 256, 14336) == 9'241'705'984);    // index, google/gemma-2-9b
+  CHECK(gemma2(46, 4608, 32, 16, 128, 36864) == 27'227'128'320);  // index, google/gemma-2-27b
   // index, google/gemma-2b
   CHECK(parameters_of(R"({"model_type": "gemma", "head_dim": 256, "hidden_act": "gelu",
     "hidden_size": 2048, "intermediate_size": 16384, "max_position_embeddings": 8192,
@@ -65,9 +65,9 @@ TEST_CASE("Phi's, gpt-oss's and Granite's configs give the parameters of the pub
   CHECK(small.parameters() == 20'914'757'184);
   // Without the embedding's table: 3.61 B - the paper counts one of the two vocabulary matrices.
   CHECK(double(small.active_parameters() - 201'088 * 2880) == Approx(3.61e9).epsilon(0.01));
-  const ModelGraph large = graph_of(changed(
-      changed(kGptOss, R"("num_local_experts": 32)", R"("num_local_experts": 128)"),
-      R"("num_hidden_layers": 24)", R"("num_hidden_layers": 36)"));
+  const ModelGraph large = graph_of(
+      changed(changed(kGptOss, R"("num_local_experts": 32)", R"("num_local_experts": 128)"),
+              R"("num_hidden_layers": 24)", R"("num_hidden_layers": 36)"));
   CHECK(large.parameters() == 116'829'156'672);
   // index, ibm-granite/granite-3.0-8b-base
   CHECK(parameters_of(R"({"model_type": "granite", "attention_bias": false,
@@ -87,9 +87,9 @@ TEST_CASE("Llama 4's configs give the parameters of the published weights") {
   // index, meta-llama/Llama-4-Scout-17B-16E
   CHECK(parameters_of(kLlama4) == 108'641'793'536);
   // index, meta-llama/Llama-4-Maverick-17B-128E: experts in every other layer
-  const std::string maverick = changed(
-      changed(kLlama4, R"("num_local_experts": 16)", R"("num_local_experts": 128)"),
-      R"("interleave_moe_layer_step": 1)", R"("interleave_moe_layer_step": 2)");
+  const std::string maverick =
+      changed(changed(kLlama4, R"("num_local_experts": 16)", R"("num_local_experts": 128)"),
+              R"("interleave_moe_layer_step": 1)", R"("interleave_moe_layer_step": 2)");
   CHECK(parameters_of(maverick) == 401'583'781'376);
 }
 
@@ -127,8 +127,8 @@ TEST_CASE("Granite 4's layers have experts and a part that all tokens share") {
     "num_local_experts": 64, "num_experts_per_tok": 6, "mamba_n_heads": 48, "mamba_d_head": 64,
     "mamba_d_state": 128, "mamba_n_groups": 1, "mamba_expand": 2, "tie_word_embeddings": true,
     "max_position_embeddings": 131072, "vocab_size": 100352})";
-  const std::int64_t mamba = 1536LL * (2 * 3072 + 2 * 128 + 48) + (3072 + 256) * 5LL + 3 * 48 +
-                             3072 + 3072LL * 1536;
+  const std::int64_t mamba =
+      1536LL * (2 * 3072 + 2 * 128 + 48) + (3072 + 256) * 5LL + 3 * 48 + 3072 + 3072LL * 1536;
   const std::int64_t attention = 2 * 1536LL * 1536 + 2 * 1536LL * 512;
   const std::int64_t experts = 64 * 3 * 1536LL * 512 + 64 * 1536LL + 3 * 1536LL * 1024;
   CHECK(parameters_of(text) ==
@@ -144,12 +144,12 @@ TEST_CASE("encoders with decoders give the parameters of the published weights")
         "relative_attention_num_buckets": 32, "tie_word_embeddings": {}, "vocab_size": 32128}})",
         wide, hidden, feed_forward, layers, heads, layers, tied));
   };
-  CHECK(t5("relu", 6, 512, 8, 2048, "true") == 60'506'624);           // index, google-t5/t5-small
-  CHECK(t5("relu", 12, 768, 12, 3072, "true") == 222'903'552);        // index, google-t5/t5-base
-  CHECK(t5("relu", 24, 1024, 16, 4096, "true") == 737'668'096);       // index, google-t5/t5-large
-  CHECK(t5("gated-gelu", 12, 768, 12, 2048, "false") == 247'577'856); // index, google/flan-t5-base
-  CHECK(t5("gated-gelu", 24, 2048, 32, 5120, "false") == 2'849'757'184);  // google/flan-t5-xl
-  CHECK(t5("gated-gelu", 24, 4096, 64, 10240, "false") == 11'135'332'352); // google/flan-t5-xxl
+  CHECK(t5("relu", 6, 512, 8, 2048, "true") == 60'506'624);            // index, google-t5/t5-small
+  CHECK(t5("relu", 12, 768, 12, 3072, "true") == 222'903'552);         // index, google-t5/t5-base
+  CHECK(t5("relu", 24, 1024, 16, 4096, "true") == 737'668'096);        // index, google-t5/t5-large
+  CHECK(t5("gated-gelu", 12, 768, 12, 2048, "false") == 247'577'856);  // index, google/flan-t5-base
+  CHECK(t5("gated-gelu", 24, 2048, 32, 5120, "false") == 2'849'757'184);    // google/flan-t5-xl
+  CHECK(t5("gated-gelu", 24, 4096, 64, 10240, "false") == 11'135'332'352);  // google/flan-t5-xxl
   const auto whisper = [](int layers, int decoders, int hidden, int heads, int mel, int words) {
     return parameters_of(fmt::format(
         R"({{"model_type": "whisper", "activation_function": "gelu", "d_model": {0},
@@ -159,11 +159,11 @@ TEST_CASE("encoders with decoders give the parameters of the published weights")
         "num_mel_bins": {5}, "vocab_size": {6}}})",
         hidden, heads, 4 * hidden, decoders, layers, mel, words));
   };
-  CHECK(whisper(4, 4, 384, 6, 80, 51865) == 37'760'640);         // index, openai/whisper-tiny
-  CHECK(whisper(12, 12, 768, 12, 80, 51865) == 241'734'912);     // index, openai/whisper-small
-  CHECK(whisper(32, 32, 1280, 20, 80, 51865) == 1'543'304'960);  // index, openai/whisper-large-v2
-  CHECK(whisper(32, 32, 1280, 20, 128, 51866) == 1'543'490'560); // index, openai/whisper-large-v3
-  CHECK(whisper(32, 4, 1280, 20, 128, 51866) == 808'878'080);    // index, whisper-large-v3-turbo
+  CHECK(whisper(4, 4, 384, 6, 80, 51865) == 37'760'640);          // index, openai/whisper-tiny
+  CHECK(whisper(12, 12, 768, 12, 80, 51865) == 241'734'912);      // index, openai/whisper-small
+  CHECK(whisper(32, 32, 1280, 20, 80, 51865) == 1'543'304'960);   // index, openai/whisper-large-v2
+  CHECK(whisper(32, 32, 1280, 20, 128, 51866) == 1'543'490'560);  // index, openai/whisper-large-v3
+  CHECK(whisper(32, 4, 1280, 20, 128, 51866) == 808'878'080);     // index, whisper-large-v3-turbo
   // index, facebook/bart-large
   CHECK(parameters_of(kBart) == 406'291'456);
 }
@@ -203,8 +203,8 @@ TEST_CASE("FLUX gives the parameters of the published weights") {
 }
 
 TEST_CASE("heads are those of the class: BERT's masked-token head has no pooler") {
-  // By code, BertForMaskedLM: google-bert/bert-base-uncased's encoder 109,482,240 without its pooler
-  // of 590,592, and the head's dense layer, norm and bias.
+  // By code, BertForMaskedLM: google-bert/bert-base-uncased's encoder 109,482,240 without its
+  // pooler of 590,592, and the head's dense layer, norm and bias.
   const std::string masked = R"({"architectures": ["BertForMaskedLM"], "model_type": "bert",
     "attention_probs_dropout_prob": 0.1, "hidden_act": "gelu", "hidden_dropout_prob": 0.1,
     "hidden_size": 768, "intermediate_size": 3072, "max_position_embeddings": 512,
@@ -212,14 +212,13 @@ TEST_CASE("heads are those of the class: BERT's masked-token head has no pooler"
     "vocab_size": 30522})";
   CHECK(parameters_of(masked) == 109'482'240 - 590'592 + 590'592 + 1536 + 30'522);
   // The next-sentence head comes back with the class that has it: 590,592 + 2 768 + 2.
-  CHECK(parameters_of(changed(masked, "ForMaskedLM", "ForPreTraining")) -
-            parameters_of(masked) ==
+  CHECK(parameters_of(changed(masked, "ForMaskedLM", "ForPreTraining")) - parameters_of(masked) ==
         592'130);
   // A classifier of two classes keeps the pooler and has no output projection.
   CHECK(parameters_of(changed(masked, "ForMaskedLM", "ForSequenceClassification")) ==
         109'482'240 + 2 * 768 + 2);
-  const auto other = read_huggingface_config(
-      changed(masked, "ForMaskedLM", "ForQuestionAnswering"), "config.json");
+  const auto other = read_huggingface_config(changed(masked, "ForMaskedLM", "ForQuestionAnswering"),
+                                             "config.json");
   REQUIRE(other);
   CHECK_THAT(other->notes.at(0), Contains("BertForQuestionAnswering are not covered"));
   // index, answerdotai/ModernBERT-base

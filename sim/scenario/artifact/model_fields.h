@@ -59,11 +59,14 @@ RECKON_FIELDS(RelativeBias, heads, buckets)
 RECKON_NO_FIELDS(JoinTokens)
 RECKON_FIELDS(Modulate, gate)
 RECKON_FIELDS(SimilarityScores, width, samples, bias)
+RECKON_FIELDS(FeatureScale, width)
+RECKON_FIELDS(WeightNorms, in, out)
+RECKON_FIELDS(Operator, output, parameters, multiply_adds, convolution, view, table)
 RECKON_FIELDS(SoftmaxCrossEntropy, classes)
 RECKON_NO_FIELDS(SigmoidCrossEntropy)
 RECKON_NO_FIELDS(MeanSquaredError)
 
-RECKON_FIELDS(Layer, id, name, group, op, inputs, output, tied_to, frozen)
+RECKON_FIELDS(Layer, id, name, group, op, inputs, output, tied_to, frozen, four_bit)
 
 /// What a ModelGraph is made from.
 struct WrittenModel {
