@@ -7,13 +7,13 @@
 
 #include "sim/model/graph.h"
 
-// A network said block by block, for all that are no plain transformer (zoo.h): hybrids of attention
-// and state-space layers, experts in some of the blocks, encoders with decoders, towers for images.
-// A block is a list of parts, each with a residual sum; networks.h says what stands around the
-// blocks. Sizes are checked where the graph is made (ModelGraph::make).
+// A network said block by block, for all that are no plain transformer (zoo.h): hybrids of
+// attention and state-space layers, experts in some of the blocks, encoders with decoders, towers
+// for images. A block is a list of parts, each with a residual sum; networks.h says what stands
+// around the blocks. Sizes are checked where the graph is made (ModelGraph::make).
 //
-// A published matrix that holds several projections side by side (q, k and v; a gate and its values;
-// Mamba's in_proj) is a layer for each here: the same weights and the same products.
+// A published matrix that holds several projections side by side (q, k and v; a gate and its
+// values; Mamba's in_proj) is a layer for each here: the same weights and the same products.
 namespace reckon {
 
 /// What the norms of a network are.
@@ -63,7 +63,7 @@ struct MambaPart {
 struct Mamba2Part {
   std::int64_t heads = 0, head_width = 64, state = 128, groups = 1, kernel = 4, chunk = 256;
   bool bias = false, conv_bias = true;
-  bool norm = true;           // the gated RMS norm before the last projection
+  bool norm = true;             // the gated RMS norm before the last projection
   bool norm_of_groups = false;  // of each group by itself
 };
 

@@ -76,8 +76,8 @@ class FluxBuilder : DiffusionBuilder {
   std::vector<Layer> build() {
     net_.set_group("embeddings");
     const LayerId latents = net_.add("latents", InputLayer{}, std::vector<LayerId>{});
-    const LayerId words = net_.add("text", ExtraInput{n_.text_tokens, n_.text_width},
-                                   std::vector<LayerId>{});
+    const LayerId words =
+        net_.add("text", ExtraInput{n_.text_tokens, n_.text_width}, std::vector<LayerId>{});
     Streams x{linear("x_embedder", n_.latent_channels, hidden_, latents),
               linear("context_embedder", n_.text_width, hidden_, words)};
     std::vector<LayerId> conditions{embedded("timestep", kTimeFeatures),
@@ -213,8 +213,7 @@ Diagnostics positive(std::string_view what, std::initializer_list<std::int64_t> 
 
 }  // namespace
 
-Expected<ModelGraph> make_network(std::string name, const FluxTransformer& n,
-                                  std::int64_t tokens) {
+Expected<ModelGraph> make_network(std::string name, const FluxTransformer& n, std::int64_t tokens) {
   if (Diagnostics wrong =
           positive("a FLUX transformer", {n.heads, n.head_width, n.text_tokens, tokens});
       !wrong.empty())

@@ -26,7 +26,9 @@ struct Embedded {
 class EncoderDecoderBuilder {
  public:
   EncoderDecoderBuilder(const EncoderDecoder& n, std::int64_t tokens)
-      : n_(n), tokens_(tokens), net_(64 + 30 * (n.encoder.blocks.size() + n.decoder.blocks.size())) {}
+      : n_(n),
+        tokens_(tokens),
+        net_(64 + 30 * (n.encoder.blocks.size() + n.decoder.blocks.size())) {}
 
   std::vector<Layer> build() {
     net_.set_group("embeddings");

@@ -15,8 +15,7 @@ LayerId StackBuilder::rotated(const AttentionPart& a, std::string_view name,
 LayerId StackBuilder::query_key_norm(const AttentionPart& a, std::string_view name,
                                      std::int64_t heads, LayerId x) {
   if (a.norm == QueryKeyNorm::none) return x;
-  if (a.norm == QueryKeyNorm::all)
-    return net_.add(named(name), RmsNorm{a.head_width * heads}, x);
+  if (a.norm == QueryKeyNorm::all) return net_.add(named(name), RmsNorm{a.head_width * heads}, x);
   RmsNorm op{a.head_width, heads};
   op.affine = a.norm == QueryKeyNorm::heads;
   return net_.add(named(name), op, x);

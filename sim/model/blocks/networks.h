@@ -7,15 +7,15 @@ namespace reckon {
 
 /// What a language model is trained on, and so which heads it has.
 enum class LanguageTask {
-  next_token,   // a decoder; all tokens are predicted
-  masked_token, // an encoder; ceil(0.15 T) tokens, as make_transformer
-  classes       // a class of the whole sequence, from its first token
+  next_token,    // a decoder; all tokens are predicted
+  masked_token,  // an encoder; ceil(0.15 T) tokens, as make_transformer
+  classes        // a class of the whole sequence, from its first token
 };
 
 struct LanguageNetwork {
   Stack stack;
   std::int64_t vocabulary = 0;
-  std::int64_t positions = 0;  // rows of a learned table; 0: none
+  std::int64_t positions = 0;             // rows of a learned table; 0: none
   std::int64_t position_rows_unused = 0;  // of them, before the first (RoBERTa, OPT: 2)
   std::int64_t token_types = 0;
   double embedding_scale = 1;
@@ -57,8 +57,8 @@ struct EncoderDecoder {
 Expected<ModelGraph> make_network(std::string name, const EncoderDecoder& network,
                                   std::int64_t tokens);
 
-/// An image as the tokens of its patches. A convolution whose kernels do not overlap is a product of
-/// each patch, (channels * patch * patch).
+/// An image as the tokens of its patches. A convolution whose kernels do not overlap is a product
+/// of each patch, (channels * patch * patch).
 struct VisionTower {
   Stack stack;
   std::int64_t patches = 0;      // of an image
@@ -101,7 +101,7 @@ std::int64_t image_tokens(const VisionLanguage& network);
 /// CLIP and SigLIP: an image and a text as vectors, compared with all others of the batch.
 struct DualEncoder {
   VisionTower vision;
-  LanguageNetwork text;  // without head; its task says nothing
+  LanguageNetwork text;    // without head; its task says nothing
   std::int64_t width = 0;  // of the common vectors
   bool sigmoid = false;    // SigLIP: pairs by themselves, a learned bias
   /// CLIP: projections of the class token and of one token of the text, without biases. SigLIP: a

@@ -77,7 +77,8 @@ LayerId StackBuilder::apply(const PartOp& op, LayerId x) {
 
 LayerId StackBuilder::run(const FeedForwardPart& f, LayerId x) { return feed_forward(f, "", x); }
 
-/// up, activated and perhaps multiplied by the gate. `gate` is what is activated where there is one.
+/// up, activated and perhaps multiplied by the gate. `gate` is what is activated where there is
+/// one.
 LayerId StackBuilder::activated(const FeedForwardPart& f, const std::string& name, LayerId up,
                                 LayerId gate) {
   if (f.kind == FeedForwardKind::squared_relu) {
@@ -111,9 +112,8 @@ LayerId StackBuilder::run(const ExpertsPart& e, LayerId x) {
     const ExpertLinear op{e.experts, e.per_token, in, out, f.bias};
     return net_.add(named(fmt::format("experts.{}", name)), op, {from, scores});
   };
-  const LayerId gate = f.kind == FeedForwardKind::gated
-                           ? expert("gate_proj", stack_.hidden, f.width, rows)
-                           : rows;
+  const LayerId gate =
+      f.kind == FeedForwardKind::gated ? expert("gate_proj", stack_.hidden, f.width, rows) : rows;
   const LayerId up = expert("up_proj", stack_.hidden, f.width, rows);
   LayerId y = activated(f, named("experts."), up, gate);
   y = expert("down_proj", f.width, stack_.hidden, y);

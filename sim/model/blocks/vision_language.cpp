@@ -88,7 +88,8 @@ LayerId one_token(LayerList& net, std::string_view name, LayerId x) {
 }
 
 Diagnostics check_heads(const DualEncoder& n) {
-  if (!n.sigmoid || (n.pooling_heads > 0 && n.vision.stack.hidden % n.pooling_heads == 0)) return {};
+  if (!n.sigmoid || (n.pooling_heads > 0 && n.vision.stack.hidden % n.pooling_heads == 0))
+    return {};
   return {{.what = fmt::format("{} heads do not divide the tower's {} features", n.pooling_heads,
                                n.vision.stack.hidden)}};
 }
@@ -98,7 +99,8 @@ Diagnostics check_heads(const DualEncoder& n) {
 LayerId vision_tokens(LayerList& net, const VisionTower& t, const std::string& prefix,
                       LayerId image) {
   const std::int64_t width = t.stack.hidden;
-  LayerId x = net.add(prefix + ".patch_embedding", Linear{t.patch_width, width, t.patch_bias}, image);
+  LayerId x =
+      net.add(prefix + ".patch_embedding", Linear{t.patch_width, width, t.patch_bias}, image);
   if (t.class_token) x = net.add(prefix + ".class_embedding", ClassToken{width}, x);
   if (t.positions > 0)
     x = net.add(prefix + ".position_embedding", PositionEmbedding{t.positions, width}, x);
@@ -124,8 +126,8 @@ Expected<ModelGraph> make_network(std::string name, const VisionLanguage& n, std
   LayerList net(128 + 32 * (n.language.stack.blocks.size() + n.vision.stack.blocks.size()));
   const std::string vision(kVision);
   net.set_group("vision_model.embeddings");
-  const LayerId image = net.add("image", ExtraInput{n.vision.patches, n.vision.patch_width},
-                                std::vector<LayerId>{});
+  const LayerId image =
+      net.add("image", ExtraInput{n.vision.patches, n.vision.patch_width}, std::vector<LayerId>{});
   LayerId seen = vision_tokens(net, n.vision, vision, image);
   net.set_group("projector");
   Projection projection(net, n.vision.stack.hidden,
@@ -149,8 +151,8 @@ Expected<ModelGraph> make_network(std::string name, const DualEncoder& n, std::i
     return tl::unexpected<Diagnostics>(std::move(errors));
   LayerList net(128 + 32 * (n.text.stack.blocks.size() + n.vision.stack.blocks.size()));
   net.set_group("vision_model.embeddings");
-  const LayerId patches = net.add("image", ExtraInput{n.vision.patches, n.vision.patch_width},
-                                  std::vector<LayerId>{});
+  const LayerId patches =
+      net.add("image", ExtraInput{n.vision.patches, n.vision.patch_width}, std::vector<LayerId>{});
   LayerId image{};
   if (n.sigmoid) {
     image = pooled_by_query(net, n, vision_tokens(net, n.vision, std::string(kVision), patches));

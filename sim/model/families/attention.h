@@ -111,8 +111,8 @@ template <>
 struct Rules<RelativeBias> : TwoInputs, SavesNothing, NeedsAllFeatures, OnlySimulated {
   static constexpr std::string_view name = "RelativeBias";
   static LayerOp read(A& a) { return RelativeBias{a.main_number(), a.number("buckets", 32)}; }
-  static constexpr Kind kind{
-      {"relative_bias", "{relative_bias: 8, buckets: 32, from: \"q, k\"}"}, read};
+  static constexpr Kind kind{{"relative_bias", "{relative_bias: 8, buckets: 32, from: \"q, k\"}"},
+                             read};
 
   static Checked check(const RelativeBias& r) {
     return check_sizes({{"heads", r.heads}, {"buckets", r.buckets}});

@@ -66,14 +66,10 @@ struct Rules<PairwiseDots> : TwoOrMore, NoWeights, SavesInputs, NeedsAllFeatures
 template <>
 struct Rules<WeightNorms> : NoInput, NoWeights, SavesNothing, NeedsAllFeatures, OnlySimulated {
   static constexpr std::string_view name = "WeightNorms";
-  static LayerOp read(A& a) {
-    return WeightNorms{a.number("in", std::nullopt), a.main_number()};
-  }
+  static LayerOp read(A& a) { return WeightNorms{a.number("in", std::nullopt), a.main_number()}; }
   static constexpr Kind kind{{"weight_norms", "{weight_norms: 4096, in: 4096}"}, read};
 
-  static Checked check(const WeightNorms& w) {
-    return check_sizes({{"in", w.in}, {"out", w.out}});
-  }
+  static Checked check(const WeightNorms& w) { return check_sizes({{"in", w.in}, {"out", w.out}}); }
   static Result shape(const WeightNorms& w, Inputs, const Shape&) { return Shape{w.out}; }
   static LayerCount count(const WeightNorms& w, Inputs, const Shape&, Where) {
     LayerCount c;
@@ -108,9 +104,9 @@ struct Rules<Operator> : NeedsAllFeatures, OnlySimulated {
     constexpr double kMost = 1e24;
     if (op.parameters >= 0 && op.multiply_adds >= 0 && op.multiply_adds < kMost)
       return std::nullopt;
-    return ShapeError{fmt::format("has {} parameters and {} multiply-adds", op.parameters,
-                                  op.multiply_adds),
-                      "0 and above"};
+    return ShapeError{
+        fmt::format("has {} parameters and {} multiply-adds", op.parameters, op.multiply_adds),
+        "0 and above"};
   }
   static Result shape(const Operator& op, Inputs in, const Shape&) {
     if (op.view && (in.size() != 1 || elements(*in[0]) < elements(op.output)))

@@ -33,10 +33,9 @@ struct Rules<SequenceConv> : OneInput, SavesInputsToLearn, OnlySimulated {
                               {"groups", c.groups}}))
       return e;
     if (c.in % c.groups == 0 && c.out % c.groups == 0) return std::nullopt;
-    return ShapeError{
-        fmt::format("{} groups do not divide {} input and {} output features", c.groups, c.in,
-                    c.out),
-        {}};
+    return ShapeError{fmt::format("{} groups do not divide {} input and {} output features",
+                                  c.groups, c.in, c.out),
+                      {}};
   }
   static Result shape(const SequenceConv& c, Inputs in, const Shape&) {
     if (in[0]->size() != 2) return tokens_expected(*in[0]);
@@ -84,8 +83,8 @@ struct Rules<SelectiveScan> : StateInputs, SavesInputs, OnlySimulated {
   static LayerOp read(A& a) {
     return SelectiveScan{a.number("width", a.features()), a.main_number()};
   }
-  static constexpr Kind kind{
-      {"selective_scan", "{selective_scan: 16, from: \"x, steps, B, C\"}"}, read};
+  static constexpr Kind kind{{"selective_scan", "{selective_scan: 16, from: \"x, steps, B, C\"}"},
+                             read};
 
   static Checked check(const SelectiveScan& s) {
     return check_sizes({{"width", s.width}, {"state", s.state}});

@@ -117,6 +117,7 @@ constexpr std::array kFixedModels{
                [] {
                  return make_mask_rcnn("mask_rcnn_mlperf", {{{3, 4, 6, 3}, true, false}, 81});
                }},
+    FixedModel{"efficientdet_d0", [] { return make_efficientdet("efficientdet_d0", {}); }},
     FixedModel{"unet3d_kits19",
                [] {
                  return make_unet3d("unet3d_kits19", {1, 3, 1});

@@ -38,3 +38,20 @@ TEST_CASE("FLUX's two streams attend jointly: each query sees image and text") {
   CHECK(scores == 2. * 2 * 128 * 128);
   CHECK(model.sample_unit() == SampleUnit::image);
 }
+
+TEST_CASE("EfficientDet-D0 has the parameters of its reference") {
+  // efficientdet-pytorch's tf_efficientdet_d0, counted by hand: 3.88 M in its README, 3.9 M in
+  // [Tan 2020, table 2].
+  const std::int64_t backbone = 5'288'548 - 1'281'000 - (320 * 1280 + 2560);
+  const auto resample = [](std::int64_t channels) { return channels * 64 + 64 + 128; };
+  const std::int64_t inputs = resample(40) + 2 * resample(112) + 3 * resample(320);
+  const std::int64_t node = 9 * 64 + 64 * 64 + 64 + 128;
+  const std::int64_t cells = 3 * (8 * node + 5 * 2 + 3 * 3);
+  const std::int64_t repeats = 3 * (9 * 64 + 64 * 64 + 64) + 3 * 5 * 128;
+  const std::int64_t heads = 2 * repeats + 2 * 9 * 64 + 65 * (9 * 90 + 9 * 4);
+  const ModelGraph d0 = zoo_model("efficientdet_d0").value();
+  CHECK(d0.parameters() == backbone + inputs + cells + heads);
+  CHECK(d0.parameters() == 3'880'067);
+  // [Tan 2020, table 2]: 2.5 B multiply-adds.
+  CHECK(d0.forward_macs() == Approx(2.5e9).epsilon(0.05));
+}
