@@ -56,7 +56,7 @@ class OnnxReader {
     if (!errors_.empty()) return tl::unexpected<Diagnostics>(std::move(errors_));
     try {
       onnx::ShapeInferenceOptions options;
-      options.data_propagation = true;
+      options.enable_data_propagation = true;
       onnx::shape_inference::InferShapes(model_, onnx::OpSchemaRegistry::Instance(), options);
     } catch (const std::exception& e) {
       return tl::unexpected<Diagnostics>(

@@ -116,6 +116,22 @@ void check_dimensions(ConfigJson& c, const HuggingFaceModel& model) {
   for (const Diagnostic& d : made.error()) c.mistake("", d.what, d.hint);
 }
 
+/// Of a decoder as a classifier: a projection of one token without a bias, and no output of words.
+void take_classifier(ConfigJson& c, HuggingFaceModel& model) {
+  const std::string name = c.first_text("architectures");
+  if (!name.ends_with("ForSequenceClassification")) return;
+  if (auto* n = std::get_if<LanguageNetwork>(&model.dimensions)) {
+    if (n->task != LanguageTask::next_token) return;
+    n->task = LanguageTask::classes;
+    n->classes = huggingface::labels(c);
+    n->output_bias = false;
+  } else if (std::holds_alternative<TransformerDimensions>(model.dimensions)) {
+    model.notes.push_back(fmt::format(
+        "the classifier of {} is not covered: an output of words is counted in its place",
+        name.substr(0, 80)));
+  }
+}
+
 Expected<ModelGraph> built(const std::string& name, const TransformerDimensions& given,
                            std::int64_t tokens) {
   TransformerDimensions d = given;
@@ -149,6 +165,7 @@ Expected<HuggingFaceModel> read_huggingface_config(std::string_view text, const 
   const Family* family = c.readable() ? family_of(c) : nullptr;
   if (family) {
     family->read(c, model);
+    take_classifier(c, model);
     model.name = c.text("_name_or_path", "");
     if (model.name.empty()) model.name = family->model_type;
     if (c.mistakes().empty()) check_dimensions(c, model);

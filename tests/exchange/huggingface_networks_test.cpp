@@ -221,6 +221,14 @@ TEST_CASE("heads are those of the class: BERT's masked-token head has no pooler"
                                              "config.json");
   REQUIRE(other);
   CHECK_THAT(other->notes.at(0), Contains("BertForQuestionAnswering are not covered"));
+  // By code, Gemma2ForSequenceClassification: `score` of two labels without a bias; its tied output
+  // has no weights of its own.
+  const std::string gemma = R"({"architectures": ["Gemma2ForCausalLM"], "model_type": "gemma2",
+    "head_dim": 256, "hidden_size": 2304, "intermediate_size": 9216,
+    "max_position_embeddings": 8192, "num_attention_heads": 8, "num_hidden_layers": 26,
+    "num_key_value_heads": 4, "vocab_size": 256000})";
+  CHECK(parameters_of(changed(gemma, "ForCausalLM", "ForSequenceClassification")) ==
+        2'614'341'888 + 2 * 2304);
   // index, answerdotai/ModernBERT-base
   CHECK(parameters_of(R"({"architectures": ["ModernBertForMaskedLM"],
     "model_type": "modernbert", "attention_bias": false, "classifier_bias": false,
