@@ -319,21 +319,24 @@ constexpr std::array kCommands{
         "\n"
         "Exit codes: 0 done, 2 a catalog is wrong or a name unknown, 3 the environment failed\n",
         run_catalog, catalog_options, false},
-    Command{"model", "a network by itself: parameters, FLOPs, activations, memory by strategy",
-            "reckon model list [WORD...] | show NAME|CONFIG.json|SCENARIO.yaml [options]",
-            "list    the networks that reckon knows by name, in which every WORD occurs\n"
-            "show    one of them, a Hugging Face config.json (or its folder), or a scenario's\n"
-            "\n"
-            "Examples:\n"
-            "  reckon model list qwen\n"
-            "  reckon model show llama3_8b --accelerator H100-SXM5-80\n"
-            "  reckon model show mixtral_8x7b --sequence-length 4096 --batch 2 --format json\n"
-            "  reckon model show llama3_8b --finetune lora:16\n"
-            "  reckon model show Llama-3.1-8B/config.json --sequence-length 8192\n"
-            "\n"
-            "Exit codes: 0 done, 2 no such model or a file that is wrong, 3 the environment "
-            "failed\n",
-            run_model, model_options, false},
+    Command{
+        "model", "a network by itself: parameters, FLOPs, activations, memory by strategy",
+        "reckon model list [WORD...] | show NAME|CONFIG.json|GRAPH.onnx|GRAPH.json|SCENARIO.yaml "
+        "[options]",
+        "list    the networks that reckon knows by name, in which every WORD occurs\n"
+        "show    one of them, a Hugging Face config.json (or its folder), a graph of ONNX or\n"
+        "        PyTorch FX, or a scenario's\n"
+        "\n"
+        "Examples:\n"
+        "  reckon model list qwen\n"
+        "  reckon model show llama3_8b --accelerator H100-SXM5-80\n"
+        "  reckon model show mixtral_8x7b --sequence-length 4096 --batch 2 --format json\n"
+        "  reckon model show llama3_8b --finetune qlora:16 --optimizer adamw_8bit\n"
+        "  reckon model show Llama-3.1-8B/config.json --sequence-length 8192\n"
+        "\n"
+        "Exit codes: 0 done, 2 no such model or a file that is wrong, 3 the environment "
+        "failed\n",
+        run_model, model_options, false},
 };
 
 }  // namespace

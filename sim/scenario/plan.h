@@ -56,12 +56,20 @@ bool cuts_the_model(StrategyKind kind);
 /// Layout::stops_recomputing of a job of that kind.
 bool stops_recomputing(StrategyKind kind);
 
-enum class Optimizer { sgd_momentum, adamw };
+enum class Optimizer { sgd_momentum, adamw, adamw_8bit, lion, adafactor, muon };
+/// Our worker and parameter servers apply it; the others are simulated.
+constexpr bool is_trained_here(Optimizer o) {
+  return o == Optimizer::sgd_momentum || o == Optimizer::adamw;
+}
 /// Where the scenario names none: AdamW for sequences, SGD with momentum for all others.
 Optimizer default_optimizer(SampleUnit unit);
 constexpr auto words_of(Optimizer) {
   return std::array{Word<Optimizer>{"sgd", Optimizer::sgd_momentum},
-                    Word<Optimizer>{"adamw", Optimizer::adamw}};
+                    Word<Optimizer>{"adamw", Optimizer::adamw},
+                    Word<Optimizer>{"adamw_8bit", Optimizer::adamw_8bit},
+                    Word<Optimizer>{"lion", Optimizer::lion},
+                    Word<Optimizer>{"adafactor", Optimizer::adafactor},
+                    Word<Optimizer>{"muon", Optimizer::muon}};
 }
 
 /// What a real run does in each step, complete. The rules: kernels/sgd_momentum.h, kernels/adamw.h.

@@ -31,25 +31,30 @@ struct ModelByName {
 struct ModelFromHuggingFace {
   std::string config;
 };  // path, relative to the scenario
+/// A network as another tool writes its graph; the path is relative to the scenario.
+struct ModelFromGraphFile {
+  enum class Format { onnx, fx };
+  Format format = Format::onnx;
+  std::string file;
+};
 struct ModelFromTransformer {
   TransformerDimensions dimensions;
   std::string name = "transformer";
 };
-/// Not written as such: what a Hugging Face config.json of a vision transformer says
-/// (exchange/huggingface.h).
-struct ModelFromVisionTransformer {
-  VisionTransformerDimensions dimensions;
-  std::string name;
+/// Not written as such: what a file of another tool says, for the sample length that the workload
+/// gives (exchange/model_files.h).
+struct ModelFromGraph {
+  ModelGraph graph;
 };
 struct ModelFromLayers {
   std::vector<std::map<std::string, std::string>> layers;
 };
 using ModelSpec = std::variant<ModelByName, ModelFromHuggingFace, ModelFromTransformer,
-                               ModelFromLayers, ModelFromVisionTransformer>;
+                               ModelFromLayers, ModelFromGraph, ModelFromGraphFile>;
 
 struct Finetune {
   std::string method;
-  int rank = 0;    // lora, qlora
+  int rank = 0;    // lora, qlora, dora; adapters: their inner width
   int layers = 0;  // last_layers: so many layers with weights are trained
 };
 
@@ -122,7 +127,7 @@ struct WorkloadSpec {
   std::optional<std::int64_t> sequence_length;
   std::optional<Precision> precision;
   std::optional<bool> fp32_gradients;
-  std::string optimizer;  // "sgd" (default for images), "adamw" (default for sequences)
+  std::string optimizer;  // "sgd" (default for images), "adamw" (default for sequences), ...
   OptimizerSettings optimizer_settings;
   std::optional<DataSpec> data;
   std::optional<int> batch_per_accelerator, global_batch;

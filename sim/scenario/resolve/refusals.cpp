@@ -9,13 +9,12 @@ namespace reckon::planning {
 namespace {
 
 void refuse_in_workload(Draft& draft, const WorkloadSpec& workload) {
-  if (workload.finetune && workload.finetune->method == "qlora")
-    draft.not_yet("workload.finetune",
-                  fmt::format("finetune with method {}", workload.finetune->method),
-                  "simulated are lora and, without finetune, full training");
   if (workload.model && std::holds_alternative<ModelFromHuggingFace>(*workload.model))
     draft.error("workload.model", "the Hugging Face config has not been read",
                 "give its dimensions: model: {transformer: {layers: 32, hidden: 4096, ...}}");
+  if (workload.model && std::holds_alternative<ModelFromGraphFile>(*workload.model))
+    draft.error("workload.model", "the file of the network's graph has not been read",
+                "give its layers: model: {layers: [...]}");
   if (workload.container) {
     const auto& profile = workload.container->profile;
     if (std::holds_alternative<std::monostate>(profile))

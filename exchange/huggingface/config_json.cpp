@@ -1,4 +1,4 @@
-#include "exchange/config_json.h"
+#include "exchange/huggingface/config_json.h"
 
 #include <fmt/format.h>
 
@@ -28,17 +28,34 @@ ConfigJson::ConfigJson(std::string_view text, std::string file)
     json_ = nlohmann::json::parse(text);
   } catch (const nlohmann::json::exception& e) {
     const auto* parse = dynamic_cast<const nlohmann::json::parse_error*>(&e);
-    mistakes_.push_back({.at = place_at(parse ? parse->byte : 0),
-                         .what = "the file is no JSON",
-                         .hint = "a config.json begins with { and is written by transformers"});
+    mistakes_->push_back({.at = place_at(parse ? parse->byte : 0),
+                          .what = "the file is no JSON",
+                          .hint = "a config.json begins with { and is written by transformers"});
     json_ = nullptr;
     return;
   }
   if (!json_.is_object()) {
-    mistakes_.push_back({.at = {file_, 1, 1},
-                         .what = fmt::format("the file holds {}, no object", json_.type_name()),
-                         .hint = "a config.json begins with {"});
+    mistakes_->push_back({.at = {file_, 1, 1},
+                          .what = fmt::format("the file holds {}, no object", json_.type_name()),
+                          .hint = "a config.json begins with {"});
   }
+}
+
+ConfigJson::ConfigJson(const ConfigJson& whole, const std::string& key, nlohmann::json json,
+                       Diagnostics* mistakes)
+    : source_(whole.source_),
+      file_(whole.file_),
+      section_(whole.section_ + key + "."),
+      json_(std::move(json)),
+      mistakes_(mistakes) {
+  const std::size_t at = source_.find(fmt::format("\"{}\"", key), whole.begins_at_);
+  begins_at_ = at == std::string_view::npos ? whole.begins_at_ : at;
+}
+
+ConfigJson ConfigJson::section(const std::string& key) {
+  const nlohmann::json* value = find(key);
+  if (value && !value->is_object()) wrong_type(key, *value, "an object");
+  return {*this, key, value && value->is_object() ? *value : nlohmann::json(), mistakes_};
 }
 
 SourcePlace ConfigJson::place_at(std::size_t byte) const {
@@ -54,17 +71,17 @@ SourcePlace ConfigJson::place_at(std::size_t byte) const {
 /// Where the quoted key stands first; the JSON library keeps no places.
 SourcePlace ConfigJson::place_of(std::string_view key) const {
   const std::size_t at =
-      key.empty() ? std::string_view::npos : source_.find(fmt::format("\"{}\"", key));
+      key.empty() ? std::string_view::npos : source_.find(fmt::format("\"{}\"", key), begins_at_);
   return at == std::string_view::npos ? SourcePlace{file_, 0, 0} : place_at(at + 1);
 }
 
 void ConfigJson::mistake(const std::string& key, std::string what, std::string hint) {
-  mistakes_.push_back({.at = place_of(key), .what = std::move(what), .hint = std::move(hint)});
+  mistakes_->push_back({.at = place_of(key), .what = std::move(what), .hint = std::move(hint)});
 }
 
 void ConfigJson::wrong_type(const std::string& key, const nlohmann::json& value,
                             std::string_view wanted) {
-  mistake(key, fmt::format("{} is {}, not {}", key, shown(value), wanted));
+  mistake(key, fmt::format("{}{} is {}, not {}", section_, key, shown(value), wanted));
 }
 
 const nlohmann::json* ConfigJson::find(const std::string& key) const {
@@ -77,7 +94,7 @@ std::int64_t ConfigJson::number(const std::string& key, std::optional<std::int64
                                 std::int64_t least) {
   const nlohmann::json* value = find(key);
   if (!value) {
-    if (!otherwise) mistake("", fmt::format("key '{}' is missing", key));
+    if (!otherwise) mistake("", fmt::format("key '{}{}' is missing", section_, key));
     return otherwise.value_or(least);
   }
   const bool fits = value->is_number_unsigned()
@@ -89,7 +106,7 @@ std::int64_t ConfigJson::number(const std::string& key, std::optional<std::int64
   }
   const std::int64_t n = value->get<std::int64_t>();
   if (n >= least) return n;
-  mistake(key, fmt::format("{} is {}", key, n), fmt::format("the least is {}", least));
+  mistake(key, fmt::format("{}{} is {}", section_, key, n), fmt::format("the least is {}", least));
   return least;
 }
 
@@ -141,6 +158,34 @@ std::string ConfigJson::first_text(const std::string& key) {
   const nlohmann::json* value = find(key);
   if (!value || !value->is_array() || value->empty() || !value->front().is_string()) return {};
   return value->front().get<std::string>();
+}
+
+std::vector<std::string> ConfigJson::texts(const std::string& key) {
+  const nlohmann::json* value = find(key);
+  std::vector<std::string> out;
+  if (!value) return out;
+  const bool fits =
+      value->is_array() && std::all_of(value->begin(), value->end(),
+                                       [](const nlohmann::json& item) { return item.is_string(); });
+  if (!fits) wrong_type(key, *value, "a list of texts");
+  for (const auto& item : fits ? *value : nlohmann::json::array())
+    out.push_back(item.get<std::string>());
+  return out;
+}
+
+std::vector<std::int64_t> ConfigJson::numbers(const std::string& key) {
+  const nlohmann::json* value = find(key);
+  std::vector<std::int64_t> out;
+  if (!value) return out;
+  const bool fits =
+      value->is_array() &&
+      std::all_of(value->begin(), value->end(), [](const nlohmann::json& item) {
+        return item.is_number_unsigned() && item.get<std::uint64_t>() <= std::uint64_t{kLargest};
+      });
+  if (!fits) wrong_type(key, *value, "a list of whole numbers");
+  for (const auto& item : fits ? *value : nlohmann::json::array())
+    out.push_back(item.get<std::int64_t>());
+  return out;
 }
 
 }  // namespace reckon

@@ -1,18 +1,12 @@
-#include "exchange/huggingface.h"
-
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 
-#include "exchange/config_json.h"
+#include "exchange/huggingface/family.h"
 
-namespace reckon {
+// Families that make_transformer() and make_vision_transformer() build, and so the worker trains.
+namespace reckon::huggingface {
 namespace {
-
-using Dimensions = std::variant<TransformerDimensions, VisionTransformerDimensions>;
 
 /// What the sizes of most families are called.
 TransformerDimensions common(ConfigJson& c) {
@@ -25,25 +19,12 @@ TransformerDimensions common(ConfigJson& c) {
   return d;
 }
 
-/// One rate stands for all: the network has one.
-double dropout(ConfigJson& c, std::initializer_list<const char*> keys, double otherwise) {
-  const double first = c.real(*keys.begin(), otherwise);
-  for (const char* key : keys) {
-    const double rate = c.real(key, otherwise);
-    if (rate != first) {
-      c.mistake(key, fmt::format("{} {} differs from {} {}", key, rate, *keys.begin(), first),
-                "one rate for the whole network is covered");
-    }
-  }
-  return first;
-}
-
 TransformerDimensions llama_like(ConfigJson& c, double theta) {
   TransformerDimensions d = common(c);
   d.kv_heads = c.number("num_key_value_heads", d.heads);
   d.head_width = c.number("head_dim", 0);
   d.activation = c.activation("hidden_act", "silu");
-  d.rotary_theta = c.real("rope_theta", theta);
+  d.rotary_theta = rope_theta(c, theta);
   d.tied_output = c.flag("tie_word_embeddings", false);
   d.gated_feed_forward = true;
   d.rms_norm = true;
@@ -51,7 +32,7 @@ TransformerDimensions llama_like(ConfigJson& c, double theta) {
   return d;
 }
 
-Dimensions llama(ConfigJson& c) {
+TransformerDimensions llama(ConfigJson& c) {
   TransformerDimensions d = llama_like(c, 10000);
   const bool attention = c.flag("attention_bias", false), mlp = c.flag("mlp_bias", false);
   if (attention != mlp) {
@@ -62,13 +43,27 @@ Dimensions llama(ConfigJson& c) {
   return d;
 }
 
-Dimensions mistral(ConfigJson& c) {
+/// Phi-3 and Phi-4: projections side by side in one matrix (qkv_proj, gate_up_proj), no biases.
+TransformerDimensions phi3(ConfigJson& c) {
+  TransformerDimensions d = llama_like(c, 10000);
+  d.window = c.number("sliding_window", 0);
+  const double share = c.real("partial_rotary_factor", 1);
+  const std::int64_t head_width = d.head_width > 0 ? d.head_width : d.hidden / d.heads;
+  if (!(share > 0 && share <= 1))
+    c.mistake("partial_rotary_factor", fmt::format("partial_rotary_factor is {}", share),
+              "it must lie in (0, 1]");
+  else if (share < 1)
+    d.rotary_width = static_cast<std::int64_t>(static_cast<double>(head_width) * share) / 2 * 2;
+  return d;
+}
+
+TransformerDimensions mistral(ConfigJson& c) {
   TransformerDimensions d = llama_like(c, 10000);
   d.window = c.number("sliding_window", 0);
   return d;
 }
 
-Dimensions mixtral(ConfigJson& c) {
+TransformerDimensions mixtral(ConfigJson& c) {
   TransformerDimensions d = llama_like(c, 1e6);
   d.window = c.number("sliding_window", 0);
   d.experts = c.number("num_local_experts", std::nullopt);
@@ -82,7 +77,7 @@ void refuse_sliding_window(ConfigJson& c) {
             "use_sliding_window: false is covered");
 }
 
-Dimensions qwen2(ConfigJson& c) {
+TransformerDimensions qwen2(ConfigJson& c) {
   TransformerDimensions d = llama_like(c, 10000);
   d.qkv_bias = true;
   refuse_sliding_window(c);
@@ -100,7 +95,7 @@ void add_qwen_experts(ConfigJson& c, TransformerDimensions& d) {
   }
 }
 
-Dimensions qwen2_moe(ConfigJson& c) {
+TransformerDimensions qwen2_moe(ConfigJson& c) {
   TransformerDimensions d = llama_like(c, 10000);
   d.qkv_bias = true;
   refuse_sliding_window(c);
@@ -121,13 +116,13 @@ TransformerDimensions qwen3_like(ConfigJson& c) {
   return d;
 }
 
-Dimensions qwen3(ConfigJson& c) {
+TransformerDimensions qwen3(ConfigJson& c) {
   TransformerDimensions d = qwen3_like(c);
   if (d.head_width == 0) d.head_width = 128;
   return d;
 }
 
-Dimensions qwen3_moe(ConfigJson& c) {
+TransformerDimensions qwen3_moe(ConfigJson& c) {
   TransformerDimensions d = qwen3_like(c);
   add_qwen_experts(c, d);
   return d;
@@ -156,10 +151,10 @@ void add_latent_attention(ConfigJson& c, TransformerDimensions& d) {
 
 /// DeepSeek-V2 and V3, and Kimi-K2, which is built as V3. num_nextn_predict_layers says what else
 /// the published weights hold; the model of transformers leaves it out.
-Dimensions deepseek(ConfigJson& c) {
+TransformerDimensions deepseek(ConfigJson& c) {
   TransformerDimensions d = common(c);
   d.activation = c.activation("hidden_act", "silu");
-  d.rotary_theta = c.real("rope_theta", 10000);
+  d.rotary_theta = rope_theta(c, 10000);
   d.tied_output = c.flag("tie_word_embeddings", false);
   d.gated_feed_forward = true;
   d.rms_norm = true;
@@ -178,7 +173,7 @@ Dimensions deepseek(ConfigJson& c) {
   return d;
 }
 
-Dimensions gpt2(ConfigJson& c) {
+TransformerDimensions gpt2(ConfigJson& c) {
   TransformerDimensions d;
   d.layers = c.number("n_layer", std::nullopt);
   d.hidden = c.number("n_embd", std::nullopt);
@@ -187,15 +182,15 @@ Dimensions gpt2(ConfigJson& c) {
   d.vocabulary = c.number("vocab_size", std::nullopt);
   d.positions = d.sequence_length = c.number("n_positions", std::nullopt);
   d.activation = c.activation("activation_function", "gelu_new");
-  d.dropout = dropout(c, {"resid_pdrop", "embd_pdrop", "attn_pdrop"}, 0.1);
+  d.dropout = dropout_rate(c, {"resid_pdrop", "embd_pdrop", "attn_pdrop"}, 0.1);
   d.tied_output = c.flag("tie_word_embeddings", true);
   return d;
 }
 
-Dimensions gpt_neox(ConfigJson& c) {
+TransformerDimensions gpt_neox(ConfigJson& c) {
   TransformerDimensions d = common(c);
   d.activation = c.activation("hidden_act", "gelu");
-  d.dropout = dropout(c, {"hidden_dropout", "attention_dropout"}, 0);
+  d.dropout = dropout_rate(c, {"hidden_dropout", "attention_dropout"}, 0);
   d.rotary_theta = c.real("rotary_emb_base", 10000);
   const double share = c.real("rotary_pct", 0.25);
   if (!(share > 0 && share <= 1)) {
@@ -214,23 +209,7 @@ Dimensions gpt_neox(ConfigJson& c) {
   return d;
 }
 
-Dimensions bert(ConfigJson& c) {
-  TransformerDimensions d = common(c);
-  d.positions = d.sequence_length = c.number("max_position_embeddings", std::nullopt);
-  d.token_types = c.number("type_vocab_size", 2, 0);
-  d.activation = c.activation("hidden_act", "gelu");
-  d.dropout = dropout(c, {"hidden_dropout_prob", "attention_probs_dropout_prob"}, 0.1);
-  d.causal = false;
-  d.post_norm = true;
-  if (const std::string kind = c.text("position_embedding_type", "absolute"); kind != "absolute") {
-    c.mistake("position_embedding_type",
-              fmt::format("position_embedding_type '{}' is not covered", kind.substr(0, 40)),
-              "absolute is covered");
-  }
-  return d;
-}
-
-Dimensions vit(ConfigJson& c) {
+VisionTransformerDimensions vit(ConfigJson& c) {
   VisionTransformerDimensions d;
   d.layers = c.number("num_hidden_layers", std::nullopt);
   d.hidden = c.number("hidden_size", std::nullopt);
@@ -240,7 +219,7 @@ Dimensions vit(ConfigJson& c) {
   d.image = c.number("image_size", std::nullopt);
   d.channels = c.number("num_channels", 3);
   d.activation = c.activation("hidden_act", "gelu");
-  d.dropout = dropout(c, {"hidden_dropout_prob", "attention_probs_dropout_prob"}, 0);
+  d.dropout = dropout_rate(c, {"hidden_dropout_prob", "attention_probs_dropout_prob"}, 0);
   d.qkv_bias = c.flag("qkv_bias", true);
   const auto labels = c.entries("id2label");
   d.classes =
@@ -250,107 +229,37 @@ Dimensions vit(ConfigJson& c) {
   return d;
 }
 
-struct Family {
-  std::string_view model_type;
-  std::string_view architecture;  // how the class names of its models begin
-  Dimensions (*read)(ConfigJson&);
-};
-// Longer names before those that they begin with.
-constexpr std::array kFamilies{Family{"bert", "Bert", bert},
-                               Family{"deepseek_v2", "DeepseekV2", deepseek},
-                               Family{"deepseek_v3", "DeepseekV3", deepseek},
-                               Family{"gpt2", "GPT2", gpt2},
-                               Family{"gpt_neox", "GPTNeoX", gpt_neox},
-                               Family{"kimi_k2", "KimiK2", deepseek},
-                               Family{"llama", "Llama", llama},
-                               Family{"mistral", "Mistral", mistral},
-                               Family{"mixtral", "Mixtral", mixtral},
-                               Family{"qwen2_moe", "Qwen2Moe", qwen2_moe},
-                               Family{"qwen2", "Qwen2", qwen2},
-                               Family{"qwen3_moe", "Qwen3Moe", qwen3_moe},
-                               Family{"qwen3", "Qwen3", qwen3},
-                               Family{"vit", "ViT", vit}};
-
-/// By model_type; by the class, as "LlamaForCausalLM", where an old file has none.
-const Family* family_of(ConfigJson& c) {
-  const std::string type = c.text("model_type", "");
-  const std::string architecture = c.first_text("architectures");
-  for (const Family& family : kFamilies) {
-    if (type == family.model_type) return &family;
-    if (type.empty() && architecture.starts_with(fmt::format("{}For", family.architecture)))
-      return &family;
-  }
-  const std::vector<std::string> known = huggingface_families();
-  const std::string hint = fmt::format("model types: {}", fmt::join(known, ", "));
-  if (type.empty() && architecture.empty()) {
-    c.mistake("", "key 'model_type' is missing", hint);
-  } else if (type.empty()) {
-    c.mistake("architectures",
-              fmt::format("architecture '{}' is not covered", architecture.substr(0, 80)), hint);
+/// As make_transformer says them.
+template <TransformerDimensions (*read)(ConfigJson&)>
+void transformer(ConfigJson& c, HuggingFaceModel& model) {
+  const TransformerDimensions d = read(c);
+  if (d.positions > 0) {
+    model.longest_sequence = model.sequence_length = d.positions;
   } else {
-    c.mistake("model_type",
-              fmt::format("model type '{}' is not covered{}", type.substr(0, 80),
-                          did_you_mean(type, known)),
-              hint);
+    take_longest(c, model, std::nullopt);
   }
-  return nullptr;
+  model.dimensions = d;
 }
+void vision_transformer(ConfigJson& c, HuggingFaceModel& model) { model.dimensions = vit(c); }
 
-/// Enough layers for one block of each kind.
-void make_thin(TransformerDimensions& d) { d.layers = std::min(d.layers, d.dense_layers + 1); }
-void make_thin(VisionTransformerDimensions& d) { d.layers = std::min<std::int64_t>(d.layers, 1); }
-
-/// Sizes that do not fit together, said by the builder; a short sequence will do for that.
-void check_dimensions(ConfigJson& c, const HuggingFaceModel& model) {
-  HuggingFaceModel thin = model;
-  std::visit([](auto& d) { make_thin(d); }, thin.dimensions);
-  const bool table = std::holds_alternative<TransformerDimensions>(model.dimensions) &&
-                     std::get<TransformerDimensions>(model.dimensions).positions > 0;
-  const auto made = make_model(thin, table ? std::nullopt : std::optional<std::int64_t>(1));
-  if (made) return;
-  for (const Diagnostic& d : made.error()) c.mistake("", d.what, d.hint);
-}
+// Longer names before those that they begin with.
+constexpr std::array kTransformers{Family{"deepseek_v2", "DeepseekV2", transformer<deepseek>},
+                                   Family{"deepseek_v3", "DeepseekV3", transformer<deepseek>},
+                                   Family{"gpt2", "GPT2", transformer<gpt2>},
+                                   Family{"gpt_neox", "GPTNeoX", transformer<gpt_neox>},
+                                   Family{"kimi_k2", "KimiK2", transformer<deepseek>},
+                                   Family{"llama", "Llama", transformer<llama>},
+                                   Family{"mistral", "Mistral", transformer<mistral>},
+                                   Family{"mixtral", "Mixtral", transformer<mixtral>},
+                                   Family{"phi3", "Phi3", transformer<phi3>},
+                                   Family{"qwen2_moe", "Qwen2Moe", transformer<qwen2_moe>},
+                                   Family{"qwen2", "Qwen2", transformer<qwen2>},
+                                   Family{"qwen3_moe", "Qwen3Moe", transformer<qwen3_moe>},
+                                   Family{"qwen3", "Qwen3", transformer<qwen3>},
+                                   Family{"vit", "ViT", vision_transformer}};
 
 }  // namespace
 
-std::vector<std::string> huggingface_families() {
-  std::vector<std::string> names;
-  for (const Family& family : kFamilies) names.emplace_back(family.model_type);
-  return names;
-}
+std::span<const Family> transformer_families() { return kTransformers; }
 
-Expected<HuggingFaceModel> read_huggingface_config(std::string_view text, const std::string& file) {
-  ConfigJson c(text, file);
-  HuggingFaceModel model;
-  const Family* family = c.readable() ? family_of(c) : nullptr;
-  if (family) {
-    model.dimensions = family->read(c);
-    model.name = c.text("_name_or_path", "");
-    if (model.name.empty()) model.name = family->model_type;
-    if (auto* d = std::get_if<TransformerDimensions>(&model.dimensions)) {
-      model.longest_sequence =
-          d->positions > 0 ? d->positions : c.number("max_position_embeddings", std::nullopt);
-    }
-    if (c.mistakes().empty()) check_dimensions(c, model);
-  }
-  if (!c.mistakes().empty()) return tl::unexpected<Diagnostics>(std::move(c.mistakes()));
-  return model;
-}
-
-Expected<ModelGraph> make_model(const HuggingFaceModel& model,
-                                std::optional<std::int64_t> sequence_length) {
-  if (const auto* vision = std::get_if<VisionTransformerDimensions>(&model.dimensions))
-    return make_vision_transformer(model.name, *vision);
-  TransformerDimensions d = std::get<TransformerDimensions>(model.dimensions);
-  d.sequence_length = sequence_length.value_or(d.sequence_length);
-  if (d.sequence_length == 0) {
-    return tl::unexpected<Diagnostics>(
-        Diagnostics{{.what = fmt::format(
-                         "{} takes sequences of up to {} tokens; how long yours are is not said",
-                         model.name, model.longest_sequence),
-                     .hint = "sequence_length: 4096"}});
-  }
-  return make_transformer(model.name, d);
-}
-
-}  // namespace reckon
+}  // namespace reckon::huggingface
