@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "sim/base/check.h"
 #include "sim/queue/free_nodes.h"
 
 namespace reckon {
@@ -12,14 +13,18 @@ namespace {
 class Preemptive {
  public:
   Preemptive(std::span<const JobRequest> jobs, std::span<const NodeGroup> groups,
-             PreemptiveOrder order, QueueRun& run)
+             PreemptiveOrder order, const RunOptions& options, QueueRun& run)
       : jobs_(jobs),
         by_(order),
+        options_(options),
         run_(run),
         empty_(groups),
         nodes_(groups),
         scratch_(groups),
-        left_(jobs.size()) {}
+        left_(jobs.size()),
+        since_(jobs.size()) {
+    RECKON_CHECK(options.running.empty());
+  }
 
   void simulate() {
     std::vector<std::size_t> order(jobs_.size());
@@ -91,6 +96,7 @@ class Preemptive {
 
   void release(std::size_t j) {
     nodes_.give_back(held_[j]);
+    options_.note(j, held_[j], since_[j], now_);
     held_[j].clear();
   }
 
@@ -138,6 +144,7 @@ class Preemptive {
           break;
         }
         held_[j] = nodes_.take(jobs_[j].gpus());
+        since_[j] = now_;
         if (!run_.jobs[j].start) run_.jobs[j].start = now_;
       }
       if (all || moved) return;
@@ -149,11 +156,13 @@ class Preemptive {
 
   std::span<const JobRequest> jobs_;
   PreemptiveOrder by_;
+  const RunOptions& options_;
   QueueRun& run_;
   const FreeNodes empty_;
   FreeNodes nodes_;
   FreeNodes scratch_;                        // all free but within a decision
   std::vector<SimDuration> left_;            // by job
+  std::vector<SimTime> since_;               // by job: it holds its GPUs
   std::vector<std::vector<NodePart>> held_;  // by job; empty: it does not run
   std::vector<std::size_t> live_;            // there, and not ended
   SimTime now_{};
@@ -162,9 +171,10 @@ class Preemptive {
 }  // namespace
 
 QueueRun run_preemptive(std::span<const JobRequest> jobs, std::span<const NodeGroup> groups,
-                        PreemptiveOrder order, std::size_t first_measured, std::size_t measured) {
+                        PreemptiveOrder order, std::size_t first_measured, std::size_t measured,
+                        const RunOptions& options) {
   QueueRun run = queue_of_jobs(jobs, first_measured, measured);
-  Preemptive(jobs, groups, order, run).simulate();
+  Preemptive(jobs, groups, order, options, run).simulate();
   summarize(run, gpus_of(groups));
   return run;
 }

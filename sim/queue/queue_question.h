@@ -34,7 +34,7 @@ JobList jobs_of(const QueueQuestion& question, std::uint64_t seed, std::uint32_t
 
 /// `measured`: of the jobs behind those that are not.
 QueueRun run_queue(const QueueQuestion& question, const JobList& list, std::size_t first_measured,
-                   std::size_t measured);
+                   std::size_t measured, const RunOptions& options = {});
 /// Of drawn jobs the first that was submitted behind the warm-up.
 std::size_t first_measured(const QueueQuestion& question, const JobList& list);
 
