@@ -128,19 +128,28 @@ void write_files(const SimulateOptions& options, const Plan& plan, const Forecas
 }
 
 int simulate_queue(const LoadedScenario& loaded, const SimulateOptions& options) {
-  if (!options.trace.empty() || !options.memo.empty() || !options.html.empty())
-    throw UsageError("--trace, --memo and --html show a training, and this scenario is a trace");
+  if (!options.memo.empty())
+    throw UsageError("--memo shows a training, and this scenario is a trace");
   const TraceResult result = answer_trace(*loaded.trace, options);
   print(options.format == OutputFormat::json ? queue_json(result) : queue_table(result));
-  if (options.csv.empty()) return kDone;
+  if (options.csv.empty() && options.html.empty() && options.trace.empty()) return kDone;
   TraceQuestion asked = *loaded.trace;
   asked.seed = result.seed;
   const auto record = record_queue(asked);
-  if (!record) throw UsageError("--csv writes jobs that end, and these are pods that stay");
-  const std::filesystem::path folder = options.csv;
-  std::filesystem::create_directories(folder);
-  write_file(folder / "jobs.csv", queue_jobs_csv(asked, *record));
-  write_file(folder / "teams.csv", queue_teams_csv(result));
+  if (!record)
+    throw UsageError(
+        "--csv, --html and --trace show jobs that take a recorded time, and these do not");
+  if (!options.csv.empty()) {
+    const std::filesystem::path folder = options.csv;
+    std::filesystem::create_directories(folder);
+    write_file(folder / "jobs.csv", queue_jobs_csv(asked, *record));
+    write_file(folder / "teams.csv", queue_teams_csv(result));
+  }
+  if (!options.trace.empty()) write_file(options.trace, queue_trace_json(asked, *record));
+  if (!options.html.empty())
+    write_file(options.html,
+               queue_html({asked, result, *record, question_of(read_text(options.files.front()))},
+                          html_assets()));
   return kDone;
 }
 

@@ -134,15 +134,15 @@ struct Gang {
 
 Gang gang_of(const Plan& plan) {
   Gang gang;
-  for (const PlannedPool& pool : plan.pools) {
-    if (pool.stands_in_for || pool.accelerators_per_node == 0) continue;
-    const int nodes = pool.autoscaling ? pool.nodes_max : pool.nodes_initial;
+  for (const PlannedPool* pool : computing_pools(plan)) {
+    if (pool->accelerators_per_node == 0) continue;
+    const int nodes = pool->autoscaling ? pool->nodes_max : pool->nodes_initial;
     if (gang.accelerator.empty()) {
-      gang.accelerator = pool.accelerator ? pool.accelerator->name : "";
-      gang.of_each = pool.accelerators_per_node;
-      gang.pool = pool.name;
+      gang.accelerator = pool->accelerator ? pool->accelerator->name : "";
+      gang.of_each = pool->accelerators_per_node;
+      gang.pool = pool->name;
     }
-    gang.nodes += nodes * pool.accelerators_per_node / gang.of_each;
+    gang.nodes += nodes * pool->accelerators_per_node / gang.of_each;
   }
   return gang;
 }
@@ -173,7 +173,7 @@ class SubmissionAnswer {
     const Submission mine = submission(gang, *times);
     if (auto why = submission_problem(snapshot_, mine))
       throw WrongInput({{Severity::error, {choice_.cluster.front(), 0, 0}, *why, "--queue NAME"}});
-    const std::uint64_t seed = sampling_.seed.value_or(loaded.plan->forecast.seed);
+    const std::uint64_t seed = sampling_.seed.value_or(loaded.plan->seed);
     const auto forecast = [&](const Submission& other) {
       return forecast_start(snapshot_, other, sampling_.replications.value_or(kStartReplications),
                             seed, sampling_.threads);

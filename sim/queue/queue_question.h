@@ -21,8 +21,9 @@ struct DrawnJobs {
 
 struct QueueQuestion {
   std::vector<NodeGroup> groups;
-  std::vector<std::string> pools;  // names by cell, of policy kueue
-  PartitionCells partitions;       // of policy slurm
+  std::vector<std::string> group_names;  // of their pools, for people
+  std::vector<std::string> pools;        // names by cell, of policy kueue
+  PartitionCells partitions;             // of policy slurm
   SchedulerSpec scheduler;
   JobList list;  // recorded; empty with
   std::optional<DrawnJobs> drawn;

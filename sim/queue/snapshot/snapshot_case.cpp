@@ -37,6 +37,12 @@ class SnapshotRules : public QueueRules {
   std::size_t depth_;
 };
 
+/// Only Kueue reads it of a job; Slurm's go beyond it.
+std::int32_t kueue_priority(double priority) {
+  constexpr double kMost = 2e9;
+  return static_cast<std::int32_t>(std::clamp(priority, -kMost, kMost));
+}
+
 /// "batch,debug" names either.
 bool names_queue(const std::string& queues, const std::string& queue) {
   for (std::size_t from = 0; from <= queues.size();) {
@@ -143,7 +149,7 @@ SnapshotCase::SnapshotCase(const ClusterSnapshot& snapshot, const Submission& mi
   JobRequest own = recorded_job(SimTime{} + to_clock(mine.after), SimDuration{1}, mine.gpus, limit);
   own.owner = {jobs_.names.users.number(mine.user), jobs_.names.teams.number(mine.team),
                jobs_.names.queues.number(mine.queue), JobOwner::kNotSaid,
-               static_cast<std::int32_t>(priorities_.back())};
+               kueue_priority(priorities_.back())};
   jobs_.jobs.push_back(std::move(own));
 }
 
@@ -206,7 +212,7 @@ void SnapshotCase::add(std::size_t k) {
   JobRequest request = recorded_job(SimTime{}, SimDuration{1}, job.gpus);
   request.owner = {jobs_.names.users.number(job.user), jobs_.names.teams.number(job.team),
                    jobs_.names.queues.number(job.queue), JobOwner::kNotSaid,
-                   static_cast<std::int32_t>(job.priority)};
+                   kueue_priority(job.priority)};
   if (job.start) running_.push_back({jobs_.jobs.size(), std::move(parts)});
   jobs_.jobs.push_back(std::move(request));
   of_snapshot_.push_back(k);
