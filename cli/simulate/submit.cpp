@@ -118,10 +118,10 @@ std::size_t likeness(const std::string& seen, const std::string& accelerator,
   constexpr std::size_t kTheSame = 1000;
   const Accelerator* product = accelerator_of_product(seen, catalog);
   if (seen == accelerator || (product != nullptr && product->name == accelerator)) return kTheSame;
-  if (product != nullptr) return 0;
+  // Slurm's types are as short as "a100".
   const std::string ours = letters_of(accelerator), theirs = letters_of(seen);
-  return ours.starts_with(theirs) || theirs.starts_with(ours) ? std::min(ours.size(), theirs.size())
-                                                              : 0;
+  const bool of_family = ours.starts_with(theirs) || theirs.starts_with(ours);
+  return of_family ? std::min(ours.size(), theirs.size()) : 0;
 }
 
 /// What the job asks for, of a plan.

@@ -328,9 +328,8 @@ std::optional<Chart> story_chart(const QueuePicture& p, const JobStory& story) {
   const TimeUnit unit = time_unit(to_seconds(*times.end - times.submit).count());
   const auto hours = [&](SimTime t) { return to_seconds(t - times.submit).count() / unit.seconds; };
   Json values = Json::array(), order = Json::array();
-  Chart chart{"story", "Its nodes while it waited",
-              "",      {},
-              {},      {{"node", "job", "GPUs", "from", "to"}, {}}};
+  Chart chart{
+      "story", "One job that waited long", "", {}, {}, {{"node", "job", "GPUs", "from", "to"}, {}}};
   for (const int node : nodes) order.push_back(p.nodes[std::size_t(node)]);
   for (const Holding& h : p.holdings) {
     const bool shown = std::ranges::find(nodes, h.part.node) != nodes.end();
@@ -351,8 +350,9 @@ std::optional<Chart> story_chart(const QueuePicture& p, const JobStory& story) {
   }
   chart.legend = {{"var(--main)", "this job"}, {"var(--mist)", "other jobs"}};
   chart.note =
-      "From its submit to its end. Where several jobs share a node their bars lie over one "
-      "another.";
+      story_text(p, story) +
+      " The picture: its nodes from its submit to its end. Where several jobs share a node "
+      "their bars lie over one another.";
   chart.spec = chart_head(
       fmt::format("{} nodes from the submit of the job to its end: who held them", nodes.size()),
       std::max(60, int(nodes.size()) * 26));

@@ -71,8 +71,6 @@ std::string queue_html(const QueueReport& r, const HtmlAssets& assets) {
   if (const std::size_t job = typical_wait(r.record.run); job != kNoJob) {
     const JobStory story =
         story_of(job, r.record.list, r.record.run, r.record.holdings, question.groups);
-    page.paragraph(
-        fmt::format("One of the jobs that wait long. {}", html::story_text(picture, story)));
     if (const auto chart = html::story_chart(picture, story)) page.chart(*chart);
   }
   add_teams(page, result);

@@ -39,7 +39,8 @@ std::string answer_line(const FewestNodes& found) {
   }
   for (const PolicyTried& p : found.policies)
     if (p.holds)
-      return line + fmt::format(", or policy {} on the {} of today", to_text(p.policy), found.now);
+      return line + fmt::format("\nor policy {} on the {} nodes that are there", to_text(p.policy),
+                                found.now);
   return line;
 }
 

@@ -36,6 +36,7 @@ std::string clock_text(std::int64_t at, double seconds, std::int64_t today = -1)
 }
 
 std::string in_range(const StartQuantiles& q) {
+  if (!std::isfinite(q.p5)) return "never";
   return fmt::format("{} ({} .. {})", in_time(q.p50), in_time(q.p5), in_time(q.p95));
 }
 
@@ -139,13 +140,12 @@ std::string start_table(const StartAnswer& a, int width) {
       out += (reason.starts_with("  ") && !line.starts_with("  ") ? "  " + line : line) + "\n";
   if (!a.alternatives.empty()) {
     Columns rows;
-    rows.row({"what would change it", "start in", "end in", "starts at once"});
-    for (const StartAlternative& other : a.alternatives)
-      rows.row({other.what,
-                other.forecast.never ? "never: " + *other.forecast.never
-                                     : in_range(other.forecast.start),
-                other.forecast.never ? "" : in_range(other.forecast.end),
-                other.forecast.never ? "" : format_percent(other.forecast.at_once)});
+    rows.row({"what would change it", "start in", "end in", "starts at once", ""});
+    for (const StartAlternative& other : a.alternatives) {
+      const StartForecast& f = other.forecast;
+      rows.row({other.what, in_range(f.start), in_range(f.end), format_percent(f.at_once),
+                f.never.value_or("")});
+    }
     out += "\n" + rows.text();
   }
   out += fmt::format("\nmedian (5th .. 95th percentile) of {} replications, seed {}\n",

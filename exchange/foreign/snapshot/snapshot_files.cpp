@@ -104,10 +104,11 @@ class SnapshotReader {
     std::vector<std::string>& notes = parts_.snapshot.notes;
     if (parts_.held > 0)
       notes.push_back(fmt::format(
-          "{} jobs are held or wait for another job or a time, and are left out", parts_.held));
+          "left out, as they are held or wait for another job or a time: {} of the jobs",
+          parts_.held));
     if (parts_.without_gpus > 0)
-      notes.push_back(
-          fmt::format("{} jobs or pods without GPUs are left out", parts_.without_gpus));
+      notes.push_back(fmt::format("left out, as they ask for no GPU: {} of the jobs and pods",
+                                  parts_.without_gpus));
     int down = 0;
     for (const SnapshotNode& node : parts_.snapshot.nodes) down += node.usable ? 0 : 1;
     if (down > 0)

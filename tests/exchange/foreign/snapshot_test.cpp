@@ -64,9 +64,10 @@ TEST_CASE("squeue --json and sinfo --json tell nodes, who holds them and who wai
   CHECK(job_named(s, "16").gpus == 32);
   CHECK(job_named(s, "16").priority > sweep.priority);
   CHECK(s.at == *job_named(s, "12").start + 5);  // the job without GPUs, and the last submits
-  CHECK(s.notes == std::vector<std::string>{
-                       "1 jobs are held or wait for another job or a time, and are left out",
-                       "1 jobs or pods without GPUs are left out"});
+  CHECK(s.notes ==
+        std::vector<std::string>{
+            "left out, as they are held or wait for another job or a time: 1 of the jobs",
+            "left out, as they ask for no GPU: 1 of the jobs and pods"});
 }
 
 TEST_CASE("the tables of squeue and scontrol tell the same as the JSON") {
