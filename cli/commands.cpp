@@ -21,6 +21,9 @@ constexpr std::array kCommands{
         "  reckon simulate spot.yaml --sweep cluster.pools.p100.nodes=1..8 --csv sweep.csv\n"
         "  reckon simulate spot.yaml --sweep cluster.pools.p100.pricing=spot,on_demand --memo "
         "memo.md\n"
+        "  squeue --all --json > q/jobs.json && sinfo --json > q/nodes.json && reckon simulate "
+        "job.yaml "
+        "--cluster q\n"
         "\n"
         "Exit codes: 0 done, 2 the scenario is wrong or does not fit in memory, 3 the environment "
         "failed\n",
