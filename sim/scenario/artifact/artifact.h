@@ -38,7 +38,7 @@ struct RunArtifact {
   bool owned = false;  // its machines are the user's own (ProviderRules::owned)
 };
 
-inline constexpr int kArtifactVersion = 2;
+inline constexpr int kArtifactVersion = 3;
 /// How an artifact begins, and no scenario does.
 inline constexpr std::string_view kArtifactMagic = "reckon-plan ";
 bool is_artifact(std::string_view bytes);
