@@ -44,7 +44,7 @@ PriceRange range_after(const Fact<UsdPerSecond>& price, CapacityType capacity, d
                        const OperationalDefaults& operations) {
   if (price.value.v <= 0) return {};
   const auto log_of = [&](UsdPerSecond end) {
-    return end.v > 0 ? std::abs(std::log(end.v / price.value.v)) : 0.0;
+    return price.assumed && end.v > 0 ? std::abs(std::log(end.v / price.value.v)) : 0.0;
   };
   const double below = log_of(price.low), above = log_of(price.high);
   if (price.source == SourceId::user) return {std::exp(-below), std::exp(above), price.source};
