@@ -55,6 +55,9 @@ struct ScenarioText {
 };
 Expected<ScenarioText> scenario_text(const std::string& file);
 
+/// Texts print money in the first currency that a command reads (sim/base/printed_currency.h).
+void print_in_its_currency(const ScenarioFile& file);
+
 /// The file with the command line's changes, and the files of others that it names. Of a run (a
 /// directory, or its plan.reckon) the scenario that was run: its job, with the facts of today's
 /// catalog.

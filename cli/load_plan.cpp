@@ -12,6 +12,7 @@
 #include "exchange/model_files.h"
 #include "executor/train/records/run_directory.h"
 #include "sim/accuracy/plan_evidence.h"
+#include "sim/base/printed_currency.h"
 #include "sim/measurement/calibration/calibration.h"
 #include "sim/scenario/resolve/one_job.h"
 #include "sim/scenario/yaml/scenario_yaml.h"
@@ -28,6 +29,13 @@ fs::path plan_of_run(const std::string& file) {
   return fs::is_directory(file, error) ? RunDirectory{file}.plan() : fs::path(file);
 }
 
+/// The first currency that is read is the command's.
+void print_in(const Currency& currency) {
+  static std::mutex first;
+  const std::lock_guard lock(first);
+  if (printed_currency() == Currency{}) print_money_in(currency);
+}
+
 bool asks_whether_feasible(const Plan& plan) {
   return std::any_of(plan.expect.begin(), plan.expect.end(),
                      [](const Expectation& e) { return e.metric == Metric::feasible; });
@@ -35,6 +43,7 @@ bool asks_whether_feasible(const Plan& plan) {
 
 Expected<ScenarioFile> with_model_files(Expected<ScenarioFile> scenario) {
   if (!scenario) return scenario;
+  print_in_its_currency(*scenario);
   Diagnostics unread = resolve_model_files(*scenario);
   if (!unread.empty()) return tl::unexpected(std::move(unread));
   return scenario;
@@ -81,6 +90,12 @@ void apply_evidence(Plan& plan, const LoadedCatalog& catalog) {
 }
 
 }  // namespace
+
+void print_in_its_currency(const ScenarioFile& file) {
+  const auto& prices = file.scenario.prices;
+  if (prices && prices->usd_rate && *prices->usd_rate > 0)
+    print_in({prices->currency, *prices->usd_rate});
+}
 
 struct LoadedCatalog::Made {
   std::vector<std::filesystem::path> unread;  // layers
@@ -139,7 +154,9 @@ std::optional<Expected<ReadArtifact>> load_artifact(const std::string& file) {
   if (!fs::is_regular_file(path, error)) return std::nullopt;
   const std::string bytes = read_text(path);
   if (!is_artifact(bytes)) return std::nullopt;
-  return read_artifact(bytes, path.string());
+  auto read = read_artifact(bytes, path.string());
+  if (read) print_in(read->artifact.plan.currency);
+  return read;
 }
 
 Expected<ScenarioText> scenario_text(const std::string& file) {

@@ -57,6 +57,8 @@ class Maker {
     read_mixes(s);
     q_.residency = spec.residency;
     q_.carbon_free = spec.carbon_free;
+    q_.energy_joules = spec.energy_joules;
+    q_.co2_grams = spec.co2_grams;
     check_residency();
     q_.objective = spec.objective.value_or(Objective::cost);
     if (q_.objective == Objective::cost_under_deadline && !q_.deadline)

@@ -99,6 +99,8 @@ void count_rejections(const Space& space, Answer& answer) {
       add("misses the deadline", 1);
     else if (!e.meets_budget)
       add("misses the budget", 1);
+    else if (!e.meets_emissions)
+      add("over the limit on energy or CO2", 1);
   }
 }
 

@@ -115,6 +115,7 @@ struct Question {
   std::optional<int> max_nodes;        // at once
   std::vector<std::string> residency;  // jurisdictions that a region may be under; empty: any
   std::optional<double> carbon_free;   // least share of its power, 0..1
+  std::optional<double> energy_joules, co2_grams;  // means of a run at most
   Objective objective = Objective::cost;
   std::vector<std::string> assumed;  // what was not said and how it is taken: sentences
   std::string batch_rule;            // whether a step's samples are held, and what it means if not

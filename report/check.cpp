@@ -85,6 +85,10 @@ std::string value_text(const CheckedExpectation& e) {
       return fmt::format("{:.4g}", value);
     case Metric::serving_requests_per_second:
       return format_count(value) + " requests/s";
+    case Metric::energy:
+      return format_energy(value);
+    case Metric::co2:
+      return format_mass(value);
     case Metric::feasible:
       return value != 0 ? "true" : "false";
   }

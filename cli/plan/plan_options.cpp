@@ -133,6 +133,10 @@ std::vector<Option> PlanOptions::declared() {
       {{"carbon-free", "SHARE",
         "least share of a region's power that is free of carbon, such as 80%"},
        key(block, "carbon_free")},
+      {{"energy", "AMOUNT", "electricity of the run at most, such as 500kWh (mean)"},
+       key(block, "energy")},
+      {{"co2", "MASS", "CO2 of the run's electricity at most, such as 2t (mean)"},
+       key(block, "co2")},
       {{"objective", "NAME",
         "what is best: cost, time, cost_time, throughput_per_dollar, cost_under_deadline, "
         "p95_cost or p95_time (cost)"},

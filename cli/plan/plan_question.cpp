@@ -125,7 +125,10 @@ Expected<planner::Base> plan_base(const PlanOptions& options, const Catalog& cat
   base.overrides = overrides_of(options);
   base.layers = options.layers;
   base.words = words_of(options, base.overrides);
-  base.complete = [](ScenarioFile& file) { return resolve_model_files(file); };
+  base.complete = [](ScenarioFile& file) {
+    print_in_its_currency(file);
+    return resolve_model_files(file);
+  };
   if (!options.files.empty()) {
     for (const auto& [option, value] : of_workload(options)) {
       const bool of_train = option == "tokens" || option == "epochs";

@@ -70,11 +70,13 @@ std::string cost_text(const Forecast& f) { return f.cost_usd ? usd_range(*f.cost
 std::string plans_text(const Answer& a, int width) {
   std::string out = "\nPlans\n";
   Columns rows;
-  rows.row({"", "time", "cost", "goodput", "interruptions", "bound by"});
+  rows.row({"", "time", "cost", "goodput", "CO2", "interruptions", "bound by"});
   for (std::size_t k = 0; k < a.plans.size(); ++k) {
     const Forecast& f = a.plans[k].result.forecast;
     rows.row({fmt::format("{}", k + 1), time_range(f.time_seconds), cost_text(f),
-              format_percent(f.goodput.p50), fmt::format("{:.1f}", f.interruptions_total.mean),
+              format_percent(f.goodput.p50),
+              f.energy && f.energy->co2_grams ? format_mass(f.energy->co2_grams->p50) : "-",
+              fmt::format("{:.1f}", f.interruptions_total.mean),
               std::string(to_text(f.step.bottleneck))});
   }
   out += rows.text();

@@ -16,6 +16,7 @@
 #include "sim/catalog/convergence.h"
 #include "sim/catalog/precision.h"
 #include "sim/catalog/providers.h"
+#include "sim/catalog/regions.h"
 #include "sim/model/graph.h"
 
 // The facts: what hardware can do, what machines hold it, where it is, what it costs, how the
@@ -320,6 +321,7 @@ class Catalog {
   std::vector<ScaleTier> tiers;
   std::vector<ClusterNames> cluster_names;
   std::vector<Location> locations;
+  std::vector<Region> regions;
   std::vector<Offering> offerings;
   std::vector<Dataset> datasets;
   std::vector<Storage> storages;

@@ -210,13 +210,17 @@ struct ClusterSpec {
 struct ReservationSpec {
   std::string machine;
   int count = 0;
-  std::string until;
+  std::string from, until;  // first and last day; "": it holds now, it has no end
   MoneyText price;
+  bool whole = false;  // all of it is paid, used or not
 };
 struct PricesSpec {
   std::string currency = "USD";
   std::optional<double> usd_rate;  // 1 USD in that currency
   std::optional<double> discount;  // 0..1
+  /// Half-range of all prices (5th to 95th percentile), own ones too; not given: what the catalog
+  /// says of its own ones, and own ones are certain.
+  std::optional<double> uncertainty;
   std::map<std::string, MoneyText> rates;
   std::vector<ReservationSpec> reserved;
   bool suspect = false;  // use list prices that look wrong
@@ -372,6 +376,7 @@ struct PlanSpec {
   std::optional<int> max_nodes;        // at once, of all pools
   std::vector<std::string> residency;  // jurisdictions a region may be under; empty: any
   std::optional<double> carbon_free;   // least share of its power, 0..1
+  std::optional<double> energy_joules, co2_grams;  // of the run at most, means
   // Of several jobs:
   std::optional<Seconds> period;                 // all are done within it
   std::map<std::string, std::string> deadlines;  // by job, as `deadline`

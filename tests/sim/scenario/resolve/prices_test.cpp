@@ -161,7 +161,7 @@ TEST_CASE("mistakes about reservations are said") {
   undated.erase(undated.find("start:"), undated.find("workload:") - undated.find("start:"));
   CHECK_THAT(errors_of(undated, {"prices={reserved: [{machine: n1-standard-16, count: 2, until: "
                                  "2026-12-02, price: 2 USD/h}]}"}),
-             Contains("a reservation that ends needs the day on which the run starts"));
+             Contains("a reservation with a date needs the day on which the run starts"));
   CHECK_THAT(reserved("{machine: n1-standard-16, count: 1, price: 2 USD/h}, {machine: "
                       "n1-standard-16, count: 1, price: 2 USD/h}"),
              Contains("pool 'p100' has a reservation already"));
