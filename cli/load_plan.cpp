@@ -98,6 +98,11 @@ LoadedCatalog::LoadedCatalog(Catalog catalog, EvidenceFiles files,
 LoadedCatalog::~LoadedCatalog() = default;
 LoadedCatalog::LoadedCatalog(LoadedCatalog&&) noexcept = default;
 
+std::span<const PublishedRun> LoadedCatalog::published_runs() const {
+  evidence();
+  return made_->files.runs();
+}
+
 const Evidence* LoadedCatalog::evidence() const {
   std::call_once(made_->once, [this] {
     Diagnostics problems = read_evidence(made_->files, made_->unread);
@@ -110,7 +115,18 @@ const Evidence* LoadedCatalog::evidence() const {
   return made_->evidence.get();
 }
 
-Expected<LoadedCatalog> load_catalogs(const CatalogChoice& choice) {
+namespace {
+
+std::vector<std::pair<std::string, std::string>> calibrations_of(const CatalogChoice& choice) {
+  std::vector<std::pair<std::string, std::string>> files;
+  for (const fs::path& file : choice.calibrations)
+    files.emplace_back(file.string(), read_text(file));
+  return files;
+}
+
+}  // namespace
+
+Expected<LoadedCatalog> load_catalogs(const CatalogChoice& choice, const CatalogSwap& swap) {
   std::vector<std::filesystem::path> layers{default_catalog_directory()};
   if (layers.front().empty())
     throw std::runtime_error("the catalogs are not found; set RECKON_CATALOGS to their directory");
@@ -119,17 +135,20 @@ Expected<LoadedCatalog> load_catalogs(const CatalogChoice& choice) {
   if (!catalog) return tl::unexpected(std::move(catalog.error()));
   EvidenceFiles evidence;
   Diagnostics problems;
-  for (const std::filesystem::path& file : choice.calibrations) {
-    const auto calibration = parse_calibration(file.string(), read_text(file));
+  for (const auto& [name, text] :
+       swap.calibrations ? *swap.calibrations : calibrations_of(choice)) {
+    const auto calibration = parse_calibration(name, text);
     const Diagnostics found = calibration ? lay_over(*catalog, *calibration) : calibration.error();
     problems.insert(problems.end(), found.begin(), found.end());
     if (calibration) evidence.add_own(calibration->own_runs);
   }
-  if (speaks_of_evidence(choice)) {
+  if (swap.prices) swap.prices(*catalog);
+  if (speaks_of_evidence(choice) || swap.evidence) {
     const Diagnostics found = read_evidence(evidence, std::exchange(layers, {}), choice);
     problems.insert(problems.end(), found.begin(), found.end());
   }
   if (!problems.empty()) return tl::unexpected(std::move(problems));
+  if (swap.evidence) swap.evidence(evidence);
   return LoadedCatalog(std::move(*catalog), std::move(evidence), std::move(layers));
 }
 
@@ -220,8 +239,12 @@ Expected<LoadedScenario> load_all(const std::string& file, const ScenarioChanges
                                   const LoadedCatalog& catalog) {
   auto scenario = load_scenario(file, changes);
   if (!scenario) return tl::unexpected(std::move(scenario.error()));
+  return load_all(std::move(*scenario), catalog);
+}
+
+Expected<LoadedScenario> load_all(ScenarioFile scenario, const LoadedCatalog& catalog) {
   LoadedScenario loaded;
-  loaded.file = std::move(*scenario);
+  loaded.file = std::move(scenario);
   const Scenario& asked = loaded.file.scenario;
   if (asked.of_queue()) {
     auto trace = load_trace(loaded.file);

@@ -8,4 +8,8 @@ namespace reckon::cli {
 /// the options put into its `plan:` block. Throws UsageError where options contradict each other.
 Expected<planner::Base> plan_base(const PlanOptions& options, const Catalog& catalog);
 
+/// Regions of the catalog, where the base's question speaks of them; what does not read is told
+/// later.
+Expected<void> read_regions(const PlanOptions& options, planner::Base& base);
+
 }  // namespace reckon::cli

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "report/json_parts.h"
+#include "report/lock_change_json.h"
 #include "report/plan/memo.h"
 #include "report/plan/parts.h"
 #include "report/plan/plan.h"
@@ -147,6 +148,8 @@ Json baseline_object(const BaselineInputs* in) {
           {"change", number(in->verdict.change)},
           {"tolerance", in->tolerance},
           {"worse", in->verdict.worse},
+          {"cause", in->verdict.cause ? Json(word_of_cause(*in->verdict.cause)) : Json(nullptr)},
+          {"lock", lock_change_object(in->since)},
           {"verdict", baseline_verdict(*in)},
           {"today",
            in->baseline.today ? forecast_object(in->baseline.today->forecast) : Json(nullptr)}};
