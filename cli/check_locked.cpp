@@ -113,8 +113,8 @@ Expected<void> attribute_changes(const planner::Lock& lock, const CheckSetting& 
 
   Answers at{today, today, today};
   const auto of_today = [&](const LoadedCatalog& catalog) {
-    return answer_or_none(load_scenario(file, setting.changes), catalog, setting.sampling,
-                          setting.network);
+    const auto again = load_all(file, setting.changes, catalog);
+    return again ? check_answer(*again, setting.sampling, setting.network) : CheckedAnswer{};
   };
   if (changes.any()) {
     const auto old = catalogs.then();

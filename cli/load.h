@@ -38,6 +38,8 @@ class LoadedCatalog : public Catalog {
   /// Throws WrongInput where a file cannot be read. nullptr: the catalogs hold none, or
   /// --without-evidence names all.
   const Evidence* evidence() const;
+  /// The same with rows of one's own besides. nullptr: there is no kernel to compare with.
+  std::unique_ptr<const Evidence> evidence_with(const OwnRow& row) const;
   /// The published runs behind it, whether or not a kernel compares them.
   std::span<const PublishedRun> published_runs() const;
 
@@ -99,8 +101,15 @@ struct LoadedScenario {
 /// As load_plan, with the serving block; what is wrong with either is reported together.
 Expected<LoadedScenario> load_all(const std::string& file, const ScenarioChanges& changes,
                                   const LoadedCatalog& catalog);
-/// The same of a scenario that was read.
-Expected<LoadedScenario> load_all(ScenarioFile scenario, const LoadedCatalog& catalog);
+/// The same of a scenario that was read. `as_written`: without the command line's changes;
+/// nullptr: there are none.
+Expected<LoadedScenario> load_all(ScenarioFile scenario, const LoadedCatalog& catalog,
+                                  const ScenarioFile* as_written = nullptr);
+
+/// What evidence says of a scenario with a measured step (sim/accuracy/profiled_step.h), with that
+/// step in it. nullptr: the scenario has none, and the catalog's own holds.
+Expected<std::unique_ptr<const Evidence>> evidence_of_profile(const ScenarioFile& as_written,
+                                                              const LoadedCatalog& catalog);
 
 std::unique_ptr<NetworkModel> make_network(const NetworkChoice& choice);
 

@@ -213,7 +213,8 @@ int run_plan(const Command& self, std::span<const std::string> arguments) {
   how.threads = options.threads;
   const auto catalog = checked(load_catalogs(options));
   auto base = checked(plan_base(options, catalog));
-  base.evidence = catalog.evidence();
+  const auto profile = checked(profile_of(base, catalog));
+  base.evidence = profile ? profile.get() : catalog.evidence();
   const auto network = make_network({});
   if (const auto file = planner::read(base); file && file->scenario.of_queue() && base.is_file)
     return checked(answer_nodes(options, *file, catalog));

@@ -31,7 +31,9 @@ BestFigures figures_of(const planner::Answer& answer) {
 /// Of a question that is none with these catalogs: no plan.
 BestFigures searched(planner::Base base, const LoadedCatalog& catalog, const LockedQuestion& of,
                      planner::PlannerOptions how) {
-  base.evidence = catalog.evidence();
+  const auto profile = profile_of(base, catalog);
+  if (!profile) return {};
+  base.evidence = *profile ? profile->get() : catalog.evidence();
   const auto question = planner::make_question(std::move(base), catalog);
   if (!question) return {};
   ProgressLine line;

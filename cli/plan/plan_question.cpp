@@ -10,6 +10,7 @@
 #include "cli/init/init_scenario.h"
 #include "cli/options/usage_error.h"
 #include "cli/output.h"
+#include "cli/plan/placeholders.h"
 #include "exchange/model_files.h"
 #include "sim/base/shell_word.h"
 #include "sim/model/zoo/zoo.h"
@@ -150,6 +151,15 @@ Expected<void> read_regions(const PlanOptions& options, planner::Base& base) {
   return {};
 }
 
+Expected<std::unique_ptr<const Evidence>> profile_of(const planner::Base& base,
+                                                     const LoadedCatalog& catalog) {
+  planner::Base written = base;
+  written.overrides.clear();
+  const auto file = planner::read(written);
+  if (!file) return nullptr;  // told when the question is made
+  return evidence_of_profile(*file, catalog);
+}
+
 Expected<planner::Base> plan_base(const PlanOptions& options, const Catalog& catalog) {
   planner::Base base;
   base.overrides = overrides_of(options);
@@ -160,13 +170,14 @@ Expected<planner::Base> plan_base(const PlanOptions& options, const Catalog& cat
     for (const auto& [option, value] : of_workload(options)) {
       const bool of_train = option == "tokens" || option == "epochs";
       if (!value.empty())
-        throw UsageError(
-            fmt::format("--{} is the file's to say; change it with --set workload.{}{}=...",
-                        option, of_train ? "train." : "",
-                        option == "sequence" ? "sequence_length" : option));
+        throw UsageError(fmt::format(
+            "--{} is the file's to say; change it with --set workload.{}{}=...", option,
+            of_train ? "train." : "", option == "sequence" ? "sequence_length" : option));
     }
     base.name = options.files.front();
     base.text = read_text(base.name);
+    const auto words = placeholders_for(base, catalog);
+    base.overrides.insert(base.overrides.begin(), words.begin(), words.end());
   } else {
     if (options.model.empty()) throw UsageError("plan needs a scenario file, or --model");
     auto text = text_of_flags(options, catalog);

@@ -169,6 +169,8 @@ std::string plan_json(const Answer& a, const BaselineInputs* baseline) {
   out["candidates_considered"] = a.considered;
   out["feasible"] = a.feasible;
   out["search"] = search_object(a);
+  out["searched"] = a.searched;
+  out["held_fixed"] = a.held;
   out["plans"] = Json::array();
   for (std::size_t k = 0; k < a.plans.size(); ++k) {
     const RankedPlan& p = a.plans[k];

@@ -22,13 +22,17 @@ struct Choice {
 };
 
 Choice choice_of(const planner::RankedPlan& plan) {
-  return {plan.hardware.machine, plan.hardware.accelerator,
-          plan.hardware.per_node, plan.offer.region,
-          std::string(to_text(plan.offer.pricing)), plan.shape.nodes};
+  return {plan.hardware.machine,
+          plan.hardware.accelerator,
+          plan.hardware.per_node,
+          plan.offer.region,
+          std::string(to_text(plan.offer.pricing)),
+          plan.shape.nodes};
 }
 
 /// Those that differ from it in one thing, within the space.
-std::vector<std::pair<std::string, Choice>> single_changes(const SmallSpace& s, const Choice& best) {
+std::vector<std::pair<std::string, Choice>> single_changes(const SmallSpace& s,
+                                                           const Choice& best) {
   std::vector<std::pair<std::string, Choice>> out;
   const auto each = [&](const char* what, auto Choice::*member, const auto& values) {
     for (const auto& value : values) {
