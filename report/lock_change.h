@@ -18,7 +18,7 @@ struct LockChange {
   std::string lock;  // the file
   std::vector<FigureChange> figures;
   std::vector<std::string> notes;  // versions and dates, and what could not be told apart
-  bool same = false;               // nothing that the answer rests on has changed
+  bool same = false;               // no input and no figure has changed
 };
 
 /// Lines, each indented by `indent` spaces: "time  31.1 h -> 33.0 h: your edit +1.9 h, ...".

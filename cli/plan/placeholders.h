@@ -7,8 +7,8 @@
 
 namespace reckon::cli {
 
-/// What a question's file leaves out because `plan.vary` says it: words of --set that stand in for
-/// it and restrict nothing. Empty where the text cannot be read: the reader tells why.
+/// What a file leaves out because `plan.vary` says it, as words of --set that take its place and
+/// restrict nothing. Empty where the text cannot be read: the reader tells why.
 std::vector<std::string> placeholders_for(const planner::Base& base, const Catalog& catalog);
 
 }  // namespace reckon::cli

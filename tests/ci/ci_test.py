@@ -25,7 +25,7 @@ COMPONENT = SOURCE / "docs/ci/gitlab/templates/reckon.yml"
 EXAMPLE = SOURCE / "docs/ci/example"
 EVENTS = Path(__file__).resolve().parent / "events"
 PROGRAM = Path(sys.argv.pop(1)).resolve() / "bin/reckon"
-QUESTION = "scenarios/finetune.yaml"
+QUESTION = "scenarios/resnet.yaml"
 
 
 def archive():
@@ -115,7 +115,7 @@ class GitHub(Pipeline):
         self.assertEqual(done.steps, ["Install", "Check", "Plan", "Tell", "Result"])
         self.assertEqual(len(api.comments), 151)
         body = api.comments[-1]["body"]
-        self.assertTrue(body.startswith("<!-- reckon: reckon -->\n### finetune: worse than the baseline\n"), body)
+        self.assertTrue(body.startswith("<!-- reckon: reckon -->\n### resnet: worse than the baseline\n"), body)
         for part in ("| before | your edit | prices | evidence | reckon | now |", "| mean cost | ", "| mean time | ",
                      "by your edit", "### reckon check"):
             self.assertIn(part, body)
@@ -133,7 +133,7 @@ class GitHub(Pipeline):
         done = self.act(repository, "pull_request", api)
         self.assertEqual(done.code, 0, done.log)
         self.assertIn("within tolerance", api.comments[0]["body"])
-        self.assertIn("as in scenarios/finetune.lock.json: no edit", done.log)
+        self.assertIn("as in scenarios/resnet.lock.json: no edit", done.log)
 
     def test_a_price_that_nobody_edited_does_not_fail_the_job(self):
         def dearer(tree):
@@ -155,7 +155,7 @@ class GitHub(Pipeline):
         self.assertEqual(api.comments, [])
         self.assertIn("HTTP 403", done.log)
         self.assertIn("summary only", done.log)
-        self.assertIn("### finetune: worse than the baseline", done.summary)
+        self.assertIn("### resnet: worse than the baseline", done.summary)
 
     def test_a_push_makes_no_comment(self):
         repository, api = Repository(self.temp, only_a_comment), self.api()
@@ -173,7 +173,7 @@ class GitHub(Pipeline):
         repository, api = Repository(self.temp, longer, locked=False), self.api()
         done = self.act(repository, "pull_request", api)
         self.assertEqual(done.code, 0, done.log)
-        self.assertIn("No lock yet: `reckon plan scenarios/finetune.yaml --lock`", api.comments[0]["body"])
+        self.assertIn("No lock yet: `reckon plan scenarios/resnet.yaml --lock`", api.comments[0]["body"])
 
     def test_a_scenario_that_is_wrong_is_told_at_its_line(self):
         def wrong(tree):
@@ -182,7 +182,7 @@ class GitHub(Pipeline):
         repository, api = Repository(self.temp, wrong), self.api()
         done = self.act(repository, "pull_request", api)
         self.assertEqual(done.code, 2, done.log)
-        self.assertIn("::error file=scenarios/finetune.yaml,line=7", done.log)
+        self.assertIn("::error file=scenarios/resnet.yaml,line=7", done.log)
         self.assertIn("has errors", api.comments[0]["body"])
 
     def test_an_archive_of_another_sum_is_not_run(self):
@@ -229,7 +229,7 @@ class GitLab(Pipeline):
         done = self.merge(repository, api)
         self.assertEqual(done.code, 1, done.log)
         body = api.comments[-1]["body"]
-        self.assertIn("### finetune: worse than the baseline", body)
+        self.assertIn("### resnet: worse than the baseline", body)
         self.assertEqual(body, done.summary)
         self.assertEqual(self.merge(repository, api).code, 1)
         self.assertEqual(len(api.comments), 101)

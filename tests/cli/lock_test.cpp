@@ -307,8 +307,9 @@ TEST_CASE("an edited model file counts as your edit where reckon is the same") {
           "{tokens: 20M}");
   replace(text, "batch_per_accelerator: 64", "batch_per_accelerator: 4");
   const auto config = [](int layers) {
-    return R"({"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "n_embd": 768, "n_head": 12, "n_layer": )" +
-           std::to_string(layers) + R"(, "n_positions": 1024, "vocab_size": 50257})";
+    return R"({"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "n_embd": 768, )"
+           R"("n_head": 12, "n_positions": 1024, "vocab_size": 50257, "n_layer": )" +
+           std::to_string(layers) + "}";
   };
   w.write("config.json", config(6));
   w.write("s.yaml", text);
