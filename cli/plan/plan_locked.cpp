@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -10,7 +11,7 @@
 #include "cli/plan/lock.h"
 #include "cli/plan/plan_question.h"
 #include "planner/plan_file.h"
-#include "sim/base/limits.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
 
 namespace reckon::cli {
 namespace {
