@@ -128,8 +128,7 @@ std::optional<Diagnostic> judge_answer(std::string_view option, const std::strin
   }
   if (option == "provider") {
     std::vector<std::string> names;
-    for (const ProviderRules& p : catalog.providers)
-      if (!p.owned) names.push_back(p.id.name);
+    for (const ProviderRules& p : catalog.providers) names.push_back(p.id.name);
     const bool known = std::find(names.begin(), names.end(), written) != names.end();
     return judge_name(option, written, known, names, names);
   }

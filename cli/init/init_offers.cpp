@@ -64,8 +64,13 @@ std::string first_region(const InitAnswers& answers, const Catalog& catalog,
                          const Provider& provider) {
   if (!answers.region.empty()) return answers.region;
   for (const Location& l : catalog.locations)
-    if (l.provider == provider) return l.region;
-  return "";
+    if (l.provider == provider && !l.region.empty()) return l.region;
+  return "main";  // its regions are not listed: any name is one
+}
+
+bool lists_machines(const Catalog& catalog, const Provider& provider) {
+  return std::ranges::any_of(catalog.machines,
+                             [&](const Machine& m) { return m.provider == provider; });
 }
 
 /// On nodes of a provider whose machines are not listed, as one's own are.
@@ -82,7 +87,7 @@ std::vector<Offer> offers_by_size(const InitAnswers& answers, const Catalog& cat
               answers.count / per_node,
               usual_size(answers.accelerator.empty() ? 0 : per_node)};
   if (!catalog.rules_of(*answers.provider).owned) {
-    if (!answers.accelerator.empty()) return {};  // what it sells is listed
+    if (!answers.accelerator.empty() && lists_machines(catalog, *answers.provider)) return {};
     offer.region = first_region(answers, catalog, *answers.provider);
   }
   return {offer};

@@ -75,6 +75,11 @@ std::string pool_text(const InitAnswers& answers, const Draft& d, const Catalog&
   return out;
 }
 
+bool has_storage(const Catalog& catalog, const Provider& provider) {
+  return std::ranges::any_of(catalog.storages,
+                             [&](const Storage& s) { return s.provider == provider; });
+}
+
 /// What nobody said, as comments.
 std::string assumed_text(const InitAnswers& answers, const Draft& d) {
   std::vector<std::string> all = answers.assumed;
@@ -113,8 +118,11 @@ std::string text_of(const InitAnswers& answers, const Draft& d, const Catalog& c
       "  precision: {}\n"
       "  batch_per_accelerator: {}  # {}\n"
       "  strategy: {}\n"
-      "  checkpoint: {{interval: optimal}}  # Young and Daly's interval; or a time such as 30min\n",
-      answers.model, answers.dataset, answers.length, d.precision, d.batch, batch_note, d.strategy);
+      "  checkpoint: {{interval: {}\n",
+      answers.model, answers.dataset, answers.length, d.precision, d.batch, batch_note, d.strategy,
+      has_storage(catalog, d.offer.provider)
+          ? "optimal}  # Young and Daly's interval; or a time such as 30min"
+          : "none}  # the catalog has no storage of this provider");
   out += fmt::format(
       "cluster:\n"
       "  provider: {}{}{}  # {}\n"
