@@ -24,7 +24,8 @@ Writers writers_of(const Plan& plan, const PlannedWorkload& job) {
     return {first, job.strategy.servers->count};
   if (!cuts_the_model(job.strategy.kind)) return {first, 1};
   const PlannedStrategy& s = job.strategy;
-  const int per_node = std::max(1, first->accelerators_per_node / s.accelerators_per_worker);
+  const int per_node =
+      std::max(1, first->accelerators_per_node / std::max(1, s.accelerators_per_worker));
   return {first, (s.workers + per_node - 1) / per_node};
 }
 
