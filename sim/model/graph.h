@@ -281,9 +281,10 @@ struct FeatureScale {
 struct WeightNorms {
   std::int64_t in = 0, out = 0;
 };
-/// An operator of another tool's graph that has no kind of its own here: an output of any shape, its
-/// weights, and the multiply-adds of its products, for one sample; without products it is bound by
-/// memory. A view moves nothing. Of a table that is looked up, a sample reads its rows alone.
+/// An operator of another tool's graph that has no kind of its own here: an output of any shape,
+/// its weights, and the multiply-adds of its products, for one sample; without products it is bound
+/// by memory. A view shows its input or a part of
+/// it and moves nothing. Of a table that is looked up, a sample reads its rows alone.
 struct Operator {
   Shape output;
   std::int64_t parameters = 0;

@@ -162,7 +162,7 @@ TEST_CASE("what is wrong with a graph comes all at once, at its node") {
       errors_of(changed(changed(kNet, R"("inputs": ["_3"])", R"("inputs": ["_9"])"), R"([10, 512])",
                         R"([10, -512])"));
   CHECK_THAT(errors,
-             Contains("net.json:20:") && Contains("node '_4' takes '_9', which no earlier"));
+             Contains("net.json:17:") && Contains("node '_4' takes '_9', which no earlier"));
   CHECK_THAT(errors, Contains("a shape of node '_5' is wrong"));
   CHECK_THAT(errors_of(changed(kNet, "[1, 3, 16, 16]", "[4, 3, 16, 16]")),
              Contains("input 'input_1' is (4, 3, 16, 16): its first axis is no batch of one"));
