@@ -45,7 +45,7 @@ void WaitingJobs::make_lanes(std::span<const JobRequest> jobs) {
   for (const auto& [key, lane] : known) alike[lane] = {std::get<1>(key), std::get<2>(key)};
   std::size_t first = 0;
   for (std::size_t l = 0; l < sizes.size(); ++l) {
-    lanes_.push_back({alike[l], first, FirstBelow(sizes[l]), false});
+    lanes_.push_back({alike[l], first, FirstBelow(sizes[l]), false, {}, 0});
     first += sizes[l];
   }
   by_lane_.resize(jobs.size());
@@ -62,11 +62,15 @@ WaitingJobs::Ordered WaitingJobs::ordered(std::size_t job) const {
 void WaitingJobs::show(std::size_t job) {
   OfLane& lane = lanes_[lane_[job]];
   lane.limits.set(place_[job], longest_time(jobs_[job]).count());
+  lane.known = 0;
   if (!lane.active) active_.push_back(lane_[job]);
   lane.active = true;
 }
 
-void WaitingJobs::hide(std::size_t job) { lanes_[lane_[job]].limits.clear(place_[job]); }
+void WaitingJobs::hide(std::size_t job) {
+  lanes_[lane_[job]].limits.clear(place_[job]);
+  lanes_[lane_[job]].known = 0;
+}
 
 void WaitingJobs::add(std::size_t job) {
   fill();
@@ -122,6 +126,7 @@ void WaitingJobs::admit_next() {
 
 void WaitingJobs::recalculate(SimTime at) {
   recalculated_ = std::max(recalculated_, at);
+  ++priorities_;
   if (!bounded()) return;
   for (const Ordered& w : within_) hide(by_rank_[w.rank]);
   within_.clear();
@@ -157,10 +162,14 @@ void WaitingJobs::begin_look(std::vector<Candidate>& firsts) {
       active_.pop_back();
       continue;
     }
-    const std::size_t place = lane.limits.find(0);
-    const std::size_t job = by_lane_[lane.first + place];
-    const Ordered own = ordered(job);
-    firsts.push_back({own.priority, own.rank, job, lane_[job], place});
+    if (lane.known != priorities_) {
+      const std::size_t place = lane.limits.find(0);
+      const std::size_t job = by_lane_[lane.first + place];
+      const Ordered own = ordered(job);
+      lane.head = {own.priority, own.rank, job, lane_[job], place};
+      lane.known = priorities_;
+    }
+    firsts.push_back(lane.head);
   }
 }
 

@@ -54,9 +54,11 @@ class WaitingJobs {
  private:
   struct OfLane {
     Lane alike;
-    std::size_t first = 0;  // of its jobs in by_lane_
-    FirstBelow limits;      // of those that wait within the depth, by place
-    bool active = false;    // in active_
+    std::size_t first = 0;    // of its jobs in by_lane_
+    FirstBelow limits;        // of those that wait within the depth, by place
+    bool active = false;      // in active_
+    Candidate head;           // the first of them, where it is known as of now
+    std::uint64_t known = 0;  // priorities_ of it; 0: never
   };
   struct OfGroup {
     std::set<std::size_t> ranks;           // of its jobs that wait
@@ -88,6 +90,7 @@ class WaitingJobs {
   std::vector<std::size_t> active_;  // lanes that have a job
   std::vector<OfGroup> groups_;      // only where the depth bounds
   std::set<Ordered> within_;         // the depth; likewise
+  std::uint64_t priorities_ = 1;     // how often they were calculated anew
   SimTime recalculated_{};
 };
 
