@@ -32,9 +32,11 @@ std::string candidates(const CandidateComparison& c, std::span<const std::string
     if (!f.feasible)
       rows.row({candidate_letter(k), "not feasible", "-", "-", "-", "-"});
     else
-      rows.row({candidate_letter(k), time_range(f.time_seconds),
-                f.cost_usd ? usd_range(*f.cost_usd) : "unknown", percent_range(f.goodput),
-                energy_text(f), co2_text(f)});
+      rows.row(
+          {candidate_letter(k), time_range(f.time_seconds),
+           f.cost_usd ? usd_range(*f.cost_usd) : "unknown", percent_range(f.goodput),
+           f.energy ? format_energy(f.energy->joules.p50) : "unknown",
+           f.energy && f.energy->co2_grams ? format_mass(f.energy->co2_grams->p50) : "unknown"});
   }
   const Forecast& first = c.forecasts.front();
   return legend + "\n" + rows.text() +

@@ -23,14 +23,14 @@ std::string how_sure(const PriceForecast& p) {
 
 std::string hour_range(const PriceForecast& p) {
   const std::string& code = printed_currency().code;
-  if (p.certain || p.low == p.high) return fmt::format("{} {}", amount_of(p.usd_per_hour), code);
-  return fmt::format("{} {} ({} .. {})", amount_of(p.usd_per_hour), code, amount_of(p.low),
+  if (p.certain || p.low == p.high) return fmt::format("{} {}/h", amount_of(p.usd_per_hour), code);
+  return fmt::format("{} {}/h ({} .. {})", amount_of(p.usd_per_hour), code, amount_of(p.low),
                      amount_of(p.high));
 }
 
 std::string price_lines(const Forecast& f) {
   Columns rows(Columns::Kind::facts);
-  for (const PriceForecast& p : f.prices) rows.row({p.what, hour_range(p) + "/h", how_sure(p)});
+  for (const PriceForecast& p : f.prices) rows.row({p.what, hour_range(p), how_sure(p)});
   return f.prices.empty() ? ""
                           : "  prices of a node (median, 5th .. 95th percentile)\n" + rows.text();
 }

@@ -15,7 +15,7 @@ std::string price_lines(const Forecast& forecast);
 /// dearer with 12.0 % probability)"; "" where no price turns it.
 std::string rank_turn_text(const Forecast& cheaper, const Forecast& other);
 
-/// "0.35 USD (0.29 .. 0.37)", of an hour.
+/// "0.35 USD/h (0.29 .. 0.37)".
 std::string hour_range(const PriceForecast& price);
 
 /// " 412 kWh (380 .. 450) at the meter", " 170 kg CO2 (...)"; "unknown" where nothing is known.

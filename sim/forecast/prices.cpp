@@ -56,6 +56,10 @@ void summarize_prices(const Plan& plan, const std::vector<LifeResult>& lives, Fo
     const NodePrice& price = pool.price;
     const auto slot = std::size_t(&pool - plan.pools.data());
     const std::vector<double> paid = paid_of(pool, slot, lives);
+    if (const auto& held = pool.reservation) {
+      const double hour = double(held->price.nano_usd_per_hour) * 1e-9;
+      f.prices.push_back({"reservation of pool " + pool.name, true, hour, hour, hour, "", "", 0});
+    }
     const std::vector<double> factors = price_factors(price.spread, f.seed, lives.size());
     for (std::size_t k = 0; k < paid.size(); ++k) at_medians[k] -= paid[k] * (factors[k] - 1);
     const std::string what = price.spread.certain() ? "pool " + pool.name : price.spread.market;

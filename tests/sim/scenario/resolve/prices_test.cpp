@@ -209,3 +209,11 @@ TEST_CASE("list prices that look wrong are used only where the user asks for the
   CHECK(plan.pools.at(0).price.accelerators.nano_usd_per_hour == 1'705'860'000);
   CHECK(warns(plan, "the price of A100-SXM4-40 looks wrong and was asked for"));
 }
+
+TEST_CASE("the provider maintains the machines of a reservation together, others each by itself") {
+  CHECK_FALSE(plan_from(kCloud).maintenance.grouped);
+  const std::vector<std::string> held{
+      "cluster.pools.p100.pricing=reserved",
+      "prices={reserved: [{machine: n1-standard-16, count: 3, price: 2 USD/h}]}"};
+  CHECK(plan_from(kCloud, held).maintenance.grouped);
+}
