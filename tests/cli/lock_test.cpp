@@ -236,7 +236,9 @@ TEST_CASE("plan --baseline of a lock fails by an edit only, with each cause's sh
 
   const Json blind = held("--without-evidence all", 0);
   CHECK(shares(blind["lock"], 0).at("evidence") != 0);
-  CHECK(shares(blind["lock"], 0).at("reckon") == 0);
+  // Runs that the answer did not use are not in the lock: what they did is told apart as reckon's.
+  CHECK(std::abs(shares(blind["lock"], 0).at("reckon")) <
+        0.1 * std::abs(shares(blind["lock"], 0).at("evidence")));
 
   age(w, "q.lock.json", 0.9);
   const Json older = held("", 0);
