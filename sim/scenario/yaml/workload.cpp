@@ -296,7 +296,10 @@ const Fields<WorkloadSpec>& workload_fields() {
 void check_workload(Reader& reader, const YamlNode& node, const WorkloadSpec& workload) {
   constexpr std::array<std::string_view, 2> kPrograms{"model", "container"};
   constexpr std::array<std::string_view, 2> kBatches{"batch_per_accelerator", "global_batch"};
-  check_one_of(reader, node, kPrograms, 1);
+  // A measured step is of a program of one's own, and the model beside it scales it.
+  const bool measured =
+      workload.container && std::holds_alternative<Seconds>(workload.container->profile);
+  if (!measured || !node.has("model")) check_one_of(reader, node, kPrograms, 1);
   const bool is_model = node.has("model");
   check_one_of(reader, node, kBatches, is_model ? 1 : 0);
   if (is_model && !node.has("train") && !reader.misspelt("train"))
