@@ -35,12 +35,15 @@ constexpr std::array kCommands{
         "  reckon plan scenarios/plan-gpt2.yaml\n"
         "  reckon plan --model llama3_8b --tokens 10B --accelerator h100,a100-80 --deadline 3d@95% "
         "--budget 20000USD\n"
+        "  reckon plan --model llama3_8b --finetune lora:16 --tokens 200M --sequence 2048 --budget "
+        "500USD\n"
         "  reckon plan spot.yaml --nodes 1..16 --pricing spot,on_demand --out best.yaml && reckon "
         "simulate best.yaml\n"
         "  reckon plan spot.yaml --fewest --deadline 8h@95%\n"
         "  reckon plan spot.yaml --provider gcp --residency EU --carbon-free 80%\n"
         "  reckon plan scenarios/plan-fleet.yaml --out fleet.yaml && reckon simulate fleet-1.yaml\n"
         "  reckon plan spot.yaml --baseline best.yaml --tolerance 3% --diff comment.md\n"
+        "  reckon plan spot.yaml --lock  (then: --baseline spot.lock.json)\n"
         "\n"
         "Exit codes: 0 done, 1 no plan fits or it is worse than the baseline, 2 the question is "
         "wrong, 3 the environment failed\n",
@@ -74,6 +77,7 @@ constexpr std::array kCommands{
             "Examples:\n"
             "  reckon check scenarios/\n"
             "  reckon check spot.yaml tpu.yaml --junit results.xml --annotations github\n"
+            "  reckon check scenarios/ --lock  (then without it: what changed, and why)\n"
             "\n"
             "Exit codes: 0 all hold, 1 an expectation failed, 2 a scenario is wrong, 3 the "
             "environment failed;\n"
@@ -366,6 +370,25 @@ std::string help_text() {
       "Example:\n"
       "  reckon simulate scenarios/gke-p100-autoscaling.yaml\n";
   return out;
+}
+
+std::string questions_text() {
+  return "reckon answers four questions about a training run before anyone pays for it.\n"
+         "\n"
+         "What to run, for a deadline and a budget?\n"
+         "  reckon plan --model llama3_8b --finetune lora:16 --tokens 200M --deadline 72h@95% "
+         "--budget 500USD\n"
+         "How long will it take, what will it cost, and how sure is that?\n"
+         "  reckon init --model resnet50 --epochs 90 --accelerator T4 --out job.yaml\n"
+         "  reckon simulate job.yaml\n"
+         "Where does the time go, and what would help?\n"
+         "  reckon explain job.yaml\n"
+         "Was the forecast right, and how is the next one better?\n"
+         "  reckon run job.yaml --out runs/first\n"
+         "  reckon diff runs/first/forecast.json runs/first\n"
+         "  reckon calibrate runs/first --out mine.yaml\n"
+         "\n"
+         "All commands: reckon --help. Their options: reckon help plan.\n";
 }
 
 std::string help_text(const Command& command) {
