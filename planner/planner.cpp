@@ -115,6 +115,9 @@ Expected<Answer> plan(const Question& question, const Catalog& catalog, const Ne
   answer.seed = options.seed.value_or(given.seed);
   answer.replications_asked = options.replications.value_or(given.replications);
   answer.assumed = question.assumed;
+  SearchedKeys keys = searched_keys(question);
+  answer.searched = std::move(keys.searched);
+  answer.held = std::move(keys.held);
   answer.batch_rule = question.batch_rule;
   answer.file = question.base.is_file ? question.base.name : "";
   answer.words = question.base.words;

@@ -137,6 +137,12 @@ bool fits(const Question& question, const MemoryEstimate& memory);
 /// Do its parameter servers stand on the workers' nodes, one a node at most?
 bool colocates_servers(const Question& question);
 
+/// Keys of `plan.vary` in which the question leaves a choice, and those that it holds fixed.
+struct SearchedKeys {
+  std::vector<std::string> searched, held;
+};
+SearchedKeys searched_keys(const Question& question);
+
 /// Does the scenario, or what is put over it, say how many replications a forecast has?
 bool says_replications(const Question& question);
 

@@ -1,6 +1,7 @@
 #include "report/json.h"
 
 #include "report/json_parts.h"
+#include "report/lock_change_json.h"
 #include "report/serving/json.h"
 
 namespace reckon {
@@ -184,11 +185,13 @@ Json json_of(const CheckedScenario& s) {
   for (const CheckedExpectation& e : s.expectations)
     expectations.push_back({{"text", e.result.text},
                             {"value", e.result.value ? number(*e.result.value) : Json(nullptr)},
-                            {"passed", e.result.passed}});
+                            {"passed", e.result.passed},
+                            {"cause", e.cause ? Json(word_of_cause(*e.cause)) : Json(nullptr)}});
   return {{"file", s.file},
           {"passed", s.passed()},
           {"skipped", s.skipped ? Json(*s.skipped) : Json(nullptr)},
-          {"expectations", expectations}};
+          {"expectations", expectations},
+          {"lock", lock_change_object(s.since ? &*s.since : nullptr)}};
 }
 
 }  // namespace

@@ -41,10 +41,11 @@ std::string search_text(const Answer& a, int width) {
                                  format_count(double(a.considered)),
                                  format_count(double(a.feasible)), format_count(double(a.lives)));
   if (a.search.exact)
-    text += a.plans.empty() ? "Every candidate was simulated, or a lower bound proves that it does "
-                              "not fit. "
-                            : "No other candidate is better: each was simulated, or a lower bound "
-                              "proves it worse. ";
+    text += a.plans.empty()
+                ? "Every candidate was simulated, or a lower bound proves that it does "
+                  "not fit. "
+                : "No other candidate of this space is better: each was simulated, or a "
+                  "lower bound proves it worse. ";
   else
     text += fmt::format(
         "{} candidates were ranked by the step model or a few replications, not simulated in "
@@ -62,6 +63,12 @@ std::string search_text(const Answer& a, int width) {
         format_count(a.replications_asked), format_count(a.replications), a.replications_asked);
   std::string out;
   for (const std::string& line : wrap(text, width - 2)) out += "  " + line + "\n";
+  add_lines(
+      out, "  ",
+      fmt::format("Searched: {}. Held fixed: {}.",
+                  a.searched.empty() ? "nothing" : fmt::format("{}", fmt::join(a.searched, ", ")),
+                  fmt::join(a.held, ", ")),
+      width);
   return out;
 }
 
@@ -101,7 +108,7 @@ std::string why_text(const Answer& a, int width) {
   if (best.binding.empty())
     add_lines(out, "  ",
               a.search.exact
-                  ? "No limit keeps a better plan away: it is the best of all candidates."
+                  ? "No limit keeps a better plan away: it is the best of the space searched."
                   : "No limit is known to keep a better plan away.",
               width);
   for (const std::string& limit : best.binding)
