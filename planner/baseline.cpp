@@ -96,9 +96,10 @@ BaselineVerdict held_against_baseline(const Answer& answer, const Baseline& base
                                       double tolerance, const Swaps* swaps) {
   constexpr double kNever = std::numeric_limits<double>::infinity();
   BaselineVerdict v;
-  v.before = baseline.score_then ? *baseline.score_then
-             : baseline.today    ? baseline.today->score
-                                 : kNever;
+  v.before = swaps != nullptr      ? swaps->then
+             : baseline.score_then ? *baseline.score_then
+             : baseline.today      ? baseline.today->score
+                                   : kNever;
   v.now = answer.plans.empty() ? kNever : answer.plans.front().result.score;
   v.change = v.now == v.before ? 0 : v.now / v.before - 1;
   const auto holds = [&](double score) { return score <= v.before * (1 + tolerance); };

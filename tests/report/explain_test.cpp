@@ -29,11 +29,12 @@ Explanation example() {
       {"forward", 40ms, 0.2}, {"backward", 60ms, 0.3}, {"exposed communication", 100ms, 0.5}};
   e.layers = {{"conv1", 1, 10ms, 20ms, 0.15, 9'408, true},
               {"layer1", 12, 30ms, 40ms, 0.35, 215'808, false}};
-  e.now = {"as it is", 200ms, SamplesPerSecond{1920}, Seconds{36'000}, Usd{100}};
+  e.now = {"as it is", "", 200ms, SamplesPerSecond{1920}, Seconds{36'000}, Usd{100}};
   e.what_would_help = {
-      {"twice the network", 150ms, SamplesPerSecond{2560}, Seconds{27'000}, Usd{75}},
-      {"twice the peak FLOP/s", 200ms, SamplesPerSecond{1920}, Seconds{36'000}, Usd{100}},
-      {"1 worker instead of 2", 110ms, SamplesPerSecond{1745}, Seconds{39'600}, std::nullopt}};
+      {"twice the network", "", 150ms, SamplesPerSecond{2560}, Seconds{27'000}, Usd{75}},
+      {"twice the peak FLOP/s", "", 200ms, SamplesPerSecond{1920}, Seconds{36'000}, Usd{100}},
+      {"1 worker instead of 2", "--nodes", 110ms, SamplesPerSecond{1745}, Seconds{39'600},
+       std::nullopt}};
   const auto row = [](int workers, double a, double b) {
     return CrossoverRow{workers, {SamplesPerSecond{a}, SamplesPerSecond{b}}, a < b ? 1u : 0u};
   };
