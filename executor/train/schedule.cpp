@@ -25,16 +25,15 @@ struct Group {
   std::size_t first, last;
 };
 
-std::vector<Group> recomputed_groups(const ModelGraph& model, Recompute recompute) {
+std::vector<Group> recomputed_groups(const RankModel& model, Recompute recompute) {
   std::vector<Group> groups;
-  const auto layers = model.layers();
+  const auto& layers = model.layers;
   for (std::size_t i = 0; i < layers.size();) {
     std::size_t end = i + 1;
+    const std::string& group = layers[i].layer.group;
     if (recompute == Recompute::full)
-      while (end < layers.size() && !layers[i].group.empty() &&
-             layers[end].group == layers[i].group)
-        ++end;
-    const bool attention = std::holds_alternative<Attention>(layers[i].op);
+      while (end < layers.size() && !group.empty() && layers[end].layer.group == group) ++end;
+    const bool attention = std::holds_alternative<Attention>(layers[i].layer.op);
     const bool again = recompute == Recompute::full        ? end - i > 1 && end < layers.size()
                        : recompute == Recompute::selective ? attention
                                                            : false;
@@ -46,9 +45,9 @@ std::vector<Group> recomputed_groups(const ModelGraph& model, Recompute recomput
 
 class Planner {
  public:
-  Planner(const ModelGraph& model, std::int64_t batch, Recompute recompute, std::int64_t line,
+  Planner(const RankModel& model, std::int64_t batch, Recompute recompute, std::int64_t line,
           bool backward)
-      : layers_(model.layers()), counts_(model.counts()), batch_(batch), line_(line) {
+      : layers_(model.layers), batch_(batch), line_(line) {
     const std::size_t n = layers_.size();
     schedule_.is_recomputed.assign(n, 0);
     const std::vector<Group> groups = recomputed_groups(model, recompute);
@@ -81,7 +80,7 @@ class Planner {
     for (std::size_t i = layers_.size(); i-- > 0;) {
       while (group > 0 && groups[group - 1].first > i) --group;
       if (group > 0 && groups[group - 1].last == i + 1) recompute(groups[group - 1]);
-      if (counts_[i].has_backward) schedule_.actions.push_back({Kind::backward, i});
+      if (layers_[i].has_backward) schedule_.actions.push_back({Kind::backward, i});
     }
   }
 
@@ -92,14 +91,14 @@ class Planner {
       if (index(id) >= group.first) needed[index(id)] = 1;
     };
     for (std::size_t i = group.last; i-- > group.first;) {
-      if (counts_[i].has_backward && keeps_output(layers_[i].op)) needed[i] = 1;
-      const bool reads = counts_[i].has_backward && reads_inputs(layers_[i]);
+      if (layers_[i].has_backward && keeps_output(layers_[i].layer.op)) needed[i] = 1;
+      const bool reads = layers_[i].has_backward && reads_inputs(layers_[i].layer);
       if (reads || needed[i] != 0)
-        for (LayerId id : layers_[i].inputs) need(id);
+        for (LayerId id : layers_[i].layer.inputs) need(id);
     }
     // An input's data are not at hand any more: the layer's first output is kept.
     for (std::size_t i = group.first; i < group.last; ++i)
-      if (std::holds_alternative<InputLayer>(layers_[i].op)) needed[i] = 0;
+      if (std::holds_alternative<InputLayer>(layers_[i].layer.op)) needed[i] = 0;
     for (std::size_t i = group.first; i < group.last; ++i)
       if (needed[i] != 0) schedule_.actions.push_back({Kind::recompute, i});
   }
@@ -116,7 +115,7 @@ class Planner {
 
   void note_uses(std::size_t time) {
     const auto [kind, i] = schedule_.actions[time];
-    const Layer& layer = layers_[i];
+    const Layer& layer = layers_[i].layer;
     if (kind == Kind::forward) {
       use(value, i, time);
       for (LayerId id : layer.inputs) use(value, index(id), time);
@@ -131,12 +130,12 @@ class Planner {
     if (keeps_output(layer.op)) use_late(i, i, time);
     for (LayerId id : layer.inputs) {
       if (reads_inputs(layer)) use_late(index(id), i, time);
-      if (counts_[index(id)].has_backward) use(gradient, index(id), time);
+      if (layers_[index(id)].has_backward) use(gradient, index(id), time);
     }
   }
 
   std::int64_t count_of(std::size_t layer) const {
-    const std::int64_t count = batch_ * elements(layers_[layer].output);
+    const std::int64_t count = batch_ * elements(layers_[layer].layer.output);
     return (count + line_ - 1) / line_ * line_;
   }
 
@@ -180,8 +179,7 @@ class Planner {
     return places[k % n];
   }
 
-  std::span<const Layer> layers_;
-  std::span<const LayerCount> counts_;
+  std::span<const RankLayer> layers_;
   std::int64_t batch_, line_;
   Schedule schedule_;
   std::vector<Life> lives_;  // by tensor kind, then layer
@@ -189,19 +187,19 @@ class Planner {
 
 }  // namespace
 
-Schedule make_schedule(const ModelGraph& model, std::int64_t batch, Recompute recompute,
+Schedule make_schedule(const RankModel& model, std::int64_t batch, Recompute recompute,
                        std::int64_t element_line, bool backward) {
   return Planner(model, batch, recompute, element_line, backward).take();
 }
 
-std::vector<std::vector<char>> accumulating_inputs(const ModelGraph& model) {
-  const auto layers = model.layers();
+std::vector<std::vector<char>> accumulating_inputs(const RankModel& model) {
+  const auto& layers = model.layers;
   std::vector<std::vector<char>> adds(layers.size());
   std::vector<char> written(layers.size());
   for (std::size_t i = layers.size(); i-- > 0;)
-    for (const LayerId id : layers[i].inputs) {
+    for (const LayerId id : layers[i].layer.inputs) {
       adds[i].push_back(written[index(id)]);
-      if (model.counts()[i].has_backward) written[index(id)] = 1;
+      if (layers[i].has_backward) written[index(id)] = 1;
     }
   return adds;
 }

@@ -1,7 +1,9 @@
 #pragma once
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "executor/train/parallel/rank_model.h"
 #include "sim/model/graph.h"
 #include "sim/scenario/scenario.h"
 
@@ -43,14 +45,15 @@ struct Schedule {
 /// the softmax loss reads its input in place of a log-softmax of the same size.
 /// `element_line`: places are multiples of so many elements (a cache line). Without `backward` it
 /// is the forward pass alone, which keeps a tensor no longer than until its last reader.
-Schedule make_schedule(const ModelGraph& model, std::int64_t batch, Recompute recompute,
+Schedule make_schedule(const RankModel& model, std::int64_t batch, Recompute recompute,
                        std::int64_t element_line, bool backward = true);
 
-/// Where the tensors of layer `i` lie in `memory`, schedule.elements of E, on a CPU or a device:
-/// into a LayerMemory<E> or a DeviceLayerMemory<E>. `late`: after the forward pass.
+/// Where the tensors of layer `i`, which takes `inputs`, lie in `memory`, schedule.elements of E,
+/// on a CPU or a device: into a LayerMemory<E> or a DeviceLayerMemory<E>. `late`: after the forward
+/// pass.
 template <class Memory, class E>
-void point_to_tensors(const ModelGraph& model, const Schedule& schedule, std::size_t i, bool late,
-                      E* memory, Memory& into) {
+void point_to_tensors(std::span<const LayerId> inputs, const Schedule& schedule, std::size_t i,
+                      bool late, E* memory, Memory& into) {
   const auto at = [&](const TensorPlace& place) {
     return place.first < 0 ? nullptr : memory + place.first;
   };
@@ -58,7 +61,7 @@ void point_to_tensors(const ModelGraph& model, const Schedule& schedule, std::si
     return at(late && schedule.reads_recomputed(j, i) ? schedule.recomputed[j]
                                                       : schedule.values[j]);
   };
-  for (const LayerId id : model.layers()[i].inputs) {
+  for (const LayerId id : inputs) {
     into.inputs.push_back(value(index(id)));
     into.input_gradients.push_back(at(schedule.gradients[index(id)]));
   }
@@ -68,6 +71,6 @@ void point_to_tensors(const ModelGraph& model, const Schedule& schedule, std::si
 
 /// By layer and input: does its backward pass add to the input's gradient? The first to write to it
 /// sets it, the others add.
-std::vector<std::vector<char>> accumulating_inputs(const ModelGraph& model);
+std::vector<std::vector<char>> accumulating_inputs(const RankModel& model);
 
 }  // namespace reckon
