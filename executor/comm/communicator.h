@@ -38,13 +38,18 @@ class Communicator {
   virtual void introduce(std::span<std::byte> bytes, int root) { broadcast(bytes, root); }
   virtual void send(std::span<const std::byte> bytes, int to) = 0;
   virtual void receive(std::span<std::byte> bytes, int from) = 0;
+  /// Like send, but returns at once: a copy of `bytes` is under way. What was sent first is
+  /// received first.
+  virtual void start_send(std::span<const std::byte> bytes, int to) { send(bytes, to); }
+  /// Until at most `left` of those are still under way.
+  virtual void finish_sends(std::size_t /*left*/ = 0) {}
   virtual void barrier() = 0;
 
-  /// A communicator of `ranks`, ranks of this one in ascending order, whose k-th is its rank k. This
-  /// rank is one of them. Collective over this communicator: every rank calls it, in the same order,
-  /// each with a group of its own; groups of one call are the same or have no rank in common. It
-  /// may be used by another thread than this one, at the same time. std::logic_error: this kind has
-  /// none.
+  /// A communicator of `ranks`, ranks of this one in ascending order, whose k-th is its rank k.
+  /// This rank is one of them. Collective over this communicator: every rank calls it, in the same
+  /// order, each with a group of its own; groups of one call are the same or have no rank in
+  /// common. It may be used by another thread than this one, at the same time. std::logic_error:
+  /// this kind has none.
   virtual std::unique_ptr<Communicator> subgroup(std::span<const int> /*ranks*/) {
     throw std::logic_error("this communicator has no subgroups");
   }

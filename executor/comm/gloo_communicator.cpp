@@ -16,6 +16,7 @@ std::unique_ptr<Communicator> make_gloo_communicator(Membership& /*membership*/,
 #include <csignal>
 
 #include <algorithm>
+#include <deque>
 #include <mutex>
 #include <numeric>
 #include <vector>
@@ -53,7 +54,7 @@ class GlooContexts {
 
  private:
   std::mutex mutex_;
-  std::vector<std::weak_ptr<gloo::rendezvous::Context>> all_;
+  std::vector<std::weak_ptr<gloo::rendezvous::Context> > all_;
 };
 
 class GlooCommunicator final : public Communicator {
@@ -74,6 +75,8 @@ class GlooCommunicator final : public Communicator {
   void introduce(std::span<std::byte> bytes, int root) override;
   void send(std::span<const std::byte> bytes, int to) override;
   void receive(std::span<std::byte> bytes, int from) override;
+  void start_send(std::span<const std::byte> bytes, int to) override;
+  void finish_sends(std::size_t left) override;
   void barrier() override;
   std::unique_ptr<Communicator> subgroup(std::span<const int> ranks) override;
 
@@ -106,6 +109,11 @@ class GlooCommunicator final : public Communicator {
   std::shared_ptr<GlooContexts> contexts_;
   std::shared_ptr<gloo::rendezvous::Context> context_;
   std::vector<std::byte> scratch_;  // all ranks' versions of my part
+  struct StartedSend {
+    std::vector<std::byte> bytes;
+    std::unique_ptr<gloo::transport::UnboundBuffer> buffer;
+  };
+  std::deque<StartedSend> started_;
   bool broken_ = false;
 };
 
@@ -152,6 +160,7 @@ void GlooCommunicator::guarded(const char* what, std::size_t bytes, const Body& 
     broken_ = true;
     constexpr Seconds kLongestGrace{30};
     contexts_->close();  // no rank waits for this one until its own deadline
+    started_.clear();
     context_.reset();
     throw membership_.lost_peer(fmt::format("{} of {} bytes: {}", what, bytes, error.what()),
                                 std::min(options_.timeout / 2, kLongestGrace));
@@ -290,7 +299,8 @@ void GlooCommunicator::introduce(std::span<std::byte> bytes, int root) {
     const std::string key = fmt::format("{}/introduction/{}", name_, named_++);
     if (rank() == root) return membership_.set(key, bytes);
     const auto told = membership_.get(key, Deadline::after(options_.timeout));
-    if (told.size() != bytes.size()) throw CommError("an introduction of another size", {members_[std::size_t(root)]});
+    if (told.size() != bytes.size())
+      throw CommError("an introduction of another size", {members_[std::size_t(root)]});
     std::ranges::copy(told, bytes.begin());
   });
 }
@@ -302,6 +312,25 @@ void GlooCommunicator::send(std::span<const std::byte> bytes, int to) {
     const auto out = buffer(bytes);
     out->send(to, Slot::point_to_point);
     out->waitSend(context_->getTimeout());
+  });
+}
+
+void GlooCommunicator::start_send(std::span<const std::byte> bytes, int to) {
+  RECKON_CHECK(to != rank() && to >= 0 && to < size_);
+  if (bytes.empty()) return;
+  guarded("send", bytes.size(), [&] {
+    StartedSend& sent = started_.emplace_back();
+    sent.bytes.assign(bytes.begin(), bytes.end());
+    sent.buffer = buffer(sent.bytes);
+    sent.buffer->send(to, Slot::point_to_point);
+  });
+}
+
+void GlooCommunicator::finish_sends(std::size_t left) {
+  if (started_.size() <= left) return;
+  guarded("sends", 0, [&] {
+    for (; started_.size() > left; started_.pop_front())
+      started_.front().buffer->waitSend(context_->getTimeout());
   });
 }
 

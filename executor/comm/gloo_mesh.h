@@ -11,10 +11,11 @@ namespace reckon {
 
 /// A Gloo connection between each two of `ranks`, members in ascending order, whose k-th is the
 /// context's rank k. `name`: these ranks' alone, and another one for each mesh; `timeout`: of its
-/// calls from then on, and of the wait for the others. Gloo gives a connection to whoever comes first to a port, so
-/// each side proves by HMAC-SHA256 under the job's secret that it is the rank that was meant
-/// [docs/security.md]. Where one fails, by a stranger or a peer that is slow, all ranks make all
-/// connections anew. Throws CommError: a rank is lost; strangers come again and again.
+/// calls from then on, and of the wait for the others. Gloo gives a connection to whoever comes
+/// first to a port, so each side proves by HMAC-SHA256 under the job's secret that it is the rank
+/// that was meant [docs/security.md]. Where one fails, by a stranger or a peer that is slow, all
+/// ranks make all connections anew. Throws CommError: a rank is lost; strangers come again and
+/// again.
 std::shared_ptr<gloo::rendezvous::Context> connect_gloo_mesh(Membership& membership,
                                                              std::span<const int> ranks,
                                                              const std::string& name,

@@ -35,6 +35,14 @@ struct ExchangeTimes {
   std::int64_t next_step = 0;
 };
 
+/// A part of the flat buffers that this rank keeps: its values and, in the order of
+/// FlatOptimizer::state(), what the optimizer has of it (empty: it is not trained).
+struct KeptPart {
+  ParameterRange range;
+  std::span<float> values;
+  std::vector<std::span<float>> optimizer;
+};
+
 struct RankProgress {
   std::int64_t steps_done = 0;  // of the whole job, what it was resumed with included
   bool finished = false;        // it has said end_steps()
@@ -47,9 +55,20 @@ class GradientExchange {
   /// Before the first step: every rank gets the same values (rank 0's, or the servers'). The view
   /// stays valid until the exchange is gone.
   virtual void start(ParameterView parameters) = 0;
-  /// The gradients of `range` are final; called in the last (micro-)batch's backward pass, last
-  /// layer first, from the thread that computes, every trained parameter once a step. May begin to
-  /// send; returns at once. The gradients of `range` may not be touched until finish_step returns.
+  /// Where no rank keeps whole parameters: start() takes none, and blocks of them are drawn and
+  /// then taken one after the other, so that no rank ever holds all. Empty: start() takes them.
+  virtual std::vector<ParameterRange> blocks_to_take() { return {}; }
+  virtual void take_block(std::size_t /*of_them*/) {}
+  /// Are gradients exchanged in every (micro-)batch's backward pass? Else in a step's last.
+  virtual bool exchanges_every_pass() const { return false; }
+  /// Before each backward pass: those of the pass before may still be on their way.
+  virtual void begin_backward() {}
+  /// How long the thread that computes has waited in passes since the last call.
+  virtual Seconds take_waited() { return {}; }
+  /// The gradients of `range` are final; called in the last (micro-)batch's backward pass (or in
+  /// every one's), last layer first, from the thread that computes, every trained parameter once.
+  /// May begin to send; returns at once. The gradients of `range` may not be touched until
+  /// finish_step, or the next begin_backward, returns.
   virtual void gradient_ready(ParameterRange range) = 0;
   /// After the backward pass. On return `values` are those of the next step; gradients are
   /// unspecified (set them to zero). `step` counts optimizer steps from 0; `learning_rate` is this
@@ -68,14 +87,21 @@ class GradientExchange {
   virtual void end_steps() {}
   /// By rank; empty where ranks do not take steps of their own. Throws CommError.
   virtual std::vector<RankProgress> progress() { return {}; }
-  /// What the ranks have made together becomes this rank's values; after the last step of all.
+  /// What the ranks have made together becomes this rank's values, whole; after the last step of
+  /// all, by all of them.
   virtual void take_final_values() {}
   /// FlatOptimizer::state() (kernels/optimizer.h) of all parameters, for checkpoints, between
   /// start() or finish_step() and the next gradient_ready(). Servers' is fetched from them.
   virtual std::vector<std::span<float>> optimizer_state() = 0;
-  /// What was written into the last optimizer_state() is to be used from now on (a checkpoint was
-  /// read). With servers: one rank calls it, before the first step of any.
+  /// What was written into the last optimizer_state() or kept_parts() is to be used from now on (a
+  /// checkpoint was read). With servers: one rank calls it, before the first step of any; with
+  /// kept_parts() all do.
   virtual void restore_optimizer_state() = 0;
+  /// Is state cut over ranks?
+  virtual bool keeps_parts() const { return false; }
+  /// Then, after start(): all that this rank keeps, ascending, in place of the view's values and of
+  /// optimizer_state(); the ranks' parts together are everything once.
+  virtual std::vector<KeptPart> kept_parts() { return {}; }
 };
 
 }  // namespace reckon

@@ -53,6 +53,7 @@ LayoutGroups make_layout_groups(Communicator& job, const Layout& layout) {
   groups.expert_state = group(RankAxis::expert_state);
   groups.pipeline = group(RankAxis::pipeline);
   groups.model = group(RankAxis::model);
+  groups.pipeline_back = group(RankAxis::pipeline);
   return groups;
 }
 

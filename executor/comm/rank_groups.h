@@ -21,10 +21,13 @@ enum class RankAxis {
 };
 std::vector<int> ranks_along(RankAxis axis, const Layout& layout, int rank);
 
-/// Communicators of one rank, one for each axis. Of an axis of one rank: one that exchanges nothing.
+/// Communicators of one rank, one for each axis. Of an axis of one rank: one that exchanges
+/// nothing.
 struct LayoutGroups {
   RankPlace place;
   std::unique_ptr<Communicator> tensor, context, expert, state, expert_state, pipeline, model;
+  std::unique_ptr<Communicator>
+      pipeline_back;  // the pipeline again, for gradients on their way back
 };
 /// Collective over the job's ranks, of which there are layout.accelerators(). Throws CommError.
 LayoutGroups make_layout_groups(Communicator& job, const Layout& layout);

@@ -51,10 +51,8 @@ Weights read_weights(std::vector<fs::path> files, std::string source) {
 }
 
 Weights of_checkpoint(const CheckpointSet& set, const Manifest& manifest) {
-  std::vector<fs::path> parts;
-  for (int rank = 0; rank < manifest.identity.ranks; ++rank)
-    parts.push_back(shard_file(set.directory, rank));
-  return read_weights(std::move(parts), fmt::format("the checkpoint at step {}", set.step));
+  return read_weights(shard_files(set.directory, manifest.identity.ranks),
+                      fmt::format("the checkpoint at step {}", set.step));
 }
 
 /// What the run left at its end, where that is whole and not older than `step`. What is wrong with

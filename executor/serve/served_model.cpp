@@ -77,7 +77,9 @@ void ServedModel::read_weights(const ModelVersion& version) {
   for (const auto& kept : runtime_->running_statistics())
     state.push_back({whole_tensor(kept.name, {std::int64_t(kept.values.size())}),
                      std::as_writable_bytes(kept.values)});
-  TensorReader({version.weights()}).read_state(state);
+  const TensorReader reader({version.weights()});
+  reader.require_all(state);
+  reader.read_state(state);
   for (const ParameterSlot& slot : layout.slots)
     check_finite(slot.name, std::span(parameters_).subspan(slot.first, slot.count));
   for (const auto& kept : runtime_->running_statistics()) check_finite(kept.name, kept.values);

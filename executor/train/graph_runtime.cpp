@@ -84,9 +84,11 @@ template <class T>
 GraphRuntime<T>::GraphRuntime(const ModelGraph& model, RuntimeOptions options, Workers& workers)
     : options_(options),
       rank_(std::move(*make_rank_model(model, options.place))),
-      layout_(parameter_layout(model, rank_)),
+      part_(options.part ? rank_.span_of(*options.part) : all_layers(rank_)),
+      layout_(options.layout ? *options.layout : parameter_layout(model, rank_)),
       schedule_(make_schedule(rank_, options.batch, options.recompute,
-                              static_cast<std::int64_t>(kCacheLine / sizeof(T)), options.trains)),
+                              static_cast<std::int64_t>(kCacheLine / sizeof(T)), options.trains,
+                              part_)),
       memory_(static_cast<std::size_t>(schedule_.elements)),
       samples_(options.batch) {
   RECKON_CHECK(options.batch > 0);
@@ -116,8 +118,9 @@ void GraphRuntime<T>::prepare() {
     LayerGeometry geometry = geometry_of(rank_, layers[i], options_.batch);
     if (layers[i].part.experts.total > 0)
       geometry.traffic = &traffic_[rank_.layers[index(layer.inputs[1])].origin];
-    runners_.push_back(make_runner<T>(layer, geometry));
-    scratch = std::max(scratch, runners_.back()->scratch_elements(pass_.workers->count()));
+    runners_.push_back(part_.has(i) ? make_runner<T>(layer, geometry) : nullptr);
+    if (runners_.back())
+      scratch = std::max(scratch, runners_.back()->scratch_elements(pass_.workers->count()));
     input_of_.push_back(std::holds_alternative<InputLayer>(layer.op) ? inputs++ : 0);
     target_of_.push_back(is_loss(layer.op) ? targets++ : 0);
     trained_range_.push_back({});
@@ -170,7 +173,9 @@ void GraphRuntime<T>::set_data(std::size_t layer) {
 }
 
 template <class T>
-void GraphRuntime<T>::run(const Action& action) {
+void GraphRuntime<T>::run(std::size_t at) {
+  const Action& action = schedule_.actions[at];
+  if (hooks_.before) hooks_.before(at);
   set_data(action.layer);
   Prepared& p = prepared_[action.layer];
   LayerRunner<T>& runner = *runners_[action.layer];
@@ -186,12 +191,14 @@ void GraphRuntime<T>::run(const Action& action) {
       runner.backward(p.late, pass_);
       break;
   }
+  if (hooks_.after) hooks_.after(at);
 }
 
 template <class T>
 void GraphRuntime<T>::use_batch(std::int64_t samples) {
   if (samples == samples_) return;
-  for (const auto& runner : runners_) runner->set_batch(samples);
+  for (const auto& runner : runners_)
+    if (runner) runner->set_batch(samples);
   samples_ = samples;
 }
 
@@ -212,7 +219,7 @@ std::span<const T> GraphRuntime<T>::predict(const BatchView& batch, std::int64_t
   use_batch(samples);
   for (std::size_t t = 0; t <= place_of(last); ++t) {
     RECKON_CHECK(!is_loss(rank_.layers[t].layer.op));
-    run(schedule_.actions[t]);
+    run(t);
   }
   return output(last);
 }
@@ -230,7 +237,8 @@ double GraphRuntime<T>::forward(const BatchView& batch, std::span<const T> value
   pass_.first_sample = position.first_sample;
   use_batch(options_.batch);
   set_parameters(values);
-  for (std::size_t t = 0; t < schedule_.forward_count; ++t) run(schedule_.actions[t]);
+  for (std::size_t t = 0; t < schedule_.forward_count; ++t) run(t);
+  if (part_.end < rank_.layers.size()) return 0;
   const T* losses = memory_.data() + schedule_.values.back().first;
   double sum = 0;
   for (std::int64_t b = 0; b < options_.batch; ++b) sum += double{losses[b]};
@@ -253,12 +261,14 @@ void GraphRuntime<T>::backward(std::span<const T> values, std::span<T> gradients
     p.late.bias_gradient = gradient(p.bias);
   }
   const TensorPlace& loss = schedule_.gradients.back();
-  if (loss.first < 0) return;  // nothing is trained
-  std::fill_n(memory_.data() + loss.first, options_.batch,
-              static_cast<T>(scale / static_cast<double>(options_.batch)));
+  if (part_.end == rank_.layers.size()) {
+    if (loss.first < 0) return;  // nothing is trained
+    std::fill_n(memory_.data() + loss.first, options_.batch,
+                static_cast<T>(scale / static_cast<double>(options_.batch)));
+  }
   for (std::size_t t = schedule_.forward_count; t < schedule_.actions.size(); ++t) {
     const Action& action = schedule_.actions[t];
-    run(action);
+    run(t);
     const ParameterRange range = trained_range_[action.layer];
     if (action.kind != Action::Kind::backward || range.count == 0 || !ready) continue;
     sum_gradients(action.layer, gradients);
@@ -274,9 +284,24 @@ void GraphRuntime<T>::sum_gradients(std::size_t i, std::span<T> gradients) const
 }
 
 template <class T>
+auto GraphRuntime<T>::crossing_at(std::size_t cut) -> Crossing {
+  Crossing found;
+  for (const std::size_t layer : crossing(rank_, cut)) {
+    const auto count =
+        static_cast<std::size_t>(options_.batch * elements(rank_.layers[layer].layer.output));
+    const TensorPlace &value = schedule_.values[layer], &gradient = schedule_.gradients[layer];
+    RECKON_CHECK(value.first >= 0);
+    found.values.push_back({memory_.data() + value.first, count});
+    found.gradients.push_back(
+        gradient.first < 0 ? std::span<T>() : std::span<T>(memory_.data() + gradient.first, count));
+  }
+  return found;
+}
+
+template <class T>
 std::vector<RunningStatistics<T>> GraphRuntime<T>::running_statistics() {
   std::vector<RunningStatistics<T>> all;
-  for (std::size_t i = 0; i < runners_.size(); ++i)
+  for (std::size_t i = part_.first; i < part_.end; ++i)
     add_statistics(rank_.layers[i].layer.name, runners_[i]->running_statistics(), all);
   return all;
 }

@@ -2,6 +2,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,7 +35,11 @@ struct RuntimeOptions {
   Recompute recompute = Recompute::none;
   std::uint64_t seed = 1;  // of dropout
   bool trains = true;      // else forward passes alone, in less memory
-  ModelPlace place = {};   // where several ranks hold the model: this one's
+  /// Of a part of the graph, a stage of a pipeline, and where its parameters lie; nothing: all of
+  /// it.
+  std::optional<LayerSpan> part = std::nullopt;
+  std::optional<ParameterLayout> layout = std::nullopt;
+  ModelPlace place = {};  // where several ranks hold the model: this one's
   ModelGroups groups = {};
 };
 
@@ -42,6 +47,11 @@ struct RuntimeOptions {
 struct StepPosition {
   std::int64_t step = 0;
   std::int64_t first_sample = 0;  // of the batch, in all samples of the step, on all ranks
+};
+
+/// Called around each action of a pass, by its index in Schedule::actions; may be empty.
+struct ActionHooks {
+  std::function<void(std::size_t action)> before, after;
 };
 
 /// What this runtime cannot run, each naming its layer; empty: it runs the model.
@@ -73,10 +83,14 @@ class GraphRuntime {
 
   const ParameterLayout& layout() const { return layout_; }
   std::int64_t batch() const { return options_.batch; }
+  const Schedule& schedule() const { return schedule_; }
+  const RankModel& rank_model() const { return rank_; }
+  /// From the next pass on.
+  void set_hooks(ActionHooks hooks) { hooks_ = std::move(hooks); }
 
-  /// The loss: mean over the samples, the same on all ranks that share a model. `training`: with
-  /// dropout and with the batch's own statistics, and a backward pass may follow. values:
-  /// layout().count.
+  /// The loss: mean over the samples, the same on all ranks that share a model; 0 of a part that
+  /// has none. `training`: with dropout and with the batch's own statistics, and a backward pass
+  /// may follow. values: layout().count. Of a part: crossing_in() has been filled.
   double forward(const BatchView& batch, std::span<const T> values, StepPosition position,
                  bool training);
   /// What `last`, of which no loss is a part, makes of the first `samples` of the
@@ -91,6 +105,15 @@ class GraphRuntime {
   void backward(std::span<const T> values, std::span<T> gradients, double scale,
                 const std::function<void(ParameterRange)>& ready);
 
+  /// Of a part: outputs of layers of other parts, what they are or their gradients, that come into
+  /// it (before a forward pass; before a backward pass) and go out of it (behind it). No gradient:
+  /// an empty span.
+  struct Crossing {
+    std::vector<std::span<T>> values, gradients;
+  };
+  Crossing crossing_in() { return crossing_at(part_.first); }
+  Crossing crossing_out() { return crossing_at(part_.end); }
+
   std::vector<RunningStatistics<T>> running_statistics();
 
   /// Output of a layer after a forward pass without training; of others it may be overwritten.
@@ -104,10 +127,11 @@ class GraphRuntime {
     std::ptrdiff_t weight = -1, bias = -1;  // first element in the flat buffers; -1: none
   };
   void prepare();
+  Crossing crossing_at(std::size_t cut);
   void find_weights(std::size_t i);
   void sum_gradients(std::size_t i, std::span<T> gradients) const;
   void set_parameters(std::span<const T> values);
-  void run(const Action& action);
+  void run(std::size_t at);
   void use_batch(std::int64_t samples);
   void set_data(std::size_t layer);
 
@@ -115,8 +139,10 @@ class GraphRuntime {
 
   RuntimeOptions options_;
   RankModel rank_;
+  LayerSpan part_;
   ParameterLayout layout_;
   Schedule schedule_;
+  ActionHooks hooks_;
   std::map<LayerId, ExpertTraffic> traffic_;  // by scores of experts that ranks share
   std::vector<RunnerPtr<T>> runners_;
   std::vector<Prepared> prepared_;

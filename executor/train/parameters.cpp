@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
-#include "kernels/optimizer.h"
 #include "sim/base/check.h"
 #include "sim/model/layer_rules.h"
 
@@ -24,11 +24,12 @@ class SlotCutter {
       box.length[0] = experts / place_.expert.ranks;
     }
     slot.of_experts = experts > 0;
+    const bool stands = slot.of_experts || place_.expert.rank == 0;
     const std::vector<SectionPart> pieces = pieces_of(bias);
     const std::size_t at = dimension(slot.global.size(), bias);
     slot.shape = box.length;
     if (pieces.empty()) {
-      slot.parts.push_back({box, slot.first, place_.tensor.rank == 0});
+      slot.parts.push_back({box, slot.first, stands && place_.tensor.rank == 0});
     } else {
       slot.shape[at] = 0;
       std::size_t first = slot.first;
@@ -36,7 +37,7 @@ class SlotCutter {
         box.first[at] = piece.first;
         box.length[at] = piece.count;
         slot.shape[at] += piece.count;
-        if (piece.count > 0) slot.parts.push_back({box, first, piece.counts});
+        if (piece.count > 0) slot.parts.push_back({box, first, stands && piece.counts});
         first += static_cast<std::size_t>(elements(box.length));
       }
     }
@@ -76,6 +77,12 @@ ParameterLayout parameter_layout(const ModelGraph& model) {
   return layout;
 }
 
+ParameterLayout parameter_layout(const ModelGraph& model, const ModelPlace& place) {
+  const auto rank = make_rank_model(model, place);
+  RECKON_CHECK(rank.has_value());
+  return parameter_layout(model, *rank);
+}
+
 ParameterLayout parameter_layout(const ModelGraph& model, const RankModel& rank) {
   ParameterLayout layout;
   for (const RankLayer& local : rank.layers) {
@@ -113,18 +120,32 @@ std::vector<SlotSlice> slices_of(const ParameterSlot& slot, const std::string& n
   return slices;
 }
 
-GradientSquares counted_squares(const ParameterLayout& layout, std::span<const float> gradients) {
-  GradientSquares sum;
-  for (const ParameterSlot& slot : layout.slots) {
-    if (!slot.trained) continue;
-    double& squares = slot.of_experts ? sum.experts : sum.dense;
-    if (slot.global.empty()) squares += squared_norm(gradients.subspan(slot.first, slot.count));
-    for (const SlotPart& part : slot.parts)
-      if (part.counts)
-        squares += squared_norm(
-            gradients.subspan(part.first, static_cast<std::size_t>(elements(part.box.length))));
+ParameterSlot moved_to(ParameterSlot slot, std::size_t first) {
+  for (SlotPart& part : slot.parts) part.first = part.first - slot.first + first;
+  slot.first = first;
+  return slot;
+}
+
+ParameterLayout layout_of_layers(const ModelGraph& model, const ParameterLayout& whole,
+                                 const std::function<bool(std::size_t layer)>& has) {
+  ParameterLayout layout;
+  const auto add = [&](ParameterSlot slot) {
+    layout.slots.push_back(moved_to(std::move(slot), layout.count));
+    layout.count += layout.slots.back().count;
+  };
+  for (const ParameterSlot& slot : whole.slots)
+    if (has(index(slot.layer))) add(slot);
+  for (ParameterSlot slot : whole.slots) {
+    if (has(index(slot.layer)) || slot.name.ends_with(".bias")) continue;
+    const bool needed = std::ranges::any_of(model.layers(), [&](const Layer& layer) {
+      return layer.tied_to == slot.layer && has(index(layer.id));
+    });
+    if (!needed) continue;
+    slot.trained = false;
+    slot.copied = true;
+    add(std::move(slot));
   }
-  return sum;
+  return layout;
 }
 
 std::string optimizer_tensor(const std::string& parameter, std::size_t k, std::size_t buffers) {

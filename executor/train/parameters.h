@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,7 +16,9 @@ namespace reckon {
 struct SlotPart {
   Box box;                // of the whole tensor
   std::size_t first = 0;  // in the flat buffer
-  bool counts = true;     // of the tensor ranks that have the same this one stands for all
+  /// Of the tensor and expert ranks that have the same numbers this one stands for all: their
+  /// gradients count once in the norm of all.
+  bool counts = true;
 };
 
 /// One weight tensor of a layer: "layer1.0.conv1.weight", shape as in sim/model/graph.h.
@@ -31,6 +34,7 @@ struct ParameterSlot {
   /// Tensor ranks have summands of its gradient: GraphRuntime::backward() adds them up.
   bool sums_gradient = false;
   bool of_experts = false;  // expert ranks have others: replicas are those of `expert_state`
+  bool copied = false;  // a weight of another stage of a pipeline, to which a layer here is tied
 
   const Shape& global_shape() const { return global.empty() ? shape : global; }
 };
@@ -41,8 +45,10 @@ struct ParameterLayout {
   std::size_t count = 0;  // of all slots; of a whole model == ModelGraph::parameters()
 };
 ParameterLayout parameter_layout(const ModelGraph& model);
-/// What the rank of `rank` has of them.
+/// What the rank of `rank` has of them; what a rank at `place` has, where make_rank_model() finds
+/// no error.
 ParameterLayout parameter_layout(const ModelGraph& model, const RankModel& rank);
+ParameterLayout parameter_layout(const ModelGraph& model, const ModelPlace& place);
 
 /// What a rank saves and restores of a slot, in the order of its elements in the flat buffer: under
 /// `name` (of the parameter, or of an optimizer's state of its shape), which part of which tensor,
@@ -53,13 +59,13 @@ struct SlotSlice {
 };
 std::vector<SlotSlice> slices_of(const ParameterSlot& slot, const std::string& name);
 
-/// Sums of squares of the gradients that this rank stands for. Added up over the tensor ranks (and
-/// the stages of a pipeline) those of `dense`, over the expert ranks too those of `experts`, each
-/// element of the model's gradient counts once, whatever the layout.
-struct GradientSquares {
-  double dense = 0, experts = 0;
-};
-GradientSquares counted_squares(const ParameterLayout& layout, std::span<const float> gradients);
+/// The slot in another buffer.
+ParameterSlot moved_to(ParameterSlot slot, std::size_t first);
+
+/// Of `whole` those of the layers for which `has` says so, and behind them copies, which are not
+/// trained, of weights of other layers that some of them are tied to.
+ParameterLayout layout_of_layers(const ModelGraph& model, const ParameterLayout& whole,
+                                 const std::function<bool(std::size_t layer)>& has);
 
 /// What checkpoints call the part of an optimizer's state that belongs to a parameter, as PyTorch's
 /// optimizers do: buffer `k` of FlatOptimizer::state(), which has `buffers` (kernels/optimizer.h).

@@ -25,14 +25,14 @@ struct Group {
   std::size_t first, last;
 };
 
-std::vector<Group> recomputed_groups(const RankModel& model, Recompute recompute) {
+std::vector<Group> recomputed_groups(const RankModel& model, Recompute recompute, LayerSpan part) {
   std::vector<Group> groups;
   const auto& layers = model.layers;
-  for (std::size_t i = 0; i < layers.size();) {
+  for (std::size_t i = part.first; i < part.end;) {
     std::size_t end = i + 1;
     const std::string& group = layers[i].layer.group;
     if (recompute == Recompute::full)
-      while (end < layers.size() && !group.empty() && layers[end].layer.group == group) ++end;
+      while (end < part.end && !group.empty() && layers[end].layer.group == group) ++end;
     const bool attention = std::holds_alternative<Attention>(layers[i].layer.op);
     const bool again = recompute == Recompute::full        ? end - i > 1 && end < layers.size()
                        : recompute == Recompute::selective ? attention
@@ -46,11 +46,11 @@ std::vector<Group> recomputed_groups(const RankModel& model, Recompute recompute
 class Planner {
  public:
   Planner(const RankModel& model, std::int64_t batch, Recompute recompute, std::int64_t line,
-          bool backward)
-      : layers_(model.layers), batch_(batch), line_(line) {
+          bool backward, LayerSpan part)
+      : layers_(model.layers), batch_(batch), line_(line), part_(part) {
     const std::size_t n = layers_.size();
     schedule_.is_recomputed.assign(n, 0);
-    const std::vector<Group> groups = recomputed_groups(model, recompute);
+    const std::vector<Group> groups = recomputed_groups(model, recompute, part);
     schedule_.group_of.assign(n, 0);
     for (std::size_t g = 0; g < groups.size(); ++g)
       std::fill(schedule_.group_of.begin() + static_cast<std::ptrdiff_t>(groups[g].first),
@@ -61,6 +61,7 @@ class Planner {
     schedule_.gradients.assign(n, {});
     lives_.resize(3 * n);
     for (std::size_t t = 0; t < schedule_.actions.size(); ++t) note_uses(t);
+    note_crossing(model, backward);
     place_all();
   }
   Schedule take() { return std::move(schedule_); }
@@ -72,12 +73,12 @@ class Planner {
   };
 
   void make_actions(const std::vector<Group>& groups, bool backward) {
-    for (std::size_t i = 0; i < layers_.size(); ++i)
+    for (std::size_t i = part_.first; i < part_.end; ++i)
       schedule_.actions.push_back({Kind::forward, i});
-    schedule_.forward_count = layers_.size();
+    schedule_.forward_count = part_.end - part_.first;
     if (!backward) return;
     std::size_t group = groups.size();
-    for (std::size_t i = layers_.size(); i-- > 0;) {
+    for (std::size_t i = part_.end; i-- > part_.first;) {
       while (group > 0 && groups[group - 1].first > i) --group;
       if (group > 0 && groups[group - 1].last == i + 1) recompute(groups[group - 1]);
       if (layers_[i].has_backward) schedule_.actions.push_back({Kind::backward, i});
@@ -134,6 +135,26 @@ class Planner {
     }
   }
 
+  /// Tensors that come from another part and go to another are at hand from the first time at which
+  /// they may come to the last at which they may go.
+  void note_crossing(const RankModel& model, bool backward) {
+    const std::size_t forward_end = schedule_.forward_count - 1;
+    const std::size_t end = std::max(schedule_.actions.size() - 1, forward_end);
+    const std::size_t backward_begin = std::min(schedule_.forward_count, end);
+    const auto both_ways = [&](std::size_t layer) {
+      return backward && layers_[layer].has_backward;
+    };
+    for (const std::size_t layer : crossing(model, part_.first)) {
+      use(value, layer, 0);
+      if (both_ways(layer)) use(gradient, layer, end);
+    }
+    for (const std::size_t layer : crossing(model, part_.end)) {
+      use(value, layer, layer < part_.first ? 0 : forward_end);
+      use(value, layer, forward_end);
+      if (both_ways(layer)) use(gradient, layer, backward_begin);
+    }
+  }
+
   std::int64_t count_of(std::size_t layer) const {
     const std::int64_t count = batch_ * elements(layers_[layer].layer.output);
     return (count + line_ - 1) / line_ * line_;
@@ -181,15 +202,27 @@ class Planner {
 
   std::span<const RankLayer> layers_;
   std::int64_t batch_, line_;
+  LayerSpan part_;
   Schedule schedule_;
   std::vector<Life> lives_;  // by tensor kind, then layer
 };
 
 }  // namespace
 
+std::vector<std::size_t> crossing(const RankModel& model, std::size_t cut) {
+  std::vector<char> read(cut);
+  for (std::size_t i = cut; i < model.layers.size(); ++i)
+    for (const LayerId id : model.layers[i].layer.inputs)
+      if (index(id) < cut) read[index(id)] = 1;
+  std::vector<std::size_t> layers;
+  for (std::size_t j = 0; j < cut; ++j)
+    if (read[j] != 0) layers.push_back(j);
+  return layers;
+}
+
 Schedule make_schedule(const RankModel& model, std::int64_t batch, Recompute recompute,
-                       std::int64_t element_line, bool backward) {
-  return Planner(model, batch, recompute, element_line, backward).take();
+                       std::int64_t element_line, bool backward, LayerSpan part) {
+  return Planner(model, batch, recompute, element_line, backward, part).take();
 }
 
 std::vector<std::vector<char>> accumulating_inputs(const RankModel& model) {

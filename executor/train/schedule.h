@@ -16,6 +16,9 @@ struct Action {
   std::size_t layer = 0;
 };
 
+/// Layers before `cut` whose outputs layers from it on read, ascending.
+std::vector<std::size_t> crossing(const RankModel& model, std::size_t cut);
+
 /// A tensor's place, in elements from the beginning of the memory.
 struct TensorPlace {
   std::int64_t first = -1;  // -1: there is no such tensor
@@ -45,8 +48,17 @@ struct Schedule {
 /// the softmax loss reads its input in place of a log-softmax of the same size.
 /// `element_line`: places are multiples of so many elements (a cache line). Without `backward` it
 /// is the forward pass alone, which keeps a tensor no longer than until its last reader.
+///
+/// Of a part of the graph, a stage of a pipeline: its actions, and places of its tensors alone.
+/// What crosses into it is there before its first action, the gradients of what crosses out of it
+/// before its first backward action; what crosses out of it, and the gradients of what crosses into
+/// it, are still there at the end of the forward pass and of all.
 Schedule make_schedule(const RankModel& model, std::int64_t batch, Recompute recompute,
-                       std::int64_t element_line, bool backward = true);
+                       std::int64_t element_line, bool backward, LayerSpan part);
+inline Schedule make_schedule(const RankModel& model, std::int64_t batch, Recompute recompute,
+                              std::int64_t element_line, bool backward = true) {
+  return make_schedule(model, batch, recompute, element_line, backward, all_layers(model));
+}
 
 /// Where the tensors of layer `i`, which takes `inputs`, lie in `memory`, schedule.elements of E,
 /// on a CPU or a device: into a LayerMemory<E> or a DeviceLayerMemory<E>. `late`: after the forward

@@ -9,6 +9,31 @@
 // What the training loop needs of whatever computes: a CPU, or a device with memory of its own.
 namespace reckon {
 
+/// A step's passes of micro-batches, as the training loop asks for them.
+struct StepPasses {
+  std::int64_t count = 1;  // micro-batches
+  double scale = 1;        // of each one's loss
+  bool exchanged_every_pass = false;
+  std::function<BatchView()> load;  // the next micro-batch; until the next call
+  std::function<StepPosition(std::int64_t micro_batch)> position;
+  std::function<void()> begin_backward;  // before each backward pass
+  /// Of the gradients of the last micro-batch, or of every one's.
+  std::function<void(ParameterRange)> ready;
+  std::function<Seconds()> take_waited;    // for the exchange, within passes
+  std::function<void(double loss)> check;  // of a micro-batch; throws where it is no number
+};
+
+/// What they took. Where a runtime waits for other stages of its pipeline is in none of the times.
+struct PassTimes {
+  /// Mean of the micro-batches'. Of a pipeline its last stage has it, times the stages, the others
+  /// have 0: so the mean over all ranks is that of all samples.
+  double loss = 0;
+  Seconds data_wait{}, forward{}, backward{};
+  Seconds waited{};   // for the exchange
+  Seconds sending{};  // to other stages: what this thread does of it
+  Bytes sent{};
+};
+
 class StepRuntime {
  public:
   virtual ~StepRuntime() = default;
@@ -24,6 +49,10 @@ class StepRuntime {
   /// As GraphRuntime's.
   virtual double forward(const BatchView& batch, StepPosition position, bool training) = 0;
   virtual void backward(double scale, const std::function<void(ParameterRange)>& ready) = 0;
+
+  /// begin_step(), and then a step's passes: here a forward and a backward pass of each
+  /// micro-batch.
+  virtual PassTimes run_passes(const StepPasses& passes);
 
   /// The parameters, layout().count, and the statistics, on the host. Between to_host() and the
   /// next step they are the current ones; to_device() makes what was written there current.

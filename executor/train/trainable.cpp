@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "executor/train/graph_runtime.h"
+#include "executor/train/parallel/rank_model.h"
 #include "sim/step/network/collectives_cpu.h"
 
 namespace reckon {
@@ -17,9 +18,28 @@ struct Problems {
   }
 };
 
-bool trains_by(StrategyKind kind) {
-  return kind == StrategyKind::single || kind == StrategyKind::mirrored ||
-         kind == StrategyKind::multi_worker_mirrored || kind == StrategyKind::parameter_server;
+/// What of a layout that cuts state or model the ranks of reckon-worker do not run.
+void refuse_layout(const PlannedWorkload& job, Problems& problems) {
+  const Layout l = layout_of(job);
+  for (Diagnostic& problem : model_parallel_problems(job.model, l))
+    problems.all.push_back(std::move(problem));
+  if (l.expert > 1 && l.zero_stage > 0)
+    problems.add(fmt::format("the worker does not shard the state of ranks that share experts out "
+                             "(expert {}, zero_stage {})",
+                             l.expert, l.zero_stage),
+                 "zero_stage: 0, or expert: 1");
+  if (l.pipeline > 1 && l.zero_stage >= 2)
+    problems.add(fmt::format("the stages of the worker's pipelines keep whole parameters and "
+                             "gradients, and zero_stage is {}",
+                             l.zero_stage),
+                 "zero_stage: 1 (the optimizer's state is cut), or pipeline: 1");
+  if (l.offload_optimizer)
+    problems.add("the worker does not offload the optimizer", "leave offload_optimizer out");
+  if (const int each = job.strategy.accelerators_per_worker; each > 1)
+    problems.add(
+        fmt::format("a process of the worker is one rank, and a worker of this plan has {}", each),
+        fmt::format("workload.strategy: {{workers: {}, accelerators_per_worker: 1}}",
+                    job.strategy.workers * each));
 }
 
 bool devices_train_in(Precision precision) {
@@ -36,9 +56,11 @@ Diagnostics cannot_train(const Plan& plan) {
   if (plan.jobs.size() > 1)
     problems.add(fmt::format("the plan has {} jobs", plan.jobs.size()),
                  "a worker runs one: give it a plan with a workload");
-  if (!trains_by(strategy.kind))
-    problems.add("the worker does not run this strategy",
-                 "it runs single, mirrored, multi_worker_mirrored and parameter_server");
+  if (strategy.kind == StrategyKind::tpu)
+    problems.add("the worker does not run strategy tpu",
+                 "it runs single, mirrored, multi_worker_mirrored, parameter_server, sharded and "
+                 "model_parallel");
+  if (cuts_the_model(strategy.kind)) refuse_layout(job, problems);
   const bool servers = strategy.servers.has_value();
   const bool on_cpus = !computing_pools(plan).front()->accelerator;
   if (!servers && strategy.workers > 1 && on_cpus && !runs_on_cpus(strategy.all_reduce))
@@ -75,11 +97,17 @@ Diagnostics leaves_accelerators_idle(const Plan& plan) {
                              pool.name, pool.accelerator->name),
                  "multi_worker_mirrored, a pool without accelerators, or a program of yours in "
                  "workload.container");
+  if (cuts_the_model(strategy.kind))
+    problems.add(fmt::format("reckon-worker's ranks under strategy {} train on CPUs, and the nodes "
+                             "of '{}' have {}",
+                             to_text(strategy.kind), pool.name, pool.accelerator->name),
+                 "multi_worker_mirrored, a pool without accelerators, or a program of yours in "
+                 "workload.container");
   if (!devices_train_in(job.precision))
     problems.add(fmt::format("reckon-worker trains in fp32 or bf16 on GPUs, not in {}",
                              to_text(job.precision)),
                  "workload.precision: bf16");
-  if (const int each = strategy.accelerators_per_worker; each > 1)
+  if (const int each = strategy.accelerators_per_worker; each > 1 && !cuts_the_model(strategy.kind))
     problems.add(fmt::format("a process of reckon-worker trains on one GPU, and a worker of this "
                              "plan has {}",
                              each),

@@ -3,33 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <optional>
 
+#include "executor/train/checkpoint/tensor_slice.h"
 #include "executor/train/data/loader.h"
 #include "executor/train/initialise.h"
+#include "executor/train/lap.h"
 #include "executor/train/recipe.h"
 #include "sim/base/check.h"
 
 namespace reckon {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-/// Time since the last call.
-class Lap {
- public:
-  Seconds next() {
-    const auto now = Clock::now();
-    const Seconds lap = now - last_;
-    last_ = now;
-    return lap;
-  }
-
- private:
-  Clock::time_point last_ = Clock::now();
-};
 
 void report(const TrainerHooks& hooks, std::int64_t step, ProgressPhase phase) {
   if (hooks.progress) hooks.progress(step, phase);
@@ -55,47 +40,105 @@ Trainer::Trainer(const ModelGraph& model, TrainerOptions options, const DataSour
 
 Trainer::Trainer(const ModelGraph& model, TrainerOptions options, const DataSource& data,
                  GradientExchange& exchange, Workers& workers, std::unique_ptr<StepRuntime> runtime)
-    : options_(options),
+    : model_(model),
+      options_(options),
+      workers_(workers),
       data_(data),
       exchange_(exchange),
       format_(sample_format(model)),
       runtime_(std::move(runtime)) {
   RECKON_CHECK(options_.share.own % options_.micro_batch == 0);
-  initialise(model, runtime_->layout(), options_.seed, workers, runtime_->values());
+  if (exchange_.blocks_to_take().empty())
+    initialise(model, runtime_->layout(), options_.seed, workers, runtime_->values());
 }
 
-/// (name and shape of the tensor, slot it belongs to, buffer of FlatOptimizer::state()) of each.
+/// (slice of the tensor, buffer of FlatOptimizer::state()) of each.
 /// What is frozen has none.
 template <class Take>
 void Trainer::for_optimizer_tensors(std::size_t buffers, Take take) const {
   for (const ParameterSlot& slot : runtime_->layout().slots)
     for (std::size_t k = 0; slot.trained && k < buffers; ++k)
-      take(whole_tensor(optimizer_tensor(slot.name, k, buffers), slot.shape), slot, k);
+      for (const SlotSlice& slice : slices_of(slot, optimizer_tensor(slot.name, k, buffers)))
+        take(slice, k);
+}
+
+/// The parts by tensor: (slice, its numbers), of parameters and of the optimizer.
+template <class Take>
+void Trainer::for_kept_slices(const std::vector<KeptPart>& kept, Take take) const {
+  for (const KeptPart& part : kept)
+    for (const ParameterSlot& slot : runtime_->layout().slots)
+      for (const SlotSlice& held : slices_of(slot, slot.name)) {
+        const std::size_t begin = std::max(part.range.first, held.first);
+        const std::size_t end =
+            std::min(part.range.first + part.range.count, held.first + held.count);
+        if (begin >= end) continue;
+        std::size_t at = begin - part.range.first;
+        for (Box& box : boxes_of_run(held.tensor.box.length, std::int64_t(begin - held.first),
+                                     std::int64_t(end - begin))) {
+          const auto count = static_cast<std::size_t>(elements(box.length));
+          for (std::size_t d = 0; d < box.first.size(); ++d)
+            box.first[d] += held.tensor.box.first[d];
+          TensorSlice slice{.name = slot.name, .global = held.tensor.global, .box = std::move(box)};
+          take(slot, slice, part.values.subspan(at, count));
+          for (std::size_t k = 0; k < part.optimizer.size(); ++k) {
+            slice.name = optimizer_tensor(slot.name, k, part.optimizer.size());
+            take(slot, slice, part.optimizer[k].subspan(at, count));
+          }
+          at += count;
+        }
+      }
 }
 
 std::vector<RestoreTensor> Trainer::restore(std::int64_t steps_done) {
   steps_done_ = steps_done;
   std::vector<RestoreTensor> state;
-  const std::span<float> values = runtime_->values();
-  for (const ParameterSlot& slot : runtime_->layout().slots)
-    state.push_back({whole_tensor(slot.name, slot.shape),
-                     std::as_writable_bytes(values.subspan(slot.first, slot.count))});
   for (const RunningStatistics<float>& s : runtime_->running_statistics())
     state.push_back(
         {whole_tensor(s.name, {std::int64_t(s.values.size())}), std::as_writable_bytes(s.values)});
+  if (exchange_.keeps_parts()) {
+    restored_parts_ = true;
+    start_exchange();
+    for_kept_slices(exchange_.kept_parts(),
+                    [&](const ParameterSlot&, const TensorSlice& slice, std::span<float> values) {
+                      state.push_back({slice, std::as_writable_bytes(values)});
+                    });
+    return state;
+  }
+  const std::span<float> values = runtime_->values();
+  for (const ParameterSlot& slot : runtime_->layout().slots)
+    for (const SlotSlice& slice : slices_of(slot, slot.name))
+      state.push_back(
+          {slice.tensor, std::as_writable_bytes(values.subspan(slice.first, slice.count))});
   for (std::size_t k = 0; k < options_.optimizer_buffers; ++k)
     restored_optimizer_.emplace_back(runtime_->layout().count);
-  for_optimizer_tensors(options_.optimizer_buffers, [&](TensorSlice tensor,
-                                                        const ParameterSlot& slot, std::size_t k) {
-    const auto part = restored_optimizer_[k].span().subspan(slot.first, slot.count);
-    state.push_back({std::move(tensor), std::as_writable_bytes(part)});
+  for_optimizer_tensors(options_.optimizer_buffers, [&](const SlotSlice& slice, std::size_t k) {
+    const auto part = restored_optimizer_[k].span().subspan(slice.first, slice.count);
+    state.push_back({slice.tensor, std::as_writable_bytes(part)});
   });
   return state;
 }
 
-void Trainer::start(bool restores_optimizer) {
+/// With its first values, a block after the other where no rank holds all of them.
+void Trainer::start_exchange() {
   runtime_->to_device();
   exchange_.start(runtime_->exchanged());
+  const std::vector<ParameterRange> blocks = exchange_.blocks_to_take();
+  for (std::size_t k = 0; k < blocks.size(); ++k) {
+    ParameterLayout block{.count = blocks[k].count};
+    for (ParameterSlot slot : runtime_->layout().slots) {
+      if (slot.first < blocks[k].first || slot.first >= blocks[k].first + block.count) continue;
+      const std::size_t first = slot.first - blocks[k].first;
+      block.slots.push_back(moved_to(std::move(slot), first));
+    }
+    initialise(model_, block, options_.seed, workers_,
+               runtime_->values().subspan(blocks[k].first, block.count));
+    exchange_.take_block(k);
+  }
+}
+
+void Trainer::start(bool restores_optimizer) {
+  if (restored_parts_) return exchange_.restore_optimizer_state();
+  start_exchange();
   if (!restored_optimizer_.empty() && restores_optimizer) {
     const auto optimizer = exchange_.optimizer_state();
     RECKON_CHECK(optimizer.size() == restored_optimizer_.size());
@@ -108,8 +151,7 @@ void Trainer::start(bool restores_optimizer) {
 
 /// A gradient may leave the range of numbers behind a loss that is one. Saved, it would be what
 /// every further start ends with.
-void Trainer::check_parameters() {
-  const auto values = runtime_->values();
+void Trainer::check_parameters(std::span<const float> values) const {
   const auto at = std::ranges::find_if_not(values, [](float x) { return std::isfinite(x); });
   if (at != values.end())
     throw TrainingError(
@@ -121,63 +163,76 @@ void Trainer::check_parameters() {
 
 std::vector<StateTensor> Trainer::trained() {
   runtime_->to_host();
-  check_parameters();
   std::vector<StateTensor> tensors;
   const std::span<const float> values = runtime_->values();
+  check_parameters(values);
   for (const ParameterSlot& slot : runtime_->layout().slots)
-    tensors.push_back({whole_tensor(slot.name, slot.shape),
-                       std::as_bytes(values.subspan(slot.first, slot.count))});
-  for (const RunningStatistics<float>& s : runtime_->running_statistics())
-    tensors.push_back(
-        {whole_tensor(s.name, {std::int64_t(s.values.size())}), std::as_bytes(s.values)});
+    for (const SlotSlice& slice : slices_of(slot, slot.name))
+      if (!slot.copied)
+        tensors.push_back({slice.tensor, std::as_bytes(values.subspan(slice.first, slice.count))});
+  add_statistics_to(tensors);
   return tensors;
 }
 
+void Trainer::add_statistics_to(std::vector<StateTensor>& tensors) {
+  for (const RunningStatistics<float>& s : runtime_->running_statistics())
+    tensors.push_back(
+        {whole_tensor(s.name, {std::int64_t(s.values.size())}), std::as_bytes(s.values)});
+}
+
 std::vector<StateTensor> Trainer::state() {
+  if (exchange_.keeps_parts()) {
+    std::vector<StateTensor> slices;
+    const std::vector<KeptPart> kept = exchange_.kept_parts();
+    for (const KeptPart& part : kept) check_parameters(part.values);
+    for_kept_slices(
+        kept, [&](const ParameterSlot& slot, const TensorSlice& slice, std::span<float> values) {
+          if (!slot.copied) slices.push_back({slice, std::as_bytes(values)});
+        });
+    add_statistics_to(slices);
+    return slices;
+  }
   std::vector<StateTensor> tensors = trained();
   const auto optimizer = exchange_.optimizer_state();
-  for_optimizer_tensors(optimizer.size(),
-                        [&](TensorSlice tensor, const ParameterSlot& slot, std::size_t k) {
-                          const auto part = optimizer[k].subspan(slot.first, slot.count);
-                          tensors.push_back({std::move(tensor), std::as_bytes(part)});
-                        });
+  for_optimizer_tensors(optimizer.size(), [&](const SlotSlice& slice, std::size_t k) {
+    const auto part = optimizer[k].subspan(slice.first, slice.count);
+    tensors.push_back({slice.tensor, std::as_bytes(part)});
+  });
   return tensors;
 }
 
 StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks) {
   const std::int64_t step = steps_done_;
   const RankShare& share = options_.share;
-  const std::int64_t micro_batches = share.own / options_.micro_batch;
-  const double scale =
-      static_cast<double>(options_.micro_batch) / static_cast<double>(share.global_batch);
   StepMeasurement m{.step = step, .samples = share.global_batch};
   m.learning_rate = learning_rate(options_.optimizer, step, options_.steps);
 
   report(hooks, step, ProgressPhase::computing);
-  Lap lap;
-  runtime_->begin_step();
-  m.backward += lap.next();
-  for (std::int64_t k = 0; k < micro_batches; ++k) {
-    const BatchView batch = loader.next().batch->view();
-    m.data_wait += lap.next();
-    const StepPosition position{step, share.first_of_step + k * options_.micro_batch};
-    m.loss += runtime_->forward(batch, position, true) / static_cast<double>(micro_batches);
-    m.forward += lap.next();
-    if (!std::isfinite(m.loss))
-      throw TrainingError(fmt::format(
-          "the loss of step {} is {}: training cannot go on; a lower learning rate (now {:.3g}), a "
-          "longer warm-up or clip_norm may help",
-          step, std::isnan(m.loss) ? "not a number" : "infinite", m.learning_rate));
-    const bool last = k + 1 == micro_batches;
-    const auto ready = [this](ParameterRange range) { exchange_.gradient_ready(range); };
-    runtime_->backward(scale, last ? std::function<void(ParameterRange)>(ready) : nullptr);
-    m.backward += lap.next();
-  }
+  const PassTimes passes = runtime_->run_passes(
+      {.count = share.own / options_.micro_batch,
+       .scale = static_cast<double>(options_.micro_batch) / static_cast<double>(share.global_batch),
+       .exchanged_every_pass = exchange_.exchanges_every_pass(),
+       .load = [&] { return loader.next().batch->view(); },
+       .position =
+           [&](std::int64_t k) {
+             return StepPosition{step, share.first_of_step + k * options_.micro_batch};
+           },
+       .begin_backward = [&] { exchange_.begin_backward(); },
+       .ready = [&](ParameterRange range) { exchange_.gradient_ready(range); },
+       .take_waited = [&] { return exchange_.take_waited(); },
+       .check = [&](double loss) { check_loss(loss, m); }});
+  m.loss = passes.loss;
+  m.data_wait = passes.data_wait;
+  m.forward = passes.forward;
+  m.backward = passes.backward;
 
   report(hooks, step, ProgressPhase::exchanging);
   m.exchange = exchange_.finish_step(step, m.learning_rate);
+  m.exchange.communication += passes.sending;
+  m.exchange.exposed_communication += passes.waited + passes.sending;
+  m.exchange.sent += passes.sent;
   if (!hooks.mean_loss) return m;
-  lap.next();
+  Lap lap;
   m.loss = hooks.mean_loss(m.loss);
   // One more exchange, where there is anybody to exchange with.
   if (m.exchange.communication > Seconds{0}) {
@@ -186,6 +241,14 @@ StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks)
     m.exchange.exposed_communication += agreed;
   }
   return m;
+}
+
+void Trainer::check_loss(double loss, const StepMeasurement& m) const {
+  if (std::isfinite(loss)) return;
+  throw TrainingError(fmt::format(
+      "the loss of step {} is {}: training cannot go on; a lower learning rate (now {:.3g}), a "
+      "longer warm-up or clip_norm may help",
+      m.step, std::isnan(loss) ? "not a number" : "infinite", m.learning_rate));
 }
 
 void Trainer::train_until(std::int64_t steps_done, const TrainerHooks& hooks) {

@@ -42,7 +42,8 @@ struct TrainerOptions {
 struct StepMeasurement {
   std::int64_t step = 0;
   std::int64_t samples = 0;  // of all ranks
-  double loss = 0;           // mean over the samples of all ranks, before the update
+  double loss = 0;           // mean over the samples of all ranks, before the update; of a pipeline
+                             // see PassTimes::loss
   double learning_rate = 0;
   Seconds seconds{};  // since the step before was measured; `checkpoint` among it
   Seconds data_wait{}, forward{}, backward{}, checkpoint{};
@@ -72,8 +73,8 @@ class Trainer {
   Trainer(const ModelGraph& model, TrainerOptions options, const DataSource& data,
           GradientExchange& exchange, Workers& workers, std::unique_ptr<StepRuntime> runtime);
 
-  /// Before start(): where a checkpoint of `steps_done` steps is to be read to, all of it. Data and
-  /// dropout then go on at the exact sample.
+  /// Before start(): where a checkpoint of `steps_done` steps is to be read to, all of it, or this
+  /// rank's slices. Data and dropout then go on at the exact sample.
   std::vector<RestoreTensor> restore(std::int64_t steps_done);
   /// After restore(), where ranks take steps of their own: this rank's.
   void go_on_from(std::int64_t steps_done) { steps_done_ = steps_done; }
@@ -81,10 +82,11 @@ class Trainer {
   /// `restores_optimizer`: this rank hands what it has restored to the exchange.
   void start(bool restores_optimizer = true);
   /// All that a resumed run needs beside steps_done(): what was trained, and of the optimizer what
-  /// belongs to parameters that are. Between steps, until the next. Throws TrainingError where a
-  /// parameter is not finite.
+  /// belongs to parameters that are; where state is cut over ranks, this rank's slices. Between
+  /// steps, until the next. Throws TrainingError where a parameter is not finite.
   std::vector<StateTensor> state();
-  /// Parameters and running statistics, by the same rules.
+  /// Parameters and running statistics, by the same rules. Where state is cut over ranks: after
+  /// GradientExchange::take_final_values().
   std::vector<StateTensor> trained();
   std::int64_t steps_done() const { return steps_done_; }
 
@@ -107,17 +109,25 @@ class Trainer {
 
  private:
   StepMeasurement run_step(class DataLoader& loader, const TrainerHooks& hooks);
-  void check_parameters();
+  void start_exchange();
+  void check_loss(double loss, const StepMeasurement& m) const;
+  void check_parameters(std::span<const float> values) const;
+  void add_statistics_to(std::vector<StateTensor>& tensors);
   template <class Take>
   void for_optimizer_tensors(std::size_t buffers, Take take) const;
+  template <class Take>
+  void for_kept_slices(const std::vector<KeptPart>& kept, Take take) const;
 
+  const ModelGraph& model_;
   TrainerOptions options_;
+  Workers& workers_;
   const DataSource& data_;
   GradientExchange& exchange_;
   SampleFormat format_;
   std::unique_ptr<StepRuntime> runtime_;
   std::vector<AlignedBuffer<float>> restored_optimizer_;  // until start()
   std::int64_t steps_done_ = 0;
+  bool restored_parts_ = false;  // into the exchange's parts, which has started
 };
 
 }  // namespace reckon

@@ -43,6 +43,9 @@ std::optional<Refusal> refusal(const PlannedWorkload& job, const WorkerIdentity&
   if (const std::string why = cuda::why_no_device(me.local_rank); !why.empty()) return Refusal{why};
   if (job.strategy.kind == StrategyKind::parameter_server)
     return Refusal{"workers of parameter servers train on CPUs", true};
+  if (cuts_the_model(job.strategy.kind))
+    return Refusal{fmt::format("ranks under strategy {} train on CPUs", to_text(job.strategy.kind)),
+                   true};
   if (!precision_of(job))
     return Refusal{fmt::format("the plan's precision is {}; devices train in bf16 or fp32",
                                to_text(job.precision)),

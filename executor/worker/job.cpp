@@ -6,12 +6,12 @@
 #include <filesystem>
 #include <thread>
 
-#include "executor/comm/all_reduce_exchange.h"
 #include "executor/comm/gloo_communicator.h"
 #include "executor/comm/parameter_server/parameter_server.h"
 #include "executor/comm/parameter_server/ps_exchange.h"
 #include "executor/comm/rendezvous/rendezvous.h"
 #include "executor/comm/thread_communicator.h"
+#include "executor/train/layout_training.h"
 #include "executor/train/products/matrix.h"
 #include "executor/train/recipe.h"
 #include "executor/train/records/run_lock.h"
@@ -139,16 +139,19 @@ int serve(const JobOptions& options, const PlannedWorkload& job, const WorkerIde
   return stop_requested() ? kExitStoppedOnRequest : kTrained;
 }
 
-std::unique_ptr<GradientExchange> make_exchange(const JobOptions& options,
-                                                const PlannedWorkload& job,
-                                                const WorkerIdentity& me, const Peers& peers) {
-  if (job.strategy.kind == StrategyKind::parameter_server)
-    return make_ps_exchange(*peers.membership, me.job, server_job(options, job, me),
-                            kServerTimeout);
-  return make_all_reduce_exchange(*peers.communicator,
-                                  {.optimizer = optimizer_rule(job),
-                                   .trained = trained_ranges(parameter_layout(job.model)),
-                                   .clip_norm = job.optimizer_settings.clip_norm});
+/// Goes before the communicator of its exchange does.
+LayoutTraining make_training(const JobOptions& options, const PlannedWorkload& job,
+                             const WorkerIdentity& me, const Peers& peers, Compute* compute,
+                             const RuntimeOptions& passes, Workers& workers) {
+  const bool servers = job.strategy.kind == StrategyKind::parameter_server;
+  if (!compute && !servers) return make_layout_training(job, *peers.communicator, passes, workers);
+  LayoutTraining training{.share = share_of(job, me.rank, me.workers)};
+  training.exchange = compute ? compute->make_exchange()
+                              : make_ps_exchange(*peers.membership, me.job,
+                                                 server_job(options, job, me), kServerTimeout);
+  training.runtime =
+      compute ? compute->make_runtime(passes) : make_cpu_runtime(job.model, passes, workers);
+  return training;
 }
 
 int threads_of(const JobOptions& options) {
@@ -191,31 +194,30 @@ int train(const JobOptions& options, const Job& loaded, const WorkerIdentity& me
 
   const Peers peers = meet(options, job.strategy, me, secret);
   const auto compute = choose_device(options, job, me, *peers.communicator);
-  const auto exchange = compute ? compute->make_exchange() : make_exchange(options, job, me, peers);
   Workers workers(threads_of(options));
-  const RankShare share = share_of(job, me.rank, me.workers);
+  const bool cut = cuts_the_model(job.strategy.kind);
+  const RankShare share = share_of(job, 0, cut ? job.strategy.layout.data : me.workers);
   const RuntimeOptions passes{
       .batch =
           micro_batch_of(share.own, options.micro_batch.value_or(job.strategy.layout.micro_batch)),
       .recompute = job.strategy.layout.recompute,
       .seed = plan.seed};
-  Trainer trainer(
-      job.model,
-      {.share = share,
-       .micro_batch = passes.batch,
-       .steps = job.steps,
-       .seed = plan.seed,
-       .recompute = job.strategy.layout.recompute,
-       .optimizer = job.optimizer_settings,
-       .optimizer_buffers = job.optimizer == Optimizer::adamw ? 2u : 1u,
-       .data_threads = options.data_threads},
-      *source, *exchange, workers,
-      compute ? compute->make_runtime(passes) : make_cpu_runtime(job.model, passes, workers));
+  LayoutTraining training = make_training(options, job, me, peers, compute.get(), passes, workers);
+  Trainer trainer(job.model,
+                  {.share = training.share,
+                   .micro_batch = passes.batch,
+                   .steps = job.steps,
+                   .seed = plan.seed,
+                   .recompute = job.strategy.layout.recompute,
+                   .optimizer = job.optimizer_settings,
+                   .optimizer_buffers = job.optimizer == Optimizer::adamw ? 2u : 1u,
+                   .data_threads = options.data_threads},
+                  *source, *training.exchange, workers, std::move(training.runtime));
   const ComputeName name =
       compute ? compute->name()
               : ComputeName{.stack = fmt::format("reckon-cpu-{}", matrix_instructions())};
-  Session session(options, plan, loaded.digests, me.attempt, *peers.communicator, *exchange,
-                  trainer, steps, name);
+  Session session(options, plan, loaded.digests, me.attempt, *peers.communicator,
+                  *training.exchange, trainer, steps, name);
   session.start();
   trainer.train_until(steps, session.hooks());
   session.finish();

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "executor/train/checkpoint/recovery.h"
+#include "executor/train/checkpoint/tensor_reader.h"
 #include "executor/train/stop_signal.h"
 #include "sim/base/standard_streams.h"
 #include "sim/base/unit_text.h"
@@ -32,7 +33,8 @@ CheckpointOptions checkpoint_options(const JobOptions& options, const Plan& plan
           .attempt = attempt,
           // Others' steps, which rank 0's number of the set does not count, go on.
           .replaces = !job.strategy.synchronous(),
-          .accept_changes = options.accept_changes};
+          .accept_changes = options.accept_changes,
+          .parts = cuts_the_model(job.strategy.kind)};
 }
 
 }  // namespace
@@ -249,6 +251,34 @@ void Session::wait_for_others() {
   exchange_.take_final_values();
 }
 
+/// Of the same training the same bytes, however many ranks did it and however often it stopped.
+void Session::write_weights() {
+  const ShardHeader header{.identity = {.job = job_.model.name(), .model = job_.model.name()},
+                           .step = trainer_.steps_done()};
+  if (!cuts_the_model(job_.strategy.kind)) {
+    write_shard(directory_.weights(), header, trainer_.trained());
+    return;
+  }
+  // No rank has all of it, but the last checkpoint, which all have written.
+  const auto set = set_directory(directory_.checkpoints(), header.step);
+  const TensorReader reader(shard_files(set, read_manifest(set).identity.ranks));
+  std::vector<TensorSlice> names;
+  for (const ParameterSlot& slot : parameter_layout(job_.model).slots)
+    names.push_back(whole_tensor(slot.name, slot.shape));
+  for (const Layer& layer : job_.model.layers())
+    for (const char* kept : {".running_mean", ".running_var"})
+      if (const auto found = reader.tensors().find(layer.name + kept);
+          found != reader.tensors().end())
+        names.push_back(found->second);
+  std::vector<std::vector<std::byte>> bytes;
+  std::vector<StateTensor> tensors;
+  for (const TensorSlice& tensor : names) {
+    reader.read(tensor, bytes.emplace_back(bytes_of(tensor)));
+    tensors.push_back({tensor, bytes.back()});
+  }
+  write_shard(directory_.weights(), header, tensors);
+}
+
 void Session::finish() {
   if (!stopped_ && waits_for_nobody() && communicator_.rank() > 0) exchange_.end_steps();
   if (!checkpoints_) return;
@@ -258,12 +288,7 @@ void Session::finish() {
   checkpoints_->finish();
   record_saves();
   if (communicator_.rank() != 0) return;
-  // Of the same training the same bytes, however many ranks did it and however often it stopped.
-  if (!stopped_)
-    write_shard(directory_.weights(),
-                {.identity = {.job = job_.model.name(), .model = job_.model.name()},
-                 .step = trainer_.steps_done()},
-                trainer_.trained());
+  if (!stopped_) write_weights();
   if (!supervised())  // who watches says how it ended
     keep(EndRecord{.attempt = environment_.attempt,
                    .finished = !stopped_,

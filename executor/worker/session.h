@@ -48,6 +48,7 @@ class Session {
   void save(bool emergency);
   void report_saving();
   void wait_for_others();
+  void write_weights();
   void record_saves();
   void record(const StepMeasurement& m);
   void amend_interval(const SaveReport& save);

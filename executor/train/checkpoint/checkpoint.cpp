@@ -26,10 +26,19 @@ std::optional<ShardHeader> part_of(const fs::path& set, int rank, const ShardHea
   ShardHeader header = read_shard_header(file);
   if (header.attempt != own.attempt) return std::nullopt;  // an earlier start's; to be replaced
   require_identity(file, header.identity, own.identity);
-  if (header.rank != rank || header.step != own.step)
-    throw CheckpointError(
-        fmt::format("{} holds rank {} at step {}", file.string(), header.rank, header.step));
+  if (header.rank != rank || header.step != own.step ||
+      header.identity.ranks != own.identity.ranks)
+    throw CheckpointError(fmt::format("{} holds rank {} of {} at step {}", file.string(),
+                                      header.rank, header.identity.ranks, header.step));
   return header;
+}
+
+/// The parts of a set, that of `rank` first: what all ranks have, each in its own version (running
+/// statistics), it goes on with.
+std::vector<fs::path> parts_for(const fs::path& set, int ranks, int rank) {
+  std::vector<fs::path> parts = shard_files(set, ranks);
+  if (rank < ranks) std::swap(parts[0], parts[static_cast<std::size_t>(rank)]);
+  return parts;
 }
 
 /// `next` takes the place of `old`, which goes.
@@ -90,18 +99,21 @@ Recovery CheckpointStore::recover(const std::function<void()>& alive) {
 }
 
 Counters CheckpointStore::load(std::int64_t step, std::span<const RestoreTensor> state) {
-  const fs::path file = shard_file(set_directory(options_.directory, step), options_.rank);
-  const TensorReader reader({file});
+  const fs::path set = set_directory(options_.directory, step);
+  const int ranks = read_manifest(set).identity.ranks;
+  const TensorReader reader(parts_for(set, ranks, options_.rank));
   const ShardHeader& header = reader.header(0);
-  require_identity(file, header.identity, options_.identity);
-  if (header.rank != options_.rank || header.step != step)
-    throw CheckpointError(
-        fmt::format("{} holds rank {} at step {}", file.string(), header.rank, header.step));
+  require_identity(set, header.identity, options_.identity);
+  if (header.rank != (options_.rank < ranks ? options_.rank : 0) || header.step != step)
+    throw CheckpointError(fmt::format("{} holds a part of rank {} at step {}", set.string(),
+                                      header.rank, header.step));
   const auto of = [](const CheckpointIdentity& i) { return setting_of(i.recipe, "optimizer"); };
   const std::string theirs = of(header.identity);
   const bool other_optimizer =
       options_.accept_changes && !theirs.empty() && theirs != of(options_.identity);
-  reader.read_state(state, other_optimizer ? kOptimizerTensors : kNoTensor);
+  const std::string_view left_out = other_optimizer ? kOptimizerTensors : kNoTensor;
+  if (!options_.parts) reader.require_all(state, left_out);
+  reader.read_state(state, left_out);
   return header.counters;
 }
 

@@ -34,6 +34,7 @@ struct CheckpointOptions {
   /// Goes on from a set that was trained under another recipe. Where the optimizer is another its
   /// state begins at zero.
   bool accept_changes = false;
+  bool parts = false;    // a rank's state is a part of the job's
   Seconds deadline{60};  // for the others' parts, from when rank 0's own is written
 };
 
@@ -70,8 +71,9 @@ class CheckpointStore {
   /// (may be empty) is called again and again while it gets on.
   Recovery recover(const std::function<void()>& alive = {});
 
-  /// This rank's part of that set, into `state`, which has the same tensors. Throws
-  /// CheckpointError.
+  /// `state` out of that set, which ranks of another number, or under another layout, may have
+  /// written; without options.parts both have the same tensors. The counters are those of this
+  /// rank's part, or of rank 0's where it has none. Throws CheckpointError.
   Counters load(std::int64_t step, std::span<const RestoreTensor> state);
 
   /// Copies `state` and returns. First waits for the save before it and throws what that failed

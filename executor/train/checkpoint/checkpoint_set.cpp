@@ -69,6 +69,12 @@ fs::path shard_file(const fs::path& set, int rank) {
   return set / fmt::format("rank-{}.safetensors", rank);
 }
 
+std::vector<fs::path> shard_files(const fs::path& set, int ranks) {
+  std::vector<fs::path> files;
+  for (int rank = 0; rank < ranks; ++rank) files.push_back(shard_file(set, rank));
+  return files;
+}
+
 bool is_complete(const fs::path& set) {
   std::error_code ignored;
   return fs::exists(set / kManifest, ignored);
@@ -191,8 +197,6 @@ void require_identity(const fs::path& what, const CheckpointIdentity& theirs,
     why = fmt::format("was written by job '{}', this is job '{}'", theirs.job, ours.job);
   else if (theirs.model != ours.model && (theirs.recipe.empty() || ours.recipe.empty()))
     why = fmt::format("holds model '{}', this job trains '{}'", theirs.model, ours.model);
-  else if (theirs.ranks != ours.ranks)
-    why = fmt::format("was written by {} ranks, this job has {}", theirs.ranks, ours.ranks);
   else if (const auto held = setting_of(theirs.recipe, "parameters"),
            wanted = setting_of(ours.recipe, "parameters");
            !held.empty() && !wanted.empty() && held != wanted)

@@ -27,6 +27,8 @@ std::string steps_counter(std::size_t rank);
 
 std::filesystem::path set_directory(const std::filesystem::path& root, std::int64_t step);
 std::filesystem::path shard_file(const std::filesystem::path& set, int rank);
+/// Of all ranks.
+std::vector<std::filesystem::path> shard_files(const std::filesystem::path& set, int ranks);
 
 /// All sets of a directory, newest first; empty where the directory does not exist.
 std::vector<CheckpointSet> list_sets(const std::filesystem::path& root);
@@ -46,7 +48,7 @@ void write_manifest(const std::filesystem::path& set, const Manifest& manifest);
 
 bool is_complete(const std::filesystem::path& set);
 
-/// A checkpoint of another job, model or number of ranks: whole, but not this job's.
+/// A checkpoint of another job or model: whole, but not this job's.
 struct ForeignCheckpoint : CheckpointError {
   using CheckpointError::CheckpointError;
 };
@@ -96,8 +98,9 @@ GoodSet newest_good_set(const std::filesystem::path& root, const CheckpointIdent
 std::vector<SettingChange> changes_since(const std::filesystem::path& root,
                                          const CheckpointIdentity& ours);
 
-/// Throws ForeignCheckpoint that says what differs: the job, the model, its number of parameters,
-/// the ranks. `what` is the file or directory. Other settings: changes_between().
+/// Throws ForeignCheckpoint that says what differs: the job, the model, its number of parameters.
+/// `what` is the file or directory. Other settings: changes_between(). Other ranks, or another
+/// layout, read what they need from all parts.
 void require_identity(const std::filesystem::path& what, const CheckpointIdentity& theirs,
                       const CheckpointIdentity& ours);
 

@@ -35,11 +35,26 @@ constexpr std::uint64_t kLengthBytes = sizeof(std::uint64_t);
 
 std::uint64_t text_digest(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
 
-std::string ours_of(const ShardHeader& h) {
-  Json tensors = Json::object();
+/// What the file calls each tensor: several slices of one need names that differ.
+std::vector<std::string> keys_of(const ShardHeader& h) {
+  std::map<std::string_view, int> slices;
+  for (const ShardHeader::Tensor& t : h.tensors) ++slices[t.slice.name];
+  std::vector<std::string> keys;
   for (const ShardHeader::Tensor& t : h.tensors)
-    tensors[t.slice.name] = {
+    keys.push_back(slices[t.slice.name] == 1 ? t.slice.name
+                                             : t.slice.name + to_text(t.slice.box));
+  return keys;
+}
+
+std::string ours_of(const ShardHeader& h, const std::vector<std::string>& keys) {
+  Json tensors = Json::object();
+  for (std::size_t k = 0; k < keys.size(); ++k) {
+    const ShardHeader::Tensor& t = h.tensors[k];
+    Json& about = tensors[keys[k]] = {
         {"global_shape", t.slice.global}, {"offset", t.slice.box.first}, {"xxh3", t.digest}};
+    if (keys[k] != t.slice.name) about["name"] = t.slice.name;
+  }
+  RECKON_CHECK(tensors.size() == keys.size());
   Json json{{"schema_version", kShardVersion},
             {"rank", h.rank},
             {"step", h.step},
@@ -52,12 +67,16 @@ std::string ours_of(const ShardHeader& h) {
 
 /// The header's text with its digest, which `header` gets as well.
 std::string text_of(ShardHeader& header) {
-  SafetensorsHeader stored{
-      .metadata = {{"format", "pt"}, {kOurs, ours_of(header)}, {kDigest, std::string(kNoDigits)}},
-      .tensors = {}};
-  for (const ShardHeader::Tensor& t : header.tensors)
+  const std::vector<std::string> keys = keys_of(header);
+  SafetensorsHeader stored{.metadata = {{"format", "pt"},
+                                        {kOurs, ours_of(header, keys)},
+                                        {kDigest, std::string(kNoDigits)}},
+                           .tensors = {}};
+  for (std::size_t k = 0; k < keys.size(); ++k) {
+    const ShardHeader::Tensor& t = header.tensors[k];
     stored.tensors.push_back(
-        {t.slice.name, t.slice.type, t.slice.box.length, t.begin, t.begin + bytes_of(t.slice)});
+        {keys[k], t.slice.type, t.slice.box.length, t.begin, t.begin + bytes_of(t.slice)});
+  }
   std::string text = safetensors_text(stored);
   header.digest = text_digest(text);
   text.replace(text.find(kBeforeDigits) + kBeforeDigits.size(), kNoDigits.size(),
@@ -78,7 +97,7 @@ ShardHeader from_metadata(const SafetensorsHeader& stored) {
   h.counters = json.at("counters").get<Counters>();
   for (const StoredTensor& t : stored.tensors) {
     const Json& about = json.at("tensors").at(t.name);
-    h.tensors.push_back({.slice = {.name = t.name,
+    h.tensors.push_back({.slice = {.name = about.value("name", t.name),
                                    .global = about.at("global_shape"),
                                    .box = {about.at("offset"), t.shape},
                                    .type = t.type},

@@ -20,9 +20,9 @@
 //
 //   "format"       "pt", as transformers asks for
 //   "reckon"       JSON: schema_version, identity, rank, step, attempt, counters, and of each
-//   tensor
-//                  its global_shape, the offset of the slice, whose lengths are the tensor's shape
-//                  in the file, and the XXH3-64 of its bytes
+//                  tensor its global_shape, the offset of the slice, whose lengths are the tensor's
+//                  shape in the file, and the XXH3-64 of its bytes; its name, where the file holds
+//                  several slices of it, which are then called NAME[16:32, 0:784]
 //   "reckon_xxh3"  XXH3-64 of the header with these 16 digits as zeros
 //
 // So a flipped bit is found and named, wherever it is. Tensors are named as PyTorch's modules do:
@@ -75,13 +75,13 @@ struct ShardHeader {
   std::int64_t step = 0;
   std::int64_t attempt = 0;  // start of the job that wrote it: parts of two starts do not mix
   Counters counters;
-  std::vector<Tensor> tensors;   // in the order of their bytes; names differ
+  std::vector<Tensor> tensors;   // in the order of their bytes; names or boxes differ
   std::uint64_t digest = 0;      // of the header itself, as in the file
   std::uint64_t file_bytes = 0;  // of the whole file, as it must be
 };
 
-/// `header.tensors`, `digest` and `file_bytes` are filled in from `tensors`, whose names differ and
-/// whose elements are larger first, so that all are aligned. Durable on return. Throws FileError
+/// `header.tensors`, `digest` and `file_bytes` are filled in from `tensors`, whose names or boxes
+/// differ and whose elements are larger first, so that all are aligned. Durable on return. Throws FileError
 /// (executor/train/checkpoint/durable_file.h); no trace is left then.
 ShardHeader write_shard(const std::filesystem::path& file, ShardHeader header,
                         std::span<const StateTensor> tensors);

@@ -82,14 +82,18 @@ void TensorReader::read_piece(Piece piece, std::span<const Box> parts, const Ten
 
 void TensorReader::read_state(std::span<const RestoreTensor> state,
                               std::string_view left_out) const {
+  for (const RestoreTensor& t : state)
+    if (!t.slice.name.starts_with(left_out)) read(t.slice, t.bytes);
+}
+
+void TensorReader::require_all(std::span<const RestoreTensor> state,
+                               std::string_view left_out) const {
   std::set<std::string_view> names;
   for (const RestoreTensor& t : state) names.insert(t.slice.name);
   for (const auto& [name, tensor] : tensors_)
     if (!name.starts_with(left_out) && !names.contains(name))
       throw CheckpointError(
           fmt::format("{} holds tensor '{}', which this job's state has not", place(), name));
-  for (const RestoreTensor& t : state)
-    if (!t.slice.name.starts_with(left_out)) read(t.slice, t.bytes);
 }
 
 }  // namespace reckon

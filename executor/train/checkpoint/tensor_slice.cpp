@@ -22,6 +22,34 @@ std::int64_t place_in(const Box& box, const Shape& at) {
   return place;
 }
 
+/// Of the run within box `at`, whose dimensions before `d` have one element each.
+void add_boxes(Box at, std::size_t d, std::int64_t first, std::int64_t count,
+               std::vector<Box>& boxes) {
+  std::int64_t inner = 1;  // elements of one index of dimension d
+  for (std::size_t k = d + 1; k < at.length.size(); ++k) inner *= at.length[k];
+  const auto within = [&](std::int64_t row, std::int64_t begin, std::int64_t elements) {
+    Box one = at;
+    one.first[d] = row;
+    one.length[d] = 1;
+    add_boxes(std::move(one), d + 1, begin, elements, boxes);
+  };
+  std::int64_t row = first / inner;
+  if (const std::int64_t begin = first % inner; begin > 0) {
+    const std::int64_t elements = std::min(count, inner - begin);
+    within(row++, begin, elements);
+    count -= elements;
+  }
+  if (const std::int64_t rows = count / inner; rows > 0) {
+    Box whole = at;
+    whole.first[d] = row;
+    whole.length[d] = rows;
+    boxes.push_back(std::move(whole));
+    row += rows;
+    count -= rows * inner;
+  }
+  if (count > 0) within(row, 0, count);
+}
+
 }  // namespace
 
 std::uint64_t bytes_of(ElementType type) {
@@ -109,6 +137,12 @@ void copy_box(const Box& part, const Box& from, std::span<const std::byte> sourc
       at[d - 1] = part.first[d - 1];
     }
   }
+}
+
+std::vector<Box> boxes_of_run(const Shape& shape, std::int64_t first, std::int64_t count) {
+  std::vector<Box> boxes;
+  if (count > 0) add_boxes(whole_box(shape), 0, first, count, boxes);
+  return boxes;
 }
 
 std::string to_text(const Box& box) {

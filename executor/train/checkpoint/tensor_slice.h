@@ -43,6 +43,9 @@ void subtract(const Box& from, const Box& what, std::vector<Box>& rest);
 /// The elements of `part` from the bytes of box `from` to those of box `to`; `part` lies in both.
 void copy_box(const Box& part, const Box& from, std::span<const std::byte> source, const Box& to,
               std::span<std::byte> target, std::size_t element_bytes);
+/// The elements [first, first + count) of a tensor in row-major order as boxes, in that order; at
+/// most two a dimension, less one. The elements of each are neighbours.
+std::vector<Box> boxes_of_run(const Shape& shape, std::int64_t first, std::int64_t count);
 /// "[0:16, 128:256]", as Python would cut it.
 std::string to_text(const Box& box);
 

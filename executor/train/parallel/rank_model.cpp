@@ -89,6 +89,7 @@ class Builder {
   void add(const Layer& layer) {
     const std::size_t i = index(layer.id);
     const LayerSharding& sharding = sharding_[i];
+    result_.begins.push_back(LayerId{static_cast<std::uint32_t>(result_.layers.size())});
     RankLayer local{.layer = layer, .origin = layer.id, .part = {}, .cut = sharding.cut};
     local.has_backward = model_.counts()[i].has_backward;
     Made m;

@@ -27,11 +27,29 @@ struct RankLayer {
   bool is_exchange() const { return part.exchange != TensorExchange::none; }
 };
 
+/// Layers [first, end) of a graph, or of a RankModel.
+struct LayerSpan {
+  std::size_t first = 0, end = 0;
+  bool has(std::size_t layer) const { return layer >= first && layer < end; }
+  friend bool operator==(const LayerSpan&, const LayerSpan&) = default;
+};
+
 struct RankModel {
   std::vector<RankLayer> layers;
-  std::vector<LayerId> made;  // by layer of the network: which of `layers` makes its output
+  // By layer of the network, which of `layers` makes its output, and which is the first of those
+  // that it and its inputs' exchanges are.
+  std::vector<LayerId> made, begins;
   ModelPlace place;
+
+  /// The layers of the network's [first, end), exchanges among them.
+  LayerSpan span_of(LayerSpan of_network) const {
+    const auto at = [&](std::size_t i) {
+      return i < begins.size() ? index(begins[i]) : layers.size();
+    };
+    return {at(of_network.first), at(of_network.end)};
+  }
 };
+inline LayerSpan all_layers(const RankModel& model) { return {0, model.layers.size()}; }
 
 /// All that keeps `place` from being computed, each naming its layer.
 Expected<RankModel> make_rank_model(const ModelGraph& model, const ModelPlace& place);

@@ -62,11 +62,19 @@ bool check_kind_of_pool(Draft& draft, const StrategySpec& spec, const PlannedPoo
                 "model_parallel, ...}");
     return false;
   }
-  if ((spec.kind == StrategyKind::mirrored || cuts_the_model(spec.kind)) && !worker.accelerator) {
+  if (spec.kind == StrategyKind::mirrored && !worker.accelerator) {
     draft.error(at("kind"),
                 fmt::format("strategy {} needs accelerators, pool '{}' has none",
                             to_text(spec.kind), worker.name),
                 "give the pool an accelerator, or take strategy: {kind: single}");
+    return false;
+  }
+  if (spec.offload_optimizer.value_or(false) && !worker.accelerator) {
+    draft.error(at("offload_optimizer"),
+                fmt::format("the nodes of pool '{}' have no accelerators: the optimizer's state is "
+                            "in the host's memory already",
+                            worker.name),
+                "leave offload_optimizer out");
     return false;
   }
   return true;
@@ -104,9 +112,10 @@ std::optional<int> workers_of_degrees(const StrategySpec& spec, int per_worker) 
   if (spec.kind != StrategyKind::model_parallel || !spec.data) return std::nullopt;
   const std::int64_t accelerators = std::int64_t{*spec.data} * spec.tensor.value_or(1) *
                                     spec.pipeline.value_or(1) * spec.context.value_or(1);
-  if (accelerators % per_worker != 0 || accelerators / per_worker > std::numeric_limits<int>::max())
+  const int each = std::max(1, per_worker);  // a worker on CPUs is one rank
+  if (accelerators % each != 0 || accelerators / each > std::numeric_limits<int>::max())
     return std::nullopt;
-  return static_cast<int>(accelerators / per_worker);
+  return static_cast<int>(accelerators / each);
 }
 
 /// "at most 5 nodes x 2 in p100".
@@ -145,11 +154,12 @@ int resolve_workers(Draft& draft, const StrategySpec& spec,
   if (workers > most && !spec.workers && workers_of_degrees(spec, per_worker)) {
     draft.error(
         "workload.strategy",
-        fmt::format("data {} x tensor {} x pipeline {} x context {} are {} accelerators, the "
-                    "pools hold at most {}",
+        fmt::format("data {} x tensor {} x pipeline {} x context {} are {} {}, the pools hold at "
+                    "most {}",
                     *spec.data, spec.tensor.value_or(1), spec.pipeline.value_or(1),
-                    spec.context.value_or(1), std::int64_t{workers} * per_worker,
-                    std::int64_t{most} * per_worker),
+                    spec.context.value_or(1), std::int64_t{workers} * std::max(1, per_worker),
+                    per_worker > 0 ? "accelerators" : "workers",
+                    std::int64_t{most} * std::max(1, per_worker)),
         fmt::format("there are {}; more nodes or smaller degrees", capacity_text(pools)));
     return 0;
   }

@@ -97,6 +97,13 @@ bool same(const Part& a, const Part& b) {
 
 }  // namespace
 
+std::vector<std::size_t> first_of_groups(const ModelGraph& model) {
+  std::vector<std::size_t> first;
+  for (std::size_t i = 0; i < model.layers().size(); ++i)
+    if (begins_group(model, i)) first.push_back(i);
+  return first;
+}
+
 double attention_scores(const ModelGraph& model, std::size_t layer) {
   const Layer& l = model.layers()[layer];
   const auto* a = std::get_if<Attention>(&l.op);
@@ -108,7 +115,7 @@ double attention_scores(const ModelGraph& model, std::size_t layer) {
   return tokens(0) * (a->window > 0 ? std::min(double(a->window), keys) : keys) * double(a->heads);
 }
 
-FoldedModel::FoldedModel(const ModelGraph& model) {
+FoldedModel::FoldedModel(const ModelGraph& model) : group_begin_(first_of_groups(model)) {
   const auto sharding = shard_layers(model);
   std::map<LayerKey, std::uint32_t> class_ids;
   using BlockKey = std::pair<double, std::map<std::uint32_t, std::uint32_t>>;
@@ -205,6 +212,7 @@ Partition FoldedModel::partition_at(std::span<const std::size_t> first_units) co
     const bool last = k + 1 == first_units.size();
     const std::size_t end = last ? order_.size() : unit_begin_[first_units[k + 1]];
     Part part;
+    p.first_layers.push_back(group_begin_[unit_begin_[first_units[k]]]);
     for (std::size_t g = unit_begin_[first_units[k]]; g < end; ++g) append(part, order_[g]);
     const auto known =
         std::ranges::find_if(p.kinds, [&](const Part& other) { return same(part, other); });

@@ -41,9 +41,14 @@ struct BlockClass {
 /// One part of a network cut for a pipeline: block classes and how many of each, in order.
 using Part = std::vector<Run>;
 struct Partition {
-  std::vector<Part> kinds;           // distinct parts
-  std::vector<std::uint32_t> parts;  // kind of each, in the order of the network
+  std::vector<Part> kinds;                // distinct parts
+  std::vector<std::uint32_t> parts;       // kind of each, in the order of the network
+  std::vector<std::size_t> first_layers;  // of each part, by the graph's layers
 };
+
+/// The first layer of each group (Layer::group) of the graph: layers without one are groups of their
+/// own.
+std::vector<std::size_t> first_of_groups(const ModelGraph& model);
 
 /// Scores of an attention layer for one sample, of all heads; 0: the layer is none.
 double attention_scores(const ModelGraph& model, std::size_t layer);
@@ -77,6 +82,7 @@ class FoldedModel {
   std::vector<BlockClass> blocks_;
   std::vector<std::uint32_t> order_;           // block class of each group, in network order
   std::vector<std::uint32_t> class_of_layer_;  // by layer of the graph
+  std::vector<std::size_t> group_begin_;       // first layer of each group
   std::vector<std::size_t> unit_begin_;        // first group of each unit that a pipeline may move
   bool alike_ = false;                         // units are a transformer's blocks
   mutable std::mutex mutex_;

@@ -113,12 +113,12 @@ class Rank {
 
   /// Of the whole model's gradient.
   double squared_norm_of_all() {
-    const GradientSquares own = counted_squares(layout(), gradients_.span());
-    std::vector<double> dense{own.dense, own.experts};
-    groups_.tensor->all_reduce(std::span(dense));
-    std::vector<double> experts{dense[1]};
-    groups_.expert->all_reduce(std::span(experts));
-    return dense[0] + experts[0];
+    double squares = 0;
+    for (const TrainedRange& range : counted_ranges(layout()))
+      squares += squared_norm(gradients_.span().subspan(range.first, range.count));
+    for (Communicator* group : {groups_.tensor.get(), groups_.expert.get()})
+      group->all_reduce(std::span(&squares, 1));
+    return squares;
   }
 
   const ParameterLayout& layout() const { return runtime_.layout(); }

@@ -38,8 +38,21 @@ TEST_CASE("accelerators that reckon-worker does not train on are named") {
   CHECK(leaves_accelerators_idle(planned("small-mlp-cpu")).empty());
 }
 
-TEST_CASE("a strategy that is simulated only is not trained") {
-  CHECK_THAT(format(cannot_train(planned("llama3-8b-zero3"))),
-             Contains("the worker does not run this strategy"));
-  CHECK(cannot_train(planned("small-mlp-cpu")).empty());
+TEST_CASE("a layout that is simulated only is not trained, and all that it lacks is said") {
+  const std::string llama = format(cannot_train(planned("llama3-8b-zero3")));
+  CHECK_THAT(llama, Contains("a process of the worker is one rank, and a worker of this plan has"));
+  CHECK_THAT(format(leaves_accelerators_idle(planned("llama3-8b-zero3"))),
+             Contains("ranks under strategy sharded train on CPUs"));
+  CHECK_THAT(format(cannot_train(planned("tpu-v2-8"))),
+             Contains("the worker does not run strategy tpu"));
+  const std::string both = format(cannot_train(
+      planned("small-gpt-pipeline-cpu",
+              {"workload.strategy.data=1", "workload.strategy.tensor=2",
+               "workload.strategy.sequence_parallel=false", "workload.strategy.zero_stage=0"})));
+  CHECK_THAT(both, Contains("the worker does not cut layers (tensor 2, context 1, expert 1)"));
+  CHECK_THAT(
+      format(cannot_train(planned("small-gpt-pipeline-cpu", {"workload.strategy.zero_stage=2"}))),
+      Contains("keep whole parameters and gradients, and zero_stage is 2"));
+  for (const char* scenario : {"small-mlp-cpu", "small-gpt-zero3-cpu", "small-gpt-pipeline-cpu"})
+    CHECK(cannot_train(planned(scenario)).empty());
 }

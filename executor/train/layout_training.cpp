@@ -1,0 +1,102 @@
+#include "executor/train/layout_training.h"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+#include "executor/comm/all_reduce_exchange.h"
+#include "executor/comm/zero_exchange.h"
+#include "executor/train/exchange_blocks.h"
+#include "executor/train/pipeline_runtime.h"
+#include "executor/train/recipe.h"
+#include "executor/train/sharded_runtime.h"
+
+namespace reckon {
+namespace {
+
+/// The layout's, in passes of that size.
+Layout with_passes_of(std::int64_t batch, Layout l, std::int64_t share) {
+  l.micro_batch = static_cast<int>(batch);
+  l.micro_batches = share / batch;
+  if (l.schedule == PipelineSchedule::interleaved && l.micro_batches % l.pipeline != 0)
+    throw std::invalid_argument(fmt::format(
+        "an interleaved schedule needs a multiple of its {} stages in micro-batches, and passes of "
+        "{} samples make {}: another --micro-batch",
+        l.pipeline, batch, l.micro_batches));
+  return l;
+}
+
+/// Those of experts that other ranks do not have.
+std::vector<ParameterRange> ranges_of_experts(const ParameterLayout& layout) {
+  std::vector<ParameterRange> ranges;
+  for (const ParameterSlot& slot : layout.slots)
+    if (slot.of_experts) ranges.push_back({slot.first, slot.count});
+  return ranges;
+}
+
+}  // namespace
+
+LayoutTraining make_layout_training(const PlannedWorkload& job, Communicator& peers,
+                                    const RuntimeOptions& passes, Workers& workers) {
+  Layout l = job.strategy.layout;
+  LayoutTraining training;
+  Communicator* replicas = &peers;  // ranks that hold the same part of the network
+  ParameterLayout layout = parameter_layout(job.model);
+  std::function<double(double)> squares_of_all;
+  RuntimeOptions placed = passes;
+  RankPlace place = place_of_rank(l, peers.rank());
+  if (l.replica() > 1 || l.expert > 1) {
+    training.groups = std::make_unique<LayoutGroups>(make_layout_groups(peers, l));
+    const LayoutGroups& groups = *training.groups;
+    replicas = groups.state.get();
+    placed.place = place_in_model(l, place);
+    placed.groups = {groups.tensor.get(), groups.context.get(), groups.expert.get()};
+    layout = parameter_layout(job.model, placed.place);
+    if (l.pipeline > 1)
+      layout = PipelineStages(job.model, l).parameters(job.model, layout, place.pipeline);
+    // Context ranks have the same sums as data-parallel ranks have.
+    squares_of_all = [&groups](double squares) {
+      for (Communicator* group : {groups.tensor.get(), groups.expert.get(), groups.pipeline.get()})
+        group->all_reduce(std::span(&squares, 1));
+      return squares;
+    };
+  }
+  training.share = share_of(job, place.data, l.data);
+  l = with_passes_of(passes.batch, l, training.share.own);
+
+  Communicator* expert_replicas = training.groups ? training.groups->expert_state.get() : nullptr;
+  const double clip_norm = job.optimizer_settings.clip_norm;
+  std::unique_ptr<ZeroExchange> zero;
+  if (l.zero_stage > 0)
+    zero = make_zero_exchange(*replicas, {.optimizer = optimizer_rule(job),
+                                          .trained = trained_ranges(layout),
+                                          .blocks = exchange_blocks(job.model, layout),
+                                          .stage = l.zero_stage,
+                                          .clip_norm = clip_norm,
+                                          .overlap = l.overlap,
+                                          .squares_of_all = squares_of_all,
+                                          .counted = counted_ranges(layout)});
+  else
+    training.exchange =
+        make_all_reduce_exchange(*replicas, {.optimizer = optimizer_rule(job),
+                                             .trained = trained_ranges(layout),
+                                             .clip_norm = clip_norm,
+                                             .overlap = l.overlap,
+                                             .squares_of_all = squares_of_all,
+                                             .counted = counted_ranges(layout),
+                                             .of_experts = ranges_of_experts(layout),
+                                             .expert_replicas = expert_replicas});
+  if (l.pipeline > 1)
+    training.runtime = make_pipeline_runtime(
+        job.model, placed, l, {*training.groups->pipeline, *training.groups->pipeline_back},
+        workers);
+  else if (l.zero_stage >= 2)
+    training.runtime =
+        make_sharded_runtime(job.model, placed, workers, l.zero_stage == 3 ? zero.get() : nullptr);
+  else
+    training.runtime = make_cpu_runtime(job.model, placed, workers);
+  if (zero) training.exchange = std::move(zero);
+  return training;
+}
+
+}  // namespace reckon

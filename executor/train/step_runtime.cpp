@@ -1,0 +1,30 @@
+#include "executor/train/step_runtime.h"
+
+#include "executor/train/lap.h"
+
+namespace reckon {
+
+PassTimes StepRuntime::run_passes(const StepPasses& passes) {
+  PassTimes times;
+  Lap lap;
+  begin_step();
+  times.backward += lap.next();
+  for (std::int64_t k = 0; k < passes.count; ++k) {
+    const BatchView batch = passes.load();
+    times.data_wait += lap.next();
+    const double loss = forward(batch, passes.position(k), true);
+    const Seconds waited_forward = passes.take_waited();
+    times.forward += lap.next() - waited_forward;
+    passes.check(loss);
+    times.loss += loss / static_cast<double>(passes.count);
+    const bool exchanged = passes.exchanged_every_pass || k + 1 == passes.count;
+    passes.begin_backward();
+    backward(passes.scale, exchanged ? passes.ready : nullptr);
+    const Seconds waited_backward = passes.take_waited();
+    times.backward += lap.next() - waited_backward;
+    times.waited += waited_forward + waited_backward;
+  }
+  return times;
+}
+
+}  // namespace reckon

@@ -1,0 +1,159 @@
+#include <signal.h>
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "cli/background_job.h"
+#include "executor/train/checkpoint/checkpoint_set.h"
+#include "executor/train/records/measurement_log.h"
+#include "support/trained_weights.h"
+
+// `reckon run` of layouts that cut state or layers: real processes over Gloo, killed and gone on
+// with.
+using namespace reckon;
+using namespace reckon::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Family {
+  std::string name, model, dataset;
+};
+const Family kPerceptron{"perceptron", "mlp_boston_housing",
+                         "{samples: 4040, bytes_per_sample: 112B}"};
+const Family kGpt{"gpt",
+                  "{transformer: {layers: 4, hidden: 32, heads: 4, vocabulary: 64, "
+                  "sequence_length: 16, positions: 16, tied_output: true}}",
+                  "{samples: 4096, bytes_per_sample: 32B}"};
+
+std::string job_text(const Family& family, const std::string& strategy, int workers, int steps) {
+  return "name: " + family.name + "\nworkload:\n  model: " + family.model +
+         "\n  dataset: " + family.dataset + "\n  train: {steps: " + std::to_string(steps) +
+         "}\n  precision: fp32\n  global_batch: 16\n  strategy: " + strategy +
+         "\n  optimizer: {kind: sgd, learning_rate: 0.01, momentum: 0.9}\n"
+         "  checkpoint: {interval: none}\n"
+         "cluster:\n  provider: on_premises\n  pools:\n"
+         "    - {name: here, machine: {vcpu: 1, memory: 2GiB, network: 10Gbps}, nodes: " +
+         std::to_string(workers) + "}\n";
+}
+
+constexpr const char* kRun =
+    "--retries 100 --retry-delay 0s --replications 20 --checkpoint-steps 10 ";
+
+std::vector<float> weights_of(const Workspace& w, const std::string& out) {
+  return trained_weights(w.path(out) / "model.safetensors");
+}
+
+std::vector<float> run_to_end(const Workspace& w, const std::string& file, const std::string& out) {
+  BackgroundJob job(w, file, out, kRun);
+  const int code = job.code();
+  INFO(out << ": " << job.errors());
+  REQUIRE(code == 0);
+  return weights_of(w, out);
+}
+
+double largest(const std::vector<float>& a, const std::vector<float>& b) {
+  REQUIRE(a.size() == b.size());
+  double worst = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    worst = std::max(worst, std::abs(double{a[i]} - double{b[i]}));
+  return worst;
+}
+
+}  // namespace
+
+TEST_CASE("a run under every kind of layout ends with what one process ends with") {
+  const auto family = GENERATE(kPerceptron, kGpt);
+  const Workspace w;
+  constexpr int kSteps = 10;
+  w.write("one.yaml", job_text(family, "{kind: single}", 1, kSteps));
+  const auto expected = run_to_end(w, "one.yaml", "one");
+  // Other orders of sums: 10 steps, rate 0.01, momentum 0.9, 16 summands that are at most 100 in
+  // sum [tests/executor/train/zero_test.cpp]: 10 x 0.01 x 10 x 16 x 2^-24 x 100.
+  constexpr double kBound = 10 * 0.01 * 10 * 16 * 0x1p-24 * 100;
+  const std::vector<std::pair<std::string, int>> layouts{
+      {"{kind: zero, workers: 2, zero_stage: 1}", 2},
+      {"{kind: zero, workers: 2, zero_stage: 2, micro_batch: 4}", 2},
+      {"{kind: zero, workers: 2, zero_stage: 3}", 2},
+      {"{kind: hybrid, pipeline: 2, micro_batch: 4}", 2},
+      {"{kind: hybrid, data: 2, pipeline: 2, zero_stage: 1, micro_batch: 2, schedule: gpipe}", 4}};
+  int number = 0;
+  for (const auto& [strategy, workers] : layouts) {
+    INFO(family.name << " " << strategy);
+    const std::string name = "layout" + std::to_string(number++);
+    w.write(name + ".yaml", job_text(family, strategy, workers, kSteps));
+    CHECK(largest(run_to_end(w, name + ".yaml", name), expected) < kBound);
+    const auto read = read_measurement_log(w.path(name) / "measurements.jsonl");
+    REQUIRE(read);
+    for (const StepRecord& s : read->steps) {
+      const Seconds parts = s.compute + s.exposed_communication + s.input + s.update + s.other;
+      CHECK(parts.count() == Approx(s.seconds.count()).margin(1e-9));
+      CHECK(s.sent.v > 0);
+    }
+  }
+}
+
+TEST_CASE("kill -9 under ZeRO and in a pipeline: the run goes on to the same bits") {
+  const std::string strategy = GENERATE(
+      as<std::string>(), "{kind: zero, workers: 2, zero_stage: 3}",
+      "{kind: zero, workers: 2, zero_stage: 1}", "{kind: hybrid, pipeline: 2, micro_batch: 4}");
+  INFO(strategy);
+  const Workspace w;
+  w.write("job.yaml", job_text(kGpt, strategy, 2, 120));
+  const auto expected = run_to_end(w, "job.yaml", "undisturbed");
+  BackgroundJob job(w, "job.yaml", "killed", kRun);
+  for (const std::size_t sets : {1u, 2u}) {
+    const bool there = job.wait_for([&] {
+      const auto all = list_sets(w.path("killed") / "checkpoints");
+      return !all.empty() && all.front().step >= std::int64_t(sets) * 20 &&
+             job.workers().size() == 2;
+    });
+    if (!there) break;
+    ::kill(job.workers().at(sets % 2), SIGKILL);
+  }
+  const int code = job.code();
+  INFO(job.errors());
+  REQUIRE(code == 0);
+  const auto read = read_measurement_log(w.path("killed") / "measurements.jsonl");
+  REQUIRE(read);
+  CHECK(!read->interruptions.empty());
+  CHECK((weights_of(w, "killed") == expected));
+}
+
+TEST_CASE("a run stops under one layout and goes on under another") {
+  const Workspace w;
+  w.write("from.yaml", job_text(kGpt, "{kind: zero, workers: 4, zero_stage: 3}", 4, 40));
+  w.write("to.yaml", job_text(kGpt, "{kind: hybrid, pipeline: 2, micro_batch: 8}", 2, 40));
+  {
+    BackgroundJob job(w, "from.yaml", "run", kRun);
+    REQUIRE(job.wait_for([&] {
+      const auto sets = list_sets(w.path("run") / "checkpoints");
+      return !sets.empty() && sets.front().complete;
+    }));
+    job.signal(SIGTERM);
+    CHECK(job.code() == 75);
+  }
+  BackgroundJob job(w, "to.yaml", "run", std::string(kRun) + "--resume");
+  const int code = job.code();
+  INFO(job.errors());
+  CHECK(code == 0);
+  const auto straight = run_to_end(w, "from.yaml", "straight");
+  // 40 steps, as above.
+  CHECK(largest(weights_of(w, "run"), straight) < 40 * 0.01 * 10 * 16 * 0x1p-24 * 100);
+}
+
+TEST_CASE("layouts that the worker does not run are refused with what to do") {
+  const Workspace w;
+  w.write("job.yaml",
+          job_text(kGpt, "{kind: hybrid, data: 1, pipeline: 2, zero_stage: 2, tensor: 2}", 4, 10));
+  const Output r = w.run("run job.yaml --replications 20 --out run");
+  INFO(r.err);
+  CHECK(r.code == 2);
+  w.write(
+      "offload.yaml",
+      job_text(kGpt, "{kind: zero, workers: 2, zero_stage: 2, offload_optimizer: true}", 2, 10));
+  const Output offload = w.run("check offload.yaml");
+  CHECK(offload.code == 2);
+  CHECK(contains(offload.err, "the optimizer's state is in the host's memory already"));
+}

@@ -1,0 +1,147 @@
+#pragma once
+#include <functional>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "executor/comm/thread_communicator.h"
+#include "executor/train/layout_training.h"
+#include "executor/train/networks.h"
+#include "executor/train/recipe.h"
+
+// Small jobs under any layout, their ranks as threads.
+namespace reckon::test {
+
+inline PlannedWorkload small_job(ModelGraph model, Optimizer optimizer, double rate,
+                                 std::int64_t batch = 16) {
+  PlannedWorkload job{.model = std::move(model), .optimizer = optimizer, .global_batch = batch};
+  job.optimizer_settings = {.learning_rate = rate, .weight_decay = 0.01};
+  return job;
+}
+
+/// The same job under a layout, with passes of `micro_batch` samples.
+inline PlannedWorkload under(PlannedWorkload job, Layout layout, int micro_batch) {
+  job.strategy.kind = StrategyKind::model_parallel;
+  job.strategy.workers = int(layout.accelerators());
+  job.strategy.accelerators_per_worker = 0;
+  job.strategy.layout = layout;
+  job.strategy.layout.micro_batch = micro_batch;
+  job.strategy.layout = layout_of(job);
+  return job;
+}
+
+/// What a rank has when it has trained.
+struct LayoutRun {
+  std::vector<double> losses;     // of all samples
+  std::vector<float> parameters;  // of its layout: all of the network's, or a stage's
+  std::map<std::string, std::vector<float>> by_name;  // without copies; with running statistics
+  std::vector<double> seconds;
+};
+using AtEnd = std::function<void(Trainer&, GradientExchange&, Communicator&)>;
+
+/// Behind take_final_values().
+inline void take_tensors(Trainer& trainer, LayoutRun& run) {
+  run.parameters.assign(trainer.parameters().begin(), trainer.parameters().end());
+  for (const StateTensor& tensor : trainer.trained()) {
+    const auto* first = reinterpret_cast<const float*>(tensor.bytes.data());
+    run.by_name[tensor.slice.name].assign(first, first + tensor.bytes.size() / sizeof(float));
+  }
+}
+
+inline LayoutRun train_rank(const PlannedWorkload& job, Communicator& peers, std::int64_t steps,
+                            const AtEnd& at_end = {}) {
+  Workers workers(1);
+  const auto data = open_data({}, {}, job.model, 9, 40);
+  const RuntimeOptions passes{.batch = job.strategy.layout.micro_batch,
+                              .recompute = job.strategy.layout.recompute,
+                              .seed = 4};
+  LayoutTraining training = make_layout_training(job, peers, passes, workers);
+  GradientExchange& exchange = *training.exchange;
+  Trainer trainer(job.model,
+                  {.share = training.share,
+                   .micro_batch = passes.batch,
+                   .steps = steps,
+                   .seed = 4,
+                   .recompute = passes.recompute,
+                   .optimizer = job.optimizer_settings,
+                   .optimizer_buffers = job.optimizer == Optimizer::adamw ? 2u : 1u},
+                  *data, exchange, workers, std::move(training.runtime));
+  trainer.start();
+  LayoutRun run;
+  TrainerHooks hooks;
+  hooks.measured = [&](const StepMeasurement& m) {
+    run.losses.push_back(m.loss);
+    run.seconds.push_back(m.seconds.count());
+  };
+  hooks.mean_loss = [&](double loss) {
+    peers.all_reduce(std::span(&loss, 1));
+    return loss / peers.size();
+  };
+  trainer.train(hooks);
+  if (at_end) at_end(trainer, exchange, peers);
+  exchange.take_final_values();
+  take_tensors(trainer, run);
+  return run;
+}
+
+/// By rank. What a rank throws is thrown here.
+inline std::vector<LayoutRun> train_under(const PlannedWorkload& job, std::int64_t steps,
+                                          const AtEnd& at_end = {}) {
+  const int ranks = job.strategy.workers;
+  auto communicators = make_thread_communicators(ranks, Seconds{60});
+  std::vector<LayoutRun> runs(static_cast<std::size_t>(ranks));
+  std::vector<std::exception_ptr> failures(runs.size());
+  std::vector<std::jthread> threads;
+  for (auto& c : communicators)
+    threads.emplace_back([&, mine = std::move(c)]() mutable {
+      const auto k = static_cast<std::size_t>(mine->rank());
+      try {
+        runs[k] = train_rank(job, *mine, steps, at_end);
+      } catch (const std::exception&) {
+        failures[k] = std::current_exception();
+      }
+      mine.reset();
+    });
+  threads.clear();
+  for (const std::exception_ptr& failure : failures)
+    if (failure) std::rethrow_exception(failure);
+  return runs;
+}
+
+/// A perceptron whose layers a pipeline may share out.
+inline ModelGraph small_mlp(int blocks) {
+  LayerList net(16);
+  LayerId x = net.add("image", InputLayer{}, std::vector<LayerId>{});
+  for (int k = 0; k < blocks; ++k) {
+    const std::string name = "block" + std::to_string(k);
+    net.set_group(name);
+    x = net.add(name + ".linear", Linear{.in = k == 0 ? 48 : 32, .out = 32}, x);
+    x = net.add(name + ".relu", Activation{ActivationKind::relu}, x);
+  }
+  net.set_group("head");
+  x = net.add("fc", Linear{.in = 32, .out = 4}, x);
+  net.add("loss", SoftmaxCrossEntropy{4}, x);
+  return network(SampleUnit::image, {48}, net);
+}
+
+/// All ranks' tensors together; those that several have are the same.
+inline std::map<std::string, std::vector<float>> whole_of(const std::vector<LayoutRun>& runs) {
+  std::map<std::string, std::vector<float>> whole;
+  for (const LayoutRun& run : runs)
+    for (const auto& [name, values] : run.by_name)
+      if (!whole.try_emplace(name, values).second && whole.at(name) != values)
+        throw std::runtime_error("ranks differ in " + name);
+  return whole;
+}
+
+inline double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  if (a.size() != b.size()) return 1e9;
+  double worst = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    worst = std::max(worst, std::abs(double{a[i]} - double{b[i]}));
+  return worst;
+}
+
+}  // namespace reckon::test
