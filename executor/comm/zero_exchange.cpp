@@ -65,6 +65,7 @@ class ShardingExchange final : public ZeroExchange {
   std::vector<BlockShard> blocks_;
   std::vector<BlockShard*> waiting_;  // without overlap: for the end of the backward pass
   std::vector<float> all_, part_;     // a message: of all ranks' parts, of this one's
+  std::int64_t reduction_ = 0;        // the last one's ticket
   Seconds waited_{};
   Bytes sent_{};     // the work queue's, until it is waited for
   WorkQueue queue_;  // last: it uses all others
@@ -139,11 +140,13 @@ void ShardingExchange::gradient_ready(ParameterRange range) {
   RECKON_CHECK(block.ready <= block.to_reduce);
   if (block.ready < block.to_reduce) return;
   block.ready = 0;
-  // Who keeps no whole gradients cannot wait for the end of the step.
-  if (options_.overlap || options_.stage >= 2)
-    queue_.push([this, &block] { reduce(block); });
-  else
+  if (options_.stage == 1 && !options_.overlap) {
     waiting_.push_back(&block);
+    return;
+  }
+  const std::int64_t ticket = queue_.push([this, &block] { reduce(block); });
+  // Who keeps no whole gradients has no more than two blocks' of them.
+  if (options_.stage >= 2) waited_ += queue_.wait(std::exchange(reduction_, ticket));
 }
 
 /// Stage 1: into this rank's part of the whole gradients; 2 and 3: onto its part of the step's.

@@ -11,7 +11,7 @@
 #include "executor/comm/parameter_server/ps_exchange.h"
 #include "executor/comm/rendezvous/rendezvous.h"
 #include "executor/comm/thread_communicator.h"
-#include "executor/train/layout_training.h"
+#include "executor/train/layouts/layout_training.h"
 #include "executor/train/products/matrix.h"
 #include "executor/train/recipe.h"
 #include "executor/train/records/run_lock.h"

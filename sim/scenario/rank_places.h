@@ -3,10 +3,10 @@
 
 #include "sim/scenario/layout.h"
 
-// Which rank of a job is which under a layout: the one rule of the forecast (sim/step/block_times.h)
-// and of the executor (executor/comm/rank_groups.h). As Megatron-LM lays them out: tensor innermost,
-// then context, then data (experts are shared out among its neighbours), pipeline outermost
-// [Narayanan et al. 2021, Sec. 3].
+// Which rank of a job is which under a layout: the one rule of the forecast
+// (sim/step/block_times.h) and of the executor (executor/comm/rank_groups.h). As Megatron-LM lays
+// them out: tensor innermost, then context, then data (experts are shared out among its
+// neighbours), pipeline outermost [Narayanan et al. 2021, Sec. 3].
 namespace reckon {
 
 /// Distances between the numbers of neighbouring ranks of a group.

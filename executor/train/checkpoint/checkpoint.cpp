@@ -26,8 +26,7 @@ std::optional<ShardHeader> part_of(const fs::path& set, int rank, const ShardHea
   ShardHeader header = read_shard_header(file);
   if (header.attempt != own.attempt) return std::nullopt;  // an earlier start's; to be replaced
   require_identity(file, header.identity, own.identity);
-  if (header.rank != rank || header.step != own.step ||
-      header.identity.ranks != own.identity.ranks)
+  if (header.rank != rank || header.step != own.step || header.identity.ranks != own.identity.ranks)
     throw CheckpointError(fmt::format("{} holds rank {} of {} at step {}", file.string(),
                                       header.rank, header.identity.ranks, header.step));
   return header;

@@ -41,8 +41,7 @@ std::vector<std::string> keys_of(const ShardHeader& h) {
   for (const ShardHeader::Tensor& t : h.tensors) ++slices[t.slice.name];
   std::vector<std::string> keys;
   for (const ShardHeader::Tensor& t : h.tensors)
-    keys.push_back(slices[t.slice.name] == 1 ? t.slice.name
-                                             : t.slice.name + to_text(t.slice.box));
+    keys.push_back(slices[t.slice.name] == 1 ? t.slice.name : t.slice.name + to_text(t.slice.box));
   return keys;
 }
 

@@ -81,8 +81,8 @@ struct ShardHeader {
 };
 
 /// `header.tensors`, `digest` and `file_bytes` are filled in from `tensors`, whose names or boxes
-/// differ and whose elements are larger first, so that all are aligned. Durable on return. Throws FileError
-/// (executor/train/checkpoint/durable_file.h); no trace is left then.
+/// differ and whose elements are larger first, so that all are aligned. Durable on return. Throws
+/// FileError (executor/train/checkpoint/durable_file.h); no trace is left then.
 ShardHeader write_shard(const std::filesystem::path& file, ShardHeader header,
                         std::span<const StateTensor> tensors);
 

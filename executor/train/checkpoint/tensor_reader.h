@@ -27,7 +27,8 @@ class TensorReader {
   /// tensor, with this shape, or a part of the slice.
   void read(const TensorSlice& wanted, std::span<std::byte> room) const;
 
-  /// All slices of a state but those of tensors whose names begin with `left_out`. Throws as read().
+  /// All slices of a state but those of tensors whose names begin with `left_out`. Throws as
+  /// read().
   void read_state(std::span<const RestoreTensor> state,
                   std::string_view left_out = kNoTensor) const;
   /// Throws CheckpointError where the files hold a tensor that `state` has not.

@@ -46,8 +46,8 @@ struct Partition {
   std::vector<std::size_t> first_layers;  // of each part, by the graph's layers
 };
 
-/// The first layer of each group (Layer::group) of the graph: layers without one are groups of their
-/// own.
+/// The first layer of each group (Layer::group) of the graph: layers without one are groups of
+/// their own.
 std::vector<std::size_t> first_of_groups(const ModelGraph& model);
 
 /// Scores of an attention layer for one sample, of all heads; 0: the layer is none.

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "executor/comm/thread_communicator.h"
-#include "executor/train/layout_training.h"
+#include "executor/train/layouts/layout_training.h"
 #include "executor/train/networks.h"
 #include "executor/train/recipe.h"
 

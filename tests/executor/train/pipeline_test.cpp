@@ -1,4 +1,4 @@
-#include "executor/train/pipeline_runtime.h"
+#include "executor/train/layouts/pipeline_stages.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,9 +1,9 @@
 #include <catch2/catch.hpp>
 
 #include "executor/comm/zero_exchange.h"
-#include "executor/train/exchange_blocks.h"
 #include "executor/train/layout_jobs.h"
-#include "executor/train/sharded_runtime.h"
+#include "executor/train/layouts/exchange_blocks.h"
+#include "executor/train/layouts/sharded_runtime.h"
 #include "sim/model/finetune.h"
 
 using namespace reckon;
@@ -214,8 +214,9 @@ TEST_CASE("stages 2 and 3 hold in memory what the forecast counts, not whole sta
       INFO("stage " << stage << ": " << m.whole_at_most.v << " " << m.whole_after.v << " "
                     << m.parts.v << " of " << whole);
       if (stage == 2) {
-        // All values; gradients of blocks that are on their way.
-        CHECK(m.whole_after.v < 1.1 * whole);
+        // All values, and gradients of two blocks.
+        CHECK(m.whole_at_most.v < 1.05 * whole + 2.5 * block);
+        CHECK(m.whole_after.v < 1.05 * whole);
         // A quarter of gradients and moments; a message of the largest block and a part of it.
         CHECK(m.parts.v < 3 * whole / 4 + 1.3 * block);
       } else {

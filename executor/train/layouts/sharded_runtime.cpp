@@ -1,9 +1,9 @@
-#include "executor/train/sharded_runtime.h"
+#include "executor/train/layouts/sharded_runtime.h"
 
 #include <optional>
 
 #include "executor/comm/paged_buffer.h"
-#include "executor/train/exchange_blocks.h"
+#include "executor/train/layouts/exchange_blocks.h"
 
 namespace reckon {
 namespace {

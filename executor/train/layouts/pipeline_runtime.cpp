@@ -1,4 +1,4 @@
-#include "executor/train/pipeline_runtime.h"
+#include "executor/train/layouts/pipeline_runtime.h"
 
 #include <algorithm>
 #include <map>
@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "executor/train/lap.h"
+#include "executor/train/layouts/pipeline_stages.h"
 #include "sim/base/check.h"
-#include "sim/step/memory/folded_model.h"
 #include "sim/step/pipeline_passes.h"
 
 namespace reckon {
@@ -330,29 +330,6 @@ Bytes PipelineRuntime::activation_memory() const {
 }
 
 }  // namespace
-
-PipelineStages::PipelineStages(const ModelGraph& model, const Layout& layout) {
-  const int count = layout.pipeline * layout.interleave;
-  const FoldedModel folded(model);
-  const std::vector<std::size_t>& first = folded.partition(count).first_layers;
-  parts.resize(std::size_t(layout.pipeline));
-  for (std::size_t k = 0; k < first.size(); ++k) {
-    const std::size_t end = k + 1 < first.size() ? first[k + 1] : model.layers().size();
-    parts[k % std::size_t(layout.pipeline)].push_back({first[k], end});
-  }
-}
-
-int PipelineStages::stage_of(std::size_t layer) const {
-  for (std::size_t stage = 0; stage < parts.size(); ++stage)
-    if (std::ranges::any_of(parts[stage], [&](const LayerSpan& s) { return s.has(layer); }))
-      return int(stage);
-  return -1;
-}
-
-ParameterLayout PipelineStages::parameters(const ModelGraph& model, const ParameterLayout& all,
-                                           int stage) const {
-  return layout_of_layers(model, all, [&](std::size_t layer) { return stage_of(layer) == stage; });
-}
 
 std::unique_ptr<StepRuntime> make_pipeline_runtime(const ModelGraph& model,
                                                    const RuntimeOptions& options,

@@ -1,24 +1,12 @@
 #pragma once
 #include <memory>
-#include <vector>
 
 #include "executor/comm/communicator.h"
 #include "executor/train/step_runtime.h"
 #include "sim/scenario/layout.h"
 
-// A stage of a pipeline on CPUs. Stages are cut and ordered by the forecast's functions
-// (FoldedModel::partition, passes_of_stage).
+// A stage of a pipeline on CPUs, in the forecast's order of passes (sim/step/pipeline_passes.h).
 namespace reckon {
-
-/// Which layers each stage has: its `interleave` parts, in their order.
-struct PipelineStages {
-  PipelineStages(const ModelGraph& model, const Layout& layout);
-  std::vector<std::vector<LayerSpan>> parts;  // by stage
-  int stage_of(std::size_t layer) const;
-  /// Of a rank's parameters the stage's, and copies of those of other stages that its layers are
-  /// tied to.
-  ParameterLayout parameters(const ModelGraph& model, const ParameterLayout& all, int stage) const;
-};
 
 /// The ranks of one pipeline, by stage: for what goes with the network's order, and against it.
 struct PipelinePeers {

@@ -1,4 +1,4 @@
-#include "executor/train/exchange_blocks.h"
+#include "executor/train/layouts/exchange_blocks.h"
 
 #include <algorithm>
 #include <optional>

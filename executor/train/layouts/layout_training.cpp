@@ -1,4 +1,4 @@
-#include "executor/train/layout_training.h"
+#include "executor/train/layouts/layout_training.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,11 @@
 
 #include "executor/comm/all_reduce_exchange.h"
 #include "executor/comm/zero_exchange.h"
-#include "executor/train/exchange_blocks.h"
-#include "executor/train/pipeline_runtime.h"
+#include "executor/train/layouts/exchange_blocks.h"
+#include "executor/train/layouts/pipeline_runtime.h"
+#include "executor/train/layouts/pipeline_stages.h"
+#include "executor/train/layouts/sharded_runtime.h"
 #include "executor/train/recipe.h"
-#include "executor/train/sharded_runtime.h"
 
 namespace reckon {
 namespace {

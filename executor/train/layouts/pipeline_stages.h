@@ -1,0 +1,22 @@
+#pragma once
+#include <vector>
+
+#include "executor/train/parameters.h"
+#include "executor/train/schedule.h"
+#include "sim/model/graph.h"
+#include "sim/scenario/layout.h"
+
+// How a pipeline cuts a network: as the forecast does (FoldedModel::partition).
+namespace reckon {
+
+/// Which layers each stage has: its `interleave` parts, in their order.
+struct PipelineStages {
+  PipelineStages(const ModelGraph& model, const Layout& layout);
+  std::vector<std::vector<LayerSpan>> parts;  // by stage
+  int stage_of(std::size_t layer) const;
+  /// Of a rank's parameters the stage's, and copies of those of other stages that its layers are
+  /// tied to.
+  ParameterLayout parameters(const ModelGraph& model, const ParameterLayout& all, int stage) const;
+};
+
+}  // namespace reckon
