@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "executor/comm/rank_parts.h"
 #include "sim/base/check.h"
 #include "sim/model/layer_rules.h"
 
@@ -116,9 +115,10 @@ SectionPart part_of(const FeatureSection& section, GroupPlace tensor) {
             .sharers = sharers,
             .counts = tensor.rank % sharers == 0};
   }
-  const Part part = part_of_rank(static_cast<std::size_t>(units), tensor.ranks, tensor.rank);
-  return {.first = static_cast<std::int64_t>(part.first) * section.unit,
-          .count = static_cast<std::int64_t>(part.count) * section.unit};
+  const std::int64_t each = units / tensor.ranks, more = units % tensor.ranks;
+  const std::int64_t before = each * tensor.rank + std::min<std::int64_t>(tensor.rank, more);
+  return {.first = before * section.unit,
+          .count = (each + (tensor.rank < more ? 1 : 0)) * section.unit};
 }
 
 std::int64_t features_of_rank(const FeatureSplit& split, GroupPlace tensor) {
