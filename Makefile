@@ -1,6 +1,6 @@
 # The two commands of a fresh machine are `make demo` and `make test`. Everything here is thin: the work is CMake's,
 # the list of packages is scripts/packages.txt.
-.PHONY: help deps demo docs image package package-test fit test test-long bench asan asan-all fuzz tidy format format-check lint install clean
+.PHONY: help deps configured-tests demo docs image package package-test fit test test-long bench asan asan-all fuzz tidy format format-check lint install clean
 .DEFAULT_GOAL := help
 
 empty :=
@@ -26,35 +26,41 @@ help:
 	@echo "make lint       shell, YAML, spelling and the house rules"
 	@echo "make install    into PREFIX (default /usr/local)"
 
+# All packages of scripts/packages.txt; deps-build, deps-test, ... those of one purpose.
 deps:
 	@scripts/install-deps
+deps-%:
+	@scripts/install-deps $*
 
-$(RELEASE)/build.ninja:
-	cmake --preset release
+# Without the tests, whose packages a user does not need.
+$(RELEASE)/build.ninja: | deps-build
+	cmake --preset release -DRECKON_TESTS=OFF
+configured-tests: deps-build deps-test
+	@grep -qs '^RECKON_TESTS:BOOL=ON' $(RELEASE)/CMakeCache.txt || cmake --preset release -DRECKON_TESTS=ON
 
-demo: deps $(RELEASE)/build.ninja
+demo: deps-build $(RELEASE)/build.ninja
 	ninja -C $(RELEASE) -j$(JOBS) reckon
 	$(RELEASE)/bin/reckon simulate scenarios/gke-p100-autoscaling.yaml
 
 # Of the CPU alone: CUDA's libraries would be 540 MB of it. See Containerfile for the other.
-image: deps
+image: deps-build
 	cmake -S . -B build/image -G Ninja -DCMAKE_BUILD_TYPE=Release -DRECKON_CUDA_WANTED=OFF -DRECKON_TESTS=OFF -DRECKON_HTML=OFF
 	ninja -C build/image -j$(JOBS) reckon-worker
 	scripts/image build/reckon-worker.tar --worker build/image/bin/reckon-worker
 
-package: deps
+package: deps-build deps-package
 	scripts/package --jobs $(JOBS)
 
 # In clean systems of Debian 12 and 11: `make test-long` does it.
 package-test: package
 	scripts/package-test
 
-test: deps $(RELEASE)/build.ninja
+test: configured-tests
 	ninja -C $(RELEASE) -j$(JOBS)
 	ctest --test-dir $(RELEASE) -LE long -j$(JOBS) --output-on-failure --output-junit junit.xml
 
 # The long tests, every unit test under the sanitizers, and the static analyzer over all sources.
-test-long: deps $(RELEASE)/build.ninja
+test-long: deps configured-tests
 	ninja -C $(RELEASE) -j$(JOBS)
 	ctest --test-dir $(RELEASE) -L long --output-on-failure
 	$(MAKE) package-test
@@ -63,47 +69,47 @@ test-long: deps $(RELEASE)/build.ninja
 
 # Published runs that come with reckon; docs/MODELS.md, "Efficiencies: fit and error".
 EVIDENCE := catalogs/evidence/training_runs.csv catalogs/evidence/megatron_lm_steps.csv catalogs/self-check/vtrain_single.csv
-fit: deps $(RELEASE)/build.ninja
+fit: deps-build $(RELEASE)/build.ninja
 	ninja -C $(RELEASE) -j$(JOBS) reckon
 	$(RELEASE)/bin/reckon accuracy $(EVIDENCE) --refit catalogs/efficiencies.csv
 
-bench: deps $(RELEASE)/build.ninja
+bench: configured-tests
 	ninja -C $(RELEASE) -j$(JOBS)
 	scripts/bench $(RELEASE)
 
 # What handles memory, files, processes, threads and foreign text; the rest is arithmetic over values (asan-all has it too).
 ASAN_TESTS := sim/base sim/model sim/catalog sim/scenario exchange exchange/foreign exchange/bills exchange/prices sim/measurement sim/accuracy/scoring executor/comm executor/train executor/launch executor/http executor/serve
-asan: deps
+asan: deps-build deps-test
 	cmake --preset asan
 	ninja -C build/asan -j$(JOBS) $(addprefix test_,$(subst /,_,$(ASAN_TESTS)))
 	ctest --test-dir build/asan -L unit -R '^($(subst $(space),|,$(ASAN_TESTS))):' -j$(JOBS) --output-on-failure
 
-asan-all: deps
+asan-all: deps-build deps-test
 	cmake --preset asan
 	ninja -C build/asan -j$(JOBS)
 	ctest --test-dir build/asan -L unit -j$(JOBS) --output-on-failure
 
 # What console blocks of README.md and docs/ print; ctest -L docs holds them to it.
-docs: deps $(RELEASE)/build.ninja
+docs: configured-tests
 	ninja -C $(RELEASE) -j$(JOBS) reckon reckon-worker
 	scripts/docs --write --bin $(RELEASE)/bin
 
-fuzz: deps
+fuzz: deps-build deps-fuzz
 	JOBS=$(JOBS) scripts/fuzz
 
-tidy: deps
+tidy: deps-build deps-test deps-care
 	scripts/tidy $(BASE)
 
-format:
+format: deps-care
 	scripts/format
 
-format-check:
+format-check: deps-care
 	scripts/format --check
 
-lint:
+lint: deps-care
 	scripts/lint
 
-install: deps $(RELEASE)/build.ninja
+install: deps-build $(RELEASE)/build.ninja
 	ninja -C $(RELEASE) -j$(JOBS)
 	cmake --install $(RELEASE) --prefix $(or $(PREFIX),/usr/local)
 

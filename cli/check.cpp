@@ -5,17 +5,18 @@
 #include <algorithm>
 #include <array>
 
+#include "cli/check_locked.h"
 #include "cli/command.h"
 #include "cli/errors.h"
 #include "cli/load.h"
 #include "cli/options/shared.h"
+#include "cli/options/usage_error.h"
 #include "cli/options/values.h"
 #include "cli/output.h"
 #include "cli/parse.h"
+#include "cli/plan/lock.h"
 #include "report/json.h"
 #include "report/queue/queue.h"
-#include "sim/forecast/forecast.h"
-#include "sim/serving/serving.h"
 
 namespace reckon::cli {
 namespace {
@@ -26,29 +27,40 @@ constexpr auto words_of(AnnotationStyle) {
 }
 
 struct CheckOptions : Files, AnswerFormat, Sampling, ScenarioChanges, NetworkChoice, CatalogChoice {
-  std::string junit, sarif;  // files to write; "": none
+  std::string junit, sarif, summary;  // files to write; "": none
+  bool lock = false, without_lock = false;
   std::optional<AnnotationStyle> annotations;
 
   std::vector<Option> declared() {
-    return {format_option(),
-            {{"junit", "FILE", "write the results as JUnit XML"}, file_name(junit)},
-            {{"sarif", "FILE", "write failures as SARIF, which code scanning shows at their lines"},
-             file_name(sarif)},
-            {{"annotations", words<AnnotationStyle>(),
-              "print failures as annotations that GitHub shows beside the line"},
-             word(annotations)},
-            seed_option(),
-            replications_option(),
-            set_option(),
-            layer_option(),
-            engine_option(),
-            catalog_option(),
-            calibration_option(),
-            evidence_option(),
-            without_evidence_option(),
-            threads_option()};
+    return {
+        format_option(),
+        {{"junit", "FILE", "write the results as JUnit XML"}, file_name(junit)},
+        {{"sarif", "FILE", "write failures as SARIF, which code scanning shows at their lines"},
+         file_name(sarif)},
+        {{"summary", "FILE.md", "write the results as Markdown, for a job's summary or a comment"},
+         file_name(summary)},
+        {{"annotations", words<AnnotationStyle>(),
+          "print failures as annotations that GitHub shows beside the line"},
+         word(annotations)},
+        {{"lock", "", "write FILE.lock.json beside each scenario: the answer with its inputs"},
+         given(lock)},
+        {{"without-lock", "", "ignore locks: a price that nobody edited fails a check too"},
+         given(without_lock)},
+        seed_option(),
+        replications_option(),
+        set_option(),
+        layer_option(),
+        engine_option(),
+        catalog_option(),
+        calibration_option(),
+        evidence_option(),
+        without_evidence_option(),
+        threads_option()};
   }
-  void check() const { refuse_same_file({{"--junit", &junit}, {"--sarif", &sarif}}); }
+  void check() const {
+    refuse_same_file({{"--junit", &junit}, {"--sarif", &sarif}, {"--summary", &summary}});
+    if (lock && without_lock) throw UsageError("--lock and --without-lock contradict each other");
+  }
 };
 
 bool is_scenario(const std::filesystem::path& file) {
@@ -78,34 +90,30 @@ std::vector<std::string> scenario_files(const std::vector<std::string>& given) {
 CheckedScenario check_one(const std::string& file, const CheckOptions& options,
                           const LoadedCatalog& catalog, const NetworkModel& network) {
   CheckedScenario checked{file, std::nullopt, {}, {}};
+  const CheckSetting setting{options, options, options, catalog, network};
   const auto loaded = load_all(file, options, catalog);
   if (!loaded) {
     checked.errors = loaded.error();
     return checked;
   }
-  const auto expected_at = [&](std::size_t k) {
-    return loaded->file.places.find(fmt::format("expect.{}", k));
-  };
-  if (loaded->trace) {
-    const TraceResult result = answer_trace(*loaded->trace, options);
-    const auto& expect = loaded->file.scenario.expect;
-    for (std::size_t k = 0; k < expect.size(); ++k)
-      checked.expectations.push_back({expect[k], evaluate(expect[k], result), expected_at(k)});
+  const CheckedAnswer answer = check_answer(*loaded, options, network);
+  checked.expectations = answer.expectations;
+  if (options.lock) {
+    const auto lock = lock_of_check(file, setting, *loaded, answer);
+    if (!lock) {
+      checked.errors = lock.error();
+      return checked;
+    }
+    write_lock_beside(file, *lock);
     return checked;
   }
-  ProgressLine progress;
-  ForecastOptions how = forecast_options(options);
-  how.progress = progress.callback();
-  std::optional<Forecast> forecast;
-  if (loaded->plan) forecast = make_forecast(*loaded->plan, network, how);
-  const std::optional<ServingForecast> serving = forecast_service(*loaded, forecast, options);
-  // A plan's have their dates resolved.
-  const auto& expect = loaded->plan ? loaded->plan->expect : loaded->file.scenario.expect;
-  for (std::size_t k = 0; k < expect.size(); ++k) {
-    const bool of_serving = serving && (is_of_serving(expect[k].metric) || !forecast);
-    checked.expectations.push_back(
-        {expect[k], of_serving ? evaluate(expect[k], *serving) : evaluate(expect[k], *forecast),
-         expected_at(k)});
+  if (options.without_lock) return checked;
+  const auto lock = read_lock_beside(file);
+  if (!lock) {
+    checked.errors = lock.error();
+  } else if (*lock) {
+    if (auto done = attribute_changes(**lock, setting, *loaded, answer, checked); !done)
+      checked.errors = std::move(done.error());
   }
   return checked;
 }
@@ -149,6 +157,7 @@ int run_check(const Command& self, std::span<const std::string> arguments) {
     json ? print_error(annotations) : print(annotations);  // GitHub reads both streams
   }
   if (!options->junit.empty()) write_file(options->junit, check_junit(scenarios));
+  if (!options->summary.empty()) write_file(options->summary, check_markdown(scenarios));
   if (!options->sarif.empty()) write_file(options->sarif, check_sarif(scenarios, RECKON_VERSION));
   return exit_code(scenarios);
 }

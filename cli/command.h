@@ -73,6 +73,8 @@ int run_history(const Command& self, std::span<const std::string> arguments);
 std::vector<OptionText> history_options();
 
 std::string help_text();
+/// What `reckon` alone prints: the questions that it answers, each with a command.
+std::string questions_text();
 std::string help_text(const Command& command);
 
 }  // namespace reckon::cli

@@ -21,6 +21,9 @@ constexpr std::array kCommands{
         "  reckon simulate spot.yaml --sweep cluster.pools.p100.nodes=1..8 --csv sweep.csv\n"
         "  reckon simulate spot.yaml --sweep cluster.pools.p100.pricing=spot,on_demand --memo "
         "memo.md\n"
+        "  squeue --all --json > q/jobs.json && sinfo --json > q/nodes.json && reckon simulate "
+        "job.yaml "
+        "--cluster q\n"
         "\n"
         "Exit codes: 0 done, 2 the scenario is wrong or does not fit in memory, 3 the environment "
         "failed\n",
@@ -35,12 +38,15 @@ constexpr std::array kCommands{
         "  reckon plan scenarios/plan-gpt2.yaml\n"
         "  reckon plan --model llama3_8b --tokens 10B --accelerator h100,a100-80 --deadline 3d@95% "
         "--budget 20000USD\n"
+        "  reckon plan --model llama3_8b --finetune lora:16 --tokens 200M --sequence 2048 --budget "
+        "500USD\n"
         "  reckon plan spot.yaml --nodes 1..16 --pricing spot,on_demand --out best.yaml && reckon "
         "simulate best.yaml\n"
         "  reckon plan spot.yaml --fewest --deadline 8h@95%\n"
         "  reckon plan spot.yaml --provider gcp --residency EU --carbon-free 80%\n"
         "  reckon plan scenarios/plan-fleet.yaml --out fleet.yaml && reckon simulate fleet-1.yaml\n"
         "  reckon plan spot.yaml --baseline best.yaml --tolerance 3% --diff comment.md\n"
+        "  reckon plan spot.yaml --lock  (then: --baseline spot.lock.json)\n"
         "\n"
         "Exit codes: 0 done, 1 no plan fits or it is worse than the baseline, 2 the question is "
         "wrong, 3 the environment failed\n",
@@ -74,6 +80,7 @@ constexpr std::array kCommands{
             "Examples:\n"
             "  reckon check scenarios/\n"
             "  reckon check spot.yaml tpu.yaml --junit results.xml --annotations github\n"
+            "  reckon check scenarios/ --lock  (then without it: what changed, and why)\n"
             "\n"
             "Exit codes: 0 all hold, 1 an expectation failed, 2 a scenario is wrong, 3 the "
             "environment failed;\n"
@@ -319,21 +326,24 @@ constexpr std::array kCommands{
         "\n"
         "Exit codes: 0 done, 2 a catalog is wrong or a name unknown, 3 the environment failed\n",
         run_catalog, catalog_options, false},
-    Command{"model", "a network by itself: parameters, FLOPs, activations, memory by strategy",
-            "reckon model list [WORD...] | show NAME|CONFIG.json|SCENARIO.yaml [options]",
-            "list    the networks that reckon knows by name, in which every WORD occurs\n"
-            "show    one of them, a Hugging Face config.json (or its folder), or a scenario's\n"
-            "\n"
-            "Examples:\n"
-            "  reckon model list qwen\n"
-            "  reckon model show llama3_8b --accelerator H100-SXM5-80\n"
-            "  reckon model show mixtral_8x7b --sequence-length 4096 --batch 2 --format json\n"
-            "  reckon model show llama3_8b --finetune lora:16\n"
-            "  reckon model show Llama-3.1-8B/config.json --sequence-length 8192\n"
-            "\n"
-            "Exit codes: 0 done, 2 no such model or a file that is wrong, 3 the environment "
-            "failed\n",
-            run_model, model_options, false},
+    Command{
+        "model", "a network by itself: parameters, FLOPs, activations, memory by strategy",
+        "reckon model list [WORD...] | show NAME|CONFIG.json|GRAPH.onnx|GRAPH.json|SCENARIO.yaml "
+        "[options]",
+        "list    the networks that reckon knows by name, in which every WORD occurs\n"
+        "show    one of them, a Hugging Face config.json (or its folder), a graph of ONNX or\n"
+        "        PyTorch FX, or a scenario's\n"
+        "\n"
+        "Examples:\n"
+        "  reckon model list qwen\n"
+        "  reckon model show llama3_8b --accelerator H100-SXM5-80\n"
+        "  reckon model show mixtral_8x7b --sequence-length 4096 --batch 2 --format json\n"
+        "  reckon model show llama3_8b --finetune qlora:16 --optimizer adamw_8bit\n"
+        "  reckon model show Llama-3.1-8B/config.json --sequence-length 8192\n"
+        "\n"
+        "Exit codes: 0 done, 2 no such model or a file that is wrong, 3 the environment "
+        "failed\n",
+        run_model, model_options, false},
 };
 
 }  // namespace
@@ -366,6 +376,25 @@ std::string help_text() {
       "Example:\n"
       "  reckon simulate scenarios/gke-p100-autoscaling.yaml\n";
   return out;
+}
+
+std::string questions_text() {
+  return "reckon answers four questions about a training run before anyone pays for it.\n"
+         "\n"
+         "What to run, for a deadline and a budget?\n"
+         "  reckon plan --model llama3_8b --finetune lora:16 --tokens 200M --deadline 72h@95% "
+         "--budget 500USD\n"
+         "How long will it take, what will it cost, and how sure is that?\n"
+         "  reckon init --model resnet50 --epochs 90 --accelerator T4 --out job.yaml\n"
+         "  reckon simulate job.yaml\n"
+         "Where does the time go, and what would help?\n"
+         "  reckon explain job.yaml\n"
+         "Was the forecast right, and how is the next one better?\n"
+         "  reckon run job.yaml --out runs/first\n"
+         "  reckon diff runs/first/forecast.json runs/first\n"
+         "  reckon calibrate runs/first --out mine.yaml\n"
+         "\n"
+         "All commands: reckon --help. Their options: reckon help plan.\n";
 }
 
 std::string help_text(const Command& command) {

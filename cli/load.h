@@ -1,5 +1,6 @@
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -37,14 +38,26 @@ class LoadedCatalog : public Catalog {
   /// Throws WrongInput where a file cannot be read. nullptr: the catalogs hold none, or
   /// --without-evidence names all.
   const Evidence* evidence() const;
+  /// The same with rows of one's own besides. nullptr: there is no kernel to compare with.
+  std::unique_ptr<const Evidence> evidence_with(const OwnRow& row) const;
+  /// The published runs behind it, whether or not a kernel compares them.
+  std::span<const PublishedRun> published_runs() const;
 
  private:
   struct Made;
   std::unique_ptr<Made> made_;
 };
 
+/// What stands in place of what the catalogs say; empty: nothing.
+struct CatalogSwap {
+  std::function<void(Catalog&)> prices;
+  std::function<void(EvidenceFiles&)> evidence;
+  /// Name and text of calibrations, in place of the choice's.
+  std::optional<std::vector<std::pair<std::string, std::string>>> calibrations;
+};
+
 /// Our catalogs with the user's layers and calibrations over them. Throws when ours are nowhere.
-Expected<LoadedCatalog> load_catalogs(const CatalogChoice& choice);
+Expected<LoadedCatalog> load_catalogs(const CatalogChoice& choice, const CatalogSwap& swap = {});
 
 /// The plan of a run: `file` is its directory or its plan.reckon. nullopt: it is neither.
 std::optional<Expected<ReadArtifact>> load_artifact(const std::string& file);
@@ -54,6 +67,9 @@ struct ScenarioText {
   std::string text, file;
 };
 Expected<ScenarioText> scenario_text(const std::string& file);
+
+/// Texts print money in the first currency that a command reads (sim/base/printed_currency.h).
+void print_in_its_currency(const ScenarioFile& file);
 
 /// The file with the command line's changes, and the files of others that it names. Of a run (a
 /// directory, or its plan.reckon) the scenario that was run: its job, with the facts of today's
@@ -88,6 +104,15 @@ struct LoadedScenario {
 /// As load_plan, with the serving block; what is wrong with either is reported together.
 Expected<LoadedScenario> load_all(const std::string& file, const ScenarioChanges& changes,
                                   const LoadedCatalog& catalog);
+/// The same of a scenario that was read. `as_written`: without the command line's changes;
+/// nullptr: there are none.
+Expected<LoadedScenario> load_all(ScenarioFile scenario, const LoadedCatalog& catalog,
+                                  const ScenarioFile* as_written = nullptr);
+
+/// What evidence says of a scenario with a measured step (sim/accuracy/profiled_step.h), with that
+/// step in it. nullptr: the scenario has none, and the catalog's own holds.
+Expected<std::unique_ptr<const Evidence>> evidence_of_profile(const ScenarioFile& as_written,
+                                                              const LoadedCatalog& catalog);
 
 std::unique_ptr<NetworkModel> make_network(const NetworkChoice& choice);
 

@@ -12,6 +12,8 @@
 #include "exchange/model_files.h"
 #include "executor/train/records/run_directory.h"
 #include "sim/accuracy/plan_evidence.h"
+#include "sim/accuracy/profiled_step.h"
+#include "sim/base/printed_currency.h"
 #include "sim/measurement/calibration/calibration.h"
 #include "sim/scenario/resolve/one_job.h"
 #include "sim/scenario/yaml/scenario_yaml.h"
@@ -28,6 +30,13 @@ fs::path plan_of_run(const std::string& file) {
   return fs::is_directory(file, error) ? RunDirectory{file}.plan() : fs::path(file);
 }
 
+/// The first currency that is read is the command's.
+void print_in(const Currency& currency) {
+  static std::mutex first;
+  const std::lock_guard lock(first);
+  if (printed_currency() == Currency{}) print_money_in(currency);
+}
+
 bool asks_whether_feasible(const Plan& plan) {
   return std::any_of(plan.expect.begin(), plan.expect.end(),
                      [](const Expectation& e) { return e.metric == Metric::feasible; });
@@ -35,6 +44,7 @@ bool asks_whether_feasible(const Plan& plan) {
 
 Expected<ScenarioFile> with_model_files(Expected<ScenarioFile> scenario) {
   if (!scenario) return scenario;
+  print_in_its_currency(*scenario);
   Diagnostics unread = resolve_model_files(*scenario);
   if (!unread.empty()) return tl::unexpected(std::move(unread));
   return scenario;
@@ -72,15 +82,36 @@ Diagnostics read_evidence(EvidenceFiles& evidence, const std::vector<std::filesy
   return problems;
 }
 
-void apply_evidence(Plan& plan, const LoadedCatalog& catalog) {
+/// `as_written`: the scenario before the command line's changes.
+Expected<void> apply_evidence(Plan& plan, const ScenarioFile& as_written,
+                              const LoadedCatalog& catalog) {
+  const auto profile = evidence_of_profile(as_written, catalog);
+  if (!profile) return tl::unexpected(profile.error());
   const PlannedPool* workers = plan.pool_with(Role::worker);
-  if (workers == nullptr || !workers->accelerator) return;  // before any is made ready
-  const Evidence* evidence = catalog.evidence();
-  if (evidence == nullptr || !set_residual(plan, *evidence)) return;
+  if (workers == nullptr || !workers->accelerator) return {};  // before any is made ready
+  const Evidence* evidence = *profile ? profile->get() : catalog.evidence();
+  if (evidence == nullptr || !set_residual(plan, *evidence)) return {};
   add_trial(plan, *evidence);
+  return {};
+}
+
+/// Of a scenario with a measured step, which was measured before anything was changed.
+Expected<std::optional<ScenarioFile>> as_written(const std::string& file,
+                                                 const ScenarioChanges& changes,
+                                                 const ScenarioFile& changed) {
+  if (changes.overrides.empty() || !has_profiled_step(changed.scenario)) return std::nullopt;
+  auto read = load_scenario(file, {.overrides = {}, .layers = changes.layers});
+  if (!read) return tl::unexpected(std::move(read.error()));
+  return std::optional(std::move(*read));
 }
 
 }  // namespace
+
+void print_in_its_currency(const ScenarioFile& file) {
+  const auto& prices = file.scenario.prices;
+  if (prices && prices->usd_rate && *prices->usd_rate > 0)
+    print_in({prices->currency, *prices->usd_rate});
+}
 
 struct LoadedCatalog::Made {
   std::vector<std::filesystem::path> unread;  // layers
@@ -98,6 +129,20 @@ LoadedCatalog::LoadedCatalog(Catalog catalog, EvidenceFiles files,
 LoadedCatalog::~LoadedCatalog() = default;
 LoadedCatalog::LoadedCatalog(LoadedCatalog&&) noexcept = default;
 
+std::span<const PublishedRun> LoadedCatalog::published_runs() const {
+  evidence();
+  return made_->files.runs();
+}
+
+std::unique_ptr<const Evidence> LoadedCatalog::evidence_with(const OwnRow& row) const {
+  evidence();
+  const EvidenceFiles& files = made_->files;
+  if (!files.kernel()) return nullptr;
+  std::vector<OwnRow> own = files.own();
+  own.push_back(row);
+  return std::make_unique<const Evidence>(files.runs(), *this, *files.kernel(), std::move(own));
+}
+
 const Evidence* LoadedCatalog::evidence() const {
   std::call_once(made_->once, [this] {
     Diagnostics problems = read_evidence(made_->files, made_->unread);
@@ -110,7 +155,18 @@ const Evidence* LoadedCatalog::evidence() const {
   return made_->evidence.get();
 }
 
-Expected<LoadedCatalog> load_catalogs(const CatalogChoice& choice) {
+namespace {
+
+std::vector<std::pair<std::string, std::string>> calibrations_of(const CatalogChoice& choice) {
+  std::vector<std::pair<std::string, std::string>> files;
+  for (const fs::path& file : choice.calibrations)
+    files.emplace_back(file.string(), read_text(file));
+  return files;
+}
+
+}  // namespace
+
+Expected<LoadedCatalog> load_catalogs(const CatalogChoice& choice, const CatalogSwap& swap) {
   std::vector<std::filesystem::path> layers{default_catalog_directory()};
   if (layers.front().empty())
     throw std::runtime_error("the catalogs are not found; set RECKON_CATALOGS to their directory");
@@ -119,17 +175,20 @@ Expected<LoadedCatalog> load_catalogs(const CatalogChoice& choice) {
   if (!catalog) return tl::unexpected(std::move(catalog.error()));
   EvidenceFiles evidence;
   Diagnostics problems;
-  for (const std::filesystem::path& file : choice.calibrations) {
-    const auto calibration = parse_calibration(file.string(), read_text(file));
+  for (const auto& [name, text] :
+       swap.calibrations ? *swap.calibrations : calibrations_of(choice)) {
+    const auto calibration = parse_calibration(name, text);
     const Diagnostics found = calibration ? lay_over(*catalog, *calibration) : calibration.error();
     problems.insert(problems.end(), found.begin(), found.end());
     if (calibration) evidence.add_own(calibration->own_runs);
   }
-  if (speaks_of_evidence(choice)) {
+  if (swap.prices) swap.prices(*catalog);
+  if (speaks_of_evidence(choice) || swap.evidence) {
     const Diagnostics found = read_evidence(evidence, std::exchange(layers, {}), choice);
     problems.insert(problems.end(), found.begin(), found.end());
   }
   if (!problems.empty()) return tl::unexpected(std::move(problems));
+  if (swap.evidence) swap.evidence(evidence);
   return LoadedCatalog(std::move(*catalog), std::move(evidence), std::move(layers));
 }
 
@@ -139,7 +198,9 @@ std::optional<Expected<ReadArtifact>> load_artifact(const std::string& file) {
   if (!fs::is_regular_file(path, error)) return std::nullopt;
   const std::string bytes = read_text(path);
   if (!is_artifact(bytes)) return std::nullopt;
-  return read_artifact(bytes, path.string());
+  auto read = read_artifact(bytes, path.string());
+  if (read) print_in(read->artifact.plan.currency);
+  return read;
 }
 
 Expected<ScenarioText> scenario_text(const std::string& file) {
@@ -163,13 +224,24 @@ Expected<ScenarioFile> load_scenario_text(std::string_view text, const std::stri
   return with_model_files(parse_scenario(text, file, changes.overrides, changes.layers));
 }
 
+Expected<std::unique_ptr<const Evidence>> evidence_of_profile(const ScenarioFile& as_written,
+                                                              const LoadedCatalog& catalog) {
+  if (!has_profiled_step(as_written.scenario)) return nullptr;
+  const auto row = profiled_row(as_written, catalog);
+  if (!row) return tl::unexpected(row.error());
+  return catalog.evidence_with(*row);
+}
+
 Expected<LoadedPlan> read_plan(const std::string& file, const ScenarioChanges& changes,
                                const LoadedCatalog& catalog) {
   auto scenario = load_scenario(file, changes);
   if (!scenario) return tl::unexpected(std::move(scenario.error()));
   auto plan = make_plan(*scenario, catalog);
   if (!plan) return tl::unexpected(std::move(plan.error()));
-  apply_evidence(*plan, catalog);
+  const auto written = as_written(file, changes, *scenario);
+  if (!written) return tl::unexpected(written.error());
+  if (auto applied = apply_evidence(*plan, *written ? **written : *scenario, catalog); !applied)
+    return tl::unexpected(std::move(applied.error()));
   return LoadedPlan{std::move(*scenario), std::move(*plan)};
 }
 
@@ -220,8 +292,15 @@ Expected<LoadedScenario> load_all(const std::string& file, const ScenarioChanges
                                   const LoadedCatalog& catalog) {
   auto scenario = load_scenario(file, changes);
   if (!scenario) return tl::unexpected(std::move(scenario.error()));
+  const auto written = as_written(file, changes, *scenario);
+  if (!written) return tl::unexpected(written.error());
+  return load_all(std::move(*scenario), catalog, *written ? &**written : nullptr);
+}
+
+Expected<LoadedScenario> load_all(ScenarioFile scenario, const LoadedCatalog& catalog,
+                                  const ScenarioFile* as_written) {
   LoadedScenario loaded;
-  loaded.file = std::move(*scenario);
+  loaded.file = std::move(scenario);
   const Scenario& asked = loaded.file.scenario;
   if (asked.of_queue()) {
     auto trace = load_trace(loaded.file);
@@ -234,7 +313,9 @@ Expected<LoadedScenario> load_all(const std::string& file, const ScenarioChanges
     auto plan = make_plan(loaded.file, catalog);
     add_new(problems, plan ? memory_problems(*plan, loaded.file, catalog) : plan.error());
     if (plan) {
-      apply_evidence(*plan, catalog);
+      const auto applied =
+          apply_evidence(*plan, as_written != nullptr ? *as_written : loaded.file, catalog);
+      if (!applied) add_new(problems, applied.error());
       loaded.plan = std::move(*plan);
     }
   }

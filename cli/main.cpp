@@ -44,7 +44,10 @@ std::string catalog_date() {
 }
 
 int dispatch(std::vector<std::string> arguments) {
-  if (arguments.empty()) throw UsageError("a command is missing");
+  if (arguments.empty()) {
+    print(questions_text());
+    return kDone;
+  }
   const std::string name = arguments.front();
   arguments.erase(arguments.begin());
   if (name == "--help" || name == "-h" || name == "help") return help(arguments);

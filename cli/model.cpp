@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -11,7 +12,9 @@
 #include "cli/options/values.h"
 #include "cli/output.h"
 #include "cli/parse.h"
-#include "exchange/huggingface.h"
+#include "exchange/graphs/fx_json.h"
+#include "exchange/graphs/onnx_file.h"
+#include "exchange/huggingface/huggingface.h"
 #include "exchange/model_files.h"
 #include "report/catalog/model_view.h"
 #include "sim/base/unit_text.h"
@@ -29,7 +32,12 @@ struct ModelOptions : Files, AnswerFormat, CatalogChoice {
   std::optional<int> batch;
   std::optional<std::int64_t> sequence_length;
   std::optional<Precision> precision;
-  std::optional<LoraAdapters> lora;
+  struct Adapters {
+    AdapterKind kind = AdapterKind::lora;
+    std::int64_t rank = 8;
+  };
+  std::optional<Adapters> adapters;
+  std::optional<Optimizer> optimizer;
   std::string accelerator;  // "": none
   int over = 8;             // accelerators
 
@@ -47,14 +55,27 @@ Read precision_word(std::optional<Precision>& to) {
   };
 }
 
-Read lora_adapters(std::optional<LoraAdapters>& to) {
+Read adapters_word(std::optional<ModelOptions::Adapters>& to) {
   return [&to](const std::string& name, const std::string& text) {
     const std::string method = text.substr(0, text.find(':'));
-    if (method != "lora")
-      throw UsageError(fmt::format("--{} takes lora:RANK such as lora:16, not '{}'", name, text));
-    to.emplace();
+    const auto kind = from_text<AdapterKind>(method);
+    if (!kind)
+      throw UsageError(fmt::format(
+          "--{} takes lora:RANK such as lora:16, qlora:RANK, dora:RANK or adapters:WIDTH, not '{}'",
+          name, text));
+    to.emplace().kind = *kind;
     if (method.size() < text.size())
-      whole(to->rank, 1, 4096)(name + " lora:", text.substr(method.size() + 1));
+      whole(to->rank, 1, 4096)(fmt::format("{} {}:", name, method), text.substr(method.size() + 1));
+  };
+}
+
+Read optimizer_word(std::optional<Optimizer>& to) {
+  return [&to](const std::string& name, const std::string& text) {
+    to = from_text<Optimizer>(text);
+    if (to) return;
+    const std::vector<std::string> words = texts_of<Optimizer>();
+    throw UsageError(fmt::format("--{} takes {}, not '{}'{}", name, fmt::join(words, " "), text,
+                                 did_you_mean(text, words)));
   };
 }
 
@@ -64,8 +85,13 @@ std::vector<Option> ModelOptions::declared() {
           {batch_text(), whole(batch, 1, kLargestBatch)},
           {sequence_length_text(), whole(sequence_length, 1, kLongest)},
           {precision_text(), precision_word(precision)},
-          {{"finetune", "lora:RANK", "train adapters of that rank and freeze the model"},
-           lora_adapters(lora)},
+          {{"finetune", "METHOD:RANK",
+            "train lora, qlora, dora or adapters of that rank and freeze the model"},
+           adapters_word(adapters)},
+          {{"optimizer", "NAME",
+            fmt::format("{} (what the model's kind of sample usually has)",
+                        fmt::join(texts_of<Optimizer>(), ", "))},
+           optimizer_word(optimizer)},
           {accelerator_text(), text(accelerator)},
           {{"over", "N", "accelerators that share state or model under ZeRO and the like (8)"},
            whole(over, 1, kLongest)},
@@ -86,8 +112,8 @@ ModelGraph named_model(const std::string& name, const ModelOptions& wishes) {
   if (std::ranges::find(names, name) == names.end())
     throw UsageErrorWithHint(
         fmt::format("no model is named '{}'{}", name, did_you_mean(name, names)),
-        "reckon model list shows them; or give a Hugging Face config.json, or a "
-        "scenario.yaml");
+        "reckon model list shows them; or give a Hugging Face config.json, an ONNX file, a graph "
+        "of PyTorch FX as JSON, or a scenario.yaml");
   if (wishes.sequence_length && !zoo_takes_sequence_length(name))
     throw UsageError(fmt::format("model {} has no sequence length", name));
   if (wishes.sequence_length && *wishes.sequence_length > zoo_longest_sequence(name))
@@ -96,14 +122,46 @@ ModelGraph named_model(const std::string& name, const ModelOptions& wishes) {
   return zoo_model(name, wishes.sequence_length).value();
 }
 
-Expected<ModelGraph> huggingface_model(const std::filesystem::path& file,
-                                       const ModelOptions& wishes) {
-  const auto config = read_huggingface_config(read_text(file), file.string());
+Expected<ModelGraph> huggingface_model(const std::filesystem::path& file, const std::string& text,
+                                       const ModelOptions& wishes,
+                                       std::vector<std::string>& notes) {
+  const auto config = read_huggingface_config(text, file.string());
   if (!config) return tl::unexpected(config.error());
   std::optional<std::int64_t> length = wishes.sequence_length;
   // A file without a position table does not say on which lengths it is trained: the longest.
-  if (!length && config->longest_sequence > 0) length = config->longest_sequence;
+  if (!length && config->sequence_length == 0 && config->longest_sequence > 0)
+    length = config->longest_sequence;
+  notes = config->notes;
   return make_model(*config, length);
+}
+
+/// A network that another tool wrote as a graph.
+Expected<ModelGraph> graph_model(const std::filesystem::path& file, const std::string& text,
+                                 const ModelOptions& wishes, std::vector<std::string>& notes) {
+  const bool onnx = file.extension() == ".onnx";
+  const auto graph = onnx ? read_onnx_graph(text, file.string(), wishes.sequence_length)
+                          : read_fx_graph(text, file.string());
+  if (!graph) return tl::unexpected(graph.error());
+  if (!onnx && wishes.sequence_length)
+    throw UsageError("a graph of PyTorch FX has the length of its sample");
+  auto imported = make_graph_model(*graph);
+  if (!imported) return tl::unexpected(std::move(imported.error()));
+  notes = notes_of(*imported);
+  return std::move(imported->model);
+}
+
+/// Published weights of as many parameters: what confirms the count of a file.
+std::optional<PublishedModel> published_of(const ModelGraph& model, const Catalog& catalog) {
+  const auto same = [&](const PublishedModel& p) {
+    return p.parameters && p.parameters->value == double(model.parameters());
+  };
+  const auto found = std::ranges::find_if(catalog.published_models, same);
+  if (found == catalog.published_models.end()) return std::nullopt;
+  PublishedModel published;
+  published.model = found->model;
+  published.parameters = found->parameters;
+  published.notes = found->notes.empty() ? found->model : found->notes;
+  return published;
 }
 
 /// The scenario's model, fine-tuned as there, and what else it says of its memory.
@@ -131,10 +189,14 @@ Expected<ModelSheet> sheet_of(const std::string& what, const ModelOptions& wishe
   const std::string extension = path.extension();
   if (extension == ".yaml" || extension == ".yml") return scenario_sheet(what, catalog);
   ModelSheet sheet;
-  if (extension == ".json") {
-    auto model = huggingface_model(path, wishes);
+  if (extension == ".json" || extension == ".onnx") {
+    const std::string text = read_text(path);
+    auto model = extension == ".onnx" || is_fx_graph(text)
+                     ? graph_model(path, text, wishes, sheet.notes)
+                     : huggingface_model(path, text, wishes, sheet.notes);
     if (!model) return tl::unexpected(std::move(model.error()));
     sheet.model = std::move(*model);
+    sheet.published = published_of(sheet.model, catalog);
   } else {
     sheet.model = named_model(what, wishes);
     if (const PublishedModel* published = catalog.find_published(what))
@@ -154,12 +216,15 @@ FrameworkRules framework_of(const Catalog& catalog) {
 
 int show(const ModelOptions& options, const LoadedCatalog& catalog) {
   if (options.files.size() != 2)
-    throw UsageError("model show takes one model: a name, a config.json or a scenario.yaml");
+    throw UsageError(
+        "model show takes one model: a name, a config.json, a graph (.onnx, .json) or a "
+        "scenario.yaml");
   const Accelerator* accelerator =
       options.accelerator.empty() ? nullptr : accelerator_of(options.accelerator, catalog);
   auto sheet = checked(sheet_of(options.files[1], options, catalog));
-  if (options.lora) {
-    auto adapted = checked(with_lora(sheet.model, *options.lora));
+  if (options.adapters) {
+    auto adapted =
+        checked(with_adapters(sheet.model, options.adapters->kind, options.adapters->rank));
     sheet.model = std::move(adapted);
     sheet.published.reset();
   }
@@ -168,6 +233,7 @@ int show(const ModelOptions& options, const LoadedCatalog& catalog) {
     sheet.precision = accelerator->training_precision();
   if (options.precision) sheet.precision = *options.precision;
   if (options.batch) sheet.batch = *options.batch;
+  if (options.optimizer) sheet.optimizer = *options.optimizer;
   if (sheet.accelerator && !sheet.accelerator->peak_for(sheet.precision))
     throw UsageError(
         fmt::format("{} has no {}", sheet.accelerator->name, to_text(sheet.precision)));

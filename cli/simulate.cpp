@@ -9,6 +9,7 @@
 #include "cli/options/values.h"
 #include "cli/output.h"
 #include "cli/parse.h"
+#include "cli/simulate/submit.h"
 #include "cli/sweep.h"
 #include "report/html/html.h"
 #include "report/json.h"
@@ -28,34 +29,42 @@ struct SimulateOptions : Files,
                          Sampling,
                          ScenarioChanges,
                          Sweeps,
+                         SubmitChoice,
                          NetworkChoice,
                          CatalogChoice {
   std::string csv, memo, html, trace;  // files to write; "": none
 
   std::vector<Option> declared() {
-    return {format_option(),
-            seed_option(),
-            replications_option(),
-            set_option(),
-            layer_option(),
-            sweep_option(),
-            {{"csv", "FILE",
-              "write the rows of --sweep as CSV; of a queue without --sweep a folder with "
-              "jobs.csv and teams.csv"},
-             file_name(csv)},
-            memo_option(memo),
-            html_option(html),
-            {{"trace", "FILE",
-              "write the events of one replication for ui.perfetto.dev or chrome://tracing"},
-             file_name(trace)},
-            engine_option(),
-            catalog_option(),
-            calibration_option(),
-            evidence_option(),
-            without_evidence_option(),
-            threads_option()};
+    std::vector<Option> all{
+        format_option(),
+        seed_option(),
+        replications_option(),
+        set_option(),
+        layer_option(),
+        sweep_option(),
+        {{"csv", "FILE",
+          "write the rows of --sweep as CSV; of a queue without --sweep a folder with "
+          "jobs.csv and teams.csv"},
+         file_name(csv)},
+        memo_option(memo),
+        html_option(html),
+        {{"trace", "FILE",
+          "write the events of one replication for ui.perfetto.dev or chrome://tracing"},
+         file_name(trace)},
+        cluster_option()};
+    for (Option& option : submit_options()) all.push_back(std::move(option));
+    for (Option option : {engine_option(), catalog_option(), calibration_option(),
+                          evidence_option(), without_evidence_option(), threads_option()})
+      all.push_back(std::move(option));
+    return all;
   }
   void check() const {
+    check_submit();
+    const bool writes = !trace.empty() || !csv.empty() || !memo.empty() || !html.empty();
+    if (!cluster.empty() && (writes || !sweeps.empty()))
+      throw UsageError(
+          "--cluster answers when a job starts; --trace, --csv, --memo, --html and --sweep show a "
+          "run: leave them out");
     refuse_same_file({{"trace", &trace}, {"csv", &csv}, {"memo", &memo}, {"html", &html}});
     if (files.size() > 1)
       throw UsageError("simulate takes one scenario file; for several use 'reckon check'");
@@ -119,19 +128,28 @@ void write_files(const SimulateOptions& options, const Plan& plan, const Forecas
 }
 
 int simulate_queue(const LoadedScenario& loaded, const SimulateOptions& options) {
-  if (!options.trace.empty() || !options.memo.empty() || !options.html.empty())
-    throw UsageError("--trace, --memo and --html show a training, and this scenario is a trace");
+  if (!options.memo.empty())
+    throw UsageError("--memo shows a training, and this scenario is a trace");
   const TraceResult result = answer_trace(*loaded.trace, options);
   print(options.format == OutputFormat::json ? queue_json(result) : queue_table(result));
-  if (options.csv.empty()) return kDone;
+  if (options.csv.empty() && options.html.empty() && options.trace.empty()) return kDone;
   TraceQuestion asked = *loaded.trace;
   asked.seed = result.seed;
   const auto record = record_queue(asked);
-  if (!record) throw UsageError("--csv writes jobs that end, and these are pods that stay");
-  const std::filesystem::path folder = options.csv;
-  std::filesystem::create_directories(folder);
-  write_file(folder / "jobs.csv", queue_jobs_csv(asked, *record));
-  write_file(folder / "teams.csv", queue_teams_csv(result));
+  if (!record)
+    throw UsageError(
+        "--csv, --html and --trace show jobs that take a recorded time, and these do not");
+  if (!options.csv.empty()) {
+    const std::filesystem::path folder = options.csv;
+    std::filesystem::create_directories(folder);
+    write_file(folder / "jobs.csv", queue_jobs_csv(asked, *record));
+    write_file(folder / "teams.csv", queue_teams_csv(result));
+  }
+  if (!options.trace.empty()) write_file(options.trace, queue_trace_json(asked, *record));
+  if (!options.html.empty())
+    write_file(options.html,
+               queue_html({asked, result, *record, question_of(read_text(options.files.front()))},
+                          html_assets()));
   return kDone;
 }
 
@@ -203,6 +221,9 @@ int run_simulate(const Command& self, std::span<const std::string> arguments) {
   if (!options->html.empty()) require_html();
   const auto catalog = checked(load_catalogs(*options));
   const auto network = make_network(*options);
+  if (!options->cluster.empty())
+    return simulate_submission(options->files.front(), *options, *options, *options,
+                               options->format, catalog, *network);
   return options->sweeps.empty() ? simulate_one(*options, catalog, *network, nullptr)
                                  : simulate_sweep(*options, catalog, *network);
 }

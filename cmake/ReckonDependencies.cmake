@@ -77,6 +77,22 @@ find_package(SQLite3 REQUIRED)
 reckon_find_static(RECKON_SQLITE_STATIC sqlite3)
 reckon_either(reckon_sqlite SHARED SQLite::SQLite3 STATIC ${RECKON_SQLITE_STATIC} m ${CMAKE_DL_LIBS})
 
+# Networks in ONNX files (exchange/graphs). Debian has shared libraries only.
+find_path(RECKON_ONNX_INCLUDE onnx/shape_inference/implementation.h)
+find_library(RECKON_ONNX_LIBRARY onnx)
+find_library(RECKON_ONNX_PROTO_LIBRARY onnx_proto)
+find_package(Protobuf QUIET)
+add_library(reckon_onnx INTERFACE)
+if(RECKON_ONNX_INCLUDE AND RECKON_ONNX_LIBRARY AND RECKON_ONNX_PROTO_LIBRARY AND Protobuf_FOUND AND NOT RECKON_PORTABLE
+   AND NOT RECKON_PACKAGE)
+  message(STATUS "ONNX: ${RECKON_ONNX_LIBRARY}")
+  target_compile_definitions(reckon_onnx INTERFACE RECKON_WITH_ONNX ONNX_ML=1 ONNX_NAMESPACE=onnx)
+  target_include_directories(reckon_onnx SYSTEM INTERFACE ${RECKON_ONNX_INCLUDE} ${Protobuf_INCLUDE_DIRS})
+  target_link_libraries(reckon_onnx INTERFACE ${RECKON_ONNX_LIBRARY} ${RECKON_ONNX_PROTO_LIBRARY} ${Protobuf_LIBRARIES})
+else()
+  message(STATUS "ONNX: libonnx-dev or libprotobuf-dev not found; models as ONNX files are refused")
+endif()
+
 find_package(SimGrid QUIET)
 find_path(RECKON_SIMGRID_INCLUDE simgrid/s4u.hpp)
 find_library(RECKON_SIMGRID_LIBRARY simgrid)

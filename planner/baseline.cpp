@@ -93,7 +93,7 @@ Expected<void> judge_today(Baseline& baseline, const Question& question, const A
 }
 
 BaselineVerdict held_against_baseline(const Answer& answer, const Baseline& baseline,
-                                      double tolerance) {
+                                      double tolerance, const Swaps* swaps) {
   constexpr double kNever = std::numeric_limits<double>::infinity();
   BaselineVerdict v;
   v.before = baseline.score_then ? *baseline.score_then
@@ -101,7 +101,9 @@ BaselineVerdict held_against_baseline(const Answer& answer, const Baseline& base
                                  : kNever;
   v.now = answer.plans.empty() ? kNever : answer.plans.front().result.score;
   v.change = v.now == v.before ? 0 : v.now / v.before - 1;
-  v.worse = answer.plans.empty() || v.now > v.before * (1 + tolerance);
+  const auto holds = [&](double score) { return score <= v.before * (1 + tolerance); };
+  v.worse = answer.plans.empty() || !holds(v.now);
+  if (v.worse && swaps != nullptr) v.cause = first_to_break(*swaps, holds);
   return v;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/lock/attribution.h"
 #include "planner/planner.h"
 
 // `reckon plan --baseline plan.yaml`: today's best plan against one that was made before.
@@ -38,8 +39,13 @@ struct BaselineVerdict {
   double now = 0;      // of today's best; infinite: no plan fits
   double change = 0;   // now / before - 1; 0 where both are 0
   bool worse = false;  // by more than the tolerance, or no plan fits
+  /// Of a baseline that is a lock: what made it worse; it fails by an edit only. nullopt: it is not
+  /// worse, or no lock says.
+  std::optional<Cause> cause;
+  bool fails() const { return worse && (!cause || *cause == Cause::edit); }
 };
+/// `swaps`: the score, where the baseline is a lock.
 BaselineVerdict held_against_baseline(const Answer& answer, const Baseline& baseline,
-                                      double tolerance);
+                                      double tolerance, const Swaps* swaps = nullptr);
 
 }  // namespace reckon::planner

@@ -127,15 +127,49 @@ LeastStatistics statistics_of(const std::vector<double>& factors, const Question
 
 }  // namespace
 
+const LeastFactors::Cost& LeastFactors::cost_in(const std::vector<PriceSpread>& markets) const {
+  const auto found = std::ranges::find(costs, markets, &Cost::markets);
+  RECKON_CHECK(found != costs.end());
+  return *found;
+}
+
+namespace {
+
+/// P(k).
+std::vector<double> least_prices(const std::vector<PriceSpread>& markets, const Draws& draws) {
+  const auto n = std::size_t(draws.replications());
+  std::vector<double> least = markets.empty() ? std::vector<double>(n, 1.0)
+                                              : price_factors(markets.front(), draws.seed(), n);
+  for (const PriceSpread& market : markets) {
+    const std::vector<double> factors = price_factors(market, draws.seed(), n);
+    for (std::size_t k = 0; k < n; ++k) least[k] = std::min(least[k], factors[k]);
+  }
+  return least;
+}
+
+}  // namespace
+
 LeastFactors least_factors(const Question& question, const Site& site, const Draws& draws) {
-  std::vector<double> factors = time_factors(site, draws);
+  const std::vector<double> factors = time_factors(site, draws);
   LeastFactors least;
-  least.time = least.spot_cost = statistics_of(factors, question);
-  if (site.free_within.count() <= 0) return least;
+  least.time = statistics_of(factors, question);
   const std::vector<double> start = start_seconds(site, draws);
-  for (std::size_t k = 0; k < factors.size(); ++k)
-    if (start[k] < site.free_within.count()) factors[k] = 0;
-  least.spot_cost = statistics_of(factors, question);
+  for (const Offer& offer : site.offers) {
+    LeastFactors::Cost cost;
+    cost.markets = offer.markets();
+    if (std::ranges::find(least.costs, cost.markets, &LeastFactors::Cost::markets) !=
+        least.costs.end())
+      continue;
+    std::vector<double> paid = least_prices(cost.markets, draws);
+    for (std::size_t k = 0; k < paid.size(); ++k) paid[k] *= factors[k];
+    cost.certain = cost.spot = statistics_of(paid, question);
+    if (site.free_within.count() > 0) {
+      for (std::size_t k = 0; k < paid.size(); ++k)
+        if (start[k] < site.free_within.count()) paid[k] = 0;
+      cost.spot = statistics_of(paid, question);
+    }
+    least.costs.push_back(std::move(cost));
+  }
   return least;
 }
 
@@ -170,22 +204,25 @@ Bounds bounds_of(const Question& question, const Site& site, const LeastFactors&
                  const Shape& shape, const Offer& offer) {
   const double work = double(shape.steps) * shape.step_seconds;
   const Rates rates = rates_of(site, shape, offer);
-  // A rounding of the clock or the ledger must not lift a bound over what it bounds.
-  constexpr double kRounding = 1 - 1e-9;
+  // A rounding of the clock or the ledger must not lift a bound over what it bounds; a drawn price
+  // is rounded to a nano-dollar, of a cent an hour 1e-7.
+  constexpr double kRounding = 1 - 1e-9, kPriceRounding = 1 - 1e-6;
   const double time = work * kRounding;
   const LeastStatistics& in_time = least.time;
+  const LeastFactors::Cost& paid = least.cost_in(offer.markets());
   const bool spot = offer.pricing == CapacityType::spot;
-  const auto cost = [&](double in_time_statistic, double spot_statistic) {
-    return time * std::max(rates.certain * in_time_statistic,
-                           rates.all * (spot ? spot_statistic : in_time_statistic));
+  const auto cost = [&](double certain_statistic, double spot_statistic) {
+    return time * kPriceRounding *
+           std::max(rates.certain * certain_statistic,
+                    rates.all * (spot ? spot_statistic : certain_statistic));
   };
   Bounds b;
   b.deadline = time * in_time.at_deadline;
-  b.budget = cost(in_time.at_budget, least.spot_cost.at_budget);
+  b.budget = cost(paid.certain.at_budget, paid.spot.at_budget);
   const bool p95 = is_of_p95(question.objective);
   b.score = score_of(
       question.objective, time * (p95 ? in_time.p95 : in_time.mean),
-      p95 ? cost(in_time.p95, least.spot_cost.p95) : cost(in_time.mean, least.spot_cost.mean));
+      p95 ? cost(paid.certain.p95, paid.spot.p95) : cost(paid.certain.mean, paid.spot.mean));
   return b;
 }
 

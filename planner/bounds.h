@@ -24,7 +24,10 @@
 // replication k
 //
 //   time(k) >= W x G(k),      G(k) = spread(k) x product over a of min(r, 1/r)^|s| or 1
-//   cost(k) >= W x G(k) x (price of the gang's nodes)
+//   cost(k) >= W x G(k) x P(k) x (price of the gang's nodes, at its median)
+//
+// P(k) is the least factor that the replication draws on a price of the offer (a market's factor is
+// the same for every candidate that buys there; 1 where a reservation holds some)
 //
 // because starting, waiting, evaluating, saving, restoring and work done twice only add time, and
 // the provider charges every node for at least the time in which the gang worked (it rounds up).
@@ -46,6 +49,7 @@ class Draws {
   void draw(const Site& site);
   const std::vector<double>& scores(const PlanAssumption& assumption) const;
   int replications() const { return replications_; }
+  std::uint64_t seed() const { return seed_; }
 
  private:
   std::uint64_t seed_;
@@ -59,8 +63,14 @@ struct LeastStatistics {
   double at_deadline = 0, at_budget = 0;  // in the limits' statistics; 0 without a limit
 };
 struct LeastFactors {
-  LeastStatistics time;
-  LeastStatistics spot_cost;  // with 0 in the replications in which work may have been free
+  LeastStatistics time;  // of G
+  struct Cost {
+    std::vector<PriceSpread> markets;
+    LeastStatistics certain;  // of G P
+    LeastStatistics spot;     // with 0 in the replications in which work may have been free
+  };
+  std::vector<Cost> costs;  // of every set of markets in which the site's offers buy
+  const Cost& cost_in(const std::vector<PriceSpread>& markets) const;  // CHECKed: there is one
 };
 /// `draws` has drawn for the site. May be called from several threads.
 LeastFactors least_factors(const Question& question, const Site& site, const Draws& draws);

@@ -21,6 +21,16 @@ std::vector<double> costs_with_unfinished(const Forecast& f) {
   return costs;
 }
 
+bool within(const std::optional<double>& most, const std::optional<Quantiles>& of) {
+  return !most || (of && of->mean <= *most);
+}
+
+bool keeps_emissions(const Question& question, const Forecast& f) {
+  const auto joules = f.energy ? std::optional(f.energy->joules) : std::nullopt;
+  return within(question.energy_joules, joules) &&
+         within(question.co2_grams, f.energy ? f.energy->co2_grams : std::nullopt);
+}
+
 }  // namespace
 
 bool is_better(const Evaluated& a, const Evaluated& b) {
@@ -49,6 +59,7 @@ Evaluated judged(const Question& question, Forecast forecast) {
               : kInfinite;
     e.meets_budget = e.dear <= question.budget->value;
   }
+  if (f.feasible) e.meets_emissions = keeps_emissions(question, f);
   return e;
 }
 

@@ -18,7 +18,10 @@ struct Evaluated {
   double score = 0;           // infinite: refused, or it never ends
   double late = 0, dear = 0;  // what deadline and budget are held against; infinite: never, unknown
   bool meets_deadline = true, meets_budget = true;
-  bool meets_all() const { return refused.empty() && meets_deadline && meets_budget; }
+  bool meets_emissions = true;  // the limits on energy and CO2; what is not known meets none
+  bool meets_all() const {
+    return refused.empty() && meets_deadline && meets_budget && meets_emissions;
+  }
 };
 
 /// Best first: those that meet all limits, by score, then time, then what they are.

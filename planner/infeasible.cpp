@@ -8,6 +8,7 @@
 
 #include "planner/relaxations.h"
 #include "planner/rivals.h"
+#include "sim/base/unit_text.h"
 
 namespace reckon::planner {
 namespace {
@@ -63,7 +64,7 @@ std::vector<Relaxation> late_relaxations(const SearchSetting& s, Evaluator& eval
   for (Evaluated& e : evaluator.evaluate(more, replications)) finished.push_back(std::move(e));
   std::vector<Relaxation> out;
   for (const Evaluated& e : finished) {
-    if (!e.refused.empty()) continue;
+    if (!e.refused.empty() || !e.meets_emissions) continue;
     if (deadline && e.meets_budget && !e.meets_deadline)
       note(out, LimitKind::deadline, deadline->value, e.late, s.space, e);
     if (budget && e.meets_deadline && !e.meets_budget)
@@ -104,8 +105,17 @@ std::string binding_limit(const Question& q, const Relaxation& r) {
   return "";
 }
 
+std::string emissions_reason(const Question& q) {
+  std::vector<std::string> limits;
+  if (q.energy_joules) limits.push_back(format_energy(*q.energy_joules));
+  if (q.co2_grams) limits.push_back(format_mass(*q.co2_grams) + " of CO2");
+  return fmt::format("no plan that was forecast needs at most {}, with the other limits kept",
+                     fmt::join(limits, " and "));
+}
+
 /// Nothing that is forecast would do, whichever limit gave way.
 std::string reason_without(const Question& q, const Space& space, const Answer& answer) {
+  if (!space.candidates.empty() && (q.energy_joules || q.co2_grams)) return emissions_reason(q);
   if (!space.candidates.empty() && q.deadline && q.budget)
     return fmt::format("neither the deadline of {} nor the budget of {} is met by any plan",
                        q.deadline->text, q.budget->text);

@@ -15,6 +15,11 @@ namespace {
 
 /// Beyond so many nodes in a row not every number is tried but so many an octave.
 constexpr int kNodesInARow = 64;
+/// All that the catalog knows.
+constexpr const char* kAny = "any";
+bool has_any(const std::vector<std::string>& names) {
+  return std::ranges::find(names, kAny) != names.end();
+}
 
 /// Reads `plan:` into a question; collects what is wrong.
 class Maker {
@@ -57,6 +62,8 @@ class Maker {
     read_mixes(s);
     q_.residency = spec.residency;
     q_.carbon_free = spec.carbon_free;
+    q_.energy_joules = spec.energy_joules;
+    q_.co2_grams = spec.co2_grams;
     check_residency();
     q_.objective = spec.objective.value_or(Objective::cost);
     if (q_.objective == Objective::cost_under_deadline && !q_.deadline)
@@ -124,30 +131,40 @@ class Maker {
 
   void read_hardware(const Scenario& s) {
     Freedom& may = q_.may;
-    may.hardware =
-        varied("provider") || varied("accelerator") || varied("machine") || varied("region");
+    // "any" stands for what is not written: it never narrows the search.
+    const PoolSpec& pool = worker_pool(s);
+    const auto* machine = std::get_if<MachineByName>(&pool.machine);
+    const bool any_machine = machine != nullptr && machine->name == kAny;
+    const bool any_accelerator = pool.accelerator && pool.accelerator->type == kAny;
+    const bool any_region = s.cluster.region == kAny;
+    may.hardware = varied("provider") || varied("accelerator") || varied("machine") ||
+                   varied("region") || any_machine || any_accelerator || any_region;
     may.providers = {s.cluster.provider};
     if (const auto* names = varied("provider")) {
       may.providers.clear();
-      for (const std::string& name : *names) add_provider(name);
+      for (const ProviderRules& p : catalog_.providers)
+        if (has_any(*names) && !p.owned) may.providers.push_back(p.id);
+      if (!has_any(*names))
+        for (const std::string& name : *names) add_provider(name);
     }
     if (const auto* names = varied("accelerator")) {
-      for (const std::string& name : *names)
+      for (const std::string& name : has_any(*names) ? std::vector<std::string>{} : *names)
         for (std::string& found : accelerators_named(name))
           if (std::ranges::find(may.accelerators, found) == may.accelerators.end())
             may.accelerators.push_back(std::move(found));
-    } else if (const auto& own = worker_pool(s).accelerator) {
+    } else if (const auto& own = pool.accelerator; own && !any_accelerator) {
       may.accelerators = {own->type};
       if (const Accelerator* a = catalog_.find_accelerator(own->type)) may.accelerators = {a->name};
     }
-    if (const auto* names = varied("machine"))
-      may.machines = *names;
-    else if (const auto* named = std::get_if<MachineByName>(&worker_pool(s).machine);
-             named && !varied("accelerator") && !varied("provider"))
-      may.machines = {named->name};
-    if (const auto* names = varied("region"))
-      may.regions = *names;
-    else if (!varied("provider") && !s.cluster.region.empty())
+    if (const auto* names = varied("machine")) {
+      if (!has_any(*names)) may.machines = *names;
+    } else if (machine != nullptr && !any_machine && !any_accelerator && !varied("accelerator") &&
+               !varied("provider")) {
+      may.machines = {machine->name};
+    }
+    if (const auto* names = varied("region")) {
+      if (!has_any(*names)) may.regions = *names;
+    } else if (!varied("provider") && !s.cluster.region.empty() && !any_region)
       may.regions = {s.cluster.region};
     may.pricing = {worker_pool(s).pricing};
     if (const auto* names = varied("pricing")) {
@@ -169,7 +186,7 @@ class Maker {
     const auto* names = varied("zone");
     if (!names) return;
     q_.may.zone = true;
-    if (std::ranges::count(*names, "any") > 0) return;
+    if (has_any(*names)) return;
     q_.may.zones = *names;
     std::vector<std::string> known;
     for (const Location& l : catalog_.locations)

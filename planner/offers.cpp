@@ -9,6 +9,20 @@
 // How many nodes an offer rents, of which kind of capacity, and whether quotas do for them.
 namespace reckon::planner {
 
+std::vector<PriceSpread> Offer::markets() const {
+  std::vector<PriceSpread> out;
+  const auto add = [&](const PriceSpread& spread) {
+    if (std::ranges::find(out, spread) == out.end()) out.push_back(spread);
+  };
+  const bool held = pools != pools_lowest || mix.base_price != mix.base_lowest ||
+                    mix.stand_in_price != mix.stand_in_lowest;
+  if (held) add({});
+  for (const PriceSpread& spread : spreads) add(spread);
+  if (mix.share > 0) add(mix.base_spread);
+  if (mix.patience) add(mix.stand_in_spread);
+  return out;
+}
+
 int base_nodes(const Offer& offer, int nodes) {
   constexpr double kRounding = 1e-9;
   return std::min(nodes, int(std::ceil(offer.mix.share * nodes - kRounding)));

@@ -24,6 +24,11 @@ void add_paths(const ScenarioFile& file, const std::filesystem::path& directory,
   if (s.workload && s.workload->model)
     if (const auto* config = std::get_if<ModelFromHuggingFace>(&*s.workload->model))
       add("workload.model.huggingface", config->config);
+  if (s.workload && s.workload->model)
+    if (const auto* graph = std::get_if<ModelFromGraphFile>(&*s.workload->model))
+      add(graph->format == ModelFromGraphFile::Format::onnx ? "workload.model.onnx"
+                                                            : "workload.model.fx",
+          graph->file);
   if (s.workload && s.workload->data) add("workload.data.path", s.workload->data->path);
   if (s.disruptions.preemption)
     if (const auto* trace = std::get_if<TraceReclaim>(&*s.disruptions.preemption))

@@ -99,6 +99,8 @@ void count_rejections(const Space& space, Answer& answer) {
       add("misses the deadline", 1);
     else if (!e.meets_budget)
       add("misses the budget", 1);
+    else if (!e.meets_emissions)
+      add("over the limit on energy or CO2", 1);
   }
 }
 
@@ -115,6 +117,9 @@ Expected<Answer> plan(const Question& question, const Catalog& catalog, const Ne
   answer.seed = options.seed.value_or(given.seed);
   answer.replications_asked = options.replications.value_or(given.replications);
   answer.assumed = question.assumed;
+  SearchedKeys keys = searched_keys(question);
+  answer.searched = std::move(keys.searched);
+  answer.held = std::move(keys.held);
   answer.batch_rule = question.batch_rule;
   answer.file = question.base.is_file ? question.base.name : "";
   answer.words = question.base.words;

@@ -54,9 +54,11 @@ struct Answer {
   Rejections rejected;
   std::optional<Infeasible> infeasible;  // no plan fits
   std::vector<std::string> assumed;      // what the question did not say
-  std::string batch_rule;                // Question's
-  std::string file;                      // the question's; "": the command line was all of it
-  CommandWords words;                    // to ask other commands of the same
+  /// Keys of `plan.vary`: those that had more than one value to choose from, and the others.
+  std::vector<std::string> searched, held;
+  std::string batch_rule;  // Question's
+  std::string file;        // the question's; "": the command line was all of it
+  CommandWords words;      // to ask other commands of the same
   // Of explain_choice():
   std::optional<Sensitivity> sensitivity;
   std::vector<Measurement> measurements;  // worth most first

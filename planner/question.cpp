@@ -100,4 +100,34 @@ bool says_replications(const Question& question) {
          });
 }
 
+SearchedKeys searched_keys(const Question& question) {
+  const Freedom& may = question.may;
+  SearchedKeys keys;
+  const auto key = [&](const char* name, bool free) {
+    (free ? keys.searched : keys.held).emplace_back(name);
+  };
+  // Of a list that is empty, any value may be taken, where hardware is searched at all.
+  const auto choice = [](const auto& list) { return list.size() != 1; };
+  key("provider", may.hardware && choice(may.providers));
+  key("accelerator", may.hardware && choice(may.accelerators));
+  key("machine", may.hardware && choice(may.machines));
+  key("region", may.hardware && choice(may.regions));
+  key("zone", may.zone && choice(may.zones));
+  key("nodes", may.nodes.size() > 1);
+  key("pricing", may.pricing.size() > 1);
+  key("base", !may.bases.empty());
+  key("fallback", !may.fallbacks.empty());
+  key("autoscaling", may.bounds.size() > 1);
+  key("parameter_servers", may.parameter_servers.size() > 1);
+  key("parameter_server_machine", may.server_machines.size() > 1);
+  key("strategy", may.kinds.size() > 1);
+  key("layout", may.layouts);
+  key("recompute", may.recompute.size() > 1);
+  key("precision", may.precision);
+  key("global_batch", may.most_global_batch > 0);
+  key("checkpoint_interval", may.save_intervals.size() > 1);
+  key("checkpoint_storage", may.checkpoint_storages.size() > 1);
+  return keys;
+}
+
 }  // namespace reckon::planner

@@ -115,6 +115,7 @@ struct Question {
   std::optional<int> max_nodes;        // at once
   std::vector<std::string> residency;  // jurisdictions that a region may be under; empty: any
   std::optional<double> carbon_free;   // least share of its power, 0..1
+  std::optional<double> energy_joules, co2_grams;  // means of a run at most
   Objective objective = Objective::cost;
   std::vector<std::string> assumed;  // what was not said and how it is taken: sentences
   std::string batch_rule;            // whether a step's samples are held, and what it means if not
@@ -136,6 +137,12 @@ bool fits(const Question& question, const MemoryEstimate& memory);
 
 /// Do its parameter servers stand on the workers' nodes, one a node at most?
 bool colocates_servers(const Question& question);
+
+/// Keys of `plan.vary` in which the question leaves a choice, and those that it holds fixed.
+struct SearchedKeys {
+  std::vector<std::string> searched, held;
+};
+SearchedKeys searched_keys(const Question& question);
 
 /// Does the scenario, or what is put over it, say how many replications a forecast has?
 bool says_replications(const Question& question);

@@ -53,7 +53,10 @@ std::vector<std::size_t> longest_lives(const Forecast& f) {
 }
 
 std::string missed(const Evaluated& e) {
-  return !e.meets_deadline ? "deadline" : !e.meets_budget ? "budget" : "";
+  return !e.meets_deadline    ? "deadline"
+         : !e.meets_budget    ? "budget"
+         : !e.meets_emissions ? "limit on energy or CO2"
+                              : "";
 }
 
 class Contest {

@@ -11,6 +11,7 @@
 
 #include "sim/accuracy/plan_evidence.h"
 #include "sim/base/unit_text.h"
+#include "sim/forecast/replicate.h"
 #include "sim/scenario/resolve/draft.h"
 #include "sim/scenario/resolve/pricing.h"
 #include "sim/step/step.h"
@@ -95,6 +96,7 @@ class SiteMaker {
     if (!offer.known_beyond) return;
     offer.pools[site_.worker] = whole_price(pool);
     offer.pools_lowest[site_.worker] = lowest_price(pool);
+    offer.spreads[site_.worker] = pool.price.spread;
   }
 
   /// The zone that a candidate in the region has: the one that is tried, else the scenario's own.
@@ -120,6 +122,7 @@ class SiteMaker {
       offer.known = offer.known && is_price(pool);
       offer.pools.push_back(whole_price(pool));
       offer.pools_lowest.push_back(lowest_price(pool));
+      offer.spreads.push_back(pool.price.spread);
     }
     offer.storage = on_.plan.storage_per_gb;
     price_beyond_reservation(offer);
@@ -178,6 +181,7 @@ class SiteMaker {
       offer.mix.base = base.bought;
       offer.mix.base_price = other.pools[site_.worker];
       offer.mix.base_lowest = other.pools_lowest[site_.worker];
+      offer.mix.base_spread = other.spreads[site_.worker];
     }
     if (fallback.empty()) return true;
     const Offer other = offer_in(region, zone, CapacityType::on_demand);
@@ -187,7 +191,18 @@ class SiteMaker {
     offer.mix.patience_text = fallback;
     offer.mix.stand_in_price = other.pools[site_.worker];
     offer.mix.stand_in_lowest = other.pools_lowest[site_.worker];
+    offer.mix.stand_in_spread = other.spreads[site_.worker];
     return true;
+  }
+
+  /// No dearer at any quantile of the price. Two markets draw apart, so that in a replication the
+  /// other may be cheaper, but not by more than luck.
+  static bool no_dearer(HourlyRate a, const PriceSpread& of_a, HourlyRate b,
+                        const PriceSpread& of_b) {
+    const auto at = [](HourlyRate rate, double end) {
+      return double(rate.nano_usd_per_hour) * std::pow(end, kScoreLimit);
+    };
+    return a <= b && at(a, of_a.low) <= at(b, of_b.low) && at(a, of_a.high) <= at(b, of_b.high);
   }
 
   /// Nowhere dearer, nowhere scarcer: then every life costs no more there, with the same draws.
@@ -199,12 +214,16 @@ class SiteMaker {
     if (b.known_beyond && !a.known_beyond) return false;
     if (a.storage > b.storage) return false;
     const auto kind = [](const Mix& m) { return std::tuple(m.share, m.base, m.patience); };
-    if (kind(a.mix) != kind(b.mix) || a.mix.base_price > b.mix.base_price ||
-        a.mix.base_lowest > b.mix.base_lowest || a.mix.stand_in_price > b.mix.stand_in_price ||
-        a.mix.stand_in_lowest > b.mix.stand_in_lowest)
+    if (kind(a.mix) != kind(b.mix) || a.mix.base_lowest > b.mix.base_lowest ||
+        a.mix.stand_in_lowest > b.mix.stand_in_lowest ||
+        !no_dearer(a.mix.base_price, a.mix.base_spread, b.mix.base_price, b.mix.base_spread) ||
+        !no_dearer(a.mix.stand_in_price, a.mix.stand_in_spread, b.mix.stand_in_price,
+                   b.mix.stand_in_spread))
       return false;
     for (std::size_t p = 0; p < a.pools.size(); ++p)
-      if (a.pools[p] > b.pools[p] || a.pools_lowest[p] > b.pools_lowest[p]) return false;
+      if (!no_dearer(a.pools[p], a.spreads[p], b.pools[p], b.spreads[p]) ||
+          a.pools_lowest[p] > b.pools_lowest[p])
+        return false;
     return true;
   }
 
@@ -272,6 +291,8 @@ class SiteMaker {
     on_.workers().pricing = riskiest(q_.may.pricing);
     set_range_of_steps();
     site_.assumptions = assumptions_of(on_.plan);
+    std::erase_if(site_.assumptions,
+                  [](const PlanAssumption& a) { return reckon::is_price(a); });  // the offers' own
     for (PlanAssumption& a : site_.assumptions) a.set = nullptr;
     site_.shortage = on_.plan.shortage;
     site_.free_within = on_.plan.billing.free_if_reclaimed_within;

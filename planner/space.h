@@ -63,6 +63,7 @@ struct Mix {
   std::optional<Seconds> patience;
   std::string patience_text;                   // as written
   HourlyRate stand_in_price, stand_in_lowest;  // of a node
+  PriceSpread base_spread, stand_in_spread;
   friend bool operator==(const Mix&, const Mix&) = default;
 };
 
@@ -76,11 +77,14 @@ struct Offer {
   bool known = false;                    // the prices of all pools are
   std::vector<HourlyRate> pools;         // of a node of each pool, in the plan's order
   std::vector<HourlyRate> pools_lowest;  // where a reservation is cheaper, its price
+  std::vector<PriceSpread> spreads;      // of each pool's price
   int reserved = 0;  // workers' nodes that a reservation covers; the others have pools' price
   bool known_beyond = true;  // that price is known
   HourlyRate storage;
   int quota = 0;                       // accelerators; INT_MAX: no quota
   std::array<int, 3> quota_of_type{};  // of those that are bought so, by CapacityType
+  /// All markets that it buys in; what a reservation covers is certain.
+  std::vector<PriceSpread> markets() const;
   bool is_mixed() const { return mix.share > 0 || mix.patience; }
 };
 /// INT_MAX: none. The quota of all, or of those of one type alone.

@@ -26,8 +26,8 @@ std::string escape(std::string_view text, bool property) {
   return out;
 }
 
-std::string annotation(Severity severity, const SourcePlace& at, const std::string& message) {
-  std::string out = severity == Severity::error ? "::error file=" : "::warning file=";
+std::string annotation(const char* level, const SourcePlace& at, const std::string& message) {
+  std::string out = fmt::format("::{} file=", level);
   out += escape(at.file, true);
   if (at.line > 0) out += fmt::format(",line={}", at.line);
   if (at.column > 0) out += fmt::format(",col={}", at.column);
@@ -40,11 +40,13 @@ std::string check_annotations(std::span<const CheckedScenario> scenarios) {
   std::string out;
   for (const CheckedScenario& s : scenarios) {
     for (const Diagnostic& d : s.errors)
-      out += annotation(d.severity, d.at, d.hint.empty() ? d.what : d.what + "\n" + d.hint);
+      out += annotation(d.severity == Severity::error ? "error" : "warning", d.at,
+                        d.hint.empty() ? d.what : d.what + "\n" + d.hint);
     for (const auto& e : s.expectations)
       if (!e.result.passed)
-        out +=
-            annotation(Severity::error, e.at, fmt::format("{}: {}", e.result.text, value_text(e)));
+        out += annotation(e.failed() ? "error" : "notice", e.at,
+                          fmt::format("{}: {}{}", e.result.text, value_text(e),
+                                      e.failed() ? "" : "; " + drift_text(s, e)));
   }
   return out;
 }

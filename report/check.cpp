@@ -12,7 +12,9 @@
 namespace reckon {
 namespace {
 
-std::string_view word(const CheckedExpectation& e) { return e.result.passed ? "PASS" : "FAIL"; }
+std::string_view word(const CheckedExpectation& e) {
+  return e.result.passed ? "PASS" : e.drifted() ? "DRIFT" : "FAIL";
+}
 
 std::size_t widest_expectation(const CheckedScenario& s) {
   std::size_t width = 0;
@@ -21,15 +23,17 @@ std::size_t widest_expectation(const CheckedScenario& s) {
 }
 
 std::string summary(std::span<const CheckedScenario> scenarios) {
-  std::size_t passed = 0, failed = 0, wrong = 0, skipped = 0;
+  std::size_t passed = 0, failed = 0, drifted = 0, wrong = 0, skipped = 0;
   for (const CheckedScenario& s : scenarios) {
     wrong += has_errors(s.errors);
     skipped += s.skipped.has_value();
-    for (const auto& e : s.expectations) (e.result.passed ? passed : failed) += 1;
+    for (const auto& e : s.expectations)
+      (e.result.passed ? passed : e.drifted() ? drifted : failed) += 1;
   }
   std::string text =
       fmt::format("{} scenario{}: {} expectation{} passed, {} failed", scenarios.size(),
                   scenarios.size() == 1 ? "" : "s", passed, passed == 1 ? "" : "s", failed);
+  if (drifted > 0) text += fmt::format(", {} drifted without an edit", drifted);
   if (wrong > 0) text += fmt::format(", {} file{} with errors", wrong, wrong == 1 ? "" : "s");
   if (skipped > 0) text += fmt::format(", {} skipped", skipped);
   return text + '\n';
@@ -40,7 +44,12 @@ std::string summary(std::span<const CheckedScenario> scenarios) {
 bool CheckedScenario::passed() const {
   return !has_errors(errors) &&
          std::all_of(expectations.begin(), expectations.end(),
-                     [](const CheckedExpectation& e) { return e.result.passed; });
+                     [](const CheckedExpectation& e) { return !e.failed(); });
+}
+
+std::string drift_text(const CheckedScenario& s, const CheckedExpectation& e) {
+  return fmt::format("{}, not an edit, broke it since {}", to_text(*e.cause),
+                     s.since ? printable_file(s.since->lock) : "the lock");
 }
 
 std::string value_text(const CheckedExpectation& e) {
@@ -85,6 +94,10 @@ std::string value_text(const CheckedExpectation& e) {
       return fmt::format("{:.4g}", value);
     case Metric::serving_requests_per_second:
       return format_count(value) + " requests/s";
+    case Metric::energy:
+      return format_energy(value);
+    case Metric::co2:
+      return format_mass(value);
     case Metric::feasible:
       return value != 0 ? "true" : "false";
   }
@@ -103,7 +116,11 @@ std::string check_text(std::span<const CheckedScenario> scenarios) {
     out += '\n';
     const std::size_t width = widest_expectation(s);
     for (const auto& e : s.expectations)
-      out += fmt::format("  {} {:<{}}   ({})\n", word(e), e.result.text, width, value_text(e));
+      out += fmt::format("  {} {:<{}}   ({}{})\n", word(e), e.result.text, width, value_text(e),
+                         e.drifted() ? "; " + drift_text(s, e)
+                         : e.cause   ? "; your edit broke it"
+                                     : "");
+    if (s.since) out += lock_change_text(*s.since, 2);
   }
   return out + summary(scenarios);
 }

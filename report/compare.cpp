@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "report/json_parts.h"
+#include "report/prices.h"
 #include "report/table.h"
 #include "report/text.h"
 #include "sim/base/unit_text.h"
@@ -15,7 +18,7 @@ using Probabilities = std::vector<std::vector<std::optional<double>>>;
 std::string candidates(const CandidateComparison& c, std::span<const std::string> names,
                        int width) {
   Columns rows(Columns::Kind::facts);
-  rows.row({"", "time", "cost", "goodput"});
+  rows.row({"", "time", "cost", "goodput", "energy", "CO2"});
   std::string legend;
   for (std::size_t k = 0; k < c.forecasts.size(); ++k) {
     const Forecast& f = c.forecasts[k];
@@ -27,10 +30,13 @@ std::string candidates(const CandidateComparison& c, std::span<const std::string
     for (std::size_t l = 0; l < lines.size(); ++l)
       legend += fmt::format("  {:<3}{}\n", l == 0 ? candidate_letter(k) : "", lines[l]);
     if (!f.feasible)
-      rows.row({candidate_letter(k), "not feasible", "-", "-"});
+      rows.row({candidate_letter(k), "not feasible", "-", "-", "-", "-"});
     else
-      rows.row({candidate_letter(k), time_range(f.time_seconds),
-                f.cost_usd ? usd_range(*f.cost_usd) : "unknown", percent_range(f.goodput)});
+      rows.row(
+          {candidate_letter(k), time_range(f.time_seconds),
+           f.cost_usd ? usd_range(*f.cost_usd) : "unknown", percent_range(f.goodput),
+           f.energy ? format_energy(f.energy->joules.p50) : "unknown",
+           f.energy && f.energy->co2_grams ? format_mass(f.energy->co2_grams->p50) : "unknown"});
   }
   const Forecast& first = c.forecasts.front();
   return legend + "\n" + rows.text() +
@@ -65,6 +71,32 @@ std::string differences(const CandidateComparison& c) {
   return "\nDifferences, replication by replication\n" + rows.text();
 }
 
+/// Cheapest first by the mean at median prices.
+std::vector<std::size_t> by_cost(const CandidateComparison& c) {
+  std::vector<std::size_t> order;
+  for (std::size_t k = 0; k < c.forecasts.size(); ++k)
+    if (c.forecasts[k].cost_at_medians_usd && c.forecasts[k].unfinished_share == 0)
+      order.push_back(k);
+  std::ranges::stable_sort(order, {},
+                           [&](std::size_t k) { return *c.forecasts[k].cost_at_medians_usd; });
+  return order;
+}
+
+/// The price on which the first rank hangs.
+std::string turn(const CandidateComparison& c, int width) {
+  const std::vector<std::size_t> order = by_cost(c);
+  if (order.size() < 2) return "";
+  const std::string text = rank_turn_text(c.forecasts[order[0]], c.forecasts[order[1]]);
+  if (text.empty()) return "";
+  std::string out = "\n";
+  for (const std::string& line :
+       wrap(fmt::format("{} is the cheapest {}; else {}.", candidate_letter(order[0]), text,
+                        candidate_letter(order[1])),
+            width - 2))
+    out += "  " + line + "\n";
+  return out;
+}
+
 template <class T, class F>
 Json json_matrix(const std::vector<std::vector<std::optional<T>>>& matrix, F value_of) {
   Json rows = Json::array();
@@ -89,7 +121,7 @@ std::string compare_table(const CandidateComparison& c, std::span<const std::str
                 c.forecasts.front().replications) +
          matrix("Probability that the row is cheaper than the column", c.probability_cheaper,
                 c.forecasts.front().replications) +
-         differences(c);
+         differences(c) + turn(c, width);
 }
 
 std::string compare_json(const CandidateComparison& c, std::span<const std::string> names) {
@@ -101,6 +133,17 @@ std::string compare_json(const CandidateComparison& c, std::span<const std::stri
   const auto range = [](const Quantiles& q) { return json_of(q); };
   out["probability_cheaper"] = json_matrix(c.probability_cheaper, share);
   out["probability_faster"] = json_matrix(c.probability_faster, share);
+  const std::vector<std::size_t> order = by_cost(c);
+  out["rank_turns_at"] = nullptr;
+  if (order.size() > 1)
+    if (const auto found = rank_turn(c.forecasts[order[0]], c.forecasts[order[1]]))
+      out["rank_turns_at"] = {{"cheapest", order[0]},
+                              {"next", order[1]},
+                              {"price", found->price.what},
+                              {"usd_per_hour_now", found->price.usd_per_hour},
+                              {"usd_per_hour", found->usd_per_hour},
+                              {"above", found->dearer},
+                              {"probability", number(found->chance)}};
   out["cost_difference_usd"] = json_matrix(c.cost_difference, range);
   out["time_difference_seconds"] = json_matrix(c.time_difference, range);
   return dump(out, 2);

@@ -125,17 +125,22 @@ std::string memory(const MemoryEstimate& m) {
 
 std::string help(const Explanation& e) {
   Columns rows;
-  rows.row({"", "step", rate_unit(e.tokens_per_sample), "training", "", "cost", ""});
+  rows.row({"", "step", rate_unit(e.tokens_per_sample), "training", "", "cost", "", "plan"});
   const auto line = [&](const Change& c, bool now) {
     const std::string cost = c.cost ? format_usd(*c.cost) : "unknown";
     rows.row({c.what, format_duration(c.step), rate_value(c.throughput, e.tokens_per_sample),
               time_value(c.training),
               now ? "" : change_against(c.training.count(), e.now.training.count()), cost,
-              now || !c.cost ? "" : change_against(c.cost->v, e.now.cost->v)});
+              now || !c.cost ? "" : change_against(c.cost->v, e.now.cost->v),
+              now                     ? ""
+              : c.plan_option.empty() ? "outside"
+                                      : c.plan_option.substr(2)});
   };
   line(e.now, true);
   for (const Change& c : e.what_would_help) line(c, false);
-  return "\nWhat would help (one change at a time; training alone, at today's price a node)\n" +
+  return "\nWhat would help (one change at a time; training alone, at today's price a node; plan: "
+         "the "
+         "option of\n`reckon plan` that searches it, or outside of its search)\n" +
          rows.text();
 }
 
@@ -183,6 +188,7 @@ std::string crossover(const Explanation& e, int width) {
 
 Json json_of(const Change& c) {
   return {{"change", c.what},
+          {"plan_option", text_or_null(c.plan_option)},
           {"step_seconds", number(c.step.count())},
           {"samples_per_second", number(c.throughput.v)},
           {"training_seconds", number(c.training.count())},

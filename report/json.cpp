@@ -1,6 +1,7 @@
 #include "report/json.h"
 
 #include "report/json_parts.h"
+#include "report/lock_change_json.h"
 #include "report/serving/json.h"
 
 namespace reckon {
@@ -103,6 +104,26 @@ Json json_of(const RunRates& rates) {
           {"minimum_seconds", rates.billing.minimum.count()}};
 }
 
+Json json_of(const PriceForecast& p) {
+  return {{"what", p.what},
+          {"certain", p.certain},
+          {"usd_per_hour", p.usd_per_hour},
+          {"low", p.low},
+          {"high", p.high},
+          {"as_of", text_or_null(p.as_of)},
+          {"source", text_or_null(p.source)},
+          {"usd", p.usd}};
+}
+
+Json json_of(const EnergyForecast& e) {
+  return {{"joules", json_of(e.joules)},
+          {"co2_grams", e.co2_grams ? json_of(*e.co2_grams) : Json(nullptr)},
+          {"watts_of_node", e.watts},
+          {"pue", e.pue},
+          {"grams_per_kwh", e.grams_per_kwh ? Json(*e.grams_per_kwh) : Json(nullptr)},
+          {"grid_source", text_or_null(e.grid_source)}};
+}
+
 Json json_of(const JobForecast& job, bool lived) {
   return {{"name", job.name},
           {"submit_seconds", job.submit.count()},
@@ -138,6 +159,9 @@ void add_life(Json& out, const Forecast& f) {
   out["node_hours"] = lived ? hours : Json(nullptr);
   out["cost_breakdown_usd"] =
       lived && f.cost_usd ? by_name<CostPart>(f.cost_breakdown_usd) : Json(nullptr);
+  out["prices"] = Json::array();
+  for (const PriceForecast& p : f.prices) out["prices"].push_back(json_of(p));
+  out["energy"] = lived && f.energy ? json_of(*f.energy) : Json(nullptr);
   out["rates"] = lived && f.rates ? json_of(*f.rates) : Json(nullptr);
   out["goodput"] = lived ? Json(f.goodput.mean) : Json(nullptr);
   out["goodput_range"] = lived ? json_of(f.goodput) : Json(nullptr);
@@ -184,11 +208,13 @@ Json json_of(const CheckedScenario& s) {
   for (const CheckedExpectation& e : s.expectations)
     expectations.push_back({{"text", e.result.text},
                             {"value", e.result.value ? number(*e.result.value) : Json(nullptr)},
-                            {"passed", e.result.passed}});
+                            {"passed", e.result.passed},
+                            {"cause", e.cause ? Json(word_of_cause(*e.cause)) : Json(nullptr)}});
   return {{"file", s.file},
           {"passed", s.passed()},
           {"skipped", s.skipped ? Json(*s.skipped) : Json(nullptr)},
-          {"expectations", expectations}};
+          {"expectations", expectations},
+          {"lock", lock_change_object(s.since ? &*s.since : nullptr)}};
 }
 
 }  // namespace

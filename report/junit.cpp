@@ -14,7 +14,7 @@ Tally tally(const CheckedScenario& s) {
   Tally t;
   for (const auto& e : s.expectations) {
     ++t.tests;
-    t.failures += !e.result.passed;
+    t.failures += e.failed();
   }
   if (has_errors(s.errors) || s.skipped || s.expectations.empty())
     ++t.tests;  // the file itself is a case
@@ -50,9 +50,10 @@ std::string suite(const CheckedScenario& s) {
   }
   for (const auto& e : s.expectations) {
     const std::string value = markup_text(value_text(e));
-    const std::string why = e.result.passed ? fmt::format("<system-out>{}</system-out>", value)
-                                            : fmt::format("<failure message=\"{}: {}\"/>",
-                                                          markup_text(e.result.text), value);
+    const std::string drift = e.drifted() ? "; " + markup_text(drift_text(s, e)) : "";
+    const std::string why =
+        e.failed() ? fmt::format("<failure message=\"{}: {}\"/>", markup_text(e.result.text), value)
+                   : fmt::format("<system-out>{}{}</system-out>", value, drift);
     out += test_case(s.file, e.result.text, why);
   }
   return out + "  </testsuite>\n";

@@ -4,10 +4,13 @@
 #include <cmath>
 
 #include "report/table.h"
+#include "sim/base/printed_currency.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon {
 namespace {
+
+constexpr double kDollar = 1;
 
 /// Decimals that show three significant digits of `value`.
 int decimals_for(double value) {
@@ -67,7 +70,9 @@ std::string time_difference(const Quantiles& seconds) {
   return signed_range(seconds, unit, name);
 }
 
-std::string usd_difference(const Quantiles& usd) { return signed_range(usd, 1, "USD"); }
+std::string usd_difference(const Quantiles& usd) {
+  return signed_range(usd, kDollar / in_printed_currency(kDollar), printed_currency().code);
+}
 
 std::string time_range(const Quantiles& seconds) {
   const double scale = std::isfinite(seconds.p50) ? seconds.p50 : seconds.p5;
@@ -83,15 +88,28 @@ std::string time_value(Seconds t) {
 }
 
 std::string usd_range(const Quantiles& usd) {
-  Quantiles q = usd;
-  if (std::abs(q.p50) >= 100 || q.p50 == 0) return range(q, 1, "USD");
+  const Quantiles q{in_printed_currency(usd.mean), in_printed_currency(usd.p5),
+                    in_printed_currency(usd.p50), in_printed_currency(usd.p95)};
+  const std::string& code = printed_currency().code;
+  if (std::abs(q.p50) >= 100 || q.p50 == 0) return range(q, 1, code);
   const auto number = [](double v) { return fmt::format("{:.2f}", v); };
-  return fmt::format("{} USD ({} .. {})", number(q.p50), number(q.p5), number(q.p95));
+  return fmt::format("{} {} ({} .. {})", number(q.p50), code, number(q.p5), number(q.p95));
 }
 
 std::string usd_value(double usd) {
-  const bool whole = std::abs(usd) >= 100 || usd == 0;
-  return with_thousands(usd, whole ? 0 : 2) + " USD";
+  const double value = in_printed_currency(usd);
+  const bool whole = std::abs(value) >= 100 || value == 0;
+  return with_thousands(value, whole ? 0 : 2) + " " + printed_currency().code;
+}
+
+std::string energy_range(const Quantiles& joules) {
+  const double unit = joules.p50 >= 3.6e9 ? 3.6e9 : joules.p50 >= 3.6e6 ? 3.6e6 : 3600;
+  return range(joules, unit, unit == 3.6e9 ? "MWh" : unit == 3.6e6 ? "kWh" : "Wh");
+}
+
+std::string mass_range(const Quantiles& grams) {
+  const double unit = grams.p50 >= 1e6 ? 1e6 : grams.p50 >= 1e3 ? 1e3 : 1;
+  return range(grams, unit, unit == 1e6 ? "t" : unit == 1e3 ? "kg" : "g");
 }
 
 std::string signed_duration(double seconds) {

@@ -49,8 +49,10 @@ std::string check_sarif(std::span<const CheckedScenario> scenarios, std::string_
                                d.at, d.hint.empty() ? d.what : d.what + "\n" + d.hint, s.file));
     for (const auto& e : s.expectations)
       if (!e.result.passed)
-        results.push_back(result("expectation", "error", e.at,
-                                 fmt::format("{}: {}", e.result.text, value_text(e)), s.file));
+        results.push_back(result("expectation", e.failed() ? "error" : "note", e.at,
+                                 fmt::format("{}: {}{}", e.result.text, value_text(e),
+                                             e.failed() ? "" : "; " + drift_text(s, e)),
+                                 s.file));
   }
   const Json driver{{"name", "reckon"},
                     {"version", version},

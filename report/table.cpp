@@ -7,6 +7,7 @@
 
 #include "report/evidence.h"
 #include "report/notice.h"
+#include "report/prices.h"
 #include "report/text.h"
 #include "sim/base/unit_text.h"
 
@@ -30,6 +31,10 @@ std::string answer(const Forecast& f) {
     answer.row({"cost", "unknown: see the warnings"});
   }
   answer.row({"goodput", percent_range(f.goodput)});
+  if (f.energy) {
+    answer.row({"energy", energy_text(f)});
+    answer.row({"CO2", co2_text(f)});
+  }
   return answer.text() +
          fmt::format("  median (5th .. 95th percentile) of {} replications, seed {}, {}\n",
                      format_count(f.replications), f.seed, engine_text("engine", f.engine));
@@ -93,7 +98,7 @@ std::string cost(const Forecast& f) {
   for (const auto& [pool, hours] : f.node_hours)
     parts.row({"nodes of " + pool, format_count(hours) + " node-hours"});
   const std::string prices = f.prices_as_of.empty() ? "" : ", prices as of " + f.prices_as_of;
-  return fmt::format("\nCost by part (mean{})\n", prices) + parts.text();
+  return fmt::format("\nCost by part (mean{})\n", prices) + parts.text() + price_lines(f);
 }
 
 std::string time_spent(const Forecast& f) {
@@ -106,7 +111,13 @@ std::string time_spent(const Forecast& f) {
     std::replace(name.begin(), name.end(), '_', ' ');
     causes.row({name, fmt::format("{:.1f} %", 100 * f.badput[c]), bar(f.badput[c], kBarWidth)});
   }
-  return "\nWhere time goes (mean share of accelerator time)\n" + causes.text();
+  const double without_nodes =
+      f.badput[std::size_t(Badput::waiting)] + f.badput[std::size_t(Badput::provisioning)];
+  std::string held;  // in a queue nobody holds an accelerator that could be lost
+  if (without_nodes >= kNoise && without_nodes < 1)
+    held = fmt::format("  of the time with nodes, waits and provisioning apart: goodput {:.1f} %\n",
+                       100 * f.goodput.mean / (1 - without_nodes));
+  return "\nWhere time goes (mean share of accelerator time)\n" + causes.text() + held;
 }
 
 std::string interruptions(const Forecast& f, int width) {

@@ -12,10 +12,12 @@ std::string forecast_table(const Forecast& forecast, int width = 100);
 
 // Ranges as the tables print them: the median and, in brackets, the 5th to the 95th percentile, in
 // one unit.
-std::string time_range(const Quantiles& seconds);  // "8.20 h (7.90 .. 9.10)"
-std::string time_value(Seconds t);                 // "41.2 h", in the same units
-std::string usd_range(const Quantiles& usd);       // "123 USD (110 .. 151)"
-std::string usd_value(double usd);                 // "123 USD", as precise as the ranges
+std::string time_range(const Quantiles& seconds);   // "8.20 h (7.90 .. 9.10)"
+std::string time_value(Seconds t);                  // "41.2 h", in the same units
+std::string usd_range(const Quantiles& usd);        // "123 USD (110 .. 151)"
+std::string energy_range(const Quantiles& joules);  // "412 kWh (380 .. 450)"
+std::string mass_range(const Quantiles& grams);     // "1.2 t (1.1 .. 1.4)"
+std::string usd_value(double usd);                  // "123 USD", as precise as the ranges
 // Of differences, with their signs: "-3.20 h (-4.10 .. +0.50)".
 std::string time_difference(const Quantiles& seconds);
 std::string usd_difference(const Quantiles& usd);

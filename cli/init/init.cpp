@@ -51,7 +51,7 @@ std::vector<Question> questions(const WrittenAnswers& answers) {
   return {{"model", "Which model? (resnet50, gpt2_small, ...)", ""},
           tokens ? Question{"tokens", "How many tokens?", "10B"}
                  : Question{"epochs", "How many epochs?", "90"},
-          {"accelerator", "On which accelerator? (T4, H100-SXM5-80, ...)", ""},
+          {"accelerator", "On which accelerator? (T4, H100-SXM5-80, ..., none: processors)", ""},
           {"count", "How many of them?", "1"},
           {"pricing", "on_demand or spot?", "on_demand"}};
 }
@@ -87,7 +87,7 @@ void ask_what_is_missing(WrittenAnswers& answers, const Catalog& catalog) {
 void refuse_what_is_missing(const WrittenAnswers& answers) {
   std::string missing;
   if (!answers.model) missing += " --model";
-  if (!answers.accelerator) missing += " --accelerator";
+  if (!answers.accelerator) missing += " --accelerator (none: it trains on processors)";
   if (!missing.empty())
     throw UsageErrorWithHint(
         fmt::format("without a terminal to ask on, init needs{}", missing),

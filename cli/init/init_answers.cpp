@@ -116,7 +116,8 @@ std::optional<Diagnostic> judge_answer(std::string_view option, const std::strin
     for (const Dataset& d : catalog.datasets) names.push_back(d.name);
     return judge_name(option, written, catalog.find_dataset(written) != nullptr, names, names);
   }
-  if (option == "accelerator") return judge_accelerator(written, catalog);
+  if (option == "accelerator")
+    return written == kNoAccelerator ? std::nullopt : judge_accelerator(written, catalog);
   if (option == "region") return judge_region(written, catalog);
   if (option == "tokens" || option == "epochs") return judge_amount(option, written);
   if (option == "count") {
@@ -127,8 +128,7 @@ std::optional<Diagnostic> judge_answer(std::string_view option, const std::strin
   }
   if (option == "provider") {
     std::vector<std::string> names;
-    for (const ProviderRules& p : catalog.providers)
-      if (!p.owned) names.push_back(p.id.name);
+    for (const ProviderRules& p : catalog.providers) names.push_back(p.id.name);
     const bool known = std::find(names.begin(), names.end(), written) != names.end();
     return judge_name(option, written, known, names, names);
   }
@@ -149,20 +149,30 @@ Expected<InitAnswers> judge_answers(const WrittenAnswers& written, const Catalog
   if (!problems.empty()) return tl::unexpected(std::move(problems));
   InitAnswers answers;
   answers.model = written.model.value_or("");
-  answers.accelerator = catalog.find_accelerator(written.accelerator.value_or(""))->name;
+  if (const Accelerator* found = catalog.find_accelerator(written.accelerator.value_or("")))
+    answers.accelerator = found->name;
   if (written.count) answers.count = int(*parse_integer(*written.count));
   answers.region = written.region.value_or("");
   if (const ProviderRules* p = catalog.find_provider(written.provider.value_or("")))
     answers.provider = p->id;
   answers.pricing = written.pricing == "spot" ? CapacityType::spot : CapacityType::on_demand;
   answers.dataset = written.dataset.value_or("");
-  if (answers.dataset.empty()) answers.dataset = default_dataset(answers.model, catalog);
+  const auto assume = [&](std::string sentence) { answers.assumed.push_back(std::move(sentence)); };
+  if (answers.dataset.empty()) {
+    answers.dataset = default_dataset(answers.model, catalog);
+    assume(fmt::format("dataset {}: the largest of the catalog that {} reads", answers.dataset,
+                       answers.model));
+  }
   if (answers.dataset.empty())
     problems.push_back(wrong("dataset",
                              fmt::format("no dataset of the catalog is read by {}", answers.model),
                              "give one and describe it in a catalog of your own: --catalog DIR"));
   answers.length = takes_tokens(answers.model) ? "tokens: 10B" : "epochs: 90";
   judge_length(written, answers, problems);
+  if (!written.tokens && !written.epochs) assume("length " + answers.length);
+  if (!written.accelerator) assume("no accelerator: it trains on processors");
+  if (!written.count) assume(answers.accelerator.empty() ? "1 node" : "1 accelerator");
+  if (!written.pricing) assume("pricing on_demand");
   if (!problems.empty()) return tl::unexpected(std::move(problems));
   return answers;
 }

@@ -6,24 +6,15 @@
 #include <cctype>
 #include <tuple>
 
+#include "cli/init/init_offers.h"
 #include "sim/base/money.h"
 #include "sim/base/unit_text.h"
-#include "sim/catalog/machine_choice.h"
 #include "sim/scenario/plan.h"
 #include "sim/scenario/yaml/scenario_yaml.h"
 #include "sim/step/step.h"
 
 namespace reckon::cli {
 namespace {
-
-/// One way to get the accelerators: so many of them on so many equal nodes in one region.
-struct Offer {
-  Provider provider;
-  std::string region;
-  const Machine* machine = nullptr;  // nullptr: a TPU slice
-  const TpuSlice* slice = nullptr;
-  int per_node = 1, nodes = 1;
-};
 
 struct Draft {
   Offer offer;
@@ -33,61 +24,6 @@ struct Draft {
 };
 
 constexpr int kLargestBatch = 1024;  // beyond it convergence, not memory, is the limit
-
-std::vector<std::string> regions_for(const Catalog& catalog, const Provider& provider,
-                                     std::string_view item, const std::string& wanted) {
-  std::vector<std::string> regions;
-  for (const Location* l : catalog.locations_of(provider, item))
-    if ((wanted.empty() || l->region == wanted) &&
-        std::find(regions.begin(), regions.end(), l->region) == regions.end())
-      regions.push_back(l->region);
-  return regions;
-}
-
-std::vector<Provider> providers_of(const InitAnswers& answers, const Catalog& catalog) {
-  if (answers.provider) return {*answers.provider};
-  std::vector<Provider> sellers;
-  for (const ProviderRules& p : catalog.providers)
-    if (!p.owned) sellers.push_back(p.id);
-  return sellers;
-}
-
-std::vector<Offer> gpu_offers(const InitAnswers& answers, const Catalog& catalog,
-                              const Accelerator& accelerator) {
-  std::vector<Offer> offers;
-  for (const Provider& provider : providers_of(answers, catalog)) {
-    const auto regions = regions_for(catalog, provider, accelerator.name, answers.region);
-    // AWS and Azure list machines, not accelerators, and not everywhere: they are offered to who
-    // asks for them.
-    if (regions.empty() && !answers.provider) continue;
-    // The most on one node first: what they tell each other then stays inside it.
-    for (int per_node = std::min(answers.count, 64); per_node >= 1; --per_node) {
-      if (answers.count % per_node != 0) continue;
-      const auto machines = machines_with(catalog, provider, accelerator, per_node);
-      const std::size_t before = offers.size();
-      for (const Machine* machine : machines)
-        for (const std::string& region :
-             regions.empty() ? regions_for(catalog, provider, machine->name, answers.region)
-                             : regions)
-          offers.push_back(
-              {provider, region, machine, nullptr, per_node, answers.count / per_node});
-      if (offers.size() > before) break;
-    }
-  }
-  return offers;
-}
-
-std::vector<Offer> tpu_offers(const InitAnswers& answers, const Catalog& catalog,
-                              const Accelerator& accelerator) {
-  std::vector<Offer> offers;
-  for (const TpuSlice& slice : catalog.slices) {
-    if (slice.accelerator != accelerator.name || slice.chips != answers.count) continue;
-    for (const Provider& provider : providers_of(answers, catalog))
-      for (const std::string& region : regions_for(catalog, provider, slice.name, answers.region))
-        offers.push_back({provider, region, nullptr, &slice, slice.chips, 1});
-  }
-  return offers;
-}
 
 /// In the order in which they are tried: what needs the least beyond the accelerators first.
 std::vector<std::string> strategies_for(const Offer& offer) {
@@ -117,12 +53,17 @@ std::string pool_text(const InitAnswers& answers, const Draft& d, const Catalog&
     out += fmt::format("      tpu: {{type: {}, slice: {}}}  # {} chips\n", answers.accelerator,
                        offer.slice->name, offer.slice->chips);
   } else {
-    const Machine& m = *offer.machine;
-    out += fmt::format("      machine: {}  # {} vCPUs, {}\n", m.name, m.vcpus,
-                       format_bytes(m.memory.value));
-    out += fmt::format("      accelerator: {{type: {}, count: {}}}  # {} of memory each\n",
-                       answers.accelerator, offer.per_node,
-                       format_bytes(catalog.find_accelerator(answers.accelerator)->memory.value));
+    if (offer.machine == nullptr) {
+      out += fmt::format("      machine: {}  # assumed: put in yours\n", offer.size);
+    } else {
+      const Machine& m = *offer.machine;
+      out += fmt::format("      machine: {}  # {} vCPUs, {}\n", m.name, m.vcpus,
+                         format_bytes(m.memory.value));
+    }
+    if (!answers.accelerator.empty())
+      out += fmt::format("      accelerator: {{type: {}, count: {}}}  # {} of memory each\n",
+                         answers.accelerator, offer.per_node,
+                         format_bytes(catalog.find_accelerator(answers.accelerator)->memory.value));
   }
   out += fmt::format(
       "      nodes: {}  # or {{initial: 1, min: 0, max: 5}} with autoscaling: true\n", offer.nodes);
@@ -134,9 +75,31 @@ std::string pool_text(const InitAnswers& answers, const Draft& d, const Catalog&
   return out;
 }
 
+bool has_storage(const Catalog& catalog, const Provider& provider) {
+  return std::ranges::any_of(catalog.storages,
+                             [&](const Storage& s) { return s.provider == provider; });
+}
+
+/// What nobody said, as comments.
+std::string assumed_text(const InitAnswers& answers, const Draft& d) {
+  std::vector<std::string> all = answers.assumed;
+  if (!answers.provider)
+    all.push_back(fmt::format("provider {}: the cheapest that is listed", d.offer.provider.name));
+  if (answers.region.empty() && !d.offer.region.empty())
+    all.push_back(fmt::format("region {}", d.offer.region));
+  if (!d.offer.size.empty()) all.push_back(fmt::format("machine {}", d.offer.size));
+  std::string out;
+  for (const std::string& one : all)
+    out += fmt::format("{}{}\n", out.empty() ? "#\n# Assumed: " : "#   ", one);
+  return out;
+}
+
 std::string text_of(const InitAnswers& answers, const Draft& d, const Catalog& catalog,
                     std::string_view batch_note, std::string_view price_note) {
-  const std::string what = fmt::format("{} x {}", answers.count, answers.accelerator);
+  const bool bare = answers.accelerator.empty();
+  const std::string what = bare ? fmt::format("{} node{} without accelerators", answers.count,
+                                              answers.count > 1 ? "s" : "")
+                                : fmt::format("{} x {}", answers.count, answers.accelerator);
   std::string out = fmt::format(
       "# Question: {} for {} on {}: how long does it take, and what does it cost?\n"
       "#\n"
@@ -144,8 +107,9 @@ std::string text_of(const InitAnswers& answers, const Draft& d, const Catalog& c
       "stand\n"
       "# here says `reckon schema`.\n",
       answers.model, in_words(answers.length), what);
-  out += fmt::format("name: {}-{}-{}\n", lowered(answers.model), lowered(answers.accelerator),
-                     answers.count);
+  out += assumed_text(answers, d);
+  out += fmt::format("name: {}-{}-{}\n", lowered(answers.model),
+                     bare ? "cpu" : lowered(answers.accelerator), answers.count);
   out += fmt::format(
       "workload:\n"
       "  model: {}\n"
@@ -154,15 +118,18 @@ std::string text_of(const InitAnswers& answers, const Draft& d, const Catalog& c
       "  precision: {}\n"
       "  batch_per_accelerator: {}  # {}\n"
       "  strategy: {}\n"
-      "  checkpoint: {{interval: optimal}}  # Young and Daly's interval; or a time such as 30min\n",
-      answers.model, answers.dataset, answers.length, d.precision, d.batch, batch_note, d.strategy);
+      "  checkpoint: {{interval: {}\n",
+      answers.model, answers.dataset, answers.length, d.precision, d.batch, batch_note, d.strategy,
+      has_storage(catalog, d.offer.provider)
+          ? "optimal}  # Young and Daly's interval; or a time such as 30min"
+          : "none}  # the catalog has no storage of this provider");
   out += fmt::format(
       "cluster:\n"
-      "  provider: {}\n"
-      "  region: {}  # {}\n"
+      "  provider: {}{}{}  # {}\n"
       "  pools:\n"
       "{}",
-      to_text(d.offer.provider), d.offer.region, price_note, pool_text(answers, d, catalog));
+      to_text(d.offer.provider), d.offer.region.empty() ? "" : "\n  region: ", d.offer.region,
+      price_note, pool_text(answers, d, catalog));
   out +=
       "forecast: {replications: 1000, seed: 1}\n"
       "# What `reckon check` holds the forecast to; put in your own deadline and budget:\n"
@@ -263,41 +230,18 @@ std::string price_note(const Plan& plan) {
                      format_usd(Usd{double(price_of_nodes(plan)) * 1e-9}), plan.prices_as_of);
 }
 
-Diagnostics no_offer(const InitAnswers& answers, const Catalog& catalog,
-                     const Accelerator& accelerator) {
-  std::string hint;
-  if (accelerator.kind == AcceleratorKind::tpu) {
-    hint = "slices (chips):";
-    for (const TpuSlice& s : catalog.slices)
-      if (s.accelerator == accelerator.name) hint += fmt::format(" {} ({})", s.name, s.chips);
-  } else {
-    for (const Location& l : catalog.locations)
-      if (l.item == accelerator.name)
-        hint += fmt::format("{}{}/{}", hint.empty() ? "offered in: " : ", ", to_text(l.provider),
-                            l.region);
-    if (hint.empty()) hint = "no place in the catalog offers it; describe your own: --catalog DIR";
-  }
-  return {{Severity::error,
-           {"--accelerator", 0, 0},
-           fmt::format("no machine of the catalog offers {} x {}{}{}", answers.count,
-                       accelerator.name, answers.region.empty() ? "" : " in " + answers.region,
-                       answers.provider ? fmt::format(" of {}", to_text(*answers.provider)) : ""),
-           hint}};
-}
-
 }  // namespace
 
 Expected<std::string> scenario_for(const InitAnswers& answers, const Catalog& catalog) {
-  const Accelerator& accelerator = *catalog.find_accelerator(answers.accelerator);
-  const auto offers = accelerator.kind == AcceleratorKind::tpu
-                          ? tpu_offers(answers, catalog, accelerator)
-                          : gpu_offers(answers, catalog, accelerator);
-  if (offers.empty()) return tl::unexpected(no_offer(answers, catalog, accelerator));
-  const std::string precision{to_text(accelerator.training_precision())};
+  const Accelerator* accelerator = catalog.find_accelerator(answers.accelerator);
+  const auto offers = offers_for(answers, catalog);
+  if (!offers) return tl::unexpected(offers.error());
+  const std::string precision{
+      to_text(accelerator == nullptr ? Precision::fp32 : accelerator->training_precision())};
   Diagnostics problems;
   constexpr std::size_t kStrategies = 2;
   for (std::size_t strategy = 0; strategy < kStrategies; ++strategy) {
-    auto best = cheapest(answers, offers, strategy, precision, catalog);
+    auto best = cheapest(answers, *offers, strategy, precision, catalog);
     if (!best) {
       if (problems.empty()) problems = best.error();
       continue;

@@ -14,7 +14,9 @@
 #include "cli/options/usage_error.h"
 #include "cli/output.h"
 #include "cli/parse.h"
+#include "cli/plan/lock.h"
 #include "cli/plan/plan_fleet.h"
+#include "cli/plan/plan_locked.h"
 #include "cli/plan/plan_options.h"
 #include "cli/plan/plan_question.h"
 #include "cli/plan/plan_queue.h"
@@ -38,9 +40,11 @@ constexpr int kPlansShown = 5;
 struct Setting {
   const PlanOptions& options;
   const planner::Question& question;
-  const Catalog& catalog;
+  const LoadedCatalog& catalog;
   const NetworkModel& network;
   planner::PlannerOptions how;
+
+  LockedQuestion locked() const { return {options, question, catalog, network, how}; }
 };
 
 /// The setting's, telling `line`, which is gone before anything is printed, how far the search is.
@@ -90,6 +94,8 @@ Expected<void> write_files(const Setting& s, const planner::Answer& answer,
     if (!text) return tl::unexpected(text.error());
     write_file(out, *text);
   }
+  if (s.options.lock)
+    if (auto written = write_plan_lock(s.locked(), answer, *best); !written) return written;
   if (s.options.memo.empty()) return {};
   const Forecast& forecast = answer.plans.front().result.forecast;
   const std::string question = s.question.base.is_file ? question_of(s.question.base.text) : "";
@@ -97,14 +103,42 @@ Expected<void> write_files(const Setting& s, const planner::Answer& answer,
   return {};
 }
 
-/// What --baseline names; nullopt: it was not given.
-Expected<std::optional<planner::Baseline>> baseline_of(const Setting& s) {
-  if (s.options.baseline.empty()) return std::nullopt;
-  auto file = load_scenario(s.options.baseline, {});
+/// What --baseline names.
+struct Held {
+  planner::Baseline baseline;
+  std::optional<planner::Lock> lock;  // nullopt: it is a plan's file
+};
+
+Expected<planner::Lock> lock_with_plan(const std::string& name, std::string_view bytes) {
+  auto lock = planner::read_lock(bytes, name);
+  if (lock && !lock->plan)
+    return tl::unexpected(Diagnostics{{Severity::error,
+                                       {name, 0, 0},
+                                       "the lock is of no plan",
+                                       "write it with reckon plan FILE --lock"}});
+  return lock;
+}
+
+/// nullopt: it was not given.
+Expected<std::optional<Held>> baseline_of(const Setting& s) {
+  const std::string& name = s.options.baseline;
+  if (name.empty()) return std::nullopt;
+  Held held;
+  std::error_code error;
+  const std::string bytes = std::filesystem::is_regular_file(name, error) ? read_text(name) : "";
+  const bool is_lock = planner::is_lock(bytes);
+  if (is_lock) {
+    auto lock = lock_with_plan(name, bytes);
+    if (!lock) return tl::unexpected(std::move(lock.error()));
+    held.lock = std::move(*lock);
+  }
+  auto file =
+      is_lock ? load_scenario_text(held.lock->plan->file, name, {}) : load_scenario(name, {});
   if (!file) return tl::unexpected(std::move(file.error()));
   auto baseline = planner::read_baseline(s.question, std::move(*file), s.catalog);
   if (!baseline) return tl::unexpected(std::move(baseline.error()));
-  return std::optional(std::move(*baseline));
+  held.baseline = std::move(*baseline);
+  return std::optional(std::move(held));
 }
 
 /// The plans, then the baseline; the exit code.
@@ -117,13 +151,16 @@ int print_answer(const Setting& s, const planner::Answer& answer, const Baseline
   }
   if (held != nullptr && !s.options.diff.empty())
     write_file(s.options.diff, baseline_markdown(*held));
-  return answer.infeasible || (held != nullptr && held->verdict.worse) ? kAnswerIsNo : kDone;
+  const bool no = held != nullptr && held->since != nullptr
+                      ? held->verdict.fails()
+                      : answer.infeasible || (held != nullptr && held->verdict.worse);
+  return no ? kAnswerIsNo : kDone;
 }
 
 Expected<int> answer_question(const Setting& s) {
   const double tolerance = s.options.tolerance.value_or(0);
-  auto baseline = baseline_of(s);
-  if (!baseline) return tl::unexpected(std::move(baseline.error()));
+  auto against = baseline_of(s);
+  if (!against) return tl::unexpected(std::move(against.error()));
   auto answer = search(s);
   if (!answer) return tl::unexpected(std::move(answer.error()));
   planner::explain_choice(s.question, s.catalog, s.network, s.how, *answer);
@@ -137,16 +174,27 @@ Expected<int> answer_question(const Setting& s) {
     add_effects(s, *best, *answer);
   }
   const Plan* const todays = best ? &*best : nullptr;
-  if (*baseline)
+  if (*against)
+    // What is trained may be the edit that a lock tells of.
     if (const auto judged =
-            judge_today(**baseline, s.question, *answer, todays, s.network, s.how.threads);
+            judge_today((*against)->baseline, s.question, *answer,
+                        (*against)->lock ? nullptr : todays, s.network, s.how.threads);
         !judged)
       return tl::unexpected(judged.error());
   if (const auto written = write_files(s, *answer, best); !written)
     return tl::unexpected(written.error());
-  if (!*baseline) return print_answer(s, *answer, nullptr);
-  const auto verdict = planner::held_against_baseline(*answer, **baseline, tolerance);
-  const BaselineInputs held{*answer, **baseline, verdict, tolerance, todays};
+  if (!*against) return print_answer(s, *answer, nullptr);
+  const Held& of = **against;
+  std::optional<AttributedScore> since;
+  if (of.lock) {
+    auto attributed = attribute_score(s.locked(), *of.lock, *answer);
+    if (!attributed) return tl::unexpected(std::move(attributed.error()));
+    since = std::move(*attributed);
+  }
+  const auto verdict = planner::held_against_baseline(*answer, of.baseline, tolerance,
+                                                      since ? &since->score : nullptr);
+  const BaselineInputs held{*answer,   of.baseline, verdict,
+                            tolerance, todays,      since ? &since->since : nullptr};
   return print_answer(s, *answer, &held);
 }
 
@@ -165,7 +213,8 @@ int run_plan(const Command& self, std::span<const std::string> arguments) {
   how.threads = options.threads;
   const auto catalog = checked(load_catalogs(options));
   auto base = checked(plan_base(options, catalog));
-  base.evidence = catalog.evidence();
+  const auto profile = checked(profile_of(base, catalog));
+  base.evidence = profile ? profile.get() : catalog.evidence();
   const auto network = make_network({});
   if (const auto file = planner::read(base); file && file->scenario.of_queue() && base.is_file)
     return checked(answer_nodes(options, *file, catalog));

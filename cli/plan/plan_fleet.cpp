@@ -18,6 +18,7 @@ namespace {
 void refuse_options(const PlanOptions& options) {
   const std::pair<const char*, bool> of_one_job[] = {{"fewest", options.fewest},
                                                      {"baseline", !options.baseline.empty()},
+                                                     {"lock", options.lock},
                                                      {"svg", !options.svg.empty()},
                                                      {"plans", options.plans.has_value()},
                                                      {"memo", !options.memo.empty()}};

@@ -8,6 +8,7 @@
 
 #include "cli/options/usage_error.h"
 #include "cli/options/values.h"
+#include "cli/plan/lock.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon::cli {
@@ -71,6 +72,7 @@ void refuse_paths(const PlanOptions& o) {
   for (const std::string& file : o.files) take("the question", file);
   take("--memo", o.memo);
   take("--baseline", o.baseline);
+  if (o.lock && !o.files.empty()) take("--lock", lock_beside(o.files.front()).string());
   take("--out", o.out);
   take("--svg", o.svg);
   take("--diff", o.diff);
@@ -88,6 +90,9 @@ std::vector<Option> PlanOptions::declared() {
       {tokens_text(), text(tokens)},
       {epochs_text(), text(epochs)},
       {dataset_text(), text(dataset)},
+      {{"finetune", "METHOD:N", "train a part: lora:16 (rank) or last_layers:1 (the whole model)"},
+       text(finetune)},
+      {{"sequence", "N", "tokens of a sequence (the model's own)"}, text(sequence)},
       {accelerator_text(), list(block, "vary.accelerator")},
       {machine_text(), list(block, "vary.machine")},
       {provider_text(), list(block, "vary.provider")},
@@ -133,6 +138,10 @@ std::vector<Option> PlanOptions::declared() {
       {{"carbon-free", "SHARE",
         "least share of a region's power that is free of carbon, such as 80%"},
        key(block, "carbon_free")},
+      {{"energy", "AMOUNT", "electricity of the run at most, such as 500kWh (mean)"},
+       key(block, "energy")},
+      {{"co2", "MASS", "CO2 of the run's electricity at most, such as 2t (mean)"},
+       key(block, "co2")},
       {{"objective", "NAME",
         "what is best: cost, time, cost_time, throughput_per_dollar, cost_under_deadline, "
         "p95_cost or p95_time (cost)"},
@@ -151,8 +160,10 @@ std::vector<Option> PlanOptions::declared() {
       {{"svg", "FILE.svg", "draw time against cost of the plans that no other beats in both"},
        file_name(svg)},
       {{"baseline", "FILE",
-        "a plan of --out: exit code 1 if today's best is worse than it said then"},
+        "a plan of --out, or a lock: exit code 1 if today's best is worse; by an edit, of a lock"},
        file_name(baseline)},
+      {{"lock", "", "write FILE.lock.json beside the question: the answer with its inputs"},
+       given(lock)},
       {{"tolerance", "PERCENT", "by how much it may be worse, such as 3% (0%)"}, share(tolerance)},
       {{"diff", "FILE.md", "write what is different from the baseline, for a comment"},
        file_name(diff)},
@@ -175,12 +186,13 @@ void PlanOptions::check() const {
   if (baseline.empty() && (tolerance || !diff.empty()))
     throw UsageError(fmt::format("--{} speaks of a --baseline, which is missing",
                                  tolerance ? "tolerance" : "diff"));
+  if (lock && files.empty())
+    throw UsageError("--lock stands beside a scenario file: --out question.yaml keeps the answer");
   if (!fewest) return;
-  const std::pair<const char*, bool> of_ranked[] = {{"baseline", !baseline.empty()},
-                                                    {"out", !out.empty()},
-                                                    {"svg", !svg.empty()},
-                                                    {"plans", plans.has_value()},
-                                                    {"memo", !memo.empty()}};
+  const std::pair<const char*, bool> of_ranked[] = {
+      {"baseline", !baseline.empty()}, {"lock", lock},
+      {"out", !out.empty()},           {"svg", !svg.empty()},
+      {"plans", plans.has_value()},    {"memo", !memo.empty()}};
   for (const auto& [name, given] : of_ranked)
     if (given)
       throw UsageError(fmt::format("--fewest makes no ranked plans: leave --{} out", name));

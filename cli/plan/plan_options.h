@@ -9,7 +9,7 @@ namespace reckon::cli {
 
 struct PlanOptions : Files, AnswerFormat, OutPath, Sampling, ScenarioChanges, CatalogChoice {
   // The question without a file; "": not said.
-  std::string model, tokens, epochs, dataset;
+  std::string model, tokens, epochs, dataset, finetune, sequence;
   /// What options say in the scenario's `plan:` block, as words of --set.
   std::vector<std::string> plan_block;
   bool layouts = false;
@@ -22,6 +22,7 @@ struct PlanOptions : Files, AnswerFormat, OutPath, Sampling, ScenarioChanges, Ca
   std::string memo, svg, diff;  // files to write; "": none
   std::string baseline;         // a file to read
   std::optional<double> tolerance;
+  bool lock = false;
 
   std::vector<Option> declared();
   /// Throws UsageError where options contradict each other, or two files are one.

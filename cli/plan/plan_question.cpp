@@ -10,6 +10,7 @@
 #include "cli/init/init_scenario.h"
 #include "cli/options/usage_error.h"
 #include "cli/output.h"
+#include "cli/plan/placeholders.h"
 #include "exchange/model_files.h"
 #include "sim/base/shell_word.h"
 #include "sim/model/zoo/zoo.h"
@@ -53,11 +54,40 @@ planner::CommandWords words_of(const PlanOptions& options,
 }
 
 /// What is trained, by the options that say so.
-std::array<std::pair<std::string_view, std::string>, 4> of_workload(const PlanOptions& options) {
+std::array<std::pair<std::string_view, std::string>, 6> of_workload(const PlanOptions& options) {
   return {{{"model", options.model},
            {"dataset", options.dataset},
            {"tokens", options.tokens},
-           {"epochs", options.epochs}}};
+           {"epochs", options.epochs},
+           {"finetune", options.finetune},
+           {"sequence", options.sequence}}};
+}
+
+/// "lora:16" as the block that it stands for; "": the whole model is trained.
+std::string finetune_block(const std::string& written) {
+  if (written.empty()) return "";
+  const std::size_t colon = written.find(':');
+  const std::string method = written.substr(0, colon);
+  const auto number = colon == std::string::npos ? Parsed<std::int64_t>(0)
+                                                 : parse_integer(written.substr(colon + 1));
+  const bool last = method == "last_layers";
+  if ((!last && method != "lora") || !number || *number < 1)
+    throw UsageErrorWithHint(fmt::format("--finetune takes METHOD:N, not '{}'", written),
+                             "lora:16 trains adapters of rank 16, last_layers:1 the last layer");
+  return fmt::format("  finetune: {{method: {}, {}: {}}}\n", method, last ? "layers" : "rank",
+                     *number);
+}
+
+std::string sequence_line(const PlanOptions& options) {
+  if (options.sequence.empty()) return "";
+  const auto length = parse_integer(options.sequence);
+  if (!length || *length < 1)
+    throw UsageError(
+        fmt::format("--sequence takes a whole number of tokens, not '{}'", options.sequence));
+  if (!zoo_takes_sequence_length(options.model))
+    throw UsageError(
+        fmt::format("--sequence is of models that read tokens, not {}", options.model));
+  return fmt::format("  sequence_length: {}\n", *length);
 }
 
 Expected<std::string> text_of_flags(const PlanOptions& options, const Catalog& catalog) {
@@ -85,6 +115,7 @@ Expected<std::string> text_of_flags(const PlanOptions& options, const Catalog& c
       "name: {0}-plan\n"
       "workload:\n"
       "  model: {0}\n"
+      "{6}"
       "  dataset: {1}\n"
       "  train: {{{2}: {3}}}\n"
       "  {4}\n"
@@ -101,10 +132,12 @@ Expected<std::string> text_of_flags(const PlanOptions& options, const Catalog& c
       "    strategy: any\n"
       "    precision: any\n"
       "{5}",
-      model, dataset, tokens ? "tokens" : "epochs", amount, batch, free_batch);
+      model, dataset, tokens ? "tokens" : "epochs", amount, batch, free_batch,
+      finetune_block(options.finetune) + sequence_line(options));
 }
 
-/// Of the catalog, where the question speaks of them; a file that does not read is told later.
+}  // namespace
+
 Expected<void> read_regions(const PlanOptions& options, planner::Base& base) {
   const auto file = planner::read(base);
   if (!file || !file->scenario.plan) return {};
@@ -118,24 +151,36 @@ Expected<void> read_regions(const PlanOptions& options, planner::Base& base) {
   return {};
 }
 
-}  // namespace
+Expected<std::unique_ptr<const Evidence>> profile_of(const planner::Base& base,
+                                                     const LoadedCatalog& catalog) {
+  planner::Base written = base;
+  written.overrides.clear();
+  const auto file = planner::read(written);
+  if (!file) return nullptr;  // told when the question is made
+  return evidence_of_profile(*file, catalog);
+}
 
 Expected<planner::Base> plan_base(const PlanOptions& options, const Catalog& catalog) {
   planner::Base base;
   base.overrides = overrides_of(options);
   base.layers = options.layers;
   base.words = words_of(options, base.overrides);
-  base.complete = [](ScenarioFile& file) { return resolve_model_files(file); };
+  base.complete = [](ScenarioFile& file) {
+    print_in_its_currency(file);
+    return resolve_model_files(file);
+  };
   if (!options.files.empty()) {
     for (const auto& [option, value] : of_workload(options)) {
       const bool of_train = option == "tokens" || option == "epochs";
       if (!value.empty())
-        throw UsageError(
-            fmt::format("--{0} is the file's to say; change it with --set workload.{1}{0}=...",
-                        option, of_train ? "train." : ""));
+        throw UsageError(fmt::format(
+            "--{} is the file's to say; change it with --set workload.{}{}=...", option,
+            of_train ? "train." : "", option == "sequence" ? "sequence_length" : option));
     }
     base.name = options.files.front();
     base.text = read_text(base.name);
+    const auto words = placeholders_for(base, catalog);
+    base.overrides.insert(base.overrides.begin(), words.begin(), words.end());
   } else {
     if (options.model.empty()) throw UsageError("plan needs a scenario file, or --model");
     auto text = text_of_flags(options, catalog);

@@ -1,4 +1,7 @@
 #pragma once
+#include <memory>
+
+#include "cli/load.h"
 #include "cli/plan/plan_options.h"
 #include "planner/question.h"
 
@@ -7,5 +10,13 @@ namespace reckon::cli {
 /// What `reckon plan` is asked: the file's scenario, or one made from --model and its company, with
 /// the options put into its `plan:` block. Throws UsageError where options contradict each other.
 Expected<planner::Base> plan_base(const PlanOptions& options, const Catalog& catalog);
+
+/// Evidence for a base whose file has a measured step; nullptr: it has none. Errors of the file.
+Expected<std::unique_ptr<const Evidence>> profile_of(const planner::Base& base,
+                                                     const LoadedCatalog& catalog);
+
+/// Regions of the catalog, where the base's question speaks of them; what does not read is told
+/// later.
+Expected<void> read_regions(const PlanOptions& options, planner::Base& base);
 
 }  // namespace reckon::cli

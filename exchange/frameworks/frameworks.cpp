@@ -1,5 +1,7 @@
 #include "exchange/frameworks/frameworks.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "exchange/frameworks/writers.h"
@@ -26,6 +28,10 @@ Expected<LauncherFile> launcher_file(Framework framework, const LaunchLayout& la
   const auto* writer = std::ranges::find(kWriters, framework, &Writer::framework);
   Refusals refused(writer->version, places, layout.job->path);
   LauncherFile file = writer->write(layout, refused);
+  if (!is_trained_here(layout.job->optimizer))
+    refused.add("optimizer",
+                fmt::format("optimizer {} in what reckon writes", to_text(layout.job->optimizer)),
+                "optimizer: adamw or sgd; its own name in the file that you run");
   if (!refused.empty()) return tl::unexpected(refused.take());
   file.environment.insert(file.environment.end(), layout.nccl.begin(), layout.nccl.end());
   return file;

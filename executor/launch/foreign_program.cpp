@@ -19,7 +19,7 @@ RunRecord run_record(const Plan& plan, const RunClock& clock, const PlanDigests&
           .steps = job.steps,
           .model = job.model.name(),
           .precision = std::string(to_text(job.precision)),
-          .optimizer = job.optimizer == Optimizer::adamw ? "adamw" : "sgd",
+          .optimizer = std::string(to_text(job.optimizer)),
           .strategy = std::string(to_text(job.strategy.kind)),
           .stack = "",
           .workers = job.strategy.workers,

@@ -19,6 +19,7 @@ bool is_loss(const LayerOp& op) {
 /// Why not, or "".
 std::string reason_not_to_run(const Layer& layer, std::span<const Layer> layers) {
   if (only_simulated(layer.op)) return "has no code that trains it";
+  if (layer.four_bit) return "has weights of four bits";
   if (layer.tied_to && std::holds_alternative<Conv2d>(layer.op)) return "shares its kernels";
   constexpr std::int64_t kExactIds = std::int64_t{1} << 24;  // of a float
   const auto input = [&](std::size_t k) -> const Shape& {

@@ -61,6 +61,9 @@ Diagnostics cannot_train(const Plan& plan) {
                  "it runs single, mirrored, multi_worker_mirrored, parameter_server, sharded and "
                  "model_parallel");
   if (cuts_the_model(strategy.kind)) refuse_layout(job, problems);
+  if (!is_trained_here(job.optimizer))
+    problems.add(fmt::format("the worker does not apply optimizer {}", to_text(job.optimizer)),
+                 "it applies sgd and adamw; the others are simulated");
   const bool servers = strategy.servers.has_value();
   const bool on_cpus = !computing_pools(plan).front()->accelerator;
   if (!servers && strategy.workers > 1 && on_cpus && !runs_on_cpus(strategy.all_reduce))

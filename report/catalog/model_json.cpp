@@ -36,6 +36,8 @@ std::string model_json(const ModelSheet& s, const Catalog& catalog) {
   out["forward_macs"] = number(m.forward_macs());
   out["activation_bytes"] = number(m.saved_bytes(bytes_per_element(s.precision)).v);
   out["published"] = published(s, catalog);
+  out["verified"] = s.published && s.published->parameters.has_value();
+  out["notes"] = s.notes;
   out["precision"] = to_text(s.precision);
   out["optimizer"] = to_text(s.optimizer);
   out["batch_per_accelerator"] = s.batch;

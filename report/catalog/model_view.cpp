@@ -53,10 +53,13 @@ std::string totals(const ModelSheet& s, const Catalog& catalog) {
   const auto count = [](const std::optional<Fact<double>>& fact) {
     return fact ? format_count(fact->value) : std::string();
   };
+  const bool whole = m.trainable_parameters() == m.parameters();
   const auto parameters = double(m.parameters()), active = double(m.active_parameters());
   const auto trainable = double(m.trainable_parameters());
+  const bool confirmed = p.parameters.has_value() || !whole;
   rows.row({"parameters", format_count(parameters),
-            published(p.parameters, parameters, count(p.parameters))});
+            confirmed ? published(p.parameters, parameters, count(p.parameters))
+                      : "unverified: no published count confirms it"});
   if (active != parameters)
     rows.row({"active a token", format_count(active),
               published(p.active_parameters, active, count(p.active_parameters))});
@@ -81,6 +84,12 @@ std::string totals(const ModelSheet& s, const Catalog& catalog) {
             format_bytes(m.saved_bytes(bytes_per_element(s.precision))) + " a sample",
             fmt::format("kept for the backward pass in {}", to_text(s.precision))});
   return rows.text();
+}
+
+std::string notes(const ModelSheet& s) {
+  std::string out;
+  for (const std::string& note : s.notes) out += fmt::format("note: {}\n", note);
+  return out;
 }
 
 std::string groups(const ModelSheet& s) {
@@ -145,7 +154,8 @@ const Accelerator* smallest_holder(const Catalog& catalog, Precision precision, 
 }
 
 std::string model_table(const ModelSheet& sheet, const Catalog& catalog) {
-  return head(sheet) + totals(sheet, catalog) + groups(sheet) + memory(sheet, catalog);
+  return head(sheet) + totals(sheet, catalog) + notes(sheet) + groups(sheet) +
+         memory(sheet, catalog);
 }
 
 CatalogTable list_models(const Catalog& catalog, std::span<const std::string> words) {
@@ -165,7 +175,7 @@ CatalogTable list_models(const Catalog& catalog, std::span<const std::string> wo
     const bool counted = published != nullptr && published->parameters.has_value();
     table.rows.push_back(
         {name, sample, model.parameters(), model.active_parameters(), model.model_flops().v / 1e12,
-         counted ? fmt::format("{:.0f}", published->parameters->value) : "",
+         counted ? fmt::format("{:.0f}", published->parameters->value) : "unverified",
          counted ? catalog_rows::id_of(catalog, published->parameters->source) : ""});
   }
   return table;

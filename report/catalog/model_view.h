@@ -11,7 +11,9 @@ namespace reckon {
 
 struct ModelSheet {
   ModelGraph model;
-  std::optional<PublishedModel> published;  // of the whole network as it is
+  /// Of the whole network as it is; of a file: published weights of as many parameters.
+  std::optional<PublishedModel> published;
+  std::vector<std::string> notes;  // what the file does not say, and what is counted otherwise
   Precision precision = Precision::bf16;
   Optimizer optimizer = Optimizer::adamw;
   int batch = 1;  // on one accelerator

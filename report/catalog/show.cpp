@@ -201,6 +201,9 @@ Tables show_catalog(const Catalog& c, std::string_view name) {
     Facts facts(c);
     facts.add("efficiency", l->efficiency, "", 1);
     facts.add("latency of a hop", l->latency, "us", 1e-6);
+    if (l->call) facts.add("call of a collective", *l->call, "us", 1e-6);
+    if (l->pieces) facts.add("pieces (c of L + w + c sqrt(L w))", *l->pieces, "", 1);
+    if (l->reduction) facts.add("gain of all-reduces in the switches", *l->reduction, "", 1);
     return {facts.take(fmt::format("link {}", l->name))};
   }
   for (const ScaleTier& tier : c.tiers)

@@ -8,6 +8,7 @@
 #include "report/html/charts.h"
 #include "report/table.h"
 #include "report/text.h"
+#include "sim/base/printed_currency.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon {
@@ -196,8 +197,12 @@ std::string compare_html(const CandidateComparison& c, Names names, const HtmlAs
                              unit.seconds,
                              time_of,
                              time_range};
-  const ComparedMeasure cost{"cost", "What each costs", "USD from the first node to the last",
-                             1,      cost_of,           usd_range};
+  const ComparedMeasure cost{"cost",
+                             "What each costs",
+                             printed_currency().code + " from the first node to the last",
+                             1 / printed_currency().usd_rate,
+                             cost_of,
+                             usd_range};
   Page page(fmt::format("{} plans compared - reckon", names.size()));
   page.heading(fmt::format("{} plans compared", names.size()));
   page.facts({best("Fastest, median", c, names, time), best("Cheapest, median", c, names, cost)});

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "report/html/charts.h"
+#include "sim/base/printed_currency.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon::html {
@@ -214,9 +215,10 @@ std::optional<Chart> time_distribution(const Forecast& f, const std::vector<Limi
 std::optional<Chart> cost_distribution(const Forecast& f, const std::vector<Limit>& limits) {
   if (!f.cost_usd) return std::nullopt;
   Chart chart{"cost", "What it costs", "", {}, {}, {}};
+  const std::string& code = printed_currency().code;
   return distribution(f.costs_usd, *f.cost_usd, limits,
-                      {"cost", "USD from the first node to the last", "USD", 1,
-                       [](double usd) { return usd_value(usd); }},
+                      {"cost", code + " from the first node to the last", code,
+                       1 / printed_currency().usd_rate, [](double usd) { return usd_value(usd); }},
                       std::move(chart));
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "report/html/charts.h"
+#include "sim/base/printed_currency.h"
 
 namespace reckon::html {
 namespace {
@@ -61,7 +62,9 @@ std::optional<Chart> cost_effects(const Forecast& f) {
   for (const AssumptionEffect& a : f.assumptions)
     if (a.cost_effect_usd)
       effects.push_back({a.what, *a.cost_effect_usd, signed_usd(*a.cost_effect_usd)});
-  return effects_chart(std::move(effects), 1, "change of the mean cost, USD",
+  constexpr double kDollar = 1;
+  return effects_chart(std::move(effects), kDollar / in_printed_currency(kDollar),
+                       "change of the mean cost, " + printed_currency().code,
                        {"cost-effects", "What moves the cost", kNote, {}, {}, {}});
 }
 

@@ -7,6 +7,7 @@
 #include "sim/cluster/life.h"
 #include "sim/forecast/compare.h"
 #include "sim/forecast/forecast.h"
+#include "sim/queue/trace.h"
 
 // `--html FILE`: one file that needs nothing else and asks no one. The charts are Vega-Lite
 // specifications, data that the page holds; Vega draws them as SVG when the page is opened.
@@ -35,6 +36,15 @@ std::string forecast_html(const HtmlReport& report, const HtmlAssets& assets);
 
 /// The replication whose time is nearest to the median, the first of equals; 0 where none finishes.
 std::uint32_t typical_replication(const Forecast& forecast);
+
+/// Jobs that share a cluster: how long they wait, and one replication in pictures.
+struct QueueReport {
+  const TraceQuestion& question;  // of jobs that end
+  const TraceResult& result;
+  const QueueRecord& record;
+  std::string asked;  // "": the scenario asks no question
+};
+std::string queue_html(const QueueReport& report, const HtmlAssets& assets);
 
 /// `names`: of the candidates, in their order.
 std::string compare_html(const CandidateComparison& comparison, std::span<const std::string> names,

@@ -7,6 +7,7 @@
 #include "report/html/charts.h"
 #include "report/html/colors.h"
 #include "report/table.h"
+#include "sim/base/printed_currency.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon::html {
@@ -48,18 +49,19 @@ Chart rows_chart(std::string id, std::string title, const std::vector<BarRow>& r
 std::optional<Chart> cost_parts(const Forecast& f) {
   if (!f.cost_usd || !(f.cost_usd->mean > 0)) return std::nullopt;
   std::vector<BarRow> rows;
-  Table table{{"part", "mean USD", "share"}, {}};
+  Table table{{"part", "mean", "share"}, {}};
   for (std::size_t p = 0; p < kCostParts; ++p) {
     const double usd = f.cost_breakdown_usd[p];
     const std::string name(to_text(CostPart(p)));
     table.rows.push_back({name, format_usd(Usd{usd}), percent(usd / f.cost_usd->mean)});
     if (usd / f.cost_usd->mean < kNoise) continue;
-    rows.push_back({name,
-                    fmt::format("{}  ({})", format_usd(Usd{usd}), percent(usd / f.cost_usd->mean)),
-                    0, usd, CostPart(p) == CostPart::idle ? "var(--warm)" : "var(--main)"});
+    rows.push_back(
+        {name, fmt::format("{}  ({})", format_usd(Usd{usd}), percent(usd / f.cost_usd->mean)), 0,
+         in_printed_currency(usd), CostPart(p) == CostPart::idle ? "var(--warm)" : "var(--main)"});
   }
   table.rows.push_back({"all", format_usd(Usd{f.cost_usd->mean}), "100.0 %"});
-  Chart chart = rows_chart("ledger", "Where the money goes", rows, {"USD, mean", 0, {}, {}});
+  Chart chart = rows_chart("ledger", "Where the money goes", rows,
+                           {printed_currency().code + ", mean", 0, {}, {}});
   chart.note =
       fmt::format("Mean {}{}. Idle is what nodes cost while no part of the job is on them.",
                   format_usd(Usd{f.cost_usd->mean}),

@@ -95,16 +95,24 @@ std::string other_batch_text(const BaselineInputs& in) {
       format_count(double(then)), format_count(double(now)));
 }
 
+/// "; prices, not an edit, made it so".
+std::string cause_text(const BaselineInputs& in) {
+  if (!in.verdict.cause) return "";
+  return in.verdict.fails() ? ", by your edit"
+                            : fmt::format(", by {}, not by an edit", to_text(*in.verdict.cause));
+}
+
 std::string verdict_text(const BaselineInputs& in) {
   const std::string than = fmt::format("{} ({})", in.baseline.name, to_text(in.answer.objective));
-  if (in.best == nullptr) return fmt::format("No plan fits today; the baseline is {}.", than);
+  if (in.best == nullptr)
+    return fmt::format("No plan fits today{}; the baseline is {}.", cause_text(in), than);
   const double percent = 100 * in.verdict.change;
   const std::string change = std::abs(percent) < 0.05 ? "as good as"
                              : percent > 0            ? fmt::format("{:.1f} % worse than", percent)
                                            : fmt::format("{:.1f} % better than", -percent);
   return fmt::format("Today's best plan is {} the baseline {}; {} % are tolerated{}.{}", change,
                      than, fmt::format("{:g}", 100 * in.tolerance),
-                     in.verdict.worse ? ": too much" : "", other_batch_text(in));
+                     in.verdict.worse ? ": too much" + cause_text(in) : "", other_batch_text(in));
 }
 
 /// What the baseline's plan itself would be today: prices and models have changed, not the plan.
@@ -134,6 +142,7 @@ std::string baseline_verdict(const BaselineInputs& in) { return verdict_text(in)
 std::string baseline_text(const BaselineInputs& in) {
   std::string out =
       "\nAgainst the baseline\n  " + verdict_text(in) + "\n  " + today_text(in) + "\n";
+  if (in.since != nullptr) out += lock_change_text(*in.since, 2);
   for (const BaselineRow& r : rows_of(in)) {
     if (r.before == r.now) {
       out += fmt::format("    {}: {}\n", r.what, r.now);
@@ -146,8 +155,11 @@ std::string baseline_text(const BaselineInputs& in) {
 
 std::string baseline_markdown(const BaselineInputs& in) {
   std::string out = fmt::format("### {}: {}\n\n{}\n\n{}\n\n", markdown_safe(in.answer.scenario),
-                                in.verdict.worse ? "worse than the baseline" : "within tolerance",
+                                in.verdict.fails() ? "worse than the baseline"
+                                : in.verdict.worse ? "worse than the baseline, not by an edit"
+                                                   : "within tolerance",
                                 markdown_safe(verdict_text(in)), markdown_safe(today_text(in)));
+  if (in.since != nullptr) out += lock_change_markdown(*in.since) + "\n";
   out += markdown_header({"", "baseline", "today"});
   for (const BaselineRow& r : rows_of(in)) {
     const std::string now = markdown_safe(r.now);

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "report/json_parts.h"
+#include "report/lock_change_json.h"
 #include "report/plan/memo.h"
 #include "report/plan/parts.h"
 #include "report/plan/plan.h"
@@ -147,6 +148,8 @@ Json baseline_object(const BaselineInputs* in) {
           {"change", number(in->verdict.change)},
           {"tolerance", in->tolerance},
           {"worse", in->verdict.worse},
+          {"cause", in->verdict.cause ? Json(word_of_cause(*in->verdict.cause)) : Json(nullptr)},
+          {"lock", lock_change_object(in->since)},
           {"verdict", baseline_verdict(*in)},
           {"today",
            in->baseline.today ? forecast_object(in->baseline.today->forecast) : Json(nullptr)}};
@@ -166,6 +169,8 @@ std::string plan_json(const Answer& a, const BaselineInputs* baseline) {
   out["candidates_considered"] = a.considered;
   out["feasible"] = a.feasible;
   out["search"] = search_object(a);
+  out["searched"] = a.searched;
+  out["held_fixed"] = a.held;
   out["plans"] = Json::array();
   for (std::size_t k = 0; k < a.plans.size(); ++k) {
     const RankedPlan& p = a.plans[k];

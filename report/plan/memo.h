@@ -3,6 +3,7 @@
 
 #include "planner/baseline.h"
 #include "planner/planner.h"
+#include "report/lock_change.h"
 
 // Markdown pages of `reckon plan`.
 namespace reckon {
@@ -23,7 +24,8 @@ struct BaselineInputs {
   const planner::Baseline& baseline;
   const planner::BaselineVerdict& verdict;
   double tolerance = 0;
-  const Plan* best = nullptr;  // today's; nullptr: no plan fits
+  const Plan* best = nullptr;         // today's; nullptr: no plan fits
+  const LockChange* since = nullptr;  // the baseline is a lock: what changed, and whose it is
 };
 /// `--baseline`: what is different, as text for a terminal and as Markdown for a comment.
 std::string baseline_text(const BaselineInputs& inputs);

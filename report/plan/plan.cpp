@@ -41,10 +41,11 @@ std::string search_text(const Answer& a, int width) {
                                  format_count(double(a.considered)),
                                  format_count(double(a.feasible)), format_count(double(a.lives)));
   if (a.search.exact)
-    text += a.plans.empty() ? "Every candidate was simulated, or a lower bound proves that it does "
-                              "not fit. "
-                            : "No other candidate is better: each was simulated, or a lower bound "
-                              "proves it worse. ";
+    text += a.plans.empty()
+                ? "Every candidate was simulated, or a lower bound proves that it does "
+                  "not fit. "
+                : "No other candidate of this space is better: each was simulated, or a "
+                  "lower bound proves it worse. ";
   else
     text += fmt::format(
         "{} candidates were ranked by the step model or a few replications, not simulated in "
@@ -62,6 +63,12 @@ std::string search_text(const Answer& a, int width) {
         format_count(a.replications_asked), format_count(a.replications), a.replications_asked);
   std::string out;
   for (const std::string& line : wrap(text, width - 2)) out += "  " + line + "\n";
+  add_lines(
+      out, "  ",
+      fmt::format("Searched: {}. Held fixed: {}.",
+                  a.searched.empty() ? "nothing" : fmt::format("{}", fmt::join(a.searched, ", ")),
+                  fmt::join(a.held, ", ")),
+      width);
   return out;
 }
 
@@ -70,11 +77,13 @@ std::string cost_text(const Forecast& f) { return f.cost_usd ? usd_range(*f.cost
 std::string plans_text(const Answer& a, int width) {
   std::string out = "\nPlans\n";
   Columns rows;
-  rows.row({"", "time", "cost", "goodput", "interruptions", "bound by"});
+  rows.row({"", "time", "cost", "goodput", "CO2", "interruptions", "bound by"});
   for (std::size_t k = 0; k < a.plans.size(); ++k) {
     const Forecast& f = a.plans[k].result.forecast;
     rows.row({fmt::format("{}", k + 1), time_range(f.time_seconds), cost_text(f),
-              format_percent(f.goodput.p50), fmt::format("{:.1f}", f.interruptions_total.mean),
+              format_percent(f.goodput.p50),
+              f.energy && f.energy->co2_grams ? format_mass(f.energy->co2_grams->p50) : "-",
+              fmt::format("{:.1f}", f.interruptions_total.mean),
               std::string(to_text(f.step.bottleneck))});
   }
   out += rows.text();
@@ -101,7 +110,7 @@ std::string why_text(const Answer& a, int width) {
   if (best.binding.empty())
     add_lines(out, "  ",
               a.search.exact
-                  ? "No limit keeps a better plan away: it is the best of all candidates."
+                  ? "No limit keeps a better plan away: it is the best of the space searched."
                   : "No limit is known to keep a better plan away.",
               width);
   for (const std::string& limit : best.binding)

@@ -6,6 +6,7 @@
 
 #include "report/serving/json.h"
 #include "report/text.h"
+#include "sim/base/printed_currency.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon {
@@ -38,11 +39,13 @@ std::string serving_plan_table(const ServingAnswer& a) {
   const auto machine = [](const ServingChoice& c) {
     return c.own ? c.machine + " (yours)" : c.machine;
   };
-  rows.row({"", "on", "machine", "replicas", "nodes", "USD/h", "p50", "p99", "busy"});
+  rows.row({"", "on", "machine", "replicas", "nodes", printed_currency().code + "/h", "p50", "p99",
+            "busy"});
   for (std::size_t k = 0; k < a.choices.size(); ++k) {
     const ServingChoice& c = a.choices[k];
     rows.row({fmt::format("{}.", k + 1), name_of(c), machine(c), std::to_string(c.replicas),
-              std::to_string(c.nodes), c.priced ? fmt::format("{:.2f}", c.usd_per_hour) : "-",
+              std::to_string(c.nodes),
+              c.priced ? fmt::format("{:.2f}", in_printed_currency(c.usd_per_hour)) : "-",
               format_duration(c.forecast.p50), format_duration(c.forecast.p99),
               format_percent(c.forecast.service.utilization())});
   }

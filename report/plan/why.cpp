@@ -6,6 +6,7 @@
 #include "report/plan/plan.h"
 #include "report/table.h"
 #include "report/text.h"
+#include "sim/base/printed_currency.h"
 #include "sim/base/shell_word.h"
 #include "sim/base/unit_text.h"
 
@@ -77,10 +78,25 @@ std::string better_word(Objective objective) {
   return "";
 }
 
+/// "; an hour of p4d.24xlarge on spot in us-east-1 (aws) then costs 14.20 USD (now 11.57)": what a
+/// factor on the price of the chosen nodes makes of it; "" of other numbers.
+std::string price_at(const Answer& a, const Flip& flip) {
+  if (!planner::is_price(flip.lever)) return "";
+  const Forecast& f = a.plans.front().result.forecast;
+  const PriceForecast* dearest = nullptr;  // of all that it pays for
+  for (const PriceForecast& p : f.prices)
+    if (dearest == nullptr || p.usd > dearest->usd) dearest = &p;
+  if (dearest == nullptr || dearest->usd <= 0) return "";
+  const auto hour = [](double usd) { return fmt::format("{:.2f}", in_printed_currency(usd)); };
+  return fmt::format(" (an hour of {} at {} {}, now {})", dearest->what,
+                     hour(dearest->usd_per_hour * flip.factor), printed_currency().code,
+                     hour(dearest->usd_per_hour));
+}
+
 std::string flip_text(const Answer& a, const Flip& flip) {
   const RankedPlan& chosen = a.plans.front();
-  const std::string at =
-      fmt::format("{} {}", lever_text(flip.lever, chosen), factor_text(flip.factor));
+  const std::string at = fmt::format("{} {}{}", lever_text(flip.lever, chosen),
+                                     factor_text(flip.factor), price_at(a, flip));
   if (flip.limit.empty())
     return fmt::format("{}: {} is {}", at, told_apart(*flip.rival, chosen),
                        better_word(a.objective));

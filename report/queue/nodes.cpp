@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "report/json_parts.h"
@@ -12,18 +14,46 @@
 namespace reckon {
 namespace {
 
-std::string value_text(const FewestNodes& found, const NodesTried& tried) {
-  if (!tried.value) return "unknown";
-  return found.limit.metric == Metric::slowdown ? fmt::format("{:.3g}", *tried.value)
-                                                : format_duration(Seconds{*tried.value});
+std::string value_text(const FewestNodes& found, double value) {
+  return found.limit.metric == Metric::slowdown ? fmt::format("{:.3g}", value)
+                                                : format_duration(Seconds{value});
+}
+
+std::string money(const FewestNodes& found, double nodes) {
+  return fmt::format("{} {}", format_count(std::round(nodes * *found.cost_of_week)),
+                     found.currency);
 }
 
 std::string answer_line(const FewestNodes& found) {
-  if (!found.fewest)
-    return fmt::format("{} holds with no number of nodes of pool {}: more of them change nothing",
+  std::string line;
+  if (!found.fewest) {
+    line = fmt::format("{} holds with no number of nodes of pool {}: more of them change nothing",
                        found.limit.text, found.pool);
-  return fmt::format("{} needs {} nodes of pool {} (now {})", found.limit.text, *found.fewest,
-                     found.pool, found.now);
+  } else {
+    line = fmt::format("{} needs {} nodes of pool {} (now {}", found.limit.text, *found.fewest,
+                       found.pool, found.now);
+    const int more = *found.fewest - found.now;
+    if (found.cost_of_week && more != 0)
+      line += fmt::format("; {}{} a week", more > 0 ? "+" : "-", money(found, std::abs(more)));
+    line += ")";
+  }
+  for (const PolicyTried& p : found.policies)
+    if (p.holds)
+      return line + fmt::format("\nor policy {} on the {} nodes that are there", to_text(p.policy),
+                                found.now);
+  return line;
+}
+
+std::string by_policy(const FewestNodes& found) {
+  if (found.policies.empty()) return "";
+  Columns rows;
+  const std::size_t bound = found.limit.text.find_first_of("<>=!");
+  rows.row({fmt::format("policy on {} nodes", found.now), found.limit.text.substr(0, bound), ""});
+  for (const PolicyTried& p : found.policies)
+    rows.row({std::string(to_text(p.policy)),
+              p.value ? value_text(found, *p.value) : std::string("unknown"),
+              p.holds ? "holds" : "does not hold"});
+  return "\n" + rows.text();
 }
 
 }  // namespace
@@ -33,16 +63,24 @@ std::string nodes_table(const FewestNodes& found) {
   Columns rows;
   std::int64_t never = std::numeric_limits<std::int64_t>::max();  // whatever the number of nodes
   for (const NodesTried& t : found.tried) never = std::min(never, t.result.never);
-  rows.row({"nodes", found.limit.text.substr(0, bound), "used", ""});
+  std::vector<std::string> head{"nodes", found.limit.text.substr(0, bound), "used"};
+  if (found.cost_of_week) head.push_back(found.currency + "/week");
+  head.emplace_back("");
+  rows.row(std::move(head));
   for (const NodesTried& t : found.tried) {
     std::string remark = t.holds ? "" : "too few";
     if (found.fewest == t.nodes) remark = "fewest";
     if (t.result.never > never)
       remark += fmt::format(", {} jobs can never run", t.result.never - never);
-    rows.row({std::to_string(t.nodes), value_text(found, t),
-              t.result.utilization ? format_percent(*t.result.utilization) : "-", remark});
+    std::vector<std::string> cells{
+        std::to_string(t.nodes), t.value ? value_text(found, *t.value) : std::string("unknown"),
+        t.result.utilization ? format_percent(*t.result.utilization) : std::string("-")};
+    if (found.cost_of_week)
+      cells.push_back(format_count(std::round(t.nodes * *found.cost_of_week)));
+    cells.push_back(remark);
+    rows.row(std::move(cells));
   }
-  std::string out = fmt::format("{}\n\n{}", answer_line(found), rows.text());
+  std::string out = fmt::format("{}\n\n{}{}", answer_line(found), rows.text(), by_policy(found));
   if (found.tried.empty()) return out;
   const TraceResult& any = found.tried.front().result;
   out +=
@@ -68,6 +106,14 @@ std::string nodes_json(const FewestNodes& found) {
          {"never", t.result.never},
          {"utilization", t.result.utilization ? reckon::number(*t.result.utilization) : Json()}});
   out["tried"] = std::move(tried);
+  Json policies = Json::array();
+  for (const PolicyTried& p : found.policies)
+    policies.push_back({{"policy", to_text(p.policy)},
+                        {"value", p.value ? reckon::number(*p.value) : Json()},
+                        {"holds", p.holds}});
+  out["policies"] = std::move(policies);
+  out["cost_of_node_week"] = found.cost_of_week ? reckon::number(*found.cost_of_week) : Json();
+  out["currency"] = found.currency;
   return dump(out, 2);
 }
 

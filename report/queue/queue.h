@@ -15,6 +15,9 @@ std::string queue_json(const TraceResult& result);
 /// RFC 4180, a row a job of the list: whose it is, what it asks for, when it came, started and
 /// ended, and why it never runs. Unknown is empty.
 std::string queue_jobs_csv(const TraceQuestion& question, const QueueRecord& record);
+/// The Trace Event Format, for ui.perfetto.dev: a process a pool, rows for its nodes, and how many
+/// jobs wait and GPUs are in use.
+std::string queue_trace_json(const TraceQuestion& question, const QueueRecord& record);
 /// A row a team.
 std::string queue_teams_csv(const TraceResult& result);
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,6 +29,11 @@ class EvidenceFiles {
   /// Runs of that id or of that source (own: rows of one's own, all: every run) are no evidence.
   /// Returns how many they were.
   std::size_t leave_out(std::string_view id_or_source);
+  /// Other published runs in place of these: `made` keeps texts that they have not in the pool.
+  void replace_runs(const std::function<std::vector<PublishedRun>(std::span<const PublishedRun>,
+                                                                  TextPool&)>& made) {
+    runs_ = made(runs_, texts_);
+  }
 
   std::span<const PublishedRun> runs() const { return runs_; }
   const std::vector<OwnRow>& own() const { return own_; }

@@ -41,7 +41,7 @@ void join_by_nvlink(PlannedPool& pool, const Catalog& catalog) {
   if (joined == nullptr) return;
   if (pool.accelerators_per_node == 2 && !joined->name.starts_with(card.name)) return;
   card.peer_bandwidth = joined->peer_bandwidth;
-  if (const LinkClass* link = catalog.find_link("nvlink")) pool.peer_link = *link;
+  if (const LinkClass* link = catalog.find_link(joined->peer_link)) pool.peer_link = *link;
 }
 
 }  // namespace

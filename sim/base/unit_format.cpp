@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "sim/base/printed_currency.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon {
@@ -104,11 +105,23 @@ std::string format_flop_rate(FlopsPerSecond r) {
 }
 
 std::string format_usd(Usd amount) {
-  const double size = std::abs(amount.v);
+  const double value = in_printed_currency(amount.v);
+  const double size = std::abs(value);
   int decimals = 2;
   if (size > 0 && size < 0.01)
     decimals = std::min(9, 1 - static_cast<int>(std::floor(std::log10(size))));
-  return grouped_fixed(amount.v, decimals) + " USD";
+  return grouped_fixed(value, decimals) + " " + printed_currency().code;
+}
+
+std::string format_energy(double joules) {
+  constexpr std::array kScales{Scale{3.6e12, "GWh"}, Scale{3.6e9, "MWh"}, Scale{3.6e6, "kWh"},
+                               Scale{3600, "Wh"}};
+  return scaled(joules, kScales);
+}
+
+std::string format_mass(double grams) {
+  constexpr std::array kScales{Scale{1e9, "kt"}, Scale{1e6, "t"}, Scale{1e3, "kg"}, Scale{1, "g"}};
+  return scaled(grams, kScales);
 }
 
 std::string format_count(double n) {

@@ -111,6 +111,11 @@ constexpr std::array kFlopRates{Unit{"GFLOPS", 1e9},  Unit{"TFLOPS", 1e12},  Uni
                                 Unit{"GFLOP/s", 1e9}, Unit{"TFLOP/s", 1e12}, Unit{"PFLOP/s", 1e15},
                                 Unit{"MFLOP/s", 1e6}, Unit{"EFLOP/s", 1e18}};
 
+constexpr std::array kEnergies{Unit{"Wh", 3600},    Unit{"kWh", 3.6e6}, Unit{"MWh", 3.6e9},
+                               Unit{"GWh", 3.6e12}, Unit{"J", 1},       Unit{"kJ", 1e3},
+                               Unit{"MJ", 1e6},     Unit{"GJ", 1e9}};
+constexpr std::array kMasses{Unit{"g", 1}, Unit{"kg", 1e3}, Unit{"t", 1e6}, Unit{"kt", 1e9}};
+
 constexpr std::string_view kDurationHelp =
     "a duration such as 30s, 10min, 8h, 30d (units: ns us ms s min h d w)";
 
@@ -207,6 +212,14 @@ Parsed<FlopsPerSecond> parse_flop_rate(std::string_view text) {
   return with_unit(text, kFlopRates, "a rate such as 125TFLOPS").map([](double v) {
     return FlopsPerSecond{v};
   });
+}
+
+Parsed<double> parse_energy(std::string_view text) {
+  return with_unit(text, kEnergies, "an energy such as 500kWh or 1.2MWh");
+}
+
+Parsed<double> parse_mass(std::string_view text) {
+  return with_unit(text, kMasses, "a mass such as 2t or 350kg");
 }
 
 Parsed<MoneyText> parse_money(std::string_view text) {

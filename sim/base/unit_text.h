@@ -31,6 +31,9 @@ Parsed<BytesPerSecond> parse_bandwidth(
 Parsed<Flops> parse_flops(std::string_view text);  // 4.09GFLOP
 Parsed<FlopsPerSecond> parse_flop_rate(std::string_view text);  // 125TFLOPS, 989.4 TFLOP/s
 
+Parsed<double> parse_energy(std::string_view text);  // 500kWh, 1.2MWh, 3.6MJ, in joules
+Parsed<double> parse_mass(std::string_view text);    // 2t, 350kg, 10g, in grams
+
 /// An amount with its currency as written: "20000 USD", "4.10 EUR".
 struct MoneyText {
   double amount = 0;
@@ -48,8 +51,11 @@ std::string format_bytes(Bytes b);               // "16.0 GiB" (binary, as memor
 std::string format_bandwidth(BytesPerSecond r);  // "12.5 GB/s"
 std::string format_flops(Flops f);               // "8.18 GFLOP"
 std::string format_flop_rate(FlopsPerSecond r);  // "125 TFLOP/s"
-std::string format_usd(Usd amount);  // "1,234.56 USD"; below one cent as many digits as it needs
-std::string format_count(double n);  // "1,281,167"
+/// "1,234.56 USD"; below one cent as many digits as it needs. In printed_currency().
+std::string format_usd(Usd amount);
+std::string format_energy(double joules);     // "412 kWh"
+std::string format_mass(double grams);        // "1.2 t"
+std::string format_count(double n);           // "1,281,167"
 std::string format_percent(double fraction);  // "12.3 %"
 
 }  // namespace reckon

@@ -16,6 +16,7 @@
 #include "sim/catalog/convergence.h"
 #include "sim/catalog/precision.h"
 #include "sim/catalog/providers.h"
+#include "sim/catalog/regions.h"
 #include "sim/model/graph.h"
 
 // The facts: what hardware can do, what machines hold it, where it is, what it costs, how the
@@ -290,6 +291,10 @@ struct LinkClass {
   std::string name;         // "nvlink", "nvswitch", "pcie", "ethernet", "ici"
   Fact<double> efficiency;  // of the printed bandwidth
   Fact<Seconds> latency;    // per hop of a collective, software included
+  // Of accelerators' collectives, where they were measured (docs/models/network.md); else none:
+  std::optional<Fact<Seconds>> call;      // once a collective
+  std::optional<Fact<double>> pieces;     // c of L + w + c sqrt(L w)
+  std::optional<Fact<double>> reduction;  // all-reduces that switches add up are so much faster
 };
 
 /// Numbers of the operators' software and of the providers' rules, by key:
@@ -316,6 +321,7 @@ class Catalog {
   std::vector<ScaleTier> tiers;
   std::vector<ClusterNames> cluster_names;
   std::vector<Location> locations;
+  std::vector<Region> regions;
   std::vector<Offering> offerings;
   std::vector<Dataset> datasets;
   std::vector<Storage> storages;

@@ -15,7 +15,6 @@ class Reader;
 struct Builder {
   Texts& texts;
   Catalog& catalog;
-  std::vector<Region>& rows_of_regions;
 
   void sources(std::span<const Entry> entries);
 

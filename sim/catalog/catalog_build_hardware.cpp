@@ -70,6 +70,9 @@ void Builder::links(std::span<const Entry> entries) {
     link.name = entry.at.text;
     link.efficiency = reader.fact<double>("efficiency", parse_fraction);
     link.latency = reader.fact<Seconds>("latency", parse_duration, Need::not_negative);
+    link.call = reader.optional_fact<Seconds>("call", parse_duration, Need::not_negative);
+    link.pieces = reader.optional_fact<double>("pieces", parse_number, Need::not_negative);
+    link.reduction = reader.optional_fact<double>("reduction", parse_number);
     if (link.efficiency.high > 1.1)
       reader.complain("efficiency", "a link moves more than is printed for it");
     reader.finish();

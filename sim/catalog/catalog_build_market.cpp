@@ -84,8 +84,9 @@ void Builder::locations(std::span<const Entry> entries) {
 
 void Builder::regions(std::span<const Entry> entries) {
   const SourceTable sources(catalog.sources);
-  const auto number = [&](Reader& reader, std::string_view field, auto parse) {
+  const auto number = [&](Reader& reader, std::string_view field, auto parse, Region& made) {
     const auto fact = reader.optional_fact<double>(field, parse, Need::not_negative);
+    if (fact) made.source = fact->source;
     return fact ? std::optional(fact->value) : std::nullopt;
   };
   for (const Entry& entry : entries) {
@@ -94,12 +95,12 @@ void Builder::regions(std::span<const Entry> entries) {
     made.provider = provider_in(reader);
     made.name = reader.text("region");
     made.jurisdictions = strings(reader.text("jurisdictions"));
-    made.carbon_free = number(reader, "carbon_free", parse_fraction);
+    made.carbon_free = number(reader, "carbon_free", parse_fraction, made);
     if (made.carbon_free.value_or(0) > 1)
       reader.complain("carbon_free", "more than all of the power is free of carbon",
                       "a share such as 0.87 or 87%");
-    made.grid_gco2_per_kwh = number(reader, "grid_gco2_per_kwh", scaled<double>(1));
-    rows_of_regions.push_back(std::move(made));
+    made.grid_gco2_per_kwh = number(reader, "grid_gco2_per_kwh", scaled<double>(1), made);
+    catalog.regions.push_back(std::move(made));
   }
 }
 

@@ -42,8 +42,10 @@ constexpr KeyedNumber kOfProvider[] = {
     {"spot.preemptible_life_max_s", "spot", "preemptible_life_max_s", false},
     {"maintenance.every_s", "maintenance", "every_s"},
     {"maintenance.notice_s", "maintenance", "notice_s"},
+    {"maintenance.reserved_together_fraction", "maintenance", "reserved_together_fraction", false},
     {"billing.granularity_s", "billing", "granularity_s"},
-    {"billing.minimum_s", "billing", "minimum_s"}};
+    {"billing.minimum_s", "billing", "minimum_s"},
+    {"power.pue_fraction", "power", "pue_fraction", false}};
 constexpr KeyedNumber kOfService[] = {
     {"management_usd_per_hour", "billing", "management_usd_per_hour"},
     {"pod_notice_s", "spot", "pod_notice_s", false}};

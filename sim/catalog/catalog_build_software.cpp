@@ -47,7 +47,8 @@ Most most_by_key(std::string_view key) {
 }
 
 bool has_unit(std::string_view key) {
-  for (const char* unit : {"_s", "_fraction", "_count", "_usd_per_hour", "_bytes", "_per_vcpu"}) {
+  for (const char* unit :
+       {"_s", "_fraction", "_count", "_usd_per_hour", "_bytes", "_per_vcpu", "_per_gb"}) {
     if (ends_with_unit(key, unit)) return true;
   }
   return false;
@@ -92,7 +93,11 @@ void Builder::published_models(std::span<const Entry> entries) {
     made.model = reader.text("model");
     reader.reference(
         "model", "model of the zoo",
-        [&](std::string_view name) { return std::ranges::find(names, name) != names.end(); },
+        [&](std::string_view name) {
+          // OWNER/NAME: published weights of a config.json that the zoo has no name for.
+          return name.find('/') != std::string_view::npos ||
+                 std::ranges::find(names, name) != names.end();
+        },
         [&] { return names; });
     made.parameters = reader.optional_fact<double>("parameters", count);
     made.active_parameters = reader.optional_fact<double>("active_parameters", count);

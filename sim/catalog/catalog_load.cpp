@@ -98,8 +98,11 @@ const std::vector<FileKind>& file_kinds() {
       {"regions.csv",
        "region",
        {"provider", "region", "jurisdictions", "carbon_free", "grid_gco2_per_kwh", "source",
-        "notes"},
-       {"provider", "region"}},
+        "grid_source", "notes"},
+       {"provider", "region"},
+       "",
+       "",
+       "grid_gco2_per_kwh"},
       {"prices.csv",
        "price",
        {"provider", "region", "zones", "item", "covers", "count", "on_demand_usd_per_hour",
@@ -166,7 +169,6 @@ class Merged {
 
 class Loader {
  public:
-  std::vector<Region> regions;  // of the last load
   Expected<Catalog> load(std::span<const std::filesystem::path> layers) {
     for (const FileKind& kind : file_kinds()) merged_.emplace_back(kind);
     for (const auto& layer : layers) {
@@ -273,7 +275,7 @@ class Loader {
         {"regions.csv", &Builder::regions},
         {"prices.csv", &Builder::prices},
         {"storage_prices.csv", &Builder::storage_prices}};
-    Builder builder{texts_, catalog_, regions};
+    Builder builder{texts_, catalog_};
     const auto& kinds = file_kinds();
     for (std::size_t i = 0; i < kinds.size(); ++i) {
       const auto found =
@@ -331,14 +333,9 @@ Expected<Catalog> load_catalog(std::span<const std::filesystem::path> layers) {
 }
 
 Expected<std::vector<Region>> load_regions(std::span<const std::filesystem::path> layers) {
-  Loader loader;
-  const auto catalog = loader.load(layers);
+  auto catalog = Loader().load(layers);
   if (!catalog) return tl::unexpected(catalog.error());
-  std::ranges::sort(loader.regions, [&](const Region& a, const Region& b) {
-    return std::tuple(catalog->place_of(a.provider), std::string_view(a.name)) <
-           std::tuple(catalog->place_of(b.provider), std::string_view(b.name));
-  });
-  return std::move(loader.regions);
+  return std::move(catalog->regions);
 }
 
 const Region* find_region(const std::vector<Region>& regions, const Provider& provider,

@@ -54,6 +54,8 @@ void sort_rows(Catalog& c) {
   sort_by(c.locations, [&](const Location& l) {
     return fmt::format("{} {} {}", place(l.provider), l.region, l.item);
   });
+  sort_by(c.regions,
+          [&](const Region& r) { return fmt::format("{} {}", place(r.provider), r.name); });
   sort_by(c.offerings, [&](const Offering& o) {
     return fmt::format("{} {} {} {} {} {} {}", place(o.provider), int(o.covers), o.item, o.region,
                        all(o.zones), o.count, o.date);

@@ -17,6 +17,9 @@ std::string maintenance_every(const Provider& provider) {
 std::string maintenance_notice(const Provider& provider) {
   return fmt::format("maintenance.{}_notice_s", to_text(provider));
 }
+std::string maintenance_together(const Provider& provider) {
+  return fmt::format("maintenance.{}_reserved_together_fraction", to_text(provider));
+}
 std::string billing_granularity(const Provider& provider) {
   return fmt::format("billing.{}_granularity_s", to_text(provider));
 }
@@ -25,6 +28,9 @@ std::string billing_minimum(const Provider& provider) {
 }
 std::string free_if_reclaimed_within(const Provider& provider) {
   return fmt::format("spot.{}_free_if_reclaimed_within_s", to_text(provider));
+}
+std::string pue(const Provider& provider) {
+  return fmt::format("power.{}_pue_fraction", to_text(provider));
 }
 std::string management_fee(const Service& service) {
   return fmt::format("billing.{}_management_usd_per_hour", to_text(service));

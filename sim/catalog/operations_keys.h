@@ -70,6 +70,18 @@ inline constexpr std::string_view kStepJitter = "framework.step_jitter_fraction"
 inline constexpr std::string_view kOverlapSlowdown = "framework.overlap_slowdown_fraction";
 inline constexpr std::string_view kExpertImbalance = "framework.expert_imbalance_fraction";
 
+inline constexpr std::string_view kSpotFall = "prices.spot_fall_in_year_fraction";
+inline constexpr std::string_view kSpotRise = "prices.spot_rise_in_year_fraction";
+inline constexpr std::string_view kListFall = "prices.list_fall_in_year_fraction";
+inline constexpr std::string_view kListRise = "prices.list_rise_in_year_fraction";
+inline constexpr std::string_view kLeastPriceAge = "prices.age_least_s";
+
+inline constexpr std::string_view kBusyShare = "power.busy_share_fraction";
+inline constexpr std::string_view kIdleShare = "power.idle_share_fraction";
+inline constexpr std::string_view kPue = "power.pue_fraction";  // where the provider says none
+inline constexpr std::string_view kWattsPerVcpu = "power.w_per_vcpu";
+inline constexpr std::string_view kWattsPerGb = "power.w_per_gb";
+
 inline constexpr std::array kAll{kScanInterval,
                                  kScaleDownUnneededTime,
                                  kScaleDownDelayAfterAdd,
@@ -113,7 +125,17 @@ inline constexpr std::array kAll{kScanInterval,
                                  kMemorySpread,
                                  kStepJitter,
                                  kOverlapSlowdown,
-                                 kExpertImbalance};
+                                 kExpertImbalance,
+                                 kSpotFall,
+                                 kSpotRise,
+                                 kListFall,
+                                 kListRise,
+                                 kLeastPriceAge,
+                                 kBusyShare,
+                                 kIdleShare,
+                                 kPue,
+                                 kWattsPerVcpu,
+                                 kWattsPerGb};
 
 /// What a node is, as far as the time to get one goes.
 enum class NodeKind { cpu, gpu, tpu };
@@ -122,13 +144,18 @@ enum class NodeKind { cpu, gpu, tpu };
 // one, but where it says otherwise.
 /// "provisioning.gcp_gpu_s"; not of TPUs where the provider has none.
 std::string provisioning(const Provider& provider, NodeKind kind);
-std::string spot_notice(const Provider& provider);          // "spot.gcp_notice_s"
-std::string maintenance_every(const Provider& provider);    // "maintenance.gcp_every_s"
-std::string maintenance_notice(const Provider& provider);   // "maintenance.gcp_notice_s"
+std::string spot_notice(const Provider& provider);         // "spot.gcp_notice_s"
+std::string maintenance_every(const Provider& provider);   // "maintenance.gcp_every_s"
+std::string maintenance_notice(const Provider& provider);  // "maintenance.gcp_notice_s"
+/// "maintenance.gcp_reserved_together_fraction": above 0 where the nodes of a reservation are
+/// maintained at the same time.
+std::string maintenance_together(const Provider& provider);
 std::string billing_granularity(const Provider& provider);  // "billing.gcp_granularity_s"
 std::string billing_minimum(const Provider& provider);      // "billing.gcp_minimum_s"
 /// "spot.gcp_free_if_reclaimed_within_s"
 std::string free_if_reclaimed_within(const Provider& provider);
+/// "power.gcp_pue_fraction"
+std::string pue(const Provider& provider);
 std::string management_fee(const Service& service);  // "billing.gke_management_usd_per_hour"
 /// "spot.gke_pod_notice_s": only where pods get less than the whole notice.
 std::string pod_notice(const Service& service);

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/catalog/catalog.h"
+#include "sim/base/diagnostic.h"
+#include "sim/base/fact.h"
+#include "sim/catalog/providers.h"
 
 namespace reckon {
 
@@ -16,6 +18,7 @@ struct Region {
   std::vector<std::string> jurisdictions;   // ISO 3166 country codes, and "EU"
   std::optional<double> carbon_free;        // share of the power, 0..1; nullopt: not published
   std::optional<double> grid_gco2_per_kwh;  // of the grid that it stands on
+  SourceId source{};                        // of both
 };
 
 /// The regions of a catalog's layers (catalogs/regions.csv), by provider and name. Errors are those

@@ -29,10 +29,19 @@ LeaseCharge charge_lease(const NodePrice& price, const BillingRules& rules, cons
   };
   charged.machines = machines(busy_in_term, busy - busy_in_term);
   charged.accelerators = charge(price.accelerators, busy - busy_in_term);
+  charged.reserved = term;
   const SimDuration after = charged.billed - term;
   const NanoUsd whole = machines(term, after) + charge(price.accelerators, after);
   charged.idle = whole - charged.machines - charged.accelerators;
   return charged;
+}
+
+NanoUsd charge_unused(const PlannedReservation& reservation, NodeTime used) {
+  if (!reservation.whole || !reservation.until) return {};
+  const Int128 term = to_clock(*reservation.until - reservation.from).count();
+  const Int128 unused = std::max(Int128{0}, term * reservation.nodes - used.n);
+  constexpr Int128 kHour = 3'600'000'000'000;
+  return {(unused * reservation.price.nano_usd_per_hour + kHour / 2) / kHour};
 }
 
 }  // namespace reckon

@@ -1,6 +1,7 @@
 #pragma once
 #include "sim/base/money.h"
 #include "sim/base/quantity.h"
+#include "sim/cluster/life.h"
 #include "sim/scenario/plan.h"
 
 // What the provider charges for one lease of one node.
@@ -19,6 +20,7 @@ struct Lease {
 
 struct LeaseCharge {
   SimDuration billed{};
+  SimDuration reserved{};          // of it, at the reservation's price
   NanoUsd machines, accelerators;  // for the busy time
   NanoUsd idle;                    // all the rest of the charge: provisioning, waiting, rounding up
   NanoUsd total() const { return machines + accelerators + idle; }
@@ -34,5 +36,9 @@ SimDuration billed_time(const BillingRules& rules, SimDuration time, bool reclai
 LeaseCharge charge_lease(const NodePrice& price, const BillingRules& rules, const Lease& lease,
                          const PlannedReservation* reserved = nullptr,
                          SimDuration reserved_for = SimDuration::max());
+
+/// What is paid beside the leases for a reservation that is paid whole: its machines' time from its
+/// first day to its last, less `used`. 0 for others.
+NanoUsd charge_unused(const PlannedReservation& reservation, NodeTime used);
 
 }  // namespace reckon

@@ -313,6 +313,9 @@ void Life::on_scan() {
 LifeResult Life::end() {
   RECKON_CHECK(all_done() && open_leases_ == 0);
   const SimTime created = job_based_ ? submit_ : SimTime{};
+  for (const Pool& pool : cluster_.pools)
+    if (const auto& held = pool.plan->reservation)
+      cost_.add(CostPart::idle, charge_unused(*held, pool.reserved_time));
   cost_.add(CostPart::management, charge(rented_.billing.management, now_ - created));
   result_.finished = true;
   for (Job& job : jobs_) {

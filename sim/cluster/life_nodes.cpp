@@ -72,10 +72,14 @@ void Life::request_node(Pool& pool, std::uint32_t slot, bool by_autoscaler) {
   node.was_ready = false;
   node.cold = true;
   node.away = node.busy = SimDuration{0};
-  const SimTime given = pool.reclaimable ? cluster_.shortages.over_at(now_) : now_;
+  SimTime given = pool.reclaimable ? cluster_.shortages.over_at(now_) : now_;
+  const auto& reservation = pool.plan->reservation;
+  const bool reserved = reservation && int(slot) < reservation->nodes;
+  if (reserved) given = std::max(given, SimTime{} + to_clock(reservation->from));
   node.requested = given;  // what is not there is not billed
   const SimTime ready = given + pool.provisioning_delay.draw(node.provisioning);
-  const SimTime timeout = autoscaler_.provision_timeout(now_, pool.patience);
+  // Nobody gives up on a machine that is promised for a day.
+  const SimTime timeout = autoscaler_.provision_timeout(reserved ? given : now_, pool.patience);
   const std::uint32_t index = cluster_.index_of(node);
   if (by_autoscaler && timeout < ready) {
     schedule(timeout, EventKind::provision_timeout, index, node.lease);
@@ -214,6 +218,7 @@ void Life::end_lease(Node& node, bool reclaimed) {
         in_place ? &*reservation : nullptr, term);
     cost_.add(charged);
     pool.node_time += charged.billed;
+    pool.reserved_time += charged.reserved;
   }
   set_state(node, NodeState::none);
   ++node.lease;

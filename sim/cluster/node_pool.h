@@ -93,6 +93,7 @@ struct Pool {
   int returning = 0;  // drained, away or repairing
   NodeGroupBackoff backoff;
   NodeTime node_time;        // billed
+  NodeTime reserved_time;    // of it, at the reservation's price
   RandomStream maintenance;  // where all nodes have it together
   SimTime maintenance_begins{};
 

@@ -60,6 +60,12 @@ MeanLife live_with(const ForecastSetup& setup, std::uint64_t seed, int replicati
   return mean;
 }
 
+/// How many of them are no prices: what a price does is plain, and shares no one's replications.
+std::size_t without_prices(const ForecastSetup& setup, const std::vector<std::size_t>& candidates) {
+  return std::size_t(std::count_if(candidates.begin(), candidates.end(),
+                                   [&](std::size_t i) { return !is_price(setup.assumptions[i]); }));
+}
+
 /// A number of the step model that changes nothing (the efficiency of a kind of layer that the
 /// model lacks) needs no life.
 std::vector<std::size_t> candidates_of(const ForecastSetup& setup) {
@@ -118,6 +124,7 @@ std::string format_in_unit(double value, std::string_view unit) {
   if (unit == "B") return format_bytes(Bytes{value});
   if (unit == "B/s") return format_bandwidth(BytesPerSecond{value});
   if (unit == "FLOP/s") return format_flop_rate(FlopsPerSecond{value});
+  if (unit == "USD/h") return format_usd(Usd{value}) + "/h";
   if (unit == "FLOP") return fmt::format("{:.3g} GFLOP", value * 1e-9);
   if (unit.empty() || unit == "factor") return fmt::format("{:.3g}", value);
   return fmt::format("{:.3g} {}", value, unit);
@@ -131,15 +138,17 @@ std::string format_assumption(const PlanAssumption& a) {
 }
 
 double effect_replications(const ForecastSetup& setup, int replications) {
-  const std::size_t candidates = candidates_of(setup).size();
-  return 2.0 * double(candidates) * replications_at_each_end(replications, candidates);
+  const std::vector<std::size_t> candidates = candidates_of(setup);
+  return 2.0 * double(candidates.size()) *
+         replications_at_each_end(replications, without_prices(setup, candidates));
 }
 
 std::vector<AssumptionEffect> assumption_effects(const ForecastSetup& setup,
                                                  const Forecast& forecast, int threads,
                                                  const std::function<void(double)>& lived) {
   const std::vector<std::size_t> candidates = candidates_of(setup);
-  const int replications = replications_at_each_end(forecast.replications, candidates.size());
+  const int replications =
+      replications_at_each_end(forecast.replications, without_prices(setup, candidates));
 
   std::vector<MeanLife> ends(2 * candidates.size());  // low and high of each
   parallel_for(ends.size(), threads, [&](std::size_t k) {

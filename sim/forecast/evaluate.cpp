@@ -54,6 +54,12 @@ std::optional<double> value_of(const Expectation& e, const Forecast& f) {
       return pick(f.goodput, e.statistic);
     case Metric::interruptions:
       return pick(f.interruptions_total, e.statistic);
+    case Metric::energy:
+      return f.energy ? std::optional(pick(f.energy->joules, e.statistic)) : std::nullopt;
+    case Metric::co2:
+      return f.energy && f.energy->co2_grams
+                 ? std::optional(pick(*f.energy->co2_grams, e.statistic))
+                 : std::nullopt;
     case Metric::samples_per_second:
       return f.step.samples_per_second.v;
     case Metric::tokens_per_second:
@@ -94,6 +100,9 @@ const char* why_unknown(Metric metric) {
     return "the workers have no accelerators, whose peak MFU is a share of";
   if (metric == Metric::tokens_per_second || metric == Metric::tokens_per_second_per_accelerator)
     return "the model reads no tokens: samples_per_second";
+  if (metric == Metric::energy) return "the power of an accelerator is not known";
+  if (metric == Metric::co2)
+    return "the power of an accelerator, or the region's grid (catalogs/regions.csv), is not known";
   return "a price is unknown";
 }
 

@@ -114,7 +114,7 @@ std::optional<Usd> running_cost_per_hour(const Plan& plan) {
 }
 
 Change change_of(std::string what, const Plan& changed, const StepEstimate& step) {
-  Change c{std::move(what), step.step, step.samples_per_second, {}, std::nullopt};
+  Change c{std::move(what), "", step.step, step.samples_per_second, {}, std::nullopt};
   c.training = Samples{changed.jobs.front().total_samples} / step.samples_per_second;
   if (const auto hourly = running_cost_per_hour(changed))
     c.cost = *hourly * (c.training.count() / 3600);

@@ -33,6 +33,8 @@ struct LayerGroupTime {
 /// on stay the same; whether the model converges as well is not modelled.
 struct Change {
   std::string what;
+  /// The option by which `reckon plan` considers it, such as "--nodes"; "": outside of its space.
+  std::string plan_option;
   Seconds step{};
   SamplesPerSecond throughput{};
   Seconds training{};

@@ -45,6 +45,9 @@ class Changes {
       : plan_(plan),
         risk_(std::max(kRiskOfAPlan, estimate_memory(plan, plan.jobs.front()).out_of_memory())) {}
 
+  /// Of what is added from here on: Change::plan_option.
+  std::string plan_option = {};
+
   void add(std::string what, const Apply& apply) {
     Plan changed = plan_;
     apply(changed);
@@ -54,14 +57,15 @@ class Changes {
     const PlannedWorkload& job = changed.jobs.front();
     if (!keeps_rules(job) || !keeps_law(plan_.jobs.front(), job)) return;
     if (estimate_memory(changed, job).fits_at(risk_))
-      changed_.emplace_back(std::move(what), changed);
+      changed_.push_back({std::move(what), plan_option, changed});
   }
 
   std::vector<Change> estimate(const NetworkModel& network) const {
     std::vector<Change> done(changed_.size());
     parallel_for(changed_.size(), 0, [&](std::size_t k) {
-      const Plan& plan = changed_[k].second;
-      done[k] = change_of(changed_[k].first, plan, estimate_step(plan, plan.jobs.front(), network));
+      const auto& [what, option, plan] = changed_[k];
+      done[k] = change_of(what, plan, estimate_step(plan, plan.jobs.front(), network));
+      done[k].plan_option = option;
     });
     return done;
   }
@@ -69,7 +73,11 @@ class Changes {
  private:
   const Plan& plan_;
   double risk_;
-  std::vector<std::pair<std::string, Plan>> changed_;
+  struct Changed {
+    std::string what, plan_option;
+    Plan plan;
+  };
+  std::vector<Changed> changed_;
 };
 
 void add_hardware(Changes& changes, const Plan& plan, const StepEstimate& now) {
@@ -126,6 +134,7 @@ void add_batch(Changes& changes, const Plan& plan) {
   const int now = job.strategy.layout.micro_batch;
   batch(2 * now, 2 * job.global_batch);
   if (now % 2 == 0) batch(now / 2, job.global_batch / 2);
+  changes.plan_option = "--recompute";
   if (job.strategy.layout.recompute != Recompute::none)
     changes.add("no recomputation",
                 [](Plan& p) { p.jobs.front().strategy.layout.recompute = Recompute::none; });
@@ -158,13 +167,16 @@ void add_servers(Changes& changes, const Plan& plan) {
                 [to](Plan& p) { p.jobs.front().strategy.servers->count = to; });
   };
   if (plan.pool_with(Role::parameter_server) && s.server_count() > 0) {
+    changes.plan_option = "--parameter-servers";
     servers(2 * s.server_count());
     if (s.server_count() > 1) servers(s.server_count() / 2);
+    changes.plan_option = "--parameter-server-machine";
     changes.add("twice the network of the parameter servers alone", [](Plan& p) {
       for (PlannedPool& pool : p.pools)
         if (pool.role == Role::parameter_server) double_it(pool.machine.network);
     });
   }
+  changes.plan_option.clear();
   // What asynchronous training needs to an accuracy is not known.
   if (!s.synchronous() || !plan.jobs.front().convergence)
     changes.add(s.synchronous() ? "asynchronous instead of synchronous"
@@ -174,6 +186,7 @@ void add_servers(Changes& changes, const Plan& plan) {
                   changed.synchronous = !changed.synchronous;
                   changed.backup_workers = 0;
                 });
+  changes.plan_option = "--strategy";
   changes.add("all-reduce instead of parameter servers", [](Plan& p) {
     p.jobs.front().strategy.kind = StrategyKind::multi_worker_mirrored;
     p.jobs.front().strategy.servers.reset();
@@ -208,6 +221,7 @@ void add_layouts(Changes& changes, const Plan& plan) {
   if (s.layout.zero_stage < kHighest)
     set("zero_stage", &Layout::zero_stage, s.layout.zero_stage + 1);
   if (s.layout.zero_stage > lowest) set("zero_stage", &Layout::zero_stage, s.layout.zero_stage - 1);
+  changes.plan_option.clear();
   if (s.layout.offload_optimizer)
     changes.add("the optimizer's state on the accelerators",
                 [](Plan& p) { p.jobs.front().strategy.layout.offload_optimizer = false; });
@@ -232,10 +246,14 @@ std::vector<Change> changes_that_apply(const Plan& plan, const StepEstimate& now
                                        const NetworkModel& network) {
   Changes changes(plan);
   add_hardware(changes, plan, now);
+  changes.plan_option = "--global-batch";
   add_batch(changes, plan);
+  changes.plan_option = "--nodes";
   add_workers(changes, plan);
   add_servers(changes, plan);
+  changes.plan_option = "--layouts";
   add_layouts(changes, plan);
+  changes.plan_option.clear();
   add_algorithms(changes, plan, now);
   return changes.estimate(network);
 }

@@ -171,6 +171,7 @@ void summarize_money(const Plan& plan, const std::vector<LifeResult>& lives, For
   for (std::size_t p = 0; p < kCostParts; ++p)
     f.cost_breakdown_usd[p] =
         mean_of(lives, [p](const LifeResult& l) { return to_usd(l.cost[p]).v; });
+  summarize_prices(plan, lives, f);
 }
 
 std::optional<NoticeForecast> notice_of(const Plan& plan, const ForecastSetup& setup) {
@@ -257,6 +258,7 @@ Forecast make_forecast(const Plan& plan, const NetworkModel& network,
         run_lives(setup, f.seed, f.replications, options.threads, progress);
     summarize_time(plan, lives, f);
     summarize_money(plan, lives, f);
+    f.energy = energy_of(plan, f.step, f.seed, lives);
     if (f.on_notice) {
       f.on_notice->notices = mean_of(lives, [](const LifeResult& l) { return double(l.notices); });
       f.on_notice->in_time =

@@ -9,6 +9,9 @@
 
 #include "sim/base/limits.h"
 #include "sim/cluster/life.h"
+#include "sim/forecast/energy.h"
+#include "sim/forecast/prices.h"
+#include "sim/forecast/quantiles.h"
 #include "sim/forecast/rates.h"
 #include "sim/scenario/plan.h"
 #include "sim/step/step.h"
@@ -18,15 +21,6 @@
 namespace reckon {
 
 struct ServingForecast;  // sim/serving/serving.h
-
-struct Quantiles {
-  double mean = 0, p5 = 0, p50 = 0, p95 = 0;
-};
-/// Linear interpolation between order statistics (type 7 of [Hyndman & Fan 1996]). values must not
-/// be empty.
-Quantiles quantiles(std::vector<double> values);
-/// One of them, by the same rule; p in 0..1.
-double quantile(std::vector<double> values, double p);
 
 /// What the first job does when the provider says that it takes a spot node back, and how often a
 /// checkpoint of all its nodes is made in time.
@@ -89,10 +83,13 @@ struct Forecast {
   std::optional<Quantiles> cost_usd;                       // nullopt: a price is unknown
   std::vector<std::pair<std::string, double>> node_hours;  // by pool, mean
   std::array<double, kCostParts> cost_breakdown_usd{};     // means; they add up to cost_usd->mean
+  std::vector<PriceForecast> prices;                       // empty: a price is unknown
+  std::optional<double> cost_at_medians_usd;               // mean, every price at its median
   std::optional<RunRates> rates;                           // nullopt: a price is unknown
-  Quantiles goodput;                                       // fraction of the job's accelerator time
-  Quantiles lost_work_seconds;                             // done, and done again: of a whole gang
-  std::array<double, kBadputCauses> badput{};              // means; goodput.mean + all of them = 1
+  std::optional<EnergyForecast> energy;        // nullopt: an accelerator's power is not printed
+  Quantiles goodput;                           // fraction of the job's accelerator time
+  Quantiles lost_work_seconds;                 // done, and done again: of a whole gang
+  std::array<double, kBadputCauses> badput{};  // means; goodput.mean + all of them = 1
   std::array<double, kInterruptionCauses> interruptions{};  // means
   Quantiles interruptions_total;
   Seconds checkpoint_interval{};

@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "sim/base/check.h"
-#include "sim/forecast/forecast.h"
+#include "sim/forecast/quantiles.h"
 
 namespace reckon {
 namespace {

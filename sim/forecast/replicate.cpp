@@ -1,7 +1,10 @@
 #include "sim/forecast/replicate.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <numeric>
+#include <string_view>
 #include <utility>
 
 #include "sim/base/random.h"
@@ -9,12 +12,13 @@
 namespace reckon {
 namespace {
 
-constexpr Purpose kAssumption{"assumption"};
+constexpr Purpose kAssumption{"assumption"}, kPriceOrder{"price_order"};
+constexpr std::uint32_t kStrata = 64;
 constexpr double kScoreOfP95 = 1.6448536269514722;  // standard normal quantile of 0.95
 
 /// Entity of an assumption's stream: its key, so that an assumption more in the plan changes no
 /// other draw. FNV-1a.
-std::uint32_t entity_of(const std::string& key) {
+std::uint32_t entity_of(std::string_view key) {
   std::uint32_t hash = 2166136261u;
   for (const char c : key) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
   return hash;
@@ -43,9 +47,62 @@ double step_spread(const Plan& plan) {
 
 }  // namespace
 
+namespace {
+
+using Strata = std::array<std::uint32_t, kStrata>;
+
+/// Which stratum each replication of a block has.
+Strata strata_of(std::uint32_t entity, std::uint64_t seed, std::uint32_t block) {
+  RandomStream order(seed, block, kPriceOrder, entity);
+  Strata strata;
+  std::iota(strata.begin(), strata.end(), 0u);
+  for (std::uint32_t k = kStrata - 1; k > 0; --k)
+    std::swap(strata[k], strata[std::min(k, std::uint32_t(order.uniform() * (k + 1)))]);
+  return strata;
+}
+
+double score_in(const Strata& strata, std::uint32_t entity, std::uint64_t seed,
+                std::uint32_t replication) {
+  RandomStream within(seed, replication, kAssumption, entity);
+  const double u = (strata[replication % kStrata] + within.uniform()) / kStrata;
+  return std::clamp(normal_quantile(u) / kScoreOfP95, -kScoreLimit, kScoreLimit);
+}
+
+}  // namespace
+
+double price_score(std::string_view key, std::uint64_t seed, std::uint32_t replication) {
+  const std::uint32_t entity = entity_of(key);
+  return score_in(strata_of(entity, seed, replication / kStrata), entity, seed, replication);
+}
+
+std::vector<double> price_scores(std::string_view key, std::uint64_t seed,
+                                 std::size_t replications) {
+  const std::uint32_t entity = entity_of(key);
+  std::vector<double> scores(replications);
+  Strata strata{};
+  for (std::uint32_t k = 0; k < replications; ++k) {
+    if (k % kStrata == 0) strata = strata_of(entity, seed, k / kStrata);
+    scores[k] = score_in(strata, entity, seed, k);
+  }
+  return scores;
+}
+
 double draw_score(const PlanAssumption& assumption, std::uint64_t seed, std::uint32_t replication) {
+  if (is_price(assumption)) return price_score(assumption.key, seed, replication);
   RandomStream stream(seed, replication, kAssumption, entity_of(assumption.key));
   return std::clamp(stream.normal() / kScoreOfP95, -kScoreLimit, kScoreLimit);
+}
+
+bool is_price(const PlanAssumption& a) { return a.key.starts_with(kPriceOf); }
+
+std::vector<double> price_factors(const PriceSpread& spread, std::uint64_t seed,
+                                  std::size_t replications) {
+  if (spread.certain()) return std::vector<double>(replications, 1.0);
+  std::vector<double> factors =
+      price_scores(std::string(kPriceOf) + spread.market, seed, replications);
+  for (double& factor : factors)
+    factor = std::exp(std::abs(factor) * std::log(factor < 0 ? spread.low : spread.high));
+  return factors;
 }
 
 double value_at(const PlanAssumption& a, double score) {

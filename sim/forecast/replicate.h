@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "sim/cluster/job_request.h"
@@ -19,6 +20,24 @@ inline constexpr double kScoreLimit = 2.5;
 /// How far an assumption is from its median, in units of its range: 0 the median, -1 `low` (5th
 /// percentile), +1 `high` (95th).
 double draw_score(const PlanAssumption& assumption, std::uint64_t seed, std::uint32_t replication);
+
+/// The price of a market (assumptions_of()).
+bool is_price(const PlanAssumption& assumption);
+
+/// Draws of prices are stratified: in every 64 replications from the first each 64th of the
+/// distribution is drawn once, in an order of the market's own [McKay, Beckman and Conover 1979,
+/// "A Comparison of Three Methods for Selecting Values of Input Variables in the Analysis of Output
+/// from a Computer Code", Technometrics 21(2)]. So a cost's median is moved by what else is drawn
+/// and hardly by chance, and of two markets neither looks cheaper by luck.
+double price_score(std::string_view key, std::uint64_t seed, std::uint32_t replication);
+/// Of the first replications.
+std::vector<double> price_scores(std::string_view key, std::uint64_t seed,
+                                 std::size_t replications);
+
+/// What a market's prices are over the plan's in the first replications: value_at() of their
+/// scores.
+std::vector<double> price_factors(const PriceSpread& spread, std::uint64_t seed,
+                                  std::size_t replications);
 
 /// The number at that score. Two-piece log-normal: the median and both percentiles are met exactly,
 /// also where the range is lopsided, and nothing turns negative. Where `low` or the value is 0 the

@@ -60,11 +60,15 @@ class Adapted {
       : layers_(layers),
         adapters_(adapters),
         target_(targets_of(layers, adapters.targets)),
+        wide_(targets_of(layers, LoraTargets::all_linear)),
         net_(layers.size() * 2) {}
 
   std::vector<Layer> build() {
     for (std::size_t i = 0; i < layers_.size(); ++i) copy(i);
-    return net_.take();
+    std::vector<Layer> made = net_.take();
+    for (std::size_t i = 0; i < layers_.size(); ++i)
+      made[index(base_[i])].four_bit = adapters_.four_bit && wide_[i];
+    return made;
   }
 
  private:
@@ -88,12 +92,75 @@ class Adapted {
     LayerId x = net_.add(layer.name + ".lora_B", ops.up, inputs);
     x = net_.add(layer.name + ".lora.scale", ScaleBy{alpha / static_cast<double>(adapters_.rank)},
                  x);
-    return net_.add(layer.name + ".lora.add", Add{}, {base, x});
+    x = net_.add(layer.name + ".lora.add", Add{}, {base, x});
+    const auto* linear = std::get_if<Linear>(&layer.op);
+    if (!adapters_.magnitudes || linear == nullptr) return x;
+    const LayerId norms = net_.add(layer.name + ".lora.weight_norms",
+                                   WeightNorms{linear->in, linear->out}, std::vector<LayerId>{});
+    return net_.add(layer.name + ".lora_magnitude", FeatureScale{linear->out}, {x, norms});
   }
 
   std::span<const Layer> layers_;
   const LoraAdapters& adapters_;
+  std::vector<bool> target_, wide_;
+  LayerList net_;
+  std::vector<LayerId> base_, output_;  // by layer of the base: its copy, what others take
+};
+
+/// Products whose output goes, perhaps through dropout or a constant, into a sum of its shape.
+std::vector<bool> into_residuals(std::span<const Layer> layers) {
+  std::vector<bool> target(layers.size());
+  for (const Layer& layer : layers) {
+    if (!std::holds_alternative<Add>(layer.op)) continue;
+    for (LayerId id : layer.inputs) {
+      const Layer* from = &layers[index(id)];
+      while (std::holds_alternative<Dropout>(from->op) || std::holds_alternative<ScaleBy>(from->op))
+        from = &layers[index(from->inputs[0])];
+      if (std::holds_alternative<Linear>(from->op) && from->output == layer.output)
+        target[index(from->id)] = true;
+    }
+  }
+  return target;
+}
+
+/// Copies layers and puts adapters behind the targets.
+class Bottlenecks {
+ public:
+  Bottlenecks(std::span<const Layer> layers, std::vector<bool> target, std::int64_t width)
+      : layers_(layers), target_(std::move(target)), width_(width), net_(layers.size() * 2) {}
+
+  std::vector<Layer> build() {
+    for (std::size_t i = 0; i < layers_.size(); ++i) copy(i);
+    std::vector<Layer> made = net_.take();
+    for (std::size_t i = 0; i < layers_.size(); ++i)
+      made[index(base_[i])].frozen = !std::holds_alternative<LayerNorm>(layers_[i].op) &&
+                                     !std::holds_alternative<RmsNorm>(layers_[i].op);
+    return made;
+  }
+
+ private:
+  void copy(std::size_t i) {
+    const Layer& layer = layers_[i];
+    std::vector<LayerId> inputs;
+    for (LayerId id : layer.inputs) inputs.push_back(output_[index(id)]);
+    net_.set_group(layer.group);
+    const LayerId base =
+        net_.add_frozen(layer.name, layer.op, inputs,
+                        layer.tied_to ? std::optional(base_[index(*layer.tied_to)]) : std::nullopt);
+    base_.push_back(base);
+    output_.push_back(target_[i] ? add_adapter(layer, base) : base);
+  }
+  LayerId add_adapter(const Layer& layer, LayerId base) {
+    const std::int64_t features = layer.output.back();
+    LayerId x = net_.add(layer.name + ".adapter.down", Linear{features, width_}, base);
+    x = net_.add(layer.name + ".adapter.act", Activation{ActivationKind::gelu}, x);
+    x = net_.add(layer.name + ".adapter.up", Linear{width_, features}, x);
+    return net_.add(layer.name + ".adapter.add", Add{}, {base, x});
+  }
+
+  std::span<const Layer> layers_;
   std::vector<bool> target_;
+  std::int64_t width_;
   LayerList net_;
   std::vector<LayerId> base_, output_;  // by layer of the base: its copy, what others take
 };
@@ -132,6 +199,39 @@ Expected<ModelGraph> with_lora(const ModelGraph& base, const LoraAdapters& adapt
   if (!errors.empty()) return tl::unexpected<Diagnostics>(std::move(errors));
   return ModelGraph::make(base.name(), base.sample_unit(), input_of(base),
                           Adapted(base.layers(), adapters).build());
+}
+
+Expected<ModelGraph> with_bottlenecks(const ModelGraph& base, std::int64_t width) {
+  std::vector<bool> target = into_residuals(base.layers());
+  Diagnostics errors;
+  if (width < 1)
+    errors.push_back({.what = fmt::format("the width of the adapters is {}", width),
+                      .hint = "usual widths are 8 to 256"});
+  if (std::ranges::find(target, true) == target.end())
+    errors.push_back({.what = fmt::format("network {} has no product that goes into a residual sum",
+                                          base.name()),
+                      .hint = "adapters stand behind such products"});
+  if (!errors.empty()) return tl::unexpected<Diagnostics>(std::move(errors));
+  return ModelGraph::make(base.name(), base.sample_unit(), input_of(base),
+                          Bottlenecks(base.layers(), std::move(target), width).build());
+}
+
+Expected<ModelGraph> with_adapters(const ModelGraph& base, AdapterKind kind, std::int64_t rank) {
+  LoraAdapters lora{.rank = rank};
+  switch (kind) {
+    case AdapterKind::adapters:
+      return with_bottlenecks(base, rank);
+    case AdapterKind::qlora:
+      lora.four_bit = true;
+      lora.targets = LoraTargets::all_linear;
+      break;
+    case AdapterKind::dora:
+      lora.magnitudes = true;
+      break;
+    case AdapterKind::lora:
+      break;
+  }
+  return with_lora(base, lora);
 }
 
 Expected<ModelGraph> with_last_layers(const ModelGraph& base, int layers) {

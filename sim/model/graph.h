@@ -57,16 +57,20 @@ struct Conv2d {
 struct BatchNorm {
   std::int64_t channels = 0;
 };
-/// (D), (D)
+/// (D), (D); not affine: no weights (DiT's norms, whose scale comes from elsewhere).
 struct LayerNorm {
   std::int64_t width = 0;
   bool bias = true;
+  bool affine = true;
 };
 /// (D). heads > 1: over each head of (T, heads * D) by itself, all with the same weights (Qwen3's
-/// norms of queries and keys).
+/// norms of queries and keys) or, not shared, each with its own (heads * D) (Mamba 2's gated norm
+/// of groups). Not affine: no weights (Llama 4's norms of queries and keys).
 struct RmsNorm {
   std::int64_t width = 0;
   std::int64_t heads = 1;
+  bool shared = true;
+  bool affine = true;
 };
 struct Activation {
   ActivationKind kind = ActivationKind::relu;
@@ -123,7 +127,9 @@ struct PairwiseDots {
 /// projected; or one input that holds q, k and v side by side, (T, (heads + 2 kv_heads) * w). With
 /// values of a width u of their own: v (T, kv_heads*u), the output (T, heads*u).
 /// Dropout: of the softmax's output. Not causal, k and v may have other tokens than q. A fourth
-/// input, of k's shape, holds keys of distances, whose scores are added [Dai 2019, section 3.3].
+/// input, of k's shape, holds keys of distances, whose scores are added [Dai 2019, section 3.3]; of
+/// (heads, T, tokens of k), what is added to the scores itself (RelativeBias). With sinks: (heads),
+/// a score of each head that takes part in the softmax and has no value (gpt-oss).
 struct Attention {
   std::int64_t heads = 1, kv_heads = 1, head_width = 64;
   bool causal = true;
@@ -133,6 +139,9 @@ struct Attention {
   /// Of a head's values and output; 0: head_width. Another width is only simulated.
   std::int64_t value_width = 0;
   std::int64_t values() const { return value_width > 0 ? value_width : head_width; }
+  // Only simulated:
+  bool sinks = false;
+  double softcap = 0;  // scores become c tanh(score / c) [Gemma 2, arXiv:2408.00118, eq. 1]
 };
 
 // A mixture of experts: a Linear makes the scores (T, experts); each token goes to its top_k.
@@ -219,6 +228,69 @@ struct PairSums {};
 struct ConcatToHeads {
   std::int64_t heads = 1;
 };
+/// (T, in) -> (T / stride, out), rounded up, padded so: a convolution along the tokens. As many
+/// groups as channels: each by itself. (out, in/groups, kernel), (out)
+struct SequenceConv {
+  std::int64_t in = 0, out = 0, kernel = 4, stride = 1, groups = 1;
+  bool bias = true;
+};
+/// Mamba's recurrence of a state for each feature [Gu 2023, arXiv:2312.00752, algorithm 2]: x (T,
+/// width), time steps (T, width), B and C (T, state) -> (T, width). Decay (width, state), skip
+/// (width).
+struct SelectiveScan {
+  std::int64_t width = 0, state = 16;
+};
+/// Mamba 2's, one decay a head, computed chunk by chunk as matrix products [Dao 2024,
+/// arXiv:2405.21060, section 6]: x (T, heads * head_width), B and C (T, groups * state), time steps
+/// (T, heads) -> (T, heads * head_width). Decay, skip and bias of the time steps: (3, heads).
+struct StateSpace {
+  std::int64_t heads = 1, head_width = 64, state = 128, groups = 1, chunk = 256;
+};
+/// The gated delta rule, chunk by chunk [Yang 2024, arXiv:2412.06464, section 3.3]: q and k (T,
+/// key_heads * key_width), v (T, heads * value_width), strength and decay (T, heads) -> (T, heads *
+/// value_width). Decay and bias of its steps: (2, heads).
+struct DeltaRule {
+  std::int64_t heads = 1, key_heads = 1, key_width = 128, value_width = 128, chunk = 64;
+};
+/// (T, .) of queries and (S, .) of keys -> (heads, T, S): a learned number for each head and bucket
+/// of distances, for Attention to add to its scores [Raffel 2020, arXiv:1910.10683, section 2.1].
+/// (buckets, heads)
+struct RelativeBias {
+  std::int64_t heads = 1, buckets = 32;
+};
+/// (T, D), (U, D), ... -> (T + U + ..., D): one behind the other.
+struct JoinTokens {};
+/// (T, D) times one plus a number a feature, (D), plus a third input (D) [Peebles 2023,
+/// arXiv:2212.09748, section 3.2]. Gate: times the number alone.
+struct Modulate {
+  bool gate = false;
+};
+/// Two vectors (width) of a sample -> (samples): the scores of the first with the second of each
+/// sample of the batch, times a learned number, plus another where there is a bias [Radford 2021,
+/// arXiv:2103.00020, figure 3; Zhai 2023, arXiv:2303.15343, algorithm 1]. (1), (1)
+struct SimilarityScores {
+  std::int64_t width = 0, samples = 1;
+  bool bias = false;
+};
+/// (T, D): a learned number a feature, (D), times each. With a second input (D): divided by it.
+struct FeatureScale {
+  std::int64_t width = 0;
+};
+/// The length of each row of a matrix (out, in) that lies elsewhere: (out), read once a pass and
+/// without a gradient.
+struct WeightNorms {
+  std::int64_t in = 0, out = 0;
+};
+/// An operator of another tool's graph that has no kind of its own here: an output of any shape,
+/// its weights, and the multiply-adds of its products, for one sample; without products it is bound
+/// by memory. A view shows its input or a part of
+/// it and moves nothing. Of a table that is looked up, a sample reads its rows alone.
+struct Operator {
+  Shape output;
+  std::int64_t parameters = 0;
+  double multiply_adds = 0;
+  bool convolution = false, view = false, table = false;
+};
 /// (T, gates * hidden), what the inputs give to the gates (a Linear), -> (T, hidden): the
 /// recurrence, one step after the other; four gates: LSTM [Hochreiter 1997], three: GRU. (gates *
 /// hidden, hidden), (gates * hidden)
@@ -242,7 +314,9 @@ using LayerOp =
                  ClassToken, ImageTokens, EmbeddingBag, SelectFeatures, PairwiseDots,
                  ExpertDispatch, ExpertLinear, ExpertCombine, Concat, ScaleBy, SigmoidCrossEntropy,
                  MeanSquaredError, ExtraInput, Conv3d, TransposedConv, GroupNorm, Upsample,
-                 RoiAlign, RegionTokens, RegroupTokens, PairSums, ConcatToHeads, Recurrence>;
+                 RoiAlign, RegionTokens, RegroupTokens, PairSums, ConcatToHeads, Recurrence,
+                 SequenceConv, SelectiveScan, StateSpace, DeltaRule, RelativeBias, JoinTokens,
+                 Modulate, SimilarityScores, FeatureScale, WeightNorms, Operator>;
 
 /// The simulator counts such layers; no runtime of ours trains them.
 bool only_simulated(const LayerOp& op);
@@ -262,6 +336,9 @@ struct Layer {
   std::optional<LayerId> tied_to;
   /// Its weights are not trained: no gradient of them is made (sim/model/finetune.h).
   bool frozen = false;
+  /// Its frozen weights are kept in four bits and made wide for each pass [Dettmers 2023,
+  /// arXiv:2305.14314, section 3]. Only simulated.
+  bool four_bit = false;
 };
 
 /// What one layer costs for ONE sample. The rules are in sim/model/counts.h.
@@ -286,6 +363,7 @@ struct LayerCount {
   WorkKind work = WorkKind::memory;
   bool has_backward = true;  // it, or something before it, is trained
   bool frozen = false;       // its weights have no gradient
+  bool four_bit = false;     // Layer::four_bit
   bool depthwise = false;    // grouped convolution with one channel a group: bound by memory
   /// Convolution of 3 x 3, stride 1, ungrouped: Efficiency::winograd.
   bool small_square = false;

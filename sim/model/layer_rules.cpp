@@ -17,6 +17,7 @@
 #include "sim/model/families/pool.h"
 #include "sim/model/families/rearrange.h"
 #include "sim/model/families/recurrent.h"
+#include "sim/model/families/state_space.h"
 #include "sim/model/layer_text.h"
 #include "sim/model/shapes.h"
 
@@ -110,7 +111,7 @@ LayerCount count_layer(const Layer& layer, Inputs inputs, bool input_has_gradien
   c.parameters = static_cast<std::int64_t>(layer.tied_to ? own : weights);
   c.active_parameters = c.parameters / held.parts * held.parts_met;
   c.trainable_parameters = layer.frozen ? 0 : c.parameters;
-  c.weights_read = held.looked_up ? 0 : static_cast<std::int64_t>(weights);
+  c.weights_read += held.looked_up ? 0 : static_cast<std::int64_t>(weights);
 
   c.model = 3 * c.matrix;
   if (layer.frozen && weights > 0) {
@@ -120,6 +121,7 @@ LayerCount count_layer(const Layer& layer, Inputs inputs, bool input_has_gradien
   const bool learns = weights > 0 && !layer.frozen;
   c.has_backward = learns || input_has_gradient;
   c.frozen = layer.frozen;
+  c.four_bit = layer.four_bit;
   if (!c.has_backward) {
     c.backward = Flops{0};
     c.saved_fixed = Bytes{0};

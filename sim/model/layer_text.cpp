@@ -68,6 +68,14 @@ void Attributes::no_main() {
   }
 }
 
+Shape Attributes::main_shape() {
+  const std::string* text = find(kind_);
+  if (const auto shape = text ? parse_shape(*text) : std::nullopt) return *shape;
+  mistake(kind_, fmt::format("'{}' is no shape", text ? shortened(*text) : std::string()),
+          "3x224x224, 1024");
+  return {1};
+}
+
 std::int64_t Attributes::number(const std::string& key, std::optional<std::int64_t> otherwise) {
   const std::string* text = find(key);
   if (!text) {

@@ -18,6 +18,8 @@ class Attributes {
 
   /// The value behind the kind.
   std::int64_t main_number() { return number(kind_, std::nullopt); }
+  /// "3x224x224"
+  Shape main_shape();
   double main_real() { return real(kind_, std::nullopt); }
   template <HasWords E>
   E main_word() {

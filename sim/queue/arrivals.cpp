@@ -120,6 +120,16 @@ WeekProfile recorded_profile(const JobList& list) {
   return over_its_mean(profile);
 }
 
+std::vector<double> arrival_times(const WeekProfile& profile, double per_hour, std::int64_t begins,
+                                  double end, RandomStream& stream) {
+  std::vector<double> times;
+  ProfileClock clock(profile, per_hour, begins);
+  for (double at = clock.after(stream.exponential(), end); at < end;
+       at = clock.after(stream.exponential(), end))
+    times.push_back(at);
+  return times;
+}
+
 double expected_jobs(const ArrivalsSpec& arrivals) {
   double jobs = 0;
   for (const ArrivalClassSpec& c : arrivals.classes)
@@ -138,10 +148,7 @@ JobList draw_arrivals(const ArrivalsSpec& arrivals, const WeekProfile& profile, 
     RandomStream sizes(seed, replication, kSizes, entity);
     RandomStream lengths(seed, replication, kLengths, entity);
     RandomStream owners(seed, replication, kOwners, entity);
-    ProfileClock clock(profile, kind.jobs_per_hour, begins);
-    while (true) {
-      const double at = clock.after(times.exponential(), end);
-      if (at >= end) break;
+    for (const double at : arrival_times(profile, kind.jobs_per_hour, begins, end, times)) {
       const Seconds length = length_of(kind.duration, lengths);
       std::optional<SimDuration> limit;
       if (kind.limit > 0) limit = to_clock(kind.limit * length);

@@ -2,7 +2,9 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <vector>
 
+#include "sim/base/random.h"
 #include "sim/queue/job_list.h"
 #include "sim/scenario/scenario_trace.h"
 
@@ -26,6 +28,10 @@ WeekProfile recorded_profile(const JobList& list);
 /// are T-1, T-2, ... alike. `begins`: seconds since 1970 of the time 0.
 JobList draw_arrivals(const ArrivalsSpec& arrivals, const WeekProfile& profile, std::int64_t begins,
                       std::uint64_t seed, std::uint32_t replication);
+
+/// Seconds from the start, before `end`, of a Poisson process with the rate per_hour x profile.
+std::vector<double> arrival_times(const WeekProfile& profile, double per_hour, std::int64_t begins,
+                                  double end, RandomStream& stream);
 
 /// Jobs of all classes that are expected.
 double expected_jobs(const ArrivalsSpec& arrivals);

@@ -2,93 +2,101 @@
 
 #include <algorithm>
 #include <functional>
-#include <numeric>
 #include <queue>
 #include <set>
 
 #include "sim/queue/free_nodes.h"
+#include "sim/queue/waiting_jobs.h"
 
 namespace reckon {
 namespace {
 
-/// That it may run.
-SimDuration longest_of(const JobRequest& job) {
-  const auto& fixed = std::get<FixedTime>(job.work);
-  return fixed.limit.value_or(fixed.time);
-}
-
 class Backfill {
  public:
   Backfill(std::span<const JobRequest> jobs, std::span<const NodeGroup> groups, QueueRules& rules,
-           QueueRun& run)
+           const RunOptions& options, QueueRun& run)
       : jobs_(jobs),
         rules_(rules),
+        options_(options),
         run_(run),
         empty_(groups),
         nodes_(groups),
         held_(jobs.size()),
-        rank_(jobs.size()) {}
+        waiting_(jobs, rules) {}
 
   void simulate() {
-    std::vector<std::size_t> order(jobs_.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return jobs_[a].submit < jobs_[b].submit;
-    });
-    for (std::size_t k = 0; k < order.size(); ++k) rank_[order[k]] = k;
-    auto next = order.begin();
-    while (next != order.end() || !ends_.empty()) {
-      const bool ends =
-          !ends_.empty() && (next == order.end() || ends_.top().first <= jobs_[*next].submit);
+    for (const RunningJob& running : options_.running) go_on(running);
+    auto next = waiting_.in_order().begin();
+    const auto end = waiting_.in_order().end();
+    const auto skip_running = [&] {
+      while (next != end && run_.jobs[*next].start) ++next;
+    };
+    for (skip_running(); next != end || !ends_.empty(); skip_running()) {
+      const bool ends = !ends_.empty() && (next == end || ends_.top().first <= jobs_[*next].submit);
       now_ = ends ? ends_.top().first : jobs_[*next].submit;
-      if (const auto at = rules_.recalculates(now_)) recalculate(*at);
+      if (const auto at = rules_.recalculates(now_)) waiting_.recalculate(*at);
       while (!ends_.empty() && ends_.top().first <= now_) end_first();
-      for (; next != order.end() && jobs_[*next].submit <= now_; ++next) arrive(*next);
+      for (; next != end && jobs_[*next].submit <= now_; ++next) arrive(*next);
       look_at_queue();
+      if (options_.until && stopped_at(*options_.until)) return;
     }
     std::sort(run_.never.begin(), run_.never.end());
   }
 
  private:
   using Timed = std::pair<SimTime, std::size_t>;  // when, and which job
-  struct Waiting {
-    double priority = 0;
-    std::size_t rank = 0, job = 0;
-    friend bool operator<(const Waiting& a, const Waiting& b) {
-      return a.priority != b.priority ? a.priority > b.priority : a.rank < b.rank;
-    }
-  };
+  using Candidate = WaitingJobs::Candidate;
   /// Of the first job that waits for these cells.
   struct Reservation {
     SimTime at{};
     CellSet cells = 0;
     std::vector<NodePart> spare;  // GPUs that it leaves of the nodes that it gets
   };
+  /// A job that could not start beside the reservations.
+  struct Refused {
+    CellSet cells = 0;
+    int gpus = 0;
+    std::int64_t limit = 0;
+  };
 
   const FixedTime& fixed(std::size_t job) const { return std::get<FixedTime>(jobs_[job].work); }
-  SimTime end_at_limit(std::size_t job) const { return now_ + longest_of(jobs_[job]); }
+  SimTime end_at_limit(std::size_t job) const { return now_ + longest_time(jobs_[job]); }
 
   void arrive(std::size_t j) {
+    if (run_.jobs[j].start) return;  // it ran already
     if (!empty_.fits(jobs_[j].gpus(), rules_.cells(j)) || rules_.never(j))
       run_.never.push_back(j);
     else
-      waiting_.insert({rules_.priority(j, now_), rank_[j], j});
+      waiting_.add(j);
   }
 
-  void recalculate(SimTime at) {
-    if (waiting_.empty()) return;
-    std::vector<Waiting> anew(waiting_.begin(), waiting_.end());
-    for (Waiting& w : anew) w.priority = rules_.priority(w.job, at);
-    std::sort(anew.begin(), anew.end());
-    waiting_ = std::set<Waiting>(anew.begin(), anew.end());
+  bool stopped_at(std::size_t j) const {
+    if (run_.jobs[j].start) options_.note(j, held_[j], *run_.jobs[j].start, *run_.jobs[j].end);
+    return run_.jobs[j].start.has_value();
+  }
+
+  void go_on(const RunningJob& running) {
+    const std::size_t j = running.job;
+    if (running.on.empty() && !nodes_.fits(jobs_[j].gpus(), rules_.cells(j))) return;
+    if (running.on.empty()) {
+      start(j);
+    } else {
+      held_[j] = running.on;
+      nodes_.take_again(held_[j]);
+      begin(j);
+    }
   }
 
   void start(std::size_t j) {
-    const JobRequest& job = jobs_[j];
-    held_[j] = nodes_.take(job.gpus(), rules_.cells(j));
+    held_[j] = nodes_.take(jobs_[j].gpus(), rules_.cells(j));
+    begin(j);
+  }
+
+  /// On the nodes that it holds.
+  void begin(std::size_t j) {
     run_.jobs[j].start = now_;
     run_.jobs[j].end = now_ + fixed(j).time;
-    run_.gpu_seconds += to_seconds(fixed(j).time).count() * job.gpus();
+    run_.gpu_seconds += to_seconds(fixed(j).time).count() * jobs_[j].gpus();
     ends_.push({now_ + fixed(j).time, j});
     expected_.insert({end_at_limit(j), j});
     rules_.started(j, now_);
@@ -97,49 +105,62 @@ class Backfill {
   void end_first() {
     const auto [at, j] = ends_.top();
     ends_.pop();
-    expected_.erase({*run_.jobs[j].start + longest_of(jobs_[j]), j});
+    expected_.erase({*run_.jobs[j].start + longest_time(jobs_[j]), j});
     nodes_.give_back(held_[j]);
+    options_.note(j, held_[j], *run_.jobs[j].start, at);
     held_[j] = {};
     rules_.ended(j, at);
   }
 
+  /// In order of priority, but what one job of a lane found out goes for those behind it.
   void look_at_queue() {
+    if (waiting_.empty() || nodes_.free() == 0) return;
     reservations_.clear();
-    too_large_.clear();
-    std::size_t looks = 0;
-    for (auto at = waiting_.begin(); at != waiting_.end() && nodes_.free() > 0;) {
-      if (++looks > rules_.depth()) return;
-      const std::size_t j = at->job;
-      const bool starts = rules_.may_start(j) && try_start(j, std::next(at) == waiting_.end());
-      at = starts ? waiting_.erase(at) : std::next(at);
+    refused_.clear();
+    const auto later = [](const Candidate& a, const Candidate& b) { return b < a; };
+    waiting_.begin_look(heads_);
+    std::make_heap(heads_.begin(), heads_.end(), later);
+    while (!heads_.empty() && nodes_.free() > 0) {
+      std::pop_heap(heads_.begin(), heads_.end(), later);
+      Candidate candidate = heads_.back();
+      heads_.pop_back();
+      if (!try_lane(candidate)) continue;
+      heads_.push_back(candidate);
+      std::push_heap(heads_.begin(), heads_.end(), later);
     }
   }
 
-  /// `last`: nobody is behind it, so that a reservation would bind nobody.
-  bool try_start(std::size_t j, bool last) {
-    const CellSet cells = rules_.cells(j);
-    const bool behind = std::any_of(reservations_.begin(), reservations_.end(),
-                                    [&](const Reservation& r) { return (r.cells & cells) != 0; });
-    if (fits(jobs_[j].gpus(), cells)) {
-      if (behind) return start_behind(j, cells);
-      start(j);
-      return true;
+  /// The first of the lane that is left; true: `c` is now the one behind it that comes into
+  /// question.
+  bool try_lane(Candidate& c) {
+    const WaitingJobs::Lane& lane = waiting_.lane(c.lane);
+    if (!rules_.may_start(c.job)) return false;
+    const bool behind =
+        std::any_of(reservations_.begin(), reservations_.end(),
+                    [&](const Reservation& r) { return (r.cells & lane.cells) != 0; });
+    if (!nodes_.fits(lane.gpus, lane.cells)) {
+      if (!behind && rules_.reserves() && !heads_.empty()) reserve(c.job, lane.cells);
+      return false;
     }
-    if (!behind && !last) reserve(j, cells);
-    return false;
-  }
-
-  /// As FreeNodes::fits; what did not fit earlier in this look is not asked again, nor is more.
-  bool fits(int gpus, CellSet cells) {
-    const auto known = std::find_if(too_large_.begin(), too_large_.end(),
-                                    [&](const auto& entry) { return entry.first == cells; });
-    if (known != too_large_.end() && gpus >= known->second) return false;
-    if (nodes_.fits(gpus, cells)) return true;
-    if (known != too_large_.end())
-      known->second = gpus;
-    else
-      too_large_.emplace_back(cells, gpus);
-    return false;
+    if (!behind) {
+      start(c.job);
+      waiting_.remove(c);
+      return waiting_.next(c, FirstBelow::kEmpty);
+    }
+    // Who asks for no less, on the same nodes, was refused with this limit.
+    std::int64_t limit = FirstBelow::kEmpty;
+    for (const Refused& r : refused_)
+      if (r.cells == lane.cells && r.gpus <= lane.gpus) limit = std::min(limit, r.limit);
+    const std::int64_t own = longest_time(jobs_[c.job]).count();
+    if (own < limit) {
+      if (start_behind(c.job, lane.cells)) {
+        waiting_.remove(c);
+      } else {
+        refused_.push_back({lane.cells, lane.gpus, own});
+        limit = own;
+      }
+    }
+    return waiting_.next(c, limit);
   }
 
   /// Lets running jobs end at their limits until the job fits, notes what it leaves of the nodes
@@ -188,24 +209,26 @@ class Backfill {
 
   std::span<const JobRequest> jobs_;
   QueueRules& rules_;
+  const RunOptions& options_;
   QueueRun& run_;
   const FreeNodes empty_;
   FreeNodes nodes_;
   std::vector<std::vector<NodePart>> held_;  // by job
-  std::vector<std::size_t> rank_;            // by job, in order of submit
   std::priority_queue<Timed, std::vector<Timed>, std::greater<>> ends_;
   std::set<Timed> expected_;  // of running jobs, their ends at the limit
-  std::set<Waiting> waiting_;
+  WaitingJobs waiting_;
   SimTime now_{};
-  std::vector<Reservation> reservations_;           // of this look
-  std::vector<std::pair<CellSet, int>> too_large_;  // of this look: so many GPUs do not fit
+  // Of this look:
+  std::vector<Candidate> heads_;  // a heap: the first of each lane that comes into question
+  std::vector<Reservation> reservations_;
+  std::vector<Refused> refused_;
 };
 
 class ShortestFirst : public QueueRules {
  public:
   explicit ShortestFirst(std::span<const JobRequest> jobs) : jobs_(jobs) {}
-  double priority(std::size_t job, SimTime) override {
-    return -to_seconds(longest_of(jobs_[job])).count();
+  double tie(std::size_t job) const override {
+    return to_seconds(longest_time(jobs_[job])).count();
   }
 
  private:
@@ -215,23 +238,26 @@ class ShortestFirst : public QueueRules {
 }  // namespace
 
 QueueRun run_backfill(std::span<const JobRequest> jobs, std::span<const NodeGroup> groups,
-                      QueueRules& rules, std::size_t first_measured, std::size_t measured) {
+                      QueueRules& rules, std::size_t first_measured, std::size_t measured,
+                      const RunOptions& options) {
   QueueRun run = queue_of_jobs(jobs, first_measured, measured);
-  Backfill(jobs, groups, rules, run).simulate();
+  Backfill(jobs, groups, rules, options, run).simulate();
   summarize(run, gpus_of(groups));
   return run;
 }
 
 QueueRun run_easy_backfill(std::span<const JobRequest> jobs, std::span<const NodeGroup> groups,
-                           std::size_t first_measured, std::size_t measured) {
+                           std::size_t first_measured, std::size_t measured,
+                           const RunOptions& options) {
   QueueRules in_order;
-  return run_backfill(jobs, groups, in_order, first_measured, measured);
+  return run_backfill(jobs, groups, in_order, first_measured, measured, options);
 }
 
 QueueRun run_shortest_job_first(std::span<const JobRequest> jobs, std::span<const NodeGroup> groups,
-                                std::size_t first_measured, std::size_t measured) {
+                                std::size_t first_measured, std::size_t measured,
+                                const RunOptions& options) {
   ShortestFirst rules(jobs);
-  return run_backfill(jobs, groups, rules, first_measured, measured);
+  return run_backfill(jobs, groups, rules, first_measured, measured, options);
 }
 
 }  // namespace reckon

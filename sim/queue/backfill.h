@@ -13,17 +13,21 @@ namespace reckon {
 /// use different nodes, the first that must wait of each set of nodes has one; a job whose nodes
 /// are partly reserved already waits without. Every arrival and end is looked at; jobs at the same
 /// time are all known before. A job over its limit counts as one that ends now. Which nodes a job
-/// gets is said at FreeNodes; a look at the queue costs O(jobs that wait, at most rules.depth()),
-/// the reservation O(log nodes) for each part of a job that ends before it.
+/// gets is said at FreeNodes; a look at the queue costs O(log jobs) for each job that it starts and
+/// for each size of jobs that wait (WaitingJobs), the reservation O(log nodes) for each part of a
+/// job that ends before it.
 QueueRun run_backfill(std::span<const JobRequest> jobs, std::span<const NodeGroup> groups,
-                      QueueRules& rules, std::size_t first_measured, std::size_t measured);
+                      QueueRules& rules, std::size_t first_measured, std::size_t measured,
+                      const RunOptions& options = {});
 
 /// In order of submit.
 QueueRun run_easy_backfill(std::span<const JobRequest> jobs, std::span<const NodeGroup> groups,
-                           std::size_t first_measured, std::size_t measured);
+                           std::size_t first_measured, std::size_t measured,
+                           const RunOptions& options = {});
 
 /// The job with the shortest limit first (its length where it has none).
 QueueRun run_shortest_job_first(std::span<const JobRequest> jobs, std::span<const NodeGroup> groups,
-                                std::size_t first_measured, std::size_t measured);
+                                std::size_t first_measured, std::size_t measured,
+                                const RunOptions& options = {});
 
 }  // namespace reckon

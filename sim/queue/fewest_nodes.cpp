@@ -79,7 +79,7 @@ bool is_limit_of_nodes(const Expectation& limit) {
 
 Expected<FewestNodes> fewest_nodes(std::string pool, int now, const Expectation& limit,
                                    const std::function<Expected<TraceResult>(int)>& answer) {
-  FewestNodes found{std::move(pool), limit, now, {}, std::nullopt};
+  FewestNodes found{.pool = std::move(pool), .limit = limit, .now = now};
   if (auto done = NodeSearch(found, answer).search(); !done)
     return tl::unexpected(std::move(done.error()));
   return found;

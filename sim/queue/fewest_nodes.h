@@ -18,11 +18,22 @@ struct NodesTried {
   bool holds = false;
 };
 
+/// Another order of the same jobs on the nodes that there are.
+struct PolicyTried {
+  SchedulingPolicy policy = SchedulingPolicy::fifo;
+  std::optional<double> value;
+  bool holds = false;
+};
+
 struct FewestNodes {
   std::string pool;
   Expectation limit;
   int now = 0;                    // as the scenario has it
   std::vector<NodesTried> tried;  // by nodes
+  std::vector<PolicyTried> policies;
+  /// What a node of the pool costs in a week, whether it is used or not; nullopt: unknown.
+  std::optional<double> cost_of_week;
+  std::string currency = "USD";
   /// The limit holds with so many, and does not with one fewer. nullopt: with no number up to
   /// kMostNodesTried, or more nodes no longer change the value.
   std::optional<int> fewest;

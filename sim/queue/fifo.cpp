@@ -21,7 +21,7 @@ SimDuration time_of(const JobRequest& job) { return std::get<FixedTime>(job.work
 }  // namespace
 
 QueueRun run_fifo(std::span<const JobRequest> jobs, std::span<const NodeGroup> groups,
-                  std::size_t first_measured, std::size_t measured) {
+                  std::size_t first_measured, std::size_t measured, const RunOptions& options) {
   QueueRun run = queue_of_jobs(jobs, first_measured, measured);
   FreeNodes nodes(groups);
   const FreeNodes empty(groups);
@@ -36,11 +36,25 @@ QueueRun run_fifo(std::span<const JobRequest> jobs, std::span<const NodeGroup> g
     const Ending ending = endings.top();
     endings.pop();
     nodes.give_back(held[ending.job]);
+    options.note(ending.job, held[ending.job], *run.jobs[ending.job].start, ending.at);
     held[ending.job] = {};
     return ending.at;
   };
+  const auto begin = [&](std::size_t j, std::vector<NodePart> parts) {
+    held[j] = std::move(parts);
+    run.jobs[j].start = now;
+    run.jobs[j].end = now + time_of(jobs[j]);
+    endings.push({now + time_of(jobs[j]), j});
+    run.gpu_seconds += to_seconds(time_of(jobs[j])).count() * jobs[j].gpus();
+  };
+  for (const RunningJob& running : options.running) {
+    if (running.on.empty() && !nodes.fits(jobs[running.job].gpus())) continue;
+    if (!running.on.empty()) nodes.take_again(running.on);
+    begin(running.job, running.on.empty() ? nodes.take(jobs[running.job].gpus()) : running.on);
+  }
   for (const std::size_t j : order) {
     const JobRequest& job = jobs[j];
+    if (run.jobs[j].start) continue;  // it ran already
     if (!empty.fits(job.gpus())) {
       run.never.push_back(j);
       continue;
@@ -48,12 +62,10 @@ QueueRun run_fifo(std::span<const JobRequest> jobs, std::span<const NodeGroup> g
     now = std::max(now, job.submit);
     while (!endings.empty() && endings.top().at <= now) end_first();
     while (!nodes.fits(job.gpus())) now = std::max(now, end_first());
-    held[j] = nodes.take(job.gpus());
-    run.jobs[j].start = now;
-    run.jobs[j].end = now + time_of(job);
-    endings.push({now + time_of(job), j});
-    run.gpu_seconds += to_seconds(time_of(job)).count() * job.gpus();
+    begin(j, nodes.take(job.gpus()));
+    if (options.until == j) break;
   }
+  while (options.holdings != nullptr && !endings.empty()) end_first();
   std::sort(run.never.begin(), run.never.end());
   summarize(run, gpus_of(groups));
   return run;

@@ -19,6 +19,6 @@ namespace reckon {
 /// one more by the same rule. Jobs are taken in order of `submit`, equal ones in that of the list.
 /// Nodes are kept by their free GPUs: a start costs O(log nodes) for each node it takes.
 QueueRun run_fifo(std::span<const JobRequest> jobs, std::span<const NodeGroup> groups,
-                  std::size_t first_measured, std::size_t measured);
+                  std::size_t first_measured, std::size_t measured, const RunOptions& options = {});
 
 }  // namespace reckon

@@ -34,6 +34,32 @@ struct QueueRun {
   std::int64_t preemptions = 0;                  // of the measured jobs
   double utilization = 0;                        // gpu_seconds over GPUs times makespan
 };
+
+/// GPUs of a node that a job held.
+struct Holding {
+  std::size_t job = 0;
+  NodePart part;
+  SimTime begin{}, end{};
+};
+/// A job that runs when the clock starts, since before: its time and limit are what is left of
+/// them.
+struct RunningJob {
+  std::size_t job = 0;
+  std::vector<NodePart>
+      on;  // free otherwise; empty: the scheduler's rule chooses, if there is room
+};
+/// Of a run, besides its jobs.
+struct RunOptions {
+  std::span<const RunningJob> running;       // of policies that suspend jobs: none
+  std::vector<Holding>* holdings = nullptr;  // to be filled in, in order of their ends
+  std::optional<std::size_t> until;          // stop when this job starts, under Kueue when it ends
+
+  void note(std::size_t job, std::span<const NodePart> parts, SimTime begin, SimTime end) const {
+    if (holdings == nullptr || begin == end) return;
+    for (const NodePart& part : parts) holdings->push_back({job, part, begin, end});
+  }
+};
+
 /// Nothing has started.
 QueueRun queue_of_jobs(std::span<const JobRequest> jobs, std::size_t first_measured,
                        std::size_t measured);

@@ -1,9 +1,13 @@
 #include "sim/queue/preemptive.h"
 
 #include <algorithm>
+#include <compare>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <set>
 
+#include "sim/base/check.h"
 #include "sim/queue/free_nodes.h"
 
 namespace reckon {
@@ -12,14 +16,18 @@ namespace {
 class Preemptive {
  public:
   Preemptive(std::span<const JobRequest> jobs, std::span<const NodeGroup> groups,
-             PreemptiveOrder order, QueueRun& run)
+             PreemptiveOrder order, const RunOptions& options, QueueRun& run)
       : jobs_(jobs),
         by_(order),
+        options_(options),
         run_(run),
         empty_(groups),
         nodes_(groups),
         scratch_(groups),
-        left_(jobs.size()) {}
+        left_(jobs.size()),
+        since_(jobs.size()) {
+    RECKON_CHECK(options.running.empty());
+  }
 
   void simulate() {
     std::vector<std::size_t> order(jobs_.size());
@@ -29,10 +37,10 @@ class Preemptive {
     });
     held_.resize(jobs_.size());
     auto next = order.begin();
-    while (next != order.end() || !live_.empty()) {
+    while (next != order.end() || !running_.empty() || !waiting_.empty()) {
+      const bool none = running_.empty() && waiting_.empty();
       SimTime at = next_look();
-      if (next != order.end())
-        at = live_.empty() ? jobs_[*next].submit : std::min(at, jobs_[*next].submit);
+      if (next != order.end()) at = none ? jobs_[*next].submit : std::min(at, jobs_[*next].submit);
       advance_to(at);
       for (; next != order.end() && jobs_[*next].submit <= now_; ++next) arrive(*next);
       decide();
@@ -41,7 +49,14 @@ class Preemptive {
   }
 
  private:
-  static constexpr double kNobodyWaits = std::numeric_limits<double>::infinity();
+  /// A job in the order of the look: the lower key goes first, of equals who runs, then the older.
+  struct Place {
+    double key = 0;
+    bool waits = false;
+    SimTime submit{};
+    std::size_t job = 0;
+    friend auto operator<=>(const Place&, const Place&) = default;
+  };
 
   SimDuration length(std::size_t j) const { return std::get<FixedTime>(jobs_[j].work).time; }
   bool runs(std::size_t j) const { return !held_[j].empty(); }
@@ -49,26 +64,33 @@ class Preemptive {
   double attained(std::size_t j) const {
     return to_seconds(length(j) - left_[j]).count() * jobs_[j].gpus();
   }
+  double key(std::size_t j) const {
+    return by_ == PreemptiveOrder::shortest_remaining ? to_seconds(left_[j]).count() : attained(j);
+  }
+  Place place_of(std::size_t j, bool waits) const { return {key(j), waits, jobs_[j].submit, j}; }
 
   void arrive(std::size_t j) {
     if (!empty_.fits(jobs_[j].gpus())) return run_.never.push_back(j);
     left_[j] = length(j);
-    live_.push_back(j);
+    wait(j);
+  }
+
+  void wait(std::size_t j) { waiting_[jobs_[j].gpus()].insert(place_of(j, true)); }
+  void stop_waiting(std::size_t j) {
+    const auto lane = waiting_.find(jobs_[j].gpus());
+    lane->second.erase(place_of(j, true));
+    if (lane->second.empty()) waiting_.erase(lane);
   }
 
   /// When a job ends, or one that waits is due; only called where some job is there.
   SimTime next_look() const {
     SimTime at = SimTime::max();
-    double least_waiting = kNobodyWaits;
-    for (const std::size_t j : live_) {
-      if (runs(j))
-        at = std::min(at, now_ + left_[j]);
-      else
-        least_waiting = std::min(least_waiting, attained(j));
-    }
-    if (by_ == PreemptiveOrder::shortest_remaining || least_waiting == kNobodyWaits) return at;
-    for (const std::size_t j : live_) {
-      if (!runs(j)) continue;
+    for (const std::size_t j : running_) at = std::min(at, now_ + left_[j]);
+    if (by_ == PreemptiveOrder::shortest_remaining || waiting_.empty()) return at;
+    double least_waiting = std::numeric_limits<double>::infinity();
+    for (const auto& [gpus, lane] : waiting_)
+      least_waiting = std::min(least_waiting, lane.begin()->key);
+    for (const std::size_t j : running_) {
       const Seconds until{(least_waiting - attained(j)) / jobs_[j].gpus()};
       at = std::min(at, now_ + to_clock(std::max(until, kLeastQuantum)));
     }
@@ -78,93 +100,112 @@ class Preemptive {
   void advance_to(SimTime at) {
     const SimDuration passed = at - now_;
     now_ = at;
-    for (const std::size_t j : live_) {
-      if (!runs(j)) continue;
+    for (const std::size_t j : running_) {
       left_[j] -= passed;
       run_.gpu_seconds += to_seconds(passed).count() * jobs_[j].gpus();
       if (left_[j] > SimDuration{0}) continue;
       run_.jobs[j].end = now_;
       release(j);
     }
-    std::erase_if(live_, [&](std::size_t j) { return run_.jobs[j].end.has_value(); });
+    std::erase_if(running_, [&](std::size_t j) { return run_.jobs[j].end.has_value(); });
   }
 
   void release(std::size_t j) {
     nodes_.give_back(held_[j]);
+    options_.note(j, held_[j], since_[j], now_);
     held_[j].clear();
   }
 
   void decide() {
-    const auto before = [&](std::size_t a, std::size_t b) {
-      const double x = key(a), y = key(b);
-      if (x != y) return x < y;
-      if (runs(a) != runs(b)) return runs(a);
-      return jobs_[a].submit != jobs_[b].submit ? jobs_[a].submit < jobs_[b].submit : a < b;
-    };
-    std::sort(live_.begin(), live_.end(), before);
-    // Who runs by the order alone, on nodes that are all free.
-    std::vector<std::size_t> wanted;
-    std::vector<NodePart> taken;
-    for (const std::size_t j : live_) {
-      if (scratch_.free() == 0) break;
-      if (!scratch_.fits(jobs_[j].gpus())) continue;
-      const auto parts = scratch_.take(jobs_[j].gpus());
-      taken.insert(taken.end(), parts.begin(), parts.end());
-      wanted.push_back(j);
-    }
-    scratch_.give_back(taken);
-    std::sort(wanted.begin(), wanted.end());
-    for (const std::size_t j : live_)
-      if (runs(j) && !std::binary_search(wanted.begin(), wanted.end(), j)) {
+    const std::vector<std::size_t> wanted = who_runs();
+    std::vector<std::size_t> sorted = wanted;
+    std::sort(sorted.begin(), sorted.end());
+    for (const std::size_t j : running_)
+      if (!std::binary_search(sorted.begin(), sorted.end(), j)) {
         release(j);
         ++run_.jobs[j].preemptions;
+        wait(j);
       }
+    for (const std::size_t j : wanted)
+      if (!runs(j)) stop_waiting(j);
     place(wanted);
+    running_ = wanted;
   }
 
-  double key(std::size_t j) const {
-    return by_ == PreemptiveOrder::shortest_remaining ? to_seconds(left_[j]).count() : attained(j);
+  /// By the order alone, on nodes that are all free. Of jobs that wait for as many GPUs only the
+  /// first comes into question: where it does not fit, those behind it do not.
+  std::vector<std::size_t> who_runs() {
+    std::vector<Place> running;
+    for (const std::size_t j : running_) running.push_back(place_of(j, false));
+    std::sort(running.begin(), running.end());
+    using Cursor = std::pair<std::set<Place>::const_iterator, std::set<Place>::const_iterator>;
+    std::vector<Cursor> lanes;
+    for (const auto& [gpus, lane] : waiting_) lanes.emplace_back(lane.begin(), lane.end());
+    std::vector<std::size_t> wanted;
+    std::vector<NodePart> taken;
+    for (auto next = running.begin(); scratch_.free() > 0;) {
+      const auto first =
+          std::min_element(lanes.begin(), lanes.end(),
+                           [](const Cursor& a, const Cursor& b) { return *a.first < *b.first; });
+      const bool of_waiting =
+          first != lanes.end() && (next == running.end() || *first->first < *next);
+      if (!of_waiting && next == running.end()) break;
+      const std::size_t j = of_waiting ? first->first->job : (next++)->job;
+      const bool fits = scratch_.fits(jobs_[j].gpus());
+      if (fits) {
+        const auto parts = scratch_.take(jobs_[j].gpus());
+        taken.insert(taken.end(), parts.begin(), parts.end());
+        wanted.push_back(j);
+      }
+      if (of_waiting && (!fits || ++first->first == first->second)) lanes.erase(first);
+    }
+    scratch_.give_back(taken);
+    return wanted;
   }
 
   /// Those that run keep their GPUs; if the others do not fit between them, all move.
   void place(const std::vector<std::size_t>& wanted) {
-    bool moved = false;
-    for (std::size_t attempt = 0; attempt < 2; ++attempt) {
+    for (const bool moved : {false, true}) {
       bool all = true;
-      for (const std::size_t j : live_) {
-        if (runs(j) || !std::binary_search(wanted.begin(), wanted.end(), j)) continue;
+      for (const std::size_t j : wanted) {
+        if (runs(j)) continue;
         if (!nodes_.fits(jobs_[j].gpus())) {
           all = false;
           break;
         }
         held_[j] = nodes_.take(jobs_[j].gpus());
+        since_[j] = now_;
         if (!run_.jobs[j].start) run_.jobs[j].start = now_;
       }
-      if (all || moved) return;
+      RECKON_CHECK(all || !moved);  // in this order they fit on free nodes
+      if (all) return;
       for (const std::size_t j : wanted)
         if (runs(j)) release(j);
-      moved = true;
     }
   }
 
   std::span<const JobRequest> jobs_;
   PreemptiveOrder by_;
+  const RunOptions& options_;
   QueueRun& run_;
   const FreeNodes empty_;
   FreeNodes nodes_;
   FreeNodes scratch_;                        // all free but within a decision
   std::vector<SimDuration> left_;            // by job
+  std::vector<SimTime> since_;               // by job: it holds its GPUs
   std::vector<std::vector<NodePart>> held_;  // by job; empty: it does not run
-  std::vector<std::size_t> live_;            // there, and not ended
+  std::vector<std::size_t> running_;         // in the order of the last look
+  std::map<int, std::set<Place>> waiting_;   // by GPUs that they ask for; no entry is empty
   SimTime now_{};
 };
 
 }  // namespace
 
 QueueRun run_preemptive(std::span<const JobRequest> jobs, std::span<const NodeGroup> groups,
-                        PreemptiveOrder order, std::size_t first_measured, std::size_t measured) {
+                        PreemptiveOrder order, std::size_t first_measured, std::size_t measured,
+                        const RunOptions& options) {
   QueueRun run = queue_of_jobs(jobs, first_measured, measured);
-  Preemptive(jobs, groups, order, run).simulate();
+  Preemptive(jobs, groups, order, options, run).simulate();
   summarize(run, gpus_of(groups));
   return run;
 }

@@ -17,7 +17,8 @@ enum class PreemptiveOrder {
 /// kLeastQuantum of the last look, so that equal jobs take turns instead of sharing a GPU. A look
 /// costs O(n log n) of the n jobs that are there.
 QueueRun run_preemptive(std::span<const JobRequest> jobs, std::span<const NodeGroup> groups,
-                        PreemptiveOrder order, std::size_t first_measured, std::size_t measured);
+                        PreemptiveOrder order, std::size_t first_measured, std::size_t measured,
+                        const RunOptions& options = {});
 
 inline constexpr Seconds kLeastQuantum{60};
 

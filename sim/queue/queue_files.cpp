@@ -53,6 +53,7 @@ class QueueLoader {
       source_.error("cluster", "no node has a GPU", "give a pool its accelerator");
       return false;
     }
+    question_.group_names = names;
     return set_cells(names);
   }
 

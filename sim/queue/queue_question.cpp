@@ -27,28 +27,28 @@ std::size_t first_measured(const QueueQuestion& question, const JobList& list) {
 }
 
 QueueRun run_queue(const QueueQuestion& question, const JobList& list, std::size_t first,
-                   std::size_t measured) {
+                   std::size_t measured, const RunOptions& options) {
   switch (question.scheduler.policy) {
     case SchedulingPolicy::easy_backfill:
-      return run_easy_backfill(list.jobs, question.groups, first, measured);
+      return run_easy_backfill(list.jobs, question.groups, first, measured, options);
     case SchedulingPolicy::sjf:
-      return run_shortest_job_first(list.jobs, question.groups, first, measured);
+      return run_shortest_job_first(list.jobs, question.groups, first, measured, options);
     case SchedulingPolicy::srtf:
       return run_preemptive(list.jobs, question.groups, PreemptiveOrder::shortest_remaining, first,
-                            measured);
+                            measured, options);
     case SchedulingPolicy::las:
       return run_preemptive(list.jobs, question.groups, PreemptiveOrder::least_attained, first,
-                            measured);
+                            measured, options);
     case SchedulingPolicy::slurm: {
       MultifactorRules rules(list, *question.scheduler.slurm, question.partitions,
                              gpus_of(question.groups));
-      return run_backfill(list.jobs, question.groups, rules, first, measured);
+      return run_backfill(list.jobs, question.groups, rules, first, measured, options);
     }
     case SchedulingPolicy::kueue:
       return run_kueue(list, question.groups, question.pools, *question.scheduler.kueue, first,
-                       measured);
+                       measured, options);
     case SchedulingPolicy::fifo:
-      return run_fifo(list.jobs, question.groups, first, measured);
+      return run_fifo(list.jobs, question.groups, first, measured, options);
     case SchedulingPolicy::fifo_perf:
     case SchedulingPolicy::fgd:
     case SchedulingPolicy::best_fit:

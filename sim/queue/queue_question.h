@@ -21,8 +21,9 @@ struct DrawnJobs {
 
 struct QueueQuestion {
   std::vector<NodeGroup> groups;
-  std::vector<std::string> pools;  // names by cell, of policy kueue
-  PartitionCells partitions;       // of policy slurm
+  std::vector<std::string> group_names;  // of their pools, for people
+  std::vector<std::string> pools;        // names by cell, of policy kueue
+  PartitionCells partitions;             // of policy slurm
   SchedulerSpec scheduler;
   JobList list;  // recorded; empty with
   std::optional<DrawnJobs> drawn;
@@ -34,7 +35,7 @@ JobList jobs_of(const QueueQuestion& question, std::uint64_t seed, std::uint32_t
 
 /// `measured`: of the jobs behind those that are not.
 QueueRun run_queue(const QueueQuestion& question, const JobList& list, std::size_t first_measured,
-                   std::size_t measured);
+                   std::size_t measured, const RunOptions& options = {});
 /// Of drawn jobs the first that was submitted behind the warm-up.
 std::size_t first_measured(const QueueQuestion& question, const JobList& list);
 

@@ -18,14 +18,23 @@ class QueueRules {
   QueueRules& operator=(const QueueRules&) = delete;
   virtual ~QueueRules() = default;
 
-  /// The higher goes first; equals go in order of submit, then of the list.
+  /// The higher goes first; equals go in order of tie(), then of submit, then of the list. As of
+  /// `now`, a time at which the job has come or the last that recalculates() told.
   virtual double priority(std::size_t /*job*/, SimTime /*now*/) { return 0; }
+  /// The lower goes first.
+  virtual double tie(std::size_t /*job*/) const { return 0; }
+  /// Jobs of one group keep the order of tie(), submit and list at all times, whatever priorities
+  /// they get, and those that ask for as many GPUs are held back alike. Numbers from 0 on.
+  virtual std::size_t group(std::size_t /*job*/) const { return 0; }
   /// Asked at each arrival and end, before they count: whether priorities have changed, so that
   /// those of all that wait are asked for again, of the time that it tells.
   virtual std::optional<SimTime> recalculates(SimTime /*now*/) { return std::nullopt; }
   virtual CellSet cells(std::size_t /*job*/) const { return kAllCells; }
-  /// A job that a limit holds back reserves nothing and blocks nobody.
+  /// A job that a limit holds back reserves nothing and blocks nobody. Who is held back stays so
+  /// while others start.
   virtual bool may_start(std::size_t /*job*/) const { return true; }
+  /// Whether a job that must wait has a reservation.
+  virtual bool reserves() const { return true; }
   /// Jobs that one look tries, the first by priority.
   virtual std::size_t depth() const { return std::numeric_limits<std::size_t>::max(); }
   virtual void started(std::size_t /*job*/, SimTime /*now*/) {}

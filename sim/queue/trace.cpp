@@ -67,13 +67,15 @@ struct OneReplication {
     return out;
   }
 
-  QueueRecord record_of(const QueueQuestion& work) const {
+  QueueRecord record_of(const QueueQuestion& work, bool with_holdings = false) const {
     // Drawn jobs of replication k are of its own streams, those of the seed asked for.
     const auto replication = static_cast<std::uint32_t>(seed - question.seed);
-    QueueRecord record{jobs_of(work, question.seed, replication), {}};
+    QueueRecord record{jobs_of(work, question.seed, replication), {}, {}};
+    RunOptions options;
+    if (with_holdings) options.holdings = &record.holdings;
     const std::size_t first = std::min(first_measured(work, record.list), record.list.jobs.size());
     record.run = run_queue(work, record.list, first,
-                           measured_jobs(question, record.list.jobs.size() - first));
+                           measured_jobs(question, record.list.jobs.size() - first), options);
     return record;
   }
 };
@@ -239,7 +241,7 @@ TraceResult simulate_trace(const TraceQuestion& question, int replications, int 
 std::optional<QueueRecord> record_queue(const TraceQuestion& question) {
   const auto* queue = std::get_if<QueueQuestion>(&question.work);
   if (queue == nullptr) return std::nullopt;
-  return OneReplication{question, question.seed}.record_of(*queue);
+  return OneReplication{question, question.seed}.record_of(*queue, true);
 }
 
 namespace {

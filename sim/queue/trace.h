@@ -68,6 +68,7 @@ TraceResult simulate_trace(const TraceQuestion& question, int replications, int 
 struct QueueRecord {
   JobList list;
   QueueRun run;
+  std::vector<Holding> holdings;  // who held which GPUs when
 };
 /// nullopt: the question is of no such jobs.
 std::optional<QueueRecord> record_queue(const TraceQuestion& question);

@@ -60,6 +60,9 @@ void add_start(AssumptionTable& table);
 void add_disruptions(AssumptionTable& table, const Plan& plan);
 /// Of one process that stands still all others of the job stand still, too.
 bool waits_for_all(const PlannedStrategy& strategy);
+/// Of each market in which something is bought whose price is not certain: the price of a node
+/// there.
+void add_prices(std::vector<PlanAssumption>& rows, const Plan& plan);
 /// The default law's mean: Plan holds it twice (the law that is drawn from, the fact behind it).
 void add_reclaim(std::vector<PlanAssumption>& rows, const Plan& plan);
 

@@ -73,6 +73,38 @@ void add_disruptions(AssumptionTable& table, const Plan& plan) {
   }
 }
 
+void add_prices(std::vector<PlanAssumption>& rows, const Plan& plan) {
+  for (std::size_t i = 0; i < plan.pools.size(); ++i) {
+    const NodePrice& price = plan.pools[i].price;
+    if (!price.known || price.spread.certain()) continue;
+    const double hour =
+        double(price.machine.nano_usd_per_hour + price.accelerators.nano_usd_per_hour) * 1e-9;
+    if (!(hour > 0)) continue;
+    // A pool's own price times what the market's number is over its median.
+    const auto set = [i, price](Plan& p, double factor) {
+      NodePrice& now = p.pools[i].price;
+      now.machine = scaled(price.machine, factor);
+      now.accelerators = scaled(price.accelerators, factor);
+      now.spread = PriceSpread{};
+    };
+    const std::string key = std::string(kPriceOf) + price.spread.market;
+    const auto same = std::find_if(rows.begin(), rows.end(),
+                                   [&](const PlanAssumption& a) { return a.key == key; });
+    if (same == rows.end()) {
+      rows.push_back({"price of " + price.spread.market, key, "USD/h", hour,
+                      hour * price.spread.low, hour * price.spread.high, price.spread.source, kLife,
+                      [set, hour](Plan& p, double value) { set(p, value / hour); }});
+      continue;
+    }
+    same->low = std::min(same->low, same->value * price.spread.low);
+    same->high = std::max(same->high, same->value * price.spread.high);
+    same->set = [before = std::move(same->set), set, median = same->value](Plan& p, double value) {
+      before(p, value);
+      set(p, value / median);
+    };
+  }
+}
+
 void add_reclaim(std::vector<PlanAssumption>& rows, const Plan& plan) {
   if (!plan.reclaim.assumed_mean) return;
   const Fact<Seconds>& mean = *plan.reclaim.assumed_mean;

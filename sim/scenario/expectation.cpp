@@ -30,8 +30,9 @@ tl::unexpected<std::string> unknown(std::string_view what, std::string_view text
 
 bool is_distribution(Metric metric) {
   return metric == Metric::time || metric == Metric::cost || metric == Metric::goodput ||
-         metric == Metric::interruptions || metric == Metric::latency || metric == Metric::wait ||
-         metric == Metric::jct || metric == Metric::slowdown;
+         metric == Metric::interruptions || metric == Metric::energy || metric == Metric::co2 ||
+         metric == Metric::latency || metric == Metric::wait || metric == Metric::jct ||
+         metric == Metric::slowdown;
 }
 
 struct Call {
@@ -122,6 +123,10 @@ Parsed<double> parse_value(std::string_view text, const Expectation& e) {
     case Metric::fragmentation:
     case Metric::fairness:
       return parse_fraction(text);
+    case Metric::energy:
+      return parse_energy(text);
+    case Metric::co2:
+      return parse_mass(text);
     case Metric::memory:
       return parse_bytes(text).map([](Bytes b) { return b.v; });
     case Metric::samples_per_second:

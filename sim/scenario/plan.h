@@ -10,6 +10,7 @@
 
 #include "sim/base/fact.h"
 #include "sim/base/money.h"
+#include "sim/base/printed_currency.h"
 #include "sim/catalog/catalog.h"
 #include "sim/scenario/layout.h"
 #include "sim/scenario/processor_rates.h"
@@ -56,12 +57,20 @@ bool cuts_the_model(StrategyKind kind);
 /// Layout::stops_recomputing of a job of that kind.
 bool stops_recomputing(StrategyKind kind);
 
-enum class Optimizer { sgd_momentum, adamw };
+enum class Optimizer { sgd_momentum, adamw, adamw_8bit, lion, adafactor, muon };
+/// Our worker and parameter servers apply it; the others are simulated.
+constexpr bool is_trained_here(Optimizer o) {
+  return o == Optimizer::sgd_momentum || o == Optimizer::adamw;
+}
 /// Where the scenario names none: AdamW for sequences, SGD with momentum for all others.
 Optimizer default_optimizer(SampleUnit unit);
 constexpr auto words_of(Optimizer) {
   return std::array{Word<Optimizer>{"sgd", Optimizer::sgd_momentum},
-                    Word<Optimizer>{"adamw", Optimizer::adamw}};
+                    Word<Optimizer>{"adamw", Optimizer::adamw},
+                    Word<Optimizer>{"adamw_8bit", Optimizer::adamw_8bit},
+                    Word<Optimizer>{"lion", Optimizer::lion},
+                    Word<Optimizer>{"adafactor", Optimizer::adafactor},
+                    Word<Optimizer>{"muon", Optimizer::muon}};
 }
 
 /// What a real run does in each step, complete. The rules: kernels/sgd_momentum.h, kernels/adamw.h.
@@ -130,6 +139,17 @@ struct PlannedWorkload {
 /// other degrees leave of its accelerators, and the micro-batches of its global batch.
 Layout layout_of(const PlannedWorkload& job);
 
+/// How far a price may lie from the one that is known, as factors on it (5th and 95th percentile):
+/// what spot markets do and how old the price is (sim/scenario/resolve/price_spread.h). All that is
+/// bought in one market has one factor in a replication, whichever plan buys it.
+struct PriceSpread {
+  std::string market;  // "p4d.24xlarge on spot in us-east-1 (aws)"; "": certain, a contract's
+  double low = 1, high = 1;
+  SourceId source{};
+  bool certain() const { return market.empty() || (low == 1 && high == 1); }
+  friend bool operator==(const PriceSpread&, const PriceSpread&) = default;
+};
+
 /// What a node of a pool costs for an hour, by part; the sum is the price. Unknown: time is
 /// forecast, cost is null.
 struct NodePrice {
@@ -138,6 +158,7 @@ struct NodePrice {
   HourlyRate accelerators;  // 0 where the machine's price covers them
   std::string as_of;        // oldest date among the prices used
   std::string source;       // "gcp catalog", "scenario prices.rates"
+  PriceSpread spread;       // of all parts together
 };
 
 /// Nodes that are billed at a reservation's price: those of the slots below `nodes`. Slots are
@@ -146,6 +167,10 @@ struct PlannedReservation {
   int nodes = 0;
   HourlyRate price;              // of a whole node
   std::optional<Seconds> until;  // from the start; afterwards the pool's own price; nullopt: no end
+  Seconds from{};  // after the start: its machines are not there before, and jobs wait for them
+  /// Paid for every machine and all of its time from `from` to `until`, used or not (an up-front
+  /// block, a commitment); else for what is used.
+  bool whole = false;
 };
 
 struct PlannedPool {
@@ -259,6 +284,15 @@ struct FailureRules {
   Fact<Seconds> hang_detection;
 };
 
+/// Electrical power of a run: docs/models/forecast.md. Shares are of an accelerator's printed
+/// power.
+struct PowerRules {
+  Fact<double> busy_share, idle_share;        // while a step computes; all other time
+  Fact<double> watts_per_vcpu, watts_per_gb;  // of the host and its memory
+  Fact<double> pue;  // of the data centre: all its power over the machines'
+  std::optional<Fact<double>> grams_per_kwh;  // CO2 of the region's grid; nullopt: not known
+};
+
 /// Nodes that are rented, where, at which prices and under whose rules: of a training and of a
 /// served model alike.
 struct PlannedCluster {
@@ -276,6 +310,7 @@ struct PlannedCluster {
   ShortageRules shortage;
   MaintenanceRules maintenance;
   FailureRules failures;
+  PowerRules power;
   HourlyRate storage_per_gb;  // checkpoints kept; 0 where unknown
 
   /// The first that is no fallback; nullptr: none. worker falls back to chief's.
@@ -290,6 +325,7 @@ struct PlanOrigin {
   std::string catalog_digest;
   std::vector<std::string> calibrations;  // overlays of the catalog
   std::string prices_as_of;               // oldest price used; "" where none is known
+  Currency currency;                      // in which texts print money
   std::vector<std::string> warnings;
   std::vector<Source> sources;  // the catalog's, so that a Fact can be printed
 };
@@ -346,6 +382,9 @@ std::vector<AssumptionOf<PlannedCluster>> assumptions_of_pass(const PlannedClust
                                                               Precision precision);
 /// How the key of PlannedWorkload::samples_factor begins.
 inline constexpr std::string_view kSamplesFactor = "workload.samples_to_accuracy";
+
+/// How the keys of prices begin: PriceSpread::market follows.
+inline constexpr std::string_view kPriceOf = "price.";
 
 /// Steps of so many samples each. The training stays as long in samples, to an accuracy it has
 /// those of the law; steps and evaluations (every so many epochs, and at the end where the last one

@@ -31,25 +31,30 @@ struct ModelByName {
 struct ModelFromHuggingFace {
   std::string config;
 };  // path, relative to the scenario
+/// A network as another tool writes its graph; the path is relative to the scenario.
+struct ModelFromGraphFile {
+  enum class Format { onnx, fx };
+  Format format = Format::onnx;
+  std::string file;
+};
 struct ModelFromTransformer {
   TransformerDimensions dimensions;
   std::string name = "transformer";
 };
-/// Not written as such: what a Hugging Face config.json of a vision transformer says
-/// (exchange/huggingface.h).
-struct ModelFromVisionTransformer {
-  VisionTransformerDimensions dimensions;
-  std::string name;
+/// Not written as such: what a file of another tool says, for the sample length that the workload
+/// gives (exchange/model_files.h).
+struct ModelFromGraph {
+  ModelGraph graph;
 };
 struct ModelFromLayers {
   std::vector<std::map<std::string, std::string>> layers;
 };
 using ModelSpec = std::variant<ModelByName, ModelFromHuggingFace, ModelFromTransformer,
-                               ModelFromLayers, ModelFromVisionTransformer>;
+                               ModelFromLayers, ModelFromGraph, ModelFromGraphFile>;
 
 struct Finetune {
   std::string method;
-  int rank = 0;    // lora, qlora
+  int rank = 0;    // lora, qlora, dora; adapters: their inner width
   int layers = 0;  // last_layers: so many layers with weights are trained
 };
 
@@ -122,7 +127,7 @@ struct WorkloadSpec {
   std::optional<std::int64_t> sequence_length;
   std::optional<Precision> precision;
   std::optional<bool> fp32_gradients;
-  std::string optimizer;  // "sgd" (default for images), "adamw" (default for sequences)
+  std::string optimizer;  // "sgd" (default for images), "adamw" (default for sequences), ...
   OptimizerSettings optimizer_settings;
   std::optional<DataSpec> data;
   std::optional<int> batch_per_accelerator, global_batch;
@@ -205,13 +210,17 @@ struct ClusterSpec {
 struct ReservationSpec {
   std::string machine;
   int count = 0;
-  std::string until;
+  std::string from, until;  // first and last day; "": it holds now, it has no end
   MoneyText price;
+  bool whole = false;  // all of it is paid, used or not
 };
 struct PricesSpec {
   std::string currency = "USD";
   std::optional<double> usd_rate;  // 1 USD in that currency
   std::optional<double> discount;  // 0..1
+  /// Half-range of all prices (5th to 95th percentile), own ones too; not given: what the catalog
+  /// says of its own ones, and own ones are certain.
+  std::optional<double> uncertainty;
   std::map<std::string, MoneyText> rates;
   std::vector<ReservationSpec> reserved;
   bool suspect = false;  // use list prices that look wrong
@@ -367,6 +376,7 @@ struct PlanSpec {
   std::optional<int> max_nodes;        // at once, of all pools
   std::vector<std::string> residency;  // jurisdictions a region may be under; empty: any
   std::optional<double> carbon_free;   // least share of its power, 0..1
+  std::optional<double> energy_joules, co2_grams;  // of the run at most, means
   // Of several jobs:
   std::optional<Seconds> period;                 // all are done within it
   std::map<std::string, std::string> deadlines;  // by job, as `deadline`

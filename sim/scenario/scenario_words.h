@@ -117,6 +117,8 @@ enum class Metric {
   step_share,
   interruptions,
   feasible,
+  energy,
+  co2,
   // of `serving:`
   latency,
   serving_cost,
@@ -149,6 +151,8 @@ constexpr auto words_of(Metric) {
       Word<Metric>{"step.share", Metric::step_share},
       Word<Metric>{"interruptions", Metric::interruptions},
       Word<Metric>{"feasible", Metric::feasible},
+      Word<Metric>{"energy", Metric::energy},
+      Word<Metric>{"co2", Metric::co2},
       Word<Metric>{"latency", Metric::latency},
       Word<Metric>{"serving.cost", Metric::serving_cost},
       Word<Metric>{"serving.replicas", Metric::serving_replicas},

@@ -24,7 +24,8 @@ Writers writers_of(const Plan& plan, const PlannedWorkload& job) {
     return {first, job.strategy.servers->count};
   if (!cuts_the_model(job.strategy.kind)) return {first, 1};
   const PlannedStrategy& s = job.strategy;
-  const int per_node = std::max(1, first->accelerators_per_node / s.accelerators_per_worker);
+  const int per_node =
+      std::max(1, first->accelerators_per_node / std::max(1, s.accelerators_per_worker));
   return {first, (s.workers + per_node - 1) / per_node};
 }
 
@@ -44,8 +45,8 @@ Bytes frozen_bytes(const PlannedWorkload& job) {
 Bytes checkpoint_bytes(const PlannedWorkload& job) {
   // fp32 weights and the optimizer's fp32 state, of what is trained (peft saves adapters alone);
   // working copies in 16 bits are made again on loading.
-  const double per_parameter = job.optimizer == Optimizer::adamw ? 12 : 8;
-  return double(job.model.trainable_parameters()) * Bytes{per_parameter};
+  const Bytes per_parameter = Bytes{4} + optimizer_cost(job.model, job.optimizer).state;
+  return double(job.model.trainable_parameters()) * per_parameter;
 }
 
 Seconds checkpoint_save_time(const Plan& plan, const PlannedWorkload& job) {

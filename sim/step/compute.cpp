@@ -55,9 +55,11 @@ LayerPasses passes_of(const LayerWork& work, const ElementSizes& size, double ba
   const Bytes conversion =
       converts ? work.elements_in * batch * (size.activation + kWide) : Bytes{};
   const double weights = work.weights_read;
+  // Of four bits: read, written wide, read again by the product.
+  const Bytes weight = work.four_bit ? kFourBitWeight + 2 * size.activation : size.weight;
   LayerPasses p;
   p.forward.flops = work.forward * batch;
-  p.forward.bytes = in + out + conversion + weights * size.weight;
+  p.forward.bytes = in + out + conversion + weights * weight;
   p.backward.flops = work.backward * batch;
   p.forward.serial = work.steps;
   if (!work.has_backward) {
@@ -68,7 +70,7 @@ LayerPasses passes_of(const LayerWork& work, const ElementSizes& size, double ba
   p.backward.bytes = 2 * in + out + conversion + weights * size.gradient;
   if (work.frozen && weights > 0 && work.work != WorkKind::memory) {
     // Gradient of the input alone: output gradient and weights in, input gradient out.
-    p.backward.bytes = in + out + weights * size.weight;
+    p.backward.bytes = in + out + weights * weight;
   } else if (weights > 0 && work.work != WorkKind::memory) {
     // Two kernels: gradient of the input (output gradient and weights in, input gradient out),
     // gradient of the weights (output gradient and saved input in, weight gradient out).
@@ -102,6 +104,7 @@ LayerWork work_of(const LayerCount& c) {
           .work = c.work,
           .has_backward = c.has_backward,
           .frozen = c.frozen,
+          .four_bit = c.four_bit,
           .depthwise = c.depthwise,
           .small_square = c.small_square,
           .in_fp32 = c.in_fp32,
@@ -127,11 +130,16 @@ bool recomputed(const Layer& layer, WorkKind work, Recompute mode) {
 }
 
 Seconds update_time(double parameters, const ElementSizes& size, const Processor& core) {
+  // Muon's products, behind the pass over the parameters.
+  const double rate = core.efficiency.matmul.value;
+  const Seconds products = size.update_flops.v > 0 && rate > 0
+                               ? parameters * size.update_flops / (core.peak * rate)
+                               : Seconds{};
   if (core.measured != nullptr)
-    return core.measured->streams.time(parameters * size.update_traffic());
+    return core.measured->streams.time(parameters * size.update_traffic()) + products;
   return parameters * size.update_traffic() /
              (core.memory_bandwidth * core.efficiency.memory.value) +
-         core.efficiency.launch.value;
+         core.efficiency.launch.value + products;
 }
 
 Processor processor_of(const PlannedPool& pool, Precision precision) {

@@ -37,8 +37,8 @@ struct LayerWork {
   double elements_in = 0, elements_out = 0;  // activations read and written in the forward pass
   double weights_read = 0;
   WorkKind work = WorkKind::memory;
-  bool has_backward = true, frozen = false, depthwise = false, small_square = false,
-       in_fp32 = false;
+  bool has_backward = true, frozen = false, four_bit = false, depthwise = false,
+       small_square = false, in_fp32 = false;
   double steps = 1;  // kernels that wait for each other, of those that others have one of
 };
 LayerWork work_of(const LayerCount& count);
@@ -61,7 +61,7 @@ LayerCost cost_of(const LayerWork& work, const ElementSizes& size, const Process
                   double batch);
 /// Is the layer computed again in the backward pass? Full: with the others of its group.
 bool recomputed(const Layer& layer, WorkKind work, Recompute mode);
-/// The optimizer's pass over `parameters`, bound by memory bandwidth.
+/// The optimizer's pass over `parameters`, bound by memory bandwidth, and its products.
 Seconds update_time(double parameters, const ElementSizes& size, const Processor& core);
 
 struct ComputeTimes {

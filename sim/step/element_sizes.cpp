@@ -7,15 +7,16 @@ namespace reckon {
 Bytes ElementSizes::update_traffic() const {
   const Bytes copy = master.v > 0 ? weight : Bytes{0};
   const Bytes kept = master.v > 0 ? master : weight;
-  return gradient + 2 * kept + 2 * optimizer + copy;
+  return gradient + 2 * kept + 2 * optimizer + copy + update;
 }
 
-ElementSizes element_sizes(Precision precision, Optimizer optimizer, bool fp32_variables,
+ElementSizes element_sizes(Precision precision, const OptimizerCost& optimizer, bool fp32_variables,
                            bool fp32_gradients) {
   constexpr Bytes kFp32{4};
   ElementSizes e;
   e.activation = bytes_per_element(precision);
-  e.optimizer = optimizer == Optimizer::adamw ? 2 * kFp32 : kFp32;
+  e.optimizer = optimizer.state;
+  e.update_flops = optimizer.flops;
   if (fp32_variables || e.activation >= kFp32) {
     e.weight = e.gradient = kFp32;
   } else {
@@ -23,6 +24,7 @@ ElementSizes element_sizes(Precision precision, Optimizer optimizer, bool fp32_v
     e.gradient = fp32_gradients ? kFp32 : std::max(e.activation, Bytes{2});
     e.master = kFp32;
   }
+  e.update = optimizer.gradient_reads * e.gradient + optimizer.traffic;
   return e;
 }
 
@@ -31,8 +33,8 @@ bool fp32_variables(const PlannedStrategy& s) {
 }
 
 ElementSizes element_sizes(const PlannedWorkload& job) {
-  return element_sizes(job.precision, job.optimizer, fp32_variables(job.strategy),
-                       job.fp32_gradients);
+  return element_sizes(job.precision, optimizer_cost(job.model, job.optimizer),
+                       fp32_variables(job.strategy), job.fp32_gradients);
 }
 
 ElementSizes forward_sizes(Precision precision) {

@@ -1,10 +1,11 @@
 #pragma once
 #include "sim/scenario/plan.h"
+#include "sim/step/optimizer_cost.h"
 
 namespace reckon {
 
 /// Bytes of one element of each thing that training keeps or moves, on one accelerator.
-///  - fp32, tf32: everything 4; the optimizer keeps 4 (momentum) or 8 (AdamW's two moments).
+///  - fp32, tf32: everything 4; what the optimizer keeps: optimizer_cost.h.
 ///  - 16 bits and below: weights and activations in the working precision, gradients in 16 bits
 ///  (the narrowest
 ///    that collectives add in), an fp32 master copy of the weights beside the optimizer's fp32
@@ -21,17 +22,23 @@ struct ElementSizes {
   Bytes activation{}, weight{}, gradient{};
   Bytes master{};     // 0: the weights are their own master copy
   Bytes optimizer{};  // state beside the master copy
-  Bytes buffers{};    // of the stack beside a parameter: flat copies of gradients, temporaries
-  Bytes score{};      // kept of each attention score; 0: a fused kernel computes them again
+  Bytes update{};     // what the optimizer moves besides, and its products: optimizer_cost.h
+  Flops update_flops{};
+  Bytes buffers{};  // of the stack beside a parameter: flat copies of gradients, temporaries
+  Bytes score{};    // kept of each attention score; 0: a fused kernel computes them again
 
   /// Memory traffic of the optimizer's update for one parameter: gradient read, state and master
   /// read and written, working weight written where it is a copy.
   Bytes update_traffic() const;
 };
 /// `fp32_variables`: as on TPU and with parameter servers.
-ElementSizes element_sizes(Precision precision, Optimizer optimizer, bool fp32_variables,
+ElementSizes element_sizes(Precision precision, const OptimizerCost& optimizer, bool fp32_variables,
                            bool fp32_gradients = false);
 ElementSizes element_sizes(const PlannedWorkload& job);
+/// A weight in four bits (Layer::four_bit): NF4, a constant of 8 bits for each 64, and of them one
+/// of 32 bits for each 256 [Dettmers 2023, arXiv:2305.14314, section 3, "Double Quantization":
+/// 0.127 bits a parameter].
+inline constexpr Bytes kFourBitWeight{(4 + 8. / 64 + 32. / (64 * 256)) / 8};
 /// Of a pass forward only: weights and activations in the working precision, nothing else.
 ElementSizes forward_sizes(Precision precision);
 bool fp32_variables(const PlannedStrategy& strategy);

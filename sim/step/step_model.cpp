@@ -76,6 +76,13 @@ Seconds update_of(double parameters, const StepSetting& setting, const ElementSi
          parameters * size.weight / setting.host_link;
 }
 
+ElementSizes sizes_of(const StepSetting& setting, const ModelFold& fold) {
+  return with_stack(
+      element_sizes(setting.precision, optimizer_cost(fold.trainable, setting.optimizer),
+                    setting.fp32_variables, setting.fp32_gradients),
+      setting.framework);
+}
+
 Bottleneck bottleneck_of(const StepEstimate& e, Seconds bound_by_memory) {
   if (e.exposed_communication > e.compute) return Bottleneck::communication;
   if (e.waiting_for_host * 2 > e.compute) return Bottleneck::host;
@@ -85,7 +92,10 @@ Bottleneck bottleneck_of(const StepEstimate& e, Seconds bound_by_memory) {
 }  // namespace
 
 ModelFold::ModelFold(const ModelGraph& model)
-    : folded(model), limits(model), model_flops(model.model_flops()) {
+    : folded(model),
+      limits(model),
+      model_flops(model.model_flops()),
+      trainable(trainable_shapes(model)) {
   for (std::size_t i = 0; i < model.layers().size(); ++i) {
     const LayerCount& c = model.counts()[i];
     if (c.forward.v > 0 || c.elements_out > 0) timed_layers.push_back(model.layers()[i].id);
@@ -94,22 +104,18 @@ ModelFold::ModelFold(const ModelGraph& model)
 
 StepModel::StepModel(const ModelGraph& model, StepSetting setting)
     : setting_(std::move(setting)),
-      size_(with_stack(element_sizes(setting_.precision, setting_.optimizer,
-                                     setting_.fp32_variables, setting_.fp32_gradients),
-                       setting_.framework)),
-      core_(one_core(setting_.processor)),
       own_(std::in_place, model),
-      fold_(*own_) {
+      fold_(*own_),
+      size_(sizes_of(setting_, fold_)),
+      core_(one_core(setting_.processor)) {
   core_.cores = setting_.processor.cores;  // that share a rank's batch
 }
 
 StepModel::StepModel(const ModelFold& fold, StepSetting setting)
     : setting_(std::move(setting)),
-      size_(with_stack(element_sizes(setting_.precision, setting_.optimizer,
-                                     setting_.fp32_variables, setting_.fp32_gradients),
-                       setting_.framework)),
-      core_(one_core(setting_.processor)),
-      fold_(fold) {
+      fold_(fold),
+      size_(sizes_of(setting_, fold_)),
+      core_(one_core(setting_.processor)) {
   core_.cores = setting_.processor.cores;
 }
 

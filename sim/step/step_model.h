@@ -37,6 +37,7 @@ struct ModelFold {
   FoldedModel folded;
   LayoutLimits limits;
   Flops model_flops{};
+  TrainableShapes trainable;
   std::vector<LayerId> timed_layers;
 };
 
@@ -70,10 +71,10 @@ class StepModel {
   StepEstimate estimate_with(const Layout& layout, const Cost& cost) const;
 
   StepSetting setting_;
-  ElementSizes size_;
-  Processor core_;
   std::optional<ModelFold> own_;
   const ModelFold& fold_;
+  ElementSizes size_;
+  Processor core_;
 };
 
 /// estimate_step() of a job without parameter servers whose model was folded before: a hundred

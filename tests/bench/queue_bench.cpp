@@ -10,6 +10,7 @@
 #include "sim/queue/lists/openb_csv.h"
 #include "sim/queue/load.h"
 #include "sim/queue/queue_question.h"
+#include "sim/queue/snapshot/start_forecast.h"
 
 // Shared clusters: pods onto Alibaba's 1,213 nodes, and queues of 10^3 to 10^6 jobs.
 namespace {
@@ -30,14 +31,14 @@ BENCHMARK_CAPTURE(openb, fgd, SchedulingPolicy::fgd)->Unit(benchmark::kMilliseco
 BENCHMARK_CAPTURE(openb, best_fit, SchedulingPolicy::best_fit)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(openb, gpu_packing, SchedulingPolicy::gpu_packing)->Unit(benchmark::kMillisecond);
 
-/// Jobs of 1 to 64 GPUs, an hour on average, at 90 % use of nodes with 8 GPUs, of 20 teams with 5
-/// users each.
-JobList queue_of(std::size_t jobs, int nodes) {
-  constexpr double kHour = 3600, kUse = 0.9, kGpusOfJob = 18.14;  // mean of the sizes below
+/// Jobs of 1 to 64 GPUs, an hour on average, that ask for `use` of nodes with 8 GPUs, of 20 teams
+/// with 5 users each.
+JobList queue_of(std::size_t jobs, int nodes, double use) {
+  constexpr double kHour = 3600, kGpusOfJob = 18.14;  // mean of the sizes below
   constexpr std::array kSizes{1, 2, 4, 8, 16, 32, 64};
   constexpr int kTeams = 20, kUsers = 5;
   RandomStream stream(5, 0, Purpose{"queue_bench"}, 0), owners(5, 0, Purpose{"queue_owners"}, 0);
-  const double between = kHour * kGpusOfJob / (kUse * nodes * 8);
+  const double between = kHour * kGpusOfJob / (use * nodes * 8);
   JobList out;
   double now = 0;
   for (std::size_t k = 0; k < jobs; ++k) {
@@ -52,8 +53,8 @@ JobList queue_of(std::size_t jobs, int nodes) {
   return out;
 }
 
-void queue(benchmark::State& state, SchedulingPolicy policy) {
-  const JobList list = queue_of(static_cast<std::size_t>(state.range(0)), int(state.range(1)));
+void queue_at(benchmark::State& state, SchedulingPolicy policy, double use) {
+  const JobList list = queue_of(static_cast<std::size_t>(state.range(0)), int(state.range(1)), use);
   QueueQuestion question;
   question.scheduler.policy = policy;
   question.groups = {{int(state.range(1)), 8, 0}};
@@ -71,6 +72,53 @@ void queue(benchmark::State& state, SchedulingPolicy policy) {
   getrusage(RUSAGE_SELF, &used);
   state.counters["peak_MB"] = double(used.ru_maxrss) / 1024;  // of all benchmarks so far
 }
+constexpr double kUsual = 0.9, kOverload = 1.5;
+
+void queue(benchmark::State& state, SchedulingPolicy policy) { queue_at(state, policy, kUsual); }
+/// Half as much again as the nodes can do: the queue grows to the end.
+void overload(benchmark::State& state, SchedulingPolicy policy) {
+  queue_at(state, policy, kOverload);
+}
+
+/// A user's question: 100 jobs run or wait on 16 nodes, 1,000 replications of when one more starts.
+void submission(benchmark::State& state) {
+  ClusterSnapshot snapshot;
+  snapshot.at = 1'795'000'000;
+  for (int n = 0; n < 16; ++n)
+    snapshot.nodes.push_back({.name = std::to_string(n), .gpus = 8, .queues = {"batch"}});
+  for (int k = 0; k < 100; ++k) {
+    SnapshotJob job{.id = std::to_string(k), .queue = "batch", .gpus = k < 32 ? 4 : 1 << k % 7};
+    job.submit = snapshot.at - 7200 + k;
+    job.priority = 1000 - k;
+    job.limit = Seconds{3600.0 * (2 + k % 24)};
+    if (k < 32) {
+      job.start = job.submit;
+      job.on = {{std::to_string(k / 2), 4}};
+    }
+    snapshot.jobs.push_back(std::move(job));
+  }
+  Submission mine;
+  mine.gpus = 16;
+  mine.queue = "batch";
+  mine.limit = Seconds{12 * 3600.0};
+  mine.times = {Seconds{8 * 3600.0}};
+  for (auto _ : state)
+    benchmark::DoNotOptimize(forecast_start(snapshot, mine, 1000, 1, 1).start.p50);
+}
+BENCHMARK(submission)->Unit(benchmark::kMillisecond);
+
+BENCHMARK_CAPTURE(overload, easy_backfill, SchedulingPolicy::easy_backfill)
+    ->ArgNames({"jobs", "nodes"})
+    ->ArgsProduct({{1000, 10'000, 66'000, 100'000, 1'000'000}, {100}})
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(overload, slurm_fair_share, SchedulingPolicy::slurm)
+    ->ArgNames({"jobs", "nodes"})
+    ->ArgsProduct({{1000, 10'000, 66'000, 100'000, 1'000'000}, {100}})
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(overload, kueue, SchedulingPolicy::kueue)
+    ->ArgNames({"jobs", "nodes"})
+    ->ArgsProduct({{1000, 10'000, 66'000, 100'000, 1'000'000}, {100}})
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(queue, fifo, SchedulingPolicy::fifo)
     ->ArgNames({"jobs", "nodes"})
     ->ArgsProduct({{1000, 10'000, 100'000, 1'000'000}, {100, 1000, 10'000}})

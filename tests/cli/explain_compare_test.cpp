@@ -139,3 +139,29 @@ TEST_CASE("a run of one's own is evidence, and a run or a source can be left out
   CHECK(contains(unknown.err, "nobody"));
   CHECK(w.run("explain a.yaml --without-evidence all --plot e.svg").code == 2);
 }
+
+TEST_CASE("whatever explain proposes is an option of plan, or is named as outside of its search") {
+  const Workspace w;
+  const std::string help = w.run("help plan").out;
+  std::size_t inside = 0, outside = 0;
+  for (const char* name : {"gke-p100-autoscaling", "parameter-servers-k80", "llama3-8b-zero3",
+                           "gpt3-175b-1024-a100", "llama3-8b-lora"}) {
+    const Output r = w.run(std::string("explain '") + RECKON_SOURCE_DIR + "/scenarios/" + name +
+                           ".yaml' --format json");
+    INFO(name << r.err);
+    REQUIRE(r.code == 0);
+    for (const auto& change : nlohmann::json::parse(r.out)["what_would_help"]) {
+      INFO(change.dump());
+      if (change["plan_option"].is_null()) {
+        ++outside;
+        continue;
+      }
+      CHECK(contains(help, "\n  " + change["plan_option"].get<std::string>() + " "));
+      ++inside;
+    }
+  }
+  CHECK(inside > 10);
+  CHECK(outside > 5);
+  CHECK(contains(w.run("explain '" RECKON_SOURCE_DIR "/scenarios/gke-p100-autoscaling.yaml'").out,
+                 "outside"));
+}

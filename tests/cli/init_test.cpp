@@ -83,6 +83,42 @@ TEST_CASE("accelerators that do not fit on one node are spread over equal nodes"
   CHECK(contains(r.out, "# expect:"));
 }
 
+TEST_CASE("init writes for every provider of the catalog, with and without accelerators") {
+  const Workspace w;
+  const auto providers =
+      nlohmann::json::parse(w.run("catalog list providers --format json").out)["tables"][0]["rows"];
+  REQUIRE(providers.size() >= 5);
+  for (const auto& provider : providers) {
+    const std::string name = provider["name"];
+    for (const char* on : {"none", "T4"}) {
+      const std::string options =
+          "--model resnet50 --epochs 1 --accelerator " + std::string(on) + " --provider " + name;
+      INFO(options);
+      const Output written = w.run("init --out new.yaml " + options);
+      INFO(written.err);
+      REQUIRE(written.code == 0);
+      const std::string text = read_all(w.path("new.yaml"));
+      INFO(text);
+      CHECK(contains(text, "# Assumed: dataset imagenet"));
+      const Output r = w.run("simulate new.yaml --format json --replications 5");
+      INFO(r.err);
+      CHECK(r.code == 0);
+      std::filesystem::remove(w.path("new.yaml"));
+    }
+  }
+}
+
+TEST_CASE("init of several nodes without accelerators is a job of several workers") {
+  const Workspace w;
+  const Output r =
+      w.run("init --model mlp_mnist --accelerator none --count 2 --provider on_premises");
+  INFO(r.err);
+  CHECK(r.code == 0);
+  CHECK(contains(r.out, "strategy: {kind: multi_worker_mirrored, workers: 2}"));
+  CHECK(contains(r.out, "machine: {vcpu: 8, memory: 32GiB, network: 10Gbps}  # assumed"));
+  CHECK_FALSE(contains(r.out, "accelerator:"));
+}
+
 TEST_CASE("wrong answers come at once, each with the one that was meant") {
   const Workspace w;
   const Output r =

@@ -55,6 +55,50 @@ TEST_CASE("adapters leave few parameters to train") {
   CHECK(m["published"].is_null());  // that is of the network without them
 }
 
+TEST_CASE("QLoRA and an optimizer of few bytes change what is kept") {
+  const Workspace w;
+  const auto parts = [](const nlohmann::json& m, const char* part) {
+    return m["memory"][0]["parts"][part].get<double>();
+  };
+  const auto lora = shown(w, "llama2_7b --finetune lora:8");
+  const auto qlora = shown(w, "llama2_7b --finetune qlora:8");
+  CHECK(parts(qlora, "parameters") < 0.35 * parts(lora, "parameters"));
+  const auto adamw = shown(w, "llama2_7b --optimizer adamw");
+  const auto small = shown(w, "llama2_7b --optimizer adamw_8bit");
+  // The fp32 copy stays: 4 bytes, and 8 of moments or 2.004.
+  CHECK(parts(small, "optimizer") / parts(adamw, "optimizer") == Approx((4 + 2.0039) / 12));
+}
+
+TEST_CASE("a count that nothing published confirms is unverified, of files too") {
+  const Workspace w;
+  CHECK(contains(w.run("model show mpt_7b").out, "parameters"));
+  CHECK(contains(w.run("model show dit_b_2").out, "unverified: no published count confirms it"));
+  CHECK(shown(w, "dit_b_2")["verified"] == false);
+  CHECK(shown(w, "llama2_7b")["verified"] == true);
+  w.write("phi/config.json",
+          R"({"model_type": "phi3", "hidden_act": "silu", "hidden_size": 3072,
+              "intermediate_size": 8192, "max_position_embeddings": 4096,
+              "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 32,
+              "tie_word_embeddings": false, "vocab_size": 32064})");
+  const auto phi = shown(w, "phi");
+  CHECK(phi["verified"] == true);
+  CHECK(phi["published"]["notes"] == "microsoft/Phi-3-mini-4k-instruct");
+}
+
+TEST_CASE("a graph of PyTorch FX is shown with what it holds that no layer of ours is") {
+  const Workspace w;
+  w.write("net.json",
+          R"({"format": "reckon-fx", "name": "net", "nodes": [
+   {"name": "x", "op": "placeholder", "kind": "x", "inputs": [], "shape": [1, 8]},
+   {"name": "fc", "op": "call_module", "kind": "Linear", "inputs": ["x"], "shape": [1, 4],
+    "weights": {"fc.weight": [4, 8]}},
+   {"name": "s", "op": "call_function", "kind": "softmax", "inputs": ["fc"], "shape": [1, 4]},
+   {"name": "output", "op": "output", "kind": "output", "inputs": ["s"]}]})");
+  const auto m = shown(w, "net.json");
+  CHECK(m["parameters"] == 32);
+  CHECK(contains(m["notes"][0], "softmax x 1: no layer kind of ours"));
+}
+
 TEST_CASE("longer sequences and larger batches cost what they should") {
   const Workspace w;
   const auto one = shown(w, "gpt2_small --sequence-length 512 --batch 1");
@@ -97,7 +141,8 @@ TEST_CASE("a model that is none is answered with the nearest") {
   CHECK(w.run("model").code == 2);
   CHECK(contains(w.run("model lst").err, "did you mean 'list'?"));
   CHECK(w.run("model show nothing.json").code == 3);
-  CHECK(contains(w.run("model show gpt2_small --finetune qlora:4").err, "lora:RANK"));
+  CHECK(contains(w.run("model show gpt2_small --finetune prefix:4").err, "lora:RANK"));
+  CHECK(contains(w.run("model show gpt2_small --optimizer adm").err, "did you mean"));
 }
 
 TEST_CASE("model list has every model of the zoo, and of words those that have them") {

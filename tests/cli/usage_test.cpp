@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
 
@@ -30,6 +31,24 @@ TEST_CASE("the help of a command shows its options and examples, both ways") {
   CHECK(contains(w.run("check --help").out, "--junit"));
 }
 
+TEST_CASE("reckon alone prints four questions, each with a command that there is") {
+  const Workspace w;
+  const Output r = w.run("");
+  CHECK(r.code == 0);
+  CHECK(r.err.empty());
+  const auto count = [&](char of) { return std::count(r.out.begin(), r.out.end(), of); };
+  CHECK(count('?') == 4);
+  std::size_t commands = 0;
+  for (std::size_t at = 0; (at = r.out.find("\n  reckon ", at)) != std::string::npos; ++at) {
+    const std::size_t begin = at + 10;
+    const std::string name = r.out.substr(begin, r.out.find(' ', begin) - begin);
+    INFO(name);
+    CHECK(w.run("help " + name).code == 0);
+    ++commands;
+  }
+  CHECK(commands >= 4);
+}
+
 TEST_CASE("the version is one line, with the commit and the catalog's newest day") {
   const Workspace w;
   const Output r = w.run("--version");
@@ -57,7 +76,6 @@ TEST_CASE("an unknown command or option exits with 2 and names the one that was 
   r = w.run("--verison");
   CHECK(r.code == 2);
   CHECK(contains(r.err, "did you mean '--version'?"));
-  CHECK(w.run("").code == 2);
 }
 
 TEST_CASE("values of options are checked before anything runs") {

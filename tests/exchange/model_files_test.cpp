@@ -62,8 +62,8 @@ TEST_CASE("a folder stands for its config.json, a vision transformer keeps its o
   folder.write("vit/config.json", kVit);
   ScenarioFile file = scenario_with(folder, "vit");
   CHECK(resolve_model_files(file).empty());
-  CHECK(std::get<ModelFromVisionTransformer>(*file.scenario.workload->model).dimensions.classes ==
-        10);
+  CHECK(std::get<ModelFromGraph>(*file.scenario.workload->model).graph.layers().end()[-2].output ==
+        Shape{1, 10});
 }
 
 TEST_CASE("a rotary model asks for the sequence length at the scenario's place") {

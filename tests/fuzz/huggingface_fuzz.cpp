@@ -2,7 +2,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "exchange/huggingface.h"
+#include "exchange/huggingface/huggingface.h"
+#include "sim/model/shapes.h"
 
 // Any text is a Hugging Face config or gives diagnostics; what is read either becomes a network
 // with parameters and work, or says why not.
@@ -15,7 +16,19 @@ void require(bool holds) {
 /// Building is linear in the layers, and the reader allows more than a fuzzer has time for.
 bool quick(const reckon::HuggingFaceModel& model) {
   constexpr std::int64_t kLayersMost = 256;
-  return std::visit([](const auto& d) { return d.layers <= kLayersMost; }, model.dimensions);
+  const auto blocks = [](const reckon::Stack& s) {
+    return static_cast<std::int64_t>(s.blocks.size());
+  };
+  const auto layers = reckon::overloaded{
+      [&](const reckon::LanguageNetwork& n) { return blocks(n.stack); },
+      [&](const reckon::EncoderDecoder& n) { return blocks(n.encoder) + blocks(n.decoder); },
+      [&](const reckon::VisionLanguage& n) {
+        return blocks(n.vision.stack) + blocks(n.language.stack);
+      },
+      [&](const reckon::DualEncoder& n) { return blocks(n.vision.stack) + blocks(n.text.stack); },
+      [&](const reckon::FluxTransformer& n) { return n.double_blocks + n.single_blocks; },
+      [&](const auto& d) { return d.layers; }};
+  return std::visit(layers, model.dimensions) <= kLayersMost;
 }
 
 }  // namespace

@@ -153,3 +153,26 @@ TEST_CASE("a free interval and storage of checkpoints give the best of all that 
   CHECK(free.plans.front().hardware.checkpoint_storage != "");
   CHECK_FALSE(question_with_regions(text_with(", checkpoint_storage: [floppy]", "")));
 }
+
+TEST_CASE("a plan over the limit on CO2 or energy, or of which nobody knows it, is refused") {
+  planner::Question q;
+  Forecast f;
+  f.times_seconds = {1};
+  f.time_seconds = {1, 1, 1, 1};
+  f.costs_usd = {1};
+  f.cost_usd = Quantiles{1, 1, 1, 1};
+  CHECK(planner::judged(q, f).meets_all());
+  q.co2_grams = 1000;
+  CHECK_FALSE(planner::judged(q, f).meets_all());
+  EnergyForecast e;
+  e.joules = {3.6e6, 3e6, 3.5e6, 5e6};
+  e.co2_grams = Quantiles{900, 700, 850, 1300};  // the mean counts
+  f.energy = e;
+  CHECK(planner::judged(q, f).meets_all());
+  q.energy_joules = 3.5e6;
+  CHECK_FALSE(planner::judged(q, f).meets_all());
+  q.energy_joules = 4e6;
+  CHECK(planner::judged(q, f).meets_all());
+  q.co2_grams = 800;
+  CHECK_FALSE(planner::judged(q, f).meets_all());
+}

@@ -14,6 +14,14 @@ inline Fabric flat(int nodes, int per_node = 1) {
           .nic_latency = Seconds{40e-6}};
 }
 
+/// The same with links whose collectives were measured, and switches that add up.
+inline Fabric measured(Fabric f) {
+  f.peer_law = {.call = Seconds{30e-6}, .pieces = 0.4};
+  f.nic_law = {.call = Seconds{60e-6}, .pieces = 0.5};
+  f.peer_reduced = f.peer * 1.25;
+  return f;
+}
+
 /// What the graph takes on the fluid network.
 inline double seconds(const Collective& c) { return makespan(c, *make_fluid_network()).count(); }
 

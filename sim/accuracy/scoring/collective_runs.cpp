@@ -67,10 +67,13 @@ tl::expected<System, std::string> system_of(std::string_view text, int gpus, int
                                                              : accelerator->host_bandwidth.value;
   f.peer = printed * peers->efficiency.value;
   f.peer_latency = peers->latency.value;
+  f.peer_law = law_of(*peers);
+  if (peers->reduction) f.peer_reduced = f.peer * peers->reduction->value;
   f.nic = f.peer;  // unused on one node
   if (network != nullptr) {
     f.nic = machine->network.value * network->efficiency.value;
     f.nic_latency = network->latency.value;
+    f.nic_law = law_of(*network);
   }
   return system;
 }

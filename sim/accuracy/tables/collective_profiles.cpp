@@ -86,7 +86,9 @@ tl::expected<Fabric, std::string> fabric_of_row(std::string_view system, const A
   if (peers == nullptr) return tl::unexpected<std::string>("a link that the catalog does not know");
   f.peer =
       (own ? linked.peer_bandwidth->value : card.host_bandwidth.value) * peers->efficiency.value;
+  if (peers->reduction) f.peer_reduced = f.peer * peers->reduction->value;
   f.peer_latency = peers->latency.value;
+  f.peer_law = law_of(*peers);
   f.nic = f.peer;  // unused on one node
   if (nodes == 1) return f;
   const BytesPerSecond printed = printed_network(system);
@@ -99,6 +101,7 @@ tl::expected<Fabric, std::string> fabric_of_row(std::string_view system, const A
   const double nics = contains(system, "a GPU") ? ranks : 1;
   f.nic = printed * nics * network->efficiency.value;
   f.nic_latency = network->latency.value;
+  f.nic_law = law_of(*network);
   return f;
 }
 
@@ -194,9 +197,8 @@ Expected<ScoredTable> score_collective_profiles(std::string_view file_name, std:
                                              per_node, message.size.v));
     r.figure = pool.keep(figure_of(cells.text("kind"), cells.text("collective"), message.size));
     r.measured = bus(message.measured);
-    // A call that is timed by itself takes no less than its host.
-    r.predicted = r.low = r.high =
-        bus(std::max(call, predicted_time(*fabric, *kind, message.size)));
+    // A call that is timed by itself waits for its host.
+    r.predicted = r.low = r.high = bus(call + predicted_time(*fabric, *kind, message.size));
     table.scored.runs.push_back(r);
   }
   return table;

@@ -1,6 +1,7 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "sim/model/families/rules.h"
 
@@ -12,10 +13,11 @@ namespace reckon::family {
 /// over S others T S, with a window T min(T, window); distances: 2 T S w h. Backward: 2x the
 /// products (each has two operands), 1x the softmax; a fused kernel's second forward is no model
 /// FLOP [Chowdhery 2022]. One fused kernel that never writes the scores [Dao 2022]; it keeps the
-/// softmax's statistic, 4 bytes a token and head. The full T x T counts for a causal model too,
+/// softmax's statistic, 4 bytes a token and head. What is added to the scores: h T S; a soft cap: 3
+/// h T S, as a softmax. The full T x T counts for a causal model too,
 /// although fused kernels skip half of it: so do the published MFU figures.
 template <>
-struct Rules<Attention> : NoWeights {
+struct Rules<Attention> {
   static constexpr std::string_view name = "Attention";
   static LayerOp read(A& a) {
     Attention op;
@@ -31,6 +33,8 @@ struct Rules<Attention> : NoWeights {
     op.window = a.number("window", 0);
     op.value_width = a.number("value_width", 0);
     op.alibi = a.flag("alibi", false);
+    op.sinks = a.flag("sinks", false);
+    op.softcap = a.real("softcap", 0);
     return op;
   }
   static constexpr Kind kind{
@@ -48,8 +52,12 @@ struct Rules<Attention> : NoWeights {
       return ShapeError{
           fmt::format("{} key-value heads do not divide {} heads", a.kv_heads, a.heads), {}};
     }
+    if (a.softcap < 0 || !std::isfinite(a.softcap))
+      return ShapeError{fmt::format("the soft cap is {}", a.softcap), "0 for none"};
     return check_rate(a.dropout);
   }
+  /// A fourth input of what is added to the scores, not of keys of distances.
+  static bool has_bias(Inputs in) { return in.size() == 4 && in[3]->size() == 3; }
   static Result shape(const Attention& a, Inputs in, const Shape&) {
     if (in.size() == 2) return error(fmt::format("takes {}, it has 2", arity.text));
     const std::int64_t q = a.heads * a.head_width, kv = a.kv_heads * a.head_width;
@@ -60,7 +68,9 @@ struct Rules<Attention> : NoWeights {
     const std::array<std::int64_t, 4> widths{fused ? q + kv + values : q, kv, values, kv};
     const std::int64_t seen = fused || a.causal ? tokens : in[1]->front();
     for (std::size_t i = 0; i < in.size(); ++i) {
-      const Shape wanted{i == 0 ? tokens : seen, widths[i]};
+      const bool bias = i == 3 && has_bias(in);
+      const Shape wanted =
+          bias ? Shape{a.heads, tokens, seen} : Shape{i == 0 ? tokens : seen, widths[i]};
       if (*in[i] != wanted) {
         return error(fmt::format("takes {} of {}, its input is {}", names[i], to_text(wanted),
                                  to_text(*in[i])));
@@ -73,11 +83,14 @@ struct Rules<Attention> : NoWeights {
     const double others = in.size() >= 3 ? d(in[1]->front()) : tokens;
     const double scores =
         tokens * (a.window > 0 ? std::min(d(a.window), others) : others) * d(a.heads);
-    const double keys = in.size() == 4 ? 2 : 1;  // the second: of the distances
+    const bool bias = has_bias(in);
+    const double keys = in.size() == 4 && !bias ? 2 : 1;  // the second: of the distances
     const double products = scores * (keys * d(a.head_width) + d(a.values()));
     LayerCount c = product(in, out, WorkKind::attention, Flops{2 * products}, true);
-    c.forward += Flops{kSoftmaxFlops * scores};
-    c.backward += Flops{kSoftmaxFlops * scores};
+    const double each =
+        kSoftmaxFlops * (a.softcap > 0 ? 2 : 1) + (bias ? 1 : 0);  // besides the products
+    c.forward += Flops{each * scores};
+    c.backward += Flops{each * scores};
     c.saved_fixed = kStatistic * tokens * d(a.heads);
     return c;
   }
@@ -85,7 +98,36 @@ struct Rules<Attention> : NoWeights {
     return {.inputs = LayerSaved::Inputs::always, .output = true};
   }
   static SplitRule split(const Attention&) { return SplitRule::heads; }
-  static bool only_simulated(const Attention& a) { return a.values() != a.head_width; }
+  static LayerWeights weights(const Attention& a) {
+    return {.weight = a.sinks ? Shape{a.heads} : Shape{}, .bias = {}};
+  }
+  static bool only_simulated(const Attention& a) {
+    return a.values() != a.head_width || a.sinks || a.softcap > 0;
+  }
+};
+
+/// Forward: a look-up for each score of each head; backward: their sums by bucket.
+template <>
+struct Rules<RelativeBias> : TwoInputs, SavesNothing, NeedsAllFeatures, OnlySimulated {
+  static constexpr std::string_view name = "RelativeBias";
+  static LayerOp read(A& a) { return RelativeBias{a.main_number(), a.number("buckets", 32)}; }
+  static constexpr Kind kind{{"relative_bias", "{relative_bias: 8, buckets: 32, from: \"q, k\"}"},
+                             read};
+
+  static Checked check(const RelativeBias& r) {
+    return check_sizes({{"heads", r.heads}, {"buckets", r.buckets}});
+  }
+  static Result shape(const RelativeBias& r, Inputs in, const Shape&) {
+    for (const Shape* tokens : in)
+      if (tokens->size() != 2) return tokens_expected(*tokens);
+    return Shape{r.heads, in[0]->front(), in[1]->front()};
+  }
+  static LayerCount count(const RelativeBias&, Inputs, const Shape& out, Where) {
+    return gather(out);
+  }
+  static LayerWeights weights(const RelativeBias& r) {
+    return {.weight = {r.buckets, r.heads}, .bias = {}};
+  }
 };
 
 template <>

@@ -95,6 +95,51 @@ struct Rules<ScaleBy> : OneInput, SameShape, NoWeights, SavesNothing, FeatureByF
   }
 };
 
+/// Forward: n for each vector.
+template <>
+struct Rules<Modulate> : NoAttributes, NoWeights, SavesInputs, FeatureByFeature, OnlySimulated {
+  static constexpr std::string_view name = "Modulate";
+  static constexpr Arity arity{2, 3, "tokens, a scale and perhaps a shift"};
+  static LayerOp read(A& a) { return Modulate{a.flag("gate", false)}; }
+  static constexpr Kind kind{{"modulate", "{modulate: \"x, scale, shift\"}"}, read, true};
+
+  static Result shape(const Modulate&, Inputs in, const Shape&) {
+    if (in[0]->size() != 2) return tokens_expected(*in[0]);
+    for (const Shape* vector : in.subspan(1)) {
+      if (*vector == Shape{in[0]->back()}) continue;
+      return error(fmt::format("takes ({}) beside {}, its input is {}", in[0]->back(),
+                               to_text(*in[0]), to_text(*vector)));
+    }
+    return *in[0];
+  }
+  static LayerCount count(const Modulate&, Inputs in, const Shape& out, Where) {
+    return element_wise(in, out, static_cast<double>(in.size() - 1));
+  }
+};
+
+/// Forward: n, 2 n with a divisor.
+template <>
+struct Rules<FeatureScale> : SavesInputs, FeatureByFeature, OnlySimulated {
+  static constexpr std::string_view name = "FeatureScale";
+  static constexpr Arity arity{1, 2, "tokens, and perhaps a divisor of each feature"};
+  static LayerOp read(A& a) {
+    a.no_main();
+    return FeatureScale{a.number("width", a.features())};
+  }
+  static constexpr Kind kind{{"feature_scale", "{feature_scale: true}"}, read};
+
+  static Checked check(const FeatureScale& f) { return check_sizes({{"width", f.width}}); }
+  static Result shape(const FeatureScale& f, Inputs in, const Shape&) {
+    if (in.size() == 2 && *in[1] != Shape{f.width})
+      return error(fmt::format("divides by ({}), its input is {}", f.width, to_text(*in[1])));
+    return same_if_last_is(*in[0], f.width, "features");
+  }
+  static LayerCount count(const FeatureScale&, Inputs in, const Shape& out, Where) {
+    return element_wise(in, out, static_cast<double>(in.size()));
+  }
+  static LayerWeights weights(const FeatureScale& f) { return {.weight = {f.width}, .bias = {}}; }
+};
+
 /// Forward: n.
 template <>
 struct Rules<PairSums>

@@ -62,4 +62,104 @@ struct Rules<PairwiseDots> : TwoOrMore, NoWeights, SavesInputs, NeedsAllFeatures
   }
 };
 
+/// Reads the matrix once a pass, whatever the batch; nothing of it is a sample's.
+template <>
+struct Rules<WeightNorms> : NoInput, NoWeights, SavesNothing, NeedsAllFeatures, OnlySimulated {
+  static constexpr std::string_view name = "WeightNorms";
+  static LayerOp read(A& a) { return WeightNorms{a.number("in", std::nullopt), a.main_number()}; }
+  static constexpr Kind kind{{"weight_norms", "{weight_norms: 4096, in: 4096}"}, read};
+
+  static Checked check(const WeightNorms& w) { return check_sizes({{"in", w.in}, {"out", w.out}}); }
+  static Result shape(const WeightNorms& w, Inputs, const Shape&) { return Shape{w.out}; }
+  static LayerCount count(const WeightNorms& w, Inputs, const Shape&, Where) {
+    LayerCount c;
+    c.weights_read = w.in * w.out;
+    return c;
+  }
+};
+
+/// Forward: 2 multiply_adds, or 1 for each element of the output.
+template <>
+struct Rules<Operator> : NeedsAllFeatures, OnlySimulated {
+  static constexpr std::string_view name = "Operator";
+  static constexpr Arity arity{0, kManyInputs, "any inputs"};
+  static LayerOp read(A& a) {
+    Operator op{.output = a.main_shape()};
+    op.parameters = a.number("parameters", 0);
+    op.multiply_adds = a.real("multiply_adds", 0);
+    op.convolution = a.flag("convolution", false);
+    op.view = a.flag("view", false);
+    op.table = a.flag("table", false);
+    return op;
+  }
+  static constexpr Kind kind{
+      {"operator", "{operator: 12x128x128, multiply_adds: 1e7, from: \"q, k\"}"}, read};
+
+  static Checked check(const Operator& op) {
+    constexpr double kLargestTensor = 1e15;  // as ModelGraph
+    double all = op.output.empty() ? 0 : 1;
+    for (const std::int64_t n : op.output) all *= n < 1 || n > kLargestSize ? 0 : d(n);
+    if (!(all >= 1 && all <= kLargestTensor))
+      return ShapeError{fmt::format("its output is {}", to_text(op.output)), {}};
+    constexpr double kMost = 1e24;
+    if (op.parameters >= 0 && op.multiply_adds >= 0 && op.multiply_adds < kMost)
+      return std::nullopt;
+    return ShapeError{
+        fmt::format("has {} parameters and {} multiply-adds", op.parameters, op.multiply_adds),
+        "0 and above"};
+  }
+  static Result shape(const Operator& op, Inputs in, const Shape&) {
+    if (op.view && (in.size() != 1 || elements(*in[0]) < elements(op.output)))
+      return error("a view has one input, and shows it or a part of it");
+    return op.output;
+  }
+  static LayerCount count(const Operator& op, Inputs in, const Shape& out, Where where) {
+    if (op.view) return {};
+    if (op.table) return gather(out);
+    if (!(op.multiply_adds > 0)) return element_wise(in, out, 1);
+    const WorkKind work = op.convolution ? WorkKind::convolution : WorkKind::matmul;
+    return product(in, out, work, Flops{2 * op.multiply_adds}, where.input_has_gradient);
+  }
+  static LayerWeights weights(const Operator& op) {
+    return {.weight = op.parameters > 0 ? Shape{op.parameters} : Shape{},
+            .bias = {},
+            .looked_up = op.table};
+  }
+  static LayerSaved saved(const Operator& op) {
+    if (op.view) return {.view = true};
+    return {.inputs = op.table ? LayerSaved::Inputs::never : LayerSaved::Inputs::always};
+  }
+};
+
+/// Forward: 2 width samples: a row of the batch's matrix of scores.
+template <>
+struct Rules<SimilarityScores> : TwoInputs, SavesInputs, NeedsAllFeatures, OnlySimulated {
+  static constexpr std::string_view name = "SimilarityScores";
+  static LayerOp read(A& a) {
+    return SimilarityScores{a.number("width", a.features()), a.main_number(),
+                            a.flag("bias", false)};
+  }
+  static constexpr Kind kind{
+      {"similarity_scores", "{similarity_scores: 32768, from: \"image, text\"}"}, read};
+
+  static Checked check(const SimilarityScores& s) {
+    return check_sizes({{"width", s.width}, {"samples", s.samples}});
+  }
+  static Result shape(const SimilarityScores& s, Inputs in, const Shape&) {
+    for (const Shape* vector : in) {
+      if (*vector != Shape{s.width})
+        return error(
+            fmt::format("takes vectors of ({}), its input is {}", s.width, to_text(*vector)));
+    }
+    return Shape{s.samples};
+  }
+  static LayerCount count(const SimilarityScores& s, Inputs in, const Shape& out, Where where) {
+    return product(in, out, WorkKind::matmul, Flops{2 * d(s.width) * d(s.samples)},
+                   where.input_has_gradient);
+  }
+  static LayerWeights weights(const SimilarityScores& s) {
+    return {.weight = {1}, .bias = s.bias ? Shape{1} : Shape{}};
+  }
+};
+
 }  // namespace reckon::family

@@ -35,11 +35,11 @@ struct Rules<BatchNorm> : OneInput, SavesInputs, NeedsAllFeatures, Trained {
 
 /// Keeps mean and deviation: 8 bytes a token.
 template <>
-struct Rules<LayerNorm> : OneInput, SavesInputs, NeedsAllFeatures, Trained {
+struct Rules<LayerNorm> : OneInput, SavesInputs, NeedsAllFeatures {
   static constexpr std::string_view name = "LayerNorm";
   static LayerOp read(A& a) {
     a.no_main();
-    return LayerNorm{a.number("width", a.features()), a.flag("bias", true)};
+    return LayerNorm{a.number("width", a.features()), a.flag("bias", true), a.flag("affine", true)};
   }
   static constexpr Kind kind{{"layer_norm", "{layer_norm: true, bias: false}"}, read};
 
@@ -53,18 +53,21 @@ struct Rules<LayerNorm> : OneInput, SavesInputs, NeedsAllFeatures, Trained {
     return c;
   }
   static LayerWeights weights(const LayerNorm& n) {
+    if (!n.affine) return {};
     return {.weight = {n.width}, .bias = n.bias ? Shape{n.width} : Shape{}};
   }
+  static bool only_simulated(const LayerNorm& n) { return !n.affine; }
 };
 
 /// Keeps the deviation: 4 bytes a token (and head).
 template <>
-struct Rules<RmsNorm> : OneInput, SavesInputs, Trained {
+struct Rules<RmsNorm> : OneInput, SavesInputs {
   static constexpr std::string_view name = "RmsNorm";
   static LayerOp read(A& a) {
     a.no_main();
     const std::int64_t heads = a.number("heads", 1);
-    return RmsNorm{a.number("width", heads > 0 ? a.features() / heads : 1), heads};
+    return RmsNorm{a.number("width", heads > 0 ? a.features() / heads : 1), heads,
+                   a.flag("shared", true), a.flag("affine", true)};
   }
   static constexpr Kind kind{{"rms_norm", "{rms_norm: true}"}, read};
 
@@ -79,7 +82,11 @@ struct Rules<RmsNorm> : OneInput, SavesInputs, Trained {
     c.saved_fixed = kStatistic * rows(out) * d(n.heads);
     return c;
   }
-  static LayerWeights weights(const RmsNorm& n) { return {.weight = {n.width}, .bias = {}}; }
+  static LayerWeights weights(const RmsNorm& n) {
+    if (!n.affine) return {};
+    return {.weight = {n.shared ? n.width : n.width * n.heads}, .bias = {}};
+  }
+  static bool only_simulated(const RmsNorm& n) { return !n.affine || !n.shared; }
   static SplitRule split(const RmsNorm& n) {
     return n.heads > 1 ? SplitRule::features : SplitRule::whole;
   }

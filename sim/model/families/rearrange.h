@@ -68,6 +68,28 @@ struct Rules<Concat> : TwoOrMore, NoAttributes, NoWeights, SavesNothing, NeedsAl
 };
 
 template <>
+struct Rules<JoinTokens>
+    : TwoOrMore, NoAttributes, NoWeights, SavesNothing, NeedsAllFeatures, OnlySimulated {
+  static constexpr std::string_view name = "JoinTokens";
+  static LayerOp read(A&) { return JoinTokens{}; }
+  static constexpr Kind kind{{"join_tokens", "{join_tokens: \"image, text\"}"}, read, true};
+
+  static Result shape(const JoinTokens&, Inputs in, const Shape&) {
+    std::int64_t tokens = 0;
+    for (const Shape* shape : in) {
+      if (shape->size() != 2 || shape->back() != in[0]->back())
+        return error(fmt::format("cannot put {} behind {}", to_text(*shape), to_text(*in[0])),
+                     "tokens of the same number of features");
+      tokens += shape->front();
+    }
+    return Shape{tokens, in[0]->back()};
+  }
+  static LayerCount count(const JoinTokens&, Inputs in, const Shape& out, Where) {
+    return copy(in, out);
+  }
+};
+
+template <>
 struct Rules<RegionTokens> : OneInput, NoWeights, SavesNothing, NeedsAllFeatures, OnlySimulated {
   static constexpr std::string_view name = "RegionTokens";
   static LayerOp read(A& a) { return RegionTokens{a.main_number()}; }

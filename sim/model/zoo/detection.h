@@ -42,6 +42,19 @@ struct MaskRcnnShape {
 };
 Expected<ModelGraph> make_mask_rcnn(std::string name, const MaskRcnnShape& shape);
 
+/// EfficientDet [Tan 2020, arXiv:1911.09070, section 4 and table 1] on an EfficientNet, five levels
+/// from stride 8 on, nine anchors, 90 classes;
+/// rwightman/efficientdet-pytorch:effdet/efficientdet.py as its tf_ models are built: a bias in
+/// each 1x1, sums with learned weights (one number an input), heads that the levels share but for
+/// their batch norms.
+struct EfficientDetShape {
+  EfficientNetShape backbone;
+  std::int64_t width = 64;  // channels of the pyramid
+  int cells = 3, repeats = 3;
+  std::int64_t resolution = 512;
+};
+Expected<ModelGraph> make_efficientdet(std::string name, const EfficientDetShape& shape);
+
 /// YOLOv3 [Redmon 2018, arXiv:1804.02767] on Darknet-53 (table 1 there), 416 x 416, 80 classes;
 /// pjreddie/darknet:cfg/yolov3.cfg. Its leaky ReLU counts as a ReLU, its loss as a sigmoid
 /// cross-entropy over all that is predicted.

@@ -1,10 +1,9 @@
+#include "sim/model/zoo/efficientnet.h"
+
 #include <fmt/format.h>
 
 #include <array>
 #include <cmath>
-
-#include "sim/model/zoo/convolutions.h"
-#include "sim/model/zoo/images.h"
 
 namespace reckon {
 namespace {
@@ -75,18 +74,24 @@ std::int64_t scaled_depth(std::int64_t blocks, double depth) {
   return static_cast<std::int64_t>(std::ceil(static_cast<double>(blocks) * depth));
 }
 
+std::int64_t blocks_of(const EfficientNetShape& shape) {
+  std::int64_t total = 0;
+  for (const MobileStage& s : kMobileStages) total += scaled_depth(s.blocks, shape.depth);
+  return total;
+}
+
 }  // namespace
 
-Expected<ModelGraph> make_efficientnet(std::string name, const EfficientNetShape& shape) {
+std::vector<Features> efficientnet_stages(LayerList& net, const EfficientNetShape& shape,
+                                          LayerId image) {
   constexpr double kStochasticDepth = 0.2;
-  std::int64_t total = 0, block = 0;
-  for (const MobileStage& s : kMobileStages) total += scaled_depth(s.blocks, shape.depth);
-
-  LayerList net(64 + 20 * static_cast<std::size_t>(total));
+  const std::int64_t total = blocks_of(shape);
+  std::int64_t block = 0;
   net.set_group("features.0");
-  const LayerId image = net.add("input", InputLayer{}, std::vector<LayerId>{});
+  std::vector<Features> stages;
   const std::int64_t stem = scaled_channels(32, shape.width);
   Features x{conv_bn_silu(net, "features.0", square(3, stem, 3, 2), image), stem};
+  stages.push_back(x);
   for (std::size_t i = 0; i < kMobileStages.size(); ++i) {
     const MobileStage& s = kMobileStages[i];
     const std::string stage = fmt::format("features.{}", i + 1);
@@ -98,7 +103,16 @@ Expected<ModelGraph> make_efficientnet(std::string name, const EfficientNetShape
                   {s.expand, s.kernel, j == 0 ? s.stride : 1, scaled_channels(s.out, shape.width),
                    rate, shape.wide_squeeze});
     }
+    stages.push_back(x);
   }
+  return stages;
+}
+
+Expected<ModelGraph> make_efficientnet(std::string name, const EfficientNetShape& shape) {
+  LayerList net(64 + 20 * static_cast<std::size_t>(blocks_of(shape)));
+  net.set_group("features.0");
+  const LayerId image = net.add("input", InputLayer{}, std::vector<LayerId>{});
+  const Features x = efficientnet_stages(net, shape, image).back();
   net.set_group("head");
   const std::int64_t last = 4 * x.channels;
   LayerId y = conv_bn_silu(net, "features.8", square(x.channels, last, 1, 1), x.layer);

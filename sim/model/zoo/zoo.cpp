@@ -4,6 +4,7 @@
 #include <array>
 
 #include "sim/base/check.h"
+#include "sim/model/blocks/networks.h"
 #include "sim/model/zoo/cifar.h"
 #include "sim/model/zoo/detection.h"
 #include "sim/model/zoo/diffusion.h"
@@ -116,6 +117,7 @@ constexpr std::array kFixedModels{
                [] {
                  return make_mask_rcnn("mask_rcnn_mlperf", {{{3, 4, 6, 3}, true, false}, 81});
                }},
+    FixedModel{"efficientdet_d0", [] { return make_efficientdet("efficientdet_d0", {}); }},
     FixedModel{"unet3d_kits19",
                [] {
                  return make_unet3d("unet3d_kits19", {1, 3, 1});
@@ -132,6 +134,27 @@ constexpr std::array kFixedModels{
     FixedModel{"vnet", [] { return make_vnet(); }},
     FixedModel{"stable_diffusion_v2", [] { return make_stable_diffusion_v2(); }},
     FixedModel{"sngan_cifar10", [] { return make_sngan_cifar10(); }},
+    // [Peebles 2023, arXiv:2212.09748, table 1], latents of 32 x 32: images of 256 x 256.
+    FixedModel{"dit_b_2",
+               [] {
+                 return make_network("dit_b_2", DiffusionTransformer{12, 768, 12});
+               }},
+    FixedModel{"dit_l_2",
+               [] {
+                 return make_network("dit_l_2", DiffusionTransformer{24, 1024, 16});
+               }},
+    FixedModel{"dit_xl_2",
+               [] {
+                 return make_network("dit_xl_2", DiffusionTransformer{28, 1152, 16});
+               }},
+    // mlcommons/training:text_to_image/torchtitan trains the architecture of FLUX.1-schnell on
+    // images of 256 x 256: 256 tokens of latents, 256 of T5's.
+    FixedModel{"flux_1_schnell_mlperf",
+               [] {
+                 FluxTransformer n;
+                 n.text_tokens = 256;
+                 return make_network("flux_1_schnell_mlperf", n, 256);
+               }},
     FixedModel{"densenet121",
                [] {
                  return make_densenet("densenet121", {{6, 12, 24, 16}, 32});

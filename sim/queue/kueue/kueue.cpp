@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
 #include <queue>
 #include <set>
 #include <tuple>
 
 #include "sim/base/check.h"
+#include "sim/queue/first_below.h"
 #include "sim/queue/free_nodes.h"
 #include "sim/queue/kueue/preemption.h"
 
@@ -41,17 +41,35 @@ bool can_ever_run(const KueueQuotas& quotas, const FreeNodes& empty, std::size_t
 class KueueSimulation {
  public:
   KueueSimulation(const JobList& list, std::span<const NodeGroup> groups,
-                  std::span<const std::string> pools, const KueueSpec& kueue, QueueRun& run)
+                  std::span<const std::string> pools, const KueueSpec& kueue,
+                  const RunOptions& options, QueueRun& run)
       : list_(list),
         kueue_(kueue),
+        options_(options),
         run_(run),
         quotas_(kueue.cluster_queues, pools),
         empty_(groups),
         nodes_(groups),
         jobs_(list.jobs.size()),
-        pending_(quotas_.queues()) {}
+        cell_of_(),
+        order_(quotas_.queues()) {
+    for (const NodeGroup& group : groups)
+      cell_of_.insert(cell_of_.end(), static_cast<std::size_t>(group.nodes), group.cell);
+    for (std::size_t j = 0; j < jobs_.size(); ++j) {
+      jobs_[j].queue = queue_of(list_, j, kueue_);
+      RECKON_CHECK(jobs_[j].queue != kNoQueue);
+      order_[jobs_[j].queue].push_back(j);
+    }
+    for (std::vector<std::size_t>& jobs : order_) {
+      std::sort(jobs.begin(), jobs.end(),
+                [&](std::size_t a, std::size_t b) { return goes_first(a, b); });
+      for (std::size_t k = 0; k < jobs.size(); ++k) jobs_[jobs[k]].place = k;
+      pending_.emplace_back(jobs.size());
+    }
+  }
 
   void simulate() {
+    for (const RunningJob& running : options_.running) go_on(running);
     std::vector<std::size_t> order(list_.jobs.size());
     for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -66,6 +84,7 @@ class KueueSimulation {
       for (; next != order.end() && list_.jobs[*next].submit <= now_; ++next) arrive(*next);
       admit_all();
       start_admitted();
+      if (options_.until && run_.jobs[*options_.until].end) return;
     }
     std::sort(run_.never.begin(), run_.never.end());
   }
@@ -74,6 +93,7 @@ class KueueSimulation {
   struct Job {
     std::size_t queue = 0;
     SimDuration left{};
+    std::size_t place = 0;       // in order_ of its queue
     SimTime started{};           // of the present attempt
     std::vector<NodePart> held;  // empty: it waits for nodes, or for quota
     std::size_t slot = 0;        // in admitted_, where it is
@@ -88,15 +108,6 @@ class KueueSimulation {
       return std::tie(a.at, a.job, a.attempt) > std::tie(b.at, b.job, b.attempt);
     }
   };
-  struct Pending {
-    int priority = 0;
-    SimTime submit{};
-    std::size_t job = 0;
-    friend bool operator<(const Pending& a, const Pending& b) {
-      return std::tie(b.priority, a.submit, a.job) < std::tie(a.priority, b.submit, b.job);
-    }
-  };
-  using Cursor = std::set<Pending>::const_iterator;
   /// A workload and the flavor that it would get.
   struct Nomination {
     KueueWorkload workload;
@@ -105,24 +116,49 @@ class KueueSimulation {
   };
   /// Of one look at the queues: where each stands.
   struct Look {
-    std::vector<Cursor> at;
+    std::vector<std::size_t> at;  // a place
     std::vector<bool> blocked;
-    std::vector<int> too_large;  // so many GPUs did not fit
+    std::vector<std::int64_t> too_large;  // so many GPUs did not fit
   };
 
   const FixedTime& fixed(std::size_t j) const { return std::get<FixedTime>(list_.jobs[j].work); }
   int gpus(std::size_t j) const { return list_.jobs[j].gpus(); }
 
-  Pending pending(std::size_t j) const {
-    return {list_.jobs[j].owner.priority, list_.jobs[j].submit, j};
+  /// Of one queue: by priority, then by age.
+  bool goes_first(std::size_t a, std::size_t b) const {
+    const JobRequest &x = list_.jobs[a], &y = list_.jobs[b];
+    return std::tie(y.owner.priority, x.submit, a) < std::tie(x.owner.priority, y.submit, b);
   }
 
   void arrive(std::size_t j) {
-    jobs_[j].queue = queue_of(list_, j, kueue_);
-    RECKON_CHECK(jobs_[j].queue != kNoQueue);
+    if (run_.jobs[j].start) return;  // it ran already
     if (!can_ever_run(quotas_, empty_, jobs_[j].queue, gpus(j))) return run_.never.push_back(j);
     jobs_[j].left = fixed(j).time;
-    pending_[jobs_[j].queue].insert(pending(j));
+    wait(j);
+  }
+
+  void wait(std::size_t j) { pending_[jobs_[j].queue].set(jobs_[j].place, gpus(j)); }
+
+  /// Admitted before the clock starts, on the nodes that it holds.
+  void go_on(const RunningJob& running) {
+    const std::size_t j = running.job;
+    if (running.on.empty()) return;
+    const int pool = cell_of_[static_cast<std::size_t>(running.on.front().node)];
+    jobs_[j].left = fixed(j).time;
+    jobs_[j].slot = admitted_.size();
+    admitted_.push_back({j, jobs_[j].queue, gpus(j), list_.jobs[j].owner.priority,
+                         list_.jobs[j].submit, now_, pool});
+    if (quotas_.defines(jobs_[j].queue, pool)) quotas_.use(jobs_[j].queue, pool, gpus(j));
+    nodes_.take_again(running.on);
+    begin(j, running.on);
+  }
+
+  void begin(std::size_t j, std::vector<NodePart> parts) {
+    Job& job = jobs_[j];
+    job.held = std::move(parts);
+    job.started = now_;
+    if (!run_.jobs[j].start) run_.jobs[j].start = now_;
+    ends_.push({now_ + job.left, j, job.attempt});
   }
 
   void end_first() {
@@ -138,7 +174,7 @@ class KueueSimulation {
     Job& job = jobs_[j];
     KueueWorkload& w = admitted_[job.slot];
     RECKON_CHECK(w.job == j);
-    quotas_.use(w.queue, w.pool, -w.gpus);
+    if (quotas_.defines(w.queue, w.pool)) quotas_.use(w.queue, w.pool, -w.gpus);
     w = admitted_.back();
     jobs_[w.job].slot = job.slot;
     admitted_.pop_back();
@@ -148,6 +184,7 @@ class KueueSimulation {
     }
     run_.gpu_seconds += to_seconds(now_ - job.started).count() * gpus(j);
     nodes_.give_back(job.held);
+    options_.note(j, job.held, job.started, now_);
     job.held.clear();
   }
 
@@ -166,7 +203,7 @@ class KueueSimulation {
     ++job.attempt;
     job.evicted_now = true;
     evicted_.push_back(j);
-    pending_[job.queue].insert(pending(j));
+    wait(j);
   }
 
   void admit_all() {
@@ -185,7 +222,7 @@ class KueueSimulation {
         for (const std::size_t target : n.targets) evict(target);
         evicts = evicts || !n.targets.empty();
         if (quotas_.available(n.workload.queue, n.workload.pool) < n.workload.gpus) continue;
-        admit(n.workload, look);
+        admit(n.workload);
         changed = true;
       }
       RECKON_CHECK(changed);
@@ -197,23 +234,32 @@ class KueueSimulation {
 
   Look new_look() const {
     Look look;
-    for (const auto& queue : pending_) look.at.push_back(queue.begin());
+    look.at.assign(pending_.size(), 0);
     look.blocked.assign(pending_.size(), false);
-    look.too_large.assign(pending_.size(), std::numeric_limits<int>::max());
+    look.too_large.assign(pending_.size(), FirstBelow::kEmpty);
     return look;
   }
 
   /// The first of the queue that gets a flavor, if it is not blocked.
   std::optional<Nomination> nominate(std::size_t q, Look& look) {
     const bool strict = kueue_.cluster_queues[q].strategy == QueueingStrategy::strict_fifo;
-    for (Cursor& at = look.at[q]; !look.blocked[q] && at != pending_[q].end(); ++at) {
-      const std::size_t j = at->job;
+    while (!look.blocked[q]) {
       // Who comes later has no more rights: what was too large for the one before is for it.
-      if (gpus(j) >= look.too_large[q]) continue;
-      KueueWorkload w{j, q, gpus(j), at->priority, at->submit, now_, KueueQuotas::kNoFlavor};
+      std::size_t& at = look.at[q];
+      at = pending_[q].find(at, look.too_large[q]);
+      if (at == FirstBelow::kNowhere) break;
+      const std::size_t j = order_[q][at];
+      const KueueWorkload w{j,
+                            q,
+                            gpus(j),
+                            list_.jobs[j].owner.priority,
+                            list_.jobs[j].submit,
+                            now_,
+                            KueueQuotas::kNoFlavor};
       if (auto nomination = assign(w)) return nomination;
       look.too_large[q] = gpus(j);
       look.blocked[q] = strict;
+      ++at;
     }
     return std::nullopt;
   }
@@ -259,42 +305,37 @@ class KueueSimulation {
                      });
   }
 
-  void admit(const KueueWorkload& w, Look& look) {
+  void admit(const KueueWorkload& w) {
     quotas_.use(w.queue, w.pool, w.gpus);
     jobs_[w.job].slot = admitted_.size();
     admitted_.push_back(w);
     without_nodes_.push_back(w.job);
-    Cursor& at = look.at[w.queue];
-    if (at != pending_[w.queue].end() && at->job == w.job)
-      at = pending_[w.queue].erase(at);
-    else
-      pending_[w.queue].erase(pending(w.job));
+    pending_[w.queue].clear(jobs_[w.job].place);
   }
 
   void start_admitted() {
     std::erase_if(without_nodes_, [&](std::size_t j) {
-      Job& job = jobs_[j];
-      const CellSet cells = cell_of_pool(admitted_[job.slot].pool);
+      const CellSet cells = cell_of_pool(admitted_[jobs_[j].slot].pool);
       if (!nodes_.fits(gpus(j), cells)) return false;
-      job.held = nodes_.take(gpus(j), cells);
-      job.started = now_;
-      if (!run_.jobs[j].start) run_.jobs[j].start = now_;
-      ends_.push({now_ + job.left, j, job.attempt});
+      begin(j, nodes_.take(gpus(j), cells));
       return true;
     });
   }
 
   const JobList& list_;
   const KueueSpec& kueue_;
+  const RunOptions& options_;
   QueueRun& run_;
   KueueQuotas quotas_;
   const FreeNodes empty_;
   FreeNodes nodes_;
   std::vector<Job> jobs_;
-  std::vector<std::set<Pending>> pending_;  // by queue
-  std::vector<KueueWorkload> admitted_;     // in no order
-  std::vector<std::size_t> without_nodes_;  // of those, that do not run yet
-  std::vector<std::size_t> evicted_;        // at this time
+  std::vector<int> cell_of_;                     // by node
+  std::vector<std::vector<std::size_t>> order_;  // by queue: its jobs, the first to go first
+  std::vector<FirstBelow> pending_;              // by queue: GPUs of those that wait, by place
+  std::vector<KueueWorkload> admitted_;          // in no order
+  std::vector<std::size_t> without_nodes_;       // of those, that do not run yet
+  std::vector<std::size_t> evicted_;             // at this time
   std::priority_queue<Ending, std::vector<Ending>, std::greater<>> ends_;
   SimTime now_{};
 };
@@ -328,9 +369,9 @@ std::optional<std::string> kueue_never(const JobList& list, std::size_t job,
 
 QueueRun run_kueue(const JobList& list, std::span<const NodeGroup> groups,
                    std::span<const std::string> pools, const KueueSpec& kueue,
-                   std::size_t first_measured, std::size_t measured) {
+                   std::size_t first_measured, std::size_t measured, const RunOptions& options) {
   QueueRun run = queue_of_jobs(list.jobs, first_measured, measured);
-  KueueSimulation(list, groups, pools, kueue, run).simulate();
+  KueueSimulation(list, groups, pools, kueue, options, run).simulate();
   summarize(run, gpus_of(groups));
   return run;
 }

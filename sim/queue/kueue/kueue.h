@@ -27,7 +27,8 @@ namespace reckon {
 /// has none): unknown_cluster_queues() is empty.
 QueueRun run_kueue(const JobList& list, std::span<const NodeGroup> groups,
                    std::span<const std::string> pools, const KueueSpec& kueue,
-                   std::size_t first_measured, std::size_t measured);
+                   std::size_t first_measured, std::size_t measured,
+                   const RunOptions& options = {});
 
 /// Queues that jobs name and `kueue` does not have; "": a job names none, and there are several.
 std::vector<std::string> unknown_cluster_queues(const JobList& list, const KueueSpec& kueue);

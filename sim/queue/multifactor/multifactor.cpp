@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "sim/base/check.h"
 #include "sim/base/unit_text.h"
@@ -90,6 +91,7 @@ void MultifactorRules::make_claims(int gpus) {
   };
   std::map<std::pair<int, std::int32_t>, std::int32_t> users;  // account and user -> node
   std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> of_user, of_account;
+  std::map<std::tuple<std::int32_t, std::int32_t, double>, std::uint32_t> alike;
   for (const JobRequest& job : list_.jobs) {
     Claim claim;
     const int account = account_node(job.owner.team);
@@ -131,6 +133,10 @@ void MultifactorRules::make_claims(int gpus) {
         claim.qos < 0 ? 0 : over_highest(slurm_.qos[std::size_t(claim.qos)].priority, highest_qos);
     claim.constant = slurm_.weight_job_size * std::clamp(size, 0.0, 1.0) +
                      slurm_.weight_partition * partition + slurm_.weight_qos * qos;
+    claim.group = alike
+                      .try_emplace({claim.node, claim.qos, claim.constant},
+                                   static_cast<std::uint32_t>(alike.size()))
+                      .first->second;
     claims_.push_back(claim);
   }
   qos_users_.resize(of_user.size());

@@ -36,6 +36,8 @@ class MultifactorRules : public QueueRules {
                    int gpus);
 
   double priority(std::size_t job, SimTime now) override;
+  /// Of the same user and account, QOS and size, partition and QOS factors: the older first.
+  std::size_t group(std::size_t job) const override { return claims_[job].group; }
   std::optional<SimTime> recalculates(SimTime now) override;
   CellSet cells(std::size_t job) const override;
   bool may_start(std::size_t job) const override;
@@ -53,6 +55,7 @@ class MultifactorRules : public QueueRules {
     std::int32_t partition = 0, qos = JobOwner::kNotSaid;
     std::int32_t of_user = 0, of_account = 0;  // in qos_users_ and qos_accounts_
     double constant = 0;                       // size, partition and QOS, weighted
+    std::uint32_t group = 0;
   };
   void make_tree();
   int account_node(std::int32_t team);

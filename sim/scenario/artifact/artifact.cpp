@@ -63,9 +63,17 @@ tl::expected<Head, std::string> head_of(std::string_view bytes) {
   return head;
 }
 
+/// From version 3 on the version is in it: else a changed one would be read by another version's
+/// rules.
+std::string checksum_of(int version, std::string_view packed) {
+  constexpr int kVersionIn = 3;
+  return version < kVersionIn ? digest_of(packed)
+                              : digest_of(fmt::format("{} {}", version, packed));
+}
+
 /// The JSON text, whole and unchanged.
 tl::expected<std::string, std::string> body_of(const Head& head) {
-  if (const std::string now = digest_of(head.packed); now != head.checksum)
+  if (const std::string now = checksum_of(head.version, head.packed); now != head.checksum)
     return tl::unexpected(
         fmt::format("truncated or changed: its checksum is {}, not {}", now, head.checksum));
   auto text = artifact::unpacked(head.packed);
@@ -90,7 +98,7 @@ bool is_artifact(std::string_view bytes) { return bytes.starts_with(kArtifactMag
 std::string write_artifact(const RunArtifact& artifact) {
   const std::string text = text_of(artifact), packed = artifact::packed(text);
   return fmt::format("{}{} {} {}\n{}", kArtifactMagic, kArtifactVersion, digest_of(text),
-                     digest_of(packed), packed);
+                     checksum_of(kArtifactVersion, packed), packed);
 }
 
 std::string artifact_digest(const RunArtifact& artifact) { return digest_of(text_of(artifact)); }

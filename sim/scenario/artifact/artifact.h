@@ -13,8 +13,8 @@
 // The file is one line of text and a gzip member:
 //   reckon-plan VERSION DIGEST CHECKSUM\n
 // DIGEST is XXH3-64 of the plan's JSON text (keys sorted, no spaces), 16 hexadecimal digits: the
-// plan's name among all plans. CHECKSUM is XXH3-64 of the compressed bytes. `tail -n +2 FILE |
-// zcat` shows the JSON.
+// plan's name among all plans. CHECKSUM is XXH3-64 of the version and the compressed bytes. `tail
+// -n +2 FILE | zcat` shows the JSON.
 namespace reckon {
 
 /// The plan was made for another place than the one it runs at.
@@ -38,7 +38,7 @@ struct RunArtifact {
   bool owned = false;  // its machines are the user's own (ProviderRules::owned)
 };
 
-inline constexpr int kArtifactVersion = 2;
+inline constexpr int kArtifactVersion = 3;
 /// How an artifact begins, and no scenario does.
 inline constexpr std::string_view kArtifactMagic = "reckon-plan ";
 bool is_artifact(std::string_view bytes);

@@ -11,7 +11,7 @@ RECKON_WORDS(Recompute, none, selective, full)
 RECKON_WORDS(AllReduceKind, automatic, ring, tree, hierarchical, in_network)
 RECKON_WORDS(PipelineSchedule, gpipe, one_forward_one_backward, interleaved)
 RECKON_WORDS(ServerShards, even, round_robin, balanced)
-RECKON_WORDS(Optimizer, sgd_momentum, adamw)
+RECKON_WORDS(Optimizer, sgd_momentum, adamw, adamw_8bit, lion, adafactor, muon)
 RECKON_WORDS(LearningRateSchedule, constant, step, cosine)
 RECKON_WORDS(OnNotice, save, none)
 RECKON_WORDS(SaveMode, blocking, async)
@@ -20,9 +20,9 @@ RECKON_WORDS(DataFormat, synthetic, cifar10, mnist, tokens, text, characters, im
 RECKON_WORDS(Role, worker, chief, parameter_server, evaluator, inference)
 RECKON_WORDS(Metric, time, cost, goodput, samples_per_second, tokens_per_second,
              tokens_per_second_per_accelerator, memory, step_seconds, step_mfu, step_share,
-             interruptions, feasible, latency, serving_cost, serving_replicas, serving_utilization,
-             serving_requests_per_second, serving_rejected, wait, jct, slowdown, fairness,
-             preemptions, makespan, utilization, allocation, fragmentation)
+             interruptions, feasible, energy, co2, latency, serving_cost, serving_replicas,
+             serving_utilization, serving_requests_per_second, serving_rejected, wait, jct,
+             slowdown, fairness, preemptions, makespan, utilization, allocation, fragmentation)
 RECKON_WORDS(StepShare, communication, compute, input, bubble)
 RECKON_WORDS(Statistic, none, mean, p5, p50, p95, p99)
 RECKON_WORDS(Comparison, le, ge, lt, gt, eq, ne)
@@ -47,8 +47,9 @@ RECKON_FIELDS(ProductTimes, extents, times)
 RECKON_FIELDS(StreamTimes::Pass, bytes, time)
 RECKON_FIELDS(StreamTimes, passes)
 RECKON_FIELDS(WorkerRates, threads, network, products, each, streams)
-RECKON_FIELDS(NodePrice, known, machine, accelerators, as_of, source)
-RECKON_FIELDS(PlannedReservation, nodes, price, until)
+RECKON_FIELDS(PriceSpread, market, low, high, source)
+RECKON_FIELDS(NodePrice, known, machine, accelerators, as_of, source, spread)
+RECKON_FIELDS(PlannedReservation, nodes, price, until, from, whole)
 RECKON_FIELDS(PlannedPool, id, name, role, machine, accelerator, accelerators_per_node, slice,
               nodes_initial, nodes_min, nodes_max, autoscaling, pricing, stands_in_for, patience,
               price, reservation, provisioning, efficiency, host_step, peer_link, network_link,
@@ -73,6 +74,7 @@ RECKON_FIELDS(TraceReclaim, file, gap, generate)
 RECKON_FIELDS(ReclaimRules, law, assumed_mean, notice, trace, trace_length)
 RECKON_FIELDS(ShortageRules, on, every, lasts)
 RECKON_FIELDS(MaintenanceRules, on, every, notice, duration, grouped)
+RECKON_FIELDS(PowerRules, busy_share, idle_share, watts_per_vcpu, watts_per_gb, pue, grams_per_kwh)
 RECKON_FIELDS(FailureRules, on, mtbf_per_accelerator, repair, hang_share, hang_detection)
 
 RECKON_FIELDS(Expectation, text, metric, share, statistic, comparison, value, date)
@@ -81,10 +83,11 @@ RECKON_FIELDS(ComparableRun, id, source, accelerator, network, stack, accelerato
 RECKON_FIELDS(TrialOffer, steps, accelerators, half_width, time, cost)
 RECKON_FIELDS(StepEvidence, median, low, high, half_width, runs, of_this_job, trial)
 
-RECKON_FIELDS(PlanOrigin, name, start, seed, catalog_digest, calibrations, prices_as_of, warnings,
-              sources)
+RECKON_FIELDS(Currency, code, usd_rate)
+RECKON_FIELDS(PlanOrigin, name, start, seed, catalog_digest, calibrations, prices_as_of, currency,
+              warnings, sources)
 RECKON_FIELDS(PlannedCluster, provider, service, region, zone, pools, autoscaler, retry, billing,
-              job_start, framework, fabric, reclaim, shortage, maintenance, failures,
+              job_start, framework, fabric, reclaim, shortage, maintenance, failures, power,
               storage_per_gb)
 RECKON_FIELDS(PlannedTraining, jobs, replications, expect, evidence)
 RECKON_FIELDS_OF_BASES(Plan, PlanOrigin, PlannedCluster, PlannedTraining)

@@ -43,4 +43,43 @@ void nest_layout_and_servers(Json& artifact) {
   for (Json& job : plan["jobs"]) nest_layout_and_servers_of(job);
 }
 
+namespace {
+
+void add_calls_of_links(Json& artifact) {
+  if (!artifact.is_object() || !artifact.contains("plan")) return;
+  Json& plan = artifact["plan"];
+  if (!plan.is_object() || !plan.contains("pools") || !plan["pools"].is_array()) return;
+  for (Json& pool : plan["pools"])
+    for (const char* link : {"peer_link", "network_link"})
+      if (pool.is_object() && pool.contains(link) && pool[link].is_object())
+        pool[link]["call"] = pool[link]["pieces"] = pool[link]["reduction"] = Json();
+}
+
+void add_markets_and_power(Json& artifact) {
+  if (!artifact.is_object() || !artifact.contains("plan")) return;
+  Json& plan = artifact["plan"];
+  if (!plan.is_object()) return;
+  plan["currency"] = {{"code", "USD"}, {"usd_rate", 1.0}};
+  const Json unknown = {
+      {"value", 0.0}, {"low", 0.0}, {"high", 0.0}, {"source", 0}, {"assumed", false}};
+  plan["power"] = {{"busy_share", unknown},   {"idle_share", unknown}, {"watts_per_vcpu", unknown},
+                   {"watts_per_gb", unknown}, {"pue", unknown},        {"grams_per_kwh", Json()}};
+  if (!plan.contains("pools") || !plan["pools"].is_array()) return;
+  for (Json& pool : plan["pools"]) {
+    if (!pool.is_object()) continue;
+    if (pool.contains("price") && pool["price"].is_object())
+      pool["price"]["spread"] = {{"market", ""}, {"low", 1.0}, {"high", 1.0}, {"source", 0}};
+    if (!pool.contains("reservation") || !pool["reservation"].is_object()) continue;
+    pool["reservation"]["from"] = 0.0;
+    pool["reservation"]["whole"] = false;
+  }
+}
+
+}  // namespace
+
+void add_calls_markets_and_power(Json& artifact) {
+  add_calls_of_links(artifact);
+  add_markets_and_power(artifact);
+}
+
 }  // namespace reckon::artifact

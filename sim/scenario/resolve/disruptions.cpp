@@ -85,6 +85,18 @@ void resolve_shortage(Draft& draft) {
       format_duration(assumed.lasts.low), format_duration(assumed.lasts.high)));
 }
 
+/// Does the provider take all of a gang's nodes at once? Some do with what is reserved in one
+/// block.
+bool is_maintained_together(const Draft& draft) {
+  const Plan& plan = draft.plan;
+  const Fact<double>* reserved =
+      draft.catalog.operations.find(keys::maintenance_together(plan.provider));
+  return reserved != nullptr && reserved->value > 0 &&
+         std::ranges::all_of(plan.pools, [](const PlannedPool& p) {
+           return !p.accelerator || p.pricing == CapacityType::reserved;
+         });
+}
+
 /// CPU machines migrate live; those with accelerators are stopped. On premises the user's own
 /// schedule rules, so there is none unless it is given.
 void resolve_maintenance(Draft& draft) {
@@ -101,13 +113,14 @@ void resolve_maintenance(Draft& draft) {
     rules.on = true;
     rules.every = Fact<Seconds>{spec.maintenance->every};
     rules.notice = spec.maintenance->notice;
-    rules.grouped = spec.maintenance->grouped.value_or(false);
+    rules.grouped = spec.maintenance->grouped.value_or(is_maintained_together(draft));
     if (!accelerated)
       draft.warn(
           "disruptions.maintenance has no effect: machines without accelerators migrate live");
     return;
   }
   rules.on = accelerated && !draft.provider->owned;
+  rules.grouped = is_maintained_together(draft);
   rules.every = seconds_fact(operations.at(keys::maintenance_every(plan.provider)));
   rules.notice = Seconds{operations.at(keys::maintenance_notice(plan.provider)).value};
 }

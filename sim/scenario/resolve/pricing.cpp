@@ -1,6 +1,8 @@
 #include "sim/scenario/resolve/pricing.h"
 
 #include "sim/catalog/catalog_lookup.h"
+#include "sim/catalog/operations_keys.h"
+#include "sim/scenario/resolve/price_book.h"
 
 #include <algorithm>
 #include <map>
@@ -14,31 +16,19 @@ namespace {
 
 constexpr int kOldPriceDays = 180;
 
-/// The price of one item for an hour: whose, and as of when.
-struct Price {
-  UsdPerSecond rate{};
-  std::string date;  // "" for the user's own
-  std::string source, item;
-  std::string note = {};  // how it was made where no row says it
-};
+/// The day on which the run is thought to start: its own, else that of the catalog's newest price.
+std::string reference_date(const Draft& draft) {
+  if (draft.plan.start)
+    return fmt::format("{:%Y-%m-%d}", fmt::gmtime(draft.plan.start->time_since_epoch().count()));
+  std::string newest;
+  for (const Offering& o : draft.catalog.offerings) newest = std::max(newest, o.date);
+  return newest;
+}
 
-struct Book {
-  Draft& draft;
-  std::map<std::string, UsdPerSecond> own;                   // by canonical item name: prices.rates
-  std::map<std::string, std::set<std::string>> dated;        // date -> items priced by it
-  std::set<std::string> notes;                               // of prices that no row says
-  std::vector<std::pair<std::size_t, std::string>> unknown;  // pool, item without a price
-};
-
-constexpr std::string_view kOwnPrices = "scenario prices";
-
-std::string canonical_item(const Draft& draft, const std::string& name) {
-  if (const auto m = resolve_machine(draft.catalog, draft.plan.provider, name))
-    return m->machine.name;
-  if (const Accelerator* a = draft.catalog.find_accelerator(name)) return a->name;
-  if (const TpuSlice* s = draft.catalog.find_slice(name)) return s->name;
-  if (const Storage* s = draft.catalog.find_storage(name)) return s->name;
-  return "";
+/// Without a start: runs are planned some time after the catalog's newest price.
+double years_after(const Draft& draft) {
+  if (draft.plan.start) return 0;
+  return draft.catalog.operations.at(keys::kLeastPriceAge).value / (365 * 86400.0);
 }
 
 std::vector<std::string> priced_names(const Draft& draft) {
@@ -79,20 +69,35 @@ void read_own_rates(Book& book) {
 std::optional<Price> find_price(Book& book, const std::string& item, Offering::Covers covers,
                                 CapacityType capacity) {
   Draft& draft = book.draft;
-  if (const auto own = book.own.find(item); own != book.own.end())
-    return Price{own->second, "", std::string(kOwnPrices), item};
   const Plan& plan = draft.plan;
   const auto& prices = draft.scenario().prices;
+  const bool stated = prices && prices->uncertainty;
+  if (const auto own = book.own.find(item); own != book.own.end())
+    return Price{own->second, "", std::string(kOwnPrices),
+                 item,        {}, stated ? range_of(*prices->uncertainty) : PriceRange{}};
   // What is reserved but not covered by a reservation is bought on demand.
   if (capacity == CapacityType::reserved) capacity = CapacityType::on_demand;
-  const auto found = reckon::find_price(
-      draft.catalog,
-      PriceQuestion{plan.provider, plan.region, plan.zone, capacity, prices && prices->suspect},
-      item, covers);
+  PriceQuestion question{plan.provider, plan.region, plan.zone, capacity,
+                         prices && prices->suspect};
+  const auto found = reckon::find_price(draft.catalog, question, item, covers);
   if (!found) return std::nullopt;
+  PriceRange range = stated ? range_of(*prices->uncertainty)
+                            : range_after(found->rate, capacity,
+                                          book.later_years + age_years(found->date, book.day),
+                                          draft.catalog.operations);
+  if (!stated && capacity == CapacityType::spot) {
+    question.capacity = CapacityType::on_demand;
+    const auto list = reckon::find_price(draft.catalog, question, item, covers);
+    if (list && found->rate.value.v > 0)
+      range = capped(range, list->rate.value.v / found->rate.value.v);
+  }
   const double discount = prices ? prices->discount.value_or(0) : 0;
-  return Price{found->rate.value * (1 - discount), found->date,
-               draft.catalog.sources.at(std::size_t(found->rate.source)).id, item, found->note};
+  return Price{found->rate.value * (1 - discount),
+               found->date,
+               draft.catalog.sources.at(std::size_t(found->rate.source)).id,
+               item,
+               found->note,
+               range};
 }
 
 /// Said at the end, unless a reservation covers the pool.
@@ -109,16 +114,15 @@ void unknown_price_warning(Draft& draft, std::size_t pool, const std::string& it
       capacity, item, draft.plan.region.empty() ? "this place" : draft.plan.region));
 }
 
-/// Reported unless it can be counted on 65,536 nodes for years. The reader bounds what is written;
-/// an exchange rate, a purchase written off in a second and many accelerators make more of it.
-bool check_hour(Draft& draft, const std::string& path, std::string_view what, UsdPerSecond rate) {
-  constexpr double kDearest = 1e6;  // USD, as the reader's of one price
-  if (rate.v * 3600 <= kDearest) return true;
-  draft.error(path,
-              fmt::format("{} costs {:.3g} USD an hour, but must be at most 1,000,000", what,
-                          rate.v * 3600),
-              "check the price, its unit of time, and prices.usd_rate");
-  return false;
+/// Of machine and accelerators together, which move together.
+PriceSpread spread_of(const Book& book, const PlannedPool& pool, const Price& machine,
+                      const std::optional<Price>& accelerator, int count) {
+  const PriceRange range = accelerator ? sum_of(machine.range, machine.rate, accelerator->range,
+                                                accelerator->rate * double(count))
+                                       : machine.range;
+  if (range.certain()) return {};
+  const std::string& item = accelerator ? accelerator->item : machine.item;
+  return {market_of(book.draft.plan, item, pool.pricing), range.low, range.high, range.source};
 }
 
 void combine(Book& book, PlannedPool& pool, const Price& machine,
@@ -136,6 +140,7 @@ void combine(Book& book, PlannedPool& pool, const Price& machine,
   if (accelerator) note(*accelerator);
   NodePrice& price = pool.price;
   price.known = true;
+  price.spread = spread_of(book, pool, machine, accelerator, count);
   price.machine = to_hourly_rate(machine.rate);
   price.as_of = machine.date;
   price.source = machine.source;
@@ -167,7 +172,11 @@ void price_inline(Book& book, PlannedPool& pool, const MachineInline& machine) {
   if (machine.amortised_over)
     add("purchase", machine.purchase, 1 / machine.amortised_over->count());
   add("tariff", machine.tariff, machine.power_watts);
-  combine(book, pool, Price{rate, "", std::string(kOwnPrices), pool.name}, std::nullopt, 0);
+  const auto& prices = draft.scenario().prices;
+  const PriceRange range =
+      prices && prices->uncertainty ? range_of(*prices->uncertainty) : PriceRange{};
+  combine(book, pool, Price{rate, "", std::string(kOwnPrices), pool.name, {}, range}, std::nullopt,
+          0);
 }
 
 /// A machine with accelerators built in has one price for all or two that add up, or both: the
@@ -205,76 +214,6 @@ void price_pool(Book& book, PlannedPool& pool) {
   if (!vm) return unknown_price(book, pool, pool.machine.name);
   if (!gpu) return unknown_price(book, pool, pool.accelerator->name);
   combine(book, pool, *vm, gpu, pool.accelerators_per_node);
-}
-
-/// Seconds from the start to the end of the reservation's last day; nullopt with an error where the
-/// scenario has no start.
-std::optional<Seconds> term_of(Draft& draft, const std::string& path, const std::string& until) {
-  if (!draft.plan.start) {
-    draft.error(path + ".until", "a reservation that ends needs the day on which the run starts",
-                "start: 2026-12-01T08:00:00Z, or leave 'until' out");
-    return std::nullopt;
-  }
-  const std::string today =
-      fmt::format("{:%Y-%m-%d}", fmt::gmtime(draft.plan.start->time_since_epoch().count()));
-  const int days = days_between(today, until).value_or(0) + 1;  // the last day counts
-  const auto begun = draft.plan.start->time_since_epoch() % std::chrono::hours(24);
-  return Seconds(std::max(0.0, days * 86400.0 - double(begun.count())));
-}
-
-/// Deals the reserved machines out to the pools of that machine, in their order. Spot nodes are not
-/// covered.
-void reserve(Book& book, const ReservationSpec& spec, const std::string& path) {
-  Draft& draft = book.draft;
-  const Parsed<UsdPerSecond> rate = to_usd_rate(spec.price, draft.scenario().prices);
-  if (!rate)
-    return draft.error(path + ".price", rate.error(), "prices: {currency: EUR, usd_rate: 0.92}");
-  if (!check_hour(draft, path + ".price", "a reserved machine", *rate)) return;
-  std::optional<Seconds> until;
-  if (!spec.until.empty()) {
-    until = term_of(draft, path, spec.until);
-    if (!until) return;
-  }
-  const std::string item = canonical_item(draft, spec.machine);
-  int left = spec.count;
-  bool used = false;
-  for (PlannedPool& pool : draft.plan.pools) {
-    if (!draft.resolved[index(pool.id)] || pool.pricing == CapacityType::spot) continue;
-    const std::string& name = pool.slice ? pool.slice->name : pool.machine.name;
-    if (name != (item.empty() ? spec.machine : item)) continue;
-    used = true;
-    if (pool.reservation) {
-      draft.error(path, fmt::format("pool '{}' has a reservation already", pool.name),
-                  "one reservation for each machine");
-      return;
-    }
-    const int nodes = std::min(left, pool.nodes_max);
-    left -= nodes;
-    if (nodes > 0) pool.reservation = PlannedReservation{nodes, to_hourly_rate(*rate), until};
-  }
-  if (!used)
-    draft.warn(fmt::format("the reservation of {} is not used: no pool that is not spot has it",
-                           spec.machine));
-}
-
-void apply_reservations(Book& book) {
-  Draft& draft = book.draft;
-  const auto& prices = draft.scenario().prices;
-  if (prices)
-    for (std::size_t i = 0; i < prices->reserved.size(); ++i)
-      reserve(book, prices->reserved[i], fmt::format("prices.reserved.{}", i));
-  for (PlannedPool& pool : draft.plan.pools) {
-    if (!draft.resolved[index(pool.id)]) continue;
-    if (pool.pricing == CapacityType::reserved && !pool.reservation && draft.errors.empty())
-      draft.error(draft.path(pool, "pricing"),
-                  fmt::format("no reservation covers pool '{}'", pool.name),
-                  fmt::format("prices: {{reserved: [{{machine: {}, count: {}, price: ...}}]}}",
-                              pool.machine.name, pool.nodes_max));
-    const bool covers_all =
-        pool.reservation && !pool.reservation->until && pool.reservation->nodes >= pool.nodes_max;
-    if (covers_all)
-      pool.price = NodePrice{true, pool.reservation->price, {}, "", std::string(kOwnPrices)};
-  }
 }
 
 void warn_of_unknown_prices(Book& book) {
@@ -315,17 +254,8 @@ std::string list(const std::set<std::string>& items) {
   return join(std::vector<std::string>(items.begin(), items.end()));
 }
 
-/// The day on which the run is thought to start: its own, else that of the catalog's newest price.
-std::string reference_date(const Draft& draft) {
-  if (draft.plan.start)
-    return fmt::format("{:%Y-%m-%d}", fmt::gmtime(draft.plan.start->time_since_epoch().count()));
-  std::string newest;
-  for (const Offering& o : draft.catalog.offerings) newest = std::max(newest, o.date);
-  return newest;
-}
-
 void warn_of_old_prices(Book& book) {
-  const std::string today = reference_date(book.draft);
+  const std::string& today = book.day;
   std::vector<std::string> old;
   for (const auto& [date, items] : book.dated) {
     const std::optional<int> age = days_between(date, today);
@@ -343,6 +273,27 @@ void warn_of_old_prices(Book& book) {
 
 }  // namespace
 
+std::string canonical_item(const Draft& draft, const std::string& name) {
+  if (const auto m = resolve_machine(draft.catalog, draft.plan.provider, name))
+    return m->machine.name;
+  if (const Accelerator* a = draft.catalog.find_accelerator(name)) return a->name;
+  if (const TpuSlice* s = draft.catalog.find_slice(name)) return s->name;
+  if (const Storage* s = draft.catalog.find_storage(name)) return s->name;
+  return "";
+}
+
+/// Reported unless it can be counted on 65,536 nodes for years. The reader bounds what is written;
+/// an exchange rate, a purchase written off in a second and many accelerators make more of it.
+bool check_hour(Draft& draft, const std::string& path, std::string_view what, UsdPerSecond rate) {
+  constexpr double kDearest = 1e6;  // USD, as the reader's of one price
+  if (rate.v * 3600 <= kDearest) return true;
+  draft.error(path,
+              fmt::format("{} costs {:.3g} USD an hour, but must be at most 1,000,000", what,
+                          rate.v * 3600),
+              "check the price, its unit of time, and prices.usd_rate");
+  return false;
+}
+
 Parsed<UsdPerSecond> to_usd_rate(const MoneyText& money, const std::optional<PricesSpec>& prices) {
   if (money.currency == "USD") return UsdPerSecond{money.amount};
   const bool stated = prices && prices->currency == money.currency;
@@ -352,39 +303,19 @@ Parsed<UsdPerSecond> to_usd_rate(const MoneyText& money, const std::optional<Pri
       "the price is in {} and the scenario does not say what a USD costs in it", money.currency));
 }
 
-std::optional<int> days_between(std::string_view from, std::string_view to) {
-  const auto day = [](std::string_view text) -> std::optional<std::chrono::sys_days> {
-    std::array<int, 3> part{0, 1, 1};  // "2025-07" is its first day
-    std::size_t at = 0;
-    for (int& p : part) {
-      const std::size_t dash = std::min(text.find('-', at), text.size());
-      const Parsed<std::int64_t> number = parse_integer(text.substr(at, dash - at));
-      if (!number) return std::nullopt;
-      p = static_cast<int>(*number);
-      if (dash == text.size()) break;
-      at = dash + 1;
-    }
-    const std::chrono::year_month_day date{std::chrono::year{part[0]},
-                                           std::chrono::month{static_cast<unsigned>(part[1])},
-                                           std::chrono::day{static_cast<unsigned>(part[2])}};
-    if (!date.ok()) return std::nullopt;
-    return std::chrono::sys_days{date};
-  };
-  const auto first = day(from), second = day(to);
-  if (!first || !second) return std::nullopt;
-  return static_cast<int>((*second - *first).count());
-}
-
 void price_pools(Draft& draft) {
-  Book book{draft, {}, {}, {}, {}};
+  Book book{draft, {}, {}, {}, {}, reference_date(draft), years_after(draft)};
   read_own_rates(book);
   for (PlannedPool& pool : draft.plan.pools)
     if (draft.resolved[index(pool.id)]) price_pool(book, pool);
   apply_reservations(book);
+  check_usd_rate(book);
   warn_of_unknown_prices(book);
   refuse_cost_expectations(draft);
   price_storage(book);
   Plan& plan = draft.plan;
+  if (const auto& prices = draft.scenario().prices; prices && prices->usd_rate)
+    plan.currency = {prices->currency, *prices->usd_rate};
   for (const PlannedPool& pool : plan.pools)
     if (!pool.price.as_of.empty() &&
         (plan.prices_as_of.empty() || pool.price.as_of < plan.prices_as_of))

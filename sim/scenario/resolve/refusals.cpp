@@ -9,22 +9,23 @@ namespace reckon::planning {
 namespace {
 
 void refuse_in_workload(Draft& draft, const WorkloadSpec& workload) {
-  if (workload.finetune && workload.finetune->method == "qlora")
-    draft.not_yet("workload.finetune",
-                  fmt::format("finetune with method {}", workload.finetune->method),
-                  "simulated are lora and, without finetune, full training");
   if (workload.model && std::holds_alternative<ModelFromHuggingFace>(*workload.model))
     draft.error("workload.model", "the Hugging Face config has not been read",
                 "give its dimensions: model: {transformer: {layers: 32, hidden: 4096, ...}}");
+  if (workload.model && std::holds_alternative<ModelFromGraphFile>(*workload.model))
+    draft.error("workload.model", "the file of the network's graph has not been read",
+                "give its layers: model: {layers: [...]}");
   if (workload.container) {
     const auto& profile = workload.container->profile;
     if (std::holds_alternative<std::monostate>(profile))
       draft.error("workload.container",
                   "a container without a profile can be run but not simulated",
                   "name the model that its program trains: profile: resnet50_v1_5");
-    if (std::holds_alternative<Seconds>(profile))
-      draft.not_yet("workload.container.profile", "a profile given as a step time",
-                    "name a model of the zoo: profile: resnet50_v1_5");
+    // A step that was measured moves the model's (sim/accuracy/profiled_step.h).
+    if (std::holds_alternative<Seconds>(profile) && !workload.model)
+      draft.error("workload.container.profile",
+                  "a measured step needs the model that the program trains, which scales it",
+                  "write it beside the container: model: llama3_8b");
     std::vector<MetricsMistake> mistakes;
     container_metrics(*workload.container, mistakes);
     for (MetricsMistake& m : mistakes)

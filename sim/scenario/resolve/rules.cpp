@@ -79,12 +79,32 @@ void resolve_expectations(Draft& draft) {
   }
 }
 
+namespace {
+
+PowerRules power_rules(const Draft& draft) {
+  const OperationalDefaults& operations = draft.catalog.operations;
+  PowerRules power;
+  power.busy_share = operations.at(keys::kBusyShare);
+  power.idle_share = operations.at(keys::kIdleShare);
+  power.watts_per_vcpu = operations.at(keys::kWattsPerVcpu);
+  power.watts_per_gb = operations.at(keys::kWattsPerGb);
+  const Fact<double>* own = operations.find(keys::pue(draft.plan.provider));
+  power.pue = own != nullptr ? *own : operations.at(keys::kPue);
+  const Region* region = find_region(draft.catalog.regions, draft.plan.provider, draft.plan.region);
+  if (region != nullptr && region->grid_gco2_per_kwh)
+    power.grams_per_kwh = Fact<double>{*region->grid_gco2_per_kwh, region->source};
+  return power;
+}
+
+}  // namespace
+
 void resolve_rules(Draft& draft) {
   const OperationalDefaults& operations = draft.catalog.operations;
   Plan& plan = draft.plan;
   plan.autoscaler = autoscaler_rules(draft);
   plan.retry = retry_rules(draft);
   plan.billing = billing_rules(draft);
+  plan.power = power_rules(draft);
   bool tpu = false;
   for (PlannedPool& pool : plan.pools) {
     tpu = tpu || pool.slice.has_value();

@@ -75,13 +75,13 @@ std::optional<ModelGraph> resolve_model(Draft& draft, const WorkloadSpec& worklo
     if (workload.sequence_length) dimensions.sequence_length = *workload.sequence_length;
     return made(draft, "workload.model", make_transformer(given->name, dimensions));
   }
-  if (std::holds_alternative<ModelFromHuggingFace>(*workload.model))
+  if (std::holds_alternative<ModelFromHuggingFace>(*workload.model) ||
+      std::holds_alternative<ModelFromGraphFile>(*workload.model))
     return std::nullopt;  // refused by name before
+  if (const auto* given = std::get_if<ModelFromGraph>(&*workload.model)) return given->graph;
   if (workload.sequence_length)
     draft.error("workload.sequence_length", "the model has its own length of a sample",
                 "leave sequence_length out");
-  if (const auto* given = std::get_if<ModelFromVisionTransformer>(&*workload.model))
-    return made(draft, "workload.model", make_vision_transformer(given->name, given->dimensions));
   if (const auto* given = std::get_if<ModelFromLayers>(&*workload.model))
     return model_from_layers(draft, *given);
   return std::nullopt;
@@ -90,10 +90,12 @@ std::optional<ModelGraph> resolve_model(Draft& draft, const WorkloadSpec& worklo
 /// The part of the model that is trained.
 std::optional<ModelGraph> resolve_finetune(Draft& draft, const WorkloadSpec& workload,
                                            ModelGraph model) {
-  if (!workload.finetune || workload.finetune->method == "qlora") return model;
+  if (!workload.finetune) return model;
   if (workload.finetune->method == "last_layers")
     return made(draft, "workload.finetune", with_last_layers(model, workload.finetune->layers));
-  return made(draft, "workload.finetune", with_lora(model, {.rank = workload.finetune->rank}));
+  const auto method = from_text<AdapterKind>(workload.finetune->method);
+  return made(draft, "workload.finetune",
+              with_adapters(model, method.value_or(AdapterKind::lora), workload.finetune->rank));
 }
 
 std::optional<Dataset> resolve_dataset(Draft& draft, const WorkloadSpec& workload,
@@ -133,12 +135,18 @@ std::optional<Dataset> resolve_dataset(Draft& draft, const WorkloadSpec& workloa
 
 std::optional<Optimizer> resolve_optimizer(Draft& draft, const std::string& name, SampleUnit unit) {
   if (name.empty()) return default_optimizer(unit);
-  if (name == "sgd") return Optimizer::sgd_momentum;
-  if (name == "adamw") return Optimizer::adamw;
-  const std::vector<std::string> names{"sgd", "adamw"};
+  if (const auto known = from_text<Optimizer>(name)) {
+    if (!is_trained_here(*known) &&
+        draft.scenario().workload->strategy.kind == StrategyKind::parameter_server)
+      draft.error("workload.optimizer",
+                  fmt::format("parameter servers do not apply optimizer {}", name),
+                  "they apply sgd and adamw");
+    return known;
+  }
+  const std::vector<std::string> names = texts_of<Optimizer>();
   draft.error("workload.optimizer",
               fmt::format("unknown optimizer '{}'{}", name, did_you_mean(name, names)),
-              "optimizers: sgd (with momentum), adamw");
+              fmt::format("optimizers: {}; sgd is with momentum", join(names, ", ")));
   return std::nullopt;
 }
 

@@ -5,7 +5,7 @@ namespace {
 
 // What a map below `model:` may hold; exactly one is given.
 struct ModelKeys {
-  std::string huggingface;
+  std::string huggingface, onnx, fx;
   TransformerDimensions transformer;
   std::vector<std::map<std::string, std::string>> layers;
 };
@@ -14,6 +14,10 @@ const Fields<ModelKeys>& model_fields() {
   static const Fields<ModelKeys> table{
       text_field("huggingface", &ModelKeys::huggingface,
                  "A Hugging Face config.json, relative to this file.", "llama/config.json"),
+      text_field("onnx", &ModelKeys::onnx, "A network as ONNX, relative to this file.",
+                 "resnet50.onnx"),
+      text_field("fx", &ModelKeys::fx, "A network as PyTorch FX in JSON, relative to this file.",
+                 "network.json"),
       block_field<transformer_fields>(
           "transformer", &ModelKeys::transformer, check_transformer,
           "A transformer by its dimensions.",
@@ -112,10 +116,14 @@ std::optional<ModelSpec> read_model(Reader& reader, const YamlNode& node) {
   ModelKeys keys;
   const std::size_t before = reader.errors();
   read_fields(reader, node, model_fields(), keys);
-  constexpr std::array<std::string_view, 3> kOneOf{"huggingface", "transformer", "layers"};
+  constexpr std::array<std::string_view, 5> kOneOf{"huggingface", "onnx", "fx", "transformer",
+                                                   "layers"};
   if (reader.errors() == before || node.entries.size() > 1) check_one_of(reader, node, kOneOf, 1);
   if (reader.errors() != before) return std::nullopt;
   if (node.has("huggingface")) return ModelFromHuggingFace{keys.huggingface};
+  using Format = ModelFromGraphFile::Format;
+  if (node.has("onnx")) return ModelFromGraphFile{Format::onnx, keys.onnx};
+  if (node.has("fx")) return ModelFromGraphFile{Format::fx, keys.fx};
   if (node.has("layers")) return ModelFromLayers{keys.layers};
   return ModelFromTransformer{keys.transformer};
 }

@@ -245,6 +245,20 @@ void read_memory(Reader& reader, const YamlNode& node, PlanSpec& plan) {
                  "example: memory: 70GiB, or 90%");
 }
 
+/// An amount above nothing.
+void read_most(Reader& reader, const YamlNode& node, Parsed<double> (*parse)(std::string_view),
+               std::optional<double>& most) {
+  const auto text = reader.text(node);
+  if (!text) return;
+  const Parsed<double> amount = parse(*text);
+  if (!amount)
+    reader.error(fmt::format("{}: {}", reader.subject(), amount.error()));
+  else if (*amount <= 0)
+    reader.error(fmt::format("{} must be more than nothing", reader.subject()), reader.example());
+  else
+    most = *amount;
+}
+
 /// Everything below a node as "path -> text": kept, not understood.
 void flatten(Reader& reader, const YamlNode& node, const std::string& path,
              std::map<std::string, std::string>& out) {
@@ -287,6 +301,16 @@ const Fields<PlanSpec>& plan_fields() {
           "Countries (ISO 3166) or EU: the region must be in one of them.", "[EU, CH]"),
       number_field("carbon_free", &P::carbon_free, fraction(),
                    "Least share of the region's power that is free of carbon.", "80%"),
+      field<P>(
+          "energy", Form{Form::Kind::text},
+          [](Reader& r, const YamlNode& n, P& p) {
+            read_most(r, n, parse_energy, p.energy_joules);
+          },
+          "Of the run at most, the data centre's part included.", "500kWh"),
+      field<P>(
+          "co2", Form{Form::Kind::text},
+          [](Reader& r, const YamlNode& n, P& p) { read_most(r, n, parse_mass, p.co2_grams); },
+          "Emissions of the run's power at most.", "2t"),
       field<P>("memory", Form{Form::Kind::text}, read_memory,
                "Of an accelerator that may be used at most: an amount, or a share of what it has.",
                "90%"),

@@ -11,6 +11,10 @@ const Fields<ReservationSpec>& reservation_fields() {
       required(text_field("machine", &R::machine, "Catalog name.", "a3-highgpu-8g")),
       required(number_field("count", &R::count, whole(1, kMostNodes), "Machines reserved.", "4")),
       field<R>(
+          "from", Form{Form::Kind::date},
+          [](Reader& r, const YamlNode& n, R& t) { t.from = r.date(n).value_or(""); },
+          "First day: its machines are not there before.", "2026-12-05"),
+      field<R>(
           "until", Form{Form::Kind::date},
           [](Reader& r, const YamlNode& n, R& t) { t.until = r.date(n).value_or(""); }, "Last day.",
           "2027-06-30"),
@@ -18,6 +22,10 @@ const Fields<ReservationSpec>& reservation_fields() {
           "price", Form{Form::Kind::price},
           [](Reader& r, const YamlNode& n, R& t) { t.price = r.price(n).value_or(MoneyText{}); },
           "Of one machine.", "44 USD/h")),
+      boolean_field(
+          "whole", &R::whole,
+          "All of it is paid, used or not (a capacity block, a commitment): needs 'until'.",
+          "true"),
   };
   return table;
 }
@@ -48,6 +56,9 @@ const Fields<PricesSpec>& prices_fields() {
       boolean_field("suspect", &P::suspect,
                     "Use list prices that look wrong (half of other regions') too.", "true"),
       number_field("discount", &P::discount, fraction(), "Off the catalog's prices.", "30%"),
+      number_field("uncertainty", &P::uncertainty, fraction(),
+                   "How far all prices may be off, your own too (5th to 95th percentile); 0%: not.",
+                   "20%"),
       field<P>(
           "rates", Form{.kind = Form::Kind::map, .item = Form::Kind::price},
           [](Reader& r, const YamlNode& n, P& p) {

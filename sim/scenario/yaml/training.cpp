@@ -32,9 +32,9 @@ const Fields<OptimizerKeys>& optimizer_fields() {
   const Form from_zero{Form::Kind::number, 0, 1e6};
   static const Fields<K> table{
       field<K>(
-          "kind", Form{.kind = Form::Kind::word, .words = {"sgd", "adamw"}},
+          "kind", Form{.kind = Form::Kind::word, .words = texts_of<Optimizer>()},
           [](Reader& r, const YamlNode& n, K& k) { read_kind(r, n, k.kind); },
-          "sgd (with momentum) or adamw.", "adamw"),
+          "sgd (with momentum), adamw, adamw_8bit, lion, adafactor or muon.", "adamw"),
       number("learning_rate", &K::learning_rate, rate, "Its highest value, behind the warm-up.",
              "0.0006"),
       number("momentum", &K::momentum, below_one, "Of sgd.", "0.9"),
@@ -78,8 +78,8 @@ void check_data(Reader& reader, const YamlNode& node, const DataSpec& data) {
 
 Field<WorkloadSpec> optimizer_field() {
   Form form{.kind = Form::Kind::choice,
-            .words = {"sgd", "adamw"},
-            .note = "sgd, adamw, or a map with its settings"};
+            .words = texts_of<Optimizer>(),
+            .note = "its name, or a map with its settings"};
   form.fields = &infos_of<optimizer_fields>;
   return field<WorkloadSpec>(
       "optimizer", form,

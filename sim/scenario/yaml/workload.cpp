@@ -7,7 +7,8 @@ namespace {
 using Unit = TrainLength::Unit;
 constexpr std::array<std::string_view, 5> kLengths{"epochs", "samples", "steps", "tokens",
                                                    "to_accuracy"};
-constexpr std::array<std::string_view, 3> kFinetune{"lora", "qlora", "last_layers"};
+constexpr std::array<std::string_view, 5> kFinetune{"lora", "qlora", "dora", "adapters",
+                                                    "last_layers"};
 // `train:` holds the length and, with tokens, the sequence length.
 struct TrainKeys {
   TrainLength length;
@@ -61,9 +62,11 @@ const Fields<DatasetInline>& dataset_fields() {
 const Fields<Finetune>& finetune_fields() {
   static const Fields<Finetune> table{
       required(field<Finetune>(
-          "method", Form{.kind = Form::Kind::word, .words = {"lora", "qlora", "last_layers"}},
+          "method",
+          Form{.kind = Form::Kind::word,
+               .words = {"lora", "qlora", "dora", "adapters", "last_layers"}},
           [](Reader& r, const YamlNode& n, Finetune& f) {
-            if (const auto i = r.word(n, {"lora", "qlora", "last_layers"}))
+            if (const auto i = r.word(n, {"lora", "qlora", "dora", "adapters", "last_layers"}))
               f.method = kFinetune[*i];
           },
           "What is trained: adapters, or the network's last layers.", "lora")),
@@ -296,7 +299,10 @@ const Fields<WorkloadSpec>& workload_fields() {
 void check_workload(Reader& reader, const YamlNode& node, const WorkloadSpec& workload) {
   constexpr std::array<std::string_view, 2> kPrograms{"model", "container"};
   constexpr std::array<std::string_view, 2> kBatches{"batch_per_accelerator", "global_batch"};
-  check_one_of(reader, node, kPrograms, 1);
+  // A measured step is of a program of one's own, and the model beside it scales it.
+  const bool measured =
+      workload.container && std::holds_alternative<Seconds>(workload.container->profile);
+  if (!measured || !node.has("model")) check_one_of(reader, node, kPrograms, 1);
   const bool is_model = node.has("model");
   check_one_of(reader, node, kBatches, is_model ? 1 : 0);
   if (is_model && !node.has("train") && !reader.misspelt("train"))

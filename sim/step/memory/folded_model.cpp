@@ -9,35 +9,23 @@ namespace reckon {
 namespace {
 
 /// What makes two layers alike, as numbers that can be ordered.
-using LayerKey = std::array<double, 26>;
+using LayerKey = std::array<double, 27>;
 
 LayerKey key_of(const LayerClass& c) {
   const LayerCount& n = c.count;
-  return {double(n.parameters),
-          double(n.trainable_parameters),
-          double(n.weights_read),
-          n.forward.v,
-          n.backward.v,
-          n.model.v,
-          n.elements_in,
-          n.elements_out,
-          n.saved_elements,
-          n.saved_fixed.v,
-          double(n.work),
-          double(n.has_backward),
-          double(n.frozen),
-          double(n.depthwise),
-          double(n.small_square),
-          double(n.in_fp32),
-          double(n.steps),
-          double(c.sharding.cut),
-          double(c.sharding.gathers),
-          c.key_value_elements,
-          c.scores,
-          double(c.experts),
-          double(c.exchanges_tokens),
-          c.tied_elements,
-          double(c.in_block),
+  return {double(n.parameters),   double(n.trainable_parameters),
+          double(n.weights_read), n.forward.v,
+          n.backward.v,           n.model.v,
+          n.elements_in,          n.elements_out,
+          n.saved_elements,       n.saved_fixed.v,
+          double(n.work),         double(n.has_backward),
+          double(n.frozen),       double(n.four_bit),
+          double(n.depthwise),    double(n.small_square),
+          double(n.in_fp32),      double(n.steps),
+          double(c.sharding.cut), double(c.sharding.gathers),
+          c.key_value_elements,   c.scores,
+          double(c.experts),      double(c.exchanges_tokens),
+          c.tied_elements,        double(c.in_block),
           double(c.ends_block)};
 }
 

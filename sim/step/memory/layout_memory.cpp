@@ -77,7 +77,9 @@ std::vector<BlockState> block_states(const FoldedModel& model, const Layout& lay
     for (const Run& run : block.layers) {
       const LayerState& s = layers[run.what];
       const double times = run.times;
-      (s.of_experts ? b.expert_parameters : b.parameters) += times * s.parameters;
+      const bool four_bit = model.layers()[run.what].count.four_bit;
+      const double held = four_bit ? kFourBitWeight / size.weight : 1;  // in weights as others are
+      (s.of_experts ? b.expert_parameters : b.parameters) += times * s.parameters * held;
       (s.of_experts ? b.expert_trainable : b.trainable) += times * s.trainable;
       b.tied += times * s.tied;
       if (!s.of_experts) b.largest_trainable = std::max(b.largest_trainable, s.trainable);

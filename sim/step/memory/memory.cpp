@@ -213,13 +213,15 @@ MemoryEstimate estimate_memory(const Plan& plan, const PlannedWorkload& job) {
     return m;
   }
   const double parameters = double(job.model.parameters());
+  double four_bit = 0;
+  for (const LayerCount& c : job.model.counts()) four_bit += c.four_bit ? double(c.parameters) : 0;
   const double trained = double(job.model.trainable_parameters());
   const double batch = job.strategy.layout.micro_batch;
   // Each core of a device holds its own copy of the state and its share of the batch.
   const double copies = pool.accelerator ? std::max(1, pool.accelerator->cores_per_device) : 1;
   const bool on_servers = job.strategy.kind == StrategyKind::parameter_server;
   MemoryEstimate m;
-  m.parameters = copies * parameters * size.weight;
+  m.parameters = copies * ((parameters - four_bit) * size.weight + four_bit * kFourBitWeight);
   m.gradients = copies * trained * size.gradient;
   // With parameter servers the optimizer's state stays with the variables.
   if (!on_servers) m.optimizer = copies * trained * (size.master + size.optimizer);

@@ -10,23 +10,19 @@
 namespace reckon {
 namespace {
 
-Seconds ring_time(const Fabric& f, Bytes size, int rounds) {
-  return f.ranks() > 1 ? rounds * ring_hop_time(f, size / double(f.ranks())) : Seconds{};
-}
-
 /// busiest_tree_node(n) without building the trees: an inner node of one is a leaf of the other.
 int flows_of_busiest(int nodes) { return nodes > 2 ? 2 : 1; }
 
 Seconds tree_time(const Fabric& f, Bytes size) {
   if (f.ranks() <= 1) return {};
   const TreePhase phase = tree_phase(f, size, flows_of_busiest(f.nodes));
-  return 2 * (pipelined_latency(phase.latency, phase.transfer) + phase.transfer);
+  return 2 * (phase.latency + phase.transfer);
 }
 
 Seconds hierarchical_time(const Fabric& f, Bytes size) {
   const int g = f.ranks_per_node, n = f.nodes;
   const Bytes shard = size / double(g);
-  Seconds t{};
+  Seconds t = f.law().call;
   if (g > 1) t += 2 * (g - 1) * (f.peer_latency + shard / f.peer);
   if (n > 1) t += 2 * (n - 1) * (f.nic_latency + double(g) * (shard / double(n)) / f.one_out());
   return t;
@@ -35,7 +31,7 @@ Seconds hierarchical_time(const Fabric& f, Bytes size) {
 Seconds in_network_time(const Fabric& f, Bytes size) {
   const int g = f.ranks_per_node;
   if (f.nodes <= 1) return hierarchical_time(f, size);
-  Seconds t = 2 * f.nic_latency + size / f.one_out();
+  Seconds t = f.law().call + 2 * f.nic_latency + size / f.one_out();
   if (g > 1) t += 2 * (g - 1) * (f.peer_latency + size / double(g) / f.peer);
   return t;
 }
@@ -51,22 +47,20 @@ Seconds ring_hop_time(const Fabric& f, Bytes chunk) {
 }
 
 Seconds all_gather_time(const Fabric& f, Bytes size) {
-  return f.on_torus ? torus_gather_time(f, size) : ring_time(f, size, f.ranks() - 1);
+  return f.on_torus ? torus_gather_time(f, size) : time_of(f, all_gather_rounds(f, size));
 }
 Seconds reduce_scatter_time(const Fabric& f, Bytes size) { return all_gather_time(f, size); }
 
 Seconds all_to_all_time(const Fabric& f, Bytes size) {
   if (f.on_torus) return torus_exchange_time(f, size);
   const int n = f.ranks(), g = f.ranks_per_node;
-  const Bytes piece = size / double(std::max(1, n));
+  if (n <= 1) return {};
+  const Bytes piece = size / double(n);
+  const ExchangeStart start = exchange_start(f, size);
   Seconds t{};
-  if (n <= g) return g > 1 ? f.peer_latency + double(g - 1) * piece / f.peer : t;
-  const bool forwards = std::min(f.rails, g) > 1;
-  const Seconds between = forwards ? f.peer_latency + f.nic_latency : f.nic_latency;
-  const Seconds inside = forwards ? between : f.peer_latency;
-  if (g > 1) t = inside + peer_flows(f) * piece / f.peer;
-  t = std::max(t, between + double(g) * double(n - g) * piece / f.nic);
-  if (f.has_spine()) t = std::max(t, between + flows_out_of_leaf(f) * piece / f.uplink());
+  if (g > 1) t = start.inside + peer_flows(f) * piece / f.peer;
+  if (n > g) t = std::max(t, start.between + double(g) * double(n - g) * piece / f.nic);
+  if (f.has_spine()) t = std::max(t, start.between + flows_out_of_leaf(f) * piece / f.uplink());
   return t;
 }
 
@@ -91,7 +85,7 @@ TimedAllReduce all_reduce_time(const Fabric& f, Bytes size, AllReduceKind kind) 
         return in_network_time(f, size);
       case AllReduceKind::automatic:
       case AllReduceKind::ring:
-        return ring_time(f, size, 2 * (f.ranks() - 1));
+        return time_of(f, all_reduce_rounds(f, size));
     }
     RECKON_CHECK(false);
     return Seconds{};

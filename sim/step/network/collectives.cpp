@@ -78,19 +78,9 @@ Collective ring_all_reduce(const Fabric& f, Bytes size, bool fold) {
   const int n = f.ranks();
   Collective c;
   if (n <= 1) return c;
-  const Bytes chunk = size / double(n);
-  const int rounds = 2 * (n - 1);
-  c.steps = rounds;
+  c.steps = 2 * (n - 1);
   c.sent_by_rank = sent_in_all_reduce(f, size, AllReduceKind::ring);
-  NetworkProblem& p = c.phases.emplace_back();
-  if (fold) {
-    if (f.ranks_per_node > 1) add_folded_hop(p, f.peer, f.peer_latency, chunk);
-    if (f.nodes > 1) add_folded_hop(p, f.one_out(), f.nic_latency, chunk);
-    p.repeat = rounds;
-  } else {
-    const FabricLinks links = add_links(p.network, f);
-    add_ring(p, links, f, all_ranks(f), chunk, rounds, {});
-  }
+  add_rounds(c.phases.emplace_back(), all_reduce_rounds(f, size), f, fold);
   return c;
 }
 
@@ -101,7 +91,7 @@ Collective tree_all_reduce(const Fabric& f, Bytes size, bool fold) {
   c.steps = 2 * (ceil_log2(f.nodes) + f.ranks_per_node - 1);
   const int busiest = f.nodes > 1 ? busiest_tree_node(f.nodes) : 0;
   const TreePhase phase = tree_phase(f, size, busiest);
-  const Seconds latency = pipelined_latency(phase.latency, phase.transfer);
+  const Seconds latency = phase.latency;
   c.sent_by_rank = sent_in_all_reduce(f, size, AllReduceKind::tree);
   if (fold) {
     NetworkProblem& p = c.phases.emplace_back();
@@ -109,13 +99,13 @@ Collective tree_all_reduce(const Fabric& f, Bytes size, bool fold) {
     if (f.has_spine())
       add_folded_hop(p, f.uplink(), latency, half,
                      std::uint32_t(busiest_tree_leaf(f.nodes, f.leaf_nodes)));
-    if (f.ranks_per_node > 1) add_folded_hop(p, f.peer, latency, size);
+    if (f.ranks_per_node > 1) add_folded_hop(p, f.peer_of_sum(), latency, size);
     p.repeat = 2;
     return c;
   }
   for (const bool down : {false, true}) {
     NetworkProblem& p = c.phases.emplace_back();
-    const FabricLinks links = add_links(p.network, f);
+    const FabricLinks links = add_links(p.network, f, f.peer_of_sum());
     const auto add_edge = [&](int child, int parent, Bytes bytes) {
       const PathId route = down ? add_route(p.network, links, f, parent, child)
                                 : add_route(p.network, links, f, child, parent);
@@ -138,6 +128,7 @@ Collective hierarchical_all_reduce(const Fabric& f, Bytes size, bool fold) {
   const Bytes shard = size / double(g), piece = shard / double(n);
   c.steps = 2 * (g - 1) + 2 * (n - 1);
   c.sent_by_rank = sent_in_all_reduce(f, size, AllReduceKind::hierarchical);
+  add_call(c, f);
   if (fold) {
     if (g > 1) {
       add_folded_hop(c.phases.emplace_back(), f.peer, f.peer_latency, shard);
@@ -160,12 +151,15 @@ Collective hierarchical_all_reduce(const Fabric& f, Bytes size, bool fold) {
         members.push_back(node * g + r);
         if (!first && n > 1) start.push_back(done[std::size_t(members.back())]);
       }
-      const auto last = add_ring(p, links, f, members, shard, g - 1, start);
+      const auto last =
+          add_ring(p, links, f, members,
+                   {.chunk = shard, .peer_delay = f.peer_latency, .rounds = g - 1}, start);
       for (std::size_t r = 0; r < last.size(); ++r) done[std::size_t(members[r])] = last[r];
     }
   };
   if (n == 1) {  // reduce-scatter and all-gather are one ring of twice the rounds
-    add_ring(p, links, f, all_ranks(f), shard, 2 * (g - 1), {});
+    add_ring(p, links, f, all_ranks(f),
+             {.chunk = shard, .peer_delay = f.peer_latency, .rounds = 2 * (g - 1)}, {});
     return c;
   }
   in_nodes(true);
@@ -176,7 +170,9 @@ Collective hierarchical_all_reduce(const Fabric& f, Bytes size, bool fold) {
       members.push_back(node * g + r);
       if (g > 1) start.push_back(done[std::size_t(members.back())]);
     }
-    const auto last = add_ring(p, links, f, members, piece, 2 * (n - 1), start);
+    const auto last =
+        add_ring(p, links, f, members,
+                 {.chunk = piece, .nic_delay = f.nic_latency, .rounds = 2 * (n - 1)}, start);
     for (std::size_t i = 0; i < last.size(); ++i) done[std::size_t(members[i])] = last[i];
   }
   in_nodes(false);
@@ -215,6 +211,7 @@ Collective in_network_all_reduce(const Fabric& f, Bytes size, bool fold) {
   const Bytes shard = size / double(g);
   c.steps = 2 * (g - 1) + 2;
   c.sent_by_rank = sent_in_all_reduce(f, size, AllReduceKind::in_network);
+  add_call(c, f);
   const auto in_nodes = [&] {
     if (g == 1) return;
     NetworkProblem& p = c.phases.emplace_back();
@@ -227,7 +224,8 @@ Collective in_network_all_reduce(const Fabric& f, Bytes size, bool fold) {
     for (int node = 0; node < f.nodes; ++node) {
       std::vector<int> members;
       for (int r = 0; r < g; ++r) members.push_back(node * g + r);
-      add_ring(p, links, f, members, shard, g - 1, {});
+      add_ring(p, links, f, members,
+               {.chunk = shard, .peer_delay = f.peer_latency, .rounds = g - 1}, {});
     }
   };
   in_nodes();

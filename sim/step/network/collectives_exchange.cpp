@@ -7,17 +7,6 @@
 namespace reckon {
 namespace {
 
-/// When the flows of an all-to-all begin. Where peer links forward to other rails, all of it waits
-/// for both.
-struct Start {
-  Seconds inside{}, between{};
-};
-Start start_of(const Fabric& f) {
-  if (f.nodes == 1 || std::min(f.rails, f.ranks_per_node) == 1)
-    return {f.peer_latency, f.nic_latency};
-  return {f.peer_latency + f.nic_latency, f.peer_latency + f.nic_latency};
-}
-
 /// Between nodes, by way of the rank of the sender's node that is on the receiver's rail.
 PathId add_rail_route(Network& network, const FabricLinks& links, const Fabric& f, int from,
                       int to) {
@@ -34,34 +23,36 @@ PathId add_rail_route(Network& network, const FabricLinks& links, const Fabric& 
 
 }  // namespace
 
-namespace {
-
-/// Every rank sends `chunk` to the next one in each round.
-Collective ring_rounds(const Fabric& f, Bytes chunk, int rounds, bool fold) {
+Collective ring_all_gather(const Fabric& f, Bytes size, bool fold) {
   Collective c;
   if (f.ranks() <= 1) return c;
-  c.steps = rounds;
-  c.sent_by_rank = chunk * double(rounds);
-  NetworkProblem& p = c.phases.emplace_back();
-  if (fold) {
-    if (f.ranks_per_node > 1) add_folded_hop(p, f.peer, f.peer_latency, chunk);
-    if (f.nodes > 1) add_folded_hop(p, f.one_out(), f.nic_latency, chunk);
-    p.repeat = rounds;
-  } else {
-    const FabricLinks links = add_links(p.network, f);
-    add_ring(p, links, f, all_ranks(f), chunk, rounds, {});
-  }
+  const RingRounds ring = all_gather_rounds(f, size);
+  c.steps = ring.rounds;
+  c.sent_by_rank = ring.chunk * double(ring.rounds);
+  add_rounds(c.phases.emplace_back(), ring, f, fold);
   return c;
 }
 
-}  // namespace
-
-Collective ring_all_gather(const Fabric& f, Bytes size, bool fold) {
-  return ring_rounds(f, size / double(f.ranks()), f.ranks() - 1, fold);
-}
-
 Collective ring_hop(const Fabric& f, Bytes size, bool fold) {
-  return ring_rounds(f, size, 1, fold);
+  Collective c;
+  if (f.ranks() <= 1) return c;
+  c.steps = 1;
+  c.sent_by_rank = size;
+  NetworkProblem& p = c.phases.emplace_back();
+  if (fold) {
+    if (f.ranks_per_node > 1) add_folded_hop(p, f.peer, f.peer_latency, size);
+    if (f.nodes > 1) add_folded_hop(p, f.one_out(), f.nic_latency, size);
+    return c;
+  }
+  const FabricLinks links = add_links(p.network, f);
+  const int n = f.ranks();
+  for (int from = 0; from < n; ++from) {
+    const int to = (from + 1) % n;
+    p.graph.add({.delay = same_node(f, from, to) ? f.peer_latency : f.nic_latency,
+                 .size = size,
+                 .path = add_route(p.network, links, f, from, to)});
+  }
+  return c;
 }
 
 Collective ring_reduce_scatter(const Fabric& f, Bytes size, bool fold) {
@@ -76,7 +67,7 @@ Collective all_to_all(const Fabric& f, Bytes size, bool fold) {
   c.steps = 1;
   c.sent_by_rank = piece * double(n - 1);
   NetworkProblem& p = c.phases.emplace_back();
-  const Start start = start_of(f);
+  const ExchangeStart start = exchange_start(f, size);
   if (fold) {
     const auto flows = [](double count) { return std::uint32_t(std::lround(count)); };
     if (g > 1) add_folded_hop(p, f.peer, start.inside, piece, flows(peer_flows(f)));

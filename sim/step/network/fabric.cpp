@@ -27,6 +27,13 @@ Fabric fabric_of_slice(const PlannedPool& pool) {
 
 }  // namespace
 
+CollectiveLaw law_of(const LinkClass& link) {
+  CollectiveLaw law;
+  if (link.call) law.call = link.call->value;
+  if (link.pieces) law.pieces = link.pieces->value;
+  return law;
+}
+
 Fabric fabric_of_worker(const PlannedPool& pool, const PlannedStrategy& strategy) {
   Fabric f;
   f.ranks_per_node = std::max(1, strategy.accelerators_per_worker);
@@ -38,6 +45,11 @@ Fabric fabric_of_worker(const PlannedPool& pool, const PlannedStrategy& strategy
     f.peer = printed * pool.peer_link.efficiency.value;
   }
   f.peer_latency = pool.peer_link.latency.value;
+  if (pool.accelerator) {
+    f.peer_law = law_of(pool.peer_link);
+    f.nic_law = law_of(pool.network_link);
+    if (pool.peer_link.reduction) f.peer_reduced = f.peer * pool.peer_link.reduction->value;
+  }
   BytesPerSecond network = pool.machine.network.value;
   if (pool.network_link.name == kEc2) network = std::min(network, kEc2Flow);
   f.nic = network * pool.network_link.efficiency.value;
@@ -54,6 +66,7 @@ Fabric fabric_of(const Plan& plan, const PlannedStrategy& strategy, int workers)
   for (const auto* pool : pools) {
     const Fabric f = fabric_of_worker(*pool, strategy);
     slowest.peer = std::min(slowest.peer, f.peer);
+    slowest.peer_reduced = std::min(slowest.peer_reduced, f.peer_reduced);
     slowest.nic = std::min(slowest.nic, f.nic);
     slowest.peer_latency = std::max(slowest.peer_latency, f.peer_latency);
     slowest.nic_latency = std::max(slowest.nic_latency, f.nic_latency);

@@ -102,3 +102,27 @@ TEST_CASE("as many nodes as are reserved are billed at the reservation's price")
   c.plan.pools[0].reservation = PlannedReservation{1, {1'800'000'000}, Seconds{500}};
   CHECK(c.run().bill == to_nano_usd(Usd{0.25 + 0.60}));
 }
+
+TEST_CASE("a reservation that is paid whole costs its term, and its unused time is idle") {
+  Case c = round_case(1);  // 1,100 s on one node
+  c.plan.pools[0].reservation = PlannedReservation{
+      .nodes = 1, .price = {1'800'000'000}, .until = Seconds{7200}, .whole = true};
+  const LifeResult used = c.run();
+  CHECK(used.bill == to_nano_usd(Usd{3.6}));  // 2 h x 1.80 USD/h, however long the run is
+  c.plan.pools[0].reservation->whole = false;
+  const LifeResult part = c.run();
+  CHECK(part.bill == to_nano_usd(Usd{0.55}));
+  CHECK(used.cost[std::size_t(CostPart::idle)] - part.cost[std::size_t(CostPart::idle)] ==
+        to_nano_usd(Usd{3.05}));
+}
+
+TEST_CASE("nodes of a reservation are not there before its first day, and the job waits") {
+  Case c = round_case(1);
+  const LifeResult now = c.run();
+  c.plan.pools[0].reservation =
+      PlannedReservation{.nodes = 1, .price = {1'800'000'000}, .from = Seconds{86400}};
+  const LifeResult later = c.run();
+  REQUIRE(later.finished);
+  CHECK(to_seconds(later.finish - now.finish).count() == Approx(86400));
+  CHECK(later.bill == to_nano_usd(Usd{0.55}));  // what is waited for is not billed
+}

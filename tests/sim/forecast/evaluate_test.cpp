@@ -137,3 +137,18 @@ TEST_CASE("a plan that does not fit answers questions about memory and feasibili
   CHECK_FALSE(r.passed);
   CHECK(r.reason.find("does not fit") != std::string::npos);
 }
+
+TEST_CASE("energy and CO2 are held to a limit like cost, and fail where they are not known") {
+  Forecast f = forecast();
+  CHECK(evaluate(expect(Metric::co2, Statistic::mean, Comparison::le, 1e9), f).reason ==
+        "the power of an accelerator, or the region's grid (catalogs/regions.csv), is not known");
+  EnergyForecast e;
+  e.joules = {100, 50, 90, 200};
+  f.energy = e;
+  CHECK(evaluate(expect(Metric::energy, Statistic::p95, Comparison::le, 200), f).passed);
+  CHECK_FALSE(evaluate(expect(Metric::co2, Statistic::mean, Comparison::le, 1e9), f).passed);
+  f.energy->co2_grams = Quantiles{10, 5, 9, 20};
+  CHECK(evaluate(expect(Metric::co2, Statistic::p50, Comparison::lt, 10), f).passed);
+  CHECK(parse_expectation("p95(co2) <= 2t").value().value == 2e6);
+  CHECK(parse_expectation("energy <= 5MWh").value().value == 1.8e10);
+}

@@ -121,3 +121,39 @@ TEST_CASE("all layers as the last ones is full training, and more than all is an
   CHECK_FALSE(with_last_layers(full, 9));
   CHECK_FALSE(with_last_layers(full, 0));
 }
+
+TEST_CASE("QLoRA keeps the products in four bits and adapts all of them") {
+  const ModelGraph net =
+      with_adapters(zoo_model("llama3_8b", 16).value(), AdapterKind::qlora, 16).value();
+  CHECK(net.trainable_parameters() == 41'943'040);  // as LoRA on all linear layers, above
+  std::int64_t four_bit = 0;
+  for (const LayerCount& c : net.counts()) four_bit += c.four_bit ? c.parameters : 0;
+  // 32 blocks of q and o 2 4096 4096, k and v 2 4096 1024, three of 4096 14336; not the output.
+  CHECK(four_bit == 32LL * (2 * 4096 * 4096 + 2 * 4096 * 1024 + 3 * 4096 * 14'336));
+}
+
+TEST_CASE("DoRA learns a length for each output of a target, and reads the weights for it") {
+  const ModelGraph base = zoo_model("llama2_7b", 16).value();
+  const ModelGraph dora = with_adapters(base, AdapterKind::dora, 8).value();
+  // 32 layers, q and v of 4096 outputs each.
+  CHECK(dora.trainable_parameters() == 4'194'304 + 32 * 2 * 4096);
+  std::int64_t read = 0;
+  for (const Layer& layer : dora.layers())
+    if (std::holds_alternative<WeightNorms>(layer.op))
+      read += dora.counts()[index(layer.id)].weights_read;
+  CHECK(read == 64LL * 4096 * 4096);
+  CHECK(dora.forward_flops() > with_lora(base, {.rank = 8})->forward_flops());
+}
+
+TEST_CASE("adapters stand behind both parts of a block, and norms are trained with them") {
+  const ModelGraph base = zoo_model("bert_base").value();
+  const ModelGraph net = with_adapters(base, AdapterKind::adapters, 64).value();
+  // [Houlsby 2019, section 2.1]: 2 m d + d + m each, two a block; norms 2 d: two a block, and those
+  // of the embeddings and of the head.
+  const std::int64_t adapter = 2 * 64 * 768 + 768 + 64;
+  CHECK(net.trainable_parameters() == 24 * adapter + 26 * 2 * 768);
+  const auto wrong = with_adapters(zoo_model("alexnet").value(), AdapterKind::adapters, 8);
+  REQUIRE_FALSE(wrong.has_value());
+  CHECK(format(wrong.error()).find("no product that goes into a residual sum") !=
+        std::string::npos);
+}

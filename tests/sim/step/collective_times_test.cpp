@@ -2,6 +2,7 @@
 
 #include <rapidcheck.h>
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "sim/step/network/collective_cost.h"
 #include "support/fabrics.h"
@@ -20,27 +21,53 @@ TEST_CASE("closed forms of the collectives take as long as their graphs, rank by
   for (const auto& [nodes, per_node] :
        {std::pair{1, 1}, {1, 8}, {2, 1}, {5, 1}, {2, 4}, {4, 4}, {3, 2}}) {
     CAPTURE(nodes, per_node);
-    const Fabric f = flat(nodes, per_node);
-    const Bytes size = divisible(f.ranks());
-    const auto same = [&](Seconds closed, Collective (*graph)(const Fabric&, Bytes, bool)) {
-      for (const bool fold : {true, false})
-        CHECK(closed.count() == Approx(seconds(graph(f, size, fold))).epsilon(1e-9));
-    };
-    same(all_gather_time(f, size), ring_all_gather);
-    same(reduce_scatter_time(f, size), ring_reduce_scatter);
-    same(all_to_all_time(f, size), all_to_all);
-    same(send_time(f, size), send_to_next);
-    same(ring_hop_time(f, size), ring_hop);
-    same(all_reduce_time(f, size, AllReduceKind::ring).time, ring_all_reduce);
-    same(all_reduce_time(f, size, AllReduceKind::tree).time, tree_all_reduce);
-    same(all_reduce_time(f, size, AllReduceKind::hierarchical).time, hierarchical_all_reduce);
+    for (const Fabric& f : {flat(nodes, per_node), measured(flat(nodes, per_node))}) {
+      CAPTURE(f.law().call.count());
+      const Bytes size = divisible(f.ranks());
+      const auto same = [&](Seconds closed, Collective (*graph)(const Fabric&, Bytes, bool)) {
+        for (const bool fold : {true, false})
+          CHECK(closed.count() == Approx(seconds(graph(f, size, fold))).epsilon(1e-9));
+      };
+      same(all_gather_time(f, size), ring_all_gather);
+      same(reduce_scatter_time(f, size), ring_reduce_scatter);
+      same(all_to_all_time(f, size), all_to_all);
+      same(send_time(f, size), send_to_next);
+      same(ring_hop_time(f, size), ring_hop);
+      same(all_reduce_time(f, size, AllReduceKind::ring).time, ring_all_reduce);
+      same(all_reduce_time(f, size, AllReduceKind::tree).time, tree_all_reduce);
+      same(all_reduce_time(f, size, AllReduceKind::hierarchical).time, hierarchical_all_reduce);
+    }
   }
+}
+
+TEST_CASE("measured links: a call, its hops, the bytes, and the pieces of the message") {
+  // 8 ranks of a node add up 64 MB in switches that make the links 1.25 times as fast:
+  // L = 30 us + 2 x 7 hops of 5 us, w = 14/8 x 64 MB / 25 GB/s = 4.48 ms.
+  const Fabric node = measured(flat(1, 8));
+  const double l = 100e-6, w = 4.48e-3;
+  CHECK(all_reduce_time(node, Bytes{64e6}, AllReduceKind::ring).time.count() ==
+        Approx(l + w + 0.4 * std::sqrt(l * w)));
+  // Two ranks, and collectives that add nothing up, have the links as they are: 7/8 x 64 MB / 20
+  // GB/s.
+  const double gather = 30e-6 + 7 * 5e-6, bytes = 2.8e-3;
+  CHECK(all_gather_time(node, Bytes{64e6}).count() ==
+        Approx(gather + bytes + 0.4 * std::sqrt(gather * bytes)));
+  CHECK(measured(flat(1, 2)).peer_of_sum().v == Approx(20e9));
+  // 2 nodes of 4: of 7 hops one is between nodes, and 14/8 x 64 MB cross the NIC: 89.6 ms.
+  const double far = 60e-6 + 2 * (40e-6 + 6 * 5e-6), across = 89.6e-3;
+  CHECK(all_reduce_time(measured(flat(2, 4)), Bytes{64e6}, AllReduceKind::ring).time.count() ==
+        Approx(far + across + 0.5 * std::sqrt(far * across)));
+  // All to all: 16 flows of 8 MB share a NIC; the hops are those of an all-gather.
+  const double near = 60e-6 + 40e-6 + 6 * 5e-6, exchanged = 16 * 8e6 / 1.25e9;
+  CHECK(all_to_all_time(measured(flat(2, 4)), Bytes{64e6}).count() ==
+        Approx(near + exchanged + 0.5 * std::sqrt(near * exchanged)));
 }
 
 TEST_CASE("the closed form picks the algorithm that the graphs pick") {
   const auto network = make_fluid_network();
   CHECK(rc::check([&] {
-    const Fabric f = flat(*rc::gen::inRange(1, 40), *rc::gen::inRange(1, 9));
+    Fabric f = flat(*rc::gen::inRange(1, 40), *rc::gen::inRange(1, 9));
+    if (*rc::gen::arbitrary<bool>()) f = measured(f);
     const Bytes size{double(*rc::gen::inRange(1, 1 << 28))};
     const auto closed = all_reduce_time(f, size, AllReduceKind::automatic);
     const auto graph = SimulatedCollectives(*network).all_reduce(f, size, AllReduceKind::automatic);

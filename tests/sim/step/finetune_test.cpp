@@ -51,3 +51,18 @@ TEST_CASE("a step of LoRA is faster than one of full training, and needs less me
   CHECK(estimate_memory(adapted, adapted.jobs[0]).required().v <
         0.3 * estimate_memory(full, full.jobs[0]).required().v);
 }
+
+TEST_CASE("QLoRA's weights take half a byte and their constants, and are made wide for each pass") {
+  const ModelGraph model = zoo_model("llama3_8b", 1024).value();
+  const ModelGraph net = with_adapters(model, AdapterKind::qlora, 16).value();
+  const Plan lora = plan_of(with_adapters(model, AdapterKind::lora, 16).value());
+  const Plan qlora = plan_of(net);
+  const double products = 6'979'321'856, all = double(net.parameters());
+  // [Dettmers 2023, section 3]: 4 bits and 0.127 bits of constants.
+  CHECK(estimate_memory(qlora, qlora.jobs[0]).parameters.v ==
+        Approx((all - products) * 2 + products * 4.127 / 8).epsilon(1e-4));
+  // What has to be read, written and read again makes each pass longer.
+  const auto network = make_fluid_network();
+  CHECK(estimate_step(qlora, qlora.jobs[0], *network).compute >
+        estimate_step(lora, lora.jobs[0], *network).compute);
+}

@@ -25,7 +25,9 @@ ModelGraph gpt(std::int64_t layers = 48) {
   return make_transformer("gpt_22b", d).value();
 }
 
-ElementSizes half_precision() { return element_sizes(Precision::fp16, Optimizer::adamw, false); }
+ElementSizes half_precision() {
+  return element_sizes(Precision::fp16, optimizer_cost(TrainableShapes{}, Optimizer::adamw), false);
+}
 
 /// Saved by one block, one sample, without the statistics that fused attention and LayerNorm keep
 /// (4 bytes a token and head; 8 a token, twice).

@@ -24,13 +24,18 @@ FoldedModel gpt(std::int64_t layers, std::int64_t hidden, std::int64_t heads,
 }
 
 MemoryEstimate needed(const FoldedModel& model, const Layout& l) {
-  return memory_of(model, l, element_sizes(Precision::fp16, Optimizer::adamw, false), kImbalance);
+  return memory_of(
+      model, l,
+      element_sizes(Precision::fp16, optimizer_cost(TrainableShapes{}, Optimizer::adamw), false),
+      kImbalance);
 }
 
 /// What the first stage keeps of its blocks, without embeddings.
 double of_blocks(const FoldedModel& model, const Layout& l, std::int64_t layers) {
-  const auto states =
-      block_states(model, l, element_sizes(Precision::fp16, Optimizer::adamw, false), kImbalance);
+  const auto states = block_states(
+      model, l,
+      element_sizes(Precision::fp16, optimizer_cost(TrainableShapes{}, Optimizer::adamw), false),
+      kImbalance);
   double saved = 0, passes = 0;
   for (std::size_t b = 0; b < states.size(); ++b)
     if (model.blocks()[b].attention) saved = states[b].saved.v * l.micro_batch;

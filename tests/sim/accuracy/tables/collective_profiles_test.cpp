@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "sim/accuracy/tables/tables.h"
 #include "sim/step/network/collective_times.h"
@@ -11,6 +12,7 @@ namespace {
 const std::string kHeader =
     "kind,system,accelerator,nodes,ranks_per_node,collective,message_bytes,latency_us,peak_GBps,"
     "share_of_peak_by_size,time_us,source\n";
+constexpr double kHost = 20e-6;  // host.collective_call_s
 const std::string kRoce = "\"H100, NVSwitch, one 400 Gb/s RoCE NIC a GPU\",H100-SXM5-80,";
 
 ScoredTable scored(const std::string& rows, TextPool& pool) {
@@ -46,18 +48,21 @@ TEST_CASE("fewer ranks of a node use so many NICs where each GPU has one") {
                                    pool);
   REQUIRE(table.scored.runs.size() == 2);
   const LinkClass& roce = *test::shipped_catalog().find_link("roce");
-  // n - 1 rounds of 1 GiB / n over the node's NICs: 400 Gb/s a rank, as the class achieves it.
+  const LinkClass& inside = *test::shipped_catalog().find_link("nvswitch4");
+  // (n - 1) / n of 1 GiB over the node's NICs, 400 Gb/s a rank as the class achieves it, after a
+  // call, three hops between nodes and the others inside.
   const auto expected = [&](int ranks, int nics) {
-    const double chunk = double(1 << 30) / ranks;
-    const double hop = roce.latency.value.count() + chunk / (50e9 * nics * roce.efficiency.value);
-    return chunk / hop / 1e9;  // bus bandwidth of an all-gather: (n - 1)/n x size / time
+    const double moved = double(1 << 30) / ranks * (ranks - 1);
+    const double w = moved / (50e9 * nics * roce.efficiency.value);
+    const double l = roce.call->value.count() + 3 * roce.latency.value.count() +
+                     (ranks - 4) * inside.latency.value.count();
+    return moved / (kHost + l + w + roce.pieces->value * std::sqrt(l * w)) / 1e9;  // bus bandwidth
   };
   CHECK(table.scored.runs[0].predicted == Approx(expected(4, 1)));
   CHECK(table.scored.runs[1].predicted == Approx(expected(8, 2)));
 }
 
-TEST_CASE(
-    "two cards of a bridge talk over it, four over PCIe, and a call takes no less than its host") {
+TEST_CASE("two cards of a bridge talk over it, four over PCIe, and a call waits for its host") {
   TextPool pool;
   const std::string pairs =
       "\"4 x A100, NVLink bridges in pairs, PCIe between pairs\",A100-PCIE-80,";
@@ -69,12 +74,15 @@ TEST_CASE(
   REQUIRE(table.scored.runs.size() == 3);
   const LinkClass& pcie = *test::shipped_catalog().find_link("pcie");
   CHECK(table.scored.runs[0].predicted > 150);
-  // A ring of four: 6 rounds of a quarter over 31.5 GB/s.
-  const double hop =
-      pcie.latency.value.count() + 536870912.0 / 4 / (31.5e9 * pcie.efficiency.value);
-  CHECK(table.scored.runs[1].predicted == Approx(1.5 * 536870912 / (6 * hop) / 1e9).epsilon(1e-6));
-  // 45 us of a host, against two rounds of a few bytes.
-  CHECK(table.scored.runs[2].predicted == Approx(8 / 45e-6 / 1e9));
+  // A ring of four: 6 rounds of a quarter over 31.5 GB/s, a call and 6 hops.
+  const double w = 6 * 536870912.0 / 4 / (31.5e9 * pcie.efficiency.value);
+  const double l = pcie.call->value.count() + 6 * pcie.latency.value.count();
+  const double t = kHost + l + w + pcie.pieces->value * std::sqrt(l * w);
+  CHECK(table.scored.runs[1].predicted == Approx(1.5 * 536870912 / t / 1e9).epsilon(1e-6));
+  // 20 us of a host, a call and two hops of the bridge, a few bytes.
+  const LinkClass& bridge = *test::shipped_catalog().find_link("nvlink-bridge");
+  const double few = kHost + bridge.call->value.count() + 2 * bridge.latency.value.count();
+  CHECK(table.scored.runs[2].predicted == Approx(8 / few / 1e9).epsilon(1e-2));
   CHECK(table.scored.runs[2].figure == "all-reduce, below 1 MB");
 }
 

@@ -161,7 +161,7 @@ TEST_CASE("mistakes about reservations are said") {
   undated.erase(undated.find("start:"), undated.find("workload:") - undated.find("start:"));
   CHECK_THAT(errors_of(undated, {"prices={reserved: [{machine: n1-standard-16, count: 2, until: "
                                  "2026-12-02, price: 2 USD/h}]}"}),
-             Contains("a reservation that ends needs the day on which the run starts"));
+             Contains("a reservation with a date needs the day on which the run starts"));
   CHECK_THAT(reserved("{machine: n1-standard-16, count: 1, price: 2 USD/h}, {machine: "
                       "n1-standard-16, count: 1, price: 2 USD/h}"),
              Contains("pool 'p100' has a reservation already"));
@@ -208,4 +208,12 @@ TEST_CASE("list prices that look wrong are used only where the user asks for the
   CHECK(plan.pools.at(0).price.machine.nano_usd_per_hour == 948'030'000);
   CHECK(plan.pools.at(0).price.accelerators.nano_usd_per_hour == 1'705'860'000);
   CHECK(warns(plan, "the price of A100-SXM4-40 looks wrong and was asked for"));
+}
+
+TEST_CASE("the provider maintains the machines of a reservation together, others each by itself") {
+  CHECK_FALSE(plan_from(kCloud).maintenance.grouped);
+  const std::vector<std::string> held{
+      "cluster.pools.p100.pricing=reserved",
+      "prices={reserved: [{machine: n1-standard-16, count: 3, price: 2 USD/h}]}"};
+  CHECK(plan_from(kCloud, held).maintenance.grouped);
 }

@@ -300,8 +300,8 @@ TEST_CASE("AI Platform has no spot machines") {
 }
 
 TEST_CASE("what is not simulated yet is refused by name") {
-  CHECK_THAT(with("workload.finetune={method: qlora, rank: 16}"),
-             Contains("finetune with method qlora is not simulated yet"));
+  CHECK_THAT(with("workload.model={onnx: net.onnx}"),
+             Contains("the file of the network's graph has not been read"));
   CHECK_THAT(with("workload.model={huggingface: config.json}"),
              Contains("the Hugging Face config has not been read"));
   CHECK_THAT(with("cluster.pools.p100.pricing=reserved"),

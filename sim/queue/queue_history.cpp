@@ -1,0 +1,227 @@
+#include "sim/queue/queue_history.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace reckon {
+namespace {
+
+int largest_node(std::span<const NodeGroup> groups) {
+  int largest = 0;
+  for (const NodeGroup& g : groups)
+    if (g.nodes > 0) largest = std::max(largest, g.gpus);
+  return largest;
+}
+
+/// Adds `weight` for the time from `begin` to `end` to means over spans.
+class Means {
+ public:
+  explicit Means(const QueueSeries& series, std::size_t spans)
+      : series_(series), sums_(spans, 0.0) {}
+
+  void add(SimTime begin, SimTime end, double weight) {
+    const double span = series_.span.count();
+    const double from = std::max(0.0, to_seconds(begin - series_.begin).count() / span);
+    const double to =
+        std::min(double(sums_.size()), to_seconds(end - series_.begin).count() / span);
+    for (double at = from; at < to;) {
+      const auto k = std::min(static_cast<std::size_t>(at), sums_.size() - 1);
+      const double next = std::min(to, double(k + 1));
+      sums_[k] += (next - at) * weight;
+      if (next <= at) break;
+      at = next;
+    }
+  }
+  std::vector<double> take() { return std::move(sums_); }
+
+ private:
+  const QueueSeries& series_;
+  std::vector<double> sums_;
+};
+
+/// Free GPUs that are of no use, by how many of a node are free.
+std::vector<double> stranded_by_free(const JobList& list, int largest) {
+  std::vector<double> pods(static_cast<std::size_t>(largest) + 1, 0.0);  // by GPUs
+  double all = 0;
+  for (const JobRequest& job : list.jobs) {
+    const int whole = job.gpus() / largest, rest = job.gpus() % largest;
+    pods.back() += whole;
+    if (rest > 0) pods[static_cast<std::size_t>(rest)] += 1;
+    all += whole + (rest > 0 ? 1 : 0);
+  }
+  std::vector<double> stranded(pods.size(), 0.0);
+  double larger = all;  // pods that ask for more than f
+  for (std::size_t f = 0; f < pods.size() && all > 0; ++f) {
+    larger -= pods[f];
+    stranded[f] = double(f) * larger / all;
+  }
+  return stranded;
+}
+
+struct Change {
+  SimTime at{};
+  int node = 0, gpus = 0;  // more in use
+};
+
+std::vector<Change> changes_of(std::span<const Holding> holdings) {
+  std::vector<Change> changes;
+  for (const Holding& h : holdings) {
+    changes.push_back({h.begin, h.part.node, h.part.gpus});
+    changes.push_back({h.end, h.part.node, -h.part.gpus});
+  }
+  std::ranges::stable_sort(changes, {}, &Change::at);
+  return changes;
+}
+
+std::vector<int> gpus_by_node(std::span<const NodeGroup> groups) {
+  std::vector<int> gpus;
+  for (const NodeGroup& g : groups) gpus.insert(gpus.end(), std::size_t(g.nodes), g.gpus);
+  return gpus;
+}
+
+/// Of each job, from when to when it held GPUs, in order of time.
+std::vector<HeldSpan> spans_of(std::size_t job, std::span<const Holding> holdings) {
+  std::map<SimTime, HeldSpan> spans;
+  for (const Holding& h : holdings) {
+    if (h.job != job) continue;
+    HeldSpan& span = spans[h.begin];
+    span.begin = h.begin;
+    span.end = h.end;
+    span.parts.push_back(h.part);
+  }
+  std::vector<HeldSpan> out;
+  for (auto& [begin, span] : spans) out.push_back(std::move(span));
+  return out;
+}
+
+}  // namespace
+
+QueueSeries queue_series(const JobList& list, const QueueRun& run,
+                         std::span<const Holding> holdings, std::span<const NodeGroup> groups,
+                         std::size_t spans) {
+  QueueSeries out;
+  out.gpus = gpus_of(groups);
+  bool any = false;
+  for (const JobTimes& job : run.jobs) {
+    if (!job.end) continue;
+    out.begin = any ? std::min(out.begin, job.submit) : job.submit;
+    out.end = any ? std::max(out.end, *job.end) : *job.end;
+    any = true;
+  }
+  if (!any || out.end == out.begin) return out;
+  out.span = to_seconds(out.end - out.begin) / double(spans);
+  Means waiting(out, spans), in_use(out, spans), stranded(out, spans);
+  for (const JobTimes& job : run.jobs)
+    if (job.end) waiting.add(job.submit, *job.end, 1);
+  // A job holds GPUs of several nodes at one time: the first part stands for it.
+  std::map<std::size_t, SimTime> counted;
+  for (const Holding& h : holdings) {
+    in_use.add(h.begin, h.end, h.part.gpus);
+    const auto [last, fresh] = counted.try_emplace(h.job, h.begin);
+    if (!fresh && last->second == h.begin) continue;
+    last->second = h.begin;
+    waiting.add(h.begin, h.end, -1);
+  }
+  const std::vector<double> by_free = stranded_by_free(list, largest_node(groups));
+  std::vector<int> free = gpus_by_node(groups);
+  double now_stranded = 0;
+  for (const int f : free) now_stranded += by_free[std::size_t(f)];
+  SimTime since = out.begin;
+  for (const Change& c : changes_of(holdings)) {
+    if (c.at > since) stranded.add(since, c.at, now_stranded);
+    since = std::max(since, c.at);
+    int& f = free[std::size_t(c.node)];
+    now_stranded -= by_free[std::size_t(std::max(f, 0))];
+    f -= c.gpus;
+    now_stranded += by_free[std::size_t(std::max(f, 0))];
+  }
+  stranded.add(since, out.end, now_stranded);
+  out.waiting = waiting.take();
+  out.in_use = in_use.take();
+  out.stranded = stranded.take();
+  // What rounding leaves of sums of differences.
+  for (std::vector<double>* series : {&out.waiting, &out.in_use, &out.stranded})
+    for (double& value : *series) value = std::abs(value) < 1e-9 ? 0 : value;
+  return out;
+}
+
+std::vector<std::vector<double>> node_use(std::span<const Holding> holdings,
+                                          std::span<const NodeGroup> groups,
+                                          const QueueSeries& series) {
+  const std::vector<int> gpus = gpus_by_node(groups);
+  std::vector<Means> means(gpus.size(), Means(series, series.in_use.size()));
+  for (const Holding& h : holdings) {
+    const auto node = static_cast<std::size_t>(h.part.node);
+    means[node].add(h.begin, h.end, double(h.part.gpus) / gpus[node]);
+  }
+  std::vector<std::vector<double>> out;
+  for (Means& of : means) out.push_back(of.take());
+  return out;
+}
+
+std::vector<std::string> node_names(std::span<const NodeGroup> groups,
+                                    std::span<const std::string> names) {
+  std::vector<std::string> out;
+  std::map<std::string, int> next;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const std::string name = g < names.size() && !names[g].empty() ? names[g] : "node";
+    for (int k = 0; k < groups[g].nodes; ++k)
+      out.push_back(fmt::format("{}-{}", name, next[name]++));
+  }
+  return out;
+}
+
+std::size_t typical_wait(const QueueRun& run) {
+  const double wanted = run.waiting.p95;
+  std::size_t best = kNoJob;
+  double nearest = 0;
+  bool best_moved = false;
+  for (std::size_t k = run.first_measured; k < run.first_measured + run.measured; ++k) {
+    const JobTimes& job = run.jobs[k];
+    if (!job.start || !job.end) continue;
+    const double off = std::abs(to_seconds(*job.start - job.submit).count() - wanted);
+    const bool moved = job.preemptions > 0 && off <= 0.1 * wanted;
+    if (best != kNoJob && (moved != best_moved ? best_moved : off >= nearest)) continue;
+    best = k;
+    nearest = off;
+    best_moved = moved;
+  }
+  return best;
+}
+
+JobStory story_of(std::size_t job, const JobList& list, const QueueRun& run,
+                  std::span<const Holding> holdings, std::span<const NodeGroup> groups) {
+  JobStory story;
+  story.job = job;
+  story.held = spans_of(job, holdings);
+  story.largest = largest_node(groups);
+  const JobTimes& own = run.jobs[job];
+  const SimTime start = own.start.value_or(own.submit);
+  for (std::size_t k = 0; k < run.jobs.size(); ++k) {
+    const JobTimes& other = run.jobs[k];
+    if (k == job || !other.start) continue;
+    if (other.submit <= own.submit && *other.start > own.submit) ++story.waiting_before;
+    if (other.submit > own.submit && *other.start < start) ++story.overtook;
+  }
+  int free = gpus_of(groups);
+  SimTime since = own.submit;
+  double enough = 0;
+  bool came = false;
+  for (const Change& c : changes_of(holdings)) {
+    if (!came && c.at > own.submit) story.free_at_submit = free, came = true;
+    if (c.at > since && since < start) {
+      if (free >= list.jobs[job].gpus())
+        enough += to_seconds(std::min(c.at, start) - since).count();
+      since = c.at;
+    }
+    free -= c.gpus;
+  }
+  const double waited = to_seconds(start - own.submit).count();
+  story.enough_free = waited > 0 ? enough / waited : 0;
+  return story;
+}
+
+}  // namespace reckon

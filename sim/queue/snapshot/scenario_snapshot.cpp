@@ -1,0 +1,26 @@
+#include "sim/queue/snapshot/scenario_snapshot.h"
+
+#include <fmt/format.h>
+
+namespace reckon {
+
+std::optional<ClusterSnapshot> snapshot_of(const Scenario& scenario,
+                                           const TraceQuestion& question) {
+  const auto* queue = std::get_if<QueueQuestion>(&question.work);
+  if (queue == nullptr) return std::nullopt;
+  ClusterSnapshot snapshot;
+  snapshot.system = SnapshotSystem::scenario;
+  snapshot.scheduler = queue->scheduler;
+  for (const PoolSpec& pool : scenario.cluster.pools)
+    for (int k = 0; pool.accelerator && k < pool.nodes.initial; ++k)
+      snapshot.nodes.push_back({.name = fmt::format("{}-{}", pool.name, k),
+                                .gpus = pool.accelerator->count,
+                                .accelerator = pool.accelerator->type,
+                                .pool = pool.name});
+  snapshot.history = jobs_of(*queue, question.seed, 0);
+  snapshot.at = snapshot.history.epoch.value_or(0);
+  if (scenario.start) snapshot.at = scenario.start->time_since_epoch().count();
+  return snapshot;
+}
+
+}  // namespace reckon

@@ -1,0 +1,80 @@
+#include <catch2/catch.hpp>
+
+#include "report/html/html.h"
+#include "report/html/queue_charts.h"
+#include "support/html_page.h"
+
+using namespace reckon;
+using nlohmann::json;
+
+namespace {
+
+const HtmlAssets kAssets{"/* scripts */\n", "/* style */\n", "/* program */\n"};
+
+/// 40 jobs of two teams on two nodes of eight, under a policy that suspends.
+TraceQuestion crowded(SchedulingPolicy policy) {
+  TraceQuestion question;
+  question.scenario = "crowded <b id=evil>";
+  question.policy = policy;
+  QueueQuestion q;
+  q.scheduler.policy = policy;
+  q.groups = {{2, 8, 0}};
+  q.group_names = {"a100"};
+  for (int k = 0; k < 40; ++k) {
+    q.list.jobs.push_back(recorded_job(SimTime{} + std::chrono::minutes(k),
+                                       std::chrono::minutes(10 + k * 7 % 50), 1 + k * 5 % 16));
+    q.list.jobs.back().owner.team = q.list.names.teams.number(k % 2 == 0 ? "vision" : "<i>speech");
+  }
+  question.work = std::move(q);
+  return question;
+}
+
+std::string page_of(const TraceQuestion& question) {
+  const TraceResult result = simulate_trace(question, 1, 1);
+  const QueueRecord record = record_queue(question).value();
+  return queue_html({question, result, record, "Why do jobs wait?"}, kAssets);
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("the page of a queue shows its length, its GPUs, the waits, the nodes and a story") {
+  const std::string page = page_of(crowded(SchedulingPolicy::easy_backfill));
+  const auto specs = test::specs_of(page);
+  REQUIRE(specs.size() == 5);
+  for (const char* id : {"queue-length", "gpus", "waits", "nodes", "story"}) {
+    INFO(id);
+    CHECK(specs.contains(id));
+  }
+  // In use, stranded and free add up to all GPUs at every time.
+  std::map<double, double> sum;
+  for (const json& v : specs.at("gpus")["data"]["values"]) sum[v["at"]] += v["value"].get<double>();
+  for (const auto& [at, gpus] : sum) CHECK(gpus == Approx(16));
+  // Every node has a row, and a curve for each team ends with all of its jobs.
+  CHECK(specs.at("nodes")["encoding"]["y"]["scale"]["domain"] == json({"a100-0", "a100-1"}));
+  std::map<std::string, double> last;
+  double before = 0;
+  for (const json& v : specs.at("waits")["data"]["values"]) {
+    if (v["share"] == 0) before = 0;
+    CHECK(v["wait"].get<double>() >= before);
+    before = v["wait"];
+    last[v["class"]] = v["share"];
+  }
+  CHECK(last == std::map<std::string, double>{{"<i>speech", 1}, {"vision", 1}});
+  CHECK(contains(page, "Why do jobs wait?"));
+  CHECK(contains(page, "It waited"));
+  CHECK_FALSE(contains(page, "<b id=evil>"));
+  CHECK_FALSE(contains(page, "<i>speech"));
+}
+
+TEST_CASE("the story tells of a job that was pre-empted") {
+  const TraceQuestion question = crowded(SchedulingPolicy::srtf);
+  const std::string page = page_of(question);
+  const QueueRecord record = record_queue(question).value();
+  const std::size_t job = typical_wait(record.run);
+  CHECK(contains(page, "Job " + std::to_string(job + 1)));
+  CHECK(contains(page, "pre-empted") == (record.run.jobs[job].preemptions > 0));
+}
