@@ -45,6 +45,8 @@ class AllReduceExchange final : public GradientExchange {
 
  private:
   void close_bucket();
+  bool is_of_experts(ParameterRange range) const;
+  void broadcast_experts(std::span<const float> own);
   void serve();
   void reduce(const GradientBucket& bucket);
   void wait_for_reductions();
@@ -85,13 +87,33 @@ void AllReduceExchange::start(ParameterView parameters) {
   RECKON_CHECK(parameters.values.size() == parameters.gradients.size());
   parameters_ = parameters;
   optimizer_.emplace(options_.optimizer, parameters.values.size(), options_.trained);
+  const std::vector<float> own(parameters.values.begin(), options_.of_experts.empty()
+                                                              ? parameters.values.begin()
+                                                              : parameters.values.end());
   communicator_.broadcast(std::as_writable_bytes(parameters.values), 0);
+  broadcast_experts(own);
+}
+
+/// Rank 0 has others; those of this rank's replicas are what `own`, all values, were.
+void AllReduceExchange::broadcast_experts(std::span<const float> own) {
+  for (const ParameterRange& range : options_.of_experts) {
+    const auto values = parameters_.values.subspan(range.first, range.count);
+    std::ranges::copy(own.subspan(range.first, range.count), values.begin());
+    options_.expert_replicas->broadcast(std::as_writable_bytes(values), 0);
+  }
+}
+
+bool AllReduceExchange::is_of_experts(ParameterRange range) const {
+  return std::ranges::any_of(options_.of_experts, [&](const ParameterRange& experts) {
+    return range.first >= experts.first && range.first < experts.first + experts.count;
+  });
 }
 
 void AllReduceExchange::gradient_ready(ParameterRange range) {
   RECKON_CHECK(range.first + range.count <= parameters_.gradients.size());
   ready_ += range.count;
   if (communicator_.size() == 1) return;
+  if (!open_.empty() && is_of_experts(open_.front()) != is_of_experts(range)) close_bucket();
   append(open_, range);
   if (rule_.add(Bytes{double(range.count * sizeof(float))})) close_bucket();
 }
@@ -133,23 +155,25 @@ void AllReduceExchange::serve() {
 
 void AllReduceExchange::reduce(const GradientBucket& bucket) {
   const std::span<float> gradients = parameters_.gradients;
+  Communicator& replicas =
+      is_of_experts(bucket.front()) ? *options_.expert_replicas : communicator_;
   std::size_t count = 0;
   for (const ParameterRange& range : bucket) count += range.count;
   if (bucket.size() == 1) {
-    communicator_.all_reduce(gradients.subspan(bucket.front().first, count));
+    replicas.all_reduce(gradients.subspan(bucket.front().first, count));
   } else {
     gathered_.resize(count);
     auto to = gathered_.begin();
     for (const ParameterRange& range : bucket)
       to = std::ranges::copy(gradients.subspan(range.first, range.count), to).out;
-    communicator_.all_reduce(std::span(gathered_));
+    replicas.all_reduce(std::span(gathered_));
     auto from = gathered_.cbegin();
     for (const ParameterRange& range : bucket) {
       std::copy_n(from, range.count, gradients.begin() + std::ptrdiff_t(range.first));
       from += std::ptrdiff_t(range.count);
     }
   }
-  const double ranks = communicator_.size();
+  const double ranks = replicas.size();
   sent_ += Bytes{double(count * sizeof(float)) * 2 * (ranks - 1) / ranks};
 }
 
@@ -166,7 +190,7 @@ void AllReduceExchange::apply(std::int64_t step, double learning_rate) {
   double scale = 1;
   if (options_.clip_norm > 0) {
     double squares = 0;
-    for (const TrainedRange& range : options_.trained)
+    for (const TrainedRange& range : options_.counted.value_or(options_.trained))
       squares += squared_norm(parameters_.gradients.subspan(range.first, range.count));
     if (options_.squares_of_all) squares = options_.squares_of_all(squares);
     scale = clip_scale(squares, options_.clip_norm);

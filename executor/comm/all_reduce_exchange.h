@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "executor/comm/communicator.h"
@@ -17,6 +18,12 @@ struct AllReduceOptions {
   /// Sum of squares of the gradients of this rank's part of the network -> of all of it; empty: it
   /// is all.
   std::function<double(double)> squares_of_all = {};
+  /// Whose squares are this rank's, where others have the same gradients; nothing: all `trained`.
+  std::optional<std::vector<TrainedRange>> counted = std::nullopt;
+  /// Parameters of experts that ranks share out, whose replicas are fewer: the ranks of
+  /// `expert_replicas`, which must outlive the exchange and is used as the communicator is.
+  std::vector<ParameterRange> of_experts = {};
+  Communicator* expert_replicas = nullptr;
 };
 
 /// Data parallelism: gradients are summed over all ranks in buckets (BucketRule), each as soon as

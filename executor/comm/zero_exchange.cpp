@@ -164,13 +164,16 @@ void ShardingExchange::reduce(BlockShard& block) {
 
 double ShardingExchange::own_squares() const {
   double squares = 0;
+  const std::vector<TrainedRange> counted = options_.counted.value_or(options_.trained);
   for (const BlockShard& block : blocks_) {
     if (options_.stage >= 2) {
-      squares += squared_norm(block.gradients);
+      for (const TrainedRange& range : block.trained.in_own(counted))
+        squares += squared_norm(std::span(block.gradients).subspan(range.first, range.count));
       continue;
     }
-    for (const ParameterRange& range : block.trained.own())
-      squares += squared_norm(view_.gradients.subspan(range.first, range.count));
+    for (const ParameterRange& own : block.trained.own())
+      for (const TrainedRange& range : part_of(counted, own.first, own.count))
+        squares += squared_norm(view_.gradients.subspan(own.first + range.first, range.count));
   }
   return squares;
 }

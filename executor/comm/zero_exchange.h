@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "executor/comm/communicator.h"
@@ -21,6 +22,8 @@ struct ZeroOptions {
   /// Sum of squares of the gradients of this rank's part of the network -> of all of it; empty: it
   /// is all.
   std::function<double(double)> squares_of_all = {};
+  /// Whose squares are these ranks', where others have the same gradients; nothing: all `trained`.
+  std::optional<std::vector<TrainedRange>> counted = std::nullopt;
 };
 
 /// ZeRO over the ranks of a communicator [Rajbhandari et al. 2020, "ZeRO: Memory optimizations

@@ -22,7 +22,7 @@ class DeviceRuntime final : public StepRuntime {
         options_(options),
         layout_(parameter_layout(model)),
         padded_(device_layout(layout_)),
-        schedule_(make_schedule(model, options.batch, options.recompute, kLine)),
+        schedule_(make_schedule(whole_model(model), options.batch, options.recompute, kLine)),
         products_(stream),
         memory_(schedule_.elements),
         rounded_(std::is_same_v<E, float> ? 0 : count_of(padded_.count)),
@@ -133,11 +133,11 @@ class DeviceRuntime final : public StepRuntime {
     scratch_ = DeviceBuffer<std::byte>(scratch);
     prepared_.resize(layers.size());
     trained_range_.resize(layers.size());
-    const auto accumulate = accumulating_inputs(model_);
+    const auto accumulate = accumulating_inputs(whole_model(model_));
     for (std::size_t i = 0; i < layers.size(); ++i) {
       for (const bool late : {false, true}) {
         DeviceLayerMemory<E>& memory = late ? prepared_[i].late : prepared_[i].forward;
-        point_to_tensors(model_, schedule_, i, late, memory_.data(), memory);
+        point_to_tensors(layers[i].inputs, schedule_, i, late, memory_.data(), memory);
         point_to_shared(memory, i);
         point_to_weights(memory, i);
       }

@@ -49,6 +49,24 @@ std::string reason_not_to_run(const Layer& layer, std::span<const Layer> layers)
                     layer.op);
 }
 
+/// Ranks may have the same part of a tensor, or different ones: the sum is that of the whole.
+template <class T>
+void sum_over_tensor_ranks(const ParameterSlot& slot, Communicator& group, std::span<T> gradients) {
+  if (slot.shape == slot.global) return group.all_reduce(gradients.subspan(slot.first, slot.count));
+  const Box all = whole_box(slot.global);
+  std::vector<T> whole(static_cast<std::size_t>(elements(slot.global)));
+  const auto part_of = [&](const SlotPart& part) {
+    return gradients.subspan(part.first, static_cast<std::size_t>(elements(part.box.length)));
+  };
+  for (const SlotPart& part : slot.parts)
+    copy_box(part.box, part.box, std::as_bytes(part_of(part)), all,
+             std::as_writable_bytes(std::span(whole)), sizeof(T));
+  group.all_reduce(std::span(whole));
+  for (const SlotPart& part : slot.parts)
+    copy_box(part.box, all, std::as_bytes(std::span(whole)), part.box,
+             std::as_writable_bytes(part_of(part)), sizeof(T));
+}
+
 }  // namespace
 
 Diagnostics cannot_run(const ModelGraph& model) {
@@ -65,47 +83,58 @@ Diagnostics cannot_run(const ModelGraph& model) {
 
 template <class T>
 GraphRuntime<T>::GraphRuntime(const ModelGraph& model, RuntimeOptions options, Workers& workers)
-    : model_(model),
-      options_(options),
-      part_(options.part.value_or(all_layers(model))),
-      layout_(options.layout ? *options.layout : parameter_layout(model)),
-      schedule_(make_schedule(model, options.batch, options.recompute,
+    : options_(options),
+      rank_(std::move(*make_rank_model(model, options.place))),
+      part_(options.part ? rank_.span_of(*options.part) : all_layers(rank_)),
+      layout_(options.layout ? *options.layout : parameter_layout(model, rank_)),
+      schedule_(make_schedule(rank_, options.batch, options.recompute,
                               static_cast<std::int64_t>(kCacheLine / sizeof(T)), options.trains,
                               part_)),
       memory_(static_cast<std::size_t>(schedule_.elements)),
       samples_(options.batch) {
   RECKON_CHECK(options.batch > 0);
   RECKON_CHECK(cannot_run(model).empty());
+  const auto has = [](Communicator* group, GroupPlace place) {
+    return place.ranks == 1 ||
+           (group != nullptr && group->size() == place.ranks && group->rank() == place.rank);
+  };
+  RECKON_CHECK(has(options.groups.tensor, options.place.tensor));
+  RECKON_CHECK(has(options.groups.context, options.place.context));
+  RECKON_CHECK(has(options.groups.expert, options.place.expert));
   pass_.workers = &workers;
+  pass_.groups = options.groups;
   pass_.seed = options.seed;
   prepare();
 }
 
 template <class T>
 void GraphRuntime<T>::prepare() {
-  const auto layers = model_.layers();
+  const auto& layers = rank_.layers;
   std::size_t inputs = 0, targets = 0;
   std::int64_t scratch = 0;
   prepared_.resize(layers.size());
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    runners_.push_back(
-        part_.has(i) ? make_runner<T>(layers[i], geometry_of(model_, layers[i], options_.batch))
-                     : nullptr);
+    Layer layer = layers[i].layer;
+    layer.id = layers[i].origin;  // decides the dropout masks
+    LayerGeometry geometry = geometry_of(rank_, layers[i], options_.batch);
+    if (layers[i].part.experts.total > 0)
+      geometry.traffic = &traffic_[rank_.layers[index(layer.inputs[1])].origin];
+    runners_.push_back(part_.has(i) ? make_runner<T>(layer, geometry) : nullptr);
     if (runners_.back())
       scratch = std::max(scratch, runners_.back()->scratch_elements(pass_.workers->count()));
-    input_of_.push_back(std::holds_alternative<InputLayer>(layers[i].op) ? inputs++ : 0);
-    target_of_.push_back(is_loss(layers[i].op) ? targets++ : 0);
+    input_of_.push_back(std::holds_alternative<InputLayer>(layer.op) ? inputs++ : 0);
+    target_of_.push_back(is_loss(layer.op) ? targets++ : 0);
     trained_range_.push_back({});
     find_weights(i);
   }
   batch_.inputs.resize(inputs);
   batch_.targets.resize(targets);
   scratch_ = AlignedBuffer<T>(static_cast<std::size_t>(scratch));
-  const auto accumulate = accumulating_inputs(model_);
+  const auto accumulate = accumulating_inputs(rank_);
   for (std::size_t i = 0; i < layers.size(); ++i) {
     Prepared& p = prepared_[i];
-    point_to_tensors(model_, schedule_, i, false, memory_.data(), p.forward);
-    point_to_tensors(model_, schedule_, i, true, memory_.data(), p.late);
+    point_to_tensors(layers[i].layer.inputs, schedule_, i, false, memory_.data(), p.forward);
+    point_to_tensors(layers[i].layer.inputs, schedule_, i, true, memory_.data(), p.late);
     p.forward.scratch = p.late.scratch = scratch_.data();
     p.late.accumulate = accumulate[i];
   }
@@ -113,10 +142,11 @@ void GraphRuntime<T>::prepare() {
 
 template <class T>
 void GraphRuntime<T>::find_weights(std::size_t i) {
-  const Layer& layer = model_.layers()[i];
+  const Layer& layer = rank_.layers[i].layer;
+  if (rank_.layers[i].is_exchange()) return;
   ParameterRange& trained = trained_range_[i];
   for (const ParameterSlot& slot : layout_.slots) {
-    const bool owned = slot.layer == layer.id;
+    const bool owned = slot.layer == rank_.layers[i].origin;
     const bool is_bias = slot.name.ends_with(".bias");
     const auto first = static_cast<std::ptrdiff_t>(slot.first);
     if (owned && is_bias) prepared_[i].bias = first;
@@ -138,7 +168,7 @@ void GraphRuntime<T>::set_parameters(std::span<const T> values) {
 
 template <class T>
 void GraphRuntime<T>::set_data(std::size_t layer) {
-  const LayerOp& op = model_.layers()[layer].op;
+  const LayerOp& op = rank_.layers[layer].layer.op;
   if (std::holds_alternative<InputLayer>(op)) pass_.record = batch_.inputs[input_of_[layer]];
   if (is_loss(op)) pass_.target = batch_.targets[target_of_[layer]];
 }
@@ -188,8 +218,8 @@ std::span<const T> GraphRuntime<T>::predict(const BatchView& batch, std::int64_t
   pass_.training = false;
   set_parameters(values);
   use_batch(samples);
-  for (std::size_t t = 0; t <= index(last); ++t) {
-    RECKON_CHECK(!is_loss(model_.layers()[t].op));
+  for (std::size_t t = 0; t <= place_of(last); ++t) {
+    RECKON_CHECK(!is_loss(rank_.layers[t].layer.op));
     run(t);
   }
   return output(last);
@@ -209,7 +239,7 @@ double GraphRuntime<T>::forward(const BatchView& batch, std::span<const T> value
   use_batch(options_.batch);
   set_parameters(values);
   for (std::size_t t = 0; t < schedule_.forward_count; ++t) run(t);
-  if (part_.end < model_.layers().size()) return 0;
+  if (part_.end < rank_.layers.size()) return 0;
   const T* losses = memory_.data() + schedule_.values.back().first;
   double sum = 0;
   for (std::int64_t b = 0; b < options_.batch; ++b) sum += double{losses[b]};
@@ -223,17 +253,16 @@ void GraphRuntime<T>::backward(std::span<const T> values, std::span<T> gradients
   RECKON_CHECK(options_.trains);
   RECKON_CHECK(gradients.size() == layout_.count);
   set_parameters(values);
-  const auto layers = model_.layers();
-  for (std::size_t i = 0; i < layers.size(); ++i) {
+  for (std::size_t i = 0; i < rank_.layers.size(); ++i) {
     Prepared& p = prepared_[i];
     const auto gradient = [&](std::ptrdiff_t first) {
-      return first < 0 || layers[i].frozen ? nullptr : gradients.data() + first;
+      return first < 0 || rank_.layers[i].layer.frozen ? nullptr : gradients.data() + first;
     };
     p.late.weight_gradient = gradient(p.weight);
     p.late.bias_gradient = gradient(p.bias);
   }
   const TensorPlace& loss = schedule_.gradients.back();
-  if (part_.end == layers.size()) {
+  if (part_.end == rank_.layers.size()) {
     if (loss.first < 0) return;  // nothing is trained
     std::fill_n(memory_.data() + loss.first, options_.batch,
                 static_cast<T>(scale / static_cast<double>(options_.batch)));
@@ -242,16 +271,25 @@ void GraphRuntime<T>::backward(std::span<const T> values, std::span<T> gradients
     const Action& action = schedule_.actions[t];
     run(t);
     const ParameterRange range = trained_range_[action.layer];
-    if (action.kind == Action::Kind::backward && range.count > 0 && ready) ready(range);
+    if (action.kind != Action::Kind::backward || range.count == 0 || !ready) continue;
+    sum_gradients(action.layer, gradients);
+    ready(range);
   }
+}
+
+template <class T>
+void GraphRuntime<T>::sum_gradients(std::size_t i, std::span<T> gradients) const {
+  for (const ParameterSlot& slot : layout_.slots)
+    if (slot.layer == rank_.layers[i].origin && slot.sums_gradient)
+      sum_over_tensor_ranks(slot, *options_.groups.tensor, gradients);
 }
 
 template <class T>
 auto GraphRuntime<T>::crossing_at(std::size_t cut) -> Crossing {
   Crossing found;
-  for (const std::size_t layer : crossing(model_, cut)) {
+  for (const std::size_t layer : crossing(rank_, cut)) {
     const auto count =
-        static_cast<std::size_t>(options_.batch * elements(model_.layers()[layer].output));
+        static_cast<std::size_t>(options_.batch * elements(rank_.layers[layer].layer.output));
     const TensorPlace &value = schedule_.values[layer], &gradient = schedule_.gradients[layer];
     RECKON_CHECK(value.first >= 0);
     found.values.push_back({memory_.data() + value.first, count});
@@ -265,14 +303,15 @@ template <class T>
 std::vector<RunningStatistics<T>> GraphRuntime<T>::running_statistics() {
   std::vector<RunningStatistics<T>> all;
   for (std::size_t i = part_.first; i < part_.end; ++i)
-    add_statistics(model_.layers()[i].name, runners_[i]->running_statistics(), all);
+    add_statistics(rank_.layers[i].layer.name, runners_[i]->running_statistics(), all);
   return all;
 }
 
 template <class T>
 std::span<const T> GraphRuntime<T>::output(LayerId layer) const {
-  const auto count = samples_ * elements(model_.layers()[index(layer)].output);
-  return {memory_.data() + schedule_.values[index(layer)].first, static_cast<std::size_t>(count)};
+  const auto count = samples_ * elements(rank_.layers[place_of(layer)].layer.output);
+  return {memory_.data() + schedule_.values[place_of(layer)].first,
+          static_cast<std::size_t>(count)};
 }
 
 template <class T>

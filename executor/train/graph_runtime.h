@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -7,7 +8,9 @@
 #include <vector>
 
 #include "executor/comm/gradient_exchange.h"
+#include "executor/train/layers/expert_traffic.h"
 #include "executor/train/layers/layer_runner.h"
+#include "executor/train/parallel/rank_model.h"
 #include "executor/train/parameters.h"
 #include "executor/train/products/aligned_buffer.h"
 #include "executor/train/schedule.h"
@@ -18,7 +21,9 @@
 namespace reckon {
 
 /// One batch of B samples, in the catalogue's shapes: images (B, C, H, W), tokens (B, T) as whole
-/// numbers. All spans are the caller's and must outlive the pass.
+/// numbers. Ranks that share a model have the same whole samples, whatever part of their tokens is
+/// theirs; those that only share experts have samples of their own. All spans are the caller's and
+/// must outlive the pass.
 struct BatchView {
   std::vector<std::span<const float>> inputs;   // one an InputLayer, in the order of the layers
   std::vector<std::span<const float>> targets;  // one a loss: classes (B, rows), or as its input
@@ -34,6 +39,8 @@ struct RuntimeOptions {
   /// it.
   std::optional<LayerSpan> part = std::nullopt;
   std::optional<ParameterLayout> layout = std::nullopt;
+  ModelPlace place = {};  // where several ranks hold the model: this one's
+  ModelGroups groups = {};
 };
 
 /// Which step a pass belongs to; both decide the dropout masks.
@@ -69,18 +76,21 @@ void add_statistics(const std::string& layer, std::span<T> kept,
 template <class T>
 class GraphRuntime {
  public:
-  /// `model` and `workers` must outlive it. cannot_run(model) must be empty.
+  /// `model`, `workers` and the groups must outlive it. cannot_run(model) must be empty, and
+  /// make_rank_model(model, options.place) without errors. Ranks of a group make the same calls in
+  /// the same order; passes throw CommError.
   GraphRuntime(const ModelGraph& model, RuntimeOptions options, Workers& workers);
 
   const ParameterLayout& layout() const { return layout_; }
   std::int64_t batch() const { return options_.batch; }
   const Schedule& schedule() const { return schedule_; }
+  const RankModel& rank_model() const { return rank_; }
   /// From the next pass on.
   void set_hooks(ActionHooks hooks) { hooks_ = std::move(hooks); }
 
-  /// The loss: mean over the samples; 0 of a part that has none. `training`: with dropout and with
-  /// the batch's own statistics, and a backward pass may follow. values: layout().count. Of a part:
-  /// crossing_in() has been filled.
+  /// The loss: mean over the samples, the same on all ranks that share a model; 0 of a part that
+  /// has none. `training`: with dropout and with the batch's own statistics, and a backward pass
+  /// may follow. values: layout().count. Of a part: crossing_in() has been filled.
   double forward(const BatchView& batch, std::span<const T> values, StepPosition position,
                  bool training);
   /// What `last`, of which no loss is a part, makes of the first `samples` of the
@@ -89,7 +99,9 @@ class GraphRuntime {
                              std::span<const T> values, LayerId last);
   /// Gradients of (scale * loss) of the last forward pass are added to `gradients`; scale =
   /// 1 / micro-batches when accumulating. `ready` is called as soon as a layer's gradients are
-  /// final for this pass, last layer first; may be empty.
+  /// final, last layer first. Empty: other passes will add to them. Where it is given, gradients of
+  /// which tensor ranks have summands (ParameterSlot::sums_gradient) are added up before. Those of
+  /// context ranks, each of its tokens, are summands as those of data-parallel ranks are.
   void backward(std::span<const T> values, std::span<T> gradients, double scale,
                 const std::function<void(ParameterRange)>& ready);
 
@@ -117,17 +129,21 @@ class GraphRuntime {
   void prepare();
   Crossing crossing_at(std::size_t cut);
   void find_weights(std::size_t i);
+  void sum_gradients(std::size_t i, std::span<T> gradients) const;
   void set_parameters(std::span<const T> values);
   void run(std::size_t at);
   void use_batch(std::int64_t samples);
   void set_data(std::size_t layer);
 
-  const ModelGraph& model_;
+  std::size_t place_of(LayerId layer) const { return index(rank_.made[index(layer)]); }
+
   RuntimeOptions options_;
+  RankModel rank_;
   LayerSpan part_;
   ParameterLayout layout_;
   Schedule schedule_;
   ActionHooks hooks_;
+  std::map<LayerId, ExpertTraffic> traffic_;  // by scores of experts that ranks share
   std::vector<RunnerPtr<T>> runners_;
   std::vector<Prepared> prepared_;
   std::vector<std::size_t> input_of_, target_of_;  // by layer: which of the batch's spans

@@ -1,5 +1,6 @@
 #include "executor/train/initialise.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <string_view>
@@ -92,12 +93,46 @@ class Rules {
   int blocks_ = 0;
 };
 
-void fill(const Distribution& d, RandomStream stream, std::span<float> values) {
+void fill(const Distribution& d, RandomStream& stream, std::span<float> values) {
   for (float& value : values) {
     const double x = d.law == Law::constant ? 1
                      : d.law == Law::normal ? stream.normal()
                                             : 2 * stream.uniform() - 1;
     value = static_cast<float>(d.scale * x);
+  }
+}
+
+/// Of a row of a tensor, (outer, last dimension), what lies in a box goes to its place.
+void take_row(const ParameterSlot& slot, std::span<const std::int64_t> outer,
+              std::span<const float> row, std::span<float> values) {
+  for (const SlotPart& part : slot.parts) {
+    std::int64_t at = 0;
+    bool inside = true;
+    for (std::size_t d = 0; d < outer.size(); ++d) {
+      const std::int64_t here = outer[d] - part.box.first[d];
+      inside = inside && here >= 0 && here < part.box.length[d];
+      at = at * part.box.length[d] + here;
+    }
+    if (!inside) continue;
+    const std::int64_t first = part.box.first.back(), count = part.box.length.back();
+    std::copy_n(row.begin() + first, count,
+                values.begin() + static_cast<std::ptrdiff_t>(part.first) + at * count);
+  }
+}
+
+/// A part of a tensor: all of it is drawn, row by row, and what is not this rank's left out.
+void fill_parts(const Distribution& d, RandomStream& stream, const ParameterSlot& slot,
+                std::span<float> values) {
+  std::vector<float> row(static_cast<std::size_t>(slot.global.back()));
+  Shape outer(slot.global.size() - 1, 0);
+  const std::int64_t rows = elements(slot.global) / slot.global.back();
+  for (std::int64_t r = 0; r < rows; ++r) {
+    fill(d, stream, row);
+    take_row(slot, outer, row, values);
+    for (std::size_t k = outer.size(); k-- > 0;) {  // the next row
+      if (++outer[k] < slot.global[k]) break;
+      outer[k] = 0;
+    }
   }
 }
 
@@ -109,8 +144,11 @@ void initialise(const ModelGraph& model, const ParameterLayout& layout, std::uin
   const Rules rules(model);
   workers.run(static_cast<std::int64_t>(layout.slots.size()), [&](std::int64_t task, int) {
     const ParameterSlot& slot = layout.slots[static_cast<std::size_t>(task)];
-    fill(rules.of(slot), RandomStream(seed, 0, kWeights, hash_of(slot.name)),
-         values.subspan(slot.first, slot.count));
+    RandomStream stream(seed, 0, kWeights, hash_of(slot.name));
+    if (slot.global.empty())
+      fill(rules.of(slot), stream, values.subspan(slot.first, slot.count));
+    else
+      fill_parts(rules.of(slot), stream, slot, values);
   });
 }
 

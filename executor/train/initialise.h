@@ -6,7 +6,8 @@
 #include "executor/train/workers.h"
 
 // First weights. Each tensor's numbers depend on the seed and its name alone, so every rank draws
-// the same, whatever part of the network it holds.
+// the same, whatever part of the network it holds, and of a tensor that it holds a part of what one
+// rank would have drawn for that part.
 namespace reckon {
 
 /// By the kind of network, as its reference implementations do:

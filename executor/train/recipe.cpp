@@ -49,4 +49,17 @@ std::vector<TrainedRange> trained_ranges(const ParameterLayout& layout) {
   return ranges;
 }
 
+std::vector<TrainedRange> counted_ranges(const ParameterLayout& layout) {
+  std::vector<TrainedRange> ranges;
+  for (const ParameterSlot& slot : layout.slots) {
+    if (!slot.trained) continue;
+    if (slot.global.empty()) ranges.push_back({.first = slot.first, .count = slot.count});
+    for (const SlotPart& part : slot.parts)
+      if (part.counts)
+        ranges.push_back(
+            {.first = part.first, .count = static_cast<std::size_t>(elements(part.box.length))});
+  }
+  return ranges;
+}
+
 }  // namespace reckon

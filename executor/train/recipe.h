@@ -19,5 +19,8 @@ double learning_rate(const PlannedOptimizer& o, std::int64_t step, std::int64_t 
 
 /// Trained slots, ascending, neighbours joined. Biases, norms and other vectors do not decay.
 std::vector<TrainedRange> trained_ranges(const ParameterLayout& layout);
+/// Of them those whose gradients this rank stands for: added up over tensor, expert and pipeline
+/// ranks their squares are those of the whole model's gradient, each element once.
+std::vector<TrainedRange> counted_ranges(const ParameterLayout& layout);
 
 }  // namespace reckon

@@ -25,15 +25,15 @@ struct Group {
   std::size_t first, last;
 };
 
-std::vector<Group> recomputed_groups(const ModelGraph& model, Recompute recompute, LayerSpan part) {
+std::vector<Group> recomputed_groups(const RankModel& model, Recompute recompute, LayerSpan part) {
   std::vector<Group> groups;
-  const auto layers = model.layers();
+  const auto& layers = model.layers;
   for (std::size_t i = part.first; i < part.end;) {
     std::size_t end = i + 1;
+    const std::string& group = layers[i].layer.group;
     if (recompute == Recompute::full)
-      while (end < part.end && !layers[i].group.empty() && layers[end].group == layers[i].group)
-        ++end;
-    const bool attention = std::holds_alternative<Attention>(layers[i].op);
+      while (end < part.end && !group.empty() && layers[end].layer.group == group) ++end;
+    const bool attention = std::holds_alternative<Attention>(layers[i].layer.op);
     const bool again = recompute == Recompute::full        ? end - i > 1 && end < layers.size()
                        : recompute == Recompute::selective ? attention
                                                            : false;
@@ -45,9 +45,9 @@ std::vector<Group> recomputed_groups(const ModelGraph& model, Recompute recomput
 
 class Planner {
  public:
-  Planner(const ModelGraph& model, std::int64_t batch, Recompute recompute, std::int64_t line,
+  Planner(const RankModel& model, std::int64_t batch, Recompute recompute, std::int64_t line,
           bool backward, LayerSpan part)
-      : layers_(model.layers()), counts_(model.counts()), batch_(batch), line_(line), part_(part) {
+      : layers_(model.layers), batch_(batch), line_(line), part_(part) {
     const std::size_t n = layers_.size();
     schedule_.is_recomputed.assign(n, 0);
     const std::vector<Group> groups = recomputed_groups(model, recompute, part);
@@ -81,7 +81,7 @@ class Planner {
     for (std::size_t i = part_.end; i-- > part_.first;) {
       while (group > 0 && groups[group - 1].first > i) --group;
       if (group > 0 && groups[group - 1].last == i + 1) recompute(groups[group - 1]);
-      if (counts_[i].has_backward) schedule_.actions.push_back({Kind::backward, i});
+      if (layers_[i].has_backward) schedule_.actions.push_back({Kind::backward, i});
     }
   }
 
@@ -92,14 +92,14 @@ class Planner {
       if (index(id) >= group.first) needed[index(id)] = 1;
     };
     for (std::size_t i = group.last; i-- > group.first;) {
-      if (counts_[i].has_backward && keeps_output(layers_[i].op)) needed[i] = 1;
-      const bool reads = counts_[i].has_backward && reads_inputs(layers_[i]);
+      if (layers_[i].has_backward && keeps_output(layers_[i].layer.op)) needed[i] = 1;
+      const bool reads = layers_[i].has_backward && reads_inputs(layers_[i].layer);
       if (reads || needed[i] != 0)
-        for (LayerId id : layers_[i].inputs) need(id);
+        for (LayerId id : layers_[i].layer.inputs) need(id);
     }
     // An input's data are not at hand any more: the layer's first output is kept.
     for (std::size_t i = group.first; i < group.last; ++i)
-      if (std::holds_alternative<InputLayer>(layers_[i].op)) needed[i] = 0;
+      if (std::holds_alternative<InputLayer>(layers_[i].layer.op)) needed[i] = 0;
     for (std::size_t i = group.first; i < group.last; ++i)
       if (needed[i] != 0) schedule_.actions.push_back({Kind::recompute, i});
   }
@@ -116,7 +116,7 @@ class Planner {
 
   void note_uses(std::size_t time) {
     const auto [kind, i] = schedule_.actions[time];
-    const Layer& layer = layers_[i];
+    const Layer& layer = layers_[i].layer;
     if (kind == Kind::forward) {
       use(value, i, time);
       for (LayerId id : layer.inputs) use(value, index(id), time);
@@ -131,18 +131,18 @@ class Planner {
     if (keeps_output(layer.op)) use_late(i, i, time);
     for (LayerId id : layer.inputs) {
       if (reads_inputs(layer)) use_late(index(id), i, time);
-      if (counts_[index(id)].has_backward) use(gradient, index(id), time);
+      if (layers_[index(id)].has_backward) use(gradient, index(id), time);
     }
   }
 
   /// Tensors that come from another part and go to another are at hand from the first time at which
   /// they may come to the last at which they may go.
-  void note_crossing(const ModelGraph& model, bool backward) {
+  void note_crossing(const RankModel& model, bool backward) {
     const std::size_t forward_end = schedule_.forward_count - 1;
     const std::size_t end = std::max(schedule_.actions.size() - 1, forward_end);
     const std::size_t backward_begin = std::min(schedule_.forward_count, end);
     const auto both_ways = [&](std::size_t layer) {
-      return backward && counts_[layer].has_backward;
+      return backward && layers_[layer].has_backward;
     };
     for (const std::size_t layer : crossing(model, part_.first)) {
       use(value, layer, 0);
@@ -156,7 +156,7 @@ class Planner {
   }
 
   std::int64_t count_of(std::size_t layer) const {
-    const std::int64_t count = batch_ * elements(layers_[layer].output);
+    const std::int64_t count = batch_ * elements(layers_[layer].layer.output);
     return (count + line_ - 1) / line_ * line_;
   }
 
@@ -200,8 +200,7 @@ class Planner {
     return places[k % n];
   }
 
-  std::span<const Layer> layers_;
-  std::span<const LayerCount> counts_;
+  std::span<const RankLayer> layers_;
   std::int64_t batch_, line_;
   LayerSpan part_;
   Schedule schedule_;
@@ -210,12 +209,10 @@ class Planner {
 
 }  // namespace
 
-LayerSpan all_layers(const ModelGraph& model) { return {0, model.layers().size()}; }
-
-std::vector<std::size_t> crossing(const ModelGraph& model, std::size_t cut) {
+std::vector<std::size_t> crossing(const RankModel& model, std::size_t cut) {
   std::vector<char> read(cut);
-  for (std::size_t i = cut; i < model.layers().size(); ++i)
-    for (const LayerId id : model.layers()[i].inputs)
+  for (std::size_t i = cut; i < model.layers.size(); ++i)
+    for (const LayerId id : model.layers[i].layer.inputs)
       if (index(id) < cut) read[index(id)] = 1;
   std::vector<std::size_t> layers;
   for (std::size_t j = 0; j < cut; ++j)
@@ -223,19 +220,19 @@ std::vector<std::size_t> crossing(const ModelGraph& model, std::size_t cut) {
   return layers;
 }
 
-Schedule make_schedule(const ModelGraph& model, std::int64_t batch, Recompute recompute,
+Schedule make_schedule(const RankModel& model, std::int64_t batch, Recompute recompute,
                        std::int64_t element_line, bool backward, LayerSpan part) {
   return Planner(model, batch, recompute, element_line, backward, part).take();
 }
 
-std::vector<std::vector<char>> accumulating_inputs(const ModelGraph& model) {
-  const auto layers = model.layers();
+std::vector<std::vector<char>> accumulating_inputs(const RankModel& model) {
+  const auto& layers = model.layers;
   std::vector<std::vector<char>> adds(layers.size());
   std::vector<char> written(layers.size());
   for (std::size_t i = layers.size(); i-- > 0;)
-    for (const LayerId id : layers[i].inputs) {
+    for (const LayerId id : layers[i].layer.inputs) {
       adds[i].push_back(written[index(id)]);
-      if (model.counts()[i].has_backward) written[index(id)] = 1;
+      if (layers[i].has_backward) written[index(id)] = 1;
     }
   return adds;
 }

@@ -1,7 +1,9 @@
 #pragma once
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "executor/train/parallel/rank_model.h"
 #include "sim/model/graph.h"
 #include "sim/scenario/scenario.h"
 
@@ -14,15 +16,8 @@ struct Action {
   std::size_t layer = 0;
 };
 
-/// Layers [first, end) of a graph.
-struct LayerSpan {
-  std::size_t first = 0, end = 0;
-  bool has(std::size_t layer) const { return layer >= first && layer < end; }
-  friend bool operator==(const LayerSpan&, const LayerSpan&) = default;
-};
-LayerSpan all_layers(const ModelGraph& model);
 /// Layers before `cut` whose outputs layers from it on read, ascending.
-std::vector<std::size_t> crossing(const ModelGraph& model, std::size_t cut);
+std::vector<std::size_t> crossing(const RankModel& model, std::size_t cut);
 
 /// A tensor's place, in elements from the beginning of the memory.
 struct TensorPlace {
@@ -58,18 +53,19 @@ struct Schedule {
 /// What crosses into it is there before its first action, the gradients of what crosses out of it
 /// before its first backward action; what crosses out of it, and the gradients of what crosses into
 /// it, are still there at the end of the forward pass and of all.
-Schedule make_schedule(const ModelGraph& model, std::int64_t batch, Recompute recompute,
+Schedule make_schedule(const RankModel& model, std::int64_t batch, Recompute recompute,
                        std::int64_t element_line, bool backward, LayerSpan part);
-inline Schedule make_schedule(const ModelGraph& model, std::int64_t batch, Recompute recompute,
+inline Schedule make_schedule(const RankModel& model, std::int64_t batch, Recompute recompute,
                               std::int64_t element_line, bool backward = true) {
   return make_schedule(model, batch, recompute, element_line, backward, all_layers(model));
 }
 
-/// Where the tensors of layer `i` lie in `memory`, schedule.elements of E, on a CPU or a device:
-/// into a LayerMemory<E> or a DeviceLayerMemory<E>. `late`: after the forward pass.
+/// Where the tensors of layer `i`, which takes `inputs`, lie in `memory`, schedule.elements of E,
+/// on a CPU or a device: into a LayerMemory<E> or a DeviceLayerMemory<E>. `late`: after the forward
+/// pass.
 template <class Memory, class E>
-void point_to_tensors(const ModelGraph& model, const Schedule& schedule, std::size_t i, bool late,
-                      E* memory, Memory& into) {
+void point_to_tensors(std::span<const LayerId> inputs, const Schedule& schedule, std::size_t i,
+                      bool late, E* memory, Memory& into) {
   const auto at = [&](const TensorPlace& place) {
     return place.first < 0 ? nullptr : memory + place.first;
   };
@@ -77,7 +73,7 @@ void point_to_tensors(const ModelGraph& model, const Schedule& schedule, std::si
     return at(late && schedule.reads_recomputed(j, i) ? schedule.recomputed[j]
                                                       : schedule.values[j]);
   };
-  for (const LayerId id : model.layers()[i].inputs) {
+  for (const LayerId id : inputs) {
     into.inputs.push_back(value(index(id)));
     into.input_gradients.push_back(at(schedule.gradients[index(id)]));
   }
@@ -87,6 +83,6 @@ void point_to_tensors(const ModelGraph& model, const Schedule& schedule, std::si
 
 /// By layer and input: does its backward pass add to the input's gradient? The first to write to it
 /// sets it, the others add.
-std::vector<std::vector<char>> accumulating_inputs(const ModelGraph& model);
+std::vector<std::vector<char>> accumulating_inputs(const RankModel& model);
 
 }  // namespace reckon

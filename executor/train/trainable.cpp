@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "executor/train/graph_runtime.h"
+#include "executor/train/parallel/rank_model.h"
 #include "sim/step/network/collectives_cpu.h"
 
 namespace reckon {
@@ -20,10 +21,13 @@ struct Problems {
 /// What of a layout that cuts state or model the ranks of reckon-worker do not run.
 void refuse_layout(const PlannedWorkload& job, Problems& problems) {
   const Layout l = layout_of(job);
-  if (l.tensor > 1 || l.context > 1 || l.expert > 1)
-    problems.add(fmt::format("the worker does not cut layers (tensor {}, context {}, expert {})",
-                             l.tensor, l.context, l.expert),
-                 "it cuts the data, the state (zero_stage) and the layers' sequence (pipeline)");
+  for (Diagnostic& problem : model_parallel_problems(job.model, l))
+    problems.all.push_back(std::move(problem));
+  if (l.expert > 1 && l.zero_stage > 0)
+    problems.add(fmt::format("the worker does not shard the state of ranks that share experts out "
+                             "(expert {}, zero_stage {})",
+                             l.expert, l.zero_stage),
+                 "zero_stage: 0, or expert: 1");
   if (l.pipeline > 1 && l.zero_stage >= 2)
     problems.add(fmt::format("the stages of the worker's pipelines keep whole parameters and "
                              "gradients, and zero_stage is {}",

@@ -52,37 +52,41 @@ Trainer::Trainer(const ModelGraph& model, TrainerOptions options, const DataSour
     initialise(model, runtime_->layout(), options_.seed, workers, runtime_->values());
 }
 
-/// (name and shape of the tensor, slot it belongs to, buffer of FlatOptimizer::state()) of each.
+/// (slice of the tensor, buffer of FlatOptimizer::state()) of each.
 /// What is frozen has none.
 template <class Take>
 void Trainer::for_optimizer_tensors(std::size_t buffers, Take take) const {
   for (const ParameterSlot& slot : runtime_->layout().slots)
     for (std::size_t k = 0; slot.trained && k < buffers; ++k)
-      take(whole_tensor(optimizer_tensor(slot.name, k, buffers), slot.shape), slot, k);
+      for (const SlotSlice& slice : slices_of(slot, optimizer_tensor(slot.name, k, buffers)))
+        take(slice, k);
 }
 
 /// The parts by tensor: (slice, its numbers), of parameters and of the optimizer.
 template <class Take>
 void Trainer::for_kept_slices(const std::vector<KeptPart>& kept, Take take) const {
   for (const KeptPart& part : kept)
-    for (const ParameterSlot& slot : runtime_->layout().slots) {
-      const std::size_t begin = std::max(part.range.first, slot.first);
-      const std::size_t end =
-          std::min(part.range.first + part.range.count, slot.first + slot.count);
-      if (begin >= end) continue;
-      std::size_t at = begin - part.range.first;
-      for (Box& box :
-           boxes_of_run(slot.shape, std::int64_t(begin - slot.first), std::int64_t(end - begin))) {
-        const auto count = static_cast<std::size_t>(elements(box.length));
-        TensorSlice slice{.name = slot.name, .global = slot.shape, .box = std::move(box)};
-        take(slot, slice, part.values.subspan(at, count));
-        for (std::size_t k = 0; k < part.optimizer.size(); ++k) {
-          slice.name = optimizer_tensor(slot.name, k, part.optimizer.size());
-          take(slot, slice, part.optimizer[k].subspan(at, count));
+    for (const ParameterSlot& slot : runtime_->layout().slots)
+      for (const SlotSlice& held : slices_of(slot, slot.name)) {
+        const std::size_t begin = std::max(part.range.first, held.first);
+        const std::size_t end =
+            std::min(part.range.first + part.range.count, held.first + held.count);
+        if (begin >= end) continue;
+        std::size_t at = begin - part.range.first;
+        for (Box& box : boxes_of_run(held.tensor.box.length, std::int64_t(begin - held.first),
+                                     std::int64_t(end - begin))) {
+          const auto count = static_cast<std::size_t>(elements(box.length));
+          for (std::size_t d = 0; d < box.first.size(); ++d)
+            box.first[d] += held.tensor.box.first[d];
+          TensorSlice slice{.name = slot.name, .global = held.tensor.global, .box = std::move(box)};
+          take(slot, slice, part.values.subspan(at, count));
+          for (std::size_t k = 0; k < part.optimizer.size(); ++k) {
+            slice.name = optimizer_tensor(slot.name, k, part.optimizer.size());
+            take(slot, slice, part.optimizer[k].subspan(at, count));
+          }
+          at += count;
         }
-        at += count;
       }
-    }
 }
 
 std::vector<RestoreTensor> Trainer::restore(std::int64_t steps_done) {
@@ -102,14 +106,14 @@ std::vector<RestoreTensor> Trainer::restore(std::int64_t steps_done) {
   }
   const std::span<float> values = runtime_->values();
   for (const ParameterSlot& slot : runtime_->layout().slots)
-    state.push_back({whole_tensor(slot.name, slot.shape),
-                     std::as_writable_bytes(values.subspan(slot.first, slot.count))});
+    for (const SlotSlice& slice : slices_of(slot, slot.name))
+      state.push_back(
+          {slice.tensor, std::as_writable_bytes(values.subspan(slice.first, slice.count))});
   for (std::size_t k = 0; k < options_.optimizer_buffers; ++k)
     restored_optimizer_.emplace_back(runtime_->layout().count);
-  for_optimizer_tensors(options_.optimizer_buffers, [&](TensorSlice tensor,
-                                                        const ParameterSlot& slot, std::size_t k) {
-    const auto part = restored_optimizer_[k].span().subspan(slot.first, slot.count);
-    state.push_back({std::move(tensor), std::as_writable_bytes(part)});
+  for_optimizer_tensors(options_.optimizer_buffers, [&](const SlotSlice& slice, std::size_t k) {
+    const auto part = restored_optimizer_[k].span().subspan(slice.first, slice.count);
+    state.push_back({slice.tensor, std::as_writable_bytes(part)});
   });
   return state;
 }
@@ -123,8 +127,8 @@ void Trainer::start_exchange() {
     ParameterLayout block{.count = blocks[k].count};
     for (ParameterSlot slot : runtime_->layout().slots) {
       if (slot.first < blocks[k].first || slot.first >= blocks[k].first + block.count) continue;
-      slot.first -= blocks[k].first;
-      block.slots.push_back(std::move(slot));
+      const std::size_t first = slot.first - blocks[k].first;
+      block.slots.push_back(moved_to(std::move(slot), first));
     }
     initialise(model_, block, options_.seed, workers_,
                runtime_->values().subspan(blocks[k].first, block.count));
@@ -163,9 +167,9 @@ std::vector<StateTensor> Trainer::trained() {
   const std::span<const float> values = runtime_->values();
   check_parameters(values);
   for (const ParameterSlot& slot : runtime_->layout().slots)
-    if (!slot.copied)
-      tensors.push_back({whole_tensor(slot.name, slot.shape),
-                         std::as_bytes(values.subspan(slot.first, slot.count))});
+    for (const SlotSlice& slice : slices_of(slot, slot.name))
+      if (!slot.copied)
+        tensors.push_back({slice.tensor, std::as_bytes(values.subspan(slice.first, slice.count))});
   add_statistics_to(tensors);
   return tensors;
 }
@@ -190,11 +194,10 @@ std::vector<StateTensor> Trainer::state() {
   }
   std::vector<StateTensor> tensors = trained();
   const auto optimizer = exchange_.optimizer_state();
-  for_optimizer_tensors(optimizer.size(),
-                        [&](TensorSlice tensor, const ParameterSlot& slot, std::size_t k) {
-                          const auto part = optimizer[k].subspan(slot.first, slot.count);
-                          tensors.push_back({std::move(tensor), std::as_bytes(part)});
-                        });
+  for_optimizer_tensors(optimizer.size(), [&](const SlotSlice& slice, std::size_t k) {
+    const auto part = optimizer[k].subspan(slice.first, slice.count);
+    tensors.push_back({slice.tensor, std::as_bytes(part)});
+  });
   return tensors;
 }
 

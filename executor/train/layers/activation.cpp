@@ -75,11 +75,27 @@ class ActivationRunner : public LayerRunner<T> {
   bool keeps_input_;
 };
 
+/// Draws the numbers of one rank: each element's is that of its place in the whole sample.
 template <class T>
 class DropoutRunner : public LayerRunner<T> {
  public:
   DropoutRunner(const Dropout& op, LayerId layer, const Geometry& g)
-      : op_(op), layer_(layer), batch_(g.batch), size_(elements(g.output)) {}
+      : op_(op), layer_(layer), batch_(g.batch), size_(elements(g.output)) {
+    const TokenPart& tokens = g.part.tokens;
+    const std::int64_t local = features_of(g.output);
+    const std::int64_t width = g.part.features.total > 0 ? g.part.features.total : local;
+    if (width == local) {
+      if (tokens.all()) add_pieces(0, 0, size_);
+      std::int64_t row = 0;
+      for (const TokenRun& run : tokens.runs) {
+        add_pieces(row * width, run.first * width, run.count * width);
+        row += run.count;
+      }
+      return;
+    }
+    for (std::int64_t row = 0; row < rows_of(g.output); ++row)
+      add_pieces(row * local, tokens.place_of(row) * width + g.part.features.first, local);
+  }
 
   void set_batch(std::int64_t samples) override { batch_ = samples; }
   void forward(const LayerMemory<T>& m, const PassState& pass) override {
@@ -91,14 +107,23 @@ class DropoutRunner : public LayerRunner<T> {
   }
 
  private:
+  /// Elements side by side here and in the whole sample.
+  struct Piece {
+    std::int64_t first, place, count;
+  };
+  void add_pieces(std::int64_t first, std::int64_t place, std::int64_t count) {
+    for (std::int64_t done = 0; done < count; done += kPiece)
+      pieces_.push_back({first + done, place + done, std::min(kPiece, count - done)});
+  }
+
   void apply(const T* from, T* to, bool accumulate, const PassState& pass) {
     const bool drops = pass.training && op_.rate > 0;
-    const std::int64_t pieces = (size_ + kPiece - 1) / kPiece;
+    const std::int64_t pieces = std::ssize(pieces_);
     pass.workers->run(batch_ * pieces, [&](std::int64_t task, int) {
-      const std::int64_t sample = task / pieces, begin = task % pieces * kPiece;
-      const std::int64_t count = std::min(kPiece, size_ - begin);
+      const std::int64_t sample = task / pieces;
+      const Piece& piece = pieces_[static_cast<std::size_t>(task % pieces)];
       T factors[kPiece];
-      const auto span = std::span(factors).first(static_cast<std::size_t>(count));
+      const auto span = std::span(factors).first(static_cast<std::size_t>(piece.count));
       std::ranges::fill(span, T{1});
       const DropoutKey key{pass.seed, pass.step, static_cast<std::uint32_t>(index(layer_)),
                            pass.first_sample + sample};
@@ -106,17 +131,18 @@ class DropoutRunner : public LayerRunner<T> {
         dropout_factors(key, op_.rate, 0, span.first(1));
         std::ranges::fill(span, factors[0]);
       } else if (drops) {
-        dropout_factors(key, op_.rate, begin, span);
+        dropout_factors(key, op_.rate, piece.place, span);
       }
-      const T* in = from + sample * size_ + begin;
-      T* out = to + sample * size_ + begin;
-      for (std::int64_t i = 0; i < count; ++i) put(out[i], accumulate, in[i] * factors[i]);
+      const T* in = from + sample * size_ + piece.first;
+      T* out = to + sample * size_ + piece.first;
+      for (std::int64_t i = 0; i < piece.count; ++i) put(out[i], accumulate, in[i] * factors[i]);
     });
   }
 
   Dropout op_;
   LayerId layer_;
   std::int64_t batch_, size_;
+  std::vector<Piece> pieces_;  // of a sample
 };
 
 }  // namespace

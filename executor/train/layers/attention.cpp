@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "executor/train/layers/alibi.h"
 #include "executor/train/layers/dropout_mask.h"
 #include "executor/train/layers/factories.h"
 #include "executor/train/products/aligned_buffer.h"
@@ -15,17 +16,6 @@ namespace {
 
 constexpr std::int64_t kBlock = 64;  // rows of scores at a time
 
-/// Slope of a head's distance penalty [Press 2022, arXiv:2108.12409, section 3]: 2^(-8 i / n) for n
-/// a power of two, else every second slope of the next power of two fills up (the authors' code).
-double alibi_slope(std::int64_t head, std::int64_t heads) {
-  std::int64_t power = 1;
-  while (2 * power <= heads) power *= 2;
-  const auto slope = [](std::int64_t i, std::int64_t n) {
-    return std::exp2(-8.0 * static_cast<double>(i + 1) / static_cast<double>(n));
-  };
-  return head < power ? slope(head, power) : slope(2 * (head - power), 2 * power);
-}
-
 template <class T>
 class AttentionRunner : public LayerRunner<T> {
  public:
@@ -36,6 +26,8 @@ class AttentionRunner : public LayerRunner<T> {
         tokens_(g.output[0]),
         seen_(g.inputs.size() == 1 ? tokens_ : g.inputs[1][0]),
         fused_(g.inputs.size() == 1),
+        first_head_(g.part.heads.first),
+        all_heads_(g.part.heads.total > 0 ? g.part.heads.total : op.heads),
         q_stride_(g.inputs[0][1]),
         kv_stride_(fused_ ? q_stride_ : g.inputs[1][1]),
         log_sums_(static_cast<std::size_t>(batch_ * op.heads * tokens_)) {}
@@ -137,7 +129,7 @@ class AttentionRunner : public LayerRunner<T> {
     multiply_here<T>({block.rows, block.columns, op_.head_width},
                      {h.q + block.top * q_stride_, q_stride_},
                      {h.k + block.left * kv_stride_, kv_stride_, true}, scores, stride(), false);
-    const T slope = op_.alibi ? static_cast<T>(alibi_slope(head, op_.heads)) : T{0};
+    const T slope = op_.alibi ? static_cast<T>(alibi_slope(first_head_ + head, all_heads_)) : T{0};
     for (std::int64_t r = 0; r < block.rows; ++r) {
       const std::int64_t row = block.top + r;
       T* x = scores + r * stride();
@@ -217,7 +209,8 @@ class AttentionRunner : public LayerRunner<T> {
     const DropoutKey key{pass.seed, pass.step, static_cast<std::uint32_t>(index(layer_)),
                          pass.first_sample + b};
     for (std::int64_t r = 0; r < block.rows; ++r) {
-      const std::int64_t element = (head * tokens_ + block.top + r) * seen_ + block.left;
+      const std::int64_t element =
+          ((first_head_ + head) * tokens_ + block.top + r) * seen_ + block.left;
       T* f = factors + r * stride();
       dropout_factors(key, op_.dropout, element,
                       std::span(f, static_cast<std::size_t>(block.columns)));
@@ -277,6 +270,7 @@ class AttentionRunner : public LayerRunner<T> {
   LayerId layer_;
   std::int64_t batch_, tokens_, seen_;
   bool fused_;
+  std::int64_t first_head_, all_heads_;  // of all tensor ranks
   std::int64_t q_stride_, kv_stride_;
   AlignedBuffer<T> log_sums_;  // (B, heads, T)
 };
@@ -285,6 +279,7 @@ class AttentionRunner : public LayerRunner<T> {
 
 template <class T>
 Made<T> attention(const Attention& op, LayerId layer, const Geometry& g) {
+  if (!g.part.tokens.all()) return ring_attention<T>(op, layer, g);
   return std::make_unique<AttentionRunner<T>>(op, layer, g);
 }
 template Made<float> attention<float>(const Attention&, LayerId, const Geometry&);

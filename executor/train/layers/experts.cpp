@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 
 #include "executor/train/layers/expert_routing.h"
 #include "executor/train/layers/factories.h"
@@ -9,42 +7,7 @@
 
 // A mixture of experts. The choice of experts has no gradient; the scores learn through the weights
 // of ExpertCombine alone.
-namespace reckon {
-
-namespace {
-
-/// Whether score a goes before b: the larger first, of equals the lower number, and a NaN before
-/// all, so that it is chosen and seen, as torch.topk does.
-template <class T>
-bool before(const T* score, std::int64_t a, std::int64_t b) {
-  const bool a_is_nan = std::isnan(score[a]), b_is_nan = std::isnan(score[b]);
-  if (a_is_nan || b_is_nan) return a_is_nan != b_is_nan ? a_is_nan : a < b;
-  return score[a] != score[b] ? score[a] > score[b] : a < b;
-}
-
-}  // namespace
-
-template <class T>
-void route(const T* scores, std::int64_t tokens, std::int64_t experts, std::int64_t top_k,
-           std::vector<ExpertRow>& rows) {
-  rows.clear();
-  std::vector<std::int64_t> order(static_cast<std::size_t>(experts));
-  for (std::int64_t t = 0; t < tokens; ++t) {
-    const T* score = scores + t * experts;
-    std::iota(order.begin(), order.end(), 0);
-    std::partial_sort(order.begin(), order.begin() + top_k, order.end(),
-                      [&](std::int64_t a, std::int64_t b) { return before(score, a, b); });
-    for (std::int64_t k = 0; k < top_k; ++k)
-      rows.push_back({t, order[static_cast<std::size_t>(k)]});
-  }
-  std::ranges::stable_sort(rows, {}, &ExpertRow::expert);
-}
-template void route<float>(const float*, std::int64_t, std::int64_t, std::int64_t,
-                           std::vector<ExpertRow>&);
-template void route<double>(const double*, std::int64_t, std::int64_t, std::int64_t,
-                            std::vector<ExpertRow>&);
-
-namespace run {
+namespace reckon::run {
 namespace {
 
 /// The routing of every sample, from its scores (the second input).
@@ -116,14 +79,14 @@ template <class T>
 class ExpertLinearRunner : public RoutedRunner<T> {
  public:
   ExpertLinearRunner(const ExpertLinear& op, const Geometry& g)
-      : RoutedRunner<T>(op.experts, op.top_k, g), op_(op) {}
+      : RoutedRunner<T>(op.experts, op.top_k, g), op_(op), adds_bias_(g.part.adds_bias) {}
   void forward(const LayerMemory<T>& m, const PassState& pass) override {
     this->for_samples(m, pass, [&](std::int64_t b, const std::vector<ExpertRow>& rows) {
       for_experts(b, rows, [&](std::int64_t expert, std::int64_t first, std::int64_t count) {
         T* y = m.output + first * op_.out;
         multiply_here<T>({count, op_.out, op_.in}, {m.inputs[0] + first * op_.in, op_.in},
                          {m.weight + expert * op_.out * op_.in, op_.in, true}, y, op_.out, false);
-        if (m.bias == nullptr) return;
+        if (m.bias == nullptr || !adds_bias_) return;
         for (std::int64_t i = 0; i < count * op_.out; ++i)
           y[i] += m.bias[expert * op_.out + i % op_.out];
       });
@@ -170,6 +133,7 @@ class ExpertLinearRunner : public RoutedRunner<T> {
                           op_.in, m.accumulate[0] != 0);
   }
   ExpertLinear op_;
+  bool adds_bias_;
 };
 
 template <class T>
@@ -179,12 +143,12 @@ class CombineRunner : public RoutedRunner<T> {
       : RoutedRunner<T>(op.experts, op.top_k, g), normalize_(op.normalize), width_(g.output[1]) {}
   void forward(const LayerMemory<T>& m, const PassState& pass) override {
     this->for_samples(m, pass, [&](std::int64_t b, const std::vector<ExpertRow>& rows) {
-      const std::vector<T> weights = weights_of(m, b, rows);
+      const ExpertWeights<T> weights = weights_of(m, b, rows);
       T* y = m.output + b * this->tokens_ * width_;
       std::fill_n(y, this->tokens_ * width_, T{});
       const T* x = row_of(m.inputs[0], b, 0);
       for (const ExpertRow& row : rows) {
-        const T weight = weights[at(row)];
+        const T weight = weights.of(row);
         for (std::int64_t j = 0; j < width_; ++j) y[row.token * width_ + j] += weight * x[j];
         x += width_;
       }
@@ -193,23 +157,20 @@ class CombineRunner : public RoutedRunner<T> {
   void backward(const LayerMemory<T>& m, const PassState& pass) override {
     this->clear(m, 1, this->tokens_ * this->experts_);
     this->for_samples(m, pass, [&](std::int64_t b, const std::vector<ExpertRow>& rows) {
-      const std::vector<T> weights = weights_of(m, b, rows);
-      std::vector<T> slopes(weights.size());  // gradient of each weight
+      ExpertWeights<T> weights = weights_of(m, b, rows);
       for (std::size_t r = 0; r < rows.size(); ++r) {
-        const auto row = static_cast<std::int64_t>(r);
         const T* dy = m.output_gradient + (b * this->tokens_ + rows[r].token) * width_;
-        const T* x = row_of(m.inputs[0], b, row);
-        const T weight = weights[at(rows[r])];
+        const T* x = row_of(m.inputs[0], b, static_cast<std::int64_t>(r));
+        const T weight = weights.of(rows[r]);
         T dot{};
         for (std::int64_t j = 0; j < width_; ++j) dot += dy[j] * x[j];
-        slopes[at(rows[r])] = dot;
+        weights.set_slope(rows[r], dot);
         if (m.input_gradients[0] == nullptr) continue;
         T* dx = m.input_gradients[0] + (x - m.inputs[0]);
         for (std::int64_t j = 0; j < width_; ++j) put(dx[j], m.accumulate[0] != 0, weight * dy[j]);
       }
       if (m.input_gradients[1] != nullptr)
-        score_backward(weights, slopes, all_weights(m, b, rows),
-                       m.input_gradients[1] + b * this->tokens_ * this->experts_);
+        weights.backward(m.input_gradients[1] + b * this->tokens_ * this->experts_);
     });
   }
 
@@ -217,50 +178,10 @@ class CombineRunner : public RoutedRunner<T> {
   const T* row_of(const T* rows, std::int64_t b, std::int64_t r) const {
     return rows + (b * this->tokens_ * this->top_k_ + r) * width_;
   }
-  std::size_t at(const ExpertRow& row) const {
-    return static_cast<std::size_t>(row.token * this->experts_ + row.expert);
-  }
-  /// Softmax of the scores: over the chosen experts (normalize), or over all.
-  std::vector<T> all_weights(const LayerMemory<T>& m, std::int64_t b,
-                             const std::vector<ExpertRow>& rows) const {
-    const std::int64_t experts = this->experts_;
-    std::vector<T> weights(static_cast<std::size_t>(this->tokens_ * experts));
-    std::vector<char> counts(weights.size(), normalize_ ? 0 : 1);
-    for (const ExpertRow& row : rows) counts[at(row)] = 1;
-    for (std::int64_t t = 0; t < this->tokens_; ++t) {
-      const T* score = m.inputs[1] + (b * this->tokens_ + t) * experts;
-      const T largest = *std::max_element(score, score + experts);  // always chosen
-      T sum{};
-      for (std::int64_t e = 0; e < experts; ++e) {
-        const auto i = static_cast<std::size_t>(t * experts + e);
-        weights[i] = counts[i] != 0 ? exp_of(score[e] - largest) : T{0};
-        sum += weights[i];
-      }
-      for (std::int64_t e = 0; e < experts; ++e)
-        weights[static_cast<std::size_t>(t * experts + e)] /= sum;
-    }
-    return weights;
-  }
-  /// The same, zero where an expert was not chosen.
-  std::vector<T> weights_of(const LayerMemory<T>& m, std::int64_t b,
-                            const std::vector<ExpertRow>& rows) const {
-    const std::vector<T> all = all_weights(m, b, rows);
-    std::vector<T> chosen(all.size());
-    for (const ExpertRow& row : rows) chosen[at(row)] = all[at(row)];
-    return chosen;
-  }
-  /// Of a softmax p with the gradient g of p (zero for experts not chosen): p (g - p . g).
-  void score_backward(const std::vector<T>& chosen, const std::vector<T>& slopes,
-                      const std::vector<T>& all, T* gradient) const {
-    for (std::int64_t t = 0; t < this->tokens_; ++t) {
-      const std::int64_t first = t * this->experts_, last = first + this->experts_;
-      T along{};
-      for (std::int64_t i = first; i < last; ++i)
-        along += chosen[static_cast<std::size_t>(i)] * slopes[static_cast<std::size_t>(i)];
-      for (std::int64_t i = first; i < last; ++i)
-        gradient[i] +=
-            all[static_cast<std::size_t>(i)] * (slopes[static_cast<std::size_t>(i)] - along);
-    }
+  ExpertWeights<T> weights_of(const LayerMemory<T>& m, std::int64_t b,
+                              const std::vector<ExpertRow>& rows) const {
+    return {m.inputs[1] + b * this->tokens_ * this->experts_, this->tokens_, this->experts_,
+            normalize_, rows};
   }
   bool normalize_;
   std::int64_t width_;
@@ -270,14 +191,17 @@ class CombineRunner : public RoutedRunner<T> {
 
 template <class T>
 Made<T> expert_dispatch(const ExpertDispatch& op, const Geometry& g) {
+  if (g.traffic != nullptr) return dispatch_to_ranks<T>(op, g);
   return std::make_unique<DispatchRunner<T>>(op, g);
 }
 template <class T>
 Made<T> expert_linear(const ExpertLinear& op, const Geometry& g) {
+  if (g.traffic != nullptr) return linear_of_own_experts<T>(op, g);
   return std::make_unique<ExpertLinearRunner<T>>(op, g);
 }
 template <class T>
 Made<T> expert_combine(const ExpertCombine& op, const Geometry& g) {
+  if (g.traffic != nullptr) return combine_from_ranks<T>(op, g);
   return std::make_unique<CombineRunner<T>>(op, g);
 }
 template Made<float> expert_dispatch<float>(const ExpertDispatch&, const Geometry&);
@@ -287,5 +211,4 @@ template Made<double> expert_linear<double>(const ExpertLinear&, const Geometry&
 template Made<float> expert_combine<float>(const ExpertCombine&, const Geometry&);
 template Made<double> expert_combine<double>(const ExpertCombine&, const Geometry&);
 
-}  // namespace run
-}  // namespace reckon
+}  // namespace reckon::run

@@ -12,9 +12,17 @@ LayerGeometry geometry_of(const ModelGraph& model, const Layer& layer, std::int6
   return g;
 }
 
+LayerGeometry geometry_of(const RankModel& model, const RankLayer& layer, std::int64_t batch) {
+  LayerGeometry g{.batch = batch, .inputs = {}, .output = layer.layer.output, .part = layer.part};
+  for (const LayerId input : layer.layer.inputs)
+    g.inputs.push_back(model.layers[index(input)].layer.output);
+  return g;
+}
+
 template <class T>
 RunnerPtr<T> make_runner(const Layer& layer, const LayerGeometry& g) {
   using Ptr = RunnerPtr<T>;
+  if (g.part.exchange != TensorExchange::none) return run::tensor_exchange<T>(g);
   return std::visit(
       overloaded{
           [&](const InputLayer&) -> Ptr { return run::input<T>(g); },

@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "executor/train/layers/layer_part.h"
+#include "executor/train/parallel/rank_model.h"
 #include "executor/train/workers.h"
 #include "sim/model/graph.h"
 
@@ -15,13 +17,19 @@
 // makes a row of an image; weights keep the shapes of sim/model/graph.h.
 namespace reckon {
 
+class ExpertTraffic;  // executor/train/layers/expert_traffic.h
+
 /// Sizes of a layer for one batch.
 struct LayerGeometry {
   std::int64_t batch = 1;
   std::vector<Shape> inputs;  // of one sample
   Shape output;               // of one sample
+  LayerPart part = {};        // of several ranks' layer
+  ExpertTraffic* traffic =
+      nullptr;  // of the mixture of experts that it belongs to; null: one rank's
 };
 LayerGeometry geometry_of(const ModelGraph& model, const Layer& layer, std::int64_t batch);
+LayerGeometry geometry_of(const RankModel& model, const RankLayer& layer, std::int64_t batch);
 /// Features of a sample's tensor: C of (C, H, W), D of (T, D), n of (n).
 inline std::int64_t features_of(const Shape& shape) {
   return shape.size() == 3 ? shape.front() : shape.back();
@@ -32,6 +40,7 @@ inline std::int64_t rows_of(const Shape& shape) { return elements(shape) / featu
 /// What is the same for all layers of a pass.
 struct PassState {
   Workers* workers = nullptr;
+  ModelGroups groups = {};   // of ranks that share a model
   bool training = true;      // dropout and batch statistics
   bool recomputing = false;  // the second forward of a layer: running statistics stay
   std::uint64_t seed = 1;

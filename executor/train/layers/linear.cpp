@@ -11,13 +11,17 @@ template <class T>
 class LinearRunner : public LayerRunner<T> {
  public:
   LinearRunner(const Linear& op, const Geometry& g)
-      : in_(op.in), out_(op.out), rows_each_(rows_of(g.output)), rows_(g.batch * rows_each_) {}
+      : in_(op.in),
+        out_(op.out),
+        rows_each_(rows_of(g.output)),
+        rows_(g.batch * rows_each_),
+        adds_bias_(g.part.adds_bias) {}
 
   void set_batch(std::int64_t samples) override { rows_ = samples * rows_each_; }
   void forward(const LayerMemory<T>& m, const PassState& pass) override {
     reckon::multiply<T>(*pass.workers, {rows_, out_, in_}, {m.inputs[0], in_},
                         {m.weight, in_, true}, m.output, out_, false);
-    if (m.bias == nullptr) return;
+    if (m.bias == nullptr || !adds_bias_) return;
     pass.workers->run_pieces(rows_, piece_rows(), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) {
         T* y = m.output + r * out_;
@@ -42,6 +46,7 @@ class LinearRunner : public LayerRunner<T> {
  private:
   std::int64_t piece_rows() const { return std::max<std::int64_t>(1, 4 * kPiece / out_); }
   std::int64_t in_, out_, rows_each_, rows_;  // rows of a sample, of the batch
+  bool adds_bias_;
 };
 
 }  // namespace

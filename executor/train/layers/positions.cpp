@@ -24,7 +24,8 @@ class RotaryRunner : public LayerRunner<T> {
     for (std::int64_t t = 0; t < tokens_; ++t) {
       for (std::int64_t i = 0; i < pairs_; ++i) {
         const double power = static_cast<double>(i) / static_cast<double>(pairs_);
-        const double angle = static_cast<double>(t) * std::pow(op.theta, -power);
+        const auto place = static_cast<double>(g.part.tokens.place_of(t));
+        const double angle = place * std::pow(op.theta, -power);
         cosine_.data()[t * pairs_ + i] = static_cast<T>(std::cos(angle));
         sine_.data()[t * pairs_ + i] = static_cast<T>(std::sin(angle));
       }
@@ -69,7 +70,7 @@ class SinusoidalRunner : public LayerRunner<T> {
   SinusoidalRunner(const SinusoidalPositions& op, const Geometry& g)
       : batch_(g.batch), size_(elements(g.output)), table_(static_cast<std::size_t>(size_)) {
     for (std::int64_t i = 0; i < size_; ++i) {
-      const std::int64_t t = i / op.width, j = i % op.width;
+      const std::int64_t t = g.part.tokens.place_of(i / op.width), j = i % op.width;
       const std::int64_t even = j - j % 2;
       const double power = static_cast<double>(even) / static_cast<double>(op.width);
       const double angle = static_cast<double>(t) / std::pow(10000.0, power);

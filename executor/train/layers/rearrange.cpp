@@ -20,9 +20,11 @@ void turn(const From* from, To* to, std::int64_t outer, std::int64_t inner, bool
 template <class T>
 class InputRunner : public LayerRunner<T> {
  public:
-  explicit InputRunner(const Geometry& g) : batch_(g.batch), shape_(g.output) {}
+  explicit InputRunner(const Geometry& g)
+      : batch_(g.batch), shape_(g.output), part_(g.part.tokens) {}
   void set_batch(std::int64_t samples) override { batch_ = samples; }
   void forward(const LayerMemory<T>& m, const PassState& pass) override {
+    if (!part_.all()) return take_tokens(m, pass);
     const std::int64_t size = elements(shape_), channels = shape_.size() == 3 ? shape_[0] : 1;
     RECKON_CHECK(static_cast<std::int64_t>(pass.record.size()) == batch_ * size);
     pass.workers->run(batch_, [&](std::int64_t b, int) {
@@ -32,8 +34,20 @@ class InputRunner : public LayerRunner<T> {
   void backward(const LayerMemory<T>&, const PassState&) override {}
 
  private:
+  /// Of whole samples this rank's tokens.
+  void take_tokens(const LayerMemory<T>& m, const PassState& pass) const {
+    const std::int64_t tokens = shape_[0], width = elements(shape_) / tokens;
+    RECKON_CHECK(static_cast<std::int64_t>(pass.record.size()) == batch_ * part_.total * width);
+    for (std::int64_t b = 0; b < batch_; ++b)
+      for (std::int64_t t = 0; t < tokens; ++t)
+        for (std::int64_t j = 0; j < width; ++j)
+          m.output[(b * tokens + t) * width + j] =
+              static_cast<T>(pass.record[static_cast<std::size_t>(
+                  (b * part_.total + part_.place_of(t)) * width + j)]);
+  }
   std::int64_t batch_;
   Shape shape_;
+  TokenPart part_;
 };
 
 /// Also ImageTokens, which the runtime's order has made already: `turned` is false then.

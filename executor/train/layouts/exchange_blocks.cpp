@@ -10,10 +10,10 @@ namespace reckon {
 namespace {
 
 /// Which block has the layer's own parameters.
-std::vector<std::optional<std::size_t>> block_of_layer(const ModelGraph& model,
+std::vector<std::optional<std::size_t>> block_of_layer(const RankModel& model,
                                                        const ParameterLayout& layout,
                                                        const std::vector<ZeroBlock>& blocks) {
-  std::vector<std::optional<std::size_t>> of(model.layers().size());
+  std::vector<std::optional<std::size_t>> of(model.made.size());
   for (const ParameterSlot& slot : layout.slots) {
     const auto behind = std::ranges::upper_bound(blocks, slot.first, {},
                                                  [](const ZeroBlock& b) { return b.whole.first; });
@@ -47,7 +47,7 @@ std::vector<ZeroBlock> exchange_blocks(const ModelGraph& model, const ParameterL
   return blocks;
 }
 
-std::vector<BlockUse> block_uses(const ModelGraph& model, const ParameterLayout& layout,
+std::vector<BlockUse> block_uses(const RankModel& model, const ParameterLayout& layout,
                                  const std::vector<ZeroBlock>& blocks, const Schedule& schedule,
                                  std::size_t actions) {
   const auto block_of = block_of_layer(model, layout, blocks);
@@ -65,9 +65,10 @@ std::vector<BlockUse> block_uses(const ModelGraph& model, const ParameterLayout&
     uses.push_back({*block, action, action});
   };
   for (std::size_t t = 0; t < actions; ++t) {
-    const Layer& layer = model.layers()[schedule.actions[t].layer];
-    note(block_of[index(layer.id)], t);
-    if (layer.tied_to) note(block_of[index(*layer.tied_to)], t);
+    const RankLayer& layer = model.layers[schedule.actions[t].layer];
+    if (layer.is_exchange()) continue;
+    note(block_of[index(layer.origin)], t);
+    if (layer.layer.tied_to) note(block_of[index(*layer.layer.tied_to)], t);
   }
   return uses;
 }

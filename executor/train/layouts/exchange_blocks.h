@@ -20,7 +20,7 @@ struct BlockUse {
 /// Of the first `actions` actions of the schedule, in the order of their begins: those of a block's
 /// own layers, and those of layers that are tied to it. A block that is used again by the time when
 /// it would be gathered once more, at the begin of the use before, stays: it has one use.
-std::vector<BlockUse> block_uses(const ModelGraph& model, const ParameterLayout& layout,
+std::vector<BlockUse> block_uses(const RankModel& model, const ParameterLayout& layout,
                                  const std::vector<ZeroBlock>& blocks, const Schedule& schedule,
                                  std::size_t actions);
 

@@ -27,6 +27,14 @@ Layout with_passes_of(std::int64_t batch, Layout l, std::int64_t share) {
   return l;
 }
 
+/// Those of experts that other ranks do not have.
+std::vector<ParameterRange> ranges_of_experts(const ParameterLayout& layout) {
+  std::vector<ParameterRange> ranges;
+  for (const ParameterSlot& slot : layout.slots)
+    if (slot.of_experts) ranges.push_back({slot.first, slot.count});
+  return ranges;
+}
+
 }  // namespace
 
 LayoutTraining make_layout_training(const PlannedWorkload& job, Communicator& peers,
@@ -36,19 +44,28 @@ LayoutTraining make_layout_training(const PlannedWorkload& job, Communicator& pe
   Communicator* replicas = &peers;  // ranks that hold the same part of the network
   ParameterLayout layout = parameter_layout(job.model);
   std::function<double(double)> squares_of_all;
-  if (l.replica() > 1) {
+  RuntimeOptions placed = passes;
+  RankPlace place = place_of_rank(l, peers.rank());
+  if (l.replica() > 1 || l.expert > 1) {
     training.groups = std::make_unique<LayoutGroups>(make_layout_groups(peers, l));
     const LayoutGroups& groups = *training.groups;
     replicas = groups.state.get();
-    layout = PipelineStages(job.model, l).parameters(job.model, groups.place.pipeline);
-    squares_of_all = [all = groups.model.get()](double squares) {
-      all->all_reduce(std::span(&squares, 1));
+    placed.place = place_in_model(l, place);
+    placed.groups = {groups.tensor.get(), groups.context.get(), groups.expert.get()};
+    layout = parameter_layout(job.model, placed.place);
+    if (l.pipeline > 1)
+      layout = PipelineStages(job.model, l).parameters(job.model, layout, place.pipeline);
+    // Context ranks have the same sums as data-parallel ranks have.
+    squares_of_all = [&groups](double squares) {
+      for (Communicator* group : {groups.tensor.get(), groups.expert.get(), groups.pipeline.get()})
+        group->all_reduce(std::span(&squares, 1));
       return squares;
     };
   }
-  training.share = share_of(job, replicas->rank(), replicas->size());
+  training.share = share_of(job, place.data, l.data);
   l = with_passes_of(passes.batch, l, training.share.own);
 
+  Communicator* expert_replicas = training.groups ? training.groups->expert_state.get() : nullptr;
   const double clip_norm = job.optimizer_settings.clip_norm;
   std::unique_ptr<ZeroExchange> zero;
   if (l.zero_stage > 0)
@@ -58,22 +75,27 @@ LayoutTraining make_layout_training(const PlannedWorkload& job, Communicator& pe
                                           .stage = l.zero_stage,
                                           .clip_norm = clip_norm,
                                           .overlap = l.overlap,
-                                          .squares_of_all = squares_of_all});
+                                          .squares_of_all = squares_of_all,
+                                          .counted = counted_ranges(layout)});
   else
-    training.exchange = make_all_reduce_exchange(*replicas, {.optimizer = optimizer_rule(job),
-                                                             .trained = trained_ranges(layout),
-                                                             .clip_norm = clip_norm,
-                                                             .overlap = l.overlap,
-                                                             .squares_of_all = squares_of_all});
+    training.exchange =
+        make_all_reduce_exchange(*replicas, {.optimizer = optimizer_rule(job),
+                                             .trained = trained_ranges(layout),
+                                             .clip_norm = clip_norm,
+                                             .overlap = l.overlap,
+                                             .squares_of_all = squares_of_all,
+                                             .counted = counted_ranges(layout),
+                                             .of_experts = ranges_of_experts(layout),
+                                             .expert_replicas = expert_replicas});
   if (l.pipeline > 1)
     training.runtime = make_pipeline_runtime(
-        job.model, passes, l, {*training.groups->pipeline, *training.groups->pipeline_back},
+        job.model, placed, l, {*training.groups->pipeline, *training.groups->pipeline_back},
         workers);
   else if (l.zero_stage >= 2)
     training.runtime =
-        make_sharded_runtime(job.model, passes, workers, l.zero_stage == 3 ? zero.get() : nullptr);
+        make_sharded_runtime(job.model, placed, workers, l.zero_stage == 3 ? zero.get() : nullptr);
   else
-    training.runtime = make_cpu_runtime(job.model, passes, workers);
+    training.runtime = make_cpu_runtime(job.model, placed, workers);
   if (zero) training.exchange = std::move(zero);
   return training;
 }

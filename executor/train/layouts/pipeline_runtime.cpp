@@ -118,7 +118,8 @@ PipelineRuntime::PipelineRuntime(const ModelGraph& model, const RuntimeOptions& 
       layout_(layout),
       peers_(peers),
       stage_(peers.onward.rank()),
-      parameters_(PipelineStages(model, layout).parameters(model, stage_)),
+      parameters_(PipelineStages(model, layout)
+                      .parameters(model, parameter_layout(model, options.place), stage_)),
       values_(parameters_.count),
       gradients_(parameters_.count) {
   RECKON_CHECK(peers.onward.size() == layout.pipeline && layout.pipeline > 1);

@@ -24,8 +24,9 @@ int PipelineStages::stage_of(std::size_t layer) const {
   return -1;
 }
 
-ParameterLayout PipelineStages::parameters(const ModelGraph& model, int stage) const {
-  return layout_of_layers(model, [&](std::size_t layer) { return stage_of(layer) == stage; });
+ParameterLayout PipelineStages::parameters(const ModelGraph& model, const ParameterLayout& all,
+                                           int stage) const {
+  return layout_of_layers(model, all, [&](std::size_t layer) { return stage_of(layer) == stage; });
 }
 
 }  // namespace reckon

@@ -14,8 +14,9 @@ struct PipelineStages {
   PipelineStages(const ModelGraph& model, const Layout& layout);
   std::vector<std::vector<LayerSpan>> parts;  // by stage
   int stage_of(std::size_t layer) const;
-  /// The stage's parameters, and copies of those of other stages that its layers are tied to.
-  ParameterLayout parameters(const ModelGraph& model, int stage) const;
+  /// Of a rank's parameters the stage's, and copies of those of other stages that its layers are
+  /// tied to.
+  ParameterLayout parameters(const ModelGraph& model, const ParameterLayout& all, int stage) const;
 };
 
 }  // namespace reckon

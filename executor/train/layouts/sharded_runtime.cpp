@@ -52,7 +52,7 @@ class PagedRuntime final : public ShardedRuntime {
     const Schedule& schedule = runtime_.schedule();
     const auto blocks = exchange_blocks(model, runtime_.layout());
     const auto uses = [&](std::size_t actions) {
-      return block_uses(model, runtime_.layout(), blocks, schedule, actions);
+      return block_uses(runtime_.rank_model(), runtime_.layout(), blocks, schedule, actions);
     };
     training_ = uses(schedule.actions.size());
     evaluating_ = uses(schedule.forward_count);

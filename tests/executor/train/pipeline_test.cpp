@@ -130,7 +130,8 @@ TEST_CASE("stages are the forecast's, and each keeps its own parameters alone") 
   CHECK(cut.parts[0][0].end == cut.parts[1][0].first);
   CHECK(cut.parts[1][0].end == cut.parts[0][1].first);
   CHECK(cut.parts[1][1].end == model.layers().size());
-  const ParameterLayout first = cut.parameters(model, 0), last = cut.parameters(model, 1);
+  const ParameterLayout first = cut.parameters(model, parameter_layout(model), 0),
+                        last = cut.parameters(model, parameter_layout(model), 1);
   const std::size_t table = 61 * 32;
   CHECK(first.count + last.count == parameter_layout(model).count + table);
   CHECK(last.slots.back().copied);

@@ -45,11 +45,11 @@ TEST_CASE("a layout that is simulated only is not trained, and all that it lacks
              Contains("ranks under strategy sharded train on CPUs"));
   CHECK_THAT(format(cannot_train(planned("tpu-v2-8"))),
              Contains("the worker does not run strategy tpu"));
-  const std::string both = format(cannot_train(
-      planned("small-gpt-pipeline-cpu",
-              {"workload.strategy.data=1", "workload.strategy.tensor=2",
-               "workload.strategy.sequence_parallel=false", "workload.strategy.zero_stage=0"})));
-  CHECK_THAT(both, Contains("the worker does not cut layers (tensor 2, context 1, expert 1)"));
+  CHECK(cannot_train(planned("small-gpt-pipeline-cpu",
+                             {"workload.strategy.data=1", "workload.strategy.tensor=2",
+                              "workload.strategy.sequence_parallel=false",
+                              "workload.strategy.zero_stage=0"}))
+            .empty());
   CHECK_THAT(
       format(cannot_train(planned("small-gpt-pipeline-cpu", {"workload.strategy.zero_stage=2"}))),
       Contains("keep whole parameters and gradients, and zero_stage is 2"));

@@ -108,8 +108,9 @@ TEST_CASE("a block that is used again before it would be gathered again stays") 
     covered += block.whole.count;
   }
   CHECK(covered == layout.count);
-  const Schedule schedule = make_schedule(model, 1, Recompute::none, 16);
-  const auto uses = block_uses(model, layout, blocks, schedule, schedule.actions.size());
+  const RankModel rank = whole_model(model);
+  const Schedule schedule = make_schedule(rank, 1, Recompute::none, 16);
+  const auto uses = block_uses(rank, layout, blocks, schedule, schedule.actions.size());
   // Embeddings, two blocks, the last norm; then the embeddings' table, which is tied to the head,
   // at the end of the forward and the begin of the backward pass at once; and back.
   std::vector<std::size_t> order;

@@ -1,0 +1,100 @@
+#include <catch2/catch.hpp>
+#include <mutex>
+
+#include "executor/train/layout_jobs.h"
+#include "executor/train/parallel_cases.h"
+#include "executor/train/parallel_networks.h"
+
+// Layouts as the worker trains them: exchange, optimizer, clipping and checkpoints among them.
+using namespace reckon;
+using namespace reckon::test;
+
+namespace {
+
+struct Trained {
+  std::vector<double> losses;
+  Tensors<float> parameters;
+  friend bool operator==(const Trained&, const Trained&) = default;
+};
+
+Trained train(const PlannedWorkload& job) {
+  Trained trained;
+  std::mutex mutex;
+  const auto runs =
+      train_under(job, 10, [&](Trainer& trainer, GradientExchange& exchange, Communicator&) {
+        exchange.take_final_values();
+        const auto tensors = trainer.trained();
+        const std::lock_guard lock(mutex);
+        for (const StateTensor& tensor : tensors) {
+          std::vector<float>& whole = trained.parameters[tensor.slice.name];
+          whole.resize(static_cast<std::size_t>(elements(tensor.slice.global)));
+          const Box& box = tensor.slice.box;
+          copy_box(box, box, tensor.bytes, whole_box(tensor.slice.global),
+                   std::as_writable_bytes(std::span(whole)), sizeof(float));
+        }
+      });
+  trained.losses = runs[0].losses;
+  return trained;
+}
+
+PlannedWorkload job_of(const ModelGraph& model, Optimizer optimizer) {
+  auto job = small_job(model, optimizer, optimizer == Optimizer::adamw ? 1e-3 : 0.1, 8);
+  job.optimizer_settings.clip_norm = 0.5;
+  return job;
+}
+
+/// The bounds are those of check_training().
+void check(const ModelGraph& model, const Layout& layout, Optimizer optimizer) {
+  INFO(text_of(layout) << ", pipeline " << layout.pipeline << ", ZeRO " << layout.zero_stage);
+  const auto job = job_of(model, optimizer);
+  const Trained alone = train(under(job, {}, 2));
+  const Trained shared = train(under(job, layout, 2));
+  REQUIRE(shared.losses.size() == alone.losses.size());
+  for (std::size_t step = 0; step < alone.losses.size(); ++step)
+    CHECK(shared.losses[step] == Approx(alone.losses[step]).epsilon(1e-5));
+  CHECK(largest_error(shared.parameters, alone.parameters, 1e-2) <
+        (optimizer == Optimizer::adamw ? kAdamWBound : kSgdBound));
+  CHECK(train(under(job, layout, 2)) == shared);
+}
+
+Layout product(int data, int tensor, int context, int pipeline) {
+  Layout layout;
+  layout.data = data;
+  layout.tensor = tensor;
+  layout.context = context;
+  layout.pipeline = pipeline;
+  layout.sequence_parallel = tensor > 1;
+  return layout;
+}
+
+}  // namespace
+
+TEST_CASE("the worker's training under tensor, context and pipeline ranks is one rank's") {
+  const ModelGraph gpt = parallel_gpt2(), llama = parallel_llama(2);
+  for (const Layout& layout : {product(1, 2, 1, 1), product(2, 2, 1, 1), product(1, 2, 1, 2),
+                               product(1, 1, 2, 2), product(2, 1, 2, 1)}) {
+    check(gpt, layout, Optimizer::sgd_momentum);
+    check(llama, layout, Optimizer::adamw);
+  }
+}
+
+TEST_CASE("ZeRO's shards are parts of what a tensor rank holds") {
+  const ModelGraph llama = parallel_llama(2);
+  for (const int stage : {1, 2, 3}) {
+    Layout layout = product(2, 2, 1, 1);
+    layout.zero_stage = stage;
+    check(llama, layout, Optimizer::sgd_momentum);
+    check(llama, layout, Optimizer::adamw);
+  }
+}
+
+TEST_CASE("experts have replicas of their own, and count once in the gradient's norm") {
+  const ModelGraph model = parallel_mixture(true);
+  for (const int tensor : {1, 2}) {
+    Layout layout = product(2, tensor, 1, 1);
+    layout.expert = 2;
+    check(model, layout, Optimizer::sgd_momentum);
+    layout.data = 4;
+    check(model, layout, Optimizer::adamw);
+  }
+}
