@@ -92,9 +92,11 @@ void Trainer::for_kept_slices(const std::vector<KeptPart>& kept, Take take) cons
 std::vector<RestoreTensor> Trainer::restore(std::int64_t steps_done) {
   steps_done_ = steps_done;
   std::vector<RestoreTensor> state;
-  for (const RunningStatistics<float>& s : runtime_->running_statistics())
-    state.push_back(
-        {whole_tensor(s.name, {std::int64_t(s.values.size())}), std::as_writable_bytes(s.values)});
+  const auto add_statistics = [&] {
+    for (const RunningStatistics<float>& s : runtime_->running_statistics())
+      state.push_back({whole_tensor(s.name, {std::int64_t(s.values.size())}),
+                       std::as_writable_bytes(s.values)});
+  };
   if (exchange_.keeps_parts()) {
     restored_parts_ = true;
     start_exchange();
@@ -102,6 +104,7 @@ std::vector<RestoreTensor> Trainer::restore(std::int64_t steps_done) {
                     [&](const ParameterSlot&, const TensorSlice& slice, std::span<float> values) {
                       state.push_back({slice, std::as_writable_bytes(values)});
                     });
+    add_statistics();
     return state;
   }
   const std::span<float> values = runtime_->values();
@@ -109,6 +112,7 @@ std::vector<RestoreTensor> Trainer::restore(std::int64_t steps_done) {
     for (const SlotSlice& slice : slices_of(slot, slot.name))
       state.push_back(
           {slice.tensor, std::as_writable_bytes(values.subspan(slice.first, slice.count))});
+  add_statistics();
   for (std::size_t k = 0; k < options_.optimizer_buffers; ++k)
     restored_optimizer_.emplace_back(runtime_->layout().count);
   for_optimizer_tensors(options_.optimizer_buffers, [&](const SlotSlice& slice, std::size_t k) {
@@ -228,8 +232,8 @@ StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks)
 
   report(hooks, step, ProgressPhase::exchanging);
   m.exchange = exchange_.finish_step(step, m.learning_rate);
-  m.exchange.communication += passes.sending;
-  m.exchange.exposed_communication += passes.waited + passes.sending;
+  m.exchange.communication += passes.exchanging;
+  m.exchange.exposed_communication += passes.waited + passes.exchanging;
   m.exchange.sent += passes.sent;
   if (!hooks.mean_loss) return m;
   Lap lap;
