@@ -84,6 +84,7 @@ Diagnostics cannot_run(const ModelGraph& model) {
 template <class T>
 GraphRuntime<T>::GraphRuntime(const ModelGraph& model, RuntimeOptions options, Workers& workers)
     : options_(options),
+      groups_(options.groups),
       rank_(std::move(*make_rank_model(model, options.place))),
       part_(options.part ? rank_.span_of(*options.part) : all_layers(rank_)),
       layout_(options.layout ? *options.layout : parameter_layout(model, rank_)),
@@ -102,7 +103,7 @@ GraphRuntime<T>::GraphRuntime(const ModelGraph& model, RuntimeOptions options, W
   RECKON_CHECK(has(options.groups.context, options.place.context));
   RECKON_CHECK(has(options.groups.expert, options.place.expert));
   pass_.workers = &workers;
-  pass_.groups = options.groups;
+  pass_.groups = groups_.groups();
   pass_.seed = options.seed;
   prepare();
 }
@@ -281,7 +282,7 @@ template <class T>
 void GraphRuntime<T>::sum_gradients(std::size_t i, std::span<T> gradients) const {
   for (const ParameterSlot& slot : layout_.slots)
     if (slot.layer == rank_.layers[i].origin && slot.sums_gradient)
-      sum_over_tensor_ranks(slot, *options_.groups.tensor, gradients);
+      sum_over_tensor_ranks(slot, *pass_.groups.tensor, gradients);
 }
 
 template <class T>

@@ -10,6 +10,7 @@
 #include "executor/comm/gradient_exchange.h"
 #include "executor/train/layers/expert_traffic.h"
 #include "executor/train/layers/layer_runner.h"
+#include "executor/train/parallel/metered_groups.h"
 #include "executor/train/parallel/rank_model.h"
 #include "executor/train/parameters.h"
 #include "executor/train/products/aligned_buffer.h"
@@ -114,6 +115,9 @@ class GraphRuntime {
   Crossing crossing_in() { return crossing_at(part_.first); }
   Crossing crossing_out() { return crossing_at(part_.end); }
 
+  /// What passes since the last call took of exchanges with ranks that share the model.
+  CommunicationTaken take_exchanged() { return groups_.take(); }
+
   std::vector<RunningStatistics<T>> running_statistics();
 
   /// Output of a layer after a forward pass without training; of others it may be overwritten.
@@ -138,6 +142,7 @@ class GraphRuntime {
   std::size_t place_of(LayerId layer) const { return index(rank_.made[index(layer)]); }
 
   RuntimeOptions options_;
+  MeteredGroups groups_;
   RankModel rank_;
   LayerSpan part_;
   ParameterLayout layout_;

@@ -6,6 +6,13 @@ namespace reckon {
 
 PassTimes StepRuntime::run_passes(const StepPasses& passes) {
   PassTimes times;
+  const auto exchanging = [&] {
+    const CommunicationTaken taken = take_exchanged();
+    times.exchanging += taken.time;
+    times.sent += taken.sent;
+    return taken.time;
+  };
+  take_exchanged();  // of evaluations
   Lap lap;
   begin_step();
   times.backward += lap.next();
@@ -14,14 +21,14 @@ PassTimes StepRuntime::run_passes(const StepPasses& passes) {
     times.data_wait += lap.next();
     const double loss = forward(batch, passes.position(k), true);
     const Seconds waited_forward = passes.take_waited();
-    times.forward += lap.next() - waited_forward;
+    times.forward += lap.next() - waited_forward - exchanging();
     passes.check(loss);
     times.loss += loss / static_cast<double>(passes.count);
     const bool exchanged = passes.exchanged_every_pass || k + 1 == passes.count;
     passes.begin_backward();
     backward(passes.scale, exchanged ? passes.ready : nullptr);
     const Seconds waited_backward = passes.take_waited();
-    times.backward += lap.next() - waited_backward;
+    times.backward += lap.next() - waited_backward - exchanging();
     times.waited += waited_forward + waited_backward;
   }
   return times;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "executor/comm/gradient_exchange.h"
+#include "executor/comm/metered_communicator.h"
 #include "executor/train/graph_runtime.h"
 
 // What the training loop needs of whatever computes: a CPU, or a device with memory of its own.
@@ -29,9 +30,9 @@ struct PassTimes {
   /// have 0: so the mean over all ranks is that of all samples.
   double loss = 0;
   Seconds data_wait{}, forward{}, backward{};
-  Seconds waited{};   // for the exchange
-  Seconds sending{};  // to other stages: what this thread does of it
-  Bytes sent{};
+  Seconds waited{};      // for the exchange
+  Seconds exchanging{};  // with ranks that share the model, other stages: what this thread does
+  Bytes sent{};          // in `exchanging`
 };
 
 class StepRuntime {
@@ -49,6 +50,10 @@ class StepRuntime {
   /// As GraphRuntime's.
   virtual double forward(const BatchView& batch, StepPosition position, bool training) = 0;
   virtual void backward(double scale, const std::function<void(ParameterRange)>& ready) = 0;
+
+  /// What passes since the last call took of exchanges with ranks that share the model; the times
+  /// of forward() and backward() have it in them.
+  virtual CommunicationTaken take_exchanged() { return {}; }
 
   /// begin_step(), and then a step's passes: here a forward and a backward pass of each
   /// micro-batch.

@@ -232,8 +232,8 @@ StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks)
 
   report(hooks, step, ProgressPhase::exchanging);
   m.exchange = exchange_.finish_step(step, m.learning_rate);
-  m.exchange.communication += passes.sending;
-  m.exchange.exposed_communication += passes.waited + passes.sending;
+  m.exchange.communication += passes.exchanging;
+  m.exchange.exposed_communication += passes.waited + passes.exchanging;
   m.exchange.sent += passes.sent;
   if (!hooks.mean_loss) return m;
   Lap lap;

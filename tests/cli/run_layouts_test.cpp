@@ -26,6 +26,11 @@ const Family kGpt{"gpt",
                   "{transformer: {layers: 4, hidden: 32, heads: 4, vocabulary: 64, "
                   "sequence_length: 16, positions: 16, tied_output: true}}",
                   "{samples: 4096, bytes_per_sample: 32B}"};
+const Family kMixture{"mixture",
+                      "{transformer: {layers: 2, hidden: 32, heads: 4, vocabulary: 64, "
+                      "sequence_length: 16, gated_feed_forward: true, rms_norm: true, experts: 4, "
+                      "experts_per_token: 2}}",
+                      kGpt.dataset};
 
 std::string job_text(const Family& family, const std::string& strategy, int workers, int steps) {
   return "name: " + family.name + "\nworkload:\n  model: " + family.model +
@@ -61,10 +66,9 @@ double largest(const std::vector<float>& a, const std::vector<float>& b) {
   return worst;
 }
 
-}  // namespace
-
-TEST_CASE("a run under every kind of layout ends with what one process ends with") {
-  const auto family = GENERATE(kPerceptron, kGpt);
+/// Each layout's weights after 10 steps are one process's, and its records are whole.
+void check_against_one(const Family& family,
+                       const std::vector<std::pair<std::string, int>>& layouts) {
   const Workspace w;
   constexpr int kSteps = 10;
   w.write("one.yaml", job_text(family, "{kind: single}", 1, kSteps));
@@ -72,12 +76,6 @@ TEST_CASE("a run under every kind of layout ends with what one process ends with
   // Other orders of sums: 10 steps, rate 0.01, momentum 0.9, 16 summands that are at most 100 in
   // sum [tests/executor/train/zero_test.cpp]: 10 x 0.01 x 10 x 16 x 2^-24 x 100.
   constexpr double kBound = 10 * 0.01 * 10 * 16 * 0x1p-24 * 100;
-  const std::vector<std::pair<std::string, int>> layouts{
-      {"{kind: zero, workers: 2, zero_stage: 1}", 2},
-      {"{kind: zero, workers: 2, zero_stage: 2, micro_batch: 4}", 2},
-      {"{kind: zero, workers: 2, zero_stage: 3}", 2},
-      {"{kind: hybrid, pipeline: 2, micro_batch: 4}", 2},
-      {"{kind: hybrid, data: 2, pipeline: 2, zero_stage: 1, micro_batch: 2, schedule: gpipe}", 4}};
   int number = 0;
   for (const auto& [strategy, workers] : layouts) {
     INFO(family.name << " " << strategy);
@@ -94,10 +92,34 @@ TEST_CASE("a run under every kind of layout ends with what one process ends with
   }
 }
 
-TEST_CASE("kill -9 under ZeRO and in a pipeline: the run goes on to the same bits") {
+}  // namespace
+
+TEST_CASE("a run under every kind of layout ends with what one process ends with") {
+  check_against_one(
+      GENERATE(kPerceptron, kGpt),
+      {{"{kind: zero, workers: 2, zero_stage: 1}", 2},
+       {"{kind: zero, workers: 2, zero_stage: 2, micro_batch: 4}", 2},
+       {"{kind: zero, workers: 2, zero_stage: 3}", 2},
+       {"{kind: hybrid, pipeline: 2, micro_batch: 4}", 2},
+       {"{kind: hybrid, data: 2, pipeline: 2, zero_stage: 1, micro_batch: 2, schedule: gpipe}",
+        4}});
+}
+
+TEST_CASE(
+    "a run whose ranks share layers, tokens or experts ends with what one process ends with") {
+  check_against_one(kGpt, {{"{kind: hybrid, tensor: 2, sequence_parallel: false}", 2},
+                           {"{kind: hybrid, data: 2, tensor: 2, zero_stage: 1, micro_batch: 4}", 4},
+                           {"{kind: hybrid, tensor: 2, pipeline: 2, micro_batch: 4}", 4},
+                           {"{kind: hybrid, context: 2, micro_batch: 8}", 2}});
+  check_against_one(kMixture, {{"{kind: hybrid, data: 2, expert: 2, micro_batch: 4}", 2}});
+}
+
+TEST_CASE(
+    "kill -9 under ZeRO, in a pipeline and of tensor ranks: the run goes on to the same bits") {
   const std::string strategy = GENERATE(
       as<std::string>(), "{kind: zero, workers: 2, zero_stage: 3}",
-      "{kind: zero, workers: 2, zero_stage: 1}", "{kind: hybrid, pipeline: 2, micro_batch: 4}");
+      "{kind: zero, workers: 2, zero_stage: 1}", "{kind: hybrid, pipeline: 2, micro_batch: 4}",
+      "{kind: hybrid, tensor: 2, micro_batch: 4}");
   INFO(strategy);
   const Workspace w;
   w.write("job.yaml", job_text(kGpt, strategy, 2, 120));
@@ -124,7 +146,9 @@ TEST_CASE("kill -9 under ZeRO and in a pipeline: the run goes on to the same bit
 TEST_CASE("a run stops under one layout and goes on under another") {
   const Workspace w;
   w.write("from.yaml", job_text(kGpt, "{kind: zero, workers: 4, zero_stage: 3}", 4, 40));
-  w.write("to.yaml", job_text(kGpt, "{kind: hybrid, pipeline: 2, micro_batch: 8}", 2, 40));
+  const auto to = GENERATE(as<std::string>(), "{kind: hybrid, pipeline: 2, micro_batch: 8}",
+                           "{kind: hybrid, tensor: 2, micro_batch: 8}");
+  w.write("to.yaml", job_text(kGpt, to, 2, 40));
   {
     BackgroundJob job(w, "from.yaml", "run", kRun);
     REQUIRE(job.wait_for([&] {
@@ -150,6 +174,14 @@ TEST_CASE("layouts that the worker does not run are refused with what to do") {
   const Output r = w.run("run job.yaml --replications 20 --out run");
   INFO(r.err);
   CHECK(r.code == 2);
+  CHECK(contains(r.err, "the stages of the worker's pipelines keep whole parameters"));
+  w.write("experts.yaml",
+          job_text(kMixture, "{kind: hybrid, data: 2, expert: 2, zero_stage: 1}", 2, 10));
+  const Output experts = w.run("run experts.yaml --replications 20 --out experts");
+  CHECK(experts.code == 2);
+  CHECK(contains(experts.err, "the worker does not shard the state of ranks that share experts"));
+  w.write("context.yaml", job_text(kPerceptron, "{kind: hybrid, context: 2}", 2, 10));
+  CHECK(w.run("run context.yaml --replications 20 --out context").code == 2);
   w.write(
       "offload.yaml",
       job_text(kGpt, "{kind: zero, workers: 2, zero_stage: 2, offload_optimizer: true}", 2, 10));

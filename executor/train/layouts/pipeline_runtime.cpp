@@ -66,6 +66,13 @@ std::span<const std::byte> bytes_to_send(std::span<const float> values) {
   return std::as_bytes(values);
 }
 
+Seconds exchanged_in(GraphRuntime<float>& runtime, PassTimes& times) {
+  const CommunicationTaken taken = runtime.take_exchanged();
+  times.exchanging += taken.time;
+  times.sent += taken.sent;
+  return taken.time;
+}
+
 class PipelineRuntime final : public StepRuntime {
  public:
   PipelineRuntime(const ModelGraph& model, const RuntimeOptions& options, const Layout& layout,
@@ -232,7 +239,7 @@ void PipelineRuntime::run_forward(const PipelinePass& pass, const StepPasses& pa
   Lap lap;
   const double loss =
       runtime.forward(batch, values_.span(), passes.position(pass.micro_batch), true);
-  times.forward += lap.next();
+  times.forward += lap.next() - exchanged_in(runtime, times);
   copy_statistics(part, runtime, true);
   if (part.last) {
     passes.check(loss);
@@ -250,7 +257,7 @@ void PipelineRuntime::send(Communicator& by, std::span<const float> values, int 
   Lap lap;
   by.start_send(bytes_to_send(values), to);
   by.finish_sends(std::size_t(4 * kTensors * layout_.pipeline * layout_.interleave));
-  times.sending += lap.next();
+  times.exchanging += lap.next();
   times.sent += Bytes{double(values.size_bytes())};
 }
 
@@ -282,7 +289,7 @@ void PipelineRuntime::run_backward(const PipelinePass& pass, const StepPasses& p
     };
   runtime.backward(values_.span(), gradients_.span(), passes.scale, ready);
   const Seconds waited = passes.take_waited();
-  times.backward += lap.next() - waited;
+  times.backward += lap.next() - waited - exchanged_in(runtime, times);
   times.waited += waited;
   if (!part.first) {
     const auto in = runtime.crossing_in();

@@ -1,5 +1,7 @@
 #pragma once
+#include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -36,17 +38,21 @@ inline PlannedWorkload under(PlannedWorkload job, Layout layout, int micro_batch
 struct LayoutRun {
   std::vector<double> losses;     // of all samples
   std::vector<float> parameters;  // of its layout: all of the network's, or a stage's
-  std::map<std::string, std::vector<float>> by_name;  // without copies; with running statistics
+  /// Whole tensors, NaN where other ranks have them; without copies; with running statistics.
+  std::map<std::string, std::vector<float>> by_name;
   std::vector<double> seconds;
+  std::vector<Bytes> sent;  // by this rank
 };
 using AtEnd = std::function<void(Trainer&, GradientExchange&, Communicator&)>;
 
 /// Behind take_final_values().
 inline void take_tensors(Trainer& trainer, LayoutRun& run) {
   run.parameters.assign(trainer.parameters().begin(), trainer.parameters().end());
-  for (const StateTensor& tensor : trainer.trained()) {
-    const auto* first = reinterpret_cast<const float*>(tensor.bytes.data());
-    run.by_name[tensor.slice.name].assign(first, first + tensor.bytes.size() / sizeof(float));
+  for (const auto& [slice, bytes] : trainer.trained()) {
+    std::vector<float>& whole = run.by_name[slice.name];
+    whole.resize(std::size_t(elements(slice.global)), std::numeric_limits<float>::quiet_NaN());
+    copy_box(slice.box, slice.box, bytes, whole_box(slice.global),
+             std::as_writable_bytes(std::span(whole)), sizeof(float));
   }
 }
 
@@ -74,6 +80,7 @@ inline LayoutRun train_rank(const PlannedWorkload& job, Communicator& peers, std
   hooks.measured = [&](const StepMeasurement& m) {
     run.losses.push_back(m.loss);
     run.seconds.push_back(m.seconds.count());
+    run.sent.push_back(m.exchange.sent);
   };
   hooks.mean_loss = [&](double loss) {
     peers.all_reduce(std::span(&loss, 1));
@@ -130,9 +137,14 @@ inline ModelGraph small_mlp(int blocks) {
 inline std::map<std::string, std::vector<float>> whole_of(const std::vector<LayoutRun>& runs) {
   std::map<std::string, std::vector<float>> whole;
   for (const LayoutRun& run : runs)
-    for (const auto& [name, values] : run.by_name)
-      if (!whole.try_emplace(name, values).second && whole.at(name) != values)
-        throw std::runtime_error("ranks differ in " + name);
+    for (const auto& [name, values] : run.by_name) {
+      std::vector<float>& all = whole.try_emplace(name, values).first->second;
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        if (std::isnan(values[i])) continue;
+        if (std::isnan(all[i])) all[i] = values[i];
+        if (all[i] != values[i]) throw std::runtime_error("ranks differ in " + name);
+      }
+    }
   return whole;
 }
 

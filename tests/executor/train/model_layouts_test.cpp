@@ -85,7 +85,16 @@ TEST_CASE("ZeRO's shards are parts of what a tensor rank holds") {
     layout.zero_stage = stage;
     check(llama, layout, Optimizer::sgd_momentum);
     check(llama, layout, Optimizer::adamw);
+    layout = product(1, 1, 2, 1);
+    layout.zero_stage = stage;
+    check(llama, layout, Optimizer::sgd_momentum);
   }
+}
+
+TEST_CASE("all ways to share a dense network at once") {
+  Layout layout = product(2, 2, 2, 2);
+  layout.zero_stage = 1;
+  check(parallel_gpt2(), layout, Optimizer::sgd_momentum);
 }
 
 TEST_CASE("experts have replicas of their own, and count once in the gradient's norm") {
@@ -96,5 +105,23 @@ TEST_CASE("experts have replicas of their own, and count once in the gradient's 
     check(model, layout, Optimizer::sgd_momentum);
     layout.data = 4;
     check(model, layout, Optimizer::adamw);
+    layout = product(2, tensor, tensor == 1 ? 2 : 1, 2);
+    layout.expert = 2;
+    check(model, layout, Optimizer::sgd_momentum);
   }
+}
+
+TEST_CASE(
+    "what tensor ranks send in a step is what the forecast counts for blocks, table and loss") {
+  const std::int64_t batch = 8, tokens = 16, hidden = 32, blocks = 2;
+  Layout layout = product(1, 2, 1, 1);
+  layout.sequence_parallel = false;
+  // Two sums forward and two backward a block (docs/models/step.md), the table's forward, the
+  // head's backward; a sum of two ranks sends a tensor once. Of each row the loss has three
+  // numbers.
+  const auto values = static_cast<double>((4 * blocks + 2) * batch * tokens * hidden);
+  const auto of_loss = static_cast<double>(3 * batch * tokens);
+  for (const LayoutRun& run :
+       train_under(under(job_of(parallel_gpt2(), Optimizer::sgd_momentum), layout, 2), 3))
+    for (const Bytes sent : run.sent) CHECK(sent.v == Approx(4 * (values + of_loss)));
 }

@@ -114,6 +114,10 @@ TEST_CASE("a checkpoint of any layout starts under any other, bit for bit") {
       under(job, {.data = 2, .zero_stage = 2}, 8),
       under(job, {.pipeline = 2}, 4),
       under(job, {.data = 2, .pipeline = 2, .zero_stage = 1}, 4),
+      under(job, {.data = 2, .tensor = 2, .zero_stage = 1, .sequence_parallel = true}, 4),
+      under(job, {.data = 2, .tensor = 2, .zero_stage = 3}, 8),
+      under(job, {.tensor = 4, .pipeline = 2}, 4),
+      under(job, {.tensor = 2, .context = 2}, 16),
       under(job, {.data = 1}, 16)};
   const Scratch scratch;
   // One after the other, each from what the one before has left.
@@ -180,7 +184,9 @@ TEST_CASE("a run that stopped and went on under its layout is the run that did n
   const auto job = gpt();
   for (const Layout& l :
        {Layout{.data = 4, .zero_stage = 1}, Layout{.data = 4, .zero_stage = 2},
-        Layout{.data = 4, .zero_stage = 3}, Layout{.data = 2, .pipeline = 2, .zero_stage = 1}}) {
+        Layout{.data = 4, .zero_stage = 3}, Layout{.data = 2, .pipeline = 2, .zero_stage = 1},
+        Layout{.tensor = 2, .pipeline = 2}, Layout{.tensor = 2, .context = 2},
+        Layout{.data = 2, .tensor = 2, .zero_stage = 2}}) {
     const auto layout = under(job, l, 2);
     const Scratch once, twice;
     const auto straight = go_on(layout, once.path(), 0, 6);

@@ -53,6 +53,7 @@ TEST_CASE("a layout that is simulated only is not trained, and all that it lacks
   CHECK_THAT(
       format(cannot_train(planned("small-gpt-pipeline-cpu", {"workload.strategy.zero_stage=2"}))),
       Contains("keep whole parameters and gradients, and zero_stage is 2"));
-  for (const char* scenario : {"small-mlp-cpu", "small-gpt-zero3-cpu", "small-gpt-pipeline-cpu"})
+  for (const char* scenario :
+       {"small-mlp-cpu", "small-gpt-zero3-cpu", "small-gpt-pipeline-cpu", "small-gpt-tensor-cpu"})
     CHECK(cannot_train(planned(scenario)).empty());
 }
