@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "cli/exit_code.h"
 #include "cli/options/usage_error.h"
 #include "cli/options/values.h"
 #include "cli/output.h"
