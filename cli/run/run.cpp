@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "cli/command.h"
 #include "cli/history_store.h"
@@ -121,6 +122,8 @@ int run_plan(const RunOptions& options, std::span<const std::string> arguments,
   }
   Rebound here = bound_to_this_machine(planned, catalog.operations);
   if (options.resume) here = bound_as_before(std::move(here), directory_of(options, planned.plan));
+  if (Diagnostics errors = not_trained_by_worker(here.artifact, file); !errors.empty())
+    throw WrongInput(std::move(errors));
   const Forecast forecast = forecast_with_effects(options, here.artifact.plan);
   if (!forecast.feasible) {
     print(forecast_table(forecast));

@@ -109,9 +109,16 @@ RetryRules retry_of(const RunOptions& options, RetryRules rules) {
   return rules;
 }
 
-Diagnostics not_trained_in_pods(const RunArtifact& artifact, const std::string& file) {
+Diagnostics not_trained_by_worker(const RunArtifact& artifact, const std::string& file) {
   if (artifact.container) return {};
   Diagnostics all = cannot_train(artifact.plan);
+  for (Diagnostic& one : all) one.at.file = file;
+  return all;
+}
+
+Diagnostics not_trained_in_pods(const RunArtifact& artifact, const std::string& file) {
+  if (artifact.container) return {};
+  Diagnostics all = not_trained_by_worker(artifact, file);
   for (Diagnostic& idle : leaves_accelerators_idle(artifact.plan)) all.push_back(std::move(idle));
   for (Diagnostic& one : all) one.at.file = file;
   return all;

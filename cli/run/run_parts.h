@@ -45,6 +45,9 @@ std::optional<Seconds> deadline_of(const RunOptions& options, const Plan& plan);
 /// a run does, a second that doubles up to a minute: what ends a job at once would end it a
 /// thousand times an hour, and nobody could read why.
 RetryRules retry_of(const RunOptions& options, RetryRules rules);
+/// What of the plan, read from `file`, reckon-worker cannot train; of a program that is not ours
+/// nothing is known.
+Diagnostics not_trained_by_worker(const RunArtifact& artifact, const std::string& file);
 /// What of the plan, read from `file`, pods of reckon-worker would not train as it was simulated;
 /// of a program that is not ours nothing is known.
 Diagnostics not_trained_in_pods(const RunArtifact& artifact, const std::string& file);

@@ -169,12 +169,12 @@ TEST_CASE("a run stops under one layout and goes on under another") {
 
 TEST_CASE("layouts that the worker does not run are refused with what to do") {
   const Workspace w;
-  w.write("job.yaml",
-          job_text(kGpt, "{kind: hybrid, data: 1, pipeline: 2, zero_stage: 2, tensor: 2}", 4, 10));
+  w.write("job.yaml", job_text(kGpt, "{kind: hybrid, data: 2, pipeline: 2, zero_stage: 2}", 4, 10));
   const Output r = w.run("run job.yaml --replications 20 --out run");
   INFO(r.err);
   CHECK(r.code == 2);
   CHECK(contains(r.err, "the stages of the worker's pipelines keep whole parameters"));
+  CHECK(!fs::exists(w.path("run")));  // no process was started
   w.write("experts.yaml",
           job_text(kMixture, "{kind: hybrid, data: 2, expert: 2, zero_stage: 1}", 2, 10));
   const Output experts = w.run("run experts.yaml --replications 20 --out experts");
