@@ -122,6 +122,10 @@ TEST_CASE("no single change beats a plan that claims the optimum, on 200 more", 
 TEST_CASE("an answer says which space it searched, and what was held fixed") {
   SmallSpace s = small_space(3);
   s.machines = {"n1-standard-8", "n1-standard-16"};
+  s.accelerators = {"T4", "V100-SXM2-16"};
+  s.regions = {"us-central1", "us-west1"};
+  s.pricing = {"on_demand", "spot"};
+  s.nodes_low = 1, s.nodes_high = 2;
   const planner::Answer answer = answer_of(small_text(s), shipped_catalog(), 1);
   const std::set<std::string> searched(answer.searched.begin(), answer.searched.end());
   const std::set<std::string> held(answer.held.begin(), answer.held.end());
