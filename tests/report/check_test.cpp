@@ -129,8 +129,8 @@ TEST_CASE("the field names of `reckon check --format json` are the interface") {
   };
   using Names = std::vector<std::string>;
   CHECK(names(j) == Names{"schema_version", "command", "scenarios"});
-  CHECK(names(j["scenarios"][0]) == Names{"file", "passed", "skipped", "expectations"});
-  CHECK(names(j["scenarios"][0]["expectations"][0]) == Names{"text", "value", "passed"});
+  CHECK(names(j["scenarios"][0]) == Names{"file", "passed", "skipped", "expectations", "lock"});
+  CHECK(names(j["scenarios"][0]["expectations"][0]) == Names{"text", "value", "passed", "cause"});
   CHECK(j["scenarios"][0]["passed"] == false);
   CHECK(j["scenarios"][0]["expectations"][0]["value"] == 148'320.0);
   CHECK(j["scenarios"][0]["expectations"][2]["value"].is_null());

@@ -182,7 +182,7 @@ TEST_CASE("any text is answered, with a network or with what is wrong") {
       return;
     }
     const auto model = make_graph_model(*graph);
-    RC_ASSERT(model.has_value() || !format(model.error()).empty());
+    if (!model) RC_ASSERT(!format(model.error()).empty());
   }));
 }
 
