@@ -46,6 +46,8 @@ TEST_CASE("the field names of `reckon simulate --format json` are the interface"
                                                        "cost_usd",
                                                        "node_hours",
                                                        "cost_breakdown_usd",
+                                                       "prices",
+                                                       "energy",
                                                        "rates",
                                                        "goodput",
                                                        "goodput_range",
