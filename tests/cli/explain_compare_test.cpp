@@ -150,7 +150,8 @@ TEST_CASE("whatever explain proposes is an option of plan, or is named as outsid
                            ".yaml' --format json");
     INFO(name << r.err);
     REQUIRE(r.code == 0);
-    for (const auto& change : nlohmann::json::parse(r.out)["what_would_help"]) {
+    const auto answer = nlohmann::json::parse(r.out);
+    for (const auto& change : answer["what_would_help"]) {
       INFO(change.dump());
       if (change["plan_option"].is_null()) {
         ++outside;
