@@ -53,10 +53,9 @@ std::string totals(const ModelSheet& s, const Catalog& catalog) {
   const auto count = [](const std::optional<Fact<double>>& fact) {
     return fact ? format_count(fact->value) : std::string();
   };
-  const bool whole = m.trainable_parameters() == m.parameters();
   const auto parameters = double(m.parameters()), active = double(m.active_parameters());
   const auto trainable = double(m.trainable_parameters());
-  const bool confirmed = p.parameters.has_value() || !whole;
+  const bool confirmed = p.parameters.has_value();
   rows.row({"parameters", format_count(parameters),
             confirmed ? published(p.parameters, parameters, count(p.parameters))
                       : "unverified: no published count confirms it"});
