@@ -306,7 +306,7 @@ TEST_CASE("an edited model file counts as your edit where reckon is the same") {
   std::string text = scenario("  - p95(time) <= 100000h\n");
   replace(
       text, "model: resnet50_v1_5\n  dataset: imagenet\n  train: {epochs: 1}",
-      "model: {huggingface: config.json}\n  sequence_length: 512\n  dataset: wikipedia\n  train: "
+      "model: {huggingface: config.json}\n  sequence_length: 512\n  dataset: wikipedia-en\n  train: "
       "{tokens: 20M}");
   replace(text, "batch_per_accelerator: 64", "batch_per_accelerator: 4");
   const auto config = [](int layers) {
