@@ -75,11 +75,9 @@ std::string digest_of_text(std::string_view text) {
 }
 
 bool is_lock(std::string_view bytes) {
-  constexpr std::size_t kHead = 64;
-  const std::string_view head = bytes.substr(0, kHead);
-  const std::size_t at = head.find_first_not_of(" \t\r\n");
-  return at != std::string_view::npos && head[at] == '{' &&
-         head.find(kVersionKey) != std::string_view::npos;
+  const std::size_t at = bytes.find_first_not_of(" \t\r\n");
+  return at != std::string_view::npos && bytes[at] == '{' &&
+         bytes.find(fmt::format("\"{}\"", kVersionKey)) != std::string_view::npos;
 }
 
 std::string write_lock(const Lock& lock) {
