@@ -112,7 +112,7 @@ CheckedScenario check_one(const std::string& file, const CheckOptions& options,
   if (!lock) {
     checked.errors = lock.error();
   } else if (*lock) {
-    if (auto done = attribute_changes(**lock, setting, *loaded, answer, checked); !done)
+    if (auto done = attribute_changes(**lock, setting, answer, checked); !done)
       checked.errors = std::move(done.error());
   }
   return checked;

@@ -98,15 +98,14 @@ planner::LockedForecast locked_forecast(const CheckedAnswer& answer, const Sampl
 }
 
 Expected<void> attribute_changes(const planner::Lock& lock, const CheckSetting& setting,
-                                 const LoadedScenario& loaded, const CheckedAnswer& today,
-                                 CheckedScenario& checked) {
+                                 const CheckedAnswer& today, CheckedScenario& checked) {
   if (!lock.forecast) return {};  // of a search alone
   const std::string& file = checked.file;
   auto text = locked_text(file, setting.changes);
   if (!text) return tl::unexpected(std::move(text.error()));
   LockedCatalogs catalogs(lock, setting.choice, setting.catalog);
   InputChanges changes = catalogs.changes();
-  const auto files = changed_files(lock, loaded.file);
+  const auto files = changed_files(lock, file, *text);
   const Sampling then = sampling_of(lock.forecast->sampling, setting.sampling);
   changes.edited =
       *text != lock.scenario.text || locked(setting.sampling) != lock.forecast->sampling;
@@ -188,11 +187,8 @@ Expected<planner::Lock> lock_of_check(const std::string& file, const CheckSettin
                                        "leave it out of --lock"}});
   auto text = locked_text(file, setting.changes);
   if (!text) return tl::unexpected(std::move(text.error()));
-  LockSubject subject{.file = file,
-                      .text = std::move(*text),
-                      .read = &loaded.file,
-                      .providers = providers_of(loaded),
-                      .used = {}};
+  LockSubject subject{
+      .file = file, .text = std::move(*text), .providers = providers_of(loaded), .used = {}};
   if (loaded.plan && loaded.plan->evidence)
     for (const ComparableRun& run : loaded.plan->evidence->runs) subject.used.push_back(run.id);
   planner::Lock lock = lock_of(subject, setting.choice, setting.catalog);

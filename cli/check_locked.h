@@ -30,8 +30,7 @@ struct CheckSetting {
 /// fails. Errors: the lock's own scenario is none, or a calibration of then does not lie over
 /// today's catalog.
 Expected<void> attribute_changes(const planner::Lock& lock, const CheckSetting& setting,
-                                 const LoadedScenario& loaded, const CheckedAnswer& today,
-                                 CheckedScenario& checked);
+                                 const CheckedAnswer& today, CheckedScenario& checked);
 
 /// The lock of a scenario as `check` answers it; `plan` adds its own. Errors: it is of a queue.
 Expected<planner::Lock> lock_of_check(const std::string& file, const CheckSetting& setting,

@@ -17,18 +17,31 @@ namespace {
 namespace fs = std::filesystem;
 using planner::Lock;
 
-/// Files whose content a forecast rests on.
-std::vector<fs::path> files_named(const ScenarioFile& file) {
+/// The file that a model is made of; "": it is none's.
+std::string file_of(const ModelSpec& model) {
+  if (const auto* config = std::get_if<ModelFromHuggingFace>(&model)) return config->config;
+  const auto* graph = std::get_if<ModelFromGraphFile>(&model);
+  return graph != nullptr ? graph->file : "";
+}
+
+/// Files whose content a forecast rests on. They are asked of the text: in the scenario as it was
+/// loaded, networks stand in place of their files.
+std::vector<fs::path> files_named(const std::string& text, const std::string& scenario) {
   std::vector<fs::path> files;
+  const auto written = parse_scenario(text, scenario);
+  if (!written) return files;  // whoever loaded it has said why
   const auto add = [&](const char* path, const std::string& name) {
-    if (!name.empty())
-      files.push_back(fs::path(name).is_absolute() ? fs::path(name)
-                                                   : directory_of(file, path) / name);
+    if (name.empty()) return;
+    fs::path file =
+        fs::path(name).is_absolute() ? fs::path(name) : directory_of(*written, path) / name;
+    std::error_code error;
+    if (fs::is_directory(file, error)) file /= "config.json";
+    files.push_back(std::move(file));
   };
-  const Scenario& s = file.scenario;
-  if (s.workload && s.workload->model)
-    if (const auto* config = std::get_if<ModelFromHuggingFace>(&*s.workload->model))
-      add("workload.model.huggingface", config->config);
+  const Scenario& s = written->scenario;
+  if (s.workload && s.workload->model) add("workload.model", file_of(*s.workload->model));
+  for (const JobSpec& job : s.jobs)
+    if (job.workload.model) add("jobs", file_of(*job.workload.model));
   if (s.disruptions.preemption)
     if (const auto* trace = std::get_if<TraceReclaim>(&*s.disruptions.preemption))
       add("disruptions.preemption.file", trace->file);
@@ -36,10 +49,10 @@ std::vector<fs::path> files_named(const ScenarioFile& file) {
 }
 
 /// Relative to the scenario, wherever the command runs.
-std::string name_in(const ScenarioFile& scenario, const fs::path& file) {
+std::string name_in(const std::string& scenario, const fs::path& file) {
   std::error_code error;
-  const fs::path name =
-      fs::relative(file, scenario.directory.empty() ? "." : scenario.directory, error);
+  const fs::path directory = fs::path(scenario).parent_path();
+  const fs::path name = fs::relative(file, directory.empty() ? "." : directory, error);
   return error || name.empty() ? file.string() : name.string();
 }
 
@@ -127,8 +140,8 @@ Lock lock_of(const LockSubject& subject, const CatalogChoice& choice,
              const LoadedCatalog& catalog) {
   Lock lock;
   lock.scenario = {fs::path(subject.file).filename().string(), subject.text};
-  for (const fs::path& file : files_named(*subject.read))
-    lock.files.push_back({name_in(*subject.read, file), digest_of_file(file)});
+  for (const fs::path& file : files_named(subject.text, subject.file))
+    lock.files.push_back({name_in(subject.file, file), digest_of_file(file)});
   lock.calibrations = calibrations_in(choice);
   lock.prices = planner::locked_prices(catalog, subject.providers);
   const auto runs = catalog.published_runs();
@@ -144,10 +157,11 @@ Lock lock_of(const LockSubject& subject, const CatalogChoice& choice,
   return lock;
 }
 
-std::vector<std::string> changed_files(const Lock& lock, const ScenarioFile& today) {
+std::vector<std::string> changed_files(const Lock& lock, const std::string& scenario,
+                                       const std::string& text) {
   std::vector<std::string> changed;
-  for (const fs::path& file : files_named(today)) {
-    const std::string name = name_in(today, file);
+  for (const fs::path& file : files_named(text, scenario)) {
+    const std::string name = name_in(scenario, file);
     const auto then = std::ranges::find(lock.files, name, &planner::LockedFile::path);
     if (then != lock.files.end() && then->digest != digest_of_file(file)) changed.push_back(name);
   }

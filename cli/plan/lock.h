@@ -21,9 +21,8 @@ Expected<std::optional<planner::Lock>> read_lock_beside(const std::string& scena
 
 /// What an answer is asked of.
 struct LockSubject {
-  std::string file;  // the scenario's path
-  std::string text;  // as one document, with the command line's changes
-  const ScenarioFile* read = nullptr;
+  std::string file;                 // the scenario's path
+  std::string text;                 // as one document, with the command line's changes
   std::set<std::string> providers;  // whose prices the answer may use
   std::vector<std::string> used;    // ids of runs that its step rests on
 };
@@ -36,7 +35,9 @@ Expected<std::string> locked_text(const std::string& file, const ScenarioChanges
 void write_lock_beside(const std::string& scenario, const planner::Lock& lock);
 
 /// Files that the scenario names and that were changed since, as the lock names them.
-std::vector<std::string> changed_files(const planner::Lock& lock, const ScenarioFile& today);
+/// `text`: of `scenario` today, as locked_text() has it.
+std::vector<std::string> changed_files(const planner::Lock& lock, const std::string& scenario,
+                                       const std::string& text);
 
 /// Which inputs are no longer what they were.
 struct InputChanges {

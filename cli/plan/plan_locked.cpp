@@ -81,7 +81,6 @@ Expected<void> write_plan_lock(const LockedQuestion& of, const planner::Answer& 
   if (!text) return tl::unexpected(std::move(text.error()));
   LockSubject subject{.file = file,
                       .text = text_of(of.question.base),
-                      .read = &of.question.file,
                       .providers = providers_of(of.question, best),
                       .used = {}};
   if (best.evidence)
@@ -106,7 +105,7 @@ Expected<AttributedScore> attribute_score(const LockedQuestion& of, const planne
   const planner::Base& base = of.question.base;
   changes.edited =
       text_of(base) != lock.scenario.text || sampling_of(of.how) != lock.plan->sampling;
-  const auto files = changed_files(lock, of.question.file);
+  const auto files = changed_files(lock, base.name, text_of(base));
   const BestFigures now = figures_of(answer);
   BestFigures again = now, edited = now, repriced = now;
   if (changes.any()) {

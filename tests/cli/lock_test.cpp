@@ -301,8 +301,7 @@ TEST_CASE("a calibration is evidence, and the lock holds the text that was used"
   }
 }
 
-// Does not hold yet: the edit of a file that a scenario names counts as reckon's share.
-TEST_CASE("an edited model file counts as your edit where reckon is the same", "[!mayfail]") {
+TEST_CASE("an edited model file counts as your edit where reckon is the same") {
   const Workspace w;
   std::string text = scenario("  - p95(time) <= 100000h\n");
   replace(text, "model: resnet50_v1_5\n  dataset: imagenet\n  train: {epochs: 1}",
