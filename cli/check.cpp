@@ -17,6 +17,7 @@
 #include "cli/plan/lock.h"
 #include "report/json.h"
 #include "report/queue/queue.h"
+#include "sim/base/printed_currency.h"
 
 namespace reckon::cli {
 namespace {
@@ -150,6 +151,7 @@ int run_check(const Command& self, std::span<const std::string> arguments) {
     scenarios.push_back(checked_or_refused(file, *options, catalog, *network));
     report(scenarios.back().errors);
   }
+  print_money_in({});  // expectations are in dollars, and so is what they are compared with
   const bool json = options->format == OutputFormat::json;
   print(json ? check_json(scenarios) : check_text(scenarios));
   if (options->annotations) {

@@ -53,6 +53,18 @@ TEST_CASE("of several files the highest exit code wins and every file is checked
   CHECK(w.run("check all/good.yaml").code == 0);
 }
 
+TEST_CASE(
+    "what is compared with dollars is printed in dollars, whatever another file's currency is") {
+  const Workspace w;
+  const std::string cost = with("  - p95(cost) <= 100000 USD\n");
+  w.write("a.yaml", cost);
+  w.write("b.yaml", cost + "prices: {currency: EUR, usd_rate: 0.9}\n");
+  const Output r = w.run("check a.yaml b.yaml");
+  INFO(r.out << r.err);
+  CHECK(r.code == 0);
+  CHECK_FALSE(contains(r.out, "EUR"));
+}
+
 TEST_CASE("a plan that cannot exist is the expected answer where feasible == false says so") {
   const Workspace w;
   std::string text = with("  - feasible == false\n");
