@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+
 #include "sim/model/zoo/builder.h"
 
 namespace reckon {
@@ -53,27 +55,29 @@ AdapterOps adapter_of(const LayerOp& op, std::int64_t rank) {
           ExpertLinear{e.experts, e.top_k, rank, e.out}};
 }
 
-/// Copies layers and puts adapters beside the targets; what took a target takes the sum.
+/// Copies layers, all frozen, and puts adapters at the targets; what took a target's output takes
+/// that of its adapter.
 class Adapted {
  public:
-  Adapted(std::span<const Layer> layers, const LoraAdapters& adapters)
-      : layers_(layers),
-        adapters_(adapters),
-        target_(targets_of(layers, adapters.targets)),
-        wide_(targets_of(layers, LoraTargets::all_linear)),
-        net_(layers.size() * 2) {}
+  /// What is put at a target: its layer, the inputs and the id of its copy -> what others take.
+  using AddAdapter = std::function<LayerId(LayerList& net, const Layer& layer,
+                                           std::vector<LayerId> inputs, LayerId base)>;
 
-  std::vector<Layer> build() {
-    for (std::size_t i = 0; i < layers_.size(); ++i) copy(i);
+  Adapted(std::span<const Layer> layers, const std::vector<bool>& target, const AddAdapter& add)
+      : layers_(layers), net_(layers.size() * 2) {
+    for (std::size_t i = 0; i < layers.size(); ++i) copy(layers[i], target[i], add);
+  }
+
+  /// All layers. `finish`: of each copy of a layer, by the layer's place.
+  template <class Finish>
+  std::vector<Layer> take(Finish finish) {
     std::vector<Layer> made = net_.take();
-    for (std::size_t i = 0; i < layers_.size(); ++i)
-      made[index(base_[i])].four_bit = adapters_.four_bit && wide_[i];
+    for (std::size_t i = 0; i < layers_.size(); ++i) finish(made[index(base_[i])], i);
     return made;
   }
 
  private:
-  void copy(std::size_t i) {
-    const Layer& layer = layers_[i];
+  void copy(const Layer& layer, bool target, const AddAdapter& add) {
     std::vector<LayerId> inputs;
     for (LayerId id : layer.inputs) inputs.push_back(output_[index(id)]);
     net_.set_group(layer.group);
@@ -81,31 +85,39 @@ class Adapted {
         net_.add_frozen(layer.name, layer.op, inputs,
                         layer.tied_to ? std::optional(base_[index(*layer.tied_to)]) : std::nullopt);
     base_.push_back(base);
-    output_.push_back(target_[i] ? add_adapter(layer, inputs, base) : base);
-  }
-
-  LayerId add_adapter(const Layer& layer, std::vector<LayerId> inputs, LayerId base) {
-    const AdapterOps ops = adapter_of(layer.op, adapters_.rank);
-    const double alpha =
-        adapters_.alpha > 0 ? adapters_.alpha : 2 * static_cast<double>(adapters_.rank);
-    inputs[0] = net_.add(layer.name + ".lora_A", ops.down, inputs);
-    LayerId x = net_.add(layer.name + ".lora_B", ops.up, inputs);
-    x = net_.add(layer.name + ".lora.scale", ScaleBy{alpha / static_cast<double>(adapters_.rank)},
-                 x);
-    x = net_.add(layer.name + ".lora.add", Add{}, {base, x});
-    const auto* linear = std::get_if<Linear>(&layer.op);
-    if (!adapters_.magnitudes || linear == nullptr) return x;
-    const LayerId norms = net_.add(layer.name + ".lora.weight_norms",
-                                   WeightNorms{linear->in, linear->out}, std::vector<LayerId>{});
-    return net_.add(layer.name + ".lora_magnitude", FeatureScale{linear->out}, {x, norms});
+    output_.push_back(target ? add(net_, layer, std::move(inputs), base) : base);
   }
 
   std::span<const Layer> layers_;
-  const LoraAdapters& adapters_;
-  std::vector<bool> target_, wide_;
   LayerList net_;
   std::vector<LayerId> base_, output_;  // by layer of the base: its copy, what others take
 };
+
+/// Beside a target, summed with it.
+LayerId add_lora(LayerList& net, const Layer& layer, std::vector<LayerId> inputs, LayerId base,
+                 const LoraAdapters& adapters) {
+  const AdapterOps ops = adapter_of(layer.op, adapters.rank);
+  const double alpha = adapters.alpha > 0 ? adapters.alpha : 2 * static_cast<double>(adapters.rank);
+  inputs[0] = net.add(layer.name + ".lora_A", ops.down, inputs);
+  LayerId x = net.add(layer.name + ".lora_B", ops.up, inputs);
+  x = net.add(layer.name + ".lora.scale", ScaleBy{alpha / static_cast<double>(adapters.rank)}, x);
+  x = net.add(layer.name + ".lora.add", Add{}, {base, x});
+  const auto* linear = std::get_if<Linear>(&layer.op);
+  if (!adapters.magnitudes || linear == nullptr) return x;
+  const LayerId norms = net.add(layer.name + ".lora.weight_norms",
+                                WeightNorms{linear->in, linear->out}, std::vector<LayerId>{});
+  return net.add(layer.name + ".lora_magnitude", FeatureScale{linear->out}, {x, norms});
+}
+
+std::vector<Layer> with_lora_layers(std::span<const Layer> layers, const LoraAdapters& adapters) {
+  const std::vector<bool> wide = targets_of(layers, LoraTargets::all_linear);
+  Adapted net(layers, targets_of(layers, adapters.targets),
+              [&](LayerList& list, const Layer& layer, std::vector<LayerId> inputs, LayerId base) {
+                return add_lora(list, layer, std::move(inputs), base, adapters);
+              });
+  return net.take(
+      [&](Layer& made, std::size_t i) { made.four_bit = adapters.four_bit && wide[i]; });
+}
 
 /// Products whose output goes, perhaps through dropout or a constant, into a sum of its shape.
 std::vector<bool> into_residuals(std::span<const Layer> layers) {
@@ -123,47 +135,22 @@ std::vector<bool> into_residuals(std::span<const Layer> layers) {
   return target;
 }
 
-/// Copies layers and puts adapters behind the targets.
-class Bottlenecks {
- public:
-  Bottlenecks(std::span<const Layer> layers, std::vector<bool> target, std::int64_t width)
-      : layers_(layers), target_(std::move(target)), width_(width), net_(layers.size() * 2) {}
-
-  std::vector<Layer> build() {
-    for (std::size_t i = 0; i < layers_.size(); ++i) copy(i);
-    std::vector<Layer> made = net_.take();
-    for (std::size_t i = 0; i < layers_.size(); ++i)
-      made[index(base_[i])].frozen = !std::holds_alternative<LayerNorm>(layers_[i].op) &&
-                                     !std::holds_alternative<RmsNorm>(layers_[i].op);
-    return made;
-  }
-
- private:
-  void copy(std::size_t i) {
-    const Layer& layer = layers_[i];
-    std::vector<LayerId> inputs;
-    for (LayerId id : layer.inputs) inputs.push_back(output_[index(id)]);
-    net_.set_group(layer.group);
-    const LayerId base =
-        net_.add_frozen(layer.name, layer.op, inputs,
-                        layer.tied_to ? std::optional(base_[index(*layer.tied_to)]) : std::nullopt);
-    base_.push_back(base);
-    output_.push_back(target_[i] ? add_adapter(layer, base) : base);
-  }
-  LayerId add_adapter(const Layer& layer, LayerId base) {
-    const std::int64_t features = layer.output.back();
-    LayerId x = net_.add(layer.name + ".adapter.down", Linear{features, width_}, base);
-    x = net_.add(layer.name + ".adapter.act", Activation{ActivationKind::gelu}, x);
-    x = net_.add(layer.name + ".adapter.up", Linear{width_, features}, x);
-    return net_.add(layer.name + ".adapter.add", Add{}, {base, x});
-  }
-
-  std::span<const Layer> layers_;
-  std::vector<bool> target_;
-  std::int64_t width_;
-  LayerList net_;
-  std::vector<LayerId> base_, output_;  // by layer of the base: its copy, what others take
-};
+/// Two layers of `width` features behind each target, summed with it; norms are trained too.
+std::vector<Layer> with_bottleneck_layers(std::span<const Layer> layers,
+                                          const std::vector<bool>& target, std::int64_t width) {
+  Adapted net(layers, target,
+              [&](LayerList& list, const Layer& layer, const std::vector<LayerId>&, LayerId base) {
+                const std::int64_t features = layer.output.back();
+                LayerId x = list.add(layer.name + ".adapter.down", Linear{features, width}, base);
+                x = list.add(layer.name + ".adapter.act", Activation{ActivationKind::gelu}, x);
+                x = list.add(layer.name + ".adapter.up", Linear{width, features}, x);
+                return list.add(layer.name + ".adapter.add", Add{}, {base, x});
+              });
+  return net.take([&](Layer& made, std::size_t i) {
+    made.frozen = !std::holds_alternative<LayerNorm>(layers[i].op) &&
+                  !std::holds_alternative<RmsNorm>(layers[i].op);
+  });
+}
 
 Shape input_of(const ModelGraph& net) {
   for (const Layer& layer : net.layers()) {
@@ -198,7 +185,7 @@ Expected<ModelGraph> with_lora(const ModelGraph& base, const LoraAdapters& adapt
   }
   if (!errors.empty()) return tl::unexpected<Diagnostics>(std::move(errors));
   return ModelGraph::make(base.name(), base.sample_unit(), input_of(base),
-                          Adapted(base.layers(), adapters).build());
+                          with_lora_layers(base.layers(), adapters));
 }
 
 Expected<ModelGraph> with_bottlenecks(const ModelGraph& base, std::int64_t width) {
@@ -213,7 +200,7 @@ Expected<ModelGraph> with_bottlenecks(const ModelGraph& base, std::int64_t width
                       .hint = "adapters stand behind such products"});
   if (!errors.empty()) return tl::unexpected<Diagnostics>(std::move(errors));
   return ModelGraph::make(base.name(), base.sample_unit(), input_of(base),
-                          Bottlenecks(base.layers(), std::move(target), width).build());
+                          with_bottleneck_layers(base.layers(), target, width));
 }
 
 Expected<ModelGraph> with_adapters(const ModelGraph& base, AdapterKind kind, std::int64_t rank) {
