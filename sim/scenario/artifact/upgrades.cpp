@@ -60,8 +60,7 @@ void add_markets_and_power(Json& artifact) {
   Json& plan = artifact["plan"];
   if (!plan.is_object()) return;
   plan["currency"] = {{"code", "USD"}, {"usd_rate", 1.0}};
-  const Json unknown = {
-      {"value", 0.0}, {"low", 0.0}, {"high", 0.0}, {"source", 0}, {"assumed", false}};
+  const Json unknown = Json::array({0.0, 0.0, 0.0, false, 0});  // value, range, assumed, source
   plan["power"] = {{"busy_share", unknown},   {"idle_share", unknown}, {"watts_per_vcpu", unknown},
                    {"watts_per_gb", unknown}, {"pue", unknown},        {"grams_per_kwh", Json()}};
   if (!plan.contains("pools") || !plan["pools"].is_array()) return;
@@ -75,11 +74,38 @@ void add_markets_and_power(Json& artifact) {
   }
 }
 
+/// Every norm had weights of its own, no attention had sinks or a softcap, no weight four bits.
+void add_fields_of(Json& layer) {
+  if (!layer.is_object()) return;
+  layer["four_bit"] = false;
+  if (!layer.contains("op") || !layer["op"].is_array() || layer["op"].size() != 2) return;
+  const Json& kind = layer["op"][0];
+  Json& op = layer["op"][1];
+  if (!op.is_object()) return;
+  if (kind == "LayerNorm" || kind == "RmsNorm") op["affine"] = true;
+  if (kind == "RmsNorm") op["shared"] = true;
+  if (kind == "Attention") {
+    op["sinks"] = false;
+    op["softcap"] = 0.0;
+  }
+}
+
+/// Of every network, wherever it stands: of a job, of what is served.
+void add_fields_of_layers(Json& json) {
+  if (json.is_object() && json.contains("layers") && json["layers"].is_array()) {
+    for (Json& layer : json["layers"]) add_fields_of(layer);
+    return;
+  }
+  if (!json.is_structured()) return;
+  for (Json& part : json) add_fields_of_layers(part);
+}
+
 }  // namespace
 
-void add_calls_markets_and_power(Json& artifact) {
+void add_calls_markets_power_and_layers(Json& artifact) {
   add_calls_of_links(artifact);
   add_markets_and_power(artifact);
+  add_fields_of_layers(artifact);
 }
 
 }  // namespace reckon::artifact

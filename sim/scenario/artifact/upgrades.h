@@ -10,12 +10,13 @@ namespace reckon::artifact {
 /// degrees stood in the strategy itself, and the batch of an accelerator in the job.
 void nest_layout_and_servers(Json& artifact);
 
-/// 2 to 3: classes of links say what a collective's call takes, prices have a spread, reservations
-/// a start, the cluster its power and texts a currency. In version 2 no call was measured, every
-/// price was certain, every reservation held from the start, and nothing was known of power.
-void add_calls_markets_and_power(Json& artifact);
+/// 2 to 3: layers have new fields, classes of links say what a collective's call takes, prices have
+/// a spread, reservations a start, the cluster its power and texts a currency. In version 2 no call
+/// was measured, every price was certain, every reservation held from the start, and nothing was
+/// known of power.
+void add_calls_markets_power_and_layers(Json& artifact);
 
-inline constexpr std::array<Upgrade, kArtifactVersion - 1> kUpgrades{nest_layout_and_servers,
-                                                                     add_calls_markets_and_power};
+inline constexpr std::array<Upgrade, kArtifactVersion - 1> kUpgrades{
+    nest_layout_and_servers, add_calls_markets_power_and_layers};
 
 }  // namespace reckon::artifact

@@ -328,6 +328,42 @@ TEST_CASE("an older version is brought up to date step by step") {
   CHECK(third == artifact::Json{{"c", 3}});
 }
 
+TEST_CASE("a plan of version 2 becomes one of this version") {
+  for (const Shipped& one : shipped()) {
+    artifact::Json old = artifact::json_of(one.artifact);
+    artifact::Json& plan = old["plan"];
+    plan.erase("currency");
+    plan.erase("power");
+    for (artifact::Json& pool : plan["pools"]) {
+      for (const char* link : {"peer_link", "network_link"})
+        for (const char* key : {"call", "pieces", "reduction"}) pool[link].erase(key);
+      pool["price"].erase("spread");
+      if (pool["reservation"].is_object())
+        for (const char* key : {"from", "whole"}) pool["reservation"].erase(key);
+    }
+    std::size_t layers = 0;
+    for (artifact::Json& job : plan["jobs"])
+      for (artifact::Json& layer : job["model"]["layers"]) {
+        ++layers;
+        layer.erase("four_bit");
+        for (const char* key : {"affine", "shared", "sinks", "softcap"})
+          if (layer["op"][1].is_object()) layer["op"][1].erase(key);
+      }
+    artifact::upgrade(old, 2, artifact::kUpgrades);
+    const auto read = artifact::artifact_of(old, "plan.reckon");
+    INFO(one.name << (read ? "" : format(read.error())));
+    REQUIRE(read);
+    CHECK(layers > 0);
+    // Networks are what they were; prices are certain, and no call was measured.
+    for (std::size_t k = 0; k < read->plan.jobs.size(); ++k)
+      CHECK(read->plan.jobs[k].model.parameters() == one.artifact.plan.jobs[k].model.parameters());
+    for (const PlannedPool& pool : read->plan.pools) {
+      CHECK(pool.price.spread.certain());
+      CHECK_FALSE(pool.peer_link.call);
+    }
+  }
+}
+
 TEST_CASE("a plan of version 1 becomes one of this version") {
   for (const Shipped& one : shipped()) {
     const artifact::Json now = artifact::json_of(one.artifact);
