@@ -37,8 +37,9 @@ std::unique_ptr<Communicator> make_gloo_communicator(Membership& /*membership*/,
 namespace reckon {
 
 namespace {
-/// All connections of this process, of a communicator and of its subgroups. Where one fails all are
-/// closed: whoever waits for this rank in another group learns of it at once, not at its deadline.
+/// All connections of this process, of a communicator and of its subgroups. Where one fails all
+/// fail: whoever waits in another group, a peer or a thread of this rank, learns of it at once, not
+/// at its deadline.
 class GlooContexts {
  public:
   void add(const std::shared_ptr<gloo::rendezvous::Context>& context) {
@@ -46,13 +47,26 @@ class GlooContexts {
     std::erase_if(all_, [](const auto& other) { return other.expired(); });
     all_.push_back(context);
   }
-  void close() {
+  void fail() {
     const std::lock_guard lock(mutex_);
     for (const auto& weak : all_)
-      if (const auto context = weak.lock()) context->closeConnections();
+      if (const auto context = weak.lock()) fail(*context);
   }
 
  private:
+  /// Gloo's closeConnections() wakes the peers only: a thread of this rank that waits on a pair, or
+  /// comes to it later, would stay to its deadline. A wait that times out fails all pairs of its
+  /// context (gloo/transport/tcp/unbound_buffer.cc, waitRecv), so this waits for what nobody sends.
+  static void fail(gloo::rendezvous::Context& context) {
+    std::byte nothing{};
+    const auto buffer = context.createUnboundBuffer(&nothing, sizeof nothing);
+    try {
+      buffer->waitRecv(nullptr, std::chrono::milliseconds(0));
+    } catch (const std::exception&) {
+      context.closeConnections();
+    }
+  }
+
   std::mutex mutex_;
   std::vector<std::weak_ptr<gloo::rendezvous::Context> > all_;
 };
@@ -159,7 +173,7 @@ void GlooCommunicator::guarded(const char* what, std::size_t bytes, const Body& 
   } catch (const std::exception& error) {
     broken_ = true;
     constexpr Seconds kLongestGrace{30};
-    contexts_->close();  // no rank waits for this one until its own deadline
+    contexts_->fail();  // no rank waits for this one until its own deadline
     started_.clear();
     context_.reset();
     throw membership_.lost_peer(fmt::format("{} of {} bytes: {}", what, bytes, error.what()),
