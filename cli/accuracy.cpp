@@ -52,30 +52,28 @@ Read trust_letters(std::string& to) {
 }
 
 std::vector<Option> AccuracyOptions::declared() {
-  return {
-      format_option(),
-      {{"from", "KIND",
-        "normalised, vtrain, collectives, collective_profiles, time_to_train, run_costs or "
-        "energy_and_convergence (told by the header)"},
-       word(from)},
-      {{"cross-validate", words<HoldOut>(),
-        "fit the catalog's efficiencies anew without each of them in turn, and predict it"},
-       word(cross_validate)},
-      {{"warm", "K", "score too what is predicted after K runs of each group are measured"},
-       whole(warm, 1, 1'000'000)},
-      {{"regret", "", "how much slower the layout is that we would take than the fastest"},
-       given(regret)},
-      {{"trust", "A[,B]", "score rows of this trust only"}, trust_letters(trust)},
-      {{"source", "NAME", "score rows of this source only"}, text(source)},
-      worst_option(worst),
-      plot_option(plot),
-      {{"refit", "FILE.csv",
-        "fit efficiencies to all sources and write them over this efficiencies.csv"},
-       text(refit)},
-      catalog_option(),
-      {{"step-model", "", "predict by the step model alone, without evidence"}, given(step_model)},
-      {{"tune", "FILE.csv", "tune the numbers of this kernel of evidence on held-out runs"},
-       text(tune)}};
+  return {format_option(),
+          {{"from", "KIND",
+            "table format: normalised, vtrain, collectives, collective_profiles, time_to_train, "
+            "run_costs or energy_and_convergence (detected from the header)"},
+           word(from)},
+          {{"cross-validate", words<HoldOut>(),
+            "refit the efficiencies without each one in turn, and predict it"},
+           word(cross_validate)},
+          {{"warm", "K", "also score predictions after K measured runs of each group"},
+           whole(warm, 1, 1'000'000)},
+          {{"regret", "", "slowdown of the layout that reckon would choose against the fastest"},
+           given(regret)},
+          {{"trust", "A[,B]", "score only rows of this trust"}, trust_letters(trust)},
+          {{"source", "NAME", "score only rows of this source"}, text(source)},
+          worst_option(worst),
+          plot_option(plot),
+          {{"refit", "FILE.csv", "efficiencies.csv to refit to all sources and overwrite"},
+           text(refit)},
+          catalog_option(),
+          {{"step-model", "", "predict with the step model alone, without evidence"},
+           given(step_model)},
+          {{"tune", "FILE.csv", "kernel file to tune on held-out runs"}, text(tune)}};
 }
 
 struct Input {

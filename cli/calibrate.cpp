@@ -221,20 +221,21 @@ int calibrate_runs(const CalibrateOptions& options, const Catalog& catalog) {
 }  // namespace
 
 std::vector<Option> CalibrateOptions::declared() {
-  return {out_option(),
-          {{"scenario", "FILE", "what was measured, for files that do not say so"}, text(scenario)},
-          {{"pattern", "REGEX",
-            "the steps of a log: a regular expression with a group named seconds, milliseconds or "
-            "samples_per_second"},
-           text(pattern)},
-          {steps_text(), whole(steps, 2, 1'000'000)},
-          {{"force", "", "write the overlay although held-out forecasts become worse by it"},
-           given(force)},
-          set_option(),
-          layer_option(),
-          catalog_option(),
-          calibration_option(),
-          format_option()};
+  return {
+      out_option(),
+      {{"scenario", "FILE", "scenario that was measured, for files that do not name it"},
+       text(scenario)},
+      {{"pattern", "REGEX",
+        "regular expression of a log's steps, with a group named seconds, milliseconds or "
+        "samples_per_second"},
+       text(pattern)},
+      {steps_text(), whole(steps, 2, 1'000'000)},
+      {{"force", "", "write the overlay even if it makes held-out forecasts worse"}, given(force)},
+      set_option(),
+      layer_option(),
+      catalog_option(),
+      calibration_option(),
+      format_option()};
 }
 
 std::vector<OptionText> calibrate_options() { return shown_options<CalibrateOptions>(); }

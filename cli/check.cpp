@@ -33,30 +33,27 @@ struct CheckOptions : Files, AnswerFormat, Sampling, ScenarioChanges, NetworkCho
   std::optional<AnnotationStyle> annotations;
 
   std::vector<Option> declared() {
-    return {
-        format_option(),
-        {{"junit", "FILE", "write the results as JUnit XML"}, file_name(junit)},
-        {{"sarif", "FILE", "write failures as SARIF, which code scanning shows at their lines"},
-         file_name(sarif)},
-        {{"summary", "FILE.md", "write the results as Markdown, for a job's summary or a comment"},
-         file_name(summary)},
-        {{"annotations", words<AnnotationStyle>(),
-          "print failures as annotations that GitHub shows beside the line"},
-         word(annotations)},
-        {{"lock", "", "write FILE.lock.json beside each scenario: the answer with its inputs"},
-         given(lock)},
-        {{"without-lock", "", "ignore locks: a price that nobody edited fails a check too"},
-         given(without_lock)},
-        seed_option(),
-        replications_option(),
-        set_option(),
-        layer_option(),
-        engine_option(),
-        catalog_option(),
-        calibration_option(),
-        evidence_option(),
-        without_evidence_option(),
-        threads_option()};
+    return {format_option(),
+            {{"junit", "FILE", "results as JUnit XML"}, file_name(junit)},
+            {{"sarif", "FILE", "failures as SARIF, for code scanning"}, file_name(sarif)},
+            {{"summary", "FILE.md", "results as Markdown, for a job summary or a comment"},
+             file_name(summary)},
+            {{"annotations", words<AnnotationStyle>(), "print failures as GitHub annotations"},
+             word(annotations)},
+            {{"lock", "", "write FILE.lock.json beside each scenario: the result with its inputs"},
+             given(lock)},
+            {{"without-lock", "", "ignore lock files, so that a changed price can fail a check"},
+             given(without_lock)},
+            seed_option(),
+            replications_option(),
+            set_option(),
+            layer_option(),
+            engine_option(),
+            catalog_option(),
+            calibration_option(),
+            evidence_option(),
+            without_evidence_option(),
+            threads_option()};
   }
   void check() const {
     refuse_same_file({{"--junit", &junit}, {"--sarif", &sarif}, {"--summary", &summary}});

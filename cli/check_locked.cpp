@@ -8,6 +8,7 @@
 
 #include "cli/output.h"
 #include "cli/plan/lock.h"
+#include "report/queue/queue.h"
 #include "sim/forecast/forecast.h"
 #include "sim/serving/serving.h"
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::array kCommands{
     Command{
-        "simulate", "how long a training run takes, what it costs, how sure that is, and why",
+        "simulate", "forecast the time and cost of a training run, with ranges and reasons",
         "reckon simulate FILE [options]",
         "Examples:\n"
         "  reckon simulate scenarios/gke-p100-autoscaling.yaml\n"
@@ -29,7 +29,7 @@ constexpr std::array kCommands{
         "failed\n",
         run_simulate, simulate_options},
     Command{
-        "plan", "what to run for a deadline, a budget and a quota, and why nothing else",
+        "plan", "find the cluster and strategy that meet a deadline, a budget and a quota",
         "reckon plan [FILE] [options]",
         "FILE is a scenario; its plan: block and the options say what may vary. Without a file, "
         "--model and\nthe options are the question.\n"
@@ -51,7 +51,7 @@ constexpr std::array kCommands{
         "Exit codes: 0 done, 1 no plan fits or it is worse than the baseline, 2 the question is "
         "wrong, 3 the environment failed\n",
         run_plan, plan_options, false},
-    Command{"explain", "where a training step goes, and what would make it shorter or cheaper",
+    Command{"explain", "break down a training step, and show what would make it faster or cheaper",
             "reckon explain FILE [options]",
             "Examples:\n"
             "  reckon explain scenarios/parameter-servers-k80.yaml\n"
@@ -61,7 +61,7 @@ constexpr std::array kCommands{
             "environment failed\n",
             run_explain, explain_options},
     Command{
-        "compare", "which of several plans is faster and cheaper, and how sure that is",
+        "compare", "compare the time and cost of several scenarios",
         "reckon compare FILE... [options]",
         "Examples:\n"
         "  reckon compare spot.yaml on-demand.yaml\n"
@@ -75,7 +75,7 @@ constexpr std::array kCommands{
         "Exit codes: 0 done, 2 a scenario is wrong or does not fit in memory, 3 the environment "
         "failed\n",
         run_compare, compare_options},
-    Command{"check", "whether the `expect` lines of scenarios hold; for continuous integration",
+    Command{"check", "check the `expect` lines of scenarios, for CI",
             "reckon check FILE|DIRECTORY... [options]",
             "Examples:\n"
             "  reckon check scenarios/\n"
@@ -86,7 +86,7 @@ constexpr std::array kCommands{
             "environment failed;\n"
             "of several files the highest\n",
             run_check, check_options},
-    Command{"accuracy", "how far predictions are from published measurements",
+    Command{"accuracy", "score predictions against published measurements",
             "reckon accuracy FILE.csv [FILE.csv ...] [options]",
             "Examples:\n"
             "  reckon accuracy measurements.csv\n"
@@ -96,7 +96,7 @@ constexpr std::array kCommands{
             "can be scored,\n"
             "3 the environment failed\n",
             run_accuracy, accuracy_options},
-    Command{"self-check", "scores predictions against measurements that come with reckon",
+    Command{"self-check", "score predictions against the built-in measurements",
             "reckon self-check [options]",
             "Examples:\n"
             "  reckon self-check\n"
@@ -105,8 +105,7 @@ constexpr std::array kCommands{
             "Exit codes: 0 scored, 2 a catalog is wrong, 3 the environment failed\n",
             run_self_check, self_check_options, false},
     Command{
-        "run",
-        "runs a plan for real, here or on Kubernetes, watched, with a forecast that it corrects",
+        "run", "run a plan on this machine or on Kubernetes, with a live forecast",
         "reckon run FILE [options]",
         "Examples:\n"
         "  reckon run scenarios/small-mlp-cpu.yaml\n"
@@ -119,7 +118,7 @@ constexpr std::array kCommands{
         "Exit codes: 0 finished, 1 the run failed, 2 the scenario is wrong or cannot run here,\n"
         "3 the environment failed, 75 stopped on request behind a checkpoint: --resume goes on\n",
         run_run, run_options_text},
-    Command{"status", "how far a run on Kubernetes is, process by process",
+    Command{"status", "show the progress of a run on Kubernetes, by process",
             "reckon status NAME --on kubernetes [options]",
             "Examples:\n"
             "  reckon status mlp --on kubernetes\n"
@@ -128,14 +127,14 @@ constexpr std::array kCommands{
             "Exit codes: 0 done, 2 there is no such run, 3 the environment failed\n",
             run_status_command, cluster_run_options, false},
     Command{
-        "stop", "ends a run on Kubernetes behind a checkpoint",
+        "stop", "stop a run on Kubernetes after a checkpoint",
         "reckon stop NAME --on kubernetes [options]",
         "Examples:\n"
         "  reckon stop mlp --on kubernetes && reckon run --on kubernetes --attach mlp --resume\n"
         "\n"
         "Exit codes: 0 stopped, 2 there is no such run, 3 the environment failed\n",
         run_stop, cluster_run_options, false},
-    Command{"delete", "removes a run that is over from Kubernetes",
+    Command{"delete", "delete a finished run from Kubernetes",
             "reckon delete NAME --on kubernetes [options]",
             "Examples:\n"
             "  reckon delete mlp --on kubernetes\n"
@@ -145,7 +144,9 @@ constexpr std::array kCommands{
             "failed\n",
             run_delete, delete_options, false},
     Command{
-        "trial", "runs a few steps of a job here and forecasts all of it: does an accelerator pay?",
+        "trial",
+        "run a few steps of a job here, forecast the whole job, and say whether an accelerator "
+        "pays",
         "reckon trial FILE [options]",
         "Examples:\n"
         "  reckon trial scenarios/small-mlp-cpu.yaml --steps 50\n"
@@ -158,8 +159,7 @@ constexpr std::array kCommands{
         "Exit codes: 0 measured, 1 the program failed, printed no progress or took too long, 2 "
         "the input is\nwrong, 3 the environment failed\n",
         run_trial_command, trial_options},
-    Command{"probe",
-            "measures this machine: arithmetic, memory, storage, messages between processes",
+    Command{"probe", "measure this machine: arithmetic, memory, storage, collectives",
             "reckon probe [--on kubernetes FILE] [options]",
             "Examples:\n"
             "  reckon probe\n"
@@ -170,7 +170,7 @@ constexpr std::array kCommands{
             "Exit codes: 0 measured, 2 an option is wrong, 3 the environment failed (a directory "
             "that cannot\nbe written, a process that is lost)\n",
             run_probe, probe_options, false},
-    Command{"diff", "where a run differed from its forecast, and whether within its interval",
+    Command{"diff", "compare a run with its forecast, cause by cause",
             "reckon diff FORECAST RUN [options]",
             "Examples:\n"
             "  reckon simulate mlp.yaml --format json > forecast.json\n"
@@ -181,7 +181,7 @@ constexpr std::array kCommands{
             "wrong or the\nrun is not finished, 3 the environment failed\n",
             run_diff, diff_options},
     Command{
-        "calibrate", "corrects the catalog by what runs measured, for the forecasts to come",
+        "calibrate", "calibrate the catalog from measured runs",
         "reckon calibrate MEASUREMENTS... [options]",
         "Examples:\n"
         "  reckon calibrate runs/mlp --out calibration.yaml\n"
@@ -193,8 +193,7 @@ constexpr std::array kCommands{
         "Exit codes: 0 done, 1 forecasts of measurements that were held out become worse: "
         "nothing is written\nwithout --force, 2 a file is wrong, 3 the environment failed\n",
         run_calibrate, calibrate_options},
-    Command{"history", "past forecasts beside what then happened, and how good they were",
-            "reckon history [options]",
+    Command{"history", "score past forecasts against what was measured", "reckon history [options]",
             "Examples:\n"
             "  reckon history\n"
             "  reckon history --format json > history.json\n"
@@ -203,7 +202,7 @@ constexpr std::array kCommands{
             "Exit codes: 0 done, 3 the history cannot be read\n",
             run_history, history_options, false},
     Command{
-        "export", "a plan as manifests, a launcher's configuration, or commands of a cloud",
+        "export", "export a plan: Kubernetes manifests, Terraform, launcher configurations",
         "reckon export TARGET FILE [options]",
         "kubernetes   everything that `kubectl apply` needs to run the plan's job\n"
         "gcloud       the commands that make the plan's cluster on GKE\n"
@@ -227,8 +226,7 @@ constexpr std::array kCommands{
         "failed\n",
         run_export, export_options},
     Command{
-        "import",
-        "a commented scenario from the files that you already have; a forecast beside its bill",
+        "import", "make a scenario from existing files; compare a forecast with its bill",
         "reckon import ai-platform|gke|terraform|kubernetes|tf-config|cluster|bill [FILE] "
         "[options]",
         "ai-platform  config.yaml and gcloud's flags; what a forecast has no use for is kept for "
@@ -261,8 +259,7 @@ constexpr std::array kCommands{
         "Exit codes: 0 done, 2 the file is wrong, 3 the environment failed\n",
         run_import, import_options, false},
     Command{
-        "init", "writes a commented scenario from five answers, on a terminal or as options",
-        "reckon init [options]",
+        "init", "write a commented scenario from five answers", "reckon init [options]",
         "Examples:\n"
         "  reckon init\n"
         "  reckon init --model gpt2_small --tokens 10B --accelerator H100-SXM5-80 --count 16 --out "
@@ -272,7 +269,7 @@ constexpr std::array kCommands{
         "fit in memory,\n"
         "3 the environment failed\n",
         run_init, init_options, false},
-    Command{"schema", "the grammar of scenario files as a JSON Schema, for editors",
+    Command{"schema", "print the JSON Schema of scenario files, for editors",
             "reckon schema [options]",
             "Examples:\n"
             "  reckon schema > scenario.schema.json\n"
@@ -281,7 +278,7 @@ constexpr std::array kCommands{
             "\n"
             "Exit codes: 0 done, 3 the environment failed\n",
             run_schema, schema_options, false},
-    Command{"doctor", "what this installation can do; what is damaged in a run, and its repair",
+    Command{"doctor", "check this installation; check and repair a run",
             "reckon doctor [RUN] [options]",
             "Examples:\n"
             "  reckon doctor\n"
@@ -295,8 +292,7 @@ constexpr std::array kCommands{
             "run,\n"
             "3 the environment failed\n",
             run_doctor, doctor_options, false},
-    Command{"completion", "prints what a shell needs to complete reckon's command line",
-            "reckon completion bash|zsh",
+    Command{"completion", "print the shell completion script", "reckon completion bash|zsh",
             "Examples:\n"
             "  source <(reckon completion bash)\n"
             "  reckon completion zsh > ~/.zfunc/_reckon\n"
@@ -304,8 +300,7 @@ constexpr std::array kCommands{
             "Exit codes: 0 done, 2 no such shell\n",
             run_completion, completion_options, false},
     Command{
-        "catalog",
-        "what hardware, prices and rules forecasts stand on, each number with its source",
+        "catalog", "list hardware, prices and rules of the catalog, with sources",
         "reckon catalog list [KIND [WORD...]] | show NAME | check [DIR...] | refresh --from FILE",
         "list    the kinds, or the entries of one kind in which every WORD occurs\n"
         "show    everything about an accelerator, machine, slice, data set, storage, link, scale "
@@ -327,7 +322,7 @@ constexpr std::array kCommands{
         "Exit codes: 0 done, 2 a catalog is wrong or a name unknown, 3 the environment failed\n",
         run_catalog, catalog_options, false},
     Command{
-        "model", "a network by itself: parameters, FLOPs, activations, memory by strategy",
+        "model", "show a model: parameters, FLOPs, activations, memory by strategy",
         "reckon model list [WORD...] | show NAME|CONFIG.json|GRAPH.onnx|GRAPH.json|SCENARIO.yaml "
         "[options]",
         "list    the networks that reckon knows by name, in which every WORD occurs\n"
@@ -358,19 +353,19 @@ const Command* find_command(std::string_view name) {
 
 std::string help_text() {
   std::string out =
-      "reckon: forecasts of machine-learning training runs on clusters\n"
+      "reckon: time, cost and cluster of machine-learning training runs\n"
       "\n"
       "Usage: reckon COMMAND [arguments]\n"
       "\n"
       "Commands:\n";
   for (const Command& c : kCommands) out += fmt::format("  {:<10} {}\n", c.name, c.summary);
-  out += fmt::format("  {:<10} {}\n", "help", "what a command does: reckon help simulate");
+  out += fmt::format("  {:<10} {}\n", "help", "show the help of a command: reckon help simulate");
   out +=
       "\n"
       "Options:\n"
-      "  --help     this text\n"
-      "  --version  the version, its commit and the day of its catalog\n"
-      "  --errors   of every command: errors on standard error as text|json, an object a line "
+      "  --help     show this help\n"
+      "  --version  show the version, its commit and the catalog's date\n"
+      "  --errors   error format on standard error: text|json, one object per line "
       "(text)\n"
       "\n"
       "Example:\n"

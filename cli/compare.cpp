@@ -30,8 +30,7 @@ struct CompareOptions : Files,
   std::vector<Option> declared() {
     return {
         format_option(),
-        {{"spot", "", "the scenario's nodes on spot beside on demand, and when spot is cheaper"},
-         given(spot)},
+        {{"spot", "", "compare spot with on demand, and print when spot is cheaper"}, given(spot)},
         sweep_option(),
         set_option(),
         layer_option(),

@@ -23,13 +23,10 @@ struct DiffOptions : Files, AnswerFormat, CatalogChoice {
   std::string tag;
 
   std::vector<Option> declared() {
-    return {{{"bill", "FILE",
-              "what the cloud charged for the run, as import bill reads it; may be "
-              "given again"},
+    return {{{"bill", "FILE", "cloud bill of the run, in a format of import bill (repeatable)"},
              texts(bills),
              true},
-            {{"tag", "KEY=VALUE", "only rows of the bill with this tag or label (all rows)"},
-             text(tag)},
+            {{"tag", "KEY=VALUE", "bill rows to count, by tag or label (all rows)"}, text(tag)},
             format_option(),
             catalog_option()};
   }

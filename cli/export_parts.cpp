@@ -47,29 +47,29 @@ Read minor_version(int& to) {
 }  // namespace
 
 std::vector<Option> ExportOptions::declared() {
-  return {{{"as", fmt::format("{}", fmt::join(all_shapes(), "|")),
-            "kubernetes: its own Job (the default), an operator's resource, or the serving block's "
-            "server; launchers: a bash script, a Slurm script or manifests around the "
-            "configuration"},
-           export_shape(as)},
-          {{"program", "TEXT", "training program and its arguments (deepspeed, accelerate)"},
-           reckon::cli::text(program)},
-          {{"kubernetes-version", "1.N", "of the cluster (1.31)"}, minor_version(minor)},
-          space_option(),
-          image_option(),
-          bucket_option(),
-          claim_option(),
-          storage_class_option(),
-          {{"attempt", "N", "part of all names: one more for each new start (1)"},
-           whole(attempt, 1, 9999)},
-          {{"with-secret", "",
-            "write a new secret of the job into the manifests (they say what makes one)"},
-           given(with_secret)},
-          out_option(),
-          set_option(),
-          layer_option(),
-          catalog_option(),
-          calibration_option()};
+  return {
+      {{"as", fmt::format("{}", fmt::join(all_shapes(), "|")),
+        "kubernetes: a Job (default), an operator's resource, or the serving block's server; "
+        "launchers: a bash script, a Slurm script or manifests around the configuration"},
+       export_shape(as)},
+      {{"program", "TEXT", "training program and its arguments (deepspeed, accelerate)"},
+       reckon::cli::text(program)},
+      {{"kubernetes-version", "1.N", "Kubernetes version of the cluster (1.31)"},
+       minor_version(minor)},
+      space_option(),
+      image_option(),
+      bucket_option(),
+      claim_option(),
+      storage_class_option(),
+      {{"attempt", "N", "attempt number, appended to resource names (1)"}, whole(attempt, 1, 9999)},
+      {{"with-secret", "",
+        "include a new job secret in the manifests (they name the command that makes one)"},
+       given(with_secret)},
+      out_option(),
+      set_option(),
+      layer_option(),
+      catalog_option(),
+      calibration_option()};
 }
 
 KubernetesExport manifest_of(const ExportOptions& options) {

@@ -27,16 +27,17 @@
 namespace reckon::cli {
 namespace {
 
+struct AddedAdapters {
+  AdapterKind kind = AdapterKind::lora;
+  std::int64_t rank = 8;
+};
+
 struct ModelOptions : Files, AnswerFormat, CatalogChoice {
   /// What is not said is as the scenario does, else the model's own.
   std::optional<int> batch;
   std::optional<std::int64_t> sequence_length;
   std::optional<Precision> precision;
-  struct Adapters {
-    AdapterKind kind = AdapterKind::lora;
-    std::int64_t rank = 8;
-  };
-  std::optional<Adapters> adapters;
+  std::optional<AddedAdapters> adapters;
   std::optional<Optimizer> optimizer;
   std::string accelerator;  // "": none
   int over = 8;             // accelerators
@@ -55,7 +56,7 @@ Read precision_word(std::optional<Precision>& to) {
   };
 }
 
-Read adapters_word(std::optional<ModelOptions::Adapters>& to) {
+Read adapters_word(std::optional<AddedAdapters>& to) {
   return [&to](const std::string& name, const std::string& text) {
     const std::string method = text.substr(0, text.find(':'));
     const auto kind = from_text<AdapterKind>(method);
@@ -81,21 +82,21 @@ Read optimizer_word(std::optional<Optimizer>& to) {
 
 std::vector<Option> ModelOptions::declared() {
   constexpr std::int64_t kLargestBatch = 100'000'000, kLongest = 1 << 20;
-  return {format_option(),
-          {batch_text(), whole(batch, 1, kLargestBatch)},
-          {sequence_length_text(), whole(sequence_length, 1, kLongest)},
-          {precision_text(), precision_word(precision)},
-          {{"finetune", "METHOD:RANK",
-            "train lora, qlora, dora or adapters of that rank and freeze the model"},
-           adapters_word(adapters)},
-          {{"optimizer", "NAME",
-            fmt::format("{} (what the model's kind of sample usually has)",
-                        fmt::join(texts_of<Optimizer>(), ", "))},
-           optimizer_word(optimizer)},
-          {accelerator_text(), text(accelerator)},
-          {{"over", "N", "accelerators that share state or model under ZeRO and the like (8)"},
-           whole(over, 1, kLongest)},
-          catalog_option()};
+  return {
+      format_option(),
+      {batch_text(), whole(batch, 1, kLargestBatch)},
+      {sequence_length_text(), whole(sequence_length, 1, kLongest)},
+      {precision_text(), precision_word(precision)},
+      {{"finetune", "METHOD:RANK", "fine-tuning method and rank: lora, qlora, dora or adapters"},
+       adapters_word(adapters)},
+      {{"optimizer", "NAME",
+        fmt::format("optimizer: {} (the usual one for the model)",
+                    fmt::join(texts_of<Optimizer>(), ", "))},
+       optimizer_word(optimizer)},
+      {accelerator_text(), text(accelerator)},
+      {{"over", "N", "number of accelerators that share the state or the model, as under ZeRO (8)"},
+       whole(over, 1, kLongest)},
+      catalog_option()};
 }
 
 const Accelerator* accelerator_of(const std::string& text, const Catalog& catalog) {

@@ -21,7 +21,7 @@ template <class Options>
 std::vector<OptionText> shown_options() {
   Options options;
   std::vector<OptionText> texts = option_texts(options.declared());
-  texts.push_back({"help", "", "this text"});
+  texts.push_back({"help", "", "show this help"});
   return texts;
 }
 

@@ -43,13 +43,13 @@ struct SimulateOptions : Files,
         layer_option(),
         sweep_option(),
         {{"csv", "FILE",
-          "write the rows of --sweep as CSV; of a queue without --sweep a folder with "
-          "jobs.csv and teams.csv"},
+          "CSV of the --sweep rows; for a queue without --sweep, a directory with jobs.csv and "
+          "teams.csv"},
          file_name(csv)},
         memo_option(memo),
         html_option(html),
         {{"trace", "FILE",
-          "write the events of one replication for ui.perfetto.dev or chrome://tracing"},
+          "event trace of one replication, for ui.perfetto.dev or chrome://tracing"},
          file_name(trace)},
         cluster_option()};
     for (Option& option : submit_options()) all.push_back(std::move(option));

@@ -419,8 +419,8 @@ class Maker {
     q_.may.fallbacks = *fallbacks;
     if (s.disruptions.shortage_off)
       q_.assumed.push_back(
-          "there is always spot capacity, as `disruptions: {shortage: none}` says: on-demand nodes "
-          "stand in only for spot nodes that are slow to come");
+          "spot capacity is always available (`disruptions: {shortage: none}`): on-demand nodes "
+          "replace only spot nodes that start slowly");
   }
 
   /// A jurisdiction that no region is under is a mistake: nothing would ever fit.

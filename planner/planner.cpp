@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "planner/front.h"
 #include "planner/infeasible.h"
@@ -79,6 +80,25 @@ std::vector<Candidate> around_best(const Space& space, const std::vector<Evaluat
   for (std::size_t k = 0; k < kAround && above != by_nodes.end(); ++k, ++above)
     around.push_back(above->second);
   return around;
+}
+
+/// Ranks of rows whose order is certain; behind the last row stands the best that is in none.
+std::size_t certain_rows(const Question& question, const std::vector<RankedPlan>& rows,
+                         const std::vector<Evaluated>& finished) {
+  std::vector<Evaluated> order;
+  std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> in_rows;
+  const auto key = [](const Evaluated& e) {
+    return std::tuple(e.candidate.site, e.candidate.shape, e.candidate.offer);
+  };
+  for (const RankedPlan& row : rows) {
+    order.push_back(row.result);
+    in_rows.insert(key(row.result));
+    for (const RankedPlan& other : row.equals) in_rows.insert(key(other.result));
+  }
+  const auto next =
+      std::ranges::find_if(finished, [&](const Evaluated& e) { return !in_rows.contains(key(e)); });
+  if (next != finished.end()) order.push_back(*next);
+  return ranks_certain(question, order, kStandardErrors);
 }
 
 void count_rejections(const Space& space, Answer& answer) {
@@ -155,20 +175,24 @@ Expected<Answer> plan(const Question& question, const Catalog& catalog, const Ne
   for (int step = 0; step < kSteps && !answer.search.exact; ++step)
     for (Evaluated& e : evaluator.evaluate(around_best(space, finished), answer.replications))
       finished.push_back(std::move(e));
+  for (Evaluated& e : evaluator.evaluate(wanted_for_best_by(space, finished), answer.replications))
+    finished.push_back(std::move(e));
   std::ranges::sort(finished, is_better);
-  for (Evaluated& e : pareto_front(finished)) answer.front.push_back(ranked(space, std::move(e)));
 
-  answer.rivals = rivals_of(space, finished, kRivals);
-  answer.certain_ranks = ranks_certain(question, finished, kStandardErrors);
-  for (const Evaluated& e : finished) {
-    if (!e.meets_all() || !std::isfinite(e.score) || answer.plans.size() >= options.keep) break;
-    answer.plans.push_back(ranked(space, e));
-    RankedPlan& p = answer.plans.back();
-    p.binding = binding_limits(e, space, finished);
-    p.in_front = std::ranges::any_of(answer.front, [&](const RankedPlan& f) {
-      return same_candidate(f.result.candidate, e.candidate);
+  answer.plans = rows_of(space, finished, options.keep);
+  std::vector<RankedPlan> front;
+  for (Evaluated& e : pareto_front(finished)) front.push_back(ranked(space, std::move(e)));
+  for (RankedPlan& p : answer.plans) {
+    p.binding = binding_limits(p.result, space, finished);
+    p.in_front = std::ranges::any_of(front, [&](const RankedPlan& f) {
+      return same_candidate(f.result.candidate, p.result.candidate);
     });
   }
+  answer.front = without_absurd_ends(
+      std::move(front), answer.plans.empty() ? nullptr : &answer.plans.front().result.candidate);
+  answer.best_by = best_by(space, question.objective, finished, answer.plans);
+  answer.rivals = rivals_of(space, finished, kRivals);
+  answer.certain_ranks = certain_rows(question, answer.plans, finished);
   if (!answer.plans.empty())
     answer.lever_rivals = lever_rivals(question, space, answer.plans.front());
   else

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "planner/advice.h"
+#include "planner/answer/rows.h"
 #include "planner/race.h"
 #include "planner/ranked.h"
 #include "planner/rivals.h"
@@ -47,7 +48,8 @@ struct Answer {
   std::int64_t lives = 0;       // that were simulated
   RaceResult search;            // counts; `finished` is moved into plans
   std::size_t certain_ranks = 0;
-  std::vector<RankedPlan> plans;         // that meet all limits, best first
+  std::vector<RankedPlan> plans;         // that meet all limits, best first, of equal ones one
+  std::vector<BestBy> best_by;           // of those that meet all limits: what `plans` lack
   std::vector<RankedPlan> front;         // fastest first: time against cost, limits or not
   std::vector<RankedPlan> rivals;        // of the first plan, best first: unlike it, limits or not
   std::vector<LeverRival> lever_rivals;  // of the first plan too, where a number changes

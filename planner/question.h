@@ -85,6 +85,7 @@ struct CommandWords {
   std::string file_options;     // " --layer a.yaml --set a.b=c"; without keys of `plan:`
   std::string catalog_options;  // " --catalog DIR --calibration FILE"
   std::string plan_file;        // that the first plan is written into; "": none
+  std::string plan_command;     // this one, as it can be typed again; "": not from a command line
 };
 
 /// The scenario's text, and what is put over it before it is read.

@@ -14,6 +14,7 @@ struct RankedPlan {
   Offer offer;
   bool in_front = false;             // no other forecast plan is both faster and cheaper
   std::vector<std::string> binding;  // limits that keep a better score away: "deadline", "budget"
+  std::vector<RankedPlan> equals;    // on the same nodes, within kEqualWithin (answer/rows.h)
 };
 
 /// The candidate's hardware, shape and offer beside its forecast.

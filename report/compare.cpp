@@ -23,7 +23,7 @@ std::string candidates(const CandidateComparison& c, std::span<const std::string
   for (std::size_t k = 0; k < c.forecasts.size(); ++k) {
     const Forecast& f = c.forecasts[k];
     const std::string misfit = f.feasible ? ""
-                                          : fmt::format("  (needs {} of the {} on an accelerator)",
+                                          : fmt::format("  (needs {} of {} per accelerator)",
                                                         format_bytes(f.memory.required()),
                                                         format_bytes(f.memory.available));
     const auto lines = wrap(names[k] + misfit, width - 5);
@@ -41,8 +41,8 @@ std::string candidates(const CandidateComparison& c, std::span<const std::string
   const Forecast& first = c.forecasts.front();
   return legend + "\n" + rows.text() +
          fmt::format(
-             "  median (5th .. 95th percentile) of {} replications, each with the same luck for "
-             "all, seed {}\n",
+             "  median (5th .. 95th percentile) of {} replications with common random numbers, "
+             "seed {}\n",
              format_count(first.replications), first.seed);
 }
 

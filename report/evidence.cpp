@@ -143,7 +143,7 @@ std::string evidence_svg(const StepEvidence& e, std::string_view title) {
         run.same_job ? "#117733" : "#CC6677", markup_text(run_text(run)));
   return out +
          fmt::format(
-             "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">how alike (green: this "
+             "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">similarity (green: this "
              "network on this accelerator)</text>\n"
              "<text transform=\"translate(24 {:.1f}) rotate(-90)\" text-anchor=\"middle\">rate "
              "over the step model's</text>\n</svg>\n",

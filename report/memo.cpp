@@ -19,7 +19,7 @@ std::string answer(const MemoInputs& m) {
   const Forecast& f = m.forecast;
   std::string out = "## Answer\n\n";
   if (!f.feasible)
-    return out + fmt::format("**It cannot be done so**: memory of an accelerator is {}.\n\n",
+    return out + fmt::format("**The plan does not fit**: accelerator memory is {}.\n\n",
                              memory_text(f.memory));
   out += fmt::format("**{}**, **{}** (median; in brackets the 5th to the 95th percentile).\n\n",
                      time_range(f.time_seconds), memo_cost(f));

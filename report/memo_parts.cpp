@@ -78,8 +78,8 @@ std::string memo_risks(const Forecast& f) {
           fmt::join(causes, ", "), format_percent(f.badput[std::size_t(Badput::lost_work)]));
     if (f.extrapolated)
       out +=
-          "- No measurement is behind the accelerator's speed at this precision, only what "
-          "practitioners commonly report.\n";
+          "- The accelerator's speed at this precision is an estimate: no measurement supports "
+          "it.\n";
   }
   for (const std::string& warning : f.warnings) out += "- " + markdown_safe(warning) + ".\n";
   return out + "\n";
@@ -92,8 +92,8 @@ std::string memo_assumptions(const Forecast& f) {
   if (const std::string notice = notice_sentences(f); !notice.empty())
     out += markdown_safe(notice) + "\n\n";
   out += fmt::format(
-      "The {} of {} assumptions that move the answer most, from their low "
-      "to their high end:\n\n",
+      "The {} of {} assumptions with the largest effect, from the low to the high end of their "
+      "range:\n\n",
       std::min(kAssumptionsInMemo, f.assumptions.size()), f.assumptions.size());
   out += markdown_header({"assumption", "value (range)", "cost", "time", "source"});
   for (std::size_t k = 0; k < std::min(kAssumptionsInMemo, f.assumptions.size()); ++k) {

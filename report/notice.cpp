@@ -21,17 +21,16 @@ std::string notice_sentences(const Forecast& f) {
   if (!f.on_notice) return "";
   const NoticeForecast& n = *f.on_notice;
   if (n.notice.count() <= 0)
-    return "Spot nodes are taken without a notice: the work since the last checkpoint is lost.";
+    return "Spot nodes are reclaimed without notice: the work since the last checkpoint is lost.";
   if (n.policy == OnNotice::none)
     return fmt::format(
-        "On the notice of a reclaim ({}) the program saves nothing ({}): the work since the last "
+        "On a reclaim notice ({}) the program saves nothing ({}): the work since the last "
         "checkpoint is lost.",
         format_duration(n.notice), whose_word(n));
   const double share = n.notices > 0 ? n.in_time / n.notices : n.probability;
   return fmt::format(
-      "On the notice of a reclaim ({}) the program saves a checkpoint of all nodes ({}). That "
-      "takes "
-      "{} and is in time for {} of the reclaims; at the others the work since the last checkpoint "
+      "On a reclaim notice ({}) the program saves a checkpoint of all nodes ({}). The save takes "
+      "{} and finishes in time at {} of the reclaims; otherwise the work since the last checkpoint "
       "is lost.",
       format_duration(n.notice), whose_word(n), format_duration(n.save), format_percent(share));
 }

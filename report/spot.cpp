@@ -118,15 +118,13 @@ std::string spot_table(const SpotComparison& c, const Plan& spot, int width) {
             [&](const Forecast& f) { return cheaper(c, f); });
   std::string text = fmt::format("{}: spot beside on demand\n\n", spot.name) + table.text();
   text += fmt::format(
-      "  median (5th .. 95th percentile) of {} replications, each with the same luck "
-      "for all, seed {}\n",
+      "  median (5th .. 95th percentile) of {} replications with common random numbers, seed {}\n",
       format_count(c.on_demand.replications), c.on_demand.seed);
   if (may_be_gone) {
     text += "\n";
     const std::string said = fmt::format(
-        "Spot capacity is taken to be there for {} and gone for {} in turn ({}); a node on demand "
-        "is "
-        "always there.",
+        "Assumed: spot capacity is available for {} and unavailable for {} in turn ({}); on-demand "
+        "capacity is always available.",
         format_duration(spot.shortage.every.value), format_duration(spot.shortage.lasts.value),
         whose(*c.gone));
     for (const std::string& line : wrap(said, width - 2)) text += line + "\n";

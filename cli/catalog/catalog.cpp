@@ -22,18 +22,18 @@ struct CatalogOptions : Files, AnswerFormat, OutPath, CatalogChoice {
   RefreshOptions refresh;
 
   std::vector<Option> declared() {
-    return {{{"from", "FILE", "refresh: a price list to read, plain or gzip; may be given again"},
-             paths(refresh.lists),
-             true},
-            {{"provider", "NAME", "refresh: whose prices a SkyPilot table has (by its regions)"},
-             text(refresh.provider)},
-            {{"date", "YYYY-MM-DD",
-              "refresh: the day of a price list that does not say it (when it was written)"},
-             text(refresh.date)},
-            {{"out", "DIR", "refresh: where to write a catalog of these prices (nowhere)"},
-             file_name(out)},
-            format_option(),
-            catalog_option()};
+    return {
+        {{"from", "FILE", "refresh: price list to read, plain or gzip (repeatable)"},
+         paths(refresh.lists),
+         true},
+        {{"provider", "NAME", "refresh: provider of a SkyPilot table (by its regions)"},
+         text(refresh.provider)},
+        {{"date", "YYYY-MM-DD", "refresh: date of a price list that names none (the file's date)"},
+         text(refresh.date)},
+        {{"out", "DIR", "refresh: directory for the catalog of these prices (not written)"},
+         file_name(out)},
+        format_option(),
+        catalog_option()};
   }
   void check() const {
     const bool refreshes = !files.empty() && files.front() == "refresh";

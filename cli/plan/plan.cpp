@@ -29,6 +29,7 @@
 #include "report/plan/fewest.h"
 #include "report/plan/memo.h"
 #include "sim/accuracy/plan_evidence.h"
+#include "sim/base/shell_word.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon::cli {
@@ -52,8 +53,8 @@ planner::PlannerOptions watched(const Setting& s, ProgressLine& line) {
   planner::PlannerOptions how = s.how;
   if (const auto show = line.text_callback())
     how.progress = [show](const planner::SearchProgress& p) {
-      std::string text =
-          fmt::format("{} considered, {} pruned, {} racing", p.considered, p.pruned, p.racing);
+      std::string text = fmt::format("{} candidates, {} pruned, {} in the final rounds",
+                                     p.considered, p.pruned, p.racing);
       if (std::isfinite(p.best)) text += fmt::format(", best score so far {:.4g}", p.best);
       show(text);
     };
@@ -213,6 +214,9 @@ int run_plan(const Command& self, std::span<const std::string> arguments) {
   how.threads = options.threads;
   const auto catalog = checked(load_catalogs(options));
   auto base = checked(plan_base(options, catalog));
+  base.words.plan_command = "reckon plan";
+  for (const std::string& argument : arguments)
+    base.words.plan_command += " " + shell_word(argument);
   const auto profile = checked(profile_of(base, catalog));
   base.evidence = profile ? profile.get() : catalog.evidence();
   const auto network = make_network({});

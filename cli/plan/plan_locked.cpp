@@ -40,7 +40,8 @@ BestFigures searched(planner::Base base, const LoadedCatalog& catalog, const Loc
   ProgressLine line;
   if (const auto show = line.text_callback())
     how.progress = [show](const planner::SearchProgress& p) {
-      show(fmt::format("as of the lock: {} considered, {} racing", p.considered, p.racing));
+      show(fmt::format("as of the lock: {} candidates, {} in the final rounds", p.considered,
+                       p.racing));
     };
   const auto answer = planner::plan(*question, catalog, of.network, how);
   return answer ? figures_of(*answer) : BestFigures{};

@@ -30,7 +30,7 @@ struct DoctorOptions : Files, AnswerFormat, CatalogChoice {
   bool check_only = false;
 
   std::vector<Option> declared() {
-    return {{{"check", "", "with RUN: report what is damaged, repair nothing"}, given(check_only)},
+    return {{{"check", "", "with RUN: report damage without repairing it"}, given(check_only)},
             format_option(),
             catalog_option()};
   }

@@ -32,7 +32,7 @@ struct DeleteOptions : ClusterCommandOptions {
 
   std::vector<Option> declared() {
     std::vector<Option> all = ClusterCommandOptions::declared();
-    all.push_back({{"checkpoints", "", "with the volume claim that was made for its checkpoints"},
+    all.push_back({{"checkpoints", "", "also delete the checkpoints' PersistentVolumeClaim"},
                    given(checkpoints)});
     return all;
   }

@@ -60,7 +60,7 @@ Read object_name(std::string& to) {
 }  // namespace
 
 Option on_option(std::optional<RunPlace>& place) {
-  return {{"on", words<RunPlace>(), "where the processes are (local: this machine)"},
+  return {{"on", words<RunPlace>(), "where to run (local: this machine)"},
           [&place](const std::string& name, const std::string& text) {
             place = from_text<RunPlace>(text);
             if (!place)
@@ -69,27 +69,26 @@ Option on_option(std::optional<RunPlace>& place) {
 }
 
 Option KubernetesObjects::image_option() {
-  return {{"image", "NAME", "the image with reckon-worker, where the scenario has no container"},
-          image_name(image)};
+  return {
+      {"image", "NAME", "container image with reckon-worker, if the scenario names no container"},
+      image_name(image)};
 }
 
 Option KubernetesObjects::pull_secret_option() {
-  return {{"pull-secret", "NAME", "on Kubernetes: the namespace's secret for the image's registry"},
-          object_name(pull_secret)};
+  return {{"pull-secret", "NAME", "image pull secret"}, object_name(pull_secret)};
 }
 
 Option KubernetesObjects::bucket_option() {
-  return {{"bucket", "NAME", "GKE: the bucket that is mounted for checkpoints"},
-          bucket_name(bucket)};
+  return {{"bucket", "NAME", "GKE: bucket to mount for checkpoints"}, bucket_name(bucket)};
 }
 
 Option KubernetesObjects::claim_option() {
-  return {{"claim", "NAME", "an existing volume claim for checkpoints (one is made)"},
+  return {{"claim", "NAME", "existing PersistentVolumeClaim for checkpoints (a new one)"},
           object_name(claim)};
 }
 
 Option KubernetesObjects::storage_class_option() {
-  return {{"storage-class", "NAME", "of the claim that is made (the cluster's default)"},
+  return {{"storage-class", "NAME", "storage class of the new claim (the cluster's default)"},
           object_name(storage_class)};
 }
 
@@ -100,9 +99,9 @@ Option KubernetesObjects::space_option() {
 }
 
 Option pending_option(std::optional<Seconds>& deadline) {
-  return {{"pending", "DURATION",
-           "on Kubernetes: pods without a node for so long find no room (15min)"},
-          duration(deadline)};
+  return {
+      {"pending", "DURATION", "on Kubernetes: fail if a pod stays unschedulable this long (15min)"},
+      duration(deadline)};
 }
 
 void refuse_unless_run_name(const std::string& run) {

@@ -70,19 +70,18 @@ std::vector<Option> TrialCommandOptions::declared() {
   constexpr std::int64_t kMost = 1'000'000'000;
   return {{steps_text(), whole(steps, 1, kMost)},
           {{"container-command", "COMMAND",
-            "a program of your own in place of ours, run by sh; the scenario's container has one"},
+            "training command to run by sh in place of reckon-worker (the scenario's container)"},
            text(program)},
           {{"progress", "REGEX",
-            "what of its lines is progress: groups named step, seconds, milliseconds, "
-            "steps_per_second, samples_per_second, loss (what common programs print)"},
+            "regular expression of progress lines, with groups named step, seconds, milliseconds, "
+            "steps_per_second, samples_per_second or loss (common formats)"},
            text(progress)},
-          {{"timeout", "DURATION", "for all of the sample (10min)"}, time_limit(timeout)},
+          {{"timeout", "DURATION", "time limit of the whole sample (10min)"}, time_limit(timeout)},
           {batch_text(), whole(batch, 1, kMost)},
           {{"like-pool", "",
-            "this machine is like those of the plan's workers: rescale the plan (so it is where "
-            "they have no accelerators)"},
+            "treat this machine as one of the plan's nodes (the default without accelerators)"},
            given(like_pool)},
-          {{"price", "PRICE", "what this machine costs, such as '0.40 USD/h'"},
+          {{"price", "PRICE", "price of this machine, such as '0.40 USD/h'"},
            dollars_per_hour(usd_per_hour)},
           sweep_option(),
           out_option(),

@@ -23,32 +23,29 @@ namespace reckon::cli {
 namespace fs = std::filesystem;
 
 Option SubmitChoice::cluster_option() {
-  return {
-      {"cluster", "PATH",
-       "submit the job to this shared cluster: exports of squeue, sinfo or scontrol, sacct, "
-       "kubectl, "
-       "or a queue scenario with a table of jobs; a file or a folder of them; may be given again"},
-      texts(cluster),
-      true};
+  return {{"cluster", "PATH",
+           "shared cluster to submit the job to: exports of squeue, sinfo, scontrol, sacct or "
+           "kubectl, or a queue scenario with a job table; a file or a directory (repeatable)"},
+          texts(cluster),
+          true};
 }
 
 std::vector<Option> SubmitChoice::submit_options() {
   return {
       {{"at", "TIME",
-        "of --cluster: when it was exported, such as 2026-11-26T14:03:00 (the latest time that "
-        "the files tell)"},
+        "with --cluster: time of the export, such as 2026-11-26T14:03:00 (the latest time in the "
+        "files)"},
        text(at)},
-      {{"queue", "NAME", "of --cluster: partition or ClusterQueue (the largest)"}, text(queue)},
-      {{"user", "NAME", "of --cluster: who submits"}, text(user)},
-      {{"account", "NAME", "of --cluster: account or team of the job"}, text(account)},
+      {{"queue", "NAME", "with --cluster: partition or ClusterQueue (the largest)"}, text(queue)},
+      {{"user", "NAME", "with --cluster: user who submits the job"}, text(user)},
+      {{"account", "NAME", "with --cluster: account or team of the job"}, text(account)},
       {{"priority", "N",
-        "of --cluster: priority of the job (Slurm: the lowest that waits, as of a new job; else "
-        "0)"},
+        "with --cluster: priority of the job (Slurm: the lowest of the waiting jobs; else 0)"},
        [this](const std::string& name, const std::string& given) {
          priority = double(detail::whole_number(name, given, -2'000'000'000, 4'294'967'295));
        }},
       {{"time-limit", "DURATION",
-        "of --cluster: the time that the job asks for (the longest replication, in full hours)"},
+        "with --cluster: time limit of the job (the longest replication, in full hours)"},
        duration(time_limit)}};
 }
 

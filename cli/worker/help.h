@@ -9,7 +9,7 @@ namespace reckon::cli {
 /// The options of a subcommand of reckon-worker, --help among them.
 inline std::string described(std::span<const Option> options) {
   std::vector<OptionText> shown = option_texts(options);
-  shown.push_back({"help", "", "this text"});
+  shown.push_back({"help", "", "show this help"});
   return describe(shown, 26);
 }
 

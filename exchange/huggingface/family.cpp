@@ -82,9 +82,8 @@ AttentionPart attention_of(const Sizes& s, double theta) {
   return a;
 }
 
-Block block_of(PartOp mixer, PartOp feed_forward, NormPlace norm, double scale) {
-  return {{Part{"self_attn", std::move(mixer), norm, scale},
-           Part{"mlp", std::move(feed_forward), norm, scale}}};
+Block block_of(const PartOp& mixer, const PartOp& feed_forward, NormPlace norm, double scale) {
+  return {{Part{"self_attn", mixer, norm, scale}, Part{"mlp", feed_forward, norm, scale}}};
 }
 
 void take_longest(ConfigJson& c, HuggingFaceModel& model, std::optional<std::int64_t> otherwise) {

@@ -54,7 +54,7 @@ std::int64_t labels(ConfigJson& c);
 
 /// Attention as Llama's, of the sizes.
 AttentionPart attention_of(const Sizes& s, double theta);
-Block block_of(PartOp mixer, PartOp feed_forward, NormPlace norm = NormPlace::before,
+Block block_of(const PartOp& mixer, const PartOp& feed_forward, NormPlace norm = NormPlace::before,
                double scale = 1);
 /// As many tokens as `max_position_embeddings` says.
 void take_longest(ConfigJson& c, HuggingFaceModel& model, std::optional<std::int64_t> otherwise);

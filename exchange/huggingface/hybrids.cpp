@@ -20,7 +20,7 @@ std::int64_t blocks_of(ConfigJson& c) {
   return bounded(c, "num_hidden_layers", c.number("num_hidden_layers", std::nullopt), kMostBlocks);
 }
 
-Block only(std::string name, PartOp op) { return {{Part{std::move(name), std::move(op)}}}; }
+Block only(std::string name, const PartOp& op) { return {{Part{std::move(name), op}}}; }
 
 /// A width as a multiple of another that need not be whole (`expand: 2`).
 std::int64_t times(ConfigJson& c, const char* key, double otherwise, std::int64_t width) {

@@ -146,13 +146,12 @@ void WatchedRun::on_interruption(std::int64_t attempt, const GangEnd& end, Secon
   if (kept.open) return on_open_interruption(std::move(r), delay);
   r.lost_work = tracker_.interrupted(r.lost_steps, double(r.lost_steps));
   keep(r);
-  say(fmt::format("{} ({}); {} steps to do again; starting again in {}", end.reason,
-                  to_text(r.cause), r.lost_steps, format_duration(delay)));
+  say(fmt::format("{} ({}): {} steps lost, restarting in {}", end.reason, to_text(r.cause),
+                  r.lost_steps, format_duration(delay)));
 }
 
 void WatchedRun::on_open_interruption(InterruptionRecord r, Seconds delay) {
-  say(fmt::format("{} ({}); starting again in {}", r.detail, to_text(r.cause),
-                  format_duration(delay)));
+  say(fmt::format("{} ({}): restarting in {}", r.detail, to_text(r.cause), format_duration(delay)));
   const std::int64_t done = tracker_.steps_done();
   const Seconds step = tracker_.interrupted(0, 1);
   if (const auto at_once = interruption_.open(std::move(r), done, step)) keep(*at_once);

@@ -160,7 +160,7 @@ class LocalRun {
 
   /// Where it goes on is its own affair.
   void on_open_interruption(InterruptionRecord r, Seconds delay) {
-    say(fmt::format("{}; starting again in {}", r.detail, format_duration(delay)));
+    say(fmt::format("{}: restarting in {}", r.detail, format_duration(delay)));
     const std::int64_t done = tracker_.steps_done();
     const Seconds step = tracker_.interrupted(0, 1);
     if (const auto at_once = interruption_.open(std::move(r), done, step))
@@ -205,7 +205,7 @@ class LocalRun {
     r.lost_steps = std::llround(lost);
     r.lost_work = tracker_.interrupted(of_first, lost);
     files_.measurements().append(r);
-    say(fmt::format("{}; {} steps to do again; starting again in {}", end.reason, r.lost_steps,
+    say(fmt::format("{}: {} steps lost, restarting in {}", end.reason, r.lost_steps,
                     format_duration(delay)));
   }
 

@@ -69,7 +69,7 @@ std::string parts_table(const Evaluation& e) {
 
 std::string regret_table(const Regret& regret) {
   Columns rows;
-  rows.row({"Regret of the layout we would take", "groups", "mean", "max"});
+  rows.row({"Regret of the chosen layout", "groups", "mean", "max"});
   const auto row = [&](const char* name, const RegretScores& r) {
     rows.row({name, fmt::format("{}", r.groups), r.groups ? percent(r.mean) : "-",
               r.groups ? percent(r.max) : "-"});
@@ -144,13 +144,12 @@ std::string accuracy_table(const AccuracyReport& report, int worst) {
   }
   if (report.cold.does_not_fit > 0)
     out += fmt::format(
-        "\n{} of {} runs are said not to fit (P(out of memory) above {:.0f} %), and "
-        "yet they ran.\n",
+        "\n{} of {} runs that ran are predicted out of memory (P(out of memory) above {:.0f} %).\n",
         report.cold.does_not_fit, report.runs.size(), 100 * kCannotFit);
   if (report.cold.memory_unknown > 0)
     out += fmt::format(
-        "\n{} runs do not print what they keep (what is recomputed or offloaded, the "
-        "size of the network): their memory is not known.\n",
+        "\n{} runs do not state recomputation, offload or network size: their memory is not "
+        "predicted.\n",
         report.cold.memory_unknown);
   out += parts_table(report.cold);
   return out + worst_table(report, worst) + skipped_table(report);

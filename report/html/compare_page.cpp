@@ -137,7 +137,7 @@ Table candidates(const CandidateComparison& c, Names names) {
     const Forecast& f = c.forecasts[k];
     const std::string name = full_name(k, names);
     const std::string misfit =
-        fmt::format("needs {} of the {} on an accelerator", format_bytes(f.memory.required()),
+        fmt::format("needs {} of {} per accelerator", format_bytes(f.memory.required()),
                     format_bytes(f.memory.available));
     if (!f.feasible)
       table.rows.push_back({name, "not feasible", misfit, ""});
@@ -216,8 +216,8 @@ std::string compare_html(const CandidateComparison& c, Names names, const HtmlAs
   page.section("Probability that the row is cheaper than the column",
                probabilities(c.probability_cheaper, n));
   page.section("Differences", differences(c),
-               "Replication by replication, which meet the same luck: the median and, in brackets, "
-               "the 5th to the 95th percentile.");
+               "Paired by replication (common random numbers): the median and, in brackets, the "
+               "5th to the 95th percentile.");
   const Forecast& first = c.forecasts.front();
   page.footer(fmt::format("reckon compare: {} replications of each, seed {}, {}{}.",
                           format_count(first.replications), first.seed,

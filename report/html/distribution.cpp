@@ -176,7 +176,7 @@ std::optional<Chart> distribution(const std::vector<double>& all, const Quantile
   for (const Limit& limit : limits) {
     const double at = limit.at / m.unit;
     if (at < low - kFarAway * span || at > high + kFarAway * span)
-      note += fmt::format("{} {} and lies outside of the picture. ", limit.text,
+      note += fmt::format("{} {} and lies outside the plot. ", limit.text,
                           limit.passed ? "holds" : "does not hold");
     else
       drawn.push_back(limit);

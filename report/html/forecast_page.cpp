@@ -76,8 +76,8 @@ void add_assumptions(Page& page, const Forecast& f) {
                           a.cost_effect_usd ? signed_usd(*a.cost_effect_usd) : "unknown",
                           a.source});
   page.section("Assumptions", table,
-               "Numbers that nobody measured for exactly this case, each with its range; the "
-               "effects are those of the charts above, largest first.");
+               "Values that were not measured for this case, with their ranges. Effects are those "
+               "of the charts above, largest first.");
   if (f.evidence) page.paragraph(evidence_sentences(*f.evidence));
   if (const std::string notice = notice_sentences(f); !notice.empty()) page.paragraph(notice);
 }

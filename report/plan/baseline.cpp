@@ -91,7 +91,7 @@ std::string other_batch_text(const BaselineInputs& in) {
   const std::int64_t now = in.best->jobs.front().global_batch;
   if (then == now) return "";
   return fmt::format(
-      " Their batches differ ({} samples a step then, {} now), so that they may not learn alike.",
+      " Their global batches differ ({} samples then, {} now), so convergence may differ.",
       format_count(double(then)), format_count(double(now)));
 }
 
@@ -119,7 +119,8 @@ std::string verdict_text(const BaselineInputs& in) {
 std::string today_text(const BaselineInputs& in) {
   const planner::Baseline& b = in.baseline;
   if (!b.today)
-    return fmt::format("The baseline's own plan is none today: {}.", b.no_plan.front().what);
+    return fmt::format("The baseline's own plan is no longer possible: {}.",
+                       b.no_plan.front().what);
   const Forecast& f = b.today->forecast;
   if (!f.feasible) return "The baseline's own plan does not fit in memory with today's catalog.";
   std::string text = fmt::format("The baseline's own plan would take {} and cost {} today",

@@ -76,10 +76,10 @@ std::string servers_text(const planner::FewestServers& s, int width) {
   const auto step = [&](int servers) { return format_duration(s.steps[std::size_t(servers - 1)]); };
   add_lines(out, "  ",
             s.enough
-                ? fmt::format("With {} the servers are no longer what a step waits for most: {} a "
+                ? fmt::format("With {} parameter servers the step is no longer bound by them: {} a "
                               "step ({} with 1).",
                               *s.enough, step(*s.enough), step(1))
-                : fmt::format("Up to {} the servers are what a step waits for most.", s.tried),
+                : fmt::format("Up to {} parameter servers the step is bound by them.", s.tried),
             width);
   if (s.no_gain)
     add_lines(out, "  ",

@@ -114,15 +114,16 @@ std::string totals_text(const FleetAnswer& a, int width) {
     return a.solved_again == 1 ? std::string("once") : fmt::format("{} times", a.solved_again);
   };
   if (a.solved_again > 0)
-    add_lines(out, "  ",
-              r.meets_all()
-                  ? fmt::format("Its first choice missed a limit in the replay. Solved again {} "
-                                "with what replays say, it chose this, which holds.",
-                                times())
-                  : fmt::format("This choice does not hold: its replay misses a limit. Solved "
-                                "again {} with what replays say, the program found none that does.",
-                                times()),
-              width);
+    add_lines(
+        out, "  ",
+        r.meets_all()
+            ? fmt::format("The first choice missed a limit in the replay. Solved again {} with the "
+                          "replays' results, the program chose this one, which meets all limits.",
+                          times())
+            : fmt::format("This choice misses a limit in its replay. Solved again {} with the "
+                          "replays' results, the program found none that meets all limits.",
+                          times()),
+        width);
   if (!r.meets_budget)
     add_lines(out, "  ",
               fmt::format("The budget of {} is missed in the replay: {}.", a.fleet.budget->text,
@@ -161,7 +162,8 @@ std::string none_text(const FleetAnswer& a, int width) {
                           relaxation_in_words(l)),
               width);
   if (a.without_plan.empty() && a.limits.empty())
-    add_lines(out, "  ", "No one limit is why: more than one would have to give way.", width);
+    add_lines(out, "  ", "No single limit is the reason: more than one would have to be relaxed.",
+              width);
   return out;
 }
 

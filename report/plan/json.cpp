@@ -51,6 +51,12 @@ Json plan_object(const RankedPlan& p) {
       {"overrides", planner::texts(p.result.changes)}};
 }
 
+Json plans_array(const std::vector<RankedPlan>& plans) {
+  Json out = Json::array();
+  for (const RankedPlan& p : plans) out.push_back(plan_object(p));
+  return out;
+}
+
 Json limit_object(const std::optional<planner::Limit>& limit, const char* unit) {
   if (!limit) return nullptr;
   return {{"text", limit->text},
@@ -108,17 +114,13 @@ Json sensitivity_object(const std::optional<planner::Sensitivity>& s) {
   for (const planner::LeverFlips& l : s->levers)
     levers.push_back(
         {{"lever", to_text(l.lever)}, {"up", flip_object(l.up)}, {"down", flip_object(l.down)}});
-  Json ties = Json::array();
-  for (const RankedPlan& tie : s->ties) ties.push_back(plan_object(tie));
-  Json better = Json::array();
-  for (const RankedPlan& plan : s->better) better.push_back(plan_object(plan));
   return {{"replications", s->replications},
           {"alternatives", s->rivals},
           {"rivals", s->rivals},  // phrase: ok, the old key, for one release
           {"largest_factor", s->most},
           {"levers", std::move(levers)},
-          {"ties", std::move(ties)},
-          {"better", std::move(better)}};
+          {"ties", plans_array(s->ties)},
+          {"better", plans_array(s->better)}};
 }
 
 Json measurements_array(const Answer& a) {
@@ -179,8 +181,15 @@ std::string plan_json(const Answer& a, const BaselineInputs* baseline) {
                             {"score", number(p.result.score)},
                             {"forecast", forecast_object(p.result.forecast)},
                             {"why", place_text(p)},
-                            {"binding", p.binding}});
+                            {"binding", p.binding},
+                            {"equal", plans_array(p.equals)}});
   }
+  out["best_by"] = Json::array();
+  for (const planner::BestBy& best : a.best_by)
+    out["best_by"].push_back({{"what", best.what},
+                              {"plan", plan_object(best.plan)},
+                              {"score", number(best.plan.result.score)},
+                              {"forecast", forecast_object(best.plan.result.forecast)}});
   out["pareto"] = Json::array();
   for (const RankedPlan& p : a.front)
     out["pareto"].push_back({{"plan", plan_object(p)},

@@ -40,6 +40,8 @@ std::string question_in_words(const planner::Answer& answer);
 /// "What would change the choice" and "What to measure first", each with its heading; "" where it
 /// was not asked for.
 std::string sensitivity_text(const planner::Answer& answer, int width);
+/// "Next", with the command to type; "" where the question came from no command line.
+std::string next_text(const planner::Answer& answer);
 std::string measurements_text(const planner::Answer& answer, int width);
 
 }  // namespace reckon

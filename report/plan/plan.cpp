@@ -36,6 +36,7 @@ std::string best_in_words(planner::Objective objective) {
   return "";
 }
 
+/// How the search went, below the answer.
 std::string search_text(const Answer& a, int width) {
   std::string text = fmt::format("{} candidates, {} feasible; {} replications simulated. ",
                                  format_count(double(a.considered)),
@@ -61,47 +62,115 @@ std::string search_text(const Answer& a, int width) {
         " Search budget exhausted: each plan has {1} of {0} replications, since each has so many "
         "interruptions (`--replications {2}` forces all).",
         format_count(a.replications_asked), format_count(a.replications), a.replications_asked);
-  std::string out;
-  for (const std::string& line : wrap(text, width - 2)) out += "  " + line + "\n";
+  std::string out = "\nSearch\n";
+  add_lines(out, "  ", text, width);
   add_lines(
       out, "  ",
-      fmt::format("Searched: {}. Held fixed: {}.",
-                  a.searched.empty() ? "nothing" : fmt::format("{}", fmt::join(a.searched, ", ")),
-                  fmt::join(a.held, ", ")),
+      fmt::format("Searched: {}.",
+                  a.searched.empty() ? "nothing" : fmt::format("{}", fmt::join(a.searched, ", "))),
       width);
+  add_lines(out, "  ", fmt::format("Held fixed: {}.", fmt::join(a.held, ", ")), width);
   return out;
 }
 
 std::string cost_text(const Forecast& f) { return f.cost_usd ? usd_range(*f.cost_usd) : "unknown"; }
 
+std::string region_text(const RankedPlan& p) {
+  const std::string& where = p.offer.zone.empty() ? p.offer.region : p.offer.zone;
+  return fmt::format("{}{}{}", to_text(p.hardware.provider), where.empty() ? "" : " ", where);
+}
+
+/// "sharded, ZeRO-1, batch 4 or mirrored, batch 4": of equal plans the ways to divide the work.
+std::string strategies_text(const RankedPlan& p) {
+  std::vector<std::string> words{strategy_text(p.shape)};
+  for (const RankedPlan& other : p.equals)
+    if (const std::string word = strategy_text(other.shape); std::ranges::count(words, word) == 0)
+      words.push_back(word);
+  constexpr std::size_t kShown = 3;
+  if (words.size() <= 1) return words.front();
+  const std::size_t shown = std::min(kShown, words.size() - 1);
+  std::string text =
+      fmt::format("{} (within 1 %: {}", words.front(),
+                  fmt::join(words.begin() + 1, words.begin() + 1 + long(shown), "; "));
+  if (words.size() - 1 > shown) text += fmt::format("; {} more", words.size() - 1 - shown);
+  return text + ")";
+}
+
+/// What a row leaves out; of the first in full.
+std::string details_text(const RankedPlan& p, bool in_full) {
+  const Forecast& f = p.result.forecast;
+  std::string text = fmt::format("{}; {} samples a step; ", strategies_text(p),
+                                 format_count(double(p.shape.layout.global_batch())));
+  if (in_full) {
+    text += fmt::format("{}, bound by {}; goodput {}, {:.1f} interruptions",
+                        throughput_text(f.step, f.accelerators, f.tokens_per_sample),
+                        to_text(f.step.bottleneck), format_percent(f.goodput.p50),
+                        f.interruptions_total.mean);
+    if (f.energy && f.energy->co2_grams) text += ", CO2 " + format_mass(f.energy->co2_grams->p50);
+  } else {
+    text += rate_text(f.step.samples_per_second, f.tokens_per_sample);
+  }
+  if (const std::string checkpoints = checkpoint_text(p.hardware); !checkpoints.empty())
+    text += "; " + checkpoints;
+  if (!p.hardware.server_machine.empty() && p.shape.parameter_servers > 0)
+    text += fmt::format("; servers {} x {}", p.shape.parameter_servers, p.hardware.server_machine);
+  return text + "; memory " + memory_text(f.memory);
+}
+
+/// P(all limits are met), over the replications.
+std::string within_limits(const Answer& a, const RankedPlan& p) {
+  const Forecast& f = p.result.forecast;
+  const std::size_t n = f.times_seconds.size();
+  if (n == 0 || (a.budget && f.costs_usd.size() != n)) return "-";
+  std::size_t within = 0;
+  for (std::size_t k = 0; k < n; ++k)
+    within += (!a.deadline || f.times_seconds[k] <= a.deadline->value) &&
+              (!a.budget || f.costs_usd[k] <= a.budget->value);
+  return probability_text(double(within) / double(n), int(n));
+}
+
 std::string plans_text(const Answer& a, int width) {
-  std::string out = "\nPlans\n";
+  const bool limited = a.deadline || a.budget;
+  std::string out = "\n";
   Columns rows;
-  rows.row({"", "time", "cost", "goodput", "CO2", "interruptions", "bound by"});
-  for (std::size_t k = 0; k < a.plans.size(); ++k) {
-    const Forecast& f = a.plans[k].result.forecast;
-    rows.row({fmt::format("{}", k + 1), time_range(f.time_seconds), cost_text(f),
-              format_percent(f.goodput.p50),
-              f.energy && f.energy->co2_grams ? format_mass(f.energy->co2_grams->p50) : "-",
-              fmt::format("{:.1f}", f.interruptions_total.mean),
-              std::string(to_text(f.step.bottleneck))});
+  std::vector<std::string> head{"",       "plan", "",    "where",
+                                "bought", "p50",  "p95", "cost (p5 .. p95)"};
+  if (limited) head.emplace_back("within limits");
+  rows.row(std::move(head));
+  std::string details;
+  std::size_t number = 0;
+  const auto add = [&](const std::string& what, const RankedPlan& p) {
+    const Forecast& f = p.result.forecast;
+    const std::string label = fmt::format("{}", ++number);
+    std::vector<std::string> cells{label,
+                                   what,
+                                   planner::hardware_text(p.hardware, p.shape.nodes),
+                                   region_text(p),
+                                   planner::bought_text(p.offer, p.shape.nodes),
+                                   time_value(Seconds{f.time_seconds.p50}),
+                                   time_value(Seconds{f.time_seconds.p95}),
+                                   cost_text(f)};
+    if (limited) cells.push_back(within_limits(a, p));
+    rows.row(std::move(cells));
+    add_lines(details, fmt::format("  {:<3}", label), details_text(p, number == 1), width);
+  };
+  for (std::size_t k = 0; k < a.plans.size(); ++k)
+    add(k == 0 ? "best" : fmt::format("rank {}", k + 1), a.plans[k]);
+  for (const planner::BestBy& best : a.best_by) {
+    std::string what = best.what;
+    std::ranges::replace(what, '_', ' ');
+    add(what, best.plan);
   }
   out += rows.text();
   const std::string& dated = a.plans.front().result.forecast.prices_as_of;
-  add_lines(out, "  ",
-            fmt::format("median (5th .. 95th percentile; of interruptions the mean) of {} "
-                        "replications, seed {}{}",
-                        format_count(a.replications), a.seed,
-                        dated.empty() ? "" : ", prices of the first as of " + dated),
-            width);
-  for (std::size_t k = 0; k < a.plans.size(); ++k)
-    add_lines(out, fmt::format("  {:<3}", k + 1),
-              fmt::format("{}; {}; {} samples a step; memory {}", place_text(a.plans[k]),
-                          strategy_text(a.plans[k].shape),
-                          format_count(double(a.plans[k].shape.layout.global_batch())),
-                          memory_text(a.plans[k].result.forecast.memory)),
-              width);
-  return out;
+  add_lines(
+      out, "  ",
+      fmt::format("Ranked by {}. p50, p95: percentiles of the time to the end. {} replications, "
+                  "seed {}{}",
+                  best_in_words(a.objective), format_count(a.replications), a.seed,
+                  dated.empty() ? "" : "; prices of the first as of " + dated),
+      width);
+  return out + "\n" + details;
 }
 
 std::string why_text(const Answer& a, int width) {
@@ -110,8 +179,8 @@ std::string why_text(const Answer& a, int width) {
   if (best.binding.empty())
     add_lines(out, "  ",
               a.search.exact
-                  ? "No limit keeps a better plan away: it is the best of the space searched."
-                  : "No limit is known to keep a better plan away.",
+                  ? "No limit binds: it is the best of the space searched."
+                  : "No limit binds: nothing that was simulated and misses one is better.",
               width);
   for (const std::string& limit : best.binding)
     add_lines(out, "  ", fmt::format("The {} binds: without it there is a better plan.", limit),
@@ -231,7 +300,10 @@ std::vector<Alternative> alternatives_of(const Answer& a, std::size_t most) {
     const auto is_it = [&](const Alternative& other) {
       return planner::same_changes(other.plan->result.changes, p->result.changes);
     };
-    if (!planner::same_changes(p->result.changes, best.result.changes) &&
+    const auto equals_best = [&](const RankedPlan& other) {
+      return planner::same_changes(other.result.changes, p->result.changes);
+    };
+    if (!equals_best(best) && std::ranges::none_of(best.equals, equals_best) &&
         std::ranges::none_of(out, is_it))
       out.push_back({what, p});
   };
@@ -259,13 +331,17 @@ std::string place_text(const RankedPlan& p) {
 }
 
 std::string plan_table(const Answer& a, int width) {
-  std::string out =
-      fmt::format("{}: {}\n\n", a.scenario, question_in_words(a)) + search_text(a, width);
-  for (const std::string& line : a.assumed) add_lines(out, "  ", "Assumed: " + line + ".", width);
-  add_lines(out, "  ", a.batch_rule + ".", width);
-  if (a.infeasible) return out + infeasible_text(a, width) + rejected_text(a);
-  return out + plans_text(a, width) + why_text(a, width) + sensitivity_text(a, width) +
-         measurements_text(a, width) + front_text(a, width) + rejected_text(a);
+  std::string out = fmt::format("{}: {}\n", a.scenario, question_in_words(a));
+  std::string assumed;
+  for (const std::string& line : a.assumed)
+    add_lines(assumed, "  ", "Assumed: " + line + ".", width);
+  add_lines(assumed, "  ", a.batch_rule + ".", width);
+  if (a.infeasible)
+    return out + infeasible_text(a, width) + "\n" + assumed + search_text(a, width) +
+           rejected_text(a);
+  return out + plans_text(a, width) + "\n" + assumed + why_text(a, width) +
+         sensitivity_text(a, width) + measurements_text(a, width) + next_text(a) +
+         front_text(a, width) + search_text(a, width) + rejected_text(a);
 }
 
 }  // namespace reckon

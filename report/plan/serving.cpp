@@ -32,8 +32,8 @@ std::string serving_plan_table(const ServingAnswer& a) {
                                 format_count(std::round(a.rate)), a.goal);
   if (a.choices.empty())
     return out +
-           "  nothing holds the goal: a later goal, a smaller batch.wait or batch.max, or "
-           "another region\n" +
+           "  no plan meets the goal: relax it, reduce batch.wait or batch.max, or choose another "
+           "region\n" +
            rejected(a);
   Columns rows;
   const auto machine = [](const ServingChoice& c) {

@@ -139,7 +139,7 @@ bool pays(const Answer& a, const Measurement& m) {
 std::string measurement_text(const Answer& a, const Measurement& m) {
   const std::string price = m.costs ? usd_value(m.costs->v) : "price unknown";
   std::string text =
-      fmt::format("{}, {}: with {} probability it shows that {} saves {}; worth {} on average",
+      fmt::format("{}, {}: with {} probability it shows that {} saves {}; expected saving {}",
                   what_is_done(m), price, format_percent(m.share),
                   told_apart(*m.instead, a.plans.front()), amount(a, m.saves), amount(a, m.worth));
   if (!pays(a, m)) text += ", which is less than it costs";
@@ -226,9 +226,22 @@ std::vector<Advice> advice_of(const Answer& a) {
   std::vector<Advice> out;
   for (const Measurement& m : a.measurements) {
     if (out.size() == kMeasurementsShown || (!out.empty() && !pays(a, m))) break;
-    out.push_back({measurement_text(a, m), command_for(a, m)});
+    Advice advice{measurement_text(a, m), command_for(a, m)};
+    // Of two layouts of one machine the same may be said.
+    if (std::ranges::none_of(out, [&](const Advice& o) { return o.text == advice.text; }))
+      out.push_back(std::move(advice));
   }
   return out;
+}
+
+std::string next_text(const Answer& a) {
+  const planner::CommandWords& words = a.words;
+  if (words.plan_command.empty()) return "";
+  if (words.plan_file.empty())
+    return fmt::format("\nNext\n  {} --out best.yaml\n", words.plan_command);
+  const std::string file = shell_file(words.plan_file);
+  return fmt::format("\nNext\n  reckon run {0} --on kubernetes --dry-run\n  reckon simulate {0}\n",
+                     file);
 }
 
 std::string sensitivity_text(const Answer& a, int width) {

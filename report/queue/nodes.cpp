@@ -27,8 +27,9 @@ std::string money(const FewestNodes& found, double nodes) {
 std::string answer_line(const FewestNodes& found) {
   std::string line;
   if (!found.fewest) {
-    line = fmt::format("{} holds with no number of nodes of pool {}: more of them change nothing",
-                       found.limit.text, found.pool);
+    line = fmt::format(
+        "{} cannot be met with any number of nodes of pool {}: more nodes change nothing",
+        found.limit.text, found.pool);
   } else {
     line = fmt::format("{} needs {} nodes of pool {} (now {}", found.limit.text, *found.fewest,
                        found.pool, found.now);

@@ -142,8 +142,7 @@ Json queue_object(const TraceResult& r) {
 
 std::string queue_table(const TraceResult& result, int width) {
   std::string out = fmt::format("{}\n\n{}", result.scenario, facts(result));
-  if (result.curve)
-    out += fmt::format("\nOver the GPUs that arrived pods ask for\n{}", over_load(*result.curve));
+  if (result.curve) out += fmt::format("\nBy arrived GPU demand\n{}", over_load(*result.curve));
   if (!result.teams.empty()) out += "\n" + by_team(result.teams);
   for (const std::string& warning : result.warnings) {
     std::string lines = fmt::format("{}", fmt::join(wrap("note: " + warning, width), "\n"));
@@ -299,9 +298,10 @@ ExpectationResult evaluate(const Expectation& expectation, const TraceResult& re
   }
   out.value = value_of(expectation, result);
   if (!out.value)
-    out.reason = result.curve ? "with a load no job ends: allocation and fragmentation are told"
+    out.reason = result.curve
+                     ? "with trace.load no job ends: use the metrics allocation and fragmentation"
                  : expectation.metric == Metric::fairness
-                     ? "fairness is between teams, and the list has not two of them"
+                     ? "fairness needs jobs of at least two teams"
                      : "no job of the window ended, or the statistic is none of mean, "
                        "p50 and p95";
   else

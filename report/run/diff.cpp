@@ -79,8 +79,8 @@ std::string causes(const RunDiff& diff) {
   }
   if (!diff.names_assumptions)
     out +=
-        "The forecast does not say what its assumptions act on: 'reckon simulate --format json' of "
-        "today does.\n";
+        "The forecast lacks the effects of its assumptions: make it again with 'reckon simulate "
+        "--format json'.\n";
   return out;
 }
 

@@ -27,7 +27,7 @@ std::string history_table(const HistoryScore& score, std::size_t most) {
                f.forecast.plan});
   }
   std::string out = table.text();
-  if (score.scored == 0) return out + "\nnone of them was run yet\n";
+  if (score.scored == 0) return out + "\nnone has been run yet\n";
   out += fmt::format("\n{} of {} inside the 90 % interval; median error {:.1f} %\n", score.inside,
                      score.scored, 100 * score.median_error);
   if (score.calibrated > 0)

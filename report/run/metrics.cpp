@@ -75,7 +75,7 @@ std::string run_metrics(const std::string& scenario, const RunStatus& s,
   f.family("reckon_run_phase", "gauge", "What rank 0 does: 1 at the phase it is in.");
   f.sample(1, {{"phase", s.phase}});
   f.gauge("reckon_run_steps", "Optimizer steps of the whole job.", double(s.steps));
-  f.gauge("reckon_run_steps_done", "Steps done; falls where steps must be done again.",
+  f.gauge("reckon_run_steps_done", "Steps done; decreases when lost steps are repeated.",
           double(s.steps_done));
   if (s.loss) f.gauge("reckon_run_loss", "Mean loss of the last step's samples.", *s.loss);
   if (s.samples_per_second.v > 0)
@@ -96,7 +96,7 @@ std::string run_metrics(const std::string& scenario, const RunStatus& s,
     f.quantiles("reckon_run_cost_usd", "Cost of the run: quantiles of the live forecast.",
                 *s.estimate.cost_usd, 0);
   if (s.estimate.miss_probability)
-    f.gauge("reckon_run_deadline_miss_probability", "Chance to finish behind the deadline.",
+    f.gauge("reckon_run_deadline_miss_probability", "Probability of missing the deadline.",
             *s.estimate.miss_probability);
   f.counter("reckon_run_starts_total", "Starts of the job's processes.", double(s.attempt + 1));
   f.counter("reckon_run_interruptions_total", "Times the job lost a process or was asked to stop.",

@@ -87,12 +87,12 @@ std::vector<std::string> doubts(const Measurements& probe) {
   for (const MachineRecord& m : probe.machines) {
     if (m.drift < kSlower)
       out.push_back(
-          fmt::format("the machine was {} slower at the end of the probe than at its "
-                      "begin (heat, a neighbour, a quota)",
+          fmt::format("the machine was {} slower at the end of the probe than at the start (heat, "
+                      "a neighbour, a quota)",
                       format_percent(-m.drift)));
     if (m.device_drift && *m.device_drift < kSlower)
       out.push_back(fmt::format(
-          "the GPU was {} slower at the end of the probe than at its begin (heat, power)",
+          "the GPU was {} slower at the end of the probe than at the start (heat, power)",
           format_percent(-*m.device_drift)));
     if (m.throttled.count() > 0)
       out.push_back(fmt::format("the control group held the processes back for {}",
@@ -124,7 +124,7 @@ std::string probe_table(const Measurements& probe, const GpuAnswer& gpu) {
     facts.row({"", "described, not measured: " + gpu.not_measured});
   std::string out = facts.text();
   const std::vector<std::string> problems = doubts(probe);
-  if (!problems.empty()) out += "\nWhat casts doubt on the numbers\n";
+  if (!problems.empty()) out += "\nWarnings\n";
   for (const std::string& problem : problems) out += "  - " + problem + '\n';
   return out + items_of(probe.probes);
 }

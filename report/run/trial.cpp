@@ -30,7 +30,8 @@ std::optional<double> median_cost_of(const TrialRow& row) {
 
 /// A job of minutes may be won by that alone.
 constexpr std::string_view kAlone =
-    "(this machine's time has no start, checkpoints and failures in it, the plans' times have)";
+    "(this machine's time excludes start-up, checkpoints and failures; the plans' times include "
+    "them)";
 
 /// Whether something else than this machine pays, in a few sentences.
 std::vector<std::string> verdicts(const Trial& trial) {
@@ -40,7 +41,7 @@ std::vector<std::string> verdicts(const Trial& trial) {
   const TrialRow* cheapest = least(trial, median_cost_of);
   if (trial.rows.size() < 2 || fastest == nullptr) return out;
   if (fastest == &here)
-    out.emplace_back("nothing of these is faster than this machine");
+    out.emplace_back("none of these is faster than this machine");
   else
     out.push_back(fmt::format("fastest: {}, {:.3g} times as fast as this machine", fastest->name,
                               here.time_seconds.p50 / fastest->time_seconds.p50));
@@ -52,7 +53,7 @@ std::vector<std::string> verdicts(const Trial& trial) {
     out.push_back(fmt::format("cheapest: {}, {:.3g} of this machine's cost", cheapest->name,
                               cheapest->cost_usd->p50 / here.cost_usd->p50));
   else if (here.cost_usd)
-    out.emplace_back("nothing of these is cheaper than this machine");
+    out.emplace_back("none of these is cheaper than this machine");
   else
     out.push_back(fmt::format(
         "cheapest: {}, unless this machine costs less than {} an hour (--price says what it costs)",

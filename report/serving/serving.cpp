@@ -64,8 +64,7 @@ std::string range(const ServingForecast& f) {
   row("fast", f.range->fast);
   row("said", {f.batch_full, f.p50, f.p95, f.p99, f.replicas, f.refused_share, f.cost_usd});
   row("slow", f.range->slow);
-  return "\nIf a batch takes as long as 5 and 95 of 100 such machines would have it\n" +
-         rows.text();
+  return "\nAt the 5th and 95th percentile of the batch time\n" + rows.text();
 }
 
 std::string replica(const ServingForecast& f) {

@@ -85,7 +85,7 @@ TEST_CASE("a baseline of another job is refused; one that is no plan any more is
   const Output held = w.run("plan q.yaml --baseline gone.yaml");
   INFO(held.out + held.err);
   CHECK(held.code == 0);
-  CHECK(held.out.find("The baseline's own plan is none today") != std::string::npos);
+  CHECK(held.out.find("The baseline's own plan is no longer possible") != std::string::npos);
   const Output seed = w.run("plan q.yaml --seed 6 --baseline best.yaml --tolerance 20%");
   CHECK(seed.out.find("part of the difference is chance") != std::string::npos);
 }

@@ -44,7 +44,7 @@ TEST_CASE("a provider of a user's catalog is simulated by its rules and prices")
   REQUIRE(r.code == 0);
   CHECK_THAT(r.out, Contains("prices as of 2026-11-01"));
   // Of the provider's 45 s its service leaves 20 s to pods.
-  CHECK_THAT(r.out, Contains("On the notice of a reclaim (20.0 s)"));
+  CHECK_THAT(r.out, Contains("On a reclaim notice (20.0 s)"));
   CHECK_THAT(read_all(w.path("memo.md")), Contains("nimbus nks in north-1"));
 }
 

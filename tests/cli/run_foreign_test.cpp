@@ -101,13 +101,13 @@ TEST_CASE("a program of one's own that fails at once is not started for ever") {
   INFO(run.out << run.err);
   CHECK(run.code == 1);
   CHECK_THAT(run.out, Contains("ended with code 1, and told of no step in 3 starts"));
-  CHECK_THAT(run.err, Contains("starting again in 10.0 ms"));
-  CHECK_THAT(run.err, Contains("starting again in 20.0 ms"));
+  CHECK_THAT(run.err, Contains("restarting in 10.0 ms"));
+  CHECK_THAT(run.err, Contains("restarting in 20.0 ms"));
   // Without a word about it, on premises, where the service would start it again at once.
   const Output waits = w.run("run mine.yaml --replications 20 --out waits");
   INFO(waits.out << waits.err);
-  CHECK_THAT(waits.err, Contains("starting again in 1.00 s"));
-  CHECK_THAT(waits.err, Contains("starting again in 2.00 s"));
+  CHECK_THAT(waits.err, Contains("restarting in 1.00 s"));
+  CHECK_THAT(waits.err, Contains("restarting in 2.00 s"));
   const Output none = w.run(
       "run mine.yaml --replications 20 --out other --set "
       "'workload.container.command=[]'");

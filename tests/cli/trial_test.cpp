@@ -77,7 +77,7 @@ TEST_CASE("trial measures a program of the user's own, and says whether somethin
   CHECK(json["rows"][4]["name"] == "8");
   const Output table = w.run("trial job.yaml --steps 20 " + kCommand);
   CHECK(contains(table.out, "this machine, training alone"));
-  CHECK(contains(table.out, "nothing of these is faster than this machine"));
+  CHECK(contains(table.out, "none of these is faster than this machine"));
   CHECK(contains(table.out, "by the program's own clock"));
   CHECK(contains(table.out, "this machine's time has no start"));
 }

@@ -136,7 +136,7 @@ TEST_CASE("a spot node that is taken back is a preemption, and the job waits for
                         " cloud.google.com/impending-node-termination=:NoSchedule");
   job.cluster().kubectl("delete pod -n spot -l reckon/attempt=0 --field-selector spec.nodeName=" +
                         node);
-  REQUIRE(job.comes_to_say("starting again"));
+  REQUIRE(job.comes_to_say("restarting"));
   job.cluster().kubectl("delete node " + node);
   REQUIRE(job.comes_to_say("no node yet"));
   job.play_nodes("second", 1, -1);  // its replacement
@@ -174,7 +174,7 @@ TEST_CASE("a gang of 256 pods on 64 nodes of 8 GPUs runs, loses a node, runs aga
       lost);
   job.cluster().kubectl("delete node " + lost);
   // 252 have room on 63 nodes.
-  REQUIRE(job.comes_to_say("starting again"));
+  REQUIRE(job.comes_to_say("restarting"));
   job.play_nodes("spare", 1, -1);
   REQUIRE(job.all_run(1, 256));
   job.stop_nodes();

@@ -74,7 +74,7 @@ TEST_CASE("an interruption that a launcher died over is told by the one that goe
   job.start_new("--retry-delay 1min");
   REQUIRE(wait_for([&] { return job.said("it 100 |"); }));
   job.kubectl("delete pod " + job.pod_of(1) + " --force --grace-period=0");
-  REQUIRE(wait_for([&] { return job.said("starting again in"); }));
+  REQUIRE(wait_for([&] { return job.said("restarting in"); }));
   job.kill_launcher();
   job.start("--attach handed", "elsewhere");
   const int code = job.code();

@@ -146,7 +146,7 @@ TEST_CASE("a volume that cannot be written ends the job at its third start, whoe
   fs::permissions(job.space().volume,
                   fs::perms::owner_all | fs::perms::others_read | fs::perms::others_exec);
   job.start_new("--retry-delay 5s --retries 20");
-  REQUIRE(job.comes_to_say("starting again in"));
+  REQUIRE(job.comes_to_say("restarting in"));
   job.kill_launcher();
   job.start("--attach readonly", "another");
   CHECK(job.code() == 3);

@@ -33,17 +33,6 @@ Catalog with_prices_times(Catalog catalog, double factor) {
   return catalog;
 }
 
-SmallSpace every_place() {
-  SmallSpace s;
-  s.machines = {"n1-standard-8", "n1-standard-16"};
-  s.accelerators = {"P100-PCIE-16", "V100-SXM2-16", "T4"};
-  s.regions = {"us-central1", "us-west1"};
-  s.pricing = {"on_demand", "spot"};
-  s.nodes_high = 2;
-  s.objective = "cost";
-  return s;
-}
-
 }  // namespace
 
 namespace {

@@ -41,6 +41,18 @@ struct SmallSpace {
   int quota = 0;  // of the first accelerator in the first region; 0: none
 };
 
+/// Machines, accelerators, regions and ways of buying of one provider.
+inline SmallSpace every_place() {
+  SmallSpace s;
+  s.machines = {"n1-standard-8", "n1-standard-16"};
+  s.accelerators = {"P100-PCIE-16", "V100-SXM2-16", "T4"};
+  s.regions = {"us-central1", "us-west1"};
+  s.pricing = {"on_demand", "spot"};
+  s.nodes_high = 2;
+  s.objective = "cost";
+  return s;
+}
+
 inline SmallSpace small_space(std::uint32_t which) {
   Dice dice(which);
   SmallSpace s;

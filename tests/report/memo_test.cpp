@@ -50,7 +50,7 @@ TEST_CASE("a memo of what does not fit says so and assumes nothing") {
   Forecast f = test::example_forecast();
   f.feasible = false;
   const std::string memo = memo_markdown({plan, f, "", nullptr});
-  CHECK(memo.find("It cannot be done so") != std::string::npos);
+  CHECK(memo.find("The plan does not fit") != std::string::npos);
   CHECK(memo.find("## Question") == std::string::npos);
   CHECK(memo.find("Assumptions") == std::string::npos);
 }

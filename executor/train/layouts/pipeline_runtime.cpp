@@ -253,10 +253,10 @@ void PipelineRuntime::run_forward(const PipelinePass& pass, const StepPasses& pa
 /// More messages than a schedule ever has under way are not kept.
 void PipelineRuntime::send(Communicator& by, std::span<const float> values, int to,
                            PassTimes& times) const {
-  constexpr int kTensors = 4;  // that cross a cut
+  constexpr std::size_t kTensors = 4;  // that cross a cut
   Lap lap;
   by.start_send(bytes_to_send(values), to);
-  by.finish_sends(std::size_t(4 * kTensors * layout_.pipeline * layout_.interleave));
+  by.finish_sends(4 * kTensors * std::size_t(layout_.pipeline) * std::size_t(layout_.interleave));
   times.exchanging += lap.next();
   times.sent += Bytes{double(values.size_bytes())};
 }

@@ -315,7 +315,7 @@ const Fields<PlanSpec>& plan_fields() {
                "Of an accelerator that may be used at most: an amount, or a share of what it has.",
                "90%"),
       number_field("max_nodes", &P::max_nodes, whole(1, kMostNodes),
-                   "Most nodes at once, servers and those that stand in included.", "16"),
+                   "Node limit, including parameter servers and fallback nodes.", "16"),
       number_field("period", &P::period, Form{Form::Kind::duration, 60, kLongestTime},
                    "Of several jobs: all are done within it, and reserved nodes are paid for it.",
                    "7d"),

@@ -159,7 +159,7 @@ TEST_CASE("a killed rank is recorded with what it cost, and the job goes on from
   CHECK(lost.detail == "rank 1 was killed by signal 9 (Killed)");
   REQUIRE(w.messages.size() == 1);
   CHECK(w.messages[0] ==
-        "rank 1 was killed by signal 9 (Killed); 2 steps to do again; starting again in 10.0 ms");
+        "rank 1 was killed by signal 9 (Killed): 2 steps lost, restarting in 10.0 ms");
   std::vector<std::string> output = w.output;
   std::sort(output.begin(), output.end());  // ranks start side by side
   CHECK(output == std::vector<std::string>{"rank 0: from 3", "rank 1: from 3"});

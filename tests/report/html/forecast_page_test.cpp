@@ -145,7 +145,7 @@ TEST_CASE("a limit is drawn where it is, and said where it is far away") {
   Plan plan = example_plan();
   plan.expect.push_back(expectation("p95(time) <= 1000h"));
   const std::string page = page_of(example(), plan);
-  CHECK(contains(page, "p95(time) &lt;= 1000h holds and lies outside of the picture"));
+  CHECK(contains(page, "p95(time) &lt;= 1000h holds and lies outside the plot"));
   const json layers = test::specs_of(page).at("time")["layer"];
   const json limits = layers[2]["data"]["values"];
   REQUIRE(limits.size() == 1);
