@@ -33,5 +33,5 @@ TEST_CASE("what a program does on a notice is said with whose word it is") {
   n.stated = true;
   CHECK_THAT(notice_sentences(with(n)), Contains("set in the scenario"));
   n.notice = Seconds{0};
-  CHECK_THAT(notice_sentences(with(n)), Contains("without a notice"));
+  CHECK_THAT(notice_sentences(with(n)), Contains("without notice"));
 }

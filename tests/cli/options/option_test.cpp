@@ -85,7 +85,7 @@ TEST_CASE("help is asked for by either name, and nothing is judged then") {
 TEST_CASE("help shows the words of an enum from its table") {
   SampleOptions options;
   const std::string text = describe(option_texts(options.declared()), 24);
-  CHECK(text.starts_with("  --format table|json      what to print (table)\n"));
+  CHECK(text.starts_with("  --format table|json      output format (table)\n"));
   CHECK(text.find("  --force                  all the same\n") != std::string::npos);
 }
 
