@@ -79,7 +79,7 @@ TEST_CASE("trial measures a program of the user's own, and says whether somethin
   CHECK(contains(table.out, "this machine, training alone"));
   CHECK(contains(table.out, "none of these is faster than this machine"));
   CHECK(contains(table.out, "by the program's own clock"));
-  CHECK(contains(table.out, "this machine's time has no start"));
+  CHECK(contains(table.out, "this machine's time excludes start-up"));
 }
 
 TEST_CASE("another batch than the plan's leaves the plan as it was forecast") {
