@@ -103,9 +103,9 @@ std::vector<BestBy> best_by(const Space& space, Objective objective,
   for (const Evaluated& e : finished) {
     if (!counts(e)) break;
     const Forecast& f = e.forecast;
-    const bool half = by_time ? f.cost_usd && first.cost_usd &&
-                                    f.cost_usd->p95 <= first.cost_usd->p95 / 2
-                              : f.time_seconds.p95 <= first.time_seconds.p95 / 2;
+    const bool half =
+        by_time ? f.cost_usd && first.cost_usd && f.cost_usd->p95 <= first.cost_usd->p95 / 2
+                : f.time_seconds.p95 <= first.time_seconds.p95 / 2;
     if (!half) continue;
     RankedPlan plan = ranked(space, e);
     if (!shown(plan))

@@ -278,7 +278,9 @@ TEST_CASE("75 of a program that is not ours is a failure like any other, and cou
   options.retry = {2, 10ms, 40ms, false};
   std::size_t starts_again = 0;
   RunObserver observer;
-  observer.message = [&](const std::string& text) { starts_again += contains(text, "restarting in"); };
+  observer.message = [&](const std::string& text) {
+    starts_again += contains(text, "restarting in");
+  };
   const auto stop = [&] {  // only where it never ends
     return starts_again > 5 ? StopRequest::at_once : StopRequest::none;
   };
