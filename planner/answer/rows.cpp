@@ -127,11 +127,9 @@ std::vector<RankedPlan> without_absurd_ends(std::vector<RankedPlan> front, const
   const auto slope = [&](std::size_t k) {  // between k and k + 1
     return std::log(cost(k) / cost(k + 1)) / std::log(time(k + 1) / time(k));
   };
-  for (std::size_t k = 0; k + 1 < front.size() && front.size() > 2;)
-    if (!stays(k) && time(k + 1) <= (1 + kNextTo) * time(k) && cost(k + 1) < cost(k))
-      drop(k);
-    else
-      ++k;
+  // From the cheap end, each against the last that stays: a dense front is thinned, not lost.
+  for (std::size_t k = front.size(); k-- > 0 && front.size() > 2;)
+    if (k + 1 < front.size() && !stays(k) && time(k + 1) <= (1 + kNextTo) * time(k)) drop(k);
   while (front.size() > 2 && !stays(0) && slope(0) > kSteepest) drop(0);
   while (front.size() > 2 && !stays(front.size() - 1) && slope(front.size() - 2) < 1 / kSteepest)
     drop(front.size() - 1);

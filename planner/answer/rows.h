@@ -34,8 +34,8 @@ std::vector<BestBy> best_by(const Space& space, Objective objective,
 
 /// Ends of a front (fastest first) that nobody takes are left out: of two neighbours the outer one
 /// whose last 1 % of time costs more than 5 %, or whose last 1 % of cost takes more than 5 % of
-/// time. Points within 5 % in time of a cheaper neighbour go too. `best` stays, and so do two
-/// points.
+/// time. A point within 5 % in time of the next cheaper one that is shown goes too. `best` stays,
+/// and so do two points.
 std::vector<RankedPlan> without_absurd_ends(std::vector<RankedPlan> front, const Candidate* best);
 
 }  // namespace reckon::planner

@@ -117,7 +117,7 @@ std::string details_text(const RankedPlan& p, bool in_full) {
   return text + "; memory " + memory_text(f.memory);
 }
 
-/// P(all limits are met), over the replications.
+/// P(deadline and budget are kept), over the replications.
 std::string within_limits(const Answer& a, const RankedPlan& p) {
   const Forecast& f = p.result.forecast;
   const std::size_t n = f.times_seconds.size();
@@ -135,7 +135,7 @@ std::string plans_text(const Answer& a, int width) {
   Columns rows;
   std::vector<std::string> head{"",       "plan", "",    "where",
                                 "bought", "p50",  "p95", "cost (p5 .. p95)"};
-  if (limited) head.emplace_back("within limits");
+  if (limited) head.emplace_back(a.deadline && a.budget ? "within both" : "within limit");
   rows.row(std::move(head));
   std::string details;
   std::size_t number = 0;
@@ -318,12 +318,7 @@ std::vector<Alternative> alternatives_of(const Answer& a, std::size_t most) {
 
 std::string place_text(const RankedPlan& p) {
   std::string text = planner::hardware_text(p.hardware, p.shape.nodes);
-  text += fmt::format(", {}", to_text(p.hardware.provider));
-  if (!p.offer.zone.empty())
-    text += " " + p.offer.zone;
-  else if (!p.offer.region.empty())
-    text += " " + p.offer.region;
-  text += fmt::format(", {}", planner::bought_text(p.offer, p.shape.nodes));
+  text += fmt::format(", {}, {}", region_text(p), planner::bought_text(p.offer, p.shape.nodes));
   if (!p.hardware.server_machine.empty() && p.shape.parameter_servers > 0)
     text += fmt::format(", servers {} x {}", p.shape.parameter_servers, p.hardware.server_machine);
   const std::string checkpoints = checkpoint_text(p.hardware);

@@ -15,18 +15,6 @@ using namespace reckon::test;
 
 namespace {
 
-planner::Answer all_rows(const std::string& text, std::size_t keep) {
-  planner::PlannerOptions how;
-  how.threads = 1;
-  how.keep = keep;
-  how.exact_up_to = 1000;
-  const auto network = make_fluid_network();
-  auto answer =
-      planner::plan(question_of(text, shipped_catalog()), shipped_catalog(), *network, how);
-  REQUIRE(answer);
-  return std::move(*answer);
-}
-
 planner::RankedPlan point(double seconds, double usd) {
   planner::RankedPlan p;
   p.result.candidate.shape = std::uint32_t(seconds);
@@ -46,7 +34,7 @@ std::vector<double> costs_of(const std::vector<planner::RankedPlan>& front) {
 TEST_CASE("plans within 1 % on the same nodes are one row, and none is lost") {
   SmallSpace s = every_place();
   s.deadline = s.budget = "";
-  const planner::Answer answer = all_rows(small_text(s), 1000);
+  const planner::Answer answer = answer_of(small_text(s), shipped_catalog(), 1000);
   std::size_t in_rows = 0;
   for (const planner::RankedPlan& row : answer.plans) {
     in_rows += 1 + row.equals.size();
@@ -69,14 +57,14 @@ TEST_CASE("plans within 1 % on the same nodes are one row, and none is lost") {
 TEST_CASE("the best of each provider and way of buying is a row of its own") {
   SmallSpace s = every_place();
   s.deadline = s.budget = "";
-  const planner::Answer all = all_rows(small_text(s), 1000);
+  const planner::Answer all = answer_of(small_text(s), shipped_catalog(), 1000);
   std::map<std::string, double> least;  // by what a plan may be the best of
   for (const planner::RankedPlan& row : all.plans)
     for (const std::string& wish : {"on " + std::string(to_text(row.hardware.provider)),
                                     std::string(to_text(row.offer.pricing))})
       least.try_emplace(wish, row.result.score);
   REQUIRE(least.size() == 3);  // one provider, two ways of buying
-  const planner::Answer one = all_rows(small_text(s), 1);
+  const planner::Answer one = answer_of(small_text(s), shipped_catalog(), 1);
   REQUIRE(one.plans.size() == 1);
   REQUIRE_FALSE(one.best_by.empty());
   for (const planner::BestBy& best : one.best_by) {
@@ -106,4 +94,12 @@ TEST_CASE("a front ends where the next 1 % costs more than 5 %") {
   front.insert(front.begin() + 2, point(112, 60));
   CHECK(costs_of(planner::without_absurd_ends(front, nullptr)) == std::vector<double>{60, 25, 12});
   CHECK(planner::without_absurd_ends({point(1, 1000), point(1.01, 1)}, nullptr).size() == 2);
+  // Where each is next to the next, what is shown still spans the front.
+  std::vector<planner::RankedPlan> dense;
+  for (int k = 0; k <= 20; ++k)
+    dense.push_back(point(1000 * std::pow(1.04, k), 100 * std::pow(1.04, -k)));
+  const auto thinned = planner::without_absurd_ends(dense, nullptr);
+  CHECK(thinned.size() == 11);
+  CHECK(costs_of(thinned).front() == 100);
+  CHECK(costs_of(thinned).back() == Approx(100 * std::pow(1.04, -20)));
 }

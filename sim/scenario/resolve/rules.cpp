@@ -113,8 +113,7 @@ void resolve_rules(Draft& draft) {
     if (pool.patience && *pool.patience <= pool.provisioning.value)
       draft.warn(fmt::format(
           "nodes of pool '{}' usually take {} to start, and the fallback pool replaces them after "
-          "{}: "
-          "nearly all nodes will be fallback nodes",
+          "{}: nearly all nodes will be fallback nodes",
           pool.name, format_duration(pool.provisioning.value), format_duration(*pool.patience)));
   }
   plan.job_start.image_pull = seconds_fact(operations.at(keys::kImagePull));
