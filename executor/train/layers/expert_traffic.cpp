@@ -90,7 +90,7 @@ void ExpertTraffic::for_runs(int rank, Body body) const {
   for (std::int64_t e = 0; e < own_experts_; ++e)
     for (int r = 0; r < ranks_; ++r) {
       const std::int64_t count = arrived_[static_cast<std::size_t>(e * ranks_ + r)];
-      if (r == rank) {
+      if (r == rank && count > 0) {
         body(place, taken, count);
         taken += count;
       }
