@@ -84,8 +84,8 @@ class Maker {
     add(out, layouts());
     add(out, batch());
     add(out, checkpoint());
-    add(out, limit("deadline", "Deadline", q_.deadline, {}));
-    add(out, limit("budget", "Budget", q_.budget, {}));
+    add(out, limit("deadline", "Deadline", q_.deadline));
+    add(out, limit("budget", "Budget", q_.budget));
     out.search = search_words(out);
     return out;
   }
@@ -165,7 +165,7 @@ class Maker {
     ControlOption option;
     const Shape* shape = most_alike(site.shapes, strategy());
     if (shape == nullptr) {
-      option.why_not = !site.refused.empty()    ? site.refused.front().what
+      option.why_not = !site.refused.empty()   ? site.refused.front().what
                        : site.rejected.empty() ? "nothing fits on it"
                                                : site.rejected.begin()->first;
       return option;
@@ -186,7 +186,8 @@ class Maker {
     for (Change& change : changes_for(question, h, offer, shape)) {
       if (h.own && std::holds_alternative<SetCapacityType>(change)) continue;  // as it is
       if (starts_full)
-        if (auto* const nodes = nodes_in(change)) nodes->initial = std::max(nodes->min, shape.nodes);
+        if (auto* const nodes = nodes_in(change))
+          nodes->initial = std::max(nodes->min, shape.nodes);
       words.push_back(to_text(change));
     }
     return words;
@@ -313,10 +314,10 @@ class Maker {
   Control batch() const {
     const WorkloadSpec& w = *scenario().workload;
     const bool global = w.global_batch.has_value();
-    Control control{.name = "batch",
-                    .label = global ? "Global batch" : "Batch of an accelerator",
-                    .value = std::to_string(w.global_batch.value_or(
-                        w.batch_per_accelerator.value_or(1)))};
+    Control control{
+        .name = "batch",
+        .label = global ? "Global batch" : "Batch of an accelerator",
+        .value = std::to_string(w.global_batch.value_or(w.batch_per_accelerator.value_or(1)))};
     control.key = global ? "workload.global_batch" : "workload.batch_per_accelerator";
     control.whole_number = true;
     control.of_question = q_.may.most_global_batch == 0;
@@ -328,8 +329,7 @@ class Maker {
     Control control{.name = "checkpoint", .label = "Checkpoint interval"};
     control.key = "workload.checkpoint.interval";
     const CheckpointSpec said = scenario().workload->checkpoint.value_or(CheckpointSpec{});
-    const std::string word =
-        to_text(SetCheckpointInterval{said.mode, said.interval});  // KEY=VALUE
+    const std::string word = to_text(SetCheckpointInterval{said.mode, said.interval});  // KEY=VALUE
     control.value = word.substr(word.find('=') + 1);
     control.suggestions = {"optimal", "none"};
     for (const SaveInterval& interval : q_.may.save_intervals)
@@ -338,12 +338,11 @@ class Maker {
     return control;
   }
 
-  static Control limit(std::string name, std::string label, const std::optional<Limit>& said,
-                       std::vector<std::string> suggestions) {
+  static Control limit(std::string name, std::string label, const std::optional<Limit>& said) {
     Control control{.name = name, .label = std::move(label), .value = said ? said->text : ""};
     control.key = "plan." + name;
-    control.suggestions = std::move(suggestions);
     control.of_question = true;
+    control.limit = said;
     return control;
   }
 
@@ -357,8 +356,7 @@ class Maker {
       std::vector<std::string> values;
       for (const ControlOption& option : control.options)
         if (option.why_not.empty()) values.push_back(option.text);
-      words.push_back(
-          fmt::format("plan.vary.{}=[{}]", control.name, fmt::join(values, ", ")));
+      words.push_back(fmt::format("plan.vary.{}=[{}]", control.name, fmt::join(values, ", ")));
     }
     words.emplace_back("plan.vary.machine=any");
     words.emplace_back("plan.vary.accelerator=any");

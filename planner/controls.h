@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,7 @@ struct Control {
   bool whole_number = false;             // the key takes one from 1
   /// The search leaves it as the scenario has it: its change is one of the question.
   bool of_question = false;
+  std::optional<Limit> limit;  // that the value says: seconds or USD
 };
 
 struct Controls {

@@ -41,10 +41,11 @@ BaseWithEvidence base_of(const PlanOptions& options, const LoadedCatalog& catalo
 }
 
 planner::Controls controls_for(const ExploreOptions& options, ScenarioChanges changes,
-                               const LoadedCatalog& catalog, const NetworkModel& network) {
+                               const LoadedCatalog& catalog, const NetworkModel& network,
+                               int threads) {
   const PlanOptions of = plan_options_of(options, std::move(changes));
   const BaseWithEvidence with = base_of(of, catalog);
-  return checked(planner::controls_of(with.base, catalog, network, options.threads));
+  return checked(planner::controls_of(with.base, catalog, network, threads));
 }
 
 }  // namespace
@@ -77,11 +78,12 @@ std::string ExploreAnswers::plan(const Words& words) const {
   return plan_json(checked(answer_plan(setting)).answer, nullptr);
 }
 
+/// On one thread: a forecast may be asked for at the same time.
 std::string ExploreAnswers::controls(const Words& words) const {
-  return controls_json(controls_for(options_, with(words), catalog_, network_));
+  return controls_json(controls_for(options_, with(words), catalog_, network_, 1));
 }
 std::string ExploreAnswers::controls_as_table() const {
-  return controls_table(controls_for(options_, with({}), catalog_, network_));
+  return controls_table(controls_for(options_, with({}), catalog_, network_, options_.threads));
 }
 
 std::string ExploreAnswers::scenario(const Words& words) const {

@@ -42,15 +42,15 @@ struct Endpoint {
 };
 constexpr std::array kEndpoints{
     Endpoint{"/simulate", kJson,
-         [](const ExploreAnswers& a, const PageQuestion& q) {
-           return a.simulate(q.words, q.replications);
-         }},
+             [](const ExploreAnswers& a, const PageQuestion& q) {
+               return a.simulate(q.words, q.replications);
+             }},
     Endpoint{"/plan", kJson,
-         [](const ExploreAnswers& a, const PageQuestion& q) { return a.plan(q.words); }},
+             [](const ExploreAnswers& a, const PageQuestion& q) { return a.plan(q.words); }},
     Endpoint{"/controls", kJson,
-         [](const ExploreAnswers& a, const PageQuestion& q) { return a.controls(q.words); }},
+             [](const ExploreAnswers& a, const PageQuestion& q) { return a.controls(q.words); }},
     Endpoint{"/scenario", "text/plain; charset=utf-8",
-         [](const ExploreAnswers& a, const PageQuestion& q) { return a.scenario(q.words); }}};
+             [](const ExploreAnswers& a, const PageQuestion& q) { return a.scenario(q.words); }}};
 
 HttpReply refused(unsigned status, std::string_view what, std::string_view hint = "") {
   return {.status = status,
@@ -75,8 +75,8 @@ PageQuestion read_question(const std::string& body) {
              std::ranges::all_of(value, [](const json& word) { return word.is_string(); }))
       asked.words = value.get<ExploreAnswers::Words>();
     else
-      throw UsageError(fmt::format("'{}' is no key of a question, or has no such value; {}", key,
-                                   kShape));
+      throw UsageError(
+          fmt::format("'{}' is no key of a question, or has no such value; {}", key, kShape));
   }
   return asked;
 }
@@ -132,10 +132,10 @@ ExploreServer::ExploreServer(const ExploreAnswers& answers, std::uint16_t port,
   options.connections = kMostConnections;
   options.largest_body = [] { return kLargestBody; };
   options.refusal = [](unsigned status, std::string_view what) { return refused(status, what); };
-  server_ = std::make_unique<HttpServer>(
-      std::move(options), [this](HttpRequest request, HttpAnswerLater later) {
-        return take(std::move(request), std::move(later));
-      });
+  server_ = std::make_unique<HttpServer>(std::move(options),
+                                         [this](HttpRequest request, HttpAnswerLater later) {
+                                           return take(std::move(request), std::move(later));
+                                         });
 }
 
 std::string ExploreServer::link() const {

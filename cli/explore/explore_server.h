@@ -28,7 +28,7 @@ class ExploreServer {
   const ExploreAnswers& answers_;
   const std::string token_, nonce_;
   const std::string page_;
-  std::unique_ptr<AnswerQueue> queue_;   // outlives the server, whose answers it makes
+  std::unique_ptr<AnswerQueue> queue_;  // outlives the server, whose answers it makes
   std::unique_ptr<HttpServer> server_;
 };
 

@@ -14,6 +14,12 @@ Json option_object(const planner::ControlOption& o) {
           {"why_not", text_or_null(o.why_not)}};
 }
 
+Json control_limit(const std::optional<planner::Limit>& limit) {
+  if (!limit) return nullptr;
+  return {{"value", limit->value},
+          {"probability", limit->probability ? Json(*limit->probability) : Json(nullptr)}};
+}
+
 }  // namespace
 
 std::string controls_json(const planner::Controls& controls) {
@@ -31,7 +37,8 @@ std::string controls_json(const planner::Controls& controls) {
                                {"key", text_or_null(c.key)},
                                {"suggestions", c.suggestions},
                                {"whole_number", c.whole_number},
-                               {"of_question", c.of_question}});
+                               {"of_question", c.of_question},
+                               {"limit", control_limit(c.limit)}});
   }
   out["search"] = controls.search;
   return dump(out, 2);
@@ -45,7 +52,7 @@ std::string controls_table(const planner::Controls& controls) {
     const std::string choice = c.options.empty()
                                    ? fmt::format("--set {}=...", c.key)
                                    : fmt::format("{} of {} values fit", fit, c.options.size());
-    out += fmt::format("  {:<24} {:<44} {}\n", c.label, c.value.empty() ? "none" : c.value, choice);
+    out += fmt::format("  {:<24} {:<60} {}\n", c.label, c.value.empty() ? "none" : c.value, choice);
   }
   return out;
 }

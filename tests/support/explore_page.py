@@ -69,6 +69,7 @@ def check(link, folder):
     page.wait("document.querySelector('#front button[aria-pressed=true]')")
     settled(page)
     seen["picked"] = page.evaluate("document.querySelector('#front button[aria-pressed=true]').ariaLabel")
+    seen["limits"] = page.evaluate("document.getElementById('limits').innerText")
     seen["from_front"] = page.evaluate(FACTS)
     page.call("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
     page.click("#copy")

@@ -29,6 +29,19 @@ function showFacts(f) {
   return `time ${time[0]}, ${time[1]}; cost ${cost[0]}`;
 }
 
+/** Sentences: is each limit kept? Of a probability that is no quantile of the answer nobody says. */
+function limitSentences(f, controls) {
+  const of = { deadline: ["time_seconds", inTime], budget: ["cost_usd", inMoney] };
+  return controls.filter((c) => c.limit && of[c.name] && f.feasible && f[of[c.name][0]]).map((c) => {
+    const [field, text] = of[c.name], { value, probability } = c.limit;
+    const name = probability === null ? "mean" : `p${Math.round(100 * probability)}`;
+    const held = f[field][name];
+    if (held === undefined) return `${c.label} ${c.value}: see the points of the front.`;
+    const kept = held !== null && held <= value;
+    return `${c.label} ${c.value}: ${name} is ${text(held ?? Infinity)}, ${kept ? "kept" : "missed"}.`;
+  });
+}
+
 /** A bar from p5 to p95 with a tick at the median; the cell's text says the same. */
 function rangeBar(quantiles, most) {
   const svg = drawing("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" });

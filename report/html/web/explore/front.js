@@ -17,78 +17,82 @@ function planText({ plan }) {
 class Front {
   constructor(onPick) {
     this.onPick = onPick;
-    this.points = [];
-    this.picked = null;
+    this.points = []; // {plan, time_seconds, cost_usd, meets_all_limits}
+    this.buttons = []; // of the points
     this.here = null;
+    this.cross = make("span", { class: "here", "aria-hidden": "true" }, "✕ now");
+    this.axes = make("div");
   }
 
   show(answer) {
     this.points = answer.pareto;
-    this.picked = null;
     const limits = ["deadline", "budget"].filter((l) => answer[l]).map((l) => `${l} ${answer[l].text}`).join(", ");
     byId("front-note").textContent = answer.infeasible
       ? `No plan fits: ${answer.infeasible.reason}`
       : `${answer.pareto.length} of ${answer.candidates_considered.toLocaleString("en-US")} plans considered` +
         `${limits ? `; ${limits}: a filled point meets it` : ""}. Means of ${answer.replications} replications.`;
-    this.draw();
+    this.buttons = this.points.map((point) => this.button(point));
+    byId("front").replaceChildren(...(this.points.length > 0 ? [this.axes, ...this.buttons, this.cross] : []));
+    this.drawTable();
+    this.place();
   }
   /** Marks what is chosen now. */
   mark(forecast) {
     this.here = forecast.feasible && forecast.cost_usd ? forecast : null;
-    this.draw();
+    this.place();
+  }
+  /** What is chosen is no longer a point. */
+  leave() {
+    for (const button of this.buttons) button.setAttribute("aria-pressed", "false");
   }
 
-  draw() {
-    const focused = [...byId("front").querySelectorAll("button")].indexOf(document.activeElement);
-    byId("front").replaceChildren();
-    byId("front-table").replaceChildren();
+  button(p) {
+    const meets = p.meets_all_limits ? "" : ", misses a limit";
+    const text = `${planText(p)}: ${inTime(p.time_seconds.mean)}, ${inMoney(p.cost_usd.mean)}${meets}`;
+    const button = make("button", {
+      type: "button", title: text, "aria-label": text, "aria-pressed": "false", class: p.meets_all_limits ? "" : "misses",
+    });
+    button.addEventListener("click", () => {
+      this.onPick(p.plan.overrides);
+      button.setAttribute("aria-pressed", "true");
+    });
+    return button;
+  }
+
+  /** The same buttons at their places: axes grow where what is chosen lies beyond the points. */
+  place() {
     if (this.points.length === 0) return;
     const shown = this.here ? [...this.points, this.here] : this.points;
     const mostTime = 1.05 * Math.max(...shown.map((p) => p.time_seconds.mean ?? 0));
     const mostCost = 1.05 * Math.max(...shown.map((p) => p.cost_usd.mean ?? 0));
+    this.axes.replaceChildren();
     this.drawAxes(mostTime, mostCost);
-    const place = (element, p) => {
+    const put = (element, p) => {
       element.style.left = `${(100 * p.time_seconds.mean) / mostTime}%`;
       element.style.top = `${100 - (100 * p.cost_usd.mean) / mostCost}%`;
-      byId("front").append(element);
     };
-    const buttons = this.points.map((p) => {
-      const meets = p.meets_all_limits ? "" : ", misses a limit";
-      const text = `${planText(p)}: ${inTime(p.time_seconds.mean)}, ${inMoney(p.cost_usd.mean)}${meets}`;
-      const button = make("button", {
-        type: "button", title: text, "aria-label": text, "aria-pressed": String(p === this.picked),
-        class: p.meets_all_limits ? "" : "misses",
-      });
-      button.addEventListener("click", () => {
-        this.picked = p;
-        this.onPick(p.plan.overrides);
-        this.draw();
-      });
-      place(button, p);
-      return button;
-    });
-    if (this.here) place(make("span", { class: "here", "aria-hidden": "true" }, "✕ now"), this.here);
-    if (focused >= 0) buttons[focused]?.focus();
-    this.drawTable();
+    this.points.forEach((point, k) => put(this.buttons[k], point));
+    this.cross.hidden = !this.here;
+    if (this.here) put(this.cross, this.here);
   }
 
   drawAxes(mostTime, mostCost) {
     const svg = drawing("svg", { "aria-hidden": "true" });
-    byId("front").append(svg);
+    this.axes.append(svg);
     const unit = mostTime > 2 * 86400 ? [86400, "d"] : mostTime > 2 * 3600 ? [3600, "h"] : [60, "min"];
     for (const t of ticks(mostTime / unit[0])) {
       const x = `${(100 * t * unit[0]) / mostTime}%`;
       svg.append(drawing("line", { x1: x, x2: x, y1: "0%", y2: "100%" }));
       const label = make("span", { class: "label below" }, `${Number(t.toPrecision(3))} ${unit[1]}`);
       label.style.left = x;
-      byId("front").append(label);
+      this.axes.append(label);
     }
     for (const c of ticks(mostCost)) {
       const y = `${100 - (100 * c) / mostCost}%`;
       svg.append(drawing("line", { x1: "0%", x2: "100%", y1: y, y2: y }));
       const label = make("span", { class: "label beside" }, inMoney(c));
       label.style.top = y;
-      byId("front").append(label);
+      this.axes.append(label);
     }
   }
 

@@ -7,10 +7,12 @@
   const choices = new Choices();
   const controls = new Controls(byId("controls"), (name, words) => {
     choices.choose(name, words);
+    front.leave();
     redraw(performance.now());
   });
   const take = (entries) => {
     choices.replace(entries);
+    front.leave();
     redraw(performance.now());
   };
   const pins = new Pins(take);
@@ -24,6 +26,7 @@
     const said = showFacts(forecast);
     pins.show(forecast, entries);
     front.mark(forecast);
+    byId("limits").textContent = limitSentences(forecast, [...controls.known.values()]).join(" ");
     byId("forecast").classList.remove("stale");
     showErrors(null);
     byId("forecast").dataset.replications = String(forecast.replications);
@@ -80,6 +83,7 @@
       document.title = `${found.scenario} - reckon explore`;
       search.words = found.search;
       controls.show(found.controls);
+      byId("limits").textContent = limitSentences(all, found.controls).join(" ");
       document.documentElement.dataset.settled = String(version);
     } catch (error) {
       if (current()) fail(error);
