@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
 #include <utility>
 #include <variant>
 
@@ -268,15 +269,17 @@ class Maker {
     const PoolSpec& pool = worker_pool(scenario());
     Control control{
         .name = "pricing", .label = "How bought", .value = std::string(to_text(pool.pricing))};
-    Question question = only_own();
-    question.may.pricing = {kPricings.begin(), kPricings.end()};
-    const Site site = make_site(question, own_, catalog_, network_);
     for (const CapacityType type : kPricings) {
-      const bool now = type == pool.pricing;
-      const auto offer = std::ranges::find(site.offers, type, &Offer::pricing);
-      if (!now && (offer == site.offers.end() || !offer->known)) continue;
       ControlOption option{.text = std::string(to_text(type))};
-      if (!now) option.set.push_back(to_text(SetCapacityType{pool.name, type}));
+      if (type != pool.pricing) {
+        // What nobody sells so, or no reservation covers, is no choice.
+        const Change change = SetCapacityType{pool.name, type};
+        const auto plan = plan_with(tried_, std::span(&change, 1), catalog_);
+        if (!plan) continue;
+        const auto named = std::ranges::find(plan->pools, pool.name, &PlannedPool::name);
+        if (named == plan->pools.end() || !named->price.known) continue;
+        option.set.push_back(to_text(change));
+      }
       control.options.push_back(std::move(option));
     }
     return control;

@@ -24,7 +24,8 @@ const std::string kQuestion = std::string(kScenario) +
 class Explorer {
  public:
   Explorer(const Workspace& w, const std::string& arguments)
-      : process_({"reckon",
+      : before_(std::filesystem::remove(w.path("explore.txt"))),  // of another one
+        process_({"reckon",
                   {"sh", "-c",
                    "cd '" + w.path("").string() +
                        "' && exec '" RECKON_BINARY_DIR "/bin/reckon' explore " + arguments +
@@ -67,6 +68,7 @@ class Explorer {
   }
 
  private:
+  bool before_;
   reckon::ChildProcess process_;
   std::string link_;
 };
@@ -111,8 +113,12 @@ TEST_CASE("the page of explore is for whoever has its link, at its own address")
   CHECK(contains(opened.head, "Referrer-Policy: no-referrer"));
   CHECK_FALSE(contains(opened.head, "Access-Control"));
   CHECK_FALSE(contains(opened.body, e.token()));
-  CHECK_FALSE(contains(opened.body, "http://"));
-  CHECK_FALSE(contains(opened.body, "https://"));
+  // No address but the name of SVG's vocabulary, which nobody loads.
+  std::string body = opened.body;
+  const std::string svg = "http://www.w3.org/2000/svg";
+  body.replace(body.find(svg), svg.size(), "");
+  CHECK_FALSE(contains(body, "http://"));
+  CHECK_FALSE(contains(body, "https://"));
 }
 
 TEST_CASE("explore refuses what is no question, and says what is wrong with a scenario") {
@@ -172,19 +178,18 @@ TEST_CASE("every value that explore offers is one that simulate takes") {
       const json c = control(choices, name);
       INFO(c["name"]);
       std::size_t fit = 0;
-      const std::size_t each = c["options"].size() / 8 + 1;  // of hundreds of machines a few
-      for (std::size_t k = 0; k < c["options"].size(); ++k) {
-        const json& option = c["options"][k];
+      bool chosen = false;
+      const std::size_t each = c["options"].size() / 6 + 1;  // of hundreds of machines a few
+      for (const json& option : c["options"]) {
         INFO(option.dump());
-        if (!option["why_not"].is_null()) continue;
-        if (fit++ % each != 0) continue;
+        if (!option["why_not"].is_null() || fit++ % each != 0) continue;
         const HttpAnswer answer = e.ask("/simulate", {{"set", option["set"]}, {"replications", 2}});
         INFO(answer.body.substr(0, 400));
         CHECK(answer.status == 200);
-        // Chosen, it is the control's value.
+        if (chosen || option["set"].empty()) continue;
+        chosen = true;  // it is then the control's value
         const HttpAnswer next = e.ask("/controls", {{"set", option["set"]}});
-        if (std::string(name) != "layout")
-          CHECK(control(json::parse(next.body), name)["value"] == option["text"]);
+        CHECK(control(json::parse(next.body), name)["value"] == option["text"]);
       }
       CHECK(fit > 0);
     }

@@ -89,9 +89,12 @@ class Browser:
         raise RuntimeError(f"no Tab leads to {selector}")
 
     def click(self, selector):
+        find = f"document.querySelector({json.dumps(selector)})"
+        self.evaluate(f"{find}.scrollIntoView({{block: 'center'}})")
+        # Where it lies once the scrolled page is drawn.
         x, y = self.evaluate(
-            f"(() => {{ const e = document.querySelector({json.dumps(selector)}); e.scrollIntoView({{block: 'center'}});"
-            " const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })()")
+            "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => {"
+            f" const b = {find}.getBoundingClientRect(); done([b.x + b.width / 2, b.y + b.height / 2]); }})))")
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 

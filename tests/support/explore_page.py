@@ -12,8 +12,8 @@ import time
 from browser import Browser
 
 FACTS = "document.getElementById('facts').innerText"
-DATA = "document.documentElement.dataset"
-NAMED = ("button", "slider", "textbox", "combobox", "spinbutton", "group", "region", "form")
+DATA = "(document.documentElement?.dataset ?? {})"
+NAMED = ("button", "slider", "textbox", "combobox", "spinbutton", "region", "form")
 
 
 def settled(page):
@@ -66,7 +66,7 @@ def check(link, folder):
     page.key("Enter")
     seen["compared"] = page.evaluate("document.getElementById('compare').innerText")
     page.click("#front button:last-of-type")
-    page.wait("document.querySelector('#front button[aria-pressed=true]')")
+    page.wait("document.querySelector('#front button[aria-pressed=true]') !== null")
     settled(page)
     seen["picked"] = page.evaluate("document.querySelector('#front button[aria-pressed=true]').ariaLabel")
     seen["limits"] = page.evaluate("document.getElementById('limits').innerText")
