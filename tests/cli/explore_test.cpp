@@ -179,7 +179,7 @@ TEST_CASE("every value that explore offers is one that simulate takes") {
       INFO(c["name"]);
       std::size_t fit = 0;
       bool chosen = false;
-      const std::size_t each = c["options"].size() / 6 + 1;  // of hundreds of machines a few
+      const std::size_t each = c["options"].size() / 3 + 1;  // of hundreds of machines a few
       for (const json& option : c["options"]) {
         INFO(option.dump());
         if (!option["why_not"].is_null() || fit++ % each != 0) continue;
