@@ -26,6 +26,8 @@ const Command* find_command(std::string_view name);
 
 int run_simulate(const Command& self, std::span<const std::string> arguments);
 std::vector<OptionText> simulate_options();
+int run_explore(const Command& self, std::span<const std::string> arguments);
+std::vector<OptionText> explore_options();
 int run_accuracy(const Command& self, std::span<const std::string> arguments);
 std::vector<OptionText> accuracy_options();
 int run_self_check(const Command& self, std::span<const std::string> arguments);

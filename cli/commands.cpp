@@ -51,6 +51,21 @@ constexpr std::array kCommands{
         "Exit codes: 0 done, 1 no plan fits or it is worse than the baseline, 2 the question is "
         "wrong, 3 the environment failed\n",
         run_plan, plan_options, false},
+    Command{
+        "explore", "open a local page with a control for each choice of a scenario",
+        "reckon explore FILE [options]",
+        "Prints a link. The page behind it has a control for each choice: machine, region, nodes,\n"
+        "how they are bought, layout, batch, checkpoints, deadline. It asks this process alone.\n"
+        "\n"
+        "Examples:\n"
+        "  reckon explore scenarios/gke-p100-autoscaling.yaml\n"
+        "  reckon explore spot.yaml --port 8080 --set workload.precision=bf16\n"
+        "  reckon explore spot.yaml --print\n"
+        "  reckon explore spot.yaml --print --format json > choices.json\n"
+        "\n"
+        "Exit codes: 0 ended by Ctrl-C, 2 the scenario is wrong or cannot be varied, 3 the "
+        "environment failed\n",
+        run_explore, explore_options},
     Command{"explain", "break down a training step, and show what would make it faster or cheaper",
             "reckon explain FILE [options]",
             "Examples:\n"

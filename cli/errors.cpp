@@ -48,9 +48,15 @@ void take_error_format(std::vector<std::string>& words) {
   words.erase(given, given + (apart ? 2 : 1));
 }
 
+std::string error_lines(const Diagnostics& diagnostics, ErrorCode code) {
+  std::string lines;
+  for (const Diagnostic& d : diagnostics) lines += json_line(d, code);
+  return lines;
+}
+
 void report(const Diagnostics& diagnostics, ErrorCode code) {
-  if (format_of_errors() == ErrorFormat::text) return print_error(format(diagnostics));
-  for (const Diagnostic& d : diagnostics) print_error(json_line(d, code));
+  print_error(format_of_errors() == ErrorFormat::text ? format(diagnostics)
+                                                      : error_lines(diagnostics, code));
 }
 
 void report(ErrorCode code, std::string_view what, std::string_view hint, const std::string& text) {

@@ -33,6 +33,9 @@ void take_error_format(std::vector<std::string>& words);
 /// "line":3,"column":7,"message":"...","hint":"..."}; null is what is not known.
 void report(const Diagnostics& diagnostics, ErrorCode code = ErrorCode::input);
 
+/// The same as JSON, whatever the format of errors.
+std::string error_lines(const Diagnostics& diagnostics, ErrorCode code);
+
 /// Of no file. `text` is all of it for people; `what` and `hint` are its parts.
 void report(ErrorCode code, std::string_view what, std::string_view hint, const std::string& text);
 

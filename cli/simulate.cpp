@@ -9,6 +9,7 @@
 #include "cli/options/values.h"
 #include "cli/output.h"
 #include "cli/parse.h"
+#include "cli/simulate/answer.h"
 #include "cli/simulate/submit.h"
 #include "cli/sweep.h"
 #include "report/html/html.h"
@@ -77,15 +78,6 @@ struct SimulateOptions : Files,
   }
 };
 
-Forecast forecast_of(const Plan& plan, const NetworkModel& network,
-                     const SimulateOptions& options) {
-  ProgressLine progress;
-  ForecastOptions how = forecast_options(options);
-  how.assumption_effects = true;
-  how.progress = progress.callback();
-  return make_forecast(plan, network, how);
-}
-
 void write_html(const Plan& plan, const Forecast& forecast, const NetworkModel& network,
                 const SimulateOptions& options, const ServingForecast* serving) {
   HtmlReport report{plan, forecast, question_of(read_text(options.files.front()))};
@@ -97,17 +89,6 @@ void write_html(const Plan& plan, const Forecast& forecast, const NetworkModel& 
     report.life = &life;
   }
   write_file(options.html, forecast_html(report, html_assets()));
-}
-
-void print_answer(const std::optional<Forecast>& forecast,
-                  const std::optional<ServingForecast>& serving, OutputFormat format) {
-  const ServingForecast* served = serving ? &*serving : nullptr;
-  if (format == OutputFormat::json)
-    return print(forecast ? forecast_json(*forecast, served) : serving_json(*serving));
-  std::string text = forecast ? forecast_table(*forecast) : "";
-  if (forecast && served) text += "\n";
-  if (served) text += serving_table(*served);
-  print(text);
 }
 
 /// Files besides the answer.
@@ -174,11 +155,13 @@ int simulate_one(const SimulateOptions& options, const LoadedCatalog& catalog,
   const bool of_training = !options.trace.empty() || !options.memo.empty() || !options.html.empty();
   if (!loaded.plan && of_training)
     throw UsageError("--trace, --memo and --html show a training, and this scenario only serves");
-  std::optional<Forecast> forecast;
-  if (loaded.plan) forecast = forecast_of(*loaded.plan, network, options);
-  std::optional<ServingForecast> serving = forecast_service(loaded, forecast, options);
-  if (serving) serving->range = serving_range(*loaded.serving, options.seed, trained_for(forecast));
-  if (alternatives == nullptr) print_answer(forecast, serving, options.format);
+  ScenarioAnswer answer;
+  {
+    ProgressLine progress;
+    answer = answer_scenario(loaded, network, options, progress.callback());
+  }
+  const auto& [forecast, serving] = answer;
+  if (alternatives == nullptr) print(answer_text(answer, options.format));
   if (forecast)
     write_files(options, *loaded.plan, *forecast, network, alternatives,
                 serving ? &*serving : nullptr);

@@ -158,6 +158,7 @@ class CutShapes {
     l.overlap = given.overlap.value_or(true);
     l.offload_optimizer = given.offload_optimizer.value_or(false);
     l.data = int(accelerators / (std::int64_t{l.tensor} * l.pipeline * l.context));
+    if (l.data == 0) return reject("fewer accelerators than one copy of the model takes");
     for (const Recompute mode : modes_) {
       l.recompute = mode;
       add_batches(StrategyKind::model_parallel, nodes, l, given.micro_batch.value_or(1));

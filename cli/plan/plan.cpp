@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "cli/output.h"
 #include "cli/parse.h"
 #include "cli/plan/lock.h"
+#include "cli/plan/plan_answer.h"
 #include "cli/plan/plan_fleet.h"
 #include "cli/plan/plan_locked.h"
 #include "cli/plan/plan_options.h"
@@ -28,64 +28,31 @@
 #include "report/memo.h"
 #include "report/plan/fewest.h"
 #include "report/plan/memo.h"
-#include "sim/accuracy/plan_evidence.h"
 #include "sim/base/shell_word.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon::cli {
 namespace {
 
-constexpr int kPlansShown = 5;
-
-/// All that one question is answered with.
-struct Setting {
-  const PlanOptions& options;
-  const planner::Question& question;
-  const LoadedCatalog& catalog;
-  const NetworkModel& network;
-  planner::PlannerOptions how;
-
-  LockedQuestion locked() const { return {options, question, catalog, network, how}; }
-};
-
-/// The setting's, telling `line`, which is gone before anything is printed, how far the search is.
-planner::PlannerOptions watched(const Setting& s, ProgressLine& line) {
-  planner::PlannerOptions how = s.how;
-  if (const auto show = line.text_callback())
-    how.progress = [show](const planner::SearchProgress& p) {
-      std::string text = fmt::format("{} candidates, {} pruned, {} in the final rounds",
-                                     p.considered, p.pruned, p.racing);
-      if (std::isfinite(p.best)) text += fmt::format(", best score so far {:.4g}", p.best);
-      show(text);
-    };
-  return how;
+LockedQuestion locked(const PlanSetting& s) {
+  return {s.options, s.question, s.catalog, s.network, s.how};
 }
 
-Expected<planner::Answer> search(const Setting& s) {
+/// Tells on a line that is gone before anything is printed how far it is.
+Expected<AnsweredPlan> watched_answer(const PlanSetting& s) {
   ProgressLine line;
-  return planner::plan(s.question, s.catalog, s.network, watched(s, line));
+  return answer_plan(s, line.text_callback());
 }
 
-Expected<int> answer_fewest(const Setting& s) {
+Expected<int> answer_fewest(const PlanSetting& s) {
   const auto answer = planner::fewest(s.question, s.catalog, s.network, s.how);
   if (!answer) return tl::unexpected(answer.error());
   print(s.options.format == OutputFormat::json ? fewest_json(*answer) : fewest_table(*answer));
   return answer->meets_all() ? kDone : kAnswerIsNo;
 }
 
-/// What the assumptions of the first plan do to it, where somebody reads that; no digit of its
-/// forecast changes.
-void add_effects(const Setting& s, const Plan& best, planner::Answer& answer) {
-  if (s.options.format != OutputFormat::json && s.options.memo.empty()) return;
-  ForecastOptions how;
-  how.seed = answer.seed;
-  how.replications = answer.replications;
-  how.threads = s.how.threads;
-  answer.plans.front().result.forecast = make_forecast(best, s.network, how);
-}
-
 /// The files of --out, --memo and --svg.
-Expected<void> write_files(const Setting& s, const planner::Answer& answer,
+Expected<void> write_files(const PlanSetting& s, const planner::Answer& answer,
                            const std::optional<Plan>& best) {
   if (!s.options.svg.empty()) write_file(s.options.svg, front_svg(answer));
   if (!best) return {};
@@ -96,7 +63,7 @@ Expected<void> write_files(const Setting& s, const planner::Answer& answer,
     write_file(out, *text);
   }
   if (s.options.lock)
-    if (auto written = write_plan_lock(s.locked(), answer, *best); !written) return written;
+    if (auto written = write_plan_lock(locked(s), answer, *best); !written) return written;
   if (s.options.memo.empty()) return {};
   const Forecast& forecast = answer.plans.front().result.forecast;
   const std::string question = s.question.base.is_file ? question_of(s.question.base.text) : "";
@@ -121,7 +88,7 @@ Expected<planner::Lock> lock_with_plan(const std::string& name, std::string_view
 }
 
 /// nullopt: it was not given.
-Expected<std::optional<Held>> baseline_of(const Setting& s) {
+Expected<std::optional<Held>> baseline_of(const PlanSetting& s) {
   const std::string& name = s.options.baseline;
   if (name.empty()) return std::nullopt;
   Held held;
@@ -143,7 +110,7 @@ Expected<std::optional<Held>> baseline_of(const Setting& s) {
 }
 
 /// The plans, then the baseline; the exit code.
-int print_answer(const Setting& s, const planner::Answer& answer, const BaselineInputs* held) {
+int print_answer(const PlanSetting& s, const planner::Answer& answer, const BaselineInputs* held) {
   if (s.options.format == OutputFormat::json) {
     print(plan_json(answer, held));
   } else {
@@ -158,45 +125,36 @@ int print_answer(const Setting& s, const planner::Answer& answer, const Baseline
   return no ? kAnswerIsNo : kDone;
 }
 
-Expected<int> answer_question(const Setting& s) {
+Expected<int> answer_question(const PlanSetting& s) {
   const double tolerance = s.options.tolerance.value_or(0);
   auto against = baseline_of(s);
   if (!against) return tl::unexpected(std::move(against.error()));
-  auto answer = search(s);
-  if (!answer) return tl::unexpected(std::move(answer.error()));
-  planner::explain_choice(s.question, s.catalog, s.network, s.how, *answer);
-  std::optional<Plan> best;
-  if (!answer->plans.empty()) {
-    auto resolved = planner::resolve(s.question, answer->plans.front(), s.catalog);
-    if (!resolved) return tl::unexpected(std::move(resolved.error()));
-    best = std::move(*resolved);
-    if (s.question.base.evidence != nullptr) add_trial(*best, *s.question.base.evidence);
-    answer->plans.front().result.forecast.evidence = best->evidence;
-    add_effects(s, *best, *answer);
-  }
+  auto answered = watched_answer(s);
+  if (!answered) return tl::unexpected(std::move(answered.error()));
+  auto& [answer, best] = *answered;
   const Plan* const todays = best ? &*best : nullptr;
   if (*against)
     // What is trained may be the edit that a lock tells of.
     if (const auto judged =
-            judge_today((*against)->baseline, s.question, *answer,
+            judge_today((*against)->baseline, s.question, answer,
                         (*against)->lock ? nullptr : todays, s.network, s.how.threads);
         !judged)
       return tl::unexpected(judged.error());
-  if (const auto written = write_files(s, *answer, best); !written)
+  if (const auto written = write_files(s, answer, best); !written)
     return tl::unexpected(written.error());
-  if (!*against) return print_answer(s, *answer, nullptr);
+  if (!*against) return print_answer(s, answer, nullptr);
   const Held& of = **against;
   std::optional<AttributedScore> since;
   if (of.lock) {
-    auto attributed = attribute_score(s.locked(), *of.lock, *answer);
+    auto attributed = attribute_score(locked(s), *of.lock, answer);
     if (!attributed) return tl::unexpected(std::move(attributed.error()));
     since = std::move(*attributed);
   }
-  const auto verdict = planner::held_against_baseline(*answer, of.baseline, tolerance,
+  const auto verdict = planner::held_against_baseline(answer, of.baseline, tolerance,
                                                       since ? &since->score : nullptr);
-  const BaselineInputs held{*answer,   of.baseline, verdict,
+  const BaselineInputs held{answer,    of.baseline, verdict,
                             tolerance, todays,      since ? &since->since : nullptr};
-  return print_answer(s, *answer, &held);
+  return print_answer(s, answer, &held);
 }
 
 }  // namespace
@@ -207,11 +165,6 @@ int run_plan(const Command& self, std::span<const std::string> arguments) {
   const auto given = parse<PlanOptions>(self, arguments);
   if (!given) return kDone;
   const PlanOptions& options = *given;
-  planner::PlannerOptions how;
-  how.keep = std::size_t(options.plans.value_or(kPlansShown));
-  how.seed = options.seed;
-  how.replications = options.replications;
-  how.threads = options.threads;
   const auto catalog = checked(load_catalogs(options));
   auto base = checked(plan_base(options, catalog));
   base.words.plan_command = "reckon plan";
@@ -235,7 +188,7 @@ int run_plan(const Command& self, std::span<const std::string> arguments) {
     return std::max(checked(answer_fleet(options, base, catalog, *network)), served);
   }
   const auto question = checked(planner::make_question(std::move(base), catalog));
-  const Setting setting{options, question, catalog, *network, how};
+  const PlanSetting setting{options, question, catalog, *network, planner_options(options)};
   const int code = checked(options.fewest ? answer_fewest(setting) : answer_question(setting));
   return std::max(code, served);
 }

@@ -57,4 +57,15 @@ bool shows_token(std::string_view authorization, std::string_view token) {
          same_secret(trimmed(authorization.substr(kScheme.size())), token);
 }
 
+bool query_shows_token(std::string_view query, std::string_view token) {
+  constexpr std::string_view kKey = "token=";
+  while (!query.empty()) {
+    const std::size_t end = std::min(query.find('&'), query.size());
+    const std::string_view part = query.substr(0, end);
+    query.remove_prefix(std::min(end + 1, query.size()));
+    if (part.starts_with(kKey)) return same_secret(part.substr(kKey.size()), token);
+  }
+  return false;
+}
+
 }  // namespace reckon

@@ -14,4 +14,7 @@ std::string read_token_file(const std::filesystem::path& file);
 /// not tell how much of a wrong token was right.
 bool shows_token(std::string_view authorization, std::string_view token);
 
+/// Whether `query`, what follows '?' in a target, has `token=` with that token, in the same time.
+bool query_shows_token(std::string_view query, std::string_view token);
+
 }  // namespace reckon

@@ -53,6 +53,7 @@ class HttpServer::Server {
     shared_.on_change = [this] { changed(); };
     listen();
     address_ = {shared_.options.listen.host, acceptor_.local_endpoint().port()};
+    shared_.port = address_.port;
     accept();
     thread_ = std::thread([this] { context_.run(); });
   }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "executor/http/listen_address.h"
@@ -37,6 +38,13 @@ struct HttpOptions {
   std::string token = {};
   /// Paths that need no token: probes of health, which say no more than that the server lives.
   std::vector<std::string> open_paths = {};
+  /// A GET may also show the token as `?token=`: the link by which a browser opens a page.
+  bool token_in_link = false;
+  /// Only requests for this address or for `localhost`, with its port, are answered, others with
+  /// 403: no page of others reaches this server by a name that leads here (DNS rebinding).
+  bool own_host_only = false;
+  /// Fields of every answer.
+  std::vector<std::pair<std::string, std::string>> fields = {};
   /// At once; no more than half of the descriptors that the process may have (most_connections()).
   std::size_t connections = 1024;
   /// The largest body that is taken, in bytes, asked for each request; none: no body.

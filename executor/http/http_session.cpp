@@ -20,7 +20,7 @@ using boost::system::error_code;
 constexpr std::size_t kPart = 16 << 10;             // of what is read at once
 constexpr std::uint32_t kLargestHeader = 16 << 10;  // all its lines
 constexpr std::chrono::seconds kLinger{5};          // for the client of a closed connection
-constexpr unsigned kUnauthorized = 401, kTooLarge = 413;
+constexpr unsigned kUnauthorized = 401, kForbidden = 403, kTooLarge = 413;
 
 std::string_view view(beast::string_view text) { return {text.data(), text.size()}; }
 beast::string_view view(std::string_view text) { return {text.data(), text.size()}; }
@@ -65,14 +65,31 @@ void Session::read_header() {
       });
 }
 
+bool Session::may_ask() const {
+  const HttpOptions& options = shared_.options;
+  const auto& head = parser_->get();
+  const std::string_view target = view(head.target()), path = path_of(target);
+  if (options.token.empty() || std::ranges::count(options.open_paths, path) > 0) return true;
+  if (shows_token(view(head[wire::field::authorization]), options.token)) return true;
+  return options.token_in_link && head.method() == wire::verb::get && path.size() < target.size() &&
+         query_shows_token(target.substr(path.size() + 1), options.token);
+}
+
+bool Session::is_for_this_host() const {
+  const std::string_view host = view(parser_->get()[wire::field::host]);
+  return host == text(ListenAddress{shared_.options.listen.host, shared_.port}) ||
+         host == text(ListenAddress{"localhost", shared_.port});
+}
+
 /// Of whoever may not ask no body is read.
 void Session::read_body() {
   const HttpOptions& options = shared_.options;
-  const auto& head = parser_->get();
-  const std::string_view path = path_of(view(head.target()));
-  const bool open = options.token.empty() || std::ranges::count(options.open_paths, path) > 0;
-  if (!open && !shows_token(view(head[wire::field::authorization]), options.token))
-    return refuse(kUnauthorized, "this server asks for a token: Authorization: Bearer TOKEN");
+  if (options.own_host_only && !is_for_this_host())
+    return refuse(kForbidden, "this server answers at its own address only");
+  if (!may_ask())
+    return refuse(kUnauthorized, options.token_in_link
+                                     ? "this server asks for the token of its link: ?token=TOKEN"
+                                     : "this server asks for a token: Authorization: Bearer TOKEN");
   if (parser_->is_done()) return answer();
   enter(State::body);
   const std::uint64_t most = options.largest_body ? options.largest_body() : 0;
@@ -114,6 +131,7 @@ void Session::reply(HttpReply reply) {
   const auto& request = parser_->get();
   response_ = {static_cast<wire::status>(reply.status), request.version()};
   response_.set(wire::field::content_type, view(reply.type));
+  for (const auto& [name, value] : shared_.options.fields) response_.set(name, value);
   if (!reply.allow.empty()) response_.set(wire::field::allow, view(reply.allow));
   if (reply.status == kUnauthorized)  // [RFC 9110, section 11.6.1]
     response_.set(wire::field::www_authenticate, "Bearer realm=\"reckon\"");

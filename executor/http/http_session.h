@@ -30,6 +30,7 @@ struct Gate {
 struct Shared {
   HttpOptions options;
   HttpHandler handler;
+  std::uint16_t port = 0;  // that was found
   std::atomic<bool> ending{false};
   std::shared_ptr<Gate> gate = std::make_shared<Gate>();
   std::set<std::shared_ptr<Session>> sessions;  // those whose socket is open
@@ -61,6 +62,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void read();
   void read_header();
   void read_body();
+  bool may_ask() const;
+  bool is_for_this_host() const;
   void answer();
   void refuse(unsigned status, std::string_view what);
   void reply(HttpReply reply);

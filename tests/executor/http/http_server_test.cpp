@@ -255,3 +255,31 @@ TEST_CASE("a process takes no more connections than half of its descriptors") {
   CHECK(most_connections(1) == 1);
   CHECK(most_connections(SIZE_MAX) <= std::max<std::size_t>(1, files.rlim_cur / 2));
 }
+
+TEST_CASE("a page is opened by a link with its token, at the server's own address") {
+  HttpOptions o = options();
+  o.token = "abc";
+  o.token_in_link = true;
+  o.own_host_only = true;
+  o.fields = {{"X-Mine", "yes"}};
+  const HttpServer server(o, echo);
+  const std::string own = text(server.address());
+  const auto get = [&](const std::string& target, const std::string& host,
+                       const std::string& lines = "") {
+    HttpClient client(server.address().port);
+    client.send("GET " + target + " HTTP/1.1\r\nHost: " + host + "\r\n" + lines + "\r\n");
+    return client.answer();
+  };
+  CHECK(get("/?token=abc", own).status == 200);
+  CHECK(get("/?a=b&token=abc", own).body == "GET / ");
+  CHECK(get("/?token=abc", "localhost:" + std::to_string(server.address().port)).status == 200);
+  CHECK(get("/", own, "Authorization: Bearer abc\r\n").status == 200);
+  for (const char* target : {"/", "/?token=", "/?token=abd", "/?token=abcd", "/?nottoken=abc"})
+    CHECK(get(target, own).status == 401);
+  for (const char* host : {"evil.example", "127.0.0.1", "localhost", ""})
+    CHECK(get("/?token=abc", host).status == 403);
+  CHECK(get("/", own).head.find("X-Mine: yes") != std::string::npos);
+  HttpClient poster(server.address().port);
+  poster.send("POST /?token=abc HTTP/1.1\r\nHost: " + own + "\r\nContent-Length: 0\r\n\r\n");
+  CHECK(poster.answer().status == 401);
+}

@@ -1,0 +1,399 @@
+#include "planner/controls.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
+#include <utility>
+#include <variant>
+
+#include "planner/site.h"
+#include "sim/base/parallel.h"
+#include "sim/base/unit_text.h"
+#include "sim/base/words.h"
+
+namespace reckon::planner {
+namespace {
+
+/// Beside the scenario's own number: each one up to it, and quarters of it up to four times.
+constexpr int kNodesInARow = 8, kTimesAsMany = 4, kPartsOfIt = 4;
+/// The fastest layouts are enough to choose from by hand.
+constexpr std::size_t kLayoutsShown = 20;
+constexpr std::array kPricings{CapacityType::on_demand, CapacityType::spot, CapacityType::reserved};
+
+/// The scenario's number of nodes; of a pool that starts empty its most.
+int nodes_now(const Scenario& s) {
+  const NodesSpec& nodes = worker_pool(s).nodes;
+  return std::max(1, nodes.initial > 0 ? nodes.initial : nodes.max);
+}
+
+std::vector<int> numbers_of_nodes(int now) {
+  std::vector<int> out;
+  for (int n = 1; n <= std::max(kNodesInARow, kTimesAsMany); ++n) out.push_back(n);
+  for (int part = 1; part <= kTimesAsMany * kPartsOfIt; ++part)
+    out.push_back(std::max(1, now * part / kPartsOfIt));
+  std::ranges::sort(out);
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+std::string node_text(const Hardware& h) {
+  if (!h.slice.empty()) return h.slice;
+  if (h.accelerator.empty()) return h.machine;
+  return fmt::format("{} ({} {})", h.machine, h.per_node, h.accelerator);
+}
+
+/// How much of its layout a shape shares with what the scenario says.
+int likeness(const Shape& shape, const StrategySpec& s) {
+  const auto is = [](const std::optional<int>& said, int value) {
+    return said && *said == value ? 1 : 0;
+  };
+  const Layout& l = shape.layout;
+  return (shape.kind == s.kind ? 8 : 0) + is(s.zero_stage, l.zero_stage) + is(s.tensor, l.tensor) +
+         is(s.pipeline, l.pipeline) + is(s.context, l.context) + is(s.expert, l.expert) +
+         is(s.micro_batch, l.micro_batch) + (s.recompute.value_or(Recompute::none) == l.recompute);
+}
+
+/// The shape that is most like the scenario's, of equals the fastest.
+const Shape* most_alike(const std::vector<Shape>& shapes, const StrategySpec& now) {
+  const Shape* best = nullptr;
+  const auto key = [&](const Shape& s) { return std::pair(-likeness(s, now), s.step_seconds); };
+  for (const Shape& shape : shapes)
+    if (best == nullptr || key(shape) < key(*best)) best = &shape;
+  return best;
+}
+
+class Maker {
+ public:
+  Maker(const Question& question, const Catalog& catalog, const NetworkModel& network, int threads)
+      : q_(question), catalog_(catalog), network_(network), threads_(threads) {
+    now_ = nodes_now(scenario());
+    keep_batch();
+    own_ = hardware_for(only_own(), catalog_).kinds.front();
+    set_pool_bounds();
+  }
+
+  Controls make() {
+    Controls out;
+    out.scenario = scenario().name;
+    add(out, machines());
+    add(out, regions());
+    add(out, nodes());
+    add(out, ways_to_buy());
+    add(out, layouts());
+    add(out, batch());
+    add(out, checkpoint());
+    add(out, limit("deadline", "Deadline", q_.deadline));
+    add(out, limit("budget", "Budget", q_.budget));
+    out.search = search_words(out);
+    return out;
+  }
+
+ private:
+  const Scenario& scenario() const { return q_.file.scenario; }
+  const StrategySpec& strategy() const { return scenario().workload->strategy; }
+  const ClusterSpec& cluster() const { return scenario().cluster; }
+  static void add(Controls& out, Control control) {
+    if (!control.options.empty() || !control.key.empty()) out.all.push_back(std::move(control));
+  }
+
+  /// The scenario's batch is what is tried; a search may free it.
+  void keep_batch() {
+    const WorkloadSpec& w = *scenario().workload;
+    tried_ = q_;
+    tried_.may.most_global_batch = 0;
+    tried_.may.batch_per_accelerator = w.batch_per_accelerator;
+    tried_.may.global_batch = w.global_batch;
+    tried_.may.nodes = {now_};
+    tried_.may.pricing = {worker_pool(scenario()).pricing};
+    tried_.may.kinds.clear();
+    tried_.may.recompute.clear();
+    tried_.may.layouts = false;
+    tried_.may.bounds.clear();
+    tried_.may.bases.clear();
+    tried_.may.fallbacks.clear();
+    tried_.may.save_intervals.clear();
+    tried_.may.checkpoint_storages.clear();
+    tried_.may.parameter_servers.clear();
+    tried_.may.server_machines.clear();
+    tried_.may.precision = false;
+    tried_.may.zone = false;
+    tried_.quota.clear();
+    tried_.max_nodes.reset();
+    tried_.residency.clear();
+    tried_.carbon_free.reset();
+    tried_.budget.reset();
+    tried_.objective = Objective::time;  // what has no price may be tried
+  }
+  Question only_own() const {
+    Question own = tried_;
+    own.may.hardware = false;
+    return own;
+  }
+  /// Kinds of node and places: the question's, else what the provider sells in the region.
+  Question with_hardware(bool everywhere) const {
+    Question any = tried_;
+    if (!q_.may.hardware) {
+      any.may.providers = {cluster().provider};
+      any.may.accelerators.clear();
+      any.may.machines.clear();
+      any.may.regions.clear();
+      if (!everywhere) any.may.regions = {cluster().region};
+    }
+    any.may.hardware = true;
+    return any;
+  }
+
+  /// An autoscaled pool keeps its shape around another number of nodes.
+  void set_pool_bounds() {
+    const PoolSpec& pool = worker_pool(scenario());
+    offer_.region = cluster().region;
+    offer_.zone = "";
+    offer_.pricing = pool.pricing;
+    if (pool.nodes.min == pool.nodes.max) return;
+    offer_.bounds.text = "as it is";
+    offer_.bounds.least = double(pool.nodes.min) / now_;
+    offer_.bounds.most = double(pool.nodes.max) / now_;
+  }
+
+  /// What is most like the scenario on so many nodes of that kind, as words of --set, or why not.
+  ControlOption tried(const Hardware& h, int nodes) const {
+    Question question = h.own ? only_own() : with_hardware(true);
+    question.may.nodes = {nodes};
+    const Site site = make_site(question, h, catalog_, network_);
+    ControlOption option;
+    const Shape* shape = most_alike(site.shapes, strategy());
+    if (shape == nullptr) {
+      option.why_not = !site.refused.empty()   ? site.refused.front().what
+                       : site.rejected.empty() ? "nothing fits on it"
+                                               : site.rejected.begin()->first;
+      return option;
+    }
+    Offer offer = offer_;
+    if (!h.own && std::ranges::count(h.regions, cluster().region) == 0)
+      offer.region = site.offers.empty() ? h.regions.front() : site.offers.front().region;
+    if (nodes != now_) question.may.nodes = {now_, nodes};  // it varies
+    option.set = words_for(question, h, offer, *shape);
+    return option;
+  }
+
+  /// Of a pool that grows and shrinks the gang's nodes are there at the start, if any were.
+  std::vector<std::string> words_for(const Question& question, const Hardware& h,
+                                     const Offer& offer, const Shape& shape) const {
+    const bool starts_full = worker_pool(scenario()).nodes.initial > 0;
+    std::vector<std::string> words;
+    for (Change& change : changes_for(question, h, offer, shape)) {
+      if (h.own && std::holds_alternative<SetCapacityType>(change)) continue;  // as it is
+      if (starts_full)
+        if (auto* const nodes = nodes_in(change))
+          nodes->initial = std::max(nodes->min, shape.nodes);
+      words.push_back(to_text(change));
+    }
+    return words;
+  }
+  /// The nodes of the workers' pool that a change sets; nullptr: none.
+  static NodesSpec* nodes_in(Change& change) {
+    if (auto* const c = std::get_if<SetNodes>(&change)) return &c->nodes;
+    if (auto* const c = std::get_if<SetPool>(&change)) return &c->pool.nodes;
+    if (auto* const c = std::get_if<SetPools>(&change)) return &c->pools.front().nodes;
+    if (auto* const c = std::get_if<SetCluster>(&change)) return &c->cluster.pools.front().nodes;
+    return nullptr;
+  }
+
+  bool is_own(const Hardware& h) const {
+    const Machine* a = catalog_.find_machine(own_.provider, own_.machine);
+    const Machine* b = catalog_.find_machine(h.provider, h.machine);
+    return h.provider == own_.provider && (a == b && (a != nullptr || h.machine == own_.machine)) &&
+           h.accelerator == own_.accelerator && h.per_node == own_.per_node &&
+           h.slice == own_.slice;
+  }
+  std::string text_with_provider(const Hardware& h) const {
+    return h.provider == cluster().provider
+               ? node_text(h)
+               : fmt::format("{}, {}", node_text(h), to_text(h.provider));
+  }
+
+  Control machines() const {
+    Control control{.name = "machine", .label = "Machine", .value = node_text(own_)};
+    std::vector<Hardware> kinds = hardware_for(with_hardware(false), catalog_).kinds;
+    const bool listed = std::ranges::any_of(kinds, [&](const Hardware& h) { return is_own(h); });
+    control.options.resize(kinds.size());
+    parallel_for(kinds.size(), threads_, [&](std::size_t k) {
+      if (!is_own(kinds[k])) control.options[k] = tried(kinds[k], now_);
+      control.options[k].text = is_own(kinds[k]) ? control.value : text_with_provider(kinds[k]);
+      control.options[k].group = kinds[k].accelerator;
+    });
+    if (!listed)
+      control.options.insert(control.options.begin(),
+                             ControlOption{.text = control.value, .group = own_.accelerator});
+    std::ranges::stable_sort(control.options, {}, &ControlOption::group);
+    return control;
+  }
+
+  Control regions() const {
+    Control control{.name = "region", .label = "Region", .value = cluster().region};
+    for (const Hardware& h : hardware_for(with_hardware(true), catalog_).kinds) {
+      if (!is_own(h)) continue;
+      for (const std::string& region : h.regions) {
+        ControlOption option{.text = region};
+        if (region != cluster().region) {
+          option.set.push_back(to_text(SetRegion{region}));
+          if (!cluster().zone.empty()) option.set.push_back(to_text(SetZone{}));
+        }
+        control.options.push_back(std::move(option));
+      }
+    }
+    if (std::ranges::count(control.options, control.value, &ControlOption::text) == 0)
+      control.options.insert(control.options.begin(), ControlOption{.text = control.value});
+    return control;
+  }
+
+  Control nodes() const {
+    Control control{.name = "nodes", .label = "Nodes", .value = std::to_string(now_)};
+    control.ascending = true;
+    if (!own_.slice.empty()) return control;  // a job has one slice
+    std::vector<int> numbers = q_.may.nodes.size() > 1 ? q_.may.nodes : numbers_of_nodes(now_);
+    if (std::ranges::count(numbers, now_) == 0) numbers.push_back(now_);
+    std::ranges::sort(numbers);
+    control.options.resize(numbers.size());
+    parallel_for(numbers.size(), threads_, [&](std::size_t k) {
+      if (numbers[k] != now_) control.options[k] = tried(own_, numbers[k]);
+      control.options[k].text = std::to_string(numbers[k]);
+    });
+    return control;
+  }
+
+  Control ways_to_buy() const {
+    const PoolSpec& pool = worker_pool(scenario());
+    Control control{
+        .name = "pricing", .label = "How bought", .value = std::string(to_text(pool.pricing))};
+    for (const CapacityType type : kPricings) {
+      ControlOption option{.text = std::string(to_text(type))};
+      if (type != pool.pricing) {
+        // What nobody sells so, or no reservation covers, is no choice.
+        const Change change = SetCapacityType{pool.name, type};
+        const auto plan = plan_with(tried_, std::span(&change, 1), catalog_);
+        if (!plan) continue;
+        const auto named = std::ranges::find(plan->pools, pool.name, &PlannedPool::name);
+        if (named == plan->pools.end() || !named->price.known) continue;
+        option.set.push_back(to_text(change));
+      }
+      control.options.push_back(std::move(option));
+    }
+    return control;
+  }
+
+  /// All kinds of strategy, all degrees where a global batch is said, all recomputation.
+  Control layouts() const {
+    Control control{.name = "layout", .label = "Layout"};
+    Question question = only_own();
+    for (const auto& word : words_of(StrategyKind{}))
+      if (word.value != StrategyKind::parameter_server || word.value == strategy().kind)
+        question.may.kinds.push_back(word.value);
+    question.may.layouts = scenario().workload->global_batch.has_value();
+    question.may.recompute = {Recompute::none, Recompute::selective, Recompute::full};
+    Site site = make_site(question, own_, catalog_, network_);
+    std::ranges::stable_sort(site.shapes, {}, &Shape::step_seconds);
+    const Site as_is = make_site(only_own(), own_, catalog_, network_);
+    const Shape* now = most_alike(as_is.shapes, strategy());
+    control.value = now != nullptr ? text_of(*now) : std::string(to_text(strategy().kind));
+    control.options.push_back({.text = control.value});
+    for (const Shape& shape : site.shapes) {
+      if (control.options.size() > kLayoutsShown) break;
+      ControlOption option{.text = text_of(shape)};
+      if (std::ranges::count(control.options, option.text, &ControlOption::text) > 0) continue;
+      option.set = words_for(question, own_, offer_, shape);
+      control.options.push_back(std::move(option));
+    }
+    return control;
+  }
+  static std::string text_of(const Shape& shape) {
+    return fmt::format("{} ({} a step)", strategy_text(shape),
+                       format_duration(Seconds{shape.step_seconds}));
+  }
+
+  Control batch() const {
+    const WorkloadSpec& w = *scenario().workload;
+    const bool global = w.global_batch.has_value();
+    Control control{
+        .name = "batch",
+        .label = global ? "Global batch" : "Batch of an accelerator",
+        .value = std::to_string(w.global_batch.value_or(w.batch_per_accelerator.value_or(1)))};
+    control.key = global ? "workload.global_batch" : "workload.batch_per_accelerator";
+    control.whole_number = true;
+    control.of_question = q_.may.most_global_batch == 0;
+    return control;
+  }
+
+  Control checkpoint() const {
+    using Mode = CheckpointSpec::Mode;
+    Control control{.name = "checkpoint", .label = "Checkpoint interval"};
+    control.key = "workload.checkpoint.interval";
+    const CheckpointSpec said = scenario().workload->checkpoint.value_or(CheckpointSpec{});
+    const std::string word = to_text(SetCheckpointInterval{said.mode, said.interval});  // KEY=VALUE
+    control.value = word.substr(word.find('=') + 1);
+    control.suggestions = {"optimal", "none"};
+    for (const SaveInterval& interval : q_.may.save_intervals)
+      if (interval.mode == Mode::interval) control.suggestions.push_back(interval.text);
+    control.of_question = q_.may.save_intervals.size() < 2;
+    return control;
+  }
+
+  static Control limit(std::string name, std::string label, const std::optional<Limit>& said) {
+    Control control{.name = name, .label = std::move(label), .value = said ? said->text : ""};
+    control.key = "plan." + name;
+    control.of_question = true;
+    control.limit = said;
+    return control;
+  }
+
+  /// A file that says what may vary is its own question.
+  std::vector<std::string> search_words(const Controls& made) const {
+    const SearchedKeys keys = searched_keys(q_);
+    if (!keys.searched.empty()) return {};
+    std::vector<std::string> words;
+    for (const Control& control : made.all) {
+      if (control.name != "nodes" && control.name != "pricing") continue;
+      std::vector<std::string> values;
+      for (const ControlOption& option : control.options)
+        if (option.why_not.empty()) values.push_back(option.text);
+      words.push_back(fmt::format("plan.vary.{}=[{}]", control.name, fmt::join(values, ", ")));
+    }
+    words.emplace_back("plan.vary.machine=any");
+    words.emplace_back("plan.vary.accelerator=any");
+    words.push_back(fmt::format("plan.vary.region={}", cluster().region));
+    return words;
+  }
+
+  const Question& q_;
+  const Catalog& catalog_;
+  const NetworkModel& network_;
+  const int threads_;
+  int now_ = 1;
+  Question tried_;  // the scenario as it is, without limits
+  Hardware own_;
+  Offer offer_;  // as the pool is bought
+};
+
+}  // namespace
+
+Expected<Controls> controls_of(const Base& base, const Catalog& catalog,
+                               const NetworkModel& network, int threads) {
+  auto question = make_question(base, catalog);
+  if (!question) {
+    // A pool that starts empty says how many it may have.
+    const auto file = read(base);
+    if (!file || !file->scenario.workload || file->scenario.cluster.pools.empty() ||
+        worker_pool(file->scenario).nodes.initial > 0)
+      return tl::unexpected(std::move(question.error()));
+    Base full = base;
+    full.overrides.push_back(fmt::format("plan.vary.nodes={}", nodes_now(file->scenario)));
+    question = make_question(std::move(full), catalog);
+    if (!question) return tl::unexpected(std::move(question.error()));
+  }
+  return Maker(*question, catalog, network, threads).make();
+}
+
+}  // namespace reckon::planner
