@@ -121,6 +121,8 @@ std::vector<Option> PlanOptions::declared() {
        text(global_batch)},
       {{"checkpoint-interval", "A,B", "durations, optimal or none"},
        list(block, "vary.checkpoint_interval")},
+      {{"restart", "A,B", "after a loss: full, in_place, warm_spare 1, elastic 12"},
+       list(block, "vary.restart")},
       {{"checkpoint-storage", "A,B", "storages of the catalog to consider"},
        list(block, "vary.checkpoint_storage")},
       {deadline_text(), key(block, "deadline")},
