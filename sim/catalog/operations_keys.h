@@ -56,7 +56,7 @@ inline constexpr std::string_view kRestoreOverhead = "checkpoint.restore_overhea
 inline constexpr std::string_view kNoticeReaction = "checkpoint.notice_reaction_s";
 inline constexpr std::string_view kLargeSave = "checkpoint.large_run_save_s";
 inline constexpr std::string_view kWriterSpread = "checkpoint.writer_spread_fraction";
-inline constexpr std::string_view kLocalDisk = "checkpoint.local_disk_bytes_per_s";
+inline constexpr std::string_view kLocalDisk = "checkpoint.local_disk_bytes_per_s_per_node";
 
 inline constexpr std::string_view kCpuFlopsPerVcpu = "host.cpu_flop_per_s_per_vcpu";
 inline constexpr std::string_view kCpuMemoryPerVcpu = "host.cpu_memory_bytes_per_s_per_vcpu";
