@@ -83,14 +83,6 @@ void add_local_tier(const LocalTierPace& local, CheckpointCycle& cycle) {
   cycle.local = {every, clock_or_never(local.save), clock_or_never(local.write)};
 }
 
-/// Workers on one node, at most.
-int workers_per_node(const Placement& placement) {
-  int most = 1;
-  for (const PoolShare& share : placement.pools)
-    if (share.workers > 0) most = std::max(most, share.workers_per_node);
-  return most;
-}
-
 }  // namespace
 
 Job::Job(const PlannedCluster& cluster, std::uint32_t which, const JobRequest& request,
@@ -113,9 +105,7 @@ Job::Job(const PlannedCluster& cluster, std::uint32_t which, const JobRequest& r
   add_local_tier(pace.local, cycle);
   if (cycle.has_tiers()) local = pace.local;
   restart_rules = request.restart;
-  keeps_state =
-      restart_rules.copies_hold_all &&
-      a_copy_is_left(workers, restart_rules.workers_of_a_copy, workers_per_node(placement));
+  keeps_state = reckon::keeps_state(cluster, request);
   regroup = clock_or_never(restart_rules.regroup);
   peer_restore = clock_or_never(pace.peer_restore);
   local_restore = clock_or_never(pace.local.restore);

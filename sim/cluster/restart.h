@@ -24,4 +24,7 @@ enum class Kept {
 /// taken to be so, which makes rack and zone losses certain and two by chance too dear.
 Kept kept_after(RestartKind kind, bool keeps_state, const LocalTierPace& local, Loss loss);
 
+/// Do the processes that are left hold all of the job's state when a node of it goes?
+bool keeps_state(const PlannedCluster& cluster, const JobRequest& job);
+
 }  // namespace reckon

@@ -6,7 +6,7 @@
 
 #include "sim/base/limits.h"
 #include "sim/base/unit_text.h"
-#include "sim/cluster/job.h"
+#include "sim/cluster/placement.h"
 #include "sim/scenario/restart.h"
 #include "sim/step/step.h"
 

@@ -10,8 +10,8 @@
 
 #include "sim/base/check.h"
 #include "sim/base/parallel.h"
-#include "sim/cluster/job.h"
 #include "sim/cluster/notice.h"
+#include "sim/cluster/restart.h"
 #include "sim/forecast/effects.h"
 #include "sim/forecast/replicate.h"
 #include "sim/forecast/warnings.h"
@@ -200,16 +200,15 @@ std::optional<NoticeForecast> notice_of(const Plan& plan, const ForecastSetup& s
   return n;
 }
 
-std::optional<RestartForecast> restart_of(const Plan& plan, const ForecastSetup& setup) {
+std::optional<RestartForecast> restart_of(const Plan& plan) {
   const PlannedWorkload& planned = plan.jobs.front();
   if (!planned.restart && !planned.checkpoint.local) return std::nullopt;
-  const Job job(plan, 0, request_of(planned, setup.jobs.front().paced.pace), {});
   RestartForecast r;
   if (planned.restart) {
     r.kind = planned.restart->kind;
     r.spares = planned.restart->spares;
     r.min_workers = planned.restart->min_workers;
-    r.keeps_state = job.keeps_processes() && job.keeps_state;
+    r.keeps_state = r.kind != RestartKind::full && keeps_state(plan, request_of(planned, {}));
   }
   r.local = planned.checkpoint.local;
   return r;
@@ -263,7 +262,7 @@ Forecast make_forecast(const Plan& plan, const NetworkModel& network,
   for (const JobForecast& job : f.jobs)
     if (f.engine == kNoEngine) f.engine = job.step.engine;
   f.checkpoint_interval = setup.jobs.front().paced.pace.checkpoint_interval;
-  f.restart = restart_of(plan, setup);
+  f.restart = restart_of(plan);
   if (!f.restart || !f.restart->keeps_state) f.on_notice = notice_of(plan, setup);
 
   const double effect_lives =

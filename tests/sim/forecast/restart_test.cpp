@@ -18,8 +18,13 @@ const NetworkModel& by_formula() {
   return *network;
 }
 
+/// Passes large enough that arithmetic is most of a step.
 Plan data_parallel(int nodes) {
-  return test::make_round_plan(test::small_mlp(), StrategyKind::multi_worker_mirrored, nodes);
+  constexpr int kLarger = 256;
+  Plan plan = test::make_round_plan(test::small_mlp(), StrategyKind::multi_worker_mirrored, nodes);
+  plan.jobs[0].strategy.layout.micro_batch *= kLarger;
+  plan.jobs[0].global_batch *= kLarger;
+  return plan;
 }
 Plan elastic(int nodes, int least) {
   Plan plan = data_parallel(nodes);
