@@ -48,8 +48,8 @@ Most most_by_key(std::string_view key) {
 }
 
 bool has_unit(std::string_view key) {
-  for (const char* unit :
-       {"_s", "_fraction", "_count", "_usd_per_hour", "_bytes", "_per_vcpu", "_per_gb"}) {
+  for (const char* unit : {"_s", "_fraction", "_count", "_usd_per_hour", "_bytes", "_per_vcpu",
+                           "_per_node", "_per_gb"}) {
     if (ends_with_unit(key, unit)) return true;
   }
   return false;
