@@ -48,7 +48,8 @@ planner::Answer answer_to(const std::string& text) {
   options.prune = false;
   const auto network = make_fluid_network();
   auto answer = planner::plan(question_of(text), shipped_catalog(), *network, options);
-  return std::move(answer);
+  if (!answer) throw std::runtime_error(format(answer.error()));
+  return std::move(*answer);
 }
 std::set<std::string> ways_of(const planner::Answer& answer) {
   std::set<std::string> ways;
