@@ -8,6 +8,9 @@
 #include "cli/output.h"
 #include "cli/parse.h"
 #include "report/evidence.h"
+#include "sim/catalog/operations_keys.h"
+#include "sim/forecast/explain_restarts.h"
+#include "sim/scenario/resolve/draft.h"
 
 namespace reckon::cli {
 namespace {
@@ -75,8 +78,11 @@ int run_explain(const Command& self, std::span<const std::string> arguments) {
   }
   const auto network = make_network(*options);
   const Explanation explanation = explain(plan, *network);
-  print(options->format == OutputFormat::json ? explain_json(explanation)
-                                              : explain_table(explanation));
+  const std::vector<RestartChange> restarts = restarts_that_apply(
+      plan, *network, planning::seconds_fact(catalog.operations.at(keys::kRegroup)));
+  print(options->format == OutputFormat::json
+            ? explain_json(explanation, restarts)
+            : explain_table(explanation) + restarts_table(restarts));
   tell_evidence(explanation, asked, *options);
   return kDone;
 }

@@ -182,7 +182,8 @@ struct Rates {
 
 Rates rates_of(const Site& site, const Shape& shape, const Offer& offer) {
   Rates rates;
-  if (site.asynchronous || !offer.known) return rates;
+  const bool elastic = offer.restart && offer.restart->kind == RestartKind::elastic;
+  if (site.asynchronous || elastic || !offer.known) return rates;  // fewer nodes may do
   const auto usd_second = [](HourlyRate rate, int nodes) {
     return double(rate.nano_usd_per_hour) * 1e-9 / 3600 * nodes;
   };

@@ -42,6 +42,14 @@ std::string checkpoint_text(const Hardware& h) {
   return text;
 }
 
+std::string restart_words(const Offer& offer) {
+  if (!offer.restart) return "";
+  const RestartSpec& r = *offer.restart;
+  if (r.spares) return fmt::format("{} warm spare{}", *r.spares, *r.spares == 1 ? "" : "s");
+  const std::string text = fmt::format("{} restart", to_text(r.kind));
+  return r.min ? text + fmt::format(", at least {} nodes", *r.min) : text;
+}
+
 std::string strategy_text(const Shape& s) {
   const Layout& l = s.layout;
   std::string text(to_text(s.kind));

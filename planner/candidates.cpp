@@ -35,8 +35,10 @@ Interruptions lived_through(const Space& space, const Candidate& c) {
   const Site& site = space.site(c);
   Interruptions by = interruptions_of(site.outside[std::size_t(nodes)], space.offer(c), nodes);
   by.restart += wait_for_spot(site, space.offer(c), nodes);
-  // A spare node takes the place of one that is lost.
-  if (nodes_paid(space.offer(c), space.shape(c)) > nodes)
+  // A spare node takes the place of one that is lost, or the job goes on without.
+  const auto& how = space.offer(c).restart;
+  const bool smaller = how && how->kind == RestartKind::elastic;
+  if (smaller || nodes_paid(space.offer(c), space.shape(c)) > nodes)
     by.restart -= site.outside[std::size_t(nodes)].node_seconds;
   return by;
 }
@@ -110,21 +112,25 @@ Space every_candidate(const Question& question, const Catalog& catalog, const Ne
       if (count > 0) space.rejected[reason] += count;
     for (std::size_t s = 0; s < site.shapes.size(); ++s) {
       // Shares of few nodes round to the same ones.
-      std::set<
-          std::tuple<std::string_view, std::string_view, CapacityType, int, std::optional<Seconds>>>
+      std::set<std::tuple<std::string_view, std::string_view, CapacityType, int,
+                          std::optional<Seconds>, std::string>>
           mixes;
-      std::set<std::tuple<std::string_view, std::string_view, CapacityType, int, int>> pools;
+      std::set<std::tuple<std::string_view, std::string_view, CapacityType, int, int, std::string>>
+          pools;
       for (std::size_t o = 0; o < site.offers.size(); ++o) {
         const Shape& shape = site.shapes[s];
         const Offer& offer = site.offers[o];
         const int base = base_nodes(offer, shape.nodes);
         const bool is_mix = base > 0 || offer.mix.patience;
-        if (is_mix &&
-            !mixes.emplace(offer.region, offer.zone, offer.mix.base, base, offer.mix.patience)
-                 .second)
+        if (is_mix && !mixes
+                           .emplace(offer.region, offer.zone, offer.mix.base, base,
+                                    offer.mix.patience, restart_words(offer))
+                           .second)
           ++space.rejected["a mix of the same nodes as another"];
         else if (base == shape.nodes)
           ++space.rejected["a mix that leaves no node to be spot"];
+        else if (!may_restart(offer, shape))
+          ++space.rejected["the job cannot go on so after a loss"];
         else if (!within_quotas(offer, shape, site.hardware.per_node))
           ++space.rejected[kOverQuota];
         else if (question.max_nodes &&
@@ -134,7 +140,7 @@ Space every_candidate(const Question& question, const Catalog& catalog, const Ne
                  !is_mix && !question.may.bounds.empty() &&
                  !pools
                       .emplace(offer.region, offer.zone, offer.pricing, b.least_nodes(shape.nodes),
-                               b.most_nodes(shape.nodes))
+                               b.most_nodes(shape.nodes), restart_words(offer))
                       .second)
           ++space.rejected["a pool of the same nodes as another"];
         else

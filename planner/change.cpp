@@ -43,6 +43,7 @@ void change(Scenario& s, const SetCheckpointInterval& c) {
   checkpoint_of(s).interval = c.interval;
 }
 void change(Scenario& s, const SetCheckpointStorage& c) { checkpoint_of(s).storage = c.storage; }
+void change(Scenario& s, const SetRestart& c) { workload_of(s).restart = c.restart; }
 void change(Scenario& s, const SetStrategy& c) { workload_of(s).strategy = c.strategy; }
 void change(Scenario& s, const SetWorkers& c) { workload_of(s).strategy.workers = c.workers; }
 void change(Scenario& s, const SetParameterServers& c) {
@@ -206,6 +207,14 @@ std::string text_of(const SetCheckpointInterval& c) {
 }
 std::string text_of(const SetCheckpointStorage& c) {
   return set_word("workload.checkpoint.storage", c.storage);
+}
+std::string text_of(const SetRestart& c) {
+  std::string text = fmt::format("kind: {}", to_text(c.restart.kind));
+  if (c.restart.spares) text += fmt::format(", spares: {}", *c.restart.spares);
+  if (c.restart.min) text += fmt::format(", min: {}", *c.restart.min);
+  if (c.restart.batch != ElasticBatch::fixed)
+    text += fmt::format(", batch: {}", to_text(c.restart.batch));
+  return fmt::format("workload.restart={{{}}}", text);
 }
 std::string text_of(const SetStrategy& c) { return set("workload.strategy", c.strategy); }
 std::string text_of(const SetWorkers& c) { return set("workload.strategy.workers", c.workers); }

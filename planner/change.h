@@ -51,6 +51,9 @@ struct SetCheckpointInterval {
 struct SetCheckpointStorage {
   std::string storage;
 };
+struct SetRestart {
+  RestartSpec restart;
+};
 struct SetStrategy {
   StrategySpec strategy;
 };
@@ -74,11 +77,11 @@ struct SetBatchPerAccelerator {
 };
 struct RemoveReservations {};
 
-using Change =
-    std::variant<SetCluster, SetRegion, SetZone, SetPools, SetPool, SetNodes, SetAutoscaling,
-                 SetCapacityType, SetMachine, SetPrecision, SetCheckpointInterval,
-                 SetCheckpointStorage, SetStrategy, SetWorkers, SetParameterServers, SetZeroStage,
-                 SetMicroBatch, SetRecompute, SetBatchPerAccelerator, RemoveReservations>;
+using Change = std::variant<SetCluster, SetRegion, SetZone, SetPools, SetPool, SetNodes,
+                            SetAutoscaling, SetCapacityType, SetMachine, SetPrecision,
+                            SetCheckpointInterval, SetCheckpointStorage, SetRestart, SetStrategy,
+                            SetWorkers, SetParameterServers, SetZeroStage, SetMicroBatch,
+                            SetRecompute, SetBatchPerAccelerator, RemoveReservations>;
 
 /// The scenario with the changes, in their order. It has a workload and every pool that they name:
 /// all else is a mistake of the program.

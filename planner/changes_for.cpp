@@ -11,7 +11,9 @@ NodesSpec fixed(int nodes) { return {nodes, nodes, nodes}; }
 
 /// Of the workers' pool: fixed, or from the fewest to the most.
 NodesSpec nodes_of(const Offer& offer, int gang) {
-  const int least = offer.bounds.least_nodes(gang), most = offer.bounds.most_nodes(gang);
+  const int spares = spares_of(offer);
+  const int least = offer.bounds.least_nodes(gang) + spares,
+            most = offer.bounds.most_nodes(gang) + spares;
   return least == most ? fixed(most) : NodesSpec{least, least, most};
 }
 bool is_autoscaled(const NodesSpec& nodes) { return nodes.min < nodes.max; }
@@ -44,6 +46,7 @@ class Changes {
       add(SetCheckpointInterval{h_.save_interval->mode, h_.save_interval->every});
     if (!h_.checkpoint_storage.empty()) add(SetCheckpointStorage{h_.checkpoint_storage});
     change_strategy();
+    if (offer_.restart) add(SetRestart{*offer_.restart});
     if (q_.may.most_global_batch > 0) add(SetBatchPerAccelerator{s_.layout.micro_batch});
   }
 
@@ -112,7 +115,8 @@ class Changes {
 
   /// The scenario's own pool: as it stands where nothing of it varies.
   void change_own_nodes() {
-    const bool varied = own().nodes.initial != s_.nodes || q_.may.nodes.size() > 1;
+    const bool varied = own().nodes.initial != s_.nodes + spares_of(offer_) ||
+                        q_.may.nodes.size() > 1 || q_.may.restarts.size() > 1;
     if (!varied && q_.may.bounds.empty()) return;
     const NodesSpec nodes = nodes_of(offer_, s_.nodes);
     add(SetNodes{own().name, nodes});

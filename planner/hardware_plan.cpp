@@ -27,6 +27,7 @@ void take_any_batch(WorkloadSpec& workload) {
   workload.global_batch.reset();
   workload.strategy.micro_batch.reset();
   workload.strategy.backup_workers.reset();
+  workload.restart.reset();
 }
 
 }  // namespace
@@ -60,6 +61,7 @@ Diagnostics HardwarePlan::take(const Shape& shape) {
   file.scenario.cluster = q_.file.scenario.cluster;
   file.scenario.workload = q_.file.scenario.workload;
   apply_changes(changes_for(q_, h_, offer_, shape), file.scenario);
+  file.scenario.workload->restart.reset();  // an offer's
   return planning::resolve_training(plan, file, catalog_);
 }
 

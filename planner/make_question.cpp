@@ -7,6 +7,7 @@
 #include "sim/base/unit_text.h"
 #include "sim/scenario/resolve/draft.h"
 #include "sim/scenario/resolve/pricing.h"
+#include "sim/scenario/restart.h"
 #include "sim/scenario/yaml/reader.h"
 
 // The `plan:` block, read into a question.
@@ -60,6 +61,7 @@ class Maker {
     read_server_machines(s);
     read_checkpoints();
     read_mixes(s);
+    read_restarts(*s.workload);
     q_.residency = spec.residency;
     q_.carbon_free = spec.carbon_free;
     q_.energy_joules = spec.energy_joules;
@@ -284,7 +286,10 @@ class Maker {
 
   void read_nodes(const Scenario& s) {
     const NodesSpec& own = worker_pool(s).nodes;
-    q_.may.nodes = {own.initial};
+    // Nodes that stand by are beside those that a candidate has.
+    const auto& restart = s.workload->restart;
+    const int spares = restart ? restart->spares.value_or(0) : 0;
+    q_.may.nodes = {std::max(std::min(1, own.initial), own.initial - spares)};
     if (const auto* texts = varied("nodes")) q_.may.nodes = numbers(*texts);
     if (q_.may.nodes.front() == 0)
       error("cluster.pools." + worker_pool(s).name + ".nodes", "a plan needs nodes to start with",
@@ -384,6 +389,23 @@ class Maker {
               fmt::format("unknown storage '{}'{}", name, did_you_mean(name, known)),
               fmt::format("known: {}", fmt::join(known, ", ")));
     }
+  }
+
+  void read_restarts(const WorkloadSpec& workload) {
+    const auto* texts = varied("restart");
+    if (!texts) {
+      if (!workload.restart) return;
+      if (workload.restart->kind == RestartKind::warm_spare && !workload.restart->spares)
+        error("workload.restart", "a plan has to know how many nodes stand by",
+              "restart: {kind: warm_spare, spares: 1}");
+      q_.may.restarts = {*workload.restart};
+      return;
+    }
+    for (const std::string& text : *texts)
+      if (const auto restart = parse_restart(text)) {
+        q_.may.restarts.push_back(*restart);
+        if (workload.restart) q_.may.restarts.back().batch = workload.restart->batch;
+      }
   }
 
   /// A mix is written as pools beside the workers' own, of nodes with a name.

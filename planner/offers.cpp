@@ -31,7 +31,7 @@ int base_nodes(const Offer& offer, int nodes) {
 int nodes_at_most(const Offer& offer, const Shape& shape) {
   const int rest = shape.nodes - base_nodes(offer, shape.nodes);
   if (offer.mix.patience) return shape.nodes + rest;
-  return std::max(shape.nodes, offer.bounds.most_nodes(shape.nodes));
+  return std::max(shape.nodes, offer.bounds.most_nodes(shape.nodes)) + spares_of(offer);
 }
 
 int nodes_at_most(const Offer& offer, const Shape& shape, CapacityType type) {
@@ -48,7 +48,27 @@ int server_nodes(const Question& question, const Shape& shape) {
 }
 
 int nodes_paid(const Offer& offer, const Shape& shape) {
-  return std::max(shape.nodes, offer.bounds.least_nodes(shape.nodes));
+  return std::max(shape.nodes, offer.bounds.least_nodes(shape.nodes)) + spares_of(offer);
+}
+
+bool may_restart(const Offer& offer, const Shape& shape) {
+  if (!offer.restart || offer.restart->kind == RestartKind::full) return true;
+  if (shape.kind == StrategyKind::parameter_server || shape.kind == StrategyKind::tpu) return false;
+  switch (offer.restart->kind) {
+    case RestartKind::full:
+    case RestartKind::in_place:
+      return true;
+    case RestartKind::warm_spare:
+      return !offer.is_mixed() && offer.bounds.text.empty();
+    case RestartKind::elastic:
+      break;
+  }
+  const Layout& l = shape.layout;
+  const bool cut = cuts_the_model(shape.kind);
+  if (!cut && shape.kind != StrategyKind::multi_worker_mirrored) return false;
+  const int copies = cut ? l.data / std::max(1, l.expert) : shape.nodes;
+  const int least = offer.restart->min.value_or((shape.nodes + 1) / 2);
+  return shape.nodes > 1 && copies > 1 && least < shape.nodes;
 }
 
 bool within_quotas(const Offer& offer, const Shape& shape, int per_node) {

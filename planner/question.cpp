@@ -127,6 +127,7 @@ SearchedKeys searched_keys(const Question& question) {
   key("global_batch", may.most_global_batch > 0);
   key("checkpoint_interval", may.save_intervals.size() > 1);
   key("checkpoint_storage", may.checkpoint_storages.size() > 1);
+  key("restart", may.restarts.size() > 1);
   return keys;
 }
 

@@ -75,6 +75,7 @@ struct Freedom {
   bool layouts = false;                          // all degrees of a cut model
   std::vector<SaveInterval> save_intervals;      // empty: the scenario's
   std::vector<std::string> checkpoint_storages;  // canonical; empty: the scenario's
+  std::vector<RestartSpec> restarts;             // empty: the scenario says none
   // The batch: one of the first two as in the scenario, or free up to so many samples of a step.
   std::optional<int> batch_per_accelerator, global_batch;
   std::int64_t most_global_batch = 0;

@@ -208,7 +208,7 @@ class SiteMaker {
   /// Nowhere dearer, nowhere scarcer: then every life costs no more there, with the same draws.
   static bool dominates(const Offer& a, const Offer& b) {
     if (a.pricing != b.pricing || a.known != b.known || a.quota < b.quota) return false;
-    if (a.bounds.text != b.bounds.text) return false;
+    if (a.bounds.text != b.bounds.text || a.restart != b.restart) return false;
     for (std::size_t k = 0; k < a.quota_of_type.size(); ++k)
       if (a.quota_of_type[k] < b.quota_of_type[k]) return false;
     if (b.known_beyond && !a.known_beyond) return false;
@@ -227,6 +227,21 @@ class SiteMaker {
     return true;
   }
 
+  /// Each offer with each way to go on after a loss; of services that start all processes again,
+  /// and of slices, full alone.
+  std::vector<Offer> with_restarts(const std::vector<Offer>& offers) const {
+    if (q_.may.restarts.empty()) return offers;
+    const bool full_only = on_.plan.service.nodes_of_job || !site_.hardware.slice.empty();
+    std::vector<Offer> all;
+    for (const Offer& offer : offers)
+      for (const RestartSpec& restart : q_.may.restarts) {
+        if (full_only && restart.kind != RestartKind::full) continue;
+        all.push_back(offer);
+        all.back().restart = restart;
+      }
+    return all;
+  }
+
   void find_offers() {
     std::vector<Offer> all;
     for (const CapacityType pricing : q_.may.pricing)
@@ -236,6 +251,7 @@ class SiteMaker {
           add_bounds(offer, all);
           if (pricing == CapacityType::spot) add_mixes(offer, all);
         }
+    all = with_restarts(all);
     all_offers_ = all.size();
     const bool priced = needs_price(q_.objective) || q_.budget;
     for (std::size_t k = 0; k < all.size(); ++k) {

@@ -74,6 +74,7 @@ struct Offer {
   CapacityType pricing = CapacityType::on_demand;  // of a mix spot
   Mix mix;
   PoolBounds bounds;                     // of the workers' pool; of a mix none
+  std::optional<RestartSpec> restart;    // where it is free, or the scenario says one
   bool known = false;                    // the prices of all pools are
   std::vector<HourlyRate> pools;         // of a node of each pool, in the plan's order
   std::vector<HourlyRate> pools_lowest;  // where a reservation is cheaper, its price
@@ -92,6 +93,12 @@ int quota_for(const Question& question, const Provider& provider, const std::str
               const std::string& accelerator, std::optional<CapacityType> type = {});
 /// Are the accelerators of so many nodes within the offer's quotas?
 bool within_quotas(const Offer& offer, const Shape& shape, int per_node);
+/// Nodes that stand by.
+inline int spares_of(const Offer& offer) {
+  return offer.restart ? offer.restart->spares.value_or(0) : 0;
+}
+/// Can a job of that shape go on after a loss as the offer says?
+bool may_restart(const Offer& offer, const Shape& shape);
 /// Nodes of so many that are the mix's base; the others are bought as `pricing` says.
 int base_nodes(const Offer& offer, int nodes);
 /// Of workers, there at once: when a job goes back to spot nodes, those that stood in for them are
@@ -113,6 +120,8 @@ std::vector<Change> changes_for(const Question& question, const Hardware& hardwa
 std::string hardware_text(const Hardware& hardware, int nodes);
 /// "checkpoints every 30min on pd-ssd"; "" where neither is free.
 std::string checkpoint_text(const Hardware& hardware);
+/// "elastic restart, at least 12 nodes"; "" where neither file nor question says one.
+std::string restart_words(const Offer& offer);
 /// "sharded, ZeRO-3, micro-batch 2, full recomputation".
 std::string strategy_text(const Shape& shape);
 

@@ -236,7 +236,32 @@ std::string explain_table(const Explanation& e, int width) {
          help(e) + crossover(e, width);
 }
 
-std::string explain_json(const Explanation& e) {
+std::string restarts_table(const std::vector<RestartChange>& restarts) {
+  if (restarts.empty()) return "";
+  const RestartChange& now = restarts.front();
+  Columns rows;
+  rows.row({"", "time", "", "cost", "", "goodput", "plan"});
+  for (const RestartChange& r : restarts) {
+    const bool first = &r == &now;
+    rows.row({r.what, format_duration(Seconds{r.seconds}),
+              first ? "" : change_against(r.seconds, now.seconds),
+              r.usd ? format_usd(Usd{*r.usd}) : "unknown",
+              first || !r.usd || !now.usd ? "" : change_against(*r.usd, *now.usd),
+              percent_of_step(r.goodput),
+              first                   ? ""
+              : r.plan_option.empty() ? "outside"
+                                      : r.plan_option.substr(2)});
+  }
+  std::string out = fmt::format(
+      "\nAfter a loss ({:.1f} interruptions; means of few replications of the whole run)\n",
+      now.interruptions);
+  out += rows.text();
+  for (const RestartChange& r : restarts)
+    if (!r.set.empty()) out += fmt::format("  {}: --set '{}'\n", r.what, r.set);
+  return out;
+}
+
+std::string explain_json(const Explanation& e, const std::vector<RestartChange>& restarts) {
   Json out = head("explain");
   out["scenario"] = e.scenario;
   out["engine"] = e.engine;
@@ -261,6 +286,13 @@ std::string explain_json(const Explanation& e) {
   out["now"] = json_of(e.now);
   out["what_would_help"] = Json::array();
   for (const Change& c : e.what_would_help) out["what_would_help"].push_back(json_of(c));
+  for (const RestartChange& r : restarts)
+    out["restarts"].push_back({{"what", r.what},
+                               {"set", r.set.empty() ? Json(nullptr) : Json(r.set)},
+                               {"time_seconds", number(r.seconds)},
+                               {"cost_usd", r.usd ? number(*r.usd) : Json(nullptr)},
+                               {"goodput", number(r.goodput)},
+                               {"interruptions", number(r.interruptions)}});
   out["crossover"] = e.crossover ? json_of(*e.crossover) : Json(nullptr);
   return dump(out, 2);
 }

@@ -67,6 +67,13 @@ Json by_name(const std::array<double, N>& values) {
   return object;
 }
 
+/// A part that few forecasts have is left out where it is 0.
+Json without_zero(Json parts, std::string_view rare) {
+  const std::string key(rare);
+  if (parts[key] == 0.0) parts.erase(key);
+  return parts;
+}
+
 Json json_of(const AssumptionEffect& a) {
   return {{"what", a.what},
           {"value", a.value},
@@ -137,6 +144,19 @@ Json json_of(const JobForecast& job, bool lived) {
           {"unfinished_share", job.unfinished_share}};
 }
 
+Json json_of(const RestartForecast& r) {
+  Json out{{"kind", to_text(r.kind)},
+           {"spares", r.spares},
+           {"kept_by_processes", r.keeps_state},
+           {"smaller_share", r.smaller},
+           {"growths", r.growths}};
+  if (r.local)
+    out["local_checkpoint"] = {{"to", to_text(r.local->to)},
+                               {"every_seconds", r.local->every.count()},
+                               {"replicas", r.local->replicas}};
+  return out;
+}
+
 Json json_of(const NoticeForecast& n) {
   return {{"policy", n.policy == OnNotice::save ? "save" : "none"},
           {"stated", n.stated},
@@ -158,17 +178,21 @@ void add_life(Json& out, const Forecast& f) {
   out["cost_usd"] = lived && f.cost_usd ? json_of(*f.cost_usd) : Json(nullptr);
   out["node_hours"] = lived ? hours : Json(nullptr);
   out["cost_breakdown_usd"] =
-      lived && f.cost_usd ? by_name<CostPart>(f.cost_breakdown_usd) : Json(nullptr);
+      lived && f.cost_usd
+          ? without_zero(by_name<CostPart>(f.cost_breakdown_usd), to_text(CostPart::spares))
+          : Json(nullptr);
   out["prices"] = Json::array();
   for (const PriceForecast& p : f.prices) out["prices"].push_back(json_of(p));
   out["energy"] = lived && f.energy ? json_of(*f.energy) : Json(nullptr);
   out["rates"] = lived && f.rates ? json_of(*f.rates) : Json(nullptr);
   out["goodput"] = lived ? Json(f.goodput.mean) : Json(nullptr);
   out["goodput_range"] = lived ? json_of(f.goodput) : Json(nullptr);
-  out["badput"] = lived ? by_name<Badput>(f.badput) : Json(nullptr);
+  out["badput"] =
+      lived ? without_zero(by_name<Badput>(f.badput), to_text(Badput::stragglers)) : Json(nullptr);
   out["lost_work_seconds"] = lived ? json_of(f.lost_work_seconds) : Json(nullptr);
   out["on_notice"] = lived && f.on_notice ? json_of(*f.on_notice) : Json(nullptr);
   out["interruptions"] = lived ? by_name<Interruption>(f.interruptions) : Json(nullptr);
+  if (lived && f.restart) out["restart"] = json_of(*f.restart);
 }
 
 Json json_of(const Forecast& f) {

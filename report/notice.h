@@ -9,4 +9,8 @@ namespace reckon {
 /// sentences; "" where none is.
 std::string notice_sentences(const Forecast& forecast);
 
+/// How a job goes on after a loss and from whose state, in a sentence or two; "" where its plan
+/// does not say.
+std::string restart_sentences(const Forecast& forecast);
+
 }  // namespace reckon

@@ -131,6 +131,8 @@ std::string interruptions(const Forecast& f, int width) {
   std::string out = fmt::format("\nInterruptions (mean of a run; {})\n", interval) + causes.text();
   if (const std::string notice = notice_sentences(f); !notice.empty())
     for (const std::string& line : wrap(notice, width - 2)) out += "  " + line + '\n';
+  if (const std::string restart = restart_sentences(f); !restart.empty())
+    for (const std::string& line : wrap(restart, width - 2)) out += "  " + line + '\n';
   return out;
 }
 

@@ -63,7 +63,7 @@ std::vector<RentedNodes> rented_nodes(const Plan& plan, const Forecast& forecast
   }
   const double compute = part_usd(forecast, CostPart::accelerators) +
                          part_usd(forecast, CostPart::machines) +
-                         part_usd(forecast, CostPart::idle);
+                         part_usd(forecast, CostPart::idle) + part_usd(forecast, CostPart::spares);
   for (RentedNodes& nodes : out) {
     if (!forecast.cost_usd)
       nodes.row.ledger_usd.reset();
@@ -142,7 +142,7 @@ BillComparison compare_bill(Bill bill, const Plan& plan, const Forecast& forecas
   BillComparison out;
   out.scenario = plan.name;
   out.forecast_usd = forecast.cost_usd;
-  out.ledger_idle_usd = part_usd(forecast, CostPart::idle);
+  out.ledger_idle_usd = part_usd(forecast, CostPart::idle) + part_usd(forecast, CostPart::spares);
   std::vector<RentedNodes> rented = rented_nodes(plan, forecast);
   const bool names_machines = std::ranges::any_of(bill.lines, [](const BillLine& line) {
     return line.part == BillPart::compute && (line.covers || line.unit == "h");

@@ -42,6 +42,19 @@ void refuse_layout(const PlannedWorkload& job, Problems& problems) {
                     job.strategy.workers * each));
 }
 
+/// Launcher and workers know one way to go on: all processes start again from the checkpoint.
+void refuse_restart(const PlannedWorkload& job, Problems& problems) {
+  if (job.restart && job.restart->kind != RestartKind::full)
+    problems.add(fmt::format("the worker does not restart {}: after a loss all of its processes "
+                             "start again from the last checkpoint",
+                             to_text(job.restart->kind)),
+                 "--set 'workload.restart={kind: full}', or workload.container with a program of "
+                 "yours that does");
+  if (job.checkpoint.local)
+    problems.add("the worker saves no checkpoints on the nodes besides those in the storage",
+                 "leave workload.checkpoint.local out");
+}
+
 bool devices_train_in(Precision precision) {
   return precision == Precision::fp32 || precision == Precision::tf32 ||
          precision == Precision::bf16;
@@ -61,6 +74,7 @@ Diagnostics cannot_train(const Plan& plan) {
                  "it runs single, mirrored, multi_worker_mirrored, parameter_server, sharded and "
                  "model_parallel");
   if (cuts_the_model(strategy.kind)) refuse_layout(job, problems);
+  refuse_restart(job, problems);
   if (!is_trained_here(job.optimizer))
     problems.add(fmt::format("the worker does not apply optimizer {}", to_text(job.optimizer)),
                  "it applies sgd and adamw; the others are simulated");

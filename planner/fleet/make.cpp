@@ -172,7 +172,8 @@ Found forecast_alone(const FleetSetting& s, const Question& question, const Spac
       probability ? quantile(f.times_seconds, *probability) : f.time_seconds.mean;
   found.option.usd = f.cost_usd->mean - f.cost_breakdown_usd[std::size_t(CostPart::management)];
   if (found.pool.held)  // nodes are paid by the period
-    for (const CostPart part : {CostPart::accelerators, CostPart::machines, CostPart::idle})
+    for (const CostPart part :
+         {CostPart::accelerators, CostPart::machines, CostPart::idle, CostPart::spares})
       found.option.usd -= f.cost_breakdown_usd[std::size_t(part)];
   found.option.usd = std::max(0.0, found.option.usd);
   const auto text = file_text(question, changes);

@@ -22,6 +22,8 @@ inline const char* color_of(Badput cause) {
       return "var(--plum)";
     case Badput::lost_work:
       return "var(--hot)";
+    case Badput::stragglers:
+      return "var(--slate)";
   }
   return "var(--slate)";
 }

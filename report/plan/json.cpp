@@ -6,6 +6,7 @@
 #include "report/plan/parts.h"
 #include "report/plan/plan.h"
 #include "sim/scenario/resolve/draft.h"
+#include "sim/scenario/restart.h"
 
 namespace reckon {
 namespace {
@@ -46,6 +47,7 @@ Json plan_object(const RankedPlan& p) {
       {"checkpoint_interval",
        p.hardware.save_interval ? Json(p.hardware.save_interval->text) : Json(nullptr)},
       {"checkpoint_storage", text_or_null(p.hardware.checkpoint_storage)},
+      {"restart", text_or_null(p.offer.restart ? restart_text(*p.offer.restart) : "")},
       {"parameter_server_machine", text_or_null(p.hardware.server_machine)},
       {"autoscaling", text_or_null(p.offer.bounds.text)},
       {"overrides", planner::texts(p.result.changes)}};

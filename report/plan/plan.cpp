@@ -321,8 +321,9 @@ std::string place_text(const RankedPlan& p) {
   text += fmt::format(", {}, {}", region_text(p), planner::bought_text(p.offer, p.shape.nodes));
   if (!p.hardware.server_machine.empty() && p.shape.parameter_servers > 0)
     text += fmt::format(", servers {} x {}", p.shape.parameter_servers, p.hardware.server_machine);
-  const std::string checkpoints = checkpoint_text(p.hardware);
-  return checkpoints.empty() ? text : text + ", " + checkpoints;
+  for (const std::string& more : {checkpoint_text(p.hardware), planner::restart_words(p.offer)})
+    if (!more.empty()) text += ", " + more;
+  return text;
 }
 
 std::string plan_table(const Answer& a, int width) {

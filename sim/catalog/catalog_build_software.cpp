@@ -25,7 +25,8 @@ Parsed<double> parse_by_key(std::string_view key, std::string_view text) {
   const Parsed<double> bare = parse_number(text);
   if (ends_with_unit(key, "_fraction")) return parse_fraction(text);
   if (bare) return bare;
-  if (ends_with_unit(key, "_bytes_per_s_per_vcpu")) {
+  if (ends_with_unit(key, "_bytes_per_s_per_vcpu") ||
+      ends_with_unit(key, "_bytes_per_s_per_node")) {
     return parse_bandwidth(text).map([](BytesPerSecond v) { return v.v; });
   }
   if (ends_with_unit(key, "_flop_per_s_per_vcpu")) {
@@ -47,8 +48,8 @@ Most most_by_key(std::string_view key) {
 }
 
 bool has_unit(std::string_view key) {
-  for (const char* unit :
-       {"_s", "_fraction", "_count", "_usd_per_hour", "_bytes", "_per_vcpu", "_per_gb"}) {
+  for (const char* unit : {"_s", "_fraction", "_count", "_usd_per_hour", "_bytes", "_per_vcpu",
+                           "_per_node", "_per_gb"}) {
     if (ends_with_unit(key, unit)) return true;
   }
   return false;
@@ -186,6 +187,7 @@ void Builder::operations(std::span<const Entry> entries) {
         reader.complain(
             field.cell, fmt::format("the key '{}' does not end with a unit", key),
             "units: _s, _fraction, _count, _usd_per_hour, _bytes, _bytes_per_s_per_vcpu, "
+            "_bytes_per_s_per_node, "
             "_flop_per_s_per_vcpu");
         continue;
       }

@@ -47,6 +47,8 @@ inline constexpr std::string_view kRepair = "failures.repair_s";
 inline constexpr std::string_view kMtbfRented = "failures.mtbf_rented_per_accelerator_s";
 inline constexpr std::string_view kHangShare = "failures.hang_share_fraction";
 inline constexpr std::string_view kHangDetection = "failures.hang_detection_s";
+inline constexpr std::string_view kStragglerShare = "failures.straggler_share_fraction";
+inline constexpr std::string_view kRegroup = "restart.regroup_s";
 
 inline constexpr std::string_view kSaveOverhead = "checkpoint.save_overhead_s";
 inline constexpr std::string_view kWorkerSave = "checkpoint.worker_save_s";
@@ -54,6 +56,7 @@ inline constexpr std::string_view kRestoreOverhead = "checkpoint.restore_overhea
 inline constexpr std::string_view kNoticeReaction = "checkpoint.notice_reaction_s";
 inline constexpr std::string_view kLargeSave = "checkpoint.large_run_save_s";
 inline constexpr std::string_view kWriterSpread = "checkpoint.writer_spread_fraction";
+inline constexpr std::string_view kLocalDisk = "checkpoint.local_disk_bytes_per_s_per_node";
 
 inline constexpr std::string_view kCpuFlopsPerVcpu = "host.cpu_flop_per_s_per_vcpu";
 inline constexpr std::string_view kCpuMemoryPerVcpu = "host.cpu_memory_bytes_per_s_per_vcpu";
@@ -108,12 +111,15 @@ inline constexpr std::array kAll{kScanInterval,
                                  kMtbfRented,
                                  kHangShare,
                                  kHangDetection,
+                                 kStragglerShare,
+                                 kRegroup,
                                  kSaveOverhead,
                                  kWorkerSave,
                                  kRestoreOverhead,
                                  kNoticeReaction,
                                  kLargeSave,
                                  kWriterSpread,
+                                 kLocalDisk,
                                  kCpuFlopsPerVcpu,
                                  kCpuMemoryPerVcpu,
                                  kCpuLaunch,

@@ -33,6 +33,11 @@ LeaseCharge charge_lease(const NodePrice& price, const BillingRules& rules, cons
   const SimDuration after = charged.billed - term;
   const NanoUsd whole = machines(term, after) + charge(price.accelerators, after);
   charged.idle = whole - charged.machines - charged.accelerators;
+  if (lease.standby.count() > 0 && charged.billed > SimDuration{0}) {
+    const Int128 standby = std::min(lease.standby, charged.billed).count();
+    charged.spares = {std::min(whole.n * standby / charged.billed.count(), charged.idle.n)};
+    charged.idle = charged.idle - charged.spares;
+  }
   return charged;
 }
 

@@ -16,14 +16,16 @@ struct Lease {
   SimDuration
       busy{};  // of it: the node served the job while it initialised, trained, saved or restored
   bool reclaimed = false;  // ended by the provider
+  SimDuration standby{};   // of it: ready beside a job that has warm spares
 };
 
 struct LeaseCharge {
   SimDuration billed{};
   SimDuration reserved{};          // of it, at the reservation's price
   NanoUsd machines, accelerators;  // for the busy time
+  NanoUsd spares;                  // for the time on standby
   NanoUsd idle;                    // all the rest of the charge: provisioning, waiting, rounding up
-  NanoUsd total() const { return machines + accelerators + idle; }
+  NanoUsd total() const { return machines + accelerators + spares + idle; }
 };
 
 /// Time rounded up to the provider's granularity, at least its minimum; nothing for a node that the

@@ -18,6 +18,7 @@ inline constexpr Purpose kShortage{"spot_shortage"};
 inline constexpr Purpose kMaintenance{"host_maintenance"};
 inline constexpr Purpose kFailure{"node_failure"};
 inline constexpr Purpose kHang{"failure_hangs"};
+inline constexpr Purpose kProcess{"failure_of_process"};
 inline constexpr Purpose kGroupMaintenance{"group_maintenance"};
 
 /// Random streams' name of a node: 16 bits from the pool's name (FNV-1a), 16 bits of slot. A pool's

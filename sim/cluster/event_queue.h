@@ -36,6 +36,9 @@ enum class EventKind : std::uint32_t {
   horizon,
   // of a node: nothing ended when it failed, and the job stood still until a timeout
   hang_found,
+  // of the job
+  tried_smaller,  // elastic: it has waited long enough for its whole gang
+  grow,           // elastic: workers that are ready join
 };
 
 /// Cancelling is lazy: an event counts only while `stamp` is still that of its entity.

@@ -1,9 +1,11 @@
 #include "sim/cluster/job.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/base/check.h"
 #include "sim/cluster/never.h"
+#include "sim/scenario/restart.h"
 
 namespace reckon {
 
@@ -30,6 +32,10 @@ JobPace pace_of_fixed(const JobRequest& request) {
 std::vector<double> relative_pace(const JobPace& pace, std::size_t workers, bool synchronous) {
   std::vector<double> speed(workers + 1, 0.0);
   speed[workers] = 1;
+  const bool elastic = synchronous && pace.step_by_workers.size() == workers + 1;
+  for (std::size_t live = 1; elastic && live < workers; ++live)
+    if (pace.step_by_workers[live].count() > 0)
+      speed[live] = pace.step_by_workers.back() / pace.step_by_workers[live];
   for (std::size_t live = 1; !synchronous && live < workers; ++live) {
     RECKON_CHECK(live < pace.step_by_workers.size() && pace.step_by_workers[live].count() > 0);
     speed[live] = pace.step_by_workers.back() / pace.step_by_workers[live];
@@ -52,8 +58,32 @@ JobRequest request_of(const PlannedWorkload& job, JobPace pace) {
                        .reaction = notice.reaction.value,
                        .writer_spread = notice.writer_spread.value,
                        .between_steps = notice.between_steps};
+  if (!job.restart) return request;
+  request.restart = {.kind = job.restart->kind,
+                     .regroup = job.restart->regroup.value,
+                     .copies_hold_all = copies_hold_all(job),
+                     .workers_of_a_copy = workers_of_a_copy(job),
+                     .least = job.restart->min_workers};
   return request;
 }
+
+namespace {
+
+constexpr double kMostStragglers = 0.95;  // of a step
+
+/// The storage gets every so many of the checkpoints on the nodes.
+void add_local_tier(const LocalTierPace& local, CheckpointCycle& cycle) {
+  SimDuration every = clock_or_never(local.every);
+  if (!cycle.on() || every.count() <= 0) return;
+  // A copy waits until the one before it is written.
+  every = std::max(every, clock_or_never(local.write));
+  if (every >= cycle.interval) return;
+  const double times = double(cycle.interval.count()) / double(every.count());
+  cycle.interval = std::llround(times) * every;
+  cycle.local = {every, clock_or_never(local.save), clock_or_never(local.write)};
+}
+
+}  // namespace
 
 Job::Job(const PlannedCluster& cluster, std::uint32_t which, const JobRequest& request,
          const LifeFactors& factors)
@@ -72,6 +102,13 @@ Job::Job(const PlannedCluster& cluster, std::uint32_t which, const JobRequest& r
            clock_or_never(pace.checkpoint_write)};
   // A copy waits until the one before it is written.
   if (cycle.on()) cycle.interval = std::max(cycle.interval, cycle.write);
+  add_local_tier(pace.local, cycle);
+  if (cycle.has_tiers()) local = pace.local;
+  restart_rules = request.restart;
+  keeps_state = reckon::keeps_state(cluster, request);
+  regroup = clock_or_never(restart_rules.regroup);
+  peer_restore = clock_or_never(pace.peer_restore);
+  local_restore = clock_or_never(pace.local.restore);
   image_pull = clock_or_never(cluster.job_start.image_pull.value);
   start_up = clock_or_never(cluster.job_start.framework_start.value) +
              clock_or_never(cluster.job_start.compile.value);
@@ -80,7 +117,9 @@ Job::Job(const PlannedCluster& cluster, std::uint32_t which, const JobRequest& r
   RECKON_CHECK(!pace.step_by_workers.empty());
   const Seconds step = pace.step_by_workers.back();
   speed = relative_pace(pace, static_cast<std::size_t>(workers), synchronous);
-  const Seconds training = double(pace.steps) * step * (factors.step_time * pace.step_factor);
+  const Seconds undisturbed = double(pace.steps) * step * (factors.step_time * pace.step_factor);
+  const double slow = synchronous ? cluster.failures.straggler_share.value : 0.0;
+  const Seconds training = undisturbed / (1 - std::clamp(slow, 0.0, kMostStragglers));
   const ProgramOnNotice& rules = request.on_notice;
   notice = {
       .policy = rules.policy,
@@ -93,7 +132,9 @@ Job::Job(const PlannedCluster& cluster, std::uint32_t which, const JobRequest& r
   // A century is as good as never and leaves the clock room.
   constexpr Seconds kCentury = std::chrono::hours(100 * 365 * 24);
   progress.total = to_clock(std::min(work, kCentury));
-  if (work.count() > 0) input_share = pace.input_share * (training / work);
+  if (work.count() > 0) input_share = pace.input_share * (undisturbed / work);
+  if (slow > 0 && work.count() > 0)
+    straggler_share = (training - undisturbed) / (work * (1 - std::min(input_share, 1.0)));
 }
 
 }  // namespace reckon

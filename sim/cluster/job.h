@@ -7,6 +7,7 @@
 #include "sim/cluster/notice.h"
 #include "sim/cluster/placement.h"
 #include "sim/cluster/progress.h"
+#include "sim/cluster/restart.h"
 
 // The job as the life sees it: its phase, how far it has come, and the Kubernetes Job's rules for
 // trying again.
@@ -23,7 +24,7 @@ enum class JobPhase : std::uint8_t {
   done
 };
 
-/// What an asynchronous job's workers do while it runs; all of a synchronous job's are live.
+/// What an asynchronous or elastic job's workers do while it runs; all of another one's are live.
 struct WorkerShares {
   int live = 0, joining = 0, provisioning = 0, waiting = 0;
   friend bool operator==(const WorkerShares&, const WorkerShares&) = default;
@@ -61,8 +62,13 @@ struct Job {
   CheckpointCycle cycle;
   NoticeRules notice;  // its save: of the moment
   SimDuration image_pull{}, start_up{}, restore{};
-  std::vector<double> speed;  // by live workers, relative to all of them
-  double input_share = 0;     // of the work
+  RestartRules restart_rules;
+  LocalTierPace local;       // of its checkpoints on the nodes
+  bool keeps_state = false;  // processes that are left when a node goes hold all of it
+  SimDuration regroup{}, peer_restore{}, local_restore{};
+  double straggler_share = 0;  // of the work, less what waits for input
+  std::vector<double> speed;   // by live workers, relative to all of them
+  double input_share = 0;      // of the work
 
   // state
   JobPhase phase = JobPhase::unsubmitted;
@@ -79,9 +85,13 @@ struct Job {
   std::vector<Holding> holdings;  // by pool
   TimeLedger time;
   JobOutcome outcome;
-  int interruptions = 0;  // of the job as a whole
-  int failures = 0;       // those that count against the backoff limit
+  int interruptions = 0;       // of the job as a whole
+  int failures = 0;            // those that count against the backoff limit
+  Kept kept = Kept::storage;   // by whom its state is, while it does not train
+  bool tried_smaller = false;  // elastic: it has waited long enough for its whole gang
+  bool growing = false;        // elastic: it saves in order to grow
   std::vector<std::uint32_t> cold_nodes;
+  std::vector<std::uint32_t> new_nodes;  // not of a full restart: their processes have to start
   std::vector<Evacuation> evacuated;
 
   int accelerators_of(int some_workers) const { return some_workers * accelerators_per_worker; }
@@ -110,6 +120,22 @@ struct Job {
     for (std::size_t p = 0; p < holdings.size(); ++p)
       if (held(p) != share(p).nodes) return false;
     return true;
+  }
+  bool is_elastic() const { return restart_rules.kind == RestartKind::elastic; }
+  bool keeps_processes() const { return restart_rules.kind != RestartKind::full; }
+  /// Elastic: workers whose processes have started and that can train together; 0: too few.
+  int usable_workers() const {
+    int there = workers - shares.joining;
+    for (const Holding& holding : holdings) there -= holding.workers_to_place;
+    const int each = restart_rules.workers_of_a_copy;
+    for (int n = there / each * each; n >= restart_rules.least; n -= each)
+      if (n > 0 && speed[static_cast<std::size_t>(n)] > 0) return n;
+    return 0;
+  }
+  /// Has it the nodes that it needs to start?
+  bool can_start() const {
+    if (!is_elastic()) return is_complete();
+    return usable_workers() > 0 && (started || tried_smaller || is_complete());
   }
   /// Nodes of the share that it still needs.
   int lacks(std::size_t pool) const { return wants_nodes() ? share(pool).nodes - held(pool) : 0; }

@@ -45,11 +45,30 @@ struct StepsByKind {
   friend bool operator==(const StepsByKind&, const StepsByKind&) = default;
 };
 
+/// A job's checkpoints on its own nodes, in front of those in the storage.
+struct LocalTierPace {
+  Seconds every{};             // useful work between two saves; 0: there is no such tier
+  Seconds save{};              // training stands still
+  Seconds write{};             // to peers or disks behind it, beside training
+  Seconds restore{};           // of the whole job, from the tier
+  bool outlives_node = false;  // the tier holds what one lost node held
+};
+
+/// How a synchronous job goes on when a part of it is lost.
+struct RestartRules {
+  RestartKind kind = RestartKind::full;
+  Seconds regroup{};             // the communicators are made anew
+  bool copies_hold_all = false;  // each data-parallel copy has all of the state
+  int workers_of_a_copy = 1;     // they come and go together
+  int least = 0;                 // elastic: workers, it trains on no fewer
+};
+
 /// What the step model tells of a training: everything is a constant between two events.
 struct JobPace {
   std::int64_t steps = 0;
   /// Seconds of wall time an optimizer step's worth of samples takes, by number of live workers
-  /// (index; [0] unused). Synchronous strategies only use the last: all workers or none.
+  /// (index; [0] unused). Synchronous strategies only use the last: all workers or none. Elastic
+  /// ones have 0 where the job cannot be so small.
   std::vector<Seconds> step_by_workers;
   double input_share = 0;      // of step time: exposed waiting for input (badput data_loading)
   Seconds evaluation{};        // total of all evaluation passes, spread evenly over the run
@@ -60,6 +79,8 @@ struct JobPace {
   double step_factor = 1;         // of this job, besides LifeOptions' on every step
   Seconds checkpoint_interval{};  // useful work between two saves; 0: none are made
   Bytes checkpoint_size{};        // kept in storage from submit to finish
+  LocalTierPace local;
+  Seconds peer_restore{};  // all state of one node, from the memory of another's processes
 };
 
 /// Whose job it is and where it waits, as numbers of a list of names (sim/queue/job_list.h).
@@ -80,6 +101,7 @@ struct JobRequest {
   bool synchronous = true;  // it stands still without one of its workers
   std::variant<FixedTime, StepsByKind, JobPace> work;
   ProgramOnNotice on_notice;
+  RestartRules restart;
   JobOwner owner;
   int line = 0;  // of the list that it was read from; 0: of none
 

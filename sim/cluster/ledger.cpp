@@ -6,6 +6,14 @@
 #include "sim/base/check.h"
 
 namespace reckon {
+namespace {
+
+AcceleratorTime share_of(const AcceleratorTime& whole, double share) {
+  const double part = std::round(double(whole.n) * std::clamp(share, 0.0, 1.0));
+  return AcceleratorTime{std::min(static_cast<Int128>(part), whole.n)};
+}
+
+}  // namespace
 
 void TimeLedger::add_training(int accelerators, const Stretch& stretch) {
   if (stretch.written) {
@@ -20,6 +28,11 @@ void TimeLedger::add_training(int accelerators, const Stretch& stretch) {
     copied_ += accelerator_time(accelerators, stretch.copied);
   }
   unsafe_ += accelerator_time(accelerators, stretch.unsafe);
+  if (stretch.stored > 0) {
+    const AcceleratorTime stored = share_of(unsafe_, stretch.stored);
+    safe_ += stored;
+    unsafe_ = unsafe_ - stored;
+  }
   add(Badput::checkpoint_save, accelerators, stretch.saving);
 }
 
@@ -35,13 +48,25 @@ void TimeLedger::work_is_lost() {
   copied_ = unsafe_ = {};
 }
 
-void TimeLedger::close(double input_share, AcceleratorTime total, LifeResult& result) const {
+void TimeLedger::work_is_lost(double share) {
+  unsafe_ += copied_;
+  copied_ = {};
+  const AcceleratorTime lost = share_of(unsafe_, share);
+  badput_[static_cast<std::size_t>(Badput::lost_work)] += lost;
+  unsafe_ = unsafe_ - lost;
+}
+
+void TimeLedger::close(double input_share, double straggler_share, AcceleratorTime total,
+                       LifeResult& result) const {
   RECKON_CHECK(unsafe_ == AcceleratorTime{} && copied_ == AcceleratorTime{});
   std::array<AcceleratorTime, kBadputCauses> badput = badput_;
   const double share = std::clamp(input_share, 0.0, 1.0);
   const AcceleratorTime input{static_cast<Int128>(std::round(double(safe_.n) * share))};
   badput[static_cast<std::size_t>(Badput::data_loading)] += input;
-  const AcceleratorTime goodput = safe_ - input;
+  const AcceleratorTime slow =
+      straggler_share > 0 ? share_of(safe_ - input, straggler_share) : AcceleratorTime{};
+  badput[static_cast<std::size_t>(Badput::stragglers)] += slow;
+  const AcceleratorTime goodput = safe_ - input - slow;
   AcceleratorTime sum = goodput;
   for (const AcceleratorTime& part : badput) sum += part;
   RECKON_CHECK(sum == total);
@@ -54,6 +79,7 @@ void CostLedger::add(const LeaseCharge& lease) {
   parts_[static_cast<std::size_t>(CostPart::machines)] += lease.machines;
   parts_[static_cast<std::size_t>(CostPart::accelerators)] += lease.accelerators;
   parts_[static_cast<std::size_t>(CostPart::idle)] += lease.idle;
+  parts_[static_cast<std::size_t>(CostPart::spares)] += lease.spares;
   bill_ += lease.total();
 }
 

@@ -20,9 +20,13 @@ class TimeLedger {
   void work_is_safe();
   /// An interruption: the work since the last completed checkpoint is to be done again.
   void work_is_lost();
-  /// Splits the useful time into goodput and waiting for input, checks the sum
-  /// against `total`, and adds all of it to the result.
-  void close(double input_share, AcceleratorTime total, LifeResult& result) const;
+  /// Of the work since the last completed checkpoint in the storage a share, 0..1, is to be done
+  /// again; the rest is held elsewhere.
+  void work_is_lost(double share);
+  /// Splits the useful time into goodput, waiting for input and waiting for slow nodes, checks the
+  /// sum against `total`, and adds all of it to the result.
+  void close(double input_share, double straggler_share, AcceleratorTime total,
+             LifeResult& result) const;
 
  private:
   AcceleratorTime safe_, copied_, unsafe_;  // time spent on work

@@ -73,6 +73,12 @@ LifeResult simulate_life(const PlannedCluster& cluster, std::span<const JobReque
       case EventKind::finish:
         life.on_finish(life.job(event));
         break;
+      case EventKind::tried_smaller:
+        life.on_tried_smaller(life.job(event));
+        break;
+      case EventKind::grow:
+        life.on_grow(life.job(event));
+        break;
       case EventKind::horizon:
         life.on_horizon();
         break;
@@ -130,6 +136,7 @@ Life::Life(const PlannedCluster& rented, std::span<const JobRequest> requests,
       any_saves_ = true;  // an older copy may still be being written
       longest_save_ = std::max(longest_save_, cycle.save + 2 * cycle.write);
     }
+    any_spares_ = any_spares_ || jobs_[k].restart_rules.kind == RestartKind::warm_spare;
     order_.push_back(k);
   }
   std::stable_sort(order_.begin(), order_.end(), [this](std::uint32_t a, std::uint32_t b) {
@@ -176,6 +183,8 @@ bool Life::is_stale(const Event& event) const {
     case EventKind::emergency_saved:
     case EventKind::backoff_over:
     case EventKind::finish:
+    case EventKind::tried_smaller:
+    case EventKind::grow:
       return false;
     case EventKind::horizon:
       return all_done();
@@ -228,6 +237,9 @@ void Life::on_submit(Job& job) {
   job.banked = now_;
   set_phase(job, JobPhase::queued);
   if (!job.placement.impossible.empty()) return give_up(job, job.placement.impossible);
+  if (job.is_elastic())
+    schedule_job(job, now_ + clock_or_never(rented_.autoscaler.max_node_provision_time),
+                 EventKind::tried_smaller);
   for (Pool& pool : cluster_.pools) {
     const auto nodes = static_cast<std::uint32_t>(pool.plan->nodes_initial);
     for (std::uint32_t s = 0; s < nodes && job_based_; ++s) request_node(pool, s, false);
@@ -260,7 +272,7 @@ void Life::place_pods() {
   }
   for (const std::uint32_t k : wanting_) {
     Job& job = jobs_[k];
-    if (job.phase == JobPhase::queued && job.is_complete()) start(job);
+    if (job.phase == JobPhase::queued && job.can_start()) start(job);
     update_shares(job);
   }
 }
@@ -320,7 +332,8 @@ LifeResult Life::end() {
   result_.finished = true;
   for (Job& job : jobs_) {
     const SimDuration time = job.outcome.finish - job.submit;
-    job.time.close(job.input_share, accelerator_time(job.accelerators(), time), result_);
+    job.time.close(job.input_share, job.straggler_share, accelerator_time(job.accelerators(), time),
+                   result_);
     const double gigabytes = job.checkpoint_size.v / 1e9;
     if (job.cycle.on() && gigabytes > 0) {
       cost_.add(CostPart::storage, charge(scaled(rented_.storage_per_gb, gigabytes), time));

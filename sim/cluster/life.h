@@ -23,9 +23,10 @@ enum class Badput {
   data_loading,
   checkpoint_save,
   checkpoint_restore,
-  lost_work
+  lost_work,
+  stragglers
 };
-inline constexpr std::size_t kBadputCauses = 7;
+inline constexpr std::size_t kBadputCauses = 8;
 constexpr auto words_of(Badput) {
   return std::array{Word<Badput>{"provisioning", Badput::provisioning},
                     Word<Badput>{"waiting", Badput::waiting},
@@ -33,7 +34,8 @@ constexpr auto words_of(Badput) {
                     Word<Badput>{"data_loading", Badput::data_loading},
                     Word<Badput>{"checkpoint_save", Badput::checkpoint_save},
                     Word<Badput>{"checkpoint_restore", Badput::checkpoint_restore},
-                    Word<Badput>{"lost_work", Badput::lost_work}};
+                    Word<Badput>{"lost_work", Badput::lost_work},
+                    Word<Badput>{"stragglers", Badput::stragglers}};
 }
 
 enum class Interruption { preemption, maintenance, failure };
@@ -44,15 +46,16 @@ constexpr auto words_of(Interruption) {
                     Word<Interruption>{"failure", Interruption::failure}};
 }
 
-enum class CostPart { accelerators, machines, storage, network, management, idle };
-inline constexpr std::size_t kCostParts = 6;
+enum class CostPart { accelerators, machines, storage, network, management, idle, spares };
+inline constexpr std::size_t kCostParts = 7;
 constexpr auto words_of(CostPart) {
   return std::array{Word<CostPart>{"accelerators", CostPart::accelerators},
                     Word<CostPart>{"machines", CostPart::machines},
                     Word<CostPart>{"storage", CostPart::storage},
                     Word<CostPart>{"network", CostPart::network},
                     Word<CostPart>{"management", CostPart::management},
-                    Word<CostPart>{"idle", CostPart::idle}};
+                    Word<CostPart>{"idle", CostPart::idle},
+                    Word<CostPart>{"spares", CostPart::spares}};
 }
 
 /// A stretch of time of the one replication that was asked to be recorded.
@@ -111,13 +114,18 @@ struct LifeResult {
   /// time. Asynchronous: a missing worker's are accounted by what it waits for.
   AcceleratorTime total;
   /// machines, accelerators: while the job ran on the node (initialising, training, saving,
-  /// restoring); idle: all the rest of a lease.
+  /// restoring); spares: while it stood by for a job with warm spares; idle: all the rest of a
+  /// lease.
   std::array<NanoUsd, kCostParts> cost{};
   NanoUsd bill;  // == sum of cost == sum over leases + fee + storage, exactly
   std::array<std::int64_t, kInterruptionCauses> interruptions{};  // nodes lost by the running job
   /// Spot notices that reached a running job which cannot go on without the node, and those of them
   /// after which a checkpoint of the whole gang was made in time (sim/cluster/notice.h).
   std::int64_t notices = 0, notices_in_time = 0;
+  /// Elastic jobs: accelerator time of training with fewer workers than planned, and how often a
+  /// job grew back.
+  AcceleratorTime smaller;
+  std::int64_t growths = 0;
   std::vector<NodeTime> node_time;  // by pool, billed
   std::uint64_t events = 0;
   std::uint64_t digest = 0;  // FNV-1a over (time, kind, entity) of every event: for golden tests

@@ -61,13 +61,37 @@ void Life::on_maintenance_begin(Node& node) {
   schedule(now_ + maintenance_time_, EventKind::maintenance_end, cluster_.index_of(node), node.up);
 }
 
+namespace {
+
+/// Another one for each failure of a node, those included that leave it up.
+std::uint32_t failure_number(const Node& node) {
+  constexpr std::uint32_t kOfCrashes = 0x10001u;
+  return node.up + kOfCrashes * node.crashes;
+}
+
+}  // namespace
+
 /// A synchronous job whose nodes all wait in a collective for one that does not answer.
 bool Life::hangs(const Node& node) const {
   const double share = rented_.failures.hang_share.value;
   if (share <= 0 || !node.held) return false;
   const Job& job = jobs_[node.job];
   if (job.phase != JobPhase::running || goes_on_without(node)) return false;
-  return stream_of(node, kHang, node.up).uniform() < share;
+  return stream_of(node, kHang, failure_number(node)).uniform() < share;
+}
+
+bool Life::ends_process_only(const Node& node) const {
+  const double share = rented_.failures.process_share.value;
+  return share > 0 && stream_of(node, kProcess, failure_number(node)).uniform() < share;
+}
+
+/// Not behind the node's lease: under many reclaims that would fill the queue.
+void Life::schedule_failure(Node& node) {
+  const Pool& pool = cluster_.pool_of(node);
+  if (pool.failure_mean.count() <= 0) return;
+  const SimTime fails = now_ + wait(pool.failure_mean, node.failure);
+  if (fails <= node.lease_ends)
+    schedule(fails, EventKind::failed, cluster_.index_of(node), node.up);
 }
 
 void Life::on_failed(Node& node) {
@@ -78,6 +102,12 @@ void Life::on_failed(Node& node) {
 }
 
 void Life::on_hang_found(Node& node) {
+  if (ends_process_only(node)) {
+    recorder_.mark("process failed", int(node.pool), int(node.slot), now_);
+    ++node.crashes;
+    if (node.held) lose_process(node);
+    return schedule_failure(node);
+  }
   recorder_.mark("failed", int(node.pool), int(node.slot), now_);
   if (node.held) lose_node(node, Interruption::failure, NodeState::repairing);
   set_state(node, NodeState::repairing);

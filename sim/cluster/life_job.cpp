@@ -62,6 +62,8 @@ void Life::bank_training(Job& job, SimTime from, SimDuration elapsed) {
   bank_absent_workers(job, elapsed);
   if (job.shares.live == 0) return;
   record_training(job, from);
+  if (job.is_elastic() && job.shares.live < job.workers)
+    result_.smaller += accelerator_time(job.accelerators(), elapsed);
   const Stretch stretch = advance(job.progress, job.cycle, elapsed, job.pace());
   job.time.add_training(job.accelerators_of(job.shares.live), stretch);
 }
@@ -80,7 +82,7 @@ void Life::record_training(const Job& job, SimTime from) {
   if (!recorder_.on()) return;
   constexpr std::int64_t kMostSpans = 20'000;  // beyond that a picture shows nothing
   const CheckpointCycle& cycle = job.cycle;
-  if (!cycle.on() || (now_ - from) / cycle.length() > kMostSpans) {
+  if (!cycle.on() || cycle.has_tiers() || (now_ - from) / cycle.length() > kMostSpans) {
     record(job, "training", "goodput", from, now_);
     return;
   }
@@ -112,18 +114,47 @@ void Life::set_phase(Job& job, JobPhase phase) {
 /// every node waits for the slowest.
 void Life::start(Job& job) {
   if (!job.started) job.outcome.queued = now_ - job.submit;
-  job.started = true;
   set_phase(job, JobPhase::initializing);
-  job.init_time = (job.cold_nodes.empty() ? SimDuration{0} : job.image_pull) + job.start_up;
-  const SimDuration restore = job.progress.saved.count() > 0 ? job.restore : SimDuration{0};
-  schedule_job(job, now_ + job.init_time + restore, EventKind::initialized);
+  job.init_time = start_up_of(job);
+  job.started = true;
+  schedule_job(job, now_ + job.init_time + restore_of(job), EventKind::initialized);
+}
+
+/// All processes start, or those alone that are new, and the others wait for them.
+SimDuration Life::start_up_of(const Job& job) const {
+  if (!job.keeps_processes() || !job.started)
+    return (job.cold_nodes.empty() ? SimDuration{0} : job.image_pull) + job.start_up;
+  SimDuration slowest{};
+  for (const std::uint32_t n : job.new_nodes)
+    slowest = std::max(slowest, cluster_.nodes[n].start_up);
+  return slowest + job.regroup;
+}
+
+SimDuration Life::restore_of(const Job& job) const {
+  switch (job.kept) {
+    case Kept::processes:
+      return job.new_nodes.empty() || job.progress.done.count() == 0 ? SimDuration{0}
+                                                                     : job.peer_restore;
+    case Kept::local_tier:
+      return job.progress.done.count() > 0 ? job.local_restore : SimDuration{0};
+    case Kept::storage:
+      break;
+  }
+  return job.progress.saved.count() > 0 ? job.restore : SimDuration{0};
 }
 
 void Life::on_initialized(Job& job) {
   set_phase(job, JobPhase::running);
   for (const std::uint32_t n : job.cold_nodes) cluster_.nodes[n].cold = false;
   job.cold_nodes.clear();
-  job.shares = {.live = job.workers};
+  job.new_nodes.clear();
+  if (!job.is_elastic()) {
+    job.shares = {.live = job.workers};
+    return set_pace(job);
+  }
+  for (Node& node : cluster_.nodes)
+    if (node.held && node.job == job.index) node.member = !node.joining;
+  job.shares.live = job.usable_workers();
   set_pace(job);
 }
 
@@ -133,7 +164,15 @@ void Life::set_pace(Job& job) {
   if (job.phase != JobPhase::running) return;
   queue_.cancel_solo(job.index);
   if (job.shares.live == 0) return;
-  schedule_job(job, now_ + time_to_finish(job.progress, job.cycle, job.pace()), EventKind::finish);
+  const SimTime finish = now_ + time_to_finish(job.progress, job.cycle, job.pace());
+  if (job.is_elastic() && job.usable_workers() > job.shares.live) {
+    // Who holds the state hands it over at once; else the next save to the storage does.
+    if (job.keeps_state) return schedule_job(job, now_, EventKind::grow);
+    const SimTime save =
+        job.cycle.on() ? now_ + time_to_next_save(job.progress, job.cycle) : finish;
+    if (save < finish) return schedule_job(job, save, EventKind::grow);
+  }
+  schedule_job(job, finish, EventKind::finish);
 }
 
 /// What those who do not train wait for: nodes that are coming, or something
@@ -147,7 +186,7 @@ void Life::update_shares(Job& job) {
     if (cause == job.queue_cause) return;
     bank(job);
     job.queue_cause = cause;
-  } else if (!job.synchronous &&
+  } else if ((!job.synchronous || job.is_elastic()) &&
              (job.phase == JobPhase::running || job.phase == JobPhase::evacuating)) {
     WorkerShares shares = job.shares;
     shares.provisioning = shares.waiting = 0;
@@ -160,125 +199,12 @@ void Life::update_shares(Job& job) {
       shares.provisioning += coming;
       shares.waiting += to_place - coming;
     }
+    if (job.is_elastic())  // ready and not yet taken in, or of a copy that is not whole
+      shares.waiting = job.workers - shares.live - shares.joining - shares.provisioning;
     if (shares == job.shares) return;
     bank(job);
     job.shares = shares;
   }
-}
-
-bool Life::goes_on_without(const Node& node) const {
-  const Job& job = jobs_[node.job];
-  if (job.phase == JobPhase::initializing) return false;
-  const PoolShare& share = job.share(node.pool);
-  return share.beside || (!job.synchronous && !node.chief && !share.servers);
-}
-
-/// A node of the job is gone. Synchronous training stops; asynchronous training
-/// goes on unless it was the chief's or a parameter server's; all training goes on without an
-/// evaluator.
-void Life::lose_node(Node& node, Interruption cause, NodeState next) {
-  Job& job = jobs_[node.job];
-  if (!job.active())
-    return let_go(node,
-                  next);  // the gang was not complete: nothing is interrupted
-  ++result_.interruptions[static_cast<std::size_t>(cause)];
-  const bool goes_on = goes_on_without(node);
-  const std::uint32_t index = cluster_.index_of(node);
-  std::erase_if(job.evacuated, [&](const Evacuation& e) { return e.node == index; });
-  bank(job);
-  let_go(node, next);
-  if (goes_on) {
-    set_pace(job);
-  } else {
-    interrupt(job, false);
-  }
-}
-
-/// From a notice to a complete checkpoint of the whole gang. Maintenance is announced long before:
-/// the job itself chooses when it begins to save. A save that is under way needs nobody to be told.
-SimDuration Life::time_to_emergency_save(const Job& job, const Node& node,
-                                         Interruption cause) const {
-  const SimDuration save = time_to_save(job.progress, job.cycle);
-  if (cause != Interruption::preemption || is_saving(job.progress, job.cycle)) return save;
-  NoticeRules rules = job.notice;
-  rules.save = to_seconds(save);
-  NoticeLuck luck;
-  if (rules.step.count() > 0 || rules.writer_spread > 0) {
-    RandomStream stream = stream_of(node, kNotice, node.lease);
-    luck.step = stream.uniform();
-    luck.writer = stream.uniform();
-  }
-  return save + clock_or_never(time_to_saved(rules, luck) - rules.save);
-}
-
-/// A node is about to go at `deadline`: if the program saves on a notice and a checkpoint can be
-/// completed until then, it is made now and no work is lost; else training goes on to the end.
-void Life::evacuate(Node& node, Interruption cause, SimTime deadline) {
-  Job& job = jobs_[node.job];
-  const Evacuation evacuation{cluster_.index_of(node), cause};
-  if (job.phase == JobPhase::evacuating && !goes_on_without(node)) {
-    const auto same = [&](const Evacuation& e) { return e.node == evacuation.node; };
-    if (std::none_of(job.evacuated.begin(), job.evacuated.end(), same)) {
-      job.evacuated.push_back(evacuation);
-    }
-  }
-  if (job.phase != JobPhase::running || !job.cycle.on() || goes_on_without(node)) return;
-  const bool reclaim = cause == Interruption::preemption;
-  if (reclaim) ++result_.notices;
-  if (job.notice.policy == OnNotice::none) return;
-  bank(job);
-  const SimTime saved = now_ + time_to_emergency_save(job, node, cause);
-  if (saved > deadline) return;
-  if (reclaim) ++result_.notices_in_time;
-  set_phase(job, JobPhase::evacuating);
-  job.evacuated.push_back(evacuation);
-  schedule_job(job, saved, EventKind::emergency_saved);
-}
-
-void Life::on_emergency_saved(Job& job) {
-  bank(job);
-  job.progress.saved = job.progress.done;
-  job.time.work_is_safe();
-  interrupt(job, true);
-}
-
-/// The job stops. It is tried again with all its nodes; only where the rules
-/// count disruptions does that take a backoff and one of the tries.
-void Life::interrupt(Job& job, bool work_is_safe) {
-  bank(job);
-  if (!work_is_safe) job.time.work_is_lost();
-  go_back(job.progress);
-  const bool retry_counts = rented_.retry.counts_disruptions;
-  set_phase(job, retry_counts ? JobPhase::backoff : JobPhase::queued);
-  bool together = false;  // maintenance of all nodes at once is one interruption
-  for (const Evacuation& e : job.evacuated) {
-    const bool again = together && e.cause == Interruption::maintenance;
-    if (!again) ++result_.interruptions[static_cast<std::size_t>(e.cause)];
-    together = together || (rented_.maintenance.grouped && e.cause == Interruption::maintenance);
-    let_go(cluster_.nodes[e.node],
-           e.cause == Interruption::preemption ? NodeState::leaving : NodeState::drained);
-  }
-  job.evacuated.clear();
-  if (job.shares.joining > 0) {  // they start again with the others
-    for (Node& node : cluster_.nodes) {
-      if (!node.held || node.job != job.index) continue;
-      if (node.joining && node.cold) job.cold_nodes.push_back(cluster_.index_of(node));
-      node.joining = false;
-    }
-  }
-  job.shares = {};
-  leave_stand_ins(job);
-  job.queue_cause = Badput::waiting;
-  ++job.interruptions;
-  if (is_hopeless(job)) {  // told when the event that is under way is over
-    set_phase(job, JobPhase::backoff);
-    return schedule_job(job, now_, EventKind::backoff_over);
-  }
-  if (!retry_counts) return;
-  ++job.failures;
-  const SimDuration delay = retry_delay(rented_.retry, job.failures);
-  const bool last = job.failures > rented_.retry.backoff_limit;
-  schedule_job(job, last ? now_ : now_ + delay, EventKind::backoff_over);
 }
 
 /// What saved a share f of the work in a time t takes t / f for all of it. After so many
@@ -288,7 +214,7 @@ void Life::interrupt(Job& job, bool work_is_safe) {
 bool Life::is_hopeless(const Job& job) const {
   constexpr int kSaving = 1000, kNeverSaving = 10'000;
   if (job.interruptions < (job.cycle.on() ? kSaving : kNeverSaving)) return false;
-  const double share = double(job.progress.saved.count()) / double(job.progress.total.count());
+  const double share = double(job.progress.done.count()) / double(job.progress.total.count());
   const Seconds tried = to_seconds(now_ - job.submit - job.outcome.queued);
   return tried > 2 * share * options_.horizon;
 }
@@ -333,6 +259,7 @@ void Life::close_job(Job& job) {
   job.outcome.finish = now_;
   std::erase(wanting_, job.index);
   --unfinished_;
+  if (all_done()) all_done_at_ = now_;
   if (all_done())
     delete_nodes();
   else

@@ -41,9 +41,17 @@ void Life::record_state(const Node& node) {
                  node.state_since, now_);
 }
 
+/// Call it before a free node is held or leaves: up to now it was there for a job that loses one.
+void Life::stop_standing_by(Node& node) {
+  if (!any_spares_ || node.state != NodeState::ready) return;
+  const SimTime from = std::max(node.free_since, submit_), to = std::min(now_, all_done_at_);
+  if (to > from) node.standby += to - from;
+}
+
 void Life::set_state(Node& node, NodeState state) {
   Pool& pool = cluster_.pool_of(node);
   RECKON_CHECK(!node.held);
+  stop_standing_by(node);
   record_state(node);
   if (node.state == NodeState::provisioning) --pool.provisioning;
   if (is_returning(node.state)) --pool.returning;
@@ -71,7 +79,7 @@ void Life::request_node(Pool& pool, std::uint32_t slot, bool by_autoscaler) {
   ++node.lease;
   node.was_ready = false;
   node.cold = true;
-  node.away = node.busy = SimDuration{0};
+  node.away = node.busy = node.standby = SimDuration{0};
   SimTime given = pool.reclaimable ? cluster_.shortages.over_at(now_) : now_;
   const auto& reservation = pool.plan->reservation;
   const bool reserved = reservation && int(slot) < reservation->nodes;
@@ -139,10 +147,7 @@ void Life::come_up(Node& node) {
       schedule(at, noticed ? EventKind::maintenance_notice : EventKind::maintenance_begin, index,
                node.up);
   }
-  if (pool.failure_mean.count() > 0) {
-    const SimTime fails = now_ + wait(pool.failure_mean, node.failure);
-    if (fails <= node.lease_ends) schedule(fails, EventKind::failed, index, node.up);
-  }
+  schedule_failure(node);
 }
 
 void Life::hold(Job& job, Node& node) {
@@ -150,6 +155,7 @@ void Life::hold(Job& job, Node& node) {
   const PoolShare& share = job.share(node.pool);
   Holding& holding = job.holdings[job.home(node.pool)];
   record_state(node);
+  stop_standing_by(node);
   pool.free.erase(node.slot);
   ++job.holdings[node.pool].held;
   ++node.use;
@@ -160,15 +166,23 @@ void Life::hold(Job& job, Node& node) {
   node.chief = share.chief && !job.chief_placed;
   job.chief_placed = job.chief_placed || node.chief;
   node.job_active_at_hold = job.active_until(now_);
-  if (job.active()) {
-    // Asynchronous training goes on meanwhile; the newcomer's workers start up.
+  const SimDuration start_up = (node.cold ? job.image_pull : SimDuration{0}) + job.start_up;
+  const bool beside = job.active() || (job.is_elastic() && job.started);
+  if (beside) {
+    // Training goes on meanwhile, or waits for enough of them; the newcomer's workers start up.
     bank(job);
     node.joining = true;
     job.shares.joining += node.workers;
-    const SimDuration start_up = (node.cold ? job.image_pull : SimDuration{0}) + job.start_up;
     schedule(now_ + start_up, EventKind::worker_joined, cluster_.index_of(node), node.use);
   } else if (node.cold) {
     job.cold_nodes.push_back(cluster_.index_of(node));
+  }
+  if (!beside && job.keeps_processes()) {
+    // A node that stands by pulls the image and starts its processes in that time.
+    const bool warm = job.restart_rules.kind == RestartKind::warm_spare && job.started;
+    const SimDuration ahead = warm ? now_ - node.free_since : SimDuration{0};
+    node.start_up = std::max(SimDuration{0}, start_up - ahead);
+    job.new_nodes.push_back(cluster_.index_of(node));
   }
   holding.workers_to_place -= node.workers;
 }
@@ -180,7 +194,7 @@ void Life::on_worker_joined(Node& node) {
   node.joining = false;
   node.cold = false;
   job.shares.joining -= node.workers;
-  job.shares.live += node.workers;
+  if (!job.is_elastic()) job.shares.live += node.workers;
   set_pace(job);
 }
 
@@ -191,21 +205,29 @@ void Life::let_go(Node& node, NodeState next) {
   Holding& holding = job.holdings[job.home(node.pool)];
   node.busy += job.active_until(now_) - node.job_active_at_hold;
   record_state(node);
-  if (job.active()) (node.joining ? job.shares.joining : job.shares.live) -= node.workers;
+  if (job.is_elastic() && node.joining)
+    job.shares.joining -= node.workers;
+  else if (job.is_elastic() && node.member && job.active())
+    job.shares.live = std::max(0, job.shares.live - node.workers);
+  else if (!job.is_elastic() && job.active())
+    (node.joining ? job.shares.joining : job.shares.live) -= node.workers;
   holding.workers_to_place += node.workers;
   node.workers = 0;
   if (node.chief) job.chief_placed = false;
-  node.held = node.chief = node.joining = false;
-  node.state_since = now_;
+  node.held = node.chief = node.joining = node.member = false;
+  node.state_since = node.free_since = now_;
   --job.holdings[node.pool].held;
   pool.free.insert(node.slot);
   std::erase(job.cold_nodes, cluster_.index_of(node));
+  std::erase(job.new_nodes, cluster_.index_of(node));
   set_state(node, next);
 }
 
 void Life::end_lease(Node& node, bool reclaimed) {
   Pool& pool = cluster_.pool_of(node);
   if (node.held) let_go(node, NodeState::ready);
+  stop_standing_by(node);
+  node.free_since = now_;
   if (node.state == NodeState::away) node.away += now_ - node.state_since;
   if (node.was_ready) {
     const auto& reservation = pool.plan->reservation;
@@ -213,9 +235,10 @@ void Life::end_lease(Node& node, bool reclaimed) {
     SimDuration term = SimDuration::max();
     if (in_place && reservation->until)
       term = SimTime{} + to_clock(*reservation->until) - node.requested;
-    const LeaseCharge charged = charge_lease(
-        pool.plan->price, rented_.billing, {now_ - node.requested, node.away, node.busy, reclaimed},
-        in_place ? &*reservation : nullptr, term);
+    const LeaseCharge charged =
+        charge_lease(pool.plan->price, rented_.billing,
+                     {now_ - node.requested, node.away, node.busy, reclaimed, node.standby},
+                     in_place ? &*reservation : nullptr, term);
     cost_.add(charged);
     pool.node_time += charged.billed;
     pool.reserved_time += charged.reserved;

@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,7 +13,8 @@
 #include "sim/cluster/recorder.h"
 
 // One life in progress. Internal to sim/cluster: life.cpp has the main loop and the cluster's
-// rules, life_nodes.cpp what happens to a node, life_job.cpp what happens to the job.
+// rules, life_nodes.cpp what happens to a node, life_job.cpp what happens to the job, and
+// life_interruptions.cpp how it is interrupted.
 namespace reckon {
 
 class Life {
@@ -50,6 +52,8 @@ class Life {
   void on_emergency_saved(Job& job);
   void on_backoff_over(Job& job);
   void on_finish(Job& job);
+  void on_tried_smaller(Job& job);
+  void on_grow(Job& job);
 
   Job& job(const Event& event) { return jobs_[event.entity]; }
   Node& node(const Event& event) { return cluster_.nodes[event.entity]; }
@@ -77,6 +81,9 @@ class Life {
   /// When the provider reclaims a node that came now; max: never.
   SimTime reclaim_time(Node& node, const Pool& pool);
   bool hangs(const Node& node) const;
+  bool ends_process_only(const Node& node) const;
+  void schedule_failure(Node& node);
+  void stop_standing_by(Node& node);
   void hold(Job& job, Node& node);
   void let_go(Node& node, NodeState next);  // the job leaves the node
   void end_lease(Node& node, bool reclaimed);
@@ -93,11 +100,19 @@ class Life {
   void record_training(const Job& job, SimTime from);
   void set_phase(Job& job, JobPhase phase);
   void start(Job& job);
+  SimDuration start_up_of(const Job& job) const;
+  SimDuration restore_of(const Job& job) const;
   void set_pace(Job& job);  // when the job will finish, from now
   void update_shares(Job& job);
   bool goes_on_without(const Node& node) const;
+
+  // life_interruptions.cpp
   void lose_node(Node& node, Interruption cause, NodeState next);
-  void interrupt(Job& job, bool work_is_safe);
+  void lose_process(Node& node);
+  void take_back(Job& job, Loss loss);                 // the work that no one holds any more
+  void interrupt(Job& job, std::optional<Loss> loss);  // nullopt: all work is saved
+  void restart_workers(Node& node);
+  void regroup(Job& job, Kept kept);  // an elastic job goes on with those that are ready
   bool is_hopeless(const Job& job) const;
   SimDuration time_to_emergency_save(const Job& job, const Node& node, Interruption cause) const;
   void evacuate(Node& node, Interruption cause, SimTime deadline);
@@ -126,6 +141,8 @@ class Life {
   SimTime scan_planned_ = SimTime::max();
   SimTime last_scan_ = SimTime::min(), last_scale_up_ = SimTime::min();
   int open_leases_ = 0;
+  bool any_spares_ = false;  // of a job: its nodes stand by
+  SimTime all_done_at_ = SimTime::max();
   CostLedger cost_;
   Recorder recorder_;
   LifeResult result_;

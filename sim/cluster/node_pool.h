@@ -58,18 +58,21 @@ struct Node {
   bool chief = false;     // the job's chief is on it
   bool joining = false;   // its workers initialise while the others train
   bool cold = true;       // has not pulled the image yet
+  bool member = false;    // elastic: the job's workers on it train, or start to
   bool deletion_planned = false;
   int workers = 0;  // of the job
   // An event counts while it carries the stamp of what it is about.
-  std::uint32_t lease = 0;  // from request to deletion
-  std::uint32_t up = 0;     // from ready to the next maintenance or failure
-  std::uint32_t use = 0;    // from one holder to the next
-  bool was_ready = false;   // in this lease
-  SimTime requested{};      // and there: behind the shortage in which it was asked for
+  std::uint32_t lease = 0;    // from request to deletion
+  std::uint32_t up = 0;       // from ready to the next maintenance or failure
+  std::uint32_t use = 0;      // from one holder to the next
+  std::uint32_t crashes = 0;  // failures that left it up
+  bool was_ready = false;     // in this lease
+  SimTime requested{};        // and there: behind the shortage in which it was asked for
   SimTime state_since{}, free_since{};
-  SimTime goes_at = SimTime::max();     // the planned reclaim or maintenance
-  SimTime lease_ends = SimTime::max();  // at the latest: its reclaim is drawn when it comes
-  SimDuration away{}, busy{};           // of this lease
+  SimTime goes_at = SimTime::max();       // the planned reclaim or maintenance
+  SimTime lease_ends = SimTime::max();    // at the latest: its reclaim is drawn when it comes
+  SimDuration away{}, busy{}, standby{};  // of this lease
+  SimDuration start_up{};                 // left to do, from when the job starts on it
   SimDuration job_active_at_hold{};
   RandomStream provisioning, reclaim, maintenance, failure;
 };

@@ -11,6 +11,7 @@
 #include "sim/base/check.h"
 #include "sim/base/parallel.h"
 #include "sim/cluster/notice.h"
+#include "sim/cluster/restart.h"
 #include "sim/forecast/effects.h"
 #include "sim/forecast/replicate.h"
 #include "sim/forecast/warnings.h"
@@ -199,6 +200,20 @@ std::optional<NoticeForecast> notice_of(const Plan& plan, const ForecastSetup& s
   return n;
 }
 
+std::optional<RestartForecast> restart_of(const Plan& plan) {
+  const PlannedWorkload& planned = plan.jobs.front();
+  if (!planned.restart && !planned.checkpoint.local) return std::nullopt;
+  RestartForecast r;
+  if (planned.restart) {
+    r.kind = planned.restart->kind;
+    r.spares = planned.restart->spares;
+    r.min_workers = planned.restart->min_workers;
+    r.keeps_state = r.kind != RestartKind::full && keeps_state(plan, request_of(planned, {}));
+  }
+  r.local = planned.checkpoint.local;
+  return r;
+}
+
 /// All that can be said without living a life.
 Forecast describe(const Plan& plan, const ForecastOptions& options) {
   const PlannedWorkload& job = plan.jobs.front();
@@ -247,7 +262,8 @@ Forecast make_forecast(const Plan& plan, const NetworkModel& network,
   for (const JobForecast& job : f.jobs)
     if (f.engine == kNoEngine) f.engine = job.step.engine;
   f.checkpoint_interval = setup.jobs.front().paced.pace.checkpoint_interval;
-  f.on_notice = notice_of(plan, setup);
+  f.restart = restart_of(plan);
+  if (!f.restart || !f.restart->keeps_state) f.on_notice = notice_of(plan, setup);
 
   const double effect_lives =
       options.assumption_effects ? effect_replications(setup, f.replications) : 0;
@@ -259,6 +275,11 @@ Forecast make_forecast(const Plan& plan, const NetworkModel& network,
     summarize_time(plan, lives, f);
     summarize_money(plan, lives, f);
     f.energy = energy_of(plan, f.step, f.seed, lives);
+    if (f.restart) {
+      f.restart->smaller =
+          mean_of(lives, [](const LifeResult& l) { return ratio(l.smaller, l.total); });
+      f.restart->growths = mean_of(lives, [](const LifeResult& l) { return double(l.growths); });
+    }
     if (f.on_notice) {
       f.on_notice->notices = mean_of(lives, [](const LifeResult& l) { return double(l.notices); });
       f.on_notice->in_time =

@@ -22,6 +22,18 @@ namespace reckon {
 
 struct ServingForecast;  // sim/serving/serving.h
 
+/// How the first job goes on after a loss, where its plan says so, or has checkpoints on its nodes.
+struct RestartForecast {
+  RestartKind kind = RestartKind::full;
+  int spares = 0;            // nodes that stand by
+  int min_workers = 0;       // elastic
+  bool keeps_state = false;  // processes that are left when a node goes hold all of the work
+  std::optional<PlannedLocalCheckpoint> local;
+  double smaller =
+      0;  // elastic: share of the accelerator time in which it trains with fewer workers
+  double growths = 0;  // of a mean run
+};
+
 /// What the first job does when the provider says that it takes a spot node back, and how often a
 /// checkpoint of all its nodes is made in time.
 struct NoticeForecast {
@@ -93,6 +105,7 @@ struct Forecast {
   std::array<double, kInterruptionCauses> interruptions{};  // means
   Quantiles interruptions_total;
   Seconds checkpoint_interval{};
+  std::optional<RestartForecast> restart;   // nullopt: the plan says nothing of it
   std::optional<NoticeForecast> on_notice;  // nullopt: no spot node, or no checkpoints
   double unfinished_share = 0;              // replications that never finished
   std::string unfinished_reason;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/base/check.h"
+#include "sim/scenario/restart.h"
 #include "sim/step/step_model.h"
 
 namespace reckon {
@@ -17,6 +18,56 @@ constexpr double kSolvedStride = 1.15;
 int next_solved(int live, int workers) {
   if (live < kSolvedOneByOne) return std::min(live + 1, workers);
   return std::min(workers, int(std::ceil(live * kSolvedStride)));
+}
+
+/// The job with fewer workers, each with its batch; of a fixed global batch each accumulates as
+/// many passes as it takes, the slowest a whole one more.
+Plan smaller(const Plan& plan, int workers) {
+  Plan changed = plan;
+  PlannedWorkload& job = changed.jobs.front();
+  const std::int64_t before = layout_of(job).micro_batches;
+  const std::int64_t global = job.global_batch;
+  job.strategy.workers = workers;
+  job.global_batch = 1;
+  const Layout layout = layout_of(job);
+  const std::int64_t pass = std::int64_t{layout.data} * layout.micro_batch;
+  const bool fixed = job.restart->batch == ElasticBatch::fixed;
+  job.global_batch =
+      pass * (fixed ? std::max<std::int64_t>(1, (global + pass - 1) / pass) : before);
+  return changed;
+}
+
+/// Wall time of a step's worth of samples with so many workers; 0: the job cannot be so small.
+Seconds step_of_smaller(const Plan& plan, const NetworkModel& network, int workers) {
+  const Plan changed = smaller(plan, workers);
+  const PlannedWorkload& job = changed.jobs.front();
+  if (!estimate_memory(changed, job).fits()) return Seconds{0};
+  const Seconds step = estimate_step(changed, job, network).step;
+  if (job.restart->batch == ElasticBatch::fixed) return step;
+  return step * (double(plan.jobs.front().global_batch) / double(job.global_batch));
+}
+
+/// Of an elastic job: as many workers as whole copies have, from its fewest on. Of many sizes some
+/// are solved; between two the rate is interpolated.
+void add_smaller_sizes(const Plan& plan, const NetworkModel& network, std::vector<Seconds>& steps) {
+  const PlannedWorkload& job = plan.jobs.front();
+  const int each = workers_of_a_copy(job);
+  const int most = job.strategy.workers / each;
+  const int least = std::max(1, (job.restart->min_workers + each - 1) / each);
+  const auto at = [&](int copies) -> Seconds& { return steps[std::size_t(copies * each)]; };
+  for (int solved = 0, next = least; next < most || solved < most;) {
+    // Who were faster with fewer workers would have been planned so: it is a limit of the model.
+    if (next < most)
+      if (const Seconds step = step_of_smaller(plan, network, next * each); step.count() > 0)
+        at(next) = std::max(step, steps.back());
+    for (int n = solved + 1; solved > 0 && n < next; ++n) {
+      if (at(solved).count() <= 0 || at(next).count() <= 0) continue;
+      const double way = double(n - solved) / (next - solved);
+      at(n) = Seconds{1 / ((1 - way) / at(solved).count() + way / at(next).count())};
+    }
+    solved = next;
+    next = next_solved(next, most);
+  }
 }
 
 /// Asynchronous workers go on when one is gone, so the pace depends on how many live: the wall time
@@ -76,6 +127,16 @@ PaceFactors factors_of(const Plan& plan, const StepEstimate& step, const PacedJo
 
 }  // namespace
 
+LocalTierPace local_pace(const Plan& plan, const PlannedWorkload& job, const StepEstimate& step) {
+  if (!job.checkpoint.local) return {};
+  const LocalSaveTimes times = local_save_times(plan, job, step);
+  return {.every = job.checkpoint.local->every,
+          .save = times.stall,
+          .write = times.write,
+          .restore = times.restore,
+          .outlives_node = job.checkpoint.local->replicas > 1};
+}
+
 PacedJob make_pace(const Plan& plan, const NetworkModel& network) {
   RECKON_CHECK(plan.jobs.size() == 1);
   const PlannedWorkload& job = plan.jobs.front();
@@ -94,6 +155,11 @@ PacedJob make_pace(const Plan& plan, const NetworkModel& network) {
   pace.checkpoint_restore = checkpoint_restore_time(plan, job);
   pace.checkpoint_interval = checkpoint_interval(plan, job, pace.checkpoint_save);
   pace.checkpoint_size = checkpoint_bytes(job);
+  if (job.restart && job.restart->kind != RestartKind::full)
+    pace.peer_restore = peer_restore_time(plan, job);
+  if (job.restart && job.restart->kind == RestartKind::elastic)
+    add_smaller_sizes(plan, network, pace.step_by_workers);
+  pace.local = local_pace(plan, job, result.step);
   return result;
 }
 

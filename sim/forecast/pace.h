@@ -19,6 +19,9 @@ struct PacedJob {
 /// interruption.
 PacedJob make_pace(const Plan& plan, const NetworkModel& network);
 
+/// The tier of checkpoints on the nodes; none: all 0.
+LocalTierPace local_pace(const Plan& plan, const PlannedWorkload& job, const StepEstimate& step);
+
 /// By how much one assumption stretches what the step model computes, relative to its median.
 struct PaceFactors {
   double step = 1, evaluation = 1, save = 1, restore = 1;

@@ -182,6 +182,7 @@ JobPace Replicator::pace_of(std::size_t k, const PaceFactors& factors) const {
   pace.checkpoint_save = save.stall * factors.save;
   pace.checkpoint_write = save.write * factors.save;
   pace.checkpoint_restore = checkpoint_restore_time(plan, job) * factors.restore;
+  pace.local = local_pace(plan, job, setup_.jobs[k].paced.step);
   pace.step_factor = factors.step;
   return pace;
 }

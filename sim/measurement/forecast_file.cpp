@@ -103,12 +103,19 @@ PoolRates pool_rates(ForecastReader& in, const std::string& at) {
   return p;
 }
 
+/// Parts that few forecasts have are left out where they are 0.
+double part_of(ForecastReader& in, std::string_view in_what, std::string_view part) {
+  const std::string at = fmt::format("{}{}", in_what, part);
+  const bool rare = part == to_text(CostPart::spares) || part == to_text(Badput::stragglers);
+  return rare && !in.has(at) ? 0 : in.number(at);
+}
+
 void read_money(ForecastReader& in, SaidForecast& f) {
   if (in.has("/node_hours")) f.node_hours = in.numbers("/node_hours");
   if (!in.has("/cost_usd")) return;
   f.cost_usd = in.quantiles("/cost_usd");
   for (std::size_t p = 0; p < kCostParts; ++p)
-    f.cost_breakdown_usd[p] = in.number("/cost_breakdown_usd/" + std::string(to_text(CostPart(p))));
+    f.cost_breakdown_usd[p] = part_of(in, "/cost_breakdown_usd/", to_text(CostPart(p)));
   if (!in.has("/rates")) return;
   RunRates rates;
   for (std::size_t k = 0; k < in.size("/rates/pools"); ++k)
@@ -176,7 +183,7 @@ Expected<SaidForecast> parse_forecast(std::string_view file, std::string_view te
   read_step(in, f);
   f.goodput = in.number("/goodput");
   for (std::size_t c = 0; c < kBadputCauses; ++c)
-    f.badput[c] = in.number("/badput/" + std::string(to_text(Badput(c))));
+    f.badput[c] = part_of(in, "/badput/", to_text(Badput(c)));
   for (std::size_t c = 0; c < kInterruptionCauses; ++c)
     f.interruptions[c] = in.number("/interruptions/" + std::string(to_text(Interruption(c))));
   if (in.has("/goodput_range")) f.goodput_range = in.quantiles("/goodput_range");

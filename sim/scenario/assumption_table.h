@@ -60,6 +60,8 @@ void add_start(AssumptionTable& table);
 void add_disruptions(AssumptionTable& table, const Plan& plan);
 /// Of one process that stands still all others of the job stand still, too.
 bool waits_for_all(const PlannedStrategy& strategy);
+/// resolve/restart.cpp: of restarts, of the tier of checkpoints on the nodes, of slow nodes.
+void add_restart(AssumptionTable& table, const Plan& plan);
 /// Of each market in which something is bought whose price is not certain: the price of a node
 /// there.
 void add_prices(std::vector<PlanAssumption>& rows, const Plan& plan);

@@ -281,6 +281,7 @@ std::vector<PlanAssumption> assumptions_of(const Plan& plan) {
   planning::add_start(table);
   add_framework(table, plan);
   planning::add_disruptions(table, plan);
+  planning::add_restart(table, plan);
   std::vector<PlanAssumption> rows = one_row_a_fact(table.take());
   planning::add_reclaim(rows, plan);
   planning::add_prices(rows, plan);

@@ -96,6 +96,14 @@ struct PlannedNotice {
   bool between_steps = false;  // the step under way is finished first
 };
 
+/// Checkpoints in two tiers: these, and every so many of them in the storage too.
+struct PlannedLocalCheckpoint {
+  LocalTier to = LocalTier::peer_memory;
+  Seconds every{};            // of useful work between two
+  int replicas = 1;           // copies of each part on as many nodes, its own included
+  Fact<BytesPerSecond> disk;  // local_disk: what a node writes and reads
+};
+
 struct PlannedCheckpoint {
   CheckpointSpec::Mode mode = CheckpointSpec::Mode::optimal;
   Seconds interval{};  // of useful work between two saves; mode optimal: set by the forecast
@@ -104,6 +112,17 @@ struct PlannedCheckpoint {
   PlannedNotice notice;
   Fact<Seconds> save_overhead;  // fixed part (serialisation, barrier) of a save
   Storage storage;
+  std::optional<PlannedLocalCheckpoint> local;
+};
+
+/// How the job goes on when a part of it is lost (sim/cluster/restart.h). A job without one starts
+/// all its processes again.
+struct PlannedRestart {
+  RestartKind kind = RestartKind::full;
+  int spares = 0;       // warm_spare: nodes beyond the gang's
+  int min_workers = 0;  // elastic: it does not go on with fewer
+  ElasticBatch batch = ElasticBatch::fixed;
+  Fact<Seconds> regroup;  // all but full: from the loss until the communicators stand again
 };
 
 struct PlannedWorkload {
@@ -134,6 +153,7 @@ struct PlannedWorkload {
   double evaluations = 0;  // passes over the validation set
   PlannedStrategy strategy;
   PlannedCheckpoint checkpoint;
+  std::optional<PlannedRestart> restart;  // nullopt: the scenario does not say
 };
 /// How the job lies on its accelerators now: the strategy's layout, with the data ranks that the
 /// other degrees leave of its accelerators, and the micro-batches of its global batch.
@@ -282,6 +302,8 @@ struct FailureRules {
   /// Failures in which nothing ends: the gang waits in a collective until a timeout finds it out.
   Fact<double> hang_share;
   Fact<Seconds> hang_detection;
+  Fact<double> process_share;    // failures that end a process and leave its node
+  Fact<double> straggler_share;  // of a step's time, waited for slow nodes; whether `on` or not
 };
 
 /// Electrical power of a run: docs/models/forecast.md. Shares are of an accelerator's printed

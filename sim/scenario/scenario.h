@@ -88,12 +88,30 @@ struct StrategySpec {
   std::optional<Bytes> partition;      // larger variables are cut into pieces of at most so much
 };
 
+/// Frequent checkpoints near the job, of which the storage has every so many.
+struct LocalCheckpointSpec {
+  LocalTier to = LocalTier::peer_memory;
+  Seconds every{};
+  std::optional<int> replicas;  // copies of each part, its node's own included
+};
+
 struct CheckpointSpec {
   enum class Mode { none, interval, optimal } mode = Mode::optimal;
   Seconds interval{};                 // mode interval
   std::string storage;                // catalog name; "" = the provider's object store
   std::optional<OnNotice> on_notice;  // not given: by the program
   SaveMode save_mode = SaveMode::blocking;
+  std::optional<LocalCheckpointSpec> local;
+};
+
+/// How it goes on when a part of it is lost.
+struct RestartSpec {
+  RestartKind kind = RestartKind::full;
+  std::optional<int>
+      spares;              // warm_spare: nodes beyond the gang's; default: all that its pools have
+  std::optional<int> min;  // elastic: nodes; default: half of the gang's
+  ElasticBatch batch = ElasticBatch::fixed;
+  friend bool operator==(const RestartSpec&, const RestartSpec&) = default;
 };
 
 struct ContainerSpec {
@@ -136,6 +154,7 @@ struct WorkloadSpec {
   std::string stack;          // software stack whose efficiencies apply; "" = any
   StrategySpec strategy;
   std::optional<CheckpointSpec> checkpoint;
+  std::optional<RestartSpec> restart;
   std::optional<ContainerSpec> container;
 };
 
@@ -267,6 +286,11 @@ struct FailuresSpec {
   Seconds mtbf_per_accelerator{};
   std::optional<double> hang_share;  // of failures, 0..1; not given: the catalog's
   std::optional<Seconds> hang_detection;
+  std::optional<double> process_share;  // of failures, 0..1: a process ends, its node stays
+};
+/// Time of a step that is lost to slow nodes, besides what measured rates contain.
+struct StragglersSpec {
+  std::optional<double> share;  // 0..1; nullopt: typical, the catalog's
 };
 /// Spot capacity is there and gone in turn, each for an exponential time.
 struct ShortageSpec {
@@ -278,6 +302,7 @@ struct DisruptionsSpec {
   std::optional<MaintenanceSpec> maintenance;
   std::optional<FailuresSpec> failures;
   std::optional<ShortageSpec> shortage;
+  std::optional<StragglersSpec> stragglers;
   bool maintenance_off = false, failures_off = false, shortage_off = false;  // `maintenance: none`
 };
 

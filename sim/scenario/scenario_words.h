@@ -76,6 +76,32 @@ constexpr auto words_of(SaveMode) {
                     Word<SaveMode>{"async", SaveMode::async}};
 }
 
+/// How a job goes on when a part of it is lost. full: all processes start again. in_place: the
+/// healthy ones stay, the lost one's place is taken by a new node. warm_spare: the same, by a node
+/// that stands by with its processes started. elastic: those that are left go on without it.
+enum class RestartKind { full, in_place, warm_spare, elastic };
+constexpr auto words_of(RestartKind) {
+  return std::array{Word<RestartKind>{"full", RestartKind::full},
+                    Word<RestartKind>{"in_place", RestartKind::in_place},
+                    Word<RestartKind>{"warm_spare", RestartKind::warm_spare},
+                    Word<RestartKind>{"elastic", RestartKind::elastic}};
+}
+
+/// The samples of a step while an elastic job is smaller: as many, by accumulation, or as many
+/// fewer as there are fewer workers.
+enum class ElasticBatch { fixed, scaled };
+constexpr auto words_of(ElasticBatch) {
+  return std::array{Word<ElasticBatch>{"fixed", ElasticBatch::fixed},
+                    Word<ElasticBatch>{"scaled", ElasticBatch::scaled}};
+}
+
+/// Where a job's frequent checkpoints are kept, in front of the remote storage.
+enum class LocalTier { peer_memory, local_disk };
+constexpr auto words_of(LocalTier) {
+  return std::array{Word<LocalTier>{"peer_memory", LocalTier::peer_memory},
+                    Word<LocalTier>{"local_disk", LocalTier::local_disk}};
+}
+
 enum class LearningRateSchedule { constant, step, cosine };
 constexpr auto words_of(LearningRateSchedule) {
   return std::array{Word<LearningRateSchedule>{"constant", LearningRateSchedule::constant},

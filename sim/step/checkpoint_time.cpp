@@ -85,6 +85,72 @@ bool spans_nodes(const PlannedPool& pool, const PlannedStrategy& strategy) {
 
 }  // namespace
 
+namespace {
+
+/// A write beside training: how long it goes on, and how much longer the steps beside it take.
+struct Beside {
+  Seconds write{}, slower{};
+};
+/// `rate`: of the other end. The NIC is the write's own while a step does not use it, and half of
+/// it while it does.
+Beside beside_training(const Writers& w, const PlannedWorkload& job, const StepEstimate& step,
+                       Bytes bytes, BytesPerSecond rate) {
+  Beside out;
+  const bool network = spans_nodes(*w.pool, job.strategy) && step.step.count() > 0;
+  const double busy = network ? std::min(1.0, step.communication / step.step) : 0.0;
+  const BytesPerSecond nic = w.pool->machine.network.value;
+  if (nic.v > 0) rate = rate.v > 0 ? std::min(rate, nic * (1 - busy / 2)) : nic * (1 - busy / 2);
+  if (rate.v > 0) out.write = bytes / rate;
+  if (step.step.count() > 0 && nic.v > 0) {
+    const double taken = std::min(rate / nic, 0.5);
+    const Seconds on_nic = (network ? step.communication : Seconds{0}) + step.exposed_input;
+    const double slower = taken / (1 - taken) * (on_nic / step.step);
+    out.slower = out.write * (slower / (1 + slower));
+  }
+  return out;
+}
+
+}  // namespace
+
+LocalSaveTimes local_save_times(const Plan& plan, const PlannedWorkload& job,
+                                const StepEstimate& step) {
+  if (!job.checkpoint.local) return {};
+  const PlannedLocalCheckpoint& local = *job.checkpoint.local;
+  const Writers w = writers_of(plan, job);
+  const Bytes part = checkpoint_bytes(job) / double(w.count);
+  const Seconds copy = copy_time(job, w);
+  LocalSaveTimes times{.stall = copy, .write = {}, .restore = copy};
+  const BytesPerSecond disk = local.disk.value;
+  if (local.replicas > 1) {
+    const Beside sent = beside_training(w, job, step, double(local.replicas - 1) * part, disk);
+    times.stall += sent.slower;
+    times.write = sent.write;
+    const BytesPerSecond nic = w.pool->machine.network.value;
+    if (nic.v > 0) times.restore += part / nic;
+  }
+  if (local.to == LocalTier::local_disk && disk.v > 0) {
+    times.write = std::max(times.write, double(local.replicas) * part / disk);
+    times.restore += part / disk;
+  }
+  return times;
+}
+
+Bytes local_tier_memory(const Plan& plan, const PlannedWorkload& job) {
+  const auto& local = job.checkpoint.local;
+  if (!local || local->to != LocalTier::peer_memory) return {};
+  constexpr double kCopies = 2;  // complete, and being made
+  return kCopies * double(local->replicas) * checkpoint_bytes(job) /
+         double(writers_of(plan, job).count);
+}
+
+Seconds peer_restore_time(const Plan& plan, const PlannedWorkload& job) {
+  const PlannedPool& pool = *computing_pools(plan).front();
+  const double of_a_copy = std::min(
+      1.0, std::max(1, pool.accelerators_per_node) / double(job.strategy.layout.replica()));
+  const BytesPerSecond nic = pool.machine.network.value;
+  return nic.v > 0 ? of_a_copy * (checkpoint_bytes(job) + frozen_bytes(job)) / nic : Seconds{0};
+}
+
 SaveTimes save_times(const Plan& plan, const PlannedWorkload& job, const StepEstimate& step) {
   if (job.checkpoint.save_mode == SaveMode::blocking) return {checkpoint_save_time(plan, job), {}};
   const Writers w = writers_of(plan, job);

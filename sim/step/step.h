@@ -157,6 +157,21 @@ struct SaveTimes {
 SaveTimes save_times(const Plan& plan, const PlannedWorkload& job, const StepEstimate& step);
 Seconds checkpoint_restore_time(const Plan& plan, const PlannedWorkload& job);
 
+/// Of the checkpoints on the job's own nodes (PlannedCheckpoint::local). The stall is the copy to
+/// the host's memory and what the steps beside the write lose, as for an asynchronous save; the
+/// write goes to `replicas` - 1 peers through the NIC, and to disks through each of them.
+struct LocalSaveTimes {
+  Seconds stall{}, write{};
+  Seconds restore{};  // of one node, from a peer where there is one, else from itself
+};
+LocalSaveTimes local_save_times(const Plan& plan, const PlannedWorkload& job,
+                                const StepEstimate& step);
+/// A host's memory that the tier peer_memory takes: of each of `replicas` parts the complete copy
+/// and the one that is being made [Wang et al. 2023, "Gemini", SOSP '23, Sec. 4]. 0: no such tier.
+Bytes local_tier_memory(const Plan& plan, const PlannedWorkload& job);
+/// All state of one node, from a peer's processes through its NIC.
+Seconds peer_restore_time(const Plan& plan, const PlannedWorkload& job);
+
 /// Step times by number of live workers, solved once and looked up after.
 class StepCache {
  public:

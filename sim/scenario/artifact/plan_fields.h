@@ -15,6 +15,9 @@ RECKON_WORDS(Optimizer, sgd_momentum, adamw, adamw_8bit, lion, adafactor, muon)
 RECKON_WORDS(LearningRateSchedule, constant, step, cosine)
 RECKON_WORDS(OnNotice, save, none)
 RECKON_WORDS(SaveMode, blocking, async)
+RECKON_WORDS(RestartKind, full, in_place, warm_spare, elastic)
+RECKON_WORDS(ElasticBatch, fixed, scaled)
+RECKON_WORDS(LocalTier, peer_memory, local_disk)
 RECKON_WORDS(CheckpointSpec::Mode, none, interval, optimal)
 RECKON_WORDS(DataFormat, synthetic, cifar10, mnist, tokens, text, characters, images)
 RECKON_WORDS(Role, worker, chief, parameter_server, evaluator, inference)
@@ -36,12 +39,14 @@ RECKON_FIELDS(PlannedStrategy, kind, workers, accelerators_per_worker, all_reduc
 RECKON_FIELDS(PlannedOptimizer, learning_rate, momentum, beta1, beta2, epsilon, weight_decay,
               clip_norm, schedule, warmup_steps, decay_every, decay_factor, final_fraction)
 RECKON_FIELDS(PlannedNotice, policy, stated, own_program, reaction, writer_spread, between_steps)
-RECKON_FIELDS(PlannedCheckpoint, mode, interval, save_mode, notice, save_overhead, storage)
+RECKON_FIELDS(PlannedLocalCheckpoint, to, every, replicas, disk)
+RECKON_FIELDS(PlannedCheckpoint, mode, interval, save_mode, notice, save_overhead, storage, local)
+RECKON_FIELDS(PlannedRestart, kind, spares, min_workers, batch, regroup)
 RECKON_FIELDS(DataSpec, format, path)
 RECKON_FIELDS(PlannedWorkload, name, path, same_as, submit, model, dataset, precision, stack,
               fp32_gradients, stage_blocks, optimizer, optimizer_settings, data, global_batch,
               total_samples, convergence, samples_factor, steps, evaluate_every_epochs, evaluations,
-              strategy, checkpoint)
+              strategy, checkpoint, restart)
 
 RECKON_FIELDS(ProductTimes, extents, times)
 RECKON_FIELDS(StreamTimes::Pass, bytes, time)
@@ -75,7 +80,8 @@ RECKON_FIELDS(ReclaimRules, law, assumed_mean, notice, trace, trace_length)
 RECKON_FIELDS(ShortageRules, on, every, lasts)
 RECKON_FIELDS(MaintenanceRules, on, every, notice, duration, grouped)
 RECKON_FIELDS(PowerRules, busy_share, idle_share, watts_per_vcpu, watts_per_gb, pue, grams_per_kwh)
-RECKON_FIELDS(FailureRules, on, mtbf_per_accelerator, repair, hang_share, hang_detection)
+RECKON_FIELDS(FailureRules, on, mtbf_per_accelerator, repair, hang_share, hang_detection,
+              process_share, straggler_share)
 
 RECKON_FIELDS(Expectation, text, metric, share, statistic, comparison, value, date)
 RECKON_FIELDS(ComparableRun, id, source, accelerator, network, stack, accelerators, each, same_job,

@@ -100,9 +100,27 @@ void add_fields_of_layers(Json& json) {
   for (Json& part : json) add_fields_of_layers(part);
 }
 
+/// All processes of a job started again, its checkpoints had one tier, every failure took a node.
+void add_restarts(Json& artifact) {
+  if (!artifact.is_object() || !artifact.contains("plan")) return;
+  Json& plan = artifact["plan"];
+  if (!plan.is_object()) return;
+  const Json none = Json::array({0.0, 0.0, 0.0, false, 0});  // value, range, assumed, source
+  if (plan.contains("failures") && plan["failures"].is_object())
+    plan["failures"]["process_share"] = plan["failures"]["straggler_share"] = none;
+  if (!plan.contains("jobs") || !plan["jobs"].is_array()) return;
+  for (Json& job : plan["jobs"]) {
+    if (!job.is_object()) continue;
+    job["restart"] = Json();
+    if (job.contains("checkpoint") && job["checkpoint"].is_object())
+      job["checkpoint"]["local"] = Json();
+  }
+}
+
 }  // namespace
 
 void add_calls_markets_power_and_layers(Json& artifact) {
+  add_restarts(artifact);
   add_calls_of_links(artifact);
   add_markets_and_power(artifact);
   add_fields_of_layers(artifact);

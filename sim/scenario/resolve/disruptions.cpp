@@ -125,6 +125,18 @@ void resolve_maintenance(Draft& draft) {
   rules.notice = Seconds{operations.at(keys::maintenance_notice(plan.provider)).value};
 }
 
+/// Whoever waits for all others waits for the slow ones.
+void resolve_stragglers(Draft& draft) {
+  const auto& spec = draft.scenario().disruptions.stragglers;
+  if (!spec) return;
+  if (draft.plan.jobs.empty() || !waits_for_all(draft.plan.jobs.front().strategy)) {
+    draft.warn("disruptions.stragglers has no effect: no step waits for several workers");
+    return;
+  }
+  draft.plan.failures.straggler_share =
+      spec->share ? Fact<double>{*spec->share} : draft.catalog.operations.at(keys::kStragglerShare);
+}
+
 void resolve_failures(Draft& draft) {
   const DisruptionsSpec& spec = draft.scenario().disruptions;
   const OperationalDefaults& operations = draft.catalog.operations;
@@ -146,6 +158,8 @@ void resolve_failures(Draft& draft) {
   if (spec.failures->hang_share) rules.hang_share = Fact<double>{*spec.failures->hang_share};
   if (spec.failures->hang_detection)
     rules.hang_detection = Fact<Seconds>{*spec.failures->hang_detection};
+  if (spec.failures->process_share)
+    rules.process_share = Fact<double>{*spec.failures->process_share};
 }
 
 }  // namespace
@@ -155,6 +169,7 @@ void resolve_disruptions(Draft& draft) {
   resolve_shortage(draft);
   resolve_maintenance(draft);
   resolve_failures(draft);
+  resolve_stragglers(draft);
 }
 
 }  // namespace reckon::planning

@@ -36,6 +36,7 @@ Expected<Plan> plan_of_workload(const ScenarioFile& file, const Catalog& catalog
     planning::resolve_strategy(draft, plan.jobs.front());
     if (planning::resolve_batch(draft, plan.jobs.front()))
       planning::resolve_length(draft, plan.jobs.front());
+    planning::resolve_restart(draft, plan.jobs.front());
     planning::resolve_speeds(draft);
   }
   planning::resolve_rules(draft);

@@ -136,6 +136,11 @@ int resolve_workers(Draft& draft, const StrategySpec& spec,
     initial += workers_on(pool->nodes_initial, pool->accelerators_per_node, per_worker);
     most += workers_on(pool->nodes_max, pool->accelerators_per_node, per_worker);
   }
+  // Nodes that stand by are no workers' (resolve/restart.cpp counts them).
+  const auto& restart = draft.scenario().workload->restart;
+  if (const int spares = restart ? restart->spares.value_or(0) : 0; spares > 0)
+    initial =
+        std::max(0, initial - workers_on(spares, pools.back()->accelerators_per_node, per_worker));
   const bool one = has_one_worker(spec.kind, pools.front()->slice.has_value());
   if (one && spec.workers.value_or(1) != 1) {
     draft.error(at("workers"), fmt::format("strategy {} has one worker", to_text(spec.kind)),
@@ -175,7 +180,8 @@ int resolve_workers(Draft& draft, const StrategySpec& spec,
                     capacity_text(pools)));
     return 0;
   }
-  if (workers < initial && !draft.of_replicas)
+  const bool stand_by = restart && restart->kind == RestartKind::warm_spare;
+  if (workers < initial && !draft.of_replicas && !stand_by)
     draft.warn(fmt::format(
         "the strategy uses {} of the {} workers that the pools' first nodes could hold; "
         "the rest is billed and idle",

@@ -145,8 +145,17 @@ const Fields<FailuresSpec>& failures_fields() {
                    "Failures in which no process ends and the job hangs; default: the catalog's.",
                    "5%"),
       number_field("hang_detection", &F::hang_detection, duration_from_zero(),
-                   "Time until a hang is found out; default: the catalog's.", "10min")};
+                   "Time until a hang is found out; default: the catalog's.", "10min"),
+      number_field("process_share", &F::process_share, fraction(),
+                   "Failures that end a process and leave its node; default: none, each takes the "
+                   "node.",
+                   "13%")};
   return table;
+}
+
+const Form& share_form() {
+  static const Form form{Form::Kind::fraction, 0, 0.9};
+  return form;
 }
 
 bool is_none(const YamlNode& node) {
@@ -206,6 +215,22 @@ const Fields<DisruptionsSpec>& disruptions_fields() {
           },
           "Hardware and software failures; none: no such events.",
           "{mtbf_per_accelerator: 50000h}"),
+      field<D>(
+          "stragglers",
+          Form{.kind = Form::Kind::choice,
+               .words = {"typical", "none"},
+               .note = "a share of the step, typical, or none",
+               .item = Form::Kind::fraction},
+          [](Reader& r, const YamlNode& n, D& d) {
+            if (is_none(n)) return;
+            if (n.kind == YamlNode::Kind::scalar && n.text == "typical")
+              d.stragglers = StragglersSpec{};
+            else if (const auto share = r.number(n, share_form()))
+              d.stragglers = StragglersSpec{*share};
+          },
+          "Share of the training's time in which all wait for slow nodes, beyond what measured "
+          "step times contain; typical: the catalog's. Default: none.",
+          "5%"),
   };
   return table;
 }

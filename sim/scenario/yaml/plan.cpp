@@ -2,6 +2,7 @@
 #include <set>
 
 #include "sim/base/unit_text.h"
+#include "sim/scenario/restart.h"
 #include "sim/scenario/yaml/fields.h"
 
 namespace reckon {
@@ -30,6 +31,14 @@ void check_range(Reader& reader, const YamlNode& node, double least) {
 /// "optimal", "none" or a duration.
 void check_interval(Reader& reader, const YamlNode& node) {
   if (node.text != "optimal" && node.text != "none") reader.number(node, duration_above_zero());
+}
+
+/// "full", "in_place", "warm_spare 2", "elastic 12".
+void check_restart_kind(Reader& reader, const YamlNode& node) {
+  if (!parse_restart(node.text))
+    reader.error(fmt::format("{}: {} is no way to restart", reader.subject(), describe(node)),
+                 "full, in_place, warm_spare (with a number of nodes), elastic (with the fewest)\n"
+                 "example: restart: [full, warm_spare 1, elastic]");
 }
 
 /// "25% on_demand": a share of the nodes and how they are bought.
@@ -154,6 +163,10 @@ const Fields<Vary>& vary_fields() {
       vary_field("checkpoint_storage", text, {},
                  "Storages for checkpoints to consider, of the catalog.",
                  "[gcs-standard, local-ssd]"),
+      vary_field("restart", check_restart_kind, {},
+                 "Ways to go on after a loss: full, in_place, warm_spare with its spare nodes, "
+                 "elastic with its fewest nodes.",
+                 "[full, warm_spare 1, elastic]"),
       words_field("recompute", recompute, "Recomputation to consider.", "any"),
       words_field("layout", {"any"}, "Splits over data, tensor, pipeline, context and expert.",
                   "any"),

@@ -92,6 +92,60 @@ void check_finetune(Reader& reader, const YamlNode& node, const Finetune& finetu
                  fmt::format("it has '{}'", needed));
 }
 
+constexpr double kMostReplicas = 8;
+
+const Fields<LocalCheckpointSpec>& local_checkpoint_fields() {
+  using L = LocalCheckpointSpec;
+  static const Fields<L> table{
+      word_field("to", &L::to,
+                 "The memory of the nodes' hosts, each part also on a peer, or the nodes' own "
+                 "disks; default: peer_memory.",
+                 "peer_memory"),
+      required(number_field("every", &L::every, duration_above_zero(),
+                            "Time of useful work between two of them.", "1min")),
+      number_field("replicas", &L::replicas, whole(1, kMostReplicas),
+                   "Nodes that hold each part, its own included; default: 2 in peer_memory, 1 on "
+                   "local_disk.",
+                   "2"),
+  };
+  return table;
+}
+
+const Fields<RestartSpec>& restart_fields() {
+  using R = RestartSpec;
+  static const Fields<R> table{
+      required(word_field("kind", &R::kind,
+                          "full: all processes start again; in_place: healthy processes stay; "
+                          "warm_spare: a node that stands by takes the place; elastic: the rest "
+                          "goes on with fewer data-parallel workers.",
+                          "elastic")),
+      number_field("spares", &R::spares, whole(1, kMostNodes),
+                   "Of warm_spare: nodes of the workers' pools that stand by, billed; default: "
+                   "all that the job does not need.",
+                   "1"),
+      number_field("min", &R::min, whole(1, kMostNodes),
+                   "Of elastic: fewest nodes that the job trains on; default: half of them.", "12"),
+      word_field("batch", &R::batch,
+                 "Of elastic: samples of a step of the smaller job: as many by accumulation "
+                 "(fixed, the default), or fewer (scaled).",
+                 "fixed"),
+  };
+  return table;
+}
+
+void check_restart(Reader& reader, const YamlNode& node, const RestartSpec& restart) {
+  const auto only = [&](std::string_view key, RestartKind kind) {
+    const auto* entry = node.find(key);
+    if (entry == nullptr || restart.kind == kind) return;
+    reader.error(entry->key_at,
+                 fmt::format("'{}' does not belong to kind {}", key, to_text(restart.kind)),
+                 fmt::format("it belongs to {}", to_text(kind)));
+  };
+  only("spares", RestartKind::warm_spare);
+  only("min", RestartKind::elastic);
+  only("batch", RestartKind::elastic);
+}
+
 const Fields<CheckpointSpec>& checkpoint_fields() {
   using C = CheckpointSpec;
   static const Fields<C> table{
@@ -123,6 +177,11 @@ const Fields<CheckpointSpec>& checkpoint_fields() {
                  "Training stands still until a checkpoint is written (blocking, the default), or "
                  "only while it is copied to the host's memory (async).",
                  "async"),
+      block_field<local_checkpoint_fields>(
+          "local", &C::local, {},
+          "More frequent checkpoints on the nodes themselves; the storage then has those of "
+          "interval.",
+          "{to: peer_memory, every: 1min}"),
   };
   return table;
 }
@@ -290,6 +349,10 @@ const Fields<WorkloadSpec>& workload_fields() {
                                    "{kind: mirrored}"),
       block_field<checkpoint_fields>("checkpoint", &W::checkpoint, {},
                                      "When and where the state is saved.", "{interval: 10min}"),
+      block_field<restart_fields>("restart", &W::restart, check_restart,
+                                  "How the job goes on when a node or a process is lost; default: "
+                                  "kind full.",
+                                  "{kind: elastic, min: 12}"),
       block_field<container_fields>("container", &W::container, {}, "A program of your own.",
                                     "{image: registry.example.com/train:1.4}"),
   };

@@ -244,10 +244,32 @@ MemoryEstimate estimate_forward_memory(const PlannedPool& pool, const FrameworkR
   return m;
 }
 
+namespace {
+
+/// Checkpoints in the memory of the nodes, beside what a host needs anyway.
+std::optional<Diagnostic> check_local_tier(const Plan& plan, const PlannedWorkload& job,
+                                           const Places& places) {
+  constexpr double kOfHost = 0.8;  // the rest is the system's, the loaders' and the processes'
+  const Bytes needed = local_tier_memory(plan, job);
+  const Bytes there = smallest_pool(plan).machine.memory.value;
+  if (needed <= kOfHost * there) return std::nullopt;
+  Diagnostic d;
+  d.at = places.find("workload.checkpoint.local");
+  d.what = fmt::format("checkpoints in the nodes' memory need {} of each, which has {}",
+                       format_bytes(needed), format_bytes(there));
+  d.hint = fmt::format(
+      "twice {} of state for each of {} copies; to: local_disk, fewer replicas, or more nodes",
+      format_bytes(needed / (2.0 * job.checkpoint.local->replicas)),
+      job.checkpoint.local->replicas);
+  return d;
+}
+
+}  // namespace
+
 std::optional<Diagnostic> check_memory(const Plan& plan, const PlannedWorkload& job,
                                        const Catalog& catalog, const Places& places) {
   const MemoryEstimate m = estimate_memory(plan, job);
-  if (m.fits()) return std::nullopt;
+  if (m.fits()) return check_local_tier(plan, job, places);
   const PlannedPool& pool = smallest_pool(plan);
   const int batch = largest_batch(plan, job);
   Diagnostic d;

@@ -100,7 +100,8 @@ inline constexpr std::string_view kJobs = R"(jobs:
       global_batch: 512
       strategy: {kind: model_parallel, data: 2, tensor: 8, pipeline: 4, context: 1, expert: 1,
                  micro_batch: 1, zero_stage: 1, recompute: selective, all_reduce: tree}
-      checkpoint: {interval: optimal}
+      checkpoint: {interval: optimal, local: {to: peer_memory, every: 1min, replicas: 2}}
+      restart: {kind: elastic, min: 2, batch: fixed}
   - name: b
     submit: 2h
     workload:

@@ -1,0 +1,50 @@
+#include "sim/scenario/restart.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/base/unit_text.h"
+
+namespace reckon {
+
+int workers_of_a_copy(const PlannedWorkload& job) {
+  const Layout& layout = job.strategy.layout;
+  const std::int64_t ranks = layout.replica() * std::max(1, layout.expert);
+  const std::int64_t per_worker = std::max(1, job.strategy.accelerators_per_worker);
+  return static_cast<int>((ranks + per_worker - 1) / per_worker);
+}
+
+bool copies_hold_all(const PlannedWorkload& job) {
+  const PlannedStrategy& s = job.strategy;
+  return s.layout.zero_stage == 0 &&
+         (s.kind == StrategyKind::multi_worker_mirrored || s.kind == StrategyKind::model_parallel);
+}
+
+std::optional<RestartSpec> parse_restart(std::string_view text) {
+  const std::size_t blank = text.find(' ');
+  const auto kind = from_text<RestartKind>(text.substr(0, blank));
+  if (!kind) return std::nullopt;
+  RestartSpec restart{.kind = *kind};
+  if (*kind == RestartKind::warm_spare) restart.spares = 1;
+  if (blank == std::string_view::npos) return restart;
+  const auto number = parse_integer(text.substr(blank + 1));
+  constexpr int kMost = 65'536;
+  if (!number || *number < 1 || *number > kMost) return std::nullopt;
+  const int nodes = static_cast<int>(*number);
+  if (*kind == RestartKind::warm_spare)
+    restart.spares = nodes;
+  else if (*kind == RestartKind::elastic)
+    restart.min = nodes;
+  else
+    return std::nullopt;
+  return restart;
+}
+
+std::string restart_text(const RestartSpec& restart) {
+  const std::string word{to_text(restart.kind)};
+  if (restart.spares) return fmt::format("{} {}", word, *restart.spares);
+  return restart.min ? fmt::format("{} {}", word, *restart.min) : word;
+}
+
+}  // namespace reckon
