@@ -36,6 +36,10 @@ enum class EventKind : std::uint32_t {
   horizon,
   // of a node: nothing ended when it failed, and the job stood still until a timeout
   hang_found,
+  // of the cluster, and of a node: what an autoscaler does to nodes with pods
+  disrupt,
+  expired,     // the node is drained for its age
+  drain_over,  // pods that may not be evicted had their time
 };
 
 /// Cancelling is lazy: an event counts only while `stamp` is still that of its entity.
